@@ -1,0 +1,47 @@
+/** What checking hands to lowering: the syntax tree with every name resolved and every expression typed. */
+import type { Collective, Expression, Statement } from "../ast/nodes.js";
+import type { Span } from "../source.js";
+import type { ComputeDType, DType } from "../types/dtype.js";
+import type { Extent } from "../types/extent.js";
+import type { Layout } from "../types/layout.js";
+
+export type ExpressionType =
+  /** A 64-bit index: loop variables, dimensions, `rank`, `world`, integer literals, and arithmetic on them. */
+  | { readonly kind: "index" }
+  | { readonly kind: "bool" }
+  /** An element in a register. Elements of 16- and 8-bit floats are f32 here; storing rounds once. */
+  | { readonly kind: "value"; readonly dtype: ComputeDType }
+  /** A whole tensor in a tensor expression. `shape` is logical. */
+  | { readonly kind: "tensor"; readonly dtype: DType; readonly shape: readonly Extent[]; readonly layout: Layout };
+
+export interface CheckedTensor {
+  readonly name: string;
+  readonly role: "input" | "output" | "scratch";
+  readonly dtype: DType;
+  /** Logical shape; for scratch, the shape of the array each rank has. */
+  readonly shape: readonly Extent[];
+  /** What one rank holds; equals `shape` except along a sharded dimension. */
+  readonly localShape: readonly Extent[];
+  /** `local` for scratch. */
+  readonly layout: Layout;
+  readonly span: Span;
+}
+
+export interface CheckedCollective {
+  readonly syntax: Collective;
+  readonly world: number;
+  /** Dtype variables and what they stand for in this instance. */
+  readonly dtypes: Readonly<Record<string, DType>>;
+  /** Dimension names, in the order of their first mention in the signature. */
+  readonly dims: readonly string[];
+  /** Parameters and scratch arrays by name. */
+  readonly tensors: ReadonlyMap<string, CheckedTensor>;
+  readonly types: ReadonlyMap<Expression, ExpressionType>;
+  /** Conditions the dimensions must meet at a launch, with the reason shown to the user. */
+  readonly divisibility: readonly { readonly dividend: Extent; readonly divisor: number; readonly reason: string }[];
+}
+
+/** True for statements that assign a whole tensor expression: `c = reduce_scatter(a @ b, dim: 0)`. */
+export function isTensorAssignment(s: Statement): s is Extract<Statement, { kind: "assign" }> {
+  return s.kind === "assign" && s.indices === null;
+}

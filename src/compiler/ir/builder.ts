@@ -1,0 +1,167 @@
+/** Makes ops, with constants folded and results typed, into a growing list. */
+import type { Span } from "../source.js";
+import { type Extent } from "../types/extent.js";
+import type { ScalarKind } from "../types/dtype.js";
+import { type Attributes, type Op, type Region, Value } from "./module.js";
+import type { BinaryFunction, Comparison, LoopMap, OpName, Reduction, UnaryFunction } from "./ops.js";
+import { BOOL, INDEX, sameType, scalarOf, type Type, withScalar } from "./types.js";
+import { foldBinary, foldCompare } from "./fold.js";
+
+export class Builder {
+  ops: Op[] = [];
+  /** Constants known for values this builder made, for folding. */
+  private readonly constants = new WeakMap<Value, number>();
+
+  constructor(public span: Span) {}
+
+  /** Appends an op with any number of regions; the general form behind the named methods. */
+  op(name: OpName, operands: readonly Value[], attributes: Attributes, resultType: Type | null, regions: readonly Region[] = []): Value | null {
+    const results = resultType === null ? [] : [new Value(resultType)];
+    this.ops.push({ name, operands, results, attributes, regions, span: this.span });
+    return results[0] ?? null;
+  }
+
+  private value(name: OpName, operands: readonly Value[], attributes: Attributes, type: Type, regions?: readonly Region[]): Value {
+    return this.op(name, operands, attributes, type, regions)!;
+  }
+
+  /** The constant a value is known to be, if this builder made it. */
+  constantOf(v: Value): number | undefined {
+    return this.constants.get(v);
+  }
+
+  constant(value: number, type: Type = INDEX): Value {
+    const v = this.value("const", [], { value }, type);
+    this.constants.set(v, value);
+    return v;
+  }
+
+  bool(value: boolean): Value {
+    return this.constant(value ? 1 : 0, BOOL);
+  }
+
+  dim(name: string): Value {
+    return this.value("dim", [], { name }, INDEX);
+  }
+
+  rank(): Value {
+    return this.value("rank", [], {}, INDEX);
+  }
+
+  binary(fn: BinaryFunction, a: Value, b: Value): Value {
+    const ca = this.constants.get(a);
+    const cb = this.constants.get(b);
+    const kind = scalarOf(a.type);
+    if (kind === "index" || kind === "bool") {
+      if (ca !== undefined && cb !== undefined) {
+        const folded = foldBinary(fn, ca, cb);
+        if (folded !== undefined) return this.constant(folded, a.type);
+      }
+      if ((fn === "add" || fn === "sub") && cb === 0) return a;
+      if (fn === "add" && ca === 0) return b;
+      if ((fn === "mul" || fn === "div") && cb === 1) return a;
+      if (fn === "mul" && ca === 1) return b;
+      if (fn === "rem" && cb === 1) return this.constant(0);
+      if (fn === "mul" && (ca === 0 || cb === 0)) return this.constant(0);
+    }
+    return this.value("binary", [a, b], { fn }, a.type);
+  }
+
+  add(a: Value, b: Value): Value {
+    return this.binary("add", a, b);
+  }
+  sub(a: Value, b: Value): Value {
+    return this.binary("sub", a, b);
+  }
+  mul(a: Value, b: Value): Value {
+    return this.binary("mul", a, b);
+  }
+  div(a: Value, b: Value): Value {
+    return this.binary("div", a, b);
+  }
+  rem(a: Value, b: Value): Value {
+    return this.binary("rem", a, b);
+  }
+
+  /** ceil(a / b) on indices. */
+  ceilDiv(a: Value, b: Value): Value {
+    if (this.constants.get(b) === 1) return a;
+    return this.div(this.add(a, this.sub(b, this.constant(1))), b);
+  }
+
+  unary(fn: UnaryFunction, a: Value): Value {
+    return this.value("unary", [a], { fn }, a.type);
+  }
+
+  compare(fn: Comparison, a: Value, b: Value): Value {
+    const ca = this.constants.get(a);
+    const cb = this.constants.get(b);
+    if (ca !== undefined && cb !== undefined) return this.bool(foldCompare(fn, ca, cb));
+    return this.value("compare", [a, b], { fn }, withScalar(a.type, "bool"));
+  }
+
+  select(condition: Value, a: Value, b: Value): Value {
+    const c = this.constants.get(condition);
+    if (c !== undefined) return c !== 0 ? a : b;
+    return this.value("select", [condition, a, b], {}, a.type);
+  }
+
+  cast(a: Value, kind: ScalarKind): Value {
+    const type = withScalar(a.type, kind);
+    return sameType(type, a.type) ? a : this.value("cast", [a], {}, type);
+  }
+
+  load(buffer: string, indices: readonly Value[], type: Type, peer: Value | null = null): Value {
+    const operands = peer === null ? indices : [peer, ...indices];
+    return this.value("load", operands, peer === null ? { buffer } : { buffer, remote: true }, type);
+  }
+
+  store(buffer: string, value: Value, indices: readonly Value[], peer: Value | null = null): void {
+    const operands = peer === null ? [value, ...indices] : [value, peer, ...indices];
+    this.op("store", operands, peer === null ? { buffer } : { buffer, remote: true }, null);
+  }
+
+  /** Builds a region with `count` index arguments. */
+  region(count: number, body: (args: readonly Value[]) => void): Region {
+    const outer = this.ops;
+    const args = Array.from({ length: count }, () => new Value(INDEX));
+    this.ops = [];
+    try {
+      body(args);
+      return { arguments: args, ops: this.ops };
+    } finally {
+      this.ops = outer;
+    }
+  }
+
+  for(map: LoopMap, bounds: readonly (readonly [Value, Value])[], body: (variables: readonly Value[]) => void, extra: Attributes = {}): void {
+    const region = this.region(bounds.length, body);
+    this.op("for", bounds.flat(), { map, ...extra }, null, [region]);
+  }
+
+  if(condition: Value, then: () => void, otherwise: () => void = () => {}): void {
+    const c = this.constants.get(condition);
+    if (c !== undefined) return c !== 0 ? then() : otherwise();
+    const regions = [this.region(0, then), this.region(0, otherwise)];
+    this.op("if", [condition], {}, null, regions);
+  }
+
+  reduce(fn: Reduction, from: Value, to: Value, body: (variable: Value) => Value): Value {
+    let type: Type = INDEX;
+    const region = this.region(1, ([v]) => {
+      const result = body(v!);
+      type = result.type;
+      this.op("yield", [result], {}, null);
+    });
+    return this.value("reduce", [from, to], { fn }, type, [region]);
+  }
+
+  /** Emits the computation of an extent. */
+  extent(e: Extent): Value {
+    if (typeof e === "number") return this.constant(e);
+    if (typeof e === "string") return this.dim(e);
+    const a = this.extent(e.a);
+    const b = this.extent(e.b);
+    return e.op === "ceildiv" ? this.ceilDiv(a, b) : this.binary(e.op, a, b);
+  }
+}

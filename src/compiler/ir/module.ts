@@ -1,0 +1,98 @@
+/**
+ * The IR's data: a kernel holds buffers and one structured region; regions hold ops; ops use values.
+ * One representation for all three levels. Passes build new regions; they never change an op in place.
+ */
+import type { DivisibilityRule, SignatureTensor, Specification } from "../manifest.js";
+import type { Span } from "../source.js";
+import type { DType } from "../types/dtype.js";
+import type { Extent } from "../types/extent.js";
+import type { Layout } from "../types/layout.js";
+import type { Level, OpName } from "./ops.js";
+import type { Type } from "./types.js";
+
+/** An SSA value: defined once, by an op or as a region's argument. Identity is the object. */
+export class Value {
+  constructor(readonly type: Type) {}
+}
+
+export type Attribute = number | string | boolean | Layout;
+export type Attributes = Readonly<Record<string, Attribute>>;
+
+export interface Op {
+  readonly name: OpName;
+  readonly operands: readonly Value[];
+  readonly results: readonly Value[];
+  readonly attributes: Attributes;
+  readonly regions: readonly Region[];
+  readonly span: Span;
+}
+
+export interface Region {
+  readonly arguments: readonly Value[];
+  readonly ops: readonly Op[];
+}
+
+export interface Buffer {
+  readonly name: string;
+  /**
+   * `input`, `output`, `scratch`: global memory; `signal`: flags peers write; `state`: u32 that outlive launches;
+   * `shared`: the block's; `fragment`: spread over the block's registers.
+   */
+  readonly role: "input" | "output" | "scratch" | "signal" | "state" | "shared" | "fragment";
+  readonly dtype: DType;
+  /** What one rank (or block) holds, row-major. */
+  readonly shape: readonly Extent[];
+  /** Some access goes to a peer's copy. Derived by the pass `infer-symmetric`. */
+  readonly symmetric: boolean;
+}
+
+export interface Kernel {
+  readonly name: string;
+  readonly level: Level;
+  readonly world: number;
+  readonly dtypes: Readonly<Record<string, DType>>;
+  readonly dims: readonly string[];
+  readonly inputs: readonly SignatureTensor[];
+  readonly outputs: readonly SignatureTensor[];
+  readonly specification: readonly (Specification | null)[];
+  readonly divisibility: readonly DivisibilityRule[];
+  readonly buffers: readonly Buffer[];
+  /** Threads a block; 0 until the kernel is mapped to the machine. */
+  readonly blockThreads: number;
+  readonly maxBlocks: number;
+  /** Amounts of work that each loop over blocks can spread; the grid is the largest. */
+  readonly work: readonly Extent[];
+  readonly body: Region;
+}
+
+/** The buffer of this name. Throws RangeError if the kernel has none. */
+export function bufferOf(kernel: Kernel, name: string): Buffer {
+  const buffer = kernel.buffers.find((b) => b.name === name);
+  if (buffer === undefined) throw new RangeError(`kernel '${kernel.name}' has no buffer '${name}'`);
+  return buffer;
+}
+
+/** The string attribute `key` of an op; verified IR always has it. */
+export function text(op: Op, key: string): string {
+  return op.attributes[key] as string;
+}
+
+/** Whether a memory op goes to a peer's copy. */
+export function isRemote(op: Op): boolean {
+  return op.attributes["remote"] === true;
+}
+
+/** Operands of a load, store, signal or aligned, by meaning. */
+export interface MemoryOperands {
+  readonly value: Value | null;
+  readonly peer: Value | null;
+  readonly indices: readonly Value[];
+}
+
+/** Splits the operands `[value?] [peer?] index…` of a memory op. */
+export function memoryOperands(op: Op): MemoryOperands {
+  let at = 0;
+  const value = op.name === "store" || op.name === "signal" ? op.operands[at++]! : null;
+  const peer = isRemote(op) ? op.operands[at++]! : null;
+  return { value, peer, indices: op.operands.slice(at) };
+}

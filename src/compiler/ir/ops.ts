@@ -1,0 +1,107 @@
+/**
+ * The op table: every operation of the IR, as data. The printer, the parser, both verifiers, the CPU
+ * interpreter, the CUDA emitter and the documentation read it; nothing else lists ops.
+ *
+ * Operand order, where an op takes memory: `[value?] [peer?] index…`; `peer` is there when the
+ * attribute `remote` is true. Memory is named by the attribute `buffer`, an entry of `kernel.buffers`.
+ */
+
+export type Level = "tensor" | "rank" | "device";
+export const LEVELS: readonly Level[] = ["tensor", "rank", "device"];
+
+/**
+ * - `pure`: depends on operands alone; may be moved, repeated or dropped.
+ * - `read`/`write`: touches memory, in program order. `sync`: orders memory between threads, blocks or ranks.
+ * - `control`: holds regions, or ends one.
+ */
+export type Effect = "pure" | "read" | "write" | "sync" | "control";
+
+export type AttributeKind = "int" | "number" | "string" | "bool" | "buffer" | "layout" | readonly string[];
+
+export interface OpDefinition {
+  readonly levels: readonly Level[];
+  readonly effect: Effect;
+  /** Fewest and most operands. */
+  readonly operands: readonly [number, number];
+  readonly results: 0 | 1;
+  /** Number of regions, and how many index arguments each takes (`pairs`: one for each two operands). */
+  readonly regions?: { readonly count: number; readonly arguments: 0 | 1 | "pairs" };
+  readonly attributes?: Readonly<Record<string, AttributeKind>>;
+  readonly optional?: Readonly<Record<string, AttributeKind>>;
+  readonly doc: string;
+}
+
+const T: readonly Level[] = ["tensor"];
+const TRD: readonly Level[] = ["tensor", "rank", "device"];
+const RD: readonly Level[] = ["rank", "device"];
+const D: readonly Level[] = ["device"];
+const MANY = 16;
+
+export const BINARY_FUNCTIONS = ["add", "sub", "mul", "div", "rem", "min", "max", "and", "or", "xor"] as const;
+export const UNARY_FUNCTIONS = [
+  "neg", "not", "exp", "log", "sqrt", "rsqrt", "tanh", "abs", "relu", "gelu", "silu",
+] as const; // prettier-ignore
+export const COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"] as const;
+export const REDUCTIONS = ["sum", "min", "max", "prod"] as const;
+
+export const OPS = {
+  // -- values -------------------------------------------------------------------------------------
+  const: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { value: "number" }, doc: "A literal of the result's type; bools are 0 and 1." },
+  dim: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { name: "string" }, doc: "Run-time value of a dimension of the signature." },
+  rank: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "This rank's number. The world size is a constant." },
+  binary: { levels: TRD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: BINARY_FUNCTIONS }, doc: "Elementwise; both operands and the result have one type. Index division floors, operands are not negative." },
+  unary: { levels: TRD, effect: "pure", operands: [1, 1], results: 1, attributes: { fn: UNARY_FUNCTIONS }, doc: "Elementwise function." },
+  compare: { levels: RD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: COMPARISONS }, doc: "Elementwise comparison, gives bool." },
+  select: { levels: RD, effect: "pure", operands: [3, 3], results: 1, doc: "operand 0 ? operand 1 : operand 2." },
+  cast: { levels: TRD, effect: "pure", operands: [1, 1], results: 1, doc: "To the result's element type; to a narrower float rounds to nearest even, to f8 saturates." },
+  splat: { levels: D, effect: "pure", operands: [1, 1], results: 1, doc: "A vector with the scalar operand in each lane." },
+  // -- whole tensors ------------------------------------------------------------------------------
+  input: { levels: T, effect: "pure", operands: [0, 0], results: 1, attributes: { buffer: "buffer" }, doc: "The tensor a parameter holds." },
+  matmul: { levels: T, effect: "pure", operands: [2, 2], results: 1, doc: "Matrix product [m,k]·[k,n], accumulated in f32 (i32 for integers)." },
+  convert: { levels: T, effect: "pure", operands: [1, 1], results: 1, doc: "The same logical tensor in the result type's layout: the one op that communicates at this level." },
+  output: { levels: T, effect: "write", operands: [1, 1], results: 0, attributes: { buffer: "buffer" }, doc: "Stores a tensor as the named result." },
+  // -- structure ----------------------------------------------------------------------------------
+  for: {
+    levels: RD, effect: "control", operands: [2, MANY], results: 0, regions: { count: 1, arguments: "pairs" },
+    attributes: { map: ["tiles", "ranks", "serial", "blocks", "threads"] }, optional: { unroll: "int" },
+    doc: "Runs its region for every index in lo..hi (one pair of operands a variable). `tiles`: elements in any order, spread over the machine (rank level). `ranks`: in any order. `serial`: in order. `blocks`: those indices that are this block's number modulo the grid, in order. `threads`: spread over the block's threads, in any order; the body synchronises nothing.",
+  },
+  if: { levels: RD, effect: "control", operands: [1, 1], results: 0, regions: { count: 2, arguments: 0 }, doc: "First region if the operand is true, else the second." },
+  reduce: { levels: RD, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, attributes: { fn: REDUCTIONS }, doc: "Folds the values its region yields for lo..hi, in increasing order." },
+  yield: { levels: RD, effect: "control", operands: [1, 1], results: 0, doc: "Ends the region of a reduce with its value." },
+  // -- memory -------------------------------------------------------------------------------------
+  load: { levels: RD, effect: "read", operands: [1, MANY], results: 1, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Reads an element, or at device level as many neighbouring ones as the result has lanes (naturally aligned). Operands: [peer] index…; one index a dimension, or one linear index once linearised." },
+  store: { levels: RD, effect: "write", operands: [2, MANY], results: 0, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Writes operand 0. Operands: value [peer] index…" },
+  aligned: { levels: D, effect: "pure", operands: [0, 1], results: 1, attributes: { buffer: "buffer", bytes: "int" }, optional: { remote: "bool" }, doc: "Whether the buffer's start address (on the peer in operand 0, if remote) is a multiple of `bytes`." },
+  // -- ordering -----------------------------------------------------------------------------------
+  barrier: { levels: RD, effect: "sync", operands: [0, 0], results: 0, attributes: { scope: ["block", "grid"], ranks: ["all", "self"] }, doc: "Orders all earlier accesses before all later ones, for the block of this number (`block`) or every block (`grid`), on this rank or on all ranks. Uniform: everyone it names arrives." },
+  block_sync: { levels: D, effect: "sync", operands: [0, 0], results: 0, doc: "All threads of the block arrive before any leaves." },
+  signal: { levels: D, effect: "sync", operands: [2, 3], results: 0, attributes: { buffer: "buffer", mode: ["set", "add"], scope: ["gpu", "sys"], order: ["relaxed", "release"] }, optional: { remote: "bool" }, doc: "Sets a flag to operand 0, or adds it, after earlier accesses of the block as `order` says. Operands: value [peer] slot. By one thread." },
+  wait: { levels: D, effect: "sync", operands: [2, 3], results: 0, attributes: { buffer: "buffer", scope: ["gpu", "sys"], order: ["relaxed", "acquire"] }, doc: "Spins until flag[slot] - value, as a signed 32-bit difference, is not negative. Operands: value, slot, [peer expected to signal, for the error report]. Bounded by the launch's timeout. By one thread." },
+  // -- the machine --------------------------------------------------------------------------------
+  block: { levels: D, effect: "pure", operands: [0, 0], results: 1, doc: "This block's number." },
+  grid: { levels: D, effect: "pure", operands: [0, 0], results: 1, doc: "Number of blocks, the same on every rank." },
+  // -- tiles of a matrix product (each by a whole block) ----------------------------------------------
+  copy_tile: { levels: RD, effect: "read", operands: [3, 4], results: 0, attributes: { from: "buffer", to: "buffer" }, optional: { remote: "bool" }, doc: "Starts copying the [rows, cols] tile at (row, col) of a 2-D global buffer into stage s of a shared one [stages, rows, cols]; what lies outside the source is zero. Operands: [peer] row, col, stage." },
+  copy_commit: { levels: RD, effect: "sync", operands: [0, 0], results: 0, doc: "Closes the group of copies started since the last one." },
+  copy_wait: { levels: RD, effect: "sync", operands: [0, 0], results: 0, attributes: { pending: "int" }, doc: "This thread's copies have landed, but for the `pending` newest groups." },
+  fragment_clear: { levels: RD, effect: "write", operands: [0, 0], results: 0, attributes: { buffer: "buffer" }, doc: "Zeroes a block's accumulator." },
+  mma: { levels: RD, effect: "write", operands: [1, 1], results: 0, attributes: { accumulator: "buffer", a: "buffer", b: "buffer" }, doc: "accumulator += a[stage]·b[stage], all of the block's tiles; operand 0 is the stage." },
+  fragment_store: { levels: RD, effect: "write", operands: [0, 0], results: 0, attributes: { from: "buffer", to: "buffer" }, doc: "Writes an accumulator to a shared f32 tile of the same shape." },
+} as const satisfies Record<string, OpDefinition>; // prettier-ignore
+
+export type OpName = keyof typeof OPS;
+export type BinaryFunction = (typeof BINARY_FUNCTIONS)[number];
+export type UnaryFunction = (typeof UNARY_FUNCTIONS)[number];
+export type Comparison = (typeof COMPARISONS)[number];
+export type Reduction = (typeof REDUCTIONS)[number];
+export type LoopMap = (typeof OPS)["for"]["attributes"]["map"][number];
+
+/** The table under its general type, for code that walks attributes. */
+export function definitionOf(name: OpName): OpDefinition {
+  return OPS[name];
+}
+
+export function isOpName(name: string): name is OpName {
+  return Object.hasOwn(OPS, name);
+}

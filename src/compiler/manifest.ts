@@ -1,0 +1,95 @@
+/**
+ * The launch manifest: all that a host needs to launch a compiled kernel, as plain JSON.
+ * The compiler writes it, the runtime and the ahead-of-time header read it.
+ */
+import type { DType, ScalarKind } from "./types/dtype.js";
+import type { Extent } from "./types/extent.js";
+import type { Layout, ReductionOp } from "./types/layout.js";
+
+/** A tensor of the signature. `shape` is the logical (global) shape; `localShape` is what one rank holds. */
+export interface SignatureTensor {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly layout: Layout;
+  readonly shape: readonly Extent[];
+  readonly localShape: readonly Extent[];
+}
+
+/**
+ * What the outputs must be, over the logical tensors of the inputs. Conversions of layout are
+ * the identity here, so this is the mathematics alone; evaluate it in float64 for a reference.
+ */
+export type Specification =
+  | { readonly kind: "input"; readonly name: string }
+  | { readonly kind: "constant"; readonly value: number }
+  | { readonly kind: "matmul"; readonly a: Specification; readonly b: Specification }
+  | { readonly kind: "unary"; readonly fn: string; readonly a: Specification }
+  | { readonly kind: "binary"; readonly fn: string; readonly a: Specification; readonly b: Specification };
+
+/** A condition on dimensions that must hold at a launch: `dividend % divisor == 0`. */
+export interface DivisibilityRule {
+  readonly dividend: Extent;
+  readonly divisor: number;
+  /** Why, for the error message: "x is sharded(0) over 4 ranks". */
+  readonly reason: string;
+}
+
+/**
+ * Memory the kernel works on.
+ * - `input`/`output`: the caller's tensors. `scratch`: workspace the runtime allocates.
+ * - `signal`: u32 flags written by peers; zeroed once when allocated, never again (epochs only grow).
+ * - `state`: u32 local to the rank that outlives launches; zeroed once when allocated.
+ */
+export interface ManifestBuffer {
+  readonly name: string;
+  readonly role: "input" | "output" | "scratch" | "signal" | "state";
+  readonly dtype: DType;
+  readonly shape: readonly Extent[];
+  /** Accessed by peers, so it must lie in symmetric memory, at the same offset on every rank. */
+  readonly symmetric: boolean;
+}
+
+/**
+ * Kernel parameters in order.
+ * - `peers`: struct of `ranks` 64-bit device pointers by value, entry p = rank p's buffer as mapped here.
+ * - `pointer`: one 64-bit device pointer to the local buffer.
+ * - `dim`: i64 value of a dimension. `rank`: i32.
+ * - `timeout`: u64 nanoseconds each wait may take, 0 = for ever.
+ * - `status`: 64-bit pointer to a 16-word u32 record, zero before the launch. A wait that runs out writes
+ *   [1, rank, peer, buffer index in `buffers`, slot, wanted value, seen value, source line] and the kernel ends early.
+ */
+export type ManifestParameter =
+  | { readonly kind: "peers"; readonly buffer: string; readonly ranks: number }
+  | { readonly kind: "pointer"; readonly buffer: string }
+  | { readonly kind: "dim"; readonly name: string }
+  | { readonly kind: "rank" }
+  | { readonly kind: "timeout" }
+  | { readonly kind: "status" };
+
+export interface Manifest {
+  readonly formatVersion: 1;
+  /** Collective's name in the source, and the kernel's symbol in the module. */
+  readonly collective: string;
+  readonly symbol: string;
+  readonly ranks: number;
+  readonly dtypes: Readonly<Record<string, DType>>;
+  readonly arch: string;
+  /** Names of the dimensions, in the order the signature mentions them. */
+  readonly dims: readonly string[];
+  readonly inputs: readonly SignatureTensor[];
+  readonly outputs: readonly SignatureTensor[];
+  /** One per output, in order; null where only the ordering of the body is specified. */
+  readonly specification: readonly (Specification | null)[];
+  readonly divisibility: readonly DivisibilityRule[];
+  readonly buffers: readonly ManifestBuffer[];
+  readonly parameters: readonly ManifestParameter[];
+  readonly blockThreads: number;
+  /** grid = clamp(max over `work` of its value, 1, maxBlocks); the same on every rank. */
+  readonly grid: { readonly work: readonly Extent[]; readonly maxBlocks: number };
+  /** Dynamic shared memory in bytes. */
+  readonly sharedBytes: number;
+  /** Blocks wait on each other, so all must be resident: launch cooperatively. */
+  readonly cooperative: boolean;
+}
+
+export type { DType, Extent, Layout, ReductionOp, ScalarKind };

@@ -1,0 +1,35 @@
+/** Element types of Coll tensors, and the facts about them that every stage reads. */
+
+export type DType = "f32" | "f16" | "bf16" | "f8e4m3" | "f8e5m2" | "i32" | "u32" | "i8" | "u8";
+
+/** The type arithmetic on a dtype is carried out in: one rounding, when the value is stored. */
+export type ComputeDType = "f32" | "i32" | "u32";
+
+/** Scalars inside the compiler: element types, plus indices (64-bit signed) and truth values. */
+export type ScalarKind = DType | "index" | "bool";
+
+interface DTypeFacts {
+  readonly bytes: number;
+  readonly kind: "float" | "int";
+  readonly compute: ComputeDType;
+  /** Unit roundoff relative to 1 (2^-(mantissa bits + 1)); 0 for integers. */
+  readonly epsilon: number;
+}
+
+export const DTYPES: Readonly<Record<DType, DTypeFacts>> = {
+  f32: { bytes: 4, kind: "float", compute: "f32", epsilon: 2 ** -24 },
+  f16: { bytes: 2, kind: "float", compute: "f32", epsilon: 2 ** -11 },
+  bf16: { bytes: 2, kind: "float", compute: "f32", epsilon: 2 ** -8 },
+  f8e4m3: { bytes: 1, kind: "float", compute: "f32", epsilon: 2 ** -4 },
+  f8e5m2: { bytes: 1, kind: "float", compute: "f32", epsilon: 2 ** -3 },
+  i32: { bytes: 4, kind: "int", compute: "i32", epsilon: 0 },
+  u32: { bytes: 4, kind: "int", compute: "u32", epsilon: 0 },
+  i8: { bytes: 1, kind: "int", compute: "i32", epsilon: 0 },
+  u8: { bytes: 1, kind: "int", compute: "u32", epsilon: 0 },
+};
+
+export const DTYPE_NAMES = Object.keys(DTYPES) as DType[];
+
+export function isDType(name: string): name is DType {
+  return Object.hasOwn(DTYPES, name);
+}
