@@ -1,0 +1,21 @@
+// The export table. Registers only: what each function does is documented in src/runtime/native.ts.
+#include <napi.h>
+
+#include "errors.h"
+#include "exports.h"
+
+namespace collc {
+namespace {
+
+Napi::Object Register(Napi::Env env, Napi::Object exports) {
+#define COLLC_REGISTER(name, function) exports.Set(name, Napi::Function::New<Guard<function>>(env, name));
+  COLLC_EXPORTS(COLLC_REGISTER)
+#undef COLLC_REGISTER
+  return exports;
+}
+
+}  // namespace
+}  // namespace collc
+
+static Napi::Object Init(Napi::Env env, Napi::Object exports) { return collc::Register(env, exports); }
+NODE_API_MODULE(collc, Init)

@@ -1,0 +1,174 @@
+// The part of the CUDA driver API that collc uses, declared here so that building needs no CUDA.
+// ABI of CUDA 12 and 13; sizes and offsets were checked against cuda.h 13.0 and are asserted below.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace collc::cuda {
+
+using CUresult = int;
+using CUdevice = int;
+using CUdeviceptr = std::uint64_t;
+using CUmemHandle = std::uint64_t;
+using CUcontext = struct CUctx_st*;
+using CUmodule = struct CUmod_st*;
+using CUfunction = struct CUfunc_st*;
+using CUstream = struct CUstream_st*;
+using CUevent = struct CUevent_st*;
+using CUgraph = struct CUgraph_st*;
+using CUgraphExec = struct CUgraphExec_st*;
+using CUgraphNode = struct CUgraphNode_st*;
+
+enum : int { SUCCESS = 0, ERROR_NOT_READY = 600 };
+enum : int {
+  DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
+  DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19,
+  DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
+  DEVICE_ATTRIBUTE_PCI_DEVICE_ID = 34,
+  DEVICE_ATTRIBUTE_PCI_DOMAIN_ID = 50,
+  DEVICE_ATTRIBUTE_CC_MAJOR = 75,
+  DEVICE_ATTRIBUTE_CC_MINOR = 76,
+  DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
+  DEVICE_ATTRIBUTE_MAX_SHARED_OPTIN = 97,
+  DEVICE_ATTRIBUTE_VMM_SUPPORTED = 102,
+  DEVICE_ATTRIBUTE_POSIX_FD_SUPPORTED = 103,
+  DEVICE_ATTRIBUTE_FABRIC_SUPPORTED = 128,
+  DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED = 132,
+};
+enum : int {
+  FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+  FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+  FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
+  FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+  FUNC_ATTRIBUTE_NUM_REGS = 4,
+  FUNC_ATTRIBUTE_BINARY_VERSION = 6,
+  FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+};
+enum : unsigned { STREAM_NON_BLOCKING = 1, EVENT_DEFAULT = 0, EVENT_DISABLE_TIMING = 2 };
+enum : unsigned { MEMHOSTALLOC_PORTABLE = 1, MEMHOSTALLOC_DEVICEMAP = 2 };
+enum : int { MEM_LOCATION_TYPE_DEVICE = 1, MEM_ALLOCATION_TYPE_PINNED = 1 };
+enum : int { MEM_HANDLE_TYPE_NONE = 0, MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1 };
+enum : int { MEM_GRANULARITY_MINIMUM = 0, MEM_GRANULARITY_RECOMMENDED = 1 };
+enum : int { MEM_ACCESS_READWRITE = 3 };
+enum : int { CAPTURE_MODE_GLOBAL = 0, CAPTURE_MODE_THREAD_LOCAL = 1, CAPTURE_MODE_RELAXED = 2 };
+
+struct CUmemLocation {
+  int type;
+  int id;
+};
+struct CUmemAccessDesc {
+  CUmemLocation location;
+  int flags;
+};
+struct CUmemAllocationProp {
+  int type;
+  int requestedHandleTypes;
+  CUmemLocation location;
+  void* win32HandleMetaData;
+  struct {
+    unsigned char compressionType;
+    unsigned char gpuDirectRDMACapable;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } allocFlags;
+};
+static_assert(sizeof(CUmemLocation) == 8, "CUmemLocation_v1");
+static_assert(sizeof(CUmemAccessDesc) == 12 && offsetof(CUmemAccessDesc, flags) == 8, "CUmemAccessDesc_v1");
+static_assert(sizeof(CUmemAllocationProp) == 32, "CUmemAllocationProp_v1");
+static_assert(offsetof(CUmemAllocationProp, requestedHandleTypes) == 4, "CUmemAllocationProp_v1");
+static_assert(offsetof(CUmemAllocationProp, location) == 8, "CUmemAllocationProp_v1");
+static_assert(offsetof(CUmemAllocationProp, win32HandleMetaData) == 16, "CUmemAllocationProp_v1");
+static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationProp_v1");
+
+// X(name here, exported symbol, parameter types...): the symbol carries the version that cuda.h's macros choose.
+#define COLLC_CUDA_SYMBOLS(X)                                                                                     \
+  X(Init, "cuInit", unsigned)                                                                                     \
+  X(DriverGetVersion, "cuDriverGetVersion", int*)                                                                 \
+  X(GetErrorName, "cuGetErrorName", CUresult, const char**)                                                       \
+  X(GetErrorString, "cuGetErrorString", CUresult, const char**)                                                   \
+  X(DeviceGet, "cuDeviceGet", CUdevice*, int)                                                                     \
+  X(DeviceGetCount, "cuDeviceGetCount", int*)                                                                     \
+  X(DeviceGetName, "cuDeviceGetName", char*, int, CUdevice)                                                       \
+  X(DeviceGetAttribute, "cuDeviceGetAttribute", int*, int, CUdevice)                                              \
+  X(DeviceTotalMem, "cuDeviceTotalMem_v2", std::size_t*, CUdevice)                                                \
+  X(DeviceCanAccessPeer, "cuDeviceCanAccessPeer", int*, CUdevice, CUdevice)                                       \
+  X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", CUcontext*, CUdevice)                                     \
+  X(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", CUdevice)                                            \
+  X(CtxSetCurrent, "cuCtxSetCurrent", CUcontext)                                                                  \
+  X(CtxSynchronize, "cuCtxSynchronize", void)                                                                     \
+  X(MemGetInfo, "cuMemGetInfo_v2", std::size_t*, std::size_t*)                                                    \
+  X(MemAlloc, "cuMemAlloc_v2", CUdeviceptr*, std::size_t)                                                         \
+  X(MemFree, "cuMemFree_v2", CUdeviceptr)                                                                         \
+  X(MemHostAlloc, "cuMemHostAlloc", void**, std::size_t, unsigned)                                                \
+  X(MemFreeHost, "cuMemFreeHost", void*)                                                                          \
+  X(MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2", CUdeviceptr*, void*, unsigned)                       \
+  X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", CUdeviceptr, const void*, std::size_t, CUstream)                     \
+  X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", void*, CUdeviceptr, std::size_t, CUstream)                           \
+  X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", CUdeviceptr, CUdeviceptr, std::size_t, CUstream)                     \
+  X(MemcpyPeerAsync, "cuMemcpyPeerAsync", CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream)  \
+  X(MemsetD8Async, "cuMemsetD8Async", CUdeviceptr, unsigned char, std::size_t, CUstream)                          \
+  X(MemCreate, "cuMemCreate", CUmemHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long)          \
+  X(MemRelease, "cuMemRelease", CUmemHandle)                                                                      \
+  X(MemAddressReserve, "cuMemAddressReserve", CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr,                \
+    unsigned long long)                                                                                           \
+  X(MemAddressFree, "cuMemAddressFree", CUdeviceptr, std::size_t)                                                 \
+  X(MemMap, "cuMemMap", CUdeviceptr, std::size_t, std::size_t, CUmemHandle, unsigned long long)                   \
+  X(MemUnmap, "cuMemUnmap", CUdeviceptr, std::size_t)                                                             \
+  X(MemSetAccess, "cuMemSetAccess", CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t)                \
+  X(MemGetAllocationGranularity, "cuMemGetAllocationGranularity", std::size_t*, const CUmemAllocationProp*, int)  \
+  X(MemExportToShareableHandle, "cuMemExportToShareableHandle", void*, CUmemHandle, int, unsigned long long)      \
+  X(MemImportFromShareableHandle, "cuMemImportFromShareableHandle", CUmemHandle*, void*, int)                     \
+  X(ModuleLoadData, "cuModuleLoadData", CUmodule*, const void*)                                                   \
+  X(ModuleUnload, "cuModuleUnload", CUmodule)                                                                     \
+  X(ModuleGetFunction, "cuModuleGetFunction", CUfunction*, CUmodule, const char*)                                 \
+  X(FuncGetAttribute, "cuFuncGetAttribute", int*, int, CUfunction)                                                \
+  X(FuncSetAttribute, "cuFuncSetAttribute", CUfunction, int, int)                                                 \
+  X(OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor", int*, CUfunction,   \
+    int, std::size_t)                                                                                             \
+  X(LaunchKernel, "cuLaunchKernel", CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
+    unsigned, CUstream, void**, void**)                                                                           \
+  X(LaunchCooperativeKernel, "cuLaunchCooperativeKernel", CUfunction, unsigned, unsigned, unsigned, unsigned,     \
+    unsigned, unsigned, unsigned, CUstream, void**)                                                               \
+  X(StreamCreate, "cuStreamCreate", CUstream*, unsigned)                                                          \
+  X(StreamDestroy, "cuStreamDestroy_v2", CUstream)                                                                \
+  X(StreamSynchronize, "cuStreamSynchronize", CUstream)                                                           \
+  X(StreamQuery, "cuStreamQuery", CUstream)                                                                       \
+  X(StreamWaitEvent, "cuStreamWaitEvent", CUstream, CUevent, unsigned)                                            \
+  X(StreamBeginCapture, "cuStreamBeginCapture_v2", CUstream, int)                                                 \
+  X(StreamEndCapture, "cuStreamEndCapture", CUstream, CUgraph*)                                                   \
+  X(EventCreate, "cuEventCreate", CUevent*, unsigned)                                                             \
+  X(EventDestroy, "cuEventDestroy_v2", CUevent)                                                                   \
+  X(EventRecord, "cuEventRecord", CUevent, CUstream)                                                              \
+  X(EventQuery, "cuEventQuery", CUevent)                                                                          \
+  X(EventSynchronize, "cuEventSynchronize", CUevent)                                                              \
+  X(EventElapsedTime, "cuEventElapsedTime", float*, CUevent, CUevent)                                             \
+  X(GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", CUgraphExec*, CUgraph, unsigned long long)          \
+  X(GraphGetNodes, "cuGraphGetNodes", CUgraph, CUgraphNode*, std::size_t*)                                        \
+  X(GraphLaunch, "cuGraphLaunch", CUgraphExec, CUstream)                                                          \
+  X(GraphDestroy, "cuGraphDestroy", CUgraph)                                                                      \
+  X(GraphExecDestroy, "cuGraphExecDestroy", CUgraphExec)
+
+struct Api {
+#define COLLC_MEMBER(name, symbol, ...) CUresult (*name)(__VA_ARGS__) = nullptr;
+  COLLC_CUDA_SYMBOLS(COLLC_MEMBER)
+#undef COLLC_MEMBER
+};
+
+/// Opens the first driver library of `candidates` that loads and initialises it. Later calls return at once: a
+/// process has one driver. Returns the library's path. Throws NativeError; DLOPEN_FAILED lists every attempt.
+std::string Open(const std::vector<std::string>& candidates);
+
+/// The open driver; throws if `Open` has not succeeded.
+const Api& Get();
+
+/// Throws NativeError("cuda", call, …) unless `result` is success.
+void Check(CUresult result, const char* call);
+
+}  // namespace collc::cuda
+
+/// Calls a driver function and throws on failure: `CU(MemFree, pointer)`.
+#define CU(name, ...) ::collc::cuda::Check(::collc::cuda::Get().name(__VA_ARGS__), "cu" #name)

@@ -1,0 +1,104 @@
+// Every function the addon exports. addon.cc registers them; src/runtime/native.ts documents them.
+#pragma once
+
+#include <napi.h>
+
+// X(name in JavaScript, function here)
+#define COLLC_EXPORTS(X)                             \
+  /* device.cc */                                    \
+  X("openCuda", OpenCuda)                            \
+  X("deviceCount", DeviceCount)                      \
+  X("describeDevice", DescribeDevice)                \
+  X("deviceAttribute", DeviceAttribute)              \
+  X("canAccessPeer", CanAccessPeer)                  \
+  X("memoryInfo", MemoryInfo)                        \
+  /* memory.cc */                                    \
+  X("memoryAlloc", MemoryAlloc)                      \
+  X("memoryFree", MemoryFree)                        \
+  X("hostAlloc", HostAlloc)                          \
+  X("hostFree", HostFree)                            \
+  /* vmm.cc */                                       \
+  X("memoryGranularity", MemoryGranularity)          \
+  X("physicalCreate", PhysicalCreate)                \
+  X("physicalExport", PhysicalExport)                \
+  X("physicalImport", PhysicalImport)                \
+  X("physicalRelease", PhysicalRelease)              \
+  X("memoryMap", MemoryMap)                          \
+  X("memoryUnmap", MemoryUnmap)                      \
+  /* copy.cc */                                      \
+  X("copyToDevice", CopyToDevice)                    \
+  X("copyFromDevice", CopyFromDevice)                \
+  X("copyToDeviceAsync", CopyToDeviceAsync)          \
+  X("copyFromDeviceAsync", CopyFromDeviceAsync)      \
+  X("copyOnDevice", CopyOnDevice)                    \
+  X("copyPeer", CopyPeer)                            \
+  X("memorySet", MemorySet)                          \
+  X("memorySetAsync", MemorySetAsync)                \
+  /* stream.cc */                                    \
+  X("streamCreate", StreamCreate)                    \
+  X("streamDestroy", StreamDestroy)                  \
+  X("streamQuery", StreamQuery)                      \
+  X("streamSynchronize", StreamSynchronize)          \
+  X("streamSynchronizeBlocking", StreamSynchronizeBlocking) \
+  X("streamPointer", StreamPointer)                  \
+  X("streamWaitEvent", StreamWaitEvent)              \
+  X("eventCreate", EventCreate)                      \
+  X("eventDestroy", EventDestroy)                    \
+  X("eventRecord", EventRecord)                      \
+  X("eventQuery", EventQuery)                        \
+  X("eventElapsedMs", EventElapsedMs)                \
+  /* graph.cc */                                     \
+  X("captureBegin", CaptureBegin)                    \
+  X("captureEnd", CaptureEnd)                        \
+  X("graphNodeCount", GraphNodeCount)                \
+  X("graphInstantiate", GraphInstantiate)            \
+  X("graphDestroy", GraphDestroy)                    \
+  X("graphLaunch", GraphLaunch)                      \
+  X("graphExecDestroy", GraphExecDestroy)            \
+  /* nvrtc.cc */                                     \
+  X("openNvrtc", OpenNvrtc)                          \
+  X("nvrtcVersion", NvrtcVersion)                    \
+  X("nvrtcSupportedArchs", NvrtcSupportedArchs)      \
+  X("nvrtcCompile", NvrtcCompile)                    \
+  /* program.cc */                                   \
+  X("moduleLoad", ModuleLoad)                        \
+  X("moduleUnload", ModuleUnload)                    \
+  X("functionGet", FunctionGet)                      \
+  X("functionAttributes", FunctionAttributes)        \
+  X("functionSetMaxDynamicShared", FunctionSetMaxDynamicShared) \
+  X("functionOccupancy", FunctionOccupancy)          \
+  /* launch.cc */                                    \
+  X("launchPrepare", LaunchPrepare)                  \
+  X("launchUpdate", LaunchUpdate)                    \
+  X("launchPrepared", LaunchPrepared)                \
+  X("launchRelease", LaunchRelease)                  \
+  /* fd_channel.cc */                                \
+  X("fdChannelOpen", FdChannelOpen)                  \
+  X("fdChannelSend", FdChannelSend)                  \
+  X("fdChannelReceive", FdChannelReceive)            \
+  X("fdChannelClose", FdChannelClose)                \
+  X("fdClose", FdClose)                              \
+  /* nccl.cc */                                      \
+  X("openNccl", OpenNccl)                            \
+  X("ncclUniqueId", NcclUniqueId)                    \
+  X("ncclCommInit", NcclCommInit)                    \
+  X("ncclCommDestroy", NcclCommDestroy)              \
+  X("ncclCommAbort", NcclCommAbort)                  \
+  X("ncclCommAsyncError", NcclCommAsyncError)        \
+  X("ncclAllReduce", NcclAllReduce)                  \
+  X("ncclAllGather", NcclAllGather)                  \
+  X("ncclReduceScatter", NcclReduceScatter)          \
+  X("ncclBroadcast", NcclBroadcast)                  \
+  X("ncclReduce", NcclReduce)                        \
+  X("ncclSend", NcclSend)                            \
+  X("ncclRecv", NcclRecv)                            \
+  X("ncclGroupStart", NcclGroupStart)                \
+  X("ncclGroupEnd", NcclGroupEnd)
+
+namespace collc {
+
+#define COLLC_DECLARE(name, function) Napi::Value function(const Napi::CallbackInfo& info);
+COLLC_EXPORTS(COLLC_DECLARE)
+#undef COLLC_DECLARE
+
+}  // namespace collc

@@ -1,0 +1,104 @@
+// Launches. A launch is prepared once, parameters and all, and then costs two look-ups and the driver's call.
+#include <cstring>
+#include <vector>
+
+#include "convert.h"
+#include "device.h"
+#include "exports.h"
+#include "program.h"
+#include "stream.h"
+
+namespace collc {
+namespace {
+
+struct Launch {
+  std::shared_ptr<Function> function;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  bool cooperative;
+  /// The packed parameters, in 8-byte words so that the block is aligned; never resized, `pointers` points in.
+  std::vector<std::uint64_t> block_words;
+  std::size_t block_bytes;
+  std::vector<void*> pointers;
+
+  std::uint8_t* Parameters() { return reinterpret_cast<std::uint8_t*>(block_words.data()); }
+};
+
+HandleTable<Launch>& Launches() {
+  static auto* table = new HandleTable<Launch>("prepared launch");
+  return *table;
+}
+
+void ToTriple(const Napi::Value& value, const char* what, unsigned (&out)[3]) {
+  if (!value.IsArray() || value.As<Napi::Array>().Length() != 3) {
+    throw Napi::TypeError::New(value.Env(), std::string(what) + " must be an array of three numbers");
+  }
+  for (std::uint32_t i = 0; i < 3; ++i) out[i] = ToUnsigned(value.As<Napi::Array>().Get(i), what);
+}
+
+}  // namespace
+
+/// launchPrepare(function, grid[3], block[3], sharedBytes, cooperative, parameters, offsets[])
+Napi::Value LaunchPrepare(const Napi::CallbackInfo& info) {
+  auto launch = std::make_shared<Launch>();
+  launch->function = UseFunction(info[0]);
+  ToTriple(info[1], "grid", launch->grid);
+  ToTriple(info[2], "block", launch->block);
+  launch->shared_bytes = ToUnsigned(info[3], "sharedBytes");
+  launch->cooperative = info[4].ToBoolean().Value();
+  const Bytes parameters = ToBytes(info[5], "parameters");
+  launch->block_bytes = parameters.size;
+  launch->block_words.resize((parameters.size + 7) / 8 + 1);
+  std::memcpy(launch->Parameters(), parameters.data, parameters.size);
+  if (!info[6].IsArray()) throw Napi::TypeError::New(info.Env(), "offsets must be an array");
+  const Napi::Array offsets = info[6].As<Napi::Array>();
+  for (std::uint32_t i = 0; i < offsets.Length(); ++i) {
+    const std::size_t offset = ToSize(offsets.Get(i), "offset");
+    if (offset >= parameters.size) throw Napi::RangeError::New(info.Env(), "offset beyond the parameters");
+    launch->pointers.push_back(launch->Parameters() + offset);
+  }
+  return FromHandle(info.Env(), Launches().Add(launch));
+}
+
+/// launchUpdate(launch, offset, bytes): overwrites part of the parameters. The driver copies them at every launch, so
+/// earlier launches, and graphs that captured them, keep the old values.
+Napi::Value LaunchUpdate(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<Launch> launch = Launches().Get(ToSize(info[0], "launch"));
+  const std::size_t offset = ToSize(info[1], "offset");
+  const Bytes bytes = ToBytes(info[2], "bytes");
+  if (offset > launch->block_bytes || bytes.size > launch->block_bytes - offset) {
+    throw Napi::RangeError::New(info.Env(), "update beyond the parameters");
+  }
+  std::memcpy(launch->Parameters() + offset, bytes.data, bytes.size);
+  return info.Env().Undefined();
+}
+
+/// launchPrepared(launch, stream): enqueued.
+Napi::Value LaunchPrepared(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<Launch> launch = Launches().Get(ToSize(info[0], "launch"));
+  const std::shared_ptr<Stream> stream = UseStream(info[1]);
+  if (!launch->function->module->module) {
+    throw UsageError("launchPrepared", "NOT_OPEN", "the function's module was unloaded");
+  }
+  if (launch->function->module->device != stream->device) {
+    throw UsageError("launchPrepared", "WRONG_DEVICE", "the stream and the function belong to different devices");
+  }
+  const unsigned* g = launch->grid;
+  const unsigned* b = launch->block;
+  if (launch->cooperative) {
+    CU(LaunchCooperativeKernel, launch->function->function, g[0], g[1], g[2], b[0], b[1], b[2], launch->shared_bytes,
+       stream->stream, launch->pointers.data());
+  } else {
+    CU(LaunchKernel, launch->function->function, g[0], g[1], g[2], b[0], b[1], b[2], launch->shared_bytes,
+       stream->stream, launch->pointers.data(), nullptr);
+  }
+  return info.Env().Undefined();
+}
+
+Napi::Value LaunchRelease(const Napi::CallbackInfo& info) {
+  Launches().Take(ToSize(info[0], "launch"));
+  return info.Env().Undefined();
+}
+
+}  // namespace collc
