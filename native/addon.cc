@@ -11,6 +11,8 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
 #define COLLC_REGISTER(name, function) exports.Set(name, Napi::Function::New<Guard<function>>(env, name));
   COLLC_EXPORTS(COLLC_REGISTER)
 #undef COLLC_REGISTER
+  // src/runtime/native.ts refuses another number: an addon built before an update is told, not met as a crash.
+  exports.Set("interfaceVersion", Napi::Number::New(env, 1));
   return exports;
 }
 

@@ -1,6 +1,7 @@
 // NCCL, opened at run time: a peer in benchmarks.
 #include "api/nccl.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "convert.h"
@@ -63,7 +64,10 @@ Napi::Value Finish(const Napi::CallbackInfo& info, const char* name, Call call) 
 
 }  // namespace
 
+/// openNccl(paths[], multicast): without `multicast`, NCCL is asked not to use NVLink multicast unless the environment
+/// already decided. A crash of a process that uses multicast can put a shared machine's GPUs out of service.
 Napi::Value OpenNccl(const Napi::CallbackInfo& info) {
+  if (!info[1].ToBoolean().Value()) setenv("NCCL_NVLS_ENABLE", "0", 0);
   const std::string path = nccl::Open(ToTexts(info[0], "paths"));
   int version = 0;
   NCCL(GetVersion, &version);

@@ -1,0 +1,149 @@
+/**
+ * File descriptors between the ranks of one machine. Each rank binds a UNIX socket in a private folder; the ranks tell
+ * each other the paths through the store. Every message carries the run's secret, its sender and the number of the
+ * exchange, and what does not fit is dropped with its descriptors closed.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import path from "node:path";
+import { tmpdir } from "node:os";
+
+import type { Json } from "../exchange.js";
+import { RuntimeError } from "../errors.js";
+import { native, type FdChannelHandle } from "../native.js";
+
+/** What setting up needs from the store; `Exchange` in `../exchange.ts` is one. Results are in rank order. */
+export interface ExchangeChannel {
+  allGather<T extends Json>(name: string, value: T): Promise<T[]>;
+  barrier(name: string): Promise<void>;
+}
+
+export interface FdExchangeOptions {
+  readonly exchange: ExchangeChannel;
+  /** Index of this rank among those of the exchange, and their number. All must be on this machine. */
+  readonly rank: number;
+  readonly world: number;
+  /** Folder for the socket, mode 0700, such as COLLC_RUN_DIR; default: a new one under the temporary folder. */
+  readonly directory?: string | undefined;
+  readonly timeoutMs: number;
+}
+
+export class FdExchange {
+  readonly #rank: number;
+  readonly #paths: readonly string[];
+  readonly #timeoutMs: number;
+  readonly #channel: FdChannelHandle;
+  readonly #ownDirectory: string | null;
+  /** Descriptors that fast peers sent for exchanges we have not begun: sequence → sender → descriptor. */
+  readonly #early = new Map<number, Map<number, number>>();
+  #sequence = 0;
+  #closed = false;
+
+  private constructor(
+    channel: FdChannelHandle,
+    paths: readonly string[],
+    ownDirectory: string | null,
+    options: FdExchangeOptions,
+  ) {
+    this.#channel = channel;
+    this.#paths = paths;
+    this.#ownDirectory = ownDirectory;
+    this.#rank = options.rank;
+    this.#timeoutMs = options.timeoutMs;
+  }
+
+  /** Collective over the ranks of `exchange`. */
+  static async connect(options: FdExchangeOptions): Promise<FdExchange> {
+    const { exchange, rank } = options;
+    const secrets = await exchange.allGather(
+      "fd-exchange secret",
+      rank === 0 ? randomBytes(32).toString("hex") : "",
+    );
+    const secret = Buffer.from(secrets[0] ?? "", "hex");
+    // Random, because several groups may share the folder. mkdtemp makes it 0700.
+    const ownDirectory =
+      options.directory === undefined ? mkdtempSync(path.join(tmpdir(), "collc-fd-")) : null;
+    const directory = options.directory ?? ownDirectory!;
+    let channel: FdChannelHandle | null = null;
+    try {
+      const socket = path.join(directory, `fd-${randomBytes(6).toString("hex")}`);
+      channel = native().fdChannelOpen(socket, secret);
+      const paths = await exchange.allGather("fd-exchange paths", socket);
+      return new FdExchange(channel, paths, ownDirectory, options);
+    } catch (error) {
+      if (channel !== null) native().fdChannelClose(channel);
+      if (ownDirectory !== null) rmSync(ownDirectory, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /**
+   * Gives every peer `fd` and gets theirs, in rank order; the own entry is -1. Collective. `fd` stays the caller's; the
+   * received ones become the caller's.
+   * @throws RuntimeError `timeout` naming the ranks that sent nothing. Nothing is leaked then.
+   */
+  async allGather(fd: number): Promise<number[]> {
+    if (this.#closed) throw new RuntimeError("the descriptor exchange was closed");
+    const sequence = this.#sequence++;
+    const received = this.#early.get(sequence) ?? new Map<number, number>();
+    this.#early.delete(sequence);
+    const peers = this.#paths.map((_, peer) => peer).filter((peer) => peer !== this.#rank);
+    // Settle everything before judging: a descriptor that arrives after a failure must be closed too.
+    const outcomes = await Promise.allSettled([
+      this.#receiveAll(sequence, received, peers),
+      ...peers.map((peer) =>
+        native().fdChannelSend(this.#channel, this.#paths[peer]!, this.#rank, sequence, fd, this.#timeoutMs),
+      ),
+    ]);
+    const failure = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failure !== undefined) {
+      for (const descriptor of received.values()) native().fdClose(descriptor);
+      throw failure.reason;
+    }
+    return this.#paths.map((_, peer) => received.get(peer) ?? -1);
+  }
+
+  async #receiveAll(
+    sequence: number,
+    received: Map<number, number>,
+    peers: readonly number[],
+  ): Promise<void> {
+    const deadline = performance.now() + this.#timeoutMs;
+    while (received.size < peers.length) {
+      const left = deadline - performance.now();
+      const message = left > 0 ? await native().fdChannelReceive(this.#channel, left) : null;
+      if (message === null) {
+        const missing = peers.filter((peer) => !received.has(peer));
+        throw new RuntimeError(
+          `no file descriptor from rank ${missing.join(", ")} within ${this.#timeoutMs} ms`,
+          "did that rank die? Its own message says more",
+          "timeout",
+        );
+      }
+      const { sender, fd } = message;
+      const into = message.sequence === sequence ? received : this.#earlyFor(message.sequence, sequence);
+      if (into === null || !peers.includes(sender) || into.has(sender)) {
+        native().fdClose(fd); // stale, from nobody we know, or sent twice
+        continue;
+      }
+      into.set(sender, fd);
+    }
+  }
+
+  #earlyFor(sequence: number, current: number): Map<number, number> | null {
+    if (sequence < current) return null;
+    let early = this.#early.get(sequence);
+    if (early === undefined) this.#early.set(sequence, (early = new Map()));
+    return early;
+  }
+
+  /** Removes the socket; waiting calls throw. Not collective. Safe to call twice. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    native().fdChannelClose(this.#channel);
+    for (const early of this.#early.values()) for (const fd of early.values()) native().fdClose(fd);
+    this.#early.clear();
+    if (this.#ownDirectory !== null) rmSync(this.#ownDirectory, { recursive: true, force: true });
+  }
+}

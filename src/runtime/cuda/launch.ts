@@ -1,0 +1,247 @@
+/** From a manifest and a cubin to launches: loading, packing parameters, the grid, residency. */
+import type { Manifest, ManifestParameter } from "../../compiler/manifest.js";
+import { evaluateExtent, type DimValues } from "../../compiler/types/extent.js";
+import { MachineError, RuntimeError } from "../errors.js";
+import {
+  native,
+  type DevicePointer,
+  type FunctionAttributes,
+  type FunctionHandle,
+  type LaunchHandle,
+  type ModuleHandle,
+  type StreamHandle,
+} from "../native.js";
+import { describeDevice, explain } from "./device.js";
+
+/** Values for a kernel's parameters. */
+export interface LaunchArguments {
+  readonly rank: number;
+  /** Values of all dimensions of the manifest. */
+  readonly dims: DimValues;
+  /** Local address of each buffer that a `pointer` parameter names. */
+  readonly pointers: Readonly<Record<string, DevicePointer>>;
+  /** Addresses, by rank, of each buffer that a `peers` parameter names, as this rank maps them. */
+  readonly peers: Readonly<Record<string, readonly DevicePointer[]>>;
+  /** How long a wait may take, in nanoseconds; 0 for ever. */
+  readonly timeoutNs: bigint;
+  /** Address of the status record; 0n only for kernels without waits. */
+  readonly status: DevicePointer;
+}
+
+/** A kernel's parameters as bytes, each at its natural alignment, and where each begins. */
+export interface ParameterBlock {
+  readonly bytes: Uint8Array;
+  readonly offsets: readonly number[];
+}
+
+/** Size and alignment of a parameter in bytes, as CUDA lays it out. */
+function shapeOf(parameter: ManifestParameter): { size: number; align: number } {
+  switch (parameter.kind) {
+    case "peers":
+      return { size: 8 * parameter.ranks, align: 8 };
+    case "rank":
+      return { size: 4, align: 4 };
+    case "pointer":
+    case "dim":
+    case "timeout":
+    case "status":
+      return { size: 8, align: 8 };
+  }
+}
+
+/**
+ * Packs the parameters of a launch in the manifest's order, little-endian.
+ * @throws RuntimeError when a buffer has no address, a dimension no value, or the number of peers is wrong.
+ */
+export function packParameters(
+  parameters: readonly ManifestParameter[],
+  args: LaunchArguments,
+): ParameterBlock {
+  const offsets: number[] = [];
+  let size = 0;
+  for (const parameter of parameters) {
+    const shape = shapeOf(parameter);
+    const offset = Math.ceil(size / shape.align) * shape.align;
+    offsets.push(offset);
+    size = offset + shape.size;
+  }
+  const bytes = new Uint8Array(size);
+  const view = new DataView(bytes.buffer);
+  parameters.forEach((parameter, i) => writeParameter(view, offsets[i]!, parameter, args));
+  return { bytes, offsets };
+}
+
+function writeParameter(
+  view: DataView,
+  at: number,
+  parameter: ManifestParameter,
+  args: LaunchArguments,
+): void {
+  switch (parameter.kind) {
+    case "peers": {
+      const addresses = args.peers[parameter.buffer];
+      if (addresses === undefined)
+        throw new RuntimeError(`no peer addresses for buffer "${parameter.buffer}"`);
+      if (addresses.length !== parameter.ranks) {
+        throw new RuntimeError(
+          `buffer "${parameter.buffer}" has addresses of ${addresses.length} ranks; the kernel was compiled for ${parameter.ranks}`,
+        );
+      }
+      addresses.forEach((address, p) => view.setBigUint64(at + 8 * p, address, true));
+      return;
+    }
+    case "pointer": {
+      const address = args.pointers[parameter.buffer];
+      if (address === undefined) throw new RuntimeError(`no address for buffer "${parameter.buffer}"`);
+      view.setBigUint64(at, address, true);
+      return;
+    }
+    case "dim": {
+      const value = args.dims[parameter.name];
+      if (value === undefined || !Number.isSafeInteger(value) || value < 0) {
+        throw new RuntimeError(`dimension "${parameter.name}" must be a whole number, not ${value}`);
+      }
+      view.setBigInt64(at, BigInt(value), true);
+      return;
+    }
+    case "rank":
+      view.setInt32(at, args.rank, true);
+      return;
+    case "timeout":
+      view.setBigUint64(at, args.timeoutNs, true);
+      return;
+    case "status":
+      view.setBigUint64(at, args.status, true);
+      return;
+  }
+}
+
+/** Blocks of a launch: the largest `work`, at least 1, at most `maxBlocks`. The same on every rank. */
+export function gridOf(manifest: Pick<Manifest, "grid">, dims: DimValues): number {
+  const work = manifest.grid.work.map((extent) => evaluateExtent(extent, dims));
+  return Math.min(Math.max(1, ...work), manifest.grid.maxBlocks);
+}
+
+/** A loaded kernel on one device. */
+export class Kernel {
+  readonly manifest: Manifest;
+  readonly device: number;
+  readonly attributes: FunctionAttributes;
+  /** Blocks of this kernel that the whole device holds at once. */
+  readonly residentBlocks: number;
+  readonly #module: ModuleHandle;
+  readonly #function: FunctionHandle;
+
+  /**
+   * Loads the kernel.
+   * @throws MachineError when the device cannot run it: other architecture, too little shared memory.
+   * @throws RuntimeError when the cubin is cut short.
+   */
+  constructor(device: number, manifest: Manifest, cubin: Uint8Array) {
+    const description = describeDevice(device);
+    checkCubin(cubin);
+    this.device = device;
+    this.manifest = manifest;
+    const addon = native();
+    this.#module = explain(() => addon.moduleLoad(device, cubin));
+    try {
+      this.#function = addon.functionGet(this.#module, manifest.symbol);
+      this.attributes = addon.functionAttributes(this.#function);
+      const needed = manifest.sharedBytes + this.attributes.staticSharedBytes;
+      if (needed > description.maxSharedBytes) {
+        throw new MachineError(
+          `${manifest.symbol} needs ${needed} bytes of shared memory a block; GPU ${device} (${description.name}) has ${description.maxSharedBytes}`,
+          "compile with smaller tiles or for another GPU",
+        );
+      }
+      // Above 48 KiB a kernel must ask.
+      if (manifest.sharedBytes > 0) addon.functionSetMaxDynamicShared(this.#function, manifest.sharedBytes);
+      const perMultiprocessor = addon.functionOccupancy(
+        this.#function,
+        manifest.blockThreads,
+        manifest.sharedBytes,
+      );
+      this.residentBlocks = perMultiprocessor * description.multiprocessors;
+    } catch (error) {
+      addon.moduleUnload(this.#module);
+      throw error;
+    }
+    if (this.residentBlocks === 0) {
+      addon.moduleUnload(this.#module);
+      throw new MachineError(
+        `${manifest.symbol} does not fit on GPU ${device}: not one block of ${manifest.blockThreads} threads with ${this.attributes.registers} registers each`,
+        "compile with fewer threads a block",
+      );
+    }
+  }
+
+  /**
+   * Fixes the parameters and the grid of a launch, to be launched any number of times.
+   * @throws MachineError when blocks that wait on each other cannot all be resident; RuntimeError for bad arguments.
+   */
+  prepare(args: LaunchArguments): PreparedLaunch {
+    const { manifest } = this;
+    const blocks = gridOf(manifest, args.dims);
+    if (manifest.cooperative && blocks > this.residentBlocks) {
+      throw new MachineError(
+        `${manifest.symbol} launches ${blocks} blocks that wait on each other, but GPU ${this.device} holds only ${this.residentBlocks} at once`,
+        `compile with at most ${this.residentBlocks} blocks`,
+      );
+    }
+    const block = packParameters(manifest.parameters, args);
+    const handle = native().launchPrepare(
+      this.#function,
+      [blocks, 1, 1],
+      [manifest.blockThreads, 1, 1],
+      manifest.sharedBytes,
+      manifest.cooperative,
+      block.bytes,
+      block.offsets,
+    );
+    return new PreparedLaunch(handle, blocks);
+  }
+
+  /** Unloads the code. Nothing may be running it. */
+  unload(): void {
+    native().moduleUnload(this.#module);
+  }
+}
+
+/** A launch with everything decided; `enqueue` costs little more than the driver's own call. */
+export class PreparedLaunch {
+  readonly blocks: number;
+  readonly #handle: LaunchHandle;
+
+  constructor(handle: LaunchHandle, blocks: number) {
+    this.#handle = handle;
+    this.blocks = blocks;
+  }
+
+  /** Enqueues the kernel on a stream of its device. */
+  enqueue(stream: StreamHandle): void {
+    native().launchPrepared(this.#handle, stream);
+  }
+
+  release(): void {
+    native().launchRelease(this.#handle);
+  }
+}
+
+/** The driver reads as many bytes as the ELF header promises, so a cut-off file must not reach it. */
+export function checkCubin(cubin: Uint8Array): void {
+  const view = new DataView(cubin.buffer, cubin.byteOffset, cubin.byteLength);
+  const isElf = cubin.byteLength >= 64 && view.getUint32(0, false) === 0x7f454c46;
+  if (!isElf)
+    throw new RuntimeError("the cubin is not an ELF file", "remove it from the cache and compile again");
+  const sectionHeadersEnd =
+    Number(view.getBigUint64(40, true)) + view.getUint16(58, true) * view.getUint16(60, true);
+  const programHeadersEnd =
+    Number(view.getBigUint64(32, true)) + view.getUint16(54, true) * view.getUint16(56, true);
+  const needed = Math.max(sectionHeadersEnd, programHeadersEnd);
+  if (cubin.byteLength < needed) {
+    throw new RuntimeError(
+      `the cubin is cut short: ${cubin.byteLength} of ${needed} bytes`,
+      "remove it from the cache and compile again",
+    );
+  }
+}
