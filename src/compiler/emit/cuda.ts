@@ -1,0 +1,321 @@
+/**
+ * Device-level IR → CUDA C for NVRTC, without includes. One case an op, driven by types and attributes;
+ * what a kernel is for is not known here.
+ */
+import { InternalCompilerError } from "../diagnostics/ice.js";
+import { type Buffer, bufferOf, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
+import { printKernel } from "../ir/print.js";
+import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
+import { lanesOf, scalarOf, type Type } from "../ir/types.js";
+import { walkKernel } from "../ir/visit.js";
+import type { SourceFile } from "../source.js";
+import { parametersOf } from "./manifest.js";
+import { bufferName, dimName, Names, symbolName } from "./names.js";
+import { type PreludePart, preludeText } from "./prelude.js";
+import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
+import { sharedLayout } from "./shared-layout.js";
+import { tileText } from "./tiles.js";
+
+export function emitCuda(kernel: Kernel, source: SourceFile | null): string {
+  return new CudaEmitter(kernel, source).emit();
+}
+
+export class CudaEmitter {
+  readonly lines: string[] = [];
+  readonly names = new Names();
+  readonly shared;
+  private readonly used = new Set<PreludePart>(["types"]);
+  private indent = "  ";
+  private lastLine = 0;
+  private readonly constants = new Map<Value, number>();
+
+  constructor(
+    readonly kernel: Kernel,
+    private readonly source: SourceFile | null,
+  ) {
+    this.shared = sharedLayout(kernel);
+  }
+
+  readonly use = (part: PreludePart): void => void this.used.add(part);
+
+  emit(): string {
+    const { kernel } = this;
+    if (kernel.level !== "device") throw new InternalCompilerError("only device-level IR is printed as CUDA", printKernel(kernel));
+    this.openings();
+    this.region(kernel.body);
+    const where = this.source === null ? "" : ` from ${this.source.name}`;
+    const head = `// ${kernel.name}${where}, compiled by collc for ${kernel.world} rank${kernel.world === 1 ? "" : "s"}`;
+    const signature = `extern "C" __global__ void __launch_bounds__(${kernel.blockThreads}, 1)\n${symbolName(kernel)}(${this.parameters().join(", ")})`;
+    return `${head}\n${preludeText(this.used)}\n\n${signature} {\n${this.lines.join("\n")}\n}\n`;
+  }
+
+  line(s: string): void {
+    this.lines.push(this.indent + s);
+  }
+
+  block(head: string, body: () => void, tail = "}"): void {
+    this.line(`${head} {`);
+    const outer = this.indent;
+    this.indent += "  ";
+    body();
+    this.indent = outer;
+    this.line(tail);
+  }
+
+  private parameters(): string[] {
+    return parametersOf(this.kernel).map((p) => {
+      switch (p.kind) {
+        case "peers":
+          return `const __grid_constant__ Peers<${p.ranks}> ${bufferName(p.buffer)}_peers`;
+        case "pointer":
+          return `${C_TYPE[bufferOf(this.kernel, p.buffer).dtype]}* ${bufferName(p.buffer)}`;
+        case "dim":
+          return `const i64 ${dimName(p.name)}`;
+        case "rank":
+          return "const int rank";
+        case "timeout":
+          return "const u64 timeout";
+        case "status":
+          return "u32* const status";
+      }
+    });
+  }
+
+  /** Local views of peers' tables, shared memory, accumulators and the watch on waits. */
+  private openings(): void {
+    let waits = false;
+    walkKernel(this.kernel, (op) => {
+      waits ||= op.name === "wait";
+      if (op.name === "const") this.constants.set(op.results[0]!, op.attributes["value"] as number);
+    });
+    if (waits) {
+      this.use("signals");
+      this.line("const Watch watch = {timeout, status, (u32)rank};");
+    }
+    if (this.shared.bytes > 0) this.line("extern __shared__ __align__(1024) unsigned char shared_memory[];");
+    for (const b of this.kernel.buffers) {
+      const type = C_TYPE[b.dtype];
+      if (b.symmetric) this.line(`${type}* const ${bufferName(b.name)} = (${type}*)${bufferName(b.name)}_peers.p[rank];`);
+      const place = this.shared.places.get(b.name);
+      if (place !== undefined) this.line(`${type}* const ${bufferName(b.name)} = (${type}*)(shared_memory + ${place.offset});`);
+      if (b.role === "fragment") {
+        const elements = (b.shape as number[]).reduce((x, y) => x * y, 1) / this.kernel.blockThreads;
+        this.line(`float ${bufferName(b.name)}[${elements}];`);
+      }
+    }
+  }
+
+  private region(region: Region): void {
+    for (const op of region.ops) {
+      this.mark(op);
+      this.op(op);
+    }
+  }
+
+  /** Says in a comment which source line the text comes from, when that changes. */
+  private mark(op: Op): void {
+    if (this.source === null || op.span.end === 0) return;
+    const { line } = this.source.position(op.span.start);
+    if (line === this.lastLine || op.name === "const") return;
+    this.lastLine = line;
+    this.line(`// ${this.source.name}:${line}: ${this.source.line(line).trim()}`);
+  }
+
+  lineOf(op: Op): number {
+    return this.source === null ? 0 : this.source.position(op.span.start).line;
+  }
+
+  name(v: Value): string {
+    return this.names.of(v);
+  }
+
+  private cType(type: Type): string {
+    const lanes = lanesOf(type);
+    const element = C_TYPE[scalarOf(type)];
+    if (lanes === 1) return element;
+    this.use("vector");
+    return `Vec<${element}, ${lanes}>`;
+  }
+
+  /** Defines the op's result by a scalar expression, once a lane. */
+  private define(op: Op, make: (operands: readonly string[]) => string): void {
+    const result = op.results[0]!;
+    const lanes = lanesOf(result.type);
+    const name = this.name(result);
+    if (lanes === 1) {
+      this.line(`const ${this.cType(result.type)} ${name} = ${make(op.operands.map((v) => this.name(v)))};`);
+      return;
+    }
+    const operands = op.operands.map((v) => (lanesOf(v.type) === 1 ? this.name(v) : `${this.name(v)}.v[l]`));
+    this.line(`${this.cType(result.type)} ${name};`);
+    this.line("#pragma unroll");
+    this.line(`for (int l = 0; l < ${lanes}; l++) ${name}.v[l] = ${make(operands)};`);
+  }
+
+  private op(op: Op): void {
+    const fn = op.attributes["fn"];
+    switch (op.name) {
+      case "const": {
+        const type = op.results[0]!.type;
+        this.names.set(op.results[0]!, literalText(op.attributes["value"] as number, scalarOf(type), this.use));
+        if (lanesOf(type) > 1) throw new InternalCompilerError("a literal is a scalar");
+        return;
+      }
+      case "dim":
+        return this.names.set(op.results[0]!, dimName(text(op, "name")));
+      case "rank":
+        return this.names.set(op.results[0]!, "(i64)rank");
+      case "block":
+        return this.names.set(op.results[0]!, "(i64)blockIdx.x");
+      case "grid":
+        return this.names.set(op.results[0]!, "(i64)gridDim.x");
+      case "binary":
+        return this.define(op, ([a, b]) => binaryText(fn as BinaryFunction, scalarOf(op.results[0]!.type), a!, b!));
+      case "unary":
+        return this.define(op, ([a]) => unaryText(fn as UnaryFunction, scalarOf(op.results[0]!.type), a!, this.use));
+      case "compare":
+        return this.define(op, ([a, b]) => compareText(fn as Comparison, a!, b!));
+      case "select":
+        return this.define(op, ([c, a, b]) => `${c} ? ${a} : ${b}`);
+      case "cast":
+        return this.define(op, ([a]) => castText(scalarOf(op.operands[0]!.type), scalarOf(op.results[0]!.type), a!, this.use));
+      case "splat":
+        return this.define(op, ([a]) => a!);
+      case "for":
+        return this.loop(op);
+      case "if":
+        return this.branch(op);
+      case "reduce":
+        return this.reduce(op);
+      case "load":
+        return this.load(op);
+      case "store":
+        return this.store(op);
+      case "aligned": {
+        const start = this.address(op, memoryOperands(op).peer);
+        return this.define(op, () => `(u64)${start} % ${String(op.attributes["bytes"])} == 0`);
+      }
+      case "block_sync":
+        return this.line("__syncthreads();");
+      case "signal":
+      case "wait":
+        return this.flag(op);
+      case "copy_tile":
+      case "copy_commit":
+      case "copy_wait":
+      case "fragment_clear":
+      case "mma":
+      case "fragment_store":
+        return tileText(op, this);
+      default:
+        throw new InternalCompilerError(`'${op.name}' cannot be printed as CUDA`, printKernel(this.kernel));
+    }
+  }
+
+  private loop(op: Op): void {
+    const i = this.name(op.regions[0]!.arguments[0]!);
+    const [lo, hi] = op.operands.map((v) => this.name(v)) as [string, string];
+    const [from, to] = op.operands.map((v) => this.constants.get(v));
+    const body = (): void => this.region(op.regions[0]!);
+    const threads = this.kernel.blockThreads;
+    switch (op.attributes["map"]) {
+      case "serial":
+        return this.block(`for (i64 ${i} = ${lo}; ${i} < ${hi}; ${i}++)`, body);
+      case "blocks": {
+        const first = from === 0 ? "blockIdx.x" : `${lo} + ((i64)blockIdx.x - ${lo} % gridDim.x + gridDim.x) % gridDim.x`;
+        return this.block(`for (i64 ${i} = ${first}; ${i} < ${hi}; ${i} += gridDim.x)`, body);
+      }
+      case "threads":
+        if (from === 0 && to === threads) return this.block("", () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
+        if (from === 0 && to !== undefined && to < threads)
+          return this.block(`if (threadIdx.x < ${to})`, () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
+        return this.block(`for (i64 ${i} = ${from === 0 ? "" : `${lo} + `}threadIdx.x; ${i} < ${hi}; ${i} += ${threads})`, body);
+      default:
+        throw new InternalCompilerError(`a loop over ${String(op.attributes["map"])} cannot be printed as CUDA`, printKernel(this.kernel));
+    }
+  }
+
+  private branch(op: Op): void {
+    const [then, otherwise] = op.regions as [Region, Region];
+    const condition = this.name(op.operands[0]!);
+    if (otherwise.ops.length === 0) return this.block(`if (${condition})`, () => this.region(then));
+    this.block(`if (${condition})`, () => this.region(then), "} else {");
+    const outer = this.indent;
+    this.indent += "  ";
+    this.region(otherwise);
+    this.indent = outer;
+    this.line("}");
+  }
+
+  private reduce(op: Op): void {
+    const result = op.results[0]!;
+    const kind = scalarOf(result.type);
+    const [body] = op.regions;
+    const k = this.name(body!.arguments[0]!);
+    const fn = ({ sum: "add", prod: "mul", min: "min", max: "max" } as const)[op.attributes["fn"] as "sum"];
+    const lanes = lanesOf(result.type);
+    const name = this.name(result);
+    const at = lanes === 1 ? "" : ".v[l]";
+    const each = (s: string): void => this.line(lanes === 1 ? s : `for (int l = 0; l < ${lanes}; l++) ${s}`);
+    this.line(`${this.cType(result.type)} ${name};`);
+    each(`${name}${at} = ${identityText(fn, kind, this.use)};`);
+    const [lo, hi] = op.operands.map((v) => this.name(v));
+    this.block(`for (i64 ${k} = ${lo}; ${k} < ${hi}; ${k}++)`, () => {
+      this.region({ arguments: [], ops: body!.ops.slice(0, -1) });
+      each(`${name}${at} = ${binaryText(fn, kind, `${name}${at}`, `${this.name(body!.ops.at(-1)!.operands[0]!)}${at}`)};`);
+    });
+  }
+
+  /** Start of the buffer an op names: this rank's, or the peer's. */
+  address(op: Op, peer: Value | null, key = "buffer"): string {
+    const buffer = bufferOf(this.kernel, text(op, key));
+    const name = bufferName(buffer.name);
+    return isRemote(op) && peer !== null ? `((${C_TYPE[buffer.dtype]}*)${name}_peers.p[${this.name(peer)}])` : name;
+  }
+
+  private linear(op: Op, indices: readonly Value[]): string {
+    const buffer = bufferOf(this.kernel, text(op, "buffer"));
+    if (indices.length !== 1 && buffer.shape.length !== indices.length) throw new InternalCompilerError("an index was not linearised");
+    return this.name(indices[0]!);
+  }
+
+  private load(op: Op): void {
+    const { peer, indices } = memoryOperands(op);
+    const result = op.results[0]!;
+    const at = `${this.address(op, peer)} + ${this.linear(op, indices)}`;
+    const lanes = lanesOf(result.type);
+    const element = C_TYPE[scalarOf(result.type)];
+    const value = lanes === 1 ? `*(${at})` : `load_vec<${element}, ${lanes}>(${at})`;
+    this.line(`const ${this.cType(result.type)} ${this.name(result)} = ${value};`);
+  }
+
+  private store(op: Op): void {
+    const { value, peer, indices } = memoryOperands(op);
+    const at = `${this.address(op, peer)} + ${this.linear(op, indices)}`;
+    const name = this.name(value!);
+    this.cType(value!.type);
+    this.line(lanesOf(value!.type) === 1 ? `*(${at}) = ${name};` : `store_vec(${at}, ${name});`);
+  }
+
+  private flag(op: Op): void {
+    const order = text(op, "order");
+    const scope = text(op, "scope");
+    const buffer = text(op, "buffer");
+    if (op.name === "signal") {
+      const { value, peer, indices } = memoryOperands(op);
+      const at = `${this.address(op, peer)} + ${this.name(indices[0]!)}`;
+      this.line(`signal_${text(op, "mode")}_${order}_${scope}(${at}, ${this.name(value!)});`);
+      return;
+    }
+    const [value, slot, peer] = op.operands.map((v) => this.name(v));
+    const number = this.kernel.buffers.filter((b: Buffer) => b.role !== "shared" && b.role !== "fragment").findIndex((b) => b.name === buffer);
+    this.line(`wait_${order}_${scope}(${bufferName(buffer)} + ${slot}, ${value}, watch, (u32)(${peer ?? "rank"}), ${number}u, (u32)(${slot}), ${this.lineOf(op)}u);`);
+  }
+}
+
+function identityText(fn: BinaryFunction, kind: Parameters<typeof literalText>[1], use: (part: PreludePart) => void): string {
+  if (fn === "add" || fn === "mul") return literalText(fn === "add" ? 0 : 1, kind, use);
+  if (kind === "f32") return literalText(fn === "min" ? Infinity : -Infinity, kind, use);
+  if (kind === "u32") return fn === "min" ? "0xffffffffu" : "0u";
+  return fn === "min" ? "0x7fffffff" : "(-0x7fffffff - 1)";
+}

@@ -1,0 +1,257 @@
+/**
+ * The prelude: small device functions that printed ops call, as parts of which only those in use are emitted.
+ * NVRTC ships no headers, so everything is plain C++ with inline PTX.
+ */
+
+export type PreludePart = keyof typeof PARTS;
+
+const PARTS = {
+  types: `
+typedef long long i64;
+typedef unsigned long long u64;
+typedef unsigned int u32;
+typedef unsigned short u16;
+typedef unsigned char u8;
+template <int N> struct Peers { void* p[N]; };
+`,
+  vector: `
+template <typename T, int N> struct Vec { T v[N]; };
+template <typename T, int N> __device__ __forceinline__ Vec<T, N> load_vec(const T* p) {
+  Vec<T, N> r;
+  constexpr int bytes = sizeof(T) * N;
+  if constexpr (bytes % 16 == 0) {
+    uint4 w[bytes / 16];
+#pragma unroll
+    for (int i = 0; i < bytes / 16; i++) w[i] = reinterpret_cast<const uint4*>(p)[i];
+    __builtin_memcpy(&r, w, bytes);
+  } else if constexpr (bytes == 8) {
+    uint2 w = *reinterpret_cast<const uint2*>(p);
+    __builtin_memcpy(&r, &w, bytes);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; i++) r.v[i] = p[i];
+  }
+  return r;
+}
+template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, const Vec<T, N>& r) {
+  constexpr int bytes = sizeof(T) * N;
+  if constexpr (bytes % 16 == 0) {
+    uint4 w[bytes / 16];
+    __builtin_memcpy(w, &r, bytes);
+#pragma unroll
+    for (int i = 0; i < bytes / 16; i++) reinterpret_cast<uint4*>(p)[i] = w[i];
+  } else if constexpr (bytes == 8) {
+    uint2 w;
+    __builtin_memcpy(&w, &r, bytes);
+    *reinterpret_cast<uint2*>(p) = w;
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; i++) p[i] = r.v[i];
+  }
+}
+`,
+  bf16: `
+__device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u32)x << 16); }
+__device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
+`,
+  f16: `
+__device__ __forceinline__ float f16_to_f32(u16 x) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x)); return r; }
+__device__ __forceinline__ u16 f32_to_f16(float x) { u16 r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
+`,
+  // Conversions of 8-bit floats are instructions from sm_89 on; before, they go through bits.
+  f8: `
+template <int E, int M> __device__ __forceinline__ float small_to_f32(u8 x) {
+  const int bias = (1 << (E - 1)) - 1, e = (x >> M) & ((1 << E) - 1), m = x & ((1 << M) - 1);
+  const float sign = x & 0x80 ? -1.0f : 1.0f;
+  if (E == 4 && e == 15 && m == 7) return __uint_as_float(0x7fffffffu);
+  if (E == 5 && e == 31) return m ? __uint_as_float(0x7fffffffu) : sign * __uint_as_float(0x7f800000u);
+  if (e == 0) return sign * (float)m * __uint_as_float((u32)(127 - bias + 1 - M) << 23);
+  return sign * __uint_as_float(((u32)(e - bias + 127) << 23) | ((u32)m << (23 - M)));
+}
+template <int E, int M> __device__ __forceinline__ u8 f32_to_small(float x) {
+  const u32 bits = __float_as_uint(x);
+  const u8 sign = (bits >> 24) & 0x80;
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7f;
+  const float largest = E == 4 ? 448.0f : 57344.0f;
+  float a = __uint_as_float(bits & 0x7fffffffu);
+  if (a > largest) a = largest;
+  const int bias = (1 << (E - 1)) - 1;
+  int e = (int)(__float_as_uint(a) >> 23) - 127;
+  if (e < 1 - bias) e = 1 - bias;
+  const float ulp = __uint_as_float((u32)(e - M + 127) << 23);
+  const int steps = __float2int_rn(a / ulp);
+  return sign | (u8)(steps + ((e + bias - 1) << M));
+}
+__device__ __forceinline__ float f8e4m3_to_f32(u8 x) { return small_to_f32<4, 3>(x); }
+__device__ __forceinline__ float f8e5m2_to_f32(u8 x) { return small_to_f32<5, 2>(x); }
+__device__ __forceinline__ u8 f32_to_f8e4m3(float x) {
+#if __CUDA_ARCH__ >= 890
+  u16 r; asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.0f), "f"(x)); return (u8)r;
+#else
+  return f32_to_small<4, 3>(x);
+#endif
+}
+__device__ __forceinline__ u8 f32_to_f8e5m2(float x) {
+#if __CUDA_ARCH__ >= 890
+  u16 r; asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(r) : "f"(0.0f), "f"(x)); return (u8)r;
+#else
+  return f32_to_small<5, 2>(x);
+#endif
+}
+`,
+  functions: `
+__device__ __forceinline__ float fn_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
+__device__ __forceinline__ float fn_silu(float x) { return x / (1.0f + expf(-x)); }
+`,
+  // A wait gives up when its time is over, or another of this launch has: it leaves a record and lets the kernel end.
+  signals: `
+struct Watch { u64 timeout; u32* status; u32 rank; };
+__device__ __forceinline__ u64 global_timer() { u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }
+__device__ __forceinline__ void give_up(const Watch& w, u32 peer, u32 buffer, u32 slot, u32 wanted, u32 seen, u32 line) {
+  if (atomicCAS(w.status, 0u, 2u) != 0u) return;
+  w.status[1] = w.rank; w.status[2] = peer; w.status[3] = buffer; w.status[4] = slot;
+  w.status[5] = wanted; w.status[6] = seen; w.status[7] = line;
+  __threadfence_system();
+  atomicExch(w.status, 1u);
+}
+#define COLLC_WAIT(SCOPE, ORDER)                                                                                \\
+  __device__ __forceinline__ void wait_##ORDER##_##SCOPE(const u32* flag, u32 wanted, const Watch& w, u32 peer,  \\
+                                                         u32 buffer, u32 slot, u32 line) {                      \\
+    u32 seen, spins = 0;                                                                                        \\
+    u64 start = 0;                                                                                              \\
+    for (;;) {                                                                                                  \\
+      asm volatile("ld." #ORDER "." #SCOPE ".global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");        \\
+      if ((int)(seen - wanted) >= 0) return;                                                                    \\
+      if ((++spins & 1023u) != 0) continue;                                                                     \\
+      const u64 now = global_timer();                                                                           \\
+      if (start == 0) start = now;                                                                              \\
+      const bool late = w.timeout != 0 && now - start > w.timeout;                                              \\
+      if (late) give_up(w, peer, buffer, slot, wanted, seen, line);                                             \\
+      if (late || *(volatile u32*)w.status != 0) return;                                                        \\
+    }                                                                                                           \\
+  }
+COLLC_WAIT(sys, acquire)
+COLLC_WAIT(sys, relaxed)
+COLLC_WAIT(gpu, acquire)
+COLLC_WAIT(gpu, relaxed)
+#define COLLC_SIGNAL(SCOPE, ORDER)                                                                              \\
+  __device__ __forceinline__ void signal_set_##ORDER##_##SCOPE(u32* flag, u32 value) {                          \\
+    asm volatile("st." #ORDER "." #SCOPE ".global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");           \\
+  }                                                                                                             \\
+  __device__ __forceinline__ void signal_add_##ORDER##_##SCOPE(u32* flag, u32 value) {                          \\
+    asm volatile("red." #ORDER "." #SCOPE ".global.add.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");      \\
+  }
+COLLC_SIGNAL(sys, release)
+COLLC_SIGNAL(sys, relaxed)
+COLLC_SIGNAL(gpu, release)
+COLLC_SIGNAL(gpu, relaxed)
+`,
+  copies: `
+__device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+template <typename T, int ROWS, int COLS, int STRIDE, int THREADS>
+__device__ __forceinline__ void copy_tile(T* to, const T* from, i64 rows, i64 cols, i64 row, i64 col) {
+  constexpr int PER = 16 / sizeof(T), ACROSS = COLS / PER;
+  const bool wide = ((u64)from % 16 == 0) & (cols % PER == 0) & (col % PER == 0);
+  if (wide) {
+#pragma unroll
+    for (int i = 0; i < (ROWS * ACROSS + THREADS - 1) / THREADS; i++) {
+      const int e = i * THREADS + threadIdx.x, r = e / ACROSS, c = e % ACROSS * PER;
+      if (ROWS * ACROSS % THREADS != 0 && e >= ROWS * ACROSS) break;
+      const bool inside = (row + r < rows) & (col + c < cols);
+      const T* source = inside ? from + (row + r) * cols + col + c : from;
+      const int bytes = inside ? 16 : 0; // the rest of the 16 is filled with zeros
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to + r * STRIDE + c)), "l"(source), "r"(bytes) : "memory");
+    }
+  } else {
+    for (int e = threadIdx.x; e < ROWS * COLS; e += THREADS) {
+      const int r = e / COLS, c = e % COLS;
+      const bool inside = (row + r < rows) & (col + c < cols);
+      to[r * STRIDE + c] = inside ? from[(row + r) * cols + col + c] : T(0);
+    }
+  }
+}
+`,
+  // Warp tile 64 rows by N / (warps / 2) columns, of m16n8k16 instructions.
+  mma16: `
+template <int TYPE> __device__ __forceinline__ void mma_16816(float* d, const u32* a, const u32* b) {
+  if constexpr (TYPE == 0)
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+template <int TYPE, int M, int N, int K, int SA, int SB, int THREADS>
+__device__ __forceinline__ void mma_tile(float* acc, const u16* a, const u16* b) {
+  constexpr int WN = THREADS / 64, TM = M / 2, TN = N / WN, MI = TM / 16, NI = TN / 8;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row0 = warp / WN * TM, col0 = warp % WN * TN;
+#pragma unroll
+  for (int k = 0; k < K; k += 16) {
+    u32 af[MI][4], bf[NI][2];
+#pragma unroll
+    for (int i = 0; i < MI; i++) {
+      const u32 at = shared_address(a + (row0 + i * 16 + lane % 16) * SA + k + lane / 16 * 8);
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(af[i][0]), "=r"(af[i][1]), "=r"(af[i][2]), "=r"(af[i][3]) : "r"(at) : "memory");
+    }
+#pragma unroll
+    for (int j = 0; j < NI; j += 2) {
+      const u32 at = shared_address(b + (k + lane % 16) * SB + col0 + j * 8 + lane / 16 * 8);
+      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(bf[j][0]), "=r"(bf[j][1]), "=r"(bf[j + 1][0]), "=r"(bf[j + 1][1]) : "r"(at) : "memory");
+    }
+#pragma unroll
+    for (int i = 0; i < MI; i++)
+#pragma unroll
+      for (int j = 0; j < NI; j++) mma_16816<TYPE>(acc + (i * NI + j) * 4, af[i], bf[j]);
+  }
+}
+template <int M, int N, int THREADS> __device__ __forceinline__ void store_mma16(float* to, const float* acc) {
+  constexpr int WN = THREADS / 64, TM = M / 2, TN = N / WN, MI = TM / 16, NI = TN / 8;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row0 = warp / WN * TM, col0 = warp % WN * TN;
+#pragma unroll
+  for (int i = 0; i < MI; i++)
+#pragma unroll
+    for (int j = 0; j < NI; j++) {
+      float* at = to + (row0 + i * 16 + lane / 4) * N + col0 + j * 8 + lane % 4 * 2;
+      const float* d = acc + (i * NI + j) * 4;
+      *reinterpret_cast<float2*>(at) = make_float2(d[0], d[1]);
+      *reinterpret_cast<float2*>(at + 8 * N) = make_float2(d[2], d[3]);
+    }
+}
+`,
+  // Full f32 products: every thread owns an 8-by-(M·N/threads/8) patch and multiplies on the scalar units.
+  mma32: `
+template <int M, int N, int K, int SA, int SB, int THREADS>
+__device__ __forceinline__ void fma_tile(float* acc, const float* a, const float* b) {
+  constexpr int PN = M * N / THREADS / 8, AX = N / PN;
+  const int row0 = threadIdx.x / AX * 8, col0 = threadIdx.x % AX;
+#pragma unroll 4
+  for (int k = 0; k < K; k++) {
+    float x[8], y[PN];
+#pragma unroll
+    for (int i = 0; i < 8; i++) x[i] = a[(row0 + i) * SA + k];
+#pragma unroll
+    for (int j = 0; j < PN; j++) y[j] = b[k * SB + col0 + j * AX];
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+#pragma unroll
+      for (int j = 0; j < PN; j++) acc[i * PN + j] += x[i] * y[j];
+  }
+}
+template <int M, int N, int THREADS> __device__ __forceinline__ void store_mma32(float* to, const float* acc) {
+  constexpr int PN = M * N / THREADS / 8, AX = N / PN;
+  const int row0 = threadIdx.x / AX * 8, col0 = threadIdx.x % AX;
+#pragma unroll
+  for (int i = 0; i < 8; i++)
+#pragma unroll
+    for (int j = 0; j < PN; j++) to[(row0 + i) * N + col0 + j * AX] = acc[i * PN + j];
+}
+`,
+} as const;
+
+/** Text of the parts asked for, in the order they build on each other. */
+export function preludeText(used: ReadonlySet<PreludePart>): string {
+  return (Object.keys(PARTS) as PreludePart[])
+    .filter((part) => used.has(part))
+    .map((part) => PARTS[part].trim())
+    .join("\n");
+}

@@ -1,0 +1,87 @@
+/** How element types and scalar arithmetic are written in CUDA C. */
+import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
+import type { ScalarKind } from "../types/dtype.js";
+import type { PreludePart } from "./prelude.js";
+
+/** C type that stores an element. 16- and 8-bit floats are bits. */
+export const C_TYPE: Readonly<Record<ScalarKind, string>> = {
+  f32: "float",
+  f16: "u16",
+  bf16: "u16",
+  f8e4m3: "u8",
+  f8e5m2: "u8",
+  i32: "int",
+  u32: "u32",
+  i8: "signed char",
+  u8: "u8",
+  index: "i64",
+  bool: "bool",
+};
+
+const INFIX: Partial<Record<BinaryFunction, string>> = { add: "+", sub: "-", mul: "*", div: "/", rem: "%", and: "&", or: "|", xor: "^" };
+const COMPARE: Record<Comparison, string> = { eq: "==", ne: "!=", lt: "<", le: "<=", gt: ">", ge: ">=" };
+
+export function binaryText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string {
+  const infix = INFIX[fn];
+  if (infix !== undefined) return `${a} ${infix} ${b}`;
+  if (kind === "f32") return `${fn === "min" ? "fminf" : "fmaxf"}(${a}, ${b})`;
+  return `${a} ${fn === "min" ? "<" : ">"} ${b} ? ${a} : ${b}`;
+}
+
+export function compareText(fn: Comparison, a: string, b: string): string {
+  return `${a} ${COMPARE[fn]} ${b}`;
+}
+
+export function unaryText(fn: UnaryFunction, kind: ScalarKind, a: string, use: (part: PreludePart) => void): string {
+  switch (fn) {
+    case "neg":
+      return `-${a}`;
+    case "not":
+      return `!${a}`;
+    case "abs":
+      return kind === "f32" ? `fabsf(${a})` : `(${a} < 0 ? -${a} : ${a})`;
+    case "relu":
+      return kind === "f32" ? `fmaxf(${a}, 0.0f)` : `(${a} > 0 ? ${a} : 0)`;
+    case "gelu":
+    case "silu":
+      use("functions");
+      return `fn_${fn}(${a})`;
+    default:
+      return `${fn}f(${a})`;
+  }
+}
+
+export function castText(from: ScalarKind, to: ScalarKind, a: string, use: (part: PreludePart) => void): string {
+  const bits = (kind: ScalarKind): PreludePart | null => (kind === "bf16" || kind === "f16" ? kind : kind.startsWith("f8") ? "f8" : null);
+  const part = bits(from);
+  if (part !== null) {
+    use(part);
+    const wide = `${from}_to_f32(${a})`;
+    return to === "f32" ? wide : castText("f32", to, wide, use);
+  }
+  const target = bits(to);
+  if (target === null) return `(${C_TYPE[to]})${a}`;
+  use(target);
+  return `f32_to_${to}(${from === "f32" ? a : `(float)${a}`})`;
+}
+
+/** A literal of the kind; f32 exactly, by its bits where decimal digits would not do. */
+export function literalText(value: number, kind: ScalarKind, use: (part: PreludePart) => void): string {
+  switch (kind) {
+    case "bool":
+      return value !== 0 ? "true" : "false";
+    case "index":
+      return `${value}ll`;
+    case "u32":
+    case "u8":
+      return `${value}u`;
+    case "i32":
+    case "i8":
+      return `${value}`;
+    case "f32":
+      if (!Number.isFinite(value)) return `__uint_as_float(${Number.isNaN(value) ? "0x7fffffffu" : value > 0 ? "0x7f800000u" : "0xff800000u"})`;
+      return `${Math.fround(value).toExponential()}f`;
+    default:
+      return castText("f32", kind, literalText(value, "f32", use), use);
+  }
+}

@@ -1,0 +1,187 @@
+/** Index and element expressions → pure ops and loads. */
+import type { BinaryOperator, Domain, Expression, RangeExpression } from "../ast/nodes.js";
+import type { Builder } from "../ir/builder.js";
+import type { Value } from "../ir/module.js";
+import { type BinaryFunction, type Comparison, type Reduction, UNARY_FUNCTIONS, type UnaryFunction } from "../ir/ops.js";
+import { INDEX, scalar, scalarOf } from "../ir/types.js";
+import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
+import type { ReductionOp } from "../types/layout.js";
+import { bind, type LoweringContext } from "./statements.js";
+
+const ARITHMETIC: Partial<Record<BinaryOperator, BinaryFunction>> = { "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem", "^": "xor", and: "and", or: "or" };
+const COMPARISON: Partial<Record<BinaryOperator, Comparison>> = { "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge" };
+
+export function lowerExpression(e: Expression, context: LoweringContext): Value {
+  const { build, checked, scope } = context;
+  build.span = e.span;
+  switch (e.kind) {
+    case "number": {
+      const type = checked.types.get(e);
+      return build.constant(e.value, type?.kind === "value" ? scalar(type.dtype) : e.isInteger ? INDEX : scalar("f32"));
+    }
+    case "name":
+      return scope.get(e.name) ?? builtinName(e.name, context);
+    case "element": {
+      const tensor = checked.tensors.get(e.tensor.text)!;
+      const peer = e.peer === null ? null : lowerExpression(e.peer, context);
+      const indices = e.indices.map((i) => lowerExpression(i, context));
+      build.span = e.span;
+      return build.cast(build.load(tensor.name, indices, scalar(tensor.dtype), peer), DTYPES[tensor.dtype].compute);
+    }
+    case "member": {
+      const range = lowerRange(e.range, context);
+      if (e.member.text === "length") return build.sub(range.end, range.start);
+      return e.member.text === "start" ? range.start : range.end;
+    }
+    case "unary": {
+      const a = lowerExpression(e.operand, context);
+      if (e.operator === "not") return build.unary("not", a);
+      return scalarOf(a.type) === "index" ? build.sub(build.constant(0), a) : build.unary("neg", a);
+    }
+    case "binary":
+      return lowerBinary(e, context);
+    case "call":
+      return lowerCall(e, context);
+    case "reduce":
+      return lowerReduce(e, context);
+    case "matmul":
+      throw new RangeError("a matrix product inside an element expression passed the checker");
+  }
+}
+
+function builtinName(name: string, { build, checked }: LoweringContext): Value {
+  if (name === "rank") return build.rank();
+  if (name === "world") return build.constant(checked.world);
+  return build.dim(name);
+}
+
+/** A value as the element kind `kind`; integer literals become literals of it. */
+export function coerce(build: Builder, v: Value, kind: ScalarKind): Value {
+  const literal = build.constantOf(v);
+  if (literal !== undefined && scalarOf(v.type) === "index" && kind !== "index") return build.constant(literal, scalar(kind));
+  return build.cast(v, kind);
+}
+
+/** Both operands as the more general of their kinds: an index beside an element becomes an element. */
+function unify(build: Builder, a: Value, b: Value): [Value, Value] {
+  const ka = scalarOf(a.type);
+  const kb = scalarOf(b.type);
+  if (ka === kb) return [a, b];
+  if (ka === "index") return [coerce(build, a, kb), b];
+  if (kb === "index") return [a, coerce(build, b, ka)];
+  const kind = ka === "f32" || kb === "f32" ? "f32" : ka;
+  return [coerce(build, a, kind), coerce(build, b, kind)];
+}
+
+function lowerBinary(e: Extract<Expression, { kind: "binary" }>, context: LoweringContext): Value {
+  const { build } = context;
+  const [a, b] = unify(build, lowerExpression(e.left, context), lowerExpression(e.right, context));
+  build.span = e.span;
+  const comparison = COMPARISON[e.operator];
+  if (comparison !== undefined) return build.compare(comparison, a, b);
+  if (e.operator === "%" && scalarOf(a.type) === "index" && mayBeNegative(e.left)) {
+    // The remainder of the machine has the dividend's sign; Coll's `%` is never negative.
+    const r = build.rem(a, b);
+    return build.select(build.compare("lt", r, build.constant(0)), build.add(r, b), r);
+  }
+  return build.binary(ARITHMETIC[e.operator]!, a, b);
+}
+
+/** Whether an index expression could go below zero: it subtracts somewhere. Names are taken to be non-negative. */
+function mayBeNegative(e: Expression): boolean {
+  switch (e.kind) {
+    case "unary":
+      return true;
+    case "binary":
+      return e.operator === "-" || (e.operator !== "%" && (mayBeNegative(e.left) || mayBeNegative(e.right)));
+    case "name": // a `let` may hold anything; dimensions and loop variables start at 0 or above
+      return true;
+    default:
+      return false;
+  }
+}
+
+function lowerCall(e: Extract<Expression, { kind: "call" }>, context: LoweringContext): Value {
+  const { build, checked } = context;
+  const callee = e.callee.text;
+  const values = e.arguments.map((a) => lowerExpression(a, context));
+  build.span = e.span;
+  const dtype = checked.dtypes[callee] ?? callee;
+  if (isDType(dtype)) {
+    // A cast rounds to the dtype; the value goes on in the dtype's compute kind.
+    return build.cast(coerce(build, values[0]!, dtype), DTYPES[dtype].compute);
+  }
+  if (callee === "where") {
+    const [a, b] = unify(build, values[1]!, values[2]!);
+    return build.select(values[0]!, a, b);
+  }
+  if (callee === "min" || callee === "max") {
+    const [a, b] = unify(build, values[0]!, values[1]!);
+    return build.binary(callee, a, b);
+  }
+  if (!(UNARY_FUNCTIONS as readonly string[]).includes(callee)) throw new RangeError(`function '${callee}' passed the checker`);
+  const operand = scalarOf(values[0]!.type) === "index" ? coerce(build, values[0]!, "f32") : values[0]!;
+  return build.unary(callee as UnaryFunction, operand);
+}
+
+function lowerReduce(e: Extract<Expression, { kind: "reduce" }>, context: LoweringContext): Value {
+  const { build, checked } = context;
+  const { from, to, variable } = reduceBounds(e.over, context);
+  const fn: Reduction = e.op === "avg" ? "sum" : e.op;
+  const folded = build.reduce(fn, from, to, (k) => lowerExpression(e.body, bind(context, e.variable.text, variable(k))));
+  return e.op === "avg" ? average(build, folded, e.over.kind === "ranks" ? build.constant(checked.world) : build.sub(to, from)) : folded;
+}
+
+/** total / count, in the total's kind. */
+export function average(build: Builder, total: Value, count: Value): Value {
+  return build.binary("div", total, coerce(build, count, scalarOf(total.type)));
+}
+
+/** The fold that an IR reduce does for a reduction of the language; `avg` sums, then divides. */
+export function foldFunction(op: ReductionOp): Reduction {
+  return op === "avg" ? "sum" : op;
+}
+
+function reduceBounds(over: Domain, context: LoweringContext): { from: Value; to: Value; variable: (k: Value) => Value } {
+  const { build, checked } = context;
+  if (over.kind === "ranks") {
+    const to = build.constant(over.includeSelf ? checked.world : checked.world - 1);
+    return { from: build.constant(0), to, variable: (k) => peerNumber(build, k, over.includeSelf) };
+  }
+  const range = lowerRange(over.kind === "tiles" ? over.ranges[0]! : over.range, context);
+  return { from: range.start, to: range.end, variable: (k) => k };
+}
+
+/** The k-th rank, or the k-th rank that is not this one. */
+export function peerNumber(build: Builder, k: Value, includeSelf: boolean): Value {
+  if (includeSelf) return k;
+  const passed = build.compare("ge", k, build.rank());
+  return build.add(k, build.select(passed, build.constant(1), build.constant(0)));
+}
+
+/**
+ * Chunks start at multiples of this many elements, so that pieces of an aligned tensor are aligned
+ * for the widest access and no two ranks write to one 64-byte sector.
+ */
+const CHUNK_GRANULE = 64;
+
+export function lowerRange(r: RangeExpression, context: LoweringContext): { start: Value; end: Value } {
+  const { build, checked } = context;
+  if (r.kind === "bounds") {
+    const start = r.from === null ? build.constant(0) : lowerExpression(r.from, context);
+    return { start, end: lowerExpression(r.to, context) };
+  }
+  const length = lowerExpression(r.length, context);
+  const rank = lowerExpression(r.rank, context);
+  const world = build.constant(checked.world);
+  build.span = r.span;
+  if (r.kind === "shard") {
+    const piece = build.div(length, world);
+    const start = build.mul(rank, piece);
+    return { start, end: build.add(start, piece) };
+  }
+  const granule = build.constant(CHUNK_GRANULE);
+  const piece = build.mul(build.ceilDiv(build.ceilDiv(length, world), granule), granule);
+  const start = build.binary("min", build.mul(rank, piece), length);
+  return { start, end: build.binary("min", build.add(start, piece), length) };
+}

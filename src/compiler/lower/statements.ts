@@ -1,0 +1,74 @@
+/** Statements of an explicit algorithm → rank-level ops. */
+import type { RangeExpression, Statement } from "../ast/nodes.js";
+import type { CheckedCollective } from "../check/checked.js";
+import type { Builder } from "../ir/builder.js";
+import type { Value } from "../ir/module.js";
+import { coerce, lowerExpression, lowerRange, peerNumber } from "./expressions.js";
+
+export interface LoweringContext {
+  readonly checked: CheckedCollective;
+  readonly build: Builder;
+  /** Loop variables and `let` names in scope. */
+  readonly scope: ReadonlyMap<string, Value>;
+}
+
+export function lowerStatements(statements: readonly Statement[], outer: LoweringContext): void {
+  let context = outer;
+  for (const s of statements) {
+    context.build.span = s.span;
+    if (s.kind === "let") context = bind(context, s.name.text, lowerExpression(s.value, context));
+    else lowerStatement(s, context);
+  }
+}
+
+export function bind(context: LoweringContext, name: string, value: Value): LoweringContext {
+  return { ...context, scope: new Map(context.scope).set(name, value) };
+}
+
+function lowerStatement(s: Exclude<Statement, { kind: "let" }>, context: LoweringContext): void {
+  const { build, checked } = context;
+  switch (s.kind) {
+    case "scratch": // declared by the kernel's buffer list
+      return;
+    case "barrier":
+      build.op("barrier", [], { scope: "grid", ranks: "all" }, null);
+      return;
+    case "assign": {
+      const tensor = checked.tensors.get(s.target.text)!;
+      const peer = s.peer === null ? null : lowerExpression(s.peer, context);
+      const indices = s.indices!.map((e) => lowerExpression(e, context));
+      const value = coerce(build, lowerExpression(s.value, context), tensor.dtype);
+      build.span = s.span;
+      build.store(tensor.name, value, indices, peer);
+      return;
+    }
+    case "if": {
+      const condition = lowerExpression(s.condition, context);
+      build.span = s.span;
+      build.if(
+        condition,
+        () => lowerStatements(s.then, context),
+        () => lowerStatements(s.otherwise, context),
+      );
+      return;
+    }
+    case "for":
+      lowerLoop(s, context);
+  }
+}
+
+function lowerLoop(s: Extract<Statement, { kind: "for" }>, context: LoweringContext): void {
+  const { build, checked } = context;
+  const names = s.variables.map((v) => v.text);
+  const inner = (values: readonly Value[]): LoweringContext => names.reduce((c, name, i) => bind(c, name, values[i]!), context);
+  if (s.over.kind === "ranks") {
+    const { includeSelf } = s.over;
+    const trips = build.constant(includeSelf ? checked.world : checked.world - 1);
+    build.for("ranks", [[build.constant(0), trips]], ([k]) => lowerStatements(s.body, inner([peerNumber(build, k!, includeSelf)])));
+    return;
+  }
+  const ranges: readonly RangeExpression[] = s.over.kind === "tiles" ? s.over.ranges : [s.over.range];
+  const bounds = ranges.map((r) => lowerRange(r, context)).map((r) => [r.start, r.end] as const);
+  build.span = s.span;
+  build.for(s.over.kind, bounds, (values) => lowerStatements(s.body, inner(values)));
+}

@@ -1,0 +1,28 @@
+/** Options of a compilation, with their defaults. */
+import type { DType } from "./types/dtype.js";
+import { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
+
+export interface CompileOptions {
+  /** Name shown in diagnostics and comments; the file is not read. */
+  readonly file?: string;
+  /** Which collective of the file; may be left out when there is one. */
+  readonly collective?: string;
+  /** World size the kernel is compiled for, 1 or more. */
+  readonly ranks: number;
+  /** What dtype variables stand for, `{ T: "bf16" }`; a single dtype means every variable. */
+  readonly dtype?: DType | Readonly<Record<string, DType>>;
+  /** Architecture of the cubin, such as `sm_90a`. Changes no semantics. */
+  readonly arch?: string;
+  /** Knobs of the mapping to the machine. */
+  readonly mapping?: Partial<PassOptions>;
+  /** Stop after this pass; for looking into the compiler. */
+  readonly stopAfter?: string;
+  /** Run only the first N passes; for finding the one at fault. */
+  readonly passLimit?: number;
+}
+
+export const DEFAULT_ARCH = "sm_90a";
+
+export function passOptions(options: CompileOptions): PassOptions {
+  return { ...DEFAULT_PASS_OPTIONS, ...options.mapping };
+}

@@ -1,0 +1,79 @@
+/**
+ * interleave: a block takes several of its rows at once, the ops of the rows alternating, so that all their
+ * loads are under way before the first is used. Latency over NVLink is a microsecond; only bytes in flight hide it.
+ *
+ * Rows are independent by the meaning of the loop. How many: enough for `loadsInFlight` wide loads a thread.
+ */
+import type { Builder } from "../ir/builder.js";
+import { Builder as IrBuilder } from "../ir/builder.js";
+import { bufferOf, type Kernel, type Op, text, type Value } from "../ir/module.js";
+import { lanesOf } from "../ir/types.js";
+import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
+import { DTYPES } from "../types/dtype.js";
+import type { PassOptions } from "./options.js";
+
+export function interleave(kernel: Kernel, options: PassOptions): Kernel {
+  const build = new IrBuilder({ start: 0, end: 0 });
+  rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
+    const threads = fullRow(op, kernel.blockThreads, b, values);
+    if (threads === null) return false;
+    const loads = wideLoads(threads, kernel, options);
+    const copies = loads === 0 ? 1 : Math.min(8, Math.floor(options.loadsInFlight / loads));
+    if (copies <= 1) return false;
+    emit(op, threads, copies, b, values);
+    return true;
+  });
+  return { ...kernel, body: { arguments: [], ops: build.ops } };
+}
+
+/** The threads loop of a blocks loop from 0 that holds nothing else but pure ops, when each thread has one turn. */
+function fullRow(op: Op, blockThreads: number, build: Builder, values: Substitution): Op | null {
+  if (op.name !== "for" || op.attributes["map"] !== "blocks" || build.constantOf(values.get(op.operands[0]!)) !== 0) return null;
+  const effects = op.regions[0]!.ops.filter((o) => o.name !== "binary" && o.name !== "const");
+  const [threads] = effects;
+  if (effects.length !== 1 || threads!.name !== "for" || threads!.attributes["map"] !== "threads") return null;
+  const [lo, hi] = threads!.operands.map((v) => build.constantOf(values.get(v)));
+  return lo === 0 && hi === blockThreads ? threads! : null;
+}
+
+/** Wide accesses that one turn of the body waits for. */
+function wideLoads(threads: Op, kernel: Kernel, options: PassOptions): number {
+  let count = 0;
+  for (const op of threads.regions[0]!.ops)
+    if (op.name === "load") {
+      const bytes = lanesOf(op.results[0]!.type) * DTYPES[bufferOf(kernel, text(op, "buffer")).dtype].bytes;
+      count += Math.ceil(bytes / options.accessBytes);
+    }
+  return count;
+}
+
+function emit(op: Op, threads: Op, copies: number, build: Builder, values: Substitution): void {
+  const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
+  const grid = build.op("grid", [], {}, lo.type)!;
+  const block = build.op("block", [], {}, lo.type)!;
+  const stride = build.mul(grid, build.constant(copies));
+  const turns = build.div(hi, stride);
+  const row = op.regions[0]!.arguments[0]!;
+  build.for("serial", [[lo, turns]], ([turn]) => {
+    const first = build.add(build.mul(turn!, stride), block);
+    const rows = Array.from({ length: copies }, (_, k) => {
+      const inner = new Substitution(values);
+      inner.set(row, build.add(first, build.mul(grid, build.constant(k))));
+      rewriteOps(op.regions[0]!.ops.filter((o) => o !== threads), build, inner); // prettier-ignore
+      return inner;
+    });
+    const bounds = threads.operands.map((v) => rows[0]!.get(v)) as [Value, Value];
+    build.for("threads", [bounds], ([t]) => {
+      for (const inner of rows) inner.set(threads.regions[0]!.arguments[0]!, t!);
+      for (const body of threads.regions[0]!.ops) {
+        build.span = body.span;
+        for (const inner of rows) copyOp(body, build, inner);
+      }
+    });
+  });
+  build.for("blocks", [[build.mul(turns, stride), hi]], ([r]) => {
+    const inner = new Substitution(values);
+    inner.set(row, r!);
+    rewriteOps(op.regions[0]!.ops, build, inner);
+  });
+}

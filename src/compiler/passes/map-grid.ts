@@ -1,0 +1,91 @@
+/**
+ * map-grid: rank level → device level. Spreads each tile loop over blocks and threads.
+ *
+ * The elements of a loop, flattened with the last variable fastest, form rows of `threads × widest vector`
+ * elements; row r goes to block r mod grid. One row length serves the whole kernel, so an offset always falls
+ * to the block of one number, whatever loop it is in (derive-sync relies on this). Full rows have a
+ * constant length, for vectorize and interleave; the last, short one is a loop of its own.
+ */
+import { Builder } from "../ir/builder.js";
+import type { Buffer, Kernel, Op, Value } from "../ir/module.js";
+import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
+import { DTYPES } from "../types/dtype.js";
+import { extent, type Extent, productOf } from "../types/extent.js";
+import type { PassOptions } from "./options.js";
+import { Definitions } from "./support/analysis.js";
+import { upperBound } from "./support/upper-bound.js";
+
+export function mapGrid(kernel: Kernel, options: PassOptions): Kernel {
+  const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
+  const row = threads * widestVector(kernel.buffers, options);
+  const work: Extent[] = [...kernel.work];
+  const definitions = new Definitions(kernel);
+  walkKernel(kernel, (op) => {
+    if (isTileLoop(op)) work.push(extent("ceildiv", workOf(op, kernel, definitions), row));
+  });
+  const build = new Builder({ start: 0, end: 0 });
+  rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
+    if (!isTileLoop(op)) return false;
+    mapLoop(op, b, values, row);
+    return true;
+  });
+  const maxBlocks = kernel.maxBlocks > 0 ? kernel.maxBlocks : options.elementBlocks;
+  return { ...kernel, level: "device", blockThreads: threads, maxBlocks, work, body: { arguments: [], ops: build.ops } };
+}
+
+/** Elements of the narrowest dtype in global memory that one access moves. */
+function widestVector(buffers: readonly Buffer[], options: PassOptions): number {
+  const sizes = buffers.filter((b) => ["input", "output", "scratch"].includes(b.role)).map((b) => DTYPES[b.dtype].bytes);
+  return options.accessBytes / Math.min(...sizes, 4);
+}
+
+function isTileLoop(op: Op): boolean {
+  return op.name === "for" && op.attributes["map"] === "tiles";
+}
+
+/** The most elements the loop can have, as an extent. */
+function workOf(op: Op, kernel: Kernel, definitions: Definitions): Extent {
+  const lengths: (Extent | null)[] = [];
+  for (let i = 0; i < op.operands.length; i += 2) lengths.push(upperBound(op.operands[i]!, op.operands[i + 1]!, definitions));
+  if (lengths.every((e) => e !== null)) return productOf(lengths);
+  // No bound found: no loop over elements of tensors is longer than the largest of them.
+  return kernel.buffers.map((b) => productOf(b.shape)).reduce<Extent>((a, b) => extent("max", a, b), 1);
+}
+
+function mapLoop(op: Op, build: Builder, values: Substitution, row: number): void {
+  const bounds: [Value, Value][] = [];
+  for (let i = 0; i < op.operands.length; i += 2) bounds.push([values.get(op.operands[i]!), values.get(op.operands[i + 1]!)]);
+  const zero = build.constant(0);
+  // A chunk past the end has its end before its start.
+  const lengths = bounds.map(([lo, hi]) => build.binary("max", build.sub(hi, lo), zero));
+  const total = lengths.reduce((a, b) => build.mul(a, b));
+  const rowLength = build.constant(row);
+  const full = build.div(total, rowLength);
+  const rows = build.ceilDiv(total, rowLength);
+  const body = (offset: Value): void => {
+    const inner = new Substitution(values);
+    decode(build, offset, bounds, lengths).forEach((v, i) => inner.set(op.regions[0]!.arguments[i]!, v));
+    rewriteOps(op.regions[0]!.ops, build, inner);
+    build.span = op.span;
+  };
+  build.for("blocks", [[zero, full]], ([r]) => {
+    const first = build.mul(r!, rowLength);
+    build.for("threads", [[zero, rowLength]], ([t]) => body(build.add(first, t!)));
+  });
+  build.for("blocks", [[full, rows]], ([r]) => {
+    const first = build.mul(r!, rowLength);
+    build.for("threads", [[zero, build.sub(total, first)]], ([t]) => body(build.add(first, t!)));
+  });
+}
+
+/** Indices of the flattened offset: last dimension fastest. */
+function decode(build: Builder, offset: Value, bounds: readonly (readonly [Value, Value])[], lengths: readonly Value[]): Value[] {
+  const indices: Value[] = [];
+  let rest = offset;
+  for (let d = bounds.length - 1; d >= 0; d--) {
+    const within = d === 0 ? rest : build.rem(rest, lengths[d]!);
+    indices.unshift(build.add(bounds[d]![0], within));
+    if (d > 0) rest = build.div(rest, lengths[d]!);
+  }
+  return indices;
+}

@@ -1,0 +1,33 @@
+/** The pipeline, in order, on one screen. Why each stands where it does is in `README.md` beside this. */
+import { deriveSync } from "./derive-sync.js";
+import { expandBarriers } from "./expand-barriers.js";
+import { inferSymmetric } from "./infer-symmetric.js";
+import { interleave } from "./interleave.js";
+import { linearize } from "./linearize.js";
+import { lowerTensors } from "./lower-tensors.js";
+import { mapGrid } from "./map-grid.js";
+import { rotatePeers } from "./rotate-peers.js";
+import type { Pass } from "./runner.js";
+import { simplify } from "./simplify.js";
+import { tileContractions } from "./tile-contractions.js";
+import { unroll } from "./unroll.js";
+import { unswitch } from "./unswitch.js";
+import { vectorize } from "./vectorize.js";
+
+export const PIPELINE: readonly Pass[] = [
+  { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors },
+  { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
+  { name: "derive-sync", from: "rank", to: "rank", run: deriveSync },
+  { name: "rotate-peers", from: "rank", to: "rank", run: rotatePeers },
+  { name: "tile-contractions", from: "rank", to: "rank", run: tileContractions },
+  { name: "map-grid", from: "rank", to: "device", run: mapGrid },
+  { name: "linearize", from: "device", to: "device", run: linearize },
+  { name: "unroll", from: "device", to: "device", run: unroll },
+  { name: "simplify", from: "device", to: "device", run: simplify },
+  { name: "vectorize", from: "device", to: "device", run: vectorize },
+  { name: "simplify-vectors", from: "device", to: "device", run: simplify },
+  { name: "unswitch", from: "device", to: "device", run: unswitch },
+  { name: "interleave", from: "device", to: "device", run: interleave },
+  { name: "expand-barriers", from: "device", to: "device", run: expandBarriers },
+  { name: "simplify-last", from: "device", to: "device", run: simplify },
+];

@@ -1,0 +1,42 @@
+/** Runs the pass array over a kernel: verify, dump, stop and bisect live here, in no pass. */
+import { InternalCompilerError } from "../diagnostics/ice.js";
+import { type Level, LEVELS } from "../ir/ops.js";
+import type { Kernel } from "../ir/module.js";
+import { printKernel } from "../ir/print.js";
+import { verify } from "../ir/verify.js";
+import type { PassOptions } from "./options.js";
+
+export interface Pass {
+  readonly name: string;
+  /** Level of the kernel it takes, and of the one it gives. A kernel already beyond `from` skips the pass. */
+  readonly from: Level;
+  readonly to: Level;
+  readonly run: (kernel: Kernel, options: PassOptions) => Kernel;
+}
+
+export interface RunOptions {
+  /** Stop after the pass of this name. */
+  readonly stopAfter?: string;
+  /** Run at most this many passes, to find by bisection the one that breaks a kernel. */
+  readonly passLimit?: number;
+  /** Called with the kernel as lowered (`name` "lower") and after each pass. */
+  readonly observe?: (name: string, kernel: Kernel) => void;
+}
+
+export function runPasses(input: Kernel, passes: readonly Pass[], options: PassOptions, run: RunOptions = {}): Kernel {
+  let kernel = input;
+  verify(kernel, "as lowered");
+  run.observe?.("lower", kernel);
+  let count = 0;
+  for (const pass of passes) {
+    if (LEVELS.indexOf(kernel.level) > LEVELS.indexOf(pass.from)) continue;
+    if (kernel.level !== pass.from) throw new InternalCompilerError(`pass '${pass.name}' takes the ${pass.from} level, not ${kernel.level}`, printKernel(kernel));
+    if (run.passLimit !== undefined && count++ >= run.passLimit) break;
+    kernel = pass.run(kernel, options);
+    if (kernel.level !== pass.to) throw new InternalCompilerError(`pass '${pass.name}' should give the ${pass.to} level, gave ${kernel.level}`, printKernel(kernel));
+    verify(kernel, `after '${pass.name}'`);
+    run.observe?.(pass.name, kernel);
+    if (pass.name === run.stopAfter) break;
+  }
+  return kernel;
+}

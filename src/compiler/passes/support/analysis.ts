@@ -1,0 +1,75 @@
+/** Questions passes ask of values: where they come from, what they depend on, how they compare. */
+import type { Kernel, Op, Region, Value } from "../../ir/module.js";
+import { walk } from "../../ir/visit.js";
+
+/** Definitions of the values in a region, and a structural name for each pure value. */
+export class Definitions {
+  private readonly ops = new Map<Value, Op>();
+  private readonly argumentNumbers = new Map<Value, number>();
+  private readonly keys = new Map<Value, string>();
+
+  constructor(root: Region | Kernel) {
+    const region = "body" in root ? root.body : root;
+    walk(region, (op) => {
+      for (const r of op.results) this.ops.set(r, op);
+      for (const inner of op.regions) for (const a of inner.arguments) this.argumentNumbers.set(a, this.argumentNumbers.size);
+    });
+  }
+
+  /** The op that gives the value; undefined for loop variables. */
+  of(v: Value): Op | undefined {
+    return this.ops.get(v);
+  }
+
+  /** The op if it is a `binary` of this function. */
+  binary(v: Value, fn: string): Op | undefined {
+    const op = this.ops.get(v);
+    return op?.name === "binary" && op.attributes["fn"] === fn ? op : undefined;
+  }
+
+  constant(v: Value): number | undefined {
+    const op = this.ops.get(v);
+    return op?.name === "const" ? (op.attributes["value"] as number) : undefined;
+  }
+
+  /** Equal keys mean equal values wherever both are in scope. */
+  key(v: Value): string {
+    let key = this.keys.get(v);
+    if (key === undefined) {
+      key = this.makeKey(v);
+      this.keys.set(v, key);
+    }
+    return key;
+  }
+
+  private makeKey(v: Value): string {
+    const op = this.ops.get(v);
+    if (op === undefined) return `argument${this.argumentNumbers.get(v) ?? "?"}`;
+    const attributes = Object.values(op.attributes).join(" ");
+    const operands = op.operands.map((o) => this.key(o));
+    if (op.name === "binary" && ["add", "mul", "min", "max"].includes(String(op.attributes["fn"]))) operands.sort();
+    const isImpure = op.name === "load" || op.name === "reduce";
+    return `(${op.name}${isImpure ? `#${[...this.ops.keys()].indexOf(v)}` : ""} ${attributes} ${operands.join(" ")})`;
+  }
+}
+
+/** Values that depend, through any op, on one of `roots`; loops with dependent bounds count. */
+export function dependents(region: Region, roots: Iterable<Value>): Set<Value> {
+  const found = new Set(roots);
+  walk(region, (op) => {
+    const depends = op.operands.some((o) => found.has(o));
+    if (!depends) return;
+    for (const r of op.results) found.add(r);
+    for (const inner of op.regions) for (const a of inner.arguments) found.add(a);
+  });
+  return found;
+}
+
+/** Values that differ from rank to rank: `rank`, loads, and all that depends on them. */
+export function rankVarying(kernel: Kernel): Set<Value> {
+  const roots: Value[] = [];
+  walk(kernel.body, (op) => {
+    if (op.name === "rank" || op.name === "load") roots.push(...op.results);
+  });
+  return dependents(kernel.body, roots);
+}
