@@ -43,7 +43,11 @@ export function compile(text: string, options: CompileOptions): CompileResult {
   const failed = { source, checked: null, snapshots: [], kernel: null, cuda: null, manifest: null };
   if (parsed.diagnostics.some((d) => d.severity === "error")) return { ...failed, diagnostics: parsed.diagnostics };
   const dtypes = typeof options.dtype === "string" ? everyVariable(options.dtype) : (options.dtype ?? {});
-  const { checked, diagnostics } = checkCollective(parsed.program, options.collective, { world: options.ranks, dtypes, file: source });
+  const { checked, diagnostics } = checkCollective(parsed.program, options.collective, {
+    world: options.ranks,
+    dtypes,
+    file: source,
+  });
   const all = [...parsed.diagnostics, ...diagnostics];
   if (checked === null || all.some((d) => d.severity === "error")) return { ...failed, diagnostics: all };
   const snapshots: Snapshot[] = [];

@@ -3,7 +3,17 @@
  * what a kernel is for is not known here.
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { type Buffer, bufferOf, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
+import {
+  type Buffer,
+  bufferOf,
+  isRemote,
+  type Kernel,
+  memoryOperands,
+  type Op,
+  type Region,
+  text,
+  type Value,
+} from "../ir/module.js";
 import { printKernel } from "../ir/print.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { lanesOf, scalarOf, type Type } from "../ir/types.js";
@@ -40,7 +50,8 @@ export class CudaEmitter {
 
   emit(): string {
     const { kernel } = this;
-    if (kernel.level !== "device") throw new InternalCompilerError("only device-level IR is printed as CUDA", printKernel(kernel));
+    if (kernel.level !== "device")
+      throw new InternalCompilerError("only device-level IR is printed as CUDA", printKernel(kernel));
     this.openings();
     this.region(kernel.body);
     const where = this.source === null ? "" : ` from ${this.source.name}`;
@@ -54,7 +65,7 @@ export class CudaEmitter {
   }
 
   block(head: string, body: () => void, tail = "}"): void {
-    this.line(`${head} {`);
+    this.line(head === "" ? "{" : `${head} {`);
     const outer = this.indent;
     this.indent += "  ";
     body();
@@ -95,9 +106,11 @@ export class CudaEmitter {
     if (this.shared.bytes > 0) this.line("extern __shared__ __align__(1024) unsigned char shared_memory[];");
     for (const b of this.kernel.buffers) {
       const type = C_TYPE[b.dtype];
-      if (b.symmetric) this.line(`${type}* const ${bufferName(b.name)} = (${type}*)${bufferName(b.name)}_peers.p[rank];`);
+      if (b.symmetric)
+        this.line(`${type}* const ${bufferName(b.name)} = (${type}*)${bufferName(b.name)}_peers.p[rank];`);
       const place = this.shared.places.get(b.name);
-      if (place !== undefined) this.line(`${type}* const ${bufferName(b.name)} = (${type}*)(shared_memory + ${place.offset});`);
+      if (place !== undefined)
+        this.line(`${type}* const ${bufferName(b.name)} = (${type}*)(shared_memory + ${place.offset});`);
       if (b.role === "fragment") {
         const elements = (b.shape as number[]).reduce((x, y) => x * y, 1) / this.kernel.blockThreads;
         this.line(`float ${bufferName(b.name)}[${elements}];`);
@@ -178,7 +191,9 @@ export class CudaEmitter {
       case "select":
         return this.define(op, ([c, a, b]) => `${c} ? ${a} : ${b}`);
       case "cast":
-        return this.define(op, ([a]) => castText(scalarOf(op.operands[0]!.type), scalarOf(op.results[0]!.type), a!, this.use));
+        return this.define(op, ([a]) =>
+          castText(scalarOf(op.operands[0]!.type), scalarOf(op.results[0]!.type), a!, this.use),
+        );
       case "splat":
         return this.define(op, ([a]) => a!);
       case "for":
@@ -222,16 +237,24 @@ export class CudaEmitter {
       case "serial":
         return this.block(`for (i64 ${i} = ${lo}; ${i} < ${hi}; ${i}++)`, body);
       case "blocks": {
-        const first = from === 0 ? "blockIdx.x" : `${lo} + ((i64)blockIdx.x - ${lo} % gridDim.x + gridDim.x) % gridDim.x`;
+        const first =
+          from === 0 ? "blockIdx.x" : `${lo} + ((i64)blockIdx.x - ${lo} % gridDim.x + gridDim.x) % gridDim.x`;
         return this.block(`for (i64 ${i} = ${first}; ${i} < ${hi}; ${i} += gridDim.x)`, body);
       }
       case "threads":
-        if (from === 0 && to === threads) return this.block("", () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
+        if (from === 0 && to === threads)
+          return this.block("", () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
         if (from === 0 && to !== undefined && to < threads)
           return this.block(`if (threadIdx.x < ${to})`, () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
-        return this.block(`for (i64 ${i} = ${from === 0 ? "" : `${lo} + `}threadIdx.x; ${i} < ${hi}; ${i} += ${threads})`, body);
+        return this.block(
+          `for (i64 ${i} = ${from === 0 ? "" : `${lo} + `}threadIdx.x; ${i} < ${hi}; ${i} += ${threads})`,
+          body,
+        );
       default:
-        throw new InternalCompilerError(`a loop over ${String(op.attributes["map"])} cannot be printed as CUDA`, printKernel(this.kernel));
+        throw new InternalCompilerError(
+          `a loop over ${String(op.attributes["map"])} cannot be printed as CUDA`,
+          printKernel(this.kernel),
+        );
     }
   }
 
@@ -262,7 +285,9 @@ export class CudaEmitter {
     const [lo, hi] = op.operands.map((v) => this.name(v));
     this.block(`for (i64 ${k} = ${lo}; ${k} < ${hi}; ${k}++)`, () => {
       this.region({ arguments: [], ops: body!.ops.slice(0, -1) });
-      each(`${name}${at} = ${binaryText(fn, kind, `${name}${at}`, `${this.name(body!.ops.at(-1)!.operands[0]!)}${at}`)};`);
+      each(
+        `${name}${at} = ${binaryText(fn, kind, `${name}${at}`, `${this.name(body!.ops.at(-1)!.operands[0]!)}${at}`)};`,
+      );
     });
   }
 
@@ -275,7 +300,8 @@ export class CudaEmitter {
 
   private linear(op: Op, indices: readonly Value[]): string {
     const buffer = bufferOf(this.kernel, text(op, "buffer"));
-    if (indices.length !== 1 && buffer.shape.length !== indices.length) throw new InternalCompilerError("an index was not linearised");
+    if (indices.length !== 1 && buffer.shape.length !== indices.length)
+      throw new InternalCompilerError("an index was not linearised");
     return this.name(indices[0]!);
   }
 
@@ -308,12 +334,20 @@ export class CudaEmitter {
       return;
     }
     const [value, slot, peer] = op.operands.map((v) => this.name(v));
-    const number = this.kernel.buffers.filter((b: Buffer) => b.role !== "shared" && b.role !== "fragment").findIndex((b) => b.name === buffer);
-    this.line(`wait_${order}_${scope}(${bufferName(buffer)} + ${slot}, ${value}, watch, (u32)(${peer ?? "rank"}), ${number}u, (u32)(${slot}), ${this.lineOf(op)}u);`);
+    const number = this.kernel.buffers
+      .filter((b: Buffer) => b.role !== "shared" && b.role !== "fragment")
+      .findIndex((b) => b.name === buffer);
+    this.line(
+      `wait_${order}_${scope}(${bufferName(buffer)} + ${slot}, ${value}, watch, (u32)(${peer ?? "rank"}), ${number}u, (u32)(${slot}), ${this.lineOf(op)}u);`,
+    );
   }
 }
 
-function identityText(fn: BinaryFunction, kind: Parameters<typeof literalText>[1], use: (part: PreludePart) => void): string {
+function identityText(
+  fn: BinaryFunction,
+  kind: Parameters<typeof literalText>[1],
+  use: (part: PreludePart) => void,
+): string {
   if (fn === "add" || fn === "mul") return literalText(fn === "add" ? 0 : 1, kind, use);
   if (kind === "f32") return literalText(fn === "min" ? Infinity : -Infinity, kind, use);
   if (kind === "u32") return fn === "min" ? "0xffffffffu" : "0u";

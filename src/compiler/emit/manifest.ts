@@ -35,7 +35,9 @@ export function manifestOf(kernel: Kernel, arch: string): Manifest {
 export function parametersOf(kernel: Kernel): ManifestParameter[] {
   const memory = kernel.buffers
     .filter((b) => b.role !== "shared" && b.role !== "fragment")
-    .map((b): ManifestParameter => (b.symmetric ? { kind: "peers", buffer: b.name, ranks: kernel.world } : { kind: "pointer", buffer: b.name }));
+    .map((b): ManifestParameter =>
+      b.symmetric ? { kind: "peers", buffer: b.name, ranks: kernel.world } : { kind: "pointer", buffer: b.name },
+    );
   const dims = kernel.dims.map((name): ManifestParameter => ({ kind: "dim", name }));
   return [...memory, ...dims, { kind: "rank" }, { kind: "timeout" }, { kind: "status" }];
 }

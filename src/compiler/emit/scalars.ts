@@ -18,7 +18,16 @@ export const C_TYPE: Readonly<Record<ScalarKind, string>> = {
   bool: "bool",
 };
 
-const INFIX: Partial<Record<BinaryFunction, string>> = { add: "+", sub: "-", mul: "*", div: "/", rem: "%", and: "&", or: "|", xor: "^" };
+const INFIX: Partial<Record<BinaryFunction, string>> = {
+  add: "+",
+  sub: "-",
+  mul: "*",
+  div: "/",
+  rem: "%",
+  and: "&",
+  or: "|",
+  xor: "^",
+};
 const COMPARE: Record<Comparison, string> = { eq: "==", ne: "!=", lt: "<", le: "<=", gt: ">", ge: ">=" };
 
 export function binaryText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string {
@@ -52,7 +61,8 @@ export function unaryText(fn: UnaryFunction, kind: ScalarKind, a: string, use: (
 }
 
 export function castText(from: ScalarKind, to: ScalarKind, a: string, use: (part: PreludePart) => void): string {
-  const bits = (kind: ScalarKind): PreludePart | null => (kind === "bf16" || kind === "f16" ? kind : kind.startsWith("f8") ? "f8" : null);
+  const bits = (kind: ScalarKind): PreludePart | null =>
+    kind === "bf16" || kind === "f16" ? kind : kind.startsWith("f8") ? "f8" : null;
   const part = bits(from);
   if (part !== null) {
     use(part);
@@ -79,7 +89,8 @@ export function literalText(value: number, kind: ScalarKind, use: (part: Prelude
     case "i8":
       return `${value}`;
     case "f32":
-      if (!Number.isFinite(value)) return `__uint_as_float(${Number.isNaN(value) ? "0x7fffffffu" : value > 0 ? "0x7f800000u" : "0xff800000u"})`;
+      if (!Number.isFinite(value))
+        return `__uint_as_float(${Number.isNaN(value) ? "0x7fffffffu" : value > 0 ? "0x7f800000u" : "0xff800000u"})`;
       return `${Math.fround(value).toExponential()}f`;
     default:
       return castText("f32", kind, literalText(value, "f32", use), use);

@@ -23,7 +23,9 @@ export function tileText(op: Op, out: CudaEmitter): void {
       const source = isRemote(op) ? out.address(op, peer, "from") : bufferName(from.name);
       const shape = `${C_TYPE[from.dtype]}, ${rows}, ${columns}, ${to.rowStride}, ${threads}`;
       const extents = from.shape.map(extentText).join(", ");
-      out.line(`copy_tile<${shape}>(${bufferName(to.buffer.name)} + ${stage} * ${to.stageStride}, ${source}, ${extents}, ${row}, ${column});`);
+      out.line(
+        `copy_tile<${shape}>(${bufferName(to.buffer.name)} + ${stage} * ${to.stageStride}, ${source}, ${extents}, ${row}, ${column});`,
+      );
       return;
     }
     case "copy_commit":
@@ -55,7 +57,9 @@ export function tileText(op: Op, out: CudaEmitter): void {
       const wide = operandDType(from, out) === "f32";
       out.use("copies");
       out.use(wide ? "mma32" : "mma16");
-      return out.line(`store_mma${wide ? 32 : 16}<${m}, ${n}, ${threads}>(${bufferName(text(op, "to"))}, ${bufferName(from.name)});`);
+      return out.line(
+        `store_mma${wide ? 32 : 16}<${m}, ${n}, ${threads}>(${bufferName(text(op, "to"))}, ${bufferName(from.name)});`,
+      );
     }
     default:
       throw new InternalCompilerError(`'${op.name}' is no op on tiles`);
@@ -66,10 +70,12 @@ export function tileText(op: Op, out: CudaEmitter): void {
 function operandDType(accumulator: Buffer, out: CudaEmitter): DType {
   const dtypes = new Set<DType>();
   walkKernel(out.kernel, (op) => {
-    if (op.name === "mma" && text(op, "accumulator") === accumulator.name) dtypes.add(bufferOf(out.kernel, text(op, "a")).dtype);
+    if (op.name === "mma" && text(op, "accumulator") === accumulator.name)
+      dtypes.add(bufferOf(out.kernel, text(op, "a")).dtype);
   });
   const [dtype] = dtypes;
-  if (dtypes.size !== 1 || dtype === undefined) throw new InternalCompilerError(`accumulator '${accumulator.name}' has operands of ${dtypes.size} dtypes`);
+  if (dtypes.size !== 1 || dtype === undefined)
+    throw new InternalCompilerError(`accumulator '${accumulator.name}' has operands of ${dtypes.size} dtypes`);
   return dtype;
 }
 

@@ -15,13 +15,25 @@ export class Builder {
   constructor(public span: Span) {}
 
   /** Appends an op with any number of regions; the general form behind the named methods. */
-  op(name: OpName, operands: readonly Value[], attributes: Attributes, resultType: Type | null, regions: readonly Region[] = []): Value | null {
+  op(
+    name: OpName,
+    operands: readonly Value[],
+    attributes: Attributes,
+    resultType: Type | null,
+    regions: readonly Region[] = [],
+  ): Value | null {
     const results = resultType === null ? [] : [new Value(resultType)];
     this.ops.push({ name, operands, results, attributes, regions, span: this.span });
     return results[0] ?? null;
   }
 
-  private value(name: OpName, operands: readonly Value[], attributes: Attributes, type: Type, regions?: readonly Region[]): Value {
+  private value(
+    name: OpName,
+    operands: readonly Value[],
+    attributes: Attributes,
+    type: Type,
+    regions?: readonly Region[],
+  ): Value {
     return this.op(name, operands, attributes, type, regions)!;
   }
 
@@ -134,7 +146,12 @@ export class Builder {
     }
   }
 
-  for(map: LoopMap, bounds: readonly (readonly [Value, Value])[], body: (variables: readonly Value[]) => void, extra: Attributes = {}): void {
+  for(
+    map: LoopMap,
+    bounds: readonly (readonly [Value, Value])[],
+    body: (variables: readonly Value[]) => void,
+    extra: Attributes = {},
+  ): void {
     const region = this.region(bounds.length, body);
     this.op("for", bounds.flat(), { map, ...extra }, null, [region]);
   }

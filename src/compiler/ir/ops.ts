@@ -39,11 +39,22 @@ const MANY = 16;
 
 export const BINARY_FUNCTIONS = ["add", "sub", "mul", "div", "rem", "min", "max", "and", "or", "xor"] as const;
 export const UNARY_FUNCTIONS = [
-  "neg", "not", "exp", "log", "sqrt", "rsqrt", "tanh", "abs", "relu", "gelu", "silu",
-] as const; // prettier-ignore
+  "neg",
+  "not",
+  "exp",
+  "log",
+  "sqrt",
+  "rsqrt",
+  "tanh",
+  "abs",
+  "relu",
+  "gelu",
+  "silu",
+] as const;
 export const COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"] as const;
 export const REDUCTIONS = ["sum", "min", "max", "prod"] as const;
 
+// prettier-ignore
 export const OPS = {
   // -- values -------------------------------------------------------------------------------------
   const: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { value: "number" }, doc: "A literal of the result's type; bools are 0 and 1." },
@@ -88,7 +99,7 @@ export const OPS = {
   fragment_clear: { levels: RD, effect: "write", operands: [0, 0], results: 0, attributes: { buffer: "buffer" }, doc: "Zeroes a block's accumulator." },
   mma: { levels: RD, effect: "write", operands: [1, 1], results: 0, attributes: { accumulator: "buffer", a: "buffer", b: "buffer" }, doc: "accumulator += a[stage]·b[stage], all of the block's tiles; operand 0 is the stage." },
   fragment_store: { levels: RD, effect: "write", operands: [0, 0], results: 0, attributes: { from: "buffer", to: "buffer" }, doc: "Writes an accumulator to a shared f32 tile of the same shape." },
-} as const satisfies Record<string, OpDefinition>; // prettier-ignore
+} as const satisfies Record<string, OpDefinition>;
 
 export type OpName = keyof typeof OPS;
 export type BinaryFunction = (typeof BINARY_FUNCTIONS)[number];

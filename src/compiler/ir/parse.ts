@@ -105,7 +105,22 @@ export function parseKernel(textForm: string): Kernel {
   }
   const body = region(r, [], new Map());
   r.expect("}");
-  return { name, level, world, dtypes, dims, inputs, outputs, specification, divisibility, buffers, blockThreads, maxBlocks, work, body };
+  return {
+    name,
+    level,
+    world,
+    dtypes,
+    dims,
+    inputs,
+    outputs,
+    specification,
+    divisibility,
+    buffers,
+    blockThreads,
+    maxBlocks,
+    work,
+    body,
+  };
 }
 
 function property(r: Reader, key: string): string {

@@ -19,14 +19,22 @@ export interface PrintOptions {
 }
 
 export function printKernel(kernel: Kernel, options: PrintOptions = {}): string {
-  const out: string[] = [`kernel ${kernel.name} level=${kernel.level} world=${kernel.world} threads=${kernel.blockThreads} blocks=${kernel.maxBlocks} {`];
+  const out: string[] = [
+    `kernel ${kernel.name} level=${kernel.level} world=${kernel.world} threads=${kernel.blockThreads} blocks=${kernel.maxBlocks} {`,
+  ];
   for (const dim of kernel.dims) out.push(`  dim ${dim}`);
   for (const [name, dtype] of Object.entries(kernel.dtypes)) out.push(`  dtype ${name} = ${dtype}`);
-  for (const [role, tensors] of [["in", kernel.inputs], ["out", kernel.outputs]] as const)
+  for (const [role, tensors] of [
+    ["in", kernel.inputs],
+    ["out", kernel.outputs],
+  ] as const)
     for (const t of tensors)
-      out.push(`  ${role} ${t.name}: ${t.dtype}[${t.shape.map(printExtent).join(", ")}] ${printLayout(t.layout)} local [${t.localShape.map(printExtent).join(", ")}]`);
+      out.push(
+        `  ${role} ${t.name}: ${t.dtype}[${t.shape.map(printExtent).join(", ")}] ${printLayout(t.layout)} local [${t.localShape.map(printExtent).join(", ")}]`,
+      );
   for (const s of kernel.specification) out.push(`  specify ${s === null ? "nothing" : printSpecification(s)}`);
-  for (const d of kernel.divisibility) out.push(`  divisible ${printExtent(d.dividend)} by ${d.divisor} ${JSON.stringify(d.reason)}`);
+  for (const d of kernel.divisibility)
+    out.push(`  divisible ${printExtent(d.dividend)} by ${d.divisor} ${JSON.stringify(d.reason)}`);
   for (const b of kernel.buffers) out.push(`  buffer ${printBuffer(b)}`);
   for (const w of kernel.work) out.push(`  work ${printExtent(w)}`);
   out.push("  body {");

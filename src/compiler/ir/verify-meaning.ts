@@ -21,7 +21,16 @@ export function verifyMeaning(kernel: Kernel): Problem[] {
 }
 
 /** Ops that all threads of a block carry out together. */
-const BLOCK_WIDE = new Set(["barrier", "block_sync", "copy_tile", "copy_commit", "copy_wait", "fragment_clear", "mma", "fragment_store"]);
+const BLOCK_WIDE = new Set([
+  "barrier",
+  "block_sync",
+  "copy_tile",
+  "copy_commit",
+  "copy_wait",
+  "fragment_clear",
+  "mma",
+  "fragment_store",
+]);
 
 function verifyUniformity(op: Op, parents: readonly Op[], report: (message: string) => void): void {
   const spread = parents.find((p) => p.name === "for" && ["threads", "tiles"].includes(p.attributes["map"] as string));
@@ -32,11 +41,19 @@ function verifyUniformity(op: Op, parents: readonly Op[], report: (message: stri
   } else if (op.name === "signal" || op.name === "wait") {
     report("stands outside a loop over threads, so every thread would carry it out");
   }
-  if (op.name === "barrier" && parents.some((p) => p.name === "for" && ["blocks", "ranks"].includes(p.attributes["map"] as string)))
+  if (
+    op.name === "barrier" &&
+    parents.some((p) => p.name === "for" && ["blocks", "ranks"].includes(p.attributes["map"] as string))
+  )
     report("stands inside a loop that blocks run different numbers of times");
 }
 
-function verifyBounds(kernel: Kernel, op: Op, constants: ReadonlyMap<Value, number>, report: (message: string) => void): void {
+function verifyBounds(
+  kernel: Kernel,
+  op: Op,
+  constants: ReadonlyMap<Value, number>,
+  report: (message: string) => void,
+): void {
   if (op.name !== "load" && op.name !== "store") return;
   const buffer = kernel.buffers.find((b) => b.name === op.attributes["buffer"])!;
   const { peer, indices } = memoryOperands(op);
@@ -55,7 +72,13 @@ function verifyBounds(kernel: Kernel, op: Op, constants: ReadonlyMap<Value, numb
 function verifyVariance(kernel: Kernel, region: Region, varying: Set<Value>, problems: Problem[]): void {
   for (const op of region.ops) {
     const varies = op.operands.some((v) => varying.has(v));
-    if (op.name === "rank" || op.name === "block" || op.name === "load" || (varies && definitionOf(op.name).effect === "pure") || (op.name === "reduce" && varies))
+    if (
+      op.name === "rank" ||
+      op.name === "block" ||
+      op.name === "load" ||
+      (varies && definitionOf(op.name).effect === "pure") ||
+      (op.name === "reduce" && varies)
+    )
       for (const r of op.results) varying.add(r);
     for (const inner of op.regions) {
       const isSpread = op.name === "for" && op.attributes["map"] !== "serial";
@@ -68,7 +91,8 @@ function verifyVariance(kernel: Kernel, region: Region, varying: Set<Value>, pro
 
 function refuseBarriers(region: Region, problems: Problem[]): void {
   for (const op of region.ops) {
-    if (op.name === "barrier") problems.push({ message: "barrier: stands where ranks or blocks may differ in reaching it", op });
+    if (op.name === "barrier")
+      problems.push({ message: "barrier: stands where ranks or blocks may differ in reaching it", op });
     for (const inner of op.regions) refuseBarriers(inner, problems);
   }
 }

@@ -24,7 +24,13 @@ export function verifyStructure(kernel: Kernel): Problem[] {
   return problems;
 }
 
-function verifyRegion(kernel: Kernel, region: Region, outer: ReadonlySet<Value>, problems: Problem[], yields: boolean): void {
+function verifyRegion(
+  kernel: Kernel,
+  region: Region,
+  outer: ReadonlySet<Value>,
+  problems: Problem[],
+  yields: boolean,
+): void {
   const defined = new Set(outer);
   for (const a of region.arguments) defined.add(a);
   region.ops.forEach((op, i) => {
@@ -39,17 +45,20 @@ function verifyRegion(kernel: Kernel, region: Region, outer: ReadonlySet<Value>,
       defined.add(r);
     }
   });
-  if (yields && region.ops.at(-1)?.name !== "yield") problems.push({ message: "reduce: its region does not end in a yield", op: null });
+  if (yields && region.ops.at(-1)?.name !== "yield")
+    problems.push({ message: "reduce: its region does not end in a yield", op: null });
 }
 
 function verifyOp(kernel: Kernel, op: Op, report: (message: string) => void): void {
   const row = definitionOf(op.name);
   if (!row.levels.includes(kernel.level)) report(`is not an op of the ${kernel.level} level`);
   const [fewest, most] = row.operands;
-  if (op.operands.length < fewest || op.operands.length > most) report(`has ${op.operands.length} operands, not ${fewest} to ${most}`);
+  if (op.operands.length < fewest || op.operands.length > most)
+    report(`has ${op.operands.length} operands, not ${fewest} to ${most}`);
   if (op.results.length !== row.results) report(`has ${op.results.length} results, not ${row.results}`);
   const known = { ...row.attributes, ...row.optional };
-  for (const key of Object.keys(row.attributes ?? {})) if (!(key in op.attributes)) report(`lacks the attribute '${key}'`);
+  for (const key of Object.keys(row.attributes ?? {}))
+    if (!(key in op.attributes)) report(`lacks the attribute '${key}'`);
   for (const [key, value] of Object.entries(op.attributes)) {
     if (!Object.hasOwn(known, key)) report(`has an unknown attribute '${key}'`);
     else if (!fits(kernel, known[key]!, value)) report(`attribute '${key}' cannot be ${JSON.stringify(value)}`);
@@ -57,7 +66,9 @@ function verifyOp(kernel: Kernel, op: Op, report: (message: string) => void): vo
   const count = row.regions?.count ?? 0;
   if (op.regions.length !== count) report(`has ${op.regions.length} regions, not ${count}`);
   const wanted = row.regions?.arguments === "pairs" ? op.operands.length / 2 : (row.regions?.arguments ?? 0);
-  for (const region of op.regions) if (region.arguments.length !== wanted) report(`a region takes ${region.arguments.length} arguments, not ${wanted}`);
+  for (const region of op.regions)
+    if (region.arguments.length !== wanted)
+      report(`a region takes ${region.arguments.length} arguments, not ${wanted}`);
   verifyTypes(kernel, op, report);
 }
 
@@ -83,11 +94,13 @@ function verifyTypes(kernel: Kernel, op: Op, report: (message: string) => void):
   const types = op.operands.map((v) => v.type);
   const result = op.results[0]?.type;
   const indexFrom = (first: number, what: string): void => {
-    for (const t of types.slice(first)) if (printType(t) !== "index") report(`${what} has type ${printType(t)}, not index`);
+    for (const t of types.slice(first))
+      if (printType(t) !== "index") report(`${what} has type ${printType(t)}, not index`);
   };
   switch (op.name) {
     case "binary":
-      if (!types.every((t) => sameType(t, result!))) report(`operands ${types.map(printType).join(", ")} do not match the result ${printType(result!)}`);
+      if (!types.every((t) => sameType(t, result!)))
+        report(`operands ${types.map(printType).join(", ")} do not match the result ${printType(result!)}`);
       break;
     case "unary":
       if (!sameType(types[0]!, result!)) report("operand and result differ in type");
@@ -98,7 +111,8 @@ function verifyTypes(kernel: Kernel, op: Op, report: (message: string) => void):
       break;
     case "select":
       if (scalarOf(types[0]!) !== "bool") report("condition is not bool");
-      if (!sameType(types[1]!, result!) || !sameType(types[2]!, result!)) report("the two values and the result differ in type");
+      if (!sameType(types[1]!, result!) || !sameType(types[2]!, result!))
+        report("the two values and the result differ in type");
       break;
     case "for":
       indexFrom(0, "a bound");
@@ -128,10 +142,13 @@ function verifyMemory(kernel: Kernel, op: Op, report: (message: string) => void)
   if (buffer === undefined) return;
   const { value, peer, indices } = memoryOperands(op);
   const element = op.name === "store" ? value!.type : op.results[0]!.type;
-  if (scalarOf(element) !== buffer.dtype) report(`moves ${printType(element)} through '${buffer.name}', which holds ${buffer.dtype}`);
+  if (scalarOf(element) !== buffer.dtype)
+    report(`moves ${printType(element)} through '${buffer.name}', which holds ${buffer.dtype}`);
   if (!isDType(scalarOf(element))) report(`moves ${printType(element)}, which is no element`);
   if (lanesOf(element) > 1 && kernel.level !== "device") report("moves a vector above the device level");
-  for (const v of [...(peer === null ? [] : [peer]), ...indices]) if (printType(v.type) !== "index") report("has a peer or index that is not of type index");
+  for (const v of [...(peer === null ? [] : [peer]), ...indices])
+    if (printType(v.type) !== "index") report("has a peer or index that is not of type index");
   const linear = kernel.level === "device" && indices.length === 1;
-  if (indices.length !== buffer.shape.length && !linear) report(`has ${indices.length} indices for '${buffer.name}' of ${buffer.shape.length} dimensions`);
+  if (indices.length !== buffer.shape.length && !linear)
+    report(`has ${indices.length} indices for '${buffer.name}' of ${buffer.shape.length} dimensions`);
 }

@@ -3,7 +3,11 @@ import type { Builder } from "./builder.js";
 import { type Kernel, type Op, type Region, Value } from "./module.js";
 
 /** Calls `visit` for every op, outside in, in program order. */
-export function walk(region: Region, visit: (op: Op, parents: readonly Op[]) => void, parents: readonly Op[] = []): void {
+export function walk(
+  region: Region,
+  visit: (op: Op, parents: readonly Op[]) => void,
+  parents: readonly Op[] = [],
+): void {
   for (const op of region.ops) {
     visit(op, parents);
     for (const inner of op.regions) walk(inner, visit, [...parents, op]);
@@ -36,7 +40,12 @@ export class Substitution {
 export type Rewrite = (op: Op, build: Builder, values: Substitution) => boolean;
 
 /** Copies ops into the builder under a substitution, giving each op to `rewrite` first. */
-export function rewriteOps(ops: readonly Op[], build: Builder, values: Substitution, rewrite: Rewrite = () => false): void {
+export function rewriteOps(
+  ops: readonly Op[],
+  build: Builder,
+  values: Substitution,
+  rewrite: Rewrite = () => false,
+): void {
   for (const op of ops) {
     build.span = op.span;
     if (!rewrite(op, build, values)) copyOp(op, build, values, rewrite);
@@ -72,7 +81,12 @@ function foldingCopy(op: Op, build: Builder, operands: readonly Value[]): Value 
   }
 }
 
-export function copyRegion(region: Region, build: Builder, values: Substitution, rewrite: Rewrite = () => false): Region {
+export function copyRegion(
+  region: Region,
+  build: Builder,
+  values: Substitution,
+  rewrite: Rewrite = () => false,
+): Region {
   const inner = new Substitution(values);
   const args = region.arguments.map((a) => new Value(a.type));
   region.arguments.forEach((a, i) => inner.set(a, args[i]!));

@@ -2,14 +2,36 @@
 import type { BinaryOperator, Domain, Expression, RangeExpression } from "../ast/nodes.js";
 import type { Builder } from "../ir/builder.js";
 import type { Value } from "../ir/module.js";
-import { type BinaryFunction, type Comparison, type Reduction, UNARY_FUNCTIONS, type UnaryFunction } from "../ir/ops.js";
+import {
+  type BinaryFunction,
+  type Comparison,
+  type Reduction,
+  UNARY_FUNCTIONS,
+  type UnaryFunction,
+} from "../ir/ops.js";
 import { INDEX, scalar, scalarOf } from "../ir/types.js";
 import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 import type { ReductionOp } from "../types/layout.js";
 import { bind, type LoweringContext } from "./statements.js";
 
-const ARITHMETIC: Partial<Record<BinaryOperator, BinaryFunction>> = { "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem", "^": "xor", and: "and", or: "or" };
-const COMPARISON: Partial<Record<BinaryOperator, Comparison>> = { "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge" };
+const ARITHMETIC: Partial<Record<BinaryOperator, BinaryFunction>> = {
+  "+": "add",
+  "-": "sub",
+  "*": "mul",
+  "/": "div",
+  "%": "rem",
+  "^": "xor",
+  and: "and",
+  or: "or",
+};
+const COMPARISON: Partial<Record<BinaryOperator, Comparison>> = {
+  "==": "eq",
+  "!=": "ne",
+  "<": "lt",
+  "<=": "le",
+  ">": "gt",
+  ">=": "ge",
+};
 
 export function lowerExpression(e: Expression, context: LoweringContext): Value {
   const { build, checked, scope } = context;
@@ -58,7 +80,8 @@ function builtinName(name: string, { build, checked }: LoweringContext): Value {
 /** A value as the element kind `kind`; integer literals become literals of it. */
 export function coerce(build: Builder, v: Value, kind: ScalarKind): Value {
   const literal = build.constantOf(v);
-  if (literal !== undefined && scalarOf(v.type) === "index" && kind !== "index") return build.constant(literal, scalar(kind));
+  if (literal !== undefined && scalarOf(v.type) === "index" && kind !== "index")
+    return build.constant(literal, scalar(kind));
   return build.cast(v, kind);
 }
 
@@ -119,7 +142,8 @@ function lowerCall(e: Extract<Expression, { kind: "call" }>, context: LoweringCo
     const [a, b] = unify(build, values[0]!, values[1]!);
     return build.binary(callee, a, b);
   }
-  if (!(UNARY_FUNCTIONS as readonly string[]).includes(callee)) throw new RangeError(`function '${callee}' passed the checker`);
+  if (!(UNARY_FUNCTIONS as readonly string[]).includes(callee))
+    throw new RangeError(`function '${callee}' passed the checker`);
   const operand = scalarOf(values[0]!.type) === "index" ? coerce(build, values[0]!, "f32") : values[0]!;
   return build.unary(callee as UnaryFunction, operand);
 }
@@ -128,8 +152,12 @@ function lowerReduce(e: Extract<Expression, { kind: "reduce" }>, context: Loweri
   const { build, checked } = context;
   const { from, to, variable } = reduceBounds(e.over, context);
   const fn: Reduction = e.op === "avg" ? "sum" : e.op;
-  const folded = build.reduce(fn, from, to, (k) => lowerExpression(e.body, bind(context, e.variable.text, variable(k))));
-  return e.op === "avg" ? average(build, folded, e.over.kind === "ranks" ? build.constant(checked.world) : build.sub(to, from)) : folded;
+  const folded = build.reduce(fn, from, to, (k) =>
+    lowerExpression(e.body, bind(context, e.variable.text, variable(k))),
+  );
+  return e.op === "avg"
+    ? average(build, folded, e.over.kind === "ranks" ? build.constant(checked.world) : build.sub(to, from))
+    : folded;
 }
 
 /** total / count, in the total's kind. */
@@ -142,7 +170,10 @@ export function foldFunction(op: ReductionOp): Reduction {
   return op === "avg" ? "sum" : op;
 }
 
-function reduceBounds(over: Domain, context: LoweringContext): { from: Value; to: Value; variable: (k: Value) => Value } {
+function reduceBounds(
+  over: Domain,
+  context: LoweringContext,
+): { from: Value; to: Value; variable: (k: Value) => Value } {
   const { build, checked } = context;
   if (over.kind === "ranks") {
     const to = build.constant(over.includeSelf ? checked.world : checked.world - 1);

@@ -22,8 +22,16 @@ export function lowerCollective(checked: CheckedCollective): Kernel {
     lowerStatements(syntax.body, context);
   }
   const signature = (role: "input" | "output"): SignatureTensor[] =>
-    tensors.filter((t) => t.role === role).map(({ name, dtype, layout, shape, localShape }) => ({ name, dtype, layout, shape, localShape }));
-  const buffers: Buffer[] = tensors.map((t) => ({ name: t.name, role: t.role, dtype: t.dtype, shape: t.localShape, symmetric: false }));
+    tensors
+      .filter((t) => t.role === role)
+      .map(({ name, dtype, layout, shape, localShape }) => ({ name, dtype, layout, shape, localShape }));
+  const buffers: Buffer[] = tensors.map((t) => ({
+    name: t.name,
+    role: t.role,
+    dtype: t.dtype,
+    shape: t.localShape,
+    symmetric: false,
+  }));
   return {
     name: syntax.name.text,
     level: isTensorBody ? "tensor" : "rank",

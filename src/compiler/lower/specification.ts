@@ -4,7 +4,16 @@ import { type CheckedCollective, isTensorAssignment } from "../check/checked.js"
 import type { Specification } from "../manifest.js";
 import { sameExtent } from "../types/extent.js";
 
-const CONVERSIONS = new Set(["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "reduce", "gather", "scatter"]);
+const CONVERSIONS = new Set([
+  "all_reduce",
+  "all_gather",
+  "reduce_scatter",
+  "all_to_all",
+  "broadcast",
+  "reduce",
+  "gather",
+  "scatter",
+]);
 const BINARY: Record<string, string> = { "+": "add", "-": "sub", "*": "mul", "/": "div" };
 
 /**
@@ -26,12 +35,22 @@ export function specificationOf(checked: CheckedCollective): (Specification | nu
     const [only] = inputs;
     const movesOneTensor = inputs.length === 1 && outputs.length === 1 && only!.shape.length === output.shape.length;
     const comparable = movesOneTensor && only!.layout.kind !== "local" && output.layout.kind !== "local";
-    return comparable && only!.shape.every((e, d) => sameExtent(e, output.shape[d]!)) ? { kind: "input", name: only!.name } : null;
+    return comparable && only!.shape.every((e, d) => sameExtent(e, output.shape[d]!))
+      ? { kind: "input", name: only!.name }
+      : null;
   });
 }
 
-function translate(e: Expression, checked: CheckedCollective, lets: ReadonlyMap<string, Expression>): Specification | null {
-  const both = (l: Expression, r: Expression, make: (a: Specification, b: Specification) => Specification): Specification | null => {
+function translate(
+  e: Expression,
+  checked: CheckedCollective,
+  lets: ReadonlyMap<string, Expression>,
+): Specification | null {
+  const both = (
+    l: Expression,
+    r: Expression,
+    make: (a: Specification, b: Specification) => Specification,
+  ): Specification | null => {
     const a = translate(l, checked, lets);
     const b = translate(r, checked, lets);
     return a === null || b === null ? null : make(a, b);

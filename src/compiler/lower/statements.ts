@@ -60,11 +60,14 @@ function lowerStatement(s: Exclude<Statement, { kind: "let" }>, context: Lowerin
 function lowerLoop(s: Extract<Statement, { kind: "for" }>, context: LoweringContext): void {
   const { build, checked } = context;
   const names = s.variables.map((v) => v.text);
-  const inner = (values: readonly Value[]): LoweringContext => names.reduce((c, name, i) => bind(c, name, values[i]!), context);
+  const inner = (values: readonly Value[]): LoweringContext =>
+    names.reduce((c, name, i) => bind(c, name, values[i]!), context);
   if (s.over.kind === "ranks") {
     const { includeSelf } = s.over;
     const trips = build.constant(includeSelf ? checked.world : checked.world - 1);
-    build.for("ranks", [[build.constant(0), trips]], ([k]) => lowerStatements(s.body, inner([peerNumber(build, k!, includeSelf)])));
+    build.for("ranks", [[build.constant(0), trips]], ([k]) =>
+      lowerStatements(s.body, inner([peerNumber(build, k!, includeSelf)])),
+    );
     return;
   }
   const ranges: readonly RangeExpression[] = s.over.kind === "tiles" ? s.over.ranges : [s.over.range];

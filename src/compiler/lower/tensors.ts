@@ -26,17 +26,30 @@ export function lowerTensorStatements(checked: CheckedCollective, build: Builder
 }
 
 /** @param wanted type the place of use asks for: a literal takes it, and a layout that differs is converted. */
-function lowerTensor(e: Expression, wanted: TensorType | null, checked: CheckedCollective, build: Builder, scope: ReadonlyMap<string, Value>): Value {
+function lowerTensor(
+  e: Expression,
+  wanted: TensorType | null,
+  checked: CheckedCollective,
+  build: Builder,
+  scope: ReadonlyMap<string, Value>,
+): Value {
   if (e.kind === "number") return build.op("const", [], { value: e.value }, wanted)!;
   const type = tensorType(checked.types.get(e), e);
   const value = lowerNode(e, type, checked, build, scope);
   if (wanted === null || sameType(value.type, wanted)) return value;
   build.span = e.span;
-  const sameDType = type.dtype === wanted.dtype ? value : build.op("cast", [value], {}, { ...type, dtype: wanted.dtype })!;
+  const sameDType =
+    type.dtype === wanted.dtype ? value : build.op("cast", [value], {}, { ...type, dtype: wanted.dtype })!;
   return sameType(sameDType.type, wanted) ? sameDType : build.op("convert", [sameDType], {}, wanted)!;
 }
 
-function lowerNode(e: Expression, type: TensorType, checked: CheckedCollective, build: Builder, scope: ReadonlyMap<string, Value>): Value {
+function lowerNode(
+  e: Expression,
+  type: TensorType,
+  checked: CheckedCollective,
+  build: Builder,
+  scope: ReadonlyMap<string, Value>,
+): Value {
   const lower = (operand: Expression, wanted: TensorType | null): Value => {
     const v = lowerTensor(operand, wanted, checked, build, scope);
     build.span = e.span;
@@ -54,11 +67,15 @@ function lowerNode(e: Expression, type: TensorType, checked: CheckedCollective, 
       return build.op("unary", [lower(e.operand, type)], { fn: "neg" }, type)!;
     case "call": {
       const [first, second] = e.arguments;
-      if (second !== undefined) return build.op("binary", [lower(first!, type), lower(second, type)], { fn: e.callee.text }, type)!;
+      if (second !== undefined)
+        return build.op("binary", [lower(first!, type), lower(second, type)], { fn: e.callee.text }, type)!;
       const operand = lower(first!, null);
-      if (operand.type.kind === "tensor" && operand.type.dtype !== type.dtype) return build.op("cast", [operand], {}, type)!;
+      if (operand.type.kind === "tensor" && operand.type.dtype !== type.dtype)
+        return build.op("cast", [operand], {}, type)!;
       const isConversion = !sameType(operand.type, type);
-      return isConversion ? build.op("convert", [operand], {}, type)! : build.op("unary", [operand], { fn: e.callee.text as UnaryFunction }, type)!;
+      return isConversion
+        ? build.op("convert", [operand], {}, type)!
+        : build.op("unary", [operand], { fn: e.callee.text as UnaryFunction }, type)!;
     }
     default:
       throw new InternalCompilerError(`a '${e.kind}' expression has no tensor form`);

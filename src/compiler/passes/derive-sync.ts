@@ -128,7 +128,14 @@ class SyncDerivation {
       const buffer = text(op, "buffer");
       const { indices } = memoryOperands(op);
       const position = tilePosition(indices, parents, this.definitions);
-      found.push({ buffer, writes: op.name === "store", remote: isRemote(op), external: false, position, settled: "none" });
+      found.push({
+        buffer,
+        writes: op.name === "store",
+        remote: isRemote(op),
+        external: false,
+        position,
+        settled: "none",
+      });
     });
     return found;
   }
@@ -173,7 +180,10 @@ function union(a: readonly Access[], b: readonly Access[]): Access[] {
 
 function strongest(a: Need | null, b: Need | null): Need | null {
   if (a === null || b === null) return a ?? b;
-  return { scope: a.scope === "grid" || b.scope === "grid" ? "grid" : "block", ranks: a.ranks === "all" || b.ranks === "all" ? "all" : "self" };
+  return {
+    scope: a.scope === "grid" || b.scope === "grid" ? "grid" : "block",
+    ranks: a.ranks === "all" || b.ranks === "all" ? "all" : "self",
+  };
 }
 
 function barrier(need: Need, at: Op): Op {

@@ -62,7 +62,13 @@ class Expansion {
 
   buffers(): Buffer[] {
     const { maxBlocks, world } = this.kernel;
-    const flags = (kind: Kind, shape: number[], symmetric: boolean): Buffer => ({ name: FLAGS[kind], role: "signal", dtype: "u32", shape, symmetric });
+    const flags = (kind: Kind, shape: number[], symmetric: boolean): Buffer => ({
+      name: FLAGS[kind],
+      role: "signal",
+      dtype: "u32",
+      shape,
+      symmetric,
+    });
     const all: Record<Kind, Buffer> = {
       block: flags("block", [maxBlocks, world], true),
       grid: flags("grid", [world], true),
@@ -86,7 +92,9 @@ class Expansion {
     const end = this.sequence(this.kernel.body.ops, start, new Substitution());
     for (const kind of this.kinds) {
       const store = (): void =>
-        build.for("threads", [[this.zero, build.constant(1)]], () => build.store(EPOCHS, this.flagValue(kind, end[kind]), [this.counter(kind)]));
+        build.for("threads", [[this.zero, build.constant(1)]], () =>
+          build.store(EPOCHS, this.flagValue(kind, end[kind]), [this.counter(kind)]),
+        );
       if (kind === "block") store();
       else build.if(build.compare("eq", this.block, this.zero), store);
     }
@@ -114,7 +122,10 @@ class Expansion {
   }
 
   private barriersIn(op: Op): number {
-    return op.regions.reduce((n, r) => r.ops.reduce((m, o) => m + (o.name === "barrier" ? 1 : this.barriersIn(o)), n), 0);
+    return op.regions.reduce(
+      (n, r) => r.ops.reduce((m, o) => m + (o.name === "barrier" ? 1 : this.barriersIn(o)), n),
+      0,
+    );
   }
 
   private loop(op: Op, ticks: Ticks, values: Substitution): Ticks {
@@ -124,7 +135,8 @@ class Expansion {
     const perTurn = this.count(op.regions[0]!.ops);
     const after = (turns: Value): Ticks => {
       const next = { ...ticks };
-      for (const kind of KINDS) if (perTurn[kind] > 0) next[kind] = build.add(ticks[kind], build.mul(turns, build.constant(perTurn[kind])));
+      for (const kind of KINDS)
+        if (perTurn[kind] > 0) next[kind] = build.add(ticks[kind], build.mul(turns, build.constant(perTurn[kind])));
       return next;
     };
     build.for("serial", [[lo, hi]], ([v]) => {
@@ -141,7 +153,8 @@ class Expansion {
     for (const op of ops) {
       const kind = kindOf(op, this.kernel.world);
       if (kind !== null) total[kind]++;
-      else if (this.barriersIn(op) > 0) throw new InternalCompilerError("a barrier stands two loops deep, or in a branch inside a loop");
+      else if (this.barriersIn(op) > 0)
+        throw new InternalCompilerError("a barrier stands two loops deep, or in a branch inside a loop");
     }
     return total;
   }
@@ -177,14 +190,26 @@ class Expansion {
     const scope = kind === "local" ? "gpu" : "sys";
     const world = build.constant(kind === "local" ? 1 : this.kernel.world);
     const rank = build.rank();
-    const slot = (from: Value): Value => (kind === "block" ? build.add(build.mul(this.block, world), from) : kind === "grid" ? from : this.zero);
+    const slot = (from: Value): Value =>
+      kind === "block" ? build.add(build.mul(this.block, world), from) : kind === "grid" ? from : this.zero;
     build.op("block_sync", [], {}, null);
     build.for("threads", [[this.zero, world]], ([p]) => {
-      if (kind === "block") build.op("signal", [value, p!, slot(rank)], { buffer, mode: "set", scope, order: "release", remote: true }, null);
+      if (kind === "block")
+        build.op(
+          "signal",
+          [value, p!, slot(rank)],
+          { buffer, mode: "set", scope, order: "release", remote: true },
+          null,
+        );
       else {
         const one = build.constant(1, scalar("u32"));
         const operands = kind === "grid" ? [one, p!, slot(rank)] : [one, slot(rank)];
-        build.op("signal", operands, { buffer, mode: "add", scope, order: "release", ...(kind === "grid" ? { remote: true } : {}) }, null);
+        build.op(
+          "signal",
+          operands,
+          { buffer, mode: "add", scope, order: "release", ...(kind === "grid" ? { remote: true } : {}) },
+          null,
+        );
       }
     });
     build.for("threads", [[this.zero, world]], ([p]) => {

@@ -28,7 +28,8 @@ export function interleave(kernel: Kernel, options: PassOptions): Kernel {
 
 /** The threads loop of a blocks loop from 0 that holds nothing else but pure ops, when each thread has one turn. */
 function fullRow(op: Op, blockThreads: number, build: Builder, values: Substitution): Op | null {
-  if (op.name !== "for" || op.attributes["map"] !== "blocks" || build.constantOf(values.get(op.operands[0]!)) !== 0) return null;
+  if (op.name !== "for" || op.attributes["map"] !== "blocks" || build.constantOf(values.get(op.operands[0]!)) !== 0)
+    return null;
   const effects = op.regions[0]!.ops.filter((o) => o.name !== "binary" && o.name !== "const");
   const [threads] = effects;
   if (effects.length !== 1 || threads!.name !== "for" || threads!.attributes["map"] !== "threads") return null;
@@ -59,7 +60,11 @@ function emit(op: Op, threads: Op, copies: number, build: Builder, values: Subst
     const rows = Array.from({ length: copies }, (_, k) => {
       const inner = new Substitution(values);
       inner.set(row, build.add(first, build.mul(grid, build.constant(k))));
-      rewriteOps(op.regions[0]!.ops.filter((o) => o !== threads), build, inner); // prettier-ignore
+      rewriteOps(
+        op.regions[0]!.ops.filter((o) => o !== threads),
+        build,
+        inner,
+      );
       return inner;
     });
     const bounds = threads.operands.map((v) => rows[0]!.get(v)) as [Value, Value];

@@ -12,7 +12,9 @@ export function linearize(kernel: Kernel): Kernel {
     const { shape, name } = bufferOf(kernel, text(op, "buffer"));
     const { value, peer, indices } = memoryOperands(op);
     if (indices.length <= 1) return false;
-    const at = indices.map((v) => values.get(v)).reduce((sum: Value | null, v, d) => (sum === null ? v : b.add(b.mul(sum, b.extent(shape[d]!)), v)), null)!;
+    const at = indices
+      .map((v) => values.get(v))
+      .reduce((sum: Value | null, v, d) => (sum === null ? v : b.add(b.mul(sum, b.extent(shape[d]!)), v)), null)!;
     const to = peer === null ? null : values.get(peer);
     if (op.name === "store") b.store(name, values.get(value!), [at], to);
     else values.set(op.results[0]!, b.load(name, [at], op.results[0]!.type, to));

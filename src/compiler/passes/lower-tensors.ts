@@ -50,7 +50,8 @@ class TensorLowering {
   constructor(private readonly kernel: Kernel) {
     this.build = new IrBuilder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
     this.buffers = kernel.buffers;
-    for (const op of kernel.body.ops) if (op.name === "output") this.destinations.set(op.operands[0]!, text(op, "buffer"));
+    for (const op of kernel.body.ops)
+      if (op.name === "output") this.destinations.set(op.operands[0]!, text(op, "buffer"));
   }
 
   lower(op: Op): void {
@@ -68,7 +69,12 @@ class TensorLowering {
     const shape = localShape(type, this.kernel.world);
     const kind = DTYPES[type.dtype].compute;
     const operands = op.operands.map((v) => this.tensors.get(v)!);
-    const computed = (element: LocalTensor["element"]): LocalTensor => ({ dtype: type.dtype, shape, buffer: null, element });
+    const computed = (element: LocalTensor["element"]): LocalTensor => ({
+      dtype: type.dtype,
+      shape,
+      buffer: null,
+      element,
+    });
     const fn = op.attributes["fn"];
     switch (op.name) {
       case "input":
@@ -85,7 +91,11 @@ class TensorLowering {
         const a = this.materialise(operands[0]!);
         const b = this.materialise(operands[1]!);
         const depth = a.shape[1]!;
-        return computed(([i, j]) => build.reduce("sum", build.constant(0), build.extent(depth), (k) => build.mul(a.element([i!, k]), b.element([k, j!]))));
+        return computed(([i, j]) =>
+          build.reduce("sum", build.constant(0), build.extent(depth), (k) =>
+            build.mul(a.element([i!, k]), b.element([k, j!])),
+          ),
+        );
       }
       case "convert":
         return this.convert(operands[0]!, op, type, shape);
@@ -95,7 +105,8 @@ class TensorLowering {
   }
 
   private inBuffer(buffer: string, dtype: DType, shape: readonly Extent[]): LocalTensor {
-    const element = (index: Index): Value => this.build.cast(this.build.load(buffer, index, scalar(dtype)), DTYPES[dtype].compute);
+    const element = (index: Index): Value =>
+      this.build.cast(this.build.load(buffer, index, scalar(dtype)), DTYPES[dtype].compute);
     return { dtype, shape, buffer, element };
   }
 
@@ -112,7 +123,11 @@ class TensorLowering {
 
   private overTiles(shape: readonly Extent[], body: (index: Index) => void): void {
     const zero = this.build.constant(0);
-    this.build.for("tiles", shape.map((e) => [zero, this.build.extent(e)] as const), body); // prettier-ignore
+    this.build.for(
+      "tiles",
+      shape.map((e) => [zero, this.build.extent(e)] as const),
+      body,
+    );
   }
 
   /** The tensor in memory, computed into scratch if it is not there yet. */
@@ -134,26 +149,37 @@ class TensorLowering {
     const { build } = this;
     const from = (op.operands[0]!.type as TensorType).layout;
     const target = to.layout;
-    const computed = (element: LocalTensor["element"]): LocalTensor => ({ dtype: to.dtype, shape, buffer: null, element });
-    const shifted = (index: Index, dim: number, by: Value): Index => index.map((v, d) => (d === dim ? build.add(v, by) : v));
+    const computed = (element: LocalTensor["element"]): LocalTensor => ({
+      dtype: to.dtype,
+      shape,
+      buffer: null,
+      element,
+    });
+    const shifted = (index: Index, dim: number, by: Value): Index =>
+      index.map((v, d) => (d === dim ? build.add(v, by) : v));
     const shardStart = (length: Extent): Value => build.mul(build.rank(), build.extent(length));
     if (from.kind === "replicated") {
-      if (target.kind === "sharded") return computed((i) => source.element(shifted(i, target.dim, shardStart(shape[target.dim]!))));
+      if (target.kind === "sharded")
+        return computed((i) => source.element(shifted(i, target.dim, shardStart(shape[target.dim]!))));
       return { ...source, shape };
     }
     if (from.kind === "partial") {
-      if (target.kind === "sharded" && source.buffer === null) return this.reduceThroughStages(source, from.op, target.dim, to, shape);
+      if (target.kind === "sharded" && source.buffer === null)
+        return this.reduceThroughStages(source, from.op, target.dim, to, shape);
       const held = this.materialise(source);
       if (target.kind === "sharded") {
         const { dim } = target;
-        return computed((i) => this.foldRanks(from.op, (p) => this.peerElement(held, p, shifted(i, dim, shardStart(shape[dim]!)))));
+        return computed((i) =>
+          this.foldRanks(from.op, (p) => this.peerElement(held, p, shifted(i, dim, shardStart(shape[dim]!)))),
+        );
       }
       return computed((i) => this.foldRanks(from.op, (p) => this.peerElement(held, p, i)));
     }
     if (from.kind === "on") {
       const held = this.materialise(source);
       const root = (): Value => build.constant(from.rank);
-      if (target.kind === "sharded") return computed((i) => this.peerElement(held, root(), shifted(i, target.dim, shardStart(shape[target.dim]!))));
+      if (target.kind === "sharded")
+        return computed((i) => this.peerElement(held, root(), shifted(i, target.dim, shardStart(shape[target.dim]!))));
       return computed((i) => this.peerElement(held, root(), i));
     }
     if (from.kind === "sharded") {
@@ -163,7 +189,11 @@ class TensorLowering {
         return computed((i) => {
           const at = shifted(i, target.dim, shardStart(shape[target.dim]!));
           const owner = build.div(at[from.dim]!, build.extent(length));
-          return this.peerElement(held, owner, at.map((v, d) => (d === from.dim ? build.rem(v, build.extent(length)) : v))); // prettier-ignore
+          return this.peerElement(
+            held,
+            owner,
+            at.map((v, d) => (d === from.dim ? build.rem(v, build.extent(length)) : v)),
+          );
         });
       }
       return this.gather(source, from.dim, op.results[0]!, to, shape);
@@ -172,20 +202,34 @@ class TensorLowering {
   }
 
   /** Each rank writes its shard into everybody's copy of the whole. */
-  private gather(source: LocalTensor, dim: number, result: Value, to: TensorType, shape: readonly Extent[]): LocalTensor {
+  private gather(
+    source: LocalTensor,
+    dim: number,
+    result: Value,
+    to: TensorType,
+    shape: readonly Extent[],
+  ): LocalTensor {
     const { build } = this;
     const whole = this.destinations.get(result) ?? this.scratch("gathered", to.dtype, shape);
     this.overTiles(source.shape, (i) => {
       const value = build.cast(source.element(i), to.dtype);
       const start = build.mul(build.rank(), build.extent(source.shape[dim]!));
       const at = i.map((v, d) => (d === dim ? build.add(v, start) : v));
-      build.for("ranks", [[build.constant(0), build.constant(this.kernel.world)]], ([p]) => build.store(whole, value, at, p!));
+      build.for("ranks", [[build.constant(0), build.constant(this.kernel.world)]], ([p]) =>
+        build.store(whole, value, at, p!),
+      );
     });
     return this.inBuffer(whole, to.dtype, shape);
   }
 
   /** Each rank writes every element of its summand to the owner's stage; the owner folds the stages. */
-  private reduceThroughStages(source: LocalTensor, fold: ReductionOp, dim: number, to: TensorType, shape: readonly Extent[]): LocalTensor {
+  private reduceThroughStages(
+    source: LocalTensor,
+    fold: ReductionOp,
+    dim: number,
+    to: TensorType,
+    shape: readonly Extent[],
+  ): LocalTensor {
     const { build } = this;
     const stage = this.scratch("stage", to.dtype, [this.kernel.world, ...shape]);
     this.overTiles(source.shape, (i) => {
@@ -196,7 +240,8 @@ class TensorLowering {
       build.store(stage, value, [build.rank(), ...at], owner);
     });
     const kind = DTYPES[to.dtype].compute;
-    const element = (i: Index): Value => this.foldRanks(fold, (p) => build.cast(build.load(stage, [p, ...i], scalar(to.dtype)), kind));
+    const element = (i: Index): Value =>
+      this.foldRanks(fold, (p) => build.cast(build.load(stage, [p, ...i], scalar(to.dtype)), kind));
     return { dtype: to.dtype, shape, buffer: null, element };
   }
 
@@ -206,7 +251,8 @@ class TensorLowering {
     const tensor = this.tensors.get(op.operands[0]!)!;
     if (tensor.buffer === name) return;
     const { layout } = op.operands[0]!.type as TensorType;
-    const storeAll = (): void => this.overTiles(tensor.shape, (i) => build.store(name, build.cast(tensor.element(i), tensor.dtype), i));
+    const storeAll = (): void =>
+      this.overTiles(tensor.shape, (i) => build.store(name, build.cast(tensor.element(i), tensor.dtype), i));
     if (layout.kind === "on") build.if(build.compare("eq", build.rank(), build.constant(layout.rank)), storeAll);
     else storeAll();
   }

@@ -30,12 +30,21 @@ export function mapGrid(kernel: Kernel, options: PassOptions): Kernel {
     return true;
   });
   const maxBlocks = kernel.maxBlocks > 0 ? kernel.maxBlocks : options.elementBlocks;
-  return { ...kernel, level: "device", blockThreads: threads, maxBlocks, work, body: { arguments: [], ops: build.ops } };
+  return {
+    ...kernel,
+    level: "device",
+    blockThreads: threads,
+    maxBlocks,
+    work,
+    body: { arguments: [], ops: build.ops },
+  };
 }
 
 /** Elements of the narrowest dtype in global memory that one access moves. */
 function widestVector(buffers: readonly Buffer[], options: PassOptions): number {
-  const sizes = buffers.filter((b) => ["input", "output", "scratch"].includes(b.role)).map((b) => DTYPES[b.dtype].bytes);
+  const sizes = buffers
+    .filter((b) => ["input", "output", "scratch"].includes(b.role))
+    .map((b) => DTYPES[b.dtype].bytes);
   return options.accessBytes / Math.min(...sizes, 4);
 }
 
@@ -46,7 +55,8 @@ function isTileLoop(op: Op): boolean {
 /** The most elements the loop can have, as an extent. */
 function workOf(op: Op, kernel: Kernel, definitions: Definitions): Extent {
   const lengths: (Extent | null)[] = [];
-  for (let i = 0; i < op.operands.length; i += 2) lengths.push(upperBound(op.operands[i]!, op.operands[i + 1]!, definitions));
+  for (let i = 0; i < op.operands.length; i += 2)
+    lengths.push(upperBound(op.operands[i]!, op.operands[i + 1]!, definitions));
   if (lengths.every((e) => e !== null)) return productOf(lengths);
   // No bound found: no loop over elements of tensors is longer than the largest of them.
   return kernel.buffers.map((b) => productOf(b.shape)).reduce<Extent>((a, b) => extent("max", a, b), 1);
@@ -54,7 +64,8 @@ function workOf(op: Op, kernel: Kernel, definitions: Definitions): Extent {
 
 function mapLoop(op: Op, build: Builder, values: Substitution, row: number): void {
   const bounds: [Value, Value][] = [];
-  for (let i = 0; i < op.operands.length; i += 2) bounds.push([values.get(op.operands[i]!), values.get(op.operands[i + 1]!)]);
+  for (let i = 0; i < op.operands.length; i += 2)
+    bounds.push([values.get(op.operands[i]!), values.get(op.operands[i + 1]!)]);
   const zero = build.constant(0);
   // A chunk past the end has its end before its start.
   const lengths = bounds.map(([lo, hi]) => build.binary("max", build.sub(hi, lo), zero));
@@ -79,7 +90,12 @@ function mapLoop(op: Op, build: Builder, values: Substitution, row: number): voi
 }
 
 /** Indices of the flattened offset: last dimension fastest. */
-function decode(build: Builder, offset: Value, bounds: readonly (readonly [Value, Value])[], lengths: readonly Value[]): Value[] {
+function decode(
+  build: Builder,
+  offset: Value,
+  bounds: readonly (readonly [Value, Value])[],
+  lengths: readonly Value[],
+): Value[] {
   const indices: Value[] = [];
   let rest = offset;
   for (let d = bounds.length - 1; d >= 0; d--) {

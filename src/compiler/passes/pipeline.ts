@@ -16,6 +16,7 @@ import { vectorize } from "./vectorize.js";
 
 export const PIPELINE: readonly Pass[] = [
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors },
+  { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
   { name: "derive-sync", from: "rank", to: "rank", run: deriveSync },
   { name: "rotate-peers", from: "rank", to: "rank", run: rotatePeers },

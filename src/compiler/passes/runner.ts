@@ -30,10 +30,18 @@ export function runPasses(input: Kernel, passes: readonly Pass[], options: PassO
   let count = 0;
   for (const pass of passes) {
     if (LEVELS.indexOf(kernel.level) > LEVELS.indexOf(pass.from)) continue;
-    if (kernel.level !== pass.from) throw new InternalCompilerError(`pass '${pass.name}' takes the ${pass.from} level, not ${kernel.level}`, printKernel(kernel));
+    if (kernel.level !== pass.from)
+      throw new InternalCompilerError(
+        `pass '${pass.name}' takes the ${pass.from} level, not ${kernel.level}`,
+        printKernel(kernel),
+      );
     if (run.passLimit !== undefined && count++ >= run.passLimit) break;
     kernel = pass.run(kernel, options);
-    if (kernel.level !== pass.to) throw new InternalCompilerError(`pass '${pass.name}' should give the ${pass.to} level, gave ${kernel.level}`, printKernel(kernel));
+    if (kernel.level !== pass.to)
+      throw new InternalCompilerError(
+        `pass '${pass.name}' should give the ${pass.to} level, gave ${kernel.level}`,
+        printKernel(kernel),
+      );
     verify(kernel, `after '${pass.name}'`);
     run.observe?.(pass.name, kernel);
     if (pass.name === run.stopAfter) break;

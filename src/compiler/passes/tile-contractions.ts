@@ -41,7 +41,14 @@ export function tileContractions(kernel: Kernel, options: PassOptions): Kernel {
     work.push(extent("mul", extent("ceildiv", rows!, TILE.m), extent("ceildiv", columns!, TILE.n)));
     return true;
   });
-  return { ...kernel, buffers, work, blockThreads: options.tileThreads, maxBlocks: options.tileBlocks, body: { arguments: [], ops: build.ops } };
+  return {
+    ...kernel,
+    buffers,
+    work,
+    blockThreads: options.tileThreads,
+    maxBlocks: options.tileBlocks,
+    body: { arguments: [], ops: build.ops },
+  };
 }
 
 interface TileBuffers {
@@ -83,7 +90,14 @@ function emitTiles(op: Op, match: Contraction, tiles: TileBuffers, build: Builde
 }
 
 /** The accumulator of one tile, with `stages - 1` tiles of the operands on their way. */
-function emitProduct(match: Contraction, tiles: TileBuffers, i0: Value, j0: Value, build: Builder, values: Substitution): void {
+function emitProduct(
+  match: Contraction,
+  tiles: TileBuffers,
+  i0: Value,
+  j0: Value,
+  build: Builder,
+  values: Substitution,
+): void {
   const zero = build.constant(0);
   const depth = values.get(match.depth);
   const [k, stages] = [build.constant(TILE.k), build.constant(TILE.stages)];
@@ -113,10 +127,23 @@ function emitProduct(match: Contraction, tiles: TileBuffers, i0: Value, j0: Valu
   build.op("block_sync", [], {}, null);
 }
 
-function copyTile(build: Builder, operand: Contraction["a"], to: string, row: Value, column: Value, stage: Value, values: Substitution): void {
+function copyTile(
+  build: Builder,
+  operand: Contraction["a"],
+  to: string,
+  row: Value,
+  column: Value,
+  stage: Value,
+  values: Substitution,
+): void {
   const from = text(operand.load, "buffer");
   const peer = operand.peer === null ? [] : [values.get(operand.peer)];
-  build.op("copy_tile", [...peer, row, column, stage], { from, to, ...(peer.length > 0 ? { remote: true } : {}) }, null);
+  build.op(
+    "copy_tile",
+    [...peer, row, column, stage],
+    { from, to, ...(peer.length > 0 ? { remote: true } : {}) },
+    null,
+  );
 }
 
 interface TileBounds {
@@ -127,7 +154,14 @@ interface TileBounds {
 }
 
 /** The loop's body over the elements of the tile, the fold replaced by its value. */
-function emitEpilogue(op: Op, match: Contraction, tiles: TileBuffers, at: TileBounds, build: Builder, values: Substitution): void {
+function emitEpilogue(
+  op: Op,
+  match: Contraction,
+  tiles: TileBuffers,
+  at: TileBounds,
+  build: Builder,
+  values: Substitution,
+): void {
   const zero = build.constant(0);
   const [m, n] = [build.constant(TILE.m), build.constant(TILE.n)];
   const rows = build.binary("min", m, build.sub(at.iHi, at.i0));

@@ -19,14 +19,20 @@ export function unroll(kernel: Kernel): Kernel {
 }
 
 function rewrite(op: Op, build: Builder, values: Substitution, inThreads: boolean): boolean {
-  const recurse = (ops: readonly Op[], inner: Substitution, threads: boolean): void => rewriteOps(ops, build, inner, (o, b, v) => rewrite(o, b, v, threads));
+  const recurse = (ops: readonly Op[], inner: Substitution, threads: boolean): void =>
+    rewriteOps(ops, build, inner, (o, b, v) => rewrite(o, b, v, threads));
   if (op.name !== "for" && op.name !== "reduce") return false;
   const map = op.attributes["map"];
   const trips = constantTrips(op, build, values);
   const [body] = op.regions;
   if (op.name === "for" && map === "threads") {
     const bounds = op.operands.map((v) => values.get(v)) as [Value, Value];
-    build.for("threads", [bounds], ([t]) => recurse(body!.ops, bound(values, body!.arguments[0]!, t!), true), extra(op));
+    build.for(
+      "threads",
+      [bounds],
+      ([t]) => recurse(body!.ops, bound(values, body!.arguments[0]!, t!), true),
+      extra(op),
+    );
     return true;
   }
   if (trips === null || !inThreads || (op.name === "for" && map !== "serial")) return false;
@@ -39,7 +45,11 @@ function rewrite(op: Op, build: Builder, values: Substitution, inThreads: boolea
     if (op.name === "reduce") results.push(inner.get(yielded.operands[0]!));
   }
   build.span = op.span;
-  if (op.name === "reduce") values.set(op.results[0]!, results.reduce((a, b) => build.binary(FOLD[op.attributes["fn"] as string]!, a, b))); // prettier-ignore
+  if (op.name === "reduce")
+    values.set(
+      op.results[0]!,
+      results.reduce((a, b) => build.binary(FOLD[op.attributes["fn"] as string]!, a, b)),
+    );
   return true;
 }
 

@@ -18,7 +18,9 @@ import { Definitions } from "./support/analysis.js";
 import { type LaneFacts, laneFacts } from "./support/lanes.js";
 
 export function vectorize(kernel: Kernel, options: PassOptions): Kernel {
-  const sizes = kernel.buffers.filter((b) => ["input", "output", "scratch"].includes(b.role)).map((b) => DTYPES[b.dtype].bytes);
+  const sizes = kernel.buffers
+    .filter((b) => ["input", "output", "scratch"].includes(b.role))
+    .map((b) => DTYPES[b.dtype].bytes);
   const lanes = options.accessBytes / Math.min(4, ...sizes);
   const definitions = new Definitions(kernel);
   const build = new IrBuilder({ start: 0, end: 0 });
@@ -36,7 +38,15 @@ function touchesMemory(op: Op): boolean {
   return op.name === "load" || op.name === "store" || op.regions.some((r) => r.ops.some(touchesMemory));
 }
 
-function emit(op: Op, lanes: number, facts: LaneFacts, kernel: Kernel, options: PassOptions, build: Builder, values: Substitution): void {
+function emit(
+  op: Op,
+  lanes: number,
+  facts: LaneFacts,
+  kernel: Kernel,
+  options: PassOptions,
+  build: Builder,
+  values: Substitution,
+): void {
   const [body] = op.regions;
   const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
   const variable = body!.arguments[0]!;
@@ -66,7 +76,8 @@ function emit(op: Op, lanes: number, facts: LaneFacts, kernel: Kernel, options: 
     const buffer = bufferOf(kernel, name);
     const bytes = Math.min(options.accessBytes, lanes * DTYPES[buffer.dtype].bytes);
     // Symmetric buffers lie at one offset on all ranks, so the local address speaks for the peers'.
-    if (buffer.role !== "shared") require(build.op("aligned", [], { buffer: name, bytes }, { kind: "scalar", scalar: "bool" })!);
+    if (buffer.role !== "shared")
+      require(build.op("aligned", [], { buffer: name, bytes }, { kind: "scalar", scalar: "bool" })!);
   }
   for (const v of facts.multiples) require(build.compare("eq", build.rem(values.get(v), width), build.constant(0)));
   build.if(possible, wide, () => scalarLoop(lo, hi));
@@ -102,11 +113,24 @@ class VectorBody {
     if (op.name === "store") {
       const { value, peer, indices } = memoryOperands(op);
       const to = peer === null ? null : values.get(peer);
-      build.store(text(op, "buffer"), this.asVector(value!, values), indices.map((i) => values.get(i)), to); // prettier-ignore
+      build.store(
+        text(op, "buffer"),
+        this.asVector(value!, values),
+        indices.map((i) => values.get(i)),
+        to,
+      );
     } else if (op.name === "load" && this.isData(result!)) {
       const { peer, indices } = memoryOperands(op);
       const type = vector(scalarOf(result!.type), lanes);
-      values.set(result!, build.load(text(op, "buffer"), indices.map((i) => values.get(i)), type, peer === null ? null : values.get(peer))); // prettier-ignore
+      values.set(
+        result!,
+        build.load(
+          text(op, "buffer"),
+          indices.map((i) => values.get(i)),
+          type,
+          peer === null ? null : values.get(peer),
+        ),
+      );
     } else if (result !== undefined && definitionOf(op.name).effect === "pure" && this.isData(result)) {
       const operands = op.operands.map((v) => this.asVector(v, values));
       values.set(result, build.op(op.name, operands, op.attributes, vector(scalarOf(result.type), lanes))!);
@@ -128,7 +152,8 @@ class VectorBody {
       }),
     );
     const result = op.results[0];
-    const type = result === undefined ? null : this.isData(result) ? vector(scalarOf(result.type), this.lanes) : result.type;
+    const type =
+      result === undefined ? null : this.isData(result) ? vector(scalarOf(result.type), this.lanes) : result.type;
     const made = build.op(op.name, operands, op.attributes, type, regions);
     if (made !== null) values.set(result!, made);
   }

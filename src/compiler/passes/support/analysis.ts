@@ -12,7 +12,8 @@ export class Definitions {
     const region = "body" in root ? root.body : root;
     walk(region, (op) => {
       for (const r of op.results) this.ops.set(r, op);
-      for (const inner of op.regions) for (const a of inner.arguments) this.argumentNumbers.set(a, this.argumentNumbers.size);
+      for (const inner of op.regions)
+        for (const a of inner.arguments) this.argumentNumbers.set(a, this.argumentNumbers.size);
     });
   }
 

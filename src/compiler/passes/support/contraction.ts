@@ -27,7 +27,9 @@ export function matchContraction(loop: Op, kernel: Kernel, definitions: Definiti
   if (loop.name !== "for" || loop.attributes["map"] !== "tiles" || loop.operands.length !== 4) return null;
   const [body] = loop.regions;
   const [i, j] = body!.arguments as [Value, Value];
-  const folds = body!.ops.filter((o) => o.name === "reduce" && o.attributes["fn"] === "sum" && definitions.constant(o.operands[1]!) === undefined);
+  const folds = body!.ops.filter(
+    (o) => o.name === "reduce" && o.attributes["fn"] === "sum" && definitions.constant(o.operands[1]!) === undefined,
+  );
   if (folds.length !== 1) return null;
   const fold = folds[0]!;
   const k = fold.regions[0]!.arguments[0]!;
@@ -76,7 +78,8 @@ function place(index: Value, variable: Value, inside: ReadonlySet<Value>, defini
   for (const fn of ["add", "sub"] as const) {
     const [a, b] = definitions.binary(index, fn)?.operands ?? [];
     if (a === variable && !inside.has(b!)) return (build, origin, values) => build.binary(fn, origin, values.get(b!));
-    if (fn === "add" && b === variable && !inside.has(a!)) return (build, origin, values) => build.add(values.get(a!), origin);
+    if (fn === "add" && b === variable && !inside.has(a!))
+      return (build, origin, values) => build.add(values.get(a!), origin);
   }
   return null;
 }

@@ -15,7 +15,11 @@ export interface TilePosition {
 }
 
 /** Position of an access with these indices inside its enclosing loops; null when the mapping is not known. */
-export function tilePosition(indices: readonly Value[], parents: readonly Op[], definitions: Definitions): TilePosition | null {
+export function tilePosition(
+  indices: readonly Value[],
+  parents: readonly Op[],
+  definitions: Definitions,
+): TilePosition | null {
   const loop = parents.find((p) => p.name === "for" && p.attributes["map"] === "tiles");
   if (loop === undefined || loop.operands.length !== 2 || indices.length !== 1 || usesReduce(loop)) return null;
   const variable = loop.regions[0]!.arguments[0]!;
@@ -29,7 +33,8 @@ export function tilePosition(indices: readonly Value[], parents: readonly Op[], 
   }
   // i - lo: the offset itself.
   const difference = definitions.binary(index, "sub");
-  if (difference?.operands[0] === variable && definitions.key(difference.operands[1]!) === definitions.key(lo)) return { start: "at 0" };
+  if (difference?.operands[0] === variable && definitions.key(difference.operands[1]!) === definitions.key(lo))
+    return { start: "at 0" };
   return null;
 }
 
@@ -58,7 +63,8 @@ function pieceOf(lo: Value, hi: Value, definitions: Definitions): string | null 
   const sum = definitions.binary(end, "add")?.operands;
   if (sum === undefined || !sum.some((v) => definitions.key(v) === definitions.key(lo))) return null;
   const length = definitions.key(sum[0]!) === definitions.key(lo) ? sum[1]! : sum[0]!;
-  const isMultiple = factors?.some((f) => definitions.key(f) === definitions.key(length)) ?? definitions.constant(start) === 0;
+  const isMultiple =
+    factors?.some((f) => definitions.key(f) === definitions.key(length)) ?? definitions.constant(start) === 0;
   return isMultiple ? definitions.key(length) : null;
 }
 

@@ -1,0 +1,27 @@
+/**
+ * The compiler's only door. Pure: text in; diagnostics, CUDA text and launch manifest out. It reads no file,
+ * starts no process and needs no GPU.
+ */
+export { compile, type CompileResult, type Snapshot } from "./driver.js";
+export { type CompileOptions, DEFAULT_ARCH } from "./options.js";
+export { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
+export { PIPELINE } from "./passes/pipeline.js";
+export type { Pass } from "./passes/runner.js";
+export { parseProgram } from "./front-end.js";
+export { printProgram } from "./ast/print.js";
+export { InternalCompilerError } from "./diagnostics/ice.js";
+export { printKernel } from "./ir/print.js";
+export { parseKernel } from "./ir/parse.js";
+export { problemsOf, verify } from "./ir/verify.js";
+export { emitCuda } from "./emit/cuda.js";
+export { manifestOf } from "./emit/manifest.js";
+export type { Attribute, Buffer, Kernel, Op, Region, Value } from "./ir/module.js";
+export { bufferOf, isRemote, memoryOperands, text } from "./ir/module.js";
+export { LEVELS, type Level, OPS, type OpDefinition, type OpName } from "./ir/ops.js";
+export { lanesOf, printType, scalarOf, type Type } from "./ir/types.js";
+export { walkKernel } from "./ir/visit.js";
+export * from "./manifest.js";
+export { DTYPE_NAMES, DTYPES, isDType } from "./types/dtype.js";
+export { evaluateExtent, extent, extentNames, printExtent, productOf, type DimValues } from "./types/extent.js";
+export { printLayout, REDUCTION_OPS } from "./types/layout.js";
+export { SourceFile, type Position, type Span } from "./source.js";
