@@ -238,7 +238,7 @@ async function together<T>(
   } catch (error) {
     failure = { error };
   }
-  const messages = await exchange.allGather(label, failure === null ? "" : messageOf(failure.error));
+  const messages = await exchange.allGather(label, failure === null ? "" : messageOf(failure.error) || "unknown failure");
   if (failure !== null) throw machineErrorOf(failure.error) ?? failure.error;
   const other = messages.findIndex((message, peer) => peer !== rank && message !== "");
   if (other >= 0) throw new RuntimeError(`rank ${other} failed in ${label}: ${messages[other]}`);

@@ -1,0 +1,110 @@
+// A CUDA driver over host memory, for tests on machines without a GPU. Memory is real (physical memory is a memfd, so
+// descriptors cross processes), streams are ordered, graphs replay, and every handle and range is checked, mostly more
+// strictly than the real driver does. Kernels are a few built-in ones, listed by a fake cubin.
+//
+// Environment, read on the thread that called cuInit:
+//   FAKE_CUDA_DEVICES=4            number of devices
+//   FAKE_CUDA_VERSION=13000
+//   FAKE_CUDA_FAIL=call[:n[:code]],…   the n-th (default first) call from now on fails with code (default 999)
+//   FAKE_CUDA_ATTRIBUTES=102=0,…   overrides device attributes
+//   FAKE_CUDA_NO_PEER=1            no device reaches another
+//   FAKE_CUDA_LOG=file             one JSON line a launch
+// Device attributes 9000 and up count live objects: see Live.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/cuda.h"
+
+namespace fake {
+
+using namespace collc::cuda;
+
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201, kInvalidDevice = 101, kInvalidImage = 200,
+              kInvalidHandle = 400, kNotFound = 500, kIllegalAddress = 700, kTooLarge = 720, kNotReady = 600,
+              kCaptureInvalidated = 901, kUnmatched = 903, kIllegalState = 401, kNotInitialized = 3;
+constexpr std::size_t kGranularity = 2 << 20;
+
+/// What device attributes 9000… count.
+enum Live { kAllocations, kPhysical, kReservations, kMappings, kStreams, kEvents, kGraphs, kExecs, kModules, kHost,
+            kLaunches, kLiveKinds };
+
+struct Range {
+  std::size_t bytes;
+  std::set<int> devices;  ///< That may access it; host memory lists all.
+};
+
+using Op = std::function<void()>;
+
+struct Graph {
+  std::vector<Op> ops;
+};
+
+struct Stream {
+  int device;
+  bool capturing = false;
+  std::shared_ptr<Graph> capture;
+  /// A hung kernel: the stream goes on when this word is not zero. What was enqueued since waits in `queue`.
+  volatile std::uint32_t* hung_on = nullptr;
+  std::vector<Op> queue;
+};
+
+struct Event {
+  int device;
+  bool recorded = false;
+  bool done = false;
+  double ms = 0;
+};
+
+struct Function {
+  int device;
+  std::string name;
+  std::vector<std::size_t> parameters;
+  int registers = 32;
+  int max_dynamic_shared = 48 << 10;
+};
+
+/// Everything, behind one lock. Entry points begin with FAKE_ENTER.
+struct State {
+  std::recursive_mutex mutex;
+  bool initialised = false;
+  std::vector<int> retains;
+  std::map<CUdeviceptr, Range> ranges;  ///< Accessible memory: allocations, mappings, host.
+  long live[kLiveKinds] = {};
+  int sticky = 0;  ///< A kernel died: every later call says so.
+};
+
+State& S();
+int DeviceCount();
+/// The error that FAKE_CUDA_FAIL orders for this call, the sticky one, or 0.
+int Ordered(const char* call);
+void Log(const std::string& line);
+/// Device of the thread's current context, or -1.
+int Current();
+bool Accessible(CUdeviceptr pointer, std::size_t bytes, int device);
+/// Runs now, records into the capture, or queues behind a hung kernel.
+int Enqueue(Stream* stream, Op op);
+/// Lets a hung stream go on if it may. Returns 0 or kNotReady.
+int Advance(Stream* stream);
+bool IsStream(CUstream stream);
+double NowMs();
+/// What a built-in kernel does; null for an unknown name. `arguments` are the parameters' bytes.
+using Arguments = std::vector<std::vector<std::uint8_t>>;
+Op BuiltIn(const std::string& name, int device, Stream* stream, const Arguments& arguments);
+
+}  // namespace fake
+
+#define FAKE_API extern "C" __attribute__((visibility("default"))) int
+#define FAKE_ENTER(call)                                             \
+  std::lock_guard<std::recursive_mutex> fake_lock(::fake::S().mutex); \
+  if (const int fake_error = ::fake::Ordered(call)) return fake_error
+#define FAKE_CONTEXT(call) \
+  FAKE_ENTER(call);        \
+  if (::fake::Current() < 0) return ::fake::kInvalidContext

@@ -1,0 +1,181 @@
+// Modules and launches. A fake cubin is a 64-byte ELF header and then text, ended by a zero: "FAKE", then one line a
+// function: `name params=8,8,4 registers=32`.
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+#include "driver.h"
+
+namespace fake {
+namespace {
+
+struct Module {
+  int device;
+  std::vector<std::unique_ptr<Function>> functions;
+};
+std::map<Module*, std::unique_ptr<Module>> modules;
+std::set<Function*> functions;
+
+constexpr std::size_t kHeader = 64;
+
+std::unique_ptr<Function> ParseFunction(const std::string& line, int device) {
+  auto function = std::make_unique<Function>();
+  function->device = device;
+  std::istringstream words(line);
+  words >> function->name;
+  std::string word;
+  while (words >> word) {
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals);
+    std::istringstream values(word.substr(equals + 1));
+    std::string value;
+    if (key == "registers") values >> function->registers;
+    if (key != "params") continue;
+    while (std::getline(values, value, ',')) function->parameters.push_back(std::stoul(value));
+  }
+  return function;
+}
+
+int Occupancy(const Function& function, int threads, std::size_t shared) {
+  if (threads <= 0 || threads > 1024) return 0;
+  const int by_threads = 2048 / threads;
+  const int by_registers = 65536 / (function.registers * threads);
+  const int by_shared = static_cast<int>((228u << 10) / (shared + 1024));
+  return std::min({by_threads, by_registers, by_shared, 32});
+}
+
+std::string Hex(const std::vector<std::uint8_t>& bytes) {
+  std::string text;
+  for (const std::uint8_t byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+struct Config {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared;
+  bool cooperative;
+};
+
+int Launch(Function* function, const Config& config, CUstream handle, void** parameters) {
+  if (!functions.count(function) || !IsStream(handle)) return kInvalidHandle;
+  auto* stream = reinterpret_cast<Stream*>(handle);
+  if (function->device != stream->device || Current() != stream->device) return kInvalidHandle;
+  const unsigned threads = config.block[0] * config.block[1] * config.block[2];
+  const unsigned blocks = config.grid[0] * config.grid[1] * config.grid[2];
+  if (threads == 0 || threads > 1024 || blocks == 0) return kInvalidValue;
+  if (static_cast<int>(config.shared) > function->max_dynamic_shared) return kInvalidValue;
+  if (config.cooperative && blocks > 4u * Occupancy(*function, threads, config.shared)) return kTooLarge;
+
+  Arguments arguments;
+  for (std::size_t i = 0; i < function->parameters.size(); ++i) {
+    const auto* bytes = static_cast<const std::uint8_t*>(parameters[i]);
+    arguments.emplace_back(bytes, bytes + function->parameters[i]);
+  }
+  Op run = BuiltIn(function->name, stream->device, stream, arguments);
+  if (!run) return kInvalidImage;
+  std::ostringstream line;
+  line << "{\"launch\":\"" << function->name << "\",\"device\":" << function->device << ",\"grid\":[" << config.grid[0]
+       << "," << config.grid[1] << "," << config.grid[2] << "],\"block\":[" << config.block[0] << "," << config.block[1]
+       << "," << config.block[2] << "],\"shared\":" << config.shared
+       << ",\"cooperative\":" << (config.cooperative ? "true" : "false") << ",\"parameters\":[";
+  for (std::size_t i = 0; i < arguments.size(); ++i) line << (i ? ",\"" : "\"") << Hex(arguments[i]) << "\"";
+  line << "]}";
+  return Enqueue(stream, [run, text = line.str()] {
+    ++S().live[kLaunches];
+    Log(text);
+    run();
+  });
+}
+
+}  // namespace
+}  // namespace fake
+
+using namespace fake;
+
+FAKE_API cuModuleLoadData(CUmodule* module, const void* image) {
+  FAKE_CONTEXT("cuModuleLoadData");
+  const char* bytes = static_cast<const char*>(image);
+  if (std::memcmp(bytes, "\x7f" "ELF", 4) != 0) return kInvalidImage;
+  auto made = std::make_unique<Module>();
+  made->device = Current();
+  std::istringstream lines(bytes + kHeader);
+  std::string line;
+  if (!std::getline(lines, line) || line != "FAKE") return kInvalidImage;
+  while (std::getline(lines, line)) {
+    if (line.empty()) continue;
+    made->functions.push_back(ParseFunction(line, made->device));
+    functions.insert(made->functions.back().get());
+  }
+  *module = reinterpret_cast<CUmodule>(made.get());
+  modules[made.get()] = std::move(made);
+  ++S().live[kModules];
+  return 0;
+}
+
+FAKE_API cuModuleUnload(CUmodule module) {
+  FAKE_CONTEXT("cuModuleUnload");
+  const auto found = modules.find(reinterpret_cast<Module*>(module));
+  if (found == modules.end()) return kInvalidHandle;
+  for (const auto& function : found->second->functions) functions.erase(function.get());
+  modules.erase(found);
+  --S().live[kModules];
+  return 0;
+}
+
+FAKE_API cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+  FAKE_CONTEXT("cuModuleGetFunction");
+  const auto found = modules.find(reinterpret_cast<Module*>(module));
+  if (found == modules.end()) return kInvalidHandle;
+  for (const auto& candidate : found->second->functions) {
+    if (candidate->name != name) continue;
+    *function = reinterpret_cast<CUfunction>(candidate.get());
+    return 0;
+  }
+  return kNotFound;
+}
+
+FAKE_API cuFuncGetAttribute(int* value, int attribute, CUfunction handle) {
+  FAKE_CONTEXT("cuFuncGetAttribute");
+  auto* function = reinterpret_cast<Function*>(handle);
+  if (!functions.count(function)) return kInvalidHandle;
+  const std::map<int, int> values = {{0, 1024}, {1, 0},  {2, 0}, {3, 0}, {4, function->registers},
+                                     {6, 90},   {8, function->max_dynamic_shared}};
+  const auto found = values.find(attribute);
+  if (found == values.end()) return kInvalidValue;
+  *value = found->second;
+  return 0;
+}
+
+FAKE_API cuFuncSetAttribute(CUfunction handle, int attribute, int value) {
+  FAKE_CONTEXT("cuFuncSetAttribute");
+  auto* function = reinterpret_cast<Function*>(handle);
+  if (!functions.count(function)) return kInvalidHandle;
+  if (attribute != FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 || value > 232448) return kInvalidValue;
+  function->max_dynamic_shared = value;
+  return 0;
+}
+
+FAKE_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction handle, int threads, std::size_t shared) {
+  FAKE_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  auto* function = reinterpret_cast<Function*>(handle);
+  if (!functions.count(function)) return kInvalidHandle;
+  *blocks = Occupancy(*function, threads, shared);
+  return 0;
+}
+
+FAKE_API cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                        unsigned bz, unsigned shared, CUstream stream, void** parameters, void** extra) {
+  FAKE_CONTEXT("cuLaunchKernel");
+  if (extra) return kInvalidValue;
+  return Launch(reinterpret_cast<Function*>(function), {{gx, gy, gz}, {bx, by, bz}, shared, false}, stream, parameters);
+}
+
+FAKE_API cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                                   unsigned bz, unsigned shared, CUstream stream, void** parameters) {
+  FAKE_CONTEXT("cuLaunchCooperativeKernel");
+  return Launch(reinterpret_cast<Function*>(function), {{gx, gy, gz}, {bx, by, bz}, shared, true}, stream, parameters);
+}
