@@ -1,0 +1,163 @@
+/** All ranks of a group, emulated in this process: loads one kernel and launches it. */
+import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
+import type { Kernel } from "../../compiler/ir/module.js";
+import type { Manifest } from "../../compiler/manifest.js";
+import type { SourceFile } from "../../compiler/source.js";
+import { type DimValues, evaluateExtent } from "../../compiler/types/extent.js";
+import { UsageError } from "../errors.js";
+import { holds, randomKey, randomStream, type TypedArray } from "../numbers/index.js";
+import { type CompiledKernel, compileForCpu } from "./compiled.js";
+import { FaultReporter } from "./faults.js";
+import { BlockState, Launch } from "./launch.js";
+import { PersistentMemory } from "./memory.js";
+import { schedule } from "./scheduler.js";
+
+export interface CpuOptions {
+  /** Largest grid, in place of the manifest's. */
+  readonly maxBlocks?: number;
+  /**
+   * Elements by which a buffer starts past an aligned address, for every rank or each one; default 0.
+   * Simulated: the op `aligned` and the alignment check of vector accesses see it.
+   */
+  readonly elementOffset?: Readonly<Record<string, number | readonly number[]>>;
+  /** Fault on loads of scratch, output or shared memory that nobody has written. Costs about half the speed. */
+  readonly detectUnwritten?: boolean;
+  /** Schedule blocks in a random order made from this seed, switching between them often. Default: round robin. */
+  readonly seed?: number;
+  /** Run loops over threads backwards; a correct kernel does not notice. */
+  readonly reverseThreads?: boolean;
+  /** The Coll source, so that faults name lines instead of offsets. */
+  readonly source?: SourceFile;
+}
+
+/** One rank's tensors by name, each with exactly the elements of its local shape. */
+export interface RankArguments {
+  readonly inputs: Readonly<Record<string, TypedArray>>;
+  readonly outputs: Readonly<Record<string, TypedArray>>;
+}
+
+export interface RunReport {
+  /** Blocks on each rank. */
+  readonly grid: number;
+  /** How often a block was started or resumed. */
+  readonly resumptions: number;
+  /** Waits that did not find their flag at once. */
+  readonly blockedWaits: number;
+  /** Wall time of the launch in milliseconds, checks of arguments included. */
+  readonly milliseconds: number;
+}
+
+export class CpuGroup {
+  private readonly compiled: CompiledKernel;
+  private readonly memory = new PersistentMemory();
+  private readonly faults: FaultReporter;
+  private launches = 0;
+
+  /**
+   * @param kernel the device-level kernel, as it is printed to CUDA
+   * @throws InternalCompilerError if the kernel holds an op that no earlier pass should have left
+   */
+  constructor(
+    readonly kernel: Kernel,
+    readonly manifest: Manifest,
+    private readonly options: CpuOptions = {},
+  ) {
+    this.compiled = compileForCpu(kernel, {
+      detectUnwritten: options.detectUnwritten ?? false,
+      preempt: options.seed !== undefined,
+      reverseThreads: options.reverseThreads ?? false,
+    });
+    this.faults = new FaultReporter(kernel.name, this.compiled.sites, options.source);
+  }
+
+  /** The JavaScript the kernel became, for debugging. */
+  get generatedText(): string {
+    return this.compiled.text;
+  }
+
+  /** A scratch, signal or state buffer as the last launch left it; undefined before the first launch. */
+  buffer(name: string, rank: number): TypedArray | undefined {
+    return this.memory.peek(name, rank);
+  }
+
+  /**
+   * Launches the kernel on all ranks and returns when all are done. Outputs are written in place.
+   * @param ranks one entry a rank, in order
+   * @param dims a value for every dimension of the signature, in elements
+   * @throws UsageError if arguments do not fit the signature; CpuFault if the kernel does what it must not
+   */
+  run(ranks: readonly RankArguments[], dims: DimValues): RunReport {
+    const start = performance.now();
+    const { kernel, options } = this;
+    this.checkDims(ranks, dims);
+    const grid = this.gridFor(dims);
+    const arrays: TypedArray[][] = [];
+    const shadows: Uint8Array[][] = [];
+    const offsets: number[][] = [];
+    for (const b of kernel.buffers) {
+      const own: TypedArray[] = [];
+      const written: Uint8Array[] = [];
+      const length = b.shape.reduce<number>((a, e) => a * evaluateExtent(e, dims), 1);
+      const offset = options.elementOffset?.[b.name] ?? 0;
+      offsets.push(ranks.map((_, r) => (typeof offset === "number" ? offset : (offset[r] ?? 0))));
+      if (b.role !== "shared" && b.role !== "fragment")
+        ranks.forEach((rank, r) => {
+          if (b.role === "input" || b.role === "output") {
+            const array = this.argument(rank, r, b.role, b.name, length);
+            own.push(array);
+            if (options.detectUnwritten === true && b.role === "output") written.push(new Uint8Array(length).fill(isInput(rank, array) ? 1 : 0));
+          } else {
+            const held = this.memory.of(b, r, length);
+            own.push(held.array);
+            if (options.detectUnwritten === true && b.role === "scratch") written.push(held.written);
+          }
+        });
+      arrays.push(own);
+      shadows.push(written);
+    }
+    const random = options.seed === undefined ? null : randomStream(randomKey(options.seed, this.launches));
+    this.launches++;
+    const launch = new Launch(kernel, dims, grid, arrays, offsets, shadows, this.faults, random, options.detectUnwritten ?? false);
+    const coroutines = ranks.flatMap((_, rank) =>
+      Array.from({ length: grid }, (_, block) => this.compiled.program(launch, new BlockState(), rank, block)),
+    );
+    const { resumptions } = schedule(coroutines, this.faults, kernel.name, random);
+    return { grid, resumptions, blockedWaits: launch.blockedWaits, milliseconds: performance.now() - start };
+  }
+
+  /** Blocks on each rank for these dimensions: the manifest's rule, under this group's limit. */
+  gridFor(dims: DimValues): number {
+    const { work, maxBlocks } = this.manifest.grid;
+    const most = Math.min(maxBlocks, this.options.maxBlocks ?? maxBlocks);
+    const wanted = work.reduce<number>((a, e) => Math.max(a, evaluateExtent(e, dims)), 1);
+    return Math.max(1, Math.min(wanted, most));
+  }
+
+  private checkDims(ranks: readonly RankArguments[], dims: DimValues): void {
+    const { kernel, manifest } = this;
+    if (ranks.length !== kernel.world) throw new UsageError(`kernel '${kernel.name}' is compiled for ${kernel.world} ranks, not ${ranks.length}`);
+    if (manifest.ranks !== kernel.world) throw new InternalCompilerError(`manifest of ${manifest.ranks} ranks for a kernel of ${kernel.world}`);
+    for (const name of manifest.dims) {
+      const value = dims[name];
+      if (value === undefined || !Number.isSafeInteger(value) || value < 0) throw new UsageError(`dimension '${name}' needs a whole number of elements, not ${value}`);
+    }
+    for (const rule of manifest.divisibility) {
+      const value = evaluateExtent(rule.dividend, dims);
+      if (value % rule.divisor !== 0) throw new UsageError(`${value} elements cannot be divided by ${rule.divisor}: ${rule.reason}`);
+    }
+  }
+
+  private argument(rank: RankArguments, r: number, role: "input" | "output", name: string, length: number): TypedArray {
+    const array = (role === "input" ? rank.inputs : rank.outputs)[name];
+    if (array === undefined) throw new UsageError(`rank ${r} has no ${role} '${name}'`);
+    const { dtype } = this.kernel.buffers.find((b) => b.name === name)!;
+    if (!holds(array, dtype)) throw new UsageError(`${role} '${name}' of rank ${r} is a ${array.constructor.name}, which does not hold ${dtype}`);
+    if (array.length !== length) throw new UsageError(`${role} '${name}' of rank ${r} has ${array.length} elements, not ${length}`);
+    return array;
+  }
+}
+
+/** Whether an output lies in the same memory as one of the rank's inputs: in place, so written already. */
+function isInput(rank: RankArguments, array: TypedArray): boolean {
+  return Object.values(rank.inputs).some((x) => x.buffer === array.buffer && x.byteOffset < array.byteOffset + array.byteLength && array.byteOffset < x.byteOffset + x.byteLength);
+}

@@ -1,0 +1,3 @@
+/** The cpu backend: device-level kernels on ranks emulated in this process. */
+export { CpuGroup, type CpuOptions, type RankArguments, type RunReport } from "./group.js";
+export { CpuFault, type CpuFaultKind, type FaultPlace } from "./faults.js";

@@ -1,0 +1,121 @@
+/**
+ * Runs the coroutines of all blocks of all ranks in one thread, deterministically. A coroutine runs until it
+ * waits for a flag that is not there yet; it is resumed when the flag is. Nothing else suspends it, unless a
+ * seed asks for a random order, which also switches between blocks at steps in between.
+ */
+import { CpuFault, type FaultReporter } from "./faults.js";
+
+/** Why a coroutine is suspended: a flag it waits for, several of them (any will do), or nothing (null). */
+export type Suspension = Wait | readonly Wait[] | null;
+
+/** A wait that has not been satisfied: `(flags[slot] - wanted) | 0` is negative. */
+export interface Wait {
+  readonly site: number;
+  readonly rank: number;
+  readonly block: number;
+  readonly flags: Uint32Array;
+  readonly slot: number;
+  readonly wanted: number;
+  /** Rank that is expected to signal, or -1 if unknown. */
+  readonly peer: number;
+}
+
+function isReady(s: Suspension): boolean {
+  if (s === null) return true;
+  if (Array.isArray(s)) return s.some(isReady);
+  const w = s as Wait;
+  return ((w.flags[w.slot]! - w.wanted) | 0) >= 0;
+}
+
+interface Task {
+  readonly coroutine: Generator<Suspension, void>;
+  suspension: Suspension;
+}
+
+/** Resumes every task that can go on, once; gives those that are not finished and whether any ran. */
+function pass(tasks: readonly Task[]): { readonly rest: Task[]; readonly resumed: number } {
+  const rest: Task[] = [];
+  let resumed = 0;
+  for (const task of tasks) {
+    if (isReady(task.suspension)) {
+      resumed++;
+      const step = task.coroutine.next();
+      if (step.done === true) continue;
+      task.suspension = step.value;
+    }
+    rest.push(task);
+  }
+  return { rest, resumed };
+}
+
+export interface ScheduleReport {
+  /** How often a coroutine was started or resumed. */
+  readonly resumptions: number;
+}
+
+/**
+ * Runs all coroutines to their end. Throws CpuFault("deadlock") when all that are left wait for flags that
+ * nobody can raise. `random` gives 32-bit numbers; with it, each pass takes the blocks in a random order.
+ */
+export function schedule(
+  coroutines: readonly Generator<Suspension, void>[],
+  faults: FaultReporter,
+  kernel: string,
+  random: (() => number) | null,
+): ScheduleReport {
+  let tasks: Task[] = coroutines.map((coroutine) => ({ coroutine, suspension: null }));
+  let resumptions = 0;
+  while (tasks.length > 0) {
+    if (random !== null) shuffle(tasks, random);
+    const { rest, resumed } = pass(tasks);
+    if (resumed === 0) throw deadlock(rest, coroutines.length, faults, kernel);
+    resumptions += resumed;
+    tasks = rest;
+  }
+  return { resumptions };
+}
+
+function shuffle(tasks: Task[], random: () => number): void {
+  for (let i = tasks.length - 1; i > 0; i--) {
+    const j = random() % (i + 1);
+    [tasks[i], tasks[j]] = [tasks[j]!, tasks[i]!];
+  }
+}
+
+/**
+ * Threads of one block whose loop body waits: thread t runs iterations t, t + threads, … in order, and the
+ * threads take turns. Suspends the block when all of its threads wait.
+ */
+export function* join(
+  iterations: number,
+  blockThreads: number,
+  thread: (first: number, step: number) => Generator<Suspension, void>,
+): Generator<Suspension, void> {
+  const count = Math.min(iterations, blockThreads);
+  let tasks: Task[] = Array.from({ length: count }, (_, t) => ({ coroutine: thread(t, count), suspension: null }));
+  while (tasks.length > 0) {
+    const { rest, resumed } = pass(tasks);
+    tasks = rest;
+    if (resumed === 0) yield tasks.flatMap((t) => (t.suspension ?? []) as Wait[]);
+  }
+}
+
+const LISTED = 16;
+
+function deadlock(tasks: readonly Task[], blocks: number, faults: FaultReporter, kernel: string): CpuFault {
+  const waits = tasks.flatMap((t) => (t.suspension ?? []) as Wait | Wait[]);
+  waits.sort((a, b) => a.rank - b.rank || a.block - b.block);
+  const lines = waits.slice(0, LISTED).map((w) => {
+    const place = faults.place(w.site, w.rank, w.block, w.slot);
+    const from = w.peer < 0 ? "" : ` from rank ${w.peer}`;
+    const seen = w.flags[w.slot]!;
+    return `  rank ${w.rank}, block ${w.block} waits${from} for ${place.buffer}[${w.slot}] to reach ${w.wanted >>> 0}, sees ${seen} (${faults.where(w.site)})`;
+  });
+  if (waits.length > LISTED) lines.push(`  … and ${waits.length - LISTED} more`);
+  return new CpuFault(
+    "deadlock",
+    `deadlock in kernel '${kernel}': ${tasks.length} of ${blocks} blocks wait for flags that nobody will raise\n${lines.join("\n")}`,
+    waits.map((w) => faults.place(w.site, w.rank, w.block, w.slot)),
+    "every wait needs a signal that is sent before its sender itself waits for what comes later",
+  );
+}
