@@ -15,10 +15,7 @@ const abandonedAfterMs = 24 * 3600_000;
 /** A name next to `path` that says which process of which host owns it. */
 function asideName(path: string): string {
   const host = hostname().replace(/[^A-Za-z0-9-]/g, "-");
-  return join(
-    dirname(path),
-    `${prefix}~${host}~${process.pid}~${randomBytes(6).toString("hex")}~${basename(path)}`,
-  );
+  return join(dirname(path), `${prefix}~${host}~${process.pid}~${randomBytes(6).toString("hex")}~${basename(path)}`);
 }
 
 /** True when a process with that id is there, whoever owns it. */
@@ -75,9 +72,7 @@ export async function writeFileAtomic(
       await handle.close();
     }
     const won =
-      options.existing === "keep"
-        ? await linkOrRename(aside, path)
-        : await rename(aside, path).then(() => true);
+      options.existing === "keep" ? await linkOrRename(aside, path) : await rename(aside, path).then(() => true);
     await syncDirectory(dirname(path));
     return won;
   } finally {
@@ -98,29 +93,28 @@ async function linkOrRename(aside: string, path: string): Promise<boolean> {
 }
 
 /**
- * Makes the folder `path` whole: `fill` gets an empty folder next to it (mode 0700) to write into.
- * If `path` exists when `fill` is done, the first one stays and this one's is dropped.
- * @returns true when this call's folder is the one in place.
+ * Makes a folder in `parent` whole: `fill` gets an empty folder (mode 0700) to write into and says by which name
+ * it takes its place. If that name exists by then, the first folder stays and this one is dropped.
+ * @returns the folder's path.
  * @throws what `fill` throws, or the system's error; nothing stays behind.
  */
 export async function makeDirectoryAtomic(
-  path: string,
-  fill: (directory: string) => Promise<void>,
-): Promise<boolean> {
-  await mkdir(dirname(path), { recursive: true });
-  const aside = asideName(path);
+  parent: string,
+  fill: (directory: string) => Promise<string>,
+): Promise<string> {
+  await mkdir(parent, { recursive: true });
+  const aside = asideName(join(parent, "folder"));
   await mkdir(aside, { mode: 0o700 });
   try {
-    await fill(aside);
+    const path = join(parent, await fill(aside));
     try {
       await rename(aside, path);
     } catch (error) {
-      // rename(2) onto a folder that is not empty; another process was faster.
-      if (systemCode(error) === "ENOTEMPTY" || systemCode(error) === "EEXIST") return false;
-      throw error;
+      // rename(2) onto a folder that is not empty: another process was faster.
+      if (systemCode(error) !== "ENOTEMPTY" && systemCode(error) !== "EEXIST") throw error;
     }
-    await syncDirectory(dirname(path));
-    return true;
+    await syncDirectory(parent);
+    return path;
   } finally {
     await rm(aside, { recursive: true, force: true });
   }

@@ -23,10 +23,7 @@ export const environmentTable = {
   COLLC_ADDON: row("user", "collc.node to load: the file of the native addon"),
   COLLC_PYTHON: row("user", "Python interpreter whose packages are searched for libnvrtc (default: python3)"),
   COLLC_STORE_SECRET: row("user", "secret of the run: ranks must prove that they know it to join"),
-  COLLC_STORE_PORT: row(
-    "user",
-    "port of the store under torchrun, mpirun and srun (default: from MASTER_PORT)",
-  ),
+  COLLC_STORE_PORT: row("user", "port of the store under torchrun, mpirun and srun (default: from MASTER_PORT)"),
   COLLC_STORE: row("run", "host:port of the store that `collc run` hosts"),
   COLLC_RUN_ID: row("run", "name of the run; tells the stores of several runs on one machine apart"),
   COLLC_RUN_DIR: row("run", "private folder of the run, mode 0700; sockets live there"),
@@ -38,6 +35,7 @@ export const environmentTable = {
   MASTER_ADDR: row("launcher", "host of rank 0, where the store is"),
   MASTER_PORT: row("launcher", "port of the launcher's own rendezvous; the store picks one derived from it"),
   TORCHELASTIC_RUN_ID: row("launcher", "torchrun: name of the job"),
+  TORCHELASTIC_RESTART_COUNT: row("launcher", "torchrun: how often the job was restarted"),
   OMPI_COMM_WORLD_RANK: row("launcher", "Open MPI: rank"),
   OMPI_COMM_WORLD_SIZE: row("launcher", "Open MPI: number of ranks"),
   OMPI_COMM_WORLD_LOCAL_RANK: row("launcher", "Open MPI: rank among those of this host"),
@@ -62,6 +60,7 @@ export const environmentTable = {
   LD_LIBRARY_PATH: row("system", "the loader's search path"),
   XDG_CACHE_HOME: row("system", "where caches live"),
   HOME: row("system", "home folder"),
+  PATH: row("system", "where programs are looked for"),
   TMPDIR: row("system", "where temporary folders live (default: /tmp)"),
   CI: row("system", "set on build machines: what would be skipped for want of a library fails instead"),
   NO_COLOR: row("system", "no colours in the output"),
@@ -109,10 +108,7 @@ export function defaultTimeoutMs(env: Environment = process.env): number {
 }
 
 /** The environment of a child process: this one's with changes on top; `undefined` removes a variable. */
-export function childEnvironment(
-  changes: Environment,
-  base: Environment = process.env,
-): Record<string, string> {
+export function childEnvironment(changes: Environment, base: Environment = process.env): Record<string, string> {
   const merged = { ...base, ...changes };
   return Object.fromEntries(
     Object.entries(merged).filter((entry): entry is [string, string] => entry[1] !== undefined),
@@ -121,7 +117,8 @@ export function childEnvironment(
 
 /** What a launcher told this process about itself. */
 export interface LauncherInfo {
-  readonly launcher: "collc" | "torchrun" | "openmpi" | "mpich" | "slurm";
+  /** `explicit`: the caller of joinGroup said it, no launcher. */
+  readonly launcher: "collc" | "torchrun" | "openmpi" | "mpich" | "slurm" | "explicit";
   readonly rank: number;
   readonly world: number;
   /** Rank among those of this host; null where the launcher does not say (the ranks then find out together). */
@@ -137,7 +134,7 @@ export interface LauncherInfo {
 }
 
 interface Family {
-  readonly launcher: Exclude<LauncherInfo["launcher"], "collc">;
+  readonly launcher: Exclude<LauncherInfo["launcher"], "collc" | "explicit">;
   readonly rank: EnvironmentName;
   readonly world: EnvironmentName;
   readonly localRank: EnvironmentName;
@@ -153,7 +150,7 @@ const families: readonly Family[] = [
     world: "WORLD_SIZE",
     localRank: "LOCAL_RANK",
     localWorld: "LOCAL_WORLD_SIZE",
-    runId: ["TORCHELASTIC_RUN_ID"],
+    runId: ["TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"],
   },
   {
     launcher: "openmpi",
@@ -206,9 +203,7 @@ export function detectLauncher(env: Environment = process.env): LauncherInfo | n
       `unset ${familyOf(first).rank} and ${familyOf(first).world}, or ${familyOf(second).rank} and ${familyOf(second).world}`,
     );
   }
-  return underCollc
-    ? { ...first, launcher: "collc", runId: readEnv("COLLC_RUN_ID", env) ?? first.runId }
-    : first;
+  return underCollc ? { ...first, launcher: "collc", runId: readEnv("COLLC_RUN_ID", env) ?? first.runId } : first;
 }
 
 function familyOf(info: LauncherInfo): Family {
@@ -218,18 +213,15 @@ function familyOf(info: LauncherInfo): Family {
 function readFamily(family: Family, env: Environment): LauncherInfo | null {
   const { launcher } = family;
   if (launcher === "slurm") {
-    const inBatchScript =
-      readEnv("SLURM_JOB_ID", env) !== undefined && readEnv("SLURM_STEP_ID", env) === undefined;
+    const inBatchScript = readEnv("SLURM_JOB_ID", env) !== undefined && readEnv("SLURM_STEP_ID", env) === undefined;
     // SLURM_NTASKS alone is what `salloc` leaves in its shell.
     if (inBatchScript || readEnv("SLURM_PROCID", env) === undefined) return null;
   }
   const rank = readEnvInteger(family.rank, env);
-  const stepWorld =
-    launcher === "slurm" ? readEnvInteger("SLURM_STEP_NUM_TASKS", env, { min: 1 }) : undefined;
+  const stepWorld = launcher === "slurm" ? readEnvInteger("SLURM_STEP_NUM_TASKS", env, { min: 1 }) : undefined;
   const world = stepWorld ?? readEnvInteger(family.world, env, { min: 1, max: 65536 });
   const localRank = readEnvInteger(family.localRank, env) ?? null;
-  let localWorld =
-    family.localWorld === null ? null : (readEnvInteger(family.localWorld, env, { min: 1 }) ?? null);
+  let localWorld = family.localWorld === null ? null : (readEnvInteger(family.localWorld, env, { min: 1 }) ?? null);
   if (rank === undefined && world === undefined) {
     // LOCAL_RANK alone comes from scripts that mean a device; a whole launcher sets more.
     if (localRank !== null) throw halfSet(family.localRank, [family.rank, family.world]);
@@ -254,8 +246,7 @@ function readFamily(family: Family, env: Environment): LauncherInfo | null {
     readEnv("MASTER_ADDR", env) ??
     (localWorld === world ? "127.0.0.1" : launcher === "slurm" ? firstSlurmHost(env) : null);
   const ids = family.runId.map((name) => readEnv(name, env) ?? "");
-  const runId =
-    readEnv("COLLC_RUN_ID", env) ?? [launcher, ...ids, masterAddr ?? "", masterPort ?? ""].join("/");
+  const runId = readEnv("COLLC_RUN_ID", env) ?? [launcher, ...ids, masterAddr ?? "", masterPort ?? ""].join("/");
   return { launcher, rank, world, localRank, localWorld, masterAddr, masterPort, runId };
 }
 
@@ -268,10 +259,7 @@ function halfSet(present: EnvironmentName, missing: readonly EnvironmentName[]):
 
 function checkBelow(name: EnvironmentName, value: number, limitName: EnvironmentName, limit: number): void {
   if (value < limit) return;
-  throw new UsageError(
-    `${name}=${value} cannot be with ${limitName}=${limit}`,
-    `ranks count from 0 to ${limit - 1}`,
-  );
+  throw new UsageError(`${name}=${value} cannot be with ${limitName}=${limit}`, `ranks count from 0 to ${limit - 1}`);
 }
 
 /** First host of "node[03-05,9],other": "node03". */

@@ -59,9 +59,7 @@ export function cacheDirectory(env: Environment = processEnvironment()): string 
   const xdg = readEnv("XDG_CACHE_HOME", env);
   if (xdg !== undefined) return join(xdg, "collc");
   const home = readEnv("HOME", env) ?? homedir();
-  return home === "/" || home === ""
-    ? join(tmpdir(), `collc-cache-${userInfo().uid}`)
-    : join(home, ".cache", "collc");
+  return home === "/" || home === "" ? join(tmpdir(), `collc-cache-${userInfo().uid}`) : join(home, ".cache", "collc");
 }
 
 /** Hash over all parts, 64 hexadecimal digits. Parts are framed, so moving text from one to another changes it. */

@@ -57,10 +57,7 @@ export async function openTransport(options: ConnectStoreOptions): Promise<TcpTr
         return await TcpTransport.open(options, port, Math.min(greetingMs, leftMs));
       } catch (error) {
         if (error instanceof RuntimeError) throw error;
-        seen.set(
-          port,
-          error instanceof NotOurStore ? error.message : (systemCode(error) ?? messageOf(error)),
-        );
+        seen.set(port, error instanceof NotOurStore ? error.message : (systemCode(error) ?? messageOf(error)));
       }
     }
     if (performance.now() + pauseMs >= deadline) break;
@@ -104,7 +101,7 @@ export class TcpTransport implements StoreTransport {
     return new Promise((resolve, reject) => {
       const socket = connect({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: 5000 });
       const transport = new TcpTransport(socket, `${host}:${port}`);
-      const reader = new FrameReader(maxFrameBytes.store);
+      const reader = new FrameReader(maxFrameBytes.member);
       const clientNonce = randomBytes(32).toString("hex");
       const run = runTag(runId);
       let storeNonce: string | null = null;
@@ -151,6 +148,7 @@ export class TcpTransport implements StoreTransport {
         }
         clearTimeout(timer);
         isOpen = true;
+        reader.limit = maxFrameBytes.store;
         for (const member of header["members"] as Member[])
           if (member.state === "lost") transport.#lostMembers.push(member);
         resolve(transport);
@@ -164,9 +162,7 @@ export class TcpTransport implements StoreTransport {
         }
       });
       socket.on("error", (error) => (isOpen ? undefined : fail(error)));
-      socket.on("close", () =>
-        isOpen ? transport.#onClose() : fail(new NotOurStore("it closed the connection")),
-      );
+      socket.on("close", () => (isOpen ? transport.#onClose() : fail(new NotOurStore("it closed the connection"))));
     });
   }
 
@@ -215,6 +211,11 @@ export class TcpTransport implements StoreTransport {
     });
   }
 
+  abandon(): void {
+    this.#isClosing = true;
+    this.#socket.end();
+  }
+
   /** Lets the process end although the connection is open. */
   unref(): void {
     this.#socket.unref();
@@ -247,11 +248,7 @@ export class TcpTransport implements StoreTransport {
       : this.#isHostClosing
         ? "was closed by its host"
         : "went away: its process died";
-    this.#lostBecause = new RuntimeError(
-      `the store of the run at ${this.address} ${how}`,
-      undefined,
-      "store-lost",
-    );
+    this.#lostBecause = new RuntimeError(`the store of the run at ${this.address} ${how}`, undefined, "store-lost");
     for (const { reject, timer } of this.#pending.values()) {
       clearTimeout(timer);
       reject(this.#lostBecause);

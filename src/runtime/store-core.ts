@@ -87,11 +87,9 @@ export class StoreCore {
   /** @throws RuntimeError "refused" when the rank cannot be or is taken. */
   join(rank: number, world: number, where: string): void {
     const member = this.#members[rank];
-    if (world !== this.world)
-      throw refused(`this run has ${this.world} ranks, rank ${rank} came with ${world}`);
+    if (world !== this.world) throw refused(`this run has ${this.world} ranks, rank ${rank} came with ${world}`);
     if (member === undefined) throw refused(`there is no rank ${rank} among ${this.world}`);
-    if (member.state === "lost")
-      throw refused(`rank ${rank} was lost (${member.reason}) and cannot join again`);
+    if (member.state === "lost") throw refused(`rank ${rank} was lost (${member.reason}) and cannot join again`);
     if (member.state !== "absent") throw refused(`rank ${rank} has joined already, from ${member.where}`);
     this.#update(rank, { state: "joined", where });
   }
@@ -196,8 +194,7 @@ export class StoreCore {
   #gather(rank: number, request: StoreRequest & { op: "gather" }, body: Buffer): Promise<Buffer[]> {
     const { key, label, timeoutMs } = request;
     const ranks = request.ranks ?? this.#members.map((member) => member.rank);
-    if (!ranks.includes(rank))
-      return Promise.reject(mismatch(`rank ${rank} is not among the ranks of ${label}`));
+    if (!ranks.includes(rank)) return Promise.reject(mismatch(`rank ${rank} is not among the ranks of ${label}`));
     let gathering = this.#gatherings.get(key);
     if (gathering === undefined) {
       gathering = { key, label, ranks, arrived: new Map() };

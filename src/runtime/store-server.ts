@@ -182,11 +182,7 @@ export class StoreServer {
     }
     const shake = { run, storeNonce, clientNonce: nonce, rank: rank as number, world: world as number };
     if (!isSameProof(proof, handshakeProof(this.#options.secret, "client", shake))) {
-      throw new RuntimeError(
-        "the secret is wrong",
-        "every rank needs the run's COLLC_STORE_SECRET",
-        "refused",
-      );
+      throw new RuntimeError("the secret is wrong", "every rank needs the run's COLLC_STORE_SECRET", "refused");
     }
     this.core.join(shake.rank, shake.world, typeof where === "string" ? where : describePeer(socket));
     this.#members.set(shake.rank, socket);

@@ -51,8 +51,7 @@ export class FrameReader {
     while (this.#size >= 4) {
       if (this.#chunks[0]!.length < 4) this.#join();
       const length = this.#chunks[0]!.readUInt32BE(0);
-      if (length > this.limit || length < 6)
-        throw new Error(`a frame of ${length} bytes, the limit is ${this.limit}`);
+      if (length > this.limit || length < 6) throw new Error(`a frame of ${length} bytes, the limit is ${this.limit}`);
       if (this.#size < 4 + length) return;
       const all = this.#join();
       const frame = all.subarray(4, 4 + length);
@@ -124,8 +123,7 @@ export function decodeError(value: unknown): RuntimeError {
 /** Checks a request field by field: what a member sends is not trusted to be well-formed. @throws RuntimeError */
 export function parseRequest(header: Header, bodyBytes: number): StoreRequest {
   const { op, key, label, timeoutMs, from, amount, expectedBytes, ranks, message } = header;
-  const isText = (value: unknown): value is string =>
-    typeof value === "string" && value.length <= maxKeyLength;
+  const isText = (value: unknown): value is string => typeof value === "string" && value.length <= maxKeyLength;
   const isCount = (value: unknown, max: number): value is number =>
     Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= max;
   const bad = () => new RuntimeError(`the store cannot serve a malformed request (op ${JSON.stringify(op)})`);

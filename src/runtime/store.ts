@@ -27,6 +27,8 @@ export interface StoreTransport {
   onMemberLost(listener: (member: Member) => void): () => void;
   onStoreLost(listener: (error: RuntimeError) => void): () => void;
   close(): Promise<void>;
+  /** Goes without good-bye: the others are told that this rank is lost. Does not wait. */
+  abandon(): void;
   unref(): void;
 }
 
@@ -148,6 +150,14 @@ export class Store {
     this.#transport.post({ op: "leave" });
   }
 
+  /** Publishes an error and goes without good-bye: this rank is lost to the others. Does not wait, never throws. */
+  abandon(message: string): void {
+    if (this.#isClosed) return;
+    this.fault(message);
+    this.#isClosed = true;
+    this.#transport.abandon();
+  }
+
   /** Called for each rank that is gone without good-bye, also for those lost before. @returns unsubscribe. */
   onMemberLost(listener: (member: Member) => void): () => void {
     return this.#transport.onMemberLost(listener);
@@ -207,6 +217,7 @@ export function memoryStore(core: StoreCore, rank: number, address = "this proce
     },
     onStoreLost: () => () => {},
     close: () => Promise.resolve(),
+    abandon: () => core.lose(rank, "it gave up"),
     unref: () => {},
   };
   return new Store(transport, rank, core.world);

@@ -1,0 +1,350 @@
+/**
+ * How a process becomes a rank: it reads what its launcher says, opens the store, learns who is on which host,
+ * and makes sure that it does not outlive the run.
+ */
+import { lookup } from "node:dns/promises";
+import { readFileSync, rmSync, writeSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { hostname, networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import {
+  type Environment,
+  type LauncherInfo,
+  defaultTimeoutMs,
+  detectLauncher,
+  processEnvironment,
+  readEnv,
+} from "./env.js";
+import { RuntimeError, UsageError, exitCodes, messageOf, systemCode } from "./errors.js";
+import { Exchange } from "./exchange.js";
+import { storeAddressOf } from "./store-address.js";
+import {
+  type Store,
+  type StoreServer,
+  connectStore,
+  describeMember,
+  hostStore,
+  memoryStore,
+  memoryStores,
+} from "./store.js";
+
+export interface JoinOptions {
+  /** Given together with `world`, instead of what the environment says; then `masterAddr` is needed too. */
+  readonly rank?: number;
+  readonly world?: number;
+  readonly localRank?: number;
+  /** Host and port from which the store's address follows, see store-address.ts. */
+  readonly masterAddr?: string;
+  readonly masterPort?: number;
+  /** An open store, for ranks that share a process. Its owner closes it after the group. */
+  readonly store?: Store;
+  /** Bound of each wait, milliseconds. Default COLLC_TIMEOUT_MS or 60 s. */
+  readonly timeoutMs?: number;
+  /**
+   * Called once, when another rank or the store is gone. Default: one line on stderr and exit code 76, because
+   * a rank alone can only hang; with `store` given, nothing (waits fail by themselves).
+   */
+  readonly onLost?: (error: RuntimeError) => void;
+  readonly env?: Environment;
+}
+
+/** The ranks of one host (one name space of files and processes), ascending. */
+export interface HostRanks {
+  readonly name: string;
+  readonly ranks: readonly number[];
+}
+
+/** A rank's place in its run. */
+export interface BootstrapGroup {
+  readonly rank: number;
+  readonly world: number;
+  /** Rank among those of this host, as the launcher says, else by counting. */
+  readonly localRank: number;
+  /** Ranks of this host, ascending. */
+  readonly localRanks: readonly number[];
+  /** All hosts, in the order of their first rank. */
+  readonly hosts: readonly HostRanks[];
+  readonly launcher: LauncherInfo["launcher"] | "none";
+  readonly store: Store;
+  readonly exchange: Exchange;
+  /** Folder of mode 0700 that the ranks of this host share, for sockets. Goes away with the run. */
+  readonly runDirectory: string;
+  /** Tells the others that this rank is done for, and why. They fail within moments. */
+  abort(error: unknown): void;
+  /**
+   * Leaves the group; the rank that hosts the store waits up to 10 s until the others have left too.
+   * Never throws; twice is fine. A process that exits with 0 leaves by itself, unless it hosts the store.
+   */
+  close(): Promise<void>;
+}
+
+/** How long the host of the store waits for the others to leave, in milliseconds. */
+const lingerMs = 10_000;
+
+/**
+ * Joins the run that the environment or `options` describe; with neither, a group of one.
+ * @throws UsageError for contradictory variables; MachineError when rank 0 finds no port for the store;
+ *   RuntimeError `refused`, or `timeout` naming the ranks that did not come.
+ */
+export async function joinGroup(options: JoinOptions = {}): Promise<BootstrapGroup> {
+  const env = options.env ?? processEnvironment();
+  const timeoutMs = options.timeoutMs ?? defaultTimeoutMs(env);
+  watchLauncher(env);
+  const info = options.store ? null : describeRun(options, env);
+  const { store, server } = options.store
+    ? { store: options.store, server: null }
+    : info === null
+      ? { store: memoryStores(1)[0]!, server: null }
+      : await openStore(info, env, timeoutMs);
+  const cleanups: (() => void)[] = [];
+  try {
+    cleanups.push(watchOthers(store, info, options));
+    cleanups.push(publishOwnEnd(store));
+    const exchange = new Exchange(store, "world", { timeoutMs });
+    const seats = await exchange.allGather("hosts", { host: hostIdentity(), name: hostname() });
+    const hosts = groupByHost(seats);
+    const here = hosts.find(({ ranks }) => ranks.includes(store.rank))!;
+    const runDirectory = await shareDirectory(exchange, here.ranks, store.rank, env, cleanups);
+    let isClosed = false;
+    const end = (): void => {
+      isClosed = true;
+      for (const cleanup of cleanups) cleanup();
+    };
+    return {
+      rank: store.rank,
+      world: store.world,
+      localRank: options.localRank ?? info?.localRank ?? here.ranks.indexOf(store.rank),
+      localRanks: here.ranks,
+      hosts,
+      launcher: info?.launcher ?? "none",
+      store,
+      exchange,
+      runDirectory,
+      abort(error) {
+        if (isClosed) return;
+        end();
+        store.abandon(messageOf(error));
+        void server?.close();
+      },
+      async close() {
+        if (isClosed) return;
+        end();
+        await store.close();
+        if (server) await closeServer(server);
+      },
+    };
+  } catch (error) {
+    for (const cleanup of cleanups) cleanup();
+    store.abandon(messageOf(error));
+    await server?.close();
+    throw error;
+  }
+}
+
+function describeRun(options: JoinOptions, env: Environment): LauncherInfo | null {
+  const { rank, world, localRank = null, masterAddr, masterPort = null } = options;
+  if (rank === undefined && world === undefined) return detectLauncher(env);
+  if (rank === undefined || world === undefined) throw new UsageError("rank and world go together");
+  const isRank = Number.isSafeInteger(rank) && Number.isSafeInteger(world) && rank >= 0 && rank < world;
+  if (!isRank) throw new UsageError(`there is no rank ${rank} among ${world}`);
+  if (world === 1) return null;
+  if (masterAddr === undefined) throw new UsageError("masterAddr is needed with rank and world");
+  const runId = readEnv("COLLC_RUN_ID", env) ?? `explicit/${masterAddr}/${masterPort ?? ""}`;
+  return { launcher: "explicit", rank, world, localRank, localWorld: null, masterAddr, masterPort, runId };
+}
+
+async function openStore(
+  info: LauncherInfo,
+  env: Environment,
+  timeoutMs: number,
+): Promise<{ store: Store; server: StoreServer | null }> {
+  const address = storeAddressOf(info, env);
+  const { rank, world } = info;
+  if (rank !== 0 || info.launcher === "collc") {
+    return { store: await connectStore({ ...address, rank, world, timeoutMs }), server: null };
+  }
+  const onRefused = (message: string): void => printLine(`collc: ${message}`);
+  const server = await hostStore({ ...address, world, host: await listenAddress(address.host), onRefused });
+  return { store: memoryStore(server.core, 0, `${address.host}:${server.port}`), server };
+}
+
+/** MASTER_ADDR itself where it is an address of this machine, so that no other interface is open; else all. */
+async function listenAddress(host: string): Promise<string> {
+  const resolved = await lookup(host).catch(() => null);
+  const own = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+  const isOwn = resolved !== null && (own.includes(resolved.address) || resolved.address.startsWith("127."));
+  return isOwn ? resolved.address : "0.0.0.0";
+}
+
+async function closeServer(server: StoreServer): Promise<void> {
+  const deadline = performance.now() + lingerMs;
+  while (server.members().some(({ state }) => state === "joined") && performance.now() < deadline) await sleep(10);
+  await server.close();
+}
+
+/** Reacts to the loss of a rank or of the store, once. @returns unsubscribe. */
+function watchOthers(store: Store, info: LauncherInfo | null, { onLost, store: given }: JoinOptions): () => void {
+  const exit = (error: RuntimeError): void => {
+    if (error.code === "store-lost") endWithLauncher?.();
+    // `collc run` reports for all ranks; elsewhere each one says why it stops.
+    if (info?.launcher !== "collc") printLine(`collc: rank ${store.rank} stops: ${error.message}`);
+    process.exit(exitCodes.rankLost);
+  };
+  const react = onLost ?? (given ? () => {} : exit);
+  let isDone = false;
+  const once = (error: RuntimeError): void => {
+    if (isDone) return;
+    isDone = true;
+    react(error);
+  };
+  const host = info?.launcher === "collc" ? "the launcher, which hosts it, is gone" : "rank 0 hosts it";
+  const unsubscribe = [
+    store.onMemberLost((member) => once(new RuntimeError(describeMember(member), undefined, "rank-lost"))),
+    store.onStoreLost((error) => once(new RuntimeError(`${error.message} (${host})`, undefined, "store-lost"))),
+  ];
+  return () => {
+    isDone = true;
+    for (const each of unsubscribe) each();
+  };
+}
+
+/** Sees to it that the others learn how this process ends. Writes on exit get through: the kernel takes them at once. */
+function publishOwnEnd(store: Store): () => void {
+  let last: string | null = null;
+  const onError = (error: unknown): void => {
+    last = messageOf(error);
+  };
+  const onExit = (code: number): void => {
+    if (code === 0) store.leave();
+    else if (code === exitCodes.rankLost) store.abandon("stopped because another rank was lost");
+    else store.abandon(last ?? `it exited with code ${code}`);
+  };
+  process.on("uncaughtExceptionMonitor", onError);
+  process.on("exit", onExit);
+  return () => {
+    process.off("uncaughtExceptionMonitor", onError);
+    process.off("exit", onExit);
+  };
+}
+
+/** Host names repeat and containers share kernels; a boot and a name together tell hosts apart. */
+function hostIdentity(): string {
+  try {
+    return `${hostname()}/${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`;
+  } catch {
+    return hostname();
+  }
+}
+
+function groupByHost(seats: readonly { host: string; name: string }[]): HostRanks[] {
+  const hosts = new Map<string, { name: string; ranks: number[] }>();
+  seats.forEach(({ host, name }, rank) => {
+    const entry = hosts.get(host) ?? { name, ranks: [] };
+    entry.ranks.push(rank);
+    hosts.set(host, entry);
+  });
+  return [...hosts.values()];
+}
+
+/** The launcher's folder, or one that the first rank of the host makes. */
+async function shareDirectory(
+  exchange: Exchange,
+  localRanks: readonly number[],
+  rank: number,
+  env: Environment,
+  cleanups: (() => void)[],
+): Promise<string> {
+  const given = readEnv("COLLC_RUN_DIR", env);
+  let own: string | null = null;
+  if (given === undefined && rank === localRanks[0]) {
+    const path = (own = await makeRunDirectory());
+    const remove = (): void => rmSync(path, { recursive: true, force: true });
+    process.on("exit", remove);
+    cleanups.push(remove, () => process.off("exit", remove));
+  }
+  const paths = await exchange.allGather("run directories", given ?? own);
+  return paths[localRanks[0]!]!;
+}
+
+/**
+ * A new folder `collc-<pid>-XXXXXX` of mode 0700 in the temporary folder. UNIX socket paths hold 107 bytes, so
+ * a long TMPDIR is passed over.
+ */
+export async function makeRunDirectory(): Promise<string> {
+  const base = tmpdir().length <= 60 ? tmpdir() : "/tmp";
+  return mkdtemp(join(base, `collc-${process.pid}-`));
+}
+
+/** Set while a launcher is watched: what to do when it is gone. */
+let endWithLauncher: (() => void) | null = null;
+
+/**
+ * In a rank of `collc run`: ends this process, its group and the run's folder when the launcher is gone, however
+ * it died. Call it first thing in a rank; `joinGroup` calls it too. Elsewhere it does nothing.
+ *
+ * The main thread notices by its IPC channel and by the store; a watchdog thread compares the parent's id twice
+ * a second, for a main thread that sits in a native call.
+ */
+export function watchLauncher(env: Environment = processEnvironment()): void {
+  const runDirectory = readEnv("COLLC_RUN_DIR", env);
+  if (endWithLauncher !== null || runDirectory === undefined || process.send === undefined) return;
+  const launcher = process.ppid;
+  const end = (endWithLauncher = (): void => {
+    printLine(`collc: rank ${readEnv("RANK", env) ?? "?"} stops: its launcher is gone`);
+    rmSync(runDirectory, { recursive: true, force: true });
+    // The launcher made this process the leader of its group; -pid fails where it did not.
+    for (const target of [-process.pid, process.pid]) {
+      try {
+        process.kill(target, "SIGKILL");
+      } catch {
+        // the next one
+      }
+    }
+  });
+  process.on("disconnect", () => {
+    // The kernel closes a dying process's channels a moment before its children get a new parent.
+    let polls = 0;
+    const timer = setInterval(() => {
+      if (process.ppid !== launcher) end();
+      if (++polls > 50) clearInterval(timer);
+    }, 20);
+  });
+  // A broken pipe to the launcher may end this process before the channel tells.
+  let isPipeBroken = false;
+  process.on("uncaughtExceptionMonitor", (error) => {
+    isPipeBroken ||= systemCode(error) === "EPIPE";
+  });
+  process.on("exit", () => {
+    const pause = new Int32Array(new SharedArrayBuffer(4));
+    for (let i = 0; isPipeBroken && i < 10 && process.ppid === launcher; i++) Atomics.wait(pause, 0, 0, 20);
+    if (process.ppid !== launcher) end();
+  });
+  const watchdog = new Worker(watchdogSource, {
+    eval: true,
+    workerData: { launcher, runDirectory },
+    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
+  });
+  watchdog.on("error", () => {}); // the channel is still there
+  watchdog.unref();
+}
+
+const watchdogSource = `
+const { workerData } = require("node:worker_threads");
+const { rmSync } = require("node:fs");
+setInterval(() => {
+  if (process.ppid === workerData.launcher) return;
+  rmSync(workerData.runDirectory, { recursive: true, force: true });
+  for (const target of [-process.pid, process.pid]) try { process.kill(target, "SIGKILL"); } catch {}
+}, 500);
+`;
+
+/** Written at once and never an error: the reader may be gone, or this process about to be. */
+function printLine(text: string): void {
+  try {
+    writeSync(2, `${text}\n`);
+  } catch {
+    // nobody reads
+  }
+}
