@@ -1,0 +1,13 @@
+/**
+ * collc as a library.
+ *
+ *   import { compile, connect } from "collc";
+ *   const group = await connect({ backend: "cpu", ranks: 4 });
+ *   const kernel = await group.load(compile(source, { ranks: group.world, dtype: "bf16" }));
+ */
+export { compile, type CompileOptions, type CompileResult, InternalCompilerError, PIPELINE, printKernel } from "./compiler/index.js";
+export { printDiagnostics, toJson, type Diagnostic } from "./compiler/diagnostics/index.js";
+export type { Manifest, DType, Layout, Extent, Specification } from "./compiler/manifest.js";
+export { connect } from "./runtime/connect.js";
+export type * from "./runtime/group.js";
+export { CollcError, MachineError, RuntimeError, UsageError } from "./runtime/errors.js";

@@ -1,0 +1,66 @@
+/** CUDA text → machine code: NVRTC, found and opened once a process, behind the cache of compiled kernels. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { InternalCompilerError } from "../compiler/index.js";
+import { JitCache, jitCacheKey } from "./jit-cache.js";
+import { native, packageRoot } from "./native.js";
+import { requireNvrtc } from "./nvrtc.js";
+
+/** What NVRTC made of a kernel. */
+export interface CompiledProgram {
+  readonly cubin: Uint8Array;
+  readonly ptx: string;
+  /** NVRTC's and ptxas's notes: registers, spills, instructions that were serialised. */
+  readonly log: string;
+  readonly nvrtcVersion: string;
+}
+
+let opened: Promise<string> | undefined;
+
+/** Opens NVRTC and gives its version, `13.0`. Throws MachineError listing what was tried. */
+export function openNvrtc(): Promise<string> {
+  opened ??= (async () => {
+    const location = await requireNvrtc();
+    const { major, minor } = native().openNvrtc(location.path, location.builtins ?? undefined);
+    return `${major}.${minor}`;
+  })();
+  return opened;
+}
+
+/** Options of every compilation. Fixed, because results are compared across machines. */
+export function nvrtcOptions(arch: string): string[] {
+  return [`-arch=${arch}`, "--std=c++17", "--device-as-default-execution-space", "--ptxas-options=-v", "-lineinfo"];
+}
+
+/**
+ * Compiles printed CUDA text.
+ * @param arch a real architecture, such as `sm_90a`.
+ * @throws MachineError without NVRTC; InternalCompilerError when NVRTC refuses what collc printed.
+ */
+export async function compileCuda(cuda: string, arch: string): Promise<CompiledProgram> {
+  const nvrtcVersion = await openNvrtc();
+  const result = await native().nvrtcCompile(cuda, "kernel.cu", nvrtcOptions(arch));
+  if (!result.ok || result.cubin === undefined || result.ptx === undefined)
+    throw new InternalCompilerError(`NVRTC ${nvrtcVersion} refuses the printed text for ${arch}: ${result.codeName}\n${result.log}`, cuda);
+  return { cubin: result.cubin, ptx: result.ptx, log: result.log, nvrtcVersion };
+}
+
+let cache: JitCache | undefined;
+
+/** The cubin of printed CUDA text, from the cache where it holds one. */
+export async function cubinOf(cuda: string, arch: string, onProgress: (what: string) => void = () => {}): Promise<Uint8Array> {
+  cache ??= new JitCache({ onWarning: (message) => process.stderr.write(`collc: ${message}\n`) });
+  const nvrtcVersion = await openNvrtc();
+  const key = jitCacheKey({ cudaText: cuda, arch, nvrtcVersion, options: nvrtcOptions(arch), collcVersion: collcVersion() });
+  const { bytes } = await cache.getOrBuild(key, async () => {
+    onProgress(`compiling for ${arch}`);
+    const { cubin, log } = await compileCuda(cuda, arch);
+    return { bytes: cubin, meta: { log } };
+  });
+  return bytes;
+}
+
+/** Version of this package. */
+export function collcVersion(): string {
+  return (JSON.parse(readFileSync(join(packageRoot(), "package.json"), "utf8")) as { version: string }).version;
+}

@@ -1,0 +1,46 @@
+/** Sizes and signatures: what every backend checks before it launches. */
+import { DTYPES, type DimValues, type DType, evaluateExtent, type Extent, type Manifest } from "../compiler/index.js";
+import { UsageError } from "./errors.js";
+import type { Tensor } from "./group.js";
+
+/** Elements of an array of this shape. */
+export function elementsOf(shape: readonly Extent[], dims: DimValues): number {
+  return shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
+}
+
+export function bytesOfShape(dtype: DType, shape: readonly number[]): number {
+  return shape.reduce((a, b) => a * b, 1) * DTYPES[dtype].bytes;
+}
+
+/** The manifest's tensors that callers give, in order. */
+export function signatureOf(manifest: Manifest): Manifest["inputs"] {
+  return [...manifest.inputs, ...manifest.outputs];
+}
+
+/** @throws UsageError when a dimension has no value or breaks a divisibility rule. */
+export function checkDims(manifest: Manifest, dims: DimValues): void {
+  for (const name of manifest.dims) {
+    const value = dims[name];
+    if (value === undefined) throw new UsageError(`dimension '${name}' of ${manifest.collective} has no value`, `give it: { ${name}: … }`);
+    if (!Number.isSafeInteger(value) || value < 0) throw new UsageError(`dimension '${name}' cannot be ${value}`, "a dimension is a whole number, 0 or more");
+  }
+  for (const rule of manifest.divisibility) {
+    const value = evaluateExtent(rule.dividend, dims);
+    if (value % rule.divisor !== 0) throw new UsageError(`${value} does not divide by ${rule.divisor}: ${rule.reason}`, `the nearest that do are ${value - (value % rule.divisor)} and ${value - (value % rule.divisor) + rule.divisor}`);
+  }
+}
+
+/** @throws UsageError when a tensor is missing, of another dtype, too short, or out of peers' reach but needed there. */
+export function checkTensors(manifest: Manifest, tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
+  checkDims(manifest, dims);
+  for (const parameter of signatureOf(manifest)) {
+    const { name } = parameter;
+    const tensor = tensors[name];
+    if (tensor === undefined) throw new UsageError(`${manifest.collective} needs a tensor '${name}'`, `it takes ${signatureOf(manifest).map((p) => p.name).join(", ")}`);
+    if (tensor.dtype !== parameter.dtype) throw new UsageError(`'${name}' holds ${tensor.dtype}; the kernel was compiled for ${parameter.dtype}`);
+    const wanted = elementsOf(parameter.localShape, dims);
+    if (tensor.length !== wanted) throw new UsageError(`'${name}' has ${tensor.length} elements on a rank; the dimensions ask for ${wanted}`);
+    const isSymmetric = manifest.buffers.find((b) => b.name === name)?.symmetric === true;
+    if (isSymmetric && !tensor.symmetric) throw new UsageError(`peers access '${name}', which is not in symmetric memory`, "make it with group.symmetric(dtype, shape)");
+  }
+}
