@@ -50,7 +50,8 @@ function target(e: Emitter, op: Op, peer: Value | null, indices: readonly Value[
   let array: string;
   let owner = rank;
   if (peer !== null) {
-    if (role === "shared" || role === "fragment") throw new InternalCompilerError(`a remote access to '${name}', which is the block's own`);
+    if (role === "shared" || role === "fragment")
+      throw new InternalCompilerError(`a remote access to '${name}', which is the block's own`);
     owner = e.lane(peer);
     e.line(`if(!(${owner}>=0&&${owner}<${world}))L.faults.peer(${id},${who},${owner},${world});`);
     array = e.fresh("m");
@@ -63,7 +64,8 @@ function target(e: Emitter, op: Op, peer: Value | null, indices: readonly Value[
     const n = e.length(j);
     e.line(`if(!(${index}>=0&&${index}<=${n}-${lanes}))L.faults.bounds(${id},${who},${index},${n},${lanes});`);
   } else {
-    if (texts.length !== shape.length) throw new InternalCompilerError(`${texts.length} indices for '${name}' of ${shape.length} dimensions`);
+    if (texts.length !== shape.length)
+      throw new InternalCompilerError(`${texts.length} indices for '${name}' of ${shape.length} dimensions`);
     texts.forEach((x, d) => {
       const n = e.dimension(j, d);
       const spare = d === texts.length - 1 && lanes > 1 ? `-${lanes - 1}` : "";
@@ -108,7 +110,8 @@ function emitLoad(e: Emitter, op: Op): void {
   if (isTracked(e, t.buffer)) {
     const { id, who } = e.site(op, text(op, "buffer"));
     const w = shadow(e, t, peer !== null);
-    for (let i = 0; i < lanes; i++) e.line(`if(${w}[${at(t.index, i)}]===0)L.faults.unwritten(${id},${who},${t.peer},${at(t.index, i)});`);
+    for (let i = 0; i < lanes; i++)
+      e.line(`if(${w}[${at(t.index, i)}]===0)L.faults.unwritten(${id},${who},${t.peer},${at(t.index, i)});`);
   }
   e.assign(result, (i) => `${t.array}[${at(t.index, i)}]`);
 }
@@ -146,7 +149,9 @@ function emitWait(e: Emitter, op: Op): void {
   const { id, who } = e.site(op, text(op, "buffer"));
   const flag = `(${t.array}[${t.index}]-(${e.lane(value!)})|0)`;
   const expected = peer === undefined ? "-1" : e.lane(peer);
-  e.line(`if(${flag}<0){const w=L.wait(${id},${who},${t.array},${t.index},${e.lane(value!)},${expected});do yield w;while(${flag}<0);}`);
+  e.line(
+    `if(${flag}<0){const w=L.wait(${id},${who},${t.array},${t.index},${e.lane(value!)},${expected});do yield w;while(${flag}<0);}`,
+  );
   e.preemption();
 }
 
@@ -171,7 +176,9 @@ function emitTile(e: Emitter, op: Op): boolean {
       return true;
     case "mma": {
       const { id, who } = e.site(op, text(op, "a"));
-      e.line(`tiles.multiply(L,${e.use("K")},${id},${who},${number("accumulator")},${number("a")},${number("b")},${operands()});`);
+      e.line(
+        `tiles.multiply(L,${e.use("K")},${id},${who},${number("accumulator")},${number("a")},${number("b")},${operands()});`,
+      );
       return true;
     }
     case "fragment_store":

@@ -24,7 +24,11 @@ export interface GeneratedCode {
 
 /** Generates the program of a device-level kernel. Throws InternalCompilerError on what no device kernel holds. */
 export function generate(kernel: Kernel, options: CodeOptions): GeneratedCode {
-  if (kernel.level !== "device") throw new InternalCompilerError(`the cpu backend runs device-level IR, not ${kernel.level}-level`, printKernel(kernel));
+  if (kernel.level !== "device")
+    throw new InternalCompilerError(
+      `the cpu backend runs device-level IR, not ${kernel.level}-level`,
+      printKernel(kernel),
+    );
   const e = new Emitter(kernel, options);
   emitRegion(e, kernel.body, () => {});
   return { text: e.finish(), sites: e.sites };
@@ -90,7 +94,11 @@ function emitOp(e: Emitter, op: Op, onYield: OnYield): void {
     case "yield":
       return onYield(Array.from({ length: lanesOf(a!.type) }, (_, i) => e.lane(a!, i)));
     default:
-      if (!emitMemory(e, op)) throw new InternalCompilerError(`'${op.name}' reached the cpu backend; an earlier pass expands it`, printKernel(e.kernel));
+      if (!emitMemory(e, op))
+        throw new InternalCompilerError(
+          `'${op.name}' reached the cpu backend; an earlier pass expands it`,
+          printKernel(e.kernel),
+        );
   }
 }
 
@@ -121,11 +129,10 @@ function emitReduce(e: Emitter, op: Op): void {
   const region = op.regions[0]!;
   const variable = e.define(region.arguments[0]!)[0]!;
   e.line(`for(let ${variable}=${low};${variable}<${high};${variable}++){`);
-  // The first value starts the fold, so that a reduction of one value is that value, sign of zero included.
   emitRegion(e, region, (lanes) =>
     totals.forEach((t, i) => {
       const next = lanes[lanes.length === 1 ? 0 : i]!;
-      e.line(`${t}=${variable}===${low}?${next}:${binaryText(foldFunction(fn), kind, t, next)};`);
+      e.line(`${t}=${binaryText(foldFunction(fn), kind, t, next)};`);
     }),
   );
   e.line("}");
@@ -133,7 +140,9 @@ function emitReduce(e: Emitter, op: Op): void {
 
 function emitFor(e: Emitter, op: Op, onYield: OnYield): void {
   const region = op.regions[0]!;
-  const bounds = region.arguments.map((_, d) => [e.lane(op.operands[2 * d]!), e.lane(op.operands[2 * d + 1]!)] as const);
+  const bounds = region.arguments.map(
+    (_, d) => [e.lane(op.operands[2 * d]!), e.lane(op.operands[2 * d + 1]!)] as const,
+  );
   const body = (): void => emitRegion(e, region, onYield);
   switch (text(op, "map")) {
     case "serial":

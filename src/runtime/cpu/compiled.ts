@@ -10,7 +10,12 @@ import { join, type Suspension } from "./scheduler.js";
 import * as tiles from "./tiles.js";
 
 /** Makes the coroutine of one block of one rank. */
-export type BlockProgram = (launch: Launch, state: BlockState, rank: number, block: number) => Generator<Suspension, void>;
+export type BlockProgram = (
+  launch: Launch,
+  state: BlockState,
+  rank: number,
+  block: number,
+) => Generator<Suspension, void>;
 
 export interface CompiledKernel {
   readonly program: BlockProgram;
@@ -21,9 +26,12 @@ export interface CompiledKernel {
 
 /** Bitwise functions of indices: 64-bit two's complement, quick where 32 bits do. */
 const wide = {
-  and: (a: number, b: number): number => ((a | 0) === a && (b | 0) === b ? a & b : Number(BigInt.asIntN(64, BigInt(a) & BigInt(b)))),
-  or: (a: number, b: number): number => ((a | 0) === a && (b | 0) === b ? a | b : Number(BigInt.asIntN(64, BigInt(a) | BigInt(b)))),
-  xor: (a: number, b: number): number => ((a | 0) === a && (b | 0) === b ? a ^ b : Number(BigInt.asIntN(64, BigInt(a) ^ BigInt(b)))),
+  and: (a: number, b: number): number =>
+    (a | 0) === a && (b | 0) === b ? a & b : Number(BigInt.asIntN(64, BigInt(a) & BigInt(b))),
+  or: (a: number, b: number): number =>
+    (a | 0) === a && (b | 0) === b ? a | b : Number(BigInt.asIntN(64, BigInt(a) | BigInt(b))),
+  xor: (a: number, b: number): number =>
+    (a | 0) === a && (b | 0) === b ? a ^ b : Number(BigInt.asIntN(64, BigInt(a) ^ BigInt(b))),
 };
 
 /** Float to integer towards zero; out of range saturates and NaN gives 0, as `cvt.rzi` does. */

@@ -142,13 +142,19 @@ export class Emitter {
    * Writes `body` into a function of its own, whose parameters are what it uses from outside, and gives
    * the text of the call. Hot loops become small functions that V8 compiles well, apart from the coroutine.
    */
-  outline(generator: boolean, extra: readonly string[], body: () => void): (extraArguments: readonly string[]) => string {
+  outline(
+    generator: boolean,
+    extra: readonly string[],
+    body: () => void,
+  ): (extraArguments: readonly string[]) => string {
     const name = `f${this.counter++}`;
     this.frames.push({ lines: [], defined: new Set(extra), used: new Set(), generator });
     body();
     const { lines, defined, used } = this.frames.pop()!;
     const free = [...used].filter((n) => !defined.has(n));
-    this.functions.push(`function${generator ? "*" : ""} ${name}(${[...free, ...extra].join(",")}){\n${lines.join("\n")}\n}`);
+    this.functions.push(
+      `function${generator ? "*" : ""} ${name}(${[...free, ...extra].join(",")}){\n${lines.join("\n")}\n}`,
+    );
     for (const n of free) this.use(n);
     return (extraArguments) => `${name}(${[...free, ...extraArguments].join(",")})`;
   }

@@ -92,7 +92,7 @@ export function unaryText(fn: UnaryFunction, kind: ScalarKind, a: string): strin
   }
   if (kind === "bool") return fn === "not" ? `(!${a})` : unsupported(fn, kind);
   if (fn === "neg") return kind === "index" ? `(0-${a})` : wrap(kind, `(0-${a})`);
-  if (fn === "not" && kind !== "index") return wrap(kind, `(~${a})`);
+  if (fn === "not") return `(${a}===0?1:0)`;
   if (fn === "abs") return wrap(kind, `(${a}<0?0-${a}:${a})`);
   if (fn === "relu") return `(${a}>0?${a}:0)`;
   return unsupported(fn, kind);
@@ -133,11 +133,14 @@ export function foldFunction(fn: Reduction): BinaryFunction {
   return FOLDS[fn];
 }
 
-/** Value of a reduction over nothing. */
+/** What a reduction starts from, and its value over nothing; the CUDA printer starts from the same. */
 export function identityOf(fn: Reduction, kind: ScalarKind): number {
   if (fn === "sum") return 0;
   if (fn === "prod") return 1;
-  const high = isFloat(kind) || kind === "index" ? Infinity : { i32: 2 ** 31 - 1, u32: 2 ** 32 - 1, i8: 127, u8: 255, bool: 1 }[kind as "i32"];
+  const high =
+    isFloat(kind) || kind === "index"
+      ? Infinity
+      : { i32: 2 ** 31 - 1, u32: 2 ** 32 - 1, i8: 127, u8: 255, bool: 1 }[kind as "i32"];
   if (fn === "min") return high;
   return isFloat(kind) || kind === "index" ? -Infinity : kind === "i32" || kind === "i8" ? -high - 1 : 0;
 }

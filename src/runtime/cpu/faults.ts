@@ -90,7 +90,14 @@ export class FaultReporter {
 
   peer(site: number, rank: number, block: number, peer: number, world: number): never {
     const { buffer } = this.sites[site]!;
-    throw this.make("bounds", site, rank, block, peer, `'${buffer}' of rank ${peer} is asked for; the ranks are 0 to ${world - 1}`);
+    throw this.make(
+      "bounds",
+      site,
+      rank,
+      block,
+      peer,
+      `'${buffer}' of rank ${peer} is asked for; the ranks are 0 to ${world - 1}`,
+    );
   }
 
   misaligned(site: number, rank: number, block: number, index: number, offset: number, lanes: number): never {
@@ -103,7 +110,14 @@ export class FaultReporter {
   unwritten(site: number, rank: number, block: number, peer: number, index: number): never {
     const { buffer } = this.sites[site]!;
     const whose = peer === rank ? "" : ` of rank ${peer}`;
-    throw this.make("unwritten", site, rank, block, index, `element ${index} of '${buffer}'${whose} is read but was never written`);
+    throw this.make(
+      "unwritten",
+      site,
+      rank,
+      block,
+      index,
+      `element ${index} of '${buffer}'${whose} is read but was never written`,
+    );
   }
 
   arithmetic(site: number, rank: number, block: number, a: number, b: number): never {

@@ -105,7 +105,8 @@ export class CpuGroup {
           if (b.role === "input" || b.role === "output") {
             const array = this.argument(rank, r, b.role, b.name, length);
             own.push(array);
-            if (options.detectUnwritten === true && b.role === "output") written.push(new Uint8Array(length).fill(isInput(rank, array) ? 1 : 0));
+            if (options.detectUnwritten === true && b.role === "output")
+              written.push(new Uint8Array(length).fill(isInput(rank, array) ? 1 : 0));
           } else {
             const held = this.memory.of(b, r, length);
             own.push(held.array);
@@ -117,7 +118,17 @@ export class CpuGroup {
     }
     const random = options.seed === undefined ? null : randomStream(randomKey(options.seed, this.launches));
     this.launches++;
-    const launch = new Launch(kernel, dims, grid, arrays, offsets, shadows, this.faults, random, options.detectUnwritten ?? false);
+    const launch = new Launch(
+      kernel,
+      dims,
+      grid,
+      arrays,
+      offsets,
+      shadows,
+      this.faults,
+      random,
+      options.detectUnwritten ?? false,
+    );
     const coroutines = ranks.flatMap((_, rank) =>
       Array.from({ length: grid }, (_, block) => this.compiled.program(launch, new BlockState(), rank, block)),
     );
@@ -135,15 +146,19 @@ export class CpuGroup {
 
   private checkDims(ranks: readonly RankArguments[], dims: DimValues): void {
     const { kernel, manifest } = this;
-    if (ranks.length !== kernel.world) throw new UsageError(`kernel '${kernel.name}' is compiled for ${kernel.world} ranks, not ${ranks.length}`);
-    if (manifest.ranks !== kernel.world) throw new InternalCompilerError(`manifest of ${manifest.ranks} ranks for a kernel of ${kernel.world}`);
+    if (ranks.length !== kernel.world)
+      throw new UsageError(`kernel '${kernel.name}' is compiled for ${kernel.world} ranks, not ${ranks.length}`);
+    if (manifest.ranks !== kernel.world)
+      throw new InternalCompilerError(`manifest of ${manifest.ranks} ranks for a kernel of ${kernel.world}`);
     for (const name of manifest.dims) {
       const value = dims[name];
-      if (value === undefined || !Number.isSafeInteger(value) || value < 0) throw new UsageError(`dimension '${name}' needs a whole number of elements, not ${value}`);
+      if (value === undefined || !Number.isSafeInteger(value) || value < 0)
+        throw new UsageError(`dimension '${name}' needs a whole number of elements, not ${value}`);
     }
     for (const rule of manifest.divisibility) {
       const value = evaluateExtent(rule.dividend, dims);
-      if (value % rule.divisor !== 0) throw new UsageError(`${value} elements cannot be divided by ${rule.divisor}: ${rule.reason}`);
+      if (value % rule.divisor !== 0)
+        throw new UsageError(`${value} elements cannot be divided by ${rule.divisor}: ${rule.reason}`);
     }
   }
 
@@ -151,13 +166,22 @@ export class CpuGroup {
     const array = (role === "input" ? rank.inputs : rank.outputs)[name];
     if (array === undefined) throw new UsageError(`rank ${r} has no ${role} '${name}'`);
     const { dtype } = this.kernel.buffers.find((b) => b.name === name)!;
-    if (!holds(array, dtype)) throw new UsageError(`${role} '${name}' of rank ${r} is a ${array.constructor.name}, which does not hold ${dtype}`);
-    if (array.length !== length) throw new UsageError(`${role} '${name}' of rank ${r} has ${array.length} elements, not ${length}`);
+    if (!holds(array, dtype))
+      throw new UsageError(
+        `${role} '${name}' of rank ${r} is a ${array.constructor.name}, which does not hold ${dtype}`,
+      );
+    if (array.length !== length)
+      throw new UsageError(`${role} '${name}' of rank ${r} has ${array.length} elements, not ${length}`);
     return array;
   }
 }
 
 /** Whether an output lies in the same memory as one of the rank's inputs: in place, so written already. */
 function isInput(rank: RankArguments, array: TypedArray): boolean {
-  return Object.values(rank.inputs).some((x) => x.buffer === array.buffer && x.byteOffset < array.byteOffset + array.byteLength && array.byteOffset < x.byteOffset + x.byteLength);
+  return Object.values(rank.inputs).some(
+    (x) =>
+      x.buffer === array.buffer &&
+      x.byteOffset < array.byteOffset + array.byteLength &&
+      array.byteOffset < x.byteOffset + x.byteLength,
+  );
 }

@@ -51,13 +51,18 @@ export class Launch {
   enter(state: BlockState): void {
     if (!this.ownsMemory) return;
     const used = this.pool.pop();
-    state.memory = used?.memory ?? this.kernel.buffers.map((b, j) => {
-      if (b.role === "fragment") return allocate(b.dtype === "i32" || b.dtype === "u32" ? b.dtype : "f32", this.lengths[j]!);
-      return b.role === "shared" ? allocate(b.dtype, this.lengths[j]!) : undefined;
-    });
+    state.memory =
+      used?.memory ??
+      this.kernel.buffers.map((b, j) => {
+        if (b.role === "fragment")
+          return allocate(b.dtype === "i32" || b.dtype === "u32" ? b.dtype : "f32", this.lengths[j]!);
+        return b.role === "shared" ? allocate(b.dtype, this.lengths[j]!) : undefined;
+      });
     for (const memory of state.memory) if (memory !== undefined) fillPoison(memory);
     if (!this.trackShared) return;
-    state.shadows = used?.shadows ?? this.kernel.buffers.map((b, j) => (b.role === "shared" ? new Uint8Array(this.lengths[j]!) : undefined));
+    state.shadows =
+      used?.shadows ??
+      this.kernel.buffers.map((b, j) => (b.role === "shared" ? new Uint8Array(this.lengths[j]!) : undefined));
     for (const shadow of state.shadows) shadow?.fill(0);
   }
 
@@ -71,7 +76,15 @@ export class Launch {
     return this.random !== null && this.random() % 4 === 0;
   }
 
-  wait(site: number, rank: number, block: number, flags: Uint32Array, slot: number, wanted: number, peer: number): Wait {
+  wait(
+    site: number,
+    rank: number,
+    block: number,
+    flags: Uint32Array,
+    slot: number,
+    wanted: number,
+    peer: number,
+  ): Wait {
     this.blockedWaits++;
     return { site, rank, block, flags, slot, wanted, peer };
   }

@@ -91,7 +91,10 @@ export function multiply(
   const [stages, m, k] = L.shapes[a]! as [number, number, number];
   const n = L.shapes[b]![2]!;
   if (!(stage >= 0 && stage < stages)) L.faults.dimension(site, rank, block, 0, stage, stages);
-  for (const [j, size] of [[a, m * k], [b, k * n]] as const) {
+  for (const [j, size] of [
+    [a, m * k],
+    [b, k * n],
+  ] as const) {
     const hole = K.shadows[j]?.subarray(stage * size, (stage + 1) * size).indexOf(0) ?? -1;
     if (hole >= 0) L.faults.unwritten(site, rank, block, rank, stage * size + hole);
   }
@@ -120,7 +123,8 @@ function addProduct(c: Float32Array, x: Float32Array, y: Float32Array, m: number
       const from = i * k + p;
       const [x0, x1, x2, x3] = [x[from]!, x[from + 1]!, x[from + 2]!, x[from + 3]!];
       const [y0, y1, y2, y3] = [p * n, (p + 1) * n, (p + 2) * n, (p + 3) * n];
-      for (let j = 0; j < n; j++) c[row + j] = c[row + j]! + (x0 * y[y0 + j]! + x1 * y[y1 + j]! + x2 * y[y2 + j]! + x3 * y[y3 + j]!);
+      for (let j = 0; j < n; j++)
+        c[row + j] = c[row + j]! + (x0 * y[y0 + j]! + x1 * y[y1 + j]! + x2 * y[y2 + j]! + x3 * y[y3 + j]!);
     }
     for (let p = whole; p < k; p++) {
       const factor = x[i * k + p]!;

@@ -22,11 +22,7 @@ export function distance(actual: number, expected: number): number {
 }
 
 /** Largest error of `actual` against `expected`, which may be elements of the dtype or float64 values. */
-export function largestError(
-  dtype: DType,
-  actual: TypedArray,
-  expected: TypedArray | Float64Array,
-): Difference {
+export function largestError(dtype: DType, actual: TypedArray, expected: TypedArray | Float64Array): Difference {
   if (actual.length !== expected.length)
     throw new RangeError(`arrays of ${actual.length} and ${expected.length} elements`);
   let maxError = 0;

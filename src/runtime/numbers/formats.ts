@@ -80,9 +80,7 @@ function decodeCode(code: number, exponentBits: number, mantissaBits: number, in
 }
 
 function table(codes: number, exponentBits: number, mantissaBits: number, infinities: boolean): Float32Array {
-  return Float32Array.from({ length: codes }, (_, code) =>
-    decodeCode(code, exponentBits, mantissaBits, infinities),
-  );
+  return Float32Array.from({ length: codes }, (_, code) => decodeCode(code, exponentBits, mantissaBits, infinities));
 }
 
 let f16Values: Float32Array | undefined;

@@ -1,0 +1,178 @@
+/** Checks what the ranks computed against the specification in the manifest. */
+import type { Manifest, SignatureTensor, Specification } from "../../compiler/manifest.js";
+import { DTYPES } from "../../compiler/types/dtype.js";
+import type { DimValues } from "../../compiler/types/extent.js";
+import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/index.js";
+import { type Context, evaluateRows, specificationShape } from "./evaluate.js";
+import { heldInputs, type InputReader } from "./inputs.js";
+import { readRows, rowLength, shapeOf, visitSegments } from "./logical.js";
+import { type Mismatch, newTally, type Tally, tallyRun } from "./tally.js";
+
+export interface CheckOptions {
+  /** Check at most about this many elements of each output, in whole rows chosen by `seed`. Default: all. */
+  readonly maxElements?: number;
+  readonly seed?: number;
+  /** Relative error allowed in each product of a matmul beyond float32 accumulation; 2^-10 for TF32. Default 0. */
+  readonly productEpsilon?: number;
+}
+
+export interface CheckResult {
+  /** Every element that was checked lies within its tolerance. */
+  readonly correct: boolean;
+  /** Largest |actual - reference|, the last rounding included. Infinity if a NaN or infinity stands where it should not. */
+  readonly maxError: number;
+  /** Error that was allowed at the element with `maxError`. */
+  readonly tolerance: number;
+  readonly firstMismatch: (Mismatch & { readonly output: string }) | null;
+  /** Whether replicated outputs have the same bytes on all ranks at hand; null if there is nothing to compare. */
+  readonly bitwiseEqualAcrossRanks: boolean | null;
+  /** Logical elements of the outputs that were checked, and how many there are. */
+  readonly checked: number;
+  readonly total: number;
+  /** Outputs without a specification: nothing is known of their values. */
+  readonly unspecified: readonly string[];
+}
+
+/** One rank's outputs by name; undefined for a rank that is not at hand, which is then not checked. */
+export type RankOutputs = { readonly outputs: Readonly<Record<string, TypedArray>> } | undefined;
+
+/**
+ * Compares outputs with the float64 reference of the signature.
+ *
+ * Tolerances, all per element, u = 2^-24 and ε the unit roundoff of the output's dtype:
+ * - elements that only move must be equal bit for bit (any NaN equals any NaN);
+ * - min, max and integers must be equal in value;
+ * - sums over ranks: (world - 1)·u·Σ|x_r|, then one rounding, ε·|y|;
+ * - products: 6·√K·u·‖a_i‖·‖b_j‖ (see `product.ts`), then one rounding; computed operands, and the parts that ranks
+ *   compute of a product whose contracted dimension is sharded, may each be rounded once to their dtype;
+ * - functions: 16 u of argument and of result; other arithmetic one u each, carried through (see `evaluate.ts`).
+ *
+ * @param inputs arrays of all ranks, or a reader of them (`generatedInputs`)
+ * @param ranks outputs in order of rank; all must be at hand for outputs that are `partial`
+ */
+export function checkOutputs(
+  manifest: Manifest,
+  dims: DimValues,
+  inputs: InputReader | readonly { readonly inputs: Readonly<Record<string, TypedArray>> }[],
+  ranks: readonly RankOutputs[],
+  options: CheckOptions = {},
+): CheckResult {
+  const read = typeof inputs === "function" ? inputs : heldInputs(inputs);
+  const context: Context = { manifest, dims, read, productEpsilon: options.productEpsilon ?? 0 };
+  const unspecified: string[] = [];
+  let maxError = 0;
+  let tolerance = 0;
+  let firstMismatch: CheckResult["firstMismatch"] = null;
+  let checked = 0;
+  let total = 0;
+  manifest.outputs.forEach((tensor, o) => {
+    const specification = manifest.specification[o] ?? null;
+    if (specification === null) {
+      unspecified.push(tensor.name);
+      return;
+    }
+    const shape = shapeOf(tensor, dims);
+    const value = specificationShape(specification, context);
+    if (value.length > 0 && value.join() !== shape.join())
+      throw new RangeError(
+        `the specification of '${tensor.name}' has shape [${value.join(", ")}], not [${shape.join(", ")}]`,
+      );
+    const tally = newTally();
+    for (const [first, last] of rowRanges(shape, hasProduct(specification), options)) {
+      checked += (last - first) * rowLength(shape);
+      checkRows(tensor, specification, context, ranks, first, last, tally);
+    }
+    total += shape.reduce((a, n) => a * n, 1);
+    if (tally.maxError >= maxError) ({ maxError, tolerance } = tally);
+    if (tally.first !== null) firstMismatch ??= { ...tally.first, output: tensor.name };
+  });
+  return {
+    correct: firstMismatch === null,
+    maxError,
+    tolerance,
+    firstMismatch,
+    bitwiseEqualAcrossRanks: replicatedEqual(manifest, ranks),
+    checked,
+    total,
+    unspecified,
+  };
+}
+
+/** Compares rows of one output on every rank that holds some of them. */
+function checkRows(
+  tensor: SignatureTensor,
+  s: Specification,
+  c: Context,
+  ranks: readonly RankOutputs[],
+  first: number,
+  last: number,
+  tally: Tally,
+): void {
+  const { dims, manifest } = c;
+  const count = (last - first) * rowLength(shapeOf(tensor, dims));
+  if (tensor.layout.kind === "partial") {
+    // The tensor is what the reduction of all ranks' outputs gives; each was rounded once.
+    const expected = evaluateRows(s, c, first, last, 0);
+    const actual = readRows(
+      tensor,
+      dims,
+      manifest.ranks,
+      (r, from, to) => outputOf(ranks, r, tensor.name).subarray(from, to),
+      first,
+      last,
+      0,
+    );
+    const { epsilon } = DTYPES[tensor.dtype];
+    const error = expected.values.map(
+      (_, i) => (expected.error?.[i] ?? 0) + (actual.error?.[i] ?? 0) * (epsilon / 2 ** -24) * 2,
+    );
+    tallyRun(tally, "f32", { ...expected, error, copied: false }, 0, Float32Array.from(actual.values), 0, count, 0);
+    return;
+  }
+  let expected = tensor.layout.kind === "local" ? null : evaluateRows(s, c, first, last, 0);
+  ranks.forEach((r, rank) => {
+    if (r === undefined) return;
+    if (tensor.layout.kind === "local") expected = evaluateRows(s, c, first, last, rank);
+    const actual = outputOf(ranks, rank, tensor.name);
+    visitSegments(tensor, dims, rank, first, last, (logical, local, length) =>
+      tallyRun(tally, tensor.dtype, expected!, logical, actual, local, length, rank),
+    );
+  });
+}
+
+function outputOf(ranks: readonly RankOutputs[], rank: number, name: string): TypedArray {
+  const array = ranks[rank]?.outputs[name];
+  if (array === undefined) throw new RangeError(`output '${name}' of rank ${rank} is not at hand`);
+  return array;
+}
+
+function hasProduct(s: Specification): boolean {
+  if (s.kind === "matmul") return true;
+  if (s.kind === "unary") return hasProduct(s.a);
+  return s.kind === "binary" && (hasProduct(s.a) || hasProduct(s.b));
+}
+
+/** Ranges of rows to check, a bounded number of elements each: all of them, or the first, the last and a sample. */
+function rowRanges(shape: readonly number[], product: boolean, options: CheckOptions): (readonly [number, number])[] {
+  const rows = shape[0] ?? 1;
+  const row = Math.max(rowLength(shape), 1);
+  const limit = options.maxElements ?? Infinity;
+  let step = Math.max(1, Math.floor((product ? 2 ** 20 : 2 ** 16) / row));
+  const sampled = rows * row > limit;
+  if (sampled) step = Math.max(1, Math.min(step, Math.floor(limit / row / 8)));
+  const chunks = Math.ceil(rows / step);
+  const range = (i: number): readonly [number, number] => [i * step, Math.min(rows, (i + 1) * step)];
+  if (!sampled) return Array.from({ length: chunks }, (_, i) => range(i));
+  const wanted = Math.min(chunks, Math.max(2, Math.floor(limit / row / step)));
+  const random = randomStream(randomKey(options.seed ?? 0, rows));
+  const chosen = new Set([0, chunks - 1]);
+  while (chosen.size < wanted) chosen.add(random() % chunks);
+  return [...chosen].sort((a, b) => a - b).map(range);
+}
+
+function replicatedEqual(manifest: Manifest, ranks: readonly RankOutputs[]): boolean | null {
+  const present = ranks.filter((r) => r !== undefined);
+  const names = manifest.outputs.filter((t) => t.layout.kind === "replicated").map((t) => t.name);
+  if (present.length < 2 || names.length === 0) return null;
+  return names.every((name) => present.every((r) => sameBytes(r.outputs[name]!, present[0]!.outputs[name]!)));
+}

@@ -1,0 +1,58 @@
+/** Input data for a collective that respects the layouts of its signature, the same in every process. */
+import type { Manifest, SignatureTensor } from "../../compiler/manifest.js";
+import { type DimValues, evaluateExtent } from "../../compiler/types/extent.js";
+import { allocate, fillPoison, fillRandom, randomKey, type TypedArray } from "../numbers/index.js";
+
+/** One rank's tensors by name; fits `CpuGroup.run`. */
+export interface RankTensors {
+  readonly inputs: Record<string, TypedArray>;
+  readonly outputs: Record<string, TypedArray>;
+}
+
+/** Reads elements `from` … `to` (exclusive) of a rank's input. The caller does not change the result. */
+export type InputReader = (name: string, rank: number, from: number, to: number) => TypedArray;
+
+/** Elements one rank holds of a tensor. */
+export function localLength(tensor: SignatureTensor, dims: DimValues): number {
+  return tensor.localShape.reduce<number>((a, e) => a * evaluateExtent(e, dims), 1);
+}
+
+function keyOf(manifest: Manifest, name: string, seed: number, rank: number): number {
+  const number = manifest.inputs.findIndex((t) => t.name === name);
+  const replicated = manifest.inputs[number]!.layout.kind === "replicated";
+  return randomKey(seed, number, replicated ? -1 : rank);
+}
+
+/**
+ * One rank's inputs, random (see `fillRandom` for the distribution), and its outputs, poisoned. Replicated inputs
+ * are equal on all ranks; an input `on(r)` is filled everywhere, so that junk elsewhere is seen to be ignored.
+ */
+export function makeRankInputs(manifest: Manifest, dims: DimValues, seed: number, rank: number): RankTensors {
+  const inputs: Record<string, TypedArray> = {};
+  const outputs: Record<string, TypedArray> = {};
+  for (const t of manifest.inputs)
+    inputs[t.name] = fillRandom(t.dtype, allocate(t.dtype, localLength(t, dims)), keyOf(manifest, t.name, seed, rank));
+  for (const t of manifest.outputs) outputs[t.name] = fillPoison(allocate(t.dtype, localLength(t, dims)));
+  return { inputs, outputs };
+}
+
+/** The inputs and outputs of all ranks. */
+export function makeInputs(manifest: Manifest, dims: DimValues, seed: number): RankTensors[] {
+  return Array.from({ length: manifest.ranks }, (_, rank) => makeRankInputs(manifest, dims, seed, rank));
+}
+
+/** Reads what `makeInputs` would make, piece by piece: for a process that holds one rank of a large run. */
+export function generatedInputs(manifest: Manifest, seed: number): InputReader {
+  return (name, rank, from, to) => {
+    const { dtype } = manifest.inputs.find((t) => t.name === name)!;
+    const start = from - (from % 2);
+    return fillRandom(dtype, allocate(dtype, to - start), keyOf(manifest, name, seed, rank), start).subarray(
+      from - start,
+    );
+  };
+}
+
+/** Reads from arrays at hand. */
+export function heldInputs(ranks: readonly { readonly inputs: Readonly<Record<string, TypedArray>> }[]): InputReader {
+  return (name, rank, from, to) => ranks[rank]!.inputs[name]!.subarray(from, to);
+}

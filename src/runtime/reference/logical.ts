@@ -1,0 +1,141 @@
+/** Logical tensors, put together from what each rank holds, a range of rows (indices of dimension 0) at a time. */
+import type { SignatureTensor } from "../../compiler/manifest.js";
+import { DTYPES } from "../../compiler/types/dtype.js";
+import { type DimValues, evaluateExtent } from "../../compiler/types/extent.js";
+import type { ReductionOp } from "../../compiler/types/layout.js";
+import { decodeInto, type TypedArray } from "../numbers/index.js";
+import { maximum, minimum } from "../numbers/functions.js";
+
+/** Unit roundoff of float32, which all accumulation is done in. */
+export const U32 = 2 ** -24;
+
+/** Rows of a tensor in float64, with a bound on how far correct float32 arithmetic may be from them. */
+export interface Rows {
+  readonly values: Float64Array;
+  /** Bound per element on the error before the last rounding; null if there is none. */
+  readonly error: Float64Array | null;
+  /** The values are elements of an input, untouched. */
+  readonly copied: boolean;
+}
+
+export function shapeOf(tensor: SignatureTensor, dims: DimValues): number[] {
+  return tensor.shape.map((e) => evaluateExtent(e, dims));
+}
+
+const product = (shape: readonly number[]): number => shape.reduce((a, n) => a * n, 1);
+
+/** Elements in one row of a shape: all dimensions but the first. */
+export function rowLength(shape: readonly number[]): number {
+  return product(shape.slice(1));
+}
+
+/**
+ * Calls `visit` for each run of neighbouring elements in rows `first` … `last` (exclusive) that `rank` holds:
+ * offset in those rows, offset in the rank's array, length. Nothing for a rank that holds none of them.
+ */
+export function visitSegments(
+  tensor: SignatureTensor,
+  dims: DimValues,
+  rank: number,
+  first: number,
+  last: number,
+  visit: (logical: number, local: number, length: number) => void,
+): void {
+  const shape = shapeOf(tensor, dims);
+  const row = rowLength(shape);
+  const { layout } = tensor;
+  if (layout.kind === "on" && layout.rank !== rank) return;
+  if (layout.kind !== "sharded") return visit(0, first * row, (last - first) * row);
+  const own = evaluateExtent(tensor.localShape[layout.dim]!, dims);
+  if (layout.dim === 0) {
+    const from = Math.max(first, rank * own);
+    const to = Math.min(last, (rank + 1) * own);
+    if (to > from) visit((from - first) * row, (from - rank * own) * row, (to - from) * row);
+    return;
+  }
+  const inner = product(shape.slice(layout.dim + 1));
+  const outer = product(shape.slice(1, layout.dim)) * (last - first);
+  const before = product(shape.slice(1, layout.dim)) * first;
+  const width = own * inner;
+  const whole = shape[layout.dim]! * inner;
+  for (let o = 0; o < outer; o++) visit(o * whole + rank * width, (before + o) * width, width);
+}
+
+/** Reads elements of the tensor from one rank's array. */
+export type Reader = (rank: number, from: number, to: number) => TypedArray;
+
+/** Rows `first` … `last` of the logical tensor. `self` is the rank whose values a `local` tensor means. */
+export function readRows(
+  tensor: SignatureTensor,
+  dims: DimValues,
+  world: number,
+  read: Reader,
+  first: number,
+  last: number,
+  self: number,
+): Rows {
+  const n = (last - first) * rowLength(shapeOf(tensor, dims));
+  const { layout, dtype } = tensor;
+  const gather = (rank: number, into: Float64Array): Float64Array => {
+    visitSegments(tensor, dims, rank, first, last, (logical, local, length) =>
+      decodeInto(dtype, read(rank, local, local + length), into.subarray(logical, logical + length)),
+    );
+    return into;
+  };
+  const values = new Float64Array(n);
+  switch (layout.kind) {
+    case "replicated":
+      return { values: gather(0, values), error: null, copied: true };
+    case "on":
+      return { values: gather(layout.rank, values), error: null, copied: true };
+    case "local":
+      return { values: gather(self, values), error: null, copied: true };
+    case "sharded":
+      for (let rank = 0; rank < world; rank++) gather(rank, values);
+      return { values, error: null, copied: true };
+    case "partial": {
+      gather(0, values);
+      const next = new Float64Array(n);
+      const float = DTYPES[dtype].kind === "float";
+      const error = float && world > 1 ? values.map(Math.abs) : null;
+      for (let rank = 1; rank < world; rank++) accumulate(layout.op, values, error, gather(rank, next));
+      finish(layout.op, values, error, world, float);
+      return { values, error: layout.op === "min" || layout.op === "max" ? null : error, copied: false };
+    }
+  }
+}
+
+/** Folds one more rank into `values`; `sizes` sums up magnitudes. */
+function accumulate(op: ReductionOp, values: Float64Array, sizes: Float64Array | null, next: Float64Array): void {
+  const n = values.length;
+  if (op === "sum" || op === "avg") {
+    for (let i = 0; i < n; i++) values[i] = values[i]! + next[i]!;
+    if (sizes !== null) for (let i = 0; i < n; i++) sizes[i] = sizes[i]! + Math.abs(next[i]!);
+  } else if (op === "prod") for (let i = 0; i < n; i++) values[i] = values[i]! * next[i]!;
+  else {
+    const better = op === "min" ? minimum : maximum;
+    for (let i = 0; i < n; i++) values[i] = better(values[i]!, next[i]!);
+  }
+}
+
+/**
+ * Turns magnitudes into error bounds. world - 1 float32 additions err by at most (world - 1)·u·Σ|x_r|, in any
+ * order; products by (world - 1)·u relative; an average by two more roundings (of 1/world, and of the product).
+ * Integer averages are cut towards zero.
+ */
+function finish(
+  op: ReductionOp,
+  values: Float64Array,
+  sizes: Float64Array | null,
+  world: number,
+  float: boolean,
+): void {
+  if (op === "avg")
+    for (let i = 0; i < values.length; i++) values[i] = float ? values[i]! / world : Math.trunc(values[i]! / world);
+  if (sizes === null) return;
+  for (let i = 0; i < values.length; i++) {
+    if (op === "sum") sizes[i] = (world - 1) * U32 * sizes[i]!;
+    else if (op === "avg") sizes[i] = ((world + 1) * U32 * sizes[i]!) / world;
+    else sizes[i] = (world - 1) * U32 * Math.abs(values[i]!) * 1.01 + 2 ** -149;
+  }
+}

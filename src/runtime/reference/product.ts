@@ -1,0 +1,162 @@
+/** Matrix products in float64, blocked for the cache, with their error bound. */
+import type { Specification } from "../../compiler/manifest.js";
+import { type Context, evaluateRows, inputEpsilon, isInteger, specificationShape } from "./evaluate.js";
+import { type Rows, U32 } from "./logical.js";
+
+/** Rows of b that are held in float64 at a time. */
+const PANEL = 128;
+
+/**
+ * Factor on √K·u·‖a_i‖·‖b_j‖. Rounding errors of K accumulated products behave like a random walk (Higham and
+ * Mary, "A new approach to probabilistic rounding error analysis", 2019): |error| ≤ λ·√K·u·Σ|a||b| holds with
+ * probability 1 - 2·exp(-λ²/2) for each element, and Σ|a||b| ≤ ‖a_i‖·‖b_j‖. λ = 6 leaves one in 3·10^7.
+ */
+const LAMBDA = 6;
+
+/** Rows `first` … `last` of a·b. Operands that are themselves computed may have been rounded to the input dtype. */
+export function evaluateProduct(
+  s: Extract<Specification, { kind: "matmul" }>,
+  c: Context,
+  first: number,
+  last: number,
+  self: number,
+): Rows {
+  const k = specificationShape(s.a, c)[1]!;
+  const [rowsOfB, n] = specificationShape(s.b, c) as [number, number];
+  if (rowsOfB !== k) throw new RangeError(`a product of ${k} columns with ${rowsOfB} rows`);
+  const m = last - first;
+  const a = rounded(evaluateRows(s.a, c, first, last, self), c);
+  const values = new Float64Array(m * n);
+  const columns = new Float64Array(n);
+  const columnErrors = new Float64Array(n);
+  let bErrs = false;
+  const parts = isSplit(s, c) && k % c.manifest.ranks === 0 ? new Parts(m * n) : null;
+  const slice = k / c.manifest.ranks;
+  for (let p = 0, end = 0; p < k; p = end) {
+    end = Math.min(p + PANEL, k, parts === null ? k : (Math.floor(p / slice) + 1) * slice);
+    const b = rounded(evaluateRows(s.b, c, p, end, self), c);
+    addPanel(parts?.values ?? values, a.values, b.values, m, n, k, p, end - p);
+    if (parts !== null && end % slice === 0) parts.finish(values);
+    addSquares(columns, b.values, n);
+    if (b.error !== null) {
+      addSquares(columnErrors, b.error, n);
+      bErrs = true;
+    }
+  }
+  if (isInteger(s, c)) return { values, error: null, copied: false };
+  const unit = LAMBDA * Math.sqrt(k) * U32 + c.productEpsilon;
+  const norms = columns.map(Math.sqrt);
+  const errorNorms = bErrs ? columnErrors.map(Math.sqrt) : null;
+  const error = new Float64Array(m * n);
+  for (let i = 0; i < m; i++) {
+    const length = norm(a.values, i * k, k);
+    const off = a.error === null ? 0 : norm(a.error, i * k, k);
+    for (let j = 0; j < n; j++) {
+      const fromB = errorNorms === null ? 0 : (length + off) * errorNorms[j]!;
+      error[i * n + j] = (unit * length + off) * norms[j]! + fromB;
+    }
+  }
+  parts?.addErrors(error, inputEpsilon(c) + c.manifest.ranks * U32);
+  return { values, error, copied: false };
+}
+
+/**
+ * Whether the contracted dimension lies over the ranks, so that each rank computes a part of the product:
+ * a `partial(sum)` tensor, whose elements are of the inputs' dtype, each rounded once before the sum.
+ */
+function isSplit(s: Extract<Specification, { kind: "matmul" }>, c: Context): boolean {
+  return c.manifest.ranks > 1 && isSharded(s.a, 1, c) && isSharded(s.b, 0, c);
+}
+
+function isSharded(s: Specification, dim: number, c: Context): boolean {
+  switch (s.kind) {
+    case "input": {
+      const { layout } = c.manifest.inputs.find((t) => t.name === s.name)!;
+      return layout.kind === "sharded" && layout.dim === dim;
+    }
+    case "constant":
+      return false;
+    case "unary":
+      return isSharded(s.a, dim, c);
+    case "binary":
+      return isSharded(s.a, dim, c) || isSharded(s.b, dim, c);
+    case "matmul":
+      return isSharded(dim === 0 ? s.a : s.b, dim, c);
+  }
+}
+
+/** The part of a product that one rank computes, and the sum of all parts' magnitudes. */
+class Parts {
+  readonly values: Float64Array;
+  private readonly sizes: Float64Array;
+
+  constructor(n: number) {
+    this.values = new Float64Array(n);
+    this.sizes = new Float64Array(n);
+  }
+
+  /** Adds the part to the total, and starts the next one. */
+  finish(total: Float64Array): void {
+    const { values, sizes } = this;
+    for (let i = 0; i < values.length; i++) {
+      total[i] = total[i]! + values[i]!;
+      sizes[i] = sizes[i]! + Math.abs(values[i]!);
+    }
+    values.fill(0);
+  }
+
+  addErrors(error: Float64Array, relative: number): void {
+    for (let i = 0; i < error.length; i++) error[i] = error[i]! + relative * this.sizes[i]!;
+  }
+}
+
+/** A computed operand of a product (a sum over ranks, too) is an intermediate tensor of the inputs' dtype: one more rounding. */
+function rounded(rows: Rows, c: Context): Rows {
+  const u = inputEpsilon(c);
+  if (rows.copied || u === 0) return rows;
+  return { ...rows, error: rows.values.map((v, i) => (rows.error?.[i] ?? 0) + u * Math.abs(v)) };
+}
+
+/** c[m, n] += a[:, p … p + depth] · b, with b the panel's rows. Four rows of b at a time keep c in registers longer. */
+function addPanel(
+  c: Float64Array,
+  a: Float64Array,
+  b: Float64Array,
+  m: number,
+  n: number,
+  k: number,
+  p: number,
+  depth: number,
+): void {
+  const whole = depth & ~3;
+  for (let i = 0; i < m; i++) {
+    const row = i * n;
+    const from = i * k + p;
+    for (let q = 0; q < whole; q += 4) {
+      const a0 = a[from + q]!;
+      const a1 = a[from + q + 1]!;
+      const a2 = a[from + q + 2]!;
+      const a3 = a[from + q + 3]!;
+      const b0 = q * n;
+      const b1 = b0 + n;
+      const b2 = b1 + n;
+      const b3 = b2 + n;
+      for (let j = 0; j < n; j++)
+        c[row + j] = c[row + j]! + a0 * b[b0 + j]! + a1 * b[b1 + j]! + a2 * b[b2 + j]! + a3 * b[b3 + j]!;
+    }
+    for (let q = whole; q < depth; q++) {
+      const factor = a[from + q]!;
+      for (let j = 0; j < n; j++) c[row + j] = c[row + j]! + factor * b[q * n + j]!;
+    }
+  }
+}
+
+function addSquares(sums: Float64Array, x: Float64Array, n: number): void {
+  for (let at = 0; at < x.length; at += n) for (let j = 0; j < n; j++) sums[j] = sums[j]! + x[at + j]! * x[at + j]!;
+}
+
+function norm(x: Float64Array, from: number, n: number): number {
+  let sum = 0;
+  for (let i = from; i < from + n; i++) sum += x[i]! * x[i]!;
+  return Math.sqrt(sum);
+}

@@ -1,0 +1,95 @@
+/** Element by element comparison of outputs with reference rows. */
+import { type DType, DTYPES } from "../../compiler/types/dtype.js";
+import {
+  decode,
+  distance,
+  encode,
+  isNarrowFloat,
+  LARGEST_FINITE,
+  SMALLEST_STEP,
+  type TypedArray,
+} from "../numbers/index.js";
+import type { Rows } from "./logical.js";
+
+/** The first element outside its tolerance. */
+export interface Mismatch {
+  readonly rank: number;
+  /** Linear index in the rank's local array. */
+  readonly index: number;
+  /** The float64 reference. */
+  readonly expected: number;
+  readonly actual: number;
+  readonly tolerance: number;
+}
+
+export interface Tally {
+  maxError: number;
+  /** Error allowed where `maxError` was seen. */
+  tolerance: number;
+  first: Mismatch | null;
+}
+
+export function newTally(): Tally {
+  return { maxError: 0, tolerance: 0, first: null };
+}
+
+/** Compares `length` elements of `actual` from `local` with `expected` from `logical`. */
+export function tallyRun(
+  tally: Tally,
+  dtype: DType,
+  expected: Rows,
+  logical: number,
+  actual: TypedArray,
+  local: number,
+  length: number,
+  rank: number,
+): void {
+  const { values, error, copied } = expected;
+  const constant = values.length === 1;
+  const isFloat = dtype === "f32" || isNarrowFloat(dtype);
+  const { epsilon } = DTYPES[dtype];
+  const half = isFloat ? SMALLEST_STEP[dtype] / 2 : 0;
+  const largest = isFloat ? LARGEST_FINITE[dtype] : Infinity;
+  const saturates = dtype === "f8e4m3" || dtype === "f8e5m2";
+  for (let i = 0; i < length; i++) {
+    let reference = values[constant ? 0 : logical + i]!;
+    const element = actual[local + i]!;
+    if (error === null) {
+      // One rounding of an exact value: there is one right answer.
+      const wanted = encode(dtype, reference);
+      const same = copied && dtype !== "f32" ? element === wanted : copied ? Object.is(element, wanted) : false;
+      if (same || (!copied && element === wanted)) {
+        const d = isFloat ? distance(decode(dtype, element), reference) : 0;
+        // Overflow to infinity, saturation and wrapping are right answers too, and no error to speak of.
+        if (d > tally.maxError && d < Infinity && Math.abs(reference) <= largest) note(tally, d, d);
+        continue;
+      }
+      const number = decode(dtype, element);
+      const target = decode(dtype, wanted);
+      if (number !== number && target !== target) continue;
+      if (number === target && !copied) continue; // the other zero
+      const d = distance(number, target);
+      note(tally, d, 0);
+      tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance: 0 };
+      continue;
+    }
+    const number = decode(dtype, element);
+    const e = error[constant ? 0 : logical + i]!;
+    if (saturates) reference = Math.min(Math.max(reference, -largest), largest);
+    const tolerance = e + epsilon * (Math.abs(reference) + e) + half;
+    const overflown =
+      Math.abs(number) === Infinity &&
+      Math.sign(number) === Math.sign(reference) &&
+      Math.abs(reference) + e >= largest * (1 + epsilon / 2);
+    if (overflown) continue;
+    const d = distance(number, reference);
+    if (d > tally.maxError) note(tally, d, tolerance);
+    if (!(d <= tolerance)) tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance };
+  }
+}
+
+function note(tally: Tally, error: number, tolerance: number): void {
+  if (error < tally.maxError) return;
+  tally.maxError = error;
+  tally.tolerance = tolerance;
+}
