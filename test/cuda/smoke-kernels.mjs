@@ -64,7 +64,7 @@ extern "C" __global__ void smoke_empty() {}
 `;
 }
 
-const maxBlocks = 32;
+export const maxBlocks = 32;
 
 /** Bytes of the flags and of the epochs. */
 export const flagBytes = (ranks) => maxBlocks * ranks * 4;

@@ -10,9 +10,26 @@ import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 
-import * as cuda from "../../dist/src/runtime/cuda/index.js";
+import * as device from "../../dist/src/runtime/cuda/device.js";
+import * as descriptors from "../../dist/src/runtime/cuda/fd-exchange.js";
+import * as graph from "../../dist/src/runtime/cuda/graph.js";
+import * as launching from "../../dist/src/runtime/cuda/launch.js";
+import * as memory from "../../dist/src/runtime/cuda/memory.js";
+import * as symmetric from "../../dist/src/runtime/cuda/symmetric.js";
+import * as timing from "../../dist/src/runtime/cuda/timer.js";
 import { native } from "../../dist/src/runtime/native.js";
-import { allReduceManifest, emptyManifest, epochBytes, fakeCubin, flagBytes, smokeSource } from "./smoke-kernels.mjs";
+import {
+  allReduceManifest,
+  emptyManifest,
+  epochBytes,
+  fakeCubin,
+  maxBlocks,
+  flagBytes,
+  smokeSource,
+} from "./smoke-kernels.mjs";
+
+// Not cuda/index.js: that brings the compiler, whose packages are not carried here.
+const cuda = { ...device, ...descriptors, ...graph, ...launching, ...memory, ...symmetric, ...timing };
 
 const { values: options } = parseArgs({
   options: {
@@ -31,7 +48,8 @@ function findNvrtc() {
   if (options.nvrtc) return options.nvrtc;
   const folders = [process.env.CUDA_HOME, "/usr/local/cuda"].filter(Boolean).map((home) => path.join(home, "lib64"));
   try {
-    const list = "import sys,os;print('\\n'.join(os.path.join(p,'nvidia',d,'lib') for p in sys.path for d in ('cu13','cuda_nvrtc')))";
+    const list =
+      "import sys,os;print('\\n'.join(os.path.join(p,'nvidia',d,'lib') for p in sys.path for d in ('cu13','cuda_nvrtc')))";
     folders.push(...execFileSync("python3", ["-c", list], { encoding: "utf8" }).trim().split("\n"));
   } catch {
     // no Python, no wheels
@@ -75,10 +93,10 @@ class Rank {
     this.epochs.fill(0);
     this.status = new cuda.StatusRecord(device);
     this.stream = native().streamCreate(device);
-    this.kernel = new cuda.Kernel(device, allReduceManifest(ranks, arch), cubin);
+    this.kernel = new cuda.KernelFunction(device, allReduceManifest(ranks, arch), cubin);
   }
   prepare(n, timeoutNs = 5_000_000_000n) {
-    return this.kernel.prepare({
+    return this.kernel.prepareBlocks(Math.min(Math.ceil(n / 1024), maxBlocks), {
       rank: this.rank,
       dims: { n },
       pointers: { epochs: this.epochs.pointer, y: this.y.pointer },
@@ -260,8 +278,8 @@ function inProcesses(ranks) {
 /** Microseconds JavaScript spends on one enqueue, and on a synchronised launch. */
 async function launchCost() {
   const arch = cuda.archOf(cuda.describeDevice(0));
-  const kernel = new cuda.Kernel(0, emptyManifest(arch), await compile(1, arch));
-  const launch = kernel.prepare({ rank: 0, dims: {}, pointers: {}, peers: {}, timeoutNs: 0n, status: 0n });
+  const kernel = new cuda.KernelFunction(0, emptyManifest(arch), await compile(1, arch));
+  const launch = kernel.prepareBlocks(1, { rank: 0, dims: {}, pointers: {}, peers: {}, timeoutNs: 0n, status: 0n });
   const stream = native().streamCreate(0);
   const measure = async (count, action) => {
     const start = performance.now();
@@ -299,7 +317,13 @@ async function launchCost() {
 async function main() {
   const driver = cuda.openCuda(options.driver ? [options.driver] : undefined);
   if (options.rank) return oneRank(...options.rank.split("/").map(Number));
-  const report = { driver, devices: cuda.describeDevices(), memory: native().memoryInfo(0), oneProcess: {}, processes: {} };
+  const report = {
+    driver,
+    devices: cuda.describeDevices(),
+    memory: native().memoryInfo(0),
+    oneProcess: {},
+    processes: {},
+  };
   const gpus = Math.min(Number(options.gpus ?? driver.deviceCount), driver.deviceCount);
   let failure = null;
   try {

@@ -97,11 +97,9 @@ export function explain<T>(action: () => T): T {
 }
 
 const helps: Readonly<Record<string, string>> = {
-  DLOPEN_FAILED:
-    "install the NVIDIA driver (and in a container, start it with GPU access), or run with --backend cpu",
+  DLOPEN_FAILED: "install the NVIDIA driver (and in a container, start it with GPU access), or run with --backend cpu",
   SYMBOL_MISSING: "update the NVIDIA driver to 525 or newer",
-  CUDA_ERROR_NO_DEVICE:
-    "no GPU is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES, or run with --backend cpu",
+  CUDA_ERROR_NO_DEVICE: "no GPU is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES, or run with --backend cpu",
   CUDA_ERROR_STUB_LIBRARY: "the toolkit's stub was found before the driver: take it off LD_LIBRARY_PATH",
   CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
     "the driver's library and kernel module differ: reboot, or mount the host's driver",

@@ -55,14 +55,10 @@ export class FdExchange {
   /** Collective over the ranks of `exchange`. */
   static async connect(options: FdExchangeOptions): Promise<FdExchange> {
     const { exchange, rank } = options;
-    const secrets = await exchange.allGather(
-      "fd-exchange secret",
-      rank === 0 ? randomBytes(32).toString("hex") : "",
-    );
+    const secrets = await exchange.allGather("fd-exchange secret", rank === 0 ? randomBytes(32).toString("hex") : "");
     const secret = Buffer.from(secrets[0] ?? "", "hex");
     // Random, because several groups may share the folder. mkdtemp makes it 0700.
-    const ownDirectory =
-      options.directory === undefined ? mkdtempSync(path.join(tmpdir(), "collc-fd-")) : null;
+    const ownDirectory = options.directory === undefined ? mkdtempSync(path.join(tmpdir(), "collc-fd-")) : null;
     const directory = options.directory ?? ownDirectory!;
     let channel: FdChannelHandle | null = null;
     try {
@@ -103,11 +99,7 @@ export class FdExchange {
     return this.#paths.map((_, peer) => received.get(peer) ?? -1);
   }
 
-  async #receiveAll(
-    sequence: number,
-    received: Map<number, number>,
-    peers: readonly number[],
-  ): Promise<void> {
+  async #receiveAll(sequence: number, received: Map<number, number>, peers: readonly number[]): Promise<void> {
     const deadline = performance.now() + this.#timeoutMs;
     while (received.size < peers.length) {
       const left = deadline - performance.now();

@@ -2,6 +2,7 @@
 export * from "./device.js";
 export * from "./fd-exchange.js";
 export * from "./graph.js";
+export * from "./kernel.js";
 export * from "./launch.js";
 export * from "./memory.js";
 export * from "./symmetric.js";

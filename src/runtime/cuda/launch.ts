@@ -1,6 +1,8 @@
-/** From a manifest and a cubin to launches: loading, packing parameters, the grid, residency. */
-import type { Manifest, ManifestParameter } from "../../compiler/manifest.js";
-import { evaluateExtent, type DimValues } from "../../compiler/types/extent.js";
+/**
+ * From a manifest and a cubin to launches: loading, packing parameters, residency. Runs without the compiler, which is
+ * imported for types only.
+ */
+import type { DimValues, Manifest, ManifestParameter } from "../../compiler/index.js";
 import { MachineError, RuntimeError } from "../errors.js";
 import {
   native,
@@ -13,7 +15,7 @@ import {
 } from "../native.js";
 import { describeDevice, explain } from "./device.js";
 
-/** Values for a kernel's parameters. */
+/** Values of a launch's parameters. */
 export interface LaunchArguments {
   readonly rank: number;
   /** Values of all dimensions of the manifest. */
@@ -53,10 +55,7 @@ function shapeOf(parameter: ManifestParameter): { size: number; align: number } 
  * Packs the parameters of a launch in the manifest's order, little-endian.
  * @throws RuntimeError when a buffer has no address, a dimension no value, or the number of peers is wrong.
  */
-export function packParameters(
-  parameters: readonly ManifestParameter[],
-  args: LaunchArguments,
-): ParameterBlock {
+export function packParameters(parameters: readonly ManifestParameter[], args: LaunchArguments): ParameterBlock {
   const offsets: number[] = [];
   let size = 0;
   for (const parameter of parameters) {
@@ -71,17 +70,11 @@ export function packParameters(
   return { bytes, offsets };
 }
 
-function writeParameter(
-  view: DataView,
-  at: number,
-  parameter: ManifestParameter,
-  args: LaunchArguments,
-): void {
+function writeParameter(view: DataView, at: number, parameter: ManifestParameter, args: LaunchArguments): void {
   switch (parameter.kind) {
     case "peers": {
       const addresses = args.peers[parameter.buffer];
-      if (addresses === undefined)
-        throw new RuntimeError(`no peer addresses for buffer "${parameter.buffer}"`);
+      if (addresses === undefined) throw new RuntimeError(`no peer addresses for buffer "${parameter.buffer}"`);
       if (addresses.length !== parameter.ranks) {
         throw new RuntimeError(
           `buffer "${parameter.buffer}" has addresses of ${addresses.length} ranks; the kernel was compiled for ${parameter.ranks}`,
@@ -116,14 +109,8 @@ function writeParameter(
   }
 }
 
-/** Blocks of a launch: the largest `work`, at least 1, at most `maxBlocks`. The same on every rank. */
-export function gridOf(manifest: Pick<Manifest, "grid">, dims: DimValues): number {
-  const work = manifest.grid.work.map((extent) => evaluateExtent(extent, dims));
-  return Math.min(Math.max(1, ...work), manifest.grid.maxBlocks);
-}
-
-/** A loaded kernel on one device. */
-export class Kernel {
+/** A loaded kernel on one device, launched with any number of blocks. `Kernel` chooses that number. */
+export class KernelFunction {
   readonly manifest: Manifest;
   readonly device: number;
   readonly attributes: FunctionAttributes;
@@ -156,11 +143,7 @@ export class Kernel {
       }
       // Above 48 KiB a kernel must ask.
       if (manifest.sharedBytes > 0) addon.functionSetMaxDynamicShared(this.#function, manifest.sharedBytes);
-      const perMultiprocessor = addon.functionOccupancy(
-        this.#function,
-        manifest.blockThreads,
-        manifest.sharedBytes,
-      );
+      const perMultiprocessor = addon.functionOccupancy(this.#function, manifest.blockThreads, manifest.sharedBytes);
       this.residentBlocks = perMultiprocessor * description.multiprocessors;
     } catch (error) {
       addon.moduleUnload(this.#module);
@@ -176,12 +159,12 @@ export class Kernel {
   }
 
   /**
-   * Fixes the parameters and the grid of a launch, to be launched any number of times.
+   * Fixes the grid and the parameters of a launch, to be launched any number of times.
    * @throws MachineError when blocks that wait on each other cannot all be resident; RuntimeError for bad arguments.
    */
-  prepare(args: LaunchArguments): PreparedLaunch {
+  prepareBlocks(blocks: number, args: LaunchArguments): PreparedLaunch {
     const { manifest } = this;
-    const blocks = gridOf(manifest, args.dims);
+    if (!Number.isInteger(blocks) || blocks < 1) throw new RuntimeError(`cannot launch ${blocks} blocks`);
     if (manifest.cooperative && blocks > this.residentBlocks) {
       throw new MachineError(
         `${manifest.symbol} launches ${blocks} blocks that wait on each other, but GPU ${this.device} holds only ${this.residentBlocks} at once`,
@@ -231,12 +214,9 @@ export class PreparedLaunch {
 export function checkCubin(cubin: Uint8Array): void {
   const view = new DataView(cubin.buffer, cubin.byteOffset, cubin.byteLength);
   const isElf = cubin.byteLength >= 64 && view.getUint32(0, false) === 0x7f454c46;
-  if (!isElf)
-    throw new RuntimeError("the cubin is not an ELF file", "remove it from the cache and compile again");
-  const sectionHeadersEnd =
-    Number(view.getBigUint64(40, true)) + view.getUint16(58, true) * view.getUint16(60, true);
-  const programHeadersEnd =
-    Number(view.getBigUint64(32, true)) + view.getUint16(54, true) * view.getUint16(56, true);
+  if (!isElf) throw new RuntimeError("the cubin is not an ELF file", "remove it from the cache and compile again");
+  const sectionHeadersEnd = Number(view.getBigUint64(40, true)) + view.getUint16(58, true) * view.getUint16(60, true);
+  const programHeadersEnd = Number(view.getBigUint64(32, true)) + view.getUint16(54, true) * view.getUint16(56, true);
   const needed = Math.max(sectionHeadersEnd, programHeadersEnd);
   if (cubin.byteLength < needed) {
     throw new RuntimeError(

@@ -42,8 +42,7 @@ export class SymmetricHeap {
   /** @throws MachineError when the device cannot do it. */
   constructor(options: SymmetricHeapOptions) {
     requireCapable(options.device);
-    if (options.world > 1 && options.fds === null)
-      throw new RuntimeError("several ranks need a descriptor exchange");
+    if (options.world > 1 && options.fds === null) throw new RuntimeError("several ranks need a descriptor exchange");
     this.#options = options;
   }
 
@@ -199,10 +198,8 @@ class MappingSet {
   /** Unmaps everything, also after a failure; throws the first one. */
   unmapAll(): void {
     const errors: unknown[] = [];
-    for (const pointer of this.#pointers.splice(0).reverse())
-      attempt(errors, () => native().memoryUnmap(pointer));
-    for (const physical of this.#physical.splice(0))
-      attempt(errors, () => native().physicalRelease(physical));
+    for (const pointer of this.#pointers.splice(0).reverse()) attempt(errors, () => native().memoryUnmap(pointer));
+    for (const physical of this.#physical.splice(0)) attempt(errors, () => native().physicalRelease(physical));
     if (errors.length > 0) throw errors[0];
   }
 
@@ -238,7 +235,10 @@ async function together<T>(
   } catch (error) {
     failure = { error };
   }
-  const messages = await exchange.allGather(label, failure === null ? "" : messageOf(failure.error) || "unknown failure");
+  const messages = await exchange.allGather(
+    label,
+    failure === null ? "" : messageOf(failure.error) || "unknown failure",
+  );
   if (failure !== null) throw machineErrorOf(failure.error) ?? failure.error;
   const other = messages.findIndex((message, peer) => peer !== rank && message !== "");
   if (other >= 0) throw new RuntimeError(`rank ${other} failed in ${label}: ${messages[other]}`);
