@@ -158,7 +158,10 @@ export class TcpTransport implements StoreTransport {
           for (const frame of reader.push(chunk)) onFrame(frame);
         } catch (error) {
           if (isOpen) socket.destroy();
-          else fail(error instanceof RuntimeError ? error : new NotOurStore("something else listens there"));
+          else {
+            const isKnown = error instanceof RuntimeError || error instanceof NotOurStore;
+            fail(isKnown ? error : new NotOurStore("something else listens there"));
+          }
         }
       });
       socket.on("error", (error) => (isOpen ? undefined : fail(error)));
