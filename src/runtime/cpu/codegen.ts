@@ -7,14 +7,13 @@
  */
 import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
 import { type Kernel, type Op, type Region, text } from "../../compiler/ir/module.js";
-import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../../compiler/ir/ops.js";
 import { printKernel } from "../../compiler/ir/print.js";
 import { lanesOf, scalarOf } from "../../compiler/ir/types.js";
-import { walk } from "../../compiler/ir/visit.js";
 import { emitMemory } from "./codegen-memory.js";
 import { type CodeOptions, Emitter } from "./emitter.js";
 import { binaryText, castText, compareText, foldFunction, identityOf, literal, unaryText } from "./expressions.js";
 import type { Site } from "./faults.js";
+import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../numbers/functions.js";
 
 export interface GeneratedCode {
   /** Body of a function of the names in `HELPERS` (see `compiled.ts`) that returns the block's generator function. */
@@ -219,8 +218,7 @@ function emitThreads(e: Emitter, op: Op, bounds: Bounds, body: () => void): void
   e.line(`yield* join(${total},${threads},(first,step)=>${call(["first", "step"])});`);
 }
 
+/** Whether a wait stands anywhere in the region. */
 function waits(region: Region): boolean {
-  let found = false;
-  walk(region, (op) => (found ||= op.name === "wait"));
-  return found;
+  return region.ops.some((op) => op.name === "wait" || op.regions.some(waits));
 }

@@ -7,9 +7,9 @@
  * `E` (encoders), `U` (unary functions), `fround`, `fmin`, `fmax`, `wide` (and/or/xor of 64-bit indices).
  */
 import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
-import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../../compiler/ir/ops.js";
 import type { ScalarKind } from "../../compiler/types/dtype.js";
 import { encode, isNarrowFloat } from "../numbers/index.js";
+import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../numbers/functions.js";
 
 function isFloat(kind: ScalarKind): boolean {
   return kind === "f32" || isNarrowFloat(kind);

@@ -20,7 +20,7 @@ export interface CpuOptions {
    * Simulated: the op `aligned` and the alignment check of vector accesses see it.
    */
   readonly elementOffset?: Readonly<Record<string, number | readonly number[]>>;
-  /** Fault on loads of scratch, output or shared memory that nobody has written. Costs about half the speed. */
+  /** Fault on loads of scratch, output or shared memory that nobody has written. Costs a byte for each element. */
   readonly detectUnwritten?: boolean;
   /** Schedule blocks in a random order made from this seed, switching between them often. Default: round robin. */
   readonly seed?: number;

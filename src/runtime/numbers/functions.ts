@@ -1,5 +1,11 @@
 /** The unary functions of the op table in float64, shared by the CPU backend and the reference. */
-import type { UnaryFunction } from "../../compiler/ir/ops.js";
+import type { OPS } from "../../compiler/ir/ops.js";
+
+/** Names of the functions in the op table. */
+export type UnaryFunction = (typeof OPS)["unary"]["attributes"]["fn"][number];
+export type BinaryFunction = (typeof OPS)["binary"]["attributes"]["fn"][number];
+export type Comparison = (typeof OPS)["compare"]["attributes"]["fn"][number];
+export type Reduction = (typeof OPS)["reduce"]["attributes"]["fn"][number];
 
 /** The error function to float64 precision: series near 0, continued fraction in the tail. */
 export function erf(x: number): number {

@@ -3,11 +3,10 @@
  * float32 arithmetic may make (running error analysis; u = 2^-24). Rows are evaluated on demand.
  */
 import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
-import type { BinaryFunction, UnaryFunction } from "../../compiler/ir/ops.js";
 import type { Manifest, Specification } from "../../compiler/manifest.js";
 import { DTYPES } from "../../compiler/types/dtype.js";
 import type { DimValues } from "../../compiler/types/extent.js";
-import { FLOAT_FUNCTIONS, maximum, minimum } from "../numbers/functions.js";
+import { FLOAT_FUNCTIONS, maximum, minimum, type BinaryFunction, type UnaryFunction } from "../numbers/functions.js";
 import type { InputReader } from "./inputs.js";
 import { readRows, rowLength, type Rows, shapeOf, U32 } from "./logical.js";
 import { evaluateProduct } from "./product.js";

@@ -1,4 +1,5 @@
 /** Element by element comparison of outputs with reference rows. */
+import type { SignatureTensor } from "../../compiler/manifest.js";
 import { type DType, DTYPES } from "../../compiler/types/dtype.js";
 import {
   decode,
@@ -9,7 +10,7 @@ import {
   SMALLEST_STEP,
   type TypedArray,
 } from "../numbers/index.js";
-import type { Rows } from "./logical.js";
+import { type Rows, U32 } from "./logical.js";
 
 /** The first element outside its tolerance. */
 export interface Mismatch {
@@ -57,8 +58,8 @@ export function tallyRun(
     if (error === null) {
       // One rounding of an exact value: there is one right answer.
       const wanted = encode(dtype, reference);
-      const same = copied && dtype !== "f32" ? element === wanted : copied ? Object.is(element, wanted) : false;
-      if (same || (!copied && element === wanted)) {
+      // A copy keeps the sign of zero too; codes of narrow floats show it, float32 zeros are equal as numbers.
+      if (element === wanted && !(copied && dtype === "f32" && !Object.is(element, wanted))) {
         const d = isFloat ? distance(decode(dtype, element), reference) : 0;
         // Overflow to infinity, saturation and wrapping are right answers too, and no error to speak of.
         if (d > tally.maxError && d < Infinity && Math.abs(reference) <= largest) note(tally, d, d);
@@ -85,6 +86,33 @@ export function tallyRun(
     const d = distance(number, reference);
     if (d > tally.maxError) note(tally, d, tolerance);
     if (!(d <= tolerance)) tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance };
+  }
+}
+
+/**
+ * Compares a `partial` output, put together from all ranks, with expected rows that start at element `from`.
+ * Each rank's output was rounded once, so that errors of ε·Σ|y_r| are allowed. Mismatches name rank 0.
+ */
+export function tallyReduced(
+  tally: Tally,
+  tensor: SignatureTensor,
+  world: number,
+  expected: Rows,
+  actual: Rows,
+  from: number,
+): void {
+  const { epsilon, kind } = DTYPES[tensor.dtype];
+  const isProduct = tensor.layout.kind === "partial" && tensor.layout.op === "prod";
+  for (let i = 0; i < actual.values.length; i++) {
+    const reference = expected.values[expected.values.length === 1 ? 0 : i]!;
+    const value = actual.values[i]!;
+    if (kind === "int" && encode(tensor.dtype, value) === encode(tensor.dtype, reference)) continue;
+    // `readRows` bounds the error of the sum by (world - 1)·u·Σ|y_r|; see there.
+    const size = actual.error === null ? Math.abs(value) : actual.error[i]! / (Math.max(world - 1, 1) * U32);
+    const tolerance = (expected.error?.[i] ?? 0) + epsilon * size * (isProduct ? world : 1);
+    const d = distance(value, reference);
+    if (d > tally.maxError) note(tally, d, tolerance);
+    if (!(d <= tolerance)) tally.first ??= { rank: 0, index: from + i, expected: reference, actual: value, tolerance };
   }
 }
 
