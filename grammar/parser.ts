@@ -1,0 +1,365 @@
+/** The grammar of Coll: pure, without actions. `ast/build.ts` reads the concrete tree it makes. */
+import { CstParser, type IToken } from "chevrotain";
+import { TOKENS as T } from "./tokens.js";
+
+/* eslint-disable @typescript-eslint/member-ordering -- rules read top-down */
+export class CollParser extends CstParser {
+  constructor() {
+    super(Object.values(T), { recoveryEnabled: true, maxLookahead: 3, nodeLocationTracking: "full" });
+    this.performSelfAnalysis();
+  }
+
+  /** An index must open on the line its tensor ends on; a `[` on a new line would begin nothing. */
+  private isOnSameLine(): boolean {
+    const last = this.LA(0) as IToken | undefined;
+    return last?.endLine === this.LA(1).startLine;
+  }
+
+  readonly program = this.RULE("program", () => {
+    this.MANY(() => this.SUBRULE(this.collective));
+  });
+
+  readonly collective = this.RULE("collective", () => {
+    this.MANY(() => this.CONSUME(T.DocComment));
+    this.CONSUME(T.Collective);
+    this.CONSUME(T.Name);
+    this.CONSUME(T.LeftParen);
+    this.OPTION(() => this.SUBRULE(this.tensors, { LABEL: "inputs" }));
+    this.CONSUME(T.RightParen);
+    this.CONSUME(T.Arrow);
+    this.OR([
+      { ALT: () => this.SUBRULE(this.tensor, { LABEL: "output" }) },
+      {
+        ALT: () => {
+          this.CONSUME2(T.LeftParen);
+          this.SUBRULE2(this.tensors, { LABEL: "outputs" });
+          this.CONSUME2(T.RightParen);
+        },
+      },
+    ]);
+    this.MANY2(() => this.OR2([{ ALT: () => this.SUBRULE(this.where) }, { ALT: () => this.SUBRULE(this.ensures) }]));
+    this.SUBRULE(this.block);
+  });
+
+  readonly where = this.RULE("where", () => {
+    this.CONSUME(T.Where);
+    this.CONSUME(T.Name);
+    this.CONSUME(T.In);
+    this.CONSUME(T.LeftParen);
+    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.CONSUME2(T.Name, { LABEL: "dtypes" }) });
+    this.CONSUME(T.RightParen);
+  });
+
+  readonly ensures = this.RULE("ensures", () => {
+    this.CONSUME(T.Ensures);
+    this.CONSUME(T.Name);
+    this.CONSUME(T.Equal);
+    this.SUBRULE(this.sum);
+  });
+
+  readonly tensors = this.RULE("tensors", () => {
+    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.tensor) });
+  });
+
+  readonly tensor = this.RULE("tensor", () => {
+    this.CONSUME(T.Name);
+    this.CONSUME(T.Colon);
+    this.SUBRULE(this.shapedType);
+    this.SUBRULE(this.layout);
+  });
+
+  readonly shapedType = this.RULE("shapedType", () => {
+    this.CONSUME(T.Name);
+    this.CONSUME(T.LeftBracket);
+    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.expression) });
+    this.CONSUME(T.RightBracket);
+  });
+
+  readonly layout = this.RULE("layout", () => {
+    this.CONSUME(T.Name);
+    this.OPTION(() => {
+      this.CONSUME(T.LeftParen);
+      this.OR([
+        { ALT: () => this.CONSUME(T.Integer, { LABEL: "argument" }) },
+        { ALT: () => this.CONSUME2(T.Name, { LABEL: "argument" }) },
+      ]);
+      this.CONSUME(T.RightParen);
+    });
+  });
+
+  readonly block = this.RULE("block", () => {
+    this.CONSUME(T.LeftBrace);
+    this.MANY(() => this.SUBRULE(this.statement));
+    this.CONSUME(T.RightBrace);
+  });
+
+  readonly statement = this.RULE("statement", () => {
+    this.OR([
+      { ALT: () => this.SUBRULE(this.letStatement) },
+      { ALT: () => this.SUBRULE(this.scratchStatement) },
+      { ALT: () => this.SUBRULE(this.forStatement) },
+      { ALT: () => this.SUBRULE(this.ifStatement) },
+      { ALT: () => this.CONSUME(T.Barrier) },
+      { ALT: () => this.SUBRULE(this.assignment) },
+    ]);
+  });
+
+  readonly letStatement = this.RULE("letStatement", () => {
+    this.CONSUME(T.Let);
+    this.CONSUME(T.Name);
+    this.CONSUME(T.Assign);
+    this.SUBRULE(this.expression);
+  });
+
+  readonly scratchStatement = this.RULE("scratchStatement", () => {
+    this.CONSUME(T.Scratch);
+    this.CONSUME(T.Name);
+    this.CONSUME(T.Colon);
+    this.SUBRULE(this.shapedType);
+  });
+
+  readonly forStatement = this.RULE("forStatement", () => {
+    this.CONSUME(T.For);
+    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.CONSUME(T.Name) });
+    this.CONSUME(T.In);
+    this.SUBRULE(this.domain);
+    this.SUBRULE(this.block);
+  });
+
+  readonly ifStatement = this.RULE("ifStatement", () => {
+    this.CONSUME(T.If);
+    this.SUBRULE(this.expression);
+    this.SUBRULE(this.block, { LABEL: "then" });
+    this.OPTION(() => {
+      this.CONSUME(T.Else);
+      this.OR([
+        { ALT: () => this.SUBRULE(this.ifStatement, { LABEL: "elseIf" }) },
+        { ALT: () => this.SUBRULE2(this.block, { LABEL: "otherwise" }) },
+      ]);
+    });
+  });
+
+  readonly assignment = this.RULE("assignment", () => {
+    this.CONSUME(T.Name);
+    this.OPTION(() => this.SUBRULE(this.remote));
+    this.OPTION2({ GATE: () => this.isOnSameLine(), DEF: () => this.SUBRULE(this.index) });
+    this.CONSUME(T.Assign);
+    this.SUBRULE(this.expression);
+  });
+
+  readonly domain = this.RULE("domain", () => {
+    this.OR([
+      { ALT: () => this.CONSUME(T.Ranks) },
+      { ALT: () => this.CONSUME(T.Peers) },
+      {
+        ALT: () => {
+          this.CONSUME(T.Tiles);
+          this.CONSUME(T.LeftParen);
+          this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.range, { LABEL: "tileRange" }) });
+          this.CONSUME(T.RightParen);
+        },
+      },
+      { ALT: () => this.SUBRULE2(this.range, { LABEL: "serialRange" }) },
+    ]);
+  });
+
+  readonly range = this.RULE("range", () => {
+    this.OR({
+      DEF: [
+        {
+          GATE: () => !this.isMemberAhead(),
+          ALT: () => this.SUBRULE(this.piece),
+        },
+        {
+          ALT: () => {
+            this.SUBRULE(this.expression);
+            this.OPTION(() => {
+              this.CONSUME(T.DotDot);
+              this.SUBRULE2(this.expression, { LABEL: "to" });
+            });
+          },
+        },
+      ],
+      IGNORE_AMBIGUITIES: true,
+    });
+  });
+
+  /** Whether `shard(…)` or `chunk(…)` ahead is followed by `.start` and so is a number, not a range. */
+  private isMemberAhead(): boolean {
+    const head = this.LA(1).tokenType;
+    if (head !== T.Shard && head !== T.Chunk) return false;
+    let depth = 0;
+    for (let at = 2; ; at++) {
+      const token = this.LA(at);
+      if (token.tokenType === T.LeftParen) depth++;
+      else if (token.tokenType === T.RightParen && --depth === 0) return this.LA(at + 1).tokenType === T.Dot;
+      else if (Number.isNaN(token.startOffset) || token.tokenType.name === "EOF") return false;
+    }
+  }
+
+  readonly piece = this.RULE("piece", () => {
+    this.OR([{ ALT: () => this.CONSUME(T.Shard) }, { ALT: () => this.CONSUME(T.Chunk) }]);
+    this.CONSUME(T.LeftParen);
+    this.SUBRULE(this.expression, { LABEL: "length" });
+    this.CONSUME(T.Comma);
+    this.SUBRULE2(this.expression, { LABEL: "rank" });
+    this.CONSUME(T.RightParen);
+  });
+
+  readonly expression = this.RULE("expression", () => {
+    this.SUBRULE(this.conjunction);
+    this.MANY(() => {
+      this.CONSUME(T.Or);
+      this.SUBRULE2(this.conjunction);
+    });
+  });
+
+  readonly conjunction = this.RULE("conjunction", () => {
+    this.SUBRULE(this.comparison);
+    this.MANY(() => {
+      this.CONSUME(T.And);
+      this.SUBRULE2(this.comparison);
+    });
+  });
+
+  readonly comparison = this.RULE("comparison", () => {
+    this.SUBRULE(this.sum);
+    this.OPTION(() => {
+      this.OR([
+        { ALT: () => this.CONSUME(T.Equal, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.NotEqual, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.LessEqual, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.GreaterEqual, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.Less, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.Greater, { LABEL: "operator" }) },
+      ]);
+      this.SUBRULE2(this.sum);
+    });
+  });
+
+  readonly sum = this.RULE("sum", () => {
+    this.SUBRULE(this.product);
+    this.MANY(() => {
+      this.OR([
+        { ALT: () => this.CONSUME(T.Plus, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.Minus, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.Caret, { LABEL: "operator" }) },
+      ]);
+      this.SUBRULE2(this.product);
+    });
+  });
+
+  readonly product = this.RULE("product", () => {
+    this.SUBRULE(this.unary);
+    this.MANY(() => {
+      this.OR([
+        { ALT: () => this.CONSUME(T.Star, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.Slash, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.Percent, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.MatMul, { LABEL: "operator" }) },
+      ]);
+      this.SUBRULE2(this.unary);
+    });
+  });
+
+  readonly unary = this.RULE("unary", () => {
+    this.OR([
+      {
+        ALT: () => {
+          this.OR2([
+            { ALT: () => this.CONSUME(T.Minus, { LABEL: "operator" }) },
+            { ALT: () => this.CONSUME(T.Not, { LABEL: "operator" }) },
+          ]);
+          this.SUBRULE(this.unary, { LABEL: "operand" });
+        },
+      },
+      { ALT: () => this.SUBRULE(this.primary) },
+    ]);
+  });
+
+  readonly primary = this.RULE("primary", () => {
+    this.OR([
+      { ALT: () => this.CONSUME(T.Number) },
+      { ALT: () => this.CONSUME(T.Integer) },
+      {
+        ALT: () => {
+          this.CONSUME(T.LeftParen);
+          this.SUBRULE(this.expression);
+          this.CONSUME(T.RightParen);
+        },
+      },
+      {
+        ALT: () => {
+          this.SUBRULE(this.piece);
+          this.CONSUME(T.Dot);
+          this.CONSUME(T.Name, { LABEL: "member" });
+        },
+      },
+      {
+        GATE: () => this.LA(2).tokenType === T.LeftParen && this.LA(4).tokenType === T.In,
+        ALT: () => this.SUBRULE(this.fold),
+      },
+      {
+        GATE: () => this.LA(2).tokenType === T.LeftParen && this.isOnSameLineAhead(),
+        ALT: () => this.SUBRULE(this.call),
+      },
+      { ALT: () => this.SUBRULE(this.place) },
+    ]);
+  });
+
+  private isOnSameLineAhead(): boolean {
+    return this.LA(1).endLine === this.LA(2).startLine;
+  }
+
+  readonly place = this.RULE("place", () => {
+    this.CONSUME(T.Name);
+    this.OPTION(() => this.SUBRULE(this.remote));
+    this.OPTION2({ GATE: () => this.isOnSameLine(), DEF: () => this.SUBRULE(this.index) });
+  });
+
+  readonly remote = this.RULE("remote", () => {
+    this.CONSUME(T.RemoteAt);
+    this.OR([
+      { ALT: () => this.CONSUME(T.Name, { LABEL: "peer" }) },
+      { ALT: () => this.CONSUME(T.Integer, { LABEL: "peer" }) },
+      {
+        ALT: () => {
+          this.CONSUME(T.LeftParen);
+          this.SUBRULE(this.expression);
+          this.CONSUME(T.RightParen);
+        },
+      },
+    ]);
+  });
+
+  readonly index = this.RULE("index", () => {
+    this.CONSUME(T.LeftBracket);
+    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.expression) });
+    this.CONSUME(T.RightBracket);
+  });
+
+  readonly fold = this.RULE("fold", () => {
+    this.CONSUME(T.Name, { LABEL: "op" });
+    this.CONSUME(T.LeftParen);
+    this.CONSUME2(T.Name, { LABEL: "variable" });
+    this.CONSUME(T.In);
+    this.SUBRULE(this.domain);
+    this.CONSUME(T.RightParen);
+    this.SUBRULE(this.product);
+  });
+
+  readonly call = this.RULE("call", () => {
+    this.CONSUME(T.Name);
+    this.CONSUME(T.LeftParen);
+    this.MANY_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.argument) });
+    this.CONSUME(T.RightParen);
+  });
+
+  readonly argument = this.RULE("argument", () => {
+    this.OPTION(() => {
+      this.CONSUME(T.Name);
+      this.CONSUME(T.Colon);
+    });
+    this.SUBRULE(this.expression);
+  });
+}

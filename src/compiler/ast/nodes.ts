@@ -1,0 +1,163 @@
+/**
+ * The abstract syntax of Coll. Plain data; `build.ts` makes it from the parser's concrete tree,
+ * `check/` gives every expression a type, `lower/` turns it into IR. Nothing here refers to a later stage.
+ */
+import type { Span } from "../source.js";
+import type { DType } from "../types/dtype.js";
+import type { Layout, ReductionOp } from "../types/layout.js";
+
+export interface Name {
+  readonly text: string;
+  readonly span: Span;
+}
+
+export interface Program {
+  readonly collectives: readonly Collective[];
+}
+
+export interface Collective {
+  readonly name: Name;
+  /** Text of the `///` lines above it, without the slashes. */
+  readonly doc: string;
+  readonly inputs: readonly TensorDeclaration[];
+  readonly outputs: readonly TensorDeclaration[];
+  readonly where: readonly DTypeConstraint[];
+  readonly ensures: readonly Ensures[];
+  readonly body: readonly Statement[];
+  readonly span: Span;
+}
+
+/** `where T in (f16, bf16)` */
+export interface DTypeConstraint {
+  readonly variable: Name;
+  readonly dtypes: readonly { readonly dtype: DType; readonly span: Span }[];
+  readonly span: Span;
+}
+
+/** `ensures c == a @ b`: a tensor expression over the logical inputs that the output must equal. */
+export interface Ensures {
+  readonly output: Name;
+  readonly value: Expression;
+  readonly span: Span;
+}
+
+/** `x: T[m, k] sharded(1)`: the shape is the logical one. */
+export interface TensorDeclaration {
+  readonly name: Name;
+  readonly dtype: DTypeReference;
+  readonly shape: readonly Expression[];
+  readonly layout: Layout;
+  readonly layoutSpan: Span;
+  readonly span: Span;
+}
+
+/** A concrete dtype, or the name of a dtype variable such as `T`. */
+export interface DTypeReference {
+  readonly name: string;
+  readonly span: Span;
+}
+
+export type Statement =
+  | { readonly kind: "let"; readonly name: Name; readonly value: Expression; readonly span: Span }
+  /** `scratch s: f32[world, n]`: workspace, one such array on every rank. */
+  | {
+      readonly kind: "scratch";
+      readonly name: Name;
+      readonly dtype: DTypeReference;
+      readonly shape: readonly Expression[];
+      readonly span: Span;
+    }
+  /** `y[i] = e`, `y@p[i, j] = e`, or, for whole tensors, `c = e` (no indices). */
+  | {
+      readonly kind: "assign";
+      readonly target: Name;
+      readonly peer: Expression | null;
+      readonly indices: readonly Expression[] | null;
+      readonly value: Expression;
+      readonly span: Span;
+    }
+  | {
+      readonly kind: "for";
+      readonly variables: readonly Name[];
+      readonly over: Domain;
+      readonly body: readonly Statement[];
+      readonly span: Span;
+    }
+  | {
+      readonly kind: "if";
+      readonly condition: Expression;
+      readonly then: readonly Statement[];
+      readonly otherwise: readonly Statement[];
+      readonly span: Span;
+    }
+  /** All ranks wait for each other here, and all earlier accesses are ordered before all later ones. */
+  | { readonly kind: "barrier"; readonly span: Span };
+
+/** What a loop runs over. */
+export type Domain =
+  /** `tiles(a, b)`: every element, in no particular order; the compiler spreads them over the machine. One entry a variable. */
+  | { readonly kind: "tiles"; readonly ranges: readonly RangeExpression[]; readonly span: Span }
+  /** `ranks`: every rank, `peers`: every rank but this one; in no particular order. */
+  | { readonly kind: "ranks"; readonly includeSelf: boolean; readonly span: Span }
+  /** `a..b`: one after the other. */
+  | { readonly kind: "serial"; readonly range: RangeExpression; readonly span: Span };
+
+/**
+ * A range of indices.
+ * - `bounds`: `a..b`, or `n` for `0..n`.
+ * - `shard`: `shard(n, r)`, the slice of 0..n that `sharded` gives rank r; n must divide.
+ * - `chunk`: `chunk(n, r)`, the r-th of `world` nearly equal pieces of 0..n that the compiler cuts at
+ *   convenient places; any n, the last ones may be short or empty.
+ */
+export type RangeExpression =
+  | { readonly kind: "bounds"; readonly from: Expression | null; readonly to: Expression; readonly span: Span }
+  | { readonly kind: "shard" | "chunk"; readonly length: Expression; readonly rank: Expression; readonly span: Span };
+
+export type BinaryOperator = "+" | "-" | "*" | "/" | "%" | "^" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "and" | "or";
+
+export type Expression =
+  | { readonly kind: "number"; readonly value: number; readonly isInteger: boolean; readonly span: Span }
+  /** A variable, tensor, dimension, or one of `rank` and `world`. */
+  | { readonly kind: "name"; readonly name: string; readonly span: Span }
+  /** `x[i]`, `x@p[i, j]`. */
+  | {
+      readonly kind: "element";
+      readonly tensor: Name;
+      readonly peer: Expression | null;
+      readonly indices: readonly Expression[];
+      readonly span: Span;
+    }
+  /** `shard(n, r).start`; member is start, end or length. */
+  | { readonly kind: "member"; readonly range: RangeExpression; readonly member: Name; readonly span: Span }
+  | { readonly kind: "unary"; readonly operator: "-" | "not"; readonly operand: Expression; readonly span: Span }
+  | {
+      readonly kind: "binary";
+      readonly operator: BinaryOperator;
+      readonly left: Expression;
+      readonly right: Expression;
+      readonly span: Span;
+    }
+  /** `a @ b` with spaces: the matrix product of two tensors. */
+  | { readonly kind: "matmul"; readonly left: Expression; readonly right: Expression; readonly span: Span }
+  /**
+   * `exp(v)`, `where(c, a, b)`, casts `f32(v)` and `T(v)`, and on whole tensors the conversions
+   * `all_reduce(t)`, `reduce_scatter(t, dim: 0)`, `all_gather(t, dim: 0)`, `all_to_all(t, dim: 1)`, `broadcast(t)`.
+   */
+  | {
+      readonly kind: "call";
+      readonly callee: Name;
+      readonly arguments: readonly Expression[];
+      readonly named: readonly { readonly name: Name; readonly value: Expression }[];
+      readonly span: Span;
+    }
+  /** `sum(p in ranks) e`, `max(k in 0..n) e`: in increasing order of the variable. */
+  | {
+      readonly kind: "reduce";
+      readonly op: ReductionOp;
+      readonly variable: Name;
+      readonly over: Domain;
+      readonly body: Expression;
+      readonly span: Span;
+    };
+
+export type ExpressionKind = Expression["kind"];

@@ -1,0 +1,127 @@
+/** Abstract syntax → canonical Coll text, which parses back to the same tree. */
+import { printLayout } from "../types/layout.js";
+import type {
+  Collective,
+  Domain,
+  Expression,
+  Program,
+  RangeExpression,
+  Statement,
+  TensorDeclaration,
+} from "./nodes.js";
+
+export function printProgram(program: Program): string {
+  return program.collectives.map(printCollective).join("\n");
+}
+
+export function printCollective(c: Collective): string {
+  const doc =
+    c.doc === ""
+      ? ""
+      : c.doc
+          .split("\n")
+          .map((line) => `///${line === "" ? "" : ` ${line}`}\n`)
+          .join("");
+  const outputs = c.outputs.map(tensor).join(", ");
+  const clauses = [
+    ...c.where.map((w) => `  where ${w.variable.text} in (${w.dtypes.map((d) => d.dtype).join(", ")})`),
+    ...c.ensures.map((e) => `  ensures ${e.output.text} == ${printExpression(e.value)}`),
+  ];
+  const head = `collective ${c.name.text}(${c.inputs.map(tensor).join(", ")}) -> ${c.outputs.length === 1 ? outputs : `(${outputs})`}`;
+  return `${doc}${head}${clauses.map((x) => `\n${x}`).join("")}${clauses.length > 0 ? "\n" : " "}{\n${statements(c.body, "  ")}}\n`;
+}
+
+function tensor(t: TensorDeclaration): string {
+  return `${t.name.text}: ${t.dtype.name}[${list(t.shape)}] ${printLayout(t.layout)}`;
+}
+
+function list(es: readonly Expression[]): string {
+  return es.map((e) => printExpression(e)).join(", ");
+}
+
+function statements(body: readonly Statement[], indent: string): string {
+  return body.map((s) => `${indent}${statement(s, indent)}\n`).join("");
+}
+
+function block(body: readonly Statement[], indent: string): string {
+  return `{\n${statements(body, indent + "  ")}${indent}}`;
+}
+
+function statement(s: Statement, indent: string): string {
+  switch (s.kind) {
+    case "let":
+      return `let ${s.name.text} = ${printExpression(s.value)}`;
+    case "scratch":
+      return `scratch ${s.name.text}: ${s.dtype.name}[${list(s.shape)}]`;
+    case "barrier":
+      return "barrier";
+    case "assign":
+      return `${s.target.text}${peer(s.peer)}${s.indices === null ? "" : `[${list(s.indices)}]`} = ${printExpression(s.value)}`;
+    case "for":
+      return `for ${s.variables.map((v) => v.text).join(", ")} in ${domain(s.over)} ${block(s.body, indent)}`;
+    case "if": {
+      const [only] = s.otherwise;
+      const chained =
+        s.otherwise.length === 1 && only!.kind === "if" ? statement(only!, indent) : block(s.otherwise, indent);
+      return `if ${printExpression(s.condition)} ${block(s.then, indent)}${s.otherwise.length === 0 ? "" : ` else ${chained}`}`;
+    }
+  }
+}
+
+function domain(d: Domain): string {
+  switch (d.kind) {
+    case "tiles":
+      return `tiles(${d.ranges.map(range).join(", ")})`;
+    case "ranks":
+      return d.includeSelf ? "ranks" : "peers";
+    case "serial":
+      return range(d.range);
+  }
+}
+
+function range(r: RangeExpression): string {
+  if (r.kind !== "bounds") return `${r.kind}(${printExpression(r.length)}, ${printExpression(r.rank)})`;
+  return r.from === null ? printExpression(r.to) : `${printExpression(r.from)}..${printExpression(r.to)}`;
+}
+
+function peer(p: Expression | null): string {
+  if (p === null) return "";
+  return p.kind === "name" || p.kind === "number" ? `@${printExpression(p)}` : `@(${printExpression(p)})`;
+}
+
+/** How tightly operators bind: or, and, comparison, sum, product, unary. */
+const PRECEDENCE: Record<string, number> = { or: 1, and: 2, "==": 3, "!=": 3, "<": 3, "<=": 3, ">": 3, ">=": 3, "+": 4, "-": 4, "^": 4, "*": 5, "/": 5, "%": 5, "@": 5 }; // prettier-ignore
+
+/** @param outer what the text stands in; parentheses are added where it binds more tightly. */
+export function printExpression(e: Expression, outer = 0): string {
+  const inside = (precedence: number, text: string): string => (precedence < outer ? `(${text})` : text);
+  switch (e.kind) {
+    case "number":
+      return e.isInteger || !Number.isInteger(e.value) ? String(e.value) : e.value.toFixed(1);
+    case "name":
+      return e.name;
+    case "element":
+      return `${e.tensor.text}${peer(e.peer)}[${list(e.indices)}]`;
+    case "member":
+      return `${range(e.range)}.${e.member.text}`;
+    case "unary":
+      return inside(
+        6,
+        e.operator === "-" ? `-${printExpression(e.operand, 6)}` : `not ${printExpression(e.operand, 6)}`,
+      );
+    case "binary":
+    case "matmul": {
+      const operator = e.kind === "matmul" ? "@" : e.operator;
+      const own = PRECEDENCE[operator]!;
+      const left = printExpression(e.left, own === 3 ? 4 : own); // comparisons do not chain
+      return inside(own, `${left} ${operator} ${printExpression(e.right, own + 1)}`);
+    }
+    case "call": {
+      const named = e.named.map((n) => `${n.name.text}: ${printExpression(n.value)}`);
+      return `${e.callee.text}(${[...e.arguments.map((a) => printExpression(a)), ...named].join(", ")})`;
+    }
+    case "reduce":
+      // The body takes in a whole product, so a fold binds like one on its right side.
+      return inside(5, `${e.op}(${e.variable.text} in ${domain(e.over)}) ${printExpression(e.body, 5)}`);
+  }
+}

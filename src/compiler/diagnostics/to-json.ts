@@ -1,0 +1,33 @@
+/** Diagnostics for machines. */
+import type { SourceFile } from "../source.js";
+import type { Diagnostic } from "./create.js";
+
+/** One diagnostic of `collc check --json`. Lines and columns count from 1; the end is exclusive. */
+export interface JsonDiagnostic {
+  readonly code: string;
+  readonly severity: "error" | "warning";
+  readonly message: string;
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly endLine: number;
+  readonly endColumn: number;
+  readonly help: string | null;
+}
+
+export function toJson(d: Diagnostic, source: SourceFile): JsonDiagnostic {
+  const start = source.position(d.span.start);
+  const end = source.position(d.span.end);
+  const { code, severity, message, help } = d;
+  return {
+    code,
+    severity,
+    message,
+    file: source.name,
+    line: start.line,
+    column: start.column,
+    endLine: end.line,
+    endColumn: end.column,
+    help,
+  };
+}
