@@ -5,7 +5,14 @@
  *   const group = await connect({ backend: "cpu", ranks: 4 });
  *   const kernel = await group.load(compile(source, { ranks: group.world, dtype: "bf16" }));
  */
-export { compile, type CompileOptions, type CompileResult, InternalCompilerError, PIPELINE, printKernel } from "./compiler/index.js";
+export {
+  compile,
+  type CompileOptions,
+  type CompileResult,
+  InternalCompilerError,
+  PIPELINE,
+  printKernel,
+} from "./compiler/index.js";
 export { printDiagnostics, toJson, type Diagnostic } from "./compiler/diagnostics/index.js";
 export type { Manifest, DType, Layout, Extent, Specification } from "./compiler/manifest.js";
 export { connect } from "./runtime/connect.js";

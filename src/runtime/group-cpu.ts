@@ -31,7 +31,9 @@ class HostTensor implements Tensor {
   write(values: TypedArray, rank = 0): void {
     const array = this.of(rank);
     if (!holds(values, this.dtype) || values.length !== array.length)
-      throw new UsageError(`an array of ${values.length} elements does not fit a tensor of ${array.length} ${this.dtype}`);
+      throw new UsageError(
+        `an array of ${values.length} elements does not fit a tensor of ${array.length} ${this.dtype}`,
+      );
     array.set(values);
   }
 
@@ -41,8 +43,15 @@ class HostTensor implements Tensor {
 
   view(offset: number, shape: readonly number[]): Tensor {
     const length = shape.reduce((a, b) => a * b, 1);
-    if (offset < 0 || offset + length > this.length) throw new UsageError(`a view of ${length} elements at ${offset} lies outside a tensor of ${this.length}`);
-    return new HostTensor(this.dtype, shape, this.symmetric, this.arrays.map((a) => a.subarray(offset, offset + length)), this.offset + offset);
+    if (offset < 0 || offset + length > this.length)
+      throw new UsageError(`a view of ${length} elements at ${offset} lies outside a tensor of ${this.length}`);
+    return new HostTensor(
+      this.dtype,
+      shape,
+      this.symmetric,
+      this.arrays.map((a) => a.subarray(offset, offset + length)),
+      this.offset + offset,
+    );
   }
 
   free(): Promise<void> {
@@ -58,7 +67,8 @@ export class EmulatedGroup implements Group {
     readonly world: number,
     private readonly options: Pick<CpuOptions, "seed" | "detectUnwritten"> = {},
   ) {
-    if (!Number.isInteger(world) || world < 1 || world > 64) throw new UsageError(`${world} ranks cannot be emulated`, "the cpu backend takes 1 to 64");
+    if (!Number.isInteger(world) || world < 1 || world > 64)
+      throw new UsageError(`${world} ranks cannot be emulated`, "the cpu backend takes 1 to 64");
     this.localRanks = Array.from({ length: world }, (_, r) => r);
   }
 
@@ -72,14 +82,31 @@ export class EmulatedGroup implements Group {
 
   private make(dtype: DType, shape: readonly number[], symmetric: boolean): Tensor {
     const length = shape.reduce((a, b) => a * b, 1);
-    return new HostTensor(dtype, shape, symmetric, this.localRanks.map(() => allocate(dtype, length)), 0);
+    return new HostTensor(
+      dtype,
+      shape,
+      symmetric,
+      this.localRanks.map(() => allocate(dtype, length)),
+      0,
+    );
   }
 
   load(compiled: CompileResult): Promise<LoadedKernel> {
     const { kernel, manifest, source } = compiled;
-    if (kernel === null || manifest === null) throw new UsageError("the program has errors, so there is no kernel to load", "look at the diagnostics of the compilation");
-    if (manifest.ranks !== this.world) throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
-    return Promise.resolve(new EmulatedKernel(manifest, (elementOffset) => new CpuGroup(kernel, manifest, { ...this.options, elementOffset, source }), this.localRanks));
+    if (kernel === null || manifest === null)
+      throw new UsageError(
+        "the program has errors, so there is no kernel to load",
+        "look at the diagnostics of the compilation",
+      );
+    if (manifest.ranks !== this.world)
+      throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
+    return Promise.resolve(
+      new EmulatedKernel(
+        manifest,
+        (elementOffset) => new CpuGroup(kernel, manifest, { ...this.options, elementOffset, source }),
+        this.localRanks,
+      ),
+    );
   }
 
   barrier(): Promise<void> {
@@ -120,7 +147,10 @@ class EmulatedKernel implements LoadedKernel {
     const pick = (parameters: Manifest["inputs"], rank: number): Record<string, TypedArray> =>
       Object.fromEntries(parameters.map((p) => [p.name, (tensors[p.name] as HostTensor).arrays[rank]!]));
     instance.run(
-      this.ranks.map((rank) => ({ inputs: pick(this.manifest.inputs, rank), outputs: pick(this.manifest.outputs, rank) })),
+      this.ranks.map((rank) => ({
+        inputs: pick(this.manifest.inputs, rank),
+        outputs: pick(this.manifest.outputs, rank),
+      })),
       dims,
     );
   }

@@ -1,8 +1,27 @@
 /** The cuda backend, one process a rank: symmetric memory over CUDA VMM, kernels launched on this rank's GPU. */
 import { createHash } from "node:crypto";
-import { DTYPES, evaluateExtent, type CompileResult, type DimValues, type DType, type Manifest } from "../compiler/index.js";
+import {
+  DTYPES,
+  evaluateExtent,
+  type CompileResult,
+  type DimValues,
+  type DType,
+  type Manifest,
+} from "../compiler/index.js";
 import type { BootstrapGroup } from "./bootstrap.js";
-import { CudaGraph, DeviceMemory, EventTimer, FdExchange, Kernel, StatusRecord, SymmetricHeap, type SymmetricAllocation, archOf, describeDevice, waitForStream } from "./cuda/index.js";
+import {
+  CudaGraph,
+  DeviceMemory,
+  EventTimer,
+  FdExchange,
+  Kernel,
+  StatusRecord,
+  SymmetricHeap,
+  type SymmetricAllocation,
+  archOf,
+  describeDevice,
+  waitForStream,
+} from "./cuda/index.js";
 import { MachineError, RuntimeError, UsageError } from "./errors.js";
 import type { Json } from "./exchange.js";
 import type { Group, LoadedKernel, LoadOptions, Tensor, Timing, TimingOptions } from "./group.js";
@@ -44,7 +63,9 @@ class DeviceTensor implements Tensor {
   write(values: TypedArray, rank = this.group.rank): void {
     this.group.requireLocal(rank);
     if (!holds(values, this.dtype) || values.length !== this.length)
-      throw new UsageError(`an array of ${values.length} elements does not fit a tensor of ${this.length} ${this.dtype}`);
+      throw new UsageError(
+        `an array of ${values.length} elements does not fit a tensor of ${this.length} ${this.dtype}`,
+      );
     if (values.length > 0) this.memory.write(values, this.offset);
   }
 
@@ -57,8 +78,17 @@ class DeviceTensor implements Tensor {
 
   view(offset: number, shape: readonly number[]): Tensor {
     const length = shape.reduce((a, b) => a * b, 1);
-    if (offset < 0 || offset + length > this.length) throw new UsageError(`a view of ${length} elements at ${offset} lies outside a tensor of ${this.length}`);
-    return new DeviceTensor(this.group, this.dtype, shape, this.memory, this.offset + offset * DTYPES[this.dtype].bytes, this.allocation, null);
+    if (offset < 0 || offset + length > this.length)
+      throw new UsageError(`a view of ${length} elements at ${offset} lies outside a tensor of ${this.length}`);
+    return new DeviceTensor(
+      this.group,
+      this.dtype,
+      shape,
+      this.memory,
+      this.offset + offset * DTYPES[this.dtype].bytes,
+      this.allocation,
+      null,
+    );
   }
 
   async free(): Promise<void> {
@@ -93,10 +123,18 @@ export class ProcessGroup implements Group {
     const { rank, world, exchange } = boot;
     const count = native().deviceCount();
     if (boot.localRanks.length > count)
-      throw new MachineError(`${boot.localRanks.length} ranks need as many GPUs; this machine has ${count}`, `run with --ranks ${count}, or --backend cpu`);
-    if (boot.hosts.length > 1) throw new MachineError(`the ranks are on ${boot.hosts.length} hosts; the cuda backend reaches peers on one`, "start all ranks on one host");
+      throw new MachineError(
+        `${boot.localRanks.length} ranks need as many GPUs; this machine has ${count}`,
+        `run with --ranks ${count}, or --backend cpu`,
+      );
+    if (boot.hosts.length > 1)
+      throw new MachineError(
+        `the ranks are on ${boot.hosts.length} hosts; the cuda backend reaches peers on one`,
+        "start all ranks on one host",
+      );
     const device = boot.localRank;
-    const fds = world === 1 ? null : await FdExchange.connect({ exchange, rank, world, directory: boot.runDirectory, timeoutMs });
+    const fds =
+      world === 1 ? null : await FdExchange.connect({ exchange, rank, world, directory: boot.runDirectory, timeoutMs });
     const heap = new SymmetricHeap({ device, rank, world, exchange, fds });
     return new ProcessGroup(boot, device, heap, fds, timeoutMs);
   }
@@ -112,7 +150,15 @@ export class ProcessGroup implements Group {
   async symmetric(dtype: DType, shape: readonly number[]): Promise<Tensor> {
     const bytes = bytesOfShape(dtype, shape);
     const allocation = await this.allocateSymmetric(bytes, `tensor ${dtype}[${shape.join(", ")}]`);
-    return new DeviceTensor(this, dtype, shape, DeviceMemory.view(this.device, allocation.localPointer, bytes), 0, allocation, allocation.free);
+    return new DeviceTensor(
+      this,
+      dtype,
+      shape,
+      DeviceMemory.view(this.device, allocation.localPointer, bytes),
+      0,
+      allocation,
+      allocation.free,
+    );
   }
 
   /** Symmetric memory that close() frees if its owner has not. */
@@ -143,8 +189,13 @@ export class ProcessGroup implements Group {
 
   async load(compiled: CompileResult, options: LoadOptions = {}): Promise<LoadedKernel> {
     const { manifest, cuda } = compiled;
-    if (manifest === null || cuda === null) throw new UsageError("the program has errors, so there is no kernel to load", "look at the diagnostics of the compilation");
-    if (manifest.ranks !== this.world) throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
+    if (manifest === null || cuda === null)
+      throw new UsageError(
+        "the program has errors, so there is no kernel to load",
+        "look at the diagnostics of the compilation",
+      );
+    if (manifest.ranks !== this.world)
+      throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
     await this.requireSameKernel(cuda, manifest);
     const cubin = await cubinOf(cuda, archOf(describeDevice(this.device)), options.onProgress);
     const loaded = await DeviceKernel.load(this, manifest, cubin);
@@ -220,7 +271,12 @@ class DeviceKernel implements LoadedKernel {
   }
 
   /** Zeroed memory for a buffer of the kernel's own. */
-  private async place(name: string, bytes: number, symmetric: boolean, releases: (() => Promise<void>)[]): Promise<void> {
+  private async place(
+    name: string,
+    bytes: number,
+    symmetric: boolean,
+    releases: (() => Promise<void>)[],
+  ): Promise<void> {
     if (symmetric) {
       const allocation = await this.group.allocateSymmetric(bytes, `${this.manifest.collective}.${name}`);
       this.fixed.peers[name] = allocation.peerPointers;
@@ -247,7 +303,10 @@ class DeviceKernel implements LoadedKernel {
     }
   }
 
-  private async prepare(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<ReturnType<Kernel["prepare"]>> {
+  private async prepare(
+    tensors: Readonly<Record<string, Tensor>>,
+    dims: DimValues,
+  ): Promise<ReturnType<Kernel["prepare"]>> {
     checkTensors(this.manifest, tensors, dims);
     await this.placeScratch(dims);
     const pointers = { ...this.fixed.pointers };
@@ -258,7 +317,14 @@ class DeviceKernel implements LoadedKernel {
       peers[name] = tensor.peerPointers;
     }
     const timeoutNs = BigInt(this.group.timeoutMs) * 1_000_000n;
-    return this.kernel.prepare({ rank: this.group.rank, dims, pointers, peers, timeoutNs, status: this.status.pointer });
+    return this.kernel.prepare({
+      rank: this.group.rank,
+      dims,
+      pointers,
+      peers,
+      timeoutNs,
+      status: this.status.pointer,
+    });
   }
 
   /** Waits for what was enqueued and turns a wait that ran out into an error. The context lives on. */
@@ -285,7 +351,11 @@ class DeviceKernel implements LoadedKernel {
     }
   }
 
-  async time(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, { inner = 10, outer = 15 }: TimingOptions = {}): Promise<Timing> {
+  async time(
+    tensors: Readonly<Record<string, Tensor>>,
+    dims: DimValues,
+    { inner = 10, outer = 15 }: TimingOptions = {},
+  ): Promise<Timing> {
     const launch = await this.prepare(tensors, dims);
     const { stream, device } = this.group;
     const run = (): void => launch.enqueue(stream);

@@ -41,17 +41,30 @@ export async function compileCuda(cuda: string, arch: string): Promise<CompiledP
   const nvrtcVersion = await openNvrtc();
   const result = await native().nvrtcCompile(cuda, "kernel.cu", nvrtcOptions(arch));
   if (!result.ok || result.cubin === undefined || result.ptx === undefined)
-    throw new InternalCompilerError(`NVRTC ${nvrtcVersion} refuses the printed text for ${arch}: ${result.codeName}\n${result.log}`, cuda);
+    throw new InternalCompilerError(
+      `NVRTC ${nvrtcVersion} refuses the printed text for ${arch}: ${result.codeName}\n${result.log}`,
+      cuda,
+    );
   return { cubin: result.cubin, ptx: result.ptx, log: result.log, nvrtcVersion };
 }
 
 let cache: JitCache | undefined;
 
 /** The cubin of printed CUDA text, from the cache where it holds one. */
-export async function cubinOf(cuda: string, arch: string, onProgress: (what: string) => void = () => {}): Promise<Uint8Array> {
+export async function cubinOf(
+  cuda: string,
+  arch: string,
+  onProgress: (what: string) => void = () => {},
+): Promise<Uint8Array> {
   cache ??= new JitCache({ onWarning: (message) => process.stderr.write(`collc: ${message}\n`) });
   const nvrtcVersion = await openNvrtc();
-  const key = jitCacheKey({ cudaText: cuda, arch, nvrtcVersion, options: nvrtcOptions(arch), collcVersion: collcVersion() });
+  const key = jitCacheKey({
+    cudaText: cuda,
+    arch,
+    nvrtcVersion,
+    options: nvrtcOptions(arch),
+    collcVersion: collcVersion(),
+  });
   const { bytes } = await cache.getOrBuild(key, async () => {
     onProgress(`compiling for ${arch}`);
     const { cubin, log } = await compileCuda(cuda, arch);

@@ -21,12 +21,18 @@ export function signatureOf(manifest: Manifest): Manifest["inputs"] {
 export function checkDims(manifest: Manifest, dims: DimValues): void {
   for (const name of manifest.dims) {
     const value = dims[name];
-    if (value === undefined) throw new UsageError(`dimension '${name}' of ${manifest.collective} has no value`, `give it: { ${name}: … }`);
-    if (!Number.isSafeInteger(value) || value < 0) throw new UsageError(`dimension '${name}' cannot be ${value}`, "a dimension is a whole number, 0 or more");
+    if (value === undefined)
+      throw new UsageError(`dimension '${name}' of ${manifest.collective} has no value`, `give it: { ${name}: … }`);
+    if (!Number.isSafeInteger(value) || value < 0)
+      throw new UsageError(`dimension '${name}' cannot be ${value}`, "a dimension is a whole number, 0 or more");
   }
   for (const rule of manifest.divisibility) {
     const value = evaluateExtent(rule.dividend, dims);
-    if (value % rule.divisor !== 0) throw new UsageError(`${value} does not divide by ${rule.divisor}: ${rule.reason}`, `the nearest that do are ${value - (value % rule.divisor)} and ${value - (value % rule.divisor) + rule.divisor}`);
+    if (value % rule.divisor !== 0)
+      throw new UsageError(
+        `${value} does not divide by ${rule.divisor}: ${rule.reason}`,
+        `the nearest that do are ${value - (value % rule.divisor)} and ${value - (value % rule.divisor) + rule.divisor}`,
+      );
   }
 }
 
@@ -36,11 +42,23 @@ export function checkTensors(manifest: Manifest, tensors: Readonly<Record<string
   for (const parameter of signatureOf(manifest)) {
     const { name } = parameter;
     const tensor = tensors[name];
-    if (tensor === undefined) throw new UsageError(`${manifest.collective} needs a tensor '${name}'`, `it takes ${signatureOf(manifest).map((p) => p.name).join(", ")}`);
-    if (tensor.dtype !== parameter.dtype) throw new UsageError(`'${name}' holds ${tensor.dtype}; the kernel was compiled for ${parameter.dtype}`);
+    if (tensor === undefined)
+      throw new UsageError(
+        `${manifest.collective} needs a tensor '${name}'`,
+        `it takes ${signatureOf(manifest)
+          .map((p) => p.name)
+          .join(", ")}`,
+      );
+    if (tensor.dtype !== parameter.dtype)
+      throw new UsageError(`'${name}' holds ${tensor.dtype}; the kernel was compiled for ${parameter.dtype}`);
     const wanted = elementsOf(parameter.localShape, dims);
-    if (tensor.length !== wanted) throw new UsageError(`'${name}' has ${tensor.length} elements on a rank; the dimensions ask for ${wanted}`);
+    if (tensor.length !== wanted)
+      throw new UsageError(`'${name}' has ${tensor.length} elements on a rank; the dimensions ask for ${wanted}`);
     const isSymmetric = manifest.buffers.find((b) => b.name === name)?.symmetric === true;
-    if (isSymmetric && !tensor.symmetric) throw new UsageError(`peers access '${name}', which is not in symmetric memory`, "make it with group.symmetric(dtype, shape)");
+    if (isSymmetric && !tensor.symmetric)
+      throw new UsageError(
+        `peers access '${name}', which is not in symmetric memory`,
+        "make it with group.symmetric(dtype, shape)",
+      );
   }
 }
