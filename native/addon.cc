@@ -9,8 +9,11 @@ namespace {
 
 Napi::Object Register(Napi::Env env, Napi::Object exports) {
 #define COLLC_REGISTER(name, function) exports.Set(name, Napi::Function::New<Guard<function>>(env, name));
-  COLLC_EXPORTS(COLLC_REGISTER)
+#define COLLC_REGISTER_PROMISE(name, function) \
+  exports.Set(name, Napi::Function::New<GuardPromise<function>>(env, name));
+  COLLC_EXPORTS(COLLC_REGISTER, COLLC_REGISTER_PROMISE)
 #undef COLLC_REGISTER
+#undef COLLC_REGISTER_PROMISE
   // src/runtime/native.ts refuses another number: an addon built before an update is told, not met as a crash.
   exports.Set("interfaceVersion", Napi::Number::New(env, 1));
   return exports;

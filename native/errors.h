@@ -53,4 +53,16 @@ Napi::Value Guard(const Napi::CallbackInfo& info) {
   }
 }
 
+/// For functions that return promises: what would be thrown rejects the promise instead.
+template <Export F>
+Napi::Value GuardPromise(const Napi::CallbackInfo& info) {
+  try {
+    return Guard<F>(info);
+  } catch (const Napi::Error& error) {
+    const Napi::Promise::Deferred deferred = Napi::Promise::Deferred::New(info.Env());
+    deferred.Reject(error.Value());
+    return deferred.Promise();
+  }
+}
+
 }  // namespace collc

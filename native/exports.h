@@ -3,8 +3,8 @@
 
 #include <napi.h>
 
-// X(name in JavaScript, function here)
-#define COLLC_EXPORTS(X)                             \
+// X(name in JavaScript, function here); P for those that return promises.
+#define COLLC_EXPORTS(X, P)                           \
   /* device.cc */                                    \
   X("openCuda", OpenCuda)                            \
   X("deviceCount", DeviceCount)                      \
@@ -28,8 +28,8 @@
   /* copy.cc */                                      \
   X("copyToDevice", CopyToDevice)                    \
   X("copyFromDevice", CopyFromDevice)                \
-  X("copyToDeviceAsync", CopyToDeviceAsync)          \
-  X("copyFromDeviceAsync", CopyFromDeviceAsync)      \
+  P("copyToDeviceAsync", CopyToDeviceAsync)          \
+  P("copyFromDeviceAsync", CopyFromDeviceAsync)      \
   X("copyOnDevice", CopyOnDevice)                    \
   X("copyPeer", CopyPeer)                            \
   X("memorySet", MemorySet)                          \
@@ -38,7 +38,7 @@
   X("streamCreate", StreamCreate)                    \
   X("streamDestroy", StreamDestroy)                  \
   X("streamQuery", StreamQuery)                      \
-  X("streamSynchronize", StreamSynchronize)          \
+  P("streamSynchronize", StreamSynchronize)          \
   X("streamSynchronizeBlocking", StreamSynchronizeBlocking) \
   X("streamPointer", StreamPointer)                  \
   X("streamWaitEvent", StreamWaitEvent)              \
@@ -59,7 +59,7 @@
   X("openNvrtc", OpenNvrtc)                          \
   X("nvrtcVersion", NvrtcVersion)                    \
   X("nvrtcSupportedArchs", NvrtcSupportedArchs)      \
-  X("nvrtcCompile", NvrtcCompile)                    \
+  P("nvrtcCompile", NvrtcCompile)                    \
   /* program.cc */                                   \
   X("moduleLoad", ModuleLoad)                        \
   X("moduleUnload", ModuleUnload)                    \
@@ -74,16 +74,16 @@
   X("launchRelease", LaunchRelease)                  \
   /* fd_channel.cc */                                \
   X("fdChannelOpen", FdChannelOpen)                  \
-  X("fdChannelSend", FdChannelSend)                  \
-  X("fdChannelReceive", FdChannelReceive)            \
+  P("fdChannelSend", FdChannelSend)                  \
+  P("fdChannelReceive", FdChannelReceive)            \
   X("fdChannelClose", FdChannelClose)                \
   X("fdClose", FdClose)                              \
   /* nccl.cc */                                      \
   X("openNccl", OpenNccl)                            \
   X("ncclUniqueId", NcclUniqueId)                    \
-  X("ncclCommInit", NcclCommInit)                    \
-  X("ncclCommDestroy", NcclCommDestroy)              \
-  X("ncclCommAbort", NcclCommAbort)                  \
+  P("ncclCommInit", NcclCommInit)                    \
+  P("ncclCommDestroy", NcclCommDestroy)              \
+  P("ncclCommAbort", NcclCommAbort)                  \
   X("ncclCommAsyncError", NcclCommAsyncError)        \
   X("ncclAllReduce", NcclAllReduce)                  \
   X("ncclAllGather", NcclAllGather)                  \
@@ -98,7 +98,7 @@
 namespace collc {
 
 #define COLLC_DECLARE(name, function) Napi::Value function(const Napi::CallbackInfo& info);
-COLLC_EXPORTS(COLLC_DECLARE)
+COLLC_EXPORTS(COLLC_DECLARE, COLLC_DECLARE)
 #undef COLLC_DECLARE
 
 }  // namespace collc

@@ -2,7 +2,7 @@
  * The native addon: its typed surface and the only place that loads the `.node` file. Loading is lazy, so nothing
  * here costs anything until a GPU library is needed, and no GPU library is needed to load it.
  *
- * Functions throw {@link NativeError}s. Argument checks here are those that prevent crashes; meaning is checked in
+ * Functions throw {@link NativeError}s; those that return promises reject with them. Argument checks here are those that prevent crashes; meaning is checked in
  * `src/runtime/cuda` and `src/runtime/nccl`. "Enqueued" means: done when the stream gets there.
  */
 import { existsSync, readFileSync } from "node:fs";
@@ -139,12 +139,7 @@ export interface Native {
   /** Mappings stay valid; the memory goes with the last of them. */
   physicalRelease(physical: PhysicalHandle): void;
   /** One address range, readable and writable by every device named. */
-  memoryMap(
-    physical: PhysicalHandle,
-    bytes: number,
-    alignment: number,
-    devices: readonly number[],
-  ): DevicePointer;
+  memoryMap(physical: PhysicalHandle, bytes: number, alignment: number, devices: readonly number[]): DevicePointer;
   /** The caller has made sure that no kernel uses it. */
   memoryUnmap(pointer: DevicePointer): void;
 
@@ -298,22 +293,8 @@ export interface Native {
     op: number,
     root: number,
   ): void;
-  ncclSend(
-    c: NcclCommHandle,
-    s: StreamHandle,
-    source: DevicePointer,
-    count: number,
-    dtype: number,
-    peer: number,
-  ): void;
-  ncclRecv(
-    c: NcclCommHandle,
-    s: StreamHandle,
-    target: DevicePointer,
-    count: number,
-    dtype: number,
-    peer: number,
-  ): void;
+  ncclSend(c: NcclCommHandle, s: StreamHandle, source: DevicePointer, count: number, dtype: number, peer: number): void;
+  ncclRecv(c: NcclCommHandle, s: StreamHandle, target: DevicePointer, count: number, dtype: number, peer: number): void;
   ncclGroupStart(): void;
   ncclGroupEnd(): void;
 }
@@ -336,17 +317,14 @@ export function packageRoot(from: string = path.dirname(fileURLToPath(import.met
     if (existsSync(file) && (JSON.parse(readFileSync(file, "utf8")) as { name?: string }).name === "collc") {
       return folder;
     }
-    if (folder === path.dirname(folder))
-      throw new MachineError(`no collc package above ${from}`, "reinstall collc");
+    if (folder === path.dirname(folder)) throw new MachineError(`no collc package above ${from}`, "reinstall collc");
   }
 }
 
 /** Where the addon is looked for, in order. COLLC_ADDON alone when it is set. */
 export function addonCandidates(env?: Environment): string[] {
   const chosen = readEnv("COLLC_ADDON", env);
-  return chosen === undefined
-    ? [path.join(packageRoot(), "build", "Release", "collc.node")]
-    : [path.resolve(chosen)];
+  return chosen === undefined ? [path.join(packageRoot(), "build", "Release", "collc.node")] : [path.resolve(chosen)];
 }
 
 /**

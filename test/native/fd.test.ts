@@ -141,14 +141,14 @@ describe("descriptor channel", () => {
     await expect(sending).rejects.toThrow("was closed");
   });
 
-  it("refuses bad paths, secrets and descriptors", () => {
+  it("refuses bad paths, secrets and descriptors", async () => {
     expect(() => native().fdChannelOpen(`/tmp/${"x".repeat(110)}`, secret)).toThrow("ENAMETOOLONG");
     expect(() => native().fdChannelOpen("/nowhere/at/all", secret)).toThrow("ENOENT");
     expect(() => native().fdChannelOpen(socket(), secret.subarray(1))).toThrow("32 bytes");
     const taken = socket();
     const channel = native().fdChannelOpen(taken, secret);
     expect(() => native().fdChannelOpen(taken, secret)).toThrow("EADDRINUSE");
-    expect(() => native().fdChannelSend(channel, taken, 0, 0, 9999, 1)).toThrow("EBADF");
+    await expect(native().fdChannelSend(channel, taken, 0, 0, 9999, 1)).rejects.toThrow("EBADF");
     expect(() => native().fdClose(1)).toThrow(RangeError);
     native().fdChannelClose(channel);
   });

@@ -7,6 +7,7 @@ import { vi } from "vitest";
 import { openCuda } from "../../src/runtime/cuda/device.js";
 import type { ExchangeChannel } from "../../src/runtime/cuda/fd-exchange.js";
 import type { Json } from "../../src/runtime/exchange.js";
+import { findNvrtc } from "../../src/runtime/nvrtc.js";
 import { native, packageRoot } from "../../src/runtime/native.js";
 
 export const fakeDriver = path.join(packageRoot(), "build/Release/fake-cuda/libcuda.so.1");
@@ -14,6 +15,11 @@ export const fakeDriver = path.join(packageRoot(), "build/Release/fake-cuda/libc
 /** Opens the fake driver; every test file runs in a process of its own. */
 export function openFakeCuda(): void {
   openCuda([fakeDriver]);
+}
+
+/** Makes every device's own copy stream, which is not a leak, before anything is counted. */
+export function openAllDevices(): void {
+  for (let device = 0; device < native().deviceCount(); device++) native().memorySet(device, 0n, 0, 0);
 }
 
 /** What the fake driver counts; `test/native/fake-cuda/driver.h` has the same order. */
@@ -81,7 +87,7 @@ export function openDescriptors(): number {
   return readdirSync("/proc/self/fd").length;
 }
 
-/** Folders where Python keeps packages, and /tmp/nv where wheels may be unpacked. */
+/** Folders where Python keeps packages, PYTHONPATH included. */
 function pythonFolders(): string[] {
   try {
     const list = execFileSync("python3", ["-c", "import sys;print('\\n'.join(sys.path))"], { encoding: "utf8" });
@@ -104,23 +110,10 @@ export function cudaHeader(): string | null {
   return homes.map((home) => `${home}/include/cuda.h`).find((file) => existsSync(file)) ?? null;
 }
 
-/** NVRTC and its builtins, or null. COLLC_NVRTC names the file. */
-export function nvrtcLibrary(): { library: string; builtins: string } | null {
-  const chosen = process.env["COLLC_NVRTC"];
-  const folders = [
-    ...(chosen ? [chosen.endsWith(".so") || /\.so\./.test(chosen) ? path.dirname(chosen) : chosen] : []),
-    "/usr/local/cuda/lib64",
-    "/usr/local/cuda-13.0/lib64",
-    ...pythonFolders().flatMap((folder) => [`${folder}/nvidia/cu13/lib`, `${folder}/nvidia/cuda_nvrtc/lib`]),
-  ];
-  for (const folder of folders) {
-    if (!existsSync(folder)) continue;
-    const files = readdirSync(folder);
-    const library = files.find((name) => /^libnvrtc\.so\.\d+$/.test(name));
-    const builtins = files.find((name) => /^libnvrtc-builtins\.so\.\d+\.\d+$/.test(name));
-    if (library && builtins) return { library: `${folder}/${library}`, builtins: `${folder}/${builtins}` };
-  }
-  return null;
+/** NVRTC and its builtins, or null. */
+export async function nvrtcLibrary(): Promise<{ library: string; builtins: string } | null> {
+  const { found } = await findNvrtc();
+  return found === null || found.builtins === null ? null : { library: found.path, builtins: found.builtins };
 }
 
 /** Lines of a JSON-lines file. */

@@ -75,22 +75,15 @@ export class SymmetricHeap {
         const physical = mappings.create(device, mappedBytes);
         const pointer = mappings.map(physical, mappedBytes, alignment, [device]);
         native().memorySet(device, pointer, 0, mappedBytes);
-        return { physical, pointer };
+        if (world > 1) mappings.export(physical);
+        return pointer;
       });
       const peerPointers = await together(exchange, rank, `${label}: mapping`, async () => {
-        const received = world === 1 ? [-1] : await this.#exchangeDescriptors(fds!, own.physical);
-        const pending = new Set(received.filter((fd) => fd >= 0));
-        try {
-          return received.map((fd, peer) => {
-            if (fd < 0) return own.pointer;
-            const physical = mappings.import(device, fd, peer);
-            pending.delete(fd);
-            native().fdClose(fd);
-            return mappings.map(physical, mappedBytes, alignment, [device]);
-          });
-        } finally {
-          for (const fd of pending) native().fdClose(fd);
-        }
+        if (world > 1) mappings.received(await fds!.allGather(mappings.exported));
+        return asks.map((_, peer) => {
+          if (peer === rank) return own;
+          return mappings.map(mappings.import(device, peer), mappedBytes, alignment, [device]);
+        });
       });
       mappings.releasePhysical();
       const free = once(label, async () => {
@@ -100,19 +93,10 @@ export class SymmetricHeap {
           mappings.unmapAll();
         }
       });
-      return { bytes, mappedBytes, device, localPointer: own.pointer, peerPointers, free };
+      return { bytes, mappedBytes, device, localPointer: own, peerPointers, free };
     } catch (error) {
       mappings.abandon();
       throw error;
-    }
-  }
-
-  async #exchangeDescriptors(fds: FdExchange, physical: PhysicalHandle): Promise<number[]> {
-    const fd = native().physicalExport(physical);
-    try {
-      return await fds.allGather(fd);
-    } finally {
-      native().fdClose(fd);
     }
   }
 }
@@ -160,10 +144,14 @@ function requirePeerAccess(device: number, peer: number): void {
   );
 }
 
-/** Physical memory and mappings of one allocation, taken back in one place whatever went wrong where. */
+/** Descriptors, physical memory and mappings of one allocation, taken back in one place whatever went wrong where. */
 class MappingSet {
   readonly #physical: PhysicalHandle[] = [];
   readonly #pointers: DevicePointer[] = [];
+  /** Ours, to give away. */
+  #exported = -1;
+  /** By rank; -1 for none, or no longer open. */
+  #received: number[] = [];
 
   create(device: number, bytes: number): PhysicalHandle {
     const physical = explain(() => native().physicalCreate(device, bytes));
@@ -171,9 +159,23 @@ class MappingSet {
     return physical;
   }
 
-  import(device: number, fd: number, peer: number): PhysicalHandle {
+  export(physical: PhysicalHandle): void {
+    this.#exported = native().physicalExport(physical);
+  }
+
+  get exported(): number {
+    return this.#exported;
+  }
+
+  /** Takes over the peers' descriptors. */
+  received(descriptors: readonly number[]): void {
+    this.#received = [...descriptors];
+  }
+
+  /** Takes in the memory behind a peer's descriptor. */
+  import(device: number, peer: number): PhysicalHandle {
     try {
-      const physical = native().physicalImport(device, fd);
+      const physical = native().physicalImport(device, this.#received[peer]!);
       this.#physical.push(physical);
       return physical;
     } catch (error) {
@@ -190,8 +192,10 @@ class MappingSet {
     return pointer;
   }
 
-  /** The mappings keep the memory from here on. */
+  /** The mappings alone keep the memory from here on. */
   releasePhysical(): void {
+    for (const fd of [this.#exported, ...this.#received.splice(0)]) if (fd >= 0) native().fdClose(fd);
+    this.#exported = -1;
     for (const physical of this.#physical.splice(0)) native().physicalRelease(physical);
   }
 
@@ -200,6 +204,10 @@ class MappingSet {
     const errors: unknown[] = [];
     for (const pointer of this.#pointers.splice(0).reverse()) attempt(errors, () => native().memoryUnmap(pointer));
     for (const physical of this.#physical.splice(0)) attempt(errors, () => native().physicalRelease(physical));
+    for (const fd of [this.#exported, ...this.#received.splice(0)]) {
+      if (fd >= 0) attempt(errors, () => native().fdClose(fd));
+    }
+    this.#exported = -1;
     if (errors.length > 0) throw errors[0];
   }
 
