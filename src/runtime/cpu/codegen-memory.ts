@@ -1,8 +1,14 @@
 /** JavaScript of ops that touch memory, flags and tiles. Every access is checked before it is made. */
-import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
-import { isRemote, memoryOperands, type Op, text, type Value } from "../../compiler/ir/module.js";
-import { lanesOf } from "../../compiler/ir/types.js";
-import { DTYPES } from "../../compiler/types/dtype.js";
+import {
+  DTYPES,
+  InternalCompilerError,
+  isRemote,
+  lanesOf,
+  memoryOperands,
+  text,
+  type Op,
+  type Value,
+} from "../../compiler/index.js";
 import type { Emitter } from "./emitter.js";
 
 /** Emits the op if it is one of this file's; says whether it was. */

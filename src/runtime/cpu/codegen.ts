@@ -5,10 +5,16 @@
  * bodies do not synchronise; only where a body waits for a flag does each thread become a coroutine of its own,
  * as threads that wait for different peers do on a GPU.
  */
-import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
-import { type Kernel, type Op, type Region, text } from "../../compiler/ir/module.js";
-import { printKernel } from "../../compiler/ir/print.js";
-import { lanesOf, scalarOf } from "../../compiler/ir/types.js";
+import {
+  InternalCompilerError,
+  lanesOf,
+  printKernel,
+  scalarOf,
+  text,
+  type Kernel,
+  type Op,
+  type Region,
+} from "../../compiler/index.js";
 import { emitMemory } from "./codegen-memory.js";
 import { type CodeOptions, Emitter } from "./emitter.js";
 import { binaryText, castText, compareText, foldFunction, identityOf, literal, unaryText } from "./expressions.js";

@@ -1,5 +1,5 @@
 /** Turns generated text into the function that makes a block's coroutine, with its helpers bound. */
-import type { Kernel } from "../../compiler/ir/module.js";
+import type { Kernel } from "../../compiler/index.js";
 import { ENCODERS, F32_WORD, I32_WORD, valuesOf } from "../numbers/formats.js";
 import { FLOAT_FUNCTIONS, maximum, minimum } from "../numbers/functions.js";
 import { generate } from "./codegen.js";

@@ -2,10 +2,14 @@
  * The growing JavaScript text of a kernel: functions in the making, the names of values in them,
  * and places that can fail. `codegen.ts` and `codegen-memory.ts` write through this.
  */
-import type { Kernel, Op, Value } from "../../compiler/ir/module.js";
-import { lanesOf } from "../../compiler/ir/types.js";
-import { evaluateExtent } from "../../compiler/types/extent.js";
-import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
+import {
+  InternalCompilerError,
+  evaluateExtent,
+  lanesOf,
+  type Kernel,
+  type Op,
+  type Value,
+} from "../../compiler/index.js";
 import type { Site } from "./faults.js";
 
 /** What the generated code should check or vary beyond its meaning. */

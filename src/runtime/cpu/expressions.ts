@@ -6,8 +6,7 @@
  * Names the text uses: `F`/`I` (one word as f32 and as i32), `V` (values by code of each narrow float),
  * `E` (encoders), `U` (unary functions), `fround`, `fmin`, `fmax`, `wide` (and/or/xor of 64-bit indices).
  */
-import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
-import type { ScalarKind } from "../../compiler/types/dtype.js";
+import { InternalCompilerError, type ScalarKind } from "../../compiler/index.js";
 import { encode, isNarrowFloat } from "../numbers/index.js";
 import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../numbers/functions.js";
 

@@ -1,6 +1,5 @@
 /** Errors of a kernel running on the CPU backend: each names the kernel, the place and who did it. */
-import type { Op } from "../../compiler/ir/module.js";
-import type { SourceFile, Span } from "../../compiler/source.js";
+import type { Op, SourceFile, Span } from "../../compiler/index.js";
 import { RuntimeError } from "../errors.js";
 
 export type CpuFaultKind =

@@ -1,9 +1,12 @@
 /** All ranks of a group, emulated in this process: loads one kernel and launches it. */
-import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
-import type { Kernel } from "../../compiler/ir/module.js";
-import type { Manifest } from "../../compiler/manifest.js";
-import type { SourceFile } from "../../compiler/source.js";
-import { type DimValues, evaluateExtent } from "../../compiler/types/extent.js";
+import {
+  InternalCompilerError,
+  evaluateExtent,
+  type DimValues,
+  type Kernel,
+  type Manifest,
+  type SourceFile,
+} from "../../compiler/index.js";
 import { UsageError } from "../errors.js";
 import { holds, randomKey, randomStream, type TypedArray } from "../numbers/index.js";
 import { type CompiledKernel, compileForCpu } from "./compiled.js";

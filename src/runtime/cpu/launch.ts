@@ -1,6 +1,5 @@
 /** What the generated code of one launch works on: memory of all ranks, and the state of each block. */
-import type { Kernel } from "../../compiler/ir/module.js";
-import { type DimValues, evaluateExtent } from "../../compiler/types/extent.js";
+import { evaluateExtent, type DimValues, type Kernel } from "../../compiler/index.js";
 import { allocate, fillPoison, type TypedArray } from "../numbers/index.js";
 import type { FaultReporter } from "./faults.js";
 import type { Wait } from "./scheduler.js";

@@ -1,5 +1,5 @@
 /** Buffers a loaded kernel owns on every rank: they outlive launches, and grow when dimensions do. */
-import type { Buffer } from "../../compiler/ir/module.js";
+import type { Buffer } from "../../compiler/index.js";
 import { allocate, fillPoison, type TypedArray } from "../numbers/index.js";
 
 interface Held {

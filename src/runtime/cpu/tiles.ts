@@ -2,7 +2,7 @@
  * Tiles and block-wide matrix products. Copies land as late as the program allows: at the `copy_wait` that
  * needs them, not when they start, so that a pipeline that reads a stage too early is seen to do so.
  */
-import { type DType, DTYPES } from "../../compiler/types/dtype.js";
+import { DTYPES, type DType } from "../../compiler/index.js";
 import { decodeInto, type TypedArray } from "../numbers/index.js";
 import type { BlockState, Launch } from "./launch.js";
 

@@ -1,5 +1,5 @@
 /** Host memory of each dtype: which typed array holds it, and how it is allocated and poisoned. */
-import { type DType, DTYPES } from "../../compiler/types/dtype.js";
+import { DTYPES, type DType } from "../../compiler/index.js";
 
 /** Elements on the host. 16- and 8-bit floats are held as their bit patterns. */
 export type TypedArray = Float32Array | Uint16Array | Uint8Array | Int8Array | Int32Array | Uint32Array;

@@ -1,5 +1,5 @@
 /** Comparing two arrays of one dtype. */
-import type { DType } from "../../compiler/types/dtype.js";
+import type { DType } from "../../compiler/index.js";
 import { bytesOf, sameBytes, type TypedArray } from "./arrays.js";
 import { decode } from "./convert.js";
 

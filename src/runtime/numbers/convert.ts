@@ -1,5 +1,5 @@
 /** Conversion between numbers and element bits, one value or whole arrays at a time. One rounding each. */
-import { type DType } from "../../compiler/types/dtype.js";
+import type { DType } from "../../compiler/index.js";
 import { allocate, type TypedArray } from "./arrays.js";
 import { ENCODERS, F32_WORD, I32_WORD, isNarrowFloat, valuesOf } from "./formats.js";
 

@@ -1,5 +1,5 @@
 /** The unary functions of the op table in float64, shared by the CPU backend and the reference. */
-import type { OPS } from "../../compiler/ir/ops.js";
+import type { OPS } from "../../compiler/index.js";
 
 /** Names of the functions in the op table. */
 export type UnaryFunction = (typeof OPS)["unary"]["attributes"]["fn"][number];

@@ -6,7 +6,7 @@
  * 65536 equally spaced values first). Signed integers are uniform in -8..7, unsigned in 0..15: small enough
  * that sums over any world and products over eight ranks do not wrap in 32 bits.
  */
-import type { DType } from "../../compiler/types/dtype.js";
+import type { DType } from "../../compiler/index.js";
 import type { TypedArray } from "./arrays.js";
 import { encode } from "./convert.js";
 import { isNarrowFloat } from "./formats.js";

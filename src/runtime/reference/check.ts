@@ -1,6 +1,5 @@
 /** Checks what the ranks computed against the specification in the manifest. */
-import type { Manifest, SignatureTensor, Specification } from "../../compiler/manifest.js";
-import type { DimValues } from "../../compiler/types/extent.js";
+import type { DimValues, Manifest, SignatureTensor, Specification } from "../../compiler/index.js";
 import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/index.js";
 import { type Context, evaluateRows, specificationShape } from "./evaluate.js";
 import { heldInputs, type InputReader } from "./inputs.js";

@@ -2,10 +2,13 @@
  * Evaluates a specification over logical tensors in float64, together with a bound on the error that correct
  * float32 arithmetic may make (running error analysis; u = 2^-24). Rows are evaluated on demand.
  */
-import { InternalCompilerError } from "../../compiler/diagnostics/ice.js";
-import type { Manifest, Specification } from "../../compiler/manifest.js";
-import { DTYPES } from "../../compiler/types/dtype.js";
-import type { DimValues } from "../../compiler/types/extent.js";
+import {
+  DTYPES,
+  InternalCompilerError,
+  type DimValues,
+  type Manifest,
+  type Specification,
+} from "../../compiler/index.js";
 import { FLOAT_FUNCTIONS, maximum, minimum, type BinaryFunction, type UnaryFunction } from "../numbers/functions.js";
 import type { InputReader } from "./inputs.js";
 import { readRows, rowLength, type Rows, shapeOf, U32 } from "./logical.js";

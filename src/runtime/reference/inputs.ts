@@ -1,6 +1,5 @@
 /** Input data for a collective that respects the layouts of its signature, the same in every process. */
-import type { Manifest, SignatureTensor } from "../../compiler/manifest.js";
-import { type DimValues, evaluateExtent } from "../../compiler/types/extent.js";
+import { evaluateExtent, type DimValues, type Manifest, type SignatureTensor } from "../../compiler/index.js";
 import { allocate, fillPoison, fillRandom, randomKey, type TypedArray } from "../numbers/index.js";
 
 /** One rank's tensors by name; fits `CpuGroup.run`. */

@@ -1,8 +1,11 @@
 /** Logical tensors, put together from what each rank holds, a range of rows (indices of dimension 0) at a time. */
-import type { SignatureTensor } from "../../compiler/manifest.js";
-import { DTYPES } from "../../compiler/types/dtype.js";
-import { type DimValues, evaluateExtent } from "../../compiler/types/extent.js";
-import type { ReductionOp } from "../../compiler/types/layout.js";
+import {
+  DTYPES,
+  evaluateExtent,
+  type DimValues,
+  type ReductionOp,
+  type SignatureTensor,
+} from "../../compiler/index.js";
 import { decodeInto, type TypedArray } from "../numbers/index.js";
 import { maximum, minimum } from "../numbers/functions.js";
 

@@ -1,5 +1,5 @@
 /** Matrix products in float64, blocked for the cache, with their error bound. */
-import type { Specification } from "../../compiler/manifest.js";
+import type { Specification } from "../../compiler/index.js";
 import { type Context, evaluateRows, inputEpsilon, isInteger, specificationShape } from "./evaluate.js";
 import { type Rows, U32 } from "./logical.js";
 

@@ -1,6 +1,5 @@
 /** Element by element comparison of outputs with reference rows. */
-import type { SignatureTensor } from "../../compiler/manifest.js";
-import { type DType, DTYPES } from "../../compiler/types/dtype.js";
+import { DTYPES, type DType, type SignatureTensor } from "../../compiler/index.js";
 import {
   decode,
   distance,
