@@ -284,15 +284,17 @@ let endWithLauncher: (() => void) | null = null;
  * In a rank of `collc run`: ends this process, its group and the run's folder when the launcher is gone, however
  * it died. Call it first thing in a rank; `joinGroup` calls it too. Elsewhere it does nothing.
  *
- * The main thread notices by its IPC channel and by the store; a watchdog thread compares the parent's id twice
- * a second, for a main thread that sits in a native call.
+ * The main thread notices by the store; a watchdog thread compares the parent's id twice a second, for a rank that
+ * has not joined yet or sits in a native call. The IPC channel's "disconnect" is not used, because a listener
+ * would keep a rank alive that is done.
  */
 export function watchLauncher(env: Environment = processEnvironment()): void {
   const runDirectory = readEnv("COLLC_RUN_DIR", env);
   if (endWithLauncher !== null || runDirectory === undefined || process.send === undefined) return;
   const launcher = process.ppid;
+  const text = `collc: rank ${readEnv("RANK", env) ?? "?"} stops: its launcher is gone`;
   const end = (endWithLauncher = (): void => {
-    printLine(`collc: rank ${readEnv("RANK", env) ?? "?"} stops: its launcher is gone`);
+    printLine(text);
     rmSync(runDirectory, { recursive: true, force: true });
     // The launcher made this process the leader of its group; -pid fails where it did not.
     for (const target of [-process.pid, process.pid]) {
@@ -303,15 +305,7 @@ export function watchLauncher(env: Environment = processEnvironment()): void {
       }
     }
   });
-  process.on("disconnect", () => {
-    // The kernel closes a dying process's channels a moment before its children get a new parent.
-    let polls = 0;
-    const timer = setInterval(() => {
-      if (process.ppid !== launcher) end();
-      if (++polls > 50) clearInterval(timer);
-    }, 20);
-  });
-  // A broken pipe to the launcher may end this process before the channel tells.
+  // A broken pipe to the launcher may end this process before the store tells.
   let isPipeBroken = false;
   process.on("uncaughtExceptionMonitor", (error) => {
     isPipeBroken ||= systemCode(error) === "EPIPE";
@@ -323,18 +317,19 @@ export function watchLauncher(env: Environment = processEnvironment()): void {
   });
   const watchdog = new Worker(watchdogSource, {
     eval: true,
-    workerData: { launcher, runDirectory },
+    workerData: { launcher, runDirectory, text },
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
   });
-  watchdog.on("error", () => {}); // the channel is still there
+  watchdog.on("error", () => {}); // the store is still there
   watchdog.unref();
 }
 
 const watchdogSource = `
 const { workerData } = require("node:worker_threads");
-const { rmSync } = require("node:fs");
+const { rmSync, writeSync } = require("node:fs");
 setInterval(() => {
   if (process.ppid === workerData.launcher) return;
+  try { writeSync(2, workerData.text + "\\n"); } catch {}
   rmSync(workerData.runDirectory, { recursive: true, force: true });
   for (const target of [-process.pid, process.pid]) try { process.kill(target, "SIGKILL"); } catch {}
 }, 500);

@@ -2,8 +2,8 @@
  * Runs one process a rank on this host and sees to it that they end together.
  *
  * Each rank leads a process group of its own, so that what it starts dies with it, and a terminal's Ctrl-C
- * reaches only the launcher, which passes it on in order. Ranks get an IPC channel: its end tells them that the
- * launcher is gone (see watchLauncher in bootstrap.ts).
+ * reaches only the launcher, which passes it on in order. Ranks notice a launcher that was killed outright by
+ * themselves, see watchLauncher in bootstrap.ts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -120,6 +120,8 @@ class Run {
   readonly #done: Promise<void>;
   #resolveDone: () => void = () => {};
   #failure: RankFailure | null = null;
+  /** The rank that was lost first, and why: what the others then stop for. */
+  #firstLost: { rank: number; what: string } | null = null;
   #isEnding = false;
   #interrupted: NodeJS.Signals | null = null;
 
@@ -143,9 +145,11 @@ class Run {
   async finish(): Promise<LaunchResult> {
     const { timeoutMs, onStart } = this.#options;
     const stopWatching = this.#server.onMemberLost(({ rank, reason }) => {
+      const what = `rank ${rank} left the run (${reason})`;
+      this.#firstLost ??= { rank, what };
       // Its process should end now. One that goes on alone would keep the launcher waiting for ever.
       setTimeout(() => {
-        if (this.#ranks[rank]?.isGone === false) this.#fail(rank, `rank ${rank} left the run (${reason})`);
+        if (this.#ranks[rank]?.isGone === false) this.#fail(rank, what);
       }, lostMs).unref();
     });
     const timer =
@@ -261,6 +265,8 @@ class Run {
     if (code === exitCodes.rankLost && !this.#isEnding) {
       // It stopped because of another, whose own exit is the one to report if it comes.
       await sleep(settleMs);
+      const { rank: culprit, what } = this.#firstLost ?? { rank, what: "" };
+      if (culprit !== rank) this.#fail(culprit, what);
     }
     if (code !== 0) this.#fail(rank, `rank ${rank} failed: ${how}`, code, signal);
     state.isSettled = true;

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { childEnvironment, defaultTimeoutMs, detectLauncher, environmentTable, readEnv } from "../../src/runtime/env.js";
+import {
+  childEnvironment,
+  defaultTimeoutMs,
+  detectLauncher,
+  environmentTable,
+  readEnv,
+} from "../../src/runtime/env.js";
 import { UsageError } from "../../src/runtime/errors.js";
 import { parseHostPort, storeAddressOf, storePorts } from "../../src/runtime/store-address.js";
 
@@ -55,7 +61,11 @@ describe("detectLauncher", () => {
       },
       ["slurm", 9, 16, 1, "gpu03", null],
     ],
-    ["srun on one node", { SLURM_PROCID: "1", SLURM_NTASKS: "2", SLURM_NNODES: "1" }, ["slurm", 1, 2, null, "127.0.0.1", null]],
+    [
+      "srun on one node",
+      { SLURM_PROCID: "1", SLURM_NTASKS: "2", SLURM_NNODES: "1" },
+      ["slurm", 1, 2, null, "127.0.0.1", null],
+    ],
     ["a batch script", { SLURM_PROCID: "0", SLURM_NTASKS: "16", SLURM_JOB_ID: "7" }, null],
     ["salloc's shell", { SLURM_NTASKS: "16", SLURM_JOB_ID: "7" }, null],
     ["srun of one task", { SLURM_PROCID: "0", SLURM_NTASKS: "1" }, null],

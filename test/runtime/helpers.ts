@@ -1,7 +1,16 @@
 /** What the runtime's tests share: real child processes on today's source, and proof that nothing is left behind. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -57,6 +66,8 @@ export interface Sandbox {
   readonly mark: string;
   /** Writes a module; `@name` in quotes stands for a module of the runtime. @returns its path. */
   script(name: string, source: string): string;
+  /** For the one case where a run's folder stays until the next run sweeps it. */
+  forgetRunDirectories(): void;
   /** Starts Node on a script. */
   node(script: string, args?: readonly string[], env?: Record<string, string | undefined>): Child;
 }
@@ -105,8 +116,14 @@ export function useSandbox(): Sandbox {
     },
     script(name, source) {
       const path = join(directory, name);
-      writeFileSync(path, source.replace(/"@([\w-]+)"/g, (_, module: string) => JSON.stringify(runtime(module))));
+      writeFileSync(
+        path,
+        source.replace(/"@([\w-]+)"/g, (_, module: string) => JSON.stringify(runtime(module))),
+      );
       return path;
+    },
+    forgetRunDirectories() {
+      for (const name of readdirSync(join(directory, "tmp"))) rmSync(join(directory, "tmp", name), { recursive: true });
     },
     node(script, args = [], env = {}) {
       const child = spawn(process.execPath, [script, ...args], {
@@ -114,7 +131,8 @@ export function useSandbox(): Sandbox {
         stdio: ["ignore", "pipe", "pipe"],
       });
       let text = "";
-      for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (part) => (text += part));
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding("utf8").on("data", (part) => (text += part));
       const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((done) => {
         child.once("close", (code, signal) => done({ code, signal }));
       });
@@ -124,7 +142,11 @@ export function useSandbox(): Sandbox {
         ended,
         output: () => text,
         async says(pattern, timeoutMs = 8000) {
-          await until(() => pattern.test(text), timeoutMs, () => `no ${pattern} in: ${text}`);
+          await until(
+            () => pattern.test(text),
+            timeoutMs,
+            () => `no ${pattern} in: ${text}`,
+          );
           return pattern.exec(text)!;
         },
       };
@@ -133,7 +155,11 @@ export function useSandbox(): Sandbox {
 }
 
 /** Polls. */
-export async function until(isDone: () => boolean, timeoutMs: number, message = () => "it did not come"): Promise<void> {
+export async function until(
+  isDone: () => boolean,
+  timeoutMs: number,
+  message = () => "it did not come",
+): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!isDone()) {
     if (performance.now() > deadline) throw new Error(message());

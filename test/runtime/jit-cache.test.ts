@@ -159,7 +159,9 @@ describe("atomic files", () => {
   test("what dead processes set aside is swept, the living's is not", async () => {
     const dead = Number(execFileSync("sh", ["-c", "echo $$"]).toString());
     const host = hostname().replace(/[^A-Za-z0-9-]/g, "-");
-    const names = [`${host}~${dead}`, `${host}~${process.pid}`, `elsewhere~${dead}`].map((id) => `.collc-tmp~${id}~ab~x`);
+    const names = [`${host}~${dead}`, `${host}~${process.pid}`, `elsewhere~${dead}`].map(
+      (id) => `.collc-tmp~${id}~ab~x`,
+    );
     for (const name of names) writeFileSync(join(sandbox.directory, name), "half");
     mkdirSync(join(sandbox.directory, `.collc-tmp~${host}~${dead}~cd~folder`));
     expect(await sweepAbandoned(sandbox.directory)).toBe(2);

@@ -33,7 +33,10 @@ function library(folder: string, version = "13", builtins: string | null = `${ve
 function fakePython(packageDirectories: string): string {
   const path = join(sandbox.directory, "python3");
   const answer = `{"executable": "${path}", "version": "3.9.1", "packageDirectories": ${packageDirectories}}`;
-  writeFileSync(path, `#!/bin/sh\ncase "$1" in -c) echo '${answer}' ;; *) echo "No module named pip" >&2; exit 1 ;; esac\n`);
+  writeFileSync(
+    path,
+    `#!/bin/sh\ncase "$1" in -c) echo '${answer}' ;; *) echo "No module named pip" >&2; exit 1 ;; esac\n`,
+  );
   chmodSync(path, 0o755);
   return path;
 }
@@ -137,7 +140,8 @@ describe("setupNvrtc", () => {
 
   test("fetches NVIDIA's wheel, twice is fine, and findNvrtc then sees it", async (context) => {
     delete env["COLLC_PYTHON"];
-    env = { ...process.env, ...env };
+    // The real HOME: it holds the configuration of pip.
+    env = { ...process.env, ...env, HOME: process.env["HOME"], PIP_RETRIES: "0" };
     const lines: string[] = [];
     let located;
     try {

@@ -91,7 +91,9 @@ describe.each([
       rejection(a.barrier("start", { timeoutMs: 60 })),
       rejection(b.barrier("start", { timeoutMs: 60 })),
     ]);
-    expect(first.message).toMatch(/barrier "start" was not complete within 60 ms: missing (rank 1 \(joined.*, )?rank 2/);
+    expect(first.message).toMatch(
+      /barrier "start" was not complete within 60 ms: missing (rank 1 \(joined.*, )?rank 2/,
+    );
   });
 
   test("exchange: names repeat, ranks out of step learn it at once", async () => {
@@ -104,7 +106,10 @@ describe.each([
     const roots = await Promise.all(groups.map((g, rank) => g.broadcast("b", 1, rank === 1 ? "hello" : undefined)));
     expect(roots).toEqual(["hello", "hello", "hello"]);
     const pairs = [0, 2].map((rank) => new Exchange(stores[rank]!, "pair", { ranks: [2, 0] }));
-    expect(await Promise.all(pairs.map((group, i) => group.allGather("v", i)))).toEqual([[0, 1], [0, 1]]);
+    expect(await Promise.all(pairs.map((group, i) => group.allGather("v", i)))).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
     expect(() => new Exchange(stores[1]!, "pair", { ranks: [2, 0] })).toThrow('rank 1 is not in group "pair"');
     const errors = await Promise.all([rejection(groups[0]!.barrier("a")), rejection(groups[1]!.allGather("v", 1))]);
     for (const error of errors) {
@@ -122,7 +127,9 @@ describe.each([
     b.abandon("out of paper");
     const [barrier] = await Promise.all(waits);
     expect(barrier).toMatchObject({ code: "rank-lost" });
-    expect(barrier!.message).toMatch(/rank [12] was lost .*; its last message: (out of paper|unrelated), and barrier "end"/);
+    expect(barrier!.message).toMatch(
+      /rank [12] was lost .*; its last message: (out of paper|unrelated), and barrier "end"/,
+    );
     await until(() => lost.length === 2, 1000);
     expect(lost.sort()).toEqual(["1: out of paper", "2: unrelated"]);
     expect((await rejection(a.barrier("again"))).message).toMatch(/rank [12] was lost/);
@@ -153,7 +160,9 @@ describe("strangers", () => {
     await join(server, 1);
     expect((await rejection(join(server, 1))).message).toContain("rank 1 has joined already, from ");
     expect((await rejection(join(server, 2))).message).toContain("there is no rank 2 among 2");
-    expect((await rejection(join(server, 0, { world: 3 }))).message).toContain("this run has 2 ranks, rank 0 came with 3");
+    expect((await rejection(join(server, 0, { world: 3 }))).message).toContain(
+      "this run has 2 ranks, rank 0 came with 3",
+    );
   });
 
   test("a store that does not know the secret is refused by the rank", async () => {
@@ -177,7 +186,10 @@ describe("strangers", () => {
     const seen: Buffer[] = [];
     await new Promise<void>((done) => {
       const socket = connect(server.port, "127.0.0.1", () => socket.write(bytes));
-      socket.on("data", (data) => seen.push(data)).on("error", () => {}).on("close", () => done());
+      socket
+        .on("data", (data) => seen.push(data))
+        .on("error", () => {})
+        .on("close", () => done());
     });
     expect(Buffer.concat(seen).toString("latin1")).not.toContain("treasure");
     expect(refusals).toHaveLength(1);
@@ -231,7 +243,10 @@ test("a store that is closed or killed ends all calls at once", async () => {
   const start = performance.now();
   child.process.kill("SIGKILL");
   for (const error of await Promise.all(calls)) {
-    expect(error).toMatchObject({ code: "store-lost", message: expect.stringContaining("went away: its process died") });
+    expect(error).toMatchObject({
+      code: "store-lost",
+      message: expect.stringContaining("went away: its process died"),
+    });
   }
   expect(performance.now() - start).toBeLessThan(1000);
 });
