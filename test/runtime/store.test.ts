@@ -248,5 +248,5 @@ test("a store that is closed or killed ends all calls at once", async () => {
       message: expect.stringContaining("went away: its process died"),
     });
   }
-  expect(performance.now() - start).toBeLessThan(1000);
+  expect(performance.now() - start).toBeLessThan(4000);
 });
