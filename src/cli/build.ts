@@ -1,0 +1,144 @@
+/** `collc build`: kernels compiled ahead of time, for programs that do not have collc. */
+import { createHash } from "node:crypto";
+import { basename, dirname, extname, resolve } from "node:path";
+import { Command } from "commander";
+import { type Manifest, printExtent } from "../compiler/index.js";
+import { UsageError } from "../runtime/errors.js";
+import { collcVersion, compileCuda } from "../runtime/program.js";
+import { type Compiled, compileWhole, dtypesFor, selectCollectives } from "./collectives.js";
+import { bytes } from "./format.js";
+import { bytesOfBuffer, headerOf, parameterMeaning } from "./header.js";
+import { type Io, paletteOf } from "./io.js";
+import { type DTypeChoice, examples, shared } from "./options.js";
+import { writeTogether } from "./output-folder.js";
+import { withProgress } from "./progress.js";
+
+interface BuildOptions {
+  readonly ranks: readonly number[];
+  readonly dtype?: DTypeChoice;
+  readonly arch: string;
+  readonly out: string;
+}
+
+/** One kernel to be built: a collective at one number of ranks. */
+interface Unit {
+  /** File name without its ending. */
+  readonly name: string;
+  readonly file: string;
+  readonly compiled: Compiled;
+}
+
+/** The command, printing to `io`. */
+export function buildCommand(io: Io): Command {
+  return new Command("build")
+    .description(
+      "Compile collectives ahead of time: CUDA text, PTX, cubin, manifest and a C header for each. Needs NVRTC, no GPU.",
+    )
+    .argument("<files...>", "programs; every collective in them is built")
+    .addOption(shared.rankList().default([4], "4"))
+    .addOption(shared.dtype())
+    .addOption(shared.arch())
+    .option("-o, --out <dir>", "folder to write to", "out")
+    .addHelpText(
+      "after",
+      `
+Writes NAME.cu, NAME.ptx, NAME.cubin and NAME.h for each kernel, and one manifest.json for all. Files appear together
+when everything has worked; a build that fails leaves nothing.
+` +
+        examples(
+          ["collc build my.coll --arch sm_90a --ranks 4 --dtype bf16 -o out", "one kernel"],
+          ["collc build kernels/*/*.coll --ranks 2,4,8 -o out", "many, for three worlds"],
+        ),
+    )
+    .action((files: readonly string[], options: BuildOptions) => build(io, files, options));
+}
+
+async function build(io: Io, files: readonly string[], options: BuildOptions): Promise<void> {
+  const units = planned(io, files, options);
+  const contents = new Map<string, Uint8Array | string>();
+  const kernels: unknown[] = [];
+  let version = "";
+  await withProgress(io, async (progress) => {
+    for (const [i, { name, file, compiled }] of units.entries()) {
+      progress.set(`compiling ${name} for ${options.arch} (${i + 1} of ${units.length})`);
+      const { cubin, ptx, nvrtcVersion } = await compileCuda(compiled.cuda, options.arch);
+      version = nvrtcVersion;
+      const names = { cu: `${name}.cu`, ptx: `${name}.ptx`, cubin: `${name}.cubin`, header: `${name}.h` };
+      contents.set(names.cu, compiled.cuda);
+      contents.set(names.ptx, ptx);
+      contents.set(names.cubin, cubin);
+      contents.set(names.header, headerOf(compiled.manifest, names.cubin));
+      kernels.push(entryOf(compiled.manifest, basename(file), names, cubin));
+    }
+    progress.set("writing");
+    const manifest = { formatVersion: 1, collcVersion: collcVersion(), nvrtcVersion: version, kernels };
+    contents.set("manifest.json", JSON.stringify(manifest, null, 2) + "\n");
+    await writeTogether(resolve(options.out), contents);
+  });
+  const c = paletteOf(io.out, io.env);
+  for (const { name } of units) {
+    const size = (contents.get(`${name}.cubin`) as Uint8Array).byteLength;
+    io.out.write(`${c.green("✓")} ${name}  ${c.dim(`cubin ${bytes(size)}`)}\n`);
+  }
+  io.out.write(`${units.length} kernel${units.length === 1 ? "" : "s"} for ${options.arch} in ${options.out}\n`);
+}
+
+/** Everything that can be wrong with the programs shows before NVRTC starts. */
+function planned(io: Io, files: readonly string[], options: BuildOptions): Unit[] {
+  const units: Unit[] = [];
+  for (const path of files) {
+    const selected = selectCollectives(io, path, null);
+    for (const collective of selected.collectives)
+      for (const ranks of options.ranks) {
+        const dtype = dtypesFor(collective, options.dtype);
+        const compiled = compileWhole(io, selected, collective, { ranks, dtype, arch: options.arch });
+        units.push({ name: compiled.manifest.symbol, file: selected.file, compiled });
+      }
+  }
+  if (units.length === 0) throw new UsageError("there is no collective in these files", "name files with collectives");
+  return distinct(units);
+}
+
+/** `all_gather/push` and `all_to_all/push` have one symbol; files of the same name get their folder's in front. */
+function distinct(units: readonly Unit[]): Unit[] {
+  const count = new Map<string, number>();
+  for (const { name } of units) count.set(name, (count.get(name) ?? 0) + 1);
+  const renamed = units.map((unit) => {
+    if (count.get(unit.name) === 1) return unit;
+    const folder = basename(dirname(resolve(unit.file)));
+    return { ...unit, name: `${folder}_${basename(unit.file, extname(unit.file))}_${unit.name}` };
+  });
+  const names = renamed.map((unit) => unit.name);
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined)
+    throw new UsageError(`two kernels would both be called ${twice}`, "build them into different folders with -o");
+  return renamed;
+}
+
+/** The launch manifest with what a person or a build system wants to know besides. */
+function entryOf(
+  manifest: Manifest,
+  source: string,
+  files: Readonly<Record<string, string>>,
+  cubin: Uint8Array,
+): unknown {
+  const signals = manifest.buffers.filter((b) => b.role === "signal");
+  const workspace = manifest.buffers.filter((b) => b.role === "scratch" || b.role === "signal" || b.role === "state");
+  return {
+    ...manifest,
+    source,
+    files,
+    cubinSha256: createHash("sha256").update(cubin).digest("hex"),
+    block: [manifest.blockThreads, 1, 1],
+    parameters: manifest.parameters.map((p) => ({ ...p, meaning: parameterMeaning(manifest, p) })),
+    symmetricBuffers: manifest.buffers.filter((b) => b.symmetric).map((b) => b.name),
+    // Sizes are numbers, or expressions over the dimensions where they depend on them.
+    signalSlots: Object.fromEntries(signals.map((b) => [b.name, b.shape.map(printExtent).join(" * ")])),
+    workspaceBytes: Object.fromEntries(workspace.map((b) => [b.name, sizeOf(b)])),
+  };
+}
+
+function sizeOf(buffer: Manifest["buffers"][number]): number | string {
+  const size = bytesOfBuffer(buffer);
+  return typeof size === "number" ? size : printExtent(size);
+}

@@ -1,0 +1,128 @@
+/** From a file on the command line to compiled collectives, with diagnostics printed. */
+import {
+  type CompileOptions,
+  type CompileResult,
+  compile,
+  isDType,
+  parseProgram,
+  SourceFile,
+} from "../compiler/index.js";
+import { exitCodes, UsageError } from "../runtime/errors.js";
+import { hasErrors, printDiagnostics } from "./diagnostics.js";
+import { Exit } from "./failure.js";
+import type { Io } from "./io.js";
+import type { DTypeChoice } from "./options.js";
+import { type ProgramText, readProgram } from "./source-file.js";
+import { suggestion } from "./suggest.js";
+
+type Collective = ReturnType<typeof parseProgram>["program"]["collectives"][number];
+
+/** What dtype variables stand for where nobody says: the dtype of the models people run. */
+const defaultDType = "bf16";
+
+/** A file with the collectives that were asked for. */
+export interface Selected extends ProgramText {
+  readonly source: SourceFile;
+  readonly collectives: readonly Collective[];
+}
+
+/**
+ * Reads and parses a file.
+ * @param name the collective that is wanted; null: all of them.
+ * @throws UsageError for a file that is none and for a name that is not in it; Exit after printing syntax errors.
+ */
+export function selectCollectives(io: Io, path: string, name: string | null): Selected {
+  const program = readProgram(path, io);
+  const source = new SourceFile(program.file, program.text);
+  const parsed = parseProgram(source);
+  if (hasErrors(parsed.diagnostics)) {
+    printDiagnostics(io, parsed.diagnostics, source);
+    throw new Exit(exitCodes.program);
+  }
+  const all = parsed.program.collectives;
+  if (name === null) return { ...program, source, collectives: all };
+  const found = all.filter((collective) => collective.name.text === name);
+  if (found.length > 0) return { ...program, source, collectives: found };
+  const names = all.map((collective) => collective.name.text);
+  throw new UsageError(`${program.file} has no collective '${name}'`, suggestion(name, names, "collectives"));
+}
+
+/** The one collective of the file, or the one that is named. @throws as {@link selectCollectives}. */
+export function selectCollective(
+  io: Io,
+  path: string,
+  name: string | undefined,
+): Selected & { readonly collective: Collective } {
+  const selected = selectCollectives(io, path, name ?? null);
+  const [first, second] = selected.collectives;
+  if (first === undefined)
+    throw new UsageError(
+      `${selected.file} has no collective`,
+      "a program is: collective NAME(x: T[n] LAYOUT) -> y: T[n] LAYOUT { … }",
+    );
+  if (second !== undefined) {
+    const names = selected.collectives.map((collective) => collective.name.text).join(", ");
+    throw new UsageError(
+      `${selected.file} has ${selected.collectives.length} collectives: ${names}`,
+      `name the one you mean: FILE ${first.name.text}`,
+    );
+  }
+  return { ...selected, collective: first };
+}
+
+/** Dtypes for a collective's variables: the choice, else bf16, else the first that its `where` allows. */
+export function dtypesFor(
+  collective: Collective,
+  choice: DTypeChoice | undefined,
+): NonNullable<CompileOptions["dtype"]> {
+  if (typeof choice === "string") return choice;
+  const variables = new Set(
+    [...collective.inputs, ...collective.outputs].map((t) => t.dtype.name).filter((name) => !isDType(name)),
+  );
+  const unknown = Object.keys(choice ?? {}).find((name) => !variables.has(name));
+  if (unknown !== undefined) {
+    throw new UsageError(
+      `${collective.name.text} has no dtype variable '${unknown}'`,
+      suggestion(unknown, [...variables], "dtype variables"),
+    );
+  }
+  return Object.fromEntries(
+    [...variables].map((variable) => {
+      const allowed = collective.where.find((rule) => rule.variable.text === variable)?.dtypes.map((d) => d.dtype);
+      const fallback =
+        allowed === undefined || allowed.includes(defaultDType) ? defaultDType : (allowed[0] ?? defaultDType);
+      return [variable, choice?.[variable] ?? fallback];
+    }),
+  );
+}
+
+/** A compilation without errors. */
+export type Compiled = CompileResult & {
+  readonly kernel: NonNullable<CompileResult["kernel"]>;
+  readonly cuda: string;
+  readonly manifest: NonNullable<CompileResult["manifest"]>;
+};
+
+/** Compiles one collective all the way. Prints its diagnostics. @throws Exit when there are errors. */
+export function compileWhole(
+  io: Io,
+  selected: Selected,
+  collective: Collective,
+  options: Omit<CompileOptions, "file" | "collective">,
+): Compiled {
+  const result = compilePartly(io, selected, collective, options);
+  return result as Compiled;
+}
+
+/** The same, for compilations that stop on the way: the result has no CUDA text then. */
+export function compilePartly(
+  io: Io,
+  selected: Selected,
+  collective: Collective,
+  options: Omit<CompileOptions, "file" | "collective">,
+): CompileResult {
+  const result = compile(selected.text, { ...options, file: selected.file, collective: collective.name.text });
+  printDiagnostics(io, result.diagnostics, result.source);
+  if (hasErrors(result.diagnostics)) throw new Exit(exitCodes.program);
+  return result;
+}

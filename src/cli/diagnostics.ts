@@ -1,0 +1,23 @@
+/** Diagnostics on the terminal. */
+import type { SourceFile } from "../compiler/index.js";
+import { type Diagnostic, printDiagnostics as render } from "../index.js";
+import { type Io, paletteOf } from "./io.js";
+
+/** Whether any is an error. */
+export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
+  return diagnostics.some((d) => d.severity === "error");
+}
+
+/** Prints code frames to stderr, so that what a command makes can still be piped. */
+export function printDiagnostics(io: Io, diagnostics: readonly Diagnostic[], source: SourceFile): void {
+  if (diagnostics.length === 0) return;
+  const c = paletteOf(io.err, io.env);
+  const palette = {
+    error: (s: string) => c.red(c.bold(s)),
+    warning: (s: string) => c.yellow(c.bold(s)),
+    note: c.cyan,
+    faint: c.dim,
+    bold: c.bold,
+  };
+  io.err.write(render(diagnostics, source, palette) + "\n");
+}

@@ -1,0 +1,154 @@
+/** Runs a compiled collective on a group, checks it against its signature, and times it. */
+import { createHash } from "node:crypto";
+import { DTYPES, evaluateExtent, type CompileResult, type DimValues, type Manifest } from "../compiler/index.js";
+import type { Group, Tensor, Timing, TimingOptions } from "../runtime/group.js";
+import { bytesOf, type TypedArray } from "../runtime/numbers/index.js";
+import { checkOutputs, type CheckResult, generatedInputs, makeRankInputs } from "../runtime/reference/index.js";
+import { fromWire, toWire } from "./wire.js";
+
+/** How much is compared with the reference: all of it up to this many elements, then a sample. */
+const checkedElements = 2 ** 24;
+
+/** What came out, the same on every rank of the group. */
+export interface Execution {
+  readonly check: Omit<CheckResult, "bitwiseEqualAcrossRanks">;
+  /** Null where no output is replicated. */
+  readonly bitwiseEqualAcrossRanks: boolean | null;
+  /** Null when the result was wrong: then nobody wants to know how fast. */
+  readonly timing: Timing | null;
+}
+
+export interface ExecuteOptions {
+  readonly seed: number;
+  readonly timing: TimingOptions;
+  readonly onProgress?: (what: string, blocking: boolean) => void;
+}
+
+/** Tensors of the signature in the group's memory: inputs random, outputs poisoned. Collective. */
+export async function makeTensors(
+  group: Group,
+  manifest: Manifest,
+  dims: DimValues,
+  seed: number,
+): Promise<Record<string, Tensor>> {
+  const tensors: Record<string, Tensor> = {};
+  for (const t of [...manifest.inputs, ...manifest.outputs]) {
+    const shape = t.localShape.map((e) => evaluateExtent(e, dims));
+    const symmetric = manifest.buffers.find((b) => b.name === t.name)?.symmetric === true;
+    tensors[t.name] = symmetric ? await group.symmetric(t.dtype, shape) : group.local(t.dtype, shape);
+  }
+  for (const rank of group.localRanks) {
+    const data = makeRankInputs(manifest, dims, seed, rank);
+    for (const [name, values] of Object.entries({ ...data.inputs, ...data.outputs }))
+      tensors[name]!.write(values, rank);
+  }
+  // Nobody starts before everybody has written.
+  await group.barrier();
+  return tensors;
+}
+
+/** Loads, runs once and checks, then times. Collective. @throws what the runtime throws. */
+export async function execute(
+  group: Group,
+  compiled: CompileResult,
+  dims: DimValues,
+  options: ExecuteOptions,
+): Promise<Execution> {
+  const { onProgress = () => {} } = options;
+  const blocking = group.backend === "cpu";
+  onProgress("loading", false);
+  const kernel = await group.load(compiled, { onProgress: (what) => onProgress(what, false) });
+  const { manifest } = kernel;
+  const tensors = await makeTensors(group, manifest, dims, options.seed);
+  const isLarge = work(manifest, dims) > 2 ** 24;
+  onProgress("running", blocking && isLarge);
+  const start = performance.now();
+  await kernel.run(tensors, dims);
+  const runMs = performance.now() - start;
+  onProgress("checking against the signature", isLarge);
+  const verdict = await verify(group, manifest, dims, tensors, options.seed);
+  let timing: Timing | null = null;
+  if (verdict.check.correct) {
+    onProgress("timing", blocking && runMs * (options.timing.outer ?? 1) > 1000);
+    timing = await kernel.time(tensors, dims, options.timing);
+  }
+  await kernel.unload();
+  for (const tensor of Object.values(tensors)) await tensor.free();
+  return { ...verdict, timing };
+}
+
+/** Compares the outputs of all ranks with the reference, and with each other. Collective. */
+export async function verify(
+  group: Group,
+  manifest: Manifest,
+  dims: DimValues,
+  tensors: Readonly<Record<string, Tensor>>,
+  seed: number,
+): Promise<Pick<Execution, "check" | "bitwiseEqualAcrossRanks">> {
+  const held: ({ outputs: Record<string, TypedArray> } | undefined)[] = Array.from(
+    { length: group.world },
+    () => undefined,
+  );
+  for (const rank of group.localRanks) {
+    const outputs: Record<string, TypedArray> = {};
+    for (const t of manifest.outputs) outputs[t.name] = await tensors[t.name]!.read(rank);
+    held[rank] = { outputs };
+  }
+  const { bitwiseEqualAcrossRanks: _, ...own } = checkOutputs(
+    checkable(manifest, group),
+    dims,
+    generatedInputs(manifest, seed),
+    held,
+    { maxElements: checkedElements, seed },
+  );
+  const replicated = manifest.outputs.filter((t) => t.layout.kind === "replicated");
+  const digests = held.filter((r) => r !== undefined).map((r) => digest(replicated.map((t) => r.outputs[t.name]!)));
+  const all = (await group.exchange("check", toWire({ own, digests }))).map((text) =>
+    fromWire<{ own: Check; digests: string[] }>(text),
+  );
+  const distinct = new Set(all.flatMap((one) => one.digests));
+  return {
+    check: all.map((one) => one.own).reduce(worse),
+    bitwiseEqualAcrossRanks: replicated.length === 0 ? null : distinct.size === 1,
+  };
+}
+
+/** A partial result is what all ranks' outputs add up to: out of reach where every rank is a process. */
+function checkable(manifest: Manifest, group: Group): Manifest {
+  if (group.localRanks.length === group.world) return manifest;
+  return {
+    ...manifest,
+    specification: manifest.specification.map((s, o) => (manifest.outputs[o]!.layout.kind === "partial" ? null : s)),
+  };
+}
+
+function digest(arrays: readonly TypedArray[]): string {
+  const hash = createHash("sha256");
+  for (const array of arrays) hash.update(bytesOf(array));
+  return hash.digest("hex");
+}
+
+type Check = Execution["check"];
+
+/** Of two ranks' checks the one to report: a wrong one, else the larger error. */
+function worse(a: Check, b: Check): Check {
+  if (a.correct !== b.correct) return a.correct ? b : a;
+  return b.maxError > a.maxError ? b : a;
+}
+
+/** Elements touched, roughly: decides whether a wait is announced before it begins. */
+function work(manifest: Manifest, dims: DimValues): number {
+  const sizes = [...manifest.inputs, ...manifest.outputs].map((t) =>
+    t.localShape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1),
+  );
+  const product = JSON.stringify(manifest.specification).includes('"matmul"') ? Math.max(...Object.values(dims), 1) : 1;
+  return manifest.ranks * sizes.reduce((a, b) => a + b, 0) * product;
+}
+
+/** The dtype to print: the one that variables stand for, else that of the first tensor. */
+export function dtypeOf(manifest: Manifest): string {
+  const chosen = [...new Set(Object.values(manifest.dtypes))];
+  return chosen.length > 0
+    ? chosen.join(",")
+    : ([...manifest.inputs, ...manifest.outputs][0]?.dtype ?? Object.keys(DTYPES)[0]!);
+}

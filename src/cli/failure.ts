@@ -1,0 +1,83 @@
+/** From anything that was thrown to a message and an exit code. No stack ever reaches a person. */
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CommanderError } from "commander";
+import { InternalCompilerError } from "../compiler/index.js";
+import { CollcError, exitCodes, messageOf, systemCode } from "../runtime/errors.js";
+import { collcVersion } from "../runtime/program.js";
+import { type Io, paletteOf } from "./io.js";
+
+/** Exit code of a fault that is ours: EX_SOFTWARE of sysexits.h, out of the way of 0 to 3. */
+export const bugExitCode = 70;
+
+/** What a rank tells its launcher about its end; see spawn-ranks.ts. */
+export interface Failure {
+  readonly message: string;
+  readonly help: string | undefined;
+  readonly exitCode: number;
+}
+
+/** The exit code was decided and all was said: nothing to print. */
+export class Exit extends Error {
+  constructor(readonly exitCode: number) {
+    super(`exit ${exitCode}`);
+  }
+}
+
+/** What a person is told about an error. Writes a report file when the fault is ours. */
+export function describeFailure(error: unknown): Failure {
+  if (error instanceof CollcError) return { message: error.message, help: error.help, exitCode: error.exitCode };
+  const code = systemCode(error);
+  if (code === "ENOSPC" || code === "EACCES" || code === "EROFS" || code === "EMFILE") {
+    return { message: messageOf(error), help: systemHelp[code], exitCode: exitCodes.machine };
+  }
+  const report = writeReport(error);
+  const what = messageOf(error).split("\n")[0]!;
+  return {
+    message: `this is a bug in collc, not in your program: ${what}`,
+    help: report === null ? "please report it" : `please report it with ${report}, which holds the details`,
+    exitCode: bugExitCode,
+  };
+}
+
+const systemHelp: Readonly<Record<string, string>> = {
+  ENOSPC: "free some space on that disk, or name another folder",
+  EACCES: "check who owns the file or folder",
+  EROFS: "name a folder on a file system that can be written",
+  EMFILE: "raise the limit of open files (ulimit -n)",
+};
+
+/** Prints a failure: the message, and a line on what to do. */
+export function printFailure(io: Io, failure: Failure): void {
+  const c = paletteOf(io.err, io.env);
+  io.err.write(`${c.red(c.bold("error:"))} ${failure.message}\n`);
+  if (failure.help !== undefined) io.err.write(`${c.cyan(c.bold("help:"))} ${failure.help}\n`);
+}
+
+/** Prints what has to be printed and gives the exit code. */
+export function reportFailure(io: Io, error: unknown): number {
+  if (error instanceof Exit) return error.exitCode;
+  // Commander has printed its message; help and version are no errors.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.fine : exitCodes.usage;
+  const failure = describeFailure(error);
+  printFailure(io, failure);
+  return failure.exitCode;
+}
+
+/** The stack and the compiler's module, in a file: too long for a terminal, needed for the report. */
+function writeReport(error: unknown): string | null {
+  const stamp = new Date().toISOString().replace(/[:.]/g, "-");
+  const path = join(tmpdir(), `collc-bug-${stamp}-${process.pid}.txt`);
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  const module = error instanceof InternalCompilerError ? error.moduleText : "";
+  const head = `collc ${collcVersion()}, node ${process.version}, ${process.platform} ${process.arch}\n`;
+  try {
+    writeFileSync(path, `${head}arguments: ${JSON.stringify(process.argv.slice(2))}\n\n${stack}\n\n${module}`, {
+      mode: 0o600,
+    });
+    return path;
+  } catch {
+    return null;
+  }
+}

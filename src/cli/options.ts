@@ -1,0 +1,101 @@
+/** Parsers of option values. What they throw, commander prints with the option's name, and exits with 2. */
+import { InvalidArgumentError, Option } from "commander";
+import { DEFAULT_ARCH, DTYPE_NAMES, type DType, isDType } from "../compiler/index.js";
+import { suggestion } from "./suggest.js";
+
+/** Most ranks of one run on one machine. */
+export const maxRanks = 64;
+
+/** What dtype variables stand for: one dtype for all, or one each. */
+export type DTypeChoice = DType | Readonly<Record<string, DType>>;
+
+/** A whole number from `min` to `max`. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = parseCount(text);
+    if (value === null) throw new InvalidArgumentError(`'${text}' is not a whole number.`);
+    if (value < min || value > max) throw new InvalidArgumentError(`It must be from ${min} to ${max}.`);
+    return value;
+  };
+}
+
+/** "1048576", "1_048_576", "64Ki", "1M" (2^20 each): whole numbers as people write sizes. Null when it is none. */
+export function parseCount(text: string): number | null {
+  const match = /^(\d[\d_]*)(?:([kKmMgG])(?:i?[bB]?|i))?$/.exec(text.trim());
+  if (match === null) return null;
+  const scale = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[match[2]?.toLowerCase() ?? ""] ?? 1;
+  const value = Number(match[1]!.replaceAll("_", "")) * scale;
+  return Number.isSafeInteger(value) ? value : null;
+}
+
+/** "2,4,8" */
+export function listOf<T>(parse: (text: string) => T): (text: string) => T[] {
+  return (text) => text.split(",").map((part) => parse(part.trim()));
+}
+
+/** Seconds, fractions allowed, as milliseconds. */
+export function seconds(text: string): number {
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
+  if (!(value > 0 && value <= 86_400)) throw new InvalidArgumentError("It must be a number of seconds above 0.");
+  return Math.max(1, Math.round(value * 1000));
+}
+
+/** "bf16", or "T=bf16,U=f32". */
+export function parseDType(text: string): DTypeChoice {
+  const single = (name: string): DType => {
+    if (isDType(name)) return name;
+    throw new InvalidArgumentError(`There is no dtype '${name}'; ${suggestion(name, DTYPE_NAMES, "dtypes")}`);
+  };
+  if (!text.includes("=")) return single(text);
+  const entries = text.split(",").map((part) => {
+    const [variable, name] = part.split("=").map((s) => s.trim());
+    if (!variable || name === undefined) throw new InvalidArgumentError("Write one dtype, or T=bf16,U=f32.");
+    return [variable, single(name)] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** One dtype. */
+export function parseSingleDType(text: string): DType {
+  const choice = parseDType(text);
+  if (typeof choice === "string") return choice;
+  throw new InvalidArgumentError("Write one dtype.");
+}
+
+/** "sm_90a" */
+export function parseArch(text: string): string {
+  if (/^sm_\d{2,3}[af]?$/.test(text)) return text;
+  throw new InvalidArgumentError("An architecture is written like sm_80, sm_90a or sm_100a.");
+}
+
+/** Collects `--dim n=4096 m=8`, `--dim n=4096 --dim m=8` and `--dim n=4096,m=8`. */
+export function collectDims(text: string, previous: Readonly<Record<string, number>> = {}): Record<string, number> {
+  const dims = { ...previous };
+  for (const part of text.split(",")) {
+    const [name, value] = part.split("=").map((s) => s.trim());
+    const count = value === undefined ? null : parseCount(value);
+    if (!name || count === null)
+      throw new InvalidArgumentError(`'${part}' is not NAME=COUNT, as in n=1048576 or n=1M.`);
+    dims[name] = count;
+  }
+  return dims;
+}
+
+/** Options that several commands share, so that they read the same everywhere. */
+export const shared = {
+  ranks: () => new Option("-n, --ranks <n>", "number of ranks").argParser(wholeNumber(1, maxRanks)),
+  rankList: () =>
+    new Option("-n, --ranks <list>", "numbers of ranks, such as 2,4").argParser(listOf(wholeNumber(1, maxRanks))),
+  dtype: () =>
+    new Option(
+      "-t, --dtype <dtype>",
+      `what dtype variables stand for: ${DTYPE_NAMES.join(", ")}, or T=f16,U=f32`,
+    ).argParser(parseDType),
+  arch: () => new Option("-a, --arch <arch>", "GPU architecture").argParser(parseArch).default(DEFAULT_ARCH),
+};
+
+/** The "Examples:" part of a help text. */
+export function examples(...lines: readonly (readonly [command: string, what: string])[]): string {
+  const width = Math.max(...lines.map(([command]) => command.length));
+  return `\nExamples:\n${lines.map(([command, what]) => `  $ ${command.padEnd(width)}  # ${what}`).join("\n")}\n`;
+}

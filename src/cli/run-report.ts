@@ -1,0 +1,151 @@
+/** The result of `collc run`, for people and for machines. */
+import type { BackendName } from "../runtime/group.js";
+import { bytes, duration, rangeBar, significant } from "./format.js";
+import { type Io, paletteOf } from "./io.js";
+
+/** What `--json` prints; the order of the keys is part of it. */
+export interface JsonResult {
+  readonly collective: string;
+  readonly ranks: number;
+  readonly backend: BackendName;
+  readonly dtype: string;
+  readonly dims: Readonly<Record<string, number>>;
+  readonly correct: boolean;
+  readonly maxError: number;
+  readonly bitwiseEqualAcrossRanks: boolean | null;
+  readonly timeUs: { readonly median: number; readonly min: number; readonly max: number } | null;
+  readonly algorithmBandwidthGBs: number | null;
+  readonly busBandwidthGBs: number | null;
+}
+
+interface Declared {
+  readonly name: string;
+  readonly dtype: string;
+  readonly layout: string;
+}
+
+/** All that is known about a run; plain data, because ranks send it to their launcher. */
+export interface RunResult extends JsonResult {
+  readonly file: string;
+  readonly inputs: readonly Declared[];
+  readonly outputs: readonly Declared[];
+  readonly algorithmBytes: number | null;
+  readonly tolerance: number;
+  readonly firstMismatch: {
+    readonly output: string;
+    readonly rank: number;
+    readonly index: number;
+    readonly expected: number;
+    readonly actual: number;
+    readonly tolerance: number;
+  } | null;
+  /** Outputs of which nothing is specified. */
+  readonly unspecified: readonly string[];
+  readonly checked: number;
+  readonly total: number;
+  readonly samples: number;
+}
+
+/** The object of `--json`. An infinite error is null, as JSON has it. */
+export function toJsonResult(result: RunResult): JsonResult {
+  const { collective, ranks, backend, dtype, dims, correct, maxError, bitwiseEqualAcrossRanks } = result;
+  const { timeUs, algorithmBandwidthGBs, busBandwidthGBs } = result;
+  return {
+    collective,
+    ranks,
+    backend,
+    dtype,
+    dims,
+    correct,
+    maxError,
+    bitwiseEqualAcrossRanks,
+    timeUs,
+    algorithmBandwidthGBs,
+    busBandwidthGBs,
+  };
+}
+
+/** Prints the result; with `problemsOnly`, just what is wrong, on stderr. */
+export function printResult(io: Io, result: RunResult, problemsOnly: boolean): void {
+  const c = paletteOf(io.out, io.env);
+  if (!problemsOnly) {
+    const side = (tensors: readonly Declared[]): string =>
+      tensors.map((t) => `${t.name}: ${c.cyan(t.layout)}`).join(", ");
+    const row = (label: string, text: string): string => `  ${c.dim(label.padEnd(10))}${text}\n`;
+    const gap = c.dim(" · ");
+    io.out.write(`\n${c.bold(result.collective)}  ${side(result.inputs)} → ${side(result.outputs)}\n\n`);
+    io.out.write(
+      row(
+        "ranks",
+        `${result.ranks}${gap}${result.backend === "cpu" ? "cpu, emulated in one process" : "cuda, one process a rank"}`,
+      ),
+    );
+    const sizes = Object.entries(result.dims).map(([name, n]) => `${name}=${n}`);
+    io.out.write(
+      row(
+        "sizes",
+        [...sizes, result.dtype, ...(result.algorithmBytes === null ? [] : [bytes(result.algorithmBytes)])].join(gap),
+      ),
+    );
+    io.out.write(row("result", verdict(result, c)));
+    for (const line of notes(result)) io.out.write(row("", c.yellow(line)));
+    if (result.timeUs !== null) {
+      const { median, min, max } = result.timeUs;
+      const samples = `${result.samples} sample${result.samples === 1 ? "" : "s"}`;
+      const spread =
+        result.samples > 1 ? `   ${duration(min)} ${c.dim(rangeBar(min, median, max))} ${duration(max)}` : "";
+      io.out.write(row("time", `${c.bold(duration(median))}${spread}   ${c.dim(samples)}`));
+    }
+    if (result.algorithmBandwidthGBs !== null && result.busBandwidthGBs !== null) {
+      const speed = (value: number): string => c.bold(`${significant(value, 3)} GB/s`);
+      const caution = result.backend === "cpu" ? c.dim("   of the emulation: a GPU is another matter") : "";
+      io.out.write(
+        row(
+          "bandwidth",
+          `algorithm ${speed(result.algorithmBandwidthGBs)}${gap}bus ${speed(result.busBandwidthGBs)}${caution}`,
+        ),
+      );
+    }
+    io.out.write("\n");
+  }
+  printProblems(io, result);
+}
+
+function verdict(result: RunResult, c: ReturnType<typeof paletteOf>): string {
+  const { total, checked, unspecified, outputs } = result;
+  if (unspecified.length === outputs.length)
+    return c.yellow("? ran to its end; nothing is specified to check it against");
+  const mark = result.correct ? c.green(c.bold("✓ correct")) : c.red(c.bold("✗ wrong"));
+  const error =
+    result.maxError === 0
+      ? "no error"
+      : `largest error ${significant(result.maxError, 3)} (allowed there ${significant(result.tolerance, 3)})`;
+  const equal =
+    result.bitwiseEqualAcrossRanks === null
+      ? ""
+      : result.bitwiseEqualAcrossRanks
+        ? ", bitwise equal on all ranks"
+        : c.red(", ranks differ");
+  const part = checked < total ? `, a sample of ${checked} of ${total} elements` : "";
+  return `${mark}   ${error}${equal}${part}`;
+}
+
+function notes(result: RunResult): string[] {
+  const some = result.unspecified.length > 0 && result.unspecified.length < result.outputs.length;
+  return some ? [`nothing is specified of ${result.unspecified.join(", ")}`] : [];
+}
+
+function printProblems(io: Io, result: RunResult): void {
+  const c = paletteOf(io.err, io.env);
+  const { firstMismatch: m } = result;
+  if (m !== null) {
+    io.err.write(
+      `${c.red(c.bold("error:"))} wrong result, first on rank ${m.rank} at ${m.output}[${m.index}]: expected ${m.expected}, got ${m.actual} (allowed error ${significant(m.tolerance, 3)})\n`,
+    );
+    io.err.write(
+      `${c.cyan(c.bold("help:"))} the index counts elements of the rank's own tensor; the same --seed and sizes give the same data again\n`,
+    );
+  } else if (result.bitwiseEqualAcrossRanks === false) {
+    io.err.write(`${c.red(c.bold("error:"))} the output is replicated, but ranks hold different bytes\n`);
+  }
+}

@@ -1,0 +1,93 @@
+/** Reads a `.coll` file, and says what is wrong with a file that is none. */
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readdirSync } from "node:fs";
+import { basename, dirname, extname, join } from "node:path";
+import { UsageError, messageOf, systemCode } from "../runtime/errors.js";
+import { packageRoot } from "../runtime/native.js";
+import type { Io } from "./io.js";
+import { nearest } from "./suggest.js";
+
+/** Larger than any program; smaller than what makes a person wait. */
+const maxBytes = 8 * 2 ** 20;
+
+export interface ProgramText {
+  /** Path as it is shown in messages. */
+  readonly file: string;
+  readonly text: string;
+}
+
+/**
+ * Reads a program. `-` is standard input. A path that is not there is also looked for among the kernels that come
+ * with collc, so that `kernels/all_reduce/one_shot.coll` works from any folder.
+ * @throws UsageError for what is no text file.
+ */
+export function readProgram(path: string, io: Io): ProgramText {
+  if (path === "-") return { file: "<stdin>", text: decode("<stdin>", io.readStdin()) };
+  const found = existsSync(path) ? path : (shippedFile(path) ?? path);
+  return { file: found, text: decode(path, readBytes(found, path)) };
+}
+
+function shippedFile(path: string): string | null {
+  const root = packageRoot();
+  const tries = [join(root, path), join(root, "kernels", path), join(root, "kernels", `${path}.coll`)];
+  return tries.find((file) => extname(file) === ".coll" && existsSync(file)) ?? null;
+}
+
+function readBytes(file: string, shown: string): Buffer {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, "r");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR")
+      throw new UsageError(`there is no file ${shown}`, similarFile(shown));
+    if (systemCode(error) === "EACCES") throw new UsageError(`${shown} may not be read`, "check its permissions");
+    throw new UsageError(`${shown} cannot be read: ${messageOf(error)}`);
+  }
+  try {
+    const entry = fstatSync(descriptor);
+    if (entry.isDirectory()) throw new UsageError(`${shown} is a folder, not a file`, describeFolder(shown));
+    if (entry.size > maxBytes)
+      throw new UsageError(
+        `${shown} is ${Math.ceil(entry.size / 2 ** 20)} MiB; a Coll program is at most 8`,
+        "is it the right file?",
+      );
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Text of the bytes, which must be UTF-8 without zeros; a byte order mark is dropped. */
+function decode(shown: string, bytes: Buffer): string {
+  const notText = new UsageError(`${shown} is not a text file`, "a Coll program is UTF-8 text, usually named *.coll");
+  if (bytes.includes(0)) throw notText;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw notText;
+  }
+}
+
+function similarFile(path: string): string | undefined {
+  const folder = dirname(path);
+  const names = existsSync(folder) ? collFilesIn(folder) : [];
+  const near = nearest(basename(path), names);
+  if (near !== null) return `did you mean ${join(folder, near)}?`;
+  return names.length > 0
+    ? `${folder} has ${names.slice(0, 8).join(", ")}`
+    : "collc's own kernels are named like kernels/all_reduce/one_shot.coll";
+}
+
+function describeFolder(path: string): string {
+  const names = collFilesIn(path);
+  return names.length === 0 ? "name a .coll file" : `name a file in it: ${names.slice(0, 8).join(", ")}`;
+}
+
+function collFilesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => name.endsWith(".coll"))
+      .sort();
+  } catch {
+    return [];
+  }
+}

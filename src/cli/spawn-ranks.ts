@@ -1,0 +1,94 @@
+/**
+ * One process a rank: the command runs itself again, once a rank, under the launcher. A rank finds in its environment
+ * that it is one; what it has to say goes to the launcher as messages, which prints once for all.
+ */
+import { fileURLToPath } from "node:url";
+import { readEnv, detectLauncher } from "../runtime/env.js";
+import { exitCodes, RuntimeError } from "../runtime/errors.js";
+import { launchRanks } from "../runtime/launcher.js";
+import { Exit, type Failure, describeFailure, printFailure } from "./failure.js";
+import type { Io } from "./io.js";
+import { withProgress } from "./progress.js";
+import { fromWire, toWire } from "./wire.js";
+
+type Message =
+  | { readonly kind: "progress"; readonly text: string }
+  | { readonly kind: "result"; readonly text: string }
+  | { readonly kind: "failure"; readonly failure: Failure };
+
+/** Whether this process is a rank that {@link runAsRanks} started. */
+export function isSpawnedRank(io: Io): boolean {
+  return (
+    readEnv("COLLC_STORE", io.env) !== undefined &&
+    detectLauncher(io.env)?.launcher === "collc" &&
+    process.send !== undefined
+  );
+}
+
+/** In a rank: what it does now. The launcher shows that of rank 0. */
+export function sendProgress(text: string): void {
+  send({ kind: "progress", text });
+}
+
+/** In rank 0: the result that the launcher waits for; plain data. */
+export function sendResult(value: unknown): Promise<void> {
+  return send({ kind: "result", text: toWire(value) });
+}
+
+/** In a rank: ends it with an error that the launcher prints. */
+export async function failAsRank(error: unknown): Promise<number> {
+  if (error instanceof Exit) return error.exitCode;
+  const failure = describeFailure(error);
+  await send({ kind: "failure", failure });
+  return failure.exitCode;
+}
+
+function send(message: Message): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined || !process.connected) resolve();
+    else process.send(message, undefined, undefined, () => resolve());
+  });
+}
+
+/**
+ * Runs `collc` with `args` as `ranks` processes and gives what rank 0 sent.
+ * @throws Exit after printing what made the run fail.
+ */
+export async function runAsRanks<T>(io: Io, ranks: number, args: readonly string[]): Promise<T> {
+  const failures = new Map<number, Failure>();
+  let result: string | null = null;
+  const launched = await withProgress(io, (progress) => {
+    progress.set(`starting ${ranks} ranks`);
+    return launchRanks({
+      ranks,
+      args: [fileURLToPath(new URL("./main.js", import.meta.url)), ...args],
+      onMessage: (rank, message) => {
+        const m = message as Message;
+        if (m.kind === "failure") failures.set(rank, m.failure);
+        else if (rank !== 0) return;
+        else if (m.kind === "progress") progress.set(m.text);
+        else if (m.kind === "result") result = m.text;
+      },
+      onOutput: (rank, _stream, line) => io.err.write(`[rank ${rank}] ${line}\n`),
+    });
+  });
+  const { failure, exitCode } = launched;
+  if (failure === null) {
+    if (result === null) throw new RuntimeError("the ranks ended without a result");
+    return fromWire<T>(result);
+  }
+  // A rank that found a fault says it better than its exit code does.
+  const own = failure.rank === null ? undefined : failures.get(failure.rank);
+  const said = own ?? (exitCode === exitCodes.fine ? undefined : [...failures.values()][0]);
+  if (said === undefined) printFailure(io, { message: failure.message, help: undefined, exitCode });
+  else
+    printFailure(io, {
+      ...said,
+      message: sameOnAll(failures, ranks) ? said.message : `rank ${failure.rank}: ${said.message}`,
+    });
+  throw new Exit(said?.exitCode ?? exitCode);
+}
+
+function sameOnAll(failures: ReadonlyMap<number, Failure>, ranks: number): boolean {
+  return failures.size === ranks && new Set([...failures.values()].map((f) => f.message)).size === 1;
+}
