@@ -50,7 +50,7 @@ Napi::Value LaunchPrepare(const Napi::CallbackInfo& info) {
   const Bytes parameters = ToBytes(info[5], "parameters");
   launch->block_bytes = parameters.size;
   launch->block_words.resize((parameters.size + 7) / 8 + 1);
-  std::memcpy(launch->Parameters(), parameters.data, parameters.size);
+  if (parameters.size) std::memcpy(launch->Parameters(), parameters.data, parameters.size);
   if (!info[6].IsArray()) throw Napi::TypeError::New(info.Env(), "offsets must be an array");
   const Napi::Array offsets = info[6].As<Napi::Array>();
   for (std::uint32_t i = 0; i < offsets.Length(); ++i) {
@@ -70,7 +70,7 @@ Napi::Value LaunchUpdate(const Napi::CallbackInfo& info) {
   if (offset > launch->block_bytes || bytes.size > launch->block_bytes - offset) {
     throw Napi::RangeError::New(info.Env(), "update beyond the parameters");
   }
-  std::memcpy(launch->Parameters() + offset, bytes.data, bytes.size);
+  if (bytes.size) std::memcpy(launch->Parameters() + offset, bytes.data, bytes.size);
   return info.Env().Undefined();
 }
 

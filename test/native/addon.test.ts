@@ -102,6 +102,13 @@ describe("the binary", () => {
     expect(versions.filter((version) => newer(version, "2.31"))).toEqual([]);
   });
 
+  it("exports only what Node looks up, so that node's own C++ library replaces nothing in it", () => {
+    const exported = [...dump.matchAll(/^\S+ [gwu]\S*\s.*\.(?:text|data|bss|rodata)\S*\s.* (\S+)$/gm)].map(
+      (match) => match[1],
+    );
+    expect(exported.sort()).toEqual(["napi_register_module_v1", "node_api_module_get_api_version_v1"]);
+  });
+
   it("brings its own C++ library and needs nothing of CUDA", () => {
     const needed = execFileSync("objdump", ["-p", addon], { encoding: "utf8" }).match(/NEEDED\s+\S+/g) ?? [];
     expect(needed.join(" ")).not.toMatch(/stdc\+\+|cuda|nvrtc|nccl/);
