@@ -233,7 +233,11 @@ describe("FdExchange", () => {
     );
     expect(folderOf.size).toBe(2);
     for (const folder of folderOf) expect(statSync(folder).mode & 0o777).toBe(0o700);
-    for (const rank of ranks) rank.close();
+    // As when the process ends: closing is what its "exit" listeners do.
+    const listeners = process.listeners("exit").slice(-2);
+    for (const listener of listeners) (listener as () => void)();
     for (const folder of folderOf) expect(existsSync(folder)).toBe(false);
+    expect(process.listeners("exit").some((listener) => listeners.includes(listener))).toBe(false);
+    for (const rank of ranks) rank.close();
   });
 });

@@ -38,6 +38,8 @@ export class FdExchange {
   readonly #early = new Map<number, Map<number, number>>();
   #sequence = 0;
   #closed = false;
+  /** A process that ends early leaves no socket behind either. */
+  readonly #atExit = (): void => this.close();
 
   private constructor(
     channel: FdChannelHandle,
@@ -50,6 +52,7 @@ export class FdExchange {
     this.#ownDirectory = ownDirectory;
     this.#rank = options.rank;
     this.#timeoutMs = options.timeoutMs;
+    process.once("exit", this.#atExit);
   }
 
   /** Collective over the ranks of `exchange`. */
@@ -133,6 +136,7 @@ export class FdExchange {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    process.off("exit", this.#atExit);
     native().fdChannelClose(this.#channel);
     for (const early of this.#early.values()) for (const fd of early.values()) native().fdClose(fd);
     this.#early.clear();
