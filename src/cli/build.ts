@@ -6,7 +6,7 @@ import { type Manifest, printExtent } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { collcVersion, compileCuda } from "../runtime/program.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollectives } from "./collectives.js";
-import { bytes } from "./format.js";
+import { bytes } from "../bench/format.js";
 import { bytesOfBuffer, headerOf, parameterMeaning } from "./header.js";
 import { type Io, paletteOf } from "./io.js";
 import { type DTypeChoice, examples, shared } from "./options.js";

@@ -7,7 +7,7 @@ type DivisibilityRule = Manifest["divisibility"][number];
 type Dims = Pick<Manifest, "collective" | "dims" | "divisibility" | "inputs" | "outputs" | "specification">;
 
 /** Elements of a default dimension. Products are slow to emulate, so they get smaller ones there. */
-const defaults = { vector: 2 ** 20, matrix: 1024, emulatedProduct: 128 } as const;
+const defaults = { vector: 2 ** 20, matrix: 1024, emulatedProduct: 256 } as const;
 
 /**
  * The dimensions of a run: `given`, and defaults for the rest, rounded up so that they divide.

@@ -4,7 +4,7 @@ import Table from "cli-table3";
 import { exitCodes } from "../runtime/errors.js";
 import { Exit } from "./failure.js";
 import { inspectMachine, type Finding, type MachineReport } from "./inspect-machine.js";
-import { bytes } from "./format.js";
+import { bytes } from "../bench/format.js";
 import { type Io, paletteOf } from "./io.js";
 import { examples } from "./options.js";
 import { withProgress } from "./progress.js";

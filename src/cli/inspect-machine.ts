@@ -9,7 +9,7 @@ import { addonCandidates, type DeviceDescription, native } from "../runtime/nati
 import { findNvrtc, type NvrtcAttempt, nvrtcHelp } from "../runtime/nvrtc.js";
 import { openNccl } from "../runtime/nccl/index.js";
 import { collcVersion } from "../runtime/program.js";
-import { bytes } from "./format.js";
+import { bytes } from "../bench/format.js";
 
 /** One part of the machine. */
 export interface Finding {

@@ -8,6 +8,7 @@ import { collcVersion } from "../runtime/program.js";
 import { reportFailure } from "./failure.js";
 import { type Io, processIo, paletteOf } from "./io.js";
 
+import { benchCommand } from "./bench.js";
 import { buildCommand } from "./build.js";
 import { checkCommand } from "./check.js";
 import { doctorCommand } from "./doctor.js";
@@ -15,6 +16,7 @@ import { emitCommand } from "./emit.js";
 import { examples } from "./options.js";
 import { runCommand } from "./run.js";
 import { setupCommand } from "./setup.js";
+import { failAsRank, isSpawnedRank } from "./spawn-ranks.js";
 
 const exitCodeHelp = `
 Exit codes:
@@ -42,7 +44,7 @@ export function makeProgram(io: Io): Command {
         ["collc doctor", "what this machine has and lacks"],
       ) + exitCodeHelp,
     );
-  for (const make of [runCommand, checkCommand, emitCommand, buildCommand, doctorCommand, setupCommand])
+  for (const make of [runCommand, checkCommand, emitCommand, buildCommand, benchCommand, doctorCommand, setupCommand])
     program.addCommand(make(io));
   const c = paletteOf(io.out, io.env);
   const configure = (command: Command): void => {
@@ -80,7 +82,8 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     }
     await makeProgram(io).parseAsync([...argv], { from: "user" });
   } catch (error) {
-    exitCode = reportFailure(io, error);
+    // A rank tells its launcher, which prints once for all.
+    exitCode = isSpawnedRank(io) ? await failAsRank(error) : reportFailure(io, error);
   }
   return exitCode;
 }

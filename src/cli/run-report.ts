@@ -1,6 +1,6 @@
 /** The result of `collc run`, for people and for machines. */
 import type { BackendName } from "../runtime/group.js";
-import { bytes, duration, rangeBar, significant } from "./format.js";
+import { bytes, duration, rangeBar, significant } from "../bench/format.js";
 import { type Io, paletteOf } from "./io.js";
 
 /** What `--json` prints; the order of the keys is part of it. */

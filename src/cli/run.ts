@@ -1,21 +1,17 @@
 /** `collc run`: compile, fill inputs with random data, launch, check against the signature, time. */
 import { Command, Option } from "commander";
 import { printLayout, type DimValues } from "../compiler/index.js";
-import { connect } from "../runtime/connect.js";
-import { detectLauncher, type LauncherInfo, readEnv } from "../runtime/env.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
-import type { BackendName } from "../runtime/group.js";
+import type { BackendName, Group } from "../runtime/group.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./collectives.js";
 import { chooseDims } from "./dims.js";
-import { dtypeOf, execute, type Execution } from "./execute.js";
+import { dtypeOf, execute, type Execution } from "../bench/execute.js";
 import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
 import { collectDims, type DTypeChoice, examples, seconds, shared, wholeNumber } from "./options.js";
-import { gpuCount, requireGpus } from "./gpus.js";
-import { withProgress } from "./progress.js";
+import { choosePlace, distribute, type OnProgress, type Place, voiceOf } from "./place.js";
 import { printResult, type RunResult, toJsonResult } from "./run-report.js";
-import { failAsRank, isSpawnedRank, runAsRanks, sendProgress, sendResult } from "./spawn-ranks.js";
-import { bandwidths, trafficOf } from "./traffic.js";
+import { bandwidths, trafficOf } from "../bench/traffic.js";
 
 interface RunOptions {
   readonly ranks?: number;
@@ -28,8 +24,6 @@ interface RunOptions {
   readonly json?: boolean;
 }
 
-/** Ranks where nobody says: a small world in which every collective is interesting. */
-const defaultRanks = 4;
 /** Timed samples. On GPUs each is a graph of 10 launches, as in the baselines. */
 const defaultSamples = { cpu: 5, cuda: 15 } as const;
 
@@ -78,43 +72,23 @@ export function runCommand(io: Io): Command {
 }
 
 async function run(io: Io, file: string, name: string | undefined, options: RunOptions): Promise<void> {
-  if (isSpawnedRank(io)) throw new Exit(await runSpawned(io, file, name, options));
-  const launcher = detectLauncher(io.env);
-  const backend = chooseBackend(io, options, launcher);
-  const ranks = chooseRanks(backend, options, launcher);
-  const isFirst = launcher === null || launcher.rank === 0;
-  const job = prepare(isFirst ? io : quiet(io), file, name, ranks, backend, options);
-  if (launcher === null && backend === "cuda") {
-    requireGpus(ranks);
-    if (file === "-")
-      throw new UsageError(
-        "every rank is a process and reads the program, so it cannot come from standard input",
-        "save it to a file",
-      );
-    return finish(io, await runAsRanks<RunResult>(io, ranks, rankArguments(job, options)), options);
+  const place = choosePlace(io, options);
+  if (file === "-" && place.backend === "cuda" && place.ranks > 1) {
+    throw new UsageError(
+      "every rank is a process and reads the program, so it cannot come from standard input",
+      "save it to a file",
+    );
   }
-  const result = await withProgress(io, (progress) =>
-    runHere(job, ranks, backend, options, (what, blocking) => {
-      if (!isFirst) return;
-      if (blocking) progress.now(what);
-      else progress.set(what);
-    }),
+  const job = prepare(voiceOf(io, place), file, name, place, options);
+  const result = await distribute(
+    io,
+    place,
+    () => rankArguments(job, options),
+    (group, onProgress) => runOn(group, job, options, onProgress),
   );
-  if (isFirst) finish(io, result, options);
-  else if (!result.correct) throw new Exit(exitCodes.program);
-}
-
-/** A rank that {@link runAsRanks} started: the launcher has checked the command line and printed the warnings. */
-async function runSpawned(io: Io, file: string, name: string | undefined, options: RunOptions): Promise<number> {
-  try {
-    const { rank, world } = detectLauncher(io.env)!;
-    const job = prepare(quiet(io), file, name, world, "cuda", options);
-    const result = await runHere(job, world, "cuda", options, sendProgress);
-    if (rank === 0) await sendResult(result);
-    return exitCodes.fine; // the launcher prints a wrong result and exits with 1
-  } catch (error) {
-    return failAsRank(error);
-  }
+  if (result === null) return;
+  if (place.speaks) finish(io, result, options);
+  else if (isWrong(result)) throw new Exit(exitCodes.program);
 }
 
 interface Job {
@@ -124,14 +98,7 @@ interface Job {
   readonly dtypes: ReturnType<typeof dtypesFor>;
 }
 
-function prepare(
-  io: Io,
-  file: string,
-  name: string | undefined,
-  ranks: number,
-  backend: BackendName,
-  options: RunOptions,
-): Job {
+function prepare(io: Io, file: string, name: string | undefined, { ranks, backend }: Place, options: RunOptions): Job {
   const selected = selectCollective(io, file, name);
   const dtypes = dtypesFor(selected.collective, options.dtype);
   const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype: dtypes });
@@ -143,25 +110,13 @@ function prepare(
   };
 }
 
-/** Runs in this process, as all ranks or as one of them. */
-async function runHere(
-  job: Job,
-  ranks: number,
-  backend: BackendName,
-  options: RunOptions,
-  onProgress: (what: string, blocking: boolean) => void,
-): Promise<RunResult> {
-  const group = await connect({ backend, ranks, timeoutMs: options.timeout });
-  try {
-    const timing = { outer: options.iters ?? defaultSamples[backend] };
-    const done = await execute(group, job.compiled, job.dims, { seed: options.seed, timing, onProgress });
-    return resultOf(job, ranks, backend, done);
-  } finally {
-    await group.close();
-  }
+async function runOn(group: Group, job: Job, options: RunOptions, onProgress: OnProgress): Promise<RunResult> {
+  const timing = { outer: options.iters ?? defaultSamples[group.backend] };
+  const done = await execute(group, job.compiled, job.dims, { seed: options.seed, timing, onProgress });
+  return resultOf(job, group, done);
 }
 
-function resultOf({ file, compiled, dims }: Job, ranks: number, backend: BackendName, done: Execution): RunResult {
+function resultOf({ file, compiled, dims }: Job, { world, backend }: Group, done: Execution): RunResult {
   const { manifest } = compiled;
   const { check, timing } = done;
   const traffic = trafficOf(manifest, dims);
@@ -173,7 +128,7 @@ function resultOf({ file, compiled, dims }: Job, ranks: number, backend: Backend
   });
   return {
     collective: manifest.collective,
-    ranks,
+    ranks: world,
     backend,
     dtype: dtypeOf(manifest),
     dims,
@@ -199,8 +154,10 @@ function resultOf({ file, compiled, dims }: Job, ranks: number, backend: Backend
 function finish(io: Io, result: RunResult, options: RunOptions): void {
   if (options.json === true) io.out.write(JSON.stringify(toJsonResult(result)) + "\n");
   printResult(io, result, options.json === true);
-  if (!result.correct || result.bitwiseEqualAcrossRanks === false) throw new Exit(exitCodes.program);
+  if (isWrong(result)) throw new Exit(exitCodes.program);
 }
+
+const isWrong = (result: RunResult): boolean => !result.correct || result.bitwiseEqualAcrossRanks === false;
 
 /** What a rank process is started with: everything decided, so that all ranks do the same. */
 function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOptions): string[] {
@@ -223,37 +180,4 @@ function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOption
     ...(options.timeout === undefined ? [] : ["--timeout", String(options.timeout / 1000)]),
     ...["--", file, manifest.collective],
   ];
-}
-
-function chooseBackend(io: Io, options: RunOptions, launcher: LauncherInfo | null): BackendName {
-  const asked = options.backend ?? readEnv("COLLC_BACKEND", io.env) ?? "auto";
-  if (asked !== "cpu" && asked !== "cuda" && asked !== "auto")
-    throw new UsageError(`COLLC_BACKEND=${asked} is no backend`, "choose cpu, cuda or auto");
-  const gpus = asked === "auto" ? gpuCount() : 0;
-  const enough = gpus > 0 && (launcher !== null || gpus >= (options.ranks ?? 1));
-  const backend = asked === "auto" ? (enough ? "cuda" : "cpu") : asked;
-  if (backend === "cpu" && launcher !== null && launcher.world > 1) {
-    throw new UsageError(
-      "the cpu backend emulates all ranks in one process, but a launcher started several",
-      "start collc alone, with --ranks, or use --backend cuda",
-    );
-  }
-  return backend;
-}
-
-function chooseRanks(backend: BackendName, options: RunOptions, launcher: LauncherInfo | null): number {
-  if (launcher === null || backend === "cpu")
-    return options.ranks ?? (backend === "cuda" ? gpuCount() || defaultRanks : defaultRanks);
-  if (options.ranks !== undefined && options.ranks !== launcher.world) {
-    throw new UsageError(
-      `--ranks ${options.ranks}, but ${launcher.launcher} started ${launcher.world}`,
-      "leave --ranks out under a launcher",
-    );
-  }
-  return launcher.world;
-}
-
-/** Without diagnostics: another process prints them. */
-function quiet(io: Io): Io {
-  return { ...io, err: { write: () => {}, isTTY: false, columns: 80 } };
 }

@@ -9,7 +9,7 @@ import { launchRanks } from "../runtime/launcher.js";
 import { Exit, type Failure, describeFailure, printFailure } from "./failure.js";
 import type { Io } from "./io.js";
 import { withProgress } from "./progress.js";
-import { fromWire, toWire } from "./wire.js";
+import { fromWire, toWire } from "../bench/wire.js";
 
 type Message =
   | { readonly kind: "progress"; readonly text: string }

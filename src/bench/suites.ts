@@ -1,0 +1,136 @@
+/**
+ * What is measured, as data: for each suite the kernels that compete, how a size becomes dimensions, and NCCL's
+ * counterpart. A new collective is a row here.
+ */
+import type { DimValues } from "../compiler/index.js";
+
+/** The call of NCCL that does the same change of layout. */
+export type NcclCall = "allReduce" | "allGather" | "reduceScatter" | "allToAll" | "broadcast";
+
+/** One row of the table that is measured. */
+export interface BenchCase {
+  /** "64 KiB", "8192×8192×8192". */
+  readonly label: string;
+  /** What the horizontal axis of a plot shows: bytes, or multiplications. */
+  readonly size: number;
+  readonly dims: DimValues;
+}
+
+export interface Suite {
+  readonly title: string;
+  /** Files in `kernels/`, without `.coll`. */
+  readonly kernels: readonly string[];
+  /** Null: NCCL alone has no counterpart. */
+  readonly nccl: NcclCall | null;
+  /** What a row's label counts. */
+  readonly unit: "bytes" | "M×N×K";
+  readonly defaults: Readonly<Record<"cpu" | "cuda", readonly string[]>>;
+  /** Parses one entry of `--sizes`; null when it is none. */
+  readonly parse: (text: string, elementBytes: number, world: number) => BenchCase | null;
+}
+
+const sizesOnGpus = ["1Ki", "8Ki", "32Ki", "64Ki", "256Ki", "1Mi", "4Mi", "16Mi", "64Mi", "256Mi"];
+const sizesEmulated = ["4Ki", "64Ki", "1Mi"];
+const vectorDefaults = { cpu: sizesEmulated, cuda: sizesOnGpus };
+
+/** A size in bytes of the full tensor, as in nccl-tests: what all_reduce takes and all_gather returns. */
+function bytesCase(dims: (elements: number, world: number) => DimValues): Suite["parse"] {
+  return (text, elementBytes, world) => {
+    const match = /^(\d+)([KMG]i?)?B?$/i.exec(text.trim());
+    if (match === null) return null;
+    const scale = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[match[2]?.[0]?.toLowerCase() ?? ""] ?? 1;
+    const size = Number(match[1]) * scale;
+    // The nearest multiple that every rank gets an equal part of.
+    const elements = Math.max(world, Math.round(size / elementBytes / world) * world);
+    return { label: sizeLabel(size), size, dims: dims(elements, world) };
+  };
+}
+
+function sizeLabel(size: number): string {
+  const units = ["B", "KiB", "MiB", "GiB"];
+  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(size, 1)) / 10));
+  return `${Number((size / 1024 ** unit).toFixed(2))} ${units[unit]}`;
+}
+
+const vector = bytesCase((n) => ({ n }));
+
+/** The size of all_to_all is one rank's part, as in nccl-tests: world times as much lies on all ranks together. */
+const matrix = bytesCase((elements, world) => {
+  const columns = world * Math.max(1, 2 ** Math.floor(Math.log2(Math.sqrt(elements / world))));
+  return { m: world * Math.max(1, Math.round(elements / columns)), n: columns };
+});
+
+function product(text: string): BenchCase | null {
+  const match = /^(\d+)[x×*](\d+)[x×*](\d+)$/i.exec(text.trim());
+  if (match === null) return null;
+  const [m, n, k] = match.slice(1).map(Number) as [number, number, number];
+  return { label: `${m}×${n}×${k}`, size: m * n * k, dims: { m, n, k } };
+}
+
+const productDefaults = {
+  cpu: ["128x128x128", "256x256x256"],
+  cuda: [
+    "512x8192x8192",
+    "2048x8192x8192",
+    "4096x8192x28672",
+    "8192x8192x8192",
+    "8192x8192x28672",
+    "16384x8192x28672",
+    "8192x4096x14336",
+  ],
+};
+
+/** All suites by name. */
+export const suites = {
+  all_reduce: {
+    title: "all_reduce",
+    kernels: ["all_reduce/one_shot", "all_reduce/two_shot", "all_reduce/ring"],
+    nccl: "allReduce",
+    unit: "bytes",
+    defaults: vectorDefaults,
+    parse: vector,
+  },
+  all_gather: {
+    title: "all_gather",
+    kernels: ["all_gather/push", "all_gather/pull"],
+    nccl: "allGather",
+    unit: "bytes",
+    defaults: vectorDefaults,
+    parse: vector,
+  },
+  reduce_scatter: {
+    title: "reduce_scatter",
+    kernels: ["reduce_scatter/pull"],
+    nccl: "reduceScatter",
+    unit: "bytes",
+    defaults: vectorDefaults,
+    parse: vector,
+  },
+  all_to_all: {
+    title: "all_to_all",
+    kernels: ["all_to_all/push"],
+    nccl: "allToAll",
+    unit: "bytes",
+    defaults: vectorDefaults,
+    parse: matrix,
+  },
+  broadcast: {
+    title: "broadcast",
+    kernels: ["broadcast/flat"],
+    nccl: "broadcast",
+    unit: "bytes",
+    defaults: vectorDefaults,
+    parse: vector,
+  },
+  matmul: {
+    title: "matmul beside a collective",
+    kernels: ["matmul/reduce_scatter", "matmul/all_gather"],
+    // The counterpart is cuBLAS and then NCCL; cuBLAS is not opened yet. See peers.ts.
+    nccl: null,
+    unit: "M×N×K",
+    defaults: productDefaults,
+    parse: product,
+  },
+} as const satisfies Record<string, Suite>;
+
+export type SuiteName = keyof typeof suites;

@@ -1,0 +1,117 @@
+/** Where a command runs its ranks: emulated here, as processes of its own, or as what another launcher started. */
+import { connect } from "../runtime/connect.js";
+import { detectLauncher, type LauncherInfo, readEnv } from "../runtime/env.js";
+import { UsageError } from "../runtime/errors.js";
+import type { BackendName, Group } from "../runtime/group.js";
+import { gpuCount, requireGpus } from "./gpus.js";
+import type { Io } from "./io.js";
+import { withProgress } from "./progress.js";
+import { isSpawnedRank, runAsRanks, sendProgress, sendResult } from "./spawn-ranks.js";
+
+/** Ranks where nobody says: a small world in which every collective is interesting. */
+const defaultRanks = 4;
+
+export interface PlaceOptions {
+  readonly ranks?: number;
+  readonly backend?: BackendName | "auto";
+  /** How long a rank may wait for another, in milliseconds. */
+  readonly timeout?: number;
+}
+
+export interface Place {
+  readonly backend: BackendName;
+  readonly ranks: number;
+  readonly launcher: LauncherInfo | null;
+  /** A rank that {@link runAsRanks} started: its launcher prints. */
+  readonly isSpawned: boolean;
+  /** This process prints for all. */
+  readonly speaks: boolean;
+  readonly timeoutMs: number | undefined;
+}
+
+/** What the work tells about its progress; `blocking`: the event loop stands still from now on. */
+export type OnProgress = (what: string, blocking: boolean) => void;
+
+/**
+ * Decides from options, environment and machine.
+ * @throws UsageError when they contradict each other, MachineError when there are fewer GPUs than ranks.
+ */
+export function choosePlace(io: Io, options: PlaceOptions): Place {
+  const launcher = detectLauncher(io.env);
+  const isSpawned = isSpawnedRank(io);
+  const backend = chooseBackend(io, options, launcher);
+  const ranks = chooseRanks(backend, options, launcher);
+  if (backend === "cuda" && launcher === null) requireGpus(ranks);
+  const speaks = !isSpawned && (launcher === null || launcher.rank === 0);
+  return { backend, ranks, launcher, isSpawned, speaks, timeoutMs: options.timeout };
+}
+
+/**
+ * Runs `work` on every rank of the place.
+ * @param args command line of a rank process, where such are to be started.
+ * @returns what `work` gave; null in a spawned rank, whose launcher has it.
+ */
+export async function distribute<T>(
+  io: Io,
+  place: Place,
+  args: () => readonly string[],
+  work: (group: Group, onProgress: OnProgress) => Promise<T>,
+): Promise<T | null> {
+  const { backend, ranks, launcher, timeoutMs } = place;
+  if (backend === "cuda" && launcher === null) return runAsRanks<T>(io, ranks, args());
+  const join = async (onProgress: OnProgress): Promise<T> => {
+    const group = await connect({ backend, ranks, timeoutMs });
+    try {
+      return await work(group, onProgress);
+    } finally {
+      await group.close();
+    }
+  };
+  if (place.isSpawned) {
+    const value = await join(sendProgress);
+    if (launcher?.rank === 0) await sendResult(value);
+    return null;
+  }
+  return withProgress(io, (progress) =>
+    join((what, blocking) => {
+      if (!place.speaks) return;
+      if (blocking) progress.now(what);
+      else progress.set(what);
+    }),
+  );
+}
+
+/** Where the place does not speak, diagnostics go nowhere: another process prints them. */
+export function voiceOf(io: Io, place: Place): Io {
+  return place.speaks ? io : { ...io, err: { write: () => {}, isTTY: false, columns: 80 } };
+}
+
+function chooseBackend(io: Io, options: PlaceOptions, launcher: LauncherInfo | null): BackendName {
+  const asked = options.backend ?? readEnv("COLLC_BACKEND", io.env) ?? "auto";
+  if (asked !== "cpu" && asked !== "cuda" && asked !== "auto") {
+    throw new UsageError(`COLLC_BACKEND=${asked} is no backend`, "choose cpu, cuda or auto");
+  }
+  const gpus = asked === "auto" ? gpuCount() : 0;
+  const enough = gpus > 0 && (launcher !== null || gpus >= (options.ranks ?? 1));
+  const backend = asked === "auto" ? (enough ? "cuda" : "cpu") : asked;
+  if (backend === "cpu" && launcher !== null && launcher.world > 1) {
+    throw new UsageError(
+      "the cpu backend emulates all ranks in one process, but a launcher started several",
+      "start collc alone, with --ranks, or use --backend cuda",
+    );
+  }
+  return backend;
+}
+
+function chooseRanks(backend: BackendName, options: PlaceOptions, launcher: LauncherInfo | null): number {
+  if (launcher === null || backend === "cpu") {
+    return options.ranks ?? (backend === "cuda" ? gpuCount() || defaultRanks : defaultRanks);
+  }
+  if (options.ranks !== undefined && options.ranks !== launcher.world) {
+    throw new UsageError(
+      `--ranks ${options.ranks}, but ${launcher.launcher} started ${launcher.world}`,
+      "leave --ranks out under a launcher",
+    );
+  }
+  return launcher.world;
+}
