@@ -29,7 +29,7 @@ export function openNvrtc(): Promise<string> {
 
 /** Options of every compilation. Fixed, because results are compared across machines. */
 export function nvrtcOptions(arch: string): string[] {
-  return [`-arch=${arch}`, "--std=c++17", "--device-as-default-execution-space", "--ptxas-options=-v", "-lineinfo"];
+  return [`-arch=${arch}`, "--std=c++17", "--device-as-default-execution-space", "--ptxas-options=-v", "-lineinfo", "--diag-suppress=177"];
 }
 
 /**

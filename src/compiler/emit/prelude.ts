@@ -23,10 +23,10 @@ template <typename T, int N> __device__ __forceinline__ Vec<T, N> load_vec(const
     uint4 w[bytes / 16];
 #pragma unroll
     for (int i = 0; i < bytes / 16; i++) w[i] = reinterpret_cast<const uint4*>(p)[i];
-    __builtin_memcpy(&r, w, bytes);
+    memcpy(&r, w, bytes);
   } else if constexpr (bytes == 8) {
     uint2 w = *reinterpret_cast<const uint2*>(p);
-    __builtin_memcpy(&r, &w, bytes);
+    memcpy(&r, &w, bytes);
   } else {
 #pragma unroll
     for (int i = 0; i < N; i++) r.v[i] = p[i];
@@ -37,12 +37,12 @@ template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, con
   constexpr int bytes = sizeof(T) * N;
   if constexpr (bytes % 16 == 0) {
     uint4 w[bytes / 16];
-    __builtin_memcpy(w, &r, bytes);
+    memcpy(w, &r, bytes);
 #pragma unroll
     for (int i = 0; i < bytes / 16; i++) reinterpret_cast<uint4*>(p)[i] = w[i];
   } else if constexpr (bytes == 8) {
     uint2 w;
-    __builtin_memcpy(&w, &r, bytes);
+    memcpy(&w, &r, bytes);
     *reinterpret_cast<uint2*>(p) = w;
   } else {
 #pragma unroll

@@ -1,0 +1,193 @@
+// The GPU suite: every kernel of the library, one process a rank, against the reference made from its signature.
+// Needs node, dist/, build/Release/collc.node, kernels/ and production node_modules; no test runner.
+//
+//   node test/gpu/suite.mjs --ranks 4 [--only all_reduce] [--quick] [--time] [--out results.jsonl]
+//
+// Checks f32, f16 and bf16 from 2 elements up to 256 MiB, odd lengths and misaligned starts included; outputs are
+// poisoned before each launch and lie between guard elements that must stay untouched. Prints one JSON line a case
+// that fails, a summary line `N passed, N failed`, and with --time one line a size with microseconds.
+import { createHash } from "node:crypto";
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { compile } from "../../dist/src/compiler/index.js";
+import { connect } from "../../dist/src/runtime/connect.js";
+import { launchRanks } from "../../dist/src/runtime/launcher.js";
+import { allocate, bytesOf, fillPoison } from "../../dist/src/runtime/numbers/index.js";
+import { checkOutputs, generatedInputs, makeRankInputs } from "../../dist/src/runtime/reference/index.js";
+
+const { values: options } = parseArgs({
+  options: {
+    ranks: { type: "string", default: "2" },
+    only: { type: "string", default: "" },
+    quick: { type: "boolean", default: false },
+    time: { type: "boolean", default: false },
+    check: { type: "boolean", default: true },
+    out: { type: "string", default: "" },
+    rank: { type: "boolean", default: false },
+  },
+  allowNegative: true,
+});
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), "../..");
+const ranks = Number(options.ranks);
+const GUARD = 64;
+const WIDTH = { f32: 4, f16: 2, bf16: 2 };
+
+const library = readdirSync(path.join(root, "kernels"), { recursive: true, encoding: "utf8" })
+  .filter((f) => f.endsWith(".coll") && f.includes(options.only))
+  .sort();
+
+/** Dimensions to try for a kernel: [dims, element offset of every tensor]. */
+function casesFor(manifest, dtype) {
+  const w = manifest.ranks;
+  const cases = [];
+  if (manifest.dims.length === 1) {
+    const [d] = manifest.dims;
+    const unit = manifest.divisibility.length > 0 ? w : 1;
+    const small = options.quick ? [2, 1000, 65536] : [2, 3, 7, 255, 1000, 4096, 16384, 20011, 65536, 262145];
+    for (const n of small) for (const offset of [0, 1, 3]) cases.push([{ [d]: Math.ceil(n / unit) * unit }, offset]);
+    const large = options.quick ? [1 << 20] : [(1 << 20) + 1, 1 << 22, 1 << 24];
+    for (const bytes of large) cases.push([{ [d]: Math.ceil(bytes / WIDTH[dtype] / unit) * unit }, 0]);
+    if (!options.quick && dtype === "bf16") cases.push([{ [d]: 1 << 27 }, 0]);
+    return cases.map(([dims, offset]) => [{ [d]: dims[d] - (dims[d] % unit) }, offset]);
+  }
+  const shapes = [
+    [1, 1, 1],
+    [8, 24, 16],
+    [51, 37, 29],
+    [128, 128, 64],
+    [160, 96, 100],
+    ...(options.quick ? [] : [[257, 131, 67], [512, 512, 512], [1024, 768, 1280]]),
+  ];
+  const names = ["m", "n", "k"];
+  for (const shape of shapes)
+    for (const offset of [0, 1])
+      cases.push([Object.fromEntries(manifest.dims.map((d) => [d, shape[names.indexOf(d)] * w])), offset]);
+  return cases;
+}
+
+async function runRank() {
+  const group = await connect({ backend: "cuda", ranks, timeoutMs: 20_000 });
+  const rank = group.localRanks[0];
+  const say = (line) => rank === 0 && process.send(line);
+  let passed = 0;
+  let failed = 0;
+  for (const file of library) {
+    const text = readFileSync(path.join(root, "kernels", file), "utf8");
+    for (const dtype of ["f32", "f16", "bf16"]) {
+      const compiled = compile(text, { file, ranks, dtype });
+      const kernel = await group.load(compiled);
+      if (options.check) {
+        const began = performance.now();
+        let count = 0;
+        for (const [dims, offset] of casesFor(kernel.manifest, dtype)) {
+          const problem = await checkCase(group, kernel, dims, offset, rank).catch((e) => `threw: ${e.message}`);
+          const problems = (await group.exchange("result", problem)).map((p, r) => (p === null ? null : `rank ${r}: ${p}`)).filter(Boolean);
+          count++;
+          if (problems.length === 0) passed++;
+          else {
+            failed++;
+            say({ file, dtype, dims, offset, problems: problems.slice(0, 2) });
+          }
+        }
+        say({ file, dtype, ranks, cases: count, seconds: +((performance.now() - began) / 1000).toFixed(2) });
+      }
+      if (options.time && dtype === "bf16") await timeKernel(group, kernel, file, say);
+      await kernel.unload();
+    }
+  }
+  say({ summary: true, ranks, passed, failed });
+  await group.close();
+  process.exitCode = failed > 0 ? 1 : 0;
+}
+
+/** Tensors of one case, each between guards; what is in memory symmetric by need of the kernel. */
+async function makeTensors(group, manifest, local, offset) {
+  const tensors = {};
+  const whole = [];
+  for (const [name, values] of [...Object.entries(local.inputs), ...Object.entries(local.outputs)]) {
+    const { dtype } = [...manifest.inputs, ...manifest.outputs].find((t) => t.name === name);
+    const length = values.length + 2 * GUARD + offset;
+    const symmetric = manifest.buffers.find((b) => b.name === name).symmetric;
+    const tensor = symmetric ? await group.symmetric(dtype, [length]) : group.local(dtype, [length]);
+    const guarded = fillPoison(allocate(dtype, length));
+    guarded.set(values, GUARD + offset);
+    tensor.write(guarded);
+    tensors[name] = tensor.view(GUARD + offset, [values.length]);
+    whole.push({ name, tensor, values, start: GUARD + offset });
+  }
+  return { tensors, whole };
+}
+
+let seed = 1;
+async function checkCase(group, kernel, dims, offset, rank) {
+  const { manifest } = kernel;
+  seed++;
+  const local = makeRankInputs(manifest, dims, seed, rank);
+  const { tensors, whole } = await makeTensors(group, manifest, local, offset);
+  try {
+    await group.barrier();
+    for (let launch = 0; launch < 2; launch++) await kernel.run(tensors, dims);
+    const outputs = {};
+    for (const { name, tensor, values, start } of whole) {
+      const now = await tensor.read();
+      const poison = fillPoison(allocate(tensor.dtype, GUARD));
+      const untouched = (a) => Buffer.compare(bytesOf(a), bytesOf(poison.subarray(0, a.length))) === 0;
+      if (!untouched(now.subarray(0, GUARD)) || !untouched(now.subarray(start + values.length, start + values.length + GUARD)))
+        return `'${name}': memory around it was written`;
+      if (name in local.outputs) outputs[name] = now.subarray(start, start + values.length);
+    }
+    const all = Array.from({ length: manifest.ranks }, (_, r) => (r === rank ? { outputs } : undefined));
+    const result = checkOutputs(manifest, dims, generatedInputs(manifest, seed), all, { maxElements: 1 << 18, seed });
+    const digest = Object.values(outputs).map((o) => createHash("sha1").update(bytesOf(o)).digest("hex")).join();
+    const digests = await group.exchange("digest", digest);
+    const replicated = manifest.outputs.every((o) => o.layout.kind === "replicated");
+    if (!result.correct) return `wrong: error ${result.maxError}, allowed ${result.tolerance}, first ${JSON.stringify(result.firstMismatch)}`;
+    if (replicated && digests.some((d) => d !== digest)) return "not bitwise equal across ranks";
+    return null;
+  } finally {
+    for (const { tensor } of whole) await tensor.free();
+  }
+}
+
+async function timeKernel(group, kernel, file, say) {
+  const { manifest } = kernel;
+  const w = manifest.ranks;
+  const sizes = [1024, 32768, 65536, 262144, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28];
+  const isProduct = manifest.inputs.length > 1;
+  const cases = isProduct
+    ? [[512, 8192, 8192], [2048, 8192, 8192], [8192, 8192, 8192]].map(([m, n, k]) => ({ m, n, k }))
+    : manifest.dims.length === 1
+      ? sizes.map((bytes) => ({ [manifest.dims[0]]: bytes / 2 }))
+      : sizes.map((bytes) => ({ m: w * 4, n: bytes / 8 / w }));
+  for (const dims of cases) {
+    const local = makeRankInputs(manifest, dims, 7, group.localRanks[0]);
+    const { tensors, whole } = await makeTensors(group, manifest, local, 0);
+    const timing = await kernel.time(tensors, dims);
+    say({ file, ranks: w, dims, us: +timing.median.toFixed(2), min: +timing.min.toFixed(2), max: +timing.max.toFixed(2) });
+    for (const { tensor } of whole) await tensor.free();
+  }
+}
+
+if (options.rank) {
+  try {
+    await runRank();
+  } catch (error) {
+    console.error(error.message.slice(0, 2000));
+    process.exit(1);
+  }
+} else {
+  if (options.out) writeFileSync(options.out, "");
+  const result = await launchRanks({
+    ranks,
+    args: [fileURLToPath(import.meta.url), "--rank", ...process.argv.slice(2)],
+    onMessage: (_rank, line) => {
+      if (options.out) appendFileSync(options.out, JSON.stringify(line) + "\n");
+      console.log(line.summary ? `${line.ranks} ranks: ${line.passed} passed, ${line.failed} failed` : JSON.stringify(line));
+    },
+  });
+  if (result.failure) console.log(result.failure.message);
+  process.exitCode = result.exitCode;
+}

@@ -1,0 +1,36 @@
+/** Every kernel of the library × dtype × architecture through NVRTC for real, and what the PTX must and must not hold. */
+import { describe, expect, it } from "vitest";
+import { compile, type DType } from "../../src/compiler/index.js";
+import { compileCuda, openNvrtc } from "../../src/runtime/program.js";
+import { LIBRARY } from "./library.js";
+
+const ARCHITECTURES = ["sm_80", "sm_90a", "sm_100a"];
+const DTYPES: readonly DType[] = ["f32", "f16", "bf16"];
+
+const missing = await openNvrtc().then(
+  () => null,
+  (e: Error) => e.message,
+);
+if (missing !== null) console.warn(`\n*** SKIPPED: no kernel was compiled with NVRTC, because ${missing}\n`);
+
+it.runIf(process.env["CI"])("NVRTC is there where CI runs", () => {
+  expect(missing).toBeNull();
+});
+
+for (const file of LIBRARY)
+  describe.skipIf(missing !== null)(file.name, () => {
+    for (const arch of ARCHITECTURES)
+      it(`compiles for ${arch}`, { timeout: 60_000 }, async () => {
+        for (const dtype of DTYPES) {
+          const { cuda, manifest } = compile(file.text, { file: file.path, ranks: 4, dtype, arch });
+          const { cubin, ptx, log } = await compileCuda(cuda!, arch);
+          expect([...cubin.subarray(0, 4)], "an ELF file").toEqual([0x7f, 0x45, 0x4c, 0x46]);
+          expect(ptx).toContain(`.entry ${manifest!.symbol}(`);
+          expect(cuda).not.toContain("#include");
+          expect(log, "registers spill").not.toMatch(/[1-9]\d* bytes spill/);
+          expect(ptx, "an array went to local memory").not.toMatch(/\b(ld|st)\.local/);
+          expect(ptx, "no wide access").toMatch(/(ld|st)(\.global)?\.v4|cp\.async\.cg\.shared\.global.*16/);
+          if (file.name.startsWith("matmul") && dtype !== "f32") expect(ptx, "no tensor core").toContain(`mma.sync.aligned.m16n8k16.row.col.f32.${dtype}`);
+        }
+      });
+  });
