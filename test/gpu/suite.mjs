@@ -26,6 +26,8 @@ const { values: options } = parseArgs({
     check: { type: "boolean", default: true },
     out: { type: "string", default: "" },
     rank: { type: "boolean", default: false },
+    // Knobs of the mapping as JSON, for sweeps: {"elementBlocks":32}.
+    mapping: { type: "string", default: "{}" },
   },
   allowNegative: true,
 });
@@ -59,7 +61,13 @@ function casesFor(manifest, dtype) {
     [51, 37, 29],
     [128, 128, 64],
     [160, 96, 100],
-    ...(options.quick ? [] : [[257, 131, 67], [512, 512, 512], [1024, 768, 1280]]),
+    ...(options.quick
+      ? []
+      : [
+          [257, 131, 67],
+          [512, 512, 512],
+          [1024, 768, 1280],
+        ]),
   ];
   const names = ["m", "n", "k"];
   for (const shape of shapes)
@@ -77,14 +85,16 @@ async function runRank() {
   for (const file of library) {
     const text = readFileSync(path.join(root, "kernels", file), "utf8");
     for (const dtype of ["f32", "f16", "bf16"]) {
-      const compiled = compile(text, { file, ranks, dtype });
+      const compiled = compile(text, { file, ranks, dtype, mapping: JSON.parse(options.mapping) });
       const kernel = await group.load(compiled);
       if (options.check) {
         const began = performance.now();
         let count = 0;
         for (const [dims, offset] of casesFor(kernel.manifest, dtype)) {
           const problem = await checkCase(group, kernel, dims, offset, rank).catch((e) => `threw: ${e.message}`);
-          const problems = (await group.exchange("result", problem)).map((p, r) => (p === null ? null : `rank ${r}: ${p}`)).filter(Boolean);
+          const problems = (await group.exchange("result", problem))
+            .map((p, r) => (p === null ? null : `rank ${r}: ${p}`))
+            .filter(Boolean);
           count++;
           if (problems.length === 0) passed++;
           else {
@@ -135,16 +145,22 @@ async function checkCase(group, kernel, dims, offset, rank) {
       const now = await tensor.read();
       const poison = fillPoison(allocate(tensor.dtype, GUARD));
       const untouched = (a) => Buffer.compare(bytesOf(a), bytesOf(poison.subarray(0, a.length))) === 0;
-      if (!untouched(now.subarray(0, GUARD)) || !untouched(now.subarray(start + values.length, start + values.length + GUARD)))
+      if (
+        !untouched(now.subarray(0, GUARD)) ||
+        !untouched(now.subarray(start + values.length, start + values.length + GUARD))
+      )
         return `'${name}': memory around it was written`;
       if (name in local.outputs) outputs[name] = now.subarray(start, start + values.length);
     }
     const all = Array.from({ length: manifest.ranks }, (_, r) => (r === rank ? { outputs } : undefined));
     const result = checkOutputs(manifest, dims, generatedInputs(manifest, seed), all, { maxElements: 1 << 18, seed });
-    const digest = Object.values(outputs).map((o) => createHash("sha1").update(bytesOf(o)).digest("hex")).join();
+    const digest = Object.values(outputs)
+      .map((o) => createHash("sha1").update(bytesOf(o)).digest("hex"))
+      .join();
     const digests = await group.exchange("digest", digest);
     const replicated = manifest.outputs.every((o) => o.layout.kind === "replicated");
-    if (!result.correct) return `wrong: error ${result.maxError}, allowed ${result.tolerance}, first ${JSON.stringify(result.firstMismatch)}`;
+    if (!result.correct)
+      return `wrong: error ${result.maxError}, allowed ${result.tolerance}, first ${JSON.stringify(result.firstMismatch)}`;
     if (replicated && digests.some((d) => d !== digest)) return "not bitwise equal across ranks";
     return null;
   } finally {
@@ -158,7 +174,11 @@ async function timeKernel(group, kernel, file, say) {
   const sizes = [1024, 32768, 65536, 262144, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28];
   const isProduct = manifest.inputs.length > 1;
   const cases = isProduct
-    ? [[512, 8192, 8192], [2048, 8192, 8192], [8192, 8192, 8192]].map(([m, n, k]) => ({ m, n, k }))
+    ? [
+        [512, 8192, 8192],
+        [2048, 8192, 8192],
+        [8192, 8192, 8192],
+      ].map(([m, n, k]) => ({ m, n, k }))
     : manifest.dims.length === 1
       ? sizes.map((bytes) => ({ [manifest.dims[0]]: bytes / 2 }))
       : sizes.map((bytes) => ({ m: w * 4, n: bytes / 8 / w }));
@@ -166,7 +186,14 @@ async function timeKernel(group, kernel, file, say) {
     const local = makeRankInputs(manifest, dims, 7, group.localRanks[0]);
     const { tensors, whole } = await makeTensors(group, manifest, local, 0);
     const timing = await kernel.time(tensors, dims);
-    say({ file, ranks: w, dims, us: +timing.median.toFixed(2), min: +timing.min.toFixed(2), max: +timing.max.toFixed(2) });
+    say({
+      file,
+      ranks: w,
+      dims,
+      us: +timing.median.toFixed(2),
+      min: +timing.min.toFixed(2),
+      max: +timing.max.toFixed(2),
+    });
     for (const { tensor } of whole) await tensor.free();
   }
 }
@@ -185,7 +212,9 @@ if (options.rank) {
     args: [fileURLToPath(import.meta.url), "--rank", ...process.argv.slice(2)],
     onMessage: (_rank, line) => {
       if (options.out) appendFileSync(options.out, JSON.stringify(line) + "\n");
-      console.log(line.summary ? `${line.ranks} ranks: ${line.passed} passed, ${line.failed} failed` : JSON.stringify(line));
+      console.log(
+        line.summary ? `${line.ranks} ranks: ${line.passed} passed, ${line.failed} failed` : JSON.stringify(line),
+      );
     },
   });
   if (result.failure) console.log(result.failure.message);

@@ -33,6 +33,11 @@ class Reader {
     return m === null ? "" : (m[1] ?? m[2] ?? m[3])!;
   }
 
+  /** Whether nothing but space is left on this line. */
+  isAtLineEnd(): boolean {
+    return /^[ \t]*(\n|$)/.test(this.source.slice(this.at, this.source.indexOf("\n", this.at) + 1 || undefined));
+  }
+
   next(): string {
     TOKEN.lastIndex = this.at;
     const m = TOKEN.exec(this.source);
@@ -256,7 +261,8 @@ function op(r: Reader, names: Names): Op {
   if (!isOpName(head)) r.fail(`no op '${head}'`);
   const name = head;
   const operands: Value[] = [];
-  while (r.peek().startsWith("%")) {
+  // Operands stand on the op's own line: a `%` on the next one begins another op.
+  while (!r.isAtLineEnd() && r.peek().startsWith("%")) {
     const v = names.get(r.next());
     operands.push(v ?? r.fail("use of a value that is not defined"));
     if (!r.accept(",")) break;

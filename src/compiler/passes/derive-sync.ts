@@ -68,7 +68,7 @@ class SyncDerivation {
       if (op.name === "barrier") {
         this.pending = op.attributes["scope"] === "grid" && op.attributes["ranks"] === "all" ? [] : this.pending;
         out.push(op);
-      } else if (this.isUniformLoop(op)) out.push(this.loop(op));
+      } else if (this.isUniformLoop(op)) out.push(...this.loop(op));
       else if (op.name === "if" && !this.varying.has(op.operands[0]!)) out.push(this.branches(op));
       else {
         const accesses = this.accessesOf(op);
@@ -90,17 +90,25 @@ class SyncDerivation {
     return op.name === "for" && (map === "serial" || map === "ranks") && !op.operands.some((v) => this.varying.has(v));
   }
 
-  private loop(op: Op): Op {
-    const before = [...this.pending];
+  private loop(op: Op): Op[] {
     const [body] = op.regions;
-    this.sequence(body!.ops);
-    this.pending = union(before, this.pending);
+    const before = [...this.pending];
+    this.pending = [];
+    const ordersItself = [1, 2].some(() => this.sequence(body!.ops).some(containsBarrier));
+    const own = this.pending;
+    if (!ordersItself) {
+      // Its turns need no order among themselves: what came before is settled once, ahead of the loop.
+      this.pending = before;
+      const need = this.needFor(own);
+      if (need !== null) this.settle(need);
+      this.pending = union(this.pending, own);
+      return need === null ? [op] : [barrier(need, op), op];
+    }
+    this.pending = union(before, own);
     const ops = this.sequence(body!.ops);
-    const hasBarrier = ops.some(containsBarrier);
-    // With a barrier inside, all ranks must take the iterations in one order.
-    const attributes = hasBarrier ? { ...op.attributes, map: "serial" } : op.attributes;
     if (!this.runsAtLeastOnce(op)) this.pending = union(before, this.pending);
-    return { ...op, attributes, regions: [{ arguments: body!.arguments, ops }] };
+    // With a barrier inside, all ranks must take the turns in one order.
+    return [{ ...op, attributes: { ...op.attributes, map: "serial" }, regions: [{ arguments: body!.arguments, ops }] }];
   }
 
   private runsAtLeastOnce(loop: Op): boolean {

@@ -7,17 +7,17 @@
  * constant length, for vectorize and interleave; the last, short one is a loop of its own.
  */
 import { Builder } from "../ir/builder.js";
-import type { Buffer, Kernel, Op, Value } from "../ir/module.js";
+import type { Kernel, Op, Value } from "../ir/module.js";
 import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
-import { DTYPES } from "../types/dtype.js";
 import { extent, type Extent, productOf } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
+import { vectorLanes } from "./support/vector-lanes.js";
 import { upperBound } from "./support/upper-bound.js";
 
 export function mapGrid(kernel: Kernel, options: PassOptions): Kernel {
   const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
-  const row = threads * widestVector(kernel.buffers, options);
+  const row = threads * vectorLanes(kernel, options);
   const work: Extent[] = [...kernel.work];
   const definitions = new Definitions(kernel);
   walkKernel(kernel, (op) => {
@@ -38,14 +38,6 @@ export function mapGrid(kernel: Kernel, options: PassOptions): Kernel {
     work,
     body: { arguments: [], ops: build.ops },
   };
-}
-
-/** Elements of the narrowest dtype in global memory that one access moves. */
-function widestVector(buffers: readonly Buffer[], options: PassOptions): number {
-  const sizes = buffers
-    .filter((b) => ["input", "output", "scratch"].includes(b.role))
-    .map((b) => DTYPES[b.dtype].bytes);
-  return options.accessBytes / Math.min(...sizes, 4);
 }
 
 function isTileLoop(op: Op): boolean {

@@ -1,11 +1,13 @@
 /**
- * rotate-peers: a loop over ranks in any order starts, on rank r, at rank r + 1.
+ * rotate-peers: loops over ranks in any order begin, on rank r in block b, at rank r + 1 + b.
  *
- * If all ranks began with rank 0, its links would carry everybody's traffic while the others idle. Rotated,
- * step k pairs each rank with another one. The loop becomes serial: its order is chosen now.
+ * If all ranks began with rank 0, its links would carry everybody's traffic while the others idle. With each rank and
+ * block beginning elsewhere, all links are busy all the time, without the ranks having to keep in step.
+ * The loop becomes serial: its order is chosen now.
  */
 import { Builder } from "../ir/builder.js";
 import type { Kernel } from "../ir/module.js";
+import { INDEX } from "../ir/types.js";
 import { rewriteOps, Substitution } from "../ir/visit.js";
 
 export function rotatePeers(kernel: Kernel): Kernel {
@@ -16,11 +18,12 @@ export function rotatePeers(kernel: Kernel): Kernel {
     const [lo, hi] = op.operands.map((v) => values.get(v));
     const trips = b.constantOf(hi!);
     const [body] = op.regions;
+    // Loops over the peers without this rank number them 0..world-2 and skip it in the body: their order stays.
+    const isWhole = trips === world && world > 1;
+    const first = isWhole ? b.add(b.add(b.rank(), b.constant(1)), b.op("block", [], {}, INDEX)!) : null;
     b.for("serial", [[lo!, hi!]], ([k]) => {
       const inner = new Substitution(values);
-      // Loops over the peers without this rank number them 0..world-1 and skip it in the body: leave those.
-      const rotated = trips === world ? b.rem(b.add(b.add(b.rank(), k!), b.constant(1)), b.constant(world)) : k!;
-      inner.set(body!.arguments[0]!, rotated);
+      inner.set(body!.arguments[0]!, first === null ? k! : b.rem(b.add(first, k!), b.constant(world)));
       rewriteOps(body!.ops, b, inner, rotate);
     });
     return true;

@@ -16,12 +16,10 @@ import { DTYPES } from "../types/dtype.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import { type LaneFacts, laneFacts } from "./support/lanes.js";
+import { vectorLanes } from "./support/vector-lanes.js";
 
 export function vectorize(kernel: Kernel, options: PassOptions): Kernel {
-  const sizes = kernel.buffers
-    .filter((b) => ["input", "output", "scratch"].includes(b.role))
-    .map((b) => DTYPES[b.dtype].bytes);
-  const lanes = options.accessBytes / Math.min(4, ...sizes);
+  const lanes = vectorLanes(kernel, options);
   const definitions = new Definitions(kernel);
   const build = new IrBuilder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {

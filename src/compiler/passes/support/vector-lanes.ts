@@ -1,0 +1,16 @@
+/** How many neighbouring elements one thread takes at once; one number for all loops of a kernel. */
+import type { Kernel } from "../../ir/module.js";
+import { DTYPES } from "../../types/dtype.js";
+import type { PassOptions } from "../options.js";
+
+/**
+ * Elements of the widest dtype in global memory that fill one access. Of narrower ones a thread then takes less
+ * than it could, but the accesses of a warp stay contiguous: were a thread to take two accesses' worth of the
+ * widest, each store of the warp would fill every second half of a sector, and cross NVLink as twice the packets.
+ */
+export function vectorLanes(kernel: Kernel, options: PassOptions): number {
+  const sizes = kernel.buffers
+    .filter((b) => b.role === "input" || b.role === "output" || b.role === "scratch")
+    .map((b) => DTYPES[b.dtype].bytes);
+  return options.accessBytes / Math.max(...sizes, 1);
+}
