@@ -94,7 +94,9 @@ class SyncDerivation {
     const [body] = op.regions;
     const before = [...this.pending];
     this.pending = [];
-    const ordersItself = [1, 2].some(() => this.sequence(body!.ops).some(containsBarrier));
+    // Turns in any order promise not to touch what others write; serial ones are walked twice, to meet their own end.
+    const walks = op.attributes["map"] === "ranks" ? [1] : [1, 2];
+    const ordersItself = walks.some(() => this.sequence(body!.ops).some(containsBarrier));
     const own = this.pending;
     if (!ordersItself) {
       // Its turns need no order among themselves: what came before is settled once, ahead of the loop.
