@@ -10,14 +10,31 @@
  * when the unpacked bundle does not run.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const { values: options } = parseArgs({ options: { "no-archive": { type: "boolean", default: false }, out: { type: "string", default: join(root, ".bundle") } } });
+const { values: options } = parseArgs({
+  options: {
+    "no-archive": { type: "boolean", default: false },
+    out: { type: "string", default: join(root, ".bundle") },
+  },
+});
 const target = join(options.out, "collc");
 const archive = join(options.out, "collc.tar.xz");
 const limits = { archiveBytes: 60 * 2 ** 20, glibc: [2, 31] };
@@ -25,7 +42,8 @@ const limits = { archiveBytes: 60 * 2 ** 20, glibc: [2, 31] };
 /** Needed to build the addon, not to run it. */
 const buildOnly = new Set(["cmake-js", "node-addon-api"]);
 /** Ballast at run time. Licences stay. */
-const isBallast = (path) => /\.(map|d\.ts|d\.mts|d\.cts|tsbuildinfo|md|markdown)$/i.test(path) && !/licen[cs]e/i.test(path);
+const isBallast = (path) =>
+  /\.(map|d\.ts|d\.mts|d\.cts|tsbuildinfo|md|markdown)$/i.test(path) && !/licen[cs]e/i.test(path);
 
 const launcher = `#!/bin/sh
 # Starts collc with the Node runtime beside it, from wherever this folder lies. Needs no other program.
@@ -71,9 +89,14 @@ function copyPackage() {
     if (existsSync(join(root, file))) cpSync(join(root, file), join(target, file));
   }
   // Without scripts and development packages: nobody runs npm in there.
-  const { name, version, type, bin, exports, license, dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const { name, version, type, bin, exports, license, dependencies } = JSON.parse(
+    readFileSync(join(root, "package.json"), "utf8"),
+  );
   const kept = Object.fromEntries(Object.entries(dependencies).filter(([each]) => !buildOnly.has(each)));
-  writeFileSync(join(target, "package.json"), JSON.stringify({ name, version, type, bin, exports, license, dependencies: kept }, null, 2) + "\n");
+  writeFileSync(
+    join(target, "package.json"),
+    JSON.stringify({ name, version, type, bin, exports, license, dependencies: kept }, null, 2) + "\n",
+  );
 }
 
 /** Folders of all packages that run-time dependencies lead to, relative to the root. */
@@ -89,8 +112,14 @@ function productionPackages() {
       }
       if (found.has(folder)) continue;
       found.add(folder);
-      const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-      visit(folder, Object.keys(dependencies).filter((each) => !(each in optionalDependencies)), false);
+      const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
+        readFileSync(join(folder, "package.json"), "utf8"),
+      );
+      visit(
+        folder,
+        Object.keys(dependencies).filter((each) => !(each in optionalDependencies)),
+        false,
+      );
       visit(folder, Object.keys(optionalDependencies), true);
     }
   };
@@ -111,7 +140,9 @@ function copy(path) {
   cpSync(realpathSync(join(root, path)), join(target, path), {
     recursive: true,
     dereference: true,
-    filter: (source) => !isBallast(source) && !(/node_modules/.test(path) && source.slice(join(root, path).length).includes("node_modules")),
+    filter: (source) =>
+      !isBallast(source) &&
+      !(/node_modules/.test(path) && source.slice(join(root, path).length).includes("node_modules")),
   });
 }
 
@@ -134,10 +165,16 @@ function checkGlibc() {
     if (!isElf(file)) continue;
     const symbols = spawnSync("objdump", ["-T", file], { encoding: "utf8", maxBuffer: 2 ** 28 });
     if (symbols.status !== 0) fail("objdump is needed to check what the bundle asks of glibc: install binutils");
-    const versions = [...symbols.stdout.matchAll(/GLIBC_(\d+)\.(\d+)/g)].map(([, major, minor]) => [Number(major), Number(minor)]);
+    const versions = [...symbols.stdout.matchAll(/GLIBC_(\d+)\.(\d+)/g)].map(([, major, minor]) => [
+      Number(major),
+      Number(minor),
+    ]);
     const newest = versions.sort((a, b) => a[0] - b[0] || a[1] - b[1]).at(-1) ?? [0, 0];
     const tooNew = newest[0] > limits.glibc[0] || (newest[0] === limits.glibc[0] && newest[1] > limits.glibc[1]);
-    if (tooNew) fail(`${relative(target, file)} needs glibc ${newest.join(".")}; the bundle promises ${limits.glibc.join(".")}. Build on an older system.`);
+    if (tooNew)
+      fail(
+        `${relative(target, file)} needs glibc ${newest.join(".")}; the bundle promises ${limits.glibc.join(".")}. Build on an older system.`,
+      );
     say(`${relative(target, file)} needs glibc ${newest.join(".")}`);
   }
 }
@@ -149,7 +186,10 @@ function isElf(file) {
 function pack() {
   say("packing, which takes a minute …");
   const flags = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0"];
-  execFileSync("tar", [...flags, "-C", options.out, "-cJf", archive, "collc"], { stdio: "inherit", env: { ...process.env, XZ_OPT: "-9e -T0" } });
+  execFileSync("tar", [...flags, "-C", options.out, "-cJf", archive, "collc"], {
+    stdio: "inherit",
+    env: { ...process.env, XZ_OPT: "-9e -T0" },
+  });
   const { size } = statSync(archive);
   say(`${relative(process.cwd(), archive)}: ${mebibytes(size)}`);
   if (size > limits.archiveBytes) fail(`the archive is larger than ${mebibytes(limits.archiveBytes)}`);
@@ -162,9 +202,15 @@ function verify() {
     if (options["no-archive"]) cpSync(target, join(place, "collc"), { recursive: true });
     else execFileSync("tar", ["-C", place, "-xJf", archive]);
     const command = join(place, "collc", "collc");
-    for (const args of [["--version"], ["run", "kernels/all_reduce/one_shot.coll", "--ranks", "4", "--backend", "cpu", "--dim", "n=1000", "--json"]]) {
+    for (const args of [
+      ["--version"],
+      ["run", "kernels/all_reduce/one_shot.coll", "--ranks", "4", "--backend", "cpu", "--dim", "n=1000", "--json"],
+    ]) {
       const ran = spawnSync(command, args, { encoding: "utf8", cwd: "/", env: { PATH: "/nowhere", HOME: place } });
-      if (ran.status !== 0) fail(`the bundle's \`collc ${args.join(" ")}\` ended with ${ran.status ?? ran.error?.message}:\n${ran.stdout}${ran.stderr}`);
+      if (ran.status !== 0)
+        fail(
+          `the bundle's \`collc ${args.join(" ")}\` ended with ${ran.status ?? ran.error?.message}:\n${ran.stdout}${ran.stderr}`,
+        );
       say(`collc ${args[0]}: ${ran.stdout.trim()}`);
     }
   } finally {

@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest";
+import { bandwidths, convert, trafficOf } from "../../src/bench/traffic.js";
+import { chooseDims } from "../../src/cli/dims.js";
+import { parseCount } from "../../src/cli/options.js";
+import { nearest } from "../../src/cli/suggest.js";
+import { compile, type Layout, type Manifest } from "../../src/compiler/index.js";
+import { readFileSync } from "node:fs";
+import { kernel } from "./support.js";
+
+const manifestOf = (name: string, ranks: number, dtype: "f32" | "bf16" = "bf16"): Manifest => {
+  const { manifest, diagnostics } = compile(readFileSync(kernel(name), "utf8"), { ranks, dtype });
+  if (manifest === null) throw new Error(JSON.stringify(diagnostics));
+  return manifest;
+};
+
+describe("bandwidth from the change of layout", () => {
+  // nccl-tests' PERFORMANCE.md, for 4 ranks and S = 1 MiB.
+  const S = 2 ** 20;
+  const elements = S / 2;
+  it.each([
+    ["all_reduce/one_shot", { n: elements }, S, 2 * (3 / 4)],
+    ["all_reduce/ring", { n: elements }, S, 2 * (3 / 4)],
+    ["all_gather/push", { n: elements }, S, 3 / 4],
+    ["reduce_scatter/pull", { n: elements }, S, 3 / 4],
+    ["broadcast/flat", { n: elements }, S, 1],
+    // One rank's part is S, so all ranks together hold 4 S.
+    ["all_to_all/push", { m: 2048, n: 1024 }, S, 3 / 4],
+    // A product's result is scattered, its operand gathered.
+    ["matmul/reduce_scatter", { m: 1024, n: 512, k: 65536 }, S, 3 / 4],
+    ["matmul/all_gather", { m: 1024, k: 512, n: 65536 }, S, 3 / 4],
+  ] as const)("%s", (name, dims, size, factor) => {
+    const traffic = trafficOf(manifestOf(name, 4), dims)!;
+    expect(traffic.algorithmBytes).toBe(size);
+    expect(traffic.busBytes).toBe(size * factor);
+  });
+
+  it("one rank moves nothing", () => {
+    expect(trafficOf(manifestOf("all_reduce/one_shot", 1), { n: 10 })).toEqual({ algorithmBytes: 20, busBytes: 0 });
+  });
+
+  it("says nothing about local values", () => {
+    const local: Layout = { kind: "local" };
+    expect(convert(local, { kind: "replicated" }, 8, 2)).toBeNull();
+  });
+
+  it("GB/s are 10^9 bytes", () => {
+    expect(bandwidths({ algorithmBytes: 1e9, busBytes: 5e8 }, 1e6)).toEqual({ algorithm: 1, bus: 0.5 });
+  });
+});
+
+describe("dimensions", () => {
+  it("keeps what was given and rounds the rest up", () => {
+    const manifest = manifestOf("matmul/reduce_scatter", 3);
+    const dims = chooseDims(manifest, { n: 7 }, true);
+    expect(dims["n"]).toBe(7);
+    expect(dims["m"]! % 3).toBe(0);
+    expect(dims["k"]! % 3).toBe(0);
+  });
+
+  it("does not change what was given", () => {
+    expect(() => chooseDims(manifestOf("matmul/reduce_scatter", 4), { k: 6 }, true)).toThrow(
+      /k=6 does not divide by 4/,
+    );
+  });
+});
+
+describe("small parsers", () => {
+  it.each([
+    ["1048576", 1048576],
+    ["1_000", 1000],
+    ["64Ki", 65536],
+    ["1M", 2 ** 20],
+    ["2GiB", 2 ** 31],
+    ["", null],
+    ["1.5", null],
+    ["-1", null],
+    ["1e6", null],
+  ])("counts: %s", (text, value) => expect(parseCount(text)).toBe(value));
+
+  it("suggests only what a slip explains", () => {
+    expect(nearest("vectorise", ["vectorize", "unroll"])).toBe("vectorize");
+    expect(nearest("xyz", ["vectorize", "unroll"])).toBeNull();
+    expect(nearest("rnak", ["rank"])).toBe("rank");
+  });
+});

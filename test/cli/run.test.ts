@@ -1,0 +1,157 @@
+import { describe, expect, it } from "vitest";
+import { fromWire, toWire } from "../../src/bench/wire.js";
+import { collc, collcProcess, file, forgetful, isBuilt, kernel, oneShot, temporaryFolder } from "./support.js";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../src/runtime/native.js";
+
+const cpu = (path: string, ...rest: string[]): ReturnType<typeof collc> =>
+  collc(["run", path, "--backend", "cpu", ...rest]);
+
+describe("collc run on emulated ranks", () => {
+  const folder = temporaryFolder();
+
+  it("prints a result that says what was checked", async () => {
+    const { code, out, err } = await cpu(kernel("all_reduce/one_shot"), "--ranks", "4", "--dim", "n=1Ki");
+    expect(code).toBe(0);
+    expect(err).toBe("");
+    expect(out).toMatch(/one_shot {2}x: partial\(sum\) → y: replicated/);
+    expect(out).toMatch(/✓ correct.*largest error.*bitwise equal on all ranks/);
+    expect(out).toMatch(/n=1024 · bf16 · 2.00 KiB/);
+    expect(out).toMatch(/algorithm .* GB\/s · bus .* GB\/s/);
+  });
+
+  it("prints one JSON object with exactly the documented keys", async () => {
+    const { code, out } = await cpu(
+      kernel("all_gather/push"),
+      "--ranks",
+      "2",
+      "--dtype",
+      "f32",
+      "--dim",
+      "n=256",
+      "--iters",
+      "3",
+      "--json",
+    );
+    expect(code).toBe(0);
+    expect(out.trim().split("\n")).toHaveLength(1);
+    const result = JSON.parse(out) as Record<string, unknown>;
+    expect(Object.keys(result)).toEqual([
+      ...["collective", "ranks", "backend", "dtype", "dims", "correct", "maxError", "bitwiseEqualAcrossRanks"],
+      ...["timeUs", "algorithmBandwidthGBs", "busBandwidthGBs"],
+    ]);
+    expect(result).toMatchObject({
+      collective: "push",
+      ranks: 2,
+      backend: "cpu",
+      dtype: "f32",
+      dims: { n: 256 },
+      correct: true,
+      maxError: 0,
+      bitwiseEqualAcrossRanks: true,
+    });
+    expect(Object.keys(result["timeUs"] as object)).toEqual(["median", "min", "max"]);
+    const { median } = result["timeUs"] as { median: number };
+    expect(result["algorithmBandwidthGBs"]).toBeCloseTo((256 * 4) / (median * 1e3), 10);
+    expect(result["busBandwidthGBs"]).toBeCloseTo((256 * 4) / 2 / (median * 1e3), 10);
+  });
+
+  it("gives the same errors for the same seed, and others for another", async () => {
+    const error = async (seed: string): Promise<unknown> =>
+      (
+        JSON.parse((await cpu(kernel("all_reduce/two_shot"), "--dim", "n=999", "--seed", seed, "--json")).out) as {
+          maxError: unknown;
+        }
+      ).maxError;
+    expect(await error("5")).toBe(await error("5"));
+  });
+
+  it("a wrong result names the first mismatch and exits with 1", async () => {
+    const path = file(folder, "forgetful.coll", forgetful);
+    const { code, out, err } = await cpu(path, "--ranks", "2", "--dim", "n=64");
+    expect(code).toBe(1);
+    expect(out).toContain("✗ wrong");
+    expect(err).toMatch(/first on rank \d+ at y\[\d+\]: expected .*, got /);
+    const json = await cpu(path, "--ranks", "2", "--dim", "n=64", "--json");
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.out)).toMatchObject({ correct: false, timeUs: null });
+    expect(json.err).toContain("first on rank");
+  });
+
+  it("a dimension that cannot be divided: the reason and the nearest values, exit 2", async () => {
+    const { code, err } = await cpu(kernel("reduce_scatter/pull"), "--ranks", "4", "--dim", "n=1022");
+    expect(code).toBe(2);
+    expect(err).toMatch(/n=1022 does not divide by 4/);
+    expect(err).toMatch(/sharded\(0\)/);
+    expect(err).toMatch(/n=1020 or n=1024/);
+  });
+
+  it("a tail is fine where the layout allows it", async () => {
+    expect((await cpu(kernel("all_reduce/ring"), "--ranks", "3", "--dim", "n=1021")).code).toBe(0);
+  });
+
+  it("a dimension that is not there: did you mean", async () => {
+    const { code, err } = await cpu(kernel("matmul/reduce_scatter"), "--dim", "mm=64");
+    expect(code).toBe(2);
+    expect(err).toMatch(/no dimension 'mm'[\s\S]*did you mean 'm'\?/);
+  });
+
+  it("chooses dimensions that fit three ranks by itself", async () => {
+    const { code, out } = await cpu(kernel("all_to_all/push"), "--ranks", "3", "--iters", "1", "--json");
+    expect(code).toBe(0);
+    const { dims } = JSON.parse(out) as { dims: { m: number; n: number } };
+    expect(dims.m % 3).toBe(0);
+    expect(dims.n % 3).toBe(0);
+  });
+
+  it("runs every world from 1 to 8", async () => {
+    const path = file(folder, "one_shot.coll", oneShot);
+    for (let ranks = 1; ranks <= 8; ranks++)
+      expect((await cpu(path, "--ranks", String(ranks), "--dim", "n=77", "--iters", "1")).code).toBe(0);
+  });
+});
+
+describe.runIf(isBuilt)("collc run on GPUs that are not there", () => {
+  it("exits with 3 and says what to do", async () => {
+    const { code, err } = await collcProcess(["run", kernel("all_reduce/ring"), "--backend", "cuda"], {
+      env: { LD_LIBRARY_PATH: "" },
+    });
+    if (code === 0) return; // a machine with GPUs
+    expect(code).toBe(3);
+    expect(err).toMatch(/help: .*(driver|--backend cpu)/);
+  });
+
+  it("names a missing addon, and how to build it", async () => {
+    const { code, err } = await collcProcess(["run", kernel("all_reduce/ring"), "--backend", "cuda"], {
+      env: { COLLC_ADDON: "/nowhere/collc.node" },
+    });
+    expect(code).toBe(3);
+    expect(err).toMatch(/\/nowhere\/collc\.node: not there[\s\S]*npm run build:native/);
+  });
+
+  it("a wrong COLLC_NVRTC is named", async () => {
+    const { code, err } = await collcProcess(["emit", kernel("all_reduce/ring"), "--stage", "ptx"], {
+      env: { COLLC_NVRTC: "/nowhere/libnvrtc.so" },
+    });
+    expect(code).toBe(3);
+    expect(err).toMatch(/COLLC_NVRTC=\/nowhere\/libnvrtc\.so/);
+  });
+
+  const fake = join(packageRoot(), "build/Release/fake-cuda");
+  it.skipIf(!existsSync(fake))("more ranks than GPUs: exit 3 with the number that would do", async () => {
+    const { code, err } = await collcProcess(["run", kernel("all_reduce/ring"), "--backend", "cuda", "--ranks", "64"], {
+      env: { LD_LIBRARY_PATH: fake },
+    });
+    expect(err).toMatch(/64 ranks need 64 GPUs; this machine has \d+/);
+    expect(err).toMatch(/--ranks \d+, or --backend cpu/);
+    expect(code).toBe(3);
+  });
+});
+
+describe("between ranks", () => {
+  it("carries what JSON does not have", () => {
+    const value = { a: [1, Infinity, -Infinity, null, "x"], b: { c: Number.NaN } };
+    expect(fromWire(toWire(value))).toEqual(value);
+  });
+});
