@@ -1,5 +1,6 @@
-/** Where shared buffers lie in a block's dynamic shared memory. */
-import type { Buffer, Kernel } from "../ir/module.js";
+/** Where shared buffers lie in a block's dynamic shared memory; those that are never in use together overlap. */
+import type { Buffer, Kernel, Op, Region } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
 import { DTYPES } from "../types/dtype.js";
 
 export interface SharedPlace {
@@ -19,8 +20,9 @@ export interface SharedPlace {
 const PAD_BYTES = 16;
 
 export function sharedLayout(kernel: Kernel): { places: ReadonlyMap<string, SharedPlace>; bytes: number } {
-  const places = new Map<string, SharedPlace>();
-  let offset = 0;
+  const places = new Map<string, SharedPlace & { end: number }>();
+  const uses = lifetimes(kernel);
+  let total = 0;
   for (const buffer of kernel.buffers) {
     if (buffer.role !== "shared") continue;
     const { bytes } = DTYPES[buffer.dtype];
@@ -28,9 +30,65 @@ export function sharedLayout(kernel: Kernel): { places: ReadonlyMap<string, Shar
     const isOperand = shape.length === 3;
     const rowStride = shape.at(-1)! + (isOperand ? PAD_BYTES / bytes : 0);
     const stageStride = isOperand ? shape[1]! * rowStride : 0;
-    places.set(buffer.name, { buffer, offset, rowStride, stageStride });
     const elements = isOperand ? shape[0]! * stageStride : shape.reduce((a, b) => a * b, 1);
-    offset += Math.ceil((elements * bytes) / 128) * 128;
+    // After everything that is in use at the same time.
+    const neighbours = [...places.values()].filter((p) => overlap(uses.get(p.buffer.name), uses.get(buffer.name)));
+    const offset = Math.max(0, ...neighbours.map((p) => p.end));
+    const end = offset + Math.ceil((elements * bytes) / 128) * 128;
+    places.set(buffer.name, { buffer, offset, rowStride, stageStride, end });
+    total = Math.max(total, end);
   }
-  return { places, bytes: offset };
+  return { places, bytes: total };
+}
+
+/** First and last use of a buffer in a turn of the loop over blocks that it serves. */
+interface Lifetime {
+  readonly region: Region;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Lifetimes in different regions, or in the same at the same time, need different memory. */
+function overlap(a: Lifetime | undefined, b: Lifetime | undefined): boolean {
+  if (a === undefined || b === undefined) return true;
+  return a.region !== b.region || (a.first <= b.last && b.first <= a.last);
+}
+
+/**
+ * Contents of shared memory serve one turn of a loop over blocks: each turn writes before it reads. So inside the
+ * turn a buffer is in use from the first op that touches it to the last, and passes synchronise between the two uses.
+ */
+function lifetimes(kernel: Kernel): Map<string, Lifetime> {
+  const shared = new Set(kernel.buffers.filter((b) => b.role === "shared").map((b) => b.name));
+  const found = new Map<string, Lifetime>();
+  const several = new Set<string>();
+  const visit = (region: Region): void => {
+    for (const op of region.ops) {
+      const isTurn = op.name === "for" && op.attributes["map"] === "blocks";
+      if (!isTurn) for (const inner of op.regions) visit(inner);
+      else {
+        const body = op.regions[0]!;
+        body.ops.forEach((inner, at) => {
+          for (const name of named(inner)) {
+            if (!shared.has(name)) continue;
+            const before = found.get(name);
+            if (before !== undefined && before.region !== body) several.add(name);
+            found.set(name, { region: body, first: before?.region === body ? before.first : at, last: at });
+          }
+        });
+      }
+    }
+  };
+  visit(kernel.body);
+  for (const name of several) found.delete(name);
+  return found;
+}
+
+/** Buffers that an op, or anything in it, names. */
+function named(op: Op): string[] {
+  const { attributes = {}, optional = {} } = definitionOf(op.name);
+  const own = Object.entries({ ...attributes, ...optional })
+    .filter(([key, kind]) => kind === "buffer" && key in op.attributes)
+    .map(([key]) => op.attributes[key] as string);
+  return [...own, ...op.regions.flatMap((r) => r.ops.flatMap(named))];
 }

@@ -6,8 +6,10 @@ export interface PassOptions {
   readonly tileThreads: number;
   /** Most blocks of a kernel that only moves and reduces; more do not move bytes faster over NVLink. */
   readonly elementBlocks: number;
-  /** Most blocks of a kernel that multiplies: one on each multiprocessor. */
+  /** Most blocks of a kernel that multiplies: as many as are resident. */
   readonly tileBlocks: number;
+  /** Rows, columns and depth of a tile of a product, and stages of its pipeline. */
+  readonly tile: { readonly m: number; readonly n: number; readonly k: number; readonly stages: number };
   /** Bytes of the widest memory access of one thread. */
   readonly accessBytes: number;
   /** Wide loads each thread should have in flight. */
@@ -24,6 +26,7 @@ export const DEFAULT_PASS_OPTIONS: PassOptions = {
   tileThreads: 256,
   elementBlocks: 32,
   tileBlocks: 132,
+  tile: { m: 128, n: 256, k: 64, stages: 3 },
   accessBytes: 16,
   loadsInFlight: 4,
 };

@@ -18,9 +18,6 @@ import { Definitions } from "./support/analysis.js";
 import { type Contraction, matchContraction } from "./support/contraction.js";
 import { upperBound } from "./support/upper-bound.js";
 
-/** Rows, columns and depth of a tile, and stages of the pipeline. */
-const TILE = { m: 128, n: 128, k: 32, stages: 4 };
-
 export function tileContractions(kernel: Kernel, options: PassOptions): Kernel {
   const definitions = new Definitions(kernel);
   const found = new Map<Op, Contraction>();
@@ -35,10 +32,10 @@ export function tileContractions(kernel: Kernel, options: PassOptions): Kernel {
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     const match = found.get(op);
     if (match === undefined) return false;
-    const tiles = tileBuffers(match, kernel, buffers);
-    emitTiles(op, match, tiles, b, values);
+    const shape = shapeFor(match, kernel, options);
+    emitTiles(op, match, { ...tileBuffers(match, kernel, buffers, shape), shape }, b, values);
     const [rows, columns] = [0, 2].map((d) => upperBound(op.operands[d]!, op.operands[d + 1]!, definitions) ?? 1);
-    work.push(extent("mul", extent("ceildiv", rows!, TILE.m), extent("ceildiv", columns!, TILE.n)));
+    work.push(extent("mul", extent("ceildiv", rows!, shape.m), extent("ceildiv", columns!, shape.n)));
     return true;
   });
   return {
@@ -51,6 +48,17 @@ export function tileContractions(kernel: Kernel, options: PassOptions): Kernel {
   };
 }
 
+type TileShape = PassOptions["tile"];
+
+/**
+ * The scalar units keep rows and columns of operands in registers, which leaves room for half the accumulator; elements
+ * of twice the size get stages of half the depth, so that the pipeline fits into an A100's shared memory too.
+ */
+function shapeFor(match: Contraction, kernel: Kernel, { tile }: PassOptions): TileShape {
+  const { dtype } = bufferOf(kernel, text(match.a.load, "buffer"));
+  return dtype === "f32" ? { ...tile, n: Math.min(tile.n, 128), k: Math.min(tile.k, 32) } : tile;
+}
+
 interface TileBuffers {
   readonly a: string;
   readonly b: string;
@@ -58,8 +66,12 @@ interface TileBuffers {
   readonly result: string;
 }
 
+interface Tiles extends TileBuffers {
+  readonly shape: TileShape;
+}
+
 /** Shared and register memory for a product; products of one kernel that follow each other share it. */
-function tileBuffers(match: Contraction, kernel: Kernel, buffers: Buffer[]): TileBuffers {
+function tileBuffers(match: Contraction, kernel: Kernel, buffers: Buffer[], tile: TileShape): TileBuffers {
   const dtype = bufferOf(kernel, text(match.a.load, "buffer")).dtype;
   const declare = (name: string, role: Buffer["role"], kind: Buffer["dtype"], shape: readonly number[]): string => {
     const full = role === "fragment" ? name : `${name}_${kind}`;
@@ -67,17 +79,17 @@ function tileBuffers(match: Contraction, kernel: Kernel, buffers: Buffer[]): Til
     return full;
   };
   return {
-    a: declare("tile_a", "shared", dtype, [TILE.stages, TILE.m, TILE.k]),
-    b: declare("tile_b", "shared", dtype, [TILE.stages, TILE.k, TILE.n]),
-    accumulator: declare(`accumulator_${dtype}`, "fragment", "f32", [TILE.m, TILE.n]),
-    result: declare("tile_c", "shared", "f32", [TILE.m, TILE.n]),
+    a: declare("tile_a", "shared", dtype, [tile.stages, tile.m, tile.k]),
+    b: declare("tile_b", "shared", dtype, [tile.stages, tile.k, tile.n]),
+    accumulator: declare(`accumulator_${dtype}`, "fragment", "f32", [tile.m, tile.n]),
+    result: declare("tile_c", "shared", "f32", [tile.m, tile.n]),
   };
 }
 
-function emitTiles(op: Op, match: Contraction, tiles: TileBuffers, build: Builder, values: Substitution): void {
+function emitTiles(op: Op, match: Contraction, tiles: Tiles, build: Builder, values: Substitution): void {
   const [iLo, iHi, jLo, jHi] = op.operands.map((v) => values.get(v)) as [Value, Value, Value, Value];
   const zero = build.constant(0);
-  const [m, n] = [build.constant(TILE.m), build.constant(TILE.n)];
+  const [m, n] = [build.constant(tiles.shape.m), build.constant(tiles.shape.n)];
   const rows = build.binary("max", build.sub(iHi, iLo), zero);
   const columns = build.binary("max", build.sub(jHi, jLo), zero);
   const across = build.ceilDiv(columns, n);
@@ -92,7 +104,7 @@ function emitTiles(op: Op, match: Contraction, tiles: TileBuffers, build: Builde
 /** The accumulator of one tile, with `stages - 1` tiles of the operands on their way. */
 function emitProduct(
   match: Contraction,
-  tiles: TileBuffers,
+  tiles: Tiles,
   i0: Value,
   j0: Value,
   build: Builder,
@@ -100,9 +112,9 @@ function emitProduct(
 ): void {
   const zero = build.constant(0);
   const depth = values.get(match.depth);
-  const [k, stages] = [build.constant(TILE.k), build.constant(TILE.stages)];
+  const [k, stages] = [build.constant(tiles.shape.k), build.constant(tiles.shape.stages)];
   const steps = build.ceilDiv(depth, k);
-  const ahead = TILE.stages - 1;
+  const ahead = tiles.shape.stages - 1;
   const start = (step: Value): void => {
     build.if(build.compare("lt", step, steps), () => {
       const at = build.mul(step, k);
@@ -157,13 +169,13 @@ interface TileBounds {
 function emitEpilogue(
   op: Op,
   match: Contraction,
-  tiles: TileBuffers,
+  tiles: Tiles,
   at: TileBounds,
   build: Builder,
   values: Substitution,
 ): void {
   const zero = build.constant(0);
-  const [m, n] = [build.constant(TILE.m), build.constant(TILE.n)];
+  const [m, n] = [build.constant(tiles.shape.m), build.constant(tiles.shape.n)];
   const rows = build.binary("min", m, build.sub(at.iHi, at.i0));
   const columns = build.binary("min", n, build.sub(at.jHi, at.j0));
   const body = (width: Value, e: Value): void => {
