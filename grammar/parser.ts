@@ -1,18 +1,30 @@
-/** The grammar of Coll: pure, without actions. `ast/build.ts` reads the concrete tree it makes. */
-import { CstParser, type IToken } from "chevrotain";
+/**
+ * The grammar of Coll: pure, without actions. `ast/build.ts` reads the concrete tree it makes.
+ *
+ * Line breaks are spaces, with one exception: the `(` of a call and the `[` of an index stand on the line on which
+ * the name before them ends. So no line begins by continuing the line above with a bracket.
+ *
+ * An expression is a flat list of operands and operators; the builder knows how tightly operators bind. That keeps
+ * the parser's recursion at three rules a level of parentheses.
+ */
+import { CstParser, defaultParserErrorProvider, type IParserErrorMessageProvider, type IToken } from "chevrotain";
 import { TOKENS as T } from "./tokens.js";
 
-/* eslint-disable @typescript-eslint/member-ordering -- rules read top-down */
+/** A mismatch is described by the name of the token that was expected alone: words are the compiler's business. */
+const errorMessageProvider: IParserErrorMessageProvider = {
+  ...defaultParserErrorProvider,
+  buildMismatchTokenMessage: ({ expected }) => expected.name,
+};
+
 export class CollParser extends CstParser {
   constructor() {
-    super(Object.values(T), { recoveryEnabled: true, maxLookahead: 3, nodeLocationTracking: "full" });
+    super(Object.values(T), {
+      recoveryEnabled: true,
+      maxLookahead: 3,
+      nodeLocationTracking: "full",
+      errorMessageProvider,
+    });
     this.performSelfAnalysis();
-  }
-
-  /** An index must open on the line its tensor ends on; a `[` on a new line would begin nothing. */
-  private isOnSameLine(): boolean {
-    const last = this.LA(0) as IToken | undefined;
-    return last?.endLine === this.LA(1).startLine;
   }
 
   readonly program = this.RULE("program", () => {
@@ -54,7 +66,7 @@ export class CollParser extends CstParser {
     this.CONSUME(T.Ensures);
     this.CONSUME(T.Name);
     this.CONSUME(T.Equal);
-    this.SUBRULE(this.sum);
+    this.SUBRULE(this.expression);
   });
 
   readonly tensors = this.RULE("tensors", () => {
@@ -86,6 +98,8 @@ export class CollParser extends CstParser {
       this.CONSUME(T.RightParen);
     });
   });
+
+  // -- statements ----------------------------------------------------------------------------------
 
   readonly block = this.RULE("block", () => {
     this.CONSUME(T.LeftBrace);
@@ -147,6 +161,8 @@ export class CollParser extends CstParser {
     this.SUBRULE(this.expression);
   });
 
+  // -- domains and ranges --------------------------------------------------------------------------
+
   readonly domain = this.RULE("domain", () => {
     this.OR([
       { ALT: () => this.CONSUME(T.Ranks) },
@@ -166,10 +182,7 @@ export class CollParser extends CstParser {
   readonly range = this.RULE("range", () => {
     this.OR({
       DEF: [
-        {
-          GATE: () => !this.isMemberAhead(),
-          ALT: () => this.SUBRULE(this.piece),
-        },
+        { GATE: () => !this.isMemberAhead(), ALT: () => this.SUBRULE(this.piece) },
         {
           ALT: () => {
             this.SUBRULE(this.expression);
@@ -180,22 +193,9 @@ export class CollParser extends CstParser {
           },
         },
       ],
-      IGNORE_AMBIGUITIES: true,
+      IGNORE_AMBIGUITIES: true, // the gate decides
     });
   });
-
-  /** Whether `shard(…)` or `chunk(…)` ahead is followed by `.start` and so is a number, not a range. */
-  private isMemberAhead(): boolean {
-    const head = this.LA(1).tokenType;
-    if (head !== T.Shard && head !== T.Chunk) return false;
-    let depth = 0;
-    for (let at = 2; ; at++) {
-      const token = this.LA(at);
-      if (token.tokenType === T.LeftParen) depth++;
-      else if (token.tokenType === T.RightParen && --depth === 0) return this.LA(at + 1).tokenType === T.Dot;
-      else if (Number.isNaN(token.startOffset) || token.tokenType.name === "EOF") return false;
-    }
-  }
 
   readonly piece = this.RULE("piece", () => {
     this.OR([{ ALT: () => this.CONSUME(T.Shard) }, { ALT: () => this.CONSUME(T.Chunk) }]);
@@ -206,75 +206,53 @@ export class CollParser extends CstParser {
     this.CONSUME(T.RightParen);
   });
 
+  // -- expressions ---------------------------------------------------------------------------------
+
   readonly expression = this.RULE("expression", () => {
-    this.SUBRULE(this.conjunction);
+    this.SUBRULE(this.operand);
     this.MANY(() => {
-      this.CONSUME(T.Or);
-      this.SUBRULE2(this.conjunction);
-    });
-  });
-
-  readonly conjunction = this.RULE("conjunction", () => {
-    this.SUBRULE(this.comparison);
-    this.MANY(() => {
-      this.CONSUME(T.And);
-      this.SUBRULE2(this.comparison);
-    });
-  });
-
-  readonly comparison = this.RULE("comparison", () => {
-    this.SUBRULE(this.sum);
-    this.OPTION(() => {
       this.OR([
+        { ALT: () => this.CONSUME(T.Or, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.And, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Equal, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.NotEqual, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.LessEqual, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.GreaterEqual, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Less, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Greater, { LABEL: "operator" }) },
-      ]);
-      this.SUBRULE2(this.sum);
-    });
-  });
-
-  readonly sum = this.RULE("sum", () => {
-    this.SUBRULE(this.product);
-    this.MANY(() => {
-      this.OR([
         { ALT: () => this.CONSUME(T.Plus, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Minus, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Caret, { LABEL: "operator" }) },
-      ]);
-      this.SUBRULE2(this.product);
-    });
-  });
-
-  readonly product = this.RULE("product", () => {
-    this.SUBRULE(this.unary);
-    this.MANY(() => {
-      this.OR([
         { ALT: () => this.CONSUME(T.Star, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Slash, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Percent, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.MatMul, { LABEL: "operator" }) },
       ]);
-      this.SUBRULE2(this.unary);
+      this.SUBRULE2(this.operand);
     });
   });
 
-  readonly unary = this.RULE("unary", () => {
-    this.OR([
-      {
-        ALT: () => {
-          this.OR2([
-            { ALT: () => this.CONSUME(T.Minus, { LABEL: "operator" }) },
-            { ALT: () => this.CONSUME(T.Not, { LABEL: "operator" }) },
-          ]);
-          this.SUBRULE(this.unary, { LABEL: "operand" });
-        },
-      },
-      { ALT: () => this.SUBRULE(this.primary) },
-    ]);
+  readonly operand = this.RULE("operand", () => {
+    this.MANY({
+      GATE: () => this.LA(1).tokenType !== T.Name || this.isFoldAhead(),
+      DEF: () =>
+        this.OR([
+          { ALT: () => this.CONSUME(T.Minus, { LABEL: "prefix" }) },
+          { ALT: () => this.CONSUME(T.Not, { LABEL: "prefix" }) },
+          { ALT: () => this.SUBRULE(this.fold) },
+        ]),
+    });
+    this.SUBRULE(this.primary);
+  });
+
+  /** The head of a reduction, `sum(p in ranks)`: a prefix of the product that follows. */
+  readonly fold = this.RULE("fold", () => {
+    this.CONSUME(T.Name, { LABEL: "op" });
+    this.CONSUME(T.LeftParen);
+    this.CONSUME2(T.Name, { LABEL: "variable" });
+    this.CONSUME(T.In);
+    this.SUBRULE(this.domain);
+    this.CONSUME(T.RightParen);
   });
 
   readonly primary = this.RULE("primary", () => {
@@ -295,21 +273,28 @@ export class CollParser extends CstParser {
           this.CONSUME(T.Name, { LABEL: "member" });
         },
       },
-      {
-        GATE: () => this.LA(2).tokenType === T.LeftParen && this.LA(4).tokenType === T.In,
-        ALT: () => this.SUBRULE(this.fold),
-      },
-      {
-        GATE: () => this.LA(2).tokenType === T.LeftParen && this.isOnSameLineAhead(),
-        ALT: () => this.SUBRULE(this.call),
-      },
+      { GATE: () => this.isCallAhead(), ALT: () => this.SUBRULE(this.call) },
       { ALT: () => this.SUBRULE(this.place) },
     ]);
   });
 
-  private isOnSameLineAhead(): boolean {
-    return this.LA(1).endLine === this.LA(2).startLine;
-  }
+  readonly call = this.RULE("call", () => {
+    this.OR([
+      { ALT: () => this.CONSUME(T.Name, { LABEL: "callee" }) },
+      { ALT: () => this.CONSUME(T.Where, { LABEL: "callee" }) },
+    ]);
+    this.CONSUME(T.LeftParen);
+    this.MANY_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.argument) });
+    this.CONSUME(T.RightParen);
+  });
+
+  readonly argument = this.RULE("argument", () => {
+    this.OPTION(() => {
+      this.CONSUME(T.Name);
+      this.CONSUME(T.Colon);
+    });
+    this.SUBRULE(this.expression);
+  });
 
   readonly place = this.RULE("place", () => {
     this.CONSUME(T.Name);
@@ -338,28 +323,32 @@ export class CollParser extends CstParser {
     this.CONSUME(T.RightBracket);
   });
 
-  readonly fold = this.RULE("fold", () => {
-    this.CONSUME(T.Name, { LABEL: "op" });
-    this.CONSUME(T.LeftParen);
-    this.CONSUME2(T.Name, { LABEL: "variable" });
-    this.CONSUME(T.In);
-    this.SUBRULE(this.domain);
-    this.CONSUME(T.RightParen);
-    this.SUBRULE(this.product);
-  });
+  // -- looking ahead -------------------------------------------------------------------------------
 
-  readonly call = this.RULE("call", () => {
-    this.CONSUME(T.Name);
-    this.CONSUME(T.LeftParen);
-    this.MANY_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.argument) });
-    this.CONSUME(T.RightParen);
-  });
+  /** Whether the next token stands on the line on which the last one ends. */
+  private isOnSameLine(): boolean {
+    const last = this.LA(0) as IToken | undefined;
+    return last?.endLine === this.LA(1).startLine;
+  }
 
-  readonly argument = this.RULE("argument", () => {
-    this.OPTION(() => {
-      this.CONSUME(T.Name);
-      this.CONSUME(T.Colon);
-    });
-    this.SUBRULE(this.expression);
-  });
+  private isCallAhead(): boolean {
+    return this.LA(2).tokenType === T.LeftParen && this.LA(1).endLine === this.LA(2).startLine;
+  }
+
+  private isFoldAhead(): boolean {
+    return this.LA(2).tokenType === T.LeftParen && this.LA(4).tokenType === T.In;
+  }
+
+  /** Whether `shard(…)` or `chunk(…)` ahead is followed by `.start` and so is a number, not a range. */
+  private isMemberAhead(): boolean {
+    const head = this.LA(1).tokenType;
+    if (head !== T.Shard && head !== T.Chunk) return false;
+    let depth = 0;
+    for (let at = 2; ; at++) {
+      const { tokenType, startOffset } = this.LA(at);
+      if (tokenType === T.LeftParen) depth++;
+      else if (tokenType === T.RightParen && --depth <= 0) return this.LA(at + 1).tokenType === T.Dot;
+      else if (Number.isNaN(startOffset) || tokenType === T.LeftBrace) return false;
+    }
+  }
 }

@@ -4,14 +4,17 @@
 import { createToken, type CustomPatternMatcherFunc, Lexer, type TokenType } from "chevrotain";
 
 /** What an editor would colour a token as. */
-export type TokenCategory =
-  "comment" | "keyword" | "layout" | "operator" | "punctuation" | "number" | "string" | "name";
+export type TokenCategory = "comment" | "keyword" | "operator" | "punctuation" | "number" | "name";
 
-interface TokenRow {
+export interface TokenRow {
+  /** A literal text, a regular expression, or a function that looks at the neighbours. */
   readonly pattern: RegExp | string | CustomPatternMatcherFunc;
   readonly category: TokenCategory;
   /** How messages call it. */
   readonly label: string;
+  /** One line for a person who hovers over it. */
+  readonly doc: string;
+  /** The parser never sees it. */
   readonly skipped?: boolean;
 }
 
@@ -23,68 +26,72 @@ const remoteAt: CustomPatternMatcherFunc = (text, offset) =>
     ? (["@"] as [string] & RegExpExecArray)
     : null;
 
-const keyword = (word: string, category: TokenCategory = "keyword"): TokenRow => ({
+const keyword = (word: string, doc: string): TokenRow => ({
   pattern: word,
-  category,
+  category: "keyword",
   label: `\`${word}\``,
+  doc,
 });
-const sign = (text: string, category: TokenCategory = "operator"): TokenRow => ({
+const sign = (text: string, doc: string, category: TokenCategory = "operator"): TokenRow => ({
   pattern: text,
   category,
   label: `\`${text}\``,
+  doc,
 });
+const mark = (text: string, doc: string): TokenRow => sign(text, doc, "punctuation");
 
+// prettier-ignore
 export const VOCABULARY = {
-  Space: { pattern: /\s+/, category: "comment", label: "space", skipped: true },
-  DocComment: { pattern: /\/\/\/[^\n]*/, category: "comment", label: "a `///` comment" },
-  Comment: { pattern: /\/\/[^\n]*/, category: "comment", label: "a comment", skipped: true },
-  Collective: keyword("collective"),
-  Ensures: keyword("ensures"),
-  Where: keyword("where"),
-  Let: keyword("let"),
-  Scratch: keyword("scratch"),
-  For: keyword("for"),
-  In: keyword("in"),
-  If: keyword("if"),
-  Else: keyword("else"),
-  Barrier: keyword("barrier"),
-  Tiles: keyword("tiles"),
-  Ranks: keyword("ranks"),
-  Peers: keyword("peers"),
-  Shard: keyword("shard"),
-  Chunk: keyword("chunk"),
-  And: keyword("and"),
-  Or: keyword("or"),
-  Not: keyword("not"),
-  Number: { pattern: /(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)/, category: "number", label: "a number" },
-  Integer: { pattern: /\d+/, category: "number", label: "a whole number" },
-  Name: { pattern: /[A-Za-z_][A-Za-z_0-9]*/, category: "name", label: "a name" },
-  Arrow: sign("->"),
-  DotDot: sign(".."),
-  Dot: sign(".", "punctuation"),
-  Equal: sign("=="),
-  NotEqual: sign("!="),
-  LessEqual: sign("<="),
-  GreaterEqual: sign(">="),
-  Less: sign("<"),
-  Greater: sign(">"),
-  Assign: sign("="),
-  Plus: sign("+"),
-  Minus: sign("-"),
-  Star: sign("*"),
-  Slash: sign("/"),
-  Percent: sign("%"),
-  Caret: sign("^"),
-  RemoteAt: { pattern: remoteAt, category: "operator", label: "`@`" },
-  MatMul: sign("@"),
-  LeftParen: sign("(", "punctuation"),
-  RightParen: sign(")", "punctuation"),
-  LeftBracket: sign("[", "punctuation"),
-  RightBracket: sign("]", "punctuation"),
-  LeftBrace: sign("{", "punctuation"),
-  RightBrace: sign("}", "punctuation"),
-  Comma: sign(",", "punctuation"),
-  Colon: sign(":", "punctuation"),
+  Space: { pattern: /\s+/, category: "comment", label: "space", doc: "Separates; line breaks are spaces.", skipped: true },
+  DocComment: { pattern: /\/\/\/[^\n]*/, category: "comment", label: "a `///` comment", doc: "Describes the collective below it." },
+  Comment: { pattern: /\/\/[^\n]*/, category: "comment", label: "a comment", doc: "Runs to the end of the line.", skipped: true },
+  Collective: keyword("collective", "Begins a collective: its name, inputs, outputs and body."),
+  Ensures: keyword("ensures", "Says what an output must equal."),
+  Where: keyword("where", "Limits a dtype variable; as a function, chooses between two values."),
+  Let: keyword("let", "Names a value once."),
+  Scratch: keyword("scratch", "Declares workspace: one such array on every rank."),
+  For: keyword("for", "A loop over tiles, ranks, peers or a range."),
+  In: keyword("in", "What a loop or a reduction runs over."),
+  If: keyword("if", "Runs its block if the condition holds."),
+  Else: keyword("else", "Runs if the condition before it does not hold."),
+  Barrier: keyword("barrier", "All ranks wait for each other here."),
+  Tiles: keyword("tiles", "Every element of the ranges, in any order, spread over the machine."),
+  Ranks: keyword("ranks", "Every rank, in any order."),
+  Peers: keyword("peers", "Every rank but this one, in any order."),
+  Shard: keyword("shard", "shard(n, r): the r-th of `world` equal parts of 0..n."),
+  Chunk: keyword("chunk", "chunk(n, r): the r-th of `world` nearly equal parts of 0..n; any n."),
+  And: keyword("and", "Both conditions hold."),
+  Or: keyword("or", "One condition holds, or both."),
+  Not: keyword("not", "The condition does not hold."),
+  Number: { pattern: /(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)/, category: "number", label: "a number", doc: "A value with a fraction or an exponent." },
+  Integer: { pattern: /\d+/, category: "number", label: "a whole number", doc: "An index, or a value beside values." },
+  Name: { pattern: /[A-Za-z_][A-Za-z_0-9]*/, category: "name", label: "a name", doc: "A tensor, dimension, dtype, variable or function." },
+  Arrow: sign("->", "From inputs to outputs."),
+  DotDot: sign("..", "a..b: from a up to, but without, b."),
+  Dot: mark(".", "Start, end or length of a range."),
+  Equal: sign("==", "Equal."),
+  NotEqual: sign("!=", "Not equal."),
+  LessEqual: sign("<=", "At most."),
+  GreaterEqual: sign(">=", "At least."),
+  Less: sign("<", "Less than."),
+  Greater: sign(">", "Greater than."),
+  Assign: sign("=", "Stores, or names a value."),
+  Plus: sign("+", "Sum."),
+  Minus: sign("-", "Difference, or negation."),
+  Star: sign("*", "Product of two values, or of two tensors element by element."),
+  Slash: sign("/", "Quotient; of indices, rounded down."),
+  Percent: sign("%", "Remainder of indices, never negative."),
+  Caret: sign("^", "Exclusive or of indices."),
+  RemoteAt: { pattern: remoteAt, category: "operator", label: "`@`", doc: "Without spaces: an element of a peer's tensor, x@p[i]." },
+  MatMul: sign("@", "With spaces: the matrix product, a @ b."),
+  LeftParen: mark("(", "Opens arguments or a group."),
+  RightParen: mark(")", "Closes arguments or a group."),
+  LeftBracket: mark("[", "Opens an index or a shape."),
+  RightBracket: mark("]", "Closes an index or a shape."),
+  LeftBrace: mark("{", "Opens a block."),
+  RightBrace: mark("}", "Closes a block."),
+  Comma: mark(",", "Separates items of a list."),
+  Colon: mark(":", "Between a name and its type, or an argument's name and its value."),
 } as const satisfies Record<string, TokenRow>;
 
 export type TokenName = keyof typeof VOCABULARY;
@@ -98,7 +105,6 @@ function makeTokens(): Record<TokenName, TokenType> {
   for (const key of Object.keys(VOCABULARY) as TokenName[]) {
     const row: TokenRow = VOCABULARY[key];
     const { pattern } = row;
-    const isWord = typeof pattern === "string" && /^[a-z]/.test(pattern);
     made[key] =
       key === "Name"
         ? name
@@ -106,7 +112,8 @@ function makeTokens(): Record<TokenName, TokenType> {
             name: key,
             pattern,
             label: row.label,
-            ...(isWord ? { longer_alt: name } : {}),
+            // A keyword is one only where the word ends: `format` is a name.
+            ...(row.category === "keyword" ? { longer_alt: name } : {}),
             ...(typeof pattern === "function" ? { start_chars_hint: ["@"], line_breaks: false } : {}),
             ...(row.skipped === true ? { group: Lexer.SKIPPED } : {}),
           });

@@ -9,26 +9,22 @@ import type {
   Statement,
   TensorDeclaration,
 } from "./nodes.js";
+import { COMPARISON, MINUS_PRECEDENCE, NOT_PRECEDENCE, precedenceOf, PRODUCT } from "./precedence.js";
 
 export function printProgram(program: Program): string {
   return program.collectives.map(printCollective).join("\n");
 }
 
 export function printCollective(c: Collective): string {
-  const doc =
-    c.doc === ""
-      ? ""
-      : c.doc
-          .split("\n")
-          .map((line) => `///${line === "" ? "" : ` ${line}`}\n`)
-          .join("");
+  const doc = c.doc === "" ? [] : c.doc.split("\n").map((line) => `///${line === "" ? "" : ` ${line}`}`);
   const outputs = c.outputs.map(tensor).join(", ");
+  const head = `collective ${c.name.text}(${c.inputs.map(tensor).join(", ")}) -> ${c.outputs.length === 1 ? outputs : `(${outputs})`}`;
   const clauses = [
     ...c.where.map((w) => `  where ${w.variable.text} in (${w.dtypes.map((d) => d.dtype).join(", ")})`),
     ...c.ensures.map((e) => `  ensures ${e.output.text} == ${printExpression(e.value)}`),
   ];
-  const head = `collective ${c.name.text}(${c.inputs.map(tensor).join(", ")}) -> ${c.outputs.length === 1 ? outputs : `(${outputs})`}`;
-  return `${doc}${head}${clauses.map((x) => `\n${x}`).join("")}${clauses.length > 0 ? "\n" : " "}{\n${statements(c.body, "  ")}}\n`;
+  const opening = clauses.length === 0 ? [`${head} {`] : [head, ...clauses, "{"];
+  return [...doc, ...opening, `${statements(c.body, "  ")}}`].join("\n") + "\n";
 }
 
 function tensor(t: TensorDeclaration): string {
@@ -61,9 +57,9 @@ function statement(s: Statement, indent: string): string {
       return `for ${s.variables.map((v) => v.text).join(", ")} in ${domain(s.over)} ${block(s.body, indent)}`;
     case "if": {
       const [only] = s.otherwise;
-      const chained =
-        s.otherwise.length === 1 && only!.kind === "if" ? statement(only!, indent) : block(s.otherwise, indent);
-      return `if ${printExpression(s.condition)} ${block(s.then, indent)}${s.otherwise.length === 0 ? "" : ` else ${chained}`}`;
+      const isChain = s.otherwise.length === 1 && only!.kind === "if";
+      const rest = isChain ? statement(only!, indent) : block(s.otherwise, indent);
+      return `if ${printExpression(s.condition)} ${block(s.then, indent)}${s.otherwise.length === 0 ? "" : ` else ${rest}`}`;
     }
   }
 }
@@ -86,13 +82,11 @@ function range(r: RangeExpression): string {
 
 function peer(p: Expression | null): string {
   if (p === null) return "";
-  return p.kind === "name" || p.kind === "number" ? `@${printExpression(p)}` : `@(${printExpression(p)})`;
+  const isPlain = p.kind === "name" || (p.kind === "number" && p.isInteger);
+  return isPlain ? `@${printExpression(p)}` : `@(${printExpression(p)})`;
 }
 
-/** How tightly operators bind: or, and, comparison, sum, product, unary. */
-const PRECEDENCE: Record<string, number> = { or: 1, and: 2, "==": 3, "!=": 3, "<": 3, "<=": 3, ">": 3, ">=": 3, "+": 4, "-": 4, "^": 4, "*": 5, "/": 5, "%": 5, "@": 5 }; // prettier-ignore
-
-/** @param outer what the text stands in; parentheses are added where it binds more tightly. */
+/** @param outer how tightly what the text stands in binds; parentheses are added where that is tighter. */
 export function printExpression(e: Expression, outer = 0): string {
   const inside = (precedence: number, text: string): string => (precedence < outer ? `(${text})` : text);
   switch (e.kind) {
@@ -101,27 +95,28 @@ export function printExpression(e: Expression, outer = 0): string {
     case "name":
       return e.name;
     case "element":
-      return `${e.tensor.text}${peer(e.peer)}[${list(e.indices)}]`;
+      return `${e.tensor.text}${peer(e.peer)}${e.indices.length === 0 ? "" : `[${list(e.indices)}]`}`;
     case "member":
       return `${range(e.range)}.${e.member.text}`;
     case "unary":
-      return inside(
-        6,
-        e.operator === "-" ? `-${printExpression(e.operand, 6)}` : `not ${printExpression(e.operand, 6)}`,
-      );
+      return e.operator === "-"
+        ? inside(MINUS_PRECEDENCE, `-${printExpression(e.operand, MINUS_PRECEDENCE)}`)
+        : inside(NOT_PRECEDENCE, `not ${printExpression(e.operand, COMPARISON)}`);
     case "binary":
     case "matmul": {
       const operator = e.kind === "matmul" ? "@" : e.operator;
-      const own = PRECEDENCE[operator]!;
-      const left = printExpression(e.left, own === 3 ? 4 : own); // comparisons do not chain
-      return inside(own, `${left} ${operator} ${printExpression(e.right, own + 1)}`);
+      const own = precedenceOf(operator);
+      // Operators group from the left: on the right, even an equal one needs parentheses.
+      return inside(own, `${printExpression(e.left, own)} ${operator} ${printExpression(e.right, own + 0.5)}`);
     }
     case "call": {
       const named = e.named.map((n) => `${n.name.text}: ${printExpression(n.value)}`);
       return `${e.callee.text}(${[...e.arguments.map((a) => printExpression(a)), ...named].join(", ")})`;
     }
-    case "reduce":
-      // The body takes in a whole product, so a fold binds like one on its right side.
-      return inside(5, `${e.op}(${e.variable.text} in ${domain(e.over)}) ${printExpression(e.body, 5)}`);
+    case "reduce": {
+      // A reduction would swallow the product it stands in, so there it is put in parentheses; not so right after another.
+      const body = printExpression(e.body, e.body.kind === "reduce" ? PRODUCT - 0.5 : PRODUCT);
+      return inside(PRODUCT - 0.5, `${e.op}(${e.variable.text} in ${domain(e.over)}) ${body}`);
+    }
   }
 }

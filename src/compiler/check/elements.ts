@@ -1,18 +1,22 @@
 /** Types of index and element expressions inside explicit algorithms. */
-import type { Domain, Expression, RangeExpression } from "../ast/nodes.js";
-import { diagnostic } from "../diagnostics/create.js";
+import type { BinaryOperator, Expression } from "../ast/nodes.js";
+import { diagnostic, type Label } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
-import { DTYPES, type DType, isDType } from "../types/dtype.js";
-import { printExtent } from "../types/extent.js";
+import { type ComputeDType, DTYPES, type DType } from "../types/dtype.js";
 import { REDUCTION_OPS } from "../types/layout.js";
-import type { ExpressionType } from "./checked.js";
-import { extentOf } from "./extents.js";
-import { CONVERSION_NAMES, UNARY_NAMES } from "./functions.js";
-import { type Checking, type MaybeType, suggestion } from "./scope.js";
+import { checkCall } from "./calls.js";
+import type { CheckedTensor, ExpressionType } from "./checked.js";
+import { showExtent } from "./extents.js";
+import { checkDomain, checkRange, checkRankNumber } from "./ranges.js";
+import type { Checking, MaybeType } from "./scope.js";
 
-const INDEX: ExpressionType = { kind: "index" };
-const BOOL: ExpressionType = { kind: "bool" };
-const value = (dtype: DType): ExpressionType => ({ kind: "value", dtype: DTYPES[dtype].compute });
+export const INDEX: ExpressionType = { kind: "index" };
+export const BOOL: ExpressionType = { kind: "bool" };
+
+/** The type of an element of that dtype in a register. */
+export function valueOf(dtype: DType): ExpressionType {
+  return { kind: "value", dtype: DTYPES[dtype].compute };
+}
 
 /** Checks an expression and records its type; null after a reported error. */
 export function checkElement(e: Expression, c: Checking): MaybeType {
@@ -24,117 +28,115 @@ export function checkElement(e: Expression, c: Checking): MaybeType {
 function typeOf(e: Expression, c: Checking): MaybeType {
   switch (e.kind) {
     case "number":
-      return e.isInteger ? INDEX : value("f32");
+      return checkNumber(e, c) ? (e.isInteger ? INDEX : valueOf("f32")) : null;
     case "name":
       return nameType(e.name, e.span, c);
     case "element":
       return elementType(e, c);
-    case "member": {
+    case "member":
       checkRange(e.range, c);
-      const known = ["start", "end", "length"];
-      return known.includes(e.member.text)
-        ? INDEX
-        : c.report(diagnostic("no-such-member", e.member.span, { name: e.member.text }));
-    }
-    case "unary": {
-      const t = checkElement(e.operand, c);
-      if (t === null) return null;
-      if (e.operator === "not") return t.kind === "bool" ? BOOL : mismatch(c, e.operand.span, "a condition", t);
-      return t.kind === "bool" ? mismatch(c, e.operand.span, "a number", t) : t;
-    }
+      if (["start", "end", "length"].includes(e.member.text)) return INDEX;
+      return c.report(diagnostic("no-such-member", e.member.span, { name: e.member.text }));
+    case "unary":
+      return unaryType(e, c);
     case "binary":
       return binaryType(e, c);
     case "matmul":
-      checkElement(e.left, c);
-      checkElement(e.right, c);
-      return c.report(
-        diagnostic(
-          "type-mismatch",
-          e.span,
-          { wanted: "a single value", found: "a matrix product" },
-          { help: "write the product as a whole-tensor assignment: c = a @ b" },
-        ),
-      );
+      return c.report(diagnostic("product-of-elements", e.span, {}));
     case "call":
-      return callType(e, c);
-    case "reduce": {
-      if (!(REDUCTION_OPS as readonly string[]).includes(e.op))
-        return c.report(diagnostic("fold-not-supported", e.span, { name: e.op }));
-      checkDomain(e.over, c);
-      let type: MaybeType = null;
-      c.inScope(() => {
-        c.define(e.variable, { kind: "loop variable", type: INDEX, varies: varies(e.over, c) });
-        type = checkElement(e.body, c);
-      });
-      const t = type as MaybeType;
-      return t === null || t.kind === "value" || t.kind === "index" ? t : mismatch(c, e.body.span, "a value", t);
-    }
+      return checkCall(e, c);
+    case "reduce":
+      return reduceType(e, c);
   }
 }
 
+/** The largest finite f32. */
+const MAX_F32 = 3.4028234663852886e38;
+
+export function checkNumber(e: Extract<Expression, { kind: "number" }>, c: Checking): boolean {
+  const limit = e.isInteger ? Number.MAX_SAFE_INTEGER : MAX_F32;
+  if (e.value <= limit) return true;
+  c.report(diagnostic("number-too-large", e.span, { number: e.value, limit }));
+  return false;
+}
+
+// -- names and elements ----------------------------------------------------------------------------
+
 function nameType(name: string, span: Span, c: Checking): MaybeType {
-  c.used.add(name);
   if (name === "rank" || name === "world") return INDEX;
-  const binding = c.find(name);
+  const binding = c.use(name);
   if (binding !== undefined) return binding.type;
-  if (c.tensors.has(name)) return c.report(diagnostic("tensor-as-value", span, { name }));
-  return c.dims.includes(name) ? INDEX : c.unknownName(name, span);
+  if (!c.tensors.has(name)) return c.unknownName(name, span);
+  c.read.add(name);
+  return c.report(diagnostic("tensor-as-value", span, { name }));
 }
 
 function elementType(e: Extract<Expression, { kind: "element" }>, c: Checking): MaybeType {
-  const { text, span } = e.tensor;
-  c.used.add(text);
+  const { text: name, span } = e.tensor;
+  c.read.add(name);
+  const tensor = c.tensors.get(name);
+  if (e.indices.length === 0 && e.peer !== null && tensor !== undefined) return reportMissingSpaces(e, c);
   if (e.peer !== null) checkRankNumber(e.peer, c);
   for (const i of e.indices) requireIndex(i, c);
-  const tensor = c.tensors.get(text);
-  if (tensor === undefined) {
-    const isOther = c.find(text) !== undefined || c.dims.includes(text) || text === "rank" || text === "world";
-    return isOther ? c.report(diagnostic("not-a-tensor", span, { name: text })) : c.unknownName(text, span);
+  if (tensor === undefined) return reportNoTensor(name, span, e.peer !== null, c);
+  return checkIndices(tensor, e.indices, e.span, c) ? valueOf(tensor.dtype) : null;
+}
+
+/** `a@b` without an index. */
+export function reportMissingSpaces(e: Extract<Expression, { kind: "element" }>, c: Checking): null {
+  const right = e.peer?.kind === "name" ? e.peer.name : e.peer?.kind === "number" ? String(e.peer.value) : "(…)";
+  if (e.peer?.kind === "name") c.read.add(e.peer.name);
+  return c.report(diagnostic("missing-matmul-spaces", e.span, { left: e.tensor.text, right }));
+}
+
+/** What a name that is no tensor is, in words; null if it is nothing. */
+export function kindOfName(name: string, c: Checking): string | null {
+  if (name === "rank" || name === "world") return "a number";
+  const binding = c.find(name);
+  return binding === undefined ? null : `a ${binding.kind}`;
+}
+
+function reportNoTensor(name: string, span: Span, isRemote: boolean, c: Checking): null {
+  const kind = kindOfName(name, c);
+  const binding = c.use(name);
+  if (kind === null) return c.unknownName(name, span);
+  const labels = binding === undefined ? [] : [{ span: binding.span, text: "defined here" }];
+  return c.report(diagnostic(isRemote ? "not-remote" : "not-a-tensor", span, { name, kind }, { labels }));
+}
+
+/** One index a dimension, and constant ones inside it. */
+export function checkIndices(tensor: CheckedTensor, indices: readonly Expression[], span: Span, c: Checking): boolean {
+  const { name, localShape } = tensor;
+  const labels: Label[] = [{ span: tensor.span, text: "declared here" }];
+  if (localShape.length !== indices.length) {
+    const wanted = `${localShape.length} dimension${localShape.length === 1 ? "" : "s"}`;
+    const found = indices.length === 1 ? "1 index" : `${indices.length} indices`;
+    c.report(diagnostic("wrong-index-count", span, { name, wanted, found }, { labels }));
+    return false;
   }
-  if (e.indices.length === 0 && e.peer !== null) {
-    const right = e.peer.kind === "name" ? e.peer.name : "…";
-    return c.report(diagnostic("missing-matmul-spaces", e.span, { left: text, right }));
-  }
-  checkIndexCount(text, tensor.shape.length, e.indices.length, e.span, tensor.span, c);
-  return value(tensor.dtype);
+  let isInside = true;
+  indices.forEach((e, dim) => {
+    const index = c.extentOf(e);
+    const length = localShape[dim]!;
+    const isOver = typeof index === "number" && typeof length === "number" && index >= length;
+    if (!isOver && !(typeof index === "number" && index < 0)) return;
+    isInside = false;
+    const parameters = { index, dim, name, length: showExtent(length) };
+    c.report(diagnostic("index-out-of-range", e.span, parameters, { labels }));
+  });
+  return isInside;
 }
 
-export function checkIndexCount(
-  name: string,
-  wanted: number,
-  found: number,
-  span: Span,
-  declared: Span,
-  c: Checking,
-): void {
-  if (wanted !== found)
-    c.report(
-      diagnostic(
-        "wrong-index-count",
-        span,
-        { name, wanted, found },
-        { labels: [{ span: declared, text: "declared here" }] },
-      ),
-    );
+// -- operators -------------------------------------------------------------------------------------
+
+function unaryType(e: Extract<Expression, { kind: "unary" }>, c: Checking): MaybeType {
+  const t = checkElement(e.operand, c);
+  if (t === null) return null;
+  if (e.operator === "not") return t.kind === "bool" ? BOOL : mismatch(c, e.operand.span, "a condition", t);
+  return t.kind === "bool" ? mismatch(c, e.operand.span, "a number", t) : t;
 }
 
-/** An index that names a rank; a constant one must exist. */
-export function checkRankNumber(e: Expression, c: Checking): void {
-  requireIndex(e, c);
-  const constant = extentOf(e, c.world);
-  if (typeof constant === "number" && (constant < 0 || constant >= c.world))
-    c.report(diagnostic("no-such-rank", e.span, { rank: constant, world: c.world }));
-}
-
-export function requireIndex(e: Expression, c: Checking): void {
-  const t = checkElement(e, c);
-  if (t !== null && t.kind !== "index") mismatch(c, e.span, "an index", t);
-}
-
-function mismatch(c: Checking, span: Span, wanted: string, found: ExpressionType): null {
-  const names = { index: "an index", bool: "a condition", value: "an element", tensor: "a whole tensor" };
-  return c.report(diagnostic("type-mismatch", span, { wanted, found: names[found.kind] }));
-}
+const COMPARISONS: readonly BinaryOperator[] = ["==", "!=", "<", "<=", ">", ">="];
 
 function binaryType(e: Extract<Expression, { kind: "binary" }>, c: Checking): MaybeType {
   const l = checkElement(e.left, c);
@@ -144,16 +146,16 @@ function binaryType(e: Extract<Expression, { kind: "binary" }>, c: Checking): Ma
     if (l.kind !== "bool") return mismatch(c, e.left.span, "a condition", l);
     return r.kind === "bool" ? BOOL : mismatch(c, e.right.span, "a condition", r);
   }
-  const isComparison = ["==", "!=", "<", "<=", ">", ">="].includes(e.operator);
-  const joined = join(e.left, l, e.right, r, e.span, c);
-  if (joined === null) return null;
-  if ((e.operator === "%" || e.operator === "^") && joined.kind !== "index")
-    return mismatch(c, e.span, "an index", joined);
-  return isComparison ? BOOL : joined;
+  const type = join(e.left, l, e.right, r, e.span, c);
+  if (type === null) return null;
+  if ((e.operator === "%" || e.operator === "^") && type.kind !== "index") return wantIndex(c, e.span, type);
+  const isDivision = (e.operator === "/" || e.operator === "%") && type.kind === "index";
+  if (isDivision && c.extentOf(e.right) === 0) return c.report(diagnostic("division-by-zero", e.span, {}));
+  return COMPARISONS.includes(e.operator) ? BOOL : type;
 }
 
-/** The type of two operands together: equal kinds, or a literal beside an element. */
-function join(
+/** The type of two operands together: equal types, or a literal beside an element. */
+export function join(
   left: Expression,
   l: ExpressionType,
   right: Expression,
@@ -161,128 +163,88 @@ function join(
   span: Span,
   c: Checking,
 ): MaybeType {
-  if (l.kind === "bool" || r.kind === "bool")
-    return mismatch(c, (l.kind === "bool" ? left : right).span, "a number", l.kind === "bool" ? l : r);
+  if (l.kind === "bool") return mismatch(c, left.span, "a number", l);
+  if (r.kind === "bool") return mismatch(c, right.span, "a number", r);
   if (l.kind === "index" && r.kind === "index") return INDEX;
-  if (l.kind === "value" && r.kind === "value") return l.dtype === "f32" || r.dtype !== "f32" ? l : r;
-  const index = l.kind === "index" ? left : right;
-  if (!isLiteral(index))
-    return c.report(diagnostic("needs-cast", span, {}, { labels: [{ span: index.span, text: "this is an index" }] }));
-  return l.kind === "value" ? l : r;
+  if (l.kind === "value" && r.kind === "value" && l.dtype === r.dtype) return l;
+  // Whole numbers beside floats become floats, so that a kernel for any T may keep its sums in f32.
+  if (l.kind === "value" && r.kind === "value" && (l.dtype === "f32" || r.dtype === "f32")) return valueOf("f32");
+  if (l.kind === "index" && isLiteral(left, c)) return r;
+  if (r.kind === "index" && isLiteral(right, c)) return l;
+  const cast: ComputeDType = [l, r].some((t) => t.kind === "value" && t.dtype === "f32") ? "f32" : "i32";
+  const labels = [
+    { span: left.span, text: describe(l) },
+    { span: right.span, text: describe(r) },
+  ];
+  return c.report(diagnostic("needs-cast", span, { left: describe(l), right: describe(r), cast }, { labels }));
 }
 
-function isLiteral(e: Expression): boolean {
-  return (
-    e.kind === "number" ||
-    (e.kind === "unary" && isLiteral(e.operand)) ||
-    (e.kind === "binary" && isLiteral(e.left) && isLiteral(e.right))
-  );
-}
-
-function callType(e: Extract<Expression, { kind: "call" }>, c: Checking): MaybeType {
-  const callee = e.callee.text;
-  const types = e.arguments.map((a) => checkElement(a, c));
-  for (const n of e.named)
-    c.report(diagnostic("unknown-argument", n.name.span, { callee, name: n.name.text, known: "none" }));
-  const arity = (wanted: number): boolean => {
-    if (types.length === wanted) return true;
-    c.report(
-      diagnostic("wrong-arity", e.span, {
-        name: callee,
-        wanted: `${wanted} argument${wanted === 1 ? "" : "s"}`,
-        found: types.length,
-      }),
-    );
-    return false;
-  };
-  const dtype = c.dtypes[callee] ?? callee;
-  if (isDType(dtype)) {
-    if (!arity(1) || types[0] == null) return null;
-    return types[0].kind === "value" || types[0].kind === "index"
-      ? value(dtype)
-      : mismatch(c, e.arguments[0]!.span, "a number", types[0]);
-  }
-  if (callee === "where") {
-    if (!arity(3) || types.some((t) => t == null)) return null;
-    if (types[0]!.kind !== "bool") return mismatch(c, e.arguments[0]!.span, "a condition", types[0]!);
-    return join(e.arguments[1]!, types[1]!, e.arguments[2]!, types[2]!, e.span, c);
-  }
-  if (callee === "min" || callee === "max") {
-    if (!arity(2) || types.some((t) => t == null)) return null;
-    return join(e.arguments[0]!, types[0]!, e.arguments[1]!, types[1]!, e.span, c);
-  }
-  if ((UNARY_NAMES as readonly string[]).includes(callee)) {
-    if (!arity(1) || types[0] == null) return null;
-    if (types[0].kind === "bool") return mismatch(c, e.arguments[0]!.span, "a number", types[0]);
-    return types[0].kind === "index" ? value("f32") : types[0];
-  }
-  const help = CONVERSION_NAMES.includes(callee)
-    ? `conversions work on whole tensors: y = ${callee}(x)`
-    : suggestion(callee, ["min", "max", "where", ...UNARY_NAMES]);
-  return c.report(diagnostic("unknown-function", e.callee.span, { name: callee }, { help }));
-}
-
-/** Checks a range; shards add their rule of divisibility. */
-export function checkRange(r: RangeExpression, c: Checking): void {
-  if (r.kind === "bounds") {
-    if (r.from !== null) requireIndex(r.from, c);
-    requireIndex(r.to, c);
-    return;
-  }
-  requireIndex(r.length, c);
-  checkRankNumber(r.rank, c);
-  const length = extentOf(r.length, c.world);
-  if (r.kind === "chunk" || length === null) return;
-  requireDivisible(length, `shard(${printExtent(length)}, r) cuts it into ${c.world} equal parts`, r.length.span, c);
-}
-
-export function requireDivisible(
-  length: import("../types/extent.js").Extent,
-  reason: string,
-  span: Span,
-  c: Checking,
-): void {
-  if (typeof length === "number") {
-    if (length % c.world !== 0) c.report(diagnostic("does-not-divide", span, { length, world: c.world }));
-    return;
-  }
-  const isKnown = c.divisibility.some((d) => printExtent(d.dividend) === printExtent(length));
-  if (c.world > 1 && !isKnown) c.divisibility.push({ dividend: length, divisor: c.world, reason });
-}
-
-export function checkDomain(d: Domain, c: Checking): void {
-  if (d.kind === "tiles") for (const r of d.ranges) checkRange(r, c);
-  if (d.kind === "serial") checkRange(d.range, c);
-}
-
-/** Whether an expression or domain may differ from rank to rank. */
-export function varies(e: Expression | Domain | RangeExpression, c: Checking): boolean {
+/** A number that is written down: it has no type of its own yet. */
+export function isLiteral(e: Expression, c: Checking): boolean {
   switch (e.kind) {
-    case "name":
-      return e.name === "rank" || (c.find(e.name)?.varies ?? false);
-    case "element":
-      return true;
     case "number":
-    case "ranks":
-      return false;
+      return true;
+    case "name":
+      return c.find(e.name)?.isLiteral ?? false;
     case "unary":
-      return varies(e.operand, c);
+      return isLiteral(e.operand, c);
     case "binary":
-    case "matmul":
-      return varies(e.left, c) || varies(e.right, c);
-    case "call":
-      return e.arguments.some((a) => varies(a, c));
-    case "reduce":
-      return varies(e.over, c) || varies(e.body, c);
-    case "member":
-    case "serial":
-      return varies(e.range, c);
-    case "tiles":
-      return e.ranges.some((r) => varies(r, c));
-    case "bounds":
-      return (e.from !== null && varies(e.from, c)) || varies(e.to, c);
-    case "shard":
-    case "chunk":
-      return varies(e.length, c) || varies(e.rank, c);
+      return isLiteral(e.left, c) && isLiteral(e.right, c);
+    case "call": {
+      const [condition, ...branches] = e.arguments;
+      const chosen = e.callee.text === "where" ? branches : [condition, ...branches];
+      return ["where", "min", "max"].includes(e.callee.text) && chosen.every((a) => a !== undefined && isLiteral(a, c));
+    }
+    default:
+      return false;
   }
+}
+
+function reduceType(e: Extract<Expression, { kind: "reduce" }>, c: Checking): MaybeType {
+  const { op, over, variable, body } = e;
+  if (!(REDUCTION_OPS as readonly string[]).includes(op)) {
+    const span = { start: e.span.start, end: e.span.start + op.length };
+    return c.report(diagnostic("unknown-reduction", span, { name: op, known: REDUCTION_OPS.join(", ") }));
+  }
+  checkDomain(over, c);
+  if (over.kind === "tiles") c.report(diagnostic("tiles-in-reduction", over.span, {}));
+  let type: MaybeType = null;
+  const check = (): void => {
+    const varies = over.kind === "ranks" || c.varies(over);
+    c.define(variable, { kind: "loop variable", type: INDEX, varies, tiles: c.tilesIn(over) });
+    type = checkElement(body, c);
+  };
+  c.inScope(check);
+  const found = type as MaybeType;
+  return found?.kind === "bool" ? mismatch(c, body.span, "a number", found) : found;
+}
+
+// -- words -----------------------------------------------------------------------------------------
+
+export function describe(t: ExpressionType): string {
+  switch (t.kind) {
+    case "index":
+      return "an index";
+    case "bool":
+      return "a condition";
+    case "value":
+      return `an ${t.dtype} element`.replace("an u32", "a u32");
+    case "tensor":
+      return "a whole tensor";
+  }
+}
+
+export function mismatch(c: Checking, span: Span, wanted: string, found: ExpressionType): null {
+  return c.report(diagnostic("type-mismatch", span, { wanted, found: describe(found) }));
+}
+
+function wantIndex(c: Checking, span: Span, found: ExpressionType): null {
+  return c.report(diagnostic("value-as-index", span, { found: describe(found) }));
+}
+
+/** Checks that it is an index; false after a reported error. */
+export function requireIndex(e: Expression, c: Checking): boolean {
+  const t = checkElement(e, c);
+  if (t !== null && t.kind !== "index") wantIndex(c, e.span, t);
+  return t?.kind === "index";
 }

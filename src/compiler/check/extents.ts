@@ -1,29 +1,54 @@
-/** Shape and length expressions → extents, with the world size folded in. */
+/** Shape and length expressions → extents, with the world size folded in; and extents as people write them. */
 import type { Expression } from "../ast/nodes.js";
 import { extent, type Extent, type ExtentOp } from "../types/extent.js";
 
 const OPERATORS: Partial<Record<string, ExtentOp>> = { "+": "add", "-": "sub", "*": "mul", "/": "div" };
 
-/**
- * The extent an expression stands for; null when it depends on more than dimensions, literals and `world`.
- * `dims` collects the dimension names in order of mention, if given.
- */
-export function extentOf(e: Expression, world: number, dims?: string[]): Extent | null {
+/** What a name stands for, if that is known before a launch: a dimension, or a `let` over dimensions. */
+export type Lookup = (name: string) => Extent | null;
+
+/** The extent an expression stands for; null when it depends on more than dimensions, whole numbers and `world`. */
+export function extentOf(e: Expression, world: number, lookup: Lookup): Extent | null {
   switch (e.kind) {
     case "number":
       return e.isInteger ? e.value : null;
     case "name":
-      if (e.name === "world") return world;
-      if (e.name === "rank") return null;
-      if (dims !== undefined && !dims.includes(e.name)) dims.push(e.name);
-      return e.name;
+      return e.name === "world" ? world : lookup(e.name);
+    case "unary": {
+      const a = e.operator === "-" ? extentOf(e.operand, world, lookup) : null;
+      return typeof a === "number" ? -a : null;
+    }
     case "binary": {
+      const a = extentOf(e.left, world, lookup);
+      const b = extentOf(e.right, world, lookup);
+      if (a === null || b === null || (b === 0 && (e.operator === "/" || e.operator === "%"))) return null;
       const op = OPERATORS[e.operator];
-      const a = extentOf(e.left, world, dims);
-      const b = extentOf(e.right, world, dims);
-      return op === undefined || a === null || b === null ? null : extent(op, a, b);
+      if (op !== undefined) return extent(op, a, b);
+      if (typeof a !== "number" || typeof b !== "number") return null;
+      if (e.operator === "%") return ((a % b) + b) % b;
+      return e.operator === "^" ? a ^ b : null;
     }
     default:
       return null;
   }
+}
+
+const SIGNS: Partial<Record<ExtentOp, readonly [sign: string, precedence: number]>> = {
+  add: ["+", 1],
+  sub: ["-", 1],
+  mul: ["*", 2],
+  div: ["/", 2],
+};
+
+/** The extent as it is written in Coll. */
+export function showExtent(e: Extent, outer = 0): string {
+  if (typeof e !== "object") return String(e);
+  const sign = SIGNS[e.op];
+  if (sign === undefined) return `${e.op}(${showExtent(e.a)}, ${showExtent(e.b)})`;
+  const text = `${showExtent(e.a, sign[1])} ${sign[0]} ${showExtent(e.b, sign[1] + 1)}`;
+  return sign[1] < outer ? `(${text})` : text;
+}
+
+export function showShape(shape: readonly Extent[]): string {
+  return `[${shape.map((e) => showExtent(e)).join(", ")}]`;
 }

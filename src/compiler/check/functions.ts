@@ -1,39 +1,73 @@
 /** Functions and conversions of the language, as data. */
-import type { Layout } from "../types/layout.js";
+import { type Layout, printLayout } from "../types/layout.js";
 
-/** Elementwise functions of one value. */
-export const UNARY_NAMES = ["exp", "log", "sqrt", "rsqrt", "tanh", "abs", "relu", "gelu", "silu"] as const;
+/** Elementwise functions of one value, and whether they work on whole numbers too. */
+export const UNARY = {
+  exp: { integers: false },
+  log: { integers: false },
+  sqrt: { integers: false },
+  rsqrt: { integers: false },
+  tanh: { integers: false },
+  gelu: { integers: false },
+  silu: { integers: false },
+  abs: { integers: true },
+  relu: { integers: true },
+} as const;
 
-export interface Conversion {
-  /** Layout it starts from. */
-  readonly from: Layout["kind"];
-  /** What it needs besides the tensor. */
-  readonly argument: "dim" | "to" | null;
-  /** Kind of layout it gives. */
-  readonly to: Layout["kind"];
+export const UNARY_NAMES = Object.keys(UNARY) as (keyof typeof UNARY)[];
+
+export function isUnary(name: string): name is keyof typeof UNARY {
+  return Object.hasOwn(UNARY, name);
 }
 
-export const CONVERSIONS: Readonly<Record<string, Conversion>> = {
-  all_reduce: { from: "partial", argument: null, to: "replicated" },
-  reduce_scatter: { from: "partial", argument: "dim", to: "sharded" },
-  all_gather: { from: "sharded", argument: null, to: "replicated" },
-  all_to_all: { from: "sharded", argument: "dim", to: "sharded" },
-  broadcast: { from: "on", argument: null, to: "replicated" },
-  reduce: { from: "partial", argument: "to", to: "on" },
-  gather: { from: "sharded", argument: "to", to: "on" },
-  scatter: { from: "on", argument: "dim", to: "sharded" },
-};
+export interface Conversion {
+  /** Kind of layout it starts from. */
+  readonly from: Layout["kind"];
+  /** Kind of layout it gives. */
+  readonly to: Layout["kind"];
+  /** What it must be told besides the tensor. */
+  readonly argument: "dim" | "to" | null;
+  /** It may be told the dimension it starts from, which is known anyway: `all_gather(a, dim: 0)`. */
+  readonly mayNameDim: boolean;
+}
 
-export const CONVERSION_NAMES = Object.keys(CONVERSIONS);
+// prettier-ignore
+const TABLE = {
+  all_reduce: { from: "partial", to: "replicated", argument: null, mayNameDim: false },
+  reduce_scatter: { from: "partial", to: "sharded", argument: "dim", mayNameDim: false },
+  all_gather: { from: "sharded", to: "replicated", argument: null, mayNameDim: true },
+  all_to_all: { from: "sharded", to: "sharded", argument: "dim", mayNameDim: false },
+  broadcast: { from: "on", to: "replicated", argument: null, mayNameDim: false },
+  reduce: { from: "partial", to: "on", argument: "to", mayNameDim: false },
+  gather: { from: "sharded", to: "on", argument: "to", mayNameDim: true },
+  scatter: { from: "on", to: "sharded", argument: "dim", mayNameDim: false },
+} as const satisfies Record<string, Conversion>;
+
+export const CONVERSIONS: ReadonlyMap<string, Conversion> = new Map(Object.entries(TABLE));
+export const CONVERSION_NAMES: readonly string[] = [...CONVERSIONS.keys()];
 
 /** The conversion that leads from one layout to another, as it would be written; null if there is none. */
-export function conversionBetween(from: Layout, to: Layout): string | null {
-  if (from.kind === "replicated" && to.kind === "sharded") return null; // implied where it is used
-  for (const [name, c] of Object.entries(CONVERSIONS)) {
+export function conversionBetween(from: Layout, to: Layout, operand = "…"): string | null {
+  for (const [name, c] of CONVERSIONS) {
     if (c.from !== from.kind || c.to !== to.kind) continue;
-    if (to.kind === "sharded") return `${name}(…, dim: ${to.dim})`;
-    if (to.kind === "on") return `${name}(…, to: ${to.rank})`;
-    return `${name}(…)`;
+    if (to.kind === "sharded") return `${name}(${operand}, dim: ${to.dim})`;
+    return to.kind === "on" ? `${name}(${operand}, to: ${to.rank})` : `${name}(${operand})`;
   }
   return null;
+}
+
+/** What leads from a layout to `replicated`; null if nothing does. */
+export function gatherOf(from: Layout, operand = "…"): string | null {
+  return conversionBetween(from, { kind: "replicated" }, operand);
+}
+
+/** "a partial tensor, such as partial(sum)" */
+export function describeKind(kind: Layout["kind"]): string {
+  const examples: Partial<Record<Layout["kind"], Layout>> = {
+    partial: { kind: "partial", op: "sum" },
+    sharded: { kind: "sharded", dim: 0 },
+    on: { kind: "on", rank: 0 },
+  };
+  const example = examples[kind];
+  return example === undefined ? `a ${kind} tensor` : `a tensor laid out like ${printLayout(example)}`;
 }

@@ -1,28 +1,42 @@
 /** Names and what they mean while a collective is checked, and where problems are collected. */
-import type { Name } from "../ast/nodes.js";
+import type { Expression, Name } from "../ast/nodes.js";
+import { someParts, type Part } from "../ast/visit.js";
 import { diagnostic, type Diagnostic } from "../diagnostics/create.js";
+import { suggestion } from "../diagnostics/suggest.js";
 import type { Span } from "../source.js";
-import { DTYPE_NAMES, type DType, isDType } from "../types/dtype.js";
+import { DTYPE_NAMES, type DType } from "../types/dtype.js";
+import { type Extent, sameExtent } from "../types/extent.js";
+import { REDUCTION_OPS } from "../types/layout.js";
 import type { CheckedTensor, ExpressionType } from "./checked.js";
-import type { Expression } from "../ast/nodes.js";
-import { UNARY_NAMES, CONVERSION_NAMES } from "./functions.js";
+import { extentOf } from "./extents.js";
+import { CONVERSION_NAMES, UNARY_NAMES } from "./functions.js";
 
 /** Type of an expression, or null after an error that has been reported: then nothing more is said about it. */
 export type MaybeType = ExpressionType | null;
 
+/** What a name that is no tensor stands for. */
 export interface Binding {
   readonly kind: "loop variable" | "let" | "dimension";
   readonly type: MaybeType;
   /** The value differs from rank to rank. */
   readonly varies: boolean;
+  /** Variables of tiles loops that the value depends on. */
+  readonly tiles: ReadonlySet<string>;
+  /** The value, where it is known before a launch. */
+  readonly extent: Extent | null;
+  /** A literal number, which becomes an element wherever it stands. */
+  readonly isLiteral: boolean;
   readonly span: Span;
 }
 
-const RESERVED = new Map<string, string>([
+const MAX_HINTS = 100_000;
+const NO_TILES: ReadonlySet<string> = new Set();
+
+const RESERVED: ReadonlyMap<string, string> = new Map([
   ["rank", "this rank's number"],
   ["world", "the number of ranks"],
-  ...["sum", "avg", "min", "max", "prod"].map((n) => [n, "a reduction"] as const),
-  ...["where", ...UNARY_NAMES].map((n) => [n, "a function"] as const),
+  ...REDUCTION_OPS.map((n) => [n, "a reduction"] as const),
+  ...UNARY_NAMES.map((n) => [n, "a function"] as const),
   ...CONVERSION_NAMES.map((n) => [n, "a conversion"] as const),
   ...DTYPE_NAMES.map((n) => [n, "a dtype"] as const),
 ]);
@@ -31,95 +45,135 @@ export class Checking {
   readonly diagnostics: Diagnostic[] = [];
   readonly tensors = new Map<string, CheckedTensor>();
   readonly types = new Map<Expression, ExpressionType>();
-  readonly divisibility: { dividend: import("../types/extent.js").Extent; divisor: number; reason: string }[] = [];
+  readonly divisibility: { dividend: Extent; divisor: number; reason: string }[] = [];
   readonly dims: string[] = [];
+  /** Dtype variables and what they stand for. */
   readonly dtypes: Record<string, DType> = {};
-  readonly used = new Set<string>();
-  private readonly bindings: Map<string, Binding>[] = [new Map()];
-  private readonly taken = new Map<string, Span>();
+  /** Tensors that are read. */
+  readonly read = new Set<string>();
+  /** Tensors that are stored to. */
+  readonly assigned = new Set<string>();
+  /** Tensors whose declaration has been met. */
+  private readonly places = new Map<string, Span>();
+  private readonly scopes: Map<string, { binding: Binding; used: boolean }>[] = [new Map()];
+  private readonly unknown = new Set<string>();
 
-  constructor(
-    readonly world: number,
-    private readonly given: Readonly<Record<string, DType>>,
-  ) {}
+  constructor(readonly world: number) {}
 
   report(d: Diagnostic): null {
     this.diagnostics.push(d);
     return null;
   }
 
-  /** Enters a name, or says why it cannot be. */
-  define(name: Name, binding: Omit<Binding, "span"> | null): void {
-    const meaning = RESERVED.get(name.text);
-    const before = this.taken.get(name.text) ?? this.find(name.text)?.span;
-    if (meaning !== undefined) this.report(diagnostic("reserved-name", name.span, { name: name.text, meaning }));
-    else if (before !== undefined)
-      this.report(
-        diagnostic(
-          "duplicate-name",
-          name.span,
-          { name: name.text },
-          { labels: [{ span: before, text: "first defined here" }] },
-        ),
-      );
-    if (binding === null) this.taken.set(name.text, name.span);
-    else this.bindings.at(-1)!.set(name.text, { ...binding, span: name.span });
+  // -- entering names ------------------------------------------------------------------------------
+
+  /** Enters a tensor; a name that cannot be one is reported, and entered if it is free. */
+  defineTensor(name: Name, tensor: CheckedTensor): void {
+    const isFree = this.mayDefine(name);
+    if (!isFree && this.tensors.has(name.text)) return;
+    this.places.set(name.text, name.span);
+    this.tensors.set(name.text, tensor);
   }
 
-  find(name: string): Binding | undefined {
-    for (let i = this.bindings.length - 1; i >= 0; i--) {
-      const found = this.bindings[i]!.get(name);
+  /** Enters a dimension at its first mention. */
+  defineDimension(name: Name): void {
+    if (this.dims.includes(name.text)) return;
+    this.dims.push(name.text);
+    if (this.mayDefine(name)) this.enter(name, { kind: "dimension", type: { kind: "index" }, extent: name.text });
+  }
+
+  define(name: Name, binding: Pick<Binding, "kind" | "type"> & Partial<Binding>): void {
+    this.mayDefine(name);
+    this.enter(name, binding);
+  }
+
+  private enter(name: Name, b: Pick<Binding, "kind" | "type"> & Partial<Binding>): void {
+    const binding = { varies: false, tiles: NO_TILES, extent: null, isLiteral: false, ...b, span: name.span };
+    this.scopes.at(-1)!.set(name.text, { binding, used: false });
+  }
+
+  private mayDefine(name: Name): boolean {
+    const isVariable = Object.hasOwn(this.dtypes, name.text);
+    const meaning = RESERVED.get(name.text) ?? (isVariable ? "a dtype variable" : undefined);
+    if (meaning !== undefined) this.report(diagnostic("reserved-name", name.span, { name: name.text, meaning }));
+    const before = this.places.get(name.text) ?? this.entry(name.text)?.binding.span;
+    if (meaning !== undefined || before === undefined) return meaning === undefined;
+    const labels = [{ span: before, text: "first defined here" }];
+    this.report(diagnostic("duplicate-name", name.span, { name: name.text }, { labels }));
+    return false;
+  }
+
+  // -- looking names up ----------------------------------------------------------------------------
+
+  private entry(name: string): { binding: Binding; used: boolean } | undefined {
+    for (let i = this.scopes.length - 1; i >= 0; i--) {
+      const found = this.scopes[i]!.get(name);
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
+  find(name: string): Binding | undefined {
+    return this.entry(name)?.binding;
+  }
+
+  /** Like `find`, and notes that the name is used. */
+  use(name: string): Binding | undefined {
+    const entry = this.entry(name);
+    if (entry !== undefined) entry.used = true;
+    return entry?.binding;
+  }
+
   /** Runs `body` with names of its own; unused lets among them are warned about. */
   inScope(body: () => void): void {
-    this.bindings.push(new Map());
+    this.scopes.push(new Map());
     body();
-    for (const [name, b] of this.bindings.pop()!)
-      if (b.kind === "let" && !this.used.has(name)) this.report(diagnostic("unused", b.span, { name }));
+    for (const [name, { binding, used }] of this.scopes.pop()!)
+      if (binding.kind === "let" && !used) this.report(diagnostic("unused", binding.span, { kind: "the let", name }));
   }
 
+  /** Reports a name that means nothing, once. */
   unknownName(name: string, span: Span): null {
-    const known = [
-      ...this.tensors.keys(),
-      ...this.dims,
-      "rank",
-      "world",
-      ...this.bindings.flatMap((b) => [...b.keys()]),
-    ];
-    return this.report(diagnostic("unknown-name", span, { name }, { help: suggestion(name, known) }));
+    if (this.unknown.has(name)) return null;
+    this.unknown.add(name);
+    const known = [...this.tensors.keys(), "rank", "world", ...this.scopes.flatMap((s) => [...s.keys()])];
+    // Looking through very many names takes long, and very many hints help nobody.
+    const help = known.length * this.unknown.size > MAX_HINTS ? null : suggestion(name, known);
+    return this.report(diagnostic("unknown-name", span, { name }, { help }));
   }
 
-  /** What a dtype reference stands for; a variable that nothing binds takes the first allowed dtype, or f32. */
-  dtype(name: string, span: Span, allowed: readonly DType[] | undefined): DType | null {
-    if (isDType(name)) return name;
-    if (!/^[A-Z]/.test(name))
-      return this.report(diagnostic("unknown-dtype", span, { name, known: DTYPE_NAMES.join(", ") }));
-    const bound = this.dtypes[name] ?? this.given[name] ?? allowed?.[0] ?? "f32";
-    if (allowed !== undefined && !allowed.includes(bound) && this.dtypes[name] === undefined)
-      this.report(diagnostic("dtype-not-allowed", span, { variable: name, dtype: bound, allowed: allowed.join(", ") }));
-    return (this.dtypes[name] = bound);
-  }
-}
+  // -- what is known of an expression --------------------------------------------------------------
 
-/** "did you mean 'x'?" for the nearest known name; null when none is near. */
-export function suggestion(name: string, known: readonly string[]): string | null {
-  const ranked = known.map((k) => ({ k, d: editDistance(name, k) })).sort((a, b) => a.d - b.d);
-  const best = ranked[0];
-  return best !== undefined && best.d <= Math.max(1, Math.floor(name.length / 3)) ? `did you mean '${best.k}'?` : null;
-}
-
-/** Levenshtein distance. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++)
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
-    row = next;
+  /** Its value, where that is known before a launch. */
+  extentOf(e: Expression): Extent | null {
+    return extentOf(e, this.world, (name) => this.find(name)?.extent ?? null);
   }
-  return row[b.length]!;
+
+  /** Whether it may differ from rank to rank. */
+  varies(p: Part): boolean {
+    return someParts(p, (x) => x.kind === "element" || (x.kind === "name" && this.nameVaries(x.name)));
+  }
+
+  private nameVaries(name: string): boolean {
+    return name === "rank" || (this.find(name)?.varies ?? false);
+  }
+
+  /** Adds the tile variables it depends on. */
+  tilesIn(p: Part, into: Set<string> = new Set()): Set<string> {
+    someParts(p, (x) => {
+      if (x.kind === "name") for (const t of this.find(x.name)?.tiles ?? NO_TILES) into.add(t);
+      return false;
+    });
+    return into;
+  }
+
+  /** Notes that `length` must divide by the world size, or reports that it does not. */
+  requireDivisible(length: Extent, reason: string, span: Span): void {
+    if (typeof length === "number") {
+      if (length % this.world !== 0) this.report(diagnostic("does-not-divide", span, { length, world: this.world }));
+      return;
+    }
+    const isKnown = this.divisibility.some((d) => sameExtent(d.dividend, length));
+    if (this.world > 1 && !isKnown) this.divisibility.push({ dividend: length, divisor: this.world, reason });
+  }
 }

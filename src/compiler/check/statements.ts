@@ -1,134 +1,173 @@
 /** Statements of explicit algorithms. */
 import type { Statement } from "../ast/nodes.js";
-import { diagnostic } from "../diagnostics/create.js";
+import { diagnostic, type Label } from "../diagnostics/create.js";
+import type { Span } from "../source.js";
 import type { CheckedTensor } from "./checked.js";
-import { checkDomain, checkElement, checkIndexCount, checkRankNumber, requireIndex, varies } from "./elements.js";
+import {
+  BOOL,
+  checkElement,
+  checkIndices,
+  describe,
+  INDEX,
+  isLiteral,
+  kindOfName,
+  mismatch,
+  requireIndex,
+} from "./elements.js";
+import { checkDomain, checkRankNumber } from "./ranges.js";
 import type { Checking } from "./scope.js";
+
+type Assignment = Extract<Statement, { kind: "assign" }>;
+type Loop = Extract<Statement, { kind: "for" }>;
 
 /** Where a statement stands. */
 interface Place {
-  readonly inTiles: boolean;
-  /** Some enclosing condition or loop differs from rank to rank. */
-  readonly varies: boolean;
-  readonly assigned: Set<string>;
+  readonly depth: number;
+  /** The tiles loop around it. */
+  readonly tiles: Loop | null;
+  /** The enclosing condition or loop that differs from rank to rank. */
+  readonly varies: Span | null;
+  /** Tile variables that enclosing conditions depend on: they may pick a single iteration. */
+  readonly guarded: ReadonlySet<string>;
 }
 
-export function checkStatements(body: readonly Statement[], c: Checking, assigned: Set<string>): void {
-  statements(body, c, { inTiles: false, varies: false, assigned });
+export function checkStatements(body: readonly Statement[], c: Checking): void {
+  checkBlock(body, c, { depth: 0, tiles: null, varies: null, guarded: new Set() });
 }
 
-function statements(body: readonly Statement[], c: Checking, at: Place): void {
+function checkBlock(body: readonly Statement[], c: Checking, at: Place): void {
   c.inScope(() => {
-    for (const s of body) statement(s, c, at);
+    for (const s of body) checkStatement(s, c, at);
   });
 }
 
-function statement(s: Statement, c: Checking, at: Place): void {
+function checkStatement(s: Statement, c: Checking, at: Place): void {
   switch (s.kind) {
-    case "let": {
-      const type = checkElement(s.value, c);
-      c.define(s.name, { kind: "let", type, varies: varies(s.value, c) });
-      return;
-    }
-    case "scratch": // entered before the body is looked at
+    case "let":
+      return checkLet(s, c);
+    case "scratch": // its name was entered before the body was looked at
+      if (at.depth > 0) c.report(diagnostic("scratch-in-block", s.span, { name: s.name.text }));
       return;
     case "barrier":
-      if (at.inTiles) c.report(diagnostic("barrier-in-tiles", s.span, {}));
-      else if (at.varies) c.report(diagnostic("barrier-may-hang", s.span, {}));
-      return;
+      return checkBarrier(s.span, c, at);
     case "if": {
       const type = checkElement(s.condition, c);
-      if (type !== null && type.kind !== "bool")
-        c.report(
-          diagnostic("type-mismatch", s.condition.span, {
-            wanted: "a condition",
-            found: type.kind === "index" ? "an index" : "an element",
-          }),
-        );
-      const inside = { ...at, varies: at.varies || varies(s.condition, c) };
-      statements(s.then, c, inside);
-      statements(s.otherwise, c, inside);
+      if (type !== null && type !== BOOL && type.kind !== "bool") mismatch(c, s.condition.span, "a condition", type);
+      const varies = at.varies ?? (c.varies(s.condition) ? s.condition.span : null);
+      const inside = { ...at, depth: at.depth + 1, varies, guarded: c.tilesIn(s.condition, new Set(at.guarded)) };
+      checkBlock(s.then, c, inside);
+      checkBlock(s.otherwise, c, inside);
       return;
     }
     case "for":
-      return loop(s, c, at);
+      return checkLoop(s, c, at);
     case "assign":
-      return assignment(s, c, at);
+      return checkAssignment(s, c, at);
   }
 }
 
-function loop(s: Extract<Statement, { kind: "for" }>, c: Checking, at: Place): void {
+function checkLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
+  const type = checkElement(s.value, c);
+  const varies = c.varies(s.value);
+  const extent = type?.kind === "index" ? c.extentOf(s.value) : null;
+  const known = { varies, extent, tiles: c.tilesIn(s.value), isLiteral: isLiteral(s.value, c) };
+  c.define(s.name, { kind: "let", type, ...known });
+}
+
+function checkBarrier(span: Span, c: Checking, at: Place): void {
+  if (at.tiles !== null) {
+    const labels = [{ span: at.tiles.over.span, text: "the tiles loop" }];
+    c.report(diagnostic("barrier-in-tiles", span, {}, { labels }));
+  } else if (at.varies !== null) {
+    const labels = [{ span: at.varies, text: "this differs from rank to rank" }];
+    c.report(diagnostic("barrier-may-hang", span, {}, { labels }));
+  }
+}
+
+function checkLoop(s: Loop, c: Checking, at: Place): void {
   checkDomain(s.over, c);
   const isTiles = s.over.kind === "tiles";
-  if (isTiles && at.inTiles) c.report(diagnostic("nested-tiles", s.over.span, {}));
+  if (isTiles && at.tiles !== null) {
+    const labels = [{ span: at.tiles.over.span, text: "the outer one" }];
+    c.report(diagnostic("nested-tiles", s.over.span, {}, { labels }));
+  }
   const wanted = s.over.kind === "tiles" ? s.over.ranges.length : 1;
-  if (wanted !== s.variables.length)
-    c.report(diagnostic("wrong-variable-count", s.span, { wanted, found: s.variables.length }));
-  const boundsVary = varies(s.over, c);
+  const found = s.variables.length;
+  if (wanted !== found) {
+    const parameters = { found: count(found, "variable"), wanted: count(wanted, "range") };
+    c.report(diagnostic("wrong-variable-count", s.variables[0]?.span ?? s.span, parameters));
+  }
+  const boundsVary = c.varies(s.over);
+  const outer = c.tilesIn(s.over);
   c.inScope(() => {
-    for (const v of s.variables)
-      c.define(v, {
-        kind: "loop variable",
-        type: { kind: "index" },
-        varies: boundsVary || isTiles || s.over.kind === "ranks",
-      });
-    statements(s.body, c, { ...at, inTiles: at.inTiles || isTiles, varies: at.varies || boundsVary });
+    for (const v of s.variables) {
+      const tiles = isTiles ? new Set([...outer, v.text]) : outer;
+      c.define(v, { kind: "loop variable", type: INDEX, varies: boundsVary || s.over.kind !== "serial", tiles });
+    }
+    const varies = at.varies ?? (boundsVary ? s.over.span : null);
+    checkBlock(s.body, c, { ...at, depth: at.depth + 1, tiles: at.tiles ?? (isTiles ? s : null), varies });
   });
 }
 
-function assignment(s: Extract<Statement, { kind: "assign" }>, c: Checking, at: Place): void {
-  const { text: name, span } = s.target;
+function count(n: number, what: string): string {
+  return `${n} ${what}${n === 1 ? "" : "s"}`;
+}
+
+function checkAssignment(s: Assignment, c: Checking, at: Place): void {
+  const { text: name } = s.target;
   const type = checkElement(s.value, c);
   if (s.peer !== null) checkRankNumber(s.peer, c);
   for (const i of s.indices ?? []) requireIndex(i, c);
   const tensor = c.tensors.get(name);
-  if (tensor === undefined) {
-    const binding = c.find(name);
-    if (binding !== undefined)
-      c.report(
-        diagnostic(
-          "assign-to-value",
-          span,
-          { name, kind: `a ${binding.kind}` },
-          { labels: [{ span: binding.span, text: "defined here" }] },
-        ),
-      );
-    else c.unknownName(name, span);
-    return;
-  }
-  writable(tensor, s, c, at);
+  if (tensor === undefined) return reportNoTarget(s, c);
+  if (!checkWritable(tensor, s, c)) return;
   if (s.indices === null) {
-    c.report(
-      diagnostic(
-        "missing-matmul-spaces",
-        s.span,
-        { left: name, right: "…" },
-        { help: `give the element an index: ${name}[…]` },
-      ),
-    );
+    c.report(diagnostic("missing-index", s.target.span, { name }));
     return;
   }
-  checkIndexCount(name, tensor.shape.length, s.indices.length, s.span, tensor.span, c);
-  if (!at.inTiles) c.report(diagnostic("tiles-without-memory", s.span, {}));
-  if (type !== null && type.kind === "bool")
-    c.report(diagnostic("type-mismatch", s.value.span, { wanted: "a value", found: "a condition" }));
+  if (!checkIndices(tensor, s.indices, { start: s.span.start, end: endOfTarget(s) }, c)) return;
+  if (at.tiles === null) c.report(diagnostic("store-outside-tiles", s.span, {}));
+  else checkSameElement(s, at.tiles, c, at);
+  if (type?.kind === "bool") mismatch(c, s.value.span, "a value", type);
+  if (type?.kind === "index" && !isLiteral(s.value, c)) {
+    const parameters = { left: `an element of '${name}'`, right: describe(type), cast: tensor.dtype };
+    c.report(diagnostic("needs-cast", s.value.span, parameters, { help: `cast it: ${tensor.dtype}(…)` }));
+  }
 }
 
-/** Reports an assignment to an input; notes what is assigned. */
-export function writable(
-  tensor: CheckedTensor,
-  s: Extract<Statement, { kind: "assign" }>,
-  c: Checking,
-  at: Pick<Place, "assigned">,
-): void {
-  at.assigned.add(tensor.name);
-  if (tensor.role === "input")
-    c.report(
-      diagnostic(
-        "assign-to-input",
-        s.target.span,
-        { name: tensor.name },
-        { labels: [{ span: tensor.span, text: "declared as an input" }] },
-      ),
-    );
+function endOfTarget(s: Assignment): number {
+  const last = s.indices?.at(-1)?.span ?? s.peer?.span ?? s.target.span;
+  return s.indices === null ? last.end : last.end + 1;
+}
+
+/** Reports a target that is no tensor. */
+export function reportNoTarget(s: Assignment, c: Checking): void {
+  const { text: name, span } = s.target;
+  const kind = kindOfName(name, c);
+  if (kind === null) return void c.unknownName(name, span);
+  const binding = c.find(name);
+  const labels: Label[] = binding === undefined ? [] : [{ span: binding.span, text: "defined here" }];
+  if (s.peer !== null) c.report(diagnostic("not-remote", span, { name, kind }, { labels }));
+  else c.report(diagnostic("assign-to-value", span, { name, kind }, { labels }));
+}
+
+/** Notes what is assigned; reports an input. */
+export function checkWritable(tensor: CheckedTensor, s: Assignment, c: Checking): boolean {
+  const { name } = tensor;
+  c.assigned.add(name);
+  if (tensor.role !== "input") return true;
+  const labels = [{ span: tensor.span, text: "declared as an input" }];
+  c.report(diagnostic("assign-to-input", s.target.span, { name }, { labels }));
+  return false;
+}
+
+/** Warns where iterations of a tiles loop differ in variables that the place stored to does not depend on. */
+function checkSameElement(s: Assignment, loop: Loop, c: Checking, at: Place): void {
+  const used = new Set(at.guarded);
+  for (const e of [...(s.indices ?? []), ...(s.peer === null ? [] : [s.peer])]) c.tilesIn(e, used);
+  const missing = loop.variables.filter((v) => !used.has(v.text));
+  if (missing.length === 0) return;
+  const variables = missing.map((v) => `'${v.text}'`).join(" and ");
+  const labels = missing.map((v) => ({ span: v.span, text: "not part of the index" }));
+  c.report(diagnostic("same-element", { start: s.span.start, end: endOfTarget(s) }, { variables }, { labels }));
 }

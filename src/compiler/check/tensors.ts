@@ -1,339 +1,212 @@
 /** Types and layouts of whole-tensor expressions. */
-import type { Expression, Statement } from "../ast/nodes.js";
+import type { Expression } from "../ast/nodes.js";
+import { printExpression } from "../ast/print.js";
+import { partsOf } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
-import { isDType } from "../types/dtype.js";
-import { type Extent, printExtent, sameExtent } from "../types/extent.js";
-import { type Layout, printLayout, sameLayout } from "../types/layout.js";
+import { DTYPES } from "../types/dtype.js";
+import { type Extent, sameExtent } from "../types/extent.js";
+import { printLayout } from "../types/layout.js";
 import type { ExpressionType } from "./checked.js";
-import { requireDivisible } from "./elements.js";
-import { CONVERSION_NAMES, CONVERSIONS, conversionBetween, UNARY_NAMES } from "./functions.js";
-import { type Checking, suggestion } from "./scope.js";
-import { writable } from "./statements.js";
+import { checkNumber, kindOfName, reportMissingSpaces } from "./elements.js";
+import { showExtent, showShape } from "./extents.js";
+import { elementwiseHelp, elementwiseLayout, isLinear, productHelp, productLayout } from "./layout-rules.js";
+import type { Checking } from "./scope.js";
+import { checkTensorCall } from "./tensor-calls.js";
 
-type TensorType = Extract<ExpressionType, { kind: "tensor" }>;
-/** A literal fits any tensor. */
-type Operand = TensorType | "literal" | null;
+export type TensorType = Extract<ExpressionType, { kind: "tensor" }>;
+/** A literal fits any tensor; null after a reported error. */
+export type Operand = TensorType | "literal" | null;
 
-/** Checks a body of tensor expressions: lets and whole-tensor assignments. */
-export function checkTensorBody(body: readonly Statement[], c: Checking, assigned: Set<string>): void {
-  c.inScope(() => {
-    for (const s of body) {
-      if (s.kind === "let") {
-        const type = check(s.value, c);
-        c.define(s.name, { kind: "let", type: type === "literal" ? null : type, varies: false });
-      } else if (s.kind === "assign" && s.indices === null && s.peer === null) assignment(s, c, assigned);
-      else if (s.kind !== "scratch") c.report(diagnostic("mixed-body", s.span, {}));
-    }
-  });
+export interface TensorContext {
+  readonly c: Checking;
+  /** Tensors are taken as the values they stand for, however they lie over the ranks: in `ensures`. */
+  readonly isLogical: boolean;
 }
 
-function assignment(s: Extract<Statement, { kind: "assign" }>, c: Checking, assigned: Set<string>): void {
-  const found = check(s.value, c);
-  const { text: name, span } = s.target;
-  const target = c.tensors.get(name);
-  if (target === undefined) return void c.unknownName(name, span);
-  writable(target, s, c, { assigned });
-  if (found === null || found === "literal") return;
-  const declared = [{ span: target.span, text: `'${name}' is declared here` }];
-  if (!sameShape(found.shape, target.shape)) {
-    c.report(
-      diagnostic(
-        "shape-mismatch",
-        s.span,
-        { left: `${name}: ${shapeText(target.shape)}`, right: shapeText(found.shape), reason: "the shapes differ" },
-        { labels: declared },
-      ),
-    );
-  } else if (
-    !sameLayout(found.layout, target.layout) &&
-    !(found.layout.kind === "replicated" && target.layout.kind === "sharded")
-  ) {
-    const fix = conversionBetween(found.layout, target.layout);
-    const help = fix === null ? `declare '${name}' as ${printLayout(found.layout)}` : `convert it: ${name} = ${fix}`;
-    c.report(
-      diagnostic(
-        "layout-mismatch",
-        s.value.span,
-        { name, declared: printLayout(target.layout), found: printLayout(found.layout) },
-        { labels: declared, help },
-      ),
-    );
-  }
-}
-
-function check(e: Expression, c: Checking): Operand {
-  const type = typeOf(e, c);
-  if (type !== null && type !== "literal") c.types.set(e, type);
+/** Checks a tensor expression and records its type. */
+export function checkTensor(e: Expression, context: TensorContext): Operand {
+  const type = typeOf(e, context);
+  if (type !== null && type !== "literal") context.c.types.set(e, type);
   return type;
 }
 
-function typeOf(e: Expression, c: Checking): Operand {
+/** Gives a literal, or an expression of literals, the type its place asks for. */
+export function settle(e: Expression, type: TensorType, c: Checking): void {
+  c.types.set(e, type);
+  for (const p of partsOf(e)) if (p.kind === "number" || p.kind === "unary" || p.kind === "binary") settle(p, type, c);
+}
+
+function typeOf(e: Expression, context: TensorContext): Operand {
+  const { c } = context;
+  const refuse = (what: string): null => c.report(diagnostic("not-a-whole-tensor", e.span, { what }));
   switch (e.kind) {
     case "number":
-      return "literal";
-    case "name": {
-      c.used.add(e.name);
-      const bound = c.find(e.name);
-      if (bound !== undefined) return bound.type?.kind === "tensor" ? bound.type : null;
-      const t = c.tensors.get(e.name);
-      return t === undefined
-        ? c.unknownName(e.name, e.span)
-        : { kind: "tensor", dtype: t.dtype, shape: t.shape, layout: t.layout };
-    }
+      return checkNumber(e, c) ? "literal" : null;
+    case "name":
+      return nameType(e, context);
     case "matmul":
-      return product(e, c);
+      return productType(e, context);
     case "binary":
-      return elementwise(e, c);
+      return elementwiseType(e, context);
     case "unary": {
-      const t = check(e.operand, c);
-      return e.operator === "-" || t === null
-        ? t
-        : c.report(diagnostic("type-mismatch", e.operand.span, { wanted: "a condition", found: "a whole tensor" }));
+      if (e.operator === "not") return refuse("a condition");
+      const t = checkTensor(e.operand, context);
+      if (t === null || t === "literal" || t.layout.kind !== "partial" || isLinear(t.layout)) return t;
+      return reportNotLinear("negation", t, e.operand, e.span, c);
     }
     case "call":
-      return call(e, c);
+      return checkTensorCall(e, context);
     case "element":
-      if (e.peer !== null && e.indices.length === 0)
-        return c.report(
-          diagnostic("missing-matmul-spaces", e.span, {
-            left: e.tensor.text,
-            right: e.peer.kind === "name" ? e.peer.name : "…",
-          }),
-        );
-      return c.report(diagnostic("mixed-body", e.span, {}));
-    default:
-      return c.report(diagnostic("mixed-body", e.span, {}));
+      if (e.peer !== null && e.indices.length === 0 && c.tensors.has(e.tensor.text)) return reportMissingSpaces(e, c);
+      c.read.add(e.tensor.text);
+      return refuse("a single element");
+    case "member":
+      return refuse("an index");
+    case "reduce":
+      return refuse("a reduction over elements");
   }
 }
 
-function product(e: Extract<Expression, { kind: "matmul" }>, c: Checking): Operand {
-  const a = check(e.left, c);
-  const b = check(e.right, c);
-  if (a === null || b === null || a === "literal" || b === "literal") return null;
-  for (const t of [a, b])
-    if (t.shape.length !== 2) return c.report(diagnostic("not-a-matrix", e.span, { rank: t.shape.length }));
-  if (!sameExtent(a.shape[1]!, b.shape[0]!))
-    return c.report(
-      diagnostic("shape-mismatch", e.span, {
-        left: shapeText(a.shape),
-        right: shapeText(b.shape),
-        reason: `${printExtent(a.shape[1]!)} columns meet ${printExtent(b.shape[0]!)} rows`,
-      }),
-    );
-  if (a.dtype !== b.dtype) return c.report(diagnostic("dtype-mismatch", e.span, { left: a.dtype, right: b.dtype }));
-  const layout = productLayout(a.layout, b.layout);
-  if (layout === null) {
-    const help = productHelp(a.layout, b.layout, printExtent(a.shape[1]!));
-    return c.report(
-      diagnostic(
-        "operand-layouts",
-        e.span,
-        { operation: "a matrix product", left: printLayout(a.layout), right: printLayout(b.layout) },
-        {
-          labels: [
-            { span: e.left.span, text: printLayout(a.layout) },
-            { span: e.right.span, text: printLayout(b.layout) },
-          ],
-          help,
-        },
-      ),
-    );
+function nameType(e: Extract<Expression, { kind: "name" }>, { c, isLogical }: TensorContext): Operand {
+  const bound = c.use(e.name);
+  if (bound?.type === null) return null; // its definition is at fault
+  if (bound?.type.kind === "tensor") return bound.type;
+  const t = c.tensors.get(e.name);
+  if (t !== undefined) {
+    if (!isLogical) c.read.add(e.name);
+    const layout = isLogical ? ({ kind: "replicated" } as const) : t.layout;
+    return { kind: "tensor", dtype: t.dtype, shape: t.shape, layout };
   }
-  return { kind: "tensor", dtype: a.dtype, shape: [a.shape[0]!, b.shape[1]!], layout };
+  const kind = kindOfName(e.name, c);
+  if (kind === null) return c.unknownName(e.name, e.span);
+  return c.report(diagnostic("not-a-whole-tensor", e.span, { what: `'${e.name}', ${kind},` }));
 }
 
-/** Which layout of the product follows from the operands'; null where ranks lack what they need. */
-function productLayout(a: Layout, b: Layout): Layout | null {
-  const replicated = (l: Layout): boolean => l.kind === "replicated";
-  if (replicated(a) && replicated(b)) return { kind: "replicated" };
-  if (a.kind === "local" && (replicated(b) || b.kind === "local")) return a;
-  if (a.kind === "sharded" && a.dim === 0 && replicated(b)) return a;
-  if (replicated(a) && b.kind === "sharded" && b.dim === 1) return b;
-  if (a.kind === "sharded" && a.dim === 1 && b.kind === "sharded" && b.dim === 0) return { kind: "partial", op: "sum" };
-  if (a.kind === "partial" && a.op === "sum" && replicated(b)) return a;
-  if (replicated(a) && b.kind === "partial" && b.op === "sum") return b;
-  return null;
-}
+// -- matrix products -------------------------------------------------------------------------------
 
-function productHelp(a: Layout, b: Layout, contracted: string): string {
-  if (a.kind === "sharded" && a.dim === 1 && b.kind !== "sharded")
-    return `'${contracted}' is cut on the left only: all_gather the left side, or shard the right side by dimension 0`;
-  if (b.kind === "sharded" && b.dim === 0)
-    return `'${contracted}' is cut on the right only: all_gather the right side, or shard the left side by dimension 1`;
-  if (a.kind === "sharded" && b.kind === "sharded") return "all_gather one of them";
-  if (a.kind === "partial" || b.kind === "partial") return "all_reduce the partial side first";
-  return "convert both to layouts that meet: see LANGUAGE.md, matrix products";
-}
-
-function elementwise(e: Extract<Expression, { kind: "binary" }>, c: Checking): Operand {
-  const a = check(e.left, c);
-  const b = check(e.right, c);
+function productType(e: Extract<Expression, { kind: "matmul" }>, context: TensorContext): Operand {
+  const { c } = context;
+  const a = checkTensor(e.left, context);
+  const b = checkTensor(e.right, context);
   if (a === null || b === null) return null;
-  if (a === "literal" && b === "literal") return "literal";
-  if (!["+", "-", "*", "/"].includes(e.operator))
-    return c.report(
-      diagnostic("type-mismatch", e.span, { wanted: "an operation on tensors (+ - * / @)", found: `'${e.operator}'` }),
-    );
-  const linear = e.operator === "*" || (e.operator === "/" && b === "literal");
   if (a === "literal" || b === "literal") {
-    const t = (a === "literal" ? b : a) as TensorType;
-    if (t.layout.kind === "partial" && !(linear && t.layout.op === "sum"))
-      return notLinear(`'${e.operator}' with a literal`, t.layout.op, e.span, c);
-    return t;
+    const { span } = a === "literal" ? e.left : e.right;
+    return c.report(diagnostic("not-a-whole-tensor", span, { what: "a number" }, { help: "scale with `*`" }));
   }
-  if (!sameShape(a.shape, b.shape))
-    return c.report(
-      diagnostic("shape-mismatch", e.span, {
-        left: shapeText(a.shape),
-        right: shapeText(b.shape),
-        reason: "elementwise operations need equal shapes",
-      }),
-    );
-  if (a.dtype !== b.dtype) return c.report(diagnostic("dtype-mismatch", e.span, { left: a.dtype, right: b.dtype }));
-  const layout = elementwiseLayout(e.operator, a.layout, b.layout);
+  const labels = [
+    { span: e.left.span, text: `${showShape(a.shape)} ${printLayout(a.layout)}` },
+    { span: e.right.span, text: `${showShape(b.shape)} ${printLayout(b.layout)}` },
+  ];
+  for (const t of [a, b])
+    if (t.shape.length !== 2) return c.report(diagnostic("not-a-matrix", e.span, { rank: t.shape.length }, { labels }));
+  const [contracted, rows] = [a.shape[1]!, b.shape[0]!];
+  if (!sameExtent(contracted, rows)) {
+    const reason = `${showExtent(contracted)} columns meet ${showExtent(rows)} rows`;
+    const parameters = { left: showShape(a.shape), right: showShape(b.shape), reason };
+    return c.report(diagnostic("shape-mismatch", e.span, parameters, { labels }));
+  }
+  if (a.dtype !== b.dtype) return reportDTypes(a, b, e, c);
+  const layout = productLayout(a.layout, b.layout);
+  if (layout !== null) return { kind: "tensor", dtype: a.dtype, shape: [a.shape[0]!, b.shape[1]!], layout };
+  const [left, right] = [printExpression(e.left), printExpression(e.right)];
+  const help = productHelp(a.layout, b.layout, left, right, showExtent(contracted));
+  const parameters = { operation: "a matrix product", left: printLayout(a.layout), right: printLayout(b.layout) };
+  return c.report(diagnostic("operand-layouts", e.span, parameters, { labels, help }));
+}
+
+// -- elementwise operations ------------------------------------------------------------------------
+
+function elementwiseType(e: Extract<Expression, { kind: "binary" }>, context: TensorContext): Operand {
+  const { c } = context;
+  const a = checkTensor(e.left, context);
+  const b = checkTensor(e.right, context);
+  if (a === null || b === null) return null;
+  if (!["+", "-", "*", "/"].includes(e.operator)) {
+    const what = `the result of \`${e.operator}\``;
+    const help = "operations on whole tensors are + - * / and the matrix product @";
+    return c.report(diagnostic("not-a-whole-tensor", e.span, { what }, { help }));
+  }
+  if (a === "literal" || b === "literal") return withLiteral(e, a, b, c);
+  return joinTensors(e, `\`${e.operator}\``, e.operator, [e.left, a], [e.right, b], c);
+}
+
+function withLiteral(
+  e: Extract<Expression, { kind: "binary" }>,
+  a: TensorType | "literal",
+  b: TensorType | "literal",
+  c: Checking,
+): Operand {
+  if (a === "literal" && b === "literal") return "literal";
+  const [t, operand, literal] = a === "literal" ? [b as TensorType, e.right, e.left] : [a, e.left, e.right];
+  const scales = e.operator === "*" || (e.operator === "/" && b === "literal");
+  if (t.layout.kind === "partial" && !(scales && isLinear(t.layout)))
+    return reportNotLinear(`\`${e.operator}\` with a number`, t, operand, e.span, c);
+  if (DTYPES[t.dtype].kind === "int" && !isWhole(literal))
+    return c.report(diagnostic("dtype-mismatch", e.span, { left: t.dtype, right: "f32" }));
+  settle(literal, t, c);
+  return t;
+}
+
+function isWhole(e: Expression): boolean {
+  return e.kind === "number" ? Number.isInteger(e.value) : partsOf(e).every((p) => isWhole(p as Expression));
+}
+
+/** The type of two tensors together, element by element. @param operator decides what is allowed on parts. */
+export function joinTensors(
+  e: Expression,
+  operation: string,
+  operator: string,
+  [left, a]: readonly [Expression, TensorType],
+  [right, b]: readonly [Expression, TensorType],
+  c: Checking,
+): Operand {
+  if (!sameShape(a.shape, b.shape)) {
+    const parameters = {
+      left: showShape(a.shape),
+      right: showShape(b.shape),
+      reason: `${operation} needs equal shapes`,
+    };
+    const labels = [
+      { span: left.span, text: showShape(a.shape) },
+      { span: right.span, text: showShape(b.shape) },
+    ];
+    return c.report(diagnostic("shape-mismatch", e.span, parameters, { labels }));
+  }
+  if (a.dtype !== b.dtype) return reportDTypes(a, b, { left, right, span: e.span }, c);
+  const layout = elementwiseLayout(operator, a.layout, b.layout);
   if (layout !== null) return { ...a, layout };
-  const partial = a.layout.kind === "partial" ? a.layout : b.layout.kind === "partial" ? b.layout : null;
-  const help =
-    partial === null
-      ? "convert one of them to the other's layout"
-      : "all_reduce the partial side first: every rank would add the other once";
-  return c.report(
-    diagnostic(
-      "operand-layouts",
-      e.span,
-      { operation: `'${e.operator}'`, left: printLayout(a.layout), right: printLayout(b.layout) },
-      {
-        labels: [
-          { span: e.left.span, text: printLayout(a.layout) },
-          { span: e.right.span, text: printLayout(b.layout) },
-        ],
-        help,
-      },
-    ),
-  );
+  const parameters = { operation, left: printLayout(a.layout), right: printLayout(b.layout) };
+  const labels = [
+    { span: left.span, text: printLayout(a.layout) },
+    { span: right.span, text: printLayout(b.layout) },
+  ];
+  const help = elementwiseHelp(operator, a.layout, b.layout, printExpression(left), printExpression(right));
+  return c.report(diagnostic("operand-layouts", e.span, parameters, { labels, help }));
 }
 
-function elementwiseLayout(operator: string, a: Layout, b: Layout): Layout | null {
-  if (a.kind === "partial" || b.kind === "partial") {
-    const isSum = (l: Layout): boolean => l.kind === "partial" && l.op === "sum";
-    if ((operator === "+" || operator === "-") && isSum(a) && isSum(b)) return a;
-    if (operator === "*" && isSum(a) && b.kind === "replicated") return a;
-    if (operator === "*" && isSum(b) && a.kind === "replicated") return b;
-    return operator === "/" && isSum(a) && b.kind === "replicated" ? a : null;
-  }
-  if (sameLayout(a, b)) return a;
-  if (a.kind === "replicated" && b.kind !== "on") return b;
-  if (b.kind === "replicated" && a.kind !== "on") return a;
-  return null;
+// -- reports ---------------------------------------------------------------------------------------
+
+export function reportNotLinear(operation: string, t: TensorType, operand: Expression, span: Span, c: Checking): null {
+  if (t.layout.kind !== "partial") return null;
+  const labels = [{ span: operand.span, text: printLayout(t.layout) }];
+  const help = `convert it first: all_reduce(${printExpression(operand)})`;
+  return c.report(diagnostic("not-linear", span, { operation, op: t.layout.op }, { labels, help }));
 }
 
-function notLinear(operation: string, op: string, span: Span, c: Checking): null {
-  return c.report(diagnostic("not-linear", span, { operation, op }));
+function reportDTypes(
+  a: TensorType,
+  b: TensorType,
+  e: { readonly left: Expression; readonly right: Expression; readonly span: Span },
+  c: Checking,
+): null {
+  const labels = [
+    { span: e.left.span, text: a.dtype },
+    { span: e.right.span, text: b.dtype },
+  ];
+  return c.report(diagnostic("dtype-mismatch", e.span, { left: a.dtype, right: b.dtype }, { labels }));
 }
 
-function call(e: Extract<Expression, { kind: "call" }>, c: Checking): Operand {
-  const callee = e.callee.text;
-  const conversion = CONVERSIONS[callee];
-  const wanted = callee === "min" || callee === "max" ? 2 : 1;
-  const operands = e.arguments.map((a) => check(a, c));
-  if (conversion === undefined)
-    for (const n of e.named)
-      c.report(diagnostic("unknown-argument", n.name.span, { callee, name: n.name.text, known: "none" }));
-  if (operands.length !== wanted)
-    return c.report(
-      diagnostic("wrong-arity", e.span, {
-        name: callee,
-        wanted: `${wanted} tensor${wanted === 1 ? "" : "s"}`,
-        found: operands.length,
-      }),
-    );
-  const [t, second] = operands;
-  if (t == null || t === "literal" || second === null) return null;
-  if (conversion !== undefined) return convert(e, t, c);
-  const dtype = c.dtypes[callee] ?? callee;
-  if (isDType(dtype)) return { ...t, dtype };
-  if (wanted === 2 || (UNARY_NAMES as readonly string[]).includes(callee)) {
-    if (t.layout.kind === "partial") return notLinear(callee, t.layout.op, e.span, c);
-    return t;
-  }
-  return c.report(
-    diagnostic(
-      "unknown-function",
-      e.callee.span,
-      { name: callee },
-      { help: suggestion(callee, [...CONVERSION_NAMES, ...UNARY_NAMES, "min", "max"]) },
-    ),
-  );
-}
-
-function convert(e: Extract<Expression, { kind: "call" }>, t: TensorType, c: Checking): Operand {
-  const callee = e.callee.text;
-  const { from, to, argument } = CONVERSIONS[callee]!;
-  // all_gather may name the dimension it gathers; it is the sharded one anyway.
-  const allowed =
-    callee === "all_gather" || callee === "gather"
-      ? ["dim", ...(argument === "to" ? ["to"] : [])]
-      : argument === null
-        ? []
-        : [argument];
-  for (const n of e.named)
-    if (!allowed.includes(n.name.text))
-      return c.report(
-        diagnostic("unknown-argument", n.name.span, { callee, name: n.name.text, known: allowed.join(", ") || "none" }),
-      );
-  if (t.layout.kind !== from)
-    return c.report(
-      diagnostic(
-        "bad-conversion",
-        e.span,
-        { callee, wanted: `a ${from} tensor`, found: printLayout(t.layout) },
-        { labels: [{ span: e.arguments[0]!.span, text: printLayout(t.layout) }], help: null },
-      ),
-    );
-  const number = (name: string): number | null => {
-    const given = e.named.find((n) => n.name.text === name)?.value;
-    return given?.kind === "number" && given.isInteger ? given.value : null;
-  };
-  const dim = number("dim");
-  if (dim !== null && dim >= t.shape.length)
-    return c.report(
-      diagnostic("bad-layout-argument", e.span, {
-        layout: `dim: ${dim}`,
-        reason: `the tensor has ${t.shape.length} dimensions`,
-        fix: `choose 0 to ${t.shape.length - 1}`,
-      }),
-    );
-  if (dim !== null && to === "replicated" && t.layout.kind === "sharded" && t.layout.dim !== dim)
-    return c.report(
-      diagnostic("bad-conversion", e.span, {
-        callee,
-        wanted: `a sharded(${dim}) tensor`,
-        found: printLayout(t.layout),
-      }),
-    );
-  if (argument !== null && number(argument) === null)
-    return c.report(
-      diagnostic("wrong-arity", e.span, { name: callee, wanted: `an argument '${argument}: number'`, found: "none" }),
-    );
-  if (to === "sharded") {
-    requireDivisible(t.shape[dim!]!, `${callee}(…, dim: ${dim}) shards it over ${c.world} ranks`, e.span, c);
-    return { ...t, layout: { kind: "sharded", dim: dim! } };
-  }
-  if (to === "on") {
-    const rank = number("to")!;
-    if (rank >= c.world) return c.report(diagnostic("no-such-rank", e.span, { rank, world: c.world }));
-    return { ...t, layout: { kind: "on", rank } };
-  }
-  return { ...t, layout: { kind: "replicated" } };
-}
-
-function sameShape(a: readonly Extent[], b: readonly Extent[]): boolean {
+export function sameShape(a: readonly Extent[], b: readonly Extent[]): boolean {
   return a.length === b.length && a.every((e, d) => sameExtent(e, b[d]!));
 }
-
-function shapeText(shape: readonly Extent[]): string {
-  return `[${shape.map(printExtent).join(", ")}]`;
-}
-
-export { check as checkTensor };

@@ -1,259 +1,84 @@
 /**
  * Every diagnostic, as data: severity, message and help with parameters in braces, and one sentence that explains
- * the rule. `create.ts` types the parameters from the templates; tests see to it that each row can be produced.
+ * the rule. `create.ts` types the parameters from the templates; tests see to it that each row can be produced, and
+ * that LANGUAGE.md lists it.
  */
+interface Row {
+  readonly severity: "error" | "warning";
+  readonly message: string;
+  readonly help?: string;
+  /** The rule behind it, as one sentence for the reference. */
+  readonly explain: string;
+}
+
+// prettier-ignore
 export const CODES = {
   // -- reading the text ----------------------------------------------------------------------------
-  "unknown-character": {
-    severity: "error",
-    message: "{text} has no meaning in Coll",
-    help: "remove it",
-    explain: "The text holds a character that begins no token.",
-  },
-  syntax: {
-    severity: "error",
-    message: "expected {expected}, found {found}",
-    explain: "The text does not follow the grammar at this place.",
-  },
+  "unknown-character": { severity: "error", message: "{text} has no meaning in Coll", help: "remove it", explain: "The text holds a character that begins no token." },
+  "syntax": { severity: "error", message: "expected {expected}, found {found}", explain: "The text does not follow the grammar at this place." },
+  "too-deep": { severity: "error", message: "this is nested more than {limit} levels deep", help: "name parts of it with `let`", explain: "Nesting is limited, so that every stage of the compiler ends." },
+  "number-too-large": { severity: "error", message: "the number {number} is too large", help: "the largest is {limit}", explain: "Whole numbers stay below 2^53, values within the range of f32." },
   // -- names ---------------------------------------------------------------------------------------
-  "unknown-collective": {
-    severity: "error",
-    message: "there is no collective '{name}' in this file",
-    help: "it has {known}",
-    explain: "The collective asked for is not defined.",
-  },
-  "ambiguous-collective": {
-    severity: "error",
-    message: "this file has {count} collectives",
-    help: "name one: {known}",
-    explain: "A file with several collectives needs the name of one.",
-  },
-  "empty-file": {
-    severity: "error",
-    message: "this file has no collective",
-    help: "write one, beginning: collective name(x: T[n] partial(sum)) -> y: T[n] replicated",
-    explain: "Only collectives can be compiled.",
-  },
-  "duplicate-collective": {
-    severity: "error",
-    message: "the collective '{name}' is defined twice",
-    help: "rename one of them",
-    explain: "Collectives of a file have different names.",
-  },
-  "duplicate-name": {
-    severity: "error",
-    message: "the name '{name}' is taken",
-    help: "choose another name",
-    explain: "A name means one thing in a collective; nothing is shadowed.",
-  },
-  "reserved-name": {
-    severity: "error",
-    message: "'{name}' cannot be defined: it already means {meaning}",
-    help: "choose another name",
-    explain: "`rank`, `world`, functions and dtypes keep their meaning.",
-  },
-  "unknown-name": {
-    severity: "error",
-    message: "nothing is named '{name}' here",
-    explain: "A name is used that no parameter, dimension, scratch array, loop or let defines.",
-  },
-  "unknown-function": {
-    severity: "error",
-    message: "there is no function '{name}'",
-    explain: "A call names no function, cast or conversion.",
-  },
-  "unknown-dtype": {
-    severity: "error",
-    message: "there is no dtype '{name}'",
-    help: "dtypes are {known}; a capitalised name stands for any of them",
-    explain: "Element types are fixed; a variable begins with a capital letter.",
-  },
-  "unknown-layout": {
-    severity: "error",
-    message: "there is no layout '{name}'",
-    help: "layouts are replicated, sharded(d), partial(op), on(r) and local",
-    explain: "Every parameter says how it lies over the ranks.",
-  },
-  "unknown-argument": {
-    severity: "error",
-    message: "'{callee}' takes no argument '{name}'",
-    help: "it takes {known}",
-    explain: "A named argument does not exist.",
-  },
-  unused: {
-    severity: "warning",
-    message: "'{name}' is never used",
-    help: "remove it, or use it",
-    explain: "A parameter, let or scratch array has no effect.",
-  },
-  // -- layouts and shapes --------------------------------------------------------------------------
-  "bad-layout-argument": {
-    severity: "error",
-    message: "{layout} does not fit: {reason}",
-    help: "{fix}",
-    explain: "The dimension, rank or reduction of a layout must exist.",
-  },
-  "does-not-divide": {
-    severity: "error",
-    message: "{length} elements cannot be cut into {world} equal shards",
-    help: "use a length that divides by {world}, or cut with chunk(n, r), which takes any length",
-    explain: "`sharded` and `shard` give every rank the same number of elements.",
-  },
-  "layout-mismatch": {
-    severity: "error",
-    message: "'{name}' is declared {declared}, but the expression is {found}",
-    explain: "The layout that follows from the expression must be the declared one.",
-  },
-  "operand-layouts": {
-    severity: "error",
-    message: "{operation} of {left} and {right} is not possible",
-    explain: "The operands' layouts do not go together: no rank has what it needs.",
-  },
-  "not-linear": {
-    severity: "error",
-    message: "{operation} of a partial({op}) tensor is not the {op} of the parts",
-    help: "convert it first: all_reduce(…)",
-    explain: "Only linear operations may act on summands before they are summed.",
-  },
-  "bad-conversion": {
-    severity: "error",
-    message: "{callee} takes {wanted}, not {found}",
-    explain: "A conversion starts from one kind of layout.",
-  },
-  "shape-mismatch": {
-    severity: "error",
-    message: "{left} and {right} do not fit together: {reason}",
-    explain: "Shapes must agree for the operation.",
-  },
-  "not-a-matrix": {
-    severity: "error",
-    message: "a matrix product needs two dimensions on each side; this has {rank}",
-    explain: "`@` multiplies matrices.",
-  },
-  "dtype-mismatch": {
-    severity: "error",
-    message: "the operands hold {left} and {right}",
-    help: "cast one of them",
-    explain: "Tensor operations work on one dtype.",
-  },
-  "mixed-body": {
-    severity: "error",
-    message: "whole tensors and single elements are assigned in one body",
-    help: "write the elements in a tiles loop, or everything as tensor expressions",
-    explain: "A body is either tensor expressions or explicit loops.",
-  },
-  // -- elements and statements ---------------------------------------------------------------------
-  "wrong-index-count": {
-    severity: "error",
-    message: "'{name}' has {wanted} dimensions, and this gives {found} indices",
-    explain: "An element is named by one index a dimension.",
-  },
-  "not-a-tensor": {
-    severity: "error",
-    message: "'{name}' is not a tensor",
-    help: "only parameters and scratch arrays have elements",
-    explain: "A number or loop variable is indexed or read from a peer.",
-  },
-  "tensor-as-value": {
-    severity: "error",
-    message: "the whole tensor '{name}' stands where a single value is needed",
-    help: "index it: {name}[…]",
-    explain: "Explicit loops work on elements.",
-  },
-  "missing-matmul-spaces": {
-    severity: "error",
-    message: "'{left}@{right}' reads '{left}' on a peer, but has no index",
-    help: "for the matrix product write spaces: {left} @ {right}; for a peer's element, an index: {left}@{right}[i]",
-    explain: "`@` without spaces is access to a peer, with spaces the matrix product.",
-  },
-  "type-mismatch": {
-    severity: "error",
-    message: "{wanted} is needed here, and this is {found}",
-    explain: "Indices, values and conditions are different things.",
-  },
-  "needs-cast": {
-    severity: "error",
-    message: "an index and an element are mixed",
-    help: "cast the index: f32(…)",
-    explain: "Only literals become elements by themselves.",
-  },
-  "no-such-rank": {
-    severity: "error",
-    message: "there is no rank {rank} among {world}",
-    help: "ranks count from 0 to world - 1",
-    explain: "A constant rank lies outside the group.",
-  },
-  "no-such-member": {
-    severity: "error",
-    message: "a range has no '{name}'",
-    help: "it has start, end and length",
-    explain: "Ranges have three numbers.",
-  },
-  "wrong-arity": {
-    severity: "error",
-    message: "'{name}' takes {wanted}, not {found}",
-    explain: "A function is called with too few or too many arguments.",
-  },
-  "wrong-variable-count": {
-    severity: "error",
-    message: "this loop has {found} variables for {wanted} ranges",
-    help: "give one variable a range",
-    explain: "Each range of `tiles` has a variable.",
-  },
-  "assign-to-input": {
-    severity: "error",
-    message: "'{name}' is an input and cannot be assigned",
-    help: "assign to an output or to a scratch array",
-    explain: "Inputs belong to the caller.",
-  },
-  "assign-to-value": {
-    severity: "error",
-    message: "'{name}' cannot be assigned: it is {kind}",
-    help: "a let names a value once; use a scratch array for memory",
-    explain: "Only outputs and scratch arrays are memory.",
-  },
-  "output-not-assigned": {
-    severity: "error",
-    message: "the output '{name}' is never assigned",
-    help: "assign every element of it",
-    explain: "A collective must produce its outputs.",
-  },
-  "nested-tiles": {
-    severity: "error",
-    message: "a tiles loop stands inside another",
-    help: "give one loop two variables: for i, j in tiles(…, …)",
-    explain: "The elements of one loop are spread over the whole machine.",
-  },
-  "tiles-without-memory": {
-    severity: "error",
-    message: "an element is stored outside a tiles loop",
-    help: "put it inside: for i in tiles(n)",
-    explain: "Only tiles loops give work to threads.",
-  },
-  "barrier-in-tiles": {
-    severity: "error",
-    message: "a barrier stands inside a tiles loop",
-    help: "end the loop, place the barrier, and begin another",
-    explain: "Elements are handled in any order and cannot wait for each other.",
-  },
-  "barrier-may-hang": {
-    severity: "error",
-    message: "not all ranks reach this barrier",
-    help: "move it out of the condition",
-    explain: "A barrier under a condition that differs from rank to rank hangs.",
-  },
-  "dtype-not-allowed": {
-    severity: "error",
-    message: "{variable} cannot be {dtype} here",
-    help: "it may be {allowed}",
-    explain: "A `where` clause limits a dtype variable.",
-  },
-  "fold-not-supported": {
-    severity: "error",
-    message: "there is no reduction '{name}'",
-    help: "reductions are sum, avg, min, max and prod",
-    explain: "A fold over ranks or indices names a reduction.",
-  },
-} as const satisfies Record<string, { severity: "error" | "warning"; message: string; help?: string; explain: string }>;
+  "empty-file": { severity: "error", message: "this file has no collective", help: "write one, beginning: collective name(x: T[n] partial(sum)) -> y: T[n] replicated", explain: "Only collectives can be compiled." },
+  "unknown-collective": { severity: "error", message: "there is no collective '{name}' in this file", help: "it has {known}", explain: "The collective asked for is not defined." },
+  "ambiguous-collective": { severity: "error", message: "this file has {count} collectives", help: "name one: {known}", explain: "A file with several collectives needs the name of one." },
+  "duplicate-collective": { severity: "error", message: "the collective '{name}' is defined twice", help: "rename one of them", explain: "Collectives of a file have different names." },
+  "duplicate-name": { severity: "error", message: "the name '{name}' is taken", help: "choose another name", explain: "A name means one thing at a place; nothing is shadowed." },
+  "reserved-name": { severity: "error", message: "'{name}' cannot be defined: it already means {meaning}", help: "choose another name", explain: "`rank`, `world`, functions, reductions and dtypes keep their meaning." },
+  "unknown-name": { severity: "error", message: "nothing is named '{name}' here", explain: "A name is used that no parameter, dimension, scratch array, loop or let defines." },
+  "unknown-function": { severity: "error", message: "there is no function '{name}'", help: "LANGUAGE.md lists the functions", explain: "A call names no function, cast or conversion." },
+  "unknown-reduction": { severity: "error", message: "there is no reduction '{name}'", help: "reductions are {known}", explain: "A reduction is sum, avg, min, max or prod." },
+  "unknown-dtype": { severity: "error", message: "there is no dtype '{name}'", help: "dtypes are {known}; a capitalised name stands for any of them", explain: "Element types are fixed; a variable begins with a capital letter." },
+  "unknown-dtype-variable": { severity: "error", message: "the signature has no dtype variable '{name}'", help: "it has {known}", explain: "A `where` clause limits a variable of the signature." },
+  "dtype-not-allowed": { severity: "error", message: "{variable} cannot be {dtype} here", help: "it may be {allowed}", explain: "A `where` clause limits what a dtype variable stands for." },
+  "unknown-layout": { severity: "error", message: "there is no layout '{name}'", help: "layouts are replicated, sharded(d), partial(op), on(r) and local", explain: "Every parameter says how it lies over the ranks." },
+  "unknown-argument": { severity: "error", message: "'{callee}' takes no argument '{name}'", help: "{known}", explain: "A named argument does not exist." },
+  "unused": { severity: "warning", message: "{kind} '{name}' is never used", help: "remove it, or use it", explain: "An input or let that nothing reads, or a scratch array that is never read, has no effect." },
+  // -- shapes and layouts --------------------------------------------------------------------------
+  "bad-dimension": { severity: "error", message: "{what} cannot be a dimension", help: "a shape is made of dimension names, whole numbers, `world`, and + - * / of them", explain: "Shapes are known before a launch and the same on every rank." },
+  "bad-layout-argument": { severity: "error", message: "{layout} does not fit: {reason}", help: "{fix}", explain: "The dimension, rank or reduction in a layout must exist." },
+  "does-not-divide": { severity: "error", message: "{length} elements cannot be cut into {world} equal shards", help: "use a length that divides by {world}, or cut with chunk(n, r), which takes any length", explain: "`sharded` and `shard` give every rank the same number of elements." },
+  "shard-length": { severity: "error", message: "a shard's length cannot depend on {what}", help: "use dimensions, whole numbers and `world`, or cut with chunk(n, r)", explain: "That a length divides is checked before a launch, so it must be known by then." },
+  "shape-mismatch": { severity: "error", message: "{left} and {right} do not fit together: {reason}", explain: "Shapes must agree for the operation." },
+  "not-a-matrix": { severity: "error", message: "a matrix product needs two dimensions on each side; this has {rank}", explain: "`@` multiplies matrices." },
+  "dtype-mismatch": { severity: "error", message: "the operands hold {left} and {right}", help: "cast one of them: {left}(…) or {right}(…)", explain: "Tensor operations work on one dtype." },
+  "layout-mismatch": { severity: "error", message: "'{name}' is declared {declared}, but the expression is {found}", explain: "The layout that follows from the expression must be the declared one." },
+  "operand-layouts": { severity: "error", message: "{operation} of {left} and {right} is not possible", explain: "The operands' layouts do not go together: no rank has what it needs." },
+  "not-linear": { severity: "error", message: "{operation} of a partial({op}) tensor is not the {op} of the parts", help: "convert it first: all_reduce(…)", explain: "Only linear operations may act on summands before they are summed." },
+  "bad-conversion": { severity: "error", message: "'{callee}' takes {wanted}, and this is {found}", explain: "A conversion starts from one kind of layout." },
+  "missing-argument": { severity: "error", message: "'{callee}' needs to know {what}", help: "add it: {callee}(…, {argument}: 0)", explain: "A conversion to `sharded` or `on` names the dimension or the rank, as a literal." },
+  "not-a-whole-tensor": { severity: "error", message: "{what} stands where a whole tensor is needed", help: "tensor expressions are made of tensors and literal numbers", explain: "Tensor expressions know no indices, dimensions or conditions." },
+  "mixed-body": { severity: "error", message: "whole tensors and single elements are assigned in one body", help: "write all of it as tensor expressions, or all of it as loops over elements", explain: "A body is either tensor expressions or explicit loops." },
+  // -- elements ------------------------------------------------------------------------------------
+  "wrong-index-count": { severity: "error", message: "'{name}' has {wanted}, and this gives {found}", explain: "An element is named by one index a dimension." },
+  "index-out-of-range": { severity: "error", message: "index {index} is outside of dimension {dim} of '{name}', which has {length} elements", help: "indices are local to the rank and count from 0", explain: "A constant index must lie inside what one rank holds." },
+  "missing-index": { severity: "error", message: "'{name}' is stored to without an index", help: "give the element's index: {name}[i]", explain: "In explicit loops, elements are stored one at a time." },
+  "not-a-tensor": { severity: "error", message: "'{name}' is {kind} and has no elements", help: "only parameters and scratch arrays can be indexed", explain: "A number is indexed." },
+  "not-remote": { severity: "error", message: "'{name}' is {kind}: no other rank can reach it", help: "keep it in a scratch array, which peers can read", explain: "Peers can reach parameters and scratch arrays alone." },
+  "tensor-as-value": { severity: "error", message: "the whole tensor '{name}' stands where a single value is needed", help: "index it: {name}[i]", explain: "Explicit loops work on elements." },
+  "missing-matmul-spaces": { severity: "error", message: "'{left}@{right}' reads '{left}' on a peer, but has no index", help: "for the matrix product write spaces: {left} @ {right}; for a peer's element, an index: {left}@{right}[i]", explain: "`@` without spaces is access to a peer, with spaces the matrix product." },
+  "product-of-elements": { severity: "error", message: "a matrix product stands among elements", help: "write it as an expression of whole tensors: c = a @ b", explain: "`@` multiplies whole tensors." },
+  "value-as-index": { severity: "error", message: "an index is needed here, and this is {found}", help: "indices are made of loop variables, dimensions, `rank`, `world` and whole numbers", explain: "Where data is read and written cannot depend on the data." },
+  "type-mismatch": { severity: "error", message: "{wanted} is needed here, and this is {found}", explain: "Indices, elements and conditions are different things." },
+  "needs-cast": { severity: "error", message: "{left} and {right} are mixed", help: "cast one of them: {cast}(…)", explain: "Only literals become elements of another type by themselves." },
+  "needs-float": { severity: "error", message: "'{name}' works on floats, and this is {found}", help: "cast it: f32(…)", explain: "Functions such as exp have no meaning for whole numbers." },
+  "division-by-zero": { severity: "error", message: "this divides by zero", explain: "A constant divisor of an index must not be 0." },
+  "no-such-rank": { severity: "error", message: "there is no rank {rank} among {world}", help: "ranks count from 0 to world - 1", explain: "A constant rank lies outside the group." },
+  "no-such-member": { severity: "error", message: "a range has no '{name}'", help: "it has start, end and length", explain: "Ranges have three numbers." },
+  "wrong-arity": { severity: "error", message: "'{name}' takes {wanted}, not {found}", explain: "A function is called with too few or too many arguments." },
+  // -- statements ----------------------------------------------------------------------------------
+  "wrong-variable-count": { severity: "error", message: "this loop has {found} for {wanted}", help: "give one variable a range", explain: "Each range of `tiles` has a variable; other loops have one." },
+  "not-a-range": { severity: "error", message: "'{text}' is a number, not a range", help: "to count up to it, write 0..{text}", explain: "A loop in order names both ends." },
+  "tiles-in-reduction": { severity: "error", message: "a reduction cannot run over tiles", help: "a reduction runs in order: name its range, as in sum(k in 0..n)", explain: "Only loops spread their work over the machine." },
+  "assign-to-input": { severity: "error", message: "'{name}' is an input and cannot be assigned", help: "assign to an output or to a scratch array", explain: "Inputs belong to the caller." },
+  "assign-to-value": { severity: "error", message: "'{name}' cannot be assigned: it is {kind}", help: "a let names a value once; use a scratch array for memory", explain: "Only outputs and scratch arrays are memory." },
+  "output-not-assigned": { severity: "error", message: "the output '{name}' is never assigned", help: "assign every element of it", explain: "A collective must produce its outputs." },
+  "scratch-in-block": { severity: "error", message: "the scratch array '{name}' is declared inside a block", help: "declare it at the top of the body", explain: "A rank has one such array, however often a block runs." },
+  "nested-tiles": { severity: "error", message: "a tiles loop stands inside another", help: "give one loop several variables, for i, j in tiles(m, n), or make the inner one a loop in order, for j in 0..n", explain: "A tiles loop spreads its elements over the whole machine already." },
+  "store-outside-tiles": { severity: "error", message: "an element is stored outside of a tiles loop", help: "put it inside one: for i in tiles(n)", explain: "Only tiles loops give work to threads." },
+  "same-element": { severity: "warning", message: "all iterations over {variables} store to the same element", help: "use {variables} in the index", explain: "Iterations of a tiles loop run in any order, so which one's value stays is chance." },
+  "barrier-in-tiles": { severity: "error", message: "a barrier stands inside a tiles loop", help: "end the loop, place the barrier, and begin another loop", explain: "Elements are handled in any order and cannot wait for each other." },
+  "barrier-may-hang": { severity: "error", message: "not all ranks come to this barrier equally often", help: "move it out of what differs from rank to rank", explain: "A barrier under a condition or loop that differs from rank to rank hangs." },
+} as const satisfies Record<string, Row>;
 
 export type DiagnosticCode = keyof typeof CODES;

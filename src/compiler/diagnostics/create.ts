@@ -23,14 +23,16 @@ export interface Diagnostic {
 /** Names in braces of a template, as a type. */
 type Names<T extends string> = T extends `${string}{${infer N}}${infer Rest}` ? N | Names<Rest> : never;
 type Row<C extends DiagnosticCode> = (typeof CODES)[C];
-type Parameters<C extends DiagnosticCode> = Record<
+
+/** The parameters a row's message and help ask for. */
+export type ParametersOf<C extends DiagnosticCode> = Record<
   Names<Row<C>["message"]> | (Row<C> extends { help: infer H extends string } ? Names<H> : never),
   string | number
 >;
 
 export interface Extras {
   readonly labels?: readonly Label[];
-  /** In place of the row's own help. */
+  /** In place of the row's own help; null for none. */
   readonly help?: string | null;
 }
 
@@ -38,12 +40,23 @@ export interface Extras {
 export function diagnostic<C extends DiagnosticCode>(
   code: C,
   span: Span,
-  parameters: Parameters<C>,
+  parameters: ParametersOf<C>,
   extras: Extras = {},
 ): Diagnostic {
   const row = CODES[code] as { severity: Severity; message: string; help?: string };
+  const values = parameters as Readonly<Record<string, string | number>>;
   const fill = (template: string): string =>
-    template.replace(/\{(\w+)\}/g, (_m, name: string) => String((parameters as Record<string, string | number>)[name]));
+    template.replace(/\{(\w+)\}/g, (_whole, name: string) => String(values[name]));
   const help = extras.help !== undefined ? extras.help : row.help === undefined ? null : fill(row.help);
   return { code, severity: row.severity, message: fill(row.message), span, labels: extras.labels ?? [], help };
+}
+
+/** Sorted by place, each said once: two ways of looking at a fault may find it twice. */
+export function byPlace(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  const unique = new Map<string, Diagnostic>();
+  for (const d of diagnostics) {
+    const key = `${d.code} ${d.span.start} ${d.span.end} ${d.message}`;
+    if (!unique.has(key)) unique.set(key, d);
+  }
+  return [...unique.values()].sort((a, b) => a.span.start - b.span.start || a.span.end - b.span.end);
 }

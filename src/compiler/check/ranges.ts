@@ -1,0 +1,47 @@
+/** Ranges and domains of loops and reductions. */
+import type { Domain, Expression, RangeExpression } from "../ast/nodes.js";
+import { printExpression } from "../ast/print.js";
+import { diagnostic } from "../diagnostics/create.js";
+import { requireIndex } from "./elements.js";
+import { showExtent } from "./extents.js";
+import type { Checking } from "./scope.js";
+
+export function checkDomain(d: Domain, c: Checking): void {
+  if (d.kind === "tiles") for (const r of d.ranges) checkRange(r, c);
+  if (d.kind !== "serial") return;
+  checkRange(d.range, c);
+  // `for p in rank` is more often a slip for `ranks` than a loop up to rank, so both ends are asked for.
+  if (d.range.kind === "bounds" && d.range.from === null) {
+    const text = printExpression(d.range.to);
+    const help = text === "rank" ? "did you mean `ranks`?" : undefined;
+    c.report(diagnostic("not-a-range", d.span, { text }, { help }));
+  }
+}
+
+/** Checks a range; shards add their rule of divisibility. */
+export function checkRange(r: RangeExpression, c: Checking): void {
+  if (r.kind === "bounds") {
+    if (r.from !== null) requireIndex(r.from, c);
+    requireIndex(r.to, c);
+    return;
+  }
+  const isIndex = requireIndex(r.length, c);
+  checkRankNumber(r.rank, c);
+  if (r.kind === "chunk" || !isIndex) return;
+  const length = c.extentOf(r.length);
+  if (length === null) {
+    const what = c.varies(r.length) ? "the rank" : "a loop";
+    c.report(diagnostic("shard-length", r.length.span, { what }));
+    return;
+  }
+  const shown = showExtent(length);
+  c.requireDivisible(length, `shard(${shown}, …) cuts ${shown} into ${c.world} equal parts`, r.length.span);
+}
+
+/** An index that names a rank; a constant one must exist. */
+export function checkRankNumber(e: Expression, c: Checking): void {
+  requireIndex(e, c);
+  const rank = c.extentOf(e);
+  if (typeof rank === "number" && (rank < 0 || rank >= c.world))
+    c.report(diagnostic("no-such-rank", e.span, { rank, world: c.world }));
+}

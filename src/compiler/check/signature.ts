@@ -1,0 +1,150 @@
+/** Declarations: dtype variables, dimensions, parameters and scratch arrays. */
+import type { Collective, DTypeReference, Expression, Statement, TensorDeclaration } from "../ast/nodes.js";
+import { someParts } from "../ast/visit.js";
+import { diagnostic } from "../diagnostics/create.js";
+import { suggestion } from "../diagnostics/suggest.js";
+import { DTYPE_NAMES, type DType, isDType } from "../types/dtype.js";
+import { extent, type Extent } from "../types/extent.js";
+import { type Layout, printLayout, REDUCTION_OPS } from "../types/layout.js";
+import type { CheckedTensor } from "./checked.js";
+import { showExtent } from "./extents.js";
+import type { Checking } from "./scope.js";
+
+/** Enters everything that the signature and the scratch declarations define. */
+export function declareAll(syntax: Collective, given: Readonly<Record<string, DType>>, c: Checking): void {
+  const parameters = [...syntax.inputs, ...syntax.outputs];
+  const scratch = scratchIn(syntax.body);
+  bindDTypes(syntax, [...parameters, ...scratch].map((d) => d.dtype), given, c); // prettier-ignore
+  for (const d of parameters) defineDimensions(d, c);
+  for (const d of syntax.inputs) declareParameter(d, "input", c);
+  for (const d of syntax.outputs) declareParameter(d, "output", c);
+  for (const s of scratch) declareScratch(s, c);
+}
+
+// -- dtypes ----------------------------------------------------------------------------------------
+
+/** A variable takes what the caller gives, else the first dtype its `where` allows, else f32. */
+function bindDTypes(
+  syntax: Collective,
+  references: readonly DTypeReference[],
+  given: Readonly<Record<string, DType>>,
+  c: Checking,
+): void {
+  for (const { name, span } of references) {
+    if (isDType(name) || Object.hasOwn(c.dtypes, name)) continue;
+    if (!/^[A-Z]/.test(name)) {
+      const help = suggestion(name, DTYPE_NAMES) ?? undefined;
+      c.report(diagnostic("unknown-dtype", span, { name, known: DTYPE_NAMES.join(", ") }, { help }));
+      continue;
+    }
+    const where = syntax.where.find((w) => w.variable.text === name);
+    const allowed = where?.dtypes.map((d) => d.dtype) ?? [];
+    const bound = given[name] ?? allowed[0] ?? "f32";
+    c.dtypes[name] = bound;
+    if (where !== undefined && allowed.length > 0 && !allowed.includes(bound)) {
+      const labels = [{ span: where.span, text: "limited here" }];
+      const parameters = { variable: name, dtype: bound, allowed: allowed.join(", ") };
+      c.report(diagnostic("dtype-not-allowed", span, parameters, { labels }));
+    }
+  }
+  const seen = new Set<string>();
+  for (const { variable } of syntax.where) {
+    const { text: name, span } = variable;
+    const known = Object.keys(c.dtypes).join(", ") || "none";
+    if (!Object.hasOwn(c.dtypes, name)) c.report(diagnostic("unknown-dtype-variable", span, { name, known }));
+    else if (seen.has(name)) c.report(diagnostic("duplicate-name", span, { name }, { help: "limit it once" }));
+    seen.add(name);
+  }
+}
+
+function dtypeOf(reference: DTypeReference, c: Checking): DType {
+  return isDType(reference.name) ? reference.name : (c.dtypes[reference.name] ?? "f32");
+}
+
+// -- shapes ----------------------------------------------------------------------------------------
+
+/** Names in the shapes of parameters are dimensions. */
+function defineDimensions(d: TensorDeclaration, c: Checking): void {
+  for (const e of d.shape)
+    someParts(e, (p) => {
+      if (p.kind === "name" && p.name !== "world" && p.name !== "rank")
+        c.defineDimension({ text: p.name, span: p.span });
+      return false;
+    });
+}
+
+function shapeExtent(e: Expression, c: Checking): Extent {
+  const bad = (what: string): Extent => {
+    c.report(diagnostic("bad-dimension", e.span, { what }));
+    return 1;
+  };
+  const found = c.extentOf(e);
+  if (typeof found === "number" && found < 1) return bad(`the length ${found}`);
+  if (found !== null) return found;
+  if (someParts(e, (p) => p.kind === "name" && p.name === "rank")) return bad("what differs from rank to rank");
+  let unknown = false;
+  someParts(e, (p) => {
+    if (p.kind !== "name" || p.name === "world" || c.find(p.name) !== undefined) return false;
+    if (c.tensors.has(p.name)) return false;
+    unknown = true;
+    c.unknownName(p.name, p.span);
+    return false;
+  });
+  return unknown ? 1 : bad("this");
+}
+
+// -- parameters and scratch ------------------------------------------------------------------------
+
+function declareParameter(d: TensorDeclaration, role: "input" | "output", c: Checking): void {
+  const shape = d.shape.map((e) => shapeExtent(e, c));
+  const { layout, span } = d;
+  checkLayout(d, shape, c);
+  const localShape = shape.map((e, dim) =>
+    layout.kind === "sharded" && layout.dim === dim ? extent("div", e, c.world) : e,
+  );
+  const dtype = dtypeOf(d.dtype, c);
+  c.defineTensor(d.name, { name: d.name.text, role, dtype, shape, localShape, layout, span });
+}
+
+function checkLayout(d: TensorDeclaration, shape: readonly Extent[], c: Checking): void {
+  const { layout, layoutSpan } = d;
+  const written = printLayout(layout);
+  const bad = (reason: string, fix: string): void =>
+    void c.report(diagnostic("bad-layout-argument", layoutSpan, { layout: written, reason, fix }));
+  if (layout.kind === "sharded") {
+    const length = shape[layout.dim];
+    const dimensions = `${shape.length} dimension${shape.length === 1 ? "" : "s"}`;
+    if (length === undefined)
+      bad(`'${d.name.text}' has ${dimensions}`, `dimensions count from 0: the last is ${shape.length - 1}`);
+    else {
+      const reason = `'${d.name.text}' is ${written}, so ${showExtent(length)} must divide by the ${c.world} ranks`;
+      c.requireDivisible(length, reason, (d.shape[layout.dim] ?? d).span);
+    }
+  }
+  if (layout.kind === "on" && layout.rank >= c.world)
+    bad(`there are ${c.world} ranks`, `ranks count from 0: the last is ${c.world - 1}`);
+  if (layout.kind === "partial" && !REDUCTION_OPS.includes(layout.op)) {
+    const fix = suggestion(layout.op, REDUCTION_OPS) ?? `choose one of ${REDUCTION_OPS.join(", ")}`;
+    bad(`there is no reduction '${layout.op}'`, fix);
+  }
+}
+
+type Scratch = Extract<Statement, { kind: "scratch" }>;
+
+/** All scratch declarations; also those at places where they may not be, so that their names are known. */
+function scratchIn(body: readonly Statement[]): Scratch[] {
+  return body.flatMap((s) => {
+    if (s.kind === "scratch") return [s];
+    if (s.kind === "for") return scratchIn(s.body);
+    return s.kind === "if" ? scratchIn([...s.then, ...s.otherwise]) : [];
+  });
+}
+
+function declareScratch(s: Scratch, c: Checking): void {
+  const shape = s.shape.map((e) => shapeExtent(e, c));
+  const layout: Layout = { kind: "local" };
+  const { span } = s;
+  const dtype = dtypeOf(s.dtype, c);
+  const tensor: CheckedTensor = { name: s.name.text, role: "scratch", dtype, shape, localShape: shape, layout, span };
+  c.defineTensor(s.name, tensor);
+}

@@ -1,0 +1,74 @@
+/** Bodies of tensor expressions: lets and whole-tensor assignments. */
+import type { Expression, Statement } from "../ast/nodes.js";
+import { printExpression } from "../ast/print.js";
+import { diagnostic, type Label } from "../diagnostics/create.js";
+import { type Layout, printLayout, sameLayout } from "../types/layout.js";
+import type { CheckedTensor } from "./checked.js";
+import { showShape } from "./extents.js";
+import { conversionBetween } from "./functions.js";
+import type { Checking } from "./scope.js";
+import { checkWritable, reportNoTarget } from "./statements.js";
+import { checkTensor, sameShape, settle, type TensorType } from "./tensors.js";
+
+export function checkTensorBody(body: readonly Statement[], c: Checking): void {
+  const whole = body.find((s) => s.kind === "assign" && s.indices === null);
+  let isMixed = false;
+  c.inScope(() => {
+    for (const s of body) {
+      if (s.kind === "let") checkLet(s, c);
+      else if (s.kind === "assign" && s.indices === null && s.peer === null) checkAssignment(s, c);
+      else if (s.kind !== "scratch" && !isMixed) {
+        isMixed = true; // once is enough: every statement of the other kind would say the same
+        const labels = whole === undefined ? [] : [{ span: whole.span, text: "a whole tensor is assigned here" }];
+        c.report(diagnostic("mixed-body", s.span, {}, { labels }));
+      }
+      if (isMixed) noteAssigned(s, c);
+    }
+  });
+}
+
+/** What a statement that is not looked at further would have read and assigned, so that nothing follows from it. */
+function noteAssigned(s: Statement, c: Checking): void {
+  for (const name of c.tensors.keys()) c.read.add(name);
+  if (s.kind === "assign") c.assigned.add(s.target.text);
+  if (s.kind === "for") for (const inner of s.body) noteAssigned(inner, c);
+  if (s.kind === "if") for (const inner of [...s.then, ...s.otherwise]) noteAssigned(inner, c);
+}
+
+function checkLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
+  const found = checkTensor(s.value, { c, isLogical: false });
+  if (found === "literal") {
+    const help = "write the number where it is used";
+    c.report(diagnostic("not-a-whole-tensor", s.value.span, { what: "a number" }, { help }));
+  }
+  c.define(s.name, { kind: "let", type: found === "literal" ? null : found });
+}
+
+function checkAssignment(s: Extract<Statement, { kind: "assign" }>, c: Checking): void {
+  const found = checkTensor(s.value, { c, isLogical: false });
+  const { text: name } = s.target;
+  const target = c.tensors.get(name);
+  if (target === undefined) return reportNoTarget(s, c);
+  if (!checkWritable(target, s, c) || found === null) return;
+  if (found === "literal")
+    return settle(s.value, { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout }, c);
+  const labels = [{ span: target.span, text: `'${name}' is declared here` }];
+  if (!sameShape(found.shape, target.shape)) {
+    const left = `${name}: ${showShape(target.shape)}`;
+    const parameters = { left, right: showShape(found.shape), reason: "the shapes differ" };
+    c.report(diagnostic("shape-mismatch", s.value.span, parameters, { labels }));
+  } else if (!isAssignable(found.layout, target.layout)) reportLayout(s.value, found, target, labels, c);
+}
+
+/** Equal layouts; and a rank that has all of a tensor has its own slice of it, too. */
+function isAssignable(from: Layout, to: Layout): boolean {
+  return sameLayout(from, to) || (from.kind === "replicated" && to.kind === "sharded");
+}
+
+function reportLayout(value: Expression, found: TensorType, target: CheckedTensor, labels: Label[], c: Checking): void {
+  const { name, layout } = target;
+  const fix = conversionBetween(found.layout, layout, printExpression(value));
+  const help = fix === null ? `declare '${name}' as ${printLayout(found.layout)}` : `convert it: ${name} = ${fix}`;
+  const parameters = { name, declared: printLayout(layout), found: printLayout(found.layout) };
+  c.report(diagnostic("layout-mismatch", value.span, parameters, { labels, help }));
+}
