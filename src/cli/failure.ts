@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { CommanderError } from "commander";
 import { InternalCompilerError } from "../compiler/index.js";
 import { CollcError, exitCodes, messageOf, systemCode } from "../runtime/errors.js";
+import { isNativeError } from "../runtime/native.js";
 import { collcVersion } from "../runtime/program.js";
 import { type Io, paletteOf } from "./io.js";
 
@@ -31,6 +32,12 @@ export function describeFailure(error: unknown): Failure {
   const code = systemCode(error);
   if (code === "ENOSPC" || code === "EACCES" || code === "EROFS" || code === "EMFILE") {
     return { message: messageOf(error), help: systemHelp[code], exitCode: exitCodes.machine };
+  }
+  if (isNativeError(error)) {
+    // The driver's words: an illegal address, a launch that died. The emulation checks what a GPU does not.
+    const help =
+      "run it with --backend cpu, which checks every access; if that is content, please report a bug in collc";
+    return { message: error.message, help, exitCode: exitCodes.program };
   }
   const report = writeReport(error);
   const what = messageOf(error).split("\n")[0]!;

@@ -48,6 +48,9 @@ export interface MachineReport {
   readonly environment: Readonly<Record<string, string>>;
 }
 
+/** Set on every machine and of no interest. */
+const everywhere: ReadonlySet<string> = new Set(["HOME", "PATH", "TMPDIR"]);
+
 /** @param env where COLLC_* and the rest are read. */
 export async function inspectMachine(env: Environment): Promise<MachineReport> {
   const addon = inspectAddon(env);
@@ -64,7 +67,7 @@ export async function inspectMachine(env: Environment): Promise<MachineReport> {
     cache: await inspectCache(env),
     environment: Object.fromEntries(
       Object.keys(environmentTable)
-        .filter((name) => (env[name] ?? "") !== "" && name !== "HOME")
+        .filter((name) => (env[name] ?? "") !== "" && !everywhere.has(name))
         .map((name) => [name, name.includes("SECRET") ? "(set)" : env[name]!]),
     ),
   };

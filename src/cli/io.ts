@@ -52,7 +52,7 @@ function wrap(stream: NodeJS.WriteStream): OutputStream {
     write: (text) => void stream.write(text),
     isTTY: stream.isTTY === true,
     get columns() {
-      return stream.columns ?? 80;
+      return stream.columns || 80; // some terminals say 0
     },
   };
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command `collc`. Each command lives in its own file, which is loaded when it is called. */
+/** The command `collc`: the tree of commands, one file each, and the way from what they throw to an exit code. */
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";

@@ -12,7 +12,8 @@ export class Progress {
   #text = "";
 
   constructor(io: Io) {
-    this.#isOn = io.err.isTTY;
+    // A terminal that does not know its width (docker exec -t, expect) sends ora into an endless loop.
+    this.#isOn = io.err.isTTY && process.stderr.columns > 0;
   }
 
   /** What happens from here on. Shown after a second, unless something is shown already. */
