@@ -5,7 +5,7 @@ import { PIPELINE } from "../src/compiler/index.js";
 
 it("src/compiler/passes/README.md lists the pipeline", () => {
   const page = readFileSync(new URL("../src/compiler/passes/README.md", import.meta.url), "utf8");
-  const rows = [...page.matchAll(/^\| `([a-z-]+)` \| (\w+) → (\w+) \|/gm)].map(([, name, from, to]) => ({
+  const rows = [...page.matchAll(/^\| `([a-z-]+)`\s*\| (\w+) → (\w+)\s*\|/gm)].map(([, name, from, to]) => ({
     name,
     from,
     to,

@@ -91,7 +91,7 @@ export class EmulatedGroup implements Group {
     );
   }
 
-  load(compiled: CompileResult): Promise<LoadedKernel> {
+  async load(compiled: CompileResult): Promise<LoadedKernel> {
     const { kernel, manifest, source } = compiled;
     if (kernel === null || manifest === null)
       throw new UsageError(
@@ -100,13 +100,9 @@ export class EmulatedGroup implements Group {
       );
     if (manifest.ranks !== this.world)
       throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
-    return Promise.resolve(
-      new EmulatedKernel(
-        manifest,
-        (elementOffset) => new CpuGroup(kernel, manifest, { ...this.options, elementOffset, source }),
-        this.localRanks,
-      ),
-    );
+    const make = (elementOffset: Record<string, number>): CpuGroup =>
+      new CpuGroup(kernel, manifest, { ...this.options, elementOffset, source });
+    return new EmulatedKernel(manifest, make, this.localRanks);
   }
 
   barrier(): Promise<void> {
@@ -132,9 +128,9 @@ class EmulatedKernel implements LoadedKernel {
     private readonly ranks: readonly number[],
   ) {}
 
-  run(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<void> {
+  // async, so that what is wrong with the arguments rejects, as on the other backends
+  async run(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<void> {
     this.launch(tensors, dims);
-    return Promise.resolve();
   }
 
   private launch(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {

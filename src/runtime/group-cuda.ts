@@ -336,7 +336,7 @@ class DeviceKernel implements LoadedKernel {
     const buffer = this.manifest.buffers[failure.buffer]?.name ?? "?";
     throw new RuntimeError(
       `rank ${failure.rank} waited ${this.group.timeoutMs} ms for rank ${failure.peer} in ${this.manifest.collective} (line ${failure.line}, ${buffer}[${failure.slot}]: wanted ${failure.wanted}, saw ${failure.seen})`,
-      `see whether rank ${failure.peer} launched the kernel, or raise COLLC_TIMEOUT_MS`,
+      `see whether rank ${failure.peer} launched the kernel, or raise COLLC_TIMEOUT_MS; load the kernel again before using it: its epochs are out of step`,
       "timeout",
     );
   }

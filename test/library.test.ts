@@ -1,0 +1,52 @@
+/** The library as a caller sees it, and the README's example as it stands there. */
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { compile, connect, UsageError } from "../src/index.js";
+
+const SOURCE = readFileSync(new URL("../kernels/all_reduce/one_shot.coll", import.meta.url), "utf8");
+
+it("runs the README's example", async () => {
+  const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+  const example = /```ts\n([\s\S]*?)```/.exec(readme)![1]!;
+  const body = example.replace(/^import .*$/m, "").replace(/\[0\]!/g, "[0]");
+  const printed: unknown[] = [];
+  const run = Object.getPrototypeOf(async () => {}).constructor as new (
+    ...names: string[]
+  ) => (...values: unknown[]) => Promise<void>;
+  await new run("compile", "connect", "source", "console", body)(compile, connect, SOURCE, {
+    log: (x: unknown) => printed.push(x),
+  });
+  expect(printed).toEqual(["4080"]);
+});
+
+it("gives diagnostics instead of throwing for a wrong program", () => {
+  const result = compile("collective broken(x: T[n] partial(sum)) -> y: T[n] replicated { y = x }", { ranks: 2 });
+  expect(result.diagnostics.map((d) => d.code)).toContain("layout-mismatch");
+  expect(result.cuda).toBeNull();
+});
+
+it("refuses tensors that do not fit", async () => {
+  const group = await connect({ backend: "cpu", ranks: 2 });
+  const kernel = await group.load(compile(SOURCE, { ranks: 2, dtype: "f32" }));
+  const x = await group.symmetric("f32", [8]);
+  const local = group.local("f32", [8]);
+  await expect(kernel.run({ x }, { n: 8 })).rejects.toThrow(/needs a tensor 'y'/);
+  await expect(kernel.run({ x, y: x }, { n: 9 })).rejects.toThrow(/has 8 elements on a rank; the dimensions ask for 9/);
+  await expect(kernel.run({ x: local, y: x }, { n: 8 })).rejects.toThrow(/not in symmetric memory/);
+  await expect(kernel.run({ x, y: x }, {})).rejects.toThrow(UsageError);
+  await expect(group.load(compile(SOURCE, { ranks: 4 }))).rejects.toThrow(/compiled for 4 ranks; this group has 2/);
+  await group.close();
+});
+
+it("refuses dimensions that do not divide, with the nearest that do", async () => {
+  const group = await connect({ backend: "cpu", ranks: 4 });
+  const text = readFileSync(new URL("../kernels/all_gather/push.coll", import.meta.url), "utf8");
+  const kernel = await group.load(compile(text, { ranks: 4, dtype: "f32" }));
+  const x = group.local("f32", [2]);
+  const y = await group.symmetric("f32", [10]);
+  await expect(kernel.run({ x, y }, { n: 10 })).rejects.toMatchObject({
+    message: expect.stringMatching(/10 does not divide by 4: 'x' is sharded\(0\)/),
+    help: expect.stringContaining("8 and 12"),
+  });
+  await group.close();
+});
