@@ -7,7 +7,8 @@
  */
 import { DTYPES, type DType } from "../compiler/index.js";
 import { RuntimeError } from "../runtime/errors.js";
-import { ProcessGroup, timeGraph } from "../runtime/group-cuda.js";
+import { ProcessGroup } from "../runtime/group-cuda.js";
+import { timeGraph } from "../runtime/time-graph.js";
 import type { Group, Timing, TimingOptions } from "../runtime/group.js";
 import { waitForStream } from "../runtime/cuda/index.js";
 import { NcclCommunicator, type NcclDType, ncclUniqueId, openNccl } from "../runtime/nccl/index.js";

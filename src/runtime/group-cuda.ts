@@ -1,100 +1,24 @@
 /** The cuda backend, one process a rank: symmetric memory over CUDA VMM, kernels launched on this rank's GPU. */
 import { createHash } from "node:crypto";
-import {
-  DTYPES,
-  evaluateExtent,
-  type CompileResult,
-  type DimValues,
-  type DType,
-  type Manifest,
-} from "../compiler/index.js";
+import type { CompileResult, DType, Manifest } from "../compiler/index.js";
 import type { BootstrapGroup } from "./bootstrap.js";
 import {
-  CudaGraph,
-  DeviceMemory,
-  EventTimer,
-  FdExchange,
-  Kernel,
-  StatusRecord,
-  SymmetricHeap,
-  type SymmetricAllocation,
   archOf,
   describeDevice,
+  DeviceMemory,
+  FdExchange,
+  SymmetricHeap,
+  type SymmetricAllocation,
   waitForStream,
 } from "./cuda/index.js";
+import { DeviceKernel } from "./device-kernel.js";
+import { DeviceTensor } from "./device-tensor.js";
 import { MachineError, RuntimeError, UsageError } from "./errors.js";
 import type { Json } from "./exchange.js";
-import type { Group, LoadedKernel, LoadOptions, Tensor, Timing, TimingOptions } from "./group.js";
-import { native, type DevicePointer, type StreamHandle } from "./native.js";
-import { allocate, holds, type TypedArray } from "./numbers/index.js";
+import type { Group, LoadedKernel, LoadOptions, Tensor } from "./group.js";
+import { native, type StreamHandle } from "./native.js";
 import { cubinOf } from "./program.js";
-import { bytesOfShape, checkTensors, elementsOf } from "./shapes.js";
-import { summarize } from "./summary.js";
-
-/** Where a tensor lies: this rank's address, and every rank's as mapped here. */
-class DeviceTensor implements Tensor {
-  constructor(
-    private readonly group: ProcessGroup,
-    readonly dtype: DType,
-    readonly shape: readonly number[],
-    private readonly memory: DeviceMemory,
-    /** Bytes from the start of the allocation. */
-    private readonly offset: number,
-    private readonly allocation: SymmetricAllocation | null,
-    private readonly release: (() => Promise<void>) | null,
-  ) {}
-
-  get length(): number {
-    return this.shape.reduce((a, b) => a * b, 1);
-  }
-
-  get symmetric(): boolean {
-    return this.allocation !== null;
-  }
-
-  get pointer(): DevicePointer {
-    return this.memory.pointer + BigInt(this.offset);
-  }
-
-  get peerPointers(): readonly DevicePointer[] {
-    return this.allocation?.peerPointers.map((p) => p + BigInt(this.offset)) ?? [this.pointer];
-  }
-
-  write(values: TypedArray, rank = this.group.rank): void {
-    this.group.requireLocal(rank);
-    if (!holds(values, this.dtype) || values.length !== this.length)
-      throw new UsageError(
-        `an array of ${values.length} elements does not fit a tensor of ${this.length} ${this.dtype}`,
-      );
-    if (values.length > 0) this.memory.write(values, this.offset);
-  }
-
-  async read(rank = this.group.rank): Promise<TypedArray> {
-    this.group.requireLocal(rank);
-    await this.group.synchronize("the tensor's last kernel");
-    const values = allocate(this.dtype, this.length);
-    return values.length === 0 ? values : this.memory.read(values, this.offset);
-  }
-
-  view(offset: number, shape: readonly number[]): Tensor {
-    const length = shape.reduce((a, b) => a * b, 1);
-    if (offset < 0 || offset + length > this.length)
-      throw new UsageError(`a view of ${length} elements at ${offset} lies outside a tensor of ${this.length}`);
-    return new DeviceTensor(
-      this.group,
-      this.dtype,
-      shape,
-      this.memory,
-      this.offset + offset * DTYPES[this.dtype].bytes,
-      this.allocation,
-      null,
-    );
-  }
-
-  async free(): Promise<void> {
-    await this.release?.();
-  }
-}
+import { bytesOfShape } from "./shapes.js";
 
 export class ProcessGroup implements Group {
   readonly backend = "cuda";
@@ -239,178 +163,4 @@ export class ProcessGroup implements Group {
     }
     await this.boot.close();
   }
-}
-
-interface Addresses {
-  readonly pointers: Record<string, DevicePointer>;
-  readonly peers: Record<string, readonly DevicePointer[]>;
-}
-
-class DeviceKernel implements LoadedKernel {
-  /** Scratch by buffer, with its size in bytes; grows when a launch asks for more. */
-  private readonly scratch = new Map<string, { bytes: number; free: () => Promise<void> }>();
-  private readonly fixed: Addresses = { pointers: {}, peers: {} };
-  private readonly releases: (() => Promise<void>)[] = [];
-
-  private constructor(
-    private readonly group: ProcessGroup,
-    readonly manifest: Manifest,
-    private readonly kernel: Kernel,
-    private readonly status: StatusRecord,
-  ) {}
-
-  static async load(group: ProcessGroup, manifest: Manifest, cubin: Uint8Array): Promise<DeviceKernel> {
-    const kernel = new Kernel(group.device, manifest, cubin);
-    const loaded = new DeviceKernel(group, manifest, kernel, new StatusRecord(group.device));
-    for (const buffer of manifest.buffers) {
-      if (buffer.role !== "signal" && buffer.role !== "state") continue;
-      const bytes = elementsOf(buffer.shape, {}) * DTYPES[buffer.dtype].bytes;
-      await loaded.place(buffer.name, bytes, buffer.symmetric, loaded.releases);
-    }
-    return loaded;
-  }
-
-  /** Zeroed memory for a buffer of the kernel's own. */
-  private async place(
-    name: string,
-    bytes: number,
-    symmetric: boolean,
-    releases: (() => Promise<void>)[],
-  ): Promise<void> {
-    if (symmetric) {
-      const allocation = await this.group.allocateSymmetric(bytes, `${this.manifest.collective}.${name}`);
-      this.fixed.peers[name] = allocation.peerPointers;
-      releases.push(allocation.free);
-    } else {
-      const { memory, free } = this.group.allocateLocal(bytes);
-      memory.fill(0);
-      this.fixed.pointers[name] = memory.pointer;
-      releases.push(free);
-    }
-  }
-
-  private async placeScratch(dims: DimValues): Promise<void> {
-    for (const buffer of this.manifest.buffers) {
-      if (buffer.role !== "scratch") continue;
-      const bytes = buffer.shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1) * DTYPES[buffer.dtype].bytes;
-      const held = this.scratch.get(buffer.name);
-      if (held !== undefined && held.bytes >= bytes) continue;
-      await this.group.synchronize("the last kernel");
-      await held?.free();
-      const releases: (() => Promise<void>)[] = [];
-      await this.place(buffer.name, bytes, buffer.symmetric, releases);
-      this.scratch.set(buffer.name, { bytes, free: releases[0]! });
-    }
-  }
-
-  private async prepare(
-    tensors: Readonly<Record<string, Tensor>>,
-    dims: DimValues,
-  ): Promise<ReturnType<Kernel["prepare"]>> {
-    checkTensors(this.manifest, tensors, dims);
-    await this.placeScratch(dims);
-    const pointers = { ...this.fixed.pointers };
-    const peers = { ...this.fixed.peers };
-    for (const [name, tensor] of Object.entries(tensors)) {
-      if (!(tensor instanceof DeviceTensor)) throw new UsageError(`'${name}' belongs to another backend`);
-      pointers[name] = tensor.pointer;
-      peers[name] = tensor.peerPointers;
-    }
-    const timeoutNs = BigInt(this.group.timeoutMs) * 1_000_000n;
-    return this.kernel.prepare({
-      rank: this.group.rank,
-      dims,
-      pointers,
-      peers,
-      timeoutNs,
-      status: this.status.pointer,
-    });
-  }
-
-  /** Waits for what was enqueued and turns a wait that ran out into an error. The context lives on. */
-  private async finish(): Promise<void> {
-    await waitForStream(this.group.stream, this.group.timeoutMs + 5000, this.manifest.symbol);
-    const failure = this.status.read();
-    if (failure === null) return;
-    this.status.clear();
-    const buffer = this.manifest.buffers[failure.buffer]?.name ?? "?";
-    throw new RuntimeError(
-      `rank ${failure.rank} waited ${this.group.timeoutMs} ms for rank ${failure.peer} in ${this.manifest.collective} (line ${failure.line}, ${buffer}[${failure.slot}]: wanted ${failure.wanted}, saw ${failure.seen})`,
-      `see whether rank ${failure.peer} launched the kernel, or raise COLLC_TIMEOUT_MS; load the kernel again before using it: its epochs are out of step`,
-      "timeout",
-    );
-  }
-
-  async run(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<void> {
-    const launch = await this.prepare(tensors, dims);
-    try {
-      launch.enqueue(this.group.stream);
-      await this.finish();
-    } finally {
-      launch.release();
-    }
-  }
-
-  async time(
-    tensors: Readonly<Record<string, Tensor>>,
-    dims: DimValues,
-    { inner = 10, outer = 15 }: TimingOptions = {},
-  ): Promise<Timing> {
-    const launch = await this.prepare(tensors, dims);
-    const { stream, device } = this.group;
-    const run = (): void => launch.enqueue(stream);
-    try {
-      return await timeGraph(this.group, device, stream, run, { inner, outer }, () => this.finish());
-    } finally {
-      launch.release();
-    }
-  }
-
-  readonly unload = async (): Promise<void> => {
-    this.group.forget(this.unload);
-    await this.group.synchronize("the last kernel").catch(() => {});
-    for (const { free } of this.scratch.values()) await free();
-    for (const release of this.releases) await release();
-    this.status.free();
-    this.kernel.unload();
-  };
-}
-
-/**
- * Times what `enqueue` puts on the stream as the baselines do: `inner` of it in one graph, warmed up, replayed `outer`
- * times after a barrier of the ranks; of each rank the median, of the ranks the slowest.
- */
-export async function timeGraph(
-  group: ProcessGroup,
-  device: number,
-  stream: StreamHandle,
-  enqueue: () => void,
-  { inner, outer }: Required<TimingOptions>,
-  finish: () => Promise<void>,
-): Promise<Timing> {
-  for (let i = 0; i < 3; i++) enqueue();
-  await finish();
-  const graph = CudaGraph.capture(stream, () => {
-    for (let i = 0; i < inner; i++) enqueue();
-  });
-  const timer = new EventTimer(device);
-  const samples: number[] = [];
-  try {
-    graph.replay(stream);
-    await finish();
-    for (let i = 0; i < outer; i++) {
-      await group.barrier();
-      timer.start(stream);
-      graph.replay(stream);
-      timer.stop(stream);
-      await finish();
-      samples.push(timer.elapsedUs() / inner);
-    }
-  } finally {
-    graph.destroy();
-    timer.destroy();
-  }
-  const own = summarize(samples);
-  const all = await group.exchange("times", own);
-  return all.reduce((slowest, t) => (t.median > slowest.median ? t : slowest));
 }
