@@ -1,6 +1,8 @@
 /** Values for a collective's dimensions: defaults, and what a person gave, checked with help. */
-import { evaluateExtent, extentNames, printExtent, type DimValues, type Manifest } from "../compiler/index.js";
-import { UsageError } from "../runtime/errors.js";
+import { totalmem } from "node:os";
+import { DTYPES, evaluateExtent, extentNames, printExtent, type DimValues, type Manifest } from "../compiler/index.js";
+import { bytes } from "../bench/format.js";
+import { MachineError, UsageError } from "../runtime/errors.js";
 import { suggestion } from "./suggest.js";
 
 type DivisibilityRule = Manifest["divisibility"][number];
@@ -64,6 +66,25 @@ function checkRules(manifest: Dims, dims: DimValues): void {
   throw new UsageError(
     `${what} does not divide by ${broken.divisor}: ${broken.reason}`,
     usable.length > 0 ? `the nearest that work: ${usable.join("; ")}` : `choose a multiple of ${broken.divisor}`,
+  );
+}
+
+/**
+ * Sizes that no memory holds are a slip of the keyboard, and deserve better than an allocation that fails.
+ * @param ranksHere how many ranks' tensors lie in this machine's main memory.
+ * @throws MachineError
+ */
+export function checkMemory(manifest: Manifest, dims: DimValues, ranksHere: number): void {
+  const sizes = [...manifest.inputs, ...manifest.outputs].map((t) => {
+    const elements = t.localShape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
+    return { elements, bytes: elements * DTYPES[t.dtype].bytes };
+  });
+  const needed = sizes.reduce((sum, { bytes: b }) => sum + b, 0) * ranksHere;
+  if (needed <= totalmem() && sizes.every(({ elements }) => elements < 2 ** 32)) return;
+  const given = Object.entries(dims).map(([name, n]) => `${name}=${n}`);
+  throw new MachineError(
+    `${given.join(", ")} asks for ${bytes(needed)} of tensors; this machine has ${bytes(totalmem())} of memory`,
+    "choose smaller dimensions with --dim, or fewer ranks",
   );
 }
 

@@ -4,7 +4,7 @@ import { printLayout, type DimValues } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./collectives.js";
-import { chooseDims } from "./dims.js";
+import { checkMemory, chooseDims } from "./dims.js";
 import { dtypeOf, execute, type Execution } from "../bench/execute.js";
 import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
@@ -102,12 +102,9 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
   const selected = selectCollective(io, file, name);
   const dtypes = dtypesFor(selected.collective, options.dtype);
   const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype: dtypes });
-  return {
-    file: selected.file,
-    compiled,
-    dtypes,
-    dims: chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu"),
-  };
+  const dims = chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu");
+  checkMemory(compiled.manifest, dims, backend === "cpu" ? ranks : 1);
+  return { file: selected.file, compiled, dtypes, dims };
 }
 
 async function runOn(group: Group, job: Job, options: RunOptions, onProgress: OnProgress): Promise<RunResult> {

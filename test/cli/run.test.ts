@@ -97,6 +97,19 @@ describe("collc run on emulated ranks", () => {
     expect(err).toMatch(/no dimension 'mm'[\s\S]*did you mean 'm'\?/);
   });
 
+  it("sizes that no machine holds: exit 3, before anything is allocated", async () => {
+    const { code, err } = await cpu(kernel("all_reduce/ring"), "--dim", "n=4000000000000");
+    expect(code).toBe(3);
+    expect(err).toMatch(/n=4000000000000 asks for .* TiB of tensors/);
+  });
+
+  it("an access outside a tensor names the place in the program", async () => {
+    const path = file(folder, "outside.coll", oneShot.replace("x@p[i]", "x@p[i + 1]"));
+    const { code, err } = await cpu(path, "--dim", "n=10");
+    expect(code).toBe(1);
+    expect(err).toMatch(/outside\.coll:3:\d+: index 10 of 'x' lies outside/);
+  });
+
   it("chooses dimensions that fit three ranks by itself", async () => {
     const { code, out } = await cpu(kernel("all_to_all/push"), "--ranks", "3", "--iters", "1", "--json");
     expect(code).toBe(0);
