@@ -17,6 +17,7 @@
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmissing-attributes"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // pthread_setspecific only stores its argument
 COLLC_FORWARD(void*, dlopen, (const char* file, int mode), (file, mode))
 COLLC_FORWARD(void*, dlsym, (void* __restrict handle, const char* __restrict name) noexcept, (handle, name))
 COLLC_FORWARD(int, dlclose, (void* handle) noexcept, (handle))

@@ -29,7 +29,14 @@ export function openNvrtc(): Promise<string> {
 
 /** Options of every compilation. Fixed, because results are compared across machines. */
 export function nvrtcOptions(arch: string): string[] {
-  return [`-arch=${arch}`, "--std=c++17", "--device-as-default-execution-space", "--ptxas-options=-v", "-lineinfo", "--diag-suppress=177"];
+  return [
+    `-arch=${arch}`,
+    "--std=c++17",
+    "--device-as-default-execution-space",
+    "--ptxas-options=-v",
+    "-lineinfo",
+    "--diag-suppress=177",
+  ];
 }
 
 /**

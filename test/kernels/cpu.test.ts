@@ -13,7 +13,9 @@ function shapesFor(dims: readonly string[], world: number, name: string): DimVal
   if (dims.length === 1) {
     const needsShards = !name.startsWith("all_reduce") && !name.startsWith("broadcast");
     const unit = needsShards ? world : 1;
-    return [unit, 2 * unit, 7 * unit, 1000 * unit + (needsShards ? 0 : 1), 4096 * unit, 20_011 * unit].map((n) => ({ [dims[0]!]: n }));
+    return [unit, 2 * unit, 7 * unit, 1000 * unit + (needsShards ? 0 : 1), 4096 * unit, 20_011 * unit].map((n) => ({
+      [dims[0]!]: n,
+    }));
   }
   const pick = (values: Record<string, number>): DimValues => Object.fromEntries(dims.map((d) => [d, values[d]!]));
   return [
@@ -29,7 +31,11 @@ for (const file of LIBRARY)
     for (const world of WORLDS)
       it(`is correct on ${world} ranks`, () => {
         for (const dtype of DTYPES) {
-          const { kernel, manifest, source, diagnostics } = compile(file.text, { file: file.path, ranks: world, dtype });
+          const { kernel, manifest, source, diagnostics } = compile(file.text, {
+            file: file.path,
+            ranks: world,
+            dtype,
+          });
           expect(diagnostics).toEqual([]);
           const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
           for (const dims of shapesFor(manifest!.dims, world, file.name)) {
@@ -39,7 +45,8 @@ for (const file of LIBRARY)
               group.run(ranks, dims);
               const result = checkOutputs(manifest!, dims, ranks, ranks);
               expect(result, `${dtype} ${JSON.stringify(dims)}`).toMatchObject({ correct: true });
-              if (world > 1 && manifest!.outputs.every((o) => o.layout.kind === "replicated")) expect(result.bitwiseEqualAcrossRanks).toBe(true);
+              if (world > 1 && manifest!.outputs.every((o) => o.layout.kind === "replicated"))
+                expect(result.bitwiseEqualAcrossRanks).toBe(true);
             }
           }
         }

@@ -30,7 +30,8 @@ for (const file of LIBRARY)
           expect(log, "registers spill").not.toMatch(/[1-9]\d* bytes spill/);
           expect(ptx, "an array went to local memory").not.toMatch(/\b(ld|st)\.local/);
           expect(ptx, "no wide access").toMatch(/(ld|st)(\.global)?\.v4|cp\.async\.cg\.shared\.global.*16/);
-          if (file.name.startsWith("matmul") && dtype !== "f32") expect(ptx, "no tensor core").toContain(`mma.sync.aligned.m16n8k16.row.col.f32.${dtype}`);
+          if (file.name.startsWith("matmul") && dtype !== "f32")
+            expect(ptx, "no tensor core").toContain(`mma.sync.aligned.m16n8k16.row.col.f32.${dtype}`);
         }
       });
   });
