@@ -107,7 +107,8 @@ export function printExpression(e: Expression, outer = 0): string {
       const operator = e.kind === "matmul" ? "@" : e.operator;
       const own = precedenceOf(operator);
       // Operators group from the left: on the right, even an equal one needs parentheses.
-      return inside(own, `${printExpression(e.left, own)} ${operator} ${printExpression(e.right, own + 0.5)}`);
+      const left = own === COMPARISON ? own + 0.5 : own; // `(a < b) == c` may do without, but not for a reader
+      return inside(own, `${printExpression(e.left, left)} ${operator} ${printExpression(e.right, own + 0.5)}`);
     }
     case "call": {
       const named = e.named.map((n) => `${n.name.text}: ${printExpression(n.value)}`);

@@ -2,11 +2,12 @@
 import type { ILexingError, IRecognitionException, IToken } from "chevrotain";
 import { TOKENS as T, type TokenName, VOCABULARY } from "../../../grammar/tokens.js";
 import { diagnostic, type Diagnostic, type Label } from "../diagnostics/create.js";
+import { nearest } from "../diagnostics/suggest.js";
 import type { SourceFile, Span } from "../source.js";
 import { tokenSpan } from "./cst.js";
 
-/** After this many syntax errors the rest is not worth reading. */
-const MAX_ERRORS = 20;
+/** After this many errors of one kind the rest is not worth reading. */
+export const MAX_ERRORS = 20;
 
 const CHARACTER_HELP: Readonly<Record<string, string>> = {
   ";": "statements end with their line: remove it",
@@ -35,10 +36,14 @@ export function syntaxErrors(
 ): Diagnostic[] {
   const out: Diagnostic[] = [];
   const lines = new Set<number>();
-  const sorted = errors.map((e) => syntaxError(e, tokens, file)).sort((a, b) => a.span.start - b.span.start);
-  for (const d of sorted) {
-    const { line } = file.position(d.span.start);
-    if (out.length < MAX_ERRORS && !lines.has(line)) out.push(d);
+  const offset = (e: IRecognitionException): number =>
+    Number.isNaN(e.token.startOffset) ? file.text.length : e.token.startOffset;
+  for (const e of [...errors].sort((a, b) => offset(a) - offset(b))) {
+    const { line } = file.position(offset(e));
+    // A brace too many after an error is one that recovery could not place.
+    const isStray = out.length > 0 && e.token.tokenType === T.RightBrace && e.context.ruleStack.length <= 1;
+    if (!lines.has(line) && !isStray) out.push(syntaxError(e, tokens, file));
+    if (out.length === MAX_ERRORS) break;
     lines.add(line);
   }
   return out;
@@ -109,6 +114,11 @@ const RULE_WORDS: Readonly<Record<string, string>> = {
   layout: "a number or the name of a reduction",
   domain: "what to loop over: tiles(…), ranks, peers or a..b",
   range: "a range, such as n or a..b",
+  tensors: "a tensor, such as x: T[n] replicated",
+  shapedType: "a length",
+  index: "an index",
+  where: "a dtype",
+  forStatement: "a loop variable",
   remote: "a peer: a name, a number, or an expression in parentheses",
   ifStatement: "`if` or `{`",
   argument: "an argument",
@@ -120,7 +130,8 @@ function expectation(
   opener: number,
 ): { expected: string; labels: Label[] } {
   const rule = e.context.ruleStack.at(-1) ?? "";
-  if (e.name === "NotAllInputParsedException") return { expected: "`collective` or the end of the file", labels: [] };
+  if (e.name === "NotAllInputParsedException" || e.message === "EOF")
+    return { expected: "`collective` or the end of the file", labels: [] };
   if (e.name !== "MismatchedTokenException") return { expected: RULE_WORDS[rule] ?? "something else", labels: [] };
   const name = e.message as TokenName; // see the grammar's message provider
   const known = PURPOSE[`${rule}.${name}`];
@@ -187,6 +198,8 @@ function openerBefore(tokens: readonly IToken[], index: number): number {
 /** Habits from other languages. */
 function helpFor(e: IRecognitionException, found: IToken | undefined, before: IToken | undefined): string | null {
   const rule = e.context.ruleStack.at(-1);
+  if (found?.tokenType === T.Name && rule === "program" && nearest(found.image, ["collective"]) !== null)
+    return "did you mean `collective`?";
   if (rule === "assignment" && found !== undefined && /^[-+*/]$/.test(found.image))
     return `Coll has no \`${found.image}=\`: write the target again, y[i] = y[i] ${found.image} …`;
   if (rule === "assignment" && found?.tokenType === T.LeftParen) return "calls stand inside expressions";
@@ -195,7 +208,7 @@ function helpFor(e: IRecognitionException, found: IToken | undefined, before: IT
   if (rule === "layout" && e.message === "Name") return "every parameter says how it lies over the ranks";
   if (before?.tokenType === T.Assign && found?.tokenType === T.Assign) return "compare with `==` in a condition";
   if (found?.tokenType === T.Assign && rule === "block") return "compare with `==`";
-  if (e.message === "Name" && found !== undefined && isKeyword(found))
+  if ((e.message === "Name" || rule === "forStatement") && found !== undefined && isKeyword(found))
     return "keywords cannot be names: choose another";
   if (rule === "primary" && found?.tokenType === T.Ranks)
     return "`ranks` stands after `in`; the number of ranks is `world`";

@@ -27,7 +27,9 @@ export function checkOne(
   }
   for (const e of syntax.ensures) checkEnsures(e, c);
   const diagnostics = byPlace(c.diagnostics);
-  if (diagnostics.some((d) => d.severity === "error")) return { checked: null, diagnostics };
+  // What is wrong may well be what would have used a name: nothing is called unused beside an error.
+  if (diagnostics.some((d) => d.severity === "error"))
+    return { checked: null, diagnostics: diagnostics.filter((d) => d.code !== "unused") };
   const { tensors, types, divisibility, dims, dtypes } = c;
   return { checked: { syntax, world, dtypes, dims, tensors, types, divisibility }, diagnostics };
 }

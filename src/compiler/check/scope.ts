@@ -29,7 +29,6 @@ export interface Binding {
   readonly span: Span;
 }
 
-const MAX_HINTS = 100_000;
 const NO_TILES: ReadonlySet<string> = new Set();
 
 const RESERVED: ReadonlyMap<string, string> = new Map([
@@ -136,10 +135,10 @@ export class Checking {
   unknownName(name: string, span: Span): null {
     if (this.unknown.has(name)) return null;
     this.unknown.add(name);
+    // In a file with very many of them, looking for the nearest name of each would take minutes.
+    if (this.unknown.size > 100) return this.report(diagnostic("unknown-name", span, { name }));
     const known = [...this.tensors.keys(), "rank", "world", ...this.scopes.flatMap((s) => [...s.keys()])];
-    // Looking through very many names takes long, and very many hints help nobody.
-    const help = known.length * this.unknown.size > MAX_HINTS ? null : suggestion(name, known);
-    return this.report(diagnostic("unknown-name", span, { name }, { help }));
+    return this.report(diagnostic("unknown-name", span, { name }, { help: suggestion(name, known) }));
   }
 
   // -- what is known of an expression --------------------------------------------------------------

@@ -117,7 +117,7 @@ function checkAssignment(s: Assignment, c: Checking, at: Place): void {
   const { text: name } = s.target;
   const type = checkElement(s.value, c);
   if (s.peer !== null) checkRankNumber(s.peer, c);
-  for (const i of s.indices ?? []) requireIndex(i, c);
+  const areIndices = (s.indices ?? []).map((i) => requireIndex(i, c)).every(Boolean);
   const tensor = c.tensors.get(name);
   if (tensor === undefined) return reportNoTarget(s, c);
   if (!checkWritable(tensor, s, c)) return;
@@ -127,7 +127,7 @@ function checkAssignment(s: Assignment, c: Checking, at: Place): void {
   }
   if (!checkIndices(tensor, s.indices, { start: s.span.start, end: endOfTarget(s) }, c)) return;
   if (at.tiles === null) c.report(diagnostic("store-outside-tiles", s.span, {}));
-  else checkSameElement(s, at.tiles, c, at);
+  else if (areIndices) checkSameElement(s, at.tiles, c, at);
   if (type?.kind === "bool") mismatch(c, s.value.span, "a value", type);
   if (type?.kind === "index" && !isLiteral(s.value, c)) {
     const parameters = { left: `an element of '${name}'`, right: describe(type), cast: tensor.dtype };

@@ -23,35 +23,79 @@ export function printDiagnostics(
   return diagnostics.map((d) => printDiagnostic(d, source, palette)).join("\n");
 }
 
+interface Mark {
+  readonly span: Span;
+  readonly text: string;
+  readonly sign: "^" | "-";
+  readonly colour: (s: string) => string;
+}
+
+/**
+ * One diagnostic:
+ *
+ *     error[operand-layouts]: `+` of partial(sum) and replicated is not possible
+ *      --> bias.coll:2:18
+ *       |
+ *     2 |   y = all_reduce(x + bias)
+ *       |                  ^^^^^^^^
+ *       |                  - partial(sum)
+ *       |                      ---- replicated
+ *       = help: convert the left side first, all_reduce(x): …
+ */
 export function printDiagnostic(d: Diagnostic, source: SourceFile, palette: Palette = NO_COLOUR): string {
   const strong = d.severity === "error" ? palette.error : palette.warning;
-  const at = source.position(d.span.start);
-  const marks = [{ span: d.span, text: "", isMain: true }, ...d.labels.map((l) => ({ ...l, isMain: false }))];
-  const lines = [...new Set(marks.map((m) => source.position(m.span.start).line))].sort((a, b) => a - b);
+  const title = `${strong(`${d.severity}[${d.code}]`)}${palette.bold(`: ${d.message}`)}`;
+  const help = (margin: string): string[] => (d.help === null ? [] : [`${margin}${palette.note("= help:")} ${d.help}`]);
+  // An empty span at the start is about the file as a whole.
+  if (d.span.end === 0) return [title, ` ${palette.faint("-->")} ${source.name}`, ...help(" "), ""].join("\n");
+
+  const here = d.labels.find((l) => l.span.start === d.span.start && l.span.end === d.span.end);
+  const main: Mark = { span: d.span, text: here?.text ?? "", sign: "^", colour: strong };
+  const others = d.labels.filter((l) => l !== here).map((l): Mark => ({ ...l, sign: "-", colour: palette.note }));
+  const marks = [main, ...others];
+  const lineOf = (m: Mark): number => source.position(m.span.start).line;
+  const lines = [...new Set(marks.map(lineOf))].sort((a, b) => a - b);
   const width = String(lines.at(-1)!).length;
   const gutter = (n: number | null): string => palette.faint(`${(n === null ? "" : String(n)).padStart(width)} |`);
+  const at = source.position(d.span.start);
   const out = [
-    `${strong(`${d.severity}[${d.code}]`)}${palette.bold(`: ${d.message}`)}`,
+    title,
     `${" ".repeat(width)}${palette.faint("-->")} ${source.name}:${at.line}:${at.column}`,
     gutter(null),
   ];
   lines.forEach((line, i) => {
-    if (i > 0 && line > lines[i - 1]! + 1) out.push(palette.faint(`${".".repeat(width)}`));
-    out.push(`${gutter(line)} ${source.line(line)}`);
-    for (const m of marks)
-      if (source.position(m.span.start).line === line)
-        out.push(
-          `${gutter(null)} ${underline(source, m.span, m.isMain ? "^" : "-", m.isMain ? strong : palette.note)}${m.text === "" ? "" : ` ${palette.note(m.text)}`}`,
-        );
+    if (i > 0 && line > lines[i - 1]! + 1) out.push(palette.faint(".".repeat(width + 2)));
+    const onLine = marks.filter((m) => lineOf(m) === line);
+    const from = windowStart(source, line, onLine);
+    out.push(`${gutter(line)} ${cut(source.line(line), from)}`.trimEnd());
+    for (const m of onLine) out.push(`${gutter(null)} ${underline(source, m, from, palette)}`);
   });
-  if (d.help !== null) out.push(`${gutter(null)}`, `${" ".repeat(width)} ${palette.note("= help:")} ${d.help}`);
-  return out.join("\n") + "\n";
+  return [...out, ...help(`${" ".repeat(width)} `), ""].join("\n");
 }
 
-function underline(source: SourceFile, span: Span, mark: string, colour: (s: string) => string): string {
-  const { line, column } = source.position(span.start);
+/** Lines longer than this are shown in part. */
+const MAX_WIDTH = 160;
+
+/** Where the part of a long line begins that shows the first mark; 0 for lines that fit. */
+function windowStart(source: SourceFile, line: number, marks: readonly Mark[]): number {
+  if (source.line(line).length <= MAX_WIDTH) return 0;
+  const first = Math.min(...marks.map((m) => source.position(m.span.start).column));
+  return Math.max(0, first - 1 - MAX_WIDTH / 4);
+}
+
+function cut(text: string, from: number): string {
+  const shown = text.slice(from, from + MAX_WIDTH);
+  return `${from > 0 ? "…" : ""}${shown}${from + MAX_WIDTH < text.length ? "…" : ""}`;
+}
+
+/** The line below: blanks up to the mark, its signs, its text. A span of several lines is marked on its first. */
+function underline(source: SourceFile, m: Mark, from: number, palette: Palette): string {
+  const { line, column } = source.position(m.span.start);
   const text = source.line(line);
-  const length = Math.max(1, Math.min(span.end - span.start, text.length - column + 1));
-  const lead = text.slice(0, column - 1).replace(/[^\t]/g, " "); // tabs keep their width
-  return lead + colour(mark.repeat(length));
+  const start = column - 1 - from;
+  if (start > MAX_WIDTH) return palette.note(`… ${m.text}`.trimEnd()); // beyond the part that is shown
+  const length = Math.max(1, Math.min(m.span.end - m.span.start, text.length - column + 1, MAX_WIDTH - start));
+  const lead = (from > 0 ? " " : "") + text.slice(from, column - 1).replace(/[^\t]/g, " "); // tabs keep their width
+  const signs = m.colour(m.sign.repeat(length));
+  return m.text === "" ? `${lead}${signs}` : `${lead}${signs} ${m.colour(m.text)}`;
 }
