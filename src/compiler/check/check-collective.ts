@@ -3,7 +3,7 @@ import type { Collective, Statement } from "../ast/nodes.js";
 import { byPlace, diagnostic, type Diagnostic } from "../diagnostics/create.js";
 import type { DType } from "../types/dtype.js";
 import type { CheckedCollective } from "./checked.js";
-import { checkEnsures } from "./ensures.js";
+import { checkAllEnsures } from "./ensures.js";
 import { Checking } from "./scope.js";
 import { declareAll } from "./signature.js";
 import { checkStatements } from "./statements.js";
@@ -25,7 +25,7 @@ export function checkOne(
     const kind = t.role === "input" ? "the input" : "the scratch array";
     if (t.role !== "output" && !c.read.has(name)) c.report(diagnostic("unused", span, { kind, name }));
   }
-  for (const e of syntax.ensures) checkEnsures(e, c);
+  checkAllEnsures(syntax.ensures, c);
   const diagnostics = byPlace(c.diagnostics);
   // What is wrong may well be what would have used a name: nothing is called unused beside an error.
   if (diagnostics.some((d) => d.severity === "error"))

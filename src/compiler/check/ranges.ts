@@ -2,6 +2,7 @@
 import type { Domain, Expression, RangeExpression } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
 import { diagnostic } from "../diagnostics/create.js";
+import { nearest } from "../diagnostics/suggest.js";
 import { requireIndex } from "./elements.js";
 import { showExtent } from "./extents.js";
 import type { Checking } from "./scope.js";
@@ -9,13 +10,19 @@ import type { Checking } from "./scope.js";
 export function checkDomain(d: Domain, c: Checking): void {
   if (d.kind === "tiles") for (const r of d.ranges) checkRange(r, c);
   if (d.kind !== "serial") return;
-  checkRange(d.range, c);
+  if (d.range.kind !== "bounds" || d.range.from !== null) return checkRange(d.range, c);
+  const { to } = d.range;
+  const text = printExpression(to);
+  const slip = to.kind === "name" && !c.isKnown(text) ? nearest(text, ["ranks", "peers"]) : null;
+  if (slip !== null)
+    return void c.report(diagnostic("unknown-name", d.span, { name: text }, { help: didYouMean(slip) }));
   // `for p in rank` is more often a slip for `ranks` than a loop up to rank, so both ends are asked for.
-  if (d.range.kind === "bounds" && d.range.from === null) {
-    const text = printExpression(d.range.to);
-    const help = text === "rank" ? "did you mean `ranks`?" : undefined;
-    c.report(diagnostic("not-a-range", d.span, { text }, { help }));
-  }
+  const help = text === "rank" ? didYouMean("ranks") : undefined;
+  if (requireIndex(to, c)) c.report(diagnostic("not-a-range", d.span, { text }, { help }));
+}
+
+function didYouMean(keyword: string): string {
+  return `did you mean \`${keyword}\`?`;
 }
 
 /** Checks a range; shards add their rule of divisibility. */

@@ -131,6 +131,10 @@ export class Checking {
       if (binding.kind === "let" && !used) this.report(diagnostic("unused", binding.span, { kind: "the let", name }));
   }
 
+  isKnown(name: string): boolean {
+    return name === "rank" || name === "world" || this.tensors.has(name) || this.find(name) !== undefined;
+  }
+
   /** Reports a name that means nothing, once. */
   unknownName(name: string, span: Span): null {
     if (this.unknown.has(name)) return null;

@@ -97,6 +97,8 @@ function checkLoop(s: Loop, c: Checking, at: Place): void {
     const parameters = { found: count(found, "variable"), wanted: count(wanted, "range") };
     c.report(diagnostic("wrong-variable-count", s.variables[0]?.span ?? s.span, parameters));
   }
+  // Which variable was one too many is not known, so none is missed in an index.
+  const guarded = wanted === found ? at.guarded : new Set([...at.guarded, ...s.variables.map((v) => v.text)]);
   const boundsVary = c.varies(s.over);
   const outer = c.tilesIn(s.over);
   c.inScope(() => {
@@ -105,7 +107,7 @@ function checkLoop(s: Loop, c: Checking, at: Place): void {
       c.define(v, { kind: "loop variable", type: INDEX, varies: boundsVary || s.over.kind !== "serial", tiles });
     }
     const varies = at.varies ?? (boundsVary ? s.over.span : null);
-    checkBlock(s.body, c, { ...at, depth: at.depth + 1, tiles: at.tiles ?? (isTiles ? s : null), varies });
+    checkBlock(s.body, c, { ...at, depth: at.depth + 1, tiles: at.tiles ?? (isTiles ? s : null), varies, guarded });
   });
 }
 

@@ -1,0 +1,140 @@
+/** For every code, the shortest program that gives it: `⟦…⟧` marks where, `⟨…⟩` the second places it points at. */
+import type { DiagnosticCode } from "../../src/compiler/diagnostics/index.js";
+import type { CheckSettings, Expected } from "./helpers.js";
+
+export interface Fault extends Omit<Expected, "code"> {
+  readonly text: string;
+  readonly settings?: CheckSettings;
+}
+
+/** An explicit body over x and y, both `T[n] local`. */
+export const loops = (body: string): string => `collective f(x: T[n] local) -> y: T[n] local {\n${body}\n}\n`;
+/** One statement inside `for i in tiles(n)`. */
+export const inTiles = (statement: string): string => loops(`  for i in tiles(n) {\n    ${statement}\n  }`);
+/** `y[i] = …` */
+export const element = (e: string): string => inTiles(`y[i] = ${e}`);
+/** A body that is right, for faults in the signature of `x` and `y`. */
+export const signed = (signature: string): string =>
+  `collective f${signature} {\n  for i in tiles(4) {\n    y[i] = x[i]\n  }\n}\n`;
+/** A tensor-level body over vectors and matrices of many layouts. */
+export const tensors = (e: string, layout = "replicated", shape = "n"): string =>
+  `collective f(${INPUTS.filter((d) => new RegExp(`\\b${d.split(":")[0]}\\b`).test(e)).join(", ")}) -> y: T[${shape}] ${layout} {\n  y = ${e}\n}\n`;
+
+const INPUTS = [
+  "part: T[n] partial(sum)",
+  "most: T[n] partial(max)",
+  "whole: T[n] replicated",
+  "cut: T[n] sharded(0)",
+  "first: T[n] on(0)",
+  "own: T[n] local",
+  "long: T[n + 1] replicated",
+  "count: i32[n] replicated",
+  "a: T[m, k] sharded(1)",
+  "b: T[k, n] sharded(0)",
+  "c: T[k, n] replicated",
+  "rows: T[m, n] sharded(0)",
+];
+
+export const FAULTS: Record<DiagnosticCode, Fault | string> = {
+  "unknown-character": { text: inTiles("y[i] = x[i]⟦;⟧"), help: /statements end with their line/ },
+  syntax: {
+    text: inTiles("y[i] = x⟨[⟩i ⟦}⟧\n}").replace("}\n  }", "}"),
+    message: "expected `]` to close the index of `x`",
+  },
+  "too-deep": element(`${"(".repeat(300)}1${")".repeat(300)}`),
+  "number-too-large": element("x[i] + ⟦1e39⟧"),
+  "empty-file": "// nothing here\n",
+  "unknown-collective": { text: element("x[i]"), settings: { collective: "g" }, help: /it has f/ },
+  "ambiguous-collective": { text: element("x[i]") + element("x[i]").replace(" f(", " ⟦g⟧("), help: "f, g" },
+  "duplicate-collective": element("x[i]").replace(" f(", " ⟨f⟩(") + element("x[i]").replace(" f(", " ⟦f⟧("),
+  "duplicate-name": loops("  let ⟨v⟩ = 1\n  let ⟦v⟧ = 2\n  for i in tiles(n) {\n    y[i] = x[i] * v\n  }"),
+  "reserved-name": {
+    text: loops("  let ⟦rank⟧ = 1\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
+    message: "this rank's number",
+  },
+  "unknown-name": {
+    text: loops("  let other = 1\n  for i in tiles(n) {\n    y[i] = x[i] + ⟦othr⟧ * other\n  }"),
+    help: "did you mean 'other'?",
+  },
+  "unknown-function": { text: element("⟦sqr⟧(x[i])"), help: "did you mean 'sqrt'?" },
+  "unknown-reduction": { text: element("⟦summ⟧(p in ranks) x@p[i]"), help: /sum/ },
+  "unknown-dtype": { text: signed("(x: ⟦f23⟧[4] local) -> y: f32[4] local"), help: "did you mean 'f32'?" },
+  "unknown-dtype-variable": { text: signed("(x: T[4] local) -> y: T[4] local where ⟦U⟧ in (f32)"), help: "it has T" },
+  "dtype-not-allowed": {
+    text: signed("(x: ⟦T⟧[4] local) -> y: T[4] local ⟨where T in (f16, bf16)⟩"),
+    settings: { dtypes: { T: "f32" } },
+    help: "f16, bf16",
+  },
+  "unknown-layout": {
+    text: signed("(x: T[4] ⟦shard(0)⟧) -> y: T[4] local").replace("shard", "shraded"),
+    help: "did you mean 'sharded'?",
+  },
+  "unknown-argument": { text: tensors("all_reduce(part, ⟦dim⟧: 0)"), help: "it takes none by name" },
+  unused: { text: loops("  let ⟦v⟧ = 1\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"), message: "the let 'v'" },
+  "bad-dimension": { text: signed("(x: T[⟦rank⟧] local) -> y: T[4] local"), message: "what differs from rank to rank" },
+  "bad-layout-argument": { text: signed("(x: T[4] ⟦sharded(1)⟧) -> y: T[4] local"), help: /the last is 0/ },
+  "does-not-divide": signed("(x: T[⟦7⟧] sharded(0)) -> y: T[4] local"),
+  "shard-length": inTiles("y[i] = x[shard(⟦i⟧, 0).start]"),
+  "shape-mismatch": { text: tensors("⟦⟨whole⟩ + ⟨long⟩⟧"), message: /\[n\] and \[n \+ 1\]/ },
+  "not-a-matrix": tensors("⟦⟨whole⟩ @ ⟨c⟩⟧"),
+  "dtype-mismatch": { text: tensors("⟦⟨whole⟩ + ⟨count⟩⟧"), message: "f32 and i32", help: "cast one of them" },
+  "layout-mismatch": {
+    text: `collective f(x: T[n] partial(sum)) -> ⟨y: T[n] replicated⟩ {\n  y = ⟦x⟧\n}\n`,
+    help: "y = all_reduce(x)",
+  },
+  "operand-layouts": {
+    text: tensors("all_reduce(⟦⟨part⟩ + ⟨whole⟩⟧)"),
+    help: /every rank would add the other operand once/,
+  },
+  "not-linear": { text: tensors("all_reduce(⟦relu(⟨part⟩)⟧)"), help: "convert it first: all_reduce(part)" },
+  "bad-conversion": { text: tensors("⟦all_reduce(⟨cut⟩)⟧"), help: /all_gather/ },
+  "missing-argument": { text: tensors("⟦reduce_scatter(part)⟧", "sharded(0)"), help: "dim: 0" },
+  "not-a-whole-tensor": { text: tensors("whole + ⟦n⟧"), message: "'n', a dimension" },
+  "mixed-body": loops("  ⟨y = x⟩\n  ⟦for i in tiles(n) {\n    y[i] = x[i]\n  }⟧"),
+  "wrong-index-count": element("⟦x[i, 0]⟧").replace("x: T[n] local", "⟨x: T[n] local⟩"),
+  "index-out-of-range": { text: element("x[⟦-1⟧]").replace("x: T[n] local", "⟨x: T[n] local⟩"), message: "-1" },
+  "missing-index": inTiles("⟦y⟧ = x[i]"),
+  "not-a-tensor": {
+    text: loops("  let ⟨v⟩ = 1\n  for i in tiles(n) {\n    y[i] = x[i] + ⟦v⟧[i]\n  }"),
+    message: "a let",
+  },
+  "not-remote": {
+    text: loops("  let ⟨v⟩ = 1.5\n  for i in tiles(n) {\n    y[i] = x[i] + ⟦v⟧@0[i]\n  }"),
+    help: /scratch/,
+  },
+  "tensor-as-value": { text: element("⟦x⟧"), help: "x[i]" },
+  "missing-matmul-spaces": { text: tensors("⟦a@b⟧", "partial(sum)", "m, n"), help: /a @ b/ },
+  "product-of-elements": element("⟦x @ x⟧"),
+  "value-as-index": element("x[⟦x[i]⟧]"),
+  "type-mismatch": {
+    text: inTiles("if ⟦i⟧ {\n      y[i] = x[i]\n    }"),
+    message: "a condition is needed here, and this is an index",
+  },
+  "needs-cast": { text: element("⟦⟨x[i]⟩ + ⟨i⟩⟧"), help: /f32\(…\)/ },
+  "needs-float": { text: element("⟦exp(x[i])⟧"), settings: { dtypes: { T: "i32" } } },
+  "division-by-zero": element("x[⟦i / 0⟧]"),
+  "no-such-rank": { text: element("x@⟦4⟧[i]"), message: "no rank 4 among 4" },
+  "no-such-member": { text: element("x[i - chunk(n, rank).⟦begin⟧]"), help: "start, end and length" },
+  "wrong-arity": element("⟦min(x[i])⟧"),
+  "wrong-variable-count": loops("  for ⟦i⟧, j in tiles(n) {\n    y[i] = x[j]\n  }"),
+  "not-a-range": {
+    text: loops("  for p in ⟦world⟧ {\n    for i in tiles(n) {\n      y[i] = x@p[i]\n    }\n  }"),
+    help: "0..world",
+  },
+  "tiles-in-reduction": element("sum(k in ⟦tiles(n)⟧) x[k]"),
+  "assign-to-input": inTiles("⟦x⟧[i] = 1\n    y[i] = x[i]").replace("x: T[n] local", "⟨x: T[n] local⟩"),
+  "assign-to-value": {
+    text: loops("  let ⟨v⟩ = 1.5\n  for i in tiles(n) {\n    ⟦v⟧ = x[i]\n    y[i] = v\n  }"),
+    message: "it is a let",
+  },
+  "duplicate-ensures": signed("(x: T[4] local) -> y: T[4] local ensures ⟨y⟩ == x ensures ⟦y⟧ == x"),
+  "output-not-assigned":
+    "collective f(x: T[n] local) -> (y: T[n] local, ⟦z: T[n] local⟧) {\n  for i in tiles(n) {\n    y[i] = x[i]\n  }\n}\n",
+  "scratch-in-block": inTiles("⟦scratch s: f32[n]⟧\n    s[i] = x[i]\n    y[i] = s[i]"),
+  "nested-tiles":
+    "collective f(x: T[n, n] local) -> y: T[n, n] local {\n  for i in ⟨tiles(n)⟩ {\n    for j in ⟦tiles(n)⟧ {\n      y[i, j] = x[i, j]\n    }\n  }\n}\n",
+  "store-outside-tiles": loops("  ⟦y[0] = x[0]⟧"),
+  "same-element": loops("  for ⟨i⟩ in tiles(n) {\n    ⟦y[0]⟧ = x[i]\n  }"),
+  "barrier-in-tiles": loops("  for i in ⟨tiles(n)⟩ {\n    y[i] = x[i]\n    ⟦barrier⟧\n  }"),
+  "barrier-may-hang": loops("  if ⟨rank == 0⟩ {\n    ⟦barrier⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
+};

@@ -1,0 +1,174 @@
+/** Faults that share a code with others, several faults at once, and what must not follow from a fault. */
+import { element, inTiles, loops, signed, tensors } from "./faults.js";
+import type { CheckSettings, Expected } from "./helpers.js";
+
+interface Case {
+  readonly text: string;
+  readonly expected: readonly Expected[];
+  readonly settings?: CheckSettings;
+}
+
+export const MORE_FAULTS: Record<string, Case> = {
+  "a rank that does not exist in a layout": {
+    text: signed("(x: T[4] ⟦on(4)⟧) -> y: T[4] local"),
+    expected: [{ code: "bad-layout-argument", message: "there are 4 ranks", help: /the last is 3/ }],
+  },
+  "a reduction that does not exist in a layout": {
+    text: signed("(x: T[4] ⟦partial(summ)⟧) -> y: T[4] local"),
+    expected: [{ code: "bad-layout-argument", help: "did you mean 'sum'?" }],
+  },
+  "a layout without its argument": {
+    text: signed("(x: T[4] ⟦sharded⟧) -> y: T[4] local"),
+    expected: [{ code: "bad-layout-argument", help: "sharded(0)" }],
+  },
+  "a layout with an argument too many": {
+    text: signed("(x: T[4] ⟦local(0)⟧) -> y: T[4] local"),
+    expected: [{ code: "bad-layout-argument", message: "takes nothing" }],
+  },
+  "a scratch shape with a misspelt dimension": {
+    text: "collective f(x: T[rows] local) -> y: T[rows] local {\n  scratch s: T[⟦row⟧]\n  for i in tiles(rows) {\n    s[i] = x[i]\n    y[i] = s[i]\n  }\n}\n",
+    expected: [{ code: "unknown-name", help: "did you mean 'rows'?" }],
+  },
+  "a scratch shape that differs from rank to rank": {
+    text: loops("  scratch s: T[⟦rank + 1⟧]\n  for i in tiles(n) {\n    s[0] = x[i]\n    y[i] = s[0]\n  }").replace(
+      /s\[0\] = x\[i\]/,
+      "s[i] = x[i]",
+    ),
+    expected: [{ code: "bad-dimension" }],
+  },
+  "a scratch shape of nothing": {
+    text: loops("  scratch s: T[⟦0⟧]\n  for i in tiles(n) {\n    s[i] = x[i]\n    y[i] = s[i]\n  }"),
+    expected: [{ code: "bad-dimension", message: "the length 0" }],
+  },
+  "an unknown dtype in a where": {
+    text: signed("(x: T[4] local) -> y: T[4] local where T in (f16, ⟦bf61⟧)"),
+    expected: [{ code: "unknown-dtype", help: "did you mean 'bf16'?" }],
+  },
+  "two limits on one variable": {
+    text: signed("(x: T[4] local) -> y: T[4] local where T in (f32) where ⟦T⟧ in (f32)"),
+    expected: [{ code: "duplicate-name" }],
+  },
+  "a dimension that is a tensor": {
+    text: signed("(⟦x⟧: T[⟨x⟩] local) -> y: T[4] local"),
+    expected: [{ code: "duplicate-name" }],
+  },
+  "an ensures about something else": {
+    text: signed("(x: T[4] local) -> y: T[4] local ensures ⟦x⟧ == x"),
+    expected: [{ code: "type-mismatch", message: "an output" }],
+  },
+  "an ensures about nothing": {
+    text: signed("(x: T[4] local) -> yes: T[4] local ensures ⟦yess⟧ == x").replace("y[i]", "yes[i]"),
+    expected: [{ code: "unknown-name", help: "did you mean 'yes'?" }],
+  },
+  "an ensures of another shape": {
+    text: "collective f(x: T[n] local, b: T[m] local) -> ⟨y: T[n] local⟩ ensures y == ⟦b⟧ {\n  for i in tiles(n) {\n    y[i] = x[i] + b[0]\n  }\n}\n",
+    expected: [{ code: "shape-mismatch" }],
+  },
+  "an ensures that names a let": {
+    text: "collective f(x: T[n] local) -> y: T[n] local ensures y == ⟦v⟧ {\n  let v = 1\n  for i in tiles(n) {\n    y[i] = x[i] * v\n  }\n}\n",
+    expected: [{ code: "unknown-name" }],
+  },
+  "an input that is not used": {
+    text: "collective f(x: T[n] local, ⟦w: T[n] local⟧) -> y: T[n] local {\n  for i in tiles(n) {\n    y[i] = x[i]\n  }\n}\n",
+    expected: [{ code: "unused", message: "the input 'w'" }],
+  },
+  "a scratch array that is only written": {
+    text: loops("  ⟦scratch s: T[n]⟧\n  for i in tiles(n) {\n    s[i] = x[i]\n    y[i] = x[i]\n  }"),
+    expected: [{ code: "unused", message: "the scratch array 's'" }],
+  },
+  "an unused let in a block": {
+    text: inTiles("let ⟦v⟧ = x[i]\n    y[i] = x[i]"),
+    expected: [{ code: "unused" }],
+  },
+  "an unused let of a tensor": {
+    text: "collective f(x: T[n] partial(sum)) -> y: T[n] replicated {\n  let ⟦v⟧ = x + x\n  y = all_reduce(x)\n}\n",
+    expected: [{ code: "unused" }],
+  },
+  "a misspelt peers": {
+    text: loops("  for p in ⟦peer⟧ {\n    for i in tiles(n) {\n      y[i] = x@p[i]\n    }\n  }"),
+    expected: [{ code: "unknown-name", help: "did you mean `peers`?" }],
+  },
+  "rank for ranks": {
+    text: loops("  for p in ⟦rank⟧ {\n    for i in tiles(n) {\n      y[i] = x@p[i]\n    }\n  }"),
+    expected: [{ code: "not-a-range", help: "did you mean `ranks`?" }],
+  },
+  "a misspelt conversion": {
+    text: tensors("⟦all_reduced⟧(part)"),
+    expected: [{ code: "unknown-function", help: "did you mean 'all_reduce'?" }],
+  },
+  "a conversion among elements": {
+    text: element("⟦all_reduce⟧(x)"),
+    expected: [{ code: "unknown-function", help: /whole tensors/ }],
+  },
+  "a tensor called like a function": {
+    text: element("⟦x⟧(i)"),
+    expected: [{ code: "unknown-function", help: /x\[i\]/ }],
+  },
+  "where on whole tensors": {
+    text: tensors("⟦where⟧(whole, whole, whole)"),
+    expected: [{ code: "unknown-function", help: /inside loops/ }],
+  },
+  "a dimension cut twice": {
+    text: tensors("⟦all_to_all(cut, dim: 0)⟧", "sharded(0)"),
+    expected: [{ code: "bad-conversion" }],
+  },
+  "a dimension that does not exist": {
+    text: tensors("⟦reduce_scatter(part, dim: 1)⟧", "sharded(0)"),
+    expected: [{ code: "bad-layout-argument", message: "1 dimension" }],
+  },
+  "a rank that does not exist in a conversion": {
+    text: tensors("⟦reduce(part, to: 9)⟧", "on(0)"),
+    expected: [{ code: "no-such-rank" }],
+  },
+  "a contracted dimension cut on one side": {
+    text: tensors("⟦⟨a⟩ @ ⟨c⟩⟧", "replicated", "m, n"),
+    expected: [{ code: "operand-layouts", help: /'k' is cut on the left only/ }],
+  },
+  "rows and columns that do not meet": {
+    text: tensors("⟦⟨rows⟩ @ ⟨c⟩⟧", "sharded(0)", "m, n"),
+    expected: [{ code: "shape-mismatch", message: "n columns meet k rows" }],
+  },
+  "layouts that do not meet": {
+    text: tensors("⟦⟨cut⟩ + ⟨first⟩⟧", "sharded(0)"),
+    expected: [{ code: "operand-layouts", help: "broadcast(first)" }],
+  },
+  "min of parts": { text: tensors("all_reduce(⟦min(⟨part⟩, whole)⟧)"), expected: [{ code: "not-linear" }] },
+  "scaling of a maximum": { text: tensors("all_reduce(⟦2 * ⟨most⟩⟧)"), expected: [{ code: "not-linear" }] },
+  "a fraction beside whole numbers": { text: tensors("⟦count * 0.5⟧"), expected: [{ code: "dtype-mismatch" }] },
+  "exp of whole numbers": { text: tensors("⟦exp(count)⟧"), expected: [{ code: "needs-float" }] },
+  "a dimension assigned": {
+    text: inTiles("⟦n⟧ = 3\n    y[i] = x[i]"),
+    expected: [{ code: "assign-to-value", message: "a dimension" }],
+  },
+  "the rank assigned": { text: inTiles("⟦rank⟧ = 3\n    y[i] = x[i]"), expected: [{ code: "assign-to-value" }] },
+  "an index stored": {
+    text: element("⟦i⟧ ").replace("x: T[n] local", ""),
+    expected: [{ code: "needs-cast", help: "f32(…)" }],
+  },
+  "a condition stored": { text: element("⟦x[i] > 0⟧"), expected: [{ code: "type-mismatch" }] },
+  "a peer among none": { text: element("x@(⟦0 - 1⟧)[i]"), expected: [{ code: "no-such-rank", message: "-1" }] },
+  "a peer of a loop that does not exist": { text: element("x@⟦q⟧[i]"), expected: [{ code: "unknown-name" }] },
+  "a name out of its block": {
+    text: loops(
+      "  for i in tiles(n) {\n    let v = x[i]\n    y[i] = v\n  }\n  for j in tiles(n) {\n    y[j] = ⟦v⟧\n  }",
+    ),
+    expected: [{ code: "unknown-name" }],
+  },
+  "a barrier in a loop of varying length": {
+    text: loops("  for k in ⟨0..rank⟩ {\n    ⟦barrier⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
+    expected: [{ code: "barrier-may-hang" }],
+  },
+  "an unknown name is said once, and nothing follows from it": {
+    text: loops("  let a = ⟦q⟧ + 1\n  let b = a * q\n  for i in tiles(b) {\n    y[i] = x[a] + b\n  }"),
+    expected: [{ code: "unknown-name" }],
+  },
+  "several faults at once": {
+    text: loops("  let a = ⟦qq⟧\n  for i in tiles(n) {\n    ⟦x⟧[i] = 1\n    y[i] = x@⟦7⟧[i] + ⟦sqr⟧(1.0)\n  }"),
+    expected: [
+      { code: "unknown-name" },
+      { code: "assign-to-input" },
+      { code: "no-such-rank" },
+      { code: "unknown-function" },
+    ],
+  },
+};
