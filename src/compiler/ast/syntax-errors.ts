@@ -1,5 +1,5 @@
 /** The lexer's and the parser's complaints, in words: what would have fitted, what stands there, what was left open. */
-import type { ILexingError, IRecognitionException, IToken } from "chevrotain";
+import { EOF, type ILexingError, type IRecognitionException, type IToken, type TokenType } from "chevrotain";
 import { TOKENS as T, type TokenName, VOCABULARY } from "../../../grammar/tokens.js";
 import { diagnostic, type Diagnostic, type Label } from "../diagnostics/create.js";
 import { nearest } from "../diagnostics/suggest.js";
@@ -21,32 +21,60 @@ const CHARACTER_HELP: Readonly<Record<string, string>> = {
   ".": "a number has digits on both sides of its point",
 };
 
-export function lexicalError(e: ILexingError, file: SourceFile): Diagnostic {
+function lexicalError(e: ILexingError, file: SourceFile): Diagnostic {
   const text = file.text.slice(e.offset, e.offset + Math.min(e.length, 20));
   const span = { start: e.offset, end: e.offset + e.length };
   const help = CHARACTER_HELP[text[0] ?? ""];
   return diagnostic("unknown-character", span, { text: JSON.stringify(text) }, help === undefined ? {} : { help });
 }
 
-/** All syntax errors, but of those on one line only the first: the others mostly follow from it. */
+/** The lexer's errors; a character that stands several times on a line is named once. */
+export function lexicalErrors(errors: readonly ILexingError[], file: SourceFile): Diagnostic[] {
+  const seen = new Set<string>();
+  const first = errors.filter((e) => {
+    const key = `${file.position(e.offset).line} ${file.text.slice(e.offset, e.offset + e.length)}`;
+    return !seen.has(key) && seen.add(key);
+  });
+  return first.slice(0, MAX_ERRORS).map((e) => lexicalError(e, file));
+}
+
+/**
+ * All syntax errors, but of those on one line only the first: the others mostly follow from it.
+ * @param lexical errors that have been reported: nothing more is said about their lines.
+ */
 export function syntaxErrors(
   errors: readonly IRecognitionException[],
   tokens: readonly IToken[],
   file: SourceFile,
+  lexical: readonly Diagnostic[],
 ): Diagnostic[] {
   const out: Diagnostic[] = [];
-  const lines = new Set<number>();
+  const lines = new Set(lexical.map((d) => file.position(d.span.start).line));
+  const count = (type: TokenType): number => tokens.filter((t) => t.tokenType === type).length;
+  const balance = errors.length === 0 ? 0 : count(T.LeftBrace) - count(T.RightBrace);
   const offset = (e: IRecognitionException): number =>
     Number.isNaN(e.token.startOffset) ? file.text.length : e.token.startOffset;
   for (const e of [...errors].sort((a, b) => offset(a) - offset(b))) {
     const { line } = file.position(offset(e));
-    // A brace too many after an error is one that recovery could not place.
-    const isStray = out.length > 0 && e.token.tokenType === T.RightBrace && e.context.ruleStack.length <= 1;
-    if (!lines.has(line) && !isStray) out.push(syntaxError(e, tokens, file));
+    const isEcho = lines.has(line) || (out.length > 0 && followsFrom(e, lines.has(line - 1), balance));
+    if (!isEcho) out.push(syntaxError(e, tokens, file));
     if (out.length === MAX_ERRORS) break;
     lines.add(line);
   }
   return out;
+}
+
+/**
+ * Whether an error after another one is likely its echo: a brace or the end of the file where recovery, having
+ * skipped or made up something, did not expect it. A bracket that is not closed is a fault of its own.
+ *
+ * @param balance how many braces more are opened than closed.
+ */
+function followsFrom(e: IRecognitionException, isNear: boolean, balance: number): boolean {
+  if (e.token.tokenType === EOF) return balance <= 0;
+  if (e.token.tokenType !== T.RightBrace) return false;
+  const wantsBracket = e.message === "RightParen" || e.message === "RightBracket";
+  return e.context.ruleStack.length <= 1 || (isNear && !wantsBracket);
 }
 
 function syntaxError(e: IRecognitionException, tokens: readonly IToken[], file: SourceFile): Diagnostic {
