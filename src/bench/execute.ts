@@ -1,6 +1,13 @@
 /** Runs a compiled collective on a group, checks it against its signature, and times it. */
 import { createHash } from "node:crypto";
-import { DTYPES, evaluateExtent, type CompileResult, type DimValues, type Manifest } from "../compiler/index.js";
+import {
+  DTYPES,
+  evaluateExtent,
+  type CompileResult,
+  type DimValues,
+  type Manifest,
+  type Specification,
+} from "../compiler/index.js";
 import type { Group, Tensor, Timing, TimingOptions } from "../runtime/group.js";
 import { bytesOf, type TypedArray } from "../runtime/numbers/index.js";
 import { checkOutputs, type CheckResult, generatedInputs, makeRankInputs } from "../runtime/reference/index.js";
@@ -8,6 +15,8 @@ import { fromWire, toWire } from "./wire.js";
 
 /** Compared with the reference where nobody says: all up to this many elements, then a sample. */
 const checkedElements = 2 ** 24;
+/** Multiplications that the reference of one output may cost at most, so that checking stays a matter of seconds. */
+const checkedProducts = 2 ** 29;
 
 /** What came out, the same on every rank of the group. */
 export interface Execution {
@@ -101,7 +110,7 @@ export async function verify(
     dims,
     generatedInputs(manifest, seed),
     held,
-    { maxElements, seed },
+    { maxElements: Math.min(maxElements, Math.floor(checkedProducts / productDepth(manifest, dims))), seed },
   );
   const replicated = manifest.outputs.filter((t) => t.layout.kind === "replicated");
   const digests = held.filter((r) => r !== undefined).map((r) => digest(replicated.map((t) => r.outputs[t.name]!)));
@@ -113,6 +122,14 @@ export async function verify(
     check: all.map((one) => one.own).reduce(worse),
     bitwiseEqualAcrossRanks: replicated.length === 0 ? null : distinct.size === 1,
   };
+}
+
+/** Multiplications behind one element of the outputs: the longest contraction of a specification with a product, else 1. */
+function productDepth(manifest: Manifest, dims: DimValues): number {
+  const hasProduct = (s: Specification): boolean =>
+    s.kind === "matmul" || ("a" in s && hasProduct(s.a)) || ("b" in s && hasProduct(s.b));
+  if (!manifest.specification.some((s) => s !== null && hasProduct(s))) return 1;
+  return Math.max(1, ...manifest.inputs.map((t) => evaluateExtent(t.shape.at(-1)!, dims)));
 }
 
 /** A partial result is what all ranks' outputs add up to: out of reach where every rank is a process. */
