@@ -6,7 +6,7 @@ import { buildProgram } from "./ast/build.js";
 import { tokenSpan } from "./ast/cst.js";
 import { MAX_DEPTH, MAX_NESTING, tooDeepNode, tooDeepToken } from "./ast/depth.js";
 import type { Collective, Program } from "./ast/nodes.js";
-import { lexicalError, MAX_ERRORS, syntaxErrors } from "./ast/syntax-errors.js";
+import { lexicalErrors, syntaxErrors } from "./ast/syntax-errors.js";
 import { checkOne } from "./check/check-collective.js";
 import type { CheckedCollective } from "./check/checked.js";
 import { byPlace, diagnostic, type Diagnostic } from "./diagnostics/create.js";
@@ -27,7 +27,7 @@ export function parseProgram(file: SourceFile): { program: Program; diagnostics:
   const diagnostics: Diagnostic[] = [];
   const report = (d: Diagnostic): void => void diagnostics.push(d);
   const lexed = collLexer.tokenize(file.text);
-  for (const e of lexed.errors.slice(0, MAX_ERRORS)) report(lexicalError(e, file));
+  diagnostics.push(...lexicalErrors(lexed.errors, file));
   const tokens = withoutStrayDocs(lexed.tokens);
   const deep = tooDeepToken(tokens);
   if (deep !== null) {
@@ -37,7 +37,7 @@ export function parseProgram(file: SourceFile): { program: Program; diagnostics:
   parser ??= new CollParser();
   parser.input = tokens;
   const cst: CstNode | undefined = parser.program();
-  diagnostics.push(...syntaxErrors(parser.errors, tokens, file));
+  diagnostics.push(...syntaxErrors(parser.errors, tokens, file, diagnostics));
   const program = cst === undefined ? NOTHING : buildProgram(cst, report);
   const tooDeep = tooDeepNode(program);
   if (tooDeep !== null) {

@@ -17,6 +17,14 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: signed("(x: T[4] ⟦partial(summ)⟧) -> y: T[4] local"),
     expected: [{ code: "bad-layout-argument", help: "did you mean 'sum'?" }],
   },
+  "a number for the sum of all ranks": {
+    text: "collective f(x: T[n] partial(sum)) -> (y: T[n] replicated, ⟨z: T[n] partial(sum)⟩) {\n  y = all_reduce(x)\n  z = ⟦1⟧\n}\n",
+    expected: [{ code: "layout-mismatch", message: "replicated" }],
+  },
+  "nothing follows from a faulty declaration": {
+    text: "collective f(x: T[n] ⟦part(sum)⟧, b: ⟦f23⟧[n] local) -> y: T[n] replicated {\n  y = all_reduce(x) + b\n}\n",
+    expected: [{ code: "unknown-layout" }, { code: "unknown-dtype" }],
+  },
   "a layout without its argument": {
     text: signed("(x: T[4] ⟦sharded⟧) -> y: T[4] local"),
     expected: [{ code: "bad-layout-argument", help: "sharded(0)" }],

@@ -3,27 +3,25 @@ import type { CstNode } from "chevrotain";
 import { diagnostic, type Diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import { DTYPE_NAMES, isDType } from "../types/dtype.js";
-import type { Layout, ReductionOp } from "../types/layout.js";
 import { buildDomain, buildExpression, buildIndices, buildPeer } from "./build-expressions.js";
 import { each, has, Incomplete, nameOf, node, nodes, spanOf, token, tokens, tokenSpan } from "./cst.js";
 import type * as Ast from "./nodes.js";
 
 type Report = (d: Diagnostic) => void;
 
-/** @param report gets what the grammar lets through and the syntax tree cannot say: layouts and dtypes that are none. */
+/** @param report gets what the grammar lets through and the syntax tree cannot say: dtypes of a `where` that are none. */
 export function buildProgram(cst: CstNode, report: Report): Ast.Program {
   return { collectives: each(cst, "collective", (n) => buildCollective(n, report)) };
 }
 
 function buildCollective(n: CstNode, report: Report): Ast.Collective {
-  const lists = (key: string): Ast.TensorDeclaration[] =>
-    nodes(n, key).flatMap((l) => each(l, "tensor", (t) => buildTensor(t, report)));
+  const lists = (key: string): Ast.TensorDeclaration[] => nodes(n, key).flatMap((l) => each(l, "tensor", buildTensor));
   const doc = tokens(n, "DocComment").map((t) => t.image.slice(3).replace(/^ /, "").trimEnd());
   return {
     name: nameOf(token(n, "Name")),
     doc: doc.join("\n"),
     inputs: lists("inputs"),
-    outputs: [...each(n, "output", (t) => buildTensor(t, report)), ...lists("outputs")],
+    outputs: [...each(n, "output", buildTensor), ...lists("outputs")],
     where: each(n, "where", (w) => buildWhere(w, report)),
     ensures: each(n, "ensures", (e) => ({
       output: nameOf(token(e, "Name")),
@@ -46,15 +44,13 @@ function buildWhere(n: CstNode, report: Report): Ast.DTypeConstraint {
   return { variable: nameOf(token(n, "Name")), dtypes, span: spanOf(n) };
 }
 
-function buildTensor(n: CstNode, report: Report): Ast.TensorDeclaration {
+function buildTensor(n: CstNode): Ast.TensorDeclaration {
   const { dtype, shape } = buildShapedType(node(n, "shapedType"));
-  const written = node(n, "layout");
   return {
     name: nameOf(token(n, "Name")),
     dtype,
     shape,
-    layout: buildLayout(written, report),
-    layoutSpan: spanOf(written),
+    layout: buildLayout(node(n, "layout")),
     span: spanOf(n),
   };
 }
@@ -64,34 +60,8 @@ function buildShapedType(n: CstNode): { dtype: Ast.DTypeReference; shape: Ast.Ex
   return { dtype: { name: t.image, span: tokenSpan(t) }, shape: each(n, "expression", buildExpression) };
 }
 
-/** What each layout takes in parentheses, with an example. */
-const LAYOUT_ARGUMENTS: Readonly<Record<string, { argument: string; example: string }>> = {
-  replicated: { argument: "nothing", example: "replicated" },
-  local: { argument: "nothing", example: "local" },
-  sharded: { argument: "the number of a dimension", example: "sharded(0)" },
-  on: { argument: "the number of a rank", example: "on(0)" },
-  partial: { argument: "a reduction", example: "partial(sum)" },
-};
-
-/** A layout that is none is reported, and `local`, which asks nothing of anybody, stands in for it. */
-function buildLayout(n: CstNode, report: Report): Layout {
-  const kind = token(n, "Name").image;
-  const argument = tokens(n, "argument")[0]?.image ?? null;
-  const number = argument !== null && /^\d+$/.test(argument) ? Number(argument) : null;
-  if (argument === null && (kind === "replicated" || kind === "local")) return { kind };
-  if (number !== null && kind === "sharded") return { kind, dim: number };
-  if (number !== null && kind === "on") return { kind, rank: number };
-  if (argument !== null && number === null && kind === "partial") return { kind, op: argument as ReductionOp };
-  const known = Object.hasOwn(LAYOUT_ARGUMENTS, kind) ? LAYOUT_ARGUMENTS[kind] : undefined;
-  if (known === undefined) {
-    const help = suggestion(kind, Object.keys(LAYOUT_ARGUMENTS)) ?? undefined;
-    report(diagnostic("unknown-layout", spanOf(n), { name: kind }, { help }));
-  } else {
-    const layout = argument === null ? kind : `${kind}(${argument})`;
-    const reason = `'${kind}' takes ${known.argument}`;
-    report(diagnostic("bad-layout-argument", spanOf(n), { layout, reason, fix: `write ${known.example}` }));
-  }
-  return { kind: "local" };
+function buildLayout(n: CstNode): Ast.LayoutReference {
+  return { name: token(n, "Name").image, argument: tokens(n, "argument")[0]?.image ?? null, span: spanOf(n) };
 }
 
 // -- statements ------------------------------------------------------------------------------------

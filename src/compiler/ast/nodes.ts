@@ -4,7 +4,7 @@
  */
 import type { Span } from "../source.js";
 import type { DType } from "../types/dtype.js";
-import type { Layout, ReductionOp } from "../types/layout.js";
+import type { ReductionOp } from "../types/layout.js";
 
 export interface Name {
   readonly text: string;
@@ -46,8 +46,14 @@ export interface TensorDeclaration {
   readonly name: Name;
   readonly dtype: DTypeReference;
   readonly shape: readonly Expression[];
-  readonly layout: Layout;
-  readonly layoutSpan: Span;
+  readonly layout: LayoutReference;
+  readonly span: Span;
+}
+
+/** `sharded(0)`, as it is written; the checker says whether there is such a layout. */
+export interface LayoutReference {
+  readonly name: string;
+  readonly argument: string | null;
   readonly span: Span;
 }
 

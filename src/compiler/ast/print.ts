@@ -1,9 +1,9 @@
 /** Abstract syntax → canonical Coll text, which parses back to the same tree. */
-import { printLayout } from "../types/layout.js";
 import type {
   Collective,
   Domain,
   Expression,
+  LayoutReference,
   Program,
   RangeExpression,
   Statement,
@@ -28,7 +28,11 @@ export function printCollective(c: Collective): string {
 }
 
 function tensor(t: TensorDeclaration): string {
-  return `${t.name.text}: ${t.dtype.name}[${list(t.shape)}] ${printLayout(t.layout)}`;
+  return `${t.name.text}: ${t.dtype.name}[${list(t.shape)}] ${layout(t.layout)}`;
+}
+
+function layout({ name, argument }: LayoutReference): string {
+  return argument === null ? name : `${name}(${argument})`;
 }
 
 function list(es: readonly Expression[]): string {

@@ -49,7 +49,8 @@ export function syntaxErrors(
   lexical: readonly Diagnostic[],
 ): Diagnostic[] {
   const out: Diagnostic[] = [];
-  const lines = new Set(lexical.map((d) => file.position(d.span.start).line));
+  // What the lexer left out may show on the next line only.
+  const lines = new Set(lexical.map((d) => file.position(d.span.start).line).flatMap((line) => [line, line + 1]));
   const count = (type: TokenType): number => tokens.filter((t) => t.tokenType === type).length;
   const balance = errors.length === 0 ? 0 : count(T.LeftBrace) - count(T.RightBrace);
   const offset = (e: IRecognitionException): number =>
@@ -66,15 +67,17 @@ export function syntaxErrors(
 
 /**
  * Whether an error after another one is likely its echo: a brace or the end of the file where recovery, having
- * skipped or made up something, did not expect it. A bracket that is not closed is a fault of its own.
+ * skipped or made up something, did not expect it, or what it left over between collectives. A bracket that is not closed is a fault of its own.
  *
  * @param balance how many braces more are opened than closed.
  */
 function followsFrom(e: IRecognitionException, isNear: boolean, balance: number): boolean {
   if (e.token.tokenType === EOF) return balance <= 0;
+  const isBetweenCollectives = e.context.ruleStack.length <= 1;
+  if (isBetweenCollectives) return nearest(e.token.image, ["collective"]) === null;
   if (e.token.tokenType !== T.RightBrace) return false;
   const wantsBracket = e.message === "RightParen" || e.message === "RightBracket";
-  return e.context.ruleStack.length <= 1 || (isNear && !wantsBracket);
+  return isNear && !wantsBracket;
 }
 
 function syntaxError(e: IRecognitionException, tokens: readonly IToken[], file: SourceFile): Diagnostic {

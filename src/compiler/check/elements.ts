@@ -1,6 +1,7 @@
 /** Types of index and element expressions inside explicit algorithms. */
 import type { BinaryOperator, Expression } from "../ast/nodes.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
+import { suggestion } from "../diagnostics/suggest.js";
 import type { Span } from "../source.js";
 import { type ComputeDType, DTYPES, type DType } from "../types/dtype.js";
 import { REDUCTION_OPS } from "../types/layout.js";
@@ -79,6 +80,7 @@ function elementType(e: Extract<Expression, { kind: "element" }>, c: Checking): 
   if (e.peer !== null) checkRankNumber(e.peer, c);
   for (const i of e.indices) requireIndex(i, c);
   if (tensor === undefined) return reportNoTensor(name, span, e.peer !== null, c);
+  if (c.faulty.has(name)) return null;
   return checkIndices(tensor, e.indices, e.span, c) ? valueOf(tensor.dtype) : null;
 }
 
@@ -204,7 +206,8 @@ function reduceType(e: Extract<Expression, { kind: "reduce" }>, c: Checking): Ma
   const { op, over, variable, body } = e;
   if (!(REDUCTION_OPS as readonly string[]).includes(op)) {
     const span = { start: e.span.start, end: e.span.start + op.length };
-    return c.report(diagnostic("unknown-reduction", span, { name: op, known: REDUCTION_OPS.join(", ") }));
+    const help = suggestion(op, REDUCTION_OPS) ?? undefined;
+    return c.report(diagnostic("unknown-reduction", span, { name: op, known: REDUCTION_OPS.join(", ") }, { help }));
   }
   checkDomain(over, c);
   if (over.kind === "tiles") c.report(diagnostic("tiles-in-reduction", over.span, {}));

@@ -48,6 +48,8 @@ export class Checking {
   readonly dims: string[] = [];
   /** Dtype variables and what they stand for. */
   readonly dtypes: Record<string, DType> = {};
+  /** Tensors whose declaration is at fault: nothing is said of what follows from it. */
+  readonly faulty = new Set<string>();
   /** Tensors that are read. */
   readonly read = new Set<string>();
   /** Tensors that are stored to. */

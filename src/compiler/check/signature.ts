@@ -5,9 +5,10 @@ import { diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import { DTYPE_NAMES, type DType, isDType } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
-import { type Layout, printLayout, REDUCTION_OPS } from "../types/layout.js";
+import { type Layout, printLayout } from "../types/layout.js";
 import type { CheckedTensor } from "./checked.js";
 import { showExtent } from "./extents.js";
+import { resolveLayout } from "./layouts.js";
 import type { Checking } from "./scope.js";
 
 /** Enters everything that the signature and the scratch declarations define. */
@@ -57,6 +58,10 @@ function bindDTypes(
   }
 }
 
+function isBound({ name }: DTypeReference, c: Checking): boolean {
+  return isDType(name) || Object.hasOwn(c.dtypes, name);
+}
+
 function dtypeOf(reference: DTypeReference, c: Checking): DType {
   return isDType(reference.name) ? reference.name : (c.dtypes[reference.name] ?? "f32");
 }
@@ -96,37 +101,21 @@ function shapeExtent(e: Expression, c: Checking): Extent {
 // -- parameters and scratch ------------------------------------------------------------------------
 
 function declareParameter(d: TensorDeclaration, role: "input" | "output", c: Checking): void {
+  const before = c.diagnostics.length;
   const shape = d.shape.map((e) => shapeExtent(e, c));
-  const { layout, span } = d;
-  checkLayout(d, shape, c);
+  const layout = resolveLayout(d.layout, d.name.text, shape.length, c);
+  const { span } = d;
+  if (layout.kind === "sharded") {
+    const length = shape[layout.dim]!;
+    const reason = `'${d.name.text}' is ${printLayout(layout)}, so ${showExtent(length)} must divide by the ${c.world} ranks`;
+    c.requireDivisible(length, reason, d.shape[layout.dim]!.span);
+  }
   const localShape = shape.map((e, dim) =>
     layout.kind === "sharded" && layout.dim === dim ? extent("div", e, c.world) : e,
   );
   const dtype = dtypeOf(d.dtype, c);
+  if (c.diagnostics.length > before || !isBound(d.dtype, c)) c.faulty.add(d.name.text);
   c.defineTensor(d.name, { name: d.name.text, role, dtype, shape, localShape, layout, span });
-}
-
-function checkLayout(d: TensorDeclaration, shape: readonly Extent[], c: Checking): void {
-  const { layout, layoutSpan } = d;
-  const written = printLayout(layout);
-  const bad = (reason: string, fix: string): void =>
-    void c.report(diagnostic("bad-layout-argument", layoutSpan, { layout: written, reason, fix }));
-  if (layout.kind === "sharded") {
-    const length = shape[layout.dim];
-    const dimensions = `${shape.length} dimension${shape.length === 1 ? "" : "s"}`;
-    if (length === undefined)
-      bad(`'${d.name.text}' has ${dimensions}`, `dimensions count from 0: the last is ${shape.length - 1}`);
-    else {
-      const reason = `'${d.name.text}' is ${written}, so ${showExtent(length)} must divide by the ${c.world} ranks`;
-      c.requireDivisible(length, reason, (d.shape[layout.dim] ?? d).span);
-    }
-  }
-  if (layout.kind === "on" && layout.rank >= c.world)
-    bad(`there are ${c.world} ranks`, `ranks count from 0: the last is ${c.world - 1}`);
-  if (layout.kind === "partial" && !REDUCTION_OPS.includes(layout.op)) {
-    const fix = suggestion(layout.op, REDUCTION_OPS) ?? `choose one of ${REDUCTION_OPS.join(", ")}`;
-    bad(`there is no reduction '${layout.op}'`, fix);
-  }
 }
 
 type Scratch = Extract<Statement, { kind: "scratch" }>;
@@ -141,10 +130,12 @@ function scratchIn(body: readonly Statement[]): Scratch[] {
 }
 
 function declareScratch(s: Scratch, c: Checking): void {
+  const before = c.diagnostics.length;
   const shape = s.shape.map((e) => shapeExtent(e, c));
   const layout: Layout = { kind: "local" };
   const { span } = s;
   const dtype = dtypeOf(s.dtype, c);
   const tensor: CheckedTensor = { name: s.name.text, role: "scratch", dtype, shape, localShape: shape, layout, span };
+  if (c.diagnostics.length > before || !isBound(s.dtype, c)) c.faulty.add(s.name.text);
   c.defineTensor(s.name, tensor);
 }

@@ -127,6 +127,7 @@ function checkAssignment(s: Assignment, c: Checking, at: Place): void {
     c.report(diagnostic("missing-index", s.target.span, { name }));
     return;
   }
+  if (c.faulty.has(name)) return;
   if (!checkIndices(tensor, s.indices, { start: s.span.start, end: endOfTarget(s) }, c)) return;
   if (at.tiles === null) c.report(diagnostic("store-outside-tiles", s.span, {}));
   else if (areIndices) checkSameElement(s, at.tiles, c, at);

@@ -49,10 +49,16 @@ function checkAssignment(s: Extract<Statement, { kind: "assign" }>, c: Checking)
   const { text: name } = s.target;
   const target = c.tensors.get(name);
   if (target === undefined) return reportNoTarget(s, c);
-  if (!checkWritable(target, s, c) || found === null) return;
-  if (found === "literal")
-    return settle(s.value, { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout }, c);
+  if (!checkWritable(target, s, c) || found === null || c.faulty.has(name)) return;
   const labels = [{ span: target.span, text: `'${name}' is declared here` }];
+  if (found === "literal") {
+    const whole: TensorType = { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout };
+    settle(s.value, whole, c);
+    // A number on every rank would be reduced to another one.
+    const replicated: TensorType = { ...whole, layout: { kind: "replicated" } };
+    if (target.layout.kind === "partial") reportLayout(s.value, replicated, target, labels, c);
+    return;
+  }
   if (!sameShape(found.shape, target.shape)) {
     const left = `${name}: ${showShape(target.shape)}`;
     const parameters = { left, right: showShape(found.shape), reason: "the shapes differ" };

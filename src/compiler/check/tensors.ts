@@ -75,6 +75,7 @@ function nameType(e: Extract<Expression, { kind: "name" }>, { c, isLogical }: Te
   const t = c.tensors.get(e.name);
   if (t !== undefined) {
     if (!isLogical) c.read.add(e.name);
+    if (c.faulty.has(e.name)) return null;
     const layout = isLogical ? ({ kind: "replicated" } as const) : t.layout;
     return { kind: "tensor", dtype: t.dtype, shape: t.shape, layout };
   }

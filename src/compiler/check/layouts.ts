@@ -1,0 +1,62 @@
+/** Layouts as they are written → layouts that are. */
+import type { LayoutReference } from "../ast/nodes.js";
+import { diagnostic } from "../diagnostics/create.js";
+import { suggestion } from "../diagnostics/suggest.js";
+import { type Layout, REDUCTION_OPS } from "../types/layout.js";
+import type { Checking } from "./scope.js";
+
+/** What each layout takes in parentheses, with an example. */
+const ARGUMENTS: Readonly<Record<Layout["kind"], { readonly argument: string; readonly example: string }>> = {
+  replicated: { argument: "nothing", example: "replicated" },
+  local: { argument: "nothing", example: "local" },
+  sharded: { argument: "the number of a dimension", example: "sharded(0)" },
+  on: { argument: "the number of a rank", example: "on(0)" },
+  partial: { argument: "a reduction", example: "partial(sum)" },
+};
+
+function isLayout(name: string): name is Layout["kind"] {
+  return Object.hasOwn(ARGUMENTS, name);
+}
+
+/**
+ * What a reference means for a tensor of that many dimensions. A layout that is none is reported, and `local`,
+ * which asks nothing of anybody, stands in for it.
+ */
+export function resolveLayout(written: LayoutReference, tensor: string, rank: number, c: Checking): Layout {
+  const { name, argument, span } = written;
+  const nothing: Layout = { kind: "local" };
+  const bad = (reason: string, fix: string): Layout => {
+    const layout = argument === null ? name : `${name}(${argument})`;
+    c.report(diagnostic("bad-layout-argument", span, { layout, reason, fix }));
+    return nothing;
+  };
+  if (!isLayout(name)) {
+    const help = suggestion(name, Object.keys(ARGUMENTS)) ?? undefined;
+    c.report(diagnostic("unknown-layout", span, { name }, { help }));
+    return nothing;
+  }
+  const number = argument !== null && /^\d+$/.test(argument) ? Number(argument) : null;
+  const takes = (): Layout => bad(`'${name}' takes ${ARGUMENTS[name].argument}`, `write ${ARGUMENTS[name].example}`);
+  switch (name) {
+    case "replicated":
+    case "local":
+      return argument === null ? { kind: name } : takes();
+    case "sharded": {
+      if (number === null) return takes();
+      if (number < rank) return { kind: name, dim: number };
+      const dimensions = `${rank} dimension${rank === 1 ? "" : "s"}`;
+      return bad(`'${tensor}' has ${dimensions}`, `dimensions count from 0: the last is ${rank - 1}`);
+    }
+    case "on":
+      if (number === null) return takes();
+      if (number < c.world) return { kind: name, rank: number };
+      return bad(`there are ${c.world} ranks`, `ranks count from 0: the last is ${c.world - 1}`);
+    case "partial": {
+      if (argument === null || number !== null) return takes();
+      const op = REDUCTION_OPS.find((o) => o === argument);
+      if (op !== undefined) return { kind: name, op };
+      const fix = suggestion(argument, REDUCTION_OPS) ?? `choose one of ${REDUCTION_OPS.join(", ")}`;
+      return bad(`there is no reduction '${argument}'`, fix);
+    }
+  }
+}
