@@ -49,6 +49,7 @@ function checkAssignment(s: Extract<Statement, { kind: "assign" }>, c: Checking)
   const { text: name } = s.target;
   const target = c.tensors.get(name);
   if (target === undefined) return reportNoTarget(s, c);
+  if (c.assigned.has(name)) return void c.report(diagnostic("assigned-twice", s.target.span, { name }));
   if (!checkWritable(target, s, c) || found === null || c.faulty.has(name)) return;
   const labels = [{ span: target.span, text: `'${name}' is declared here` }];
   if (found === "literal") {

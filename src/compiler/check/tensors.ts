@@ -76,6 +76,8 @@ function nameType(e: Extract<Expression, { kind: "name" }>, { c, isLogical }: Te
   if (t !== undefined) {
     if (!isLogical) c.read.add(e.name);
     if (c.faulty.has(e.name)) return null;
+    if (t.role === "output" && !isLogical && !c.assigned.has(e.name))
+      return c.report(diagnostic("read-before-assigned", e.span, { name: e.name }));
     const layout = isLogical ? ({ kind: "replicated" } as const) : t.layout;
     return { kind: "tensor", dtype: t.dtype, shape: t.shape, layout };
   }

@@ -72,6 +72,8 @@ export const CODES = {
   "tiles-in-reduction": { severity: "error", message: "a reduction cannot run over tiles", help: "a reduction runs in order: name its range, as in sum(k in 0..n)", explain: "Only loops spread their work over the machine." },
   "assign-to-input": { severity: "error", message: "'{name}' is an input and cannot be assigned", help: "assign to an output or to a scratch array", explain: "Inputs belong to the caller." },
   "assign-to-value": { severity: "error", message: "'{name}' cannot be assigned: it is {kind}", help: "a let names a value once; use a scratch array for memory", explain: "Only outputs and scratch arrays are memory." },
+  "assigned-twice": { severity: "error", message: "the output '{name}' is assigned twice", help: "name the first value with `let`", explain: "Among tensor expressions, an output is assigned once." },
+  "read-before-assigned": { severity: "error", message: "the output '{name}' is read before it is assigned", help: "assign it above", explain: "Tensor expressions are evaluated from top to bottom." },
   "duplicate-ensures": { severity: "error", message: "'{name}' has two `ensures` clauses", help: "keep one", explain: "One clause says what an output equals." },
   "output-not-assigned": { severity: "error", message: "the output '{name}' is never assigned", help: "assign every element of it", explain: "A collective must produce its outputs." },
   "scratch-in-block": { severity: "error", message: "the scratch array '{name}' is declared inside a block", help: "declare it at the top of the body", explain: "A rank has one such array, however often a block runs." },

@@ -1,19 +1,11 @@
 /** What a collective's outputs must be, from its `ensures` clauses, its tensor expressions, or its signature. */
 import type { Expression } from "../ast/nodes.js";
 import { type CheckedCollective, isTensorAssignment } from "../check/checked.js";
+import { CONVERSIONS } from "../check/functions.js";
 import type { Specification } from "../manifest.js";
+import { type DType, DTYPES, isDType } from "../types/dtype.js";
 import { sameExtent } from "../types/extent.js";
 
-const CONVERSIONS = new Set([
-  "all_reduce",
-  "all_gather",
-  "reduce_scatter",
-  "all_to_all",
-  "broadcast",
-  "reduce",
-  "gather",
-  "scatter",
-]);
 const BINARY: Record<string, string> = { "+": "add", "-": "sub", "*": "mul", "/": "div" };
 
 /**
@@ -26,7 +18,9 @@ export function specificationOf(checked: CheckedCollective): (Specification | nu
   const inputs = tensors.filter((t) => t.role === "input");
   const outputs = tensors.filter((t) => t.role === "output");
   const lets = new Map<string, Expression>();
-  for (const s of syntax.body) if (s.kind === "let") lets.set(s.name.text, s.value);
+  for (const s of syntax.body)
+    if (s.kind === "let") lets.set(s.name.text, s.value);
+    else if (isTensorAssignment(s)) lets.set(s.target.text, s.value);
   return outputs.map((output) => {
     const ensured = syntax.ensures.find((e) => e.output.text === output.name);
     if (ensured !== undefined) return translate(ensured.value, checked, lets);
@@ -78,9 +72,23 @@ function translate(
       if (first === undefined) return null;
       if (second !== undefined) return both(first, second, (a, b) => ({ kind: "binary", fn: e.callee.text, a, b }));
       const a = translate(first, checked, lets);
-      return a === null || CONVERSIONS.has(e.callee.text) ? a : { kind: "unary", fn: e.callee.text, a };
+      if (a === null || CONVERSIONS.has(e.callee.text)) return a;
+      const dtype = checked.dtypes[e.callee.text] ?? e.callee.text;
+      if (isDType(dtype)) return isFaithful(first, dtype, checked) ? a : null;
+      return { kind: "unary", fn: e.callee.text, a };
     }
     default:
       return null;
   }
+}
+
+/** Whether a cast keeps the value, up to the rounding that the inputs' dtypes allow anyway. */
+function isFaithful(operand: Expression, to: DType, checked: CheckedCollective): boolean {
+  const type = checked.types.get(operand);
+  if (type?.kind !== "tensor") return false;
+  const from = DTYPES[type.dtype];
+  const { kind, bytes, epsilon } = DTYPES[to];
+  if (kind === "int") return from.kind === "int" && bytes >= from.bytes;
+  const inputs = [...checked.tensors.values()].filter((t) => t.role === "input");
+  return epsilon <= Math.max(...inputs.map((t) => DTYPES[t.dtype].epsilon));
 }

@@ -5,6 +5,7 @@ import type { Builder } from "../ir/builder.js";
 import type { Value } from "../ir/module.js";
 import type { BinaryFunction, UnaryFunction } from "../ir/ops.js";
 import { sameType, type Type } from "../ir/types.js";
+import { isDType } from "../types/dtype.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 
 type TensorType = Extract<Type, { kind: "tensor" }>;
@@ -21,6 +22,7 @@ export function lowerTensorStatements(checked: CheckedCollective, build: Builder
       const value = lowerTensor(s.value, type, checked, build, scope);
       build.span = s.span;
       build.op("output", [value], { buffer: target.name }, null);
+      scope.set(target.name, value); // later expressions may name the output
     } else throw new InternalCompilerError(`a '${s.kind}' statement stands among tensor expressions`);
   }
 }
@@ -72,6 +74,7 @@ function lowerNode(
       const operand = lower(first!, null);
       if (operand.type.kind === "tensor" && operand.type.dtype !== type.dtype)
         return build.op("cast", [operand], {}, type)!;
+      if (isDType(checked.dtypes[e.callee.text] ?? e.callee.text)) return operand; // a cast to what it is already
       const isConversion = !sameType(operand.type, type);
       return isConversion
         ? build.op("convert", [operand], {}, type)!
