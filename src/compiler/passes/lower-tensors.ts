@@ -2,10 +2,11 @@
  * lower-tensors: tensor level → rank level.
  *
  * A tensor becomes a function from an element's local index to code that computes it, so elementwise work
- * fuses into its user. Memory appears only where peers must read a value, or a product reads one many times.
+ * fuses into its user, on the peers' side too: what is computed from memory that peers can reach is computed by
+ * whoever reads it. Scratch appears only where peers must read a product, or a product reads a value many times.
  * A change of layout is lowered by the pair of layouts alone:
- *   partial → sharded     computed: each element goes to its owner's stage [rank, …], the owner folds the stages
- *                         in memory: the owner reads its slice from every peer
+ *   partial → sharded     a product: each element goes to its owner's stage [rank, …], the owner folds the stages
+ *                         in reach: the owner reads its slice from every peer
  *   partial → replicated, on   every reader folds all peers' copies
  *   sharded → replicated, on   every rank hands its shard to all, readers read their own copy
  *   sharded(a) → sharded(b)    each element is read from the rank that holds it
@@ -30,8 +31,10 @@ interface LocalTensor {
   readonly shape: readonly Extent[];
   /** The buffer that holds exactly this tensor, if one does. */
   readonly buffer: string | null;
-  /** Emits the element at a local index, in the dtype's compute kind. */
-  readonly element: (index: Index) => Value;
+  /** Emits the element at a local index, in the dtype's compute kind; on `peer`, if given, what that rank has there. */
+  readonly element: (index: Index, peer?: Value) => Value;
+  /** Whether `element` can be asked for a peer's: all it reads lies in memory that peers can reach. */
+  readonly reachable: boolean;
 }
 
 export function lowerTensors(kernel: Kernel): Kernel {
@@ -69,33 +72,38 @@ class TensorLowering {
     const shape = localShape(type, this.kernel.world);
     const kind = DTYPES[type.dtype].compute;
     const operands = op.operands.map((v) => this.tensors.get(v)!);
-    const computed = (element: LocalTensor["element"]): LocalTensor => ({
+    const computed = (element: LocalTensor["element"], reachable: boolean): LocalTensor => ({
       dtype: type.dtype,
       shape,
       buffer: null,
       element,
+      reachable,
     });
+    const fromOperands = operands.every((o) => o.reachable);
     const fn = op.attributes["fn"];
     switch (op.name) {
       case "input":
-        return this.inBuffer(text(op, "buffer"), type.dtype, shape);
+        return this.inBuffer(text(op, "buffer"), type.dtype, shape, type.layout.kind === "replicated");
       case "const":
-        return computed(() => build.constant(op.attributes["value"] as number, scalar(kind)));
+        return computed(() => build.constant(op.attributes["value"] as number, scalar(kind)), true);
       case "unary":
-        return computed((i) => build.unary(fn as UnaryFunction, operands[0]!.element(i)));
+        return computed((i, p) => build.unary(fn as UnaryFunction, operands[0]!.element(i, p)), fromOperands);
       case "binary":
-        return computed((i) => build.binary(fn as BinaryFunction, operands[0]!.element(i), operands[1]!.element(i)));
+        return computed(
+          (i, p) => build.binary(fn as BinaryFunction, operands[0]!.element(i, p), operands[1]!.element(i, p)),
+          fromOperands,
+        );
       case "cast":
-        return computed((i) => build.cast(build.cast(operands[0]!.element(i), type.dtype), kind));
+        return computed((i, p) => build.cast(build.cast(operands[0]!.element(i, p), type.dtype), kind), fromOperands);
       case "matmul": {
         const a = this.materialise(operands[0]!);
         const b = this.materialise(operands[1]!);
         const depth = a.shape[1]!;
-        return computed(([i, j]) =>
+        const product = ([i, j]: Index): Value =>
           build.reduce("sum", build.constant(0), build.extent(depth), (k) =>
             build.mul(a.element([i!, k]), b.element([k, j!])),
-          ),
-        );
+          );
+        return computed(product, false);
       }
       case "convert":
         return this.convert(operands[0]!, op, type, shape);
@@ -104,14 +112,14 @@ class TensorLowering {
     }
   }
 
-  private inBuffer(buffer: string, dtype: DType, shape: readonly Extent[]): LocalTensor {
-    const element = (index: Index): Value =>
-      this.build.cast(this.build.load(buffer, index, scalar(dtype)), DTYPES[dtype].compute);
-    return { dtype, shape, buffer, element };
-  }
-
-  private peerElement(t: LocalTensor, peer: Value, index: Index): Value {
-    return this.build.cast(this.build.load(t.buffer!, index, scalar(t.dtype), peer), DTYPES[t.dtype].compute);
+  /** @param isSame every rank's copy has the same values, so that one's own stands for any peer's. */
+  private inBuffer(buffer: string, dtype: DType, shape: readonly Extent[], isSame: boolean): LocalTensor {
+    const element = (index: Index, peer?: Value): Value =>
+      this.build.cast(
+        this.build.load(buffer, index, scalar(dtype), isSame ? null : (peer ?? null)),
+        DTYPES[dtype].compute,
+      );
+    return { dtype, shape, buffer, element, reachable: true };
   }
 
   private scratch(hint: string, dtype: DType, shape: readonly Extent[]): string {
@@ -135,7 +143,12 @@ class TensorLowering {
     if (t.buffer !== null) return t;
     const name = this.scratch("value", t.dtype, t.shape);
     this.overTiles(t.shape, (i) => this.build.store(name, this.build.cast(t.element(i), t.dtype), i));
-    return this.inBuffer(name, t.dtype, t.shape);
+    return this.inBuffer(name, t.dtype, t.shape, false);
+  }
+
+  /** A form whose elements can be read from peers: the expression itself, or its values in memory. */
+  private withinReach(t: LocalTensor): LocalTensor {
+    return t.reachable ? t : this.materialise(t);
   }
 
   private foldRanks(op: ReductionOp, element: (peer: Value) => Value): Value {
@@ -154,6 +167,7 @@ class TensorLowering {
       shape,
       buffer: null,
       element,
+      reachable: false,
     });
     const shifted = (index: Index, dim: number, by: Value): Index =>
       index.map((v, d) => (d === dim ? build.add(v, by) : v));
@@ -164,36 +178,33 @@ class TensorLowering {
       return { ...source, shape };
     }
     if (from.kind === "partial") {
-      if (target.kind === "sharded" && source.buffer === null)
+      if (target.kind === "sharded" && !source.reachable)
         return this.reduceThroughStages(source, from.op, target.dim, to, shape);
-      const held = this.materialise(source);
+      const held = this.withinReach(source);
       if (target.kind === "sharded") {
         const { dim } = target;
         return computed((i) =>
-          this.foldRanks(from.op, (p) => this.peerElement(held, p, shifted(i, dim, shardStart(shape[dim]!)))),
+          this.foldRanks(from.op, (p) => held.element(shifted(i, dim, shardStart(shape[dim]!)), p)),
         );
       }
-      return computed((i) => this.foldRanks(from.op, (p) => this.peerElement(held, p, i)));
+      return computed((i) => this.foldRanks(from.op, (p) => held.element(i, p)));
     }
     if (from.kind === "on") {
-      const held = this.materialise(source);
+      const held = this.withinReach(source);
       const root = (): Value => build.constant(from.rank);
       if (target.kind === "sharded")
-        return computed((i) => this.peerElement(held, root(), shifted(i, target.dim, shardStart(shape[target.dim]!))));
-      return computed((i) => this.peerElement(held, root(), i));
+        return computed((i) => held.element(shifted(i, target.dim, shardStart(shape[target.dim]!)), root()));
+      return computed((i) => held.element(i, root()));
     }
     if (from.kind === "sharded") {
       if (target.kind === "sharded") {
-        const held = this.materialise(source);
+        const held = this.withinReach(source);
         const length = held.shape[from.dim]!;
         return computed((i) => {
           const at = shifted(i, target.dim, shardStart(shape[target.dim]!));
           const owner = build.div(at[from.dim]!, build.extent(length));
-          return this.peerElement(
-            held,
-            owner,
-            at.map((v, d) => (d === from.dim ? build.rem(v, build.extent(length)) : v)),
-          );
+          const there = at.map((v, d) => (d === from.dim ? build.rem(v, build.extent(length)) : v));
+          return held.element(there, owner);
         });
       }
       return this.gather(source, from.dim, op.results[0]!, to, shape);
@@ -219,7 +230,7 @@ class TensorLowering {
         build.store(whole, value, at, p!),
       );
     });
-    return this.inBuffer(whole, to.dtype, shape);
+    return this.inBuffer(whole, to.dtype, shape, true);
   }
 
   /** Each rank writes every element of its summand to the owner's stage; the owner folds the stages. */
@@ -242,7 +253,7 @@ class TensorLowering {
     const kind = DTYPES[to.dtype].compute;
     const element = (i: Index): Value =>
       this.foldRanks(fold, (p) => build.cast(build.load(stage, [p, ...i], scalar(to.dtype)), kind));
-    return { dtype: to.dtype, shape, buffer: null, element };
+    return { dtype: to.dtype, shape, buffer: null, element, reachable: false };
   }
 
   private storeOutput(op: Op): void {
