@@ -127,7 +127,7 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     text: loops("  let ⟨v⟩ = 1.5\n  for i in tiles(n) {\n    ⟦v⟧ = x[i]\n    y[i] = v\n  }"),
     message: "it is a let",
   },
-  "assigned-twice": "collective f(x: T[n] local) -> y: T[n] local {\n  y = x\n  ⟦y⟧ = x + x\n}\n",
+  "assigned-twice": "collective f(x: T[n] local) -> y: T[n] local {\n  ⟨y⟩ = x\n  ⟦y⟧ = x + x\n}\n",
   "read-before-assigned": "collective f(x: T[n] local) -> y: T[n] local {\n  y = x + ⟦y⟧\n}\n",
   "duplicate-ensures": signed("(x: T[4] local) -> y: T[4] local ensures ⟨y⟩ == x ensures ⟦y⟧ == x"),
   "output-not-assigned":

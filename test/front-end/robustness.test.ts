@@ -141,9 +141,11 @@ describe("deep nesting is answered", () => {
     });
 });
 
-test("200 nested loops are checked quickly", { timeout: 5000 }, () => {
-  const loops = Array.from({ length: 200 }, (_, k) => `for k${k} in 0..2 {`).join(" ");
-  expect(diagnose(body(`${loops} barrier ${"}".repeat(200)}`))).toEqual([]);
+test("200 nested loops are refused, 10 are compiled quickly", { timeout: 10_000 }, () => {
+  const loops = (n: number): string =>
+    `${Array.from({ length: n }, (_, k) => `for k${k} in 0..2 {`).join(" ")} let q = n ${"}".repeat(n)}`;
+  expect(diagnose(body(loops(200))).map((d) => d.code)).toEqual(["too-deep"]);
+  expect(crash(body(loops(10)), 2, "f32")).toBeNull();
 });
 
 describe("long files are answered quickly", () => {

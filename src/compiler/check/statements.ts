@@ -23,6 +23,8 @@ type Loop = Extract<Statement, { kind: "for" }>;
 /** Where a statement stands. */
 interface Place {
   readonly depth: number;
+  /** Loops around it. */
+  readonly loops: number;
   /** The tiles loop around it. */
   readonly tiles: Loop | null;
   /** The enclosing condition or loop that differs from rank to rank. */
@@ -32,7 +34,7 @@ interface Place {
 }
 
 export function checkStatements(body: readonly Statement[], c: Checking): void {
-  checkBlock(body, c, { depth: 0, tiles: null, varies: null, guarded: new Set() });
+  checkBlock(body, c, { depth: 0, loops: 0, tiles: null, varies: null, guarded: new Set() });
 }
 
 function checkBlock(body: readonly Statement[], c: Checking, at: Place): void {
@@ -84,7 +86,15 @@ function checkBarrier(span: Span, c: Checking, at: Place): void {
   }
 }
 
+/** Deeper than anybody writes; and what orders accesses looks at the inside of a loop twice, so time doubles. */
+const MAX_LOOPS = 10;
+
 function checkLoop(s: Loop, c: Checking, at: Place): void {
+  const loops = at.loops + 1;
+  if (loops > MAX_LOOPS) {
+    const help = "these are loops: let one of them count for several";
+    return void c.report(diagnostic("too-deep", s.over.span, { limit: MAX_LOOPS }, { help }));
+  }
   checkDomain(s.over, c);
   const isTiles = s.over.kind === "tiles";
   if (isTiles && at.tiles !== null) {
@@ -107,7 +117,7 @@ function checkLoop(s: Loop, c: Checking, at: Place): void {
       c.define(v, { kind: "loop variable", type: INDEX, varies: boundsVary || s.over.kind !== "serial", tiles });
     }
     const varies = at.varies ?? (boundsVary ? s.over.span : null);
-    checkBlock(s.body, c, { ...at, depth: at.depth + 1, tiles: at.tiles ?? (isTiles ? s : null), varies, guarded });
+    checkBlock(s.body, c, { ...at, depth: at.depth + 1, loops, tiles: at.tiles ?? (isTiles ? s : null), varies, guarded });
   });
 }
 

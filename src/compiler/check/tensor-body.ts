@@ -2,6 +2,7 @@
 import type { Expression, Statement } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
+import type { Span } from "../source.js";
 import { type Layout, printLayout, sameLayout } from "../types/layout.js";
 import type { CheckedTensor } from "./checked.js";
 import { showShape } from "./extents.js";
@@ -10,13 +11,16 @@ import type { Checking } from "./scope.js";
 import { checkWritable, reportNoTarget } from "./statements.js";
 import { checkTensor, sameShape, settle, type TensorType } from "./tensors.js";
 
+type Assignment = Extract<Statement, { kind: "assign" }>;
+
 export function checkTensorBody(body: readonly Statement[], c: Checking): void {
   const whole = body.find((s) => s.kind === "assign" && s.indices === null);
   let isMixed = false;
+  const places = new Map<string, Span>();
   c.inScope(() => {
     for (const s of body) {
       if (s.kind === "let") checkLet(s, c);
-      else if (s.kind === "assign" && s.indices === null && s.peer === null) checkAssignment(s, c);
+      else if (s.kind === "assign" && s.indices === null && s.peer === null) checkAssignment(s, places, c);
       else if (s.kind !== "scratch" && !isMixed) {
         isMixed = true; // once is enough: every statement of the other kind would say the same
         const labels = whole === undefined ? [] : [{ span: whole.span, text: "a whole tensor is assigned here" }];
@@ -44,12 +48,18 @@ function checkLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
   c.define(s.name, { kind: "let", type: found === "literal" ? null : found });
 }
 
-function checkAssignment(s: Extract<Statement, { kind: "assign" }>, c: Checking): void {
+/** @param places where outputs have been assigned. */
+function checkAssignment(s: Assignment, places: Map<string, Span>, c: Checking): void {
   const found = checkTensor(s.value, { c, isLogical: false });
   const { text: name } = s.target;
   const target = c.tensors.get(name);
   if (target === undefined) return reportNoTarget(s, c);
-  if (c.assigned.has(name)) return void c.report(diagnostic("assigned-twice", s.target.span, { name }));
+  const first = places.get(name);
+  if (first !== undefined) {
+    const labels = [{ span: first, text: "assigned here first" }];
+    return void c.report(diagnostic("assigned-twice", s.target.span, { name }, { labels }));
+  }
+  places.set(name, s.target.span);
   if (!checkWritable(target, s, c) || found === null || c.faulty.has(name)) return;
   const labels = [{ span: target.span, text: `'${name}' is declared here` }];
   if (found === "literal") {
