@@ -138,5 +138,8 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "store-outside-tiles": loops("  ⟦y[0] = x[0]⟧"),
   "same-element": loops("  for ⟨i⟩ in tiles(n) {\n    ⟦y[0]⟧ = x[i]\n  }"),
   "barrier-in-tiles": loops("  for i in ⟨tiles(n)⟩ {\n    y[i] = x[i]\n    ⟦barrier⟧\n  }"),
+  "barrier-in-unordered-loop": loops(
+    "  for p in ⟨ranks⟩ {\n    ⟦barrier⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }",
+  ),
   "barrier-may-hang": loops("  if ⟨rank == 0⟩ {\n    ⟦barrier⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
 };

@@ -23,6 +23,8 @@ type Loop = Extract<Statement, { kind: "for" }>;
 /** Where a statement stands. */
 interface Place {
   readonly depth: number;
+  /** The loop over ranks or peers around it. */
+  readonly unordered: Loop | null;
   /** Loops around it. */
   readonly loops: number;
   /** The tiles loop around it. */
@@ -34,7 +36,7 @@ interface Place {
 }
 
 export function checkStatements(body: readonly Statement[], c: Checking): void {
-  checkBlock(body, c, { depth: 0, loops: 0, tiles: null, varies: null, guarded: new Set() });
+  checkBlock(body, c, { depth: 0, loops: 0, unordered: null, tiles: null, varies: null, guarded: new Set() });
 }
 
 function checkBlock(body: readonly Statement[], c: Checking, at: Place): void {
@@ -80,6 +82,10 @@ function checkBarrier(span: Span, c: Checking, at: Place): void {
   if (at.tiles !== null) {
     const labels = [{ span: at.tiles.over.span, text: "the tiles loop" }];
     c.report(diagnostic("barrier-in-tiles", span, {}, { labels }));
+  } else if (at.unordered !== null) {
+    const domain = at.unordered.over.kind === "ranks" && !at.unordered.over.includeSelf ? "peers" : "ranks";
+    const labels = [{ span: at.unordered.over.span, text: "in any order" }];
+    c.report(diagnostic("barrier-in-unordered-loop", span, { domain }, { labels }));
   } else if (at.varies !== null) {
     const labels = [{ span: at.varies, text: "this differs from rank to rank" }];
     c.report(diagnostic("barrier-may-hang", span, {}, { labels }));
@@ -117,7 +123,7 @@ function checkLoop(s: Loop, c: Checking, at: Place): void {
       c.define(v, { kind: "loop variable", type: INDEX, varies: boundsVary || s.over.kind !== "serial", tiles });
     }
     const varies = at.varies ?? (boundsVary ? s.over.span : null);
-    checkBlock(s.body, c, { ...at, depth: at.depth + 1, loops, tiles: at.tiles ?? (isTiles ? s : null), varies, guarded });
+    checkBlock(s.body, c, { ...at, depth: at.depth + 1, loops, unordered: s.over.kind === "ranks" ? s : at.unordered, tiles: at.tiles ?? (isTiles ? s : null), varies, guarded });
   });
 }
 

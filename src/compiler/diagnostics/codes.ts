@@ -81,6 +81,7 @@ export const CODES = {
   "store-outside-tiles": { severity: "error", message: "an element is stored outside of a tiles loop", help: "put it inside one: for i in tiles(n)", explain: "Only tiles loops give work to threads." },
   "same-element": { severity: "warning", message: "all iterations over {variables} store to the same element", help: "use {variables} in the index", explain: "Iterations of a tiles loop run in any order, so which one's value stays is chance." },
   "barrier-in-tiles": { severity: "error", message: "a barrier stands inside a tiles loop", help: "end the loop, place the barrier, and begin another loop", explain: "Elements are handled in any order and cannot wait for each other." },
+  "barrier-in-unordered-loop": { severity: "error", message: "a barrier stands inside a loop over {domain}", help: "take the ranks in order: for p in 0..world", explain: "The turns of a loop over ranks or peers run in any order, so nothing waits between them." },
   "barrier-may-hang": { severity: "error", message: "not all ranks come to this barrier equally often", help: "move it out of what differs from rank to rank", explain: "A barrier under a condition or loop that differs from rank to rank hangs." },
 } as const satisfies Record<string, Row>;
 
