@@ -1,0 +1,171 @@
+/**
+ * Executes all ranks, blocks and threads of a kernel, for several launches, in one deterministic schedule. Control flow
+ * does not depend on the schedule (the steps refuse what would make it), so one run has the accesses of every run.
+ */
+import type { Kernel } from "../ir/module.js";
+import { type Frame, Machine, type MachineOptions } from "./machine.js";
+import { type Blocked, Program, type Running } from "./program.js";
+import { Fails, type Place } from "./results.js";
+import { type Algebra, type Number_ } from "./terms.js";
+import { READ, Trace, WRITE } from "./trace.js";
+
+/** Called for each rank when a launch has ended there. */
+export type AfterLaunch = (machine: Machine, rank: number, launch: number) => void;
+
+/**
+ * @param algebra null to follow control and addresses only
+ * @throws Fails where the kernel goes wrong, CannotTell where it cannot be followed
+ */
+export function execute(
+  kernel: Kernel,
+  options: MachineOptions,
+  algebra: Algebra | null,
+  traced: boolean,
+  afterLaunch: AfterLaunch = () => {},
+): Machine {
+  const machine = new Machine(kernel, options, algebra, traced ? (grid) => new Trace(kernel.world, grid) : null);
+  const program = new Program(machine, kernel);
+  const ranks = Array.from({ length: kernel.world }, (_, rank) => new RankRun(machine, program, rank, options.launches, afterLaunch));
+  for (;;) {
+    let went = false;
+    for (const r of ranks) went = r.advance() || went;
+    if (ranks.every((r) => r.isDone)) return machine;
+    if (!went) throw deadlock(machine, ranks.flatMap((r) => r.blocked()));
+  }
+}
+
+interface Task {
+  readonly running: Running;
+  blocked: readonly Blocked[];
+}
+
+/** A rank's stream: its launches one after the other, the caller's accesses in between. */
+class RankRun {
+  private launch = -1;
+  private tasks: Task[] = [];
+  isDone = false;
+
+  constructor(
+    private readonly machine: Machine,
+    private readonly program: Program,
+    private readonly rank: number,
+    private readonly launches: number,
+    private readonly afterLaunch: AfterLaunch,
+  ) {}
+
+  /** Runs each block as far as it goes; says whether anything happened. */
+  advance(): boolean {
+    if (this.isDone) return false;
+    let went = false;
+    if (this.tasks.length === 0) {
+      this.begin();
+      went = true;
+    }
+    const rest: Task[] = [];
+    for (const task of this.tasks) {
+      if (task.blocked.length > 0 && !task.blocked.some((b) => b.ready())) {
+        rest.push(task);
+        continue;
+      }
+      went = true;
+      const next = task.running.next();
+      if (next.done !== true) rest.push({ running: task.running, blocked: next.value });
+    }
+    this.tasks = rest;
+    if (rest.length === 0) this.end();
+    return went;
+  }
+
+  blocked(): readonly Blocked[] {
+    return this.tasks.flatMap((t) => t.blocked);
+  }
+
+  private begin(): void {
+    this.launch++;
+    this.callerAccesses();
+    const { machine, rank, launch } = this;
+    machine.trace?.events.push({ kind: "start", rank, launch });
+    for (let block = 0; block < machine.grid; block++) this.tasks.push({ running: this.block(block), blocked: [] });
+  }
+
+  private end(): void {
+    const { machine, rank, launch } = this;
+    machine.trace?.events.push({ kind: "end", rank, launch });
+    this.afterLaunch(machine, rank, launch);
+    if (launch + 1 < this.launches) return;
+    this.launch++;
+    this.callerAccesses();
+    this.isDone = true;
+  }
+
+  /** Around launches the rank's caller writes the inputs and uses the outputs as it likes. */
+  private callerAccesses(): void {
+    const { machine, rank, launch } = this;
+    const { trace, algebra, kernel } = machine;
+    kernel.buffers.forEach((b, j) => {
+      if (b.role !== "input" && b.role !== "output") return;
+      const n = machine.lengths[j]!;
+      if (trace !== null && n > 0) {
+        const strand = trace.strand(trace.host(rank), launch);
+        trace.access(strand, null, machine.memoryOf(j, rank), 0, n, b.role === "input" ? WRITE : READ);
+        if (b.role === "output") trace.access(strand, null, machine.memoryOf(j, rank), 0, n, WRITE);
+      }
+      if (algebra === null) return;
+      const memory = machine.memory[j]![rank]!;
+      memory.length = 0;
+      if (b.role === "output") return;
+      const isSame = kernel.inputs.find((t) => t.name === b.name)?.layout.kind === "replicated";
+      for (let i = 0; i < n; i++) memory.push(algebra.leaf(launch, b.name, isSame ? -1 : rank, i));
+    });
+  }
+
+  private block(block: number): Running {
+    const { machine, rank, launch } = this;
+    const own: (Number_[] | undefined)[] = [];
+    const ownMemory: number[] = [];
+    machine.kernel.buffers.forEach((b, j) => {
+      if (b.role !== "shared") return;
+      own[j] = [];
+      if (machine.trace === null) return;
+      ownMemory[j] = machine.trace.memories.length;
+      const owner = `block ${block} of rank ${rank}`;
+      machine.trace.memories.push({ buffer: b.name, owner, length: machine.lengths[j]! });
+    });
+    const frame: Frame = { env: [], rank, block, launch, own, ownMemory, accumulators: [], strand: null, copies: { open: [], groups: [] } };
+    return this.program.body(frame);
+  }
+}
+
+function deadlock(machine: Machine, blocked: readonly Blocked[]): Fails {
+  const places: Place[] = [];
+  const lines: string[] = [];
+  for (const b of blocked) {
+    const { frame, op, buffer } = b;
+    const name = machine.kernel.buffers[buffer]!.name;
+    const seen = machine.memory[buffer]![frame.rank]![b.slot] as number;
+    const whom = b.peer < 0 ? "" : ` for rank ${b.peer}`;
+    places.push(machine.place(frame, op.span, `wait for '${name}'[${b.slot}]`));
+    lines.push(
+      `launch ${frame.launch}: rank ${frame.rank}, block ${frame.block} waits${whom}: '${name}'[${b.slot}] should reach ${b.wanted} and stays ${seen}`,
+    );
+  }
+  const cycle = cycleOf(blocked);
+  if (cycle !== null) lines.push(`in a circle: ${cycle.map((r) => `rank ${r}`).join(" waits for ")}`);
+  const who = `${blocked.length} wait${blocked.length === 1 ? "" : "s"} that nobody satisfies`;
+  return new Fails("deadlock", `deadlock: ${who}; first ${lines[0] ?? "nobody"}`, places, lines);
+}
+
+/** A circle of ranks that wait for each other, first rank repeated at the end. */
+function cycleOf(blocked: readonly Blocked[]): number[] | null {
+  const waitsFor = new Map<number, number>();
+  for (const b of blocked) if (b.peer >= 0 && !waitsFor.has(b.frame.rank)) waitsFor.set(b.frame.rank, b.peer);
+  for (const start of waitsFor.keys()) {
+    const path = [start];
+    for (let at = waitsFor.get(start); at !== undefined; at = waitsFor.get(at)) {
+      const seen = path.indexOf(at);
+      path.push(at);
+      if (seen >= 0) return path.slice(seen);
+    }
+  }
+  return null;
+}

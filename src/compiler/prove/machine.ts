@@ -1,0 +1,119 @@
+/** The state of all ranks while a kernel is executed symbolically: memory, flags, launches. */
+import { bufferOf, type Kernel, type Op } from "../ir/module.js";
+import type { Span } from "../source.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { CannotTell, type Claim, Fails, type Place, type WrongKind } from "./results.js";
+import type { Algebra, Combination, Number_ } from "./terms.js";
+import type { Strand, Trace } from "./trace.js";
+import type { Held } from "./values.js";
+
+export interface MachineOptions {
+  readonly dims: DimValues;
+  /** Launches of the kernel, one after the other on each rank. */
+  readonly launches: number;
+  /** Whether buffers start at aligned addresses; with false, every test of it fails. */
+  readonly aligned?: boolean;
+}
+
+/** Started by `copy_tile`, performed when it lands. */
+export interface PendingCopy {
+  readonly land: (f: Frame) => void;
+}
+
+/** One block, or one iteration of a loop over threads in which threads wait. */
+export interface Frame {
+  /** Values by number; see `Program`. */
+  env: Held[];
+  readonly rank: number;
+  readonly block: number;
+  readonly launch: number;
+  /** Shared memory of the block by buffer number. */
+  readonly own: (Number_[] | undefined)[];
+  /** Number of each shared buffer in the trace. */
+  readonly ownMemory: number[];
+  /** Accumulators by buffer number; sums that are still growing. */
+  readonly accumulators: (Combination | undefined)[][];
+  /** What this iteration of a loop over threads does; null in code that all threads of the block execute. */
+  strand: Strand | null;
+  readonly copies: { open: PendingCopy[]; groups: PendingCopy[][] };
+}
+
+export class Machine {
+  readonly shapes: readonly (readonly number[])[];
+  readonly lengths: readonly number[];
+  readonly grid: number;
+  readonly claim: Claim;
+  /** By buffer number and rank. Absent elements were never written. */
+  readonly memory: Number_[][][];
+  readonly executed = new Set<Op>();
+  readonly dims: DimValues;
+  readonly aligned: boolean;
+
+  /**
+   * @param algebra null when values of data do not matter
+   * @param trace null when the order does not matter
+   */
+  constructor(
+    readonly kernel: Kernel,
+    options: MachineOptions,
+    readonly algebra: Algebra | null,
+    makeTrace: ((grid: number) => Trace) | null,
+  ) {
+    if (kernel.level !== "device") throw new RangeError(`the prover takes device-level kernels, not ${kernel.level}`);
+    this.dims = options.dims;
+    this.aligned = options.aligned ?? true;
+    this.shapes = kernel.buffers.map((b) => b.shape.map((e) => evaluateExtent(e, options.dims)));
+    this.lengths = this.shapes.map((s) => s.reduce((a, n) => a * n, 1));
+    this.grid = gridOf(kernel, options.dims);
+    this.claim = { ranks: kernel.world, dims: options.dims, grid: this.grid, launches: options.launches };
+    this.trace = makeTrace?.(this.grid) ?? null;
+    this.memory = kernel.buffers.map((b) =>
+      Array.from({ length: kernel.world }, () =>
+        new Array<Number_>(b.role === "signal" || b.role === "state" ? this.lengths[kernel.buffers.indexOf(b)]! : 0).fill(0),
+      ),
+    );
+    kernel.buffers.forEach((b, j) => {
+      if (this.trace === null || b.role === "shared" || b.role === "fragment") return;
+      this.globalMemory.set(j, this.trace.memories.length);
+      for (let r = 0; r < kernel.world; r++)
+        this.trace.memories.push({ buffer: b.name, owner: `rank ${r}`, length: this.lengths[j]! });
+    });
+  }
+
+  readonly trace: Trace | null;
+  private readonly globalMemory = new Map<number, number>();
+
+  /** Number of a buffer of a rank in the trace. */
+  memoryOf(buffer: number, rank: number): number {
+    return this.globalMemory.get(buffer)! + rank;
+  }
+
+  bufferNumber(name: string): number {
+    return this.kernel.buffers.indexOf(bufferOf(this.kernel, name));
+  }
+
+  /** The strand that an access now belongs to: a block-wide op is one of its own. */
+  strandOf(f: Frame): Strand {
+    return f.strand ?? this.trace!.strand(this.trace!.entity(f.rank, f.block), f.launch);
+  }
+
+  place(f: Frame, span: Span, what: string): Place {
+    return { rank: f.rank, block: f.block, launch: f.launch, span, what };
+  }
+
+  fail(kind: WrongKind, f: Frame, op: Op, message: string): never {
+    throw new Fails(kind, `rank ${f.rank}, block ${f.block}: ${message}`, [this.place(f, op.span, op.name)]);
+  }
+
+  /** A number that decides control flow or an address. */
+  known(value: Held, what: string): number {
+    if (typeof value === "number") return value;
+    throw new CannotTell(`${what} depends on data`);
+  }
+}
+
+/** Blocks a launch starts on each rank. */
+export function gridOf(kernel: Kernel, dims: DimValues): number {
+  const wanted = kernel.work.reduce<number>((a, e) => Math.max(a, evaluateExtent(e, dims)), 1);
+  return Math.max(1, Math.min(wanted, kernel.maxBlocks));
+}

@@ -1,0 +1,81 @@
+/** What the prover answers. Each answer is about one concrete world size and shape. */
+import type { Span } from "../source.js";
+import type { DimValues } from "../types/extent.js";
+
+/** Who did something, and where it is in the source. */
+export interface Place {
+  readonly rank: number;
+  /** -1 for the caller, who works on the stream before and after the launches. */
+  readonly block: number;
+  /** Launch, from 0. For the caller: the launch that follows. */
+  readonly launch: number;
+  readonly span: Span;
+  /** "load of 'x'[3] on rank 1". */
+  readonly what: string;
+}
+
+export type WrongKind =
+  /** An output element is not what the signature says. */
+  | "answer"
+  /** Two conflicting accesses that nothing orders. */
+  | "race"
+  /** A wait that nobody satisfies. */
+  | "deadlock"
+  /** A flag is set back, so that a wait may miss it. */
+  | "lost-signal"
+  /** Blocks wait for blocks that may not be resident. */
+  | "residency"
+  /** An access outside its buffer, or not aligned. */
+  | "bounds";
+
+export interface Claim {
+  readonly ranks: number;
+  readonly dims: DimValues;
+  /** Blocks of each rank. */
+  readonly grid: number;
+  /** Successive launches of the kernel that were looked at together. */
+  readonly launches: number;
+}
+
+export interface Proved {
+  readonly status: "proved";
+  readonly claim: Claim;
+  /** Elements compared, or accesses that were found in order. */
+  readonly checked: number;
+  /** Spans-and-names of ops that ran, for the coverage of several shapes together. */
+  readonly executed: ReadonlySet<object>;
+}
+
+export interface Wrong {
+  readonly status: "wrong";
+  readonly claim: Claim;
+  readonly kind: WrongKind;
+  /** One sentence. */
+  readonly message: string;
+  readonly places: readonly Place[];
+  /** Further lines: the interleaving, or who waits for whom. */
+  readonly witness: readonly string[];
+}
+
+export interface Unknown {
+  readonly status: "unknown";
+  readonly claim: Claim;
+  readonly reason: string;
+}
+
+export type Answer = Proved | Wrong | Unknown;
+
+/** Thrown inside the prover when a kernel does what it cannot follow; becomes "unknown". */
+export class CannotTell extends Error {}
+
+/** Thrown inside the prover when the execution itself fails; becomes "wrong". */
+export class Fails extends Error {
+  constructor(
+    readonly kind: WrongKind,
+    message: string,
+    readonly places: readonly Place[],
+    readonly witness: readonly string[] = [],
+  ) {
+    super(message);
+  }
+}

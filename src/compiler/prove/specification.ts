@@ -1,0 +1,135 @@
+/** What the elements of the outputs must be, as terms over the inputs of one launch. */
+import { InternalCompilerError } from "../diagnostics/ice.js";
+import type { Kernel } from "../ir/module.js";
+import { BINARY_FUNCTIONS, UNARY_FUNCTIONS, type BinaryFunction, type UnaryFunction } from "../ir/ops.js";
+import type { SignatureTensor, Specification } from "../manifest.js";
+import { DTYPES, type ScalarKind } from "../types/dtype.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
+import type { ReductionOp } from "../types/layout.js";
+import { CannotTell } from "./results.js";
+import { type Algebra, Combination, type Number_ } from "./terms.js";
+import { binaryOf, unaryOf } from "./values.js";
+
+export type Index = readonly number[];
+
+export class Expectation {
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly dims: DimValues,
+    private readonly algebra: Algebra,
+    private readonly launch: number,
+  ) {}
+
+  shapeOf(t: SignatureTensor): number[] {
+    return t.shape.map((e) => evaluateExtent(e, this.dims));
+  }
+
+  private tensor(name: string): SignatureTensor {
+    const tensor = this.kernel.inputs.find((t) => t.name === name);
+    if (tensor === undefined) throw new InternalCompilerError(`the specification names '${name}', which is no input`);
+    return tensor;
+  }
+
+  /** Shape of a specification's value; [] for constants. */
+  private shape(s: Specification): number[] {
+    switch (s.kind) {
+      case "input":
+        return this.shapeOf(this.tensor(s.name));
+      case "constant":
+        return [];
+      case "matmul":
+        return [this.shape(s.a)[0]!, this.shape(s.b)[1]!];
+      case "unary":
+        return this.shape(s.a);
+      case "binary": {
+        const [a, b] = [this.shape(s.a), this.shape(s.b)];
+        return a.length >= b.length ? a : b;
+      }
+      default:
+        throw new CannotTell(`the prover does not know the specification '${(s as { kind: string }).kind}'`);
+    }
+  }
+
+  private kind(s: Specification): ScalarKind {
+    switch (s.kind) {
+      case "input":
+        return DTYPES[this.tensor(s.name).dtype].compute;
+      case "constant":
+        return "f32";
+      default:
+        return this.kind(s.a);
+    }
+  }
+
+  /** The logical element at an index; `self` is the rank whose `local` inputs count. */
+  element(s: Specification, at: Index, self: number): Number_ {
+    const { algebra } = this;
+    switch (s.kind) {
+      case "input":
+        return this.inputElement(this.tensor(s.name), at, self);
+      case "constant":
+        return s.value;
+      case "matmul": {
+        const depth = this.shape(s.a)[1]!;
+        const total = new Combination();
+        for (let k = 0; k < depth; k++)
+          total.add(algebra.mul(this.element(s.a, [at[0]!, k], self), this.element(s.b, [k, at[1]!], self)));
+        return total.build(algebra);
+      }
+      case "unary":
+        if (!(UNARY_FUNCTIONS as readonly string[]).includes(s.fn)) throw new CannotTell(`the prover does not know '${s.fn}'`);
+        return unaryOf(algebra, s.fn as UnaryFunction, this.kind(s), this.element(s.a, at, self));
+      case "binary": {
+        if (!(BINARY_FUNCTIONS as readonly string[]).includes(s.fn)) throw new CannotTell(`the prover does not know '${s.fn}'`);
+        // An operand of fewer dimensions is the same along the leading ones.
+        const operand = (x: Specification): Number_ => this.element(x, at.slice(at.length - this.shape(x).length), self);
+        return binaryOf(algebra, s.fn as BinaryFunction, this.kind(s), operand(s.a), operand(s.b));
+      }
+      default:
+        throw new CannotTell(`the prover does not know the specification '${(s as { kind: string }).kind}'`);
+    }
+  }
+
+  private inputElement(t: SignatureTensor, at: Index, self: number): Number_ {
+    const { algebra, launch } = this;
+    const leaf = (rank: number, index: number): Number_ => algebra.leaf(launch, t.name, rank, index);
+    const shape = this.shapeOf(t);
+    switch (t.layout.kind) {
+      case "replicated":
+        return leaf(-1, linear(at, shape));
+      case "on":
+        return leaf(t.layout.rank, linear(at, shape));
+      case "local":
+        return leaf(self, linear(at, shape));
+      case "sharded": {
+        const { rank, index } = shardOf(at, shape, t.layout.dim, this.kernel.world);
+        return leaf(rank, index);
+      }
+      case "partial": {
+        const index = linear(at, shape);
+        return this.reduce(t.layout.op, Array.from({ length: this.kernel.world }, (_, r) => leaf(r, index)), t.dtype);
+      }
+    }
+  }
+
+  /** The value a `partial` tensor stands for, from each rank's summand. */
+  reduce(op: ReductionOp, parts: readonly Number_[], dtype: SignatureTensor["dtype"]): Number_ {
+    const fn = ({ sum: "add", avg: "add", min: "min", max: "max", prod: "mul" } as const)[op];
+    const kind = DTYPES[dtype].compute;
+    const folded = parts.reduce((a, b) => binaryOf(this.algebra, fn, kind, a, b));
+    return op === "avg" ? binaryOf(this.algebra, "div", kind, folded, parts.length) : folded;
+  }
+}
+
+/** Row-major number of an element. */
+export function linear(at: Index, shape: readonly number[]): number {
+  return at.reduce((sum, x, d) => sum * shape[d]! + x, 0);
+}
+
+/** Which rank holds an element of a tensor sharded along `dim`, and where. */
+export function shardOf(at: Index, shape: readonly number[], dim: number, world: number): { rank: number; index: number } {
+  const length = shape[dim]! / world;
+  const rank = Math.floor(at[dim]! / length);
+  const local = at.map((x, d) => (d === dim ? x - rank * length : x));
+  return { rank, index: linear(local, shape.map((n, d) => (d === dim ? length : n))) };
+}

@@ -1,0 +1,236 @@
+/**
+ * The algebra of symbolic values. A term stands for one number, for all data at once; equal terms are one object.
+ *
+ * Sums of products are kept multiplied out, as maps from products to how often they occur, so that addition and
+ * multiplication are commutative, associative and distributive by construction, and a contribution that is missing or
+ * counted twice is seen as a coefficient. `min` and `max` are sets. Everything else is a function of terms.
+ * Roundings are the identity: the claim is about the mathematics, as the signature is.
+ */
+
+export type Number_ = number | Term;
+
+/** A symbolic number. Identity is equality. */
+export abstract class Term {
+  constructor(readonly id: number) {}
+}
+
+/** Element `index` of an input as rank `rank` held it at a launch; rank -1 for what is equal on all ranks. */
+export class Leaf extends Term {
+  constructor(
+    id: number,
+    readonly launch: number,
+    readonly buffer: string,
+    readonly rank: number,
+    readonly index: number,
+  ) {
+    super(id);
+  }
+}
+
+/** Memory that nobody has written. */
+export class Poison extends Term {
+  constructor(
+    id: number,
+    readonly buffer: string,
+    readonly rank: number,
+    readonly index: number,
+  ) {
+    super(id);
+  }
+}
+
+/** A product of two or more terms that are no sums, in order of identity. */
+export class Product extends Term {
+  constructor(
+    id: number,
+    readonly factors: readonly Term[],
+  ) {
+    super(id);
+  }
+}
+
+/** constant + Σ coefficient · term, the terms in order of identity. */
+export class Sum extends Term {
+  constructor(
+    id: number,
+    readonly constant: number,
+    readonly terms: readonly Term[],
+    readonly coefficients: readonly number[],
+  ) {
+    super(id);
+  }
+}
+
+/** Any other function; the arguments of `min`, `max`, `and`, `or` and `xor` are in order of identity. */
+export class Applied extends Term {
+  constructor(
+    id: number,
+    readonly fn: string,
+    readonly args: readonly Number_[],
+  ) {
+    super(id);
+  }
+}
+
+/** Multiplying sums out is given up past this many products: the result is then a function of the two sums. */
+const LARGEST_EXPANSION = 4096;
+
+/** A growing linear combination; sums over many terms are made with one of these instead of pairwise. */
+export class Combination {
+  constant = 0;
+  private readonly parts = new Map<Term, number>();
+
+  add(x: Number_, times = 1): void {
+    if (typeof x === "number") this.constant += x * times;
+    else if (x instanceof Sum) {
+      this.constant += x.constant * times;
+      for (let i = 0; i < x.terms.length; i++) this.bump(x.terms[i]!, x.coefficients[i]! * times);
+    } else this.bump(x, times);
+  }
+
+  private bump(t: Term, by: number): void {
+    const now = (this.parts.get(t) ?? 0) + by;
+    if (now === 0) this.parts.delete(t);
+    else this.parts.set(t, now);
+  }
+
+  build(algebra: Algebra): Number_ {
+    const terms = [...this.parts.keys()].sort((a, b) => a.id - b.id);
+    return algebra.sum(
+      this.constant,
+      terms,
+      terms.map((t) => this.parts.get(t)!),
+    );
+  }
+}
+
+/** Coefficients of averages are quotients: compare them as if rounding had not happened. */
+function tidy(x: number): number {
+  const scaled = x * 5040 * 2 ** 16;
+  const whole = Math.round(scaled);
+  return Math.abs(scaled - whole) < 1e-6 * Math.max(1, Math.abs(whole)) ? whole / (5040 * 2 ** 16) : x;
+}
+
+/** Makes terms, each distinct one once. */
+export class Algebra {
+  private next = 1;
+  private readonly table = new Map<string, Term>();
+  private readonly pairs = new Map<string, Map<number, Number_>>();
+  readonly leaves: Leaf[] = [];
+
+  private intern<T extends Term>(key: string, make: (id: number) => T): T {
+    let t = this.table.get(key);
+    if (t === undefined) {
+      t = make(this.next++);
+      this.table.set(key, t);
+    }
+    return t as T;
+  }
+
+  leaf(launch: number, buffer: string, rank: number, index: number): Leaf {
+    return this.intern(`l${launch}:${buffer}:${rank}:${index}`, (id) => new Leaf(id, launch, buffer, rank, index));
+  }
+
+  poison(buffer: string, rank: number, index: number): Poison {
+    return this.intern(`p${buffer}:${rank}:${index}`, (id) => new Poison(id, buffer, rank, index));
+  }
+
+  sum(constant: number, terms: readonly Term[], coefficients: readonly number[]): Number_ {
+    if (terms.length === 0) return constant;
+    if (constant === 0 && terms.length === 1 && coefficients[0] === 1) return terms[0]!;
+    const tidied = coefficients.map(tidy);
+    let key = `s${constant}`;
+    for (let i = 0; i < terms.length; i++) key += `,${terms[i]!.id}*${tidied[i]!}`;
+    return this.intern(key, (id) => new Sum(id, constant, terms, tidied));
+  }
+
+  apply(fn: string, args: readonly Number_[]): Term {
+    const key = `f${fn}(${args.map((a) => (typeof a === "number" ? a : `#${a.id}`)).join(",")})`;
+    return this.intern(key, (id) => new Applied(id, fn, args));
+  }
+
+  add(a: Number_, b: Number_): Number_ {
+    if (typeof a === "number" && typeof b === "number") return a + b;
+    return this.remembered("add", a, b, () => this.combine(a, 1, b, 1));
+  }
+
+  sub(a: Number_, b: Number_): Number_ {
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    return this.combine(a, 1, b, -1);
+  }
+
+  private combine(a: Number_, times: number, b: Number_, otherTimes: number): Number_ {
+    const c = new Combination();
+    c.add(a, times);
+    c.add(b, otherTimes);
+    return c.build(this);
+  }
+
+  mul(a: Number_, b: Number_): Number_ {
+    if (typeof a === "number" && typeof b === "number") return a * b;
+    if (a === 0 || b === 0) return 0;
+    if (a === 1) return b;
+    if (b === 1) return a;
+    return this.remembered("mul", a, b, () => this.multiply(a, b));
+  }
+
+  private multiply(a: Number_, b: Number_): Number_ {
+    if (typeof a === "number" || typeof b === "number") {
+      const [factor, term] = typeof a === "number" ? [a, b] : [b as number, a];
+      return this.combine(term, factor, 0, 1);
+    }
+    const width = (t: Term): number => (t instanceof Sum ? t.terms.length + 1 : 1);
+    if (width(a) * width(b) > LARGEST_EXPANSION) return this.apply("mul", a.id < b.id ? [a, b] : [b, a]);
+    if (!(a instanceof Sum) && !(b instanceof Sum)) return this.product(a, b);
+    const c = new Combination();
+    for (const [x, i] of partsOf(a)) for (const [y, j] of partsOf(b)) c.add(this.mul(x, y), i * j);
+    return c.build(this);
+  }
+
+  private product(a: Term, b: Term): Term {
+    const factors = [...(a instanceof Product ? a.factors : [a]), ...(b instanceof Product ? b.factors : [b])];
+    factors.sort((x, y) => x.id - y.id);
+    return this.intern(`m${factors.map((f) => f.id).join("*")}`, (id) => new Product(id, factors));
+  }
+
+  div(a: Number_, b: Number_): Number_ {
+    if (typeof b === "number") return this.mul(a, typeof a === "number" ? 1 / b : tidy(1 / b));
+    return this.mul(a, this.apply("reciprocal", [b]));
+  }
+
+  /** `min` or `max`. */
+  extreme(fn: "min" | "max", a: Number_, b: Number_): Number_ {
+    if (typeof a === "number" && typeof b === "number") return fn === "min" ? Math.min(a, b) : Math.max(a, b);
+    const neutral = fn === "min" ? Infinity : -Infinity;
+    if (a === neutral) return b;
+    if (b === neutral) return a;
+    return this.remembered(fn, a, b, () => {
+      const args = new Set<Number_>();
+      for (const x of [a, b]) for (const y of x instanceof Applied && x.fn === fn ? x.args : [x]) args.add(y);
+      const ordered = [...args].sort(inOrder);
+      return ordered.length === 1 ? ordered[0]! : this.apply(fn, ordered);
+    });
+  }
+
+  private remembered(fn: string, a: Number_, b: Number_, make: () => Number_): Number_ {
+    if (typeof a === "number" || typeof b === "number") return make();
+    let table = this.pairs.get(fn);
+    if (table === undefined) this.pairs.set(fn, (table = new Map<number, Number_>()));
+    const key = Math.min(a.id, b.id) * 2 ** 26 + Math.max(a.id, b.id);
+    let result = table.get(key);
+    if (result === undefined) table.set(key, (result = make()));
+    return result;
+  }
+}
+
+function inOrder(x: Number_, y: Number_): number {
+  if (typeof x === "number") return typeof y === "number" ? x - y : -1;
+  return typeof y === "number" ? 1 : x.id - y.id;
+}
+
+function partsOf(t: Term): (readonly [Number_, number])[] {
+  if (!(t instanceof Sum)) return [[t, 1]];
+  const parts: (readonly [Number_, number])[] = t.terms.map((x, i) => [x, t.coefficients[i]!] as const);
+  if (t.constant !== 0) parts.push([t.constant, 1]);
+  return parts;
+}

@@ -1,0 +1,126 @@
+/**
+ * Steps of copies and products of tiles. A copy lasts from its start to the `copy_wait` that lands it, and takes its
+ * source's values when it lands: the traces say so, and the analysis of ordering holds both ends against other accesses.
+ */
+import { type Op, text } from "../ir/module.js";
+import type { Frame } from "./machine.js";
+import { elementOf } from "./memory-ops.js";
+import type { Program, Step } from "./program.js";
+import { Combination, type Number_ } from "./terms.js";
+import { CLOSE, OPEN, READ, WRITE } from "./trace.js";
+
+export function tileStep(p: Program, op: Op): Step | null {
+  const { machine } = p;
+  const { trace, algebra } = machine;
+  switch (op.name) {
+    case "copy_tile":
+      return copyStep(p, op);
+    case "copy_commit":
+      return (f) => {
+        f.copies.groups.push(f.copies.open);
+        f.copies.open = [];
+      };
+    case "copy_wait": {
+      const pending = op.attributes["pending"] as number;
+      return (f) => {
+        machine.executed.add(op);
+        while (f.copies.groups.length > pending) for (const c of f.copies.groups.shift()!) c.land(f);
+      };
+    }
+    case "fragment_clear": {
+      const j = machine.bufferNumber(text(op, "buffer"));
+      const n = machine.lengths[j]!;
+      return (f) => void (f.accumulators[j] = algebra === null ? [] : Array.from({ length: n }, () => new Combination()));
+    }
+    case "mma":
+      return mmaStep(p, op);
+    case "fragment_store": {
+      const [from, to] = [text(op, "from"), text(op, "to")].map((name) => machine.bufferNumber(name)) as [number, number];
+      const n = machine.lengths[to]!;
+      return (f) => {
+        machine.executed.add(op);
+        trace?.access(machine.strandOf(f), op, f.ownMemory[to]!, 0, n, WRITE);
+        if (algebra !== null) for (let i = 0; i < n; i++) f.own[to]![i] = f.accumulators[from]?.[i]?.build(algebra) ?? algebra.poison(text(op, "from"), f.rank, i);
+      };
+    }
+    default:
+      return null;
+  }
+}
+
+function copyStep(p: Program, op: Op): Step {
+  const { machine } = p;
+  const { trace, algebra } = machine;
+  const remote = op.attributes["remote"] === true;
+  const numbers = op.operands.map((v) => p.number(v));
+  const peerNumber = remote ? numbers.shift()! : null;
+  const [from, to] = [text(op, "from"), text(op, "to")].map((name) => machine.bufferNumber(name)) as [number, number];
+  const [stages, rows, cols] = machine.shapes[to] as [number, number, number];
+  const [height, width] = machine.shapes[from] as [number, number];
+  return (f) => {
+    machine.executed.add(op);
+    const owner = peerNumber === null ? f.rank : machine.known(f.env[peerNumber]!, "the rank a copy comes from");
+    const [row, col, stage] = numbers.map((n) => machine.known(f.env[n]!, "the place of a tile")) as [number, number, number];
+    if (!(owner >= 0 && owner < p.kernel.world)) machine.fail("bounds", f, op, `a tile is copied from rank ${owner}`);
+    if (!(stage >= 0 && stage < stages)) machine.fail("bounds", f, op, `a tile is copied to stage ${stage} of ${stages}`);
+    const base = stage * rows * cols;
+    const left = Math.max(0, -col);
+    const right = Math.min(cols, width - col);
+    const copy = trace?.newCopy() ?? 0;
+    const note = (g: Frame, end: number): void => {
+      if (trace === null) return;
+      const strand = machine.strandOf(g);
+      trace.access(strand, op, g.ownMemory[to]!, base, rows * cols, WRITE | end, copy);
+      for (let r = Math.max(0, -row); r < Math.min(rows, height - row); r++)
+        if (right > left)
+          trace.access(strand, op, machine.memoryOf(from, owner), (row + r) * width + col + left, right - left, READ | end, copy);
+    };
+    note(f, OPEN);
+    const land = (g: Frame): void => {
+      note(g, CLOSE);
+      if (algebra === null) return;
+      const target = g.own[to]!;
+      const source = machine.memory[from]![owner]!;
+      for (let r = 0; r < rows; r++)
+        for (let c = 0; c < cols; c++) {
+          const inside = row + r >= 0 && row + r < height && c >= left && c < right;
+          const at = (row + r) * width + col + c;
+          target[base + r * cols + c] = inside ? elementOf(p, source, from, owner, at) : 0;
+        }
+    };
+    f.copies.open.push({ land });
+  };
+}
+
+function mmaStep(p: Program, op: Op): Step {
+  const { machine } = p;
+  const { trace, algebra } = machine;
+  const [acc, a, b] = ["accumulator", "a", "b"].map((k) => machine.bufferNumber(text(op, k))) as [number, number, number];
+  const stageNumber = p.number(op.operands[0]!);
+  const [stages, m, k] = machine.shapes[a] as [number, number, number];
+  const n = machine.shapes[b]![2]!;
+  return (f) => {
+    machine.executed.add(op);
+    const stage = machine.known(f.env[stageNumber]!, "the stage of a product");
+    if (!(stage >= 0 && stage < stages)) machine.fail("bounds", f, op, `a product of stage ${stage} of ${stages}`);
+    if (trace !== null) {
+      const strand = machine.strandOf(f);
+      trace.access(strand, op, f.ownMemory[a]!, stage * m * k, m * k, READ);
+      trace.access(strand, op, f.ownMemory[b]!, stage * k * n, k * n, READ);
+    }
+    if (algebra === null) return;
+    const [x, y, z] = [f.own[a]!, f.own[b]!, f.accumulators[acc]];
+    // Products with an accumulator that was never cleared are of no value; the store says so.
+    if (z === undefined) return;
+    const element = (memory: Number_[], j: number, i: number): Number_ => elementOf(p, memory, j, f.rank, i);
+    for (let i = 0; i < m; i++)
+      for (let q = 0; q < k; q++) {
+        const left = element(x, a, (stage * m + i) * k + q);
+        if (left === 0) continue;
+        for (let j = 0; j < n; j++) {
+          const right = element(y, b, (stage * k + q) * n + j);
+          if (right !== 0) z[i * n + j]!.add(algebra.mul(left, right));
+        }
+      }
+  };
+}

@@ -1,0 +1,190 @@
+/**
+ * What a run did, in the order it did it, for the analysis of ordering.
+ *
+ * A *strand* is what one thread does between two synchronisations of its block: an iteration of a loop over threads,
+ * or one block-wide op. Iterations are not tied to threads here: the IR promises nothing about that, so no two strands
+ * of a block are ordered before the block synchronises. A *segment* is a strand's stretch between flag operations.
+ * An *entity* is a block number of a rank, over all launches, or a rank's caller; its time is counted in *phases*,
+ * which end where the block synchronises.
+ */
+import type { Op } from "../ir/module.js";
+
+export interface Strand {
+  readonly id: number;
+  readonly entity: number;
+  readonly phase: number;
+  readonly launch: number;
+  /** Number of its current segment, from 0. */
+  segment: number;
+  /** Index of the current segment among all; -1 until something happens in it. */
+  segmentId: number;
+  /** Did something that a later release of its own must carry along. */
+  acted: boolean;
+}
+
+export interface Segment {
+  readonly strand: Strand;
+  readonly number: number;
+}
+
+export type SyncEvent =
+  | { readonly kind: "segment"; readonly id: number }
+  | {
+      readonly kind: "signal";
+      readonly strand: Strand;
+      readonly segment: number;
+      readonly acted: boolean;
+      readonly flag: Flag;
+      readonly value: number;
+      readonly add: boolean;
+      readonly sys: boolean;
+      readonly release: boolean;
+      readonly op: Op;
+    }
+  | {
+      readonly kind: "wait";
+      readonly strand: Strand;
+      readonly segment: number;
+      readonly flag: Flag;
+      readonly value: number;
+      readonly sys: boolean;
+      readonly acquire: boolean;
+      readonly op: Op;
+    }
+  | { readonly kind: "phase"; readonly entity: number }
+  | { readonly kind: "start"; readonly rank: number; readonly launch: number }
+  | { readonly kind: "end"; readonly rank: number; readonly launch: number };
+
+export type Signal = Extract<SyncEvent, { kind: "signal" }>;
+export type Wait = Extract<SyncEvent, { kind: "wait" }>;
+
+/** One flag of one rank. */
+export interface Flag {
+  readonly buffer: string;
+  readonly owner: number;
+  readonly slot: number;
+  readonly signals: Signal[];
+}
+
+export const READ = 0;
+export const WRITE = 1;
+/** Added to READ or WRITE: the access lasts from here, to the one of the same `copy` with CLOSE. */
+export const OPEN = 2;
+export const CLOSE = 4;
+
+/** Accesses as columns. `memory` numbers what is accessed: a buffer of a rank, or of a block of a launch. */
+export class Trace {
+  readonly events: SyncEvent[] = [];
+  readonly segments: Segment[] = [];
+  readonly strands: Strand[] = [];
+  readonly ops: (Op | null)[] = [];
+  readonly accessSegment: number[] = [];
+  readonly accessMemory: number[] = [];
+  readonly accessStart: number[] = [];
+  readonly accessLength: number[] = [];
+  readonly accessKind: number[] = [];
+  readonly accessCopy: number[] = [];
+  /** Name, owner and length of each memory. */
+  readonly memories: { readonly buffer: string; readonly owner: string; readonly length: number }[] = [];
+  readonly flags = new Map<string, Flag>();
+  private readonly phases: number[];
+  private copies = 0;
+
+  constructor(
+    readonly world: number,
+    readonly grid: number,
+  ) {
+    this.phases = new Array<number>(world * (grid + 1)).fill(0);
+  }
+
+  get entities(): number {
+    return this.phases.length;
+  }
+
+  entity(rank: number, block: number): number {
+    return rank * (this.grid + 1) + block;
+  }
+
+  /** The caller of a rank. */
+  host(rank: number): number {
+    return this.entity(rank, this.grid);
+  }
+
+  strand(entity: number, launch: number): Strand {
+    const strand: Strand = {
+      id: this.strands.length,
+      entity,
+      phase: this.phases[entity]!,
+      launch,
+      segment: 0,
+      segmentId: -1,
+      acted: false,
+    };
+    this.strands.push(strand);
+    return strand;
+  }
+
+  endPhase(entity: number): void {
+    this.events.push({ kind: "phase", entity });
+    this.phases[entity] = this.phases[entity]! + 1;
+  }
+
+  newCopy(): number {
+    return ++this.copies;
+  }
+
+  access(strand: Strand, op: Op | null, memory: number, start: number, length: number, kind: number, copy = 0): void {
+    strand.acted = true;
+    if (strand.segmentId < 0) {
+      strand.segmentId = this.segments.length;
+      this.segments.push({ strand, number: strand.segment });
+      this.events.push({ kind: "segment", id: strand.segmentId });
+    }
+    this.ops.push(op);
+    this.accessSegment.push(strand.segmentId);
+    this.accessMemory.push(memory);
+    this.accessStart.push(start);
+    this.accessLength.push(length);
+    this.accessKind.push(kind);
+    this.accessCopy.push(copy);
+  }
+
+  flag(buffer: string, owner: number, slot: number): Flag {
+    const key = `${buffer}:${owner}:${slot}`;
+    let flag = this.flags.get(key);
+    if (flag === undefined) this.flags.set(key, (flag = { buffer, owner, slot, signals: [] }));
+    return flag;
+  }
+
+  signal(strand: Strand, flag: Flag, value: number, op: Op): void {
+    const { mode, scope, order } = op.attributes;
+    const event: Signal = {
+      kind: "signal",
+      strand,
+      segment: strand.segment,
+      acted: strand.acted,
+      flag,
+      value,
+      add: mode === "add",
+      sys: scope === "sys",
+      release: order === "release",
+      op,
+    };
+    flag.signals.push(event);
+    this.events.push(event);
+    this.advance(strand);
+  }
+
+  wait(strand: Strand, flag: Flag, value: number, op: Op): void {
+    const { scope, order } = op.attributes;
+    const sys = scope === "sys";
+    this.events.push({ kind: "wait", strand, segment: strand.segment, flag, value, sys, acquire: order === "acquire", op });
+    strand.acted = true;
+    this.advance(strand);
+  }
+
+  private advance(strand: Strand): void {
+    strand.segment++;
+    strand.segmentId = -1;
+  }
+}

@@ -1,0 +1,113 @@
+/** Scalar operations on numbers, where they are known, and on terms, where they stand for data. */
+import { foldBinary, foldCompare } from "../ir/fold.js";
+import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
+import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
+import { type Algebra, type Number_, Term } from "./terms.js";
+
+/** What a value of the IR holds: one number, or one a lane. Truth values are 0 and 1. */
+export type Held = Number_ | readonly Number_[];
+
+/** Any data, where only the ordering of accesses is asked for. */
+class Opaque extends Term {}
+export const OPAQUE: Term = new Opaque(0);
+
+const COMMUTES = new Set(["and", "or", "xor"]);
+
+function isInteger(kind: ScalarKind): boolean {
+  return isDType(kind) && DTYPES[kind].kind === "int";
+}
+
+/** Arithmetic of a known number in an integer kind wraps. */
+export function wrap(kind: ScalarKind, x: number): number {
+  switch (kind) {
+    case "u32":
+      return x >>> 0;
+    case "i32":
+      return x | 0;
+    default:
+      return x;
+  }
+}
+
+function known(fn: BinaryFunction, kind: ScalarKind, a: number, b: number): number {
+  if (isInteger(kind)) {
+    if (fn === "mul") return wrap(kind, Math.imul(a, b));
+    if (fn === "div") return wrap(kind, Math.trunc(a / b));
+  } else if (kind !== "index" && kind !== "bool" && fn === "div") return a / b;
+  else if (fn === "and") return a & b;
+  else if (fn === "or") return a | b;
+  return wrap(kind, foldBinary(fn, a, b) ?? NaN);
+}
+
+export function binaryOf(algebra: Algebra | null, fn: BinaryFunction, kind: ScalarKind, a: Number_, b: Number_): Number_ {
+  if (typeof a === "number" && typeof b === "number") return known(fn, kind, a, b);
+  if (algebra === null) return OPAQUE;
+  switch (fn) {
+    case "add":
+      return algebra.add(a, b);
+    case "sub":
+      return algebra.sub(a, b);
+    case "mul":
+      return algebra.mul(a, b);
+    case "div":
+      return isInteger(kind) ? algebra.apply("quotient", [a, b]) : algebra.div(a, b);
+    case "min":
+    case "max":
+      return algebra.extreme(fn, a, b);
+    default: {
+      const swap = COMMUTES.has(fn) && (typeof b === "number" || (typeof a !== "number" && a.id > b.id));
+      return algebra.apply(fn, swap ? [b, a] : [a, b]);
+    }
+  }
+}
+
+const KNOWN: Partial<Record<UnaryFunction, (x: number) => number>> = {
+  neg: (x) => -x,
+  exp: Math.exp,
+  log: Math.log,
+  sqrt: Math.sqrt,
+  rsqrt: (x) => 1 / Math.sqrt(x),
+  tanh: Math.tanh,
+  abs: Math.abs,
+  relu: (x) => Math.max(x, 0),
+};
+
+export function unaryOf(algebra: Algebra | null, fn: UnaryFunction, kind: ScalarKind, a: Number_): Number_ {
+  if (typeof a === "number") {
+    if (fn === "not") return kind === "bool" ? 1 - a : wrap(kind, ~a);
+    const f = KNOWN[fn];
+    if (f !== undefined) return wrap(kind, f(a));
+  }
+  if (algebra === null) return OPAQUE;
+  return fn === "neg" ? algebra.sub(0, a) : algebra.apply(fn, [a]);
+}
+
+export function compareOf(algebra: Algebra | null, fn: Comparison, a: Number_, b: Number_): Number_ {
+  if (typeof a === "number" && typeof b === "number") return foldCompare(fn, a, b) ? 1 : 0;
+  return algebra === null ? OPAQUE : algebra.apply(fn, [a, b]);
+}
+
+export function selectOf(algebra: Algebra | null, condition: Number_, a: Number_, b: Number_): Number_ {
+  if (typeof condition === "number") return condition !== 0 ? a : b;
+  if (algebra === null) return OPAQUE;
+  return a === b ? a : algebra.apply("select", [condition, a, b]);
+}
+
+/** Roundings between floats are the identity for the algebra; cutting off a fraction is not. */
+export function castOf(algebra: Algebra | null, from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
+  if (typeof a === "number") return isInteger(to) || to === "index" ? wrap(to, Math.trunc(a)) : a;
+  if (algebra === null) return OPAQUE;
+  const cuts = isDType(from) && DTYPES[from].kind === "float" && (isInteger(to) || to === "index");
+  return cuts ? algebra.apply("truncate", [a]) : a;
+}
+
+/** Start value of a fold. */
+export function identityOf(fn: Reduction, kind: ScalarKind): number {
+  if (fn === "sum") return 0;
+  if (fn === "prod") return 1;
+  if (kind === "u32") return fn === "min" ? 0xffffffff : 0;
+  if (kind === "i32") return fn === "min" ? 0x7fffffff : -0x80000000;
+  return fn === "min" ? Infinity : -Infinity;
+}
+
+export const FOLD: Record<Reduction, BinaryFunction> = { sum: "add", prod: "mul", min: "min", max: "max" };
