@@ -84,6 +84,7 @@ function copyPackage() {
   copy("dist/src");
   if (existsSync(join(root, "dist/grammar"))) copy("dist/grammar");
   copy("kernels");
+  copy("test/gpu"); // the suites that run where the bundle goes
   copy("build/Release/collc.node");
   for (const file of ["README.md", "grammar/LANGUAGE.md", "LICENSE"]) {
     if (existsSync(join(root, file))) cpSync(join(root, file), join(target, file));
