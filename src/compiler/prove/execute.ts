@@ -84,13 +84,13 @@ class RankRun {
     this.launch++;
     this.callerAccesses();
     const { machine, rank, launch } = this;
-    machine.trace?.events.push({ kind: "start", rank, launch });
+    machine.trace?.start(rank, launch);
     for (let block = 0; block < machine.grid; block++) this.tasks.push({ running: this.block(block), blocked: [] });
   }
 
   private end(): void {
     const { machine, rank, launch } = this;
-    machine.trace?.events.push({ kind: "end", rank, launch });
+    machine.trace?.end(rank, launch);
     this.afterLaunch(machine, rank, launch);
     if (launch + 1 < this.launches) return;
     this.launch++;

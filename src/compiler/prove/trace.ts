@@ -129,6 +129,18 @@ export class Trace {
     this.phases[entity] = this.phases[entity]! + 1;
   }
 
+  /** A launch starts: the caller's accesses before it are over. */
+  start(rank: number, launch: number): void {
+    this.events.push({ kind: "start", rank, launch });
+    this.phases[this.host(rank)]!++;
+  }
+
+  /** A launch ends: all its blocks are over. */
+  end(rank: number, launch: number): void {
+    this.events.push({ kind: "end", rank, launch });
+    for (let b = 0; b < this.grid; b++) this.phases[this.entity(rank, b)]!++;
+  }
+
   newCopy(): number {
     return ++this.copies;
   }

@@ -1,0 +1,125 @@
+/**
+ * The prover's one door. It looks at the device-level kernel, the one that is printed as CUDA, and answers for
+ * concrete world sizes and shapes, against our model of the PTX memory rules.
+ */
+import { definitionOf, type OpName } from "../ir/ops.js";
+import type { Kernel } from "../ir/module.js";
+import { walkKernel } from "../ir/visit.js";
+import type { SourceFile } from "../source.js";
+import type { DimValues } from "../types/extent.js";
+import { proveAnswer } from "./answer.js";
+import { proveOrdering } from "./ordering.js";
+import type { Answer, Place } from "./results.js";
+import { proofShapes } from "./shapes.js";
+
+export { proveAnswer, type AnswerOptions } from "./answer.js";
+export { proveOrdering, type OrderingOptions } from "./ordering.js";
+export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
+export { PROOF_MAPPING, proofShapes } from "./shapes.js";
+
+export interface ProveOptions {
+  /** Shapes to prove; by default some that take every path of the kernel. */
+  readonly shapes?: readonly DimValues[];
+  /** Successive launches looked at together; 2 by default. */
+  readonly launches?: number;
+  readonly residentBlocks?: number;
+  /** Also prove the paths for buffers that start at odd addresses; true by default. */
+  readonly misaligned?: boolean;
+}
+
+/** What is claimed of one kernel, which is of one world size. */
+export interface Claims {
+  readonly collective: string;
+  readonly ranks: number;
+  /** One for each shape and alignment, in order; ends with the first that is not proved. */
+  readonly answers: readonly Answer[];
+  readonly orderings: readonly Answer[];
+  /** The worst of the answers: wrong, else unknown, else proved. */
+  readonly answer: Answer;
+  readonly ordering: Answer;
+  /** Ops that touch memory or flags: how many there are, and how many ran in some proof. */
+  readonly coverage: { readonly total: number; readonly ran: number };
+}
+
+/**
+ * Proves a compiled kernel. Compile it with `mapping: PROOF_MAPPING` (or one of your own): the number of threads
+ * decides how large a shape is that takes every path.
+ *
+ * @throws RangeError for a kernel that did not reach the device level
+ */
+export function prove(compiled: { readonly kernel: Kernel | null }, options: ProveOptions = {}): Claims {
+  const { kernel } = compiled;
+  if (kernel === null) throw new RangeError("only a kernel that was compiled to the end can be proved");
+  const shapes = options.shapes ?? proofShapes(kernel);
+  const executed = new Set<object>();
+  const run = (one: (dims: DimValues, aligned: boolean) => Answer): Answer[] => {
+    const answers: Answer[] = [];
+    for (const aligned of options.misaligned === false ? [true] : [true, false])
+      for (const dims of shapes) {
+        const answer = one(dims, aligned);
+        answers.push(answer);
+        if (answer.status === "wrong") return answers;
+        if (answer.status === "proved") for (const op of answer.executed) executed.add(op);
+      }
+    return answers;
+  };
+  const { launches, residentBlocks } = options;
+  const answers = run((dims, aligned) => proveAnswer(kernel, { dims, launches, aligned }));
+  const orderings = run((dims, aligned) => proveOrdering(kernel, { dims, launches, aligned, residentBlocks }));
+  let total = 0;
+  walkKernel(kernel, (op) => void (isCounted(op.name) && total++));
+  return {
+    collective: kernel.name,
+    ranks: kernel.world,
+    answers,
+    orderings,
+    answer: worst(answers),
+    ordering: worst(orderings),
+    coverage: { total, ran: executed.size },
+  };
+}
+
+const UNCOUNTED = new Set<OpName>(["block_sync", "copy_commit", "fragment_clear"]);
+
+function isCounted(name: OpName): boolean {
+  const { effect } = definitionOf(name);
+  return (effect === "read" || effect === "write" || effect === "sync") && !UNCOUNTED.has(name);
+}
+
+function worst(answers: readonly Answer[]): Answer {
+  return (
+    answers.find((a) => a.status === "wrong") ?? answers.find((a) => a.status === "unknown") ?? answers.at(-1)!
+  );
+}
+
+/** The claims as lines of text, for a terminal. */
+export function describeClaims(claims: Claims, source: SourceFile | null = null): string[] {
+  const { ranks, answer, ordering, coverage } = claims;
+  const shapes = claims.orderings.map((a) => dimsText(a.claim.dims));
+  const where = `${ranks} rank${ranks === 1 ? "" : "s"}; ${[...new Set(shapes)].join("; ")}; ${ordering.claim.launches} launches`;
+  return [
+    `${claims.collective} on ${where}`,
+    ...answerLines("answer", "every output element is what the signature says", answer, source),
+    ...answerLines("ordering", "every conflicting pair of accesses is ordered, every wait is satisfied", ordering, source),
+    `  (against our model of the PTX memory rules; ${coverage.ran} of ${coverage.total} memory operations took part)`,
+  ];
+}
+
+function answerLines(name: string, claim: string, a: Answer, source: SourceFile | null): string[] {
+  const head = `  ${name}: ${a.status}`;
+  if (a.status === "proved") return [`${head}: ${claim}`];
+  const at = ` [${dimsText(a.claim.dims)}, ${a.claim.grid} blocks]`;
+  if (a.status === "unknown") return [`${head}${at}: ${a.reason}`];
+  const place = (p: Place): string => {
+    if (p.span.end === 0 || source === null) return `    ${p.what}`;
+    const { line, column } = source.position(p.span.start);
+    return `    ${source.name}:${line}:${column}: ${p.what}`;
+  };
+  return [`${head}${at}: ${a.message}`, ...a.places.slice(0, 8).map(place), ...a.witness.slice(0, 16).map((w) => `    ${w}`)];
+}
+
+function dimsText(dims: DimValues): string {
+  return Object.entries(dims)
+    .map(([d, n]) => `${d}=${n}`)
+    .join(" ");
+}

@@ -1,0 +1,70 @@
+/** Shapes to prove a kernel at: small, and together enough that loops take their main, remainder and tail paths. */
+import type { Kernel } from "../ir/module.js";
+import { walkKernel } from "../ir/visit.js";
+import type { PassOptions } from "../passes/options.js";
+import { DTYPES } from "../types/dtype.js";
+import { type DimValues, extentNames } from "../types/extent.js";
+
+/**
+ * A mapping with few threads, blocks and small tiles: the same passes, the same kinds of loops and the same
+ * synchronisation as the mapping that runs, at a size that can be looked at whole.
+ */
+export const PROOF_MAPPING: Partial<PassOptions> = {
+  elementThreads: 8,
+  elementBlocks: 2,
+  tileThreads: 32,
+  tileBlocks: 3,
+  tile: { m: 16, n: 16, k: 8, stages: 3 },
+};
+
+/** Wide rows that a thread of an interleaved loop has under way; see `passes/options.ts`. */
+const ROWS_IN_FLIGHT = 4;
+
+export function proofShapes(kernel: Kernel): DimValues[] {
+  const { dims, world } = kernel;
+  const steps = new Map(dims.map((d) => [d, stepOf(kernel, d)]));
+  const shape = (lengths: (dim: string, d: number) => number): DimValues =>
+    Object.fromEntries(dims.map((name, d) => [name, roundUp(lengths(name, d), steps.get(name)!)]));
+  if (dims.length === 0) return [{}];
+  if (dims.length === 1) {
+    const narrowest = Math.min(...kernel.buffers.map((b) => DTYPES[b.dtype].bytes));
+    const lanes = 16 / narrowest;
+    const row = Math.max(kernel.blockThreads, 1) * lanes;
+    const main = ROWS_IN_FLIGHT * Math.min(kernel.maxBlocks, 2) * row;
+    const sharded = steps.get(dims[0]!)! > 1;
+    const all = [1, main + row + 2 * lanes + 3, main + row + 2 * lanes].map((n) => shape(() => n * (sharded ? world : 1)));
+    // A kernel that works on a share of what is not sharded needs that many times as much.
+    return sharded ? all : [...all, shape(() => (main + row) * world + 5)];
+  }
+  const isSharded = (name: string): boolean => steps.get(name)! > 1;
+  const last = dims.at(-1)!;
+  let multiplies = false;
+  walkKernel(kernel, (op) => void (multiplies ||= op.name === "mma"));
+  if (!multiplies) {
+    const long = (n: number) => shape((name) => (name === last ? n : 3) * (isSharded(name) ? world : 1));
+    return [shape(() => 1), long(203), long(200)];
+  }
+  // Products: several tiles with ragged edges, and a depth that fills the pipeline and empties it.
+  const depth = (name: string): boolean => kernel.inputs.every((t) => t.shape.includes(name));
+  const part = (rows: number, columns: number, k: number) =>
+    shape((name, d) => {
+      if (depth(name)) return isSharded(name) ? Math.min(k, world > 4 ? 18 : k) * world : k;
+      if (name === last) return isSharded(name) ? columns * world : columns;
+      return d === 0 && isSharded(name) ? Math.max(2, Math.ceil(rows / world)) * world : rows;
+    });
+  return [shape(() => 1), part(19, 19, 27), part(16, 24, 24)];
+}
+
+function stepOf(kernel: Kernel, dim: string): number {
+  return kernel.divisibility
+    .filter((r) => extentNames(r.dividend).has(dim))
+    .reduce((step, r) => (step * r.divisor) / greatestCommon(step, r.divisor), 1);
+}
+
+function greatestCommon(a: number, b: number): number {
+  return b === 0 ? a : greatestCommon(b, a % b);
+}
+
+function roundUp(n: number, step: number): number {
+  return Math.max(1, Math.ceil(n / step)) * step;
+}

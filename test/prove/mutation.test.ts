@@ -1,0 +1,46 @@
+/**
+ * Mutation test: each synchronising op of each library kernel is dropped or weakened in turn, and the prover must
+ * reject every mutant that behaves differently. The survivors are listed, each with why it is harmless.
+ */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import { proofShapes, PROOF_MAPPING, proveAnswer, proveOrdering } from "../../src/compiler/prove/index.js";
+import { LIBRARY } from "../kernels/library.js";
+import { type Mutant, mutantsOf } from "./mutants.js";
+import { excuseOf } from "./survivors.js";
+
+interface Score {
+  readonly killed: number;
+  readonly survivors: readonly { readonly mutant: Mutant; readonly excuse: string | null }[];
+}
+
+function scoreOf(text: string, path: string, ranks: number): Score {
+  const { kernel } = compile(text, { file: path, ranks, dtype: "bf16", mapping: PROOF_MAPPING });
+  const shapes = proofShapes(kernel!);
+  let killed = 0;
+  const survivors: Score["survivors"][number][] = [];
+  for (const mutant of mutantsOf(kernel!)) {
+    const isRejected = shapes.some((dims) =>
+      [proveOrdering, proveAnswer].some((prove) => prove(mutant.kernel, { dims }).status !== "proved"),
+    );
+    if (isRejected) killed++;
+    else survivors.push({ mutant, excuse: excuseOf(kernel!, mutant) });
+  }
+  return { killed, survivors };
+}
+
+const report: string[] = [];
+
+describe("mutants of the library", () => {
+  for (const file of LIBRARY)
+    it(`${file.name}: rejected, or harmless for a reason`, { timeout: 120_000 }, () => {
+      const { killed, survivors } = scoreOf(file.text, file.path, 2);
+      report.push(`${file.name}: ${killed} of ${killed + survivors.length} rejected`);
+      for (const s of survivors) report.push(`  survives: ${s.mutant.name}: ${s.excuse ?? "UNEXPLAINED"}`);
+      expect(survivors.filter((s) => s.excuse === null).map((s) => s.mutant.name)).toEqual([]);
+    });
+
+  it("prints its score", () => {
+    console.log(report.join("\n"));
+  });
+});
