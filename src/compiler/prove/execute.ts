@@ -122,15 +122,10 @@ class RankRun {
   private block(block: number): Running {
     const { machine, rank, launch } = this;
     const own: (Number_[] | undefined)[] = [];
-    const ownMemory: number[] = [];
     machine.kernel.buffers.forEach((b, j) => {
-      if (b.role !== "shared") return;
-      own[j] = [];
-      if (machine.trace === null) return;
-      ownMemory[j] = machine.trace.memories.length;
-      const owner = `block ${block} of rank ${rank}`;
-      machine.trace.memories.push({ buffer: b.name, owner, length: machine.lengths[j]! });
+      if (b.role === "shared") own[j] = [];
     });
+    const ownMemory = machine.ownMemoryOf(rank, block);
     const frame: Frame = { env: [], rank, block, launch, own, ownMemory, accumulators: [], strand: null, copies: { open: [], groups: [] } };
     return this.program.body(frame);
   }

@@ -8,6 +8,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { proveAnswer } from "./answer.js";
+import type { SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
 import type { Answer, Place } from "./results.js";
 import { proofShapes } from "./shapes.js";
@@ -15,6 +16,7 @@ import { proofShapes } from "./shapes.js";
 export { proveAnswer, type AnswerOptions } from "./answer.js";
 export { proveOrdering, type OrderingOptions } from "./ordering.js";
 export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
+export type { SharedLayout } from "./machine.js";
 export { PROOF_MAPPING, proofShapes } from "./shapes.js";
 
 export interface ProveOptions {
@@ -23,6 +25,8 @@ export interface ProveOptions {
   /** Successive launches looked at together; 2 by default. */
   readonly launches?: number;
   readonly residentBlocks?: number;
+  /** Where shared buffers lie: `sharedLayout(kernel)` of the printer, which lays some over each other. */
+  readonly shared?: SharedLayout;
   /** Also prove the paths for buffers that start at odd addresses; true by default. */
   readonly misaligned?: boolean;
 }
@@ -63,9 +67,9 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
       }
     return answers;
   };
-  const { launches, residentBlocks } = options;
+  const { launches, residentBlocks, shared } = options;
   const answers = run((dims, aligned) => proveAnswer(kernel, { dims, launches, aligned }));
-  const orderings = run((dims, aligned) => proveOrdering(kernel, { dims, launches, aligned, residentBlocks }));
+  const orderings = run((dims, aligned) => proveOrdering(kernel, { dims, launches, aligned, residentBlocks, shared }));
   let total = 0;
   walkKernel(kernel, (op) => void (isCounted(op.name) && total++));
   return {

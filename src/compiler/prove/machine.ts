@@ -1,6 +1,7 @@
 /** The state of all ranks while a kernel is executed symbolically: memory, flags, launches. */
 import { bufferOf, type Kernel, type Op } from "../ir/module.js";
 import type { Span } from "../source.js";
+import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { CannotTell, type Claim, Fails, type Place, type WrongKind } from "./results.js";
 import type { Algebra, Combination, Number_ } from "./terms.js";
@@ -13,6 +14,23 @@ export interface MachineOptions {
   readonly launches: number;
   /** Whether buffers start at aligned addresses; with false, every test of it fails. */
   readonly aligned?: boolean;
+  /** Where shared buffers lie, which may be over each other; without it each has memory of its own. */
+  readonly shared?: SharedLayout;
+}
+
+/** Places of shared buffers in a block's shared memory, as the printer assigns them (`emit/shared-layout.ts`). */
+export interface SharedLayout {
+  readonly places: ReadonlyMap<
+    string,
+    {
+      /** Bytes from the start. */
+      readonly offset: number;
+      /** Elements from one row, and from one stage, to the next. */
+      readonly rowStride: number;
+      readonly stageStride: number;
+    }
+  >;
+  readonly bytes: number;
 }
 
 /** Started by `copy_tile`, performed when it lands. */
@@ -62,6 +80,7 @@ export class Machine {
     if (kernel.level !== "device") throw new RangeError(`the prover takes device-level kernels, not ${kernel.level}`);
     this.dims = options.dims;
     this.aligned = options.aligned ?? true;
+    this.shared = options.shared ?? null;
     this.shapes = kernel.buffers.map((b) => b.shape.map((e) => evaluateExtent(e, options.dims)));
     this.lengths = this.shapes.map((s) => s.reduce((a, n) => a * n, 1));
     this.grid = gridOf(kernel, options.dims);
@@ -81,11 +100,49 @@ export class Machine {
   }
 
   readonly trace: Trace | null;
+  private readonly shared: SharedLayout | null;
   private readonly globalMemory = new Map<number, number>();
 
   /** Number of a buffer of a rank in the trace. */
   memoryOf(buffer: number, rank: number): number {
     return this.globalMemory.get(buffer)! + rank;
+  }
+
+  /** Numbers of a new block's shared buffers in the trace. */
+  ownMemoryOf(rank: number, block: number): number[] {
+    const { trace, shared, kernel } = this;
+    if (trace === null) return [];
+    const owner = `block ${block} of rank ${rank}`;
+    let whole = -1;
+    return kernel.buffers.map((b, j) => {
+      if (b.role !== "shared") return -1;
+      if (shared === null) return trace.memories.push({ buffer: b.name, owner, length: this.lengths[j]! }) - 1;
+      // In the trace, bytes of the shared memory stand for elements.
+      if (whole < 0) whole = trace.memories.push({ buffer: "shared memory", owner, length: shared.bytes }) - 1;
+      return whole;
+    });
+  }
+
+  /** Records an access to a shared buffer of the block. */
+  noteShared(f: Frame, op: Op, buffer: number, start: number, length: number, kind: number, copy = 0): void {
+    const { trace, shared } = this;
+    if (trace === null) return;
+    const strand = this.strandOf(f);
+    const memory = f.ownMemory[buffer]!;
+    if (shared === null) return trace.access(strand, op, memory, start, length, kind, copy);
+    const { name, dtype } = this.kernel.buffers[buffer]!;
+    const { offset, rowStride, stageStride } = shared.places.get(name)!;
+    const shape = this.shapes[buffer]!;
+    const [rows, columns] = [shape.at(-2) ?? 1, shape.at(-1)!];
+    const { bytes } = DTYPES[dtype];
+    for (let at = start; at < start + length; ) {
+      const column = at % columns;
+      const count = Math.min(columns - column, start + length - at);
+      const row = Math.floor(at / columns);
+      const element = Math.floor(row / rows) * stageStride + (row % rows) * rowStride + column;
+      trace.access(strand, op, memory, offset + element * bytes, count * bytes, kind, copy);
+      at += count;
+    }
   }
 
   bufferNumber(name: string): number {

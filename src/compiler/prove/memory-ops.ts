@@ -83,10 +83,8 @@ function loadStep(p: Program, op: Op): Step {
   return (f) => {
     const { owner, index } = at(f);
     machine.executed.add(op);
-    if (machine.trace !== null) {
-      const memory = isShared ? f.ownMemory[buffer]! : machine.memoryOf(buffer, owner);
-      machine.trace.access(machine.strandOf(f), op, memory, index, lanes, READ);
-    }
+    if (isShared) machine.noteShared(f, op, buffer, index, lanes, READ);
+    else machine.trace?.access(machine.strandOf(f), op, machine.memoryOf(buffer, owner), index, lanes, READ);
     let held: Held = OPAQUE;
     if (hasValue) {
       const memory = isShared ? f.own[buffer]! : machine.memory[buffer]![owner]!;
@@ -116,10 +114,8 @@ function storeStep(p: Program, op: Op): Step {
   return (f) => {
     const { owner, index } = at(f);
     machine.executed.add(op);
-    if (machine.trace !== null) {
-      const memory = isShared ? f.ownMemory[buffer]! : machine.memoryOf(buffer, owner);
-      machine.trace.access(machine.strandOf(f), op, memory, index, lanes, WRITE);
-    }
+    if (isShared) machine.noteShared(f, op, buffer, index, lanes, WRITE);
+    else machine.trace?.access(machine.strandOf(f), op, machine.memoryOf(buffer, owner), index, lanes, WRITE);
     if (!hasValue) return;
     const memory = isShared ? f.own[buffer]! : machine.memory[buffer]![owner]!;
     const held = f.env[from]!;

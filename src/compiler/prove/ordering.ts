@@ -4,7 +4,7 @@ import { NO_SPAN } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { execute } from "./execute.js";
 import { HappensBefore } from "./happens-before.js";
-import { gridOf } from "./machine.js";
+import { gridOf, type SharedLayout } from "./machine.js";
 import { checkRaces } from "./races.js";
 import { type Answer, CannotTell, Fails } from "./results.js";
 import { walkKernel } from "../ir/visit.js";
@@ -14,6 +14,8 @@ export interface OrderingOptions {
   /** Successive launches on each rank's stream; 2 by default, so that reuse of flags and scratch is seen. */
   readonly launches?: number;
   readonly aligned?: boolean;
+  /** Where shared buffers lie, if some lie over each other: `sharedLayout(kernel)` of the printer. */
+  readonly shared?: SharedLayout;
   /** Blocks that are resident at once on one GPU; 132 by default, one for each multiprocessor of an H200. */
   readonly residentBlocks?: number;
 }

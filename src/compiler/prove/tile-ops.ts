@@ -11,7 +11,7 @@ import { CLOSE, OPEN, READ, WRITE } from "./trace.js";
 
 export function tileStep(p: Program, op: Op): Step | null {
   const { machine } = p;
-  const { trace, algebra } = machine;
+  const { algebra } = machine;
   switch (op.name) {
     case "copy_tile":
       return copyStep(p, op);
@@ -39,7 +39,7 @@ export function tileStep(p: Program, op: Op): Step | null {
       const n = machine.lengths[to]!;
       return (f) => {
         machine.executed.add(op);
-        trace?.access(machine.strandOf(f), op, f.ownMemory[to]!, 0, n, WRITE);
+        machine.noteShared(f, op, to, 0, n, WRITE);
         if (algebra !== null) for (let i = 0; i < n; i++) f.own[to]![i] = f.accumulators[from]?.[i]?.build(algebra) ?? algebra.poison(text(op, "from"), f.rank, i);
       };
     }
@@ -69,8 +69,8 @@ function copyStep(p: Program, op: Op): Step {
     const copy = trace?.newCopy() ?? 0;
     const note = (g: Frame, end: number): void => {
       if (trace === null) return;
+      machine.noteShared(g, op, to, base, rows * cols, WRITE | end, copy);
       const strand = machine.strandOf(g);
-      trace.access(strand, op, g.ownMemory[to]!, base, rows * cols, WRITE | end, copy);
       for (let r = Math.max(0, -row); r < Math.min(rows, height - row); r++)
         if (right > left)
           trace.access(strand, op, machine.memoryOf(from, owner), (row + r) * width + col + left, right - left, READ | end, copy);
@@ -94,7 +94,7 @@ function copyStep(p: Program, op: Op): Step {
 
 function mmaStep(p: Program, op: Op): Step {
   const { machine } = p;
-  const { trace, algebra } = machine;
+  const { algebra } = machine;
   const [acc, a, b] = ["accumulator", "a", "b"].map((k) => machine.bufferNumber(text(op, k))) as [number, number, number];
   const stageNumber = p.number(op.operands[0]!);
   const [stages, m, k] = machine.shapes[a] as [number, number, number];
@@ -103,11 +103,8 @@ function mmaStep(p: Program, op: Op): Step {
     machine.executed.add(op);
     const stage = machine.known(f.env[stageNumber]!, "the stage of a product");
     if (!(stage >= 0 && stage < stages)) machine.fail("bounds", f, op, `a product of stage ${stage} of ${stages}`);
-    if (trace !== null) {
-      const strand = machine.strandOf(f);
-      trace.access(strand, op, f.ownMemory[a]!, stage * m * k, m * k, READ);
-      trace.access(strand, op, f.ownMemory[b]!, stage * k * n, k * n, READ);
-    }
+    machine.noteShared(f, op, a, stage * m * k, m * k, READ);
+    machine.noteShared(f, op, b, stage * k * n, k * n, READ);
     if (algebra === null) return;
     const [x, y, z] = [f.own[a]!, f.own[b]!, f.accumulators[acc]];
     // Products with an accumulator that was never cleared are of no value; the store says so.
