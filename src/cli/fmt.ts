@@ -1,0 +1,115 @@
+/** `collc fmt`: puts programs into the one style of Coll. */
+import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { Command } from "commander";
+import { writeFileAtomic } from "../runtime/atomic-file.js";
+import { exitCodes, messageOf, UsageError } from "../runtime/errors.js";
+import { printDiagnostics } from "./diagnostics.js";
+import { Exit } from "./failure.js";
+import { type Io, paletteOf } from "./io.js";
+import { examples } from "./options.js";
+import { readProgram } from "./source-file.js";
+
+interface FmtOptions {
+  readonly check?: boolean;
+  readonly stdin?: boolean;
+}
+
+/** The command, printing to `io`. */
+export function fmtCommand(io: Io): Command {
+  return new Command("fmt")
+    .description("Format programs. Comments stay where they are; a file with syntax errors is left as it is.")
+    .argument("[paths...]", "files, or folders whose .coll files are meant (default: the current folder)")
+    .option("--check", "change nothing; list what is not formatted, and exit with 1 if anything is")
+    .option("--stdin", "format standard input to standard output")
+    .addHelpText(
+      "after",
+      examples(
+        ["collc fmt", "all programs in and below this folder"],
+        ["collc fmt --check kernels", "for continuous integration"],
+        ["collc fmt --stdin < my.coll", "for editors"],
+      ),
+    )
+    .action(async (paths: string[], options: FmtOptions) => {
+      if (options.stdin === true && paths.length > 0)
+        throw new UsageError("--stdin formats standard input, but files are named too", "leave out one of them");
+      if (options.stdin === true) return formatStdin(io, options);
+      await formatFiles(io, paths.length === 0 ? ["."] : paths, options);
+    });
+}
+
+async function formatStdin(io: Io, options: FmtOptions): Promise<void> {
+  const { file, text } = readProgram("-", io);
+  const formatted = await formatOrReport(io, file, text, join(process.cwd(), "stdin.coll"));
+  if (formatted === null) throw new Exit(exitCodes.program);
+  if (options.check !== true) io.out.write(formatted);
+  else if (formatted !== text) {
+    io.out.write(`${file}\n`);
+    throw new Exit(exitCodes.program);
+  }
+}
+
+async function formatFiles(io: Io, paths: readonly string[], options: FmtOptions): Promise<void> {
+  const files = [...new Set(paths.flatMap(filesAt))];
+  const changed: string[] = [];
+  let failed = 0;
+  for (const file of files) {
+    const { text } = readProgram(file, io);
+    const formatted = await formatOrReport(io, file, text, file);
+    if (formatted === null) failed++;
+    else if (formatted !== text) {
+      changed.push(file);
+      if (options.check !== true) await replace(file, formatted);
+    }
+  }
+  for (const file of changed) io.out.write(`${file}\n`);
+  io.err.write(summary(io, files.length, changed.length, failed, options) + "\n");
+  if (failed > 0 || (options.check === true && changed.length > 0)) throw new Exit(exitCodes.program);
+}
+
+/** The formatted text; null after a syntax error that has been reported. */
+async function formatOrReport(io: Io, file: string, text: string, configured: string): Promise<string | null> {
+  // Prettier takes a moment to load, which other commands need not wait for.
+  const { CollSyntaxError, formatColl, printWidthFor } = await import("../formatter/index.js");
+  const printWidth = await printWidthFor(configured).catch((error: unknown) => {
+    throw new UsageError(`Prettier's configuration for ${file} cannot be read: ${messageOf(error)}`, "correct it");
+  });
+  try {
+    return await formatColl(text, { file, printWidth });
+  } catch (error) {
+    if (!(error instanceof CollSyntaxError)) throw error;
+    printDiagnostics(io, error.diagnostics, error.source);
+    return null;
+  }
+}
+
+/** The file itself, or the programs below a folder; hidden folders and other people's packages are not looked into. */
+function filesAt(path: string): string[] {
+  if (!existsSync(path)) throw new UsageError(`there is no file or folder ${path}`);
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path, { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      if (entry.name.startsWith(".") || entry.name === "node_modules") return [];
+      if (entry.isDirectory()) return filesAt(join(path, entry.name));
+      return entry.isFile() && entry.name.endsWith(".coll") ? [join(path, entry.name)] : [];
+    });
+}
+
+/** A link stays a link, and the file keeps its permissions. */
+async function replace(file: string, text: string): Promise<void> {
+  const target = realpathSync(file);
+  await writeFileAtomic(target, text, { mode: statSync(target).mode & 0o777 });
+}
+
+function summary(io: Io, all: number, changed: number, failed: number, options: FmtOptions): string {
+  const c = paletteOf(io.err, io.env);
+  const count = (n: number): string => `${n} file${n === 1 ? "" : "s"}`;
+  if (all === 0) return `${c.yellow("!")} no .coll files here`;
+  const said = [
+    ...(failed > 0 ? [`${count(failed)} with syntax errors`] : []),
+    ...(changed > 0 ? [`${count(changed)} ${options.check === true ? "not formatted" : "formatted"}`] : []),
+  ];
+  const isFine = failed === 0 && (changed === 0 || options.check !== true);
+  return `${isFine ? c.green("✓") : c.red("✗")} ${said.length === 0 ? `${count(all)}, all formatted` : `${said.join(", ")} of ${all}`}`;
+}
