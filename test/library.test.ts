@@ -34,6 +34,10 @@ it("refuses tensors that do not fit", async () => {
   await expect(kernel.run({ x, y: x }, { n: 9 })).rejects.toThrow(/has 8 elements on a rank; the dimensions ask for 9/);
   await expect(kernel.run({ x: local, y: x }, { n: 8 })).rejects.toThrow(/not in symmetric memory/);
   await expect(kernel.run({ x, y: x }, {})).rejects.toThrow(UsageError);
+  await expect(kernel.run({ x, y: x }, { n: 8 })).rejects.toThrow(/'y' shares memory with 'x'/);
+  const both = await group.symmetric("f32", [16]);
+  await expect(kernel.run({ x: both.view(0, [8]), y: both.view(4, [8]) }, { n: 8 })).rejects.toThrow(/shares memory/);
+  await kernel.run({ x: both.view(0, [8]), y: both.view(8, [8]) }, { n: 8 });
   await expect(group.load(compile(SOURCE, { ranks: 4 }))).rejects.toThrow(/compiled for 4 ranks; this group has 2/);
   await group.close();
 });

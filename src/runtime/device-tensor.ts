@@ -67,6 +67,12 @@ export class DeviceTensor implements Tensor {
     );
   }
 
+  overlaps(other: Tensor): boolean {
+    if (!(other instanceof DeviceTensor)) return false;
+    const end = (t: DeviceTensor): DevicePointer => t.pointer + BigInt(t.length * DTYPES[t.dtype].bytes);
+    return this.pointer < end(other) && other.pointer < end(this);
+  }
+
   async free(): Promise<void> {
     await this.release?.();
   }

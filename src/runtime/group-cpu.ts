@@ -54,6 +54,12 @@ class HostTensor implements Tensor {
     );
   }
 
+  overlaps(other: Tensor): boolean {
+    const [a, b] = [this.arrays[0]!, other instanceof HostTensor ? other.arrays[0]! : null];
+    if (b === null || a.buffer !== b.buffer) return false;
+    return a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
+  }
+
   free(): Promise<void> {
     return Promise.resolve();
   }

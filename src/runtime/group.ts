@@ -24,6 +24,8 @@ export interface Tensor {
   read(rank?: number): Promise<TypedArray>;
   /** Part of it, sharing memory: `length` elements from element `offset` on. */
   view(offset: number, shape: readonly number[]): Tensor;
+  /** Whether any element lies in memory that `other` holds too. */
+  overlaps(other: Tensor): boolean;
   /** Gives the memory back. Collective for symmetric tensors. Views have nothing to free. */
   free(): Promise<void>;
 }

@@ -61,4 +61,12 @@ export function checkTensors(manifest: Manifest, tensors: Readonly<Record<string
         "make it with group.symmetric(dtype, shape)",
       );
   }
+  // Kernels are compiled for separate tensors: in place, a rank could overwrite what a peer has yet to read.
+  for (const output of manifest.outputs)
+    for (const other of signatureOf(manifest))
+      if (other.name !== output.name && tensors[output.name]!.overlaps(tensors[other.name]!))
+        throw new UsageError(
+          `'${output.name}' shares memory with '${other.name}'`,
+          "collectives do not work in place: give every parameter memory of its own",
+        );
 }
