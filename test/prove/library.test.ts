@@ -9,9 +9,17 @@ for (const file of LIBRARY)
   describe(file.name, () => {
     for (const ranks of [1, 2, 3, 4, 5, 6, 7, 8])
       it(`is proved for ${ranks} ranks`, () => {
-        const { kernel, source } = compile(file.text, { file: file.path, ranks, dtype: "bf16", mapping: PROOF_MAPPING });
+        const { kernel, source } = compile(file.text, {
+          file: file.path,
+          ranks,
+          dtype: "bf16",
+          mapping: PROOF_MAPPING,
+        });
         const claims = prove({ kernel }, { shared: sharedLayout(kernel!), misaligned: ranks <= 4 });
-        expect([claims.answer.status, claims.ordering.status], describeClaims(claims, source).join("\n")).toEqual(["proved", "proved"]);
+        expect([claims.answer.status, claims.ordering.status], describeClaims(claims, source).join("\n")).toEqual([
+          "proved",
+          "proved",
+        ]);
       });
     it("takes nearly all of its paths", () => {
       const { kernel } = compile(file.text, { file: file.path, ranks: 3, dtype: "f32", mapping: PROOF_MAPPING });

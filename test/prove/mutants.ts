@@ -35,18 +35,29 @@ export function mutantsOf(kernel: Kernel): Mutant[] {
       const add = (kind: Mutant["kind"], what: string, edit: Edit): void => {
         mutants.push({ name: `${what} ${op.name} #${n}`, kind, op, kernel: edited(kernel, op, edit) });
       };
-      const set = (attributes: Op["attributes"]): Edit => (o) => [{ ...o, attributes: { ...o.attributes, ...attributes } }];
+      const set =
+        (attributes: Op["attributes"]): Edit =>
+        (o) => [{ ...o, attributes: { ...o.attributes, ...attributes } }];
       if (["signal", "wait", "block_sync", "copy_wait"].includes(op.name)) add("drop", "drop", () => []);
       if (op.name === "signal" || op.name === "wait") {
         add("relax", "relax", set({ order: "relaxed" }));
         if (op.attributes["scope"] === "sys") add("narrow", "narrow", set({ scope: "gpu" }));
         const at = op.name === "wait" ? 1 : op.attributes["remote"] === true ? 2 : 1;
-        const slots = kernel.buffers.find((b) => b.name === op.attributes["buffer"])!.shape.reduce<number>((a, e) => a * (e as number), 1);
+        const slots = kernel.buffers
+          .find((b) => b.name === op.attributes["buffer"])!
+          .shape.reduce<number>((a, e) => a * (e as number), 1);
         if (slots > 1)
           add("slot", "next slot of", (o) => {
             // The next flag, round the end to the first.
             const [one, all, sum, next] = [0, 1, 2, 3].map(() => new Value(INDEX)) as [Value, Value, Value, Value];
-            const make = (name: Op["name"], operands: Value[], result: Value, attributes: Op["attributes"]): Op => ({ name, operands, results: [result], attributes, regions: [], span: o.span });
+            const make = (name: Op["name"], operands: Value[], result: Value, attributes: Op["attributes"]): Op => ({
+              name,
+              operands,
+              results: [result],
+              attributes,
+              regions: [],
+              span: o.span,
+            });
             return [
               make("const", [], one, { value: 1 }),
               make("const", [], all, { value: slots }),

@@ -38,7 +38,16 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
       const expectation = new Expectation(kernel, options.dims, algebra, launch);
       kernel.outputs.forEach((tensor, o) => {
         const s = kernel.specification[o] ?? null;
-        if (s !== null) checked += compare(kernel, tensor, s, expectation, ended[launch]!.map((r) => r.outputs[o]!), launch, algebra);
+        if (s !== null)
+          checked += compare(
+            kernel,
+            tensor,
+            s,
+            expectation,
+            ended[launch]!.map((r) => r.outputs[o]!),
+            launch,
+            algebra,
+          );
       });
     }
     if (unspecified.length > 0)

@@ -16,11 +16,19 @@ export function describeDifference(got: Number_, wanted: Number_, launch: number
     if (has === 0) lacks.push(`lacks ${name}`);
     else extra.push(has === 2 * n ? `counts ${name} twice` : `has ${round(has)} times ${name}, not ${round(n)} times`);
   }
-  for (const [t, n] of a) if (!b.has(t)) extra.push(`${t instanceof Poison ? "holds" : "has"} ${n === 1 ? "" : `${round(n)} times `}${printTerm(t, launch)}`);
+  for (const [t, n] of a)
+    if (!b.has(t))
+      extra.push(
+        `${t instanceof Poison ? "holds" : "has"} ${n === 1 ? "" : `${round(n)} times `}${printTerm(t, launch)}`,
+      );
   const all = [...lacks, ...extra];
   if (all.length === 0) all.push(`is ${print(got, launch)}`);
   const more = all.length > SHOWN ? [`and ${all.length - SHOWN} more`] : [];
-  return [[...all.slice(0, SHOWN), ...more].join(", "), `is        ${print(got, launch)}`, `should be ${print(wanted, launch)}`];
+  return [
+    [...all.slice(0, SHOWN), ...more].join(", "),
+    `is        ${print(got, launch)}`,
+    `should be ${print(wanted, launch)}`,
+  ];
 }
 
 function round(x: number): string {
@@ -55,7 +63,9 @@ export function print(x: Number_, launch: number, depth = 0): string {
   if (x instanceof Product) return list(x.factors.map(deeper), " · ");
   if (x instanceof Applied) return `${x.fn}(${list(x.args.map(deeper), ", ")})`;
   if (x instanceof Sum) {
-    const items = x.terms.slice(0, 9).map((t, i) => (x.coefficients[i] === 1 ? deeper(t) : `${round(x.coefficients[i]!)}·${deeper(t)}`));
+    const items = x.terms
+      .slice(0, 9)
+      .map((t, i) => (x.coefficients[i] === 1 ? deeper(t) : `${round(x.coefficients[i]!)}·${deeper(t)}`));
     if (x.constant !== 0) items.push(round(x.constant));
     return x.terms.length > 8 ? `${items.slice(0, 8).join(" + ")} + … (${x.terms.length})` : items.join(" + ");
   }

@@ -25,12 +25,19 @@ export function execute(
 ): Machine {
   const machine = new Machine(kernel, options, algebra, traced ? (grid) => new Trace(kernel.world, grid) : null);
   const program = new Program(machine, kernel);
-  const ranks = Array.from({ length: kernel.world }, (_, rank) => new RankRun(machine, program, rank, options.launches, afterLaunch));
+  const ranks = Array.from(
+    { length: kernel.world },
+    (_, rank) => new RankRun(machine, program, rank, options.launches, afterLaunch),
+  );
   for (;;) {
     let went = false;
     for (const r of ranks) went = r.advance() || went;
     if (ranks.every((r) => r.isDone)) return machine;
-    if (!went) throw deadlock(machine, ranks.flatMap((r) => r.blocked()));
+    if (!went)
+      throw deadlock(
+        machine,
+        ranks.flatMap((r) => r.blocked()),
+      );
   }
 }
 
@@ -126,7 +133,17 @@ class RankRun {
       if (b.role === "shared") own[j] = [];
     });
     const ownMemory = machine.ownMemoryOf(rank, block);
-    const frame: Frame = { env: [], rank, block, launch, own, ownMemory, accumulators: [], strand: null, copies: { open: [], groups: [] } };
+    const frame: Frame = {
+      env: [],
+      rank,
+      block,
+      launch,
+      own,
+      ownMemory,
+      accumulators: [],
+      strand: null,
+      copies: { open: [], groups: [] },
+    };
     return this.program.body(frame);
   }
 }

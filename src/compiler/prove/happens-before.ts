@@ -45,7 +45,7 @@ export class HappensBefore {
   /** One pass over all events; whether any wait came to know less than before. */
   private round(isFirst: boolean): boolean {
     const { trace } = this;
-    const { world, grid, entities } = trace;
+    const { grid, entities } = trace;
     const bases = new Array<Knowledge>(entities).fill(Knowledge.nothing(entities));
     const strands = new Map<Strand, Knowledge>();
     const phases = new Int32Array(entities);
@@ -101,7 +101,6 @@ export class HappensBefore {
         }
       }
     }
-    if (world === 0) throw new RangeError("no ranks");
     return changed;
   }
 
@@ -153,8 +152,8 @@ export class HappensBefore {
     ) as [Signal[], Signal[]];
     for (const low of lower) {
       if (this.isAfter(low, wait)) continue;
-      const isOverwritten = enough.some(
-        (s) => (s.strand === low.strand ? s.segment > low.segment : this.knownAt.get(s)!.knows(low.strand, low.segment)),
+      const isOverwritten = enough.some((s) =>
+        s.strand === low.strand ? s.segment > low.segment : this.knownAt.get(s)!.knows(low.strand, low.segment),
       );
       if (isOverwritten) continue;
       const place = (s: Signal | Wait, what: string) => ({

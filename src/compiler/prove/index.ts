@@ -58,8 +58,10 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
   const executed = new Set<object>();
   const run = (one: (dims: DimValues, aligned: boolean) => Answer): Answer[] => {
     const answers: Answer[] = [];
+    // Starting at odd addresses leaves only the scalar paths; the ragged shape takes all of those.
+    const ragged = shapes.slice(shapes.length > 1 ? 1 : 0).slice(0, 1);
     for (const aligned of options.misaligned === false ? [true] : [true, false])
-      for (const dims of shapes) {
+      for (const dims of aligned ? shapes : ragged) {
         const answer = one(dims, aligned);
         answers.push(answer);
         if (answer.status === "wrong") return answers;
@@ -91,9 +93,7 @@ function isCounted(name: OpName): boolean {
 }
 
 function worst(answers: readonly Answer[]): Answer {
-  return (
-    answers.find((a) => a.status === "wrong") ?? answers.find((a) => a.status === "unknown") ?? answers.at(-1)!
-  );
+  return answers.find((a) => a.status === "wrong") ?? answers.find((a) => a.status === "unknown") ?? answers.at(-1)!;
 }
 
 /** The claims as lines of text, for a terminal. */
@@ -104,7 +104,12 @@ export function describeClaims(claims: Claims, source: SourceFile | null = null)
   return [
     `${claims.collective} on ${where}`,
     ...answerLines("answer", "every output element is what the signature says", answer, source),
-    ...answerLines("ordering", "every conflicting pair of accesses is ordered, every wait is satisfied", ordering, source),
+    ...answerLines(
+      "ordering",
+      "every conflicting pair of accesses is ordered, every wait is satisfied",
+      ordering,
+      source,
+    ),
     `  (against our model of the PTX memory rules; ${coverage.ran} of ${coverage.total} memory operations took part)`,
   ];
 }
@@ -119,7 +124,11 @@ function answerLines(name: string, claim: string, a: Answer, source: SourceFile 
     const { line, column } = source.position(p.span.start);
     return `    ${source.name}:${line}:${column}: ${p.what}`;
   };
-  return [`${head}${at}: ${a.message}`, ...a.places.slice(0, 8).map(place), ...a.witness.slice(0, 16).map((w) => `    ${w}`)];
+  return [
+    `${head}${at}: ${a.message}`,
+    ...a.places.slice(0, 8).map(place),
+    ...a.witness.slice(0, 16).map((w) => `    ${w}`),
+  ];
 }
 
 function dimsText(dims: DimValues): string {

@@ -34,7 +34,8 @@ export class Knowledge {
         if (phases === this.phases) phases = this.phases.slice();
         phases[e] = other.phases[e]!;
       }
-    if (this.strands === null && other.strands === null) return phases === this.phases ? this : new Knowledge(phases, null);
+    if (this.strands === null && other.strands === null)
+      return phases === this.phases ? this : new Knowledge(phases, null);
     const strands = new Map<Strand, number>();
     for (const source of [this.strands, other.strands])
       for (const [s, n] of source ?? [])

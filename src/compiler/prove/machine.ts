@@ -88,7 +88,9 @@ export class Machine {
     this.trace = makeTrace?.(this.grid) ?? null;
     this.memory = kernel.buffers.map((b) =>
       Array.from({ length: kernel.world }, () =>
-        new Array<Number_>(b.role === "signal" || b.role === "state" ? this.lengths[kernel.buffers.indexOf(b)]! : 0).fill(0),
+        new Array<Number_>(
+          b.role === "signal" || b.role === "state" ? this.lengths[kernel.buffers.indexOf(b)]! : 0,
+        ).fill(0),
       ),
     );
     kernel.buffers.forEach((b, j) => {
@@ -135,7 +137,7 @@ export class Machine {
     const shape = this.shapes[buffer]!;
     const [rows, columns] = [shape.at(-2) ?? 1, shape.at(-1)!];
     const { bytes } = DTYPES[dtype];
-    for (let at = start; at < start + length; ) {
+    for (let at = start; at < start + length;) {
       const column = at % columns;
       const count = Math.min(columns - column, start + length - at);
       const row = Math.floor(at / columns);

@@ -34,7 +34,14 @@ interface Target {
 }
 
 /** Computes and checks where an access of `lanes` elements goes. */
-function target(p: Program, op: Op, buffer: number, peer: Value | null, indices: readonly Value[], lanes: number): (f: Frame) => Target {
+function target(
+  p: Program,
+  op: Op,
+  buffer: number,
+  peer: Value | null,
+  indices: readonly Value[],
+  lanes: number,
+): (f: Frame) => Target {
   const { machine } = p;
   const length = machine.lengths[buffer]!;
   const shape = machine.shapes[buffer]!;
@@ -42,7 +49,8 @@ function target(p: Program, op: Op, buffer: number, peer: Value | null, indices:
   const peerNumber = peer === null ? null : p.number(peer);
   const numbers = indices.map((v) => p.number(v));
   return (f) => {
-    const owner = peerNumber === null ? f.rank : machine.known(f.env[peerNumber]!, `the rank that a ${op.name} goes to`);
+    const owner =
+      peerNumber === null ? f.rank : machine.known(f.env[peerNumber]!, `the rank that a ${op.name} goes to`);
     if (!(owner >= 0 && owner < machine.kernel.world))
       machine.fail("bounds", f, op, `a ${op.name} of '${name}' goes to rank ${owner} of ${machine.kernel.world}`);
     let index = 0;
@@ -120,7 +128,9 @@ function storeStep(p: Program, op: Op): Step {
     const memory = isShared ? f.own[buffer]! : machine.memory[buffer]![owner]!;
     const held = f.env[from]!;
     if (lanes === 1) memory[index] = held as Number_;
-    else for (let i = 0; i < lanes; i++) memory[index + i] = Array.isArray(held) ? (held as Number_[])[i]! : (held as Number_);
+    else
+      for (let i = 0; i < lanes; i++)
+        memory[index + i] = Array.isArray(held) ? (held as Number_[])[i]! : (held as Number_);
   };
 }
 

@@ -110,7 +110,9 @@ export class Program {
       case "grid":
         return set(() => this.machine.grid);
       case "binary":
-        return set((f) => pairwise(f.env[a!]!, f.env[b!]!, (x, y) => binaryOf(algebra, fn as BinaryFunction, kind, x, y)));
+        return set((f) =>
+          pairwise(f.env[a!]!, f.env[b!]!, (x, y) => binaryOf(algebra, fn as BinaryFunction, kind, x, y)),
+        );
       case "unary":
         return set((f) => each(f.env[a!]!, (x) => unaryOf(algebra, fn as UnaryFunction, kind, x)));
       case "compare":
@@ -208,7 +210,12 @@ export class Program {
       const total = lengths.reduce((a, n) => a * n, 1);
       const byBlock = map === "blocks";
       // With one variable it is its value, with several the number of the turn, that is this block's modulo the grid.
-      const start = byBlock && variables.length === 1 ? (((f.block - lows[0]!) % machine.grid) + machine.grid) % machine.grid : byBlock ? f.block : 0;
+      const start =
+        byBlock && variables.length === 1
+          ? (((f.block - lows[0]!) % machine.grid) + machine.grid) % machine.grid
+          : byBlock
+            ? f.block
+            : 0;
       for (let q = start; q < total; q += byBlock ? machine.grid : 1)
         yield (g) => {
           let rest = q;

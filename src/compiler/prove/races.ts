@@ -64,7 +64,9 @@ function race(trace: Trace, order: HappensBefore, a: number, b: number, element:
   const { buffer, owner } = trace.memories[trace.accessMemory[a]!]!;
   const [first, second] = [placeOf(trace, a, buffer, owner, element), placeOf(trace, b, buffer, owner, element)];
   const describe = (p: Place): string =>
-    p.block < 0 ? `the caller of rank ${p.rank} (before launch ${p.launch})` : `rank ${p.rank}, block ${p.block}, launch ${p.launch}`;
+    p.block < 0
+      ? `the caller of rank ${p.rank} (before launch ${p.launch})`
+      : `rank ${p.rank}, block ${p.block}, launch ${p.launch}`;
   const isReverse = order.isBefore(trace.accessSegment[b]!, trace.accessSegment[a]!);
   const witness = [
     `${describe(first)}: ${first.what}`,
@@ -72,7 +74,9 @@ function race(trace: Trace, order: HappensBefore, a: number, b: number, element:
     isReverse
       ? "the copy is still under way when the other access happens"
       : `nothing that ${describe(second)} has waited for says that the first has happened, so either may come first:`,
-    ...(isReverse ? [] : [`  ${describe(second)} runs ahead to the ${second.what} while the other is still on its way`]),
+    ...(isReverse
+      ? []
+      : [`  ${describe(second)} runs ahead to the ${second.what} while the other is still on its way`]),
   ];
   return new Fails(
     "race",

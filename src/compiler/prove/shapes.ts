@@ -32,7 +32,9 @@ export function proofShapes(kernel: Kernel): DimValues[] {
     const row = Math.max(kernel.blockThreads, 1) * lanes;
     const main = ROWS_IN_FLIGHT * Math.min(kernel.maxBlocks, 2) * row;
     const sharded = steps.get(dims[0]!)! > 1;
-    const all = [1, main + row + 2 * lanes + 3, main + row + 2 * lanes].map((n) => shape(() => n * (sharded ? world : 1)));
+    const all = [1, main + row + 2 * lanes + 3, main + row + 2 * lanes].map((n) =>
+      shape(() => n * (sharded ? world : 1)),
+    );
     // A kernel that works on a share of what is not sharded needs that many times as much.
     return sharded ? all : [...all, shape(() => (main + row) * world + 5)];
   }

@@ -77,12 +77,15 @@ export class Expectation {
         return total.build(algebra);
       }
       case "unary":
-        if (!(UNARY_FUNCTIONS as readonly string[]).includes(s.fn)) throw new CannotTell(`the prover does not know '${s.fn}'`);
+        if (!(UNARY_FUNCTIONS as readonly string[]).includes(s.fn))
+          throw new CannotTell(`the prover does not know '${s.fn}'`);
         return unaryOf(algebra, s.fn as UnaryFunction, this.kind(s), this.element(s.a, at, self));
       case "binary": {
-        if (!(BINARY_FUNCTIONS as readonly string[]).includes(s.fn)) throw new CannotTell(`the prover does not know '${s.fn}'`);
+        if (!(BINARY_FUNCTIONS as readonly string[]).includes(s.fn))
+          throw new CannotTell(`the prover does not know '${s.fn}'`);
         // An operand of fewer dimensions is the same along the leading ones.
-        const operand = (x: Specification): Number_ => this.element(x, at.slice(at.length - this.shape(x).length), self);
+        const operand = (x: Specification): Number_ =>
+          this.element(x, at.slice(at.length - this.shape(x).length), self);
         return binaryOf(algebra, s.fn as BinaryFunction, this.kind(s), operand(s.a), operand(s.b));
       }
       default:
@@ -107,7 +110,11 @@ export class Expectation {
       }
       case "partial": {
         const index = linear(at, shape);
-        return this.reduce(t.layout.op, Array.from({ length: this.kernel.world }, (_, r) => leaf(r, index)), t.dtype);
+        return this.reduce(
+          t.layout.op,
+          Array.from({ length: this.kernel.world }, (_, r) => leaf(r, index)),
+          t.dtype,
+        );
       }
     }
   }
@@ -127,9 +134,20 @@ export function linear(at: Index, shape: readonly number[]): number {
 }
 
 /** Which rank holds an element of a tensor sharded along `dim`, and where. */
-export function shardOf(at: Index, shape: readonly number[], dim: number, world: number): { rank: number; index: number } {
+export function shardOf(
+  at: Index,
+  shape: readonly number[],
+  dim: number,
+  world: number,
+): { rank: number; index: number } {
   const length = shape[dim]! / world;
   const rank = Math.floor(at[dim]! / length);
   const local = at.map((x, d) => (d === dim ? x - rank * length : x));
-  return { rank, index: linear(local, shape.map((n, d) => (d === dim ? length : n))) };
+  return {
+    rank,
+    index: linear(
+      local,
+      shape.map((n, d) => (d === dim ? length : n)),
+    ),
+  };
 }

@@ -30,17 +30,23 @@ export function tileStep(p: Program, op: Op): Step | null {
     case "fragment_clear": {
       const j = machine.bufferNumber(text(op, "buffer"));
       const n = machine.lengths[j]!;
-      return (f) => void (f.accumulators[j] = algebra === null ? [] : Array.from({ length: n }, () => new Combination()));
+      return (f) =>
+        void (f.accumulators[j] = algebra === null ? [] : Array.from({ length: n }, () => new Combination()));
     }
     case "mma":
       return mmaStep(p, op);
     case "fragment_store": {
-      const [from, to] = [text(op, "from"), text(op, "to")].map((name) => machine.bufferNumber(name)) as [number, number];
+      const [from, to] = [text(op, "from"), text(op, "to")].map((name) => machine.bufferNumber(name)) as [
+        number,
+        number,
+      ];
       const n = machine.lengths[to]!;
       return (f) => {
         machine.executed.add(op);
         machine.noteShared(f, op, to, 0, n, WRITE);
-        if (algebra !== null) for (let i = 0; i < n; i++) f.own[to]![i] = f.accumulators[from]?.[i]?.build(algebra) ?? algebra.poison(text(op, "from"), f.rank, i);
+        if (algebra !== null)
+          for (let i = 0; i < n; i++)
+            f.own[to]![i] = f.accumulators[from]?.[i]?.build(algebra) ?? algebra.poison(text(op, "from"), f.rank, i);
       };
     }
     default:
@@ -60,9 +66,14 @@ function copyStep(p: Program, op: Op): Step {
   return (f) => {
     machine.executed.add(op);
     const owner = peerNumber === null ? f.rank : machine.known(f.env[peerNumber]!, "the rank a copy comes from");
-    const [row, col, stage] = numbers.map((n) => machine.known(f.env[n]!, "the place of a tile")) as [number, number, number];
+    const [row, col, stage] = numbers.map((n) => machine.known(f.env[n]!, "the place of a tile")) as [
+      number,
+      number,
+      number,
+    ];
     if (!(owner >= 0 && owner < p.kernel.world)) machine.fail("bounds", f, op, `a tile is copied from rank ${owner}`);
-    if (!(stage >= 0 && stage < stages)) machine.fail("bounds", f, op, `a tile is copied to stage ${stage} of ${stages}`);
+    if (!(stage >= 0 && stage < stages))
+      machine.fail("bounds", f, op, `a tile is copied to stage ${stage} of ${stages}`);
     const base = stage * rows * cols;
     const left = Math.max(0, -col);
     const right = Math.min(cols, width - col);
@@ -73,7 +84,15 @@ function copyStep(p: Program, op: Op): Step {
       const strand = machine.strandOf(g);
       for (let r = Math.max(0, -row); r < Math.min(rows, height - row); r++)
         if (right > left)
-          trace.access(strand, op, machine.memoryOf(from, owner), (row + r) * width + col + left, right - left, READ | end, copy);
+          trace.access(
+            strand,
+            op,
+            machine.memoryOf(from, owner),
+            (row + r) * width + col + left,
+            right - left,
+            READ | end,
+            copy,
+          );
     };
     note(f, OPEN);
     const land = (g: Frame): void => {
@@ -95,7 +114,11 @@ function copyStep(p: Program, op: Op): Step {
 function mmaStep(p: Program, op: Op): Step {
   const { machine } = p;
   const { algebra } = machine;
-  const [acc, a, b] = ["accumulator", "a", "b"].map((k) => machine.bufferNumber(text(op, k))) as [number, number, number];
+  const [acc, a, b] = ["accumulator", "a", "b"].map((k) => machine.bufferNumber(text(op, k))) as [
+    number,
+    number,
+    number,
+  ];
   const stageNumber = p.number(op.operands[0]!);
   const [stages, m, k] = machine.shapes[a] as [number, number, number];
   const n = machine.shapes[b]![2]!;

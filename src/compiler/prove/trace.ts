@@ -190,7 +190,16 @@ export class Trace {
   wait(strand: Strand, flag: Flag, value: number, op: Op): void {
     const { scope, order } = op.attributes;
     const sys = scope === "sys";
-    this.events.push({ kind: "wait", strand, segment: strand.segment, flag, value, sys, acquire: order === "acquire", op });
+    this.events.push({
+      kind: "wait",
+      strand,
+      segment: strand.segment,
+      flag,
+      value,
+      sys,
+      acquire: order === "acquire",
+      op,
+    });
     strand.acted = true;
     this.advance(strand);
   }

@@ -39,7 +39,13 @@ function known(fn: BinaryFunction, kind: ScalarKind, a: number, b: number): numb
   return wrap(kind, foldBinary(fn, a, b) ?? NaN);
 }
 
-export function binaryOf(algebra: Algebra | null, fn: BinaryFunction, kind: ScalarKind, a: Number_, b: Number_): Number_ {
+export function binaryOf(
+  algebra: Algebra | null,
+  fn: BinaryFunction,
+  kind: ScalarKind,
+  a: Number_,
+  b: Number_,
+): Number_ {
   if (typeof a === "number" && typeof b === "number") return known(fn, kind, a, b);
   if (algebra === null) return OPAQUE;
   switch (fn) {
