@@ -19,7 +19,7 @@ export { problemsOf, verify } from "./ir/verify.js";
 export { emitCuda } from "./emit/cuda.js";
 export { manifestOf } from "./emit/manifest.js";
 export type { Attribute, Buffer, Kernel, Op, Region, Value } from "./ir/module.js";
-export { bufferOf, isRemote, memoryOperands, text } from "./ir/module.js";
+export { bufferOf, isGlobal, isRemote, memoryOperands, text } from "./ir/module.js";
 export { LEVELS, type Level, OPS, type OpDefinition, type OpName } from "./ir/ops.js";
 export { lanesOf, printType, scalarOf, type Type } from "./ir/types.js";
 export { walkKernel } from "./ir/visit.js";

@@ -4,8 +4,8 @@
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import {
-  type Buffer,
   bufferOf,
+  isGlobal,
   isRemote,
   type Kernel,
   memoryOperands,
@@ -111,6 +111,7 @@ export class CudaEmitter {
       const place = this.shared.places.get(b.name);
       if (place !== undefined)
         this.line(`${type}* const ${bufferName(b.name)} = (${type}*)(shared_memory + ${place.offset});`);
+      if (b.role === "register") this.line(`${type} ${bufferName(b.name)}[${b.shape.join(" * ")}];`);
       if (b.role === "fragment") {
         const elements = (b.shape as number[]).reduce((x, y) => x * y, 1) / this.kernel.blockThreads;
         this.line(`float ${bufferName(b.name)}[${elements}];`);
@@ -334,9 +335,7 @@ export class CudaEmitter {
       return;
     }
     const [value, slot, peer] = op.operands.map((v) => this.name(v));
-    const number = this.kernel.buffers
-      .filter((b: Buffer) => b.role !== "shared" && b.role !== "fragment")
-      .findIndex((b) => b.name === buffer);
+    const number = this.kernel.buffers.filter(isGlobal).findIndex((b) => b.name === buffer);
     this.line(
       `wait_${order}_${scope}(${bufferName(buffer)} + ${slot}, ${value}, watch, (u32)(${peer ?? "rank"}), ${number}u, (u32)(${slot}), ${this.lineOf(op)}u);`,
     );

@@ -1,5 +1,5 @@
 /** The launch manifest of a device-level kernel. Parameter order here is the order of the printed signature. */
-import type { Kernel } from "../ir/module.js";
+import { isGlobal, type Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Manifest, ManifestBuffer, ManifestParameter } from "../manifest.js";
 import { sharedLayout } from "./shared-layout.js";
@@ -10,7 +10,7 @@ export function manifestOf(kernel: Kernel, arch: string): Manifest {
   walkKernel(kernel, (op) => {
     if (op.name === "wait") waits = true;
   });
-  const buffers = kernel.buffers.filter((b): b is ManifestBuffer => b.role !== "shared" && b.role !== "fragment");
+  const buffers = kernel.buffers.filter(isGlobal) as ManifestBuffer[];
   return {
     formatVersion: 1,
     collective: kernel.name,
@@ -34,7 +34,7 @@ export function manifestOf(kernel: Kernel, arch: string): Manifest {
 
 export function parametersOf(kernel: Kernel): ManifestParameter[] {
   const memory = kernel.buffers
-    .filter((b) => b.role !== "shared" && b.role !== "fragment")
+    .filter(isGlobal)
     .map((b): ManifestParameter =>
       b.symmetric ? { kind: "peers", buffer: b.name, ranks: kernel.world } : { kind: "pointer", buffer: b.name },
     );

@@ -36,9 +36,10 @@ export interface Buffer {
   readonly name: string;
   /**
    * `input`, `output`, `scratch`: global memory; `signal`: flags peers write; `state`: u32 that outlive launches;
-   * `shared`: the block's; `fragment`: spread over the block's registers.
+   * `shared`: the block's; `fragment`: spread over the block's registers; `register`: every thread has its own, and
+   * code that all threads run keeps them equal.
    */
-  readonly role: "input" | "output" | "scratch" | "signal" | "state" | "shared" | "fragment";
+  readonly role: "input" | "output" | "scratch" | "signal" | "state" | "shared" | "fragment" | "register";
   readonly dtype: DType;
   /** What one rank (or block) holds, row-major. */
   readonly shape: readonly Extent[];
@@ -70,6 +71,11 @@ export function bufferOf(kernel: Kernel, name: string): Buffer {
   const buffer = kernel.buffers.find((b) => b.name === name);
   if (buffer === undefined) throw new RangeError(`kernel '${kernel.name}' has no buffer '${name}'`);
   return buffer;
+}
+
+/** Whether a buffer lies in global memory, so that a launch must be given its address. */
+export function isGlobal(buffer: Buffer): boolean {
+  return !(buffer.role === "shared" || buffer.role === "fragment" || buffer.role === "register");
 }
 
 /** The string attribute `key` of an op; verified IR always has it. */

@@ -25,6 +25,11 @@ interface Access {
   readonly settled: "none" | "self" | "all";
 }
 
+interface LoopResult {
+  readonly ops: readonly Op[];
+  readonly pending: readonly Access[];
+}
+
 interface Need {
   readonly scope: "block" | "grid";
   readonly ranks: "all" | "self";
@@ -39,6 +44,7 @@ class SyncDerivation {
   private readonly definitions: Definitions;
   private readonly varying: ReadonlySet<Value>;
   private pending: Access[] = [];
+  private readonly loops = new Map<Op, Map<string, LoopResult>>();
 
   constructor(private readonly kernel: Kernel) {
     this.definitions = new Definitions(kernel);
@@ -90,7 +96,25 @@ class SyncDerivation {
     return op.name === "for" && (map === "serial" || map === "ranks") && !op.operands.some((v) => this.varying.has(v));
   }
 
+  /** What a loop becomes depends on it and on what is pending: nested loops, walked again and again, are done once. */
   private loop(op: Op): Op[] {
+    const key = this.pending
+      .map((a) => JSON.stringify(a))
+      .sort()
+      .join();
+    const known = this.loops.get(op) ?? new Map<string, LoopResult>();
+    this.loops.set(op, known);
+    let result = known.get(key);
+    if (result === undefined) {
+      const ops = this.deriveLoop(op);
+      result = { ops, pending: this.pending };
+      known.set(key, result);
+    }
+    this.pending = [...result.pending];
+    return [...result.ops];
+  }
+
+  private deriveLoop(op: Op): Op[] {
     const [body] = op.regions;
     const before = [...this.pending];
     this.pending = [];

@@ -8,7 +8,16 @@
  */
 import type { Builder } from "../ir/builder.js";
 import { Builder as IrBuilder } from "../ir/builder.js";
-import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
+import {
+  bufferOf,
+  isGlobal,
+  type Kernel,
+  memoryOperands,
+  type Op,
+  type Region,
+  text,
+  type Value,
+} from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { scalarOf, vector } from "../ir/types.js";
 import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
@@ -74,7 +83,7 @@ function emit(
     const buffer = bufferOf(kernel, name);
     const bytes = Math.min(options.accessBytes, lanes * DTYPES[buffer.dtype].bytes);
     // Symmetric buffers lie at one offset on all ranks, so the local address speaks for the peers'.
-    if (buffer.role !== "shared")
+    if (isGlobal(buffer))
       require(build.op("aligned", [], { buffer: name, bytes }, { kind: "scalar", scalar: "bool" })!);
   }
   for (const v of facts.multiples) require(build.compare("eq", build.rem(values.get(v), width), build.constant(0)));

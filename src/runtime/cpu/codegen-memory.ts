@@ -8,6 +8,7 @@ import {
   text,
   type Op,
   type Value,
+  isGlobal,
 } from "../../compiler/index.js";
 import type { Emitter } from "./emitter.js";
 
@@ -56,7 +57,7 @@ function target(e: Emitter, op: Op, peer: Value | null, indices: readonly Value[
   let array: string;
   let owner = rank;
   if (peer !== null) {
-    if (role === "shared" || role === "fragment")
+    if (!isGlobal(e.kernel.buffers[j]!))
       throw new InternalCompilerError(`a remote access to '${name}', which is the block's own`);
     owner = e.lane(peer);
     e.line(`if(!(${owner}>=0&&${owner}<${world}))L.faults.peer(${id},${who},${owner},${world});`);
@@ -90,8 +91,7 @@ function target(e: Emitter, op: Op, peer: Value | null, indices: readonly Value[
 
 /** Text of this rank's, or this block's, array of a buffer. */
 function localArray(e: Emitter, j: number): string {
-  const { role } = e.kernel.buffers[j]!;
-  const own = role === "shared" || role === "fragment";
+  const own = !isGlobal(e.kernel.buffers[j]!);
   return e.hoist(`M${j}`, own ? `K.memory[${j}]` : `L.arrays[${j}][rank]`);
 }
 

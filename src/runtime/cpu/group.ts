@@ -6,6 +6,7 @@ import {
   type Kernel,
   type Manifest,
   type SourceFile,
+  isGlobal,
 } from "../../compiler/index.js";
 import { UsageError } from "../errors.js";
 import { holds, randomKey, randomStream, type TypedArray } from "../numbers/index.js";
@@ -103,7 +104,7 @@ export class CpuGroup {
       const length = b.shape.reduce<number>((a, e) => a * evaluateExtent(e, dims), 1);
       const offset = options.elementOffset?.[b.name] ?? 0;
       offsets.push(ranks.map((_, r) => (typeof offset === "number" ? offset : (offset[r] ?? 0))));
-      if (b.role !== "shared" && b.role !== "fragment")
+      if (isGlobal(b))
         ranks.forEach((rank, r) => {
           if (b.role === "input" || b.role === "output") {
             const array = this.argument(rank, r, b.role, b.name, length);

@@ -1,5 +1,5 @@
 /** What the generated code of one launch works on: memory of all ranks, and the state of each block. */
-import { evaluateExtent, type DimValues, type Kernel } from "../../compiler/index.js";
+import { evaluateExtent, isGlobal, type DimValues, type Kernel } from "../../compiler/index.js";
 import { allocate, fillPoison, type TypedArray } from "../numbers/index.js";
 import type { FaultReporter } from "./faults.js";
 import type { Wait } from "./scheduler.js";
@@ -43,7 +43,7 @@ export class Launch {
   ) {
     this.shapes = kernel.buffers.map((b) => b.shape.map((e) => evaluateExtent(e, dims)));
     this.lengths = this.shapes.map((shape) => shape.reduce((a, n) => a * n, 1));
-    this.ownsMemory = kernel.buffers.some((b) => b.role === "shared" || b.role === "fragment");
+    this.ownsMemory = kernel.buffers.some((b) => !isGlobal(b));
   }
 
   /** Called as a block starts: gives it poisoned memory, taken from a finished block if there is one. */
@@ -55,7 +55,8 @@ export class Launch {
       this.kernel.buffers.map((b, j) => {
         if (b.role === "fragment")
           return allocate(b.dtype === "i32" || b.dtype === "u32" ? b.dtype : "f32", this.lengths[j]!);
-        return b.role === "shared" ? allocate(b.dtype, this.lengths[j]!) : undefined;
+        // Code that all threads run is run once here, so one copy stands for every thread's registers.
+        return isGlobal(b) ? undefined : allocate(b.dtype, this.lengths[j]!);
       });
     for (const memory of state.memory) if (memory !== undefined) fillPoison(memory);
     if (!this.trackShared) return;

@@ -53,8 +53,10 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   const Watch watch = {timeout, status, (u32)rank};
   u16* const b_ours = (u16*)b_ours_peers.p[rank];
   u32* const b_block_flags = (u32*)b_block_flags_peers.p[rank];
+  u32 b_epochs_now[3];
   // handshake.coll:4: let partner = rank ^ 1
   const u32 v2 = *(b_epochs + (i64)blockIdx.x);
+  *(b_epochs_now + 0ll) = v2;
   const i64 v5 = (i64)rank ^ 1ll;
   // handshake.coll:5: for i in tiles(h) {
   // handshake.coll:6: let from = i + (rank % 2) * h
@@ -66,85 +68,88 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   // handshake.coll:8: if partner < world {
   const bool v14 = v5 < 4ll;
   // handshake.coll:11: ours[h - from + i] = 0
-  const u32 v16 = (u32)1ll;
-  const u32 v17 = v2 + v16;
   __syncthreads();
-  const i64 v18 = (i64)blockIdx.x * 4ll;
-  const i64 v19 = v18 + (i64)rank;
-  if (threadIdx.x < 4) {
-    const i64 v20 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_block_flags_peers.p[v20]) + v19, v17);
-  }
+  const u32 v17 = *(b_epochs_now + 0ll);
+  const u32 v18 = v17 + 1u;
+  *(b_epochs_now + 0ll) = v18;
+  const i64 v19 = (i64)blockIdx.x * 4ll;
+  const i64 v20 = v19 + (i64)rank;
   if (threadIdx.x < 4) {
     const i64 v21 = threadIdx.x;
-    const i64 v22 = v18 + v21;
-    wait_acquire_sys(b_block_flags + v22, v17, watch, (u32)(v21), 2u, (u32)(v22), 11u);
+    signal_set_release_sys(((u32*)b_block_flags_peers.p[v21]) + v20, v18);
   }
-  __syncthreads();
-  const i64 v23 = d_h > 0ll ? d_h : 0ll;
-  const i64 v25 = v23 / 4096ll;
-  const i64 v27 = v23 + 4095ll;
-  const i64 v28 = v27 / 4096ll;
-  for (i64 v29 = blockIdx.x; v29 < v25; v29 += gridDim.x) {
-    const i64 v30 = v29 * 4096ll;
-    for (i64 v31 = threadIdx.x; v31 < 4096ll; v31 += 512) {
-      const i64 v32 = v30 + v31;
-      // handshake.coll:6: let from = i + (rank % 2) * h
-      const i64 v33 = v32 + v12;
-      // handshake.coll:7: ours[from] = mine[from]
-      const u16 v34 = *(b_mine + v33);
-      *(b_ours + v33) = v34;
-      // handshake.coll:11: ours[h - from + i] = 0
-      const i64 v35 = d_h - v33;
-      const i64 v36 = v35 + v32;
-      if (v14) {
-        // handshake.coll:9: ours@partner[from] = mine[from]
-        const u16 v37 = *(b_mine + v33);
-        *(((u16*)b_ours_peers.p[v5]) + v33) = v37;
-      } else {
-        // handshake.coll:11: ours[h - from + i] = 0
-        *(b_ours + v36) = f32_to_bf16(0e+0f);
-      }
-    }
-  }
-  for (i64 v38 = v25 + ((i64)blockIdx.x - v25 % gridDim.x + gridDim.x) % gridDim.x; v38 < v28; v38 += gridDim.x) {
-    const i64 v39 = v38 * 4096ll;
-    const i64 v40 = v23 - v39;
-    for (i64 v41 = threadIdx.x; v41 < v40; v41 += 512) {
-      const i64 v42 = v39 + v41;
-      // handshake.coll:6: let from = i + (rank % 2) * h
-      const i64 v43 = v42 + v12;
-      // handshake.coll:7: ours[from] = mine[from]
-      const u16 v44 = *(b_mine + v43);
-      *(b_ours + v43) = v44;
-      // handshake.coll:11: ours[h - from + i] = 0
-      const i64 v45 = d_h - v43;
-      const i64 v46 = v45 + v42;
-      if (v14) {
-        // handshake.coll:9: ours@partner[from] = mine[from]
-        const u16 v47 = *(b_mine + v43);
-        *(((u16*)b_ours_peers.p[v5]) + v43) = v47;
-      } else {
-        // handshake.coll:11: ours[h - from + i] = 0
-        *(b_ours + v46) = f32_to_bf16(0e+0f);
-      }
-    }
-  }
-  const u32 v48 = (u32)2ll;
-  const u32 v49 = v2 + v48;
-  __syncthreads();
   if (threadIdx.x < 4) {
-    const i64 v50 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_block_flags_peers.p[v50]) + v19, v49);
+    const i64 v22 = threadIdx.x;
+    const i64 v23 = v19 + v22;
+    wait_acquire_sys(b_block_flags + v23, v18, watch, (u32)(v22), 2u, (u32)(v23), 11u);
   }
+  __syncthreads();
+  const i64 v24 = d_h > 0ll ? d_h : 0ll;
+  const i64 v26 = v24 / 4096ll;
+  const i64 v28 = v24 + 4095ll;
+  const i64 v29 = v28 / 4096ll;
+  for (i64 v30 = blockIdx.x; v30 < v26; v30 += gridDim.x) {
+    const i64 v31 = v30 * 4096ll;
+    for (i64 v32 = threadIdx.x; v32 < 4096ll; v32 += 512) {
+      const i64 v33 = v31 + v32;
+      // handshake.coll:6: let from = i + (rank % 2) * h
+      const i64 v34 = v33 + v12;
+      // handshake.coll:7: ours[from] = mine[from]
+      const u16 v35 = *(b_mine + v34);
+      *(b_ours + v34) = v35;
+      // handshake.coll:11: ours[h - from + i] = 0
+      const i64 v36 = d_h - v34;
+      const i64 v37 = v36 + v33;
+      if (v14) {
+        // handshake.coll:9: ours@partner[from] = mine[from]
+        const u16 v38 = *(b_mine + v34);
+        *(((u16*)b_ours_peers.p[v5]) + v34) = v38;
+      } else {
+        // handshake.coll:11: ours[h - from + i] = 0
+        *(b_ours + v37) = f32_to_bf16(0e+0f);
+      }
+    }
+  }
+  for (i64 v39 = v26 + ((i64)blockIdx.x - v26 % gridDim.x + gridDim.x) % gridDim.x; v39 < v29; v39 += gridDim.x) {
+    const i64 v40 = v39 * 4096ll;
+    const i64 v41 = v24 - v40;
+    for (i64 v42 = threadIdx.x; v42 < v41; v42 += 512) {
+      const i64 v43 = v40 + v42;
+      // handshake.coll:6: let from = i + (rank % 2) * h
+      const i64 v44 = v43 + v12;
+      // handshake.coll:7: ours[from] = mine[from]
+      const u16 v45 = *(b_mine + v44);
+      *(b_ours + v44) = v45;
+      // handshake.coll:11: ours[h - from + i] = 0
+      const i64 v46 = d_h - v44;
+      const i64 v47 = v46 + v43;
+      if (v14) {
+        // handshake.coll:9: ours@partner[from] = mine[from]
+        const u16 v48 = *(b_mine + v44);
+        *(((u16*)b_ours_peers.p[v5]) + v44) = v48;
+      } else {
+        // handshake.coll:11: ours[h - from + i] = 0
+        *(b_ours + v47) = f32_to_bf16(0e+0f);
+      }
+    }
+  }
+  __syncthreads();
+  const u32 v49 = *(b_epochs_now + 0ll);
+  const u32 v50 = v49 + 1u;
+  *(b_epochs_now + 0ll) = v50;
   if (threadIdx.x < 4) {
     const i64 v51 = threadIdx.x;
-    const i64 v52 = v18 + v51;
-    wait_acquire_sys(b_block_flags + v52, v49, watch, (u32)(v51), 2u, (u32)(v52), 11u);
+    signal_set_release_sys(((u32*)b_block_flags_peers.p[v51]) + v20, v50);
+  }
+  if (threadIdx.x < 4) {
+    const i64 v52 = threadIdx.x;
+    const i64 v53 = v19 + v52;
+    wait_acquire_sys(b_block_flags + v53, v50, watch, (u32)(v52), 2u, (u32)(v53), 11u);
   }
   __syncthreads();
   if (threadIdx.x < 1) {
-    const i64 v53 = threadIdx.x;
-    *(b_epochs + (i64)blockIdx.x) = v49;
+    const i64 v54 = threadIdx.x;
+    const u32 v55 = *(b_epochs_now + 0ll);
+    *(b_epochs + (i64)blockIdx.x) = v55;
   }
 }

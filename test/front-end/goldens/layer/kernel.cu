@@ -161,13 +161,16 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   float b_accumulator_bf16[128];
   float* const b_tile_c_f32 = (float*)(shared_memory + 0);
   u32* const b_block_flags = (u32*)b_block_flags_peers.p[rank];
+  u32 b_epochs_now[3];
   // layer.coll:5: out = gather(silu(hidden), to: 0)
   const u32 v2 = *(b_epochs + (i64)blockIdx.x);
+  *(b_epochs_now + 0ll) = v2;
   const i64 v5 = d_m / 4ll;
   const i64 v10 = (i64)rank * v5;
-  const u32 v12 = (u32)1ll;
-  const u32 v13 = v2 + v12;
   __syncthreads();
+  const u32 v12 = *(b_epochs_now + 0ll);
+  const u32 v13 = v12 + 1u;
+  *(b_epochs_now + 0ll) = v13;
   const i64 v14 = (i64)blockIdx.x * 4ll;
   const i64 v15 = v14 + (i64)rank;
   if (threadIdx.x < 4) {
@@ -182,276 +185,278 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   __syncthreads();
   const i64 v21 = v5 > 0ll ? v5 : 0ll;
   const i64 v22 = d_n > 0ll ? d_n : 0ll;
-  const i64 v24 = v22 + 255ll;
-  const i64 v25 = v24 / 256ll;
-  const i64 v27 = v21 + 127ll;
-  const i64 v28 = v27 / 128ll;
-  const i64 v29 = v28 * v25;
-  const i64 v33 = d_k + 63ll;
-  const i64 v34 = v33 / 64ll;
-  const bool v35 = 0ll < v34;
-  const bool v36 = 1ll < v34;
-  const i64 v38 = (i64)rank + 1ll;
-  const i64 v39 = v38 + (i64)blockIdx.x;
-  const i64 v40 = v39 % 4ll;
-  const i64 v41 = v39 + 1ll;
-  const i64 v42 = v41 % 4ll;
-  const i64 v43 = v39 + 2ll;
-  const i64 v44 = v43 % 4ll;
-  const i64 v45 = v39 + 3ll;
-  const i64 v46 = v45 % 4ll;
-  const bool v48 = (u64)b_bias % 16 == 0;
-  const bool v49 = (u64)b_out % 16 == 0;
-  const bool v50 = v48 & v49;
-  const i64 v51 = d_n % 8ll;
-  const bool v52 = v51 == 0ll;
-  const bool v53 = v50 & v52;
-  Vec<float, 8> v54;
+  const i64 v25 = v22 + 255ll;
+  const i64 v26 = v25 / 256ll;
+  const i64 v28 = v21 + 127ll;
+  const i64 v29 = v28 / 128ll;
+  const i64 v30 = v29 * v26;
+  const i64 v34 = d_k + 63ll;
+  const i64 v35 = v34 / 64ll;
+  const bool v36 = 0ll < v35;
+  const bool v37 = 1ll < v35;
+  const i64 v39 = (i64)rank + 1ll;
+  const i64 v40 = v39 + (i64)blockIdx.x;
+  const i64 v41 = v40 % 4ll;
+  const i64 v42 = v40 + 1ll;
+  const i64 v43 = v42 % 4ll;
+  const i64 v44 = v40 + 2ll;
+  const i64 v45 = v44 % 4ll;
+  const i64 v46 = v40 + 3ll;
+  const i64 v47 = v46 % 4ll;
+  const bool v49 = (u64)b_bias % 16 == 0;
+  const bool v50 = (u64)b_out % 16 == 0;
+  const bool v51 = v49 & v50;
+  const i64 v52 = d_n % 8ll;
+  const bool v53 = v52 == 0ll;
+  const bool v54 = v51 & v53;
+  Vec<float, 8> v55;
   #pragma unroll
-  for (int l = 0; l < 8; l++) v54.v[l] = 5e-1f;
-  for (i64 v55 = blockIdx.x; v55 < v29; v55 += gridDim.x) {
-    const i64 v56 = v55 / v25;
-    const i64 v57 = v56 * 128ll;
-    const i64 v58 = v55 % v25;
-    const i64 v59 = v58 * 256ll;
+  for (int l = 0; l < 8; l++) v55.v[l] = 5e-1f;
+  for (i64 v56 = blockIdx.x; v56 < v30; v56 += gridDim.x) {
+    const i64 v57 = v56 / v26;
+    const i64 v58 = v57 * 128ll;
+    const i64 v59 = v56 % v26;
+    const i64 v60 = v59 * 256ll;
     #pragma unroll
     for (int l = 0; l < sizeof(b_accumulator_bf16) / sizeof(float); l++) b_accumulator_bf16[l] = 0.0f;
-    if (v35) {
-      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 0ll * 9216, b_a, (d_m / 4ll), d_k, v57, 0ll);
-      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 0ll * 16896, b_b, d_k, d_n, 0ll, v59);
-    }
-    asm volatile("cp.async.commit_group;" ::: "memory");
     if (v36) {
-      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 1ll * 9216, b_a, (d_m / 4ll), d_k, v57, 64ll);
-      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 1ll * 16896, b_b, d_k, d_n, 64ll, v59);
+      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 0ll * 9216, b_a, (d_m / 4ll), d_k, v58, 0ll);
+      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 0ll * 16896, b_b, d_k, d_n, 0ll, v60);
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
-    for (i64 v60 = 0ll; v60 < v34; v60++) {
+    if (v37) {
+      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 1ll * 9216, b_a, (d_m / 4ll), d_k, v58, 64ll);
+      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 1ll * 16896, b_b, d_k, d_n, 64ll, v60);
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    for (i64 v61 = 0ll; v61 < v35; v61++) {
       asm volatile("cp.async.wait_group 1;" ::: "memory");
       __syncthreads();
-      const i64 v61 = v60 + 2ll;
-      const bool v62 = v61 < v34;
-      const i64 v63 = v61 * 64ll;
-      const i64 v64 = v61 % 3ll;
-      if (v62) {
-        copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + v64 * 9216, b_a, (d_m / 4ll), d_k, v57, v63);
-        copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + v64 * 16896, b_b, d_k, d_n, v63, v59);
+      const i64 v62 = v61 + 2ll;
+      const bool v63 = v62 < v35;
+      const i64 v64 = v62 * 64ll;
+      const i64 v65 = v62 % 3ll;
+      if (v63) {
+        copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + v65 * 9216, b_a, (d_m / 4ll), d_k, v58, v64);
+        copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + v65 * 16896, b_b, d_k, d_n, v64, v60);
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
-      const i64 v65 = v60 % 3ll;
-      mma_tile<0, 128, 256, 64, 72, 264, 256>(b_accumulator_bf16, b_tile_a_bf16 + v65 * 9216, b_tile_b_bf16 + v65 * 16896);
+      const i64 v66 = v61 % 3ll;
+      mma_tile<0, 128, 256, 64, 72, 264, 256>(b_accumulator_bf16, b_tile_a_bf16 + v66 * 9216, b_tile_b_bf16 + v66 * 16896);
     }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
     __syncthreads();
     store_mma16<128, 256, 256>(b_tile_c_f32, b_accumulator_bf16);
     __syncthreads();
-    const i64 v66 = v5 - v57;
-    const i64 v67 = 128ll < v66 ? 128ll : v66;
-    const i64 v68 = d_n - v59;
-    const i64 v69 = 256ll < v68 ? 256ll : v68;
-    const bool v70 = v69 == 256ll;
-    const i64 v71 = v67 * 256ll;
-    const i64 v72 = v67 * v69;
-    const i64 v73 = v71 / 8ll;
-    const i64 v74 = v73 * 8ll;
-    const i64 v75 = v69 % 8ll;
-    const bool v76 = v75 == 0ll;
-    const bool v77 = v50 & v76;
-    const bool v78 = v77 & v52;
-    const i64 v79 = v72 / 8ll;
-    const i64 v80 = v79 * 8ll;
-    if (v70) {
-      if (v53) {
-        for (i64 v81 = threadIdx.x; v81 < v73; v81 += 256) {
-          const i64 v82 = v81 * 8ll;
-          const i64 v83 = v82 / 256ll;
-          const i64 v84 = v82 % 256ll;
-          const i64 v85 = v57 + v83;
-          const i64 v86 = v59 + v84;
-          const i64 v87 = v83 * 256ll;
-          const i64 v88 = v87 + v84;
-          const Vec<float, 8> v89 = load_vec<float, 8>(b_tile_c_f32 + v88);
-          Vec<float, 8> v90;
+    const i64 v67 = v5 - v58;
+    const i64 v68 = 128ll < v67 ? 128ll : v67;
+    const i64 v69 = d_n - v60;
+    const i64 v70 = 256ll < v69 ? 256ll : v69;
+    const bool v71 = v70 == 256ll;
+    const i64 v72 = v68 * 256ll;
+    const i64 v73 = v68 * v70;
+    const i64 v74 = v72 / 8ll;
+    const i64 v75 = v74 * 8ll;
+    const i64 v76 = v70 % 8ll;
+    const bool v77 = v76 == 0ll;
+    const bool v78 = v51 & v77;
+    const bool v79 = v78 & v53;
+    const i64 v80 = v73 / 8ll;
+    const i64 v81 = v80 * 8ll;
+    if (v71) {
+      if (v54) {
+        for (i64 v82 = threadIdx.x; v82 < v74; v82 += 256) {
+          const i64 v83 = v82 * 8ll;
+          const i64 v84 = v83 / 256ll;
+          const i64 v85 = v83 % 256ll;
+          const i64 v86 = v58 + v84;
+          const i64 v87 = v60 + v85;
+          const i64 v88 = v84 * 256ll;
+          const i64 v89 = v88 + v85;
+          const Vec<float, 8> v90 = load_vec<float, 8>(b_tile_c_f32 + v89);
+          Vec<float, 8> v91;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v90.v[l] = v54.v[l] * v89.v[l];
-          const i64 v91 = v85 * d_n;
-          const i64 v92 = v91 + v86;
-          const Vec<u16, 8> v93 = load_vec<u16, 8>(b_bias + v92);
-          Vec<float, 8> v94;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v94.v[l] = bf16_to_f32(v93.v[l]);
+          for (int l = 0; l < 8; l++) v91.v[l] = v55.v[l] * v90.v[l];
+          const i64 v92 = v86 * d_n;
+          const i64 v93 = v92 + v87;
+          const Vec<u16, 8> v94 = load_vec<u16, 8>(b_bias + v93);
           Vec<float, 8> v95;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v95.v[l] = v90.v[l] + v94.v[l];
+          for (int l = 0; l < 8; l++) v95.v[l] = bf16_to_f32(v94.v[l]);
           Vec<float, 8> v96;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v96.v[l] = fn_silu(v95.v[l]);
-          Vec<u16, 8> v97;
+          for (int l = 0; l < 8; l++) v96.v[l] = v91.v[l] + v95.v[l];
+          Vec<float, 8> v97;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v97.v[l] = f32_to_bf16(v96.v[l]);
-          const i64 v98 = v85 + v10;
-          const i64 v99 = v98 * d_n;
-          const i64 v100 = v99 + v86;
-          store_vec(((u16*)b_out_peers.p[v40]) + v100, v97);
-          store_vec(((u16*)b_out_peers.p[v42]) + v100, v97);
-          store_vec(((u16*)b_out_peers.p[v44]) + v100, v97);
-          store_vec(((u16*)b_out_peers.p[v46]) + v100, v97);
+          for (int l = 0; l < 8; l++) v97.v[l] = fn_silu(v96.v[l]);
+          Vec<u16, 8> v98;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v98.v[l] = f32_to_bf16(v97.v[l]);
+          const i64 v99 = v86 + v10;
+          const i64 v100 = v99 * d_n;
+          const i64 v101 = v100 + v87;
+          store_vec(((u16*)b_out_peers.p[v41]) + v101, v98);
+          store_vec(((u16*)b_out_peers.p[v43]) + v101, v98);
+          store_vec(((u16*)b_out_peers.p[v45]) + v101, v98);
+          store_vec(((u16*)b_out_peers.p[v47]) + v101, v98);
         }
-        for (i64 v101 = v74 + threadIdx.x; v101 < v71; v101 += 256) {
-          const i64 v102 = v101 / 256ll;
-          const i64 v103 = v101 % 256ll;
-          const i64 v104 = v57 + v102;
-          const i64 v105 = v59 + v103;
-          const i64 v106 = v102 * 256ll;
-          const i64 v107 = v106 + v103;
-          const float v108 = *(b_tile_c_f32 + v107);
-          const float v109 = 5e-1f * v108;
-          const i64 v110 = v104 * d_n;
-          const i64 v111 = v110 + v105;
-          const u16 v112 = *(b_bias + v111);
-          const float v113 = bf16_to_f32(v112);
-          const float v114 = v109 + v113;
-          const float v115 = fn_silu(v114);
-          const u16 v116 = f32_to_bf16(v115);
-          const i64 v117 = v104 + v10;
-          const i64 v118 = v117 * d_n;
-          const i64 v119 = v118 + v105;
-          *(((u16*)b_out_peers.p[v40]) + v119) = v116;
-          *(((u16*)b_out_peers.p[v42]) + v119) = v116;
-          *(((u16*)b_out_peers.p[v44]) + v119) = v116;
-          *(((u16*)b_out_peers.p[v46]) + v119) = v116;
+        for (i64 v102 = v75 + threadIdx.x; v102 < v72; v102 += 256) {
+          const i64 v103 = v102 / 256ll;
+          const i64 v104 = v102 % 256ll;
+          const i64 v105 = v58 + v103;
+          const i64 v106 = v60 + v104;
+          const i64 v107 = v103 * 256ll;
+          const i64 v108 = v107 + v104;
+          const float v109 = *(b_tile_c_f32 + v108);
+          const float v110 = 5e-1f * v109;
+          const i64 v111 = v105 * d_n;
+          const i64 v112 = v111 + v106;
+          const u16 v113 = *(b_bias + v112);
+          const float v114 = bf16_to_f32(v113);
+          const float v115 = v110 + v114;
+          const float v116 = fn_silu(v115);
+          const u16 v117 = f32_to_bf16(v116);
+          const i64 v118 = v105 + v10;
+          const i64 v119 = v118 * d_n;
+          const i64 v120 = v119 + v106;
+          *(((u16*)b_out_peers.p[v41]) + v120) = v117;
+          *(((u16*)b_out_peers.p[v43]) + v120) = v117;
+          *(((u16*)b_out_peers.p[v45]) + v120) = v117;
+          *(((u16*)b_out_peers.p[v47]) + v120) = v117;
         }
       } else {
-        for (i64 v120 = threadIdx.x; v120 < v71; v120 += 256) {
-          const i64 v121 = v120 / 256ll;
-          const i64 v122 = v120 % 256ll;
-          const i64 v123 = v57 + v121;
-          const i64 v124 = v59 + v122;
-          const i64 v125 = v121 * 256ll;
-          const i64 v126 = v125 + v122;
-          const float v127 = *(b_tile_c_f32 + v126);
-          const float v128 = 5e-1f * v127;
-          const i64 v129 = v123 * d_n;
-          const i64 v130 = v129 + v124;
-          const u16 v131 = *(b_bias + v130);
-          const float v132 = bf16_to_f32(v131);
-          const float v133 = v128 + v132;
-          const float v134 = fn_silu(v133);
-          const u16 v135 = f32_to_bf16(v134);
-          const i64 v136 = v123 + v10;
-          const i64 v137 = v136 * d_n;
-          const i64 v138 = v137 + v124;
-          *(((u16*)b_out_peers.p[v40]) + v138) = v135;
-          *(((u16*)b_out_peers.p[v42]) + v138) = v135;
-          *(((u16*)b_out_peers.p[v44]) + v138) = v135;
-          *(((u16*)b_out_peers.p[v46]) + v138) = v135;
+        for (i64 v121 = threadIdx.x; v121 < v72; v121 += 256) {
+          const i64 v122 = v121 / 256ll;
+          const i64 v123 = v121 % 256ll;
+          const i64 v124 = v58 + v122;
+          const i64 v125 = v60 + v123;
+          const i64 v126 = v122 * 256ll;
+          const i64 v127 = v126 + v123;
+          const float v128 = *(b_tile_c_f32 + v127);
+          const float v129 = 5e-1f * v128;
+          const i64 v130 = v124 * d_n;
+          const i64 v131 = v130 + v125;
+          const u16 v132 = *(b_bias + v131);
+          const float v133 = bf16_to_f32(v132);
+          const float v134 = v129 + v133;
+          const float v135 = fn_silu(v134);
+          const u16 v136 = f32_to_bf16(v135);
+          const i64 v137 = v124 + v10;
+          const i64 v138 = v137 * d_n;
+          const i64 v139 = v138 + v125;
+          *(((u16*)b_out_peers.p[v41]) + v139) = v136;
+          *(((u16*)b_out_peers.p[v43]) + v139) = v136;
+          *(((u16*)b_out_peers.p[v45]) + v139) = v136;
+          *(((u16*)b_out_peers.p[v47]) + v139) = v136;
         }
       }
     } else {
-      if (v78) {
-        for (i64 v139 = threadIdx.x; v139 < v79; v139 += 256) {
-          const i64 v140 = v139 * 8ll;
-          const i64 v141 = v140 / v69;
-          const i64 v142 = v140 % v69;
-          const i64 v143 = v57 + v141;
-          const i64 v144 = v59 + v142;
-          const i64 v145 = v141 * 256ll;
-          const i64 v146 = v145 + v142;
-          const Vec<float, 8> v147 = load_vec<float, 8>(b_tile_c_f32 + v146);
-          Vec<float, 8> v148;
+      if (v79) {
+        for (i64 v140 = threadIdx.x; v140 < v80; v140 += 256) {
+          const i64 v141 = v140 * 8ll;
+          const i64 v142 = v141 / v70;
+          const i64 v143 = v141 % v70;
+          const i64 v144 = v58 + v142;
+          const i64 v145 = v60 + v143;
+          const i64 v146 = v142 * 256ll;
+          const i64 v147 = v146 + v143;
+          const Vec<float, 8> v148 = load_vec<float, 8>(b_tile_c_f32 + v147);
+          Vec<float, 8> v149;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v148.v[l] = v54.v[l] * v147.v[l];
-          const i64 v149 = v143 * d_n;
-          const i64 v150 = v149 + v144;
-          const Vec<u16, 8> v151 = load_vec<u16, 8>(b_bias + v150);
-          Vec<float, 8> v152;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v152.v[l] = bf16_to_f32(v151.v[l]);
+          for (int l = 0; l < 8; l++) v149.v[l] = v55.v[l] * v148.v[l];
+          const i64 v150 = v144 * d_n;
+          const i64 v151 = v150 + v145;
+          const Vec<u16, 8> v152 = load_vec<u16, 8>(b_bias + v151);
           Vec<float, 8> v153;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v153.v[l] = v148.v[l] + v152.v[l];
+          for (int l = 0; l < 8; l++) v153.v[l] = bf16_to_f32(v152.v[l]);
           Vec<float, 8> v154;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v154.v[l] = fn_silu(v153.v[l]);
-          Vec<u16, 8> v155;
+          for (int l = 0; l < 8; l++) v154.v[l] = v149.v[l] + v153.v[l];
+          Vec<float, 8> v155;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v155.v[l] = f32_to_bf16(v154.v[l]);
-          const i64 v156 = v143 + v10;
-          const i64 v157 = v156 * d_n;
-          const i64 v158 = v157 + v144;
-          store_vec(((u16*)b_out_peers.p[v40]) + v158, v155);
-          store_vec(((u16*)b_out_peers.p[v42]) + v158, v155);
-          store_vec(((u16*)b_out_peers.p[v44]) + v158, v155);
-          store_vec(((u16*)b_out_peers.p[v46]) + v158, v155);
+          for (int l = 0; l < 8; l++) v155.v[l] = fn_silu(v154.v[l]);
+          Vec<u16, 8> v156;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v156.v[l] = f32_to_bf16(v155.v[l]);
+          const i64 v157 = v144 + v10;
+          const i64 v158 = v157 * d_n;
+          const i64 v159 = v158 + v145;
+          store_vec(((u16*)b_out_peers.p[v41]) + v159, v156);
+          store_vec(((u16*)b_out_peers.p[v43]) + v159, v156);
+          store_vec(((u16*)b_out_peers.p[v45]) + v159, v156);
+          store_vec(((u16*)b_out_peers.p[v47]) + v159, v156);
         }
-        for (i64 v159 = v80 + threadIdx.x; v159 < v72; v159 += 256) {
-          const i64 v160 = v159 / v69;
-          const i64 v161 = v159 % v69;
-          const i64 v162 = v57 + v160;
-          const i64 v163 = v59 + v161;
-          const i64 v164 = v160 * 256ll;
-          const i64 v165 = v164 + v161;
-          const float v166 = *(b_tile_c_f32 + v165);
-          const float v167 = 5e-1f * v166;
-          const i64 v168 = v162 * d_n;
-          const i64 v169 = v168 + v163;
-          const u16 v170 = *(b_bias + v169);
-          const float v171 = bf16_to_f32(v170);
-          const float v172 = v167 + v171;
-          const float v173 = fn_silu(v172);
-          const u16 v174 = f32_to_bf16(v173);
-          const i64 v175 = v162 + v10;
-          const i64 v176 = v175 * d_n;
-          const i64 v177 = v176 + v163;
-          *(((u16*)b_out_peers.p[v40]) + v177) = v174;
-          *(((u16*)b_out_peers.p[v42]) + v177) = v174;
-          *(((u16*)b_out_peers.p[v44]) + v177) = v174;
-          *(((u16*)b_out_peers.p[v46]) + v177) = v174;
+        for (i64 v160 = v81 + threadIdx.x; v160 < v73; v160 += 256) {
+          const i64 v161 = v160 / v70;
+          const i64 v162 = v160 % v70;
+          const i64 v163 = v58 + v161;
+          const i64 v164 = v60 + v162;
+          const i64 v165 = v161 * 256ll;
+          const i64 v166 = v165 + v162;
+          const float v167 = *(b_tile_c_f32 + v166);
+          const float v168 = 5e-1f * v167;
+          const i64 v169 = v163 * d_n;
+          const i64 v170 = v169 + v164;
+          const u16 v171 = *(b_bias + v170);
+          const float v172 = bf16_to_f32(v171);
+          const float v173 = v168 + v172;
+          const float v174 = fn_silu(v173);
+          const u16 v175 = f32_to_bf16(v174);
+          const i64 v176 = v163 + v10;
+          const i64 v177 = v176 * d_n;
+          const i64 v178 = v177 + v164;
+          *(((u16*)b_out_peers.p[v41]) + v178) = v175;
+          *(((u16*)b_out_peers.p[v43]) + v178) = v175;
+          *(((u16*)b_out_peers.p[v45]) + v178) = v175;
+          *(((u16*)b_out_peers.p[v47]) + v178) = v175;
         }
       } else {
-        for (i64 v178 = threadIdx.x; v178 < v72; v178 += 256) {
-          const i64 v179 = v178 / v69;
-          const i64 v180 = v178 % v69;
-          const i64 v181 = v57 + v179;
-          const i64 v182 = v59 + v180;
-          const i64 v183 = v179 * 256ll;
-          const i64 v184 = v183 + v180;
-          const float v185 = *(b_tile_c_f32 + v184);
-          const float v186 = 5e-1f * v185;
-          const i64 v187 = v181 * d_n;
-          const i64 v188 = v187 + v182;
-          const u16 v189 = *(b_bias + v188);
-          const float v190 = bf16_to_f32(v189);
-          const float v191 = v186 + v190;
-          const float v192 = fn_silu(v191);
-          const u16 v193 = f32_to_bf16(v192);
-          const i64 v194 = v181 + v10;
-          const i64 v195 = v194 * d_n;
-          const i64 v196 = v195 + v182;
-          *(((u16*)b_out_peers.p[v40]) + v196) = v193;
-          *(((u16*)b_out_peers.p[v42]) + v196) = v193;
-          *(((u16*)b_out_peers.p[v44]) + v196) = v193;
-          *(((u16*)b_out_peers.p[v46]) + v196) = v193;
+        for (i64 v179 = threadIdx.x; v179 < v73; v179 += 256) {
+          const i64 v180 = v179 / v70;
+          const i64 v181 = v179 % v70;
+          const i64 v182 = v58 + v180;
+          const i64 v183 = v60 + v181;
+          const i64 v184 = v180 * 256ll;
+          const i64 v185 = v184 + v181;
+          const float v186 = *(b_tile_c_f32 + v185);
+          const float v187 = 5e-1f * v186;
+          const i64 v188 = v182 * d_n;
+          const i64 v189 = v188 + v183;
+          const u16 v190 = *(b_bias + v189);
+          const float v191 = bf16_to_f32(v190);
+          const float v192 = v187 + v191;
+          const float v193 = fn_silu(v192);
+          const u16 v194 = f32_to_bf16(v193);
+          const i64 v195 = v182 + v10;
+          const i64 v196 = v195 * d_n;
+          const i64 v197 = v196 + v183;
+          *(((u16*)b_out_peers.p[v41]) + v197) = v194;
+          *(((u16*)b_out_peers.p[v43]) + v197) = v194;
+          *(((u16*)b_out_peers.p[v45]) + v197) = v194;
+          *(((u16*)b_out_peers.p[v47]) + v197) = v194;
         }
       }
     }
     __syncthreads();
   }
-  const u32 v197 = (u32)2ll;
-  const u32 v198 = v2 + v197;
   __syncthreads();
-  if (threadIdx.x < 4) {
-    const i64 v199 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_block_flags_peers.p[v199]) + v15, v198);
-  }
+  const u32 v198 = *(b_epochs_now + 0ll);
+  const u32 v199 = v198 + 1u;
+  *(b_epochs_now + 0ll) = v199;
   if (threadIdx.x < 4) {
     const i64 v200 = threadIdx.x;
-    const i64 v201 = v14 + v200;
-    wait_acquire_sys(b_block_flags + v201, v198, watch, (u32)(v200), 4u, (u32)(v201), 5u);
+    signal_set_release_sys(((u32*)b_block_flags_peers.p[v200]) + v15, v199);
+  }
+  if (threadIdx.x < 4) {
+    const i64 v201 = threadIdx.x;
+    const i64 v202 = v14 + v201;
+    wait_acquire_sys(b_block_flags + v202, v199, watch, (u32)(v201), 4u, (u32)(v202), 5u);
   }
   __syncthreads();
   if (threadIdx.x < 1) {
-    const i64 v202 = threadIdx.x;
-    *(b_epochs + (i64)blockIdx.x) = v198;
+    const i64 v203 = threadIdx.x;
+    const u32 v204 = *(b_epochs_now + 0ll);
+    *(b_epochs + (i64)blockIdx.x) = v204;
   }
 }

@@ -87,12 +87,15 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
   const Watch watch = {timeout, status, (u32)rank};
   float* const b_own = (float*)b_own_peers.p[rank];
   u32* const b_block_flags = (u32*)b_block_flags_peers.p[rank];
+  u32 b_epochs_now[3];
   // loudest.coll:5: for r in tiles(rows) {
   const u32 v2 = *(b_epochs + (i64)blockIdx.x);
+  *(b_epochs_now + 0ll) = v2;
   // loudest.coll:6: own[r] = max(c in 0..columns) abs(samples[r, c])
-  const u32 v6 = (u32)1ll;
-  const u32 v7 = v2 + v6;
   __syncthreads();
+  const u32 v6 = *(b_epochs_now + 0ll);
+  const u32 v7 = v6 + 1u;
+  *(b_epochs_now + 0ll) = v7;
   const i64 v10 = (i64)blockIdx.x * 4ll;
   const i64 v11 = v10 + (i64)rank;
   if (threadIdx.x < 4) {
@@ -107,47 +110,48 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
   __syncthreads();
   const i64 v15 = d_rows > 0ll ? d_rows : 0ll;
   const i64 v17 = v15 / 2048ll;
-  const i64 v19 = v15 + 2047ll;
-  const i64 v20 = v19 / 2048ll;
-  for (i64 v21 = blockIdx.x; v21 < v17; v21 += gridDim.x) {
-    const i64 v22 = v21 * 2048ll;
-    for (i64 v23 = threadIdx.x; v23 < 2048ll; v23 += 512) {
-      const i64 v24 = v22 + v23;
-      const i64 v25 = v24 * d_columns;
-      float v27;
-      v27 = __uint_as_float(0xff800000u);
-      for (i64 v26 = 0ll; v26 < d_columns; v26++) {
-        const i64 v28 = v25 + v26;
-        const u16 v29 = *(b_samples + v28);
-        const float v30 = bf16_to_f32(v29);
-        const float v31 = fabsf(v30);
-        v27 = fmaxf(v27, v31);
+  const i64 v20 = v15 + 2047ll;
+  const i64 v21 = v20 / 2048ll;
+  for (i64 v22 = blockIdx.x; v22 < v17; v22 += gridDim.x) {
+    const i64 v23 = v22 * 2048ll;
+    for (i64 v24 = threadIdx.x; v24 < 2048ll; v24 += 512) {
+      const i64 v25 = v23 + v24;
+      const i64 v26 = v25 * d_columns;
+      float v28;
+      v28 = __uint_as_float(0xff800000u);
+      for (i64 v27 = 0ll; v27 < d_columns; v27++) {
+        const i64 v29 = v26 + v27;
+        const u16 v30 = *(b_samples + v29);
+        const float v31 = bf16_to_f32(v30);
+        const float v32 = fabsf(v31);
+        v28 = fmaxf(v28, v32);
       }
-      *(b_own + v24) = v27;
+      *(b_own + v25) = v28;
     }
   }
-  for (i64 v32 = v17 + ((i64)blockIdx.x - v17 % gridDim.x + gridDim.x) % gridDim.x; v32 < v20; v32 += gridDim.x) {
-    const i64 v33 = v32 * 2048ll;
-    const i64 v34 = v15 - v33;
-    for (i64 v35 = threadIdx.x; v35 < v34; v35 += 512) {
-      const i64 v36 = v33 + v35;
-      const i64 v37 = v36 * d_columns;
-      float v39;
-      v39 = __uint_as_float(0xff800000u);
-      for (i64 v38 = 0ll; v38 < d_columns; v38++) {
-        const i64 v40 = v37 + v38;
-        const u16 v41 = *(b_samples + v40);
-        const float v42 = bf16_to_f32(v41);
-        const float v43 = fabsf(v42);
-        v39 = fmaxf(v39, v43);
+  for (i64 v33 = v17 + ((i64)blockIdx.x - v17 % gridDim.x + gridDim.x) % gridDim.x; v33 < v21; v33 += gridDim.x) {
+    const i64 v34 = v33 * 2048ll;
+    const i64 v35 = v15 - v34;
+    for (i64 v36 = threadIdx.x; v36 < v35; v36 += 512) {
+      const i64 v37 = v34 + v36;
+      const i64 v38 = v37 * d_columns;
+      float v40;
+      v40 = __uint_as_float(0xff800000u);
+      for (i64 v39 = 0ll; v39 < d_columns; v39++) {
+        const i64 v41 = v38 + v39;
+        const u16 v42 = *(b_samples + v41);
+        const float v43 = bf16_to_f32(v42);
+        const float v44 = fabsf(v43);
+        v40 = fmaxf(v40, v44);
       }
-      *(b_own + v36) = v39;
+      *(b_own + v37) = v40;
     }
   }
   // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
-  const u32 v45 = (u32)2ll;
-  const u32 v46 = v2 + v45;
   __syncthreads();
+  const u32 v45 = *(b_epochs_now + 0ll);
+  const u32 v46 = v45 + 1u;
+  *(b_epochs_now + 0ll) = v46;
   if (threadIdx.x < 4) {
     const i64 v47 = threadIdx.x;
     signal_set_release_sys(((u32*)b_block_flags_peers.p[v47]) + v11, v46);
@@ -158,103 +162,104 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
     wait_acquire_sys(b_block_flags + v49, v46, watch, (u32)(v48), 3u, (u32)(v49), 9u);
   }
   __syncthreads();
-  const bool v51 = (u64)b_own % 16 == 0;
-  const bool v52 = (u64)b_peak % 16 == 0;
-  const bool v53 = v51 & v52;
-  if (v53) {
-    for (i64 v55 = blockIdx.x; v55 < v17; v55 += gridDim.x) {
-      const i64 v56 = v55 * 2048ll;
+  const bool v52 = (u64)b_own % 16 == 0;
+  const bool v53 = (u64)b_peak % 16 == 0;
+  const bool v54 = v52 & v53;
+  if (v54) {
+    for (i64 v56 = blockIdx.x; v56 < v17; v56 += gridDim.x) {
+      const i64 v57 = v56 * 2048ll;
       {
-        const i64 v57 = threadIdx.x;
-        const i64 v58 = v57 * 4ll;
-        const i64 v59 = v56 + v58;
-        const Vec<float, 4> v60 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v59);
-        const Vec<float, 4> v61 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v59);
-        const Vec<float, 4> v62 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v59);
-        const Vec<float, 4> v63 = load_vec<float, 4>(((float*)b_own_peers.p[3ll]) + v59);
-        Vec<float, 4> v64;
-        #pragma unroll
-        for (int l = 0; l < 4; l++) v64.v[l] = fmaxf(v60.v[l], v61.v[l]);
+        const i64 v58 = threadIdx.x;
+        const i64 v59 = v58 * 4ll;
+        const i64 v60 = v57 + v59;
+        const Vec<float, 4> v61 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v60);
+        const Vec<float, 4> v62 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v60);
+        const Vec<float, 4> v63 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v60);
+        const Vec<float, 4> v64 = load_vec<float, 4>(((float*)b_own_peers.p[3ll]) + v60);
         Vec<float, 4> v65;
         #pragma unroll
-        for (int l = 0; l < 4; l++) v65.v[l] = fmaxf(v64.v[l], v62.v[l]);
+        for (int l = 0; l < 4; l++) v65.v[l] = fmaxf(v61.v[l], v62.v[l]);
         Vec<float, 4> v66;
         #pragma unroll
         for (int l = 0; l < 4; l++) v66.v[l] = fmaxf(v65.v[l], v63.v[l]);
-        store_vec(b_peak + v59, v66);
+        Vec<float, 4> v67;
+        #pragma unroll
+        for (int l = 0; l < 4; l++) v67.v[l] = fmaxf(v66.v[l], v64.v[l]);
+        store_vec(b_peak + v60, v67);
       }
     }
   } else {
-    for (i64 v67 = blockIdx.x; v67 < v17; v67 += gridDim.x) {
-      const i64 v68 = v67 * 2048ll;
-      for (i64 v69 = threadIdx.x; v69 < 2048ll; v69 += 512) {
-        const i64 v70 = v68 + v69;
-        const float v71 = *(((float*)b_own_peers.p[0ll]) + v70);
-        const float v72 = *(((float*)b_own_peers.p[1ll]) + v70);
-        const float v73 = *(((float*)b_own_peers.p[2ll]) + v70);
-        const float v74 = *(((float*)b_own_peers.p[3ll]) + v70);
-        const float v75 = fmaxf(v71, v72);
-        const float v76 = fmaxf(v75, v73);
+    for (i64 v68 = blockIdx.x; v68 < v17; v68 += gridDim.x) {
+      const i64 v69 = v68 * 2048ll;
+      for (i64 v70 = threadIdx.x; v70 < 2048ll; v70 += 512) {
+        const i64 v71 = v69 + v70;
+        const float v72 = *(((float*)b_own_peers.p[0ll]) + v71);
+        const float v73 = *(((float*)b_own_peers.p[1ll]) + v71);
+        const float v74 = *(((float*)b_own_peers.p[2ll]) + v71);
+        const float v75 = *(((float*)b_own_peers.p[3ll]) + v71);
+        const float v76 = fmaxf(v72, v73);
         const float v77 = fmaxf(v76, v74);
-        *(b_peak + v70) = v77;
+        const float v78 = fmaxf(v77, v75);
+        *(b_peak + v71) = v78;
       }
     }
   }
-  if (v53) {
-    for (i64 v78 = v17 + ((i64)blockIdx.x - v17 % gridDim.x + gridDim.x) % gridDim.x; v78 < v20; v78 += gridDim.x) {
-      const i64 v79 = v78 * 2048ll;
-      const i64 v80 = v15 - v79;
-      const i64 v81 = v80 / 4ll;
-      const i64 v82 = v81 * 4ll;
-      for (i64 v83 = threadIdx.x; v83 < v81; v83 += 512) {
-        const i64 v84 = v83 * 4ll;
-        const i64 v85 = v79 + v84;
-        const Vec<float, 4> v86 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v85);
-        const Vec<float, 4> v87 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v85);
-        const Vec<float, 4> v88 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v85);
-        const Vec<float, 4> v89 = load_vec<float, 4>(((float*)b_own_peers.p[3ll]) + v85);
-        Vec<float, 4> v90;
-        #pragma unroll
-        for (int l = 0; l < 4; l++) v90.v[l] = fmaxf(v86.v[l], v87.v[l]);
+  if (v54) {
+    for (i64 v79 = v17 + ((i64)blockIdx.x - v17 % gridDim.x + gridDim.x) % gridDim.x; v79 < v21; v79 += gridDim.x) {
+      const i64 v80 = v79 * 2048ll;
+      const i64 v81 = v15 - v80;
+      const i64 v82 = v81 / 4ll;
+      const i64 v83 = v82 * 4ll;
+      for (i64 v84 = threadIdx.x; v84 < v82; v84 += 512) {
+        const i64 v85 = v84 * 4ll;
+        const i64 v86 = v80 + v85;
+        const Vec<float, 4> v87 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v86);
+        const Vec<float, 4> v88 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v86);
+        const Vec<float, 4> v89 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v86);
+        const Vec<float, 4> v90 = load_vec<float, 4>(((float*)b_own_peers.p[3ll]) + v86);
         Vec<float, 4> v91;
         #pragma unroll
-        for (int l = 0; l < 4; l++) v91.v[l] = fmaxf(v90.v[l], v88.v[l]);
+        for (int l = 0; l < 4; l++) v91.v[l] = fmaxf(v87.v[l], v88.v[l]);
         Vec<float, 4> v92;
         #pragma unroll
         for (int l = 0; l < 4; l++) v92.v[l] = fmaxf(v91.v[l], v89.v[l]);
-        store_vec(b_peak + v85, v92);
+        Vec<float, 4> v93;
+        #pragma unroll
+        for (int l = 0; l < 4; l++) v93.v[l] = fmaxf(v92.v[l], v90.v[l]);
+        store_vec(b_peak + v86, v93);
       }
-      for (i64 v93 = v82 + threadIdx.x; v93 < v80; v93 += 512) {
-        const i64 v94 = v79 + v93;
-        const float v95 = *(((float*)b_own_peers.p[0ll]) + v94);
-        const float v96 = *(((float*)b_own_peers.p[1ll]) + v94);
-        const float v97 = *(((float*)b_own_peers.p[2ll]) + v94);
-        const float v98 = *(((float*)b_own_peers.p[3ll]) + v94);
-        const float v99 = fmaxf(v95, v96);
-        const float v100 = fmaxf(v99, v97);
+      for (i64 v94 = v83 + threadIdx.x; v94 < v81; v94 += 512) {
+        const i64 v95 = v80 + v94;
+        const float v96 = *(((float*)b_own_peers.p[0ll]) + v95);
+        const float v97 = *(((float*)b_own_peers.p[1ll]) + v95);
+        const float v98 = *(((float*)b_own_peers.p[2ll]) + v95);
+        const float v99 = *(((float*)b_own_peers.p[3ll]) + v95);
+        const float v100 = fmaxf(v96, v97);
         const float v101 = fmaxf(v100, v98);
-        *(b_peak + v94) = v101;
+        const float v102 = fmaxf(v101, v99);
+        *(b_peak + v95) = v102;
       }
     }
   } else {
-    for (i64 v102 = v17 + ((i64)blockIdx.x - v17 % gridDim.x + gridDim.x) % gridDim.x; v102 < v20; v102 += gridDim.x) {
-      const i64 v103 = v102 * 2048ll;
-      const i64 v104 = v15 - v103;
-      for (i64 v105 = threadIdx.x; v105 < v104; v105 += 512) {
-        const i64 v106 = v103 + v105;
-        const float v107 = *(((float*)b_own_peers.p[0ll]) + v106);
-        const float v108 = *(((float*)b_own_peers.p[1ll]) + v106);
-        const float v109 = *(((float*)b_own_peers.p[2ll]) + v106);
-        const float v110 = *(((float*)b_own_peers.p[3ll]) + v106);
-        const float v111 = fmaxf(v107, v108);
-        const float v112 = fmaxf(v111, v109);
+    for (i64 v103 = v17 + ((i64)blockIdx.x - v17 % gridDim.x + gridDim.x) % gridDim.x; v103 < v21; v103 += gridDim.x) {
+      const i64 v104 = v103 * 2048ll;
+      const i64 v105 = v15 - v104;
+      for (i64 v106 = threadIdx.x; v106 < v105; v106 += 512) {
+        const i64 v107 = v104 + v106;
+        const float v108 = *(((float*)b_own_peers.p[0ll]) + v107);
+        const float v109 = *(((float*)b_own_peers.p[1ll]) + v107);
+        const float v110 = *(((float*)b_own_peers.p[2ll]) + v107);
+        const float v111 = *(((float*)b_own_peers.p[3ll]) + v107);
+        const float v112 = fmaxf(v108, v109);
         const float v113 = fmaxf(v112, v110);
-        *(b_peak + v106) = v113;
+        const float v114 = fmaxf(v113, v111);
+        *(b_peak + v107) = v114;
       }
     }
   }
   if (threadIdx.x < 1) {
-    const i64 v114 = threadIdx.x;
-    *(b_epochs + (i64)blockIdx.x) = v46;
+    const i64 v115 = threadIdx.x;
+    const u32 v116 = *(b_epochs_now + 0ll);
+    *(b_epochs + (i64)blockIdx.x) = v116;
   }
 }
