@@ -130,7 +130,7 @@ class RankRun {
     const { machine, rank, launch } = this;
     const own: (Number_[] | undefined)[] = [];
     machine.kernel.buffers.forEach((b, j) => {
-      if (b.role === "shared") own[j] = [];
+      if (b.role === "shared" || b.role === "register") own[j] = [];
     });
     const ownMemory = machine.ownMemoryOf(rank, block);
     const frame: Frame = {

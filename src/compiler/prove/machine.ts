@@ -1,5 +1,5 @@
 /** The state of all ranks while a kernel is executed symbolically: memory, flags, launches. */
-import { bufferOf, type Kernel, type Op } from "../ir/module.js";
+import { bufferOf, isGlobal, type Kernel, type Op } from "../ir/module.js";
 import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
@@ -94,7 +94,7 @@ export class Machine {
       ),
     );
     kernel.buffers.forEach((b, j) => {
-      if (this.trace === null || b.role === "shared" || b.role === "fragment") return;
+      if (this.trace === null || !isGlobal(b)) return;
       this.globalMemory.set(j, this.trace.memories.length);
       for (let r = 0; r < kernel.world; r++)
         this.trace.memories.push({ buffer: b.name, owner: `rank ${r}`, length: this.lengths[j]! });

@@ -83,7 +83,8 @@ function loadStep(p: Program, op: Op): Step {
   const lanes = lanesOf(result.type);
   const at = target(p, op, buffer, peer, indices, lanes);
   const isShared = role === "shared";
-  const hasValue = machine.algebra !== null || role === "state";
+  const isRegister = role === "register"; // nobody else sees it: a value, and no access
+  const hasValue = machine.algebra !== null || role === "state" || isRegister;
   if (role === "signal" || role === "fragment")
     return () => {
       throw new CannotTell(`a load of '${name}' reads a flag without waiting for it`);
@@ -92,10 +93,11 @@ function loadStep(p: Program, op: Op): Step {
     const { owner, index } = at(f);
     machine.executed.add(op);
     if (isShared) machine.noteShared(f, op, buffer, index, lanes, READ);
-    else machine.trace?.access(machine.strandOf(f), op, machine.memoryOf(buffer, owner), index, lanes, READ);
+    else if (!isRegister)
+      machine.trace?.access(machine.strandOf(f), op, machine.memoryOf(buffer, owner), index, lanes, READ);
     let held: Held = OPAQUE;
     if (hasValue) {
-      const memory = isShared ? f.own[buffer]! : machine.memory[buffer]![owner]!;
+      const memory = isShared || isRegister ? f.own[buffer]! : machine.memory[buffer]![owner]!;
       held =
         lanes === 1
           ? elementOf(p, memory, buffer, owner, index)
@@ -114,7 +116,8 @@ function storeStep(p: Program, op: Op): Step {
   const lanes = lanesOf(value!.type);
   const at = target(p, op, buffer, peer, indices, lanes);
   const isShared = role === "shared";
-  const hasValue = machine.algebra !== null || role === "state";
+  const isRegister = role === "register"; // nobody else sees it: a value, and no access
+  const hasValue = machine.algebra !== null || role === "state" || isRegister;
   if (role === "signal" || role === "fragment")
     return () => {
       throw new CannotTell(`a plain store sets the flag '${name}'`);
@@ -123,9 +126,10 @@ function storeStep(p: Program, op: Op): Step {
     const { owner, index } = at(f);
     machine.executed.add(op);
     if (isShared) machine.noteShared(f, op, buffer, index, lanes, WRITE);
-    else machine.trace?.access(machine.strandOf(f), op, machine.memoryOf(buffer, owner), index, lanes, WRITE);
+    else if (!isRegister)
+      machine.trace?.access(machine.strandOf(f), op, machine.memoryOf(buffer, owner), index, lanes, WRITE);
     if (!hasValue) return;
-    const memory = isShared ? f.own[buffer]! : machine.memory[buffer]![owner]!;
+    const memory = isShared || isRegister ? f.own[buffer]! : machine.memory[buffer]![owner]!;
     const held = f.env[from]!;
     if (lanes === 1) memory[index] = held as Number_;
     else
