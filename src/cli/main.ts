@@ -14,6 +14,7 @@ import { checkCommand } from "./check.js";
 import { doctorCommand } from "./doctor.js";
 import { emitCommand } from "./emit.js";
 import { fmtCommand } from "./fmt.js";
+import { lspCommand } from "./lsp.js";
 import { examples } from "./options.js";
 import { runCommand } from "./run.js";
 import { setupCommand } from "./setup.js";
@@ -48,6 +49,7 @@ export function makeProgram(io: Io): Command {
   for (const make of [runCommand, checkCommand, emitCommand, buildCommand, benchCommand, doctorCommand, setupCommand])
     program.addCommand(make(io));
   program.addCommand(fmtCommand(io));
+  program.addCommand(lspCommand(io));
   const c = paletteOf(io.out, io.env);
   const configure = (command: Command): void => {
     command

@@ -1,0 +1,46 @@
+/** All that is known of one version of a document. */
+import { type Ast, checkCollective, type CheckedCollective, parseProgram, SourceFile } from "../compiler/index.js";
+import { resolveSymbols, type SymbolTable } from "./symbols.js";
+
+export type Diagnostic = ReturnType<typeof parseProgram>["diagnostics"][number];
+
+export interface Analysis {
+  readonly source: SourceFile;
+  readonly program: Ast.Program;
+  readonly symbols: SymbolTable;
+  /** What the parser says. */
+  readonly syntax: readonly Diagnostic[];
+  /** The text was not understood as a whole, so names may be missing. */
+  readonly isBroken: boolean;
+}
+
+/** Numbers of ranks that a program is checked for as it is written; the first is the one that hovers speak of. */
+export const WORLDS = [4, 2] as const;
+
+export function analyse(name: string, text: string): Analysis {
+  const source = new SourceFile(name, text);
+  const { program, diagnostics } = parseProgram(source);
+  const isBroken = diagnostics.some((d) => ["syntax", "unknown-character", "too-deep"].includes(d.code));
+  return { source, program, symbols: resolveSymbols(program, text), syntax: diagnostics, isBroken };
+}
+
+/** Everything that is wrong, each thing once, in the order of the text. */
+export function diagnose(a: Analysis): Diagnostic[] {
+  const found = new Map<string, Diagnostic>();
+  const keep = (d: Diagnostic): unknown => found.set(`${d.code} ${d.span.start} ${d.span.end}`, d);
+  a.syntax.forEach(keep);
+  // Of a program that was understood in part, nothing is said but that.
+  if (!a.syntax.some((d) => d.severity === "error"))
+    for (const world of WORLDS) for (const c of a.program.collectives) check(a, c, world).diagnostics.forEach(keep);
+  return [...found.values()].sort((x, y) => x.span.start - y.span.start);
+}
+
+/** The collective with its types, for the first of the worlds; null if it is not right. */
+export function checkedOf(a: Analysis, c: Ast.Collective): CheckedCollective | null {
+  return check(a, c, WORLDS[0]).checked;
+}
+
+function check(a: Analysis, c: Ast.Collective, world: number): ReturnType<typeof checkCollective> {
+  // Alone: of two with one name, each is looked at.
+  return checkCollective({ collectives: [c] }, undefined, { world, dtypes: {}, file: a.source });
+}

@@ -1,0 +1,127 @@
+/** What a person sees who points at a name. */
+import type { Hover } from "vscode-languageserver/node";
+import { type Ast, type CheckedCollective, type ExpressionType, isDType, printLayout } from "../compiler/index.js";
+import { type Analysis, checkedOf, WORLDS } from "./analysis.js";
+import { neighbourhood, rangeOf } from "./places.js";
+import type { NamedSymbol } from "./symbols.js";
+import { WORDS } from "./words.js";
+
+export function hoverAt(a: Analysis, offset: number): Hover | null {
+  const found = a.symbols.at(offset);
+  if (found !== null) return hover(describeSymbol(a, found.symbol), rangeOf(a.source, found.span));
+  const { token, before, isComment } = neighbourhood(a.source.text, offset);
+  if (token === null || !token.isWord || isComment) return null;
+  const next = a.source.text.slice(token.span.end).trimStart()[0];
+  const all = WORDS.filter((w) => w.name === token.image);
+  // A layout stands behind a shape, a function before its arguments: `reduce` and `on` might be either.
+  const isLayout = before[0] === "]";
+  const [word] = all.filter((w) => (isLayout ? w.kind === "layout" : next === "(" ? w.kind !== "keyword" : true));
+  const shown = word ?? all[0];
+  return shown === undefined
+    ? null
+    : hover(`${code(shown.usage)}\n${shown.kind}: ${shown.doc}`, rangeOf(a.source, token.span));
+}
+
+const code = (text: string): string => `\`\`\`coll\n${text}\n\`\`\`\n`;
+const hover = (value: string, range: Hover["range"]): Hover => ({ contents: { kind: "markdown", value }, range });
+
+/** The name with its type, as markdown. */
+export function describeSymbol(a: Analysis, s: NamedSymbol): string {
+  const text = ({ start, end }: { start: number; end: number }): string => a.source.text.slice(start, end);
+  const checked = s.owner === null ? null : checkedOf(a, s.owner);
+  switch (s.kind) {
+    case "collective": {
+      const c = s.node as Ast.Collective;
+      const tensors = (all: readonly Ast.TensorDeclaration[]): string =>
+        all.map((t) => oneLine(text(t.span))).join(", ");
+      const outputs = c.outputs.length === 1 ? tensors(c.outputs) : `(${tensors(c.outputs)})`;
+      return `${code(`collective ${c.name.text}(${tensors(c.inputs)}) -> ${outputs}`)}${c.doc}`;
+    }
+    case "input":
+    case "output":
+    case "scratch array":
+      return describeTensor(s, checked, text);
+    case "dimension":
+      return `${code(s.name)}dimension: a length that is given at each launch; an index`;
+    case "dtype variable": {
+      const where = s.owner?.where.find((w) => w.variable.text === s.name);
+      const allowed = where === undefined ? "any dtype" : where.dtypes.map((d) => d.dtype).join(", ");
+      const bound = checked?.dtypes[s.name];
+      return `${code(s.name)}dtype variable: ${allowed}${bound === undefined ? "" : `; ${bound} where none is chosen`}`;
+    }
+    case "let": {
+      const { value } = s.node as Extract<Ast.Statement, { kind: "let" }>;
+      const type = checked?.types.get(value);
+      return `${code(`let ${s.name} = ${oneLine(text(value.span))}`)}${type === undefined ? "let" : `let: ${describeType(type)}`}`;
+    }
+    case "loop variable": {
+      const { over } = s.node as Extract<Ast.Statement, { kind: "for" }>;
+      return `${code(`for ${s.name} in ${oneLine(text(over.span))}`)}loop variable: an index`;
+    }
+    case "reduction variable": {
+      const { op, over } = s.node as Extract<Ast.Expression, { kind: "reduce" }>;
+      return `${code(`${op}(${s.name} in ${oneLine(text(over.span))})`)}reduction variable: an index`;
+    }
+  }
+}
+
+type Declaration = Ast.TensorDeclaration | Extract<Ast.Statement, { kind: "scratch" }>;
+
+/** Logical and local shape, from the declaration alone, so that a fault elsewhere does not hide them. */
+function describeTensor(
+  s: NamedSymbol,
+  checked: CheckedCollective | null,
+  text: (span: { start: number; end: number }) => string,
+): string {
+  const d = s.node as Declaration;
+  const shape = d.shape.map((e) => oneLine(text(e.span)));
+  const layout = "layout" in d ? d.layout : { name: "local", argument: null };
+  const dim = layout.name === "sharded" ? Number(layout.argument) : -1;
+  const local = shape.map((e, i) => (i === dim ? `${/^\w+$/.test(e) ? e : `(${e})`} / world` : e));
+  const dtype = checked?.tensors.get(s.name)?.dtype;
+  const bound =
+    dtype === undefined || isDType(d.dtype.name) ? "" : ` (${d.dtype.name} is ${dtype} where none is chosen)`;
+  const lines = [
+    `${s.kind}${bound}`,
+    `- layout: \`${layout.argument === null ? layout.name : `${layout.name}(${layout.argument})`}\`: ${layoutDoc(layout.name)}`,
+    `- logical shape: \`[${shape.join(", ")}]\``,
+    `- local shape, on each rank: \`[${local.join(", ")}]\``,
+  ];
+  return `${code(oneLine(text(d.span)))}${lines.join("\n")}`;
+}
+
+function layoutDoc(name: string): string {
+  return WORDS.find((w) => w.kind === "layout" && w.name === name)?.doc ?? "there is no such layout.";
+}
+
+export function describeType(t: ExpressionType): string {
+  switch (t.kind) {
+    case "index":
+      return "an index";
+    case "bool":
+      return "a condition";
+    case "value":
+      return `an element, ${t.dtype}`;
+    case "tensor": {
+      const sharded = t.layout.kind === "sharded" ? t.layout.dim : -1;
+      const shape = t.shape.map((e) => showExtent(e));
+      const local = t.shape.map((e, i) => (i === sharded ? `${showExtent(e, true)} / ${WORLDS[0]}` : showExtent(e)));
+      return `a tensor, ${t.dtype}\n- layout: \`${printLayout(t.layout)}\`\n- logical shape: \`[${shape.join(", ")}]\`\n- local shape, of ${WORLDS[0]} ranks: \`[${local.join(", ")}]\``;
+    }
+  }
+}
+
+type Extent = Extract<ExpressionType, { kind: "tensor" }>["shape"][number];
+const SIGNS: Readonly<Record<string, string>> = { add: "+", sub: "-", mul: "*", div: "/" };
+
+/** An extent as one would write it. */
+function showExtent(e: Extent, isInside = false): string {
+  if (typeof e !== "object") return String(e);
+  const sign = SIGNS[e.op];
+  if (sign === undefined) return `${e.op}(${showExtent(e.a)}, ${showExtent(e.b)})`;
+  const shown = `${showExtent(e.a, true)} ${sign} ${showExtent(e.b, true)}`;
+  return isInside ? `(${shown})` : shown;
+}
+
+/** Without comments and line breaks. */
+const oneLine = (text: string): string => text.replace(/\/\/[^\n]*/g, "").replace(/\s+/g, " ").trim(); // prettier-ignore

@@ -1,0 +1,2 @@
+/** The language server's door. */
+export { serve } from "./server.js";
