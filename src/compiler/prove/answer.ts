@@ -78,6 +78,8 @@ function compare(
   const shape = expectation.shapeOf(tensor);
   const held = (rank: number, i: number): Number_ => actual[rank]![i] ?? algebra.poison(tensor.name, rank, i);
   const report = (rank: number, at: Index, got: Number_, wanted: Number_): never => {
+    if (algebra.keptFactors)
+      throw new CannotTell("a product of long sums was not multiplied out; the values may be equal in another form");
     const difference = describeDifference(got, wanted, launch);
     const element = `'${tensor.name}'[${at.join(", ")}]`;
     const where = { rank, block: -1, launch, span: NO_SPAN, what: `output ${element}` };

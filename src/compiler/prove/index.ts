@@ -54,9 +54,8 @@ export interface Claims {
 export function prove(compiled: { readonly kernel: Kernel | null }, options: ProveOptions = {}): Claims {
   const { kernel } = compiled;
   if (kernel === null) throw new RangeError("only a kernel that was compiled to the end can be proved");
-  const shapes = options.shapes ?? proofShapes(kernel);
   const executed = new Set<object>();
-  const run = (one: (dims: DimValues, aligned: boolean) => Answer): Answer[] => {
+  const run = (shapes: readonly DimValues[], one: (dims: DimValues, aligned: boolean) => Answer): Answer[] => {
     const answers: Answer[] = [];
     // Starting at odd addresses leaves only the scalar paths; the ragged shape takes all of those.
     const ragged = shapes.slice(shapes.length > 1 ? 1 : 0).slice(0, 1);
@@ -70,8 +69,12 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
     return answers;
   };
   const { launches, residentBlocks, shared } = options;
-  const answers = run((dims, aligned) => proveAnswer(kernel, { dims, launches, aligned }));
-  const orderings = run((dims, aligned) => proveOrdering(kernel, { dims, launches, aligned, residentBlocks, shared }));
+  const answers = run(options.shapes ?? proofShapes(kernel), (dims, aligned) =>
+    proveAnswer(kernel, { dims, launches, aligned }),
+  );
+  const orderings = run(options.shapes ?? proofShapes(kernel, "ordering"), (dims, aligned) =>
+    proveOrdering(kernel, { dims, launches, aligned, residentBlocks, shared }),
+  );
   let total = 0;
   walkKernel(kernel, (op) => void (isCounted(op.name) && total++));
   return {

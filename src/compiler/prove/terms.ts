@@ -7,6 +7,8 @@
  * Roundings are the identity: the claim is about the mathematics, as the signature is.
  */
 
+import { CannotTell } from "./results.js";
+
 export type Number_ = number | Term;
 
 /** A symbolic number. Identity is equality. */
@@ -39,7 +41,7 @@ export class Poison extends Term {
   }
 }
 
-/** A product of two or more terms that are no sums, in order of identity. */
+/** A product of two or more terms, in order of identity. */
 export class Product extends Term {
   constructor(
     id: number,
@@ -72,8 +74,11 @@ export class Applied extends Term {
   }
 }
 
-/** Multiplying sums out is given up past this many products: the result is then a function of the two sums. */
-const LARGEST_EXPANSION = 4096;
+/** Past this many products, sums are not multiplied out: they stay factors, which is enough where both sides do so. */
+const LARGEST_EXPANSION = 64;
+
+/** Summands of all sums together; beyond, memory would run out. */
+const LARGEST_TOTAL = 5_000_000;
 
 /** A growing linear combination; sums over many terms are made with one of these instead of pairwise. */
 export class Combination {
@@ -116,7 +121,9 @@ export class Algebra {
   private next = 1;
   private readonly table = new Map<string, Term>();
   private readonly pairs = new Map<string, Map<number, Number_>>();
-  readonly leaves: Leaf[] = [];
+  /** Some product of sums was not multiplied out: values that differ in form may still be equal. */
+  keptFactors = false;
+  private total = 0;
 
   private intern<T extends Term>(key: string, make: (id: number) => T): T {
     let t = this.table.get(key);
@@ -138,6 +145,9 @@ export class Algebra {
   sum(constant: number, terms: readonly Term[], coefficients: readonly number[]): Number_ {
     if (terms.length === 0) return constant;
     if (constant === 0 && terms.length === 1 && coefficients[0] === 1) return terms[0]!;
+    this.total += terms.length;
+    if (this.total > LARGEST_TOTAL)
+      throw new CannotTell("the sums at this shape are too large to hold; try a smaller one");
     const tidied = coefficients.map(tidy);
     let key = `s${constant}`;
     for (let i = 0; i < terms.length; i++) key += `,${terms[i]!.id}*${tidied[i]!}`;
@@ -180,7 +190,10 @@ export class Algebra {
       return this.combine(term, factor, 0, 1);
     }
     const width = (t: Term): number => (t instanceof Sum ? t.terms.length + 1 : 1);
-    if (width(a) * width(b) > LARGEST_EXPANSION) return this.apply("mul", a.id < b.id ? [a, b] : [b, a]);
+    if (width(a) * width(b) > LARGEST_EXPANSION) {
+      this.keptFactors = true;
+      return this.product(a, b);
+    }
     if (!(a instanceof Sum) && !(b instanceof Sum)) return this.product(a, b);
     const c = new Combination();
     for (const [x, i] of partsOf(a)) for (const [y, j] of partsOf(b)) c.add(this.mul(x, y), i * j);
