@@ -35,9 +35,13 @@ export function diagnose(a: Analysis): Diagnostic[] {
   return [...found.values()].sort((x, y) => x.span.start - y.span.start);
 }
 
-/** The collective with its types, for the first of the worlds; null if it is not right. */
+const checkedBefore = new WeakMap<Ast.Collective, CheckedCollective | { readonly nothing: true }>();
+
+/** The collective with its types, for the first of the worlds; null if it is not right. Checked once a version. */
 export function checkedOf(a: Analysis, c: Ast.Collective): CheckedCollective | null {
-  return check(a, c, WORLDS[0]).checked;
+  let known = checkedBefore.get(c);
+  if (known === undefined) checkedBefore.set(c, (known = check(a, c, WORLDS[0]).checked ?? { nothing: true }));
+  return "nothing" in known ? null : known;
 }
 
 function check(a: Analysis, c: Ast.Collective, world: number): ReturnType<typeof checkCollective> {
