@@ -13,7 +13,7 @@ export {
   PIPELINE,
   printKernel,
 } from "./compiler/index.js";
-export { printDiagnostics, toJson, type Diagnostic } from "./compiler/diagnostics/index.js";
+export { printDiagnostics, toJson, type Diagnostic, type JsonDiagnostic } from "./compiler/diagnostics/index.js";
 export type { Manifest, DType, Layout, Extent, Specification } from "./compiler/manifest.js";
 export { connect } from "./runtime/connect.js";
 export type * from "./runtime/group.js";

@@ -1,13 +1,14 @@
 /** `collc check`: what is wrong with a program, for every number of ranks that was asked for. */
-import { Command } from "commander";
-import { compile, parseProgram, SourceFile } from "../compiler/index.js";
+import { Command, Option } from "commander";
+import { type Claims, compile, type DimValues, parseProgram, SourceFile } from "../compiler/index.js";
 import { type Diagnostic, toJson } from "../index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import { dtypesFor } from "./collectives.js";
 import { hasErrors, printDiagnostics } from "./diagnostics.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
-import { type DTypeChoice, examples, shared } from "./options.js";
+import { collectDims, type DTypeChoice, examples, shared } from "./options.js";
+import { claimProblems, printClaims, proveCollective } from "./proofs.js";
 import { readProgram } from "./source-file.js";
 import { suggestion } from "./suggest.js";
 
@@ -15,6 +16,9 @@ interface CheckOptions {
   readonly ranks: readonly number[];
   readonly dtype?: DTypeChoice;
   readonly json?: boolean;
+  readonly prove?: boolean;
+  readonly strict?: boolean;
+  readonly dim?: DimValues;
 }
 
 /** The command, printing to `io`. */
@@ -25,12 +29,21 @@ export function checkCommand(io: Io): Command {
     .argument("[name]", "collective to check (default: all in the file)")
     .addOption(shared.rankList().default([2, 4], "2,4"))
     .addOption(shared.dtype())
+    .option("--prove", "prove the answer and the ordering for each number of ranks")
+    .addOption(
+      new Option(
+        "-d, --dim <name=n...>",
+        "with --prove: this shape only (default: some that take every path)",
+      ).argParser(collectDims),
+    )
+    .option("--strict", "with --prove: what cannot be proved counts as wrong")
     .option("--json", "print an array of diagnostics")
     .addHelpText(
       "after",
       examples(
         ["collc check my.coll", "all collectives of a file"],
         ["collc check my.coll ring --ranks 1,3,8", "one of them, for worlds of 1, 3 and 8"],
+        ["collc check my.coll --prove --ranks 2,4,8", "proof for all data, and of every interleaving"],
         ["collc check my.coll --json", "for editors and build systems"],
       ),
     )
@@ -41,19 +54,35 @@ function check(io: Io, path: string, name: string | undefined, options: CheckOpt
   const program = readProgram(path, io);
   const source = new SourceFile(program.file, program.text);
   const diagnostics = diagnose(source, name, options);
-  if (options.json === true)
-    io.out.write(
-      JSON.stringify(
-        diagnostics.map((d) => toJson(d, source)),
-        null,
-        2,
-      ) + "\n",
-    );
-  else {
+  const claims = options.prove === true && !hasErrors(diagnostics) ? claimsOf(source, name, options) : [];
+  if (options.json === true) {
+    const all = [...diagnostics.map((d) => toJson(d, source)), ...claims.flatMap((c) => claimProblems(c, source))];
+    io.out.write(JSON.stringify(all, null, 2) + "\n");
+  } else {
     printDiagnostics(io, diagnostics, source);
     io.out.write(summary(io, source, diagnostics, options.ranks) + "\n");
+    for (const c of claims) printClaims(io, c, source);
   }
-  if (hasErrors(diagnostics)) throw new Exit(exitCodes.program);
+  const bad = options.strict === true ? ["wrong", "unknown"] : ["wrong"];
+  const refuted = claims.some((c) => bad.includes(c.answer.status) || bad.includes(c.ordering.status));
+  if (hasErrors(diagnostics) || refuted) throw new Exit(exitCodes.program);
+}
+
+function claimsOf(source: SourceFile, name: string | undefined, options: CheckOptions): Claims[] {
+  const { collectives } = parseProgram(source).program;
+  return collectives
+    .filter((collective) => name === undefined || collective.name.text === name)
+    .flatMap((collective) =>
+      options.ranks.map((ranks) =>
+        proveCollective(source, {
+          collective: collective.name.text,
+          ranks,
+          dtype: dtypesFor(collective, options.dtype),
+          dims: options.dim,
+        }),
+      ),
+    )
+    .filter((c) => c !== null);
 }
 
 /** Diagnostics of the file, each once, in the order of their places. */

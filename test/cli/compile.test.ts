@@ -13,6 +13,23 @@ const nvrtc = (await findNvrtc()).found;
 if (nvrtc === null) process.stderr.write("NVRTC is not here: the tests of `collc build` are skipped\n");
 
 describe("collc check", () => {
+  it("proves the answer and the ordering", async () => {
+    const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--ranks", "2,3", "--prove"]);
+    expect(code).toBe(0);
+    expect(out.match(/answer: proved/g)).toHaveLength(2);
+    expect(out.match(/ordering: proved/g)).toHaveLength(2);
+  });
+
+  it("refutes a sum over the peers alone, and says where", async () => {
+    const text =
+      "collective wrong(x: T[n] partial(sum)) -> y: T[n] replicated { for i in tiles(n) { y[i] = sum(p in peers) x@p[i] } }";
+    const { code, out } = await collc(["check", "-", "--ranks", "3", "--prove", "--json"], { stdin: text });
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject([
+      { code: "proof-answer", severity: "error", message: expect.stringMatching(/lacks rank 0's x\[0\]/) },
+    ]);
+  });
+
   it("is content with every kernel", async () => {
     for (const name of ["all_gather/push", "all_reduce/ring", "matmul/all_gather"]) {
       const { code, out } = await collc(["check", kernel(name), "--ranks", "1,2,3"]);
