@@ -123,7 +123,15 @@ function checkLoop(s: Loop, c: Checking, at: Place): void {
       c.define(v, { kind: "loop variable", type: INDEX, varies: boundsVary || s.over.kind !== "serial", tiles });
     }
     const varies = at.varies ?? (boundsVary ? s.over.span : null);
-    checkBlock(s.body, c, { ...at, depth: at.depth + 1, loops, unordered: s.over.kind === "ranks" ? s : at.unordered, tiles: at.tiles ?? (isTiles ? s : null), varies, guarded });
+    checkBlock(s.body, c, {
+      ...at,
+      depth: at.depth + 1,
+      loops,
+      unordered: s.over.kind === "ranks" ? s : at.unordered,
+      tiles: at.tiles ?? (isTiles ? s : null),
+      varies,
+      guarded,
+    });
   });
 }
 
