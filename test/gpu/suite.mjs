@@ -22,6 +22,8 @@ const { values: options } = parseArgs({
     ranks: { type: "string", default: "2" },
     only: { type: "string", default: "" },
     quick: { type: "boolean", default: false },
+    // Only the largest case of every collective, 256 MiB, in every dtype.
+    large: { type: "boolean", default: false },
     time: { type: "boolean", default: false },
     check: { type: "boolean", default: true },
     out: { type: "string", default: "" },
@@ -44,6 +46,7 @@ const library = readdirSync(path.join(root, "kernels"), { recursive: true, encod
 /** Dimensions to try for a kernel: [dims, element offset of every tensor]. */
 function casesFor(manifest, dtype) {
   const w = manifest.ranks;
+  if (options.large) return largeCases(manifest, dtype);
   const cases = [];
   if (manifest.dims.length === 1) {
     const [d] = manifest.dims;
@@ -74,6 +77,14 @@ function casesFor(manifest, dtype) {
     for (const offset of [0, 1])
       cases.push([Object.fromEntries(manifest.dims.map((d) => [d, shape[names.indexOf(d)] * w])), offset]);
   return cases;
+}
+
+function largeCases(manifest, dtype) {
+  const w = manifest.ranks;
+  const elements = 2 ** 28 / WIDTH[dtype];
+  const whole = (n) => n - (n % w);
+  if (manifest.dims.length === 1) return [[{ [manifest.dims[0]]: whole(elements) }, 0]];
+  return manifest.inputs.length > 1 ? [] : [[{ m: 4096 * w, n: whole(Math.floor(elements / (4096 * w))) }, 0]];
 }
 
 async function runRank() {
