@@ -8,7 +8,8 @@ import { parseArgs } from "node:util";
 
 import { describeDevices, openCuda } from "../../dist/src/runtime/cuda/device.js";
 import { DeviceMemory } from "../../dist/src/runtime/cuda/memory.js";
-import { EventTimer, summarize, waitForStream } from "../../dist/src/runtime/cuda/timer.js";
+import { EventTimer, waitForStream } from "../../dist/src/runtime/cuda/timer.js";
+import { summarize } from "../../dist/src/runtime/summary.js";
 import { native } from "../../dist/src/runtime/native.js";
 import { NcclCommunicator, ncclGroup, ncclUniqueId, openNccl } from "../../dist/src/runtime/nccl/index.js";
 

@@ -18,6 +18,7 @@ import * as memory from "../../dist/src/runtime/cuda/memory.js";
 import * as symmetric from "../../dist/src/runtime/cuda/symmetric.js";
 import * as timing from "../../dist/src/runtime/cuda/timer.js";
 import { native } from "../../dist/src/runtime/native.js";
+import { summarize } from "../../dist/src/runtime/summary.js";
 import {
   allReduceManifest,
   emptyManifest,
@@ -136,7 +137,7 @@ class Rank {
     for (const timer of timers) timer.destroy();
     graph.destroy();
     launch.release();
-    return { nodes: graph.nodes, ...cuda.summarize(times) };
+    return { nodes: graph.nodes, ...summarize(times) };
   }
   destroy() {
     this.kernel.unload();

@@ -10,8 +10,9 @@ import {
   requireDevice,
 } from "../../src/runtime/cuda/device.js";
 import { DeviceMemory, StatusRecord } from "../../src/runtime/cuda/memory.js";
-import { EventTimer, summarize, waitForStream } from "../../src/runtime/cuda/timer.js";
+import { EventTimer, waitForStream } from "../../src/runtime/cuda/timer.js";
 import { MachineError } from "../../src/runtime/errors.js";
+import { summarize } from "../../src/runtime/summary.js";
 import { isNativeError, native, type ModuleHandle, type StreamHandle } from "../../src/runtime/native.js";
 import { failing, fakeCubin, live, openAllDevices, openFakeCuda } from "./support.js";
 
@@ -213,7 +214,7 @@ describe("streams", () => {
     await waitForStream(stream, 1000, "timing");
     expect(timer.elapsedUs()).toBeGreaterThan(15_000);
     timer.destroy();
-    expect(summarize([3, 1, 2, 10])).toEqual({ median: 2.5, min: 1, max: 10 });
+    expect(summarize([3, 1, 2, 10])).toEqual({ median: 2.5, min: 1, max: 10, samples: 4 });
     expect(() => summarize([])).toThrow("no times");
     native().streamDestroy(stream);
   });

@@ -11,7 +11,6 @@ import {
 } from "../ir/ops.js";
 import { INDEX, scalar, scalarOf } from "../ir/types.js";
 import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
-import type { ReductionOp } from "../types/layout.js";
 import { bind, type LoweringContext } from "./statements.js";
 
 const ARITHMETIC: Partial<Record<BinaryOperator, BinaryFunction>> = {
@@ -163,11 +162,6 @@ function lowerReduce(e: Extract<Expression, { kind: "reduce" }>, context: Loweri
 /** total / count, in the total's kind. */
 export function average(build: Builder, total: Value, count: Value): Value {
   return build.binary("div", total, coerce(build, count, scalarOf(total.type)));
-}
-
-/** The fold that an IR reduce does for a reduction of the language; `avg` sums, then divides. */
-export function foldFunction(op: ReductionOp): Reduction {
-  return op === "avg" ? "sum" : op;
 }
 
 function reduceBounds(

@@ -51,19 +51,3 @@ export class EventTimer {
     native().eventDestroy(this.#stop);
   }
 }
-
-/** Times in microseconds. */
-export interface TimeSummary {
-  readonly median: number;
-  readonly min: number;
-  readonly max: number;
-}
-
-/** @throws RuntimeError when there are no samples. */
-export function summarize(samplesUs: readonly number[]): TimeSummary {
-  if (samplesUs.length === 0) throw new RuntimeError("no times were measured");
-  const sorted = [...samplesUs].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const median = sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
-  return { median, min: sorted[0]!, max: sorted[sorted.length - 1]! };
-}
