@@ -1,5 +1,5 @@
 /** The library as a caller sees it, and the README's example as it stands there. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { compile, connect, UsageError } from "../src/index.js";
 
@@ -53,4 +53,10 @@ it("refuses dimensions that do not divide, with the nearest that do", async () =
     help: expect.stringContaining("8 and 12"),
   });
   await group.close();
+});
+
+// The suites that start collc as a process need it built, and skip where it is not.
+it.runIf(process.env["CI"])("is built, with its addon, where CI runs", () => {
+  for (const file of ["dist/src/cli/main.js", "build/Release/collc.node", "build/Release/fake-cuda/libcuda.so.1"])
+    expect(existsSync(new URL(`../${file}`, import.meta.url)), file).toBe(true);
 });

@@ -30,3 +30,4 @@ export { printLayout, REDUCTION_OPS } from "./types/layout.js";
 export { SourceFile, type Position, type Span } from "./source.js";
 export { describeClaims, prove, PROOF_MAPPING, type Answer, type Claims } from "./prove/index.js";
 export { sharedLayout } from "./emit/shared-layout.js";
+export { nearest } from "./diagnostics/suggest.js";

@@ -9,8 +9,7 @@
  *   grid, this rank    the same with one counter, at GPU scope
  *   block, this rank   the block's own barrier
  */
-import type { Builder } from "../ir/builder.js";
-import { Builder as IrBuilder } from "../ir/builder.js";
+import { Builder } from "../ir/builder.js";
 import type { Attributes, Buffer, Kernel, Op, Value } from "../ir/module.js";
 import { INDEX, scalar } from "../ir/types.js";
 import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
@@ -50,7 +49,7 @@ class Expansion {
     private readonly kernel: Kernel,
     private readonly kinds: ReadonlySet<Kind>,
   ) {
-    this.build = new IrBuilder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
+    this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
     this.block = this.build.op("block", [], {}, INDEX)!;
     this.grid = this.build.op("grid", [], {}, INDEX)!;
     this.zero = this.build.constant(0);

@@ -4,8 +4,7 @@
  *
  * Rows are independent by the meaning of the loop. How many: enough for `loadsInFlight` wide loads a thread.
  */
-import type { Builder } from "../ir/builder.js";
-import { Builder as IrBuilder } from "../ir/builder.js";
+import { Builder } from "../ir/builder.js";
 import { bufferOf, type Kernel, type Op, text, type Value } from "../ir/module.js";
 import { lanesOf } from "../ir/types.js";
 import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
@@ -13,7 +12,7 @@ import { DTYPES } from "../types/dtype.js";
 import type { PassOptions } from "./options.js";
 
 export function interleave(kernel: Kernel, options: PassOptions): Kernel {
-  const build = new IrBuilder({ start: 0, end: 0 });
+  const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     const threads = fullRow(op, kernel.blockThreads, b, values);
     if (threads === null) return false;

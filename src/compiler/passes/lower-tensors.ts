@@ -12,8 +12,7 @@
  *   sharded(a) → sharded(b)    each element is read from the rank that holds it
  *   on → replicated, sharded   read from that rank;   replicated → sharded   the local slice
  */
-import type { Builder } from "../ir/builder.js";
-import { Builder as IrBuilder } from "../ir/builder.js";
+import { Builder } from "../ir/builder.js";
 import { type Buffer, type Kernel, type Op, text, type Value } from "../ir/module.js";
 import type { UnaryFunction, BinaryFunction } from "../ir/ops.js";
 import { scalar, scalarOf, type Type } from "../ir/types.js";
@@ -51,7 +50,7 @@ class TensorLowering {
   private readonly destinations = new Map<Value, string>();
 
   constructor(private readonly kernel: Kernel) {
-    this.build = new IrBuilder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
+    this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
     this.buffers = kernel.buffers;
     for (const op of kernel.body.ops)
       if (op.name === "output") this.destinations.set(op.operands[0]!, text(op, "buffer"));

@@ -3,11 +3,10 @@
  * and ops without use dropped. Runs several times in the pipeline; gives no op a new meaning.
  */
 import { Builder } from "../ir/builder.js";
-import type { Kernel, Op, Region, Value } from "../ir/module.js";
+import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { printType, sameType, scalarOf } from "../ir/types.js";
 import { Substitution } from "../ir/visit.js";
-import { Value as IrValue } from "../ir/module.js";
 import { DTYPES, isDType } from "../types/dtype.js";
 
 export function simplify(kernel: Kernel): Kernel {
@@ -35,7 +34,7 @@ class Simplifier {
     this.scopes.push(scope);
     const inner = new Substitution(values);
     const args = region.arguments.map((a) => {
-      const copy = new IrValue(a.type);
+      const copy = new Value(a.type);
       inner.set(a, copy);
       this.depth.set(copy, level);
       return copy;
@@ -60,7 +59,7 @@ class Simplifier {
       }
     }
     const regions = op.regions.map((r) => this.run(r, values));
-    const copy: Op = { ...op, operands, results: op.results.map((r) => new IrValue(r.type)), regions };
+    const copy: Op = { ...op, operands, results: op.results.map((r) => new Value(r.type)), regions };
     if (result !== undefined) {
       values.set(result, copy.results[0]!);
       this.depth.set(copy.results[0]!, level);
@@ -86,7 +85,7 @@ class Simplifier {
       const found = this.scopes[d]!.known.get(key);
       if (found !== undefined) return found;
     }
-    const value = constant === undefined ? new IrValue(type) : folded!;
+    const value = constant === undefined ? new Value(type) : folded!;
     const copy: Op = { name, operands: inputs, results: [value], attributes, regions: [], span: op.span };
     this.scopes[at]!.ops.push(copy);
     this.scopes[at]!.known.set(key, value);

@@ -7,8 +7,7 @@
  * loop's body, whatever it is, reads it element by element. Any program with this shape gets it: nothing here knows
  * what the result is for.
  */
-import type { Builder } from "../ir/builder.js";
-import { Builder as IrBuilder } from "../ir/builder.js";
+import { Builder } from "../ir/builder.js";
 import { type Buffer, bufferOf, type Kernel, type Op, text, type Value } from "../ir/module.js";
 import { scalar } from "../ir/types.js";
 import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
@@ -28,7 +27,7 @@ export function tileContractions(kernel: Kernel, options: PassOptions): Kernel {
   if (found.size === 0) return kernel;
   const buffers: Buffer[] = [...kernel.buffers];
   const work: Extent[] = [...kernel.work];
-  const build = new IrBuilder({ start: 0, end: 0 });
+  const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     const match = found.get(op);
     if (match === undefined) return false;

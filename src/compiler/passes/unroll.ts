@@ -2,8 +2,7 @@
  * unroll: folds and serial loops of few, constant iterations, inside code that threads run, become straight code.
  * All values of a fold are computed first and combined after, so that their loads are in flight together.
  */
-import type { Builder } from "../ir/builder.js";
-import { Builder as IrBuilder } from "../ir/builder.js";
+import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
 import type { BinaryFunction } from "../ir/ops.js";
 import { rewriteOps, Substitution } from "../ir/visit.js";
@@ -13,7 +12,7 @@ const MOST_TRIPS = 16;
 const FOLD: Record<string, BinaryFunction> = { sum: "add", prod: "mul", min: "min", max: "max" };
 
 export function unroll(kernel: Kernel): Kernel {
-  const build = new IrBuilder({ start: 0, end: 0 });
+  const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => rewrite(op, b, values, false));
   return { ...kernel, body: { arguments: [], ops: build.ops } };
 }

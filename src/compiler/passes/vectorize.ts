@@ -6,8 +6,7 @@
  * What must hold for that — addresses and starts that are multiples of the width — is tested by the kernel, once,
  * and the scalar loop stays for when it does not, and for the tail. A body that does not fit stays scalar.
  */
-import type { Builder } from "../ir/builder.js";
-import { Builder as IrBuilder } from "../ir/builder.js";
+import { Builder } from "../ir/builder.js";
 import {
   bufferOf,
   isGlobal,
@@ -30,7 +29,7 @@ import { vectorLanes } from "./support/vector-lanes.js";
 export function vectorize(kernel: Kernel, options: PassOptions): Kernel {
   const lanes = vectorLanes(kernel, options);
   const definitions = new Definitions(kernel);
-  const build = new IrBuilder({ start: 0, end: 0 });
+  const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     if (op.name !== "for" || op.attributes["map"] !== "threads" || !touchesMemory(op)) return false;
     const facts = laneFacts(op, lanes, kernel, definitions);
