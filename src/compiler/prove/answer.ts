@@ -1,14 +1,17 @@
 /** Is the answer right? Every element of every output of every rank, for all data at once. */
 import type { Kernel } from "../ir/module.js";
-import type { SignatureTensor, Specification } from "../manifest.js";
+import type { SignatureTensor } from "../manifest.js";
 import { NO_SPAN } from "../source.js";
 import type { DimValues } from "../types/extent.js";
+import type { Algebra, Number_ } from "./algebra.js";
 import { describeDifference } from "./difference.js";
+import { compareAtData } from "./evaluate.js";
+import { ExactAlgebra, TooLarge } from "./exact.js";
 import { execute } from "./execute.js";
-import { gridOf, type Machine } from "./machine.js";
+import { FieldAlgebra } from "./field.js";
+import { gridOf } from "./machine.js";
 import { type Answer, CannotTell, Fails } from "./results.js";
 import { Expectation, type Index, linear, shardOf } from "./specification.js";
-import { Algebra, type Number_ } from "./terms.js";
 
 export interface AnswerOptions {
   readonly dims: DimValues;
@@ -25,34 +28,14 @@ export interface AnswerOptions {
 export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
   const launches = options.launches ?? 2;
   const claim = { ranks: kernel.world, dims: options.dims, grid: gridOf(kernel, options.dims), launches };
-  const algebra = new Algebra();
-  let checked = 0;
   try {
-    const unspecified = kernel.outputs.filter((_, o) => kernel.specification[o] == null);
-    const ended: { outputs: Number_[][]; executed: number }[][] = [];
-    const machine = execute(kernel, { ...options, launches }, algebra, false, (m, rank, launch) => {
-      (ended[launch] ??= [])[rank] = { outputs: snapshot(m, rank), executed: 0 };
-    });
-    // A peer may still write to a rank whose own kernel has ended only if the ordering is wrong; that is not asked here.
-    for (let launch = 0; launch < launches; launch++) {
-      const expectation = new Expectation(kernel, options.dims, algebra, launch);
-      kernel.outputs.forEach((tensor, o) => {
-        const s = kernel.specification[o] ?? null;
-        if (s !== null)
-          checked += compare(
-            kernel,
-            tensor,
-            s,
-            expectation,
-            ended[launch]!.map((r) => r.outputs[o]!),
-            launch,
-            algebra,
-          );
-      });
-    }
-    if (unspecified.length > 0)
-      return { status: "unknown", claim, reason: `nothing says what '${unspecified[0]!.name}' must hold` };
-    return { status: "proved", claim, checked, executed: machine.executed };
+    const unspecified = kernel.outputs.find((_, o) => kernel.specification[o] == null);
+    const run = new Run(kernel, { ...options, launches }, new FieldAlgebra());
+    const difference = run.firstDifference();
+    if (difference !== null) explain(kernel, { ...options, launches }, difference);
+    if (unspecified !== undefined)
+      return { status: "unknown", claim, reason: `nothing says what '${unspecified.name}' must hold` };
+    return { status: "proved", claim, checked: run.checked, executed: run.executed };
   } catch (e) {
     if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
     if (!(e instanceof Fails)) throw e;
@@ -61,71 +44,129 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
   }
 }
 
-function snapshot(machine: Machine, rank: number): Number_[][] {
-  return machine.kernel.outputs.map((t) => machine.memory[machine.bufferNumber(t.name)]![rank]!.slice());
+/** Where an output is not what it should be. For a `partial` output the rank is 0, and the value that of all ranks. */
+interface Place {
+  readonly output: number;
+  readonly launch: number;
+  readonly rank: number;
+  readonly at: Index;
 }
 
-function compare(
-  kernel: Kernel,
-  tensor: SignatureTensor,
-  s: Specification,
-  expectation: Expectation,
-  actual: readonly (readonly Number_[])[],
-  launch: number,
-  algebra: Algebra,
-): number {
-  const { layout } = tensor;
-  const shape = expectation.shapeOf(tensor);
-  const held = (rank: number, i: number): Number_ => actual[rank]![i] ?? algebra.poison(tensor.name, rank, i);
-  const report = (rank: number, at: Index, got: Number_, wanted: Number_): never => {
-    if (algebra.keptFactors)
-      throw new CannotTell("a product of long sums was not multiplied out; the values may be equal in another form");
-    const difference = describeDifference(got, wanted, launch);
-    const element = `'${tensor.name}'[${at.join(", ")}]`;
-    const where = { rank, block: -1, launch, span: NO_SPAN, what: `output ${element}` };
-    throw new Fails("answer", `output ${element} on rank ${rank}: ${difference[0]!}`, [where], difference.slice(1));
-  };
-  const check = (rank: number, at: Index, i: number, wanted: Number_): void => {
-    const got = held(rank, i);
-    if (got !== wanted) report(rank, at, got, wanted);
-  };
-  let checked = 0;
-  for (const at of indicesOf(shape)) {
-    const i = linear(at, shape);
-    const wanted = layout.kind === "local" ? null : expectation.element(s, at, 0);
+type RunOptions = AnswerOptions & { readonly launches: number };
+
+/** A kernel executed on all ranks, and what its outputs should be. */
+class Run {
+  private readonly ended: Number_[][][][] = [];
+  private readonly expectations: Expectation[];
+  private readonly everyRank: readonly number[];
+  readonly executed: ReadonlySet<object>;
+  checked = 0;
+
+  constructor(
+    private readonly kernel: Kernel,
+    options: RunOptions,
+    private readonly algebra: Algebra,
+  ) {
+    const { launches, dims } = options;
+    this.everyRank = Array.from({ length: kernel.world }, (_, r) => r);
+    // A peer may still write to a rank whose own kernel has ended only if the ordering is wrong; that is not asked here.
+    const machine = execute(kernel, options, algebra, false, (m, rank, launch) => {
+      (this.ended[launch] ??= [])[rank] = kernel.outputs.map((t) => m.memory[m.bufferNumber(t.name)]![rank]!.slice());
+    });
+    this.executed = machine.executed;
+    this.expectations = Array.from({ length: launches }, (_, l) => new Expectation(kernel, dims, algebra, l));
+  }
+
+  firstDifference(): Place | null {
+    const { kernel } = this;
+    for (const [launch, expectation] of this.expectations.entries())
+      for (const [output, tensor] of kernel.outputs.entries()) {
+        const s = kernel.specification[output] ?? null;
+        if (s === null) continue;
+        const kind = tensor.layout.kind;
+        for (const at of indicesOf(expectation.shapeOf(tensor))) {
+          const wanted = kind === "local" ? null : expectation.element(s, at, 0);
+          for (const rank of this.holders(tensor, at)) {
+            this.checked++;
+            const got = this.held(expectation, output, launch, rank, at);
+            if (!this.algebra.isSame(got, wanted ?? expectation.element(s, at, rank)))
+              return { output, launch, rank, at };
+          }
+        }
+      }
+    return null;
+  }
+
+  /** What a rank holds for an element, and what it should. */
+  values({ output, launch, rank, at }: Place): { readonly got: Number_; readonly wanted: Number_ } {
+    const expectation = this.expectations[launch]!;
+    const wanted = expectation.element(this.kernel.specification[output]!, at, rank);
+    return { got: this.held(expectation, output, launch, rank, at), wanted };
+  }
+
+  /** The ranks of which an element is asked for. */
+  private holders(tensor: SignatureTensor, at: Index): readonly number[] {
+    const { layout } = tensor;
     switch (layout.kind) {
       case "replicated":
-        for (let r = 0; r < kernel.world; r++) check(r, at, i, wanted!);
-        break;
-      case "on":
-        check(layout.rank, at, i, wanted!);
-        break;
-      case "sharded": {
-        const { rank, index } = shardOf(at, shape, layout.dim, kernel.world);
-        check(rank, at, index, wanted!);
-        break;
-      }
-      case "partial": {
-        const parts = actual.map((_, r) => held(r, i));
-        const got = expectation.reduce(layout.op, parts, tensor.dtype);
-        if (got !== wanted) report(0, at, got, wanted!);
-        break;
-      }
       case "local":
-        for (let r = 0; r < kernel.world; r++) check(r, at, i, expectation.element(s, at, r));
+        return this.everyRank;
+      case "on":
+        return [layout.rank];
+      case "sharded":
+        return [shardOf(at, this.expectations[0]!.shapeOf(tensor), layout.dim, this.kernel.world).rank];
+      case "partial":
+        return [0];
     }
-    checked += layout.kind === "replicated" || layout.kind === "local" ? kernel.world : 1;
   }
-  return checked;
+
+  private held(expectation: Expectation, output: number, launch: number, rank: number, at: Index): Number_ {
+    const { kernel, algebra } = this;
+    const tensor = kernel.outputs[output]!;
+    const { layout } = tensor;
+    const shape = expectation.shapeOf(tensor);
+    const index = layout.kind === "sharded" ? shardOf(at, shape, layout.dim, kernel.world).index : linear(at, shape);
+    const on = (r: number): Number_ => this.ended[launch]![r]![output]![index] ?? algebra.poison(tensor.name, r, index);
+    if (layout.kind !== "partial") return on(rank);
+    return expectation.reduce(
+      layout.op,
+      Array.from({ length: kernel.world }, (_, r) => on(r)),
+      tensor.dtype,
+    );
+  }
+}
+
+/** Says how a value differs, with terms that can be read. Throws Fails, or CannotTell if it may not differ at all. */
+function explain(kernel: Kernel, options: RunOptions, place: Place): never {
+  const { output, launch, rank, at } = place;
+  const element = `'${kernel.outputs[output]!.name}'[${at.join(", ")}]`;
+  const where = { rank, block: -1, launch, span: NO_SPAN, what: `output ${element}` };
+  let message = "is not what the signature says";
+  let witness: readonly string[] = [];
+  try {
+    const { got, wanted } = new Run(kernel, options, new ExactAlgebra()).values(place);
+    const atData = compareAtData(got, wanted);
+    if (atData !== "differ") {
+      const seen = atData === "agree" ? "agree at random data" : "could not be compared at random data";
+      throw new CannotTell(
+        `output ${element} on rank ${rank} is written in another form than the signature's, and no rule says that they are equal (they ${seen})`,
+      );
+    }
+    [message, ...witness] = describeDifference(got, wanted, launch) as [string, ...string[]];
+  } catch (e) {
+    // Residues that differ are proof enough; the terms may be too large to hold.
+    if (!(e instanceof TooLarge)) throw e;
+  }
+  throw new Fails("answer", `output ${element} on rank ${rank}: ${message}`, [where], witness);
 }
 
 function* indicesOf(shape: readonly number[]): Generator<Index> {
   const total = shape.reduce((a, n) => a * n, 1);
   for (let q = 0; q < total; q++) {
-    const at: number[] = [];
+    const at = new Array<number>(shape.length);
     let rest = q;
     for (let d = shape.length - 1; d >= 0; d--) {
-      at.unshift(rest % shape[d]!);
+      at[d] = rest % shape[d]!;
       rest = Math.floor(rest / shape[d]!);
     }
     yield at;

@@ -1,5 +1,6 @@
 /** Says in words how a value differs from what it should be: which contributions lack, or count twice. */
-import { Applied, Leaf, type Number_, Poison, Product, Sum, type Term } from "./terms.js";
+import type { Number_, Term } from "./algebra.js";
+import { Applied, Leaf, Poison, Product, Sum } from "./exact.js";
 
 const SHOWN = 4;
 

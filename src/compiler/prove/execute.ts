@@ -6,7 +6,7 @@ import type { Kernel } from "../ir/module.js";
 import { type Frame, Machine, type MachineOptions } from "./machine.js";
 import { type Blocked, Program, type Running } from "./program.js";
 import { Fails, type Place } from "./results.js";
-import { type Algebra, type Number_ } from "./terms.js";
+import { type Algebra, type Number_ } from "./algebra.js";
 import { READ, Trace, WRITE } from "./trace.js";
 
 /** Called for each rank when a launch has ended there. */

@@ -4,7 +4,7 @@ import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { CannotTell, type Claim, Fails, type Place, type WrongKind } from "./results.js";
-import type { Algebra, Combination, Number_ } from "./terms.js";
+import type { Accumulator, Algebra, Number_ } from "./algebra.js";
 import type { Strand, Trace } from "./trace.js";
 import type { Held } from "./values.js";
 
@@ -50,7 +50,7 @@ export interface Frame {
   /** Number of each shared buffer in the trace. */
   readonly ownMemory: number[];
   /** Accumulators by buffer number; sums that are still growing. */
-  readonly accumulators: (Combination | undefined)[][];
+  readonly accumulators: (Accumulator | undefined)[][];
   /** What this iteration of a loop over threads does; null in code that all threads of the block execute. */
   strand: Strand | null;
   readonly copies: { open: PendingCopy[]; groups: PendingCopy[][] };

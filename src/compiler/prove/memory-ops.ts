@@ -4,7 +4,7 @@ import { lanesOf } from "../ir/types.js";
 import type { Frame } from "./machine.js";
 import type { Program, Step, WaitingStep } from "./program.js";
 import { CannotTell } from "./results.js";
-import type { Number_ } from "./terms.js";
+import type { Number_ } from "./algebra.js";
 import { READ, WRITE } from "./trace.js";
 import { type Held, OPAQUE } from "./values.js";
 
@@ -28,9 +28,11 @@ export function memoryStep(p: Program, op: Op): Step | null {
   }
 }
 
+/** Where an access goes. The owner is kept here, not given back, since accesses are many. */
 interface Target {
-  readonly owner: number;
-  readonly index: number;
+  owner: number;
+  /** The element's number. */
+  readonly index: (f: Frame) => number;
 }
 
 /** Computes and checks where an access of `lanes` elements goes. */
@@ -41,31 +43,39 @@ function target(
   peer: Value | null,
   indices: readonly Value[],
   lanes: number,
-): (f: Frame) => Target {
+): Target {
   const { machine } = p;
   const length = machine.lengths[buffer]!;
   const shape = machine.shapes[buffer]!;
   const { name } = machine.kernel.buffers[buffer]!;
   const peerNumber = peer === null ? null : p.number(peer);
   const numbers = indices.map((v) => p.number(v));
-  return (f) => {
-    const owner =
-      peerNumber === null ? f.rank : machine.known(f.env[peerNumber]!, `the rank that a ${op.name} goes to`);
+  const whose = `the rank that a ${op.name} goes to`;
+  const where = `the address of a ${op.name}`;
+  const single = numbers.length === 1 ? numbers[0]! : -1;
+  const target: Target = { owner: -1, index: locate };
+  return target;
+
+  function locate(f: Frame): number {
+    const owner = peerNumber === null ? f.rank : machine.known(f.env[peerNumber]!, whose);
     if (!(owner >= 0 && owner < machine.kernel.world))
       machine.fail("bounds", f, op, `a ${op.name} of '${name}' goes to rank ${owner} of ${machine.kernel.world}`);
     let index = 0;
-    for (let d = 0; d < numbers.length; d++) {
-      const i = machine.known(f.env[numbers[d]!]!, `the address of a ${op.name}`);
-      if (numbers.length > 1 && !(i >= 0 && i < shape[d]!))
-        machine.fail("bounds", f, op, `index ${i} of dimension ${d} lies outside '${name}', which has ${shape[d]}`);
-      index = numbers.length > 1 ? index * shape[d]! + i : i;
-    }
+    if (single >= 0) index = machine.known(f.env[single]!, where);
+    else
+      for (let d = 0; d < numbers.length; d++) {
+        const i = machine.known(f.env[numbers[d]!]!, where);
+        if (!(i >= 0 && i < shape[d]!))
+          machine.fail("bounds", f, op, `index ${i} of dimension ${d} lies outside '${name}', which has ${shape[d]}`);
+        index = index * shape[d]! + i;
+      }
     if (!(index >= 0 && index <= length - lanes))
       machine.fail("bounds", f, op, `a ${op.name} of element ${index} lies outside '${name}', which has ${length}`);
     if (lanes > 1 && index % lanes !== 0)
       machine.fail("bounds", f, op, `a ${op.name} of ${lanes} elements of '${name}' at ${index} is not aligned`);
-    return { owner, index };
-  };
+    target.owner = owner;
+    return index;
+  }
 }
 
 /** One element of a rank's memory; what nobody has written has a name of its own. */
@@ -90,7 +100,8 @@ function loadStep(p: Program, op: Op): Step {
       throw new CannotTell(`a load of '${name}' reads a flag without waiting for it`);
     };
   return (f) => {
-    const { owner, index } = at(f);
+    const index = at.index(f);
+    const { owner } = at;
     machine.executed.add(op);
     if (isShared) machine.noteShared(f, op, buffer, index, lanes, READ);
     else if (!isRegister)
@@ -123,7 +134,8 @@ function storeStep(p: Program, op: Op): Step {
       throw new CannotTell(`a plain store sets the flag '${name}'`);
     };
   return (f) => {
-    const { owner, index } = at(f);
+    const index = at.index(f);
+    const { owner } = at;
     machine.executed.add(op);
     if (isShared) machine.noteShared(f, op, buffer, index, lanes, WRITE);
     else if (!isRegister)
@@ -147,7 +159,8 @@ function signalStep(p: Program, op: Op): Step {
   const at = target(p, op, buffer, peer, indices, 1);
   const adds = op.attributes["mode"] === "add";
   return (f) => {
-    const { owner, index } = at(f);
+    const index = at.index(f);
+    const { owner } = at;
     machine.executed.add(op);
     const amount = machine.known(f.env[from]!, "the value of a signal") >>> 0;
     const memory = machine.memory[buffer]![owner]!;
@@ -163,7 +176,7 @@ export function waitStep(p: Program, op: Op): WaitingStep {
   const [value, slot, peer] = op.operands.map((v) => p.number(v));
   const at = target(p, op, buffer, null, [op.operands[1]!], 1);
   return function* (f) {
-    const { index } = at(f);
+    const index = at.index(f);
     machine.executed.add(op);
     const wanted = machine.known(f.env[value!]!, "the value of a wait") >>> 0;
     machine.known(f.env[slot!]!, "the slot of a wait");

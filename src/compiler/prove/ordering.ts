@@ -41,7 +41,7 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
     const machine = execute(kernel, { ...options, launches }, null, true);
     const trace = machine.trace!;
     checkRaces(trace, new HappensBefore(trace));
-    return { status: "proved", claim, checked: trace.accessSegment.length, executed: machine.executed };
+    return { status: "proved", claim, checked: trace.accesses, executed: machine.executed };
   } catch (e) {
     if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
     if (!(e instanceof Fails)) throw e;

@@ -10,7 +10,7 @@ import type { Frame, Machine } from "./machine.js";
 import { memoryStep, waitStep } from "./memory-ops.js";
 import { CannotTell } from "./results.js";
 import { tileStep } from "./tile-ops.js";
-import type { Number_ } from "./terms.js";
+import type { Number_ } from "./algebra.js";
 import { binaryOf, castOf, compareOf, FOLD, type Held, identityOf, selectOf, unaryOf } from "./values.js";
 
 export type Step = (f: Frame) => void;
@@ -30,6 +30,9 @@ export interface Blocked {
 /** Suspends on waits of which any may go on. */
 export type Running = Generator<readonly Blocked[], void>;
 export type WaitingStep = (f: Frame) => Running;
+
+/** The turns of a loop in a frame. */
+type Turns = (f: Frame) => { readonly count: number; readonly set: (f: Frame, i: number) => void };
 
 export class Program {
   private readonly numbers = new Map<Value, number>();
@@ -156,16 +159,18 @@ export class Program {
         const turns = this.turns(op);
         if (op.attributes["map"] !== "threads")
           return (f) => {
-            for (const set of turns(f)) {
-              set(f);
+            const { count, set } = turns(f);
+            for (let i = 0; i < count; i++) {
+              set(f, i);
               body(f);
             }
           };
         return (f) => {
           const { trace } = this.machine;
-          for (const set of turns(f)) {
+          const { count, set } = turns(f);
+          for (let i = 0; i < count; i++) {
             if (trace !== null) f.strand = trace.strand(trace.entity(f.rank, f.block), f.launch);
-            set(f);
+            set(f, i);
             body(f);
           }
           f.strand = null;
@@ -197,33 +202,32 @@ export class Program {
     }
   }
 
-  /** The turns of a loop that this block takes, each as a function that sets the loop's variables. */
-  private turns(op: Op): (f: Frame) => Iterable<(f: Frame) => void> {
+  /** The turns of a loop that this block takes: how many, and what sets the loop's variables to the i-th. */
+  private turns(op: Op): Turns {
     const bounds = op.operands.map((v) => this.number(v));
     const variables = op.regions[0]!.arguments.map((v) => this.number(v));
-    const map = text(op, "map");
+    const byBlock = text(op, "map") === "blocks";
     const { machine } = this;
-    return function* (f) {
-      const known = bounds.map((n) => machine.known(f.env[n]!, "the bound of a loop"));
-      const lows = variables.map((_, d) => known[2 * d]!);
-      const lengths = variables.map((_, d) => Math.max(0, known[2 * d + 1]! - known[2 * d]!));
+    const known = (f: Frame, n: number): number => machine.known(f.env[n]!, "the bound of a loop");
+    return (f) => {
+      const lows = variables.map((_, d) => known(f, bounds[2 * d]!));
+      const lengths = variables.map((_, d) => Math.max(0, known(f, bounds[2 * d + 1]!) - lows[d]!));
       const total = lengths.reduce((a, n) => a * n, 1);
-      const byBlock = map === "blocks";
       // With one variable it is its value, with several the number of the turn, that is this block's modulo the grid.
-      const start =
-        byBlock && variables.length === 1
-          ? (((f.block - lows[0]!) % machine.grid) + machine.grid) % machine.grid
-          : byBlock
-            ? f.block
-            : 0;
-      for (let q = start; q < total; q += byBlock ? machine.grid : 1)
-        yield (g) => {
-          let rest = q;
+      const { grid } = machine;
+      const first = variables.length === 1 ? (((f.block - lows[0]!) % grid) + grid) % grid : f.block;
+      const start = byBlock ? first : 0;
+      const step = byBlock ? grid : 1;
+      return {
+        count: Math.max(0, Math.ceil((total - start) / step)),
+        set: (g, i) => {
+          let rest = start + i * step;
           for (let d = variables.length - 1; d >= 0; d--) {
             g.env[variables[d]!] = lows[d]! + (d === 0 ? rest : rest % lengths[d]!);
             rest = Math.floor(rest / lengths[d]!);
           }
-        };
+        },
+      };
     };
   }
 
@@ -241,19 +245,21 @@ export class Program {
     const { machine } = this;
     if (op.attributes["map"] !== "threads")
       return function* (f) {
-        for (const set of turns(f)) {
-          set(f);
+        const { count, set } = turns(f);
+        for (let i = 0; i < count; i++) {
+          set(f, i);
           yield* body(f);
         }
       };
     return function* (f) {
       const { trace } = machine;
       let running: { task: Running; blocked: readonly Blocked[] }[] = [];
-      for (const set of turns(f)) {
+      const { count, set } = turns(f);
+      for (let i = 0; i < count; i++) {
         // Each thread has values of its own, since it may be suspended between two others.
         const strand = trace === null ? null : trace.strand(trace.entity(f.rank, f.block), f.launch);
         const own: Frame = { ...f, env: f.env.slice(), strand };
-        set(own);
+        set(own, i);
         running.push({ task: body(own), blocked: [] });
       }
       while (running.length > 0) {

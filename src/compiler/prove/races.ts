@@ -2,18 +2,28 @@
 import type { HappensBefore } from "./happens-before.js";
 import { NO_SPAN } from "../source.js";
 import { Fails, type Place } from "./results.js";
-import { CLOSE, OPEN, type Trace, WRITE } from "./trace.js";
+import { CLOSE, FIELDS, OPEN, type Trace, WRITE } from "./trace.js";
+
+/** Part of a copy that is under way. */
+interface Going {
+  readonly access: number;
+  readonly start: number;
+  readonly end: number;
+}
 
 /** Accesses to one memory: per element the last write, the reads since then, and copies under way. */
 class Cells {
   readonly lastWrite: Int32Array;
-  readonly reads: (number[] | undefined)[];
-  readonly open: (number[] | undefined)[];
+  /** The first read since the last write; most elements have no other. */
+  readonly firstRead: Int32Array;
+  readonly furtherReads = new Map<number, number[]>();
+  /** By copy: what it reads, and what it writes. */
+  readonly openReads = new Map<number, Going[]>();
+  readonly openWrites = new Map<number, Going[]>();
 
   constructor(length: number) {
     this.lastWrite = new Int32Array(length).fill(-1);
-    this.reads = new Array<number[] | undefined>(length).fill(undefined);
-    this.open = new Array<number[] | undefined>(length).fill(undefined);
+    this.firstRead = new Int32Array(length).fill(-1);
   }
 }
 
@@ -23,51 +33,73 @@ class Cells {
  */
 export function checkRaces(trace: Trace, order: HappensBefore): void {
   const cells = trace.memories.map((m) => new Cells(m.length));
-  const { accessSegment, accessMemory, accessStart, accessLength, accessKind, accessCopy } = trace;
+  const { table, accesses } = trace;
   // Accesses come in runs of the same pair of segments.
   let [lastA, lastB, lastResult] = [-1, -1, false];
   const isBefore = (a: number, b: number): boolean => {
-    const [x, y] = [accessSegment[a]!, accessSegment[b]!];
+    const [x, y] = [table[a * FIELDS]!, table[b * FIELDS]!];
     if (x === lastA && y === lastB) return lastResult;
     [lastA, lastB] = [x, y];
     return (lastResult = order.isBefore(x, y));
   };
-  for (let i = 0; i < accessSegment.length; i++) {
-    const { lastWrite, reads, open } = cells[accessMemory[i]!]!;
-    const kind = accessKind[i]!;
+  const copyOf = (access: number): number => table[access * FIELDS + 5]!;
+  for (let i = 0; i < accesses; i++) {
+    const row = i * FIELDS;
+    const segment = table[row]!;
+    const { lastWrite, firstRead, furtherReads, openReads, openWrites } = cells[table[row + 1]!]!;
+    const start = table[row + 2]!;
+    const end = start + table[row + 3]!;
+    const kind = table[row + 4]!;
+    const copy = table[row + 5]!;
     const writes = (kind & WRITE) !== 0;
-    const copy = accessCopy[i]!;
-    const end = accessStart[i]! + accessLength[i]!;
-    for (let e = accessStart[i]!; e < end; e++) {
+    const check = (earlier: number, element: number): void => {
+      if ((copy === 0 || copyOf(earlier) !== copy) && !isBefore(earlier, i))
+        throw race(trace, order, earlier, i, element);
+    };
+    for (let e = start; e < end; e++) {
       const w = lastWrite[e]!;
-      if (w >= 0 && (copy === 0 || accessCopy[w] !== copy) && !isBefore(w, i)) throw race(trace, order, w, i, e);
-      const since = reads[e];
-      if (writes && since !== undefined)
-        for (const r of since)
-          if ((copy === 0 || accessCopy[r] !== copy) && !isBefore(r, i)) throw race(trace, order, r, i, e);
-      const going = open[e];
-      if (going !== undefined)
-        for (const c of going)
-          if (accessCopy[c] !== copy && (writes || (accessKind[c]! & WRITE) !== 0)) throw race(trace, order, c, i, e);
+      if (w >= 0) check(w, e);
+      const first = firstRead[e]!;
       if (writes) {
+        if (first >= 0) {
+          check(first, e);
+          firstRead[e] = -1;
+          if (furtherReads.size > 0) {
+            for (const r of furtherReads.get(e) ?? []) check(r, e);
+            furtherReads.delete(e);
+          }
+        }
         lastWrite[e] = i;
-        if (since !== undefined) reads[e] = undefined;
-      } else if (since === undefined) reads[e] = [i];
-      else if (accessSegment[since.at(-1)!] !== accessSegment[i]) since.push(i);
-      if ((kind & OPEN) !== 0) (open[e] ??= []).push(i);
-      else if ((kind & CLOSE) !== 0) open[e] = open[e]?.filter((c) => accessCopy[c] !== copy);
+      } else if (first < 0) firstRead[e] = i;
+      else if (table[first * FIELDS] !== segment) {
+        const further = furtherReads.get(e);
+        if (further === undefined) furtherReads.set(e, [i]);
+        else if (table[further.at(-1)! * FIELDS] !== segment) further.push(i);
+      }
     }
+    for (const open of writes ? [openReads, openWrites] : [openWrites])
+      for (const [other, parts] of open)
+        if (other !== copy)
+          for (const g of parts)
+            if (g.start < end && start < g.end) throw race(trace, order, g.access, i, Math.max(start, g.start));
+    if ((kind & OPEN) !== 0) {
+      const open = writes ? openWrites : openReads;
+      const part = { access: i, start, end };
+      const parts = open.get(copy);
+      if (parts === undefined) open.set(copy, [part]);
+      else parts.push(part);
+    } else if ((kind & CLOSE) !== 0) (writes ? openWrites : openReads).delete(copy);
   }
 }
 
 function race(trace: Trace, order: HappensBefore, a: number, b: number, element: number): Fails {
-  const { buffer, owner } = trace.memories[trace.accessMemory[a]!]!;
+  const { buffer, owner } = trace.memories[trace.table[a * FIELDS + 1]!]!;
   const [first, second] = [placeOf(trace, a, buffer, owner, element), placeOf(trace, b, buffer, owner, element)];
   const describe = (p: Place): string =>
     p.block < 0
       ? `the caller of rank ${p.rank} (before launch ${p.launch})`
       : `rank ${p.rank}, block ${p.block}, launch ${p.launch}`;
-  const isReverse = order.isBefore(trace.accessSegment[b]!, trace.accessSegment[a]!);
+  const isReverse = order.isBefore(trace.table[b * FIELDS]!, trace.table[a * FIELDS]!);
   const witness = [
     `${describe(first)}: ${first.what}`,
     `${describe(second)}: ${second.what}`,
@@ -87,10 +119,10 @@ function race(trace: Trace, order: HappensBefore, a: number, b: number, element:
 }
 
 function placeOf(trace: Trace, access: number, buffer: string, owner: string, element: number): Place {
-  const { strand } = trace.segments[trace.accessSegment[access]!]!;
+  const { strand } = trace.segments[trace.table[access * FIELDS]!]!;
   const block = strand.entity % (trace.grid + 1);
   const op = trace.ops[access];
-  const verb = (trace.accessKind[access]! & WRITE) !== 0 ? "write" : "read";
+  const verb = (trace.table[access * FIELDS + 4]! & WRITE) !== 0 ? "write" : "read";
   return {
     rank: Math.floor(strand.entity / (trace.grid + 1)),
     block: block === trace.grid ? -1 : block,

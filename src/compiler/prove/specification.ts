@@ -7,7 +7,7 @@ import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { ReductionOp } from "../types/layout.js";
 import { CannotTell } from "./results.js";
-import { type Algebra, Combination, type Number_ } from "./terms.js";
+import type { Algebra, Number_ } from "./algebra.js";
 import { binaryOf, unaryOf } from "./values.js";
 
 export type Index = readonly number[];
@@ -20,8 +20,12 @@ export class Expectation {
     private readonly launch: number,
   ) {}
 
-  shapeOf(t: SignatureTensor): number[] {
-    return t.shape.map((e) => evaluateExtent(e, this.dims));
+  private readonly shapes = new Map<SignatureTensor, readonly number[]>();
+
+  shapeOf(t: SignatureTensor): readonly number[] {
+    let shape = this.shapes.get(t);
+    if (shape === undefined) this.shapes.set(t, (shape = t.shape.map((e) => evaluateExtent(e, this.dims))));
+    return shape;
   }
 
   private tensor(name: string): SignatureTensor {
@@ -31,7 +35,7 @@ export class Expectation {
   }
 
   /** Shape of a specification's value; [] for constants. */
-  private shape(s: Specification): number[] {
+  private shape(s: Specification): readonly number[] {
     switch (s.kind) {
       case "input":
         return this.shapeOf(this.tensor(s.name));
@@ -71,10 +75,10 @@ export class Expectation {
         return s.value;
       case "matmul": {
         const depth = this.shape(s.a)[1]!;
-        const total = new Combination();
+        const total = algebra.accumulator();
         for (let k = 0; k < depth; k++)
-          total.add(algebra.mul(this.element(s.a, [at[0]!, k], self), this.element(s.b, [k, at[1]!], self)));
-        return total.build(algebra);
+          total.addProduct(this.element(s.a, [at[0]!, k], self), this.element(s.b, [k, at[1]!], self));
+        return total.build();
       }
       case "unary":
         if (!(UNARY_FUNCTIONS as readonly string[]).includes(s.fn))
@@ -130,7 +134,9 @@ export class Expectation {
 
 /** Row-major number of an element. */
 export function linear(at: Index, shape: readonly number[]): number {
-  return at.reduce((sum, x, d) => sum * shape[d]! + x, 0);
+  let index = 0;
+  for (let d = 0; d < at.length; d++) index = index * shape[d]! + at[d]!;
+  return index;
 }
 
 /** Which rank holds an element of a tensor sharded along `dim`, and where. */
@@ -142,12 +148,8 @@ export function shardOf(
 ): { rank: number; index: number } {
   const length = shape[dim]! / world;
   const rank = Math.floor(at[dim]! / length);
-  const local = at.map((x, d) => (d === dim ? x - rank * length : x));
-  return {
-    rank,
-    index: linear(
-      local,
-      shape.map((n, d) => (d === dim ? length : n)),
-    ),
-  };
+  let index = 0;
+  for (let d = 0; d < shape.length; d++)
+    index = d === dim ? index * length + at[d]! - rank * length : index * shape[d]! + at[d]!;
+  return { rank, index };
 }

@@ -6,7 +6,7 @@ import { type Op, text } from "../ir/module.js";
 import type { Frame } from "./machine.js";
 import { elementOf } from "./memory-ops.js";
 import type { Program, Step } from "./program.js";
-import { Combination, type Number_ } from "./terms.js";
+import type { Number_ } from "./algebra.js";
 import { CLOSE, OPEN, READ, WRITE } from "./trace.js";
 
 export function tileStep(p: Program, op: Op): Step | null {
@@ -31,7 +31,7 @@ export function tileStep(p: Program, op: Op): Step | null {
       const j = machine.bufferNumber(text(op, "buffer"));
       const n = machine.lengths[j]!;
       return (f) =>
-        void (f.accumulators[j] = algebra === null ? [] : Array.from({ length: n }, () => new Combination()));
+        void (f.accumulators[j] = algebra === null ? [] : Array.from({ length: n }, () => algebra.accumulator()));
     }
     case "mma":
       return mmaStep(p, op);
@@ -46,7 +46,7 @@ export function tileStep(p: Program, op: Op): Step | null {
         machine.noteShared(f, op, to, 0, n, WRITE);
         if (algebra !== null)
           for (let i = 0; i < n; i++)
-            f.own[to]![i] = f.accumulators[from]?.[i]?.build(algebra) ?? algebra.poison(text(op, "from"), f.rank, i);
+            f.own[to]![i] = f.accumulators[from]?.[i]?.build() ?? algebra.poison(text(op, "from"), f.rank, i);
       };
     }
     default:
@@ -139,7 +139,7 @@ function mmaStep(p: Program, op: Op): Step {
         if (left === 0) continue;
         for (let j = 0; j < n; j++) {
           const right = element(y, b, (stage * k + q) * n + j);
-          if (right !== 0) z[i * n + j]!.add(algebra.mul(left, right));
+          if (right !== 0) z[i * n + j]!.addProduct(left, right);
         }
       }
   };

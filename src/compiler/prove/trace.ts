@@ -8,6 +8,7 @@
  * which end where the block synchronises.
  */
 import type { Op } from "../ir/module.js";
+import { CannotTell } from "./results.js";
 
 export interface Strand {
   readonly id: number;
@@ -72,18 +73,21 @@ export const WRITE = 1;
 export const OPEN = 2;
 export const CLOSE = 4;
 
-/** Accesses as columns. `memory` numbers what is accessed: a buffer of a rank, or of a block of a launch. */
+/** Numbers that a row of `Trace.table` has: segment, memory, first element, elements, kind, copy. */
+export const FIELDS = 6;
+
+/** Beyond, memory would run out. */
+const MOST_ACCESSES = 40_000_000;
+
+/** `memory` numbers what is accessed: a buffer of a rank, or of a block of a launch. */
 export class Trace {
   readonly events: SyncEvent[] = [];
   readonly segments: Segment[] = [];
   readonly strands: Strand[] = [];
   readonly ops: (Op | null)[] = [];
-  readonly accessSegment: number[] = [];
-  readonly accessMemory: number[] = [];
-  readonly accessStart: number[] = [];
-  readonly accessLength: number[] = [];
-  readonly accessKind: number[] = [];
-  readonly accessCopy: number[] = [];
+  /** Accesses, `FIELDS` numbers each: segment, memory, start, length, kind, copy. */
+  private columns = new Int32Array(FIELDS * 4096);
+  accesses = 0;
   /** Name, owner and length of each memory. */
   readonly memories: { readonly buffer: string; readonly owner: string; readonly length: number }[] = [];
   readonly flags = new Map<string, Flag>();
@@ -152,13 +156,29 @@ export class Trace {
       this.segments.push({ strand, number: strand.segment });
       this.events.push({ kind: "segment", id: strand.segmentId });
     }
+    let at = this.accesses++ * FIELDS;
+    if (at === this.columns.length) this.grow();
+    const { columns } = this;
+    columns[at++] = strand.segmentId;
+    columns[at++] = memory;
+    columns[at++] = start;
+    columns[at++] = length;
+    columns[at++] = kind;
+    columns[at] = copy;
     this.ops.push(op);
-    this.accessSegment.push(strand.segmentId);
-    this.accessMemory.push(memory);
-    this.accessStart.push(start);
-    this.accessLength.push(length);
-    this.accessKind.push(kind);
-    this.accessCopy.push(copy);
+  }
+
+  private grow(): void {
+    if (this.accesses > MOST_ACCESSES)
+      throw new CannotTell("there are too many accesses at this shape to hold them all; try a smaller one");
+    const larger = new Int32Array(this.columns.length * 2);
+    larger.set(this.columns);
+    this.columns = larger;
+  }
+
+  /** `FIELDS` numbers for each access, in order. */
+  get table(): Int32Array {
+    return this.columns;
   }
 
   flag(buffer: string, owner: number, slot: number): Flag {

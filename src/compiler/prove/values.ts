@@ -2,7 +2,7 @@
 import { foldBinary, foldCompare } from "../ir/fold.js";
 import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
 import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
-import { type Algebra, type Number_, Term } from "./terms.js";
+import { type Algebra, type Number_, Term } from "./algebra.js";
 
 /** What a value of the IR holds: one number, or one a lane. Truth values are 0 and 1. */
 export type Held = Number_ | readonly Number_[];
@@ -60,10 +60,8 @@ export function binaryOf(
     case "min":
     case "max":
       return algebra.extreme(fn, a, b);
-    default: {
-      const swap = COMMUTES.has(fn) && (typeof b === "number" || (typeof a !== "number" && a.id > b.id));
-      return algebra.apply(fn, swap ? [b, a] : [a, b]);
-    }
+    default:
+      return algebra.apply(fn, [a, b], COMMUTES.has(fn));
   }
 }
 
@@ -85,7 +83,18 @@ export function unaryOf(algebra: Algebra | null, fn: UnaryFunction, kind: Scalar
     if (f !== undefined) return wrap(kind, f(a));
   }
   if (algebra === null) return OPAQUE;
-  return fn === "neg" ? algebra.sub(0, a) : algebra.apply(fn, [a]);
+  switch (fn) {
+    case "neg":
+      return algebra.sub(0, a);
+    case "relu":
+      return algebra.extreme("max", a, 0);
+    case "silu":
+      return algebra.div(a, algebra.add(1, algebra.apply("exp", [algebra.sub(0, a)])));
+    case "rsqrt":
+      return algebra.div(1, algebra.apply("sqrt", [a]));
+    default:
+      return algebra.apply(fn, [a]);
+  }
 }
 
 export function compareOf(algebra: Algebra | null, fn: Comparison, a: Number_, b: Number_): Number_ {

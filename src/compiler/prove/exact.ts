@@ -1,5 +1,5 @@
 /**
- * The algebra of symbolic values. A term stands for one number, for all data at once; equal terms are one object.
+ * Symbolic values that can be read: equal terms are one object.
  *
  * Sums of products are kept multiplied out, as maps from products to how often they occur, so that addition and
  * multiplication are commutative, associative and distributive by construction, and a contribution that is missing or
@@ -7,14 +7,7 @@
  * Roundings are the identity: the claim is about the mathematics, as the signature is.
  */
 
-import { CannotTell } from "./results.js";
-
-export type Number_ = number | Term;
-
-/** A symbolic number. Identity is equality. */
-export abstract class Term {
-  constructor(readonly id: number) {}
-}
+import { type Accumulator, type Algebra, type Number_, Term, tidy } from "./algebra.js";
 
 /** Element `index` of an input as rank `rank` held it at a launch; rank -1 for what is equal on all ranks. */
 export class Leaf extends Term {
@@ -80,10 +73,15 @@ const LARGEST_EXPANSION = 64;
 /** Summands of all sums together; beyond, memory would run out. */
 const LARGEST_TOTAL = 5_000_000;
 
+/** Thrown when memory would run out. */
+export class TooLarge extends Error {}
+
 /** A growing linear combination; sums over many terms are made with one of these instead of pairwise. */
-export class Combination {
-  constant = 0;
+class Combination implements Accumulator {
+  private constant = 0;
   private readonly parts = new Map<Term, number>();
+
+  constructor(private readonly algebra: ExactAlgebra) {}
 
   add(x: Number_, times = 1): void {
     if (typeof x === "number") this.constant += x * times;
@@ -93,15 +91,19 @@ export class Combination {
     } else this.bump(x, times);
   }
 
+  addProduct(a: Number_, b: Number_): void {
+    this.add(this.algebra.mul(a, b));
+  }
+
   private bump(t: Term, by: number): void {
     const now = (this.parts.get(t) ?? 0) + by;
     if (now === 0) this.parts.delete(t);
     else this.parts.set(t, now);
   }
 
-  build(algebra: Algebra): Number_ {
+  build(): Number_ {
     const terms = [...this.parts.keys()].sort((a, b) => a.id - b.id);
-    return algebra.sum(
+    return this.algebra.sum(
       this.constant,
       terms,
       terms.map((t) => this.parts.get(t)!),
@@ -109,20 +111,11 @@ export class Combination {
   }
 }
 
-/** Coefficients of averages are quotients: compare them as if rounding had not happened. */
-function tidy(x: number): number {
-  const scaled = x * 5040 * 2 ** 16;
-  const whole = Math.round(scaled);
-  return Math.abs(scaled - whole) < 1e-6 * Math.max(1, Math.abs(whole)) ? whole / (5040 * 2 ** 16) : x;
-}
-
 /** Makes terms, each distinct one once. */
-export class Algebra {
+export class ExactAlgebra implements Algebra {
   private next = 1;
   private readonly table = new Map<string, Term>();
   private readonly pairs = new Map<string, Map<number, Number_>>();
-  /** Some product of sums was not multiplied out: values that differ in form may still be equal. */
-  keptFactors = false;
   private total = 0;
 
   private intern<T extends Term>(key: string, make: (id: number) => T): T {
@@ -146,15 +139,15 @@ export class Algebra {
     if (terms.length === 0) return constant;
     if (constant === 0 && terms.length === 1 && coefficients[0] === 1) return terms[0]!;
     this.total += terms.length;
-    if (this.total > LARGEST_TOTAL)
-      throw new CannotTell("the sums at this shape are too large to hold; try a smaller one");
+    if (this.total > LARGEST_TOTAL) throw new TooLarge();
     const tidied = coefficients.map(tidy);
     let key = `s${constant}`;
     for (let i = 0; i < terms.length; i++) key += `,${terms[i]!.id}*${tidied[i]!}`;
     return this.intern(key, (id) => new Sum(id, constant, terms, tidied));
   }
 
-  apply(fn: string, args: readonly Number_[]): Term {
+  apply(fn: string, given: readonly Number_[], commutes = false): Term {
+    const args = commutes ? [...given].sort(inOrder) : given;
     const key = `f${fn}(${args.map((a) => (typeof a === "number" ? a : `#${a.id}`)).join(",")})`;
     return this.intern(key, (id) => new Applied(id, fn, args));
   }
@@ -170,10 +163,10 @@ export class Algebra {
   }
 
   private combine(a: Number_, times: number, b: Number_, otherTimes: number): Number_ {
-    const c = new Combination();
+    const c = new Combination(this);
     c.add(a, times);
     c.add(b, otherTimes);
-    return c.build(this);
+    return c.build();
   }
 
   mul(a: Number_, b: Number_): Number_ {
@@ -190,14 +183,11 @@ export class Algebra {
       return this.combine(term, factor, 0, 1);
     }
     const width = (t: Term): number => (t instanceof Sum ? t.terms.length + 1 : 1);
-    if (width(a) * width(b) > LARGEST_EXPANSION) {
-      this.keptFactors = true;
-      return this.product(a, b);
-    }
+    if (width(a) * width(b) > LARGEST_EXPANSION) return this.product(a, b);
     if (!(a instanceof Sum) && !(b instanceof Sum)) return this.product(a, b);
-    const c = new Combination();
+    const c = new Combination(this);
     for (const [x, i] of partsOf(a)) for (const [y, j] of partsOf(b)) c.add(this.mul(x, y), i * j);
-    return c.build(this);
+    return c.build();
   }
 
   private product(a: Term, b: Term): Term {
@@ -211,7 +201,14 @@ export class Algebra {
     return this.mul(a, this.apply("reciprocal", [b]));
   }
 
-  /** `min` or `max`. */
+  accumulator(): Accumulator {
+    return new Combination(this);
+  }
+
+  isSame(a: Number_, b: Number_): boolean {
+    return a === b;
+  }
+
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return fn === "min" ? Math.min(a, b) : Math.max(a, b);
     const neutral = fn === "min" ? Infinity : -Infinity;
