@@ -27,6 +27,7 @@ COLLC_FORWARD(int, pthread_create,
                void* __restrict argument) noexcept,
               (thread, attributes, start, argument))
 COLLC_FORWARD(int, pthread_detach, (pthread_t thread) noexcept, (thread))
+COLLC_FORWARD(int, pthread_mutex_trylock, (pthread_mutex_t * mutex) noexcept, (mutex))
 COLLC_FORWARD(int, pthread_join, (pthread_t thread, void** result), (thread, result))
 COLLC_FORWARD(int, pthread_once, (pthread_once_t * control, void (*routine)(void)), (control, routine))
 COLLC_FORWARD(int, pthread_key_create, (pthread_key_t * key, void (*destroy)(void*)) noexcept, (key, destroy))

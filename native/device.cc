@@ -123,6 +123,14 @@ Napi::Value CanAccessPeer(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), can != 0);
 }
 
+/// peerAttribute(device, peer, attribute)
+Napi::Value PeerAttribute(const Napi::CallbackInfo& info) {
+  int value = 0;
+  CU(DeviceGetP2PAttribute, &value, ToInt(info[2], "attribute"), DeviceHandle(ToInt(info[0], "device")),
+     DeviceHandle(ToInt(info[1], "peer")));
+  return Napi::Number::New(info.Env(), value);
+}
+
 Napi::Value MemoryInfo(const Napi::CallbackInfo& info) {
   UseDevice(ToInt(info[0], "device"));
   std::size_t free_bytes = 0;

@@ -18,7 +18,7 @@ class NativeError : public std::runtime_error {
         code(code),
         code_name(std::move(code_name)) {}
 
-  std::string library;    ///< "cuda", "nvrtc", "nccl", "system" or "collc".
+  std::string library;    ///< "cuda", "nvrtc", "nccl", "nvshmem", "nvml", "system" or "collc".
   std::string call;       ///< The function that failed, "cuMemMap".
   int code;               ///< The library's own number; errno for "system".
   std::string code_name;  ///< "CUDA_ERROR_OUT_OF_MEMORY".

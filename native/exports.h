@@ -11,6 +11,7 @@
   X("describeDevice", DescribeDevice)                \
   X("deviceAttribute", DeviceAttribute)              \
   X("canAccessPeer", CanAccessPeer)                  \
+  X("peerAttribute", PeerAttribute)                  \
   X("memoryInfo", MemoryInfo)                        \
   /* memory.cc */                                    \
   X("memoryAlloc", MemoryAlloc)                      \
@@ -21,6 +22,7 @@
   X("memoryGranularity", MemoryGranularity)          \
   X("physicalCreate", PhysicalCreate)                \
   X("physicalExport", PhysicalExport)                \
+  X("physicalRetain", PhysicalRetain)                \
   X("physicalImport", PhysicalImport)                \
   X("physicalRelease", PhysicalRelease)              \
   X("memoryMap", MemoryMap)                          \
@@ -80,8 +82,10 @@
   X("fdClose", FdClose)                              \
   /* nccl.cc */                                      \
   X("openNccl", OpenNccl)                            \
+  X("ncclSymbols", NcclSymbols)                      \
   X("ncclUniqueId", NcclUniqueId)                    \
   P("ncclCommInit", NcclCommInit)                    \
+  P("ncclCommFinalize", NcclCommFinalize)            \
   P("ncclCommDestroy", NcclCommDestroy)              \
   P("ncclCommAbort", NcclCommAbort)                  \
   X("ncclCommAsyncError", NcclCommAsyncError)        \
@@ -93,7 +97,39 @@
   X("ncclSend", NcclSend)                            \
   X("ncclRecv", NcclRecv)                            \
   X("ncclGroupStart", NcclGroupStart)                \
-  X("ncclGroupEnd", NcclGroupEnd)
+  X("ncclGroupEnd", NcclGroupEnd)                    \
+  X("ncclAllToAll", NcclAllToAll)                    \
+  X("ncclMemAlloc", NcclMemAlloc)                    \
+  X("ncclMemFree", NcclMemFree)                      \
+  P("ncclWindowRegister", NcclWindowRegister)        \
+  P("ncclWindowDeregister", NcclWindowDeregister)    \
+  X("ncclPeerPointer", NcclPeerPointer)              \
+  /* nvshmem.cc */                                   \
+  X("openNvshmem", OpenNvshmem)                      \
+  X("nvshmemUniqueId", NvshmemUniqueId)              \
+  P("nvshmemInit", NvshmemInit)                      \
+  P("nvshmemFinalize", NvshmemFinalize)              \
+  P("nvshmemAllocate", NvshmemAllocate)              \
+  P("nvshmemFree", NvshmemFree)                      \
+  X("nvshmemPeerPointer", NvshmemPeerPointer)        \
+  P("nvshmemTeamSplit", NvshmemTeamSplit)            \
+  X("nvshmemTeamUniqueId", NvshmemTeamUniqueId)      \
+  P("nvshmemTeamCreate", NvshmemTeamCreate)          \
+  P("nvshmemTeamDestroy", NvshmemTeamDestroy)        \
+  X("nvshmemTeamSize", NvshmemTeamSize)              \
+  X("nvshmemPut", NvshmemPut)                        \
+  X("nvshmemGet", NvshmemGet)                        \
+  X("nvshmemPutSignal", NvshmemPutSignal)            \
+  X("nvshmemSignal", NvshmemSignal)                  \
+  X("nvshmemWaitSignal", NvshmemWaitSignal)          \
+  X("nvshmemQuiet", NvshmemQuiet)                    \
+  X("nvshmemBarrier", NvshmemBarrier)                \
+  X("nvshmemBroadcast", NvshmemBroadcast)            \
+  X("nvshmemAllToAll", NvshmemAllToAll)              \
+  X("nvshmemAllGather", NvshmemAllGather)            \
+  /* nvml.cc */                                      \
+  X("openNvml", OpenNvml)                            \
+  X("nvmlDevice", NvmlDevice)
 
 namespace collc {
 

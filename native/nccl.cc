@@ -1,26 +1,17 @@
-// NCCL, opened at run time: a peer in benchmarks.
+// NCCL, opened at run time: communicators and collectives. nccl_window.cc has its symmetric memory.
 #include "api/nccl.h"
 
-#include <cstdlib>
 #include <cstring>
 
 #include "convert.h"
 #include "exports.h"
+#include "multicast.h"
+#include "nccl_comm.h"
 #include "stream.h"
 #include "worker.h"
 
 namespace collc {
 namespace {
-
-struct Communicator {
-  int device;
-  nccl::ncclComm_t comm = nullptr;
-};
-
-HandleTable<Communicator>& Communicators() {
-  static auto* table = new HandleTable<Communicator>("NCCL communicator");
-  return *table;
-}
 
 const void* Source(const Napi::Value& value) { return reinterpret_cast<const void*>(ToPointer(value, "source")); }
 void* Target(const Napi::Value& value) { return reinterpret_cast<void*>(ToPointer(value, "target")); }
@@ -64,16 +55,33 @@ Napi::Value Finish(const Napi::CallbackInfo& info, const char* name, Call call) 
 
 }  // namespace
 
-/// openNccl(paths[], multicast): without `multicast`, NCCL is asked not to use NVLink multicast unless the environment
-/// already decided. A crash of a process that uses multicast can put a shared machine's GPUs out of service.
+HandleTable<Communicator>& Communicators() {
+  static auto* table = new HandleTable<Communicator>("NCCL communicator");
+  return *table;
+}
+
+/// openNccl(paths[], multicast)
 Napi::Value OpenNccl(const Napi::CallbackInfo& info) {
-  if (!info[1].ToBoolean().Value()) setenv("NCCL_NVLS_ENABLE", "0", 0);
+  ChooseMulticast(info[1], "NCCL_NVLS_ENABLE", "0");
   const std::string path = nccl::Open(ToTexts(info[0], "paths"));
   int version = 0;
   NCCL(GetVersion, &version);
   Napi::Object result = Napi::Object::New(info.Env());
   result.Set("path", path);
   result.Set("version", version);
+  return result;
+}
+
+/// Which optional functions are there.
+Napi::Value NcclSymbols(const Napi::CallbackInfo& info) {
+  const nccl::Api& api = nccl::Get();
+  Napi::Object result = Napi::Object::New(info.Env());
+  const auto flag = [&](const char* name, bool there) { result.Set(name, Napi::Boolean::New(info.Env(), there)); };
+  flag("memAlloc", api.MemAlloc && api.MemFree);
+  flag("finalize", api.CommFinalize);
+  flag("windows", api.CommWindowRegister && api.CommWindowDeregister);
+  flag("peerPointers", api.GetPeerDevicePointer);
+  flag("allToAll", api.AlltoAll);
   return result;
 }
 
@@ -107,6 +115,20 @@ Napi::Value NcclCommInit(const Napi::CallbackInfo& info) {
       [](Napi::Env env, std::shared_ptr<Communicator>& comm) -> Napi::Value {
         return FromHandle(env, Communicators().Add(comm));
       });
+}
+
+/// The communicator stays open, for destroying or aborting.
+Napi::Value NcclCommFinalize(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<Communicator> comm = Communicators().Get(ToSize(info[0], "communicator"));
+  nccl::Require(nccl::Get().CommFinalize, "ncclCommFinalize", "2.14");
+  return RunAsync(
+      info.Env(), "ncclCommFinalize",
+      [comm] {
+        UseDevice(comm->device);
+        NCCL(CommFinalize, comm->comm);
+        return Done{};
+      },
+      NoValue);
 }
 
 Napi::Value NcclCommDestroy(const Napi::CallbackInfo& info) {
@@ -176,6 +198,14 @@ Napi::Value NcclSend(const Napi::CallbackInfo& info) {
 Napi::Value NcclRecv(const Napi::CallbackInfo& info) {
   const auto [comm, stream] = CommAndStream(info[0], info[1]);
   NCCL(Recv, Target(info[2]), ToSize(info[3], "count"), DataType(info[4]), ToInt(info[5], "peer"), comm, stream);
+  return info.Env().Undefined();
+}
+
+/// ncclAllToAll(comm, stream, source, target, blockCount, dtype)
+Napi::Value NcclAllToAll(const Napi::CallbackInfo& info) {
+  const auto [comm, stream] = CommAndStream(info[0], info[1]);
+  nccl::Require(nccl::Get().AlltoAll, "ncclAlltoAll", "2.28");
+  NCCL(AlltoAll, Source(info[2]), Target(info[3]), ToSize(info[4], "count"), DataType(info[5]), comm, stream);
   return info.Env().Undefined();
 }
 

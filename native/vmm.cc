@@ -72,6 +72,15 @@ Napi::Value PhysicalExport(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), fd);
 }
 
+/// physicalRetain(device, pointer): what a library mapped at an address, so that it can be exported.
+Napi::Value PhysicalRetain(const Napi::CallbackInfo& info) {
+  const Device& device = UseDevice(ToInt(info[0], "device"));
+  auto physical = std::make_shared<Physical>();
+  physical->device = device.ordinal;
+  CU(MemRetainAllocationHandle, &physical->handle, reinterpret_cast<void*>(ToPointer(info[1], "pointer")));
+  return FromHandle(info.Env(), Physicals().Add(physical));
+}
+
 /// Takes a peer's descriptor; the descriptor stays the caller's and may be closed afterwards.
 Napi::Value PhysicalImport(const Napi::CallbackInfo& info) {
   const Device& device = UseDevice(ToInt(info[0], "device"));

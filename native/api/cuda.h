@@ -96,6 +96,7 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
   X(DeviceGetAttribute, "cuDeviceGetAttribute", int*, int, CUdevice)                                              \
   X(DeviceTotalMem, "cuDeviceTotalMem_v2", std::size_t*, CUdevice)                                                \
   X(DeviceCanAccessPeer, "cuDeviceCanAccessPeer", int*, CUdevice, CUdevice)                                       \
+  X(DeviceGetP2PAttribute, "cuDeviceGetP2PAttribute", int*, int, CUdevice, CUdevice)                               \
   X(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", CUcontext*, CUdevice)                                     \
   X(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", CUdevice)                                            \
   X(CtxSetCurrent, "cuCtxSetCurrent", CUcontext)                                                                  \
@@ -113,6 +114,7 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
   X(MemsetD8Async, "cuMemsetD8Async", CUdeviceptr, unsigned char, std::size_t, CUstream)                          \
   X(MemCreate, "cuMemCreate", CUmemHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long)          \
   X(MemRelease, "cuMemRelease", CUmemHandle)                                                                      \
+  X(MemRetainAllocationHandle, "cuMemRetainAllocationHandle", CUmemHandle*, void*)                                 \
   X(MemAddressReserve, "cuMemAddressReserve", CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr,                \
     unsigned long long)                                                                                           \
   X(MemAddressFree, "cuMemAddressFree", CUdeviceptr, std::size_t)                                                 \

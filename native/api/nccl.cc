@@ -47,6 +47,10 @@ std::string Open(const std::vector<std::string>& candidates) {
   }
   // Only since 2.13, and only for messages.
   api->GetLastError = reinterpret_cast<const char* (*)(ncclComm_t)>(library.Find("ncclGetLastError"));
+#define COLLC_FIND(name, symbol, ...) \
+  api->name = reinterpret_cast<ncclResult_t (*)(__VA_ARGS__)>(library.Find(symbol));
+  COLLC_NCCL_OPTIONAL_SYMBOLS(COLLC_FIND)
+#undef COLLC_FIND
   open_path = library.Path();
   open_api.store(api);
   return open_path;
@@ -56,6 +60,11 @@ const Api& Get() {
   const Api* api = open_api.load(std::memory_order_acquire);
   if (!api) throw UsageError("nccl", "NOT_OPEN", "NCCL is not open: call openNccl first");
   return *api;
+}
+
+void RefuseMissing(const char* symbol, const char* since) {
+  throw NativeError("nccl", symbol, 0, "SYMBOL_MISSING",
+                    open_path + " lacks " + symbol + ": NCCL " + since + " or newer is needed");
 }
 
 void Check(ncclResult_t result, const char* call) {

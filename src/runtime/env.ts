@@ -16,6 +16,10 @@ const row = (owner: EnvironmentOwner, description: string) => ({ owner, descript
 export const environmentTable = {
   COLLC_NVRTC: row("user", "libnvrtc to use: the file, or the directory that holds it. Wrong means an error"),
   COLLC_NCCL: row("user", "libnccl to use: the file, or the directory that holds it"),
+  COLLC_NVSHMEM: row("user", "libnvshmem_host to use: the file, or the directory that holds it"),
+  COLLC_NVML: row("user", "libnvidia-ml to use: the file, or the directory that holds it"),
+  COLLC_DISABLE_MULTICAST: row("user", "1: NVLink multicast is off in everything that a run opens"),
+  COLLC_NVSHMEM_ARENA_MB: row("user", "part of NVSHMEM's heap for groups of some ranks only, in MiB (default: 64)"),
   COLLC_BACKEND: row("user", "backend where none is named: cpu, cuda or auto"),
   COLLC_CACHE_DIR: row("user", "folder of the kernel cache and of `collc setup` (default: ~/.cache/collc)"),
   COLLC_CACHE_MAX_MB: row("user", "size cap of the kernel cache in MiB (default: 1024; 0: no cache)"),
@@ -54,6 +58,9 @@ export const environmentTable = {
   SLURM_STEP_NUM_TASKS: row("launcher", "srun: number of ranks of the step, where it differs from the job's"),
   SLURM_STEP_NODELIST: row("launcher", "srun: hosts of the step"),
 
+  NVSHMEM_HOME: row("system", "NVSHMEM's folder, with lib/ in it"),
+  NVSHMEM_DISABLE_NVLS: row("system", "1: no NVLink multicast in NVSHMEM; collc sets it unless it is set"),
+  NCCL_NVLS_ENABLE: row("system", "0: no NVLink multicast in NCCL; collc sets it unless it is set"),
   CUDA_HOME: row("system", "CUDA toolkit"),
   CUDA_PATH: row("system", "CUDA toolkit"),
   VIRTUAL_ENV: row("system", "active Python environment"),

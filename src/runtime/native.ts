@@ -12,10 +12,17 @@ import { fileURLToPath } from "node:url";
 
 import { readEnv, type Environment } from "./env.js";
 import { MachineError, messageOf } from "./errors.js";
+import type { NcclNative } from "./native-nccl.js";
+import type { NvmlNative } from "./native-nvml.js";
+import type { NvshmemNative } from "./native-nvshmem.js";
+
+export type { NcclCommHandle, NcclSymbols, NcclWindowHandle } from "./native-nccl.js";
+export type { NvmlDevice, NvmlFabric, NvmlLink } from "./native-nvml.js";
+export type { NvshmemTeam } from "./native-nvshmem.js";
 
 declare const kind: unique symbol;
 /** Handles are numbers that are never used twice: a stale one, or one of another kind, throws `NOT_OPEN`. */
-type Handle<Kind extends string> = number & { readonly [kind]: Kind };
+export type Handle<Kind extends string> = number & { readonly [kind]: Kind };
 
 export type StreamHandle = Handle<"stream">;
 export type EventHandle = Handle<"event">;
@@ -27,14 +34,13 @@ export type LaunchHandle = Handle<"prepared launch">;
 export type PhysicalHandle = Handle<"physical memory">;
 export type HostHandle = Handle<"host allocation">;
 export type FdChannelHandle = Handle<"descriptor channel">;
-export type NcclCommHandle = Handle<"NCCL communicator">;
 
 /** An address in a device's memory, as kernels see it. */
 export type DevicePointer = bigint;
 
 /** What a failed call throws. `code` is the library's own number (errno for `system`, 0 for `collc`). */
 export interface NativeError extends Error {
-  readonly library: "cuda" | "nvrtc" | "nccl" | "system" | "collc";
+  readonly library: "cuda" | "nvrtc" | "nccl" | "nvshmem" | "nvml" | "system" | "collc";
   /** The function that failed: `cuMemMap`. */
   readonly call: string;
   readonly code: number;
@@ -110,7 +116,7 @@ export interface ReceivedFd {
 type Dimensions = readonly [number, number, number];
 
 /** The addon's functions. Device ordinals count from 0; sizes are bytes unless named otherwise. */
-export interface Native {
+export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   /** Opens the first driver that loads and initialises it; a process has one. */
   openCuda(paths: readonly string[]): OpenedLibrary;
   deviceCount(): number;
@@ -118,6 +124,8 @@ export interface Native {
   /** Any `CU_DEVICE_ATTRIBUTE_*` by number. */
   deviceAttribute(device: number, attribute: number): number;
   canAccessPeer(device: number, peer: number): boolean;
+  /** `CU_DEVICE_P2P_ATTRIBUTE_*` by number, of a pair of different devices. */
+  peerAttribute(device: number, peer: number, attribute: number): number;
   memoryInfo(device: number): { readonly freeBytes: number; readonly totalBytes: number };
 
   /** Aligned to at least 256 bytes; not zeroed. */
@@ -134,6 +142,8 @@ export interface Native {
   physicalCreate(device: number, bytes: number): PhysicalHandle;
   /** A new descriptor; the caller closes it. */
   physicalExport(physical: PhysicalHandle): number;
+  /** The physical memory behind an address that something else mapped, to export it. */
+  physicalRetain(device: number, pointer: DevicePointer): PhysicalHandle;
   /** `device` is where it will be used from. The descriptor stays the caller's. */
   physicalImport(device: number, fd: number): PhysicalHandle;
   /** Mappings stay valid; the memory goes with the last of them. */
@@ -239,64 +249,6 @@ export interface Native {
   /** Removes the socket file; returns how many foreign or broken messages were dropped. */
   fdChannelClose(channel: FdChannelHandle): number;
   fdClose(fd: number): void;
-
-  /** Without `multicast`, NCCL_NVLS_ENABLE=0 unless the environment sets it. */
-  openNccl(paths: readonly string[], multicast: boolean): OpenedLibrary;
-  /** 128 bytes. */
-  ncclUniqueId(): Uint8Array;
-  ncclCommInit(device: number, ranks: number, rank: number, uniqueId: Uint8Array): Promise<NcclCommHandle>;
-  ncclCommDestroy(comm: NcclCommHandle): Promise<void>;
-  ncclCommAbort(comm: NcclCommHandle): Promise<void>;
-  ncclCommAsyncError(comm: NcclCommHandle): void;
-  ncclAllReduce(
-    c: NcclCommHandle,
-    s: StreamHandle,
-    source: DevicePointer,
-    target: DevicePointer,
-    count: number,
-    dtype: number,
-    op: number,
-  ): void;
-  ncclAllGather(
-    c: NcclCommHandle,
-    s: StreamHandle,
-    source: DevicePointer,
-    target: DevicePointer,
-    sendCount: number,
-    dtype: number,
-  ): void;
-  ncclReduceScatter(
-    c: NcclCommHandle,
-    s: StreamHandle,
-    source: DevicePointer,
-    target: DevicePointer,
-    receiveCount: number,
-    dtype: number,
-    op: number,
-  ): void;
-  ncclBroadcast(
-    c: NcclCommHandle,
-    s: StreamHandle,
-    source: DevicePointer,
-    target: DevicePointer,
-    count: number,
-    dtype: number,
-    root: number,
-  ): void;
-  ncclReduce(
-    c: NcclCommHandle,
-    s: StreamHandle,
-    source: DevicePointer,
-    target: DevicePointer,
-    count: number,
-    dtype: number,
-    op: number,
-    root: number,
-  ): void;
-  ncclSend(c: NcclCommHandle, s: StreamHandle, source: DevicePointer, count: number, dtype: number, peer: number): void;
-  ncclRecv(c: NcclCommHandle, s: StreamHandle, target: DevicePointer, count: number, dtype: number, peer: number): void;
-  ncclGroupStart(): void;
-  ncclGroupEnd(): void;
 }
 
 export interface HostAllocation {

@@ -190,6 +190,15 @@ FAKE_API cuDeviceCanAccessPeer(int* can, int device, int peer) {
   return 0;
 }
 
+FAKE_API cuDeviceGetP2PAttribute(int* value, int attribute, int device, int peer) {
+  FAKE_ENTER("cuDeviceGetP2PAttribute");
+  if (device == peer || device < 0 || peer < 0 || device >= DeviceCount() || peer >= DeviceCount()) return kInvalidDevice;
+  // Performance rank, access, native atomics, array access.
+  if (attribute < 1 || attribute > 4) return kInvalidValue;
+  *value = attribute == 1 ? 0 : Env("FAKE_CUDA_NO_PEER").empty();
+  return 0;
+}
+
 FAKE_API cuDevicePrimaryCtxRetain(CUcontext* context, int device) {
   FAKE_ENTER("cuDevicePrimaryCtxRetain");
   if (device < 0 || device >= DeviceCount()) return kInvalidDevice;

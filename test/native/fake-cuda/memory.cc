@@ -24,6 +24,8 @@ struct Reservation {
 
 std::map<CUmemHandle, Physical> physicals;
 std::map<CUdeviceptr, Reservation> reservations;
+/// What is mapped where; the descriptor is its own.
+std::map<CUdeviceptr, Physical> mapped;
 CUmemHandle next_physical = 1;
 std::set<CUdeviceptr> allocations;
 std::set<void*> hosts;
@@ -140,6 +142,16 @@ FAKE_API cuMemRelease(CUmemHandle handle) {
   return 0;
 }
 
+FAKE_API cuMemRetainAllocationHandle(CUmemHandle* handle, void* pointer) {
+  FAKE_CONTEXT("cuMemRetainAllocationHandle");
+  const auto found = mapped.find(reinterpret_cast<CUdeviceptr>(pointer));
+  if (found == mapped.end()) return kInvalidValue;
+  *handle = next_physical++;
+  physicals[*handle] = {dup(found->second.fd), found->second.bytes};
+  ++S().live[kPhysical];
+  return 0;
+}
+
 FAKE_API cuMemExportToShareableHandle(void* out, CUmemHandle handle, int type, unsigned long long flags) {
   FAKE_CONTEXT("cuMemExportToShareableHandle");
   const auto found = physicals.find(handle);
@@ -198,6 +210,7 @@ FAKE_API cuMemMap(CUdeviceptr pointer, std::size_t bytes, std::size_t offset, CU
     return kOutOfMemory;
   }
   reservation->second.mapped = true;
+  mapped[pointer] = {dup(physical->second.fd), bytes};
   ++S().live[kMappings];
   return 0;
 }
@@ -228,6 +241,8 @@ FAKE_API cuMemUnmap(CUdeviceptr pointer, std::size_t bytes) {
   mmap(reinterpret_cast<void*>(pointer), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1,
        0);
   found->second.mapped = false;
+  close(mapped[pointer].fd);
+  mapped.erase(pointer);
   S().ranges.erase(pointer);
   --S().live[kMappings];
   return 0;
