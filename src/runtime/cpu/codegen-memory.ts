@@ -31,6 +31,7 @@ export function emitMemory(e: Emitter, op: Op): boolean {
       emitWait(e, op);
       return true;
     case "block_sync":
+      if (e.options.hostile) e.line(`${e.watch}.sync(${e.site(op).id},K);`);
       e.preemption();
       return true;
     default:
@@ -95,6 +96,12 @@ function localArray(e: Emitter, j: number): string {
   return e.hoist(`M${j}`, own ? `K.memory[${j}]` : `L.arrays[${j}][rank]`);
 }
 
+/** Whether accesses to this buffer go through the watch; registers and fragments are nobody else's. */
+function isWatched(e: Emitter, j: number): boolean {
+  const { role } = e.kernel.buffers[j]!;
+  return e.options.hostile && role !== "register" && role !== "fragment";
+}
+
 /** Whether reads of this buffer are checked for having been written. */
 function isTracked(e: Emitter, j: number): boolean {
   return e.options.detectUnwritten && ["scratch", "output", "shared"].includes(e.kernel.buffers[j]!.role);
@@ -113,6 +120,10 @@ function emitLoad(e: Emitter, op: Op): void {
   const result = op.results[0]!;
   const lanes = lanesOf(result.type);
   const t = target(e, op, peer, indices, lanes);
+  if (isWatched(e, t.buffer)) {
+    const { id } = e.site(op, text(op, "buffer"));
+    return e.assign(result, (i) => `${e.watch}.read(${id},K,${e.strand},${t.buffer},${t.peer},${at(t.index, i)})`);
+  }
   if (isTracked(e, t.buffer)) {
     const { id, who } = e.site(op, text(op, "buffer"));
     const w = shadow(e, t, peer !== null);
@@ -126,6 +137,12 @@ function emitStore(e: Emitter, op: Op): void {
   const { value, peer, indices } = memoryOperands(op);
   const lanes = lanesOf(value!.type);
   const t = target(e, op, peer, indices, lanes);
+  if (isWatched(e, t.buffer)) {
+    const { id } = e.site(op, text(op, "buffer"));
+    for (let i = 0; i < lanes; i++)
+      e.line(`${e.watch}.write(${id},K,${e.strand},${t.buffer},${t.peer},${at(t.index, i)},${e.lane(value!, i)});`);
+    return;
+  }
   for (let i = 0; i < lanes; i++) e.line(`${t.array}[${at(t.index, i)}]=${e.lane(value!, i)};`);
   if (!isTracked(e, t.buffer)) return;
   const w = shadow(e, t, peer !== null);
@@ -143,8 +160,12 @@ function emitAligned(e: Emitter, op: Op): void {
 function emitSignal(e: Emitter, op: Op): void {
   const { value, peer, indices } = memoryOperands(op);
   const t = target(e, op, peer, indices, 1);
-  const add = text(op, "mode") === "add" ? "+" : "";
-  e.line(`${t.array}[${t.index}]${add}=${e.lane(value!)};`); // a Uint32Array wraps by itself
+  const adds = text(op, "mode") === "add";
+  if (e.options.hostile) {
+    const { id } = e.site(op, text(op, "buffer"));
+    const how = `${adds},${text(op, "scope") === "sys"},${text(op, "order") === "release"}`;
+    e.line(`${e.watch}.signal(${id},K,${e.strand},${t.buffer},${t.peer},${t.index},${e.lane(value!)},${how});`);
+  } else e.line(`${t.array}[${t.index}]${adds ? "+" : ""}=${e.lane(value!)};`); // a Uint32Array wraps by itself
   e.preemption();
 }
 
@@ -155,9 +176,15 @@ function emitWait(e: Emitter, op: Op): void {
   const { id, who } = e.site(op, text(op, "buffer"));
   const flag = `(${t.array}[${t.index}]-(${e.lane(value!)})|0)`;
   const expected = peer === undefined ? "-1" : e.lane(peer);
+  const args = `${t.buffer},${t.index},${e.lane(value!)}`;
+  const before = e.options.hostile ? `${e.watch}.blocks(${id},K,${args});` : "";
   e.line(
-    `if(${flag}<0){const w=L.wait(${id},${who},${t.array},${t.index},${e.lane(value!)},${expected});do yield w;while(${flag}<0);}`,
+    `if(${flag}<0){${before}const w=L.wait(${id},${who},${t.array},${t.index},${e.lane(value!)},${expected});do yield w;while(${flag}<0);}`,
   );
+  if (e.options.hostile) {
+    const how = `${text(op, "scope") === "sys"},${text(op, "order") === "acquire"}`;
+    e.line(`${e.watch}.acquire(${id},K,${e.strand},${args},${how});`);
+  }
   e.preemption();
 }
 
@@ -188,7 +215,9 @@ function emitTile(e: Emitter, op: Op): boolean {
       return true;
     }
     case "fragment_store":
-      e.line(`tiles.storeFragment(${e.use("L")},${e.use("K")},${number("from")},${number("to")});`);
+      e.line(
+        `tiles.storeFragment(${e.use("L")},${e.use("K")},${number("from")},${number("to")},${e.site(op, text(op, "to")).id});`,
+      );
       return true;
     default:
       return false;

@@ -205,19 +205,20 @@ function linearLoop(e: Emitter, region: Region, bounds: Bounds, first: string, s
 
 function emitThreads(e: Emitter, op: Op, bounds: Bounds, body: () => void): void {
   const region = op.regions[0]!;
+  const iteration = (): void => e.iteration(body);
   e.preemption();
   if (!waits(region)) {
-    if (!e.inGenerator) return nestedLoops(e, region, bounds, e.options.reverseThreads, body);
+    if (!e.inGenerator) return nestedLoops(e, region, bounds, e.options.reverseThreads, iteration);
     const call = e.outline(false, [], () => {
       for (const bound of bounds.flat()) e.mention(bound);
-      nestedLoops(e, region, bounds, e.options.reverseThreads, body);
+      nestedLoops(e, region, bounds, e.options.reverseThreads, iteration);
     });
     e.line(`${call([])};`);
     return;
   }
   const call = e.outline(true, ["first", "step"], () => {
     for (const bound of bounds.flat()) e.mention(bound);
-    linearLoop(e, region, bounds, "first", "step", body);
+    linearLoop(e, region, bounds, "first", "step", iteration);
   });
   const total = bounds.map(([low, high]) => `max(${high}-${low},0)`).join("*");
   const threads = Math.max(e.kernel.blockThreads, 1);

@@ -7,6 +7,7 @@ import type { CodeOptions } from "./emitter.js";
 import type { Site } from "./faults.js";
 import type { BlockState, Launch } from "./launch.js";
 import { join, type Suspension } from "./scheduler.js";
+import * as hostileTiles from "./hostile/tiles.js";
 import * as tiles from "./tiles.js";
 
 /** Makes the coroutine of one block of one rank. */
@@ -61,7 +62,7 @@ export function compileForCpu(kernel: Kernel, options: CodeOptions): CompiledKer
     toI32,
     toU32,
     join,
-    tiles,
+    tiles: options.hostile ? hostileTiles : tiles,
   };
   for (const format of ["f16", "bf16", "f8e4m3", "f8e5m2"] as const) {
     helpers[`E_${format}`] = ENCODERS[format];

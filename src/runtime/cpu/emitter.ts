@@ -20,6 +20,8 @@ export interface CodeOptions {
   readonly preempt: boolean;
   /** Run loops over threads from the last index to the first. */
   readonly reverseThreads: boolean;
+  /** Every access to memory and flags goes through `Launch.watch`; see `hostile/watch.ts`. */
+  readonly hostile: boolean;
 }
 
 interface Frame {
@@ -43,6 +45,8 @@ export class Emitter {
   private readonly hoists = new Map<string, string>();
   private frames: Frame[] = [{ lines: [], defined: new Set(PARAMETERS), used: new Set(), generator: true }];
   private counter = 0;
+  /** Text of what stands for the thread: null in code that all threads of the block run. */
+  strand = "null";
 
   constructor(
     readonly kernel: Kernel,
@@ -103,6 +107,24 @@ export class Emitter {
   /** Notes the use of a text that is a variable's name or a literal. */
   mention(text: string): string {
     return /^[A-Za-z]/.test(text) && !LITERAL_WORDS.has(text) ? this.use(text) : text;
+  }
+
+  /** Text of who watches accesses. */
+  get watch(): string {
+    this.use("K");
+    if (this.strand !== "null") this.use(this.strand);
+    return this.hoist("W", "L.watch");
+  }
+
+  /** Writes the body of an iteration of a loop over threads. */
+  iteration(body: () => void): void {
+    if (!this.options.hostile) return body();
+    const outer = this.strand;
+    const { watch } = this;
+    this.strand = this.fresh("s");
+    this.line(`const ${this.strand}=${watch}.strand(K);`);
+    body();
+    this.strand = outer;
   }
 
   /** A point where a seeded schedule may switch to another block. */

@@ -12,7 +12,9 @@ export type CpuFaultKind =
   /** Integer or index division by zero, or of a negative index. */
   | "arithmetic"
   /** Every block waits and no flag can change. */
-  | "deadlock";
+  | "deadlock"
+  /** Two conflicting accesses that nothing orders (only under a hostile schedule). */
+  | "race";
 
 /** A place in generated code that can fail: the op it came from. */
 export interface Site {
@@ -68,6 +70,11 @@ export class FaultReporter {
   where(site: number): string {
     const { op } = this.sites[site]!;
     return `${op.name} at ${describeSpan(op.span, this.source)}`;
+  }
+
+  /** "file:3:5" of a site. */
+  line(site: number): string {
+    return describeSpan(this.sites[site]!.op.span, this.source);
   }
 
   make(kind: CpuFaultKind, site: number, rank: number, block: number, index: number | null, what: string): CpuFault {

@@ -70,6 +70,7 @@ export class CpuGroup {
       detectUnwritten: options.detectUnwritten ?? false,
       preempt: options.seed !== undefined,
       reverseThreads: options.reverseThreads ?? false,
+      hostile: false,
     });
     this.faults = new FaultReporter(kernel.name, this.compiled.sites, options.source);
   }
@@ -130,7 +131,7 @@ export class CpuGroup {
       offsets,
       shadows,
       this.faults,
-      random,
+      random === null ? () => false : () => random() % 4 === 0,
       options.detectUnwritten ?? false,
     );
     const coroutines = ranks.flatMap((_, rank) =>

@@ -38,8 +38,10 @@ export class Launch {
     readonly offsets: readonly (readonly number[])[],
     readonly shadows: readonly (readonly Uint8Array[])[],
     readonly faults: FaultReporter,
-    private readonly random: (() => number) | null,
+    private readonly preempts: () => boolean,
     private readonly trackShared: boolean,
+    /** Who checks and delays accesses under a hostile schedule; generated code reads it. */
+    readonly watch: { enter(state: BlockState): void } | null = null,
   ) {
     this.shapes = kernel.buffers.map((b) => b.shape.map((e) => evaluateExtent(e, dims)));
     this.lengths = this.shapes.map((shape) => shape.reduce((a, n) => a * n, 1));
@@ -48,6 +50,7 @@ export class Launch {
 
   /** Called as a block starts: gives it poisoned memory, taken from a finished block if there is one. */
   enter(state: BlockState): void {
+    this.watch?.enter(state);
     if (!this.ownsMemory) return;
     const used = this.pool.pop();
     state.memory =
@@ -71,9 +74,9 @@ export class Launch {
     if (this.ownsMemory) this.pool.push(state);
   }
 
-  /** Whether to switch to another block here, under a seeded schedule. */
+  /** Whether to let another block go on here. */
   preempt(): boolean {
-    return this.random !== null && this.random() % 4 === 0;
+    return this.preempts();
   }
 
   wait(

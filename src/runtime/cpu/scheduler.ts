@@ -20,7 +20,8 @@ export interface Wait {
   readonly peer: number;
 }
 
-function isReady(s: Suspension): boolean {
+/** Whether what suspends a coroutine is over. */
+export function isReady(s: Suspension): boolean {
   if (s === null) return true;
   if (Array.isArray(s)) return s.some(isReady);
   const w = s as Wait;
@@ -102,7 +103,13 @@ export function* join(
 
 const LISTED = 16;
 
-function deadlock(tasks: readonly Task[], blocks: number, faults: FaultReporter, kernel: string): CpuFault {
+/** The fault of tasks that wait for what nobody will raise, with who waits for whom. */
+export function deadlock(
+  tasks: readonly { readonly suspension: Suspension }[],
+  blocks: number,
+  faults: FaultReporter,
+  kernel: string,
+): CpuFault {
   const waits = tasks.flatMap((t) => (t.suspension ?? []) as Wait | Wait[]);
   waits.sort((a, b) => a.rank - b.rank || a.block - b.block);
   const lines = waits.slice(0, LISTED).map((w) => {

@@ -134,7 +134,7 @@ function addProduct(c: Float32Array, x: Float32Array, y: Float32Array, m: number
 }
 
 /** `fragment_store`: an accumulator to a shared tile of the same shape. */
-export function storeFragment(_L: Launch, K: BlockState, from: number, to: number): void {
+export function storeFragment(_L: Launch, K: BlockState, from: number, to: number, _site: number): void {
   K.memory[to]!.set(K.memory[from]!);
   K.shadows[to]?.fill(1);
 }

@@ -1,0 +1,103 @@
+/** Hostile schedules: what is right survives them, what is wrong does not, and a failing seed does the same again. */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import type { Kernel } from "../../src/compiler/ir/module.js";
+import { PROOF_MAPPING, proveOrdering } from "../../src/compiler/prove/index.js";
+import { type HostileReport, runHostile } from "../../src/runtime/cpu/index.js";
+import { manifestOf } from "../cpu/kernels.js";
+import { LIBRARY } from "../kernels/library.js";
+import { kernelOf, leave, mailbox, meet, move, pull } from "../prove/field-kernels.js";
+import { mutantsOf } from "../prove/mutants.js";
+
+function attack(kernel: Kernel, schedules = 16, seed = 0, dims = {}): HostileReport {
+  return runHostile(kernel, manifestOf(kernel), { dims, schedules, seed });
+}
+
+/** Small, and enough for every block to have something. */
+function dimsOf(kernel: Kernel): Record<string, number> {
+  const scale = kernel.dims.length > 1 ? 7 : 75;
+  return Object.fromEntries(kernel.dims.map((d, i) => [d, kernel.world * (scale + 2 * i)]));
+}
+
+describe("the library survives", () => {
+  for (const file of LIBRARY)
+    it(file.name, { timeout: 60_000 }, () => {
+      for (const ranks of [2, 3]) {
+        const { kernel, manifest, source } = compile(file.text, {
+          file: file.path,
+          ranks,
+          dtype: "f32",
+          mapping: PROOF_MAPPING,
+        });
+        const report = runHostile(kernel!, manifest!, { dims: dimsOf(kernel!), schedules: 8, seed: 0, source });
+        expect(report.failure).toBeNull();
+        expect(report.schedules).toBe(8);
+      }
+    });
+});
+
+const RIGHT: Readonly<Record<string, Kernel>> = {
+  "pull between two meetings": pull(),
+  "a mailbox with two slots": mailbox(2),
+};
+
+const WRONG: Readonly<Record<string, { readonly kernel: Kernel; readonly message: RegExp }>> = {
+  "a release without system scope": { kernel: pull({}, { scope: "gpu" }), message: /^data race on 'x'/ },
+  "no release at all": { kernel: pull({ release: "relaxed" }, {}), message: /^data race on 'x'/ },
+  "a relaxed start barrier": {
+    kernel: pull({ acquire: "relaxed", release: "relaxed" }),
+    message: /^data race on 'x'/,
+  },
+  "only the polling thread acquires": { kernel: pull({ after: false }), message: /^data race on 'x'/ },
+  "no meeting at the end": { kernel: pull({}, null), message: /^data race on 'x'/ },
+  "a slot used one launch too early": { kernel: mailbox(1), message: /^data race on 'mail'/ },
+  "a read of what nobody writes": {
+    kernel: kernelOf(meet(1) + move("mail", "%zero", "y", "%zero") + leave(1), { buffers: ["mail: scratch f32[8]"] }),
+    message: /element 0 of 'mail' is read but was never written/,
+  },
+  "waits before signals": {
+    kernel: kernelOf(`for %zero, %one {map="threads"} (%t) {
+      wait %u1, %next, %next {buffer="flags", scope="sys", order="acquire"}
+      signal %u1, %next, %rank {buffer="flags", mode="set", scope="sys", order="release", remote=true}
+    }`),
+    message: /^deadlock in kernel 'field'/,
+  },
+};
+
+describe("hand-written protocols", () => {
+  for (const [name, kernel] of Object.entries(RIGHT))
+    it(`${name} survives`, () => expect(attack(kernel).failure).toBeNull());
+  for (const [name, { kernel, message }] of Object.entries(WRONG))
+    it(`${name} is caught, and again with its seed`, () => {
+      const { failure } = attack(kernel);
+      expect(failure?.message).toMatch(message);
+      expect(failure!.timeline.length).toBeGreaterThan(3);
+      expect(attack(kernel, 1, failure!.seed).failure).toEqual(failure);
+    });
+});
+
+describe("schedules and proofs agree", () => {
+  for (const name of ["all_reduce/two_shot", "all_reduce/ring", "all_gather/push", "matmul/reduce_scatter"])
+    it(`on the mutants of ${name}`, { timeout: 120_000 }, () => {
+      const file = LIBRARY.find((f) => f.name === name)!;
+      const { kernel } = compile(file.text, { file: file.path, ranks: 2, dtype: "f32", mapping: PROOF_MAPPING });
+      const dims = dimsOf(kernel!);
+      let [refuted, caught] = [0, 0];
+      const missed: string[] = [];
+      for (const mutant of mutantsOf(kernel!)) {
+        const shared = sharedLayout(kernel!);
+        const isOrdered = proveOrdering(mutant.kernel, { dims, shared, launches: 3 }).status === "proved";
+        const { failure } = attack(mutant.kernel, 8, 0, dims);
+        // What is proved survives every schedule.
+        if (isOrdered && failure?.kind !== "answer") expect(failure, mutant.name).toBeNull();
+        if (isOrdered) continue;
+        refuted++;
+        if (failure === null) missed.push(mutant.name);
+        else caught++;
+      }
+      // Schedules find most of what is wrong, and never all: that is what proofs are for.
+      expect(refuted).toBeGreaterThan(0);
+      expect(caught, `missed: ${missed.join(", ")}`).toBeGreaterThan(0.7 * refuted);
+    });
+});
