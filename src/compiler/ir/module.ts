@@ -73,6 +73,13 @@ export function bufferOf(kernel: Kernel, name: string): Buffer {
   return buffer;
 }
 
+/** `wanted`, or the same with underscores behind it if the kernel has a buffer of that name. */
+export function freshName(kernel: Kernel, wanted: string): string {
+  let name = wanted;
+  while (kernel.buffers.some((b) => b.name === name)) name += "_";
+  return name;
+}
+
 /** Whether a buffer lies in global memory, so that a launch must be given its address. */
 export function isGlobal(buffer: Buffer): boolean {
   return !(buffer.role === "shared" || buffer.role === "fragment" || buffer.role === "register");

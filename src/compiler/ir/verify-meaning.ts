@@ -3,7 +3,8 @@
  * bodies spread over threads do not synchronise, constants stay inside known bounds.
  */
 import { type Kernel, memoryOperands, type Op, type Region, type Value } from "./module.js";
-import { definitionOf } from "./ops.js";
+import { definitionOf, type OpName } from "./ops.js";
+import { RankPairs } from "./rank-pairs.js";
 import type { Problem } from "./verify-structure.js";
 import { walkKernel } from "./visit.js";
 
@@ -15,14 +16,18 @@ export function verifyMeaning(kernel: Kernel): Problem[] {
     const report = (message: string): void => void problems.push({ message: `${op.name}: ${message}`, op });
     verifyUniformity(op, parents, report);
     verifyBounds(kernel, op, constants, report);
+    verifyRanks(kernel, op, report);
   });
-  verifyVariance(kernel, kernel.body, new Set(), problems);
+  verifyVariance(kernel.body, ["rank", "block", "load"], new Set(), ["barrier"], problems);
+  verifyVariance(kernel.body, ["block", "load"], new Set(), ["notify", "await"], problems);
   return problems;
 }
 
 /** Ops that all threads of a block carry out together. */
 const BLOCK_WIDE = new Set([
   "barrier",
+  "notify",
+  "await",
   "block_sync",
   "copy_tile",
   "copy_commit",
@@ -41,11 +46,20 @@ function verifyUniformity(op: Op, parents: readonly Op[], report: (message: stri
   } else if (op.name === "signal" || op.name === "wait") {
     report("stands outside a loop over threads, so every thread would carry it out");
   }
+  const uneven = op.name === "barrier" ? ["blocks", "ranks"] : ["blocks"];
   if (
-    op.name === "barrier" &&
-    parents.some((p) => p.name === "for" && ["blocks", "ranks"].includes(p.attributes["map"] as string))
+    ["barrier", "notify", "await"].includes(op.name) &&
+    parents.some((p) => p.name === "for" && uneven.includes(p.attributes["map"] as string))
   )
     report("stands inside a loop that blocks run different numbers of times");
+}
+
+function verifyRanks(kernel: Kernel, op: Op, report: (message: string) => void): void {
+  if (op.name !== "barrier") return;
+  const ranks = op.attributes["ranks"] as string;
+  const canonical = RankPairs.parse(ranks, kernel.world)?.print();
+  if (canonical === undefined) report(`names no pairs of ${kernel.world} ranks: '${ranks}'`);
+  else if (canonical !== ranks) report(`writes the pairs '${canonical}' as '${ranks}'`);
 }
 
 function verifyBounds(
@@ -68,31 +82,39 @@ function verifyBounds(
   });
 }
 
-/** No barrier under a condition, or in a serial loop with bounds, that differ from rank to rank or block to block. */
-function verifyVariance(kernel: Kernel, region: Region, varying: Set<Value>, problems: Problem[]): void {
+/**
+ * None of `syncs` under a condition, or in a serial loop with bounds, that differ between those who should meet: where
+ * values come from one of `sources`.
+ */
+function verifyVariance(
+  region: Region,
+  sources: readonly OpName[],
+  varying: Set<Value>,
+  syncs: readonly OpName[],
+  problems: Problem[],
+): void {
   for (const op of region.ops) {
     const varies = op.operands.some((v) => varying.has(v));
     if (
-      op.name === "rank" ||
-      op.name === "block" ||
-      op.name === "load" ||
+      sources.includes(op.name) ||
       (varies && definitionOf(op.name).effect === "pure") ||
       (op.name === "reduce" && varies)
     )
       for (const r of op.results) varying.add(r);
     for (const inner of op.regions) {
-      const isSpread = op.name === "for" && op.attributes["map"] !== "serial";
-      if (varies || isSpread) for (const a of inner.arguments) varying.add(a);
-      if ((op.name === "if" || op.name === "for") && varies) refuseBarriers(inner, problems);
-      verifyVariance(kernel, inner, varying, problems);
+      const isSpread = op.name === "for" && !["serial", "ranks"].includes(op.attributes["map"] as string);
+      const isUnordered = op.attributes["map"] === "ranks" && sources.includes("rank");
+      if (varies || isSpread || isUnordered) for (const a of inner.arguments) varying.add(a);
+      if ((op.name === "if" || op.name === "for") && varies) refuse(inner, syncs, problems);
+      verifyVariance(inner, sources, varying, syncs, problems);
     }
   }
 }
 
-function refuseBarriers(region: Region, problems: Problem[]): void {
+function refuse(region: Region, syncs: readonly OpName[], problems: Problem[]): void {
   for (const op of region.ops) {
-    if (op.name === "barrier")
-      problems.push({ message: "barrier: stands where ranks or blocks may differ in reaching it", op });
-    for (const inner of op.regions) refuseBarriers(inner, problems);
+    if (syncs.includes(op.name))
+      problems.push({ message: `${op.name}: stands where ranks or blocks may differ in reaching it`, op });
+    for (const inner of op.regions) refuse(inner, syncs, problems);
   }
 }

@@ -131,6 +131,8 @@ function verifyTypes(kernel: Kernel, op: Op, report: (message: string) => void):
     case "store":
       verifyMemory(kernel, op, report);
       break;
+    case "notify":
+    case "await":
     case "copy_tile":
       indexFrom(0, "an operand");
       break;

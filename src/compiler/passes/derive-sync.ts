@@ -55,7 +55,7 @@ class SyncDerivation {
     this.pending = this.external("before");
     const ops = this.sequence(this.kernel.body.ops);
     const last = this.needFor(this.external("after"));
-    return { arguments: [], ops: last === null ? ops : [...ops, barrier(last, ops.at(-1)!)] };
+    return { arguments: [], ops: last === null ? ops : [...ops, this.barrier(last, ops.at(-1)!)] };
   }
 
   /** Accesses of others around the launch. Scratch belongs to the kernel: only its own earlier launches use it. */
@@ -80,7 +80,7 @@ class SyncDerivation {
         const accesses = this.accessesOf(op);
         const need = this.needFor(accesses);
         if (need !== null) {
-          out.push(barrier(need, op));
+          out.push(this.barrier(need, op));
           this.settle(need);
         }
         this.pending.push(...accesses);
@@ -128,7 +128,7 @@ class SyncDerivation {
       const need = this.needFor(own);
       if (need !== null) this.settle(need);
       this.pending = union(this.pending, own);
-      return need === null ? [op] : [barrier(need, op), op];
+      return need === null ? [op] : [this.barrier(need, op), op];
     }
     this.pending = union(before, own);
     const ops = this.sequence(body!.ops);
@@ -180,6 +180,18 @@ class SyncDerivation {
     return need;
   }
 
+  private barrier(need: Need, at: Op): Op {
+    const ranks = this.kernel.world === 1 ? "all" : need.ranks;
+    return {
+      name: "barrier",
+      operands: [],
+      results: [],
+      attributes: { scope: need.scope, ranks },
+      regions: [],
+      span: at.span,
+    };
+  }
+
   /** Records what a barrier of this strength orders before everything later. */
   private settle({ scope, ranks }: Need): void {
     if (scope === "grid") {
@@ -218,10 +230,6 @@ function strongest(a: Need | null, b: Need | null): Need | null {
     scope: a.scope === "grid" || b.scope === "grid" ? "grid" : "block",
     ranks: a.ranks === "all" || b.ranks === "all" ? "all" : "self",
   };
-}
-
-function barrier(need: Need, at: Op): Op {
-  return { name: "barrier", operands: [], results: [], attributes: { ...need }, regions: [], span: at.span };
 }
 
 function containsBarrier(op: Op): boolean {

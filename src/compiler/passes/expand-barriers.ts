@@ -1,140 +1,143 @@
 /**
- * expand-barriers: barriers become signals and waits on flags in the signal pad.
+ * expand-barriers: barriers, notify and await become signals and waits on flags in the signal pad.
  *
- * Flags only grow. Each kind of barrier has a counter in `state` memory that outlives the launch: a block takes it into a
- * register when it starts, advances it at each barrier, and puts it back when it ends. Nothing is reset, so a replayed
- * graph needs no host. Every rank passes the same barriers, so the counters agree without being exchanged.
- *   block, all ranks   block b tells block b of each rank: flag[b, me] = n     (store, release, system scope)
- *   grid, all ranks    every block adds 1 to flag[me] of each rank; all wait for n × grid
- *   grid, this rank    the same with one counter, at GPU scope
- *   block, this rank   the block's own barrier
+ * Flags only grow. One epoch a block, in `state` memory that outlives the launch: a block takes it into a register when it
+ * starts, advances it at each barrier that leaves the block, and puts it back when it ends. Every rank passes the same
+ * barriers, so epochs agree without being exchanged, and nothing is ever reset: a replayed graph needs no host.
+ * At a barrier block b of rank r sets flags[b, r] to the epoch on every rank it tells (release); blocks that are told wait
+ * for the flag of the same number (`block`) or for those of all blocks (`grid`), each flag by a thread of its own (acquire).
  */
 import { Builder } from "../ir/builder.js";
-import type { Attributes, Buffer, Kernel, Op, Value } from "../ir/module.js";
+import { type Attributes, type Buffer, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
+import { RankPairs } from "../ir/rank-pairs.js";
 import { INDEX, scalar } from "../ir/types.js";
 import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
-
-type Kind = "block" | "grid" | "local";
-const KINDS: readonly Kind[] = ["block", "grid", "local"];
-const EPOCHS = "epochs";
-const NOW = "epochs_now";
-const FLAGS: Record<Kind, string> = { block: "block_flags", grid: "grid_flags", local: "local_flags" };
+import { NotifyExpansion } from "./support/notify-expansion.js";
+import { isSynced } from "./support/block-sync.js";
+import { receiversOf, sendersOf } from "./support/peer-lists.js";
 
 export function expandBarriers(kernel: Kernel): Kernel {
-  const kinds = new Set<Kind>();
-  walkKernel(kernel, (op) => {
-    const kind = kindOf(op, kernel.world);
-    if (kind !== null) kinds.add(kind);
-  });
-  const expansion = new Expansion(kernel, kinds);
+  const expansion = new Expansion(kernel);
   const ops = expansion.run();
-  return { ...kernel, buffers: [...kernel.buffers, ...expansion.buffers()], body: { arguments: [], ops } };
-}
-
-/** Which counter a barrier uses; null for other ops and for a barrier of one block alone. */
-function kindOf(op: Op, world: number): Kind | null {
-  if (op.name !== "barrier") return null;
-  const isLocal = op.attributes["ranks"] === "self" || world === 1;
-  if (op.attributes["scope"] === "grid") return isLocal ? "local" : "grid";
-  return isLocal ? null : "block";
+  return { ...kernel, buffers: [...kernel.buffers, ...expansion.buffers], body: { arguments: [], ops } };
 }
 
 class Expansion {
+  readonly buffers: Buffer[] = [];
   private readonly build: Builder;
+  /** The kernel's own list of ops, as far as it is built. */
+  private readonly top: readonly Op[];
   private readonly block: Value;
   private readonly grid: Value;
   private readonly zero: Value;
+  private readonly world: Value;
+  private readonly names;
+  private readonly notifications: NotifyExpansion;
+  /** The barrier after which the block does nothing. */
+  private readonly last: Op | undefined;
 
-  constructor(
-    private readonly kernel: Kernel,
-    private readonly kinds: ReadonlySet<Kind>,
-  ) {
-    this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
-    this.block = this.build.op("block", [], {}, INDEX)!;
-    this.grid = this.build.op("grid", [], {}, INDEX)!;
-    this.zero = this.build.constant(0);
-  }
-
-  buffers(): Buffer[] {
-    const { maxBlocks, world } = this.kernel;
-    const flags = (kind: Kind, shape: number[], symmetric: boolean): Buffer => ({
-      name: FLAGS[kind],
-      role: "signal",
-      dtype: "u32",
-      shape,
-      symmetric,
-    });
-    const all: Record<Kind, Buffer> = {
-      block: flags("block", [maxBlocks, world], true),
-      grid: flags("grid", [world], true),
-      local: flags("local", [1], false),
+  constructor(private readonly kernel: Kernel) {
+    const build = (this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 }));
+    this.top = build.ops;
+    this.names = {
+      flags: freshName(kernel, "flags"),
+      epochs: freshName(kernel, "epochs"),
+      now: freshName(kernel, "epoch"),
     };
-    if (this.kinds.size === 0) return [];
-    // One counter a block, then one for each kind that spans the grid.
-    const epochs: Buffer = { name: EPOCHS, role: "state", dtype: "u32", shape: [maxBlocks + 2], symmetric: false };
-    const now: Buffer = { name: NOW, role: "register", dtype: "u32", shape: [KINDS.length], symmetric: false };
-    return [...KINDS.filter((k) => this.kinds.has(k)).map((k) => all[k]), epochs, now];
+    this.block = build.op("block", [], {}, INDEX)!;
+    this.grid = build.op("grid", [], {}, INDEX)!;
+    this.zero = build.constant(0);
+    this.world = build.constant(kernel.world);
+    this.notifications = new NotifyExpansion(kernel, build, { block: this.block, grid: this.grid });
+    this.last = kernel.body.ops.at(-1);
   }
 
   run(): readonly Op[] {
-    const { build } = this;
-    for (const kind of this.kinds) this.setNow(kind, build.load(EPOCHS, [this.counter(kind)], scalar("u32")));
-    rewriteOps(this.kernel.body.ops, build, new Substitution(), (op) => {
-      if (op.name !== "barrier") return false;
-      this.barrier(op);
+    const { build, kernel } = this;
+    let leavesBlock = false;
+    let reachesPeers = false;
+    walkKernel(kernel, (op) => {
+      if (op.name !== "barrier") return;
+      const { pairs, isGrid } = this.meaning(op);
+      leavesBlock ||= isGrid || pairs.between > 0;
+      reachesPeers ||= pairs.between > 0;
+    });
+    if (leavesBlock) {
+      const shape = [kernel.maxBlocks, kernel.world];
+      this.buffers.push(
+        { name: this.names.flags, role: "signal", dtype: "u32", shape, symmetric: reachesPeers },
+        { name: this.names.epochs, role: "state", dtype: "u32", shape: [kernel.maxBlocks], symmetric: false },
+        { name: this.names.now, role: "register", dtype: "u32", shape: [1], symmetric: false },
+      );
+      build.store(this.names.now, build.load(this.names.epochs, [this.block], scalar("u32")), [this.zero]);
+    }
+    rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => {
+      if (op.name === "barrier") this.barrier(op);
+      else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
+      else if (op.name === "await") this.notifications.await(values.get(op.operands[0]!));
+      else return false;
       return true;
     });
-    for (const kind of this.kinds) {
-      const store = (): void =>
-        build.for("threads", [[this.zero, build.constant(1)]], () =>
-          build.store(EPOCHS, this.now(kind), [this.counter(kind)]),
-        );
-      if (kind === "block") store();
-      else build.if(build.compare("eq", this.block, this.zero), store);
-    }
+    if (leavesBlock) this.keepEpochs();
+    this.buffers.push(...this.notifications.finish());
     return build.ops;
   }
 
-  /** Where the counter of a kind outlives the launch. */
-  private counter(kind: Kind): Value {
-    if (kind === "block") return this.block;
-    return this.build.constant(this.kernel.maxBlocks + (kind === "grid" ? 0 : 1));
+  /** The next launch may have more blocks: entry i is kept by block i modulo the grid. */
+  private keepEpochs(): void {
+    const { build } = this;
+    build.for("threads", [[this.zero, build.constant(this.kernel.maxBlocks)]], ([i]) =>
+      build.if(build.compare("eq", build.rem(i!, this.grid), this.block), () =>
+        build.store(this.names.epochs, this.now(), [i!]),
+      ),
+    );
   }
 
-  private now(kind: Kind): Value {
-    return this.build.load(NOW, [this.build.constant(KINDS.indexOf(kind))], scalar("u32"));
+  private now(): Value {
+    return this.build.load(this.names.now, [this.zero], scalar("u32"));
   }
 
-  private setNow(kind: Kind, value: Value): void {
-    this.build.store(NOW, value, [this.build.constant(KINDS.indexOf(kind))]);
+  private meaning(op: Op): { pairs: RankPairs; isGrid: boolean } {
+    return {
+      pairs: RankPairs.parse(op.attributes["ranks"] as string, this.kernel.world)!,
+      isGrid: op.attributes["scope"] === "grid",
+    };
   }
 
   private barrier(op: Op): void {
-    const { build } = this;
-    const kind = kindOf(op, this.kernel.world);
-    build.op("block_sync", [], {}, null);
-    if (kind === null) return;
-    // Barriers across the grid count the arrival of every block.
-    const step = kind === "block" ? build.constant(1, scalar("u32")) : build.cast(this.grid, "u32");
-    const value = build.add(this.now(kind), step);
-    this.setNow(kind, value);
-    const buffer = FLAGS[kind];
-    const scope = kind === "local" ? "gpu" : "sys";
-    const world = build.constant(kind === "local" ? 1 : this.kernel.world);
+    const { build, kernel } = this;
+    const { pairs, isGrid } = this.meaning(op);
+    if (!isGrid && pairs.between === 0) return void build.op("block_sync", [], {}, null);
+    const isSyncedBefore = isSynced(build.ops, build.ops === this.top, [this.names.epochs, this.names.now]);
+    if (!isSyncedBefore) build.op("block_sync", [], {}, null);
+    const epoch = build.add(this.now(), build.constant(1, scalar("u32")));
+    build.store(this.names.now, epoch, [this.zero]);
+    const isLocal = pairs.between === 0;
+    const scope = isLocal ? "gpu" : "sys";
     const rank = build.rank();
-    const slot = (from: Value): Value =>
-      kind === "block" ? build.add(build.mul(this.block, world), from) : kind === "grid" ? from : this.zero;
-    build.for("threads", [[this.zero, world]], ([p]) => {
-      const remote: Attributes = kind === "local" ? {} : { remote: true };
-      const peer = kind === "local" ? [] : [p!];
-      const amount = kind === "block" ? value : build.constant(1, scalar("u32"));
-      const mode = kind === "block" ? "set" : "add";
-      build.op("signal", [amount, ...peer, slot(rank)], { buffer, mode, scope, order: "release", ...remote }, null);
-    });
-    build.for("threads", [[this.zero, world]], ([p]) => {
-      const peer = kind === "local" ? rank : p!;
-      build.op("wait", [value, slot(p!), peer], { buffer, scope, order: "acquire" }, null);
-    });
-    build.op("block_sync", [], {}, null);
+    const row = build.mul(this.block, this.world);
+    const receivers = receiversOf(pairs, build, rank);
+    build.for("threads", [[this.zero, build.constant(receivers.count)]], ([k]) =>
+      receivers.each(k!, (peer) => {
+        const to = kernel.world === 1 || isLocal ? [] : [peer];
+        const remote: Attributes = to.length > 0 ? { remote: true } : {};
+        build.op("signal", [epoch, ...to, build.add(row, rank)], { buffer: this.names.flags, mode: "set", scope, order: "release", ...remote }, null); // prettier-ignore
+      }),
+    );
+    const senders = sendersOf(pairs, build, rank);
+    const count = build.constant(senders.count);
+    build.for("threads", [[this.zero, isGrid ? build.mul(this.grid, count) : count]], ([t]) =>
+      senders.each(isGrid ? build.rem(t!, count) : t!, (peer) => {
+        const from = isGrid ? build.mul(build.div(t!, count), this.world) : row;
+        build.op(
+          "wait",
+          [epoch, build.add(from, peer), peer],
+          { buffer: this.names.flags, scope, order: "acquire" },
+          null,
+        );
+      }),
+    );
+    // All threads have read the epoch before one of them stores it.
+    if (op !== this.last || isSyncedBefore) build.op("block_sync", [], {}, null);
   }
 }

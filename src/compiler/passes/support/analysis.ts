@@ -7,6 +7,7 @@ export class Definitions {
   private readonly ops = new Map<Value, Op>();
   private readonly argumentNumbers = new Map<Value, number>();
   private readonly keys = new Map<Value, string>();
+  private readonly reached = new Map<Value, readonly Value[]>();
 
   constructor(root: Region | Kernel) {
     const region = "body" in root ? root.body : root;
@@ -31,6 +32,17 @@ export class Definitions {
   constant(v: Value): number | undefined {
     const op = this.ops.get(v);
     return op?.name === "const" ? (op.attributes["value"] as number) : undefined;
+  }
+
+  /** Loop variables that the value is computed from. */
+  argumentsOf(v: Value): readonly Value[] {
+    let found = this.reached.get(v);
+    if (found === undefined) {
+      const op = this.ops.get(v);
+      found = op === undefined ? [v] : [...new Set(op.operands.flatMap((o) => this.argumentsOf(o)))];
+      this.reached.set(v, found);
+    }
+    return found;
   }
 
   /** Equal keys mean equal values wherever both are in scope. */

@@ -49,107 +49,109 @@ COLLC_SIGNAL(gpu, release)
 COLLC_SIGNAL(gpu, relaxed)
 
 extern "C" __global__ void __launch_bounds__(512, 1)
-coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peers, const __grid_constant__ Peers<4> b_block_flags_peers, u32* b_epochs, const i64 d_h, const int rank, const u64 timeout, u32* const status) {
+coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peers, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_h, const int rank, const u64 timeout, u32* const status) {
   const Watch watch = {timeout, status, (u32)rank};
   u16* const b_ours = (u16*)b_ours_peers.p[rank];
-  u32* const b_block_flags = (u32*)b_block_flags_peers.p[rank];
-  u32 b_epochs_now[3];
+  u32* const b_flags = (u32*)b_flags_peers.p[rank];
+  u32 b_epoch[1];
   // handshake.coll:4: let partner = rank ^ 1
-  const u32 v2 = *(b_epochs + (i64)blockIdx.x);
-  *(b_epochs_now + 0ll) = v2;
-  const i64 v5 = (i64)rank ^ 1ll;
+  const u32 v4 = *(b_epochs + (i64)blockIdx.x);
+  *(b_epoch + 0ll) = v4;
+  const i64 v7 = (i64)rank ^ 1ll;
   // handshake.coll:5: for i in tiles(h) {
   // handshake.coll:6: let from = i + (rank % 2) * h
-  const i64 v8 = (i64)rank % 2ll;
-  const bool v9 = v8 < 0ll;
-  const i64 v10 = v8 + 2ll;
-  const i64 v11 = v9 ? v10 : v8;
-  const i64 v12 = v11 * d_h;
+  const i64 v10 = (i64)rank % 2ll;
+  const bool v11 = v10 < 0ll;
+  const i64 v12 = v10 + 2ll;
+  const i64 v13 = v11 ? v12 : v10;
+  const i64 v14 = v13 * d_h;
   // handshake.coll:8: if partner < world {
-  const bool v14 = v5 < 4ll;
+  const bool v15 = v7 < 4ll;
   // handshake.coll:11: ours[h - from + i] = 0
-  __syncthreads();
-  const u32 v17 = *(b_epochs_now + 0ll);
-  const u32 v18 = v17 + 1u;
-  *(b_epochs_now + 0ll) = v18;
-  const i64 v19 = (i64)blockIdx.x * 4ll;
-  const i64 v20 = v19 + (i64)rank;
-  if (threadIdx.x < 4) {
-    const i64 v21 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_block_flags_peers.p[v21]) + v20, v18);
-  }
+  const u32 v17 = *(b_epoch + 0ll);
+  const u32 v19 = v17 + 1u;
+  *(b_epoch + 0ll) = v19;
+  const i64 v20 = (i64)blockIdx.x * 4ll;
+  const i64 v21 = v20 + (i64)rank;
   if (threadIdx.x < 4) {
     const i64 v22 = threadIdx.x;
-    const i64 v23 = v19 + v22;
-    wait_acquire_sys(b_block_flags + v23, v18, watch, (u32)(v22), 2u, (u32)(v23), 11u);
+    signal_set_release_sys(((u32*)b_flags_peers.p[v22]) + v21, v19);
   }
-  __syncthreads();
-  const i64 v24 = d_h > 0ll ? d_h : 0ll;
-  const i64 v26 = v24 / 4096ll;
-  const i64 v28 = v24 + 4095ll;
-  const i64 v29 = v28 / 4096ll;
-  for (i64 v30 = blockIdx.x; v30 < v26; v30 += gridDim.x) {
-    const i64 v31 = v30 * 4096ll;
-    for (i64 v32 = threadIdx.x; v32 < 4096ll; v32 += 512) {
-      const i64 v33 = v31 + v32;
-      // handshake.coll:6: let from = i + (rank % 2) * h
-      const i64 v34 = v33 + v12;
-      // handshake.coll:7: ours[from] = mine[from]
-      const u16 v35 = *(b_mine + v34);
-      *(b_ours + v34) = v35;
-      // handshake.coll:11: ours[h - from + i] = 0
-      const i64 v36 = d_h - v34;
-      const i64 v37 = v36 + v33;
-      if (v14) {
-        // handshake.coll:9: ours@partner[from] = mine[from]
-        const u16 v38 = *(b_mine + v34);
-        *(((u16*)b_ours_peers.p[v5]) + v34) = v38;
-      } else {
-        // handshake.coll:11: ours[h - from + i] = 0
-        *(b_ours + v37) = f32_to_bf16(0e+0f);
-      }
-    }
-  }
-  for (i64 v39 = v26 + ((i64)blockIdx.x - v26 % gridDim.x + gridDim.x) % gridDim.x; v39 < v29; v39 += gridDim.x) {
-    const i64 v40 = v39 * 4096ll;
-    const i64 v41 = v24 - v40;
-    for (i64 v42 = threadIdx.x; v42 < v41; v42 += 512) {
-      const i64 v43 = v40 + v42;
-      // handshake.coll:6: let from = i + (rank % 2) * h
-      const i64 v44 = v43 + v12;
-      // handshake.coll:7: ours[from] = mine[from]
-      const u16 v45 = *(b_mine + v44);
-      *(b_ours + v44) = v45;
-      // handshake.coll:11: ours[h - from + i] = 0
-      const i64 v46 = d_h - v44;
-      const i64 v47 = v46 + v43;
-      if (v14) {
-        // handshake.coll:9: ours@partner[from] = mine[from]
-        const u16 v48 = *(b_mine + v44);
-        *(((u16*)b_ours_peers.p[v5]) + v44) = v48;
-      } else {
-        // handshake.coll:11: ours[h - from + i] = 0
-        *(b_ours + v47) = f32_to_bf16(0e+0f);
-      }
-    }
-  }
-  __syncthreads();
-  const u32 v49 = *(b_epochs_now + 0ll);
-  const u32 v50 = v49 + 1u;
-  *(b_epochs_now + 0ll) = v50;
   if (threadIdx.x < 4) {
-    const i64 v51 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_block_flags_peers.p[v51]) + v20, v50);
+    const i64 v23 = threadIdx.x;
+    const i64 v24 = v20 + v23;
+    wait_acquire_sys(b_flags + v24, v19, watch, (u32)(v23), 2u, (u32)(v24), 11u);
   }
+  __syncthreads();
+  const i64 v25 = d_h > 0ll ? d_h : 0ll;
+  const i64 v27 = v25 / 4096ll;
+  const i64 v29 = v25 + 4095ll;
+  const i64 v30 = v29 / 4096ll;
+  for (i64 v31 = blockIdx.x; v31 < v27; v31 += gridDim.x) {
+    const i64 v32 = v31 * 4096ll;
+    for (i64 v33 = threadIdx.x; v33 < 4096ll; v33 += 512) {
+      const i64 v34 = v32 + v33;
+      // handshake.coll:6: let from = i + (rank % 2) * h
+      const i64 v35 = v34 + v14;
+      // handshake.coll:7: ours[from] = mine[from]
+      const u16 v36 = *(b_mine + v35);
+      *(b_ours + v35) = v36;
+      // handshake.coll:11: ours[h - from + i] = 0
+      const i64 v37 = d_h - v35;
+      const i64 v38 = v37 + v34;
+      if (v15) {
+        // handshake.coll:9: ours@partner[from] = mine[from]
+        const u16 v39 = *(b_mine + v35);
+        *(((u16*)b_ours_peers.p[v7]) + v35) = v39;
+      } else {
+        // handshake.coll:11: ours[h - from + i] = 0
+        *(b_ours + v38) = f32_to_bf16(0e+0f);
+      }
+    }
+  }
+  for (i64 v40 = v27 + ((i64)blockIdx.x - v27 % gridDim.x + gridDim.x) % gridDim.x; v40 < v30; v40 += gridDim.x) {
+    const i64 v41 = v40 * 4096ll;
+    const i64 v42 = v25 - v41;
+    for (i64 v43 = threadIdx.x; v43 < v42; v43 += 512) {
+      const i64 v44 = v41 + v43;
+      // handshake.coll:6: let from = i + (rank % 2) * h
+      const i64 v45 = v44 + v14;
+      // handshake.coll:7: ours[from] = mine[from]
+      const u16 v46 = *(b_mine + v45);
+      *(b_ours + v45) = v46;
+      // handshake.coll:11: ours[h - from + i] = 0
+      const i64 v47 = d_h - v45;
+      const i64 v48 = v47 + v44;
+      if (v15) {
+        // handshake.coll:9: ours@partner[from] = mine[from]
+        const u16 v49 = *(b_mine + v45);
+        *(((u16*)b_ours_peers.p[v7]) + v45) = v49;
+      } else {
+        // handshake.coll:11: ours[h - from + i] = 0
+        *(b_ours + v48) = f32_to_bf16(0e+0f);
+      }
+    }
+  }
+  __syncthreads();
+  const u32 v50 = *(b_epoch + 0ll);
+  const u32 v51 = v50 + 1u;
+  *(b_epoch + 0ll) = v51;
   if (threadIdx.x < 4) {
     const i64 v52 = threadIdx.x;
-    const i64 v53 = v19 + v52;
-    wait_acquire_sys(b_block_flags + v53, v50, watch, (u32)(v52), 2u, (u32)(v53), 11u);
+    signal_set_release_sys(((u32*)b_flags_peers.p[v52]) + v21, v51);
   }
-  __syncthreads();
-  if (threadIdx.x < 1) {
-    const i64 v54 = threadIdx.x;
-    const u32 v55 = *(b_epochs_now + 0ll);
-    *(b_epochs + (i64)blockIdx.x) = v55;
+  if (threadIdx.x < 4) {
+    const i64 v53 = threadIdx.x;
+    const i64 v54 = v20 + v53;
+    wait_acquire_sys(b_flags + v54, v51, watch, (u32)(v53), 2u, (u32)(v54), 11u);
+  }
+  if (threadIdx.x < 32) {
+    const i64 v56 = threadIdx.x;
+    const i64 v57 = v56 % (i64)gridDim.x;
+    const bool v58 = v57 == (i64)blockIdx.x;
+    if (v58) {
+      const u32 v59 = *(b_epoch + 0ll);
+      *(b_epochs + v56) = v59;
+    }
   }
 }

@@ -152,7 +152,7 @@ template <int M, int N, int THREADS> __device__ __forceinline__ void store_mma16
 }
 
 extern "C" __global__ void __launch_bounds__(256, 1)
-coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, const __grid_constant__ Peers<4> b_block_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const int rank, const u64 timeout, u32* const status) {
+coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const int rank, const u64 timeout, u32* const status) {
   const Watch watch = {timeout, status, (u32)rank};
   extern __shared__ __align__(1024) unsigned char shared_memory[];
   u16* const b_out = (u16*)b_out_peers.p[rank];
@@ -160,303 +160,305 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   u16* const b_tile_b_bf16 = (u16*)(shared_memory + 55296);
   float b_accumulator_bf16[128];
   float* const b_tile_c_f32 = (float*)(shared_memory + 0);
-  u32* const b_block_flags = (u32*)b_block_flags_peers.p[rank];
-  u32 b_epochs_now[3];
+  u32* const b_flags = (u32*)b_flags_peers.p[rank];
+  u32 b_epoch[1];
   // layer.coll:5: out = gather(silu(hidden), to: 0)
-  const u32 v2 = *(b_epochs + (i64)blockIdx.x);
-  *(b_epochs_now + 0ll) = v2;
-  const i64 v5 = d_m / 4ll;
-  const i64 v10 = (i64)rank * v5;
-  __syncthreads();
-  const u32 v12 = *(b_epochs_now + 0ll);
-  const u32 v13 = v12 + 1u;
-  *(b_epochs_now + 0ll) = v13;
-  const i64 v14 = (i64)blockIdx.x * 4ll;
-  const i64 v15 = v14 + (i64)rank;
-  if (threadIdx.x < 4) {
-    const i64 v16 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_block_flags_peers.p[v16]) + v15, v13);
-  }
+  const u32 v4 = *(b_epochs + (i64)blockIdx.x);
+  *(b_epoch + 0ll) = v4;
+  const i64 v6 = d_m / 4ll;
+  const i64 v11 = (i64)rank * v6;
+  const u32 v12 = *(b_epoch + 0ll);
+  const u32 v14 = v12 + 1u;
+  *(b_epoch + 0ll) = v14;
+  const i64 v15 = (i64)blockIdx.x * 4ll;
+  const i64 v16 = v15 + (i64)rank;
   if (threadIdx.x < 4) {
     const i64 v17 = threadIdx.x;
-    const i64 v18 = v14 + v17;
-    wait_acquire_sys(b_block_flags + v18, v13, watch, (u32)(v17), 4u, (u32)(v18), 5u);
+    signal_set_release_sys(((u32*)b_flags_peers.p[v17]) + v16, v14);
+  }
+  if (threadIdx.x < 4) {
+    const i64 v18 = threadIdx.x;
+    const i64 v19 = v15 + v18;
+    wait_acquire_sys(b_flags + v19, v14, watch, (u32)(v18), 4u, (u32)(v19), 5u);
   }
   __syncthreads();
-  const i64 v21 = v5 > 0ll ? v5 : 0ll;
-  const i64 v22 = d_n > 0ll ? d_n : 0ll;
-  const i64 v25 = v22 + 255ll;
-  const i64 v26 = v25 / 256ll;
-  const i64 v28 = v21 + 127ll;
-  const i64 v29 = v28 / 128ll;
-  const i64 v30 = v29 * v26;
-  const i64 v34 = d_k + 63ll;
-  const i64 v35 = v34 / 64ll;
-  const bool v36 = 0ll < v35;
-  const bool v37 = 1ll < v35;
-  const i64 v39 = (i64)rank + 1ll;
-  const i64 v40 = v39 + (i64)blockIdx.x;
-  const i64 v41 = v40 % 4ll;
-  const i64 v42 = v40 + 1ll;
-  const i64 v43 = v42 % 4ll;
-  const i64 v44 = v40 + 2ll;
-  const i64 v45 = v44 % 4ll;
-  const i64 v46 = v40 + 3ll;
-  const i64 v47 = v46 % 4ll;
-  const bool v49 = (u64)b_bias % 16 == 0;
-  const bool v50 = (u64)b_out % 16 == 0;
-  const bool v51 = v49 & v50;
-  const i64 v52 = d_n % 8ll;
-  const bool v53 = v52 == 0ll;
-  const bool v54 = v51 & v53;
-  Vec<float, 8> v55;
+  const i64 v22 = v6 > 0ll ? v6 : 0ll;
+  const i64 v23 = d_n > 0ll ? d_n : 0ll;
+  const i64 v26 = v23 + 255ll;
+  const i64 v27 = v26 / 256ll;
+  const i64 v29 = v22 + 127ll;
+  const i64 v30 = v29 / 128ll;
+  const i64 v31 = v30 * v27;
+  const i64 v35 = d_k + 63ll;
+  const i64 v36 = v35 / 64ll;
+  const bool v37 = 0ll < v36;
+  const bool v38 = 1ll < v36;
+  const i64 v40 = (i64)rank + 1ll;
+  const i64 v41 = v40 + (i64)blockIdx.x;
+  const i64 v42 = v41 % 4ll;
+  const i64 v43 = v41 + 1ll;
+  const i64 v44 = v43 % 4ll;
+  const i64 v45 = v41 + 2ll;
+  const i64 v46 = v45 % 4ll;
+  const i64 v47 = v41 + 3ll;
+  const i64 v48 = v47 % 4ll;
+  const bool v50 = (u64)b_bias % 16 == 0;
+  const bool v51 = (u64)b_out % 16 == 0;
+  const bool v52 = v50 & v51;
+  const i64 v53 = d_n % 8ll;
+  const bool v54 = v53 == 0ll;
+  const bool v55 = v52 & v54;
+  Vec<float, 8> v56;
   #pragma unroll
-  for (int l = 0; l < 8; l++) v55.v[l] = 5e-1f;
-  for (i64 v56 = blockIdx.x; v56 < v30; v56 += gridDim.x) {
-    const i64 v57 = v56 / v26;
-    const i64 v58 = v57 * 128ll;
-    const i64 v59 = v56 % v26;
-    const i64 v60 = v59 * 256ll;
+  for (int l = 0; l < 8; l++) v56.v[l] = 5e-1f;
+  for (i64 v57 = blockIdx.x; v57 < v31; v57 += gridDim.x) {
+    const i64 v58 = v57 / v27;
+    const i64 v59 = v58 * 128ll;
+    const i64 v60 = v57 % v27;
+    const i64 v61 = v60 * 256ll;
     #pragma unroll
     for (int l = 0; l < sizeof(b_accumulator_bf16) / sizeof(float); l++) b_accumulator_bf16[l] = 0.0f;
-    if (v36) {
-      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 0ll * 9216, b_a, (d_m / 4ll), d_k, v58, 0ll);
-      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 0ll * 16896, b_b, d_k, d_n, 0ll, v60);
-    }
-    asm volatile("cp.async.commit_group;" ::: "memory");
     if (v37) {
-      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 1ll * 9216, b_a, (d_m / 4ll), d_k, v58, 64ll);
-      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 1ll * 16896, b_b, d_k, d_n, 64ll, v60);
+      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 0ll * 9216, b_a, (d_m / 4ll), d_k, v59, 0ll);
+      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 0ll * 16896, b_b, d_k, d_n, 0ll, v61);
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
-    for (i64 v61 = 0ll; v61 < v35; v61++) {
+    if (v38) {
+      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 1ll * 9216, b_a, (d_m / 4ll), d_k, v59, 64ll);
+      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 1ll * 16896, b_b, d_k, d_n, 64ll, v61);
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
+    for (i64 v62 = 0ll; v62 < v36; v62++) {
       asm volatile("cp.async.wait_group 1;" ::: "memory");
       __syncthreads();
-      const i64 v62 = v61 + 2ll;
-      const bool v63 = v62 < v35;
-      const i64 v64 = v62 * 64ll;
-      const i64 v65 = v62 % 3ll;
-      if (v63) {
-        copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + v65 * 9216, b_a, (d_m / 4ll), d_k, v58, v64);
-        copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + v65 * 16896, b_b, d_k, d_n, v64, v60);
+      const i64 v63 = v62 + 2ll;
+      const bool v64 = v63 < v36;
+      const i64 v65 = v63 * 64ll;
+      const i64 v66 = v63 % 3ll;
+      if (v64) {
+        copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + v66 * 9216, b_a, (d_m / 4ll), d_k, v59, v65);
+        copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + v66 * 16896, b_b, d_k, d_n, v65, v61);
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
-      const i64 v66 = v61 % 3ll;
-      mma_tile<0, 128, 256, 64, 72, 264, 256>(b_accumulator_bf16, b_tile_a_bf16 + v66 * 9216, b_tile_b_bf16 + v66 * 16896);
+      const i64 v67 = v62 % 3ll;
+      mma_tile<0, 128, 256, 64, 72, 264, 256>(b_accumulator_bf16, b_tile_a_bf16 + v67 * 9216, b_tile_b_bf16 + v67 * 16896);
     }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
     __syncthreads();
     store_mma16<128, 256, 256>(b_tile_c_f32, b_accumulator_bf16);
     __syncthreads();
-    const i64 v67 = v5 - v58;
-    const i64 v68 = 128ll < v67 ? 128ll : v67;
-    const i64 v69 = d_n - v60;
-    const i64 v70 = 256ll < v69 ? 256ll : v69;
-    const bool v71 = v70 == 256ll;
-    const i64 v72 = v68 * 256ll;
-    const i64 v73 = v68 * v70;
-    const i64 v74 = v72 / 8ll;
-    const i64 v75 = v74 * 8ll;
-    const i64 v76 = v70 % 8ll;
-    const bool v77 = v76 == 0ll;
-    const bool v78 = v51 & v77;
-    const bool v79 = v78 & v53;
-    const i64 v80 = v73 / 8ll;
-    const i64 v81 = v80 * 8ll;
-    if (v71) {
-      if (v54) {
-        for (i64 v82 = threadIdx.x; v82 < v74; v82 += 256) {
-          const i64 v83 = v82 * 8ll;
-          const i64 v84 = v83 / 256ll;
-          const i64 v85 = v83 % 256ll;
-          const i64 v86 = v58 + v84;
-          const i64 v87 = v60 + v85;
-          const i64 v88 = v84 * 256ll;
-          const i64 v89 = v88 + v85;
-          const Vec<float, 8> v90 = load_vec<float, 8>(b_tile_c_f32 + v89);
-          Vec<float, 8> v91;
+    const i64 v68 = v6 - v59;
+    const i64 v69 = 128ll < v68 ? 128ll : v68;
+    const i64 v70 = d_n - v61;
+    const i64 v71 = 256ll < v70 ? 256ll : v70;
+    const bool v72 = v71 == 256ll;
+    const i64 v73 = v69 * 256ll;
+    const i64 v74 = v69 * v71;
+    const i64 v75 = v73 / 8ll;
+    const i64 v76 = v75 * 8ll;
+    const i64 v77 = v71 % 8ll;
+    const bool v78 = v77 == 0ll;
+    const bool v79 = v52 & v78;
+    const bool v80 = v79 & v54;
+    const i64 v81 = v74 / 8ll;
+    const i64 v82 = v81 * 8ll;
+    if (v72) {
+      if (v55) {
+        for (i64 v83 = threadIdx.x; v83 < v75; v83 += 256) {
+          const i64 v84 = v83 * 8ll;
+          const i64 v85 = v84 / 256ll;
+          const i64 v86 = v84 % 256ll;
+          const i64 v87 = v59 + v85;
+          const i64 v88 = v61 + v86;
+          const i64 v89 = v85 * 256ll;
+          const i64 v90 = v89 + v86;
+          const Vec<float, 8> v91 = load_vec<float, 8>(b_tile_c_f32 + v90);
+          Vec<float, 8> v92;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v91.v[l] = v55.v[l] * v90.v[l];
-          const i64 v92 = v86 * d_n;
-          const i64 v93 = v92 + v87;
-          const Vec<u16, 8> v94 = load_vec<u16, 8>(b_bias + v93);
-          Vec<float, 8> v95;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v95.v[l] = bf16_to_f32(v94.v[l]);
+          for (int l = 0; l < 8; l++) v92.v[l] = v56.v[l] * v91.v[l];
+          const i64 v93 = v87 * d_n;
+          const i64 v94 = v93 + v88;
+          const Vec<u16, 8> v95 = load_vec<u16, 8>(b_bias + v94);
           Vec<float, 8> v96;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v96.v[l] = v91.v[l] + v95.v[l];
+          for (int l = 0; l < 8; l++) v96.v[l] = bf16_to_f32(v95.v[l]);
           Vec<float, 8> v97;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v97.v[l] = fn_silu(v96.v[l]);
-          Vec<u16, 8> v98;
+          for (int l = 0; l < 8; l++) v97.v[l] = v92.v[l] + v96.v[l];
+          Vec<float, 8> v98;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v98.v[l] = f32_to_bf16(v97.v[l]);
-          const i64 v99 = v86 + v10;
-          const i64 v100 = v99 * d_n;
-          const i64 v101 = v100 + v87;
-          store_vec(((u16*)b_out_peers.p[v41]) + v101, v98);
-          store_vec(((u16*)b_out_peers.p[v43]) + v101, v98);
-          store_vec(((u16*)b_out_peers.p[v45]) + v101, v98);
-          store_vec(((u16*)b_out_peers.p[v47]) + v101, v98);
+          for (int l = 0; l < 8; l++) v98.v[l] = fn_silu(v97.v[l]);
+          Vec<u16, 8> v99;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v99.v[l] = f32_to_bf16(v98.v[l]);
+          const i64 v100 = v87 + v11;
+          const i64 v101 = v100 * d_n;
+          const i64 v102 = v101 + v88;
+          store_vec(((u16*)b_out_peers.p[v42]) + v102, v99);
+          store_vec(((u16*)b_out_peers.p[v44]) + v102, v99);
+          store_vec(((u16*)b_out_peers.p[v46]) + v102, v99);
+          store_vec(((u16*)b_out_peers.p[v48]) + v102, v99);
         }
-        for (i64 v102 = v75 + threadIdx.x; v102 < v72; v102 += 256) {
-          const i64 v103 = v102 / 256ll;
-          const i64 v104 = v102 % 256ll;
-          const i64 v105 = v58 + v103;
-          const i64 v106 = v60 + v104;
-          const i64 v107 = v103 * 256ll;
-          const i64 v108 = v107 + v104;
-          const float v109 = *(b_tile_c_f32 + v108);
-          const float v110 = 5e-1f * v109;
-          const i64 v111 = v105 * d_n;
-          const i64 v112 = v111 + v106;
-          const u16 v113 = *(b_bias + v112);
-          const float v114 = bf16_to_f32(v113);
-          const float v115 = v110 + v114;
-          const float v116 = fn_silu(v115);
-          const u16 v117 = f32_to_bf16(v116);
-          const i64 v118 = v105 + v10;
-          const i64 v119 = v118 * d_n;
-          const i64 v120 = v119 + v106;
-          *(((u16*)b_out_peers.p[v41]) + v120) = v117;
-          *(((u16*)b_out_peers.p[v43]) + v120) = v117;
-          *(((u16*)b_out_peers.p[v45]) + v120) = v117;
-          *(((u16*)b_out_peers.p[v47]) + v120) = v117;
+        for (i64 v103 = v76 + threadIdx.x; v103 < v73; v103 += 256) {
+          const i64 v104 = v103 / 256ll;
+          const i64 v105 = v103 % 256ll;
+          const i64 v106 = v59 + v104;
+          const i64 v107 = v61 + v105;
+          const i64 v108 = v104 * 256ll;
+          const i64 v109 = v108 + v105;
+          const float v110 = *(b_tile_c_f32 + v109);
+          const float v111 = 5e-1f * v110;
+          const i64 v112 = v106 * d_n;
+          const i64 v113 = v112 + v107;
+          const u16 v114 = *(b_bias + v113);
+          const float v115 = bf16_to_f32(v114);
+          const float v116 = v111 + v115;
+          const float v117 = fn_silu(v116);
+          const u16 v118 = f32_to_bf16(v117);
+          const i64 v119 = v106 + v11;
+          const i64 v120 = v119 * d_n;
+          const i64 v121 = v120 + v107;
+          *(((u16*)b_out_peers.p[v42]) + v121) = v118;
+          *(((u16*)b_out_peers.p[v44]) + v121) = v118;
+          *(((u16*)b_out_peers.p[v46]) + v121) = v118;
+          *(((u16*)b_out_peers.p[v48]) + v121) = v118;
         }
       } else {
-        for (i64 v121 = threadIdx.x; v121 < v72; v121 += 256) {
-          const i64 v122 = v121 / 256ll;
-          const i64 v123 = v121 % 256ll;
-          const i64 v124 = v58 + v122;
-          const i64 v125 = v60 + v123;
-          const i64 v126 = v122 * 256ll;
-          const i64 v127 = v126 + v123;
-          const float v128 = *(b_tile_c_f32 + v127);
-          const float v129 = 5e-1f * v128;
-          const i64 v130 = v124 * d_n;
-          const i64 v131 = v130 + v125;
-          const u16 v132 = *(b_bias + v131);
-          const float v133 = bf16_to_f32(v132);
-          const float v134 = v129 + v133;
-          const float v135 = fn_silu(v134);
-          const u16 v136 = f32_to_bf16(v135);
-          const i64 v137 = v124 + v10;
-          const i64 v138 = v137 * d_n;
-          const i64 v139 = v138 + v125;
-          *(((u16*)b_out_peers.p[v41]) + v139) = v136;
-          *(((u16*)b_out_peers.p[v43]) + v139) = v136;
-          *(((u16*)b_out_peers.p[v45]) + v139) = v136;
-          *(((u16*)b_out_peers.p[v47]) + v139) = v136;
+        for (i64 v122 = threadIdx.x; v122 < v73; v122 += 256) {
+          const i64 v123 = v122 / 256ll;
+          const i64 v124 = v122 % 256ll;
+          const i64 v125 = v59 + v123;
+          const i64 v126 = v61 + v124;
+          const i64 v127 = v123 * 256ll;
+          const i64 v128 = v127 + v124;
+          const float v129 = *(b_tile_c_f32 + v128);
+          const float v130 = 5e-1f * v129;
+          const i64 v131 = v125 * d_n;
+          const i64 v132 = v131 + v126;
+          const u16 v133 = *(b_bias + v132);
+          const float v134 = bf16_to_f32(v133);
+          const float v135 = v130 + v134;
+          const float v136 = fn_silu(v135);
+          const u16 v137 = f32_to_bf16(v136);
+          const i64 v138 = v125 + v11;
+          const i64 v139 = v138 * d_n;
+          const i64 v140 = v139 + v126;
+          *(((u16*)b_out_peers.p[v42]) + v140) = v137;
+          *(((u16*)b_out_peers.p[v44]) + v140) = v137;
+          *(((u16*)b_out_peers.p[v46]) + v140) = v137;
+          *(((u16*)b_out_peers.p[v48]) + v140) = v137;
         }
       }
     } else {
-      if (v79) {
-        for (i64 v140 = threadIdx.x; v140 < v80; v140 += 256) {
-          const i64 v141 = v140 * 8ll;
-          const i64 v142 = v141 / v70;
-          const i64 v143 = v141 % v70;
-          const i64 v144 = v58 + v142;
-          const i64 v145 = v60 + v143;
-          const i64 v146 = v142 * 256ll;
-          const i64 v147 = v146 + v143;
-          const Vec<float, 8> v148 = load_vec<float, 8>(b_tile_c_f32 + v147);
-          Vec<float, 8> v149;
+      if (v80) {
+        for (i64 v141 = threadIdx.x; v141 < v81; v141 += 256) {
+          const i64 v142 = v141 * 8ll;
+          const i64 v143 = v142 / v71;
+          const i64 v144 = v142 % v71;
+          const i64 v145 = v59 + v143;
+          const i64 v146 = v61 + v144;
+          const i64 v147 = v143 * 256ll;
+          const i64 v148 = v147 + v144;
+          const Vec<float, 8> v149 = load_vec<float, 8>(b_tile_c_f32 + v148);
+          Vec<float, 8> v150;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v149.v[l] = v55.v[l] * v148.v[l];
-          const i64 v150 = v144 * d_n;
-          const i64 v151 = v150 + v145;
-          const Vec<u16, 8> v152 = load_vec<u16, 8>(b_bias + v151);
-          Vec<float, 8> v153;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v153.v[l] = bf16_to_f32(v152.v[l]);
+          for (int l = 0; l < 8; l++) v150.v[l] = v56.v[l] * v149.v[l];
+          const i64 v151 = v145 * d_n;
+          const i64 v152 = v151 + v146;
+          const Vec<u16, 8> v153 = load_vec<u16, 8>(b_bias + v152);
           Vec<float, 8> v154;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v154.v[l] = v149.v[l] + v153.v[l];
+          for (int l = 0; l < 8; l++) v154.v[l] = bf16_to_f32(v153.v[l]);
           Vec<float, 8> v155;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v155.v[l] = fn_silu(v154.v[l]);
-          Vec<u16, 8> v156;
+          for (int l = 0; l < 8; l++) v155.v[l] = v150.v[l] + v154.v[l];
+          Vec<float, 8> v156;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v156.v[l] = f32_to_bf16(v155.v[l]);
-          const i64 v157 = v144 + v10;
-          const i64 v158 = v157 * d_n;
-          const i64 v159 = v158 + v145;
-          store_vec(((u16*)b_out_peers.p[v41]) + v159, v156);
-          store_vec(((u16*)b_out_peers.p[v43]) + v159, v156);
-          store_vec(((u16*)b_out_peers.p[v45]) + v159, v156);
-          store_vec(((u16*)b_out_peers.p[v47]) + v159, v156);
+          for (int l = 0; l < 8; l++) v156.v[l] = fn_silu(v155.v[l]);
+          Vec<u16, 8> v157;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v157.v[l] = f32_to_bf16(v156.v[l]);
+          const i64 v158 = v145 + v11;
+          const i64 v159 = v158 * d_n;
+          const i64 v160 = v159 + v146;
+          store_vec(((u16*)b_out_peers.p[v42]) + v160, v157);
+          store_vec(((u16*)b_out_peers.p[v44]) + v160, v157);
+          store_vec(((u16*)b_out_peers.p[v46]) + v160, v157);
+          store_vec(((u16*)b_out_peers.p[v48]) + v160, v157);
         }
-        for (i64 v160 = v81 + threadIdx.x; v160 < v73; v160 += 256) {
-          const i64 v161 = v160 / v70;
-          const i64 v162 = v160 % v70;
-          const i64 v163 = v58 + v161;
-          const i64 v164 = v60 + v162;
-          const i64 v165 = v161 * 256ll;
-          const i64 v166 = v165 + v162;
-          const float v167 = *(b_tile_c_f32 + v166);
-          const float v168 = 5e-1f * v167;
-          const i64 v169 = v163 * d_n;
-          const i64 v170 = v169 + v164;
-          const u16 v171 = *(b_bias + v170);
-          const float v172 = bf16_to_f32(v171);
-          const float v173 = v168 + v172;
-          const float v174 = fn_silu(v173);
-          const u16 v175 = f32_to_bf16(v174);
-          const i64 v176 = v163 + v10;
-          const i64 v177 = v176 * d_n;
-          const i64 v178 = v177 + v164;
-          *(((u16*)b_out_peers.p[v41]) + v178) = v175;
-          *(((u16*)b_out_peers.p[v43]) + v178) = v175;
-          *(((u16*)b_out_peers.p[v45]) + v178) = v175;
-          *(((u16*)b_out_peers.p[v47]) + v178) = v175;
+        for (i64 v161 = v82 + threadIdx.x; v161 < v74; v161 += 256) {
+          const i64 v162 = v161 / v71;
+          const i64 v163 = v161 % v71;
+          const i64 v164 = v59 + v162;
+          const i64 v165 = v61 + v163;
+          const i64 v166 = v162 * 256ll;
+          const i64 v167 = v166 + v163;
+          const float v168 = *(b_tile_c_f32 + v167);
+          const float v169 = 5e-1f * v168;
+          const i64 v170 = v164 * d_n;
+          const i64 v171 = v170 + v165;
+          const u16 v172 = *(b_bias + v171);
+          const float v173 = bf16_to_f32(v172);
+          const float v174 = v169 + v173;
+          const float v175 = fn_silu(v174);
+          const u16 v176 = f32_to_bf16(v175);
+          const i64 v177 = v164 + v11;
+          const i64 v178 = v177 * d_n;
+          const i64 v179 = v178 + v165;
+          *(((u16*)b_out_peers.p[v42]) + v179) = v176;
+          *(((u16*)b_out_peers.p[v44]) + v179) = v176;
+          *(((u16*)b_out_peers.p[v46]) + v179) = v176;
+          *(((u16*)b_out_peers.p[v48]) + v179) = v176;
         }
       } else {
-        for (i64 v179 = threadIdx.x; v179 < v73; v179 += 256) {
-          const i64 v180 = v179 / v70;
-          const i64 v181 = v179 % v70;
-          const i64 v182 = v58 + v180;
-          const i64 v183 = v60 + v181;
-          const i64 v184 = v180 * 256ll;
-          const i64 v185 = v184 + v181;
-          const float v186 = *(b_tile_c_f32 + v185);
-          const float v187 = 5e-1f * v186;
-          const i64 v188 = v182 * d_n;
-          const i64 v189 = v188 + v183;
-          const u16 v190 = *(b_bias + v189);
-          const float v191 = bf16_to_f32(v190);
-          const float v192 = v187 + v191;
-          const float v193 = fn_silu(v192);
-          const u16 v194 = f32_to_bf16(v193);
-          const i64 v195 = v182 + v10;
-          const i64 v196 = v195 * d_n;
-          const i64 v197 = v196 + v183;
-          *(((u16*)b_out_peers.p[v41]) + v197) = v194;
-          *(((u16*)b_out_peers.p[v43]) + v197) = v194;
-          *(((u16*)b_out_peers.p[v45]) + v197) = v194;
-          *(((u16*)b_out_peers.p[v47]) + v197) = v194;
+        for (i64 v180 = threadIdx.x; v180 < v74; v180 += 256) {
+          const i64 v181 = v180 / v71;
+          const i64 v182 = v180 % v71;
+          const i64 v183 = v59 + v181;
+          const i64 v184 = v61 + v182;
+          const i64 v185 = v181 * 256ll;
+          const i64 v186 = v185 + v182;
+          const float v187 = *(b_tile_c_f32 + v186);
+          const float v188 = 5e-1f * v187;
+          const i64 v189 = v183 * d_n;
+          const i64 v190 = v189 + v184;
+          const u16 v191 = *(b_bias + v190);
+          const float v192 = bf16_to_f32(v191);
+          const float v193 = v188 + v192;
+          const float v194 = fn_silu(v193);
+          const u16 v195 = f32_to_bf16(v194);
+          const i64 v196 = v183 + v11;
+          const i64 v197 = v196 * d_n;
+          const i64 v198 = v197 + v184;
+          *(((u16*)b_out_peers.p[v42]) + v198) = v195;
+          *(((u16*)b_out_peers.p[v44]) + v198) = v195;
+          *(((u16*)b_out_peers.p[v46]) + v198) = v195;
+          *(((u16*)b_out_peers.p[v48]) + v198) = v195;
         }
       }
     }
     __syncthreads();
   }
-  __syncthreads();
-  const u32 v198 = *(b_epochs_now + 0ll);
-  const u32 v199 = v198 + 1u;
-  *(b_epochs_now + 0ll) = v199;
-  if (threadIdx.x < 4) {
-    const i64 v200 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_block_flags_peers.p[v200]) + v15, v199);
-  }
+  const u32 v199 = *(b_epoch + 0ll);
+  const u32 v200 = v199 + 1u;
+  *(b_epoch + 0ll) = v200;
   if (threadIdx.x < 4) {
     const i64 v201 = threadIdx.x;
-    const i64 v202 = v14 + v201;
-    wait_acquire_sys(b_block_flags + v202, v199, watch, (u32)(v201), 4u, (u32)(v202), 5u);
+    signal_set_release_sys(((u32*)b_flags_peers.p[v201]) + v16, v200);
+  }
+  if (threadIdx.x < 4) {
+    const i64 v202 = threadIdx.x;
+    const i64 v203 = v15 + v202;
+    wait_acquire_sys(b_flags + v203, v200, watch, (u32)(v202), 4u, (u32)(v203), 5u);
   }
   __syncthreads();
-  if (threadIdx.x < 1) {
-    const i64 v203 = threadIdx.x;
-    const u32 v204 = *(b_epochs_now + 0ll);
-    *(b_epochs + (i64)blockIdx.x) = v204;
+  if (threadIdx.x < 132) {
+    const i64 v205 = threadIdx.x;
+    const i64 v206 = v205 % (i64)gridDim.x;
+    const bool v207 = v206 == (i64)blockIdx.x;
+    if (v207) {
+      const u32 v208 = *(b_epoch + 0ll);
+      *(b_epochs + v205) = v208;
+    }
   }
 }

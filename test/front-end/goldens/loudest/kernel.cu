@@ -83,183 +83,186 @@ COLLC_SIGNAL(gpu, release)
 COLLC_SIGNAL(gpu, relaxed)
 
 extern "C" __global__ void __launch_bounds__(512, 1)
-coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peers<4> b_own_peers, const __grid_constant__ Peers<4> b_block_flags_peers, u32* b_epochs, const i64 d_rows, const i64 d_columns, const int rank, const u64 timeout, u32* const status) {
+coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peers<4> b_own_peers, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_rows, const i64 d_columns, const int rank, const u64 timeout, u32* const status) {
   const Watch watch = {timeout, status, (u32)rank};
   float* const b_own = (float*)b_own_peers.p[rank];
-  u32* const b_block_flags = (u32*)b_block_flags_peers.p[rank];
-  u32 b_epochs_now[3];
+  u32* const b_flags = (u32*)b_flags_peers.p[rank];
+  u32 b_epoch[1];
   // loudest.coll:5: for r in tiles(rows) {
-  const u32 v2 = *(b_epochs + (i64)blockIdx.x);
-  *(b_epochs_now + 0ll) = v2;
+  const u32 v4 = *(b_epochs + (i64)blockIdx.x);
+  *(b_epoch + 0ll) = v4;
   // loudest.coll:6: own[r] = max(c in 0..columns) abs(samples[r, c])
-  __syncthreads();
-  const u32 v6 = *(b_epochs_now + 0ll);
-  const u32 v7 = v6 + 1u;
-  *(b_epochs_now + 0ll) = v7;
-  const i64 v10 = (i64)blockIdx.x * 4ll;
-  const i64 v11 = v10 + (i64)rank;
-  if (threadIdx.x < 4) {
-    const i64 v12 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_block_flags_peers.p[v12]) + v11, v7);
-  }
+  const u32 v7 = *(b_epoch + 0ll);
+  const u32 v9 = v7 + 1u;
+  *(b_epoch + 0ll) = v9;
+  const i64 v11 = (i64)blockIdx.x * 4ll;
+  const i64 v12 = v11 + (i64)rank;
   if (threadIdx.x < 4) {
     const i64 v13 = threadIdx.x;
-    const i64 v14 = v10 + v13;
-    wait_acquire_sys(b_block_flags + v14, v7, watch, (u32)(v13), 3u, (u32)(v14), 6u);
+    signal_set_release_sys(((u32*)b_flags_peers.p[v13]) + v12, v9);
+  }
+  if (threadIdx.x < 4) {
+    const i64 v14 = threadIdx.x;
+    const i64 v15 = v11 + v14;
+    wait_acquire_sys(b_flags + v15, v9, watch, (u32)(v14), 3u, (u32)(v15), 6u);
   }
   __syncthreads();
-  const i64 v15 = d_rows > 0ll ? d_rows : 0ll;
-  const i64 v17 = v15 / 2048ll;
-  const i64 v20 = v15 + 2047ll;
-  const i64 v21 = v20 / 2048ll;
-  for (i64 v22 = blockIdx.x; v22 < v17; v22 += gridDim.x) {
-    const i64 v23 = v22 * 2048ll;
-    for (i64 v24 = threadIdx.x; v24 < 2048ll; v24 += 512) {
-      const i64 v25 = v23 + v24;
-      const i64 v26 = v25 * d_columns;
-      float v28;
-      v28 = __uint_as_float(0xff800000u);
-      for (i64 v27 = 0ll; v27 < d_columns; v27++) {
-        const i64 v29 = v26 + v27;
-        const u16 v30 = *(b_samples + v29);
-        const float v31 = bf16_to_f32(v30);
-        const float v32 = fabsf(v31);
-        v28 = fmaxf(v28, v32);
+  const i64 v16 = d_rows > 0ll ? d_rows : 0ll;
+  const i64 v18 = v16 / 2048ll;
+  const i64 v21 = v16 + 2047ll;
+  const i64 v22 = v21 / 2048ll;
+  for (i64 v23 = blockIdx.x; v23 < v18; v23 += gridDim.x) {
+    const i64 v24 = v23 * 2048ll;
+    for (i64 v25 = threadIdx.x; v25 < 2048ll; v25 += 512) {
+      const i64 v26 = v24 + v25;
+      const i64 v27 = v26 * d_columns;
+      float v29;
+      v29 = __uint_as_float(0xff800000u);
+      for (i64 v28 = 0ll; v28 < d_columns; v28++) {
+        const i64 v30 = v27 + v28;
+        const u16 v31 = *(b_samples + v30);
+        const float v32 = bf16_to_f32(v31);
+        const float v33 = fabsf(v32);
+        v29 = fmaxf(v29, v33);
       }
-      *(b_own + v25) = v28;
+      *(b_own + v26) = v29;
     }
   }
-  for (i64 v33 = v17 + ((i64)blockIdx.x - v17 % gridDim.x + gridDim.x) % gridDim.x; v33 < v21; v33 += gridDim.x) {
-    const i64 v34 = v33 * 2048ll;
-    const i64 v35 = v15 - v34;
-    for (i64 v36 = threadIdx.x; v36 < v35; v36 += 512) {
-      const i64 v37 = v34 + v36;
-      const i64 v38 = v37 * d_columns;
-      float v40;
-      v40 = __uint_as_float(0xff800000u);
-      for (i64 v39 = 0ll; v39 < d_columns; v39++) {
-        const i64 v41 = v38 + v39;
-        const u16 v42 = *(b_samples + v41);
-        const float v43 = bf16_to_f32(v42);
-        const float v44 = fabsf(v43);
-        v40 = fmaxf(v40, v44);
+  for (i64 v34 = v18 + ((i64)blockIdx.x - v18 % gridDim.x + gridDim.x) % gridDim.x; v34 < v22; v34 += gridDim.x) {
+    const i64 v35 = v34 * 2048ll;
+    const i64 v36 = v16 - v35;
+    for (i64 v37 = threadIdx.x; v37 < v36; v37 += 512) {
+      const i64 v38 = v35 + v37;
+      const i64 v39 = v38 * d_columns;
+      float v41;
+      v41 = __uint_as_float(0xff800000u);
+      for (i64 v40 = 0ll; v40 < d_columns; v40++) {
+        const i64 v42 = v39 + v40;
+        const u16 v43 = *(b_samples + v42);
+        const float v44 = bf16_to_f32(v43);
+        const float v45 = fabsf(v44);
+        v41 = fmaxf(v41, v45);
       }
-      *(b_own + v37) = v40;
+      *(b_own + v38) = v41;
     }
   }
   // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
   __syncthreads();
-  const u32 v45 = *(b_epochs_now + 0ll);
-  const u32 v46 = v45 + 1u;
-  *(b_epochs_now + 0ll) = v46;
-  if (threadIdx.x < 4) {
-    const i64 v47 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_block_flags_peers.p[v47]) + v11, v46);
-  }
+  const u32 v46 = *(b_epoch + 0ll);
+  const u32 v47 = v46 + 1u;
+  *(b_epoch + 0ll) = v47;
   if (threadIdx.x < 4) {
     const i64 v48 = threadIdx.x;
-    const i64 v49 = v10 + v48;
-    wait_acquire_sys(b_block_flags + v49, v46, watch, (u32)(v48), 3u, (u32)(v49), 9u);
+    signal_set_release_sys(((u32*)b_flags_peers.p[v48]) + v12, v47);
+  }
+  if (threadIdx.x < 4) {
+    const i64 v49 = threadIdx.x;
+    const i64 v50 = v11 + v49;
+    wait_acquire_sys(b_flags + v50, v47, watch, (u32)(v49), 3u, (u32)(v50), 9u);
   }
   __syncthreads();
-  const bool v52 = (u64)b_own % 16 == 0;
-  const bool v53 = (u64)b_peak % 16 == 0;
-  const bool v54 = v52 & v53;
-  if (v54) {
-    for (i64 v56 = blockIdx.x; v56 < v17; v56 += gridDim.x) {
-      const i64 v57 = v56 * 2048ll;
+  const bool v53 = (u64)b_own % 16 == 0;
+  const bool v54 = (u64)b_peak % 16 == 0;
+  const bool v55 = v53 & v54;
+  if (v55) {
+    for (i64 v57 = blockIdx.x; v57 < v18; v57 += gridDim.x) {
+      const i64 v58 = v57 * 2048ll;
       {
-        const i64 v58 = threadIdx.x;
-        const i64 v59 = v58 * 4ll;
-        const i64 v60 = v57 + v59;
-        const Vec<float, 4> v61 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v60);
-        const Vec<float, 4> v62 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v60);
-        const Vec<float, 4> v63 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v60);
-        const Vec<float, 4> v64 = load_vec<float, 4>(((float*)b_own_peers.p[3ll]) + v60);
-        Vec<float, 4> v65;
-        #pragma unroll
-        for (int l = 0; l < 4; l++) v65.v[l] = fmaxf(v61.v[l], v62.v[l]);
+        const i64 v59 = threadIdx.x;
+        const i64 v60 = v59 * 4ll;
+        const i64 v61 = v58 + v60;
+        const Vec<float, 4> v62 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v61);
+        const Vec<float, 4> v63 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v61);
+        const Vec<float, 4> v64 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v61);
+        const Vec<float, 4> v65 = load_vec<float, 4>(((float*)b_own_peers.p[3ll]) + v61);
         Vec<float, 4> v66;
         #pragma unroll
-        for (int l = 0; l < 4; l++) v66.v[l] = fmaxf(v65.v[l], v63.v[l]);
+        for (int l = 0; l < 4; l++) v66.v[l] = fmaxf(v62.v[l], v63.v[l]);
         Vec<float, 4> v67;
         #pragma unroll
         for (int l = 0; l < 4; l++) v67.v[l] = fmaxf(v66.v[l], v64.v[l]);
-        store_vec(b_peak + v60, v67);
+        Vec<float, 4> v68;
+        #pragma unroll
+        for (int l = 0; l < 4; l++) v68.v[l] = fmaxf(v67.v[l], v65.v[l]);
+        store_vec(b_peak + v61, v68);
       }
     }
   } else {
-    for (i64 v68 = blockIdx.x; v68 < v17; v68 += gridDim.x) {
-      const i64 v69 = v68 * 2048ll;
-      for (i64 v70 = threadIdx.x; v70 < 2048ll; v70 += 512) {
-        const i64 v71 = v69 + v70;
-        const float v72 = *(((float*)b_own_peers.p[0ll]) + v71);
-        const float v73 = *(((float*)b_own_peers.p[1ll]) + v71);
-        const float v74 = *(((float*)b_own_peers.p[2ll]) + v71);
-        const float v75 = *(((float*)b_own_peers.p[3ll]) + v71);
-        const float v76 = fmaxf(v72, v73);
-        const float v77 = fmaxf(v76, v74);
+    for (i64 v69 = blockIdx.x; v69 < v18; v69 += gridDim.x) {
+      const i64 v70 = v69 * 2048ll;
+      for (i64 v71 = threadIdx.x; v71 < 2048ll; v71 += 512) {
+        const i64 v72 = v70 + v71;
+        const float v73 = *(((float*)b_own_peers.p[0ll]) + v72);
+        const float v74 = *(((float*)b_own_peers.p[1ll]) + v72);
+        const float v75 = *(((float*)b_own_peers.p[2ll]) + v72);
+        const float v76 = *(((float*)b_own_peers.p[3ll]) + v72);
+        const float v77 = fmaxf(v73, v74);
         const float v78 = fmaxf(v77, v75);
-        *(b_peak + v71) = v78;
+        const float v79 = fmaxf(v78, v76);
+        *(b_peak + v72) = v79;
       }
     }
   }
-  if (v54) {
-    for (i64 v79 = v17 + ((i64)blockIdx.x - v17 % gridDim.x + gridDim.x) % gridDim.x; v79 < v21; v79 += gridDim.x) {
-      const i64 v80 = v79 * 2048ll;
-      const i64 v81 = v15 - v80;
-      const i64 v82 = v81 / 4ll;
-      const i64 v83 = v82 * 4ll;
-      for (i64 v84 = threadIdx.x; v84 < v82; v84 += 512) {
-        const i64 v85 = v84 * 4ll;
-        const i64 v86 = v80 + v85;
-        const Vec<float, 4> v87 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v86);
-        const Vec<float, 4> v88 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v86);
-        const Vec<float, 4> v89 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v86);
-        const Vec<float, 4> v90 = load_vec<float, 4>(((float*)b_own_peers.p[3ll]) + v86);
-        Vec<float, 4> v91;
-        #pragma unroll
-        for (int l = 0; l < 4; l++) v91.v[l] = fmaxf(v87.v[l], v88.v[l]);
+  if (v55) {
+    for (i64 v80 = v18 + ((i64)blockIdx.x - v18 % gridDim.x + gridDim.x) % gridDim.x; v80 < v22; v80 += gridDim.x) {
+      const i64 v81 = v80 * 2048ll;
+      const i64 v82 = v16 - v81;
+      const i64 v83 = v82 / 4ll;
+      const i64 v84 = v83 * 4ll;
+      for (i64 v85 = threadIdx.x; v85 < v83; v85 += 512) {
+        const i64 v86 = v85 * 4ll;
+        const i64 v87 = v81 + v86;
+        const Vec<float, 4> v88 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v87);
+        const Vec<float, 4> v89 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v87);
+        const Vec<float, 4> v90 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v87);
+        const Vec<float, 4> v91 = load_vec<float, 4>(((float*)b_own_peers.p[3ll]) + v87);
         Vec<float, 4> v92;
         #pragma unroll
-        for (int l = 0; l < 4; l++) v92.v[l] = fmaxf(v91.v[l], v89.v[l]);
+        for (int l = 0; l < 4; l++) v92.v[l] = fmaxf(v88.v[l], v89.v[l]);
         Vec<float, 4> v93;
         #pragma unroll
         for (int l = 0; l < 4; l++) v93.v[l] = fmaxf(v92.v[l], v90.v[l]);
-        store_vec(b_peak + v86, v93);
+        Vec<float, 4> v94;
+        #pragma unroll
+        for (int l = 0; l < 4; l++) v94.v[l] = fmaxf(v93.v[l], v91.v[l]);
+        store_vec(b_peak + v87, v94);
       }
-      for (i64 v94 = v83 + threadIdx.x; v94 < v81; v94 += 512) {
-        const i64 v95 = v80 + v94;
-        const float v96 = *(((float*)b_own_peers.p[0ll]) + v95);
-        const float v97 = *(((float*)b_own_peers.p[1ll]) + v95);
-        const float v98 = *(((float*)b_own_peers.p[2ll]) + v95);
-        const float v99 = *(((float*)b_own_peers.p[3ll]) + v95);
-        const float v100 = fmaxf(v96, v97);
-        const float v101 = fmaxf(v100, v98);
+      for (i64 v95 = v84 + threadIdx.x; v95 < v82; v95 += 512) {
+        const i64 v96 = v81 + v95;
+        const float v97 = *(((float*)b_own_peers.p[0ll]) + v96);
+        const float v98 = *(((float*)b_own_peers.p[1ll]) + v96);
+        const float v99 = *(((float*)b_own_peers.p[2ll]) + v96);
+        const float v100 = *(((float*)b_own_peers.p[3ll]) + v96);
+        const float v101 = fmaxf(v97, v98);
         const float v102 = fmaxf(v101, v99);
-        *(b_peak + v95) = v102;
+        const float v103 = fmaxf(v102, v100);
+        *(b_peak + v96) = v103;
       }
     }
   } else {
-    for (i64 v103 = v17 + ((i64)blockIdx.x - v17 % gridDim.x + gridDim.x) % gridDim.x; v103 < v21; v103 += gridDim.x) {
-      const i64 v104 = v103 * 2048ll;
-      const i64 v105 = v15 - v104;
-      for (i64 v106 = threadIdx.x; v106 < v105; v106 += 512) {
-        const i64 v107 = v104 + v106;
-        const float v108 = *(((float*)b_own_peers.p[0ll]) + v107);
-        const float v109 = *(((float*)b_own_peers.p[1ll]) + v107);
-        const float v110 = *(((float*)b_own_peers.p[2ll]) + v107);
-        const float v111 = *(((float*)b_own_peers.p[3ll]) + v107);
-        const float v112 = fmaxf(v108, v109);
-        const float v113 = fmaxf(v112, v110);
+    for (i64 v104 = v18 + ((i64)blockIdx.x - v18 % gridDim.x + gridDim.x) % gridDim.x; v104 < v22; v104 += gridDim.x) {
+      const i64 v105 = v104 * 2048ll;
+      const i64 v106 = v16 - v105;
+      for (i64 v107 = threadIdx.x; v107 < v106; v107 += 512) {
+        const i64 v108 = v105 + v107;
+        const float v109 = *(((float*)b_own_peers.p[0ll]) + v108);
+        const float v110 = *(((float*)b_own_peers.p[1ll]) + v108);
+        const float v111 = *(((float*)b_own_peers.p[2ll]) + v108);
+        const float v112 = *(((float*)b_own_peers.p[3ll]) + v108);
+        const float v113 = fmaxf(v109, v110);
         const float v114 = fmaxf(v113, v111);
-        *(b_peak + v107) = v114;
+        const float v115 = fmaxf(v114, v112);
+        *(b_peak + v108) = v115;
       }
     }
   }
-  if (threadIdx.x < 1) {
-    const i64 v115 = threadIdx.x;
-    const u32 v116 = *(b_epochs_now + 0ll);
-    *(b_epochs + (i64)blockIdx.x) = v116;
+  if (threadIdx.x < 32) {
+    const i64 v117 = threadIdx.x;
+    const i64 v118 = v117 % (i64)gridDim.x;
+    const bool v119 = v118 == (i64)blockIdx.x;
+    if (v119) {
+      const u32 v120 = *(b_epoch + 0ll);
+      *(b_epochs + v117) = v120;
+    }
   }
 }
