@@ -1,14 +1,15 @@
 /** `collc check`: what is wrong with a program, for every number of ranks that was asked for. */
 import { Command, Option } from "commander";
-import { type Claims, compile, type DimValues, parseProgram, SourceFile } from "../compiler/index.js";
+import { compile, type DimValues, parseProgram, type Printable, SourceFile } from "../compiler/index.js";
 import { type Diagnostic, toJson } from "../index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import { dtypesFor } from "./collectives.js";
 import { hasErrors, printDiagnostics } from "./diagnostics.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
-import { collectDims, type DTypeChoice, examples, shared } from "./options.js";
-import { claimProblems, printClaims, proveCollective } from "./proofs.js";
+import { collectDims, type DTypeChoice, examples, shared, wholeNumber } from "./options.js";
+import { type Progress, withProgress } from "./progress.js";
+import { inquire, type Inquiry, printInquiry } from "./proofs.js";
 import { readProgram } from "./source-file.js";
 import { suggestion } from "./suggest.js";
 
@@ -17,72 +18,127 @@ interface CheckOptions {
   readonly dtype?: DTypeChoice;
   readonly json?: boolean;
   readonly prove?: boolean;
+  readonly schedules?: number;
+  readonly seed: number;
   readonly strict?: boolean;
   readonly dim?: DimValues;
 }
 
+/** Enough that each strategy has its turn. */
+const defaultSchedules = 4;
+
 /** The command, printing to `io`. */
 export function checkCommand(io: Io): Command {
   return new Command("check")
-    .description("Report what is wrong with a program. Compiles all the way, so that every pass has its say.")
+    .description(
+      "Report what is wrong with a program: compile it, prove its answer and its ordering, run it under hostile schedules.",
+    )
     .argument("<file>", "program, or - for standard input")
     .argument("[name]", "collective to check (default: all in the file)")
     .addOption(shared.rankList().default([2, 4], "2,4"))
     .addOption(shared.dtype())
-    .option("--prove", "prove the answer and the ordering for each number of ranks")
     .addOption(
-      new Option(
-        "-d, --dim <name=n...>",
-        "with --prove: this shape only (default: some that take every path)",
-      ).argParser(collectDims),
+      new Option("-d, --dim <name=n...>", "this shape only (default: some that take every path)").argParser(collectDims),
     )
-    .option("--strict", "with --prove: what cannot be proved counts as wrong")
+    .addOption(
+      new Option("--schedules <k>", `hostile schedules to run on emulated ranks (default: ${defaultSchedules})`).argParser(
+        wholeNumber(0, 1_000_000),
+      ),
+    )
+    .addOption(
+      new Option("--seed <s>", "first schedule; the others count up from it").argParser(wholeNumber(0, 2 ** 31 - 1)).default(0),
+    )
+    .addOption(new Option("--prove", "prove, which is the default").hideHelp())
+    .option("--no-prove", "compile only, without proofs and schedules")
+    .option("--strict", "what cannot be proved counts as wrong")
     .option("--json", "print an array of diagnostics")
     .addHelpText(
       "after",
       examples(
         ["collc check my.coll", "all collectives of a file"],
         ["collc check my.coll ring --ranks 1,3,8", "one of them, for worlds of 1, 3 and 8"],
-        ["collc check my.coll --prove --ranks 2,4,8", "proof for all data, and of every interleaving"],
+        ["collc check my.coll --ranks 2 --dim n=100", "proofs at one shape"],
+        ["collc check my.coll --schedules 1000 --seed 7", "many hostile schedules"],
         ["collc check my.coll --json", "for editors and build systems"],
       ),
     )
-    .action((file: string, name: string | undefined, options: CheckOptions) => check(io, file, name, options));
+    .action((file: string, name: string | undefined, options: CheckOptions) =>
+      withProgress(io, (progress) => check(io, progress, file, name, options)),
+    );
 }
 
-function check(io: Io, path: string, name: string | undefined, options: CheckOptions): void {
+async function check(
+  io: Io,
+  progress: Progress,
+  path: string,
+  name: string | undefined,
+  options: CheckOptions,
+): Promise<void> {
   const program = readProgram(path, io);
   const source = new SourceFile(program.file, program.text);
   const diagnostics = diagnose(source, name, options);
-  const claims = options.prove === true && !hasErrors(diagnostics) ? claimsOf(source, name, options) : [];
+  const inquiries = hasErrors(diagnostics) ? [] : await inquireAll(progress, source, name, options);
+  progress.end();
+  const found = eachOnce(inquiries);
   if (options.json === true) {
-    const all = [...diagnostics.map((d) => toJson(d, source)), ...claims.flatMap((c) => claimProblems(c, source))];
-    io.out.write(JSON.stringify(all, null, 2) + "\n");
+    const json = [...diagnostics.map((d) => toJson(d, source)), ...found.map((f) => findingToJson(f, source))];
+    io.out.write(JSON.stringify(json, null, 2) + "\n");
   } else {
-    printDiagnostics(io, diagnostics, source);
-    io.out.write(summary(io, source, diagnostics, options.ranks) + "\n");
-    for (const c of claims) printClaims(io, c, source);
+    printDiagnostics(io, [...diagnostics, ...found], source);
+    io.out.write(summary(io, source, [...diagnostics, ...found], options.ranks) + "\n");
+    for (const inquiry of inquiries) printInquiry(io, inquiry);
   }
-  const bad = options.strict === true ? ["wrong", "unknown"] : ["wrong"];
-  const refuted = claims.some((c) => bad.includes(c.answer.status) || bad.includes(c.ordering.status));
-  if (hasErrors(diagnostics) || refuted) throw new Exit(exitCodes.program);
+  const isBad = (f: Printable): boolean => f.severity === "error" || options.strict === true;
+  if (hasErrors(diagnostics) || found.some(isBad)) throw new Exit(exitCodes.program);
 }
 
-function claimsOf(source: SourceFile, name: string | undefined, options: CheckOptions): Claims[] {
-  const { collectives } = parseProgram(source).program;
-  return collectives
-    .filter((collective) => name === undefined || collective.name.text === name)
-    .flatMap((collective) =>
-      options.ranks.map((ranks) =>
-        proveCollective(source, {
-          collective: collective.name.text,
-          ranks,
-          dtype: dtypesFor(collective, options.dtype),
-          dims: options.dim,
-        }),
-      ),
-    )
-    .filter((c) => c !== null);
+async function inquireAll(
+  progress: Progress,
+  source: SourceFile,
+  name: string | undefined,
+  options: CheckOptions,
+): Promise<Inquiry[]> {
+  const proves = options.prove !== false;
+  const schedules = options.schedules ?? (proves ? defaultSchedules : 0);
+  if (!proves && schedules === 0) return [];
+  const inquiries: Inquiry[] = [];
+  const start = performance.now();
+  for (const collective of parseProgram(source).program.collectives) {
+    if (name !== undefined && collective.name.text !== name) continue;
+    for (const ranks of options.ranks) {
+      const text = `checking ${collective.name.text} on ${ranks} rank${ranks === 1 ? "" : "s"}`;
+      // The proof keeps the event loop, so no timer can show the line later.
+      if (performance.now() - start > 500) progress.now(text);
+      const dtype = dtypesFor(collective, options.dtype);
+      const request = { collective: collective.name.text, ranks, dtype, dims: options.dim };
+      const inquiry = inquire(source, request, proves, { schedules, seed: options.seed });
+      if (inquiry !== null) inquiries.push(inquiry);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+  return inquiries;
+}
+
+/** What is the same for several worlds is said once, with the worlds that come after. */
+function eachOnce(inquiries: readonly Inquiry[]): Printable[] {
+  const unique = new Map<string, { readonly finding: Printable; readonly worlds: number[] }>();
+  for (const { findings, request } of inquiries)
+    for (const f of findings) {
+      const places = [f.span, ...f.labels.map((l) => l.span)].map((s) => `${s.start}-${s.end}`);
+      const key = [request.collective, f.code, ...new Set(places), f.span.end === 0 ? f.message : ""].join(" ");
+      const known = unique.get(key);
+      if (known === undefined) unique.set(key, { finding: f, worlds: [] });
+      else if (!known.worlds.includes(request.ranks)) known.worlds.push(request.ranks);
+    }
+  return [...unique.values()].map(({ finding, worlds }) =>
+    worlds.length === 0
+      ? finding
+      : { ...finding, notes: [...(finding.notes ?? []), `the same is found for ${worlds.join(", ")} ranks`] },
+  );
+}
+
+function findingToJson(f: Printable, source: SourceFile): object {
+  return { ...toJson(f, source), notes: f.notes ?? [] };
 }
 
 /** Diagnostics of the file, each once, in the order of their places. */
@@ -114,7 +170,7 @@ function diagnose(source: SourceFile, name: string | undefined, options: CheckOp
   return [...found.values()].sort((a, b) => a.span.start - b.span.start);
 }
 
-function summary(io: Io, source: SourceFile, diagnostics: readonly Diagnostic[], ranks: readonly number[]): string {
+function summary(io: Io, source: SourceFile, diagnostics: readonly Printable[], ranks: readonly number[]): string {
   const c = paletteOf(io.out, io.env);
   const errors = diagnostics.filter((d) => d.severity === "error").length;
   const warnings = diagnostics.length - errors;

@@ -1,5 +1,5 @@
 /** Diagnostics on the terminal. */
-import type { SourceFile } from "../compiler/index.js";
+import type { Printable, SourceFile } from "../compiler/index.js";
 import { type Diagnostic, printDiagnostics as render } from "../index.js";
 import { type Io, paletteOf } from "./io.js";
 
@@ -9,7 +9,7 @@ export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
 }
 
 /** Prints code frames to stderr, so that what a command makes can still be piped. */
-export function printDiagnostics(io: Io, diagnostics: readonly Diagnostic[], source: SourceFile): void {
+export function printDiagnostics(io: Io, diagnostics: readonly Printable[], source: SourceFile): void {
   if (diagnostics.length === 0) return;
   const c = paletteOf(io.err, io.env);
   const palette = {

@@ -1,16 +1,21 @@
-/** `collc check --prove`: proof of the answer and of the ordering, for each world size. */
+/** The three questions of `collc check`: is the answer right, is it ordered, does it survive hostile schedules. */
 import {
-  compile,
-  describeClaims,
   type Claims,
+  compile,
+  type CompileResult,
   type DimValues,
+  type DType,
+  findings,
+  type Printable,
   prove,
   PROOF_MAPPING,
+  proofShapes,
+  proveResidency,
   sharedLayout,
   type SourceFile,
+  summaryLine,
 } from "../compiler/index.js";
-import type { DType } from "../compiler/index.js";
-import type { JsonDiagnostic } from "../index.js";
+import { type HostileReport, runHostile } from "../runtime/cpu/index.js";
 import { type Io, paletteOf } from "./io.js";
 
 export interface ProofRequest {
@@ -21,42 +26,93 @@ export interface ProofRequest {
   readonly dims?: DimValues;
 }
 
-/** Proves one collective for one world size. Null when it does not compile; its diagnostics say why. */
-export function proveCollective(source: SourceFile, request: ProofRequest): Claims | null {
-  const compiled = compile(source.text, { file: source.name, mapping: PROOF_MAPPING, ...request });
-  if (compiled.kernel === null) return null;
+export interface ScheduleRequest {
+  readonly schedules: number;
+  readonly seed: number;
+}
+
+/** What was found out about one collective on one number of ranks. */
+export interface Inquiry {
+  readonly request: ProofRequest;
+  /** Null where proofs were not asked for. */
+  readonly claims: Claims | null;
+  /** Null where no schedules were asked for. */
+  readonly hostile: HostileReport | null;
+  readonly findings: readonly Printable[];
+}
+
+/** Null when it does not compile; its diagnostics say why. */
+export function inquire(
+  source: SourceFile,
+  request: ProofRequest,
+  proves: boolean,
+  schedule: ScheduleRequest,
+): Inquiry | null {
+  const options = { file: source.name, ...request };
+  const shipped = compile(source.text, options);
+  const compiled = compile(source.text, { ...options, mapping: PROOF_MAPPING });
+  if (compiled.kernel === null || shipped.kernel === null) return null;
   const shapes = request.dims === undefined ? undefined : [request.dims];
-  return prove(compiled, { shapes, shared: sharedLayout(compiled.kernel) });
+  const claims = proves ? prove(compiled, { shapes, shared: sharedLayout(compiled.kernel) }) : null;
+  const residency = proveResidency(shipped.kernel);
+  const held = claims === null || residency.status === "proved" ? claims : { ...claims, ordering: residency };
+  const hostile = schedule.schedules === 0 ? null : attack(source, compiled, request, schedule);
+  const found = [...(held === null ? [] : findings(held)), ...hostileFindings(request, hostile)];
+  return { request, claims: held, hostile, findings: found };
 }
 
-/** Prints the claims; proved ones in green, wrong ones in red with their witness. */
-export function printClaims(io: Io, claims: Claims, source: SourceFile): void {
+/** Runs hostile schedules at the smallest ragged shape that proofs use, or at the one asked for. */
+function attack(
+  source: SourceFile,
+  { kernel, manifest }: CompileResult,
+  request: ProofRequest,
+  { schedules, seed }: ScheduleRequest,
+): HostileReport {
+  const shapes = proofShapes(kernel!);
+  const dims = request.dims ?? shapes[Math.min(1, shapes.length - 1)]!;
+  return runHostile(kernel!, manifest!, { dims, schedules, seed, source });
+}
+
+function hostileFindings(request: ProofRequest, report: HostileReport | null): Printable[] {
+  const failure = report?.failure ?? null;
+  if (failure === null) return [];
+  const places = failure.places.filter((p) => p.span.end > 0);
+  const again = `--ranks ${request.ranks} --schedules 1 --seed ${failure.seed}`;
+  const labels = new Map(
+    places.map((p) => [`${p.span.start}-${p.span.end}`, { span: p.span, text: `rank ${p.rank}, block ${p.block}` }]),
+  );
+  return [
+    {
+      code: `schedule-${failure.kind}`,
+      severity: "error",
+      message: failure.message.split("\n")[0]!,
+      span: places[0]?.span ?? { start: 0, end: 0 },
+      labels: [...labels.values()].slice(0, 4),
+      notes: [
+        ...failure.message.split("\n").slice(1),
+        `under a hostile schedule (${failure.strategy}), on ${request.ranks} ranks; the last steps:`,
+        ...failure.timeline,
+      ],
+      help: `the same happens again with ${again}`,
+    },
+  ];
+}
+
+/** What holds, a line each. */
+export function printInquiry(io: Io, { claims, hostile, request }: Inquiry): void {
   const c = paletteOf(io.out, io.env);
-  const colour = { proved: c.green, wrong: c.red, unknown: c.yellow };
-  for (const line of describeClaims(claims, source)) {
-    const status = /^ {2}(?:answer|ordering): (proved|wrong|unknown)/.exec(line)?.[1] as
-      keyof typeof colour | undefined;
-    io.out.write((status === undefined ? line : colour[status](line)) + "\n");
+  if (claims !== null) {
+    const statuses = [claims.answer.status, claims.ordering.status];
+    const colour = statuses.includes("wrong") ? c.red : statuses.includes("unknown") ? c.yellow : c.green;
+    io.out.write(colour(`  ${summaryLine(claims)}`) + "\n");
   }
-}
-
-/** What is not proved, as `--json` shows it beside the diagnostics. Codes are `proof-race`, `proof-unknown`, … */
-export function claimProblems(claims: Claims, source: SourceFile): JsonDiagnostic[] {
-  return [claims.answer, claims.ordering].flatMap((a) => {
-    if (a.status === "proved") return [];
-    const span = (a.status === "wrong" ? a.places[0]?.span : undefined) ?? { start: 0, end: 0 };
-    const start = source.position(span.start);
-    const end = source.position(span.end);
-    return {
-      code: `proof-${a.status === "wrong" ? a.kind : "unknown"}`,
-      severity: a.status === "wrong" ? ("error" as const) : ("warning" as const),
-      message: `${claims.collective} on ${claims.ranks} ranks: ${a.status === "wrong" ? a.message : a.reason}`,
-      file: source.name,
-      line: start.line,
-      column: start.column,
-      endLine: end.line,
-      endColumn: end.column,
-      help: null,
-    };
-  });
+  if (hostile === null) return;
+  const { schedules, steps, failure } = hostile;
+  const what = `${schedules} hostile schedule${schedules === 1 ? "" : "s"}`;
+  const who = `${request.collective}, ${request.ranks} rank${request.ranks === 1 ? "" : "s"}`;
+  const line =
+    failure === null
+      ? c.green(`  ${who}: survives ${what} of ${steps} steps together`)
+      : c.red(`  ${who}: FAILS under hostile schedule ${failure.seed}`);
+  io.out.write(line + "\n");
 }

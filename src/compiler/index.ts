@@ -28,6 +28,17 @@ export { DTYPE_NAMES, DTYPES, isDType } from "./types/dtype.js";
 export { evaluateExtent, extent, extentNames, printExtent, productOf, type DimValues } from "./types/extent.js";
 export { printLayout, REDUCTION_OPS } from "./types/layout.js";
 export { SourceFile, type Position, type Span } from "./source.js";
-export { describeClaims, prove, PROOF_MAPPING, type Answer, type Claims } from "./prove/index.js";
+export {
+  type Answer,
+  type Claims,
+  claimText,
+  findings,
+  prove,
+  PROOF_MAPPING,
+  proofShapes,
+  proveResidency,
+  summaryLine,
+} from "./prove/index.js";
+export type { Printable } from "./diagnostics/index.js";
 export { sharedLayout } from "./emit/shared-layout.js";
 export { nearest } from "./diagnostics/suggest.js";

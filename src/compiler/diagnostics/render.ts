@@ -14,9 +14,15 @@ export interface Palette {
 const same = (s: string): string => s;
 export const NO_COLOUR: Palette = { error: same, warning: same, note: same, faint: same, bold: same };
 
+/** What can be shown: a diagnostic, or a finding of another kind with a code of its own and lines of notes. */
+export interface Printable extends Omit<Diagnostic, "code"> {
+  readonly code: string;
+  readonly notes?: readonly string[];
+}
+
 /** All diagnostics as text, a blank line after each. */
 export function printDiagnostics(
-  diagnostics: readonly Diagnostic[],
+  diagnostics: readonly Printable[],
   source: SourceFile,
   palette: Palette = NO_COLOUR,
 ): string {
@@ -42,10 +48,13 @@ interface Mark {
  *       |                      ---- replicated
  *       = help: convert the left side first, all_reduce(x): …
  */
-export function printDiagnostic(d: Diagnostic, source: SourceFile, palette: Palette = NO_COLOUR): string {
+export function printDiagnostic(d: Printable, source: SourceFile, palette: Palette = NO_COLOUR): string {
   const strong = d.severity === "error" ? palette.error : palette.warning;
   const title = `${strong(`${d.severity}[${d.code}]`)}${palette.bold(`: ${d.message}`)}`;
-  const help = (margin: string): string[] => (d.help === null ? [] : [`${margin}${palette.note("= help:")} ${d.help}`]);
+  const help = (margin: string): string[] => [
+    ...(d.notes ?? []).map((n) => `${margin}${palette.note("=")} ${n}`),
+    ...(d.help === null ? [] : [`${margin}${palette.note("= help:")} ${d.help}`]),
+  ];
   // An empty span at the start is about the file as a whole.
   if (d.span.end === 0) return [title, ` ${palette.faint("-->")} ${source.name}`, ...help(" "), ""].join("\n");
 

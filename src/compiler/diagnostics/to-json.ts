@@ -1,6 +1,6 @@
 /** Diagnostics for machines. */
 import type { SourceFile } from "../source.js";
-import type { Diagnostic } from "./create.js";
+import type { Printable } from "./render.js";
 
 /** One diagnostic of `collc check --json`. Lines and columns count from 1; the end is exclusive. */
 export interface JsonDiagnostic {
@@ -15,7 +15,7 @@ export interface JsonDiagnostic {
   readonly help: string | null;
 }
 
-export function toJson(d: Diagnostic, source: SourceFile): JsonDiagnostic {
+export function toJson(d: Printable, source: SourceFile): JsonDiagnostic {
   const start = source.position(d.span.start);
   const end = source.position(d.span.end);
   const { code, severity, message, help } = d;

@@ -1,7 +1,8 @@
 /** Is the answer right? Every element of every output of every rank, for all data at once. */
-import type { Kernel } from "../ir/module.js";
 import type { SignatureTensor } from "../manifest.js";
-import { NO_SPAN } from "../source.js";
+import { type Kernel, text } from "../ir/module.js";
+import { walkKernel } from "../ir/visit.js";
+import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { describeDifference } from "./difference.js";
@@ -35,7 +36,7 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
     if (difference !== null) explain(kernel, { ...options, launches }, difference);
     if (unspecified !== undefined)
       return { status: "unknown", claim, reason: `nothing says what '${unspecified.name}' must hold` };
-    return { status: "proved", claim, checked: run.checked, executed: run.executed };
+    return { status: "proved", claim, checked: run.checked, samples: 0, executed: run.executed };
   } catch (e) {
     if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
     if (!(e instanceof Fails)) throw e;
@@ -140,7 +141,12 @@ class Run {
 function explain(kernel: Kernel, options: RunOptions, place: Place): never {
   const { output, launch, rank, at } = place;
   const element = `'${kernel.outputs[output]!.name}'[${at.join(", ")}]`;
-  const where = { rank, block: -1, launch, span: NO_SPAN, what: `output ${element}` };
+  const name = kernel.outputs[output]!.name;
+  const spans = new Map<number, Span>();
+  walkKernel(kernel, (op) => {
+    if (op.name === "store" && text(op, "buffer") === name) spans.set(op.span.start, op.span);
+  });
+  const places = [...spans.values()].map((span) => ({ rank, block: -1, launch, span, what: `'${name}' is stored here` }));
   let message = "is not what the signature says";
   let witness: readonly string[] = [];
   try {
@@ -157,7 +163,7 @@ function explain(kernel: Kernel, options: RunOptions, place: Place): never {
     // Residues that differ are proof enough; the terms may be too large to hold.
     if (!(e instanceof TooLarge)) throw e;
   }
-  throw new Fails("answer", `output ${element} on rank ${rank}: ${message}`, [where], witness);
+  throw new Fails("answer", `output ${element} on rank ${rank}: ${message}`, places, witness);
 }
 
 function* indicesOf(shape: readonly number[]): Generator<Index> {

@@ -5,18 +5,19 @@
 import { definitionOf, type OpName } from "../ir/ops.js";
 import type { Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
-import type { SourceFile } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { proveAnswer } from "./answer.js";
 import type { SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
-import type { Answer, Place } from "./results.js";
+import type { Answer } from "./results.js";
 import { proofShapes } from "./shapes.js";
 
 export { proveAnswer, type AnswerOptions } from "./answer.js";
 export { proveOrdering, type OrderingOptions } from "./ordering.js";
 export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
 export type { SharedLayout } from "./machine.js";
+export { claimText, findings, summaryLine } from "./report.js";
+export { proveResidency } from "./ordering.js";
 export { PROOF_MAPPING, proofShapes } from "./shapes.js";
 
 export interface ProveOptions {
@@ -97,45 +98,4 @@ function isCounted(name: OpName): boolean {
 
 function worst(answers: readonly Answer[]): Answer {
   return answers.find((a) => a.status === "wrong") ?? answers.find((a) => a.status === "unknown") ?? answers.at(-1)!;
-}
-
-/** The claims as lines of text, for a terminal. */
-export function describeClaims(claims: Claims, source: SourceFile | null = null): string[] {
-  const { ranks, answer, ordering, coverage } = claims;
-  const shapes = claims.orderings.map((a) => dimsText(a.claim.dims));
-  const where = `${ranks} rank${ranks === 1 ? "" : "s"}; ${[...new Set(shapes)].join("; ")}; ${ordering.claim.launches} launches`;
-  return [
-    `${claims.collective} on ${where}`,
-    ...answerLines("answer", "every output element is what the signature says", answer, source),
-    ...answerLines(
-      "ordering",
-      "every conflicting pair of accesses is ordered, every wait is satisfied",
-      ordering,
-      source,
-    ),
-    `  (against our model of the PTX memory rules; ${coverage.ran} of ${coverage.total} memory operations took part)`,
-  ];
-}
-
-function answerLines(name: string, claim: string, a: Answer, source: SourceFile | null): string[] {
-  const head = `  ${name}: ${a.status}`;
-  if (a.status === "proved") return [`${head}: ${claim}`];
-  const at = ` [${dimsText(a.claim.dims)}, ${a.claim.grid} blocks]`;
-  if (a.status === "unknown") return [`${head}${at}: ${a.reason}`];
-  const place = (p: Place): string => {
-    if (p.span.end === 0 || source === null) return `    ${p.what}`;
-    const { line, column } = source.position(p.span.start);
-    return `    ${source.name}:${line}:${column}: ${p.what}`;
-  };
-  return [
-    `${head}${at}: ${a.message}`,
-    ...a.places.slice(0, 8).map(place),
-    ...a.witness.slice(0, 16).map((w) => `    ${w}`),
-  ];
-}
-
-function dimsText(dims: DimValues): string {
-  return Object.entries(dims)
-    .map(([d, n]) => `${d}=${n}`)
-    .join(" ");
 }

@@ -1,12 +1,12 @@
 /** Is it ordered? Races, deadlocks and lost signals over all ranks and blocks, and over successive launches. */
-import type { Kernel } from "../ir/module.js";
-import { NO_SPAN } from "../source.js";
+import type { Kernel, Op } from "../ir/module.js";
+import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { execute } from "./execute.js";
 import { HappensBefore } from "./happens-before.js";
 import { gridOf, type SharedLayout } from "./machine.js";
 import { checkRaces } from "./races.js";
-import { type Answer, CannotTell, Fails } from "./results.js";
+import { type Answer, CannotTell, Fails, type Place } from "./results.js";
 import { walkKernel } from "../ir/visit.js";
 
 export interface OrderingOptions {
@@ -20,6 +20,44 @@ export interface OrderingOptions {
   readonly residentBlocks?: number;
 }
 
+/** Of an H200: a block on each is resident whatever it needs. */
+const MULTIPROCESSORS = 132;
+
+/** A wait spins: the block that it waits for must be running, or it never will. */
+function checkResidency(kernel: Kernel, grid: number, resident: number): void {
+  const waits: Op[] = [];
+  walkKernel(kernel, (op) => void (op.name === "wait" && waits.push(op)));
+  if (waits.length === 0 || grid <= resident) return;
+  const place = (span: Span): Place => ({
+    rank: 0,
+    block: resident,
+    launch: 0,
+    span,
+    what: "waits for a block that may start only when another ends",
+  });
+  throw new Fails(
+    "residency",
+    `blocks wait for each other, but only ${resident} of the ${grid} are resident at once`,
+    [place(waits[0]!.span)],
+  );
+}
+
+/**
+ * Holds the largest grid of a kernel against the blocks that are resident at once. Unlike the other proofs it is about
+ * the mapping that ships, whatever the shape.
+ */
+export function proveResidency(kernel: Kernel, residentBlocks = MULTIPROCESSORS): Answer {
+  const claim = { ranks: kernel.world, dims: {}, grid: kernel.maxBlocks, launches: 1 };
+  try {
+    checkResidency(kernel, kernel.maxBlocks, residentBlocks);
+    return { status: "proved", claim, checked: kernel.maxBlocks, samples: 0, executed: new Set() };
+  } catch (e) {
+    if (!(e instanceof Fails)) throw e;
+    const { kind, message, places, witness } = e;
+    return { status: "wrong", claim, kind, message, places, witness };
+  }
+}
+
 /**
  * Proves that every conflicting pair of accesses is ordered and every wait satisfied, in every schedule, against our
  * model of the PTX memory rules.
@@ -29,19 +67,11 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
   const grid = gridOf(kernel, options.dims);
   const claim = { ranks: kernel.world, dims: options.dims, grid, launches };
   try {
-    const resident = options.residentBlocks ?? 132;
-    let waits = false;
-    walkKernel(kernel, (op) => void (waits ||= op.name === "wait"));
-    if (waits && grid > resident)
-      throw new Fails(
-        "residency",
-        `blocks wait for each other, but only ${resident} of the ${grid} are resident at once`,
-        [{ rank: 0, block: resident, launch: 0, span: NO_SPAN, what: "a block that may start only when another ends" }],
-      );
+    checkResidency(kernel, grid, options.residentBlocks ?? MULTIPROCESSORS);
     const machine = execute(kernel, { ...options, launches }, null, true);
     const trace = machine.trace!;
     checkRaces(trace, new HappensBefore(trace));
-    return { status: "proved", claim, checked: trace.accesses, executed: machine.executed };
+    return { status: "proved", claim, checked: trace.accesses, samples: 0, executed: machine.executed };
   } catch (e) {
     if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
     if (!(e instanceof Fails)) throw e;

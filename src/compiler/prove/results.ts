@@ -42,6 +42,8 @@ export interface Proved {
   readonly claim: Claim;
   /** Elements compared, or accesses that were found in order. */
   readonly checked: number;
+  /** Sets of values that integer inputs were given because they steer what is accessed; 0 where none do. */
+  readonly samples: number;
   /** Spans-and-names of ops that ran, for the coverage of several shapes together. */
   readonly executed: ReadonlySet<object>;
 }

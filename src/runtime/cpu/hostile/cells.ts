@@ -1,5 +1,5 @@
 /** Who touched each element of a memory last, for the detection of races. */
-import { Strand, type Clock } from "./clock.js";
+import { type Strand, type Clock } from "./clock.js";
 
 /** Rows of all accesses of a run. A row is shared by neighbouring accesses of one strand at one place. */
 export class AccessLog {

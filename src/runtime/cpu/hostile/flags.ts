@@ -1,5 +1,5 @@
 /** Flags under a hostile schedule: a wait learns from the earliest signal that suffices, and from no more. */
-import { Clock } from "./clock.js";
+import { type Clock } from "./clock.js";
 
 interface Message {
   /** The flag's value after this signal. */

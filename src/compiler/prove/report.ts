@@ -1,0 +1,92 @@
+/** What is not proved, as findings that the renderer of diagnostics prints with code frames. */
+import type { Label } from "../diagnostics/create.js";
+import type { Printable } from "../diagnostics/render.js";
+import type { DimValues } from "../types/extent.js";
+import type { Claims } from "./index.js";
+import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
+import { NO_SPAN } from "../source.js";
+
+const HELP: Readonly<Record<WrongKind, string | null>> = {
+  answer: null,
+  race: "let the second access wait for a signal that is released after the first; a barrier between them does it",
+  deadlock: "signal before waiting for what comes later, and wait only for what is signalled",
+  "lost-signal": "let flags only grow, and wait for a value or more",
+  residency: "start no more blocks than fit at once, or do not let blocks wait for each other",
+  bounds: null,
+};
+
+/** What is not proved of one collective on one number of ranks. */
+export function findings(claims: Claims): Printable[] {
+  return [claims.answer, claims.ordering].flatMap((a) =>
+    a.status === "proved" ? [] : [finding(claims.collective, a)],
+  );
+}
+
+function finding(collective: string, a: Wrong | Unknown): Printable {
+  const found = `found for '${collective}' on ${claimText(a.claim)}`;
+  if (a.status === "unknown")
+    return {
+      code: "proof-unknown",
+      severity: "warning",
+      message: `not proved: ${a.reason}`,
+      span: NO_SPAN,
+      labels: [],
+      help: null,
+      notes: [found],
+    };
+  const placed = a.places.filter((p) => p.span.end > 0);
+  const labels = placed.map((p): Label => ({ span: p.span, text: labelText(p) }));
+  return {
+    code: `proof-${a.kind}`,
+    severity: "error",
+    message: a.message,
+    span: placed[0]?.span ?? NO_SPAN,
+    labels: merged(labels),
+    help: HELP[a.kind],
+    notes: [...a.witness, found],
+  };
+}
+
+/** Labels of one place together. */
+function merged(labels: readonly Label[]): Label[] {
+  const all = new Map<string, Label>();
+  for (const l of labels) {
+    const key = `${l.span.start}-${l.span.end}`;
+    const known = all.get(key);
+    if (known === undefined) all.set(key, l);
+    else if (!known.text.includes(l.text)) all.set(key, { ...l, text: `${known.text}; ${l.text}` });
+  }
+  return [...all.values()].slice(0, 4);
+}
+
+function labelText(p: Place): string {
+  if (p.block < 0) return p.what;
+  return `${p.what}, by rank ${p.rank}, block ${p.block}, launch ${p.launch}`;
+}
+
+/** "4 ranks, n=595, 2 blocks each, 2 launches". */
+export function claimText({ ranks, dims, grid, launches }: Claim): string {
+  const shape = dimsText(dims);
+  const parts = [count(ranks, "rank"), ...(shape === "" ? [] : [shape]), `${count(grid, "block")} each`];
+  return [...parts, count(launches, "launch", "launches")].join(", ");
+}
+
+function count(n: number, one: string, many = `${one}s`): string {
+  return `${n} ${n === 1 ? one : many}`;
+}
+
+export function dimsText(dims: DimValues): string {
+  return Object.entries(dims)
+    .map(([d, n]) => `${d}=${n}`)
+    .join(" ");
+}
+
+/** One line for claims: what is proved, and of what. Findings say the rest. */
+export function summaryLine(claims: Claims): string {
+  const { collective, answer, ordering, coverage } = claims;
+  const word = (a: Answer): string => (a.status === "wrong" ? a.status.toUpperCase() : a.status);
+  const shapes = [...new Set(claims.orderings.map((a) => dimsText(a.claim.dims)))].filter((s) => s !== "");
+  const at = shapes.length === 0 ? "" : ` (${shapes.join("; ")})`;
+  const values = answer.status === "proved" && answer.samples > 0 ? `, for ${answer.samples} sets of values` : "";
+  return `${collective}, ${count(claims.ranks, "rank")}${at}: answer ${word(answer)}${values}, ordering ${word(ordering)}; ${coverage.ran} of ${coverage.total} memory operations took part`;
+}
