@@ -9,7 +9,7 @@ import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
 import { collectDims, type DTypeChoice, examples, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
-import { inquire, type Inquiry, printInquiry } from "./proofs.js";
+import { DEFAULT_SCHEDULES, inquire, type Inquiry, printInquiry } from "./proofs.js";
 import { readProgram } from "./source-file.js";
 import { suggestion } from "./suggest.js";
 
@@ -19,13 +19,10 @@ interface CheckOptions {
   readonly json?: boolean;
   readonly prove?: boolean;
   readonly schedules?: number;
-  readonly seed: number;
+  readonly seed?: number;
   readonly strict?: boolean;
   readonly dim?: DimValues;
 }
-
-/** Enough that each strategy has its turn. */
-const defaultSchedules = 4;
 
 /** The command, printing to `io`. */
 export function checkCommand(io: Io): Command {
@@ -38,15 +35,18 @@ export function checkCommand(io: Io): Command {
     .addOption(shared.rankList().default([2, 4], "2,4"))
     .addOption(shared.dtype())
     .addOption(
-      new Option("-d, --dim <name=n...>", "this shape only (default: some that take every path)").argParser(collectDims),
-    )
-    .addOption(
-      new Option("--schedules <k>", `hostile schedules to run on emulated ranks (default: ${defaultSchedules})`).argParser(
-        wholeNumber(0, 1_000_000),
+      new Option("-d, --dim <name=n...>", "this shape only (default: some that take every path)").argParser(
+        collectDims,
       ),
     )
     .addOption(
-      new Option("--seed <s>", "first schedule; the others count up from it").argParser(wholeNumber(0, 2 ** 31 - 1)).default(0),
+      new Option(
+        "--schedules <k>",
+        `hostile schedules to run on emulated ranks (default: ${DEFAULT_SCHEDULES})`,
+      ).argParser(wholeNumber(0, 1_000_000)),
+    )
+    .addOption(
+      new Option("--seed <s>", "first schedule; the others count up from it").argParser(wholeNumber(0, 2 ** 31 - 1)),
     )
     .addOption(new Option("--prove", "prove, which is the default").hideHelp())
     .option("--no-prove", "compile only, without proofs and schedules")
@@ -99,8 +99,9 @@ async function inquireAll(
   options: CheckOptions,
 ): Promise<Inquiry[]> {
   const proves = options.prove !== false;
-  const schedules = options.schedules ?? (proves ? defaultSchedules : 0);
-  if (!proves && schedules === 0) return [];
+  if (!proves && options.schedules === undefined) return [];
+  const asked = options.schedules ?? (options.seed === undefined ? null : DEFAULT_SCHEDULES);
+  const schedule = asked === null ? null : { schedules: asked, seed: options.seed ?? 0 };
   const inquiries: Inquiry[] = [];
   const start = performance.now();
   for (const collective of parseProgram(source).program.collectives) {
@@ -111,7 +112,7 @@ async function inquireAll(
       if (performance.now() - start > 500) progress.now(text);
       const dtype = dtypesFor(collective, options.dtype);
       const request = { collective: collective.name.text, ranks, dtype, dims: options.dim };
-      const inquiry = inquire(source, request, proves, { schedules, seed: options.seed });
+      const inquiry = inquire(source, request, proves, schedule);
       if (inquiry !== null) inquiries.push(inquiry);
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -125,7 +126,9 @@ function eachOnce(inquiries: readonly Inquiry[]): Printable[] {
   for (const { findings, request } of inquiries)
     for (const f of findings) {
       const places = [f.span, ...f.labels.map((l) => l.span)].map((s) => `${s.start}-${s.end}`);
-      const key = [request.collective, f.code, ...new Set(places), f.span.end === 0 ? f.message : ""].join(" ");
+      // Findings without a place differ in what they say, but for the numbers in it.
+      const said = f.span.end === 0 ? f.message.replace(/[-\d.]+/g, "#") : "";
+      const key = [request.collective, f.code, ...new Set(places), said].join(" ");
       const known = unique.get(key);
       if (known === undefined) unique.set(key, { finding: f, worlds: [] });
       else if (!known.worlds.includes(request.ranks)) known.worlds.push(request.ranks);

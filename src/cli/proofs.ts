@@ -41,12 +41,18 @@ export interface Inquiry {
   readonly findings: readonly Printable[];
 }
 
-/** Null when it does not compile; its diagnostics say why. */
+/** Enough that each strategy has its turn. */
+export const DEFAULT_SCHEDULES = 4;
+
+/**
+ * Null when it does not compile; its diagnostics say why.
+ * @param schedule null: as many as usual, unless a proof has found it wrong already
+ */
 export function inquire(
   source: SourceFile,
   request: ProofRequest,
   proves: boolean,
-  schedule: ScheduleRequest,
+  schedule: ScheduleRequest | null,
 ): Inquiry | null {
   const options = { file: source.name, ...request };
   const shipped = compile(source.text, options);
@@ -56,7 +62,9 @@ export function inquire(
   const claims = proves ? prove(compiled, { shapes, shared: sharedLayout(compiled.kernel) }) : null;
   const residency = proveResidency(shipped.kernel);
   const held = claims === null || residency.status === "proved" ? claims : { ...claims, ordering: residency };
-  const hostile = schedule.schedules === 0 ? null : attack(source, compiled, request, schedule);
+  const isWrong = held !== null && [held.answer, held.ordering].some((a) => a.status === "wrong");
+  const { schedules, seed } = schedule ?? { schedules: isWrong ? 0 : DEFAULT_SCHEDULES, seed: 0 };
+  const hostile = schedules === 0 ? null : attack(source, compiled, request, { schedules, seed });
   const found = [...(held === null ? [] : findings(held)), ...hostileFindings(request, hostile)];
   return { request, claims: held, hostile, findings: found };
 }

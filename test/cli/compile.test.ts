@@ -14,16 +14,41 @@ if (nvrtc === null) process.stderr.write("NVRTC is not here: the tests of `collc
 
 describe("collc check", () => {
   it("proves the answer and the ordering", async () => {
-    const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--ranks", "2,3", "--prove"]);
+    const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--ranks", "2,3"]);
     expect(code).toBe(0);
-    expect(out.match(/answer: proved/g)).toHaveLength(2);
-    expect(out.match(/ordering: proved/g)).toHaveLength(2);
+    expect(out.match(/answer proved, ordering proved/g)).toHaveLength(2);
+    expect(out.match(/survives 4 hostile schedules/g)).toHaveLength(2);
+  });
+
+  it("only compiles where proofs are not wanted", async () => {
+    const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--no-prove"]);
+    expect(code).toBe(0);
+    expect(out).not.toMatch(/proved|survives/);
+  });
+
+  it("says the same again with a seed", async () => {
+    const text =
+      "collective wrong(x: T[n] partial(sum)) -> y: T[n] replicated { for i in tiles(n) { y[i] = sum(p in peers) x@p[i] } }";
+    const argv = ["check", "-", "--ranks", "2", "--no-prove", "--schedules", "1", "--seed", "3", "--dim", "n=20"];
+    const [first, second] = [await collc(argv, { stdin: text }), await collc(argv, { stdin: text })];
+    expect(first.code).toBe(1);
+    expect(first.err).toContain("error[schedule-answer]: output 'y' of rank 0 is wrong");
+    expect(first.err).toContain("--ranks 2 --schedules 1 --seed 3");
+    expect(second).toEqual(first);
+  });
+
+  it("takes what is not proved for wrong if asked to", async () => {
+    const text =
+      "collective open(x: T[n] local) -> y: T[n] local { for i in tiles(n) { y[i] = x@((rank + 1) % world)[i] } }";
+    const free = await collc(["check", "-", "--ranks", "2"], { stdin: text });
+    expect([free.code, free.err.includes("warning[proof-unknown]")]).toEqual([0, true]);
+    expect((await collc(["check", "-", "--ranks", "2", "--strict"], { stdin: text })).code).toBe(1);
   });
 
   it("refutes a sum over the peers alone, and says where", async () => {
     const text =
       "collective wrong(x: T[n] partial(sum)) -> y: T[n] replicated { for i in tiles(n) { y[i] = sum(p in peers) x@p[i] } }";
-    const { code, out } = await collc(["check", "-", "--ranks", "3", "--prove", "--json"], { stdin: text });
+    const { code, out } = await collc(["check", "-", "--ranks", "3", "--json"], { stdin: text });
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject([
       { code: "proof-answer", severity: "error", message: expect.stringMatching(/lacks rank 0's x\[0\]/) },
@@ -32,7 +57,7 @@ describe("collc check", () => {
 
   it("is content with every kernel", async () => {
     for (const name of ["all_gather/push", "all_reduce/ring", "matmul/all_gather"]) {
-      const { code, out } = await collc(["check", kernel(name), "--ranks", "1,2,3"]);
+      const { code, out } = await collc(["check", kernel(name), "--ranks", "1,2,3", "--strict"]);
       expect(out).toContain("nothing wrong for 1, 2, 3 ranks");
       expect(code).toBe(0);
     }

@@ -16,10 +16,7 @@ for (const file of LIBRARY)
           mapping: PROOF_MAPPING,
         });
         const claims = prove({ kernel }, { shared: sharedLayout(kernel!), misaligned: ranks <= 4 });
-        expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual([
-          "proved",
-          "proved",
-        ]);
+        expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
       });
     it("takes nearly all of its paths", () => {
       const { kernel } = compile(file.text, { file: file.path, ranks: 3, dtype: "f32", mapping: PROOF_MAPPING });

@@ -146,7 +146,13 @@ function explain(kernel: Kernel, options: RunOptions, place: Place): never {
   walkKernel(kernel, (op) => {
     if (op.name === "store" && text(op, "buffer") === name) spans.set(op.span.start, op.span);
   });
-  const places = [...spans.values()].map((span) => ({ rank, block: -1, launch, span, what: `'${name}' is stored here` }));
+  const places = [...spans.values()].map((span) => ({
+    rank,
+    block: -1,
+    launch,
+    span,
+    what: `'${name}' is stored here`,
+  }));
   let message = "is not what the signature says";
   let witness: readonly string[] = [];
   try {

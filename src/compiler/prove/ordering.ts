@@ -35,11 +35,9 @@ function checkResidency(kernel: Kernel, grid: number, resident: number): void {
     span,
     what: "waits for a block that may start only when another ends",
   });
-  throw new Fails(
-    "residency",
-    `blocks wait for each other, but only ${resident} of the ${grid} are resident at once`,
-    [place(waits[0]!.span)],
-  );
+  throw new Fails("residency", `blocks wait for each other, but only ${resident} of the ${grid} are resident at once`, [
+    place(waits[0]!.span),
+  ]);
 }
 
 /**

@@ -116,8 +116,7 @@ function describe(p: Place): string {
 /** A schedule in which the second access comes while the first is still on its way. */
 function interleaving(trace: Trace, a: number, b: number, first: Place, second: Place): string[] {
   const [x, y] = [a, b].map((access) => trace.segments[trace.table[access * FIELDS]!]!) as [Segment, Segment];
-  const at = (s: Segment): number =>
-    trace.events.findIndex((e) => e.kind === "segment" && trace.segments[e.id] === s);
+  const at = (s: Segment): number => trace.events.findIndex((e) => e.kind === "segment" && trace.segments[e.id] === s);
   const isLater = (s: Strand, than: Segment): boolean =>
     s === than.strand || (s.entity === than.strand.entity && s.phase > than.strand.phase);
   const isEarlier = (s: Strand, than: Segment): boolean =>
