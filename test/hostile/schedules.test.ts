@@ -7,7 +7,7 @@ import { PROOF_MAPPING, proveOrdering } from "../../src/compiler/prove/index.js"
 import { type HostileReport, runHostile } from "../../src/runtime/cpu/index.js";
 import { manifestOf } from "../cpu/kernels.js";
 import { LIBRARY } from "../kernels/library.js";
-import { kernelOf, leave, mailbox, meet, move, pull } from "../prove/field-kernels.js";
+import { CORPUS, loadEntry } from "../prove/corpus.js";
 import { mutantsOf } from "../prove/mutants.js";
 
 function attack(kernel: Kernel, schedules = 16, seed = 0, dims = {}): HostileReport {
@@ -37,44 +37,21 @@ describe("the library survives", () => {
     });
 });
 
-const RIGHT: Readonly<Record<string, Kernel>> = {
-  "pull between two meetings": pull(),
-  "a mailbox with two slots": mailbox(2),
-};
+/** What a schedule cannot see: it runs one decision of the data, or the flag's last value suffices. */
+const UNSEEN = new Set(["data-decides.ir", "flag-set-back.ir"]);
 
-const WRONG: Readonly<Record<string, { readonly kernel: Kernel; readonly message: RegExp }>> = {
-  "a release without system scope": { kernel: pull({}, { scope: "gpu" }), message: /^data race on 'x'/ },
-  "no release at all": { kernel: pull({ release: "relaxed" }, {}), message: /^data race on 'x'/ },
-  "a relaxed start barrier": {
-    kernel: pull({ acquire: "relaxed", release: "relaxed" }),
-    message: /^data race on 'x'/,
-  },
-  "only the polling thread acquires": { kernel: pull({ after: false }), message: /^data race on 'x'/ },
-  "no meeting at the end": { kernel: pull({}, null), message: /^data race on 'x'/ },
-  "a slot used one launch too early": { kernel: mailbox(1), message: /^data race on 'mail'/ },
-  "a read of what nobody writes": {
-    kernel: kernelOf(meet(1) + move("mail", "%zero", "y", "%zero") + leave(1), { buffers: ["mail: scratch f32[8]"] }),
-    message: /element 0 of 'mail' is read but was never written/,
-  },
-  "waits before signals": {
-    kernel: kernelOf(`for %zero, %one {map="threads"} (%t) {
-      wait %u1, %next, %next {buffer="flags", scope="sys", order="acquire"}
-      signal %u1, %next, %rank {buffer="flags", mode="set", scope="sys", order="release", remote=true}
-    }`),
-    message: /^deadlock in kernel 'field'/,
-  },
-};
-
-describe("hand-written protocols", () => {
-  for (const [name, kernel] of Object.entries(RIGHT))
-    it(`${name} survives`, () => expect(attack(kernel).failure).toBeNull());
-  for (const [name, { kernel, message }] of Object.entries(WRONG))
-    it(`${name} is caught, and again with its seed`, () => {
-      const { failure } = attack(kernel);
-      expect(failure?.message).toMatch(message);
-      expect(failure!.timeline.length).toBeGreaterThan(3);
-      expect(attack(kernel, 1, failure!.seed).failure).toEqual(failure);
-    });
+describe("the corpus", () => {
+  for (const file of CORPUS.filter((f) => f.endsWith(".ir") && !UNSEEN.has(f))) {
+    const { kernel, about } = loadEntry(file);
+    if (about.startsWith("Right: ")) it(`${file} survives`, () => expect(attack(kernel).failure).toBeNull());
+    else
+      it(`${file} is caught, and again with its seed`, () => {
+        const { failure } = attack(kernel);
+        expect(failure?.kind).toMatch(/^(race|deadlock|unwritten)$/);
+        expect(failure!.timeline.length).toBeGreaterThan(3);
+        expect(attack(kernel, 1, failure!.seed).failure).toEqual(failure);
+      });
+  }
 });
 
 describe("schedules and proofs agree", () => {

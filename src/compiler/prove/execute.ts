@@ -2,7 +2,7 @@
  * Executes all ranks, blocks and threads of a kernel, for several launches, in one deterministic schedule. Control flow
  * does not depend on the schedule (the steps refuse what would make it), so one run has the accesses of every run.
  */
-import type { Kernel } from "../ir/module.js";
+import { type Kernel, text } from "../ir/module.js";
 import { type Frame, Machine, type MachineOptions } from "./machine.js";
 import { type Blocked, Program, type Running } from "./program.js";
 import { Fails, type Place } from "./results.js";
@@ -161,10 +161,23 @@ function deadlock(machine: Machine, blocked: readonly Blocked[]): Fails {
       `launch ${frame.launch}: rank ${frame.rank}, block ${frame.block} waits${whom}: '${name}'[${b.slot}] should reach ${b.wanted} and stays ${seen}`,
     );
   }
-  const cycle = cycleOf(blocked);
+  const unheard = unheardSignals(machine, blocked);
+  const cycle = unheard.length > 0 ? null : cycleOf(blocked);
   if (cycle !== null) lines.push(`in a circle: ${cycle.map((r) => `rank ${r}`).join(" waits for ")}`);
+  lines.push(...unheard);
   const who = `${blocked.length} wait${blocked.length === 1 ? "" : "s"} that nobody satisfies`;
-  return new Fails("deadlock", `deadlock: ${who}; first ${lines[0] ?? "nobody"}`, places, lines);
+  return new Fails("deadlock", `deadlock: ${who}`, places, lines);
+}
+
+/** Signals to flags that nobody has waited for or waits for now: meant for somebody else, perhaps. */
+function unheardSignals({ trace }: Machine, blocked: readonly Blocked[]): string[] {
+  if (trace === null) return [];
+  const heard = new Set(trace.events.flatMap((e) => (e.kind === "wait" ? [e.flag] : [])));
+  const wanted = (buffer: string, owner: number, slot: number): boolean =>
+    blocked.some((b) => text(b.op, "buffer") === buffer && b.frame.rank === owner && b.slot === slot);
+  return [...trace.flags.values()]
+    .filter((f) => f.signals.length > 0 && !heard.has(f) && !wanted(f.buffer, f.owner, f.slot))
+    .map((f) => `'${f.buffer}'[${f.slot}] of rank ${f.owner} is signalled, and nobody waits for it`);
 }
 
 /** A circle of ranks that wait for each other, first rank repeated at the end. */

@@ -15,6 +15,8 @@ const HELP: Readonly<Record<WrongKind, string | null>> = {
   bounds: null,
 };
 
+const COPY_HELP = "wait for the copy with copy_wait, then let the block synchronise";
+
 /** What is not proved of one collective on one number of ranks. */
 export function findings(claims: Claims): Printable[] {
   return [claims.answer, claims.ordering].flatMap((a) =>
@@ -42,7 +44,7 @@ function finding(collective: string, a: Wrong | Unknown): Printable {
     message: a.message,
     span: placed[0]?.span ?? NO_SPAN,
     labels: merged(labels),
-    help: HELP[a.kind],
+    help: a.kind === "race" && a.witness[0]?.startsWith("the copy") ? COPY_HELP : HELP[a.kind],
     notes: [...a.witness, found],
   };
 }

@@ -1,0 +1,143 @@
+/** Words for a data race: both places, and an interleaving in which the two accesses meet. */
+import { NO_SPAN } from "../source.js";
+import type { HappensBefore } from "./happens-before.js";
+import { Fails, type Place } from "./results.js";
+import { FIELDS, type Segment, type Signal, type Strand, type Trace, type Wait, WRITE } from "./trace.js";
+
+/** The failure for access `a`, earlier in the trace, and access `b`, which nothing orders. */
+export function raceOf(trace: Trace, order: HappensBefore, a: number, b: number, element: number): Fails {
+  const { buffer, owner } = trace.memories[trace.table[a * FIELDS + 1]!]!;
+  const [first, second] = [placeOf(trace, a, buffer, element), placeOf(trace, b, buffer, element)];
+  const [x, y] = [a, b].map((access) => trace.table[access * FIELDS]!) as [number, number];
+  const witness =
+    trace.table[a * FIELDS + 5] !== 0 && (order.isBefore(x, y) || order.isBefore(y, x) || isSameBlock(first, second))
+      ? copyWitness(first, second)
+      : new Interleaving(trace, trace.segments[x]!, trace.segments[y]!, first, second).lines();
+  return new Fails(
+    "race",
+    `data race on '${buffer}'[${element}] of ${owner}: the ${verb(first)} by ${who(first)} and the ${verb(second)} by ${who(second)} are not ordered`,
+    [first, second],
+    witness,
+  );
+}
+
+function isSameBlock(a: Place, b: Place): boolean {
+  return a.rank === b.rank && a.block === b.block && a.launch === b.launch;
+}
+
+function copyWitness(first: Place, second: Place): string[] {
+  return [
+    `the copy that ${who(first)} has started is under way until copy_wait says that it has landed, and until the block synchronises after that;`,
+    `the ${verb(second)} comes before`,
+  ];
+}
+
+/** "rank 1, block 0, launch 2". */
+function who(p: Place): string {
+  if (p.block < 0) return `the caller of rank ${p.rank} before launch ${p.launch}`;
+  return `rank ${p.rank}, block ${p.block}, launch ${p.launch}`;
+}
+
+function verb(p: Place): string {
+  return p.what.slice(0, p.what.indexOf(" "));
+}
+
+function placeOf(trace: Trace, access: number, buffer: string, element: number): Place {
+  const { strand } = trace.segments[trace.table[access * FIELDS]!]!;
+  const block = strand.entity % (trace.grid + 1);
+  const writes = (trace.table[access * FIELDS + 4]! & WRITE) !== 0;
+  return {
+    rank: rankOf(trace, strand),
+    block: block === trace.grid ? -1 : block,
+    launch: strand.launch,
+    span: trace.ops[access]?.span ?? NO_SPAN,
+    what: `${writes ? "write" : "read"} of '${buffer}'[${element}]`,
+  };
+}
+
+function rankOf(trace: Trace, s: Strand): number {
+  return Math.floor(s.entity / (trace.grid + 1));
+}
+
+/** A schedule in which the second access comes while the first is still on its way. */
+class Interleaving {
+  constructor(
+    private readonly trace: Trace,
+    private readonly x: Segment,
+    private readonly y: Segment,
+    private readonly first: Place,
+    private readonly second: Place,
+  ) {}
+
+  lines(): string[] {
+    const { trace, first, second } = this;
+    const waited = trace.events
+      .slice(0, this.position(this.y))
+      .findLast((e): e is Wait => e.kind === "wait" && this.isKnownTo(e.strand, this.y));
+    const after = trace.events
+      .slice(this.position(this.x))
+      .filter((e): e is Signal => e.kind === "signal" && this.speaksFor(e.strand, this.x));
+    // One to the other's rank says most.
+    const told = after.find((e) => e.flag.owner === rankOf(trace, this.y.strand)) ?? after[0];
+    const before =
+      waited === undefined
+        ? "has waited for nobody"
+        : `has waited for ${this.flag(waited)} to reach ${waited.value} (launch ${waited.strand.launch}), and for nothing after that`;
+    return [
+      "they meet when",
+      `  1. ${who(second)}, ${before};`,
+      `  2. the ${verb(first)} by ${who(first)} is on its way;`,
+      `  3. the ${verb(second)} by ${who(second)} happens.`,
+      told === undefined
+        ? "nothing is signalled after the first that could tell the other"
+        : `the first signal after the first access sets ${this.flag(told)} to ${told.value} (${told.release ? "release" : "relaxed"}, scope ${told.sys ? "sys" : "gpu"}, launch ${told.strand.launch}): ${this.unheard(told)}`,
+    ];
+  }
+
+  private position(s: Segment): number {
+    return this.trace.events.findIndex((e) => e.kind === "segment" && this.trace.segments[e.id] === s);
+  }
+
+  private isCaller(s: Strand): boolean {
+    return s.entity % (this.trace.grid + 1) === this.trace.grid;
+  }
+
+  /** Whether what a strand learns is known in a segment: of its own block and earlier, or of a launch that has ended. */
+  private isKnownTo(s: Strand, { strand }: Segment): boolean {
+    if (s === strand) return true;
+    if (this.isCaller(strand)) return rankOf(this.trace, s) === rankOf(this.trace, strand) && s.launch < strand.launch;
+    return s.entity === strand.entity && s.phase < strand.phase;
+  }
+
+  /** Whether a strand comes after a segment on its block, or on the rank whose caller it is of. */
+  private speaksFor(s: Strand, { strand }: Segment): boolean {
+    if (s === strand) return true;
+    if (this.isCaller(strand)) return rankOf(this.trace, s) === rankOf(this.trace, strand) && s.launch >= strand.launch;
+    return s.entity === strand.entity && s.phase >= strand.phase;
+  }
+
+  private flag({ flag }: Wait | Signal): string {
+    return `'${flag.buffer}'[${flag.slot}] of rank ${flag.owner}`;
+  }
+
+  /** Why a signal that comes after the first access does not order it before the second. */
+  private unheard(told: Signal): string {
+    const { trace, x, y } = this;
+    const { flag } = told;
+    const block = (s: Strand): boolean =>
+      this.isCaller(y.strand) ? this.isKnownTo(s, y) : s.entity === y.strand.entity && s.launch === y.strand.launch;
+    const heard = trace.events.find(
+      (e): e is Wait => e.kind === "wait" && e.flag === flag && block(e.strand) && ((told.value - e.value) | 0) >= 0,
+    );
+    if (heard === undefined) return "the other has not waited for it";
+    if (!told.release) return "it is waited for, but it is relaxed and carries nothing";
+    if (!heard.acquire) return "it is waited for, but the wait is relaxed and learns nothing";
+    if (rankOf(trace, told.strand) !== rankOf(trace, heard.strand) && !(told.sys && heard.sys))
+      return "it is waited for, but scope gpu does not reach another rank";
+    if (told.strand !== x.strand && told.strand.entity === x.strand.entity && told.strand.phase === x.strand.phase)
+      return "it speaks for the thread that sends it, which has not met the others since";
+    if (heard.strand !== y.strand && heard.strand.entity === y.strand.entity && heard.strand.phase === y.strand.phase)
+      return "one thread waits for it, and the others have not met that thread since";
+    return "the other has not waited for it before";
+  }
+}
