@@ -7,7 +7,13 @@
  * An expression is a flat list of operands and operators; the builder knows how tightly operators bind. That keeps
  * the parser's recursion at three rules a level of parentheses.
  */
-import { CstParser, defaultParserErrorProvider, type IParserErrorMessageProvider, type IToken } from "chevrotain";
+import {
+  CstParser,
+  defaultParserErrorProvider,
+  type IParserErrorMessageProvider,
+  type IToken,
+  tokenMatcher,
+} from "chevrotain";
 import { TOKENS as T } from "./tokens.js";
 
 /** A mismatch is described by the name of the token that was expected alone: words are the compiler's business. */
@@ -28,11 +34,45 @@ export class CollParser extends CstParser {
   }
 
   readonly program = this.RULE("program", () => {
-    this.MANY(() => this.SUBRULE(this.collective));
+    this.MANY(() =>
+      this.OR([{ ALT: () => this.SUBRULE(this.importClause) }, { ALT: () => this.SUBRULE(this.definition) }]),
+    );
+  });
+
+  readonly definition = this.RULE("definition", () => {
+    this.MANY(() => this.CONSUME(T.DocComment));
+    this.OR([
+      { ALT: () => this.SUBRULE(this.constant) },
+      { ALT: () => this.SUBRULE(this.func) },
+      { ALT: () => this.SUBRULE(this.collective) },
+    ]);
+  });
+
+  readonly importClause = this.RULE("importClause", () => {
+    this.CONSUME(T.Import);
+    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.CONSUME(T.Name) });
+    this.CONSUME(T.From);
+    this.CONSUME(T.Text);
+  });
+
+  readonly constant = this.RULE("constant", () => {
+    this.CONSUME(T.Const);
+    this.CONSUME(T.Name);
+    this.CONSUME(T.Assign);
+    this.SUBRULE(this.expression);
+  });
+
+  readonly func = this.RULE("func", () => {
+    this.CONSUME(T.Fn);
+    this.CONSUME(T.Name);
+    this.CONSUME(T.LeftParen);
+    this.MANY_SEP({ SEP: T.Comma, DEF: () => this.CONSUME2(T.Name, { LABEL: "parameter" }) });
+    this.CONSUME(T.RightParen);
+    this.CONSUME(T.Assign);
+    this.SUBRULE(this.expression);
   });
 
   readonly collective = this.RULE("collective", () => {
-    this.MANY(() => this.CONSUME(T.DocComment));
     this.CONSUME(T.Collective);
     this.CONSUME(T.Name);
     this.CONSUME(T.LeftParen);
@@ -49,22 +89,72 @@ export class CollParser extends CstParser {
         },
       },
     ]);
-    this.MANY2(() => this.OR2([{ ALT: () => this.SUBRULE(this.where) }, { ALT: () => this.SUBRULE(this.ensures) }]));
+    this.MANY2(() =>
+      this.OR2([
+        { ALT: () => this.SUBRULE(this.mesh) },
+        { ALT: () => this.SUBRULE(this.where) },
+        { ALT: () => this.SUBRULE(this.ensures) },
+      ]),
+    );
     this.SUBRULE(this.block);
   });
 
   readonly where = this.RULE("where", () => {
     this.CONSUME(T.Where);
-    this.CONSUME(T.Name);
-    this.CONSUME(T.In);
+    this.OR([
+      {
+        GATE: () => this.LA(2).tokenType === T.In,
+        ALT: () => {
+          this.CONSUME(T.Name);
+          this.CONSUME(T.In);
+          this.OR2({
+            DEF: [
+              { GATE: () => this.LA(1).tokenType === T.LeftParen, ALT: () => this.SUBRULE(this.choices) },
+              {
+                ALT: () => {
+                  this.SUBRULE(this.expression, { LABEL: "from" });
+                  this.CONSUME(T.DotDot);
+                  this.SUBRULE2(this.expression, { LABEL: "to" });
+                },
+              },
+            ],
+            IGNORE_AMBIGUITIES: true, // the gate decides
+          });
+        },
+      },
+      { ALT: () => this.SUBRULE3(this.expression, { LABEL: "condition" }) },
+    ]);
+  });
+
+  /** Dtypes, or numbers of ranks. */
+  readonly choices = this.RULE("choices", () => {
     this.CONSUME(T.LeftParen);
-    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.CONSUME2(T.Name, { LABEL: "dtypes" }) });
+    this.AT_LEAST_ONE_SEP({
+      SEP: T.Comma,
+      DEF: () =>
+        this.OR([
+          { ALT: () => this.CONSUME(T.Name, { LABEL: "choice" }) },
+          { ALT: () => this.CONSUME(T.Integer, { LABEL: "choice" }) },
+        ]),
+    });
+    this.CONSUME(T.RightParen);
+  });
+
+  readonly mesh = this.RULE("mesh", () => {
+    this.CONSUME(T.Mesh);
+    this.CONSUME(T.LeftParen);
+    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.CONSUME(T.Name) });
     this.CONSUME(T.RightParen);
   });
 
   readonly ensures = this.RULE("ensures", () => {
     this.CONSUME(T.Ensures);
     this.CONSUME(T.Name);
+    this.OPTION(() => {
+      this.CONSUME(T.LeftBracket);
+      this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.CONSUME2(T.Name, { LABEL: "variable" }) });
+      this.CONSUME(T.RightBracket);
+    });
     this.CONSUME(T.Equal);
     this.SUBRULE(this.expression);
   });
@@ -91,10 +181,14 @@ export class CollParser extends CstParser {
     this.CONSUME(T.Name);
     this.OPTION(() => {
       this.CONSUME(T.LeftParen);
-      this.OR([
-        { ALT: () => this.CONSUME(T.Integer, { LABEL: "argument" }) },
-        { ALT: () => this.CONSUME2(T.Name, { LABEL: "argument" }) },
-      ]);
+      this.AT_LEAST_ONE_SEP({
+        SEP: T.Comma,
+        DEF: () =>
+          this.OR([
+            { ALT: () => this.CONSUME(T.Integer, { LABEL: "argument" }) },
+            { ALT: () => this.CONSUME2(T.Name, { LABEL: "argument" }) },
+          ]),
+      });
       this.CONSUME(T.RightParen);
     });
   });
@@ -114,6 +208,8 @@ export class CollParser extends CstParser {
       { ALT: () => this.SUBRULE(this.forStatement) },
       { ALT: () => this.SUBRULE(this.ifStatement) },
       { ALT: () => this.CONSUME(T.Barrier) },
+      { ALT: () => this.SUBRULE(this.signalStatement) },
+      { ALT: () => this.SUBRULE(this.waitStatement) },
       { ALT: () => this.SUBRULE(this.assignment) },
     ]);
   });
@@ -130,6 +226,16 @@ export class CollParser extends CstParser {
     this.CONSUME(T.Name);
     this.CONSUME(T.Colon);
     this.SUBRULE(this.shapedType);
+  });
+
+  readonly signalStatement = this.RULE("signalStatement", () => {
+    this.CONSUME(T.Signal);
+    this.SUBRULE(this.expression);
+  });
+
+  readonly waitStatement = this.RULE("waitStatement", () => {
+    this.CONSUME(T.Wait);
+    this.SUBRULE(this.expression);
   });
 
   readonly forStatement = this.RULE("forStatement", () => {
@@ -165,8 +271,19 @@ export class CollParser extends CstParser {
 
   readonly domain = this.RULE("domain", () => {
     this.OR([
-      { ALT: () => this.CONSUME(T.Ranks) },
-      { ALT: () => this.CONSUME(T.Peers) },
+      {
+        ALT: () => {
+          this.OR2([{ ALT: () => this.CONSUME(T.Ranks) }, { ALT: () => this.CONSUME(T.Peers) }]);
+          this.OPTION({
+            GATE: () => this.isOnSameLine(),
+            DEF: () => {
+              this.CONSUME2(T.LeftParen);
+              this.CONSUME(T.Name, { LABEL: "axis" });
+              this.CONSUME2(T.RightParen);
+            },
+          });
+        },
+      },
       {
         ALT: () => {
           this.CONSUME(T.Tiles);
@@ -203,6 +320,10 @@ export class CollParser extends CstParser {
     this.SUBRULE(this.expression, { LABEL: "length" });
     this.CONSUME(T.Comma);
     this.SUBRULE2(this.expression, { LABEL: "rank" });
+    this.OPTION(() => {
+      this.CONSUME2(T.Comma);
+      this.SUBRULE3(this.expression, { LABEL: "parts" });
+    });
     this.CONSUME(T.RightParen);
   });
 
@@ -223,6 +344,9 @@ export class CollParser extends CstParser {
         { ALT: () => this.CONSUME(T.Plus, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Minus, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Caret, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.Ampersand, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.ShiftLeft, { LABEL: "operator" }) },
+        { ALT: () => this.CONSUME(T.ShiftRight, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Star, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Slash, { LABEL: "operator" }) },
         { ALT: () => this.CONSUME(T.Percent, { LABEL: "operator" }) },
@@ -234,7 +358,7 @@ export class CollParser extends CstParser {
 
   readonly operand = this.RULE("operand", () => {
     this.MANY({
-      GATE: () => this.LA(1).tokenType !== T.Name || this.isFoldAhead(),
+      GATE: () => !tokenMatcher(this.LA(1), T.Name) || this.isFoldAhead(),
       DEF: () =>
         this.OR([
           { ALT: () => this.CONSUME(T.Minus, { LABEL: "prefix" }) },
@@ -274,6 +398,14 @@ export class CollParser extends CstParser {
         },
       },
       { GATE: () => this.isCallAhead(), ALT: () => this.SUBRULE(this.call) },
+      {
+        GATE: () => this.LA(2).tokenType === T.Dot,
+        ALT: () => {
+          this.CONSUME2(T.Name, { LABEL: "base" });
+          this.CONSUME2(T.Dot);
+          this.CONSUME3(T.Name, { LABEL: "axis" });
+        },
+      },
       { ALT: () => this.SUBRULE(this.place) },
     ]);
   });
@@ -305,6 +437,7 @@ export class CollParser extends CstParser {
   readonly remote = this.RULE("remote", () => {
     this.CONSUME(T.RemoteAt);
     this.OR([
+      { GATE: () => this.isCallAhead(), ALT: () => this.SUBRULE(this.call) },
       { ALT: () => this.CONSUME(T.Name, { LABEL: "peer" }) },
       { ALT: () => this.CONSUME(T.Integer, { LABEL: "peer" }) },
       {
@@ -319,8 +452,32 @@ export class CollParser extends CstParser {
 
   readonly index = this.RULE("index", () => {
     this.CONSUME(T.LeftBracket);
-    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.expression) });
+    this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.indexItem) });
     this.CONSUME(T.RightBracket);
+  });
+
+  /** One index, or of a whole tensor a part: `a..b`, `a..`, `..b`, `..`. */
+  readonly indexItem = this.RULE("indexItem", () => {
+    this.OR([
+      {
+        ALT: () => {
+          this.SUBRULE(this.expression);
+          this.OPTION(() => {
+            this.CONSUME(T.DotDot);
+            this.OPTION2({
+              GATE: () => this.isIndexOpen(),
+              DEF: () => this.SUBRULE2(this.expression, { LABEL: "to" }),
+            });
+          });
+        },
+      },
+      {
+        ALT: () => {
+          this.CONSUME2(T.DotDot);
+          this.OPTION3({ GATE: () => this.isIndexOpen(), DEF: () => this.SUBRULE3(this.expression, { LABEL: "to" }) });
+        },
+      },
+    ]);
   });
 
   // -- looking ahead -------------------------------------------------------------------------------
@@ -329,6 +486,12 @@ export class CollParser extends CstParser {
   private isOnSameLine(): boolean {
     const last = this.LA(0) as IToken | undefined;
     return last?.endLine === this.LA(1).startLine;
+  }
+
+  /** Whether something follows a `..` inside an index. */
+  private isIndexOpen(): boolean {
+    const next = this.LA(1).tokenType;
+    return next !== T.Comma && next !== T.RightBracket;
   }
 
   private isCallAhead(): boolean {

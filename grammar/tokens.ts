@@ -4,7 +4,7 @@
 import { createToken, type CustomPatternMatcherFunc, Lexer, type TokenType } from "chevrotain";
 
 /** What an editor would colour a token as. */
-export type TokenCategory = "comment" | "keyword" | "operator" | "punctuation" | "number" | "name";
+export type TokenCategory = "comment" | "keyword" | "string" | "operator" | "punctuation" | "number" | "name";
 
 export interface TokenRow {
   /** A literal text, a regular expression, or a function that looks at the neighbours. */
@@ -45,6 +45,12 @@ export const VOCABULARY = {
   Space: { pattern: /\s+/, category: "comment", label: "space", doc: "Separates; line breaks are spaces.", skipped: true },
   DocComment: { pattern: /\/\/\/[^\n]*/, category: "comment", label: "a `///` comment", doc: "Describes the collective below it." },
   Comment: { pattern: /\/\/[^\n]*/, category: "comment", label: "a comment", doc: "Runs to the end of the line.", skipped: true },
+  Text: { pattern: /"[^"\n]*"/, category: "string", label: "a text", doc: "The path of an imported file." },
+  Import: keyword("import", "Makes functions, constants and collectives of another file known here."),
+  From: keyword("from", "The file that an import reads."),
+  Const: keyword("const", "Names a constant of the file."),
+  Fn: keyword("fn", "Names an expression with parameters."),
+  Mesh: keyword("mesh", "Names the axes of a grid of ranks, the outermost first."),
   Collective: keyword("collective", "Begins a collective: its name, inputs, outputs and body."),
   Ensures: keyword("ensures", "Says what an output must equal."),
   Where: keyword("where", "Limits a dtype variable; as a function, chooses between two values."),
@@ -55,6 +61,8 @@ export const VOCABULARY = {
   If: keyword("if", "Runs its block if the condition holds."),
   Else: keyword("else", "Runs if the condition before it does not hold."),
   Barrier: keyword("barrier", "All ranks wait for each other here."),
+  Signal: keyword("signal", "Tells a rank that everything before this on this rank is done."),
+  Wait: keyword("wait", "Waits for the next signal of a rank."),
   Tiles: keyword("tiles", "Every element of the ranges, in any order, spread over the machine."),
   Ranks: keyword("ranks", "Every rank, in any order."),
   Peers: keyword("peers", "Every rank but this one, in any order."),
@@ -69,6 +77,8 @@ export const VOCABULARY = {
   Arrow: sign("->", "From inputs to outputs."),
   DotDot: sign("..", "a..b: from a up to, but without, b."),
   Dot: mark(".", "Start, end or length of a range."),
+  ShiftLeft: sign("<<", "Index shifted left by bits."),
+  ShiftRight: sign(">>", "Index shifted right by bits."),
   Equal: sign("==", "Equal."),
   NotEqual: sign("!=", "Not equal."),
   LessEqual: sign("<=", "At most."),
@@ -82,6 +92,7 @@ export const VOCABULARY = {
   Slash: sign("/", "Quotient; of indices, rounded down."),
   Percent: sign("%", "Remainder of indices, never negative."),
   Caret: sign("^", "Exclusive or of indices."),
+  Ampersand: sign("&", "Bitwise and of indices."),
   RemoteAt: { pattern: remoteAt, category: "operator", label: "`@`", doc: "Without spaces: an element of a peer's tensor, x@p[i]." },
   MatMul: sign("@", "With spaces: the matrix product, a @ b."),
   LeftParen: mark("(", "Opens arguments or a group."),
@@ -112,7 +123,8 @@ function makeTokens(): Record<TokenName, TokenType> {
             name: key,
             pattern,
             label: row.label,
-            // A keyword is one only where the word ends: `format` is a name.
+            // A keyword is one only where the word ends: `format` is a name. Some are names where they are no keywords.
+            ...(key === "From" ? { categories: [name] } : {}),
             ...(row.category === "keyword" ? { longer_alt: name } : {}),
             ...(typeof pattern === "function" ? { start_chars_hint: ["@"], line_breaks: false } : {}),
             ...(row.skipped === true ? { group: Lexer.SKIPPED } : {}),

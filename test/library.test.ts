@@ -50,7 +50,7 @@ it("refuses dimensions that do not divide, with the nearest that do", async () =
   const y = await group.symmetric("f32", [10]);
   await expect(kernel.run({ x, y }, { n: 10 })).rejects.toMatchObject({
     message: expect.stringMatching(/10 does not divide by 4: 'x' is sharded\(0\)/),
-    help: expect.stringContaining("8 and 12"),
+    help: expect.stringContaining("n=8 or n=12"),
   });
   await group.close();
 });

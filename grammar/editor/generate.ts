@@ -23,6 +23,7 @@ const SCOPES: Readonly<Record<TokenCategory, string>> = {
   operator: "keyword.operator.coll",
   punctuation: "punctuation.separator.coll",
   number: "constant.numeric.coll",
+  string: "string.quoted.double.coll",
   name: "variable.other.coll",
 };
 
@@ -32,6 +33,8 @@ const KEYWORD_SCOPES: Readonly<Partial<Record<TokenName, string>>> = {
   Or: "keyword.operator.word.coll",
   Not: "keyword.operator.word.coll",
   Collective: "storage.type.coll",
+  Const: "storage.type.coll",
+  Fn: "storage.type.coll",
   Let: "storage.type.coll",
   Scratch: "storage.type.coll",
 };
@@ -47,7 +50,7 @@ export function textMateGrammar(words: EditorWords): object {
       { name: "comment.line.documentation.coll", match: VOCABULARY.DocComment.pattern.source },
       { name: SCOPES.comment, match: VOCABULARY.Comment.pattern.source },
       {
-        match: `\\b(${String(VOCABULARY.Collective.pattern)})\\s+(${VOCABULARY.Name.pattern.source})`,
+        match: `\\b(${["Collective", "Fn"].map((k) => String(VOCABULARY[k as TokenName].pattern)).join("|")})\\s+(${VOCABULARY.Name.pattern.source})`,
         captures: { 1: { name: "storage.type.coll" }, 2: { name: "entity.name.function.coll" } },
       },
       ...keywordPatterns(),
@@ -58,6 +61,7 @@ export function textMateGrammar(words: EditorWords): object {
       // Editors' engine looks back over a fixed length only, so not for the shape before it.
       { name: "storage.modifier.layout.coll", match: `${anyWord(words.layouts)}(?!\\s*[:=@\\[])` },
       { name: "variable.language.coll", match: anyWord(words.values) },
+      ...rows("string").map(([, row]) => ({ name: SCOPES.string, match: patternText(row) })),
       ...rows("number").map(([, row]) => ({ name: SCOPES.number, match: `(?<![A-Za-z_0-9])${patternText(row)}` })),
       ...signPatterns("operator"),
       ...signPatterns("punctuation"),

@@ -108,7 +108,7 @@ export async function verify(
   const { bitwiseEqualAcrossRanks: _, ...own } = checkOutputs(
     checkable(manifest, group),
     dims,
-    generatedInputs(manifest, seed),
+    generatedInputs(manifest, dims, seed),
     held,
     { maxElements: Math.min(maxElements, Math.floor(checkedProducts / productDepth(manifest, dims))), seed },
   );
@@ -128,7 +128,7 @@ export async function verify(
 function productDepth(manifest: Manifest, dims: DimValues): number {
   const hasProduct = (s: Specification): boolean =>
     s.kind === "matmul" || ("a" in s && hasProduct(s.a)) || ("b" in s && hasProduct(s.b));
-  if (!manifest.specification.some((s) => s !== null && hasProduct(s))) return 1;
+  if (!manifest.specification.some((s) => s !== null && s.kind !== "elements" && hasProduct(s))) return 1;
   return Math.max(1, ...manifest.inputs.map((t) => evaluateExtent(t.shape.at(-1)!, dims)));
 }
 

@@ -1,4 +1,5 @@
 /** Runs a suite on a group: each kernel is checked first and then timed, next to its peers. Collective throughout. */
+import { importsFromDisk } from "../runtime/imports.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile, type CompileResult, DTYPES, type DType } from "../compiler/index.js";
@@ -69,7 +70,12 @@ export async function measure(group: Group, peers: readonly Peer[], options: Mea
 
 function compileKernel(kernel: string, ranks: number, dtype: DType): CompileResult {
   const file = join(packageRoot(), "kernels", `${kernel}.coll`);
-  const result = compile(readFileSync(file, "utf8"), { file: `kernels/${kernel}.coll`, ranks, dtype });
+  const result = compile(readFileSync(file, "utf8"), {
+    file: `kernels/${kernel}.coll`,
+    ranks,
+    dtype,
+    resolve: importsFromDisk,
+  });
   const error = result.diagnostics.find((d) => d.severity === "error");
   if (error !== undefined) throw new InternalCompilerError(`kernels/${kernel}.coll does not compile: ${error.message}`);
   return result;

@@ -55,7 +55,7 @@ export function trafficOf(manifest: Manifest, dims: DimValues): Traffic | null {
   let total = none;
   for (const [o, output] of manifest.outputs.entries()) {
     const specification = manifest.specification[o] ?? null;
-    if (specification === null) return null;
+    if (specification === null || specification.kind === "elements") return null;
     const moved = cheapest(specification, output.layout, output.dtype, context);
     if (moved === null) return null;
     total = add(total, moved);

@@ -1,4 +1,5 @@
 /** `collc check`: what is wrong with a program, for every number of ranks that was asked for. */
+import { importsFromDisk } from "../runtime/imports.js";
 import { Command, Option } from "commander";
 import { compile, type DimValues, parseProgram, type Printable, SourceFile } from "../compiler/index.js";
 import { type Diagnostic, toJson } from "../index.js";
@@ -161,6 +162,7 @@ function diagnose(source: SourceFile, name: string | undefined, options: CheckOp
       for (const ranks of options.ranks) {
         keep(
           compile(source.text, {
+            resolve: importsFromDisk,
             file: source.name,
             collective: collective.name.text,
             ranks,

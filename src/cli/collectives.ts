@@ -8,6 +8,7 @@ import {
   SourceFile,
 } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
+import { importsFromDisk } from "../runtime/imports.js";
 import { hasErrors, printDiagnostics } from "./diagnostics.js";
 import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
@@ -121,7 +122,12 @@ export function compilePartly(
   collective: Collective,
   options: Omit<CompileOptions, "file" | "collective">,
 ): CompileResult {
-  const result = compile(selected.text, { ...options, file: selected.file, collective: collective.name.text });
+  const result = compile(selected.text, {
+    resolve: importsFromDisk,
+    ...options,
+    file: selected.file,
+    collective: collective.name.text,
+  });
   printDiagnostics(io, result.diagnostics, result.source);
   if (hasErrors(result.diagnostics)) throw new Exit(exitCodes.program);
   return result;

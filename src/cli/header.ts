@@ -2,7 +2,15 @@
  * The C header of a kernel that is compiled ahead of time: an inline launch function over the CUDA driver API, the grid,
  * and the sizes of what the caller must allocate. Needs `<cuda.h>` and nothing of collc.
  */
-import { DTYPES, productOf, extent, printLayout, type Extent, type Manifest } from "../compiler/index.js";
+import {
+  DTYPES,
+  productOf,
+  extent,
+  printLayout,
+  RELATION_SIGNS,
+  type Extent,
+  type Manifest,
+} from "../compiler/index.js";
 
 /** An extent as a C expression over `int64_t` dimensions. The world size is folded in already. */
 export function extentInC(e: Extent): string {
@@ -18,6 +26,8 @@ export function extentInC(e: Extent): string {
       return `(${a} * ${b})`;
     case "div":
       return `(${a} / ${b})`;
+    case "mod":
+      return `(${a} % ${b})`;
     case "ceildiv":
       return `((${a} + ${b} - 1) / ${b})`;
     case "min":
@@ -52,9 +62,9 @@ ${unused}  return ${extentInC(bytesOfBuffer(buffer))};
 }
 `,
   );
-  const rules = manifest.divisibility.map(
+  const rules = manifest.requirements.map(
     (rule) =>
-      `  if (${extentInC(rule.dividend)} % ${rule.divisor} != 0) return CUDA_ERROR_INVALID_VALUE; /* ${comment(rule.reason)} */\n`,
+      `  if (!(${extentInC(rule.left)} ${RELATION_SIGNS[rule.relation]} ${extentInC(rule.right)})) return CUDA_ERROR_INVALID_VALUE; /* ${comment(rule.reason)} */\n`,
   );
   return `/* Made by collc: ${symbol}, for ${manifest.ranks} ranks and ${manifest.arch}.
  *

@@ -16,6 +16,7 @@ import {
   summaryLine,
 } from "../compiler/index.js";
 import { type HostileReport, runHostile } from "../runtime/cpu/index.js";
+import { importsFromDisk } from "../runtime/imports.js";
 import { type Io, paletteOf } from "./io.js";
 
 export interface ProofRequest {
@@ -54,7 +55,7 @@ export function inquire(
   proves: boolean,
   schedule: ScheduleRequest | null,
 ): Inquiry | null {
-  const options = { file: source.name, ...request };
+  const options = { file: source.name, resolve: importsFromDisk, ...request };
   const shipped = compile(source.text, options);
   const compiled = compile(source.text, { ...options, mapping: PROOF_MAPPING });
   if (compiled.kernel === null || shipped.kernel === null) return null;

@@ -47,6 +47,8 @@ export function compile(text: string, options: CompileOptions): CompileResult {
     world: options.ranks,
     dtypes,
     file: source,
+    ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
+    ...(options.mesh === undefined ? {} : { mesh: options.mesh }),
   });
   const all = [...parsed.diagnostics, ...diagnostics];
   if (checked === null || all.some((d) => d.severity === "error")) return { ...failed, diagnostics: all };

@@ -11,22 +11,34 @@ import { checkOne } from "./check/check-collective.js";
 import type { CheckedCollective } from "./check/checked.js";
 import { byPlace, diagnostic, type Diagnostic } from "./diagnostics/create.js";
 import { suggestion } from "./diagnostics/suggest.js";
+import { expandCollective } from "./link/expand.js";
+import { linkProgram, type ParsedFile, type ResolveImport } from "./link/link.js";
+import { meshOf } from "./link/mesh.js";
 import { NO_SPAN, type SourceFile, type Span } from "./source.js";
 import type { DType } from "./types/dtype.js";
 
 /** Building a parser analyses the grammar, which takes tens of milliseconds: one serves all. */
 let parser: CollParser | undefined;
 
-const NOTHING: Program = { collectives: [] };
+const NOTHING: Program = { imports: [], constants: [], functions: [], collectives: [] };
 
 /**
  * Parses a file. After a syntax error the parser goes on, so that one run reports several; the program then holds
  * what could be made out.
  */
 export function parseProgram(file: SourceFile): { program: Program; diagnostics: Diagnostic[] } {
+  return parseText(file, file.text, 0);
+}
+
+/** @param base offset of the text's first character. */
+function parseText(file: SourceFile, text: string, base: number): { program: Program; diagnostics: Diagnostic[] } {
   const diagnostics: Diagnostic[] = [];
   const report = (d: Diagnostic): void => void diagnostics.push(d);
-  const lexed = collLexer.tokenize(file.text);
+  const lexed = collLexer.tokenize(text);
+  for (const t of base === 0 ? [] : lexed.tokens) {
+    t.startOffset += base;
+    if (t.endOffset !== undefined) t.endOffset += base;
+  }
   diagnostics.push(...lexicalErrors(lexed.errors, file));
   const tokens = withoutStrayDocs(lexed.tokens);
   const deep = tooDeepToken(tokens);
@@ -48,7 +60,9 @@ export function parseProgram(file: SourceFile): { program: Program; diagnostics:
   return { program, diagnostics: byPlace(diagnostics) };
 }
 
-/** A `///` that stands above no collective is a plain comment. */
+const DOCUMENTED = new Set([TOKENS.Collective, TOKENS.Const, TOKENS.Fn]);
+
+/** A `///` that stands above no definition is a plain comment. */
 function withoutStrayDocs(tokens: readonly IToken[]): IToken[] {
   const out: IToken[] = [];
   let next: IToken | undefined;
@@ -56,7 +70,7 @@ function withoutStrayDocs(tokens: readonly IToken[]): IToken[] {
     const t = tokens[i]!;
     const isDoc = t.tokenType === TOKENS.DocComment;
     if (!isDoc) next = t;
-    if (!isDoc || next?.tokenType === TOKENS.Collective) out.push(t);
+    if (!isDoc || (next !== undefined && DOCUMENTED.has(next.tokenType))) out.push(t);
   }
   return out.reverse();
 }
@@ -79,6 +93,10 @@ export interface CheckOptions {
   /** What dtype variables stand for. */
   readonly dtypes: Readonly<Record<string, DType>>;
   readonly file: SourceFile;
+  /** Finds imported files; without it there are none. */
+  readonly resolve?: ResolveImport;
+  /** Ranks along each axis of a mesh; see `meshOf`. */
+  readonly mesh?: Readonly<Record<string, number>>;
 }
 
 /** Checks the named collective, or the only one of the program. `checked` is null where there is an error. */
@@ -96,7 +114,42 @@ export function checkCollective(
     return fail(diagnostic("ambiguous-collective", second, { count: known.length, known: known.join(", ") }));
   }
   const chosen = name === undefined ? collectives[0] : collectives.find((c) => c.name.text === name);
-  if (chosen !== undefined) return checkOne(chosen, options.world, options.dtypes);
+  if (chosen !== undefined) return checkChosen(program, chosen, options);
   const help = suggestion(name!, known) ?? undefined;
   return fail(diagnostic("unknown-collective", NO_SPAN, { name: name!, known: known.join(", ") }, { help }));
+}
+
+function checkChosen(
+  program: Program,
+  chosen: Collective,
+  options: CheckOptions,
+): { checked: CheckedCollective | null; diagnostics: Diagnostic[] } {
+  const { world, dtypes, file, resolve } = options;
+  const diagnostics: Diagnostic[] = [];
+  const report = (d: Diagnostic): void => void diagnostics.push(d);
+  const parse = (path: string, from: string): ParsedFile | null => {
+    const found = resolve?.(path, from) ?? null;
+    return found === null ? null : parseImport(found, file);
+  };
+  const scope = linkProgram({ name: file.name, program, hasErrors: false }, parse, report);
+  const axes = meshOf(chosen.mesh, world, options.mesh, report);
+  const expanded = expandCollective(chosen, scope, { world, axes, report });
+  if (diagnostics.some((d) => d.severity === "error")) return { checked: null, diagnostics: byPlace(diagnostics) };
+  const result = checkOne(expanded, world, dtypes, axes);
+  return { ...result, diagnostics: byPlace([...diagnostics, ...result.diagnostics]) };
+}
+
+const imported = new WeakMap<SourceFile, Map<string, ParsedFile>>();
+
+/** An imported file, parsed behind the text of the one that is being compiled; once for each. */
+function parseImport({ name, text }: { readonly name: string; readonly text: string }, file: SourceFile): ParsedFile {
+  const known = imported.get(file) ?? new Map<string, ParsedFile>();
+  imported.set(file, known);
+  let parsed = known.get(name);
+  if (parsed === undefined) {
+    const { program, diagnostics } = parseText(file, text, file.include(name, text));
+    parsed = { name, program, hasErrors: diagnostics.some((d) => d.severity === "error") };
+    known.set(name, parsed);
+  }
+  return parsed;
 }

@@ -8,6 +8,7 @@ export { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
 export { PIPELINE } from "./passes/pipeline.js";
 export type { Pass } from "./passes/runner.js";
 export { checkCollective, parseProgram } from "./front-end.js";
+export type { ResolveImport } from "./link/link.js";
 export { CONVERSIONS, UNARY_NAMES } from "./check/functions.js";
 export type { CheckedCollective, ExpressionType } from "./check/checked.js";
 export type * as Ast from "./ast/nodes.js";
@@ -27,6 +28,13 @@ export * from "./manifest.js";
 export { DTYPE_NAMES, DTYPES, isDType } from "./types/dtype.js";
 export { evaluateExtent, extent, extentNames, printExtent, productOf, type DimValues } from "./types/extent.js";
 export { printLayout, REDUCTION_OPS } from "./types/layout.js";
+export {
+  brokenRequirement,
+  nearestFit,
+  RELATION_SIGNS,
+  requirementHolds,
+  type BrokenRequirement,
+} from "./types/requirement.js";
 export { SourceFile, type Position, type Span } from "./source.js";
 export {
   type Answer,

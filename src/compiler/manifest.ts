@@ -5,6 +5,7 @@
 import type { DType, ScalarKind } from "./types/dtype.js";
 import type { Extent } from "./types/extent.js";
 import type { Layout, ReductionOp } from "./types/layout.js";
+import type { Requirement } from "./types/requirement.js";
 
 /** A tensor of the signature. `shape` is the logical (global) shape; `localShape` is what one rank holds. */
 export interface SignatureTensor {
@@ -13,6 +14,8 @@ export interface SignatureTensor {
   readonly layout: Layout;
   readonly shape: readonly Extent[];
   readonly localShape: readonly Extent[];
+  /** What the elements of an input are limited to: at least `from`, below `to`. */
+  readonly values?: { readonly from: Extent; readonly to: Extent };
 }
 
 /**
@@ -26,12 +29,56 @@ export type Specification =
   | { readonly kind: "unary"; readonly fn: string; readonly a: Specification }
   | { readonly kind: "binary"; readonly fn: string; readonly a: Specification; readonly b: Specification };
 
-/** A condition on dimensions that must hold at a launch: `dividend % divisor == 0`. */
-export interface DivisibilityRule {
-  readonly dividend: Extent;
-  readonly divisor: number;
-  /** Why, for the error message: "x is sharded(0) over 4 ranks". */
-  readonly reason: string;
+/** What each element of a rank's output must equal, of what the ranks hold, with names for its local indices. */
+export interface ElementSpecification {
+  readonly kind: "elements";
+  readonly variables: readonly string[];
+  readonly value: ElementExpression;
+}
+
+export type OutputSpecification = Specification | ElementSpecification;
+
+/**
+ * An expression over what the ranks hold, evaluated by one rank for one element. Indices and conditions are numbers,
+ * too. `floordiv` rounds down, `mod` is never negative; `select` evaluates the chosen side alone, so an index of the
+ * other may lie anywhere.
+ */
+export type ElementExpression =
+  | { readonly kind: "constant"; readonly value: number }
+  | { readonly kind: "variable" | "dim"; readonly name: string }
+  | { readonly kind: "rank" }
+  | { readonly kind: "unary"; readonly fn: string; readonly a: ElementExpression }
+  | { readonly kind: "binary"; readonly fn: string; readonly a: ElementExpression; readonly b: ElementExpression }
+  | { readonly kind: "compare"; readonly fn: string; readonly a: ElementExpression; readonly b: ElementExpression }
+  | {
+      readonly kind: "select";
+      readonly condition: ElementExpression;
+      readonly a: ElementExpression;
+      readonly b: ElementExpression;
+    }
+  /** Rounds to the dtype. */
+  | { readonly kind: "cast"; readonly dtype: DType; readonly a: ElementExpression }
+  /** An element of an input, of rank `peer` or of the own. */
+  | {
+      readonly kind: "load";
+      readonly input: string;
+      readonly peer: ElementExpression | null;
+      readonly indices: readonly ElementExpression[];
+    }
+  /** Folds `body` over `from` ≤ variable < `to`, in order. `avg` is a `div` of a `sum`. */
+  | {
+      readonly kind: "reduce";
+      readonly fn: "sum" | "min" | "max" | "prod";
+      readonly variable: string;
+      readonly from: ElementExpression;
+      readonly to: ElementExpression;
+      readonly body: ElementExpression;
+    };
+
+/** One axis of a grid of ranks. Ranks are numbered with the last axis fastest. */
+export interface MeshAxis {
+  readonly name: string;
+  readonly size: number;
 }
 
 /**
@@ -79,8 +126,11 @@ export interface Manifest {
   readonly inputs: readonly SignatureTensor[];
   readonly outputs: readonly SignatureTensor[];
   /** One per output, in order; null where only the ordering of the body is specified. */
-  readonly specification: readonly (Specification | null)[];
-  readonly divisibility: readonly DivisibilityRule[];
+  readonly specification: readonly (OutputSpecification | null)[];
+  /** Axes of the grid of ranks, the outermost first; empty for ranks in one row. */
+  readonly mesh: readonly MeshAxis[];
+  /** What the dimensions of a launch must fulfil. */
+  readonly requirements: readonly Requirement[];
   readonly buffers: readonly ManifestBuffer[];
   readonly parameters: readonly ManifestParameter[];
   readonly blockThreads: number;
@@ -92,4 +142,4 @@ export interface Manifest {
   readonly cooperative: boolean;
 }
 
-export type { DType, Extent, Layout, ReductionOp, ScalarKind };
+export type { DType, Extent, Layout, ReductionOp, Requirement, ScalarKind };

@@ -1,4 +1,5 @@
 /** Options of a compilation, with their defaults. */
+import type { ResolveImport } from "./link/link.js";
 import type { DType } from "./types/dtype.js";
 import { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
 
@@ -11,6 +12,10 @@ export interface CompileOptions {
   readonly ranks: number;
   /** What dtype variables stand for, `{ T: "bf16" }`; a single dtype means every variable. */
   readonly dtype?: DType | Readonly<Record<string, DType>>;
+  /** Finds imported files; see {@link ResolveImport}. Without it, imports are errors. */
+  readonly resolve?: ResolveImport;
+  /** Ranks along the axes of a mesh, `{ node: 2, gpu: 4 }`; those left out are as equal as can be. */
+  readonly mesh?: Readonly<Record<string, number>>;
   /** Architecture of the cubin, such as `sm_90a`. Changes no semantics. */
   readonly arch?: string;
   /** Knobs of the mapping to the machine. */

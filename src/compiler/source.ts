@@ -1,4 +1,9 @@
-/** Source text and places in it. Every node, op and diagnostic points here. */
+/**
+ * Source text and places in it. Every node, op and diagnostic points here.
+ *
+ * A program may import other files. Their texts follow each other behind the main one, so that an offset alone says
+ * which file it is in, and nothing that carries spans has to know of files.
+ */
 
 /** Half-open range of UTF-16 code units in one source file. */
 export interface Span {
@@ -15,13 +20,15 @@ export interface Position {
   readonly column: number;
 }
 
-/** One source file with fast offset → line/column look-up. */
-export class SourceFile {
+/** One text with fast offset → line/column look-up. */
+class SourceText {
   private readonly lineStarts: number[] = [0];
 
   constructor(
     readonly name: string,
     readonly text: string,
+    /** Offset of its first character. */
+    readonly base: number,
   ) {
     for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) === 10) this.lineStarts.push(i + 1);
   }
@@ -31,21 +38,67 @@ export class SourceFile {
   }
 
   position(offset: number): Position {
+    const at = offset - this.base;
     let low = 0;
     let high = this.lineStarts.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.lineStarts[middle]! <= offset) low = middle;
+      if (this.lineStarts[middle]! <= at) low = middle;
       else high = middle - 1;
     }
-    return { line: low + 1, column: offset - this.lineStarts[low]! + 1 };
+    return { line: low + 1, column: at - this.lineStarts[low]! + 1 };
   }
 
-  /** Text of a 1-based line, without its line break. */
   line(number: number): string {
     const start = this.lineStarts[number - 1] ?? this.text.length;
     const end = this.lineStarts[number] ?? this.text.length + 1;
     return this.text.slice(start, end - 1).replace(/\r$/, "");
+  }
+}
+
+/** A source file, with the files that it imports behind it. */
+export class SourceFile {
+  private readonly texts: SourceText[];
+
+  constructor(
+    readonly name: string,
+    readonly text: string,
+  ) {
+    this.texts = [new SourceText(name, text, 0)];
+  }
+
+  get lineCount(): number {
+    return this.texts[0]!.lineCount;
+  }
+
+  /** Adds an imported file, once. @returns what to add to offsets in it. */
+  include(name: string, text: string): number {
+    const known = this.texts.find((t, i) => i > 0 && t.name === name);
+    if (known !== undefined) return known.base;
+    const last = this.texts.at(-1)!;
+    const base = last.base + last.text.length + 2; // apart, so that the end of one is not the start of the next
+    this.texts.push(new SourceText(name, text, base));
+    return base;
+  }
+
+  /** Line and column in the file that the offset lies in. */
+  position(offset: number): Position {
+    return this.at(offset).position(offset);
+  }
+
+  /** Name of the file that the offset lies in. */
+  fileOf(offset: number): string {
+    return this.at(offset).name;
+  }
+
+  /** Text of a 1-based line, without its line break; of an imported file, if an offset in it is given. */
+  line(number: number, offset = 0): string {
+    return this.at(offset).line(number);
+  }
+
+  private at(offset: number): SourceText {
+    for (let i = this.texts.length - 1; i > 0; i--) if (this.texts[i]!.base <= offset) return this.texts[i]!;
+    return this.texts[0]!;
   }
 }
 

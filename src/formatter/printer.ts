@@ -66,11 +66,12 @@ class Printer {
       const { index } = firstLeaf(p);
       const gap = this.gaps[index]!;
       const isFirst = i === 0;
-      const comments = this.commentLines(gap, isFirst, isFile && !isFirst);
+      // Collectives are always apart; lines are where the author has set them apart.
+      const isLoose = isFile && (isFirst || hasBlock(p) || hasBlock(parts[i - 1]!) || gap.isBlank);
+      const comments = this.commentLines(gap, isFirst, isLoose && !isFirst);
       const isDoc = gap.comments.at(-1)?.text.startsWith("///") === true && isFile;
       const hasLinesAbove = gap.comments.some((c) => !c.isTrailing);
-      // Collectives are always apart; statements are where the author has set them apart.
-      const isApart = isFile && !hasLinesAbove ? !isFirst : gap.isBlank && !isDoc && !(isFirst && !hasLinesAbove);
+      const isApart = isLoose && !hasLinesAbove ? !isFirst : gap.isBlank && !isDoc && !(isFirst && !hasLinesAbove);
       const isTop = isFile && isFirst && gap.comments.length === 0;
       out.push(...comments, isTop ? "" : hardline, isApart ? hardline : "", this.statement(p));
     });

@@ -16,7 +16,7 @@ const TIGHT_BEFORE = new Set<TokenType>([
   T.DotDot,
 ]);
 /** A `(` behind these opens their arguments. */
-const TAKES_ARGUMENTS = new Set<TokenType>([T.Name, T.Tiles, T.Shard, T.Chunk, T.Where]);
+const TAKES_ARGUMENTS = new Set<TokenType>([T.Name, T.Tiles, T.Shard, T.Chunk, T.Where, T.Mesh, T.Ranks, T.Peers]);
 
 /** Whether a space stands between two tokens of one line. */
 export function hasSpace(before: Leaf, after: Leaf): boolean {

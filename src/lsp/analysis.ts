@@ -46,5 +46,5 @@ export function checkedOf(a: Analysis, c: Ast.Collective): CheckedCollective | n
 
 function check(a: Analysis, c: Ast.Collective, world: number): ReturnType<typeof checkCollective> {
   // Alone: of two with one name, each is looked at.
-  return checkCollective({ collectives: [c] }, undefined, { world, dtypes: {}, file: a.source });
+  return checkCollective({ ...a.program, collectives: [c] }, undefined, { world, dtypes: {}, file: a.source });
 }

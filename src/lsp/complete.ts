@@ -1,4 +1,5 @@
 /** What might be written at a place. */
+import { tokenMatcher } from "chevrotain";
 import { type CompletionItem, CompletionItemKind } from "vscode-languageserver/node";
 import { collLexer, TOKENS as T } from "../../grammar/tokens.js";
 import type { Analysis } from "./analysis.js";
@@ -89,7 +90,7 @@ function looseNames(a: Analysis, offset: number, offered: readonly CompletionIte
   const known = new Set([...WORDS.map((w) => w.name), ...offered.map((i) => i.label)]);
   const tokens = collLexer.tokenize(text.slice(0, offset)).tokens;
   const start = tokens.findLastIndex((t) => t.tokenType === T.Collective);
-  const names = tokens.slice(Math.max(0, start)).filter((t, i, all) => t.tokenType === T.Name && i < all.length - 1);
+  const names = tokens.slice(Math.max(0, start)).filter((t, i, all) => tokenMatcher(t, T.Name) && i < all.length - 1);
   return [...new Set(names.map((t) => t.image))]
     .filter((name) => !known.has(name))
     .map((name) => ({ label: name, kind: CompletionItemKind.Text, sortText: `2${name}` }));

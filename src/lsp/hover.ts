@@ -75,15 +75,15 @@ function describeTensor(
 ): string {
   const d = s.node as Declaration;
   const shape = d.shape.map((e) => oneLine(text(e.span)));
-  const layout = "layout" in d ? d.layout : { name: "local", argument: null };
-  const dim = layout.name === "sharded" ? Number(layout.argument) : -1;
+  const layout = "layout" in d ? d.layout : { name: "local", arguments: [] };
+  const dim = layout.name === "sharded" ? Number(layout.arguments[0]) : -1;
   const local = shape.map((e, i) => (i === dim ? `${/^\w+$/.test(e) ? e : `(${e})`} / world` : e));
   const dtype = checked?.tensors.get(s.name)?.dtype;
   const bound =
     dtype === undefined || isDType(d.dtype.name) ? "" : ` (${d.dtype.name} is ${dtype} where none is chosen)`;
   const lines = [
     `${s.kind}${bound}`,
-    `- layout: \`${layout.argument === null ? layout.name : `${layout.name}(${layout.argument})`}\`: ${layoutDoc(layout.name)}`,
+    `- layout: \`${layout.arguments.length === 0 ? layout.name : `${layout.name}(${layout.arguments.join(", ")})`}\`: ${layoutDoc(layout.name)}`,
     `- logical shape: \`[${shape.join(", ")}]\``,
     `- local shape, on each rank: \`[${local.join(", ")}]\``,
   ];

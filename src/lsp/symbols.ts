@@ -1,4 +1,5 @@
 /** Which name means what, where. Works on whatever the parser could make out of a broken program. */
+import { tokenMatcher } from "chevrotain";
 import { collLexer, TOKENS as T } from "../../grammar/tokens.js";
 import { type Ast, isDType, type Span } from "../compiler/index.js";
 
@@ -38,7 +39,7 @@ export interface SymbolTable {
 }
 
 export function resolveSymbols(program: Ast.Program, text: string): SymbolTable {
-  const names = collLexer.tokenize(text).tokens.filter((t) => t.tokenType === T.Name);
+  const names = collLexer.tokenize(text).tokens.filter((t) => tokenMatcher(t, T.Name));
   const symbols: NamedSymbol[] = [];
   program.collectives.forEach((c, i) => {
     // To the next one, so that what is being written at the end of a broken body belongs to it.

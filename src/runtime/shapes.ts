@@ -1,5 +1,13 @@
 /** Sizes and signatures: what every backend checks before it launches. */
-import { DTYPES, type DimValues, type DType, evaluateExtent, type Extent, type Manifest } from "../compiler/index.js";
+import {
+  brokenRequirement,
+  DTYPES,
+  type DimValues,
+  type DType,
+  evaluateExtent,
+  type Extent,
+  type Manifest,
+} from "../compiler/index.js";
 import { UsageError } from "./errors.js";
 import type { Tensor } from "./group.js";
 
@@ -17,7 +25,7 @@ export function signatureOf(manifest: Manifest): Manifest["inputs"] {
   return [...manifest.inputs, ...manifest.outputs];
 }
 
-/** @throws UsageError when a dimension has no value or breaks a divisibility rule. */
+/** @throws UsageError when a dimension has no value or breaks a requirement. */
 export function checkDims(manifest: Manifest, dims: DimValues): void {
   for (const name of manifest.dims) {
     const value = dims[name];
@@ -26,14 +34,8 @@ export function checkDims(manifest: Manifest, dims: DimValues): void {
     if (!Number.isSafeInteger(value) || value < 0)
       throw new UsageError(`dimension '${name}' cannot be ${value}`, "a dimension is a whole number, 0 or more");
   }
-  for (const rule of manifest.divisibility) {
-    const value = evaluateExtent(rule.dividend, dims);
-    if (value % rule.divisor !== 0)
-      throw new UsageError(
-        `${value} does not divide by ${rule.divisor}: ${rule.reason}`,
-        `the nearest that do are ${value - (value % rule.divisor)} and ${value - (value % rule.divisor) + rule.divisor}`,
-      );
-  }
+  const broken = brokenRequirement(manifest.requirements, dims);
+  if (broken !== null) throw new UsageError(broken.message, broken.help);
 }
 
 /** @throws UsageError when a tensor is missing, of another dtype, too short, or out of peers' reach but needed there. */

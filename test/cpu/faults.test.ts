@@ -182,10 +182,10 @@ describe("what does not fit", () => {
   });
 
   test("dimensions that do not divide", () => {
-    const text = small('dim n divisible n by 4 "x is sharded(0) over 4 ranks" buffer x: input f32[n]', "", 4);
+    const text = small('dim n require mod(n, 4) eq 0 "x is sharded(0) over 4 ranks" buffer x: input f32[n]', "", 4);
     const sharded = load(text);
     expect(() => sharded.run(blank(sharded, { n: 6 }), { n: 6 })).toThrow(
-      "6 elements cannot be divided by 4: x is sharded(0) over 4 ranks",
+      "n=6 does not divide by 4: x is sharded(0) over 4 ranks",
     );
   });
 

@@ -293,7 +293,7 @@ describe("inputs", () => {
     const all = makeInputs(it, d, 7);
     const mine = makeRankInputs(it, d, 7, 1);
     expect(mine).toEqual(all[1]);
-    const read = generatedInputs(it, 7);
+    const read = generatedInputs(it, d, 7);
     expect(read("b", 0, 5, 11)).toEqual(all[0]!.inputs["b"]!.subarray(5, 11));
     mine.outputs["y"]!.set(all[0]!.inputs["a"]!);
     expect(checkOutputs(it, d, read, [undefined, mine])).toMatchObject({

@@ -65,6 +65,39 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     settings: { dtypes: { T: "f32" } },
     help: "f16, bf16",
   },
+  "import-not-found": `import g from ⟦"lost.coll"⟧\n${element("x[i]")}`,
+  "import-broken": {
+    text: `import g from ⟦"broken.coll"⟧\n${element("x[i]")}`,
+    settings: { files: { "broken.coll": "fn g( = 1" } },
+  },
+  "import-unknown": {
+    text: `import ⟦nxt⟧ from "ring.coll"\n${element("x[i]")}`,
+    settings: { files: { "ring.coll": "fn next(r) = (r + 1) % world\n" } },
+    help: "did you mean 'next'?",
+  },
+  "import-cycle": {
+    text: `import g from "a.coll"\n${element("g(x[i])")}`,
+    settings: {
+      files: {
+        "a.coll": 'import h from "b.coll"\nfn g(v) = h(v)\n',
+        "b.coll": 'import g from "a.coll"\nfn h(v) = v\n',
+      },
+    },
+  },
+  "not-constant": `const K = ⟦rank⟧\n${element("x[i] + K")}`,
+  recursive: `fn f2(v) = ⟦f2⟧(v)\n${element("f2(x[i])")}`,
+  "bad-choice": element("x[i]").replace(" {", "\n  where world in (⟦two⟧) {"),
+  "world-not-allowed": { text: element("x[i]").replace(" {", "\n  ⟦where world in (2, 8)⟧ {"), help: "it may be 2, 8" },
+  "requirement-not-met": element("x[i]").replace(" {", "\n  where ⟦3 > 4⟧ {"),
+  "bad-requirement": element("x[i]").replace(" {", "\n  where ⟦n + 1 == rank⟧ {"),
+  "mesh-does-not-fit": {
+    text: element("x[i]").replace(" {", "\n  mesh(⟦node, gpu⟧) {"),
+    settings: { mesh: { gpu: 3 } },
+  },
+  "unknown-axis": {
+    text: loops("  for p in ranks(⟦gpu⟧) {\n    for i in tiles(n) {\n      y@p[i] = x[i]\n    }\n  }"),
+    help: "mesh",
+  },
   "unknown-layout": {
     text: signed("(x: T[4] ⟦shard(0)⟧) -> y: T[4] local").replace("shard", "shraded"),
     help: "did you mean 'sharded'?",
@@ -105,6 +138,7 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "tensor-as-value": { text: element("⟦x⟧"), help: "x[i]" },
   "missing-matmul-spaces": { text: tensors("⟦a@b⟧", "partial(sum)", "m, n"), help: /a @ b/ },
   "product-of-elements": element("⟦x @ x⟧"),
+  "range-as-index": element("⟦x[0..2]⟧"),
   "value-as-index": element("x[⟦x[i]⟧]"),
   "type-mismatch": {
     text: inTiles("if ⟦i⟧ {\n      y[i] = x[i]\n    }"),
@@ -141,5 +175,8 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "barrier-in-unordered-loop": loops(
     "  for p in ⟨ranks⟩ {\n    ⟦barrier⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }",
   ),
+  "sync-in-tiles": inTiles("⟦signal 0⟧\n    y[i] = x[i]"),
+  "wait-for-itself": loops("  ⟦signal rank⟧\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
+  "ensures-index": element("x[i]").replace(" {", "\n  ensures y[⟦n⟧] == x[0] {"),
   "barrier-may-hang": loops("  if ⟨rank == 0⟩ {\n    ⟦barrier⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
 };

@@ -4,13 +4,23 @@ import { dirname, join } from "node:path";
 import { expect } from "vitest";
 import type { Diagnostic, DiagnosticCode } from "../../src/compiler/diagnostics/index.js";
 import { checkCollective, parseProgram } from "../../src/compiler/front-end.js";
-import { compile, type CompileResult, type DType, SourceFile, type Span } from "../../src/compiler/index.js";
+import {
+  compile,
+  type CompileResult,
+  type DType,
+  type ResolveImport,
+  SourceFile,
+  type Span,
+} from "../../src/compiler/index.js";
 
 export interface CheckSettings {
   /** Number of ranks; 4 if not given. */
   readonly world?: number;
   readonly dtypes?: Readonly<Record<string, DType>>;
   readonly collective?: string;
+  /** Files that can be imported, by path. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly mesh?: Readonly<Record<string, number>>;
 }
 
 /** Everything the front end says about a program, as `compile` would report it. */
@@ -18,8 +28,10 @@ export function diagnose(text: string, settings: CheckSettings = {}): Diagnostic
   const file = new SourceFile("test.coll", text);
   const { program, diagnostics } = parseProgram(file);
   if (diagnostics.some((d) => d.severity === "error")) return diagnostics;
-  const { world = 4, dtypes = {}, collective } = settings;
-  return [...diagnostics, ...checkCollective(program, collective, { world, dtypes, file }).diagnostics];
+  const { world = 4, dtypes = {}, collective, files = {}, mesh } = settings;
+  const resolve: ResolveImport = (path) => (Object.hasOwn(files, path) ? { name: path, text: files[path]! } : null);
+  const options = { world, dtypes, file, resolve, ...(mesh === undefined ? {} : { mesh }) };
+  return [...diagnostics, ...checkCollective(program, collective, options).diagnostics];
 }
 
 /** Compiles every collective of a program. */
@@ -104,6 +116,6 @@ export function expectGolden(name: string, text: string): void {
 export function withoutSpans<T>(tree: T): T {
   if (Array.isArray(tree)) return tree.map((x: unknown) => withoutSpans(x)) as T;
   if (typeof tree !== "object" || tree === null) return tree;
-  const kept = Object.entries(tree).filter(([key]) => key !== "span" && key !== "layoutSpan");
+  const kept = Object.entries(tree).filter(([key]) => key !== "span" && key !== "pathSpan");
   return Object.fromEntries(kept.map(([key, value]) => [key, withoutSpans(value as unknown)])) as T;
 }

@@ -50,7 +50,7 @@ function casesFor(manifest, dtype) {
   const cases = [];
   if (manifest.dims.length === 1) {
     const [d] = manifest.dims;
-    const unit = manifest.divisibility.length > 0 ? w : 1;
+    const unit = manifest.requirements.length > 0 ? w : 1;
     const small = options.quick ? [2, 1000, 65536] : [2, 3, 7, 255, 1000, 4096, 16384, 20011, 65536, 262145];
     for (const n of small) for (const offset of [0, 1, 3]) cases.push([{ [d]: Math.ceil(n / unit) * unit }, offset]);
     const large = options.quick ? [1 << 20] : [(1 << 20) + 1, 1 << 22, 1 << 24];

@@ -1,6 +1,6 @@
 /** Concrete tree → expressions, domains and ranges. */
 import type { CstNode, IToken } from "chevrotain";
-import { joinSpans } from "../source.js";
+import { joinSpans, type Span } from "../source.js";
 import type { ReductionOp } from "../types/layout.js";
 import { each, has, Incomplete, nameOf, node, nodes, spanOf, token, tokens, tokenSpan } from "./cst.js";
 import type { BinaryOperator, Domain, Expression, RangeExpression } from "./nodes.js";
@@ -79,6 +79,8 @@ function buildPrimary(n: CstNode): Expression {
   const member = tokens(n, "member")[0];
   if (member !== undefined)
     return { kind: "member", range: buildPiece(node(n, "piece")), member: nameOf(member), span };
+  const base = tokens(n, "base")[0];
+  if (base !== undefined) return { kind: "axis", base: nameOf(base), axis: nameOf(token(n, "axis")), span };
   const call = nodes(n, "call")[0];
   if (call !== undefined) return buildCall(call);
   const place = nodes(n, "place")[0];
@@ -91,6 +93,8 @@ function buildPlace(n: CstNode): Expression {
   const remote = nodes(n, "remote")[0];
   const index = nodes(n, "index")[0];
   if (remote === undefined && index === undefined) return { kind: "name", name: name.text, span: name.span };
+  if (index !== undefined && remote === undefined && isSlice(index))
+    return { kind: "slice", tensor: name, ranges: nodes(index, "indexItem").map(buildSliceRange), span: spanOf(n) };
   const indices = index === undefined ? [] : buildIndices(index);
   return {
     kind: "element",
@@ -101,11 +105,37 @@ function buildPlace(n: CstNode): Expression {
   };
 }
 
+/** @throws Incomplete for ranges, which have a meaning in whole tensors alone. */
 export function buildIndices(n: CstNode): Expression[] {
-  return each(n, "expression", buildExpression);
+  return each(n, "indexItem", (item) => {
+    if (has(item, "DotDot")) throw new Incomplete();
+    return buildExpression(node(item, "expression"));
+  });
+}
+
+/** Whether any index is a range. */
+export function isSlice(index: CstNode): boolean {
+  return nodes(index, "indexItem").some((item) => has(item, "DotDot"));
+}
+
+/** A single index is the range of length 1 that it begins: shapes keep their dimensions. */
+function buildSliceRange(item: CstNode): {
+  from: Expression | null;
+  to: Expression | null;
+  span: Span;
+} {
+  const [first] = nodes(item, "expression");
+  const [last] = nodes(item, "to");
+  const from = first === undefined ? null : buildExpression(first);
+  const span = spanOf(item);
+  if (has(item, "DotDot")) return { from, to: last === undefined ? null : buildExpression(last), span };
+  const one: Expression = { kind: "number", value: 1, isInteger: true, span };
+  return { from, to: { kind: "binary", operator: "+", left: buildExpression(first!), right: one, span }, span };
 }
 
 export function buildPeer(n: CstNode): Expression {
+  const [call] = nodes(n, "call");
+  if (call !== undefined) return buildCall(call);
   const t = tokens(n, "peer")[0];
   if (t === undefined) return buildExpression(node(n, "expression"));
   const span = tokenSpan(t);
@@ -130,7 +160,10 @@ function buildCall(n: CstNode): Expression {
 
 export function buildDomain(n: CstNode): Domain {
   const span = spanOf(n);
-  if (has(n, "Ranks") || has(n, "Peers")) return { kind: "ranks", includeSelf: has(n, "Ranks"), span };
+  if (has(n, "Ranks") || has(n, "Peers")) {
+    const axis = tokens(n, "axis")[0];
+    return { kind: "ranks", includeSelf: has(n, "Ranks"), axis: axis === undefined ? null : nameOf(axis), span };
+  }
   if (has(n, "Tiles")) return { kind: "tiles", ranges: each(n, "tileRange", buildRange), span };
   return { kind: "serial", range: buildRange(node(n, "serialRange")), span };
 }
@@ -147,5 +180,7 @@ function buildRange(n: CstNode): RangeExpression {
 
 function buildPiece(n: CstNode): RangeExpression {
   const [length, rank] = [buildExpression(node(n, "length")), buildExpression(node(n, "rank"))];
-  return { kind: has(n, "Shard") ? "shard" : "chunk", length, rank, span: spanOf(n) };
+  const [parts] = nodes(n, "parts");
+  const kind = has(n, "Shard") ? "shard" : "chunk";
+  return { kind, length, rank, parts: parts === undefined ? null : buildExpression(parts), span: spanOf(n) };
 }

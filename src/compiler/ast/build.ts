@@ -4,27 +4,64 @@ import { diagnostic, type Diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import { DTYPE_NAMES, isDType } from "../types/dtype.js";
 import { buildDomain, buildExpression, buildIndices, buildPeer } from "./build-expressions.js";
-import { each, has, Incomplete, nameOf, node, nodes, spanOf, token, tokens, tokenSpan } from "./cst.js";
+import { attempt, each, has, Incomplete, nameOf, node, nodes, spanOf, token, tokens, tokenSpan } from "./cst.js";
 import type * as Ast from "./nodes.js";
 
 type Report = (d: Diagnostic) => void;
 
 /** @param report gets what the grammar lets through and the syntax tree cannot say: dtypes of a `where` that are none. */
 export function buildProgram(cst: CstNode, report: Report): Ast.Program {
-  return { collectives: each(cst, "collective", (n) => buildCollective(n, report)) };
+  const definitions = nodes(cst, "definition");
+  const all = <X>(key: string, build: (n: CstNode, doc: string) => X): X[] =>
+    definitions.flatMap((d) => each(d, key, (n) => build(n, docOf(d))));
+  return {
+    imports: each(cst, "importClause", buildImport),
+    constants: all("constant", (n, doc) => ({
+      name: nameOf(token(n, "Name")),
+      doc,
+      value: buildExpression(node(n, "expression")),
+      span: spanOf(n),
+    })),
+    functions: all("func", (n, doc) => ({
+      name: nameOf(token(n, "Name")),
+      doc,
+      parameters: tokens(n, "parameter").map(nameOf),
+      value: buildExpression(node(n, "expression")),
+      span: spanOf(n),
+    })),
+    collectives: all("collective", (n, doc) => buildCollective(n, doc, report)),
+  };
 }
 
-function buildCollective(n: CstNode, report: Report): Ast.Collective {
+/** Text of the `///` lines above a definition. */
+function docOf(definition: CstNode): string {
+  const lines = tokens(definition, "DocComment").map((t) => t.image.slice(3).replace(/^ /, "").trimEnd());
+  return lines.join("\n");
+}
+
+function buildImport(n: CstNode): Ast.Import {
+  const text = token(n, "Text");
+  const path = text.image.slice(1, -1);
+  return { names: tokens(n, "Name").map(nameOf), path, pathSpan: tokenSpan(text), span: spanOf(n) };
+}
+
+function buildCollective(n: CstNode, doc: string, report: Report): Ast.Collective {
   const lists = (key: string): Ast.TensorDeclaration[] => nodes(n, key).flatMap((l) => each(l, "tensor", buildTensor));
-  const doc = tokens(n, "DocComment").map((t) => t.image.slice(3).replace(/^ /, "").trimEnd());
+  const where = nodes(n, "where");
   return {
     name: nameOf(token(n, "Name")),
-    doc: doc.join("\n"),
+    doc,
     inputs: lists("inputs"),
     outputs: [...each(n, "output", buildTensor), ...lists("outputs")],
-    where: each(n, "where", (w) => buildWhere(w, report)),
+    mesh: nodes(n, "mesh").flatMap((m) => tokens(m, "Name").map(nameOf)),
+    where: where.filter((w) => kindOfWhere(w) === "dtype").flatMap((w) => attempt(() => buildWhere(w, report))),
+    requires: where
+      .filter((w) => kindOfWhere(w) === "requirement")
+      .flatMap((w) => attempt(() => buildRequirement(w, report))),
+    limits: where.filter((w) => kindOfWhere(w) === "values").flatMap((w) => attempt(() => buildLimit(w))),
     ensures: each(n, "ensures", (e) => ({
       output: nameOf(token(e, "Name")),
+      variables: has(e, "variable") ? tokens(e, "variable").map(nameOf) : null,
       value: buildExpression(node(e, "expression")),
       span: spanOf(e),
     })),
@@ -33,8 +70,29 @@ function buildCollective(n: CstNode, report: Report): Ast.Collective {
   };
 }
 
+function kindOfWhere(n: CstNode): "dtype" | "values" | "requirement" {
+  if (!has(n, "In") || tokens(n, "Name")[0]?.image === "world") return "requirement";
+  return has(n, "choices") ? "dtype" : "values";
+}
+
+function buildLimit(n: CstNode): Ast.ValueLimit {
+  const [from, to] = [buildExpression(node(n, "from")), buildExpression(node(n, "to"))];
+  return { input: nameOf(token(n, "Name")), from, to, span: spanOf(n) };
+}
+
+function buildRequirement(n: CstNode, report: Report): Ast.Requirement {
+  const span = spanOf(n);
+  if (!has(n, "In")) return { choices: null, condition: buildExpression(node(n, "condition")), span };
+  const choices = tokens(node(n, "choices"), "choice").flatMap((t) => {
+    if (t.tokenType.name === "Integer") return [Number(t.image)];
+    report(diagnostic("bad-choice", tokenSpan(t), { name: t.image }));
+    return [];
+  });
+  return { choices, condition: null, span };
+}
+
 function buildWhere(n: CstNode, report: Report): Ast.DTypeConstraint {
-  const dtypes = tokens(n, "dtypes").flatMap((t) => {
+  const dtypes = tokens(node(n, "choices"), "choice").flatMap((t) => {
     const name = t.image;
     if (isDType(name)) return [{ dtype: name, span: tokenSpan(t) }];
     const help = suggestion(name, DTYPE_NAMES) ?? undefined;
@@ -61,7 +119,7 @@ function buildShapedType(n: CstNode): { dtype: Ast.DTypeReference; shape: Ast.Ex
 }
 
 function buildLayout(n: CstNode): Ast.LayoutReference {
-  return { name: token(n, "Name").image, argument: tokens(n, "argument")[0]?.image ?? null, span: spanOf(n) };
+  return { name: token(n, "Name").image, arguments: tokens(n, "argument").map((t) => t.image), span: spanOf(n) };
 }
 
 // -- statements ------------------------------------------------------------------------------------
@@ -78,6 +136,10 @@ function buildStatement(n: CstNode): Ast.Statement {
   switch (key) {
     case "letStatement":
       return { kind: "let", name: nameOf(token(s, "Name")), value: buildExpression(node(s, "expression")), span };
+    case "signalStatement":
+      return { kind: "signal", peer: buildExpression(node(s, "expression")), span };
+    case "waitStatement":
+      return { kind: "wait", peer: buildExpression(node(s, "expression")), span };
     case "scratchStatement":
       return { kind: "scratch", name: nameOf(token(s, "Name")), ...buildShapedType(node(s, "shapedType")), span };
     case "forStatement":

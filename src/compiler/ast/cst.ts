@@ -35,17 +35,19 @@ export function has(n: CstNode, key: string): boolean {
   return (n.children[key]?.length ?? 0) > 0;
 }
 
+/** What is built, or nothing where the text is incomplete. */
+export function attempt<X>(build: () => X): X[] {
+  try {
+    return [build()];
+  } catch (e) {
+    if (!(e instanceof Incomplete)) throw e;
+    return [];
+  }
+}
+
 /** Builds every subtree of a kind, leaving out incomplete ones. */
 export function each<X>(n: CstNode, key: string, build: (child: CstNode) => X): X[] {
-  const out: X[] = [];
-  for (const child of nodes(n, key)) {
-    try {
-      out.push(build(child));
-    } catch (e) {
-      if (!(e instanceof Incomplete)) throw e;
-    }
-  }
-  return out;
+  return nodes(n, key).flatMap((child) => attempt(() => build(child)));
 }
 
 export function spanOf(n: CstNode): Span {

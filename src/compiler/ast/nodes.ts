@@ -12,7 +12,36 @@ export interface Name {
 }
 
 export interface Program {
+  readonly imports: readonly Import[];
+  readonly constants: readonly Constant[];
+  readonly functions: readonly Func[];
   readonly collectives: readonly Collective[];
+}
+
+/** `import next, GRANULE from "ring.coll"`: names of another file, which mean here what they mean there. */
+export interface Import {
+  readonly names: readonly Name[];
+  /** As written between the quotes: relative to the importing file, or a file of the library. */
+  readonly path: string;
+  readonly pathSpan: Span;
+  readonly span: Span;
+}
+
+/** `const GRANULE = 64`: known when the file is compiled; may be made of other constants and `world`. */
+export interface Constant {
+  readonly name: Name;
+  readonly doc: string;
+  readonly value: Expression;
+  readonly span: Span;
+}
+
+/** `fn next(r) = (r + 1) % world`: an expression with parameters, checked anew for each call. */
+export interface Func {
+  readonly name: Name;
+  readonly doc: string;
+  readonly parameters: readonly Name[];
+  readonly value: Expression;
+  readonly span: Span;
 }
 
 export interface Collective {
@@ -21,7 +50,11 @@ export interface Collective {
   readonly doc: string;
   readonly inputs: readonly TensorDeclaration[];
   readonly outputs: readonly TensorDeclaration[];
+  /** Names of the axes of `mesh(node, gpu)`, the outermost first; empty for ranks in one row. */
+  readonly mesh: readonly Name[];
   readonly where: readonly DTypeConstraint[];
+  readonly requires: readonly Requirement[];
+  readonly limits: readonly ValueLimit[];
   readonly ensures: readonly Ensures[];
   readonly body: readonly Statement[];
   readonly span: Span;
@@ -34,9 +67,32 @@ export interface DTypeConstraint {
   readonly span: Span;
 }
 
-/** `ensures c == a @ b`: a tensor expression over the logical inputs that the output must equal. */
+/**
+ * A condition on the world size and the dimensions: `where world in (2, 4)` (`choices`), `where n % 128 == 0`
+ * (`condition`). What is known when the collective is compiled is decided then, the rest at each launch.
+ */
+export interface Requirement {
+  readonly choices: readonly number[] | null;
+  readonly condition: Expression | null;
+  readonly span: Span;
+}
+
+/** `where counts in 0..n + 1`: the elements of an input are at least `from` and below `to`. */
+export interface ValueLimit {
+  readonly input: Name;
+  readonly from: Expression;
+  readonly to: Expression;
+  readonly span: Span;
+}
+
+/**
+ * `ensures c == a @ b`: a tensor expression over the logical inputs that the output must equal.
+ * `ensures y[i] == x@((rank + 1) % world)[i]`: what each rank's element must equal, of what the ranks hold.
+ */
 export interface Ensures {
   readonly output: Name;
+  /** The names of the output's indices; null for whole tensors. */
+  readonly variables: readonly Name[] | null;
   readonly value: Expression;
   readonly span: Span;
 }
@@ -53,7 +109,7 @@ export interface TensorDeclaration {
 /** `sharded(0)`, as it is written; the checker says whether there is such a layout. */
 export interface LayoutReference {
   readonly name: string;
-  readonly argument: string | null;
+  readonly arguments: readonly string[];
   readonly span: Span;
 }
 
@@ -97,14 +153,19 @@ export type Statement =
       readonly span: Span;
     }
   /** All ranks wait for each other here, and all earlier accesses are ordered before all later ones. */
-  | { readonly kind: "barrier"; readonly span: Span };
+  | { readonly kind: "barrier"; readonly span: Span }
+  /** `signal p`: tells rank p that all this rank did before is done. `wait p`: waits for p's next signal to this rank. */
+  | { readonly kind: "signal" | "wait"; readonly peer: Expression; readonly span: Span };
 
 /** What a loop runs over. */
 export type Domain =
   /** `tiles(a, b)`: every element, in no particular order; the compiler spreads them over the machine. One entry a variable. */
   | { readonly kind: "tiles"; readonly ranges: readonly RangeExpression[]; readonly span: Span }
-  /** `ranks`: every rank, `peers`: every rank but this one; in no particular order. */
-  | { readonly kind: "ranks"; readonly includeSelf: boolean; readonly span: Span }
+  /**
+   * `ranks`: every rank, `peers`: every rank but this one; in no particular order. `ranks(gpu)`: only those that differ
+   * from this one along that axis of the mesh alone.
+   */
+  | { readonly kind: "ranks"; readonly includeSelf: boolean; readonly axis: Name | null; readonly span: Span }
   /** `a..b`: one after the other. */
   | { readonly kind: "serial"; readonly range: RangeExpression; readonly span: Span };
 
@@ -114,12 +175,21 @@ export type Domain =
  * - `shard`: `shard(n, r)`, the slice of 0..n that `sharded` gives rank r; n must divide.
  * - `chunk`: `chunk(n, r)`, the r-th of `world` nearly equal pieces of 0..n that the compiler cuts at
  *   convenient places; any n, the last ones may be short or empty.
+ * A third argument says how many pieces there are; else it is `world`.
  */
 export type RangeExpression =
   | { readonly kind: "bounds"; readonly from: Expression | null; readonly to: Expression; readonly span: Span }
-  | { readonly kind: "shard" | "chunk"; readonly length: Expression; readonly rank: Expression; readonly span: Span };
+  | {
+      readonly kind: "shard" | "chunk";
+      readonly length: Expression;
+      readonly rank: Expression;
+      readonly parts: Expression | null;
+      readonly span: Span;
+    };
 
-export type BinaryOperator = "+" | "-" | "*" | "/" | "%" | "^" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "and" | "or";
+// prettier-ignore
+export type BinaryOperator =
+  | "+" | "-" | "*" | "/" | "%" | "^" | "&" | "<<" | ">>" | "==" | "!=" | "<" | "<=" | ">" | ">=" | "and" | "or";
 
 export type Expression =
   | { readonly kind: "number"; readonly value: number; readonly isInteger: boolean; readonly span: Span }
@@ -133,6 +203,19 @@ export type Expression =
       readonly indices: readonly Expression[];
       readonly span: Span;
     }
+  /** `x[a..b, ..]`: a part of a whole tensor; null where the range goes on to the end on that side. */
+  | {
+      readonly kind: "slice";
+      readonly tensor: Name;
+      readonly ranges: readonly {
+        readonly from: Expression | null;
+        readonly to: Expression | null;
+        readonly span: Span;
+      }[];
+      readonly span: Span;
+    }
+  /** `rank.gpu`: this rank's place along an axis of the mesh; `world.gpu`: the length of the axis. */
+  | { readonly kind: "axis"; readonly base: Name; readonly axis: Name; readonly span: Span }
   /** `shard(n, r).start`; member is start, end or length. */
   | { readonly kind: "member"; readonly range: RangeExpression; readonly member: Name; readonly span: Span }
   | { readonly kind: "unary"; readonly operator: "-" | "not"; readonly operand: Expression; readonly span: Span }
@@ -154,6 +237,15 @@ export type Expression =
       readonly callee: Name;
       readonly arguments: readonly Expression[];
       readonly named: readonly { readonly name: Name; readonly value: Expression }[];
+      readonly span: Span;
+    }
+  /** A call of a function of the file, put in place: its expression, with names for the arguments. */
+  | {
+      readonly kind: "inlined";
+      readonly callee: Name;
+      readonly bindings: readonly { readonly name: Name; readonly value: Expression }[];
+      readonly body: Expression;
+      /** The call. */
       readonly span: Span;
     }
   /** `sum(p in ranks) e`, `max(k in 0..n) e`: in increasing order of the variable. */

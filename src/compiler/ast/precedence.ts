@@ -5,7 +5,7 @@ export const PRECEDENCE = {
   or: 1, and: 2,
   "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4,
   "+": 5, "-": 5, "^": 5,
-  "*": 6, "/": 6, "%": 6, "@": 6,
+  "*": 6, "/": 6, "%": 6, "@": 6, "&": 6, "<<": 6, ">>": 6,
 } as const; // prettier-ignore
 
 /** `not` takes in a whole comparison: `not i < n`. */

@@ -12,27 +12,51 @@ import type {
 import { COMPARISON, MINUS_PRECEDENCE, NOT_PRECEDENCE, precedenceOf, PRODUCT } from "./precedence.js";
 
 export function printProgram(program: Program): string {
-  return program.collectives.map(printCollective).join("\n");
+  const { imports, constants, functions, collectives } = program;
+  const heads = [
+    imports.map((i) => `import ${i.names.map((n) => n.text).join(", ")} from "${i.path}"\n`),
+    constants.map((c) => `${documented(c.doc)}const ${c.name.text} = ${printExpression(c.value)}\n`),
+    functions.map(
+      (f) =>
+        `${documented(f.doc)}fn ${f.name.text}(${f.parameters.map((p) => p.text).join(", ")}) = ${printExpression(f.value)}\n`,
+    ),
+  ];
+  return [...heads.map((h) => h.join("")).filter((h) => h !== ""), ...collectives.map(printCollective)].join("\n");
+}
+
+function documented(doc: string): string {
+  if (doc === "") return "";
+  return doc
+    .split("\n")
+    .map((line) => `///${line === "" ? "" : ` ${line}`}\n`)
+    .join("");
 }
 
 export function printCollective(c: Collective): string {
-  const doc = c.doc === "" ? [] : c.doc.split("\n").map((line) => `///${line === "" ? "" : ` ${line}`}`);
   const outputs = c.outputs.map(tensor).join(", ");
   const head = `collective ${c.name.text}(${c.inputs.map(tensor).join(", ")}) -> ${c.outputs.length === 1 ? outputs : `(${outputs})`}`;
   const clauses = [
+    ...(c.mesh.length === 0 ? [] : [`  mesh(${c.mesh.map((a) => a.text).join(", ")})`]),
     ...c.where.map((w) => `  where ${w.variable.text} in (${w.dtypes.map((d) => d.dtype).join(", ")})`),
-    ...c.ensures.map((e) => `  ensures ${e.output.text} == ${printExpression(e.value)}`),
+    ...c.requires.map(
+      (r) => `  where ${r.condition === null ? `world in (${r.choices!.join(", ")})` : printExpression(r.condition)}`,
+    ),
+    ...c.limits.map((l) => `  where ${l.input.text} in ${printExpression(l.from)}..${printExpression(l.to)}`),
+    ...c.ensures.map((e) => {
+      const indices = e.variables === null ? "" : `[${e.variables.map((v) => v.text).join(", ")}]`;
+      return `  ensures ${e.output.text}${indices} == ${printExpression(e.value)}`;
+    }),
   ];
   const opening = clauses.length === 0 ? [`${head} {`] : [head, ...clauses, "{"];
-  return [...doc, ...opening, `${statements(c.body, "  ")}}`].join("\n") + "\n";
+  return `${documented(c.doc)}${[...opening, `${statements(c.body, "  ")}}`].join("\n")}\n`;
 }
 
 function tensor(t: TensorDeclaration): string {
   return `${t.name.text}: ${t.dtype.name}[${list(t.shape)}] ${layout(t.layout)}`;
 }
 
-function layout({ name, argument }: LayoutReference): string {
-  return argument === null ? name : `${name}(${argument})`;
+function layout(l: LayoutReference): string {
+  return l.arguments.length === 0 ? l.name : `${l.name}(${l.arguments.join(", ")})`;
 }
 
 function list(es: readonly Expression[]): string {
@@ -55,6 +79,9 @@ function statement(s: Statement, indent: string): string {
       return `scratch ${s.name.text}: ${s.dtype.name}[${list(s.shape)}]`;
     case "barrier":
       return "barrier";
+    case "signal":
+    case "wait":
+      return `${s.kind} ${printExpression(s.peer)}`;
     case "assign":
       return `${s.target.text}${peer(s.peer)}${s.indices === null ? "" : `[${list(s.indices)}]`} = ${printExpression(s.value)}`;
     case "for":
@@ -73,20 +100,23 @@ function domain(d: Domain): string {
     case "tiles":
       return `tiles(${d.ranges.map(range).join(", ")})`;
     case "ranks":
-      return d.includeSelf ? "ranks" : "peers";
+      return `${d.includeSelf ? "ranks" : "peers"}${d.axis === null ? "" : `(${d.axis.text})`}`;
     case "serial":
       return range(d.range);
   }
 }
 
 function range(r: RangeExpression): string {
-  if (r.kind !== "bounds") return `${r.kind}(${printExpression(r.length)}, ${printExpression(r.rank)})`;
+  if (r.kind !== "bounds") {
+    const parts = r.parts === null ? "" : `, ${printExpression(r.parts)}`;
+    return `${r.kind}(${printExpression(r.length)}, ${printExpression(r.rank)}${parts})`;
+  }
   return r.from === null ? printExpression(r.to) : `${printExpression(r.from)}..${printExpression(r.to)}`;
 }
 
 function peer(p: Expression | null): string {
   if (p === null) return "";
-  const isPlain = p.kind === "name" || (p.kind === "number" && p.isInteger);
+  const isPlain = p.kind === "name" || p.kind === "call" || (p.kind === "number" && p.isInteger);
   return isPlain ? `@${printExpression(p)}` : `@(${printExpression(p)})`;
 }
 
@@ -100,6 +130,12 @@ export function printExpression(e: Expression, outer = 0): string {
       return e.name;
     case "element":
       return `${e.tensor.text}${peer(e.peer)}${e.indices.length === 0 ? "" : `[${list(e.indices)}]`}`;
+    case "slice": {
+      const side = (x: Expression | null): string => (x === null ? "" : printExpression(x));
+      return `${e.tensor.text}[${e.ranges.map((r) => `${side(r.from)}..${side(r.to)}`).join(", ")}]`;
+    }
+    case "axis":
+      return `${e.base.text}.${e.axis.text}`;
     case "member":
       return `${range(e.range)}.${e.member.text}`;
     case "unary":
@@ -118,6 +154,8 @@ export function printExpression(e: Expression, outer = 0): string {
       const named = e.named.map((n) => `${n.name.text}: ${printExpression(n.value)}`);
       return `${e.callee.text}(${[...e.arguments.map((a) => printExpression(a)), ...named].join(", ")})`;
     }
+    case "inlined":
+      return `${e.callee.text}(${e.bindings.map((b) => printExpression(b.value)).join(", ")})`;
     case "reduce": {
       // A reduction would swallow the product it stands in, so there it is put in parentheses; not so right after another.
       const body = printExpression(e.body, e.body.kind === "reduce" ? PRODUCT - 0.5 : PRODUCT);

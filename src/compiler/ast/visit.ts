@@ -9,8 +9,11 @@ export function partsOf(p: Part): readonly Part[] {
   switch (p.kind) {
     case "number":
     case "name":
+    case "axis":
     case "ranks":
       return [];
+    case "slice":
+      return p.ranges.flatMap((r) => [r.from, r.to].filter((e) => e !== null));
     case "element":
       return p.peer === null ? p.indices : [p.peer, ...p.indices];
     case "member":
@@ -23,6 +26,8 @@ export function partsOf(p: Part): readonly Part[] {
       return [p.left, p.right];
     case "call":
       return [...p.arguments, ...p.named.map((n) => n.value)];
+    case "inlined":
+      return [...p.bindings.map((b) => b.value), p.body];
     case "reduce":
       return [p.over, p.body];
     case "tiles":
@@ -31,7 +36,7 @@ export function partsOf(p: Part): readonly Part[] {
       return p.from === null ? [p.to] : [p.from, p.to];
     case "shard":
     case "chunk":
-      return [p.length, p.rank];
+      return p.parts === null ? [p.length, p.rank] : [p.length, p.rank, p.parts];
   }
 }
 

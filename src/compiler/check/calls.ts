@@ -34,6 +34,7 @@ export function reportArity(e: Call, wanted: number, what: string, c: Checking):
 export function checkCall(e: Call, c: Checking): MaybeType {
   const callee = e.callee.text;
   const dtype = castDType(callee, c);
+  if (callee === "index") return checkIndexCall(e, c);
   const wanted =
     callee === "where" ? 3 : callee === "min" || callee === "max" ? 2 : dtype !== null || isUnary(callee) ? 1 : 0;
   if (wanted === 0) return reportUnknown(e, c);
@@ -54,6 +55,17 @@ export function checkCall(e: Call, c: Checking): MaybeType {
   return checkUnary(e, callee as keyof typeof UNARY, a!, first!, c);
 }
 
+/** `index(v)`: an element of an integer tensor as an index. What it is, only the launch knows. */
+function checkIndexCall(e: Call, c: Checking): MaybeType {
+  const types = e.arguments.map((a) => checkElement(a, c));
+  if (refuseNamed(e, [], c)) return null;
+  if (types.length !== 1) return reportArity(e, 1, "argument", c);
+  const [t] = types;
+  if (t === null || t === undefined) return null;
+  if (t.kind === "index" || (t.kind === "value" && t.dtype !== "f32")) return { kind: "index" };
+  return mismatch(c, e.arguments[0]!.span, "an integer element", t);
+}
+
 function checkUnary(e: Call, callee: keyof typeof UNARY, a: Expression, t: ExpressionType, c: Checking): MaybeType {
   if (t.kind === "index") {
     if (isLiteral(a, c)) return valueOf("f32");
@@ -72,6 +84,7 @@ function reportUnknown(e: Call, c: Checking): null {
     ? `'${name}' converts whole tensors, outside of loops: y = ${name}(x)`
     : c.tensors.has(name)
       ? `'${name}' is a tensor: index it with brackets, ${name}[i]`
-      : (suggestion(name, ["min", "max", "where", ...UNARY_NAMES, ...DTYPE_NAMES, "shard", "chunk"]) ?? undefined);
+      : (suggestion(name, ["min", "max", "where", "index", "log2", ...UNARY_NAMES, ...DTYPE_NAMES, "shard", "chunk"]) ??
+        undefined);
   return c.report(diagnostic("unknown-function", e.callee.span, { name }, { help }));
 }

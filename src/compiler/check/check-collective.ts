@@ -1,9 +1,11 @@
 /** Checks one collective for one world size and choice of dtypes. */
 import type { Collective, Statement } from "../ast/nodes.js";
 import { byPlace, diagnostic, type Diagnostic } from "../diagnostics/create.js";
+import type { MeshAxis } from "../manifest.js";
 import type { DType } from "../types/dtype.js";
 import type { CheckedCollective } from "./checked.js";
 import { checkAllEnsures } from "./ensures.js";
+import { checkLimits, checkRequirements } from "./requirements.js";
 import { Checking } from "./scope.js";
 import { declareAll } from "./signature.js";
 import { checkStatements } from "./statements.js";
@@ -14,9 +16,12 @@ export function checkOne(
   syntax: Collective,
   world: number,
   given: Readonly<Record<string, DType>>,
+  mesh: readonly MeshAxis[] = [],
 ): { checked: CheckedCollective | null; diagnostics: Diagnostic[] } {
-  const c = new Checking(world);
+  const c = new Checking(world, mesh);
   declareAll(syntax, given, c);
+  checkRequirements(syntax.requires, c);
+  checkLimits(syntax.limits, c);
   if (isTensorBody(syntax.body, c)) checkTensorBody(syntax.body, c);
   else checkStatements(syntax.body, c);
   for (const t of c.tensors.values()) {
@@ -30,8 +35,8 @@ export function checkOne(
   // What is wrong may well be what would have used a name: nothing is called unused beside an error.
   if (diagnostics.some((d) => d.severity === "error"))
     return { checked: null, diagnostics: diagnostics.filter((d) => d.code !== "unused") };
-  const { tensors, types, divisibility, dims, dtypes } = c;
-  return { checked: { syntax, world, dtypes, dims, tensors, types, divisibility }, diagnostics };
+  const { tensors, types, requirements, dims, dtypes } = c;
+  return { checked: { syntax, world, mesh, dtypes, dims, tensors, types, requirements }, diagnostics };
 }
 
 /** A body is of tensor expressions when it assigns a whole tensor. */

@@ -1,9 +1,11 @@
 /** What checking hands to lowering: the syntax tree with every name resolved and every expression typed. */
 import type { Collective, Expression, Statement } from "../ast/nodes.js";
+import type { MeshAxis } from "../manifest.js";
 import type { Span } from "../source.js";
 import type { ComputeDType, DType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 import type { Layout } from "../types/layout.js";
+import type { Requirement } from "../types/requirement.js";
 
 export type ExpressionType =
   /** A 64-bit index: loop variables, dimensions, `rank`, `world`, integer literals, and arithmetic on them. */
@@ -24,6 +26,8 @@ export interface CheckedTensor {
   readonly localShape: readonly Extent[];
   /** `local` for scratch. */
   readonly layout: Layout;
+  /** Limits of an input's elements: at least `from`, below `to`. */
+  readonly values?: { readonly from: Extent; readonly to: Extent };
   readonly span: Span;
 }
 
@@ -37,8 +41,10 @@ export interface CheckedCollective {
   /** Parameters and scratch arrays by name. */
   readonly tensors: ReadonlyMap<string, CheckedTensor>;
   readonly types: ReadonlyMap<Expression, ExpressionType>;
+  /** Axes of the grid of ranks, the outermost first; empty for ranks in one row. */
+  readonly mesh: readonly MeshAxis[];
   /** Conditions the dimensions must meet at a launch, with the reason shown to the user. */
-  readonly divisibility: readonly { readonly dividend: Extent; readonly divisor: number; readonly reason: string }[];
+  readonly requirements: readonly Requirement[];
 }
 
 /** True for statements that assign a whole tensor expression: `c = reduce_scatter(a @ b, dim: 0)`. */

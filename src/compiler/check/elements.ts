@@ -34,6 +34,15 @@ function typeOf(e: Expression, c: Checking): MaybeType {
       return nameType(e.name, e.span, c);
     case "element":
       return elementType(e, c);
+    case "slice":
+      for (const r of e.ranges) for (const side of [r.from, r.to]) if (side !== null) requireIndex(side, c);
+      return c.report(diagnostic("range-as-index", e.span, {}));
+    case "axis":
+      if (e.base.text === "rank" || e.base.text === "world") return c.axis(e.axis) === null ? null : INDEX;
+      if (!c.isKnown(e.base.text)) return c.unknownName(e.base.text, e.base.span);
+      return c.report(diagnostic("no-such-member", e.axis.span, { name: e.axis.text }));
+    case "inlined":
+      return inlinedType(e, c);
     case "member":
       checkRange(e.range, c);
       if (["start", "end", "length"].includes(e.member.text)) return INDEX;
@@ -129,6 +138,21 @@ export function checkIndices(tensor: CheckedTensor, indices: readonly Expression
   return isInside;
 }
 
+/** Arguments are bound to the function's own names, then its expression is checked like any other. */
+function inlinedType(e: Extract<Expression, { kind: "inlined" }>, c: Checking): MaybeType {
+  let type: MaybeType = null;
+  c.inScope(() => {
+    for (const { name, value } of e.bindings) {
+      const bound = checkElement(value, c);
+      const extent = bound?.kind === "index" ? c.extentOf(value) : null;
+      const known = { varies: c.varies(value), extent, tiles: c.tilesIn(value), isLiteral: isLiteral(value, c) };
+      c.defineHidden(name, { kind: "parameter", type: bound, ...known });
+    }
+    c.inCall(e.span, () => (type = checkElement(e.body, c)));
+  });
+  return type;
+}
+
 // -- operators -------------------------------------------------------------------------------------
 
 function unaryType(e: Extract<Expression, { kind: "unary" }>, c: Checking): MaybeType {
@@ -150,7 +174,7 @@ function binaryType(e: Extract<Expression, { kind: "binary" }>, c: Checking): Ma
   }
   const type = join(e.left, l, e.right, r, e.span, c);
   if (type === null) return null;
-  if ((e.operator === "%" || e.operator === "^") && type.kind !== "index") return wantIndex(c, e.span, type);
+  if (["%", "^", "&", "<<", ">>"].includes(e.operator) && type.kind !== "index") return wantIndex(c, e.span, type);
   const isDivision = (e.operator === "/" || e.operator === "%") && type.kind === "index";
   if (isDivision && c.extentOf(e.right) === 0) return c.report(diagnostic("division-by-zero", e.span, {}));
   return COMPARISONS.includes(e.operator) ? BOOL : type;
@@ -190,6 +214,8 @@ export function isLiteral(e: Expression, c: Checking): boolean {
       return c.find(e.name)?.isLiteral ?? false;
     case "unary":
       return isLiteral(e.operand, c);
+    case "inlined":
+      return isLiteral(e.body, c);
     case "binary":
       return isLiteral(e.left, c) && isLiteral(e.right, c);
     case "call": {

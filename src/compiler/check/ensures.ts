@@ -1,6 +1,9 @@
 /** `ensures y == a @ b`: what an output must equal, over the inputs' values. */
-import type { Ensures } from "../ast/nodes.js";
+import type { Ensures, Expression, Name } from "../ast/nodes.js";
+import { someParts } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
+import type { CheckedTensor } from "./checked.js";
+import { checkElement, INDEX, mismatch } from "./elements.js";
 import { showShape } from "./extents.js";
 import type { Checking } from "./scope.js";
 import { checkTensor, sameShape, settle } from "./tensors.js";
@@ -11,7 +14,8 @@ export function checkAllEnsures(clauses: readonly Ensures[], c: Checking): void 
   for (const e of clauses) {
     const { text: name, span } = e.output;
     const first = seen.get(name);
-    if (first === undefined) checkEnsures(e, c);
+    if (first === undefined && e.variables !== null) checkElements(e, e.variables, c);
+    else if (first === undefined) checkEnsures(e, c);
     else {
       const labels = [{ span: first.output.span, text: "the first" }];
       c.report(diagnostic("duplicate-ensures", span, { name }, { labels }));
@@ -20,24 +24,58 @@ export function checkAllEnsures(clauses: readonly Ensures[], c: Checking): void 
   }
 }
 
-function checkEnsures(e: Ensures, c: Checking): void {
-  const found = checkTensor(e.value, { c, isLogical: true });
+/** The output that a clause speaks of; null after a reported error. */
+function outputOf(e: Ensures, c: Checking): CheckedTensor | null {
   const { text: name, span } = e.output;
   const output = c.tensors.get(name);
-  if (output?.role !== "output") {
-    const help = output === undefined ? undefined : "`ensures` speaks of outputs";
-    if (output === undefined) c.unknownName(name, span);
-    else
-      c.report(
-        diagnostic(
-          "type-mismatch",
-          span,
-          { wanted: "an output", found: output.role === "input" ? "an input" : "a scratch array" },
-          { help },
-        ),
-      );
-    return;
+  if (output?.role === "output") return output;
+  if (output === undefined) return c.unknownName(name, span);
+  const found = output.role === "input" ? "an input" : "a scratch array";
+  const help = "`ensures` speaks of outputs";
+  return c.report(diagnostic("type-mismatch", span, { wanted: "an output", found }, { help }));
+}
+
+/** `ensures y[i] == …`: each rank's element, of what the ranks' inputs hold. */
+function checkElements(e: Ensures, variables: readonly Name[], c: Checking): void {
+  const output = outputOf(e, c);
+  const read = new Set(c.read);
+  c.inScope(() => {
+    for (const v of variables) {
+      if (c.isKnown(v.text)) c.report(diagnostic("ensures-index", v.span, { name: v.text }));
+      else c.define(v, { kind: "loop variable", type: INDEX, varies: true });
+    }
+    const type = checkElement(e.value, c);
+    if (type?.kind === "bool") mismatch(c, e.value.span, "a value", type);
+  });
+  if (output === null) return;
+  const { text: name, span } = e.output;
+  const count = output.localShape.length;
+  if (variables.length !== count) {
+    const wanted = `${count} dimension${count === 1 ? "" : "s"}`;
+    const found = variables.length === 1 ? "1 index" : `${variables.length} indices`;
+    c.report(diagnostic("wrong-index-count", span, { name, wanted, found }));
   }
+  refuseComputed(e.value, c);
+  // A claim does not use an input up: whether the body reads it is for the body to say.
+  for (const used of [...c.read]) if (!read.has(used)) c.read.delete(used);
+}
+
+/** Claims are about inputs: outputs and scratch are what they check. */
+function refuseComputed(e: Expression, c: Checking): void {
+  someParts(e, (p) => {
+    const tensor = p.kind === "element" ? c.tensors.get(p.tensor.text) : undefined;
+    if (tensor === undefined || tensor.role === "input" || p.kind !== "element") return false;
+    const found = tensor.role === "output" ? "an output" : "a scratch array";
+    c.report(diagnostic("type-mismatch", p.tensor.span, { wanted: "an input", found }));
+    return false;
+  });
+}
+
+function checkEnsures(e: Ensures, c: Checking): void {
+  const found = checkTensor(e.value, { c, isLogical: true });
+  const { text: name } = e.output;
+  const output = outputOf(e, c);
+  if (output === null) return;
   if (found === null || c.faulty.has(name)) return;
   if (found === "literal")
     return settle(e.value, { kind: "tensor", dtype: output.dtype, shape: output.shape, layout: output.layout }, c);

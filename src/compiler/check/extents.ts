@@ -2,7 +2,7 @@
 import type { Expression } from "../ast/nodes.js";
 import { extent, type Extent, type ExtentOp } from "../types/extent.js";
 
-const OPERATORS: Partial<Record<string, ExtentOp>> = { "+": "add", "-": "sub", "*": "mul", "/": "div" };
+const OPERATORS: Partial<Record<string, ExtentOp>> = { "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod" };
 
 /** What a name stands for, if that is known before a launch: a dimension, or a `let` over dimensions. */
 export type Lookup = (name: string) => Extent | null;
@@ -25,7 +25,9 @@ export function extentOf(e: Expression, world: number, lookup: Lookup): Extent |
       const op = OPERATORS[e.operator];
       if (op !== undefined) return extent(op, a, b);
       if (typeof a !== "number" || typeof b !== "number") return null;
-      if (e.operator === "%") return ((a % b) + b) % b;
+      if (e.operator === "<<") return a * 2 ** b;
+      if (e.operator === ">>") return Math.floor(a / 2 ** b);
+      if (e.operator === "&") return a & b;
       return e.operator === "^" ? a ^ b : null;
     }
     default:
@@ -38,6 +40,7 @@ const SIGNS: Partial<Record<ExtentOp, readonly [sign: string, precedence: number
   sub: ["-", 1],
   mul: ["*", 2],
   div: ["/", 2],
+  mod: ["%", 2],
 };
 
 /** The extent as it is written in Coll. */

@@ -23,10 +23,10 @@ function isLayout(name: string): name is Layout["kind"] {
  * which asks nothing of anybody, stands in for it.
  */
 export function resolveLayout(written: LayoutReference, tensor: string, rank: number, c: Checking): Layout {
-  const { name, argument, span } = written;
+  const { name, span } = written;
   const nothing: Layout = { kind: "local" };
   const bad = (reason: string, fix: string): Layout => {
-    const layout = argument === null ? name : `${name}(${argument})`;
+    const layout = written.arguments.length === 0 ? name : `${name}(${written.arguments.join(", ")})`;
     c.report(diagnostic("bad-layout-argument", span, { layout, reason, fix }));
     return nothing;
   };
@@ -34,6 +34,19 @@ export function resolveLayout(written: LayoutReference, tensor: string, rank: nu
     const help = suggestion(name, Object.keys(ARGUMENTS)) ?? undefined;
     c.report(diagnostic("unknown-layout", span, { name }, { help }));
     return nothing;
+  }
+  const last = written.arguments.at(-1);
+  const takesOne = name !== "replicated" && name !== "local";
+  const axis = written.arguments.length === (takesOne ? 2 : 1) ? last : undefined;
+  const [argument = null, ...more] = axis === undefined ? written.arguments : written.arguments.slice(0, -1);
+  if (more.length > 0)
+    return bad(`'${name}' takes ${ARGUMENTS[name].argument}, and an axis`, `write ${ARGUMENTS[name].example}`);
+  if (axis !== undefined) {
+    if (name === "local" || /^\d+$/.test(axis))
+      return bad(`'${name}' takes ${ARGUMENTS[name].argument}`, `write ${ARGUMENTS[name].example}`);
+    if (c.axis({ text: axis, span }) === null) return nothing;
+    const along = resolveLayout({ name, arguments: argument === null ? [] : [argument], span }, tensor, rank, c);
+    return { ...along, axis };
   }
   const number = argument !== null && /^\d+$/.test(argument) ? Number(argument) : null;
   const takes = (): Layout => bad(`'${name}' takes ${ARGUMENTS[name].argument}`, `write ${ARGUMENTS[name].example}`);

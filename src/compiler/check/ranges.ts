@@ -8,6 +8,7 @@ import { showExtent } from "./extents.js";
 import type { Checking } from "./scope.js";
 
 export function checkDomain(d: Domain, c: Checking): void {
+  if (d.kind === "ranks" && d.axis !== null) c.axis(d.axis);
   if (d.kind === "tiles") for (const r of d.ranges) checkRange(r, c);
   if (d.kind !== "serial") return;
   if (d.range.kind !== "bounds" || d.range.from !== null) return checkRange(d.range, c);
@@ -33,8 +34,10 @@ export function checkRange(r: RangeExpression, c: Checking): void {
     return;
   }
   const isIndex = requireIndex(r.length, c);
-  checkRankNumber(r.rank, c);
-  if (r.kind === "chunk" || !isIndex) return;
+  const pieces = checkParts(r, c);
+  if (r.parts === null) checkRankNumber(r.rank, c);
+  else requireIndex(r.rank, c);
+  if (r.kind === "chunk" || !isIndex || pieces === null) return;
   const length = c.extentOf(r.length);
   if (length === null) {
     const what = c.varies(r.length) ? "the rank" : "a loop";
@@ -42,7 +45,16 @@ export function checkRange(r: RangeExpression, c: Checking): void {
     return;
   }
   const shown = showExtent(length);
-  c.requireDivisible(length, `shard(${shown}, …) cuts ${shown} into ${c.world} equal parts`, r.length.span);
+  c.requireDivisible(length, pieces, `shard(${shown}, …) cuts ${shown} into ${pieces} equal parts`, r.length.span);
+}
+
+/** The number of pieces, which is known when the collective is compiled; null after a reported error. */
+function checkParts(r: Extract<RangeExpression, { kind: "shard" | "chunk" }>, c: Checking): number | null {
+  if (r.parts === null) return c.world;
+  if (!requireIndex(r.parts, c)) return null;
+  const pieces = c.extentOf(r.parts);
+  if (typeof pieces === "number" && pieces >= 1) return pieces;
+  return c.report(diagnostic("not-constant", r.parts.span, { what: "the number of pieces" }));
 }
 
 /** An index that names a rank; a constant one must exist. */

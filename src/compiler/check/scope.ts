@@ -3,10 +3,12 @@ import type { Expression, Name } from "../ast/nodes.js";
 import { someParts, type Part } from "../ast/visit.js";
 import { diagnostic, type Diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
+import type { MeshAxis } from "../manifest.js";
 import type { Span } from "../source.js";
 import { DTYPE_NAMES, type DType } from "../types/dtype.js";
 import { type Extent, sameExtent } from "../types/extent.js";
 import { REDUCTION_OPS } from "../types/layout.js";
+import { divides, type Requirement } from "../types/requirement.js";
 import type { CheckedTensor, ExpressionType } from "./checked.js";
 import { extentOf } from "./extents.js";
 import { CONVERSION_NAMES, UNARY_NAMES } from "./functions.js";
@@ -16,7 +18,7 @@ export type MaybeType = ExpressionType | null;
 
 /** What a name that is no tensor stands for. */
 export interface Binding {
-  readonly kind: "loop variable" | "let" | "dimension";
+  readonly kind: "loop variable" | "let" | "dimension" | "parameter";
   readonly type: MaybeType;
   /** The value differs from rank to rank. */
   readonly varies: boolean;
@@ -34,6 +36,9 @@ const NO_TILES: ReadonlySet<string> = new Set();
 const RESERVED: ReadonlyMap<string, string> = new Map([
   ["rank", "this rank's number"],
   ["world", "the number of ranks"],
+  ["index", "a function"],
+  ["log2", "a function"],
+  ["where", "a function"],
   ...REDUCTION_OPS.map((n) => [n, "a reduction"] as const),
   ...UNARY_NAMES.map((n) => [n, "a function"] as const),
   ...CONVERSION_NAMES.map((n) => [n, "a conversion"] as const),
@@ -44,7 +49,7 @@ export class Checking {
   readonly diagnostics: Diagnostic[] = [];
   readonly tensors = new Map<string, CheckedTensor>();
   readonly types = new Map<Expression, ExpressionType>();
-  readonly divisibility: { dividend: Extent; divisor: number; reason: string }[] = [];
+  readonly requirements: Requirement[] = [];
   readonly dims: string[] = [];
   /** Dtype variables and what they stand for. */
   readonly dtypes: Record<string, DType> = {};
@@ -59,11 +64,35 @@ export class Checking {
   private readonly scopes: Map<string, { binding: Binding; used: boolean }>[] = [new Map()];
   private readonly unknown = new Set<string>();
 
-  constructor(readonly world: number) {}
+  /** Calls of functions around what is being checked, the innermost last. */
+  private readonly calls: Span[] = [];
+
+  constructor(
+    readonly world: number,
+    readonly mesh: readonly MeshAxis[] = [],
+  ) {}
 
   report(d: Diagnostic): null {
-    this.diagnostics.push(d);
+    // What is wrong inside a function may be the caller's fault: both are shown.
+    const labels = this.calls.map((span) => ({ span, text: "called here" }));
+    this.diagnostics.push(labels.length === 0 ? d : { ...d, labels: [...d.labels, ...labels] });
     return null;
+  }
+
+  /** Runs `body` for what a call of a function stands for. */
+  inCall(span: Span, body: () => void): void {
+    this.calls.push(span);
+    body();
+    this.calls.pop();
+  }
+
+  /** The axis of the mesh of that name, with its number of ranks; null after a reported error. */
+  axis(name: Name): MeshAxis | null {
+    const found = this.mesh.find((a) => a.name === name.text);
+    if (found !== undefined) return found;
+    const names = this.mesh.map((a) => a.name).join(", ");
+    const known = names === "" ? "name the axes in the signature: mesh(node, gpu)" : `the mesh has ${names}`;
+    return this.report(diagnostic("unknown-axis", name.span, { name: name.text, known }));
   }
 
   // -- entering names ------------------------------------------------------------------------------
@@ -81,6 +110,11 @@ export class Checking {
     if (this.dims.includes(name.text)) return;
     this.dims.push(name.text);
     if (this.mayDefine(name)) this.enter(name, { kind: "dimension", type: { kind: "index" }, extent: name.text });
+  }
+
+  /** Enters a name that no program can write. */
+  defineHidden(name: Name, binding: Pick<Binding, "kind" | "type"> & Partial<Binding>): void {
+    this.enter(name, binding);
   }
 
   define(name: Name, binding: Pick<Binding, "kind" | "type"> & Partial<Binding>): void {
@@ -156,7 +190,13 @@ export class Checking {
 
   /** Whether it may differ from rank to rank. */
   varies(p: Part): boolean {
-    return someParts(p, (x) => x.kind === "element" || (x.kind === "name" && this.nameVaries(x.name)));
+    return someParts(
+      p,
+      (x) =>
+        x.kind === "element" ||
+        (x.kind === "axis" && x.base.text === "rank") ||
+        (x.kind === "name" && this.nameVaries(x.name)),
+    );
   }
 
   private nameVaries(name: string): boolean {
@@ -172,13 +212,21 @@ export class Checking {
     return into;
   }
 
-  /** Notes that `length` must divide by the world size, or reports that it does not. */
-  requireDivisible(length: Extent, reason: string, span: Span): void {
+  /** Notes that `length` must divide by a number of pieces, or reports that it does not. */
+  requireDivisible(length: Extent, pieces: number, reason: string, span: Span): void {
     if (typeof length === "number") {
-      if (length % this.world !== 0) this.report(diagnostic("does-not-divide", span, { length, world: this.world }));
+      if (length % pieces !== 0) this.report(diagnostic("does-not-divide", span, { length, world: pieces }));
       return;
     }
-    const isKnown = this.divisibility.some((d) => sameExtent(d.dividend, length));
-    if (this.world > 1 && !isKnown) this.divisibility.push({ dividend: length, divisor: this.world, reason });
+    if (pieces > 1) this.require(divides(length, pieces, reason));
+  }
+
+  /** Notes a condition for launches, once. */
+  require(requirement: Requirement): void {
+    const same = (r: Requirement): boolean =>
+      r.relation === requirement.relation &&
+      sameExtent(r.left, requirement.left) &&
+      sameExtent(r.right, requirement.right);
+    if (!this.requirements.some(same)) this.requirements.push(requirement);
   }
 }

@@ -98,6 +98,11 @@ function shapeExtent(e: Expression, c: Checking): Extent {
   return unknown ? 1 : bad("this");
 }
 
+/** How many ranks a layout is about: all, or those of one row along its axis. */
+function ranksOf(layout: Layout, c: Checking): number {
+  return layout.axis === undefined ? c.world : (c.mesh.find((a) => a.name === layout.axis)?.size ?? c.world);
+}
+
 // -- parameters and scratch ------------------------------------------------------------------------
 
 function declareParameter(d: TensorDeclaration, role: "input" | "output", c: Checking): void {
@@ -107,11 +112,11 @@ function declareParameter(d: TensorDeclaration, role: "input" | "output", c: Che
   const { span } = d;
   if (layout.kind === "sharded") {
     const length = shape[layout.dim]!;
-    const reason = `'${d.name.text}' is ${printLayout(layout)}, so ${showExtent(length)} must divide by the ${c.world} ranks`;
-    c.requireDivisible(length, reason, d.shape[layout.dim]!.span);
+    const reason = `'${d.name.text}' is ${printLayout(layout)}, so ${showExtent(length)} must divide by the ${ranksOf(layout, c)} ranks`;
+    c.requireDivisible(length, ranksOf(layout, c), reason, d.shape[layout.dim]!.span);
   }
   const localShape = shape.map((e, dim) =>
-    layout.kind === "sharded" && layout.dim === dim ? extent("div", e, c.world) : e,
+    layout.kind === "sharded" && layout.dim === dim ? extent("div", e, ranksOf(layout, c)) : e,
   );
   const dtype = dtypeOf(d.dtype, c);
   if (c.diagnostics.length > before || !isBound(d.dtype, c)) c.faulty.add(d.name.text);

@@ -54,6 +54,9 @@ function checkStatement(s: Statement, c: Checking, at: Place): void {
       return;
     case "barrier":
       return checkBarrier(s.span, c, at);
+    case "signal":
+    case "wait":
+      return checkSignal(s, c, at);
     case "if": {
       const type = checkElement(s.condition, c);
       if (type !== null && type !== BOOL && type.kind !== "bool") mismatch(c, s.condition.span, "a condition", type);
@@ -76,6 +79,14 @@ function checkLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
   const extent = type?.kind === "index" ? c.extentOf(s.value) : null;
   const known = { varies, extent, tiles: c.tilesIn(s.value), isLiteral: isLiteral(s.value, c) };
   c.define(s.name, { kind: "let", type, ...known });
+}
+
+function checkSignal(s: Extract<Statement, { kind: "signal" | "wait" }>, c: Checking, at: Place): void {
+  checkRankNumber(s.peer, c);
+  if (at.tiles !== null) {
+    const labels = [{ span: at.tiles.over.span, text: "the tiles loop" }];
+    c.report(diagnostic("sync-in-tiles", s.span, { what: s.kind }, { labels }));
+  } else if (s.peer.kind === "name" && s.peer.name === "rank") c.report(diagnostic("wait-for-itself", s.span, {}));
 }
 
 function checkBarrier(span: Span, c: Checking, at: Place): void {

@@ -107,7 +107,7 @@ function convert(e: Call, conversion: Conversion, t: TensorType, { c }: TensorCo
   if (to === "on") return convertTo(e, t, c);
   const length = t.shape[dim!]!;
   const reason = `${callee}(…, dim: ${dim}) cuts ${showExtent(length)} into ${c.world} equal parts`;
-  c.requireDivisible(length, reason, e.span);
+  c.requireDivisible(length, c.world, reason, e.span);
   return { ...t, layout: { kind: "sharded", dim: dim! } };
 }
 

@@ -61,6 +61,11 @@ function typeOf(e: Expression, context: TensorContext): Operand {
       if (e.peer !== null && e.indices.length === 0 && c.tensors.has(e.tensor.text)) return reportMissingSpaces(e, c);
       c.read.add(e.tensor.text);
       return refuse("a single element");
+    case "slice":
+      return refuse("a part of a tensor");
+    case "inlined":
+      return inlinedType(e, context);
+    case "axis":
     case "member":
       return refuse("an index");
     case "reduce":
@@ -84,6 +89,19 @@ function nameType(e: Extract<Expression, { kind: "name" }>, { c, isLogical }: Te
   const kind = kindOfName(e.name, c);
   if (kind === null) return c.unknownName(e.name, e.span);
   return c.report(diagnostic("not-a-whole-tensor", e.span, { what: `'${e.name}', ${kind},` }));
+}
+
+function inlinedType(e: Extract<Expression, { kind: "inlined" }>, context: TensorContext): Operand {
+  const { c } = context;
+  let type: Operand = null;
+  c.inScope(() => {
+    for (const { name, value } of e.bindings) {
+      const bound = checkTensor(value, context);
+      c.defineHidden(name, { kind: "parameter", type: bound === "literal" ? null : bound });
+    }
+    c.inCall(e.span, () => (type = checkTensor(e.body, context)));
+  });
+  return type;
 }
 
 // -- matrix products -------------------------------------------------------------------------------

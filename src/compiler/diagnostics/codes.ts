@@ -34,6 +34,20 @@ export const CODES = {
   "unknown-layout": { severity: "error", message: "there is no layout '{name}'", help: "layouts are replicated, sharded(d), partial(op), on(r) and local", explain: "Every parameter says how it lies over the ranks." },
   "unknown-argument": { severity: "error", message: "'{callee}' takes no argument '{name}'", help: "{known}", explain: "A named argument does not exist." },
   "unused": { severity: "warning", message: "{kind} '{name}' is never used", help: "remove it, or use it", explain: "An input or let that nothing reads, or a scratch array that is never read, has no effect." },
+  // -- files, constants and functions --------------------------------------------------------------
+  "import-not-found": { severity: "error", message: "there is no file \"{path}\"", help: "paths are relative to this file, or name a file of the library, such as \"all_reduce/ring.coll\"", explain: "An import names a file that can be read." },
+  "import-broken": { severity: "error", message: "\"{path}\" has errors of its own", help: "check it first: collc check {path}", explain: "What is imported must be a correct program." },
+  "import-unknown": { severity: "error", message: "\"{path}\" defines no '{name}'", help: "it has {known}", explain: "An import names functions, constants or collectives of the file." },
+  "import-cycle": { severity: "error", message: "\"{path}\" is imported by what it imports", help: "move what both need into a third file", explain: "Files do not import each other in a circle." },
+  "not-constant": { severity: "error", message: "{what} is not known when the file is compiled", help: "constants are made of numbers, `world`, the axes of a mesh and other constants", explain: "A constant is one number for all ranks and launches." },
+  "recursive": { severity: "error", message: "'{name}' is defined by itself", help: "use a loop or a reduction", explain: "Functions and constants do not call themselves." },
+  // -- the machine and the launch ------------------------------------------------------------------
+  "bad-choice": { severity: "error", message: "'{name}' is no number of ranks", help: "list whole numbers: where world in (2, 4, 8)", explain: "`where world in (…)` lists numbers of ranks." },
+  "world-not-allowed": { severity: "error", message: "this collective is not for {world} ranks", help: "choose a number of ranks for which its `where` holds", explain: "A `where` clause limits the number of ranks." },
+  "requirement-not-met": { severity: "error", message: "this can never hold: {left} is {value}", help: "the shapes or the number of ranks must be others", explain: "A `where` condition that is known to be false forbids every launch." },
+  "bad-requirement": { severity: "error", message: "{what} cannot be decided before a launch", help: "compare dimensions, whole numbers and `world`, and join comparisons with `and`", explain: "`where` conditions are decided before anything runs." },
+  "mesh-does-not-fit": { severity: "error", message: "{world} ranks do not make a mesh of {sizes}", help: "the sizes of the axes multiply to the number of ranks", explain: "Every rank has one place in the mesh." },
+  "unknown-axis": { severity: "error", message: "there is no axis '{name}'", help: "{known}", explain: "`mesh(…)` of the signature names the axes." },
   // -- shapes and layouts --------------------------------------------------------------------------
   "bad-dimension": { severity: "error", message: "{what} cannot be a dimension", help: "a shape is made of dimension names, whole numbers, `world`, and + - * / of them", explain: "Shapes are known before a launch and the same on every rank." },
   "bad-layout-argument": { severity: "error", message: "{layout} does not fit: {reason}", help: "{fix}", explain: "The dimension, rank or reduction in a layout must exist." },
@@ -58,7 +72,8 @@ export const CODES = {
   "tensor-as-value": { severity: "error", message: "the whole tensor '{name}' stands where a single value is needed", help: "index it: {name}[i]", explain: "Explicit loops work on elements." },
   "missing-matmul-spaces": { severity: "error", message: "'{left}@{right}' reads '{left}' on a peer, but has no index", help: "for the matrix product write spaces: {left} @ {right}; for a peer's element, an index: {left}@{right}[i]", explain: "`@` without spaces is access to a peer, with spaces the matrix product." },
   "product-of-elements": { severity: "error", message: "a matrix product stands among elements", help: "write it as an expression of whole tensors: c = a @ b", explain: "`@` multiplies whole tensors." },
-  "value-as-index": { severity: "error", message: "an index is needed here, and this is {found}", help: "indices are made of loop variables, dimensions, `rank`, `world` and whole numbers", explain: "Where data is read and written cannot depend on the data." },
+  "range-as-index": { severity: "error", message: "a range stands where one index is needed", help: "loop over it: for i in tiles(a..b)", explain: "Parts of tensors are taken in expressions of whole tensors." },
+  "value-as-index": { severity: "error", message: "an index is needed here, and this is {found}", help: "indices are made of loop variables, dimensions, `rank`, `world` and whole numbers; an element of an integer tensor becomes one by index(…)", explain: "What is data becomes an index only where the program says so." },
   "type-mismatch": { severity: "error", message: "{wanted} is needed here, and this is {found}", explain: "Indices, elements and conditions are different things." },
   "needs-cast": { severity: "error", message: "{left} and {right} are mixed", help: "cast one of them: {cast}(…)", explain: "Only literals become elements of another type by themselves." },
   "needs-float": { severity: "error", message: "'{name}' works on floats, and this is {found}", help: "cast it: f32(…)", explain: "Functions such as exp have no meaning for whole numbers." },
@@ -82,6 +97,9 @@ export const CODES = {
   "same-element": { severity: "warning", message: "all iterations over {variables} store to the same element", help: "use {variables} in the index", explain: "Iterations of a tiles loop run in any order, so which one's value stays is chance." },
   "barrier-in-tiles": { severity: "error", message: "a barrier stands inside a tiles loop", help: "end the loop, place the barrier, and begin another loop", explain: "Elements are handled in any order and cannot wait for each other." },
   "barrier-in-unordered-loop": { severity: "error", message: "a barrier stands inside a loop over {domain}", help: "take the ranks in order: for p in 0..world", explain: "The turns of a loop over ranks or peers run in any order, so nothing waits between them." },
+  "sync-in-tiles": { severity: "error", message: "`{what}` stands inside a tiles loop", help: "end the loop, place it, and begin another loop", explain: "Signals and waits are a rank's, not an element's." },
+  "wait-for-itself": { severity: "warning", message: "this rank signals and waits for itself", explain: "A rank's own statements are in order without signals." },
+  "ensures-index": { severity: "error", message: "the index '{name}' of an `ensures` clause is taken", help: "choose a name that means nothing else", explain: "The indices of an `ensures` clause are new names." },
   "barrier-may-hang": { severity: "error", message: "not all ranks come to this barrier equally often", help: "move it out of what differs from rank to rank", explain: "A barrier under a condition or loop that differs from rank to rank hangs." },
 } as const satisfies Record<string, Row>;
 

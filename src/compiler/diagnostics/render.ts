@@ -62,32 +62,48 @@ export function printDiagnostic(d: Printable, source: SourceFile, palette: Palet
   const main: Mark = { span: d.span, text: here?.text ?? "", sign: "^", colour: strong };
   const others = d.labels.filter((l) => l !== here).map((l): Mark => ({ ...l, sign: "-", colour: palette.note }));
   const marks = [main, ...others];
+  const width = String(Math.max(...marks.map((m) => source.position(m.span.start).line))).length;
+  // What lies in another file, an imported one or the one that imports, has a frame of its own.
+  const files = [...new Set(marks.map((m) => source.fileOf(m.span.start)))];
+  const frames = files.flatMap((file, i) => {
+    const inFile = marks.filter((m) => source.fileOf(m.span.start) === file);
+    return frame(file, i === 0 ? "-->" : ":::", inFile, source, width, palette);
+  });
+  return [title, ...frames, ...help(`${" ".repeat(width)} `), ""].join("\n");
+}
+
+/** The marked lines of one file. */
+function frame(
+  file: string,
+  arrow: string,
+  marks: readonly Mark[],
+  source: SourceFile,
+  width: number,
+  palette: Palette,
+): string[] {
   const lineOf = (m: Mark): number => source.position(m.span.start).line;
   const lines = [...new Set(marks.map(lineOf))].sort((a, b) => a - b);
-  const width = String(lines.at(-1)!).length;
   const gutter = (n: number | null): string => palette.faint(`${(n === null ? "" : String(n)).padStart(width)} |`);
-  const at = source.position(d.span.start);
-  const out = [
-    title,
-    `${" ".repeat(width)}${palette.faint("-->")} ${source.name}:${at.line}:${at.column}`,
-    gutter(null),
-  ];
+  const { start } = marks[0]!.span;
+  const at = source.position(start);
+  const out = [`${" ".repeat(width)}${palette.faint(arrow)} ${file}:${at.line}:${at.column}`, gutter(null)];
   lines.forEach((line, i) => {
     if (i > 0 && line > lines[i - 1]! + 1) out.push(palette.faint(".".repeat(width + 2)));
     const onLine = marks.filter((m) => lineOf(m) === line);
-    const from = windowStart(source, line, onLine);
-    out.push(`${gutter(line)} ${cut(source.line(line), from)}`.trimEnd());
-    for (const m of onLine) out.push(`${gutter(null)} ${underline(source, m, from, palette)}`);
+    const text = source.line(line, start);
+    const from = windowStart(text, source, onLine);
+    out.push(`${gutter(line)} ${cut(text, from)}`.trimEnd());
+    for (const m of onLine) out.push(`${gutter(null)} ${underline(text, source, m, from, palette)}`);
   });
-  return [...out, ...help(`${" ".repeat(width)} `), ""].join("\n");
+  return out;
 }
 
 /** Lines longer than this are shown in part. */
 const MAX_WIDTH = 160;
 
 /** Where the part of a long line begins that shows the first mark; 0 for lines that fit. */
-function windowStart(source: SourceFile, line: number, marks: readonly Mark[]): number {
-  if (source.line(line).length <= MAX_WIDTH) return 0;
+function windowStart(text: string, source: SourceFile, marks: readonly Mark[]): number {
+  if (text.length <= MAX_WIDTH) return 0;
   const first = Math.min(...marks.map((m) => source.position(m.span.start).column));
   return Math.max(0, first - 1 - MAX_WIDTH / 4);
 }
@@ -98,9 +114,8 @@ function cut(text: string, from: number): string {
 }
 
 /** The line below: blanks up to the mark, its signs, its text. A span of several lines is marked on its first. */
-function underline(source: SourceFile, m: Mark, from: number, palette: Palette): string {
-  const { line, column } = source.position(m.span.start);
-  const text = source.line(line);
+function underline(text: string, source: SourceFile, m: Mark, from: number, palette: Palette): string {
+  const { column } = source.position(m.span.start);
   const start = column - 1 - from;
   if (start > MAX_WIDTH) return palette.note(`… ${m.text}`.trimEnd()); // beyond the part that is shown
   const length = Math.max(1, Math.min(m.span.end - m.span.start, text.length - column + 1, MAX_WIDTH - start));

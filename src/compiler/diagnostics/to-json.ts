@@ -23,7 +23,7 @@ export function toJson(d: Printable, source: SourceFile): JsonDiagnostic {
     code,
     severity,
     message,
-    file: source.name,
+    file: source.fileOf(d.span.start),
     line: start.line,
     column: start.column,
     endLine: end.line,

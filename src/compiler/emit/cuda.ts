@@ -132,7 +132,8 @@ export class CudaEmitter {
     const { line } = this.source.position(op.span.start);
     if (line === this.lastLine || op.name === "const") return;
     this.lastLine = line;
-    this.line(`// ${this.source.name}:${line}: ${this.source.line(line).trim()}`);
+    const { start } = op.span;
+    this.line(`// ${this.source.fileOf(start)}:${line}: ${this.source.line(line, start).trim()}`);
   }
 
   lineOf(op: Op): number {

@@ -27,6 +27,8 @@ const INFIX: Partial<Record<BinaryFunction, string>> = {
   and: "&",
   or: "|",
   xor: "^",
+  shl: "<<",
+  shr: ">>",
 };
 const COMPARE: Record<Comparison, string> = { eq: "==", ne: "!=", lt: "<", le: "<=", gt: ">", ge: ">=" };
 

@@ -179,6 +179,6 @@ export class Builder {
     if (typeof e === "string") return this.dim(e);
     const a = this.extent(e.a);
     const b = this.extent(e.b);
-    return e.op === "ceildiv" ? this.ceilDiv(a, b) : this.binary(e.op, a, b);
+    return e.op === "ceildiv" ? this.ceilDiv(a, b) : this.binary(e.op === "mod" ? "rem" : e.op, a, b);
   }
 }

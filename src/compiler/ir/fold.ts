@@ -24,6 +24,10 @@ export function foldBinary(fn: BinaryFunction, a: number, b: number): number | u
       return Number(BigInt(a) | BigInt(b));
     case "xor":
       return Number(BigInt(a) ^ BigInt(b));
+    case "shl":
+      return a * 2 ** b;
+    case "shr":
+      return Math.floor(a / 2 ** b);
   }
 }
 

@@ -2,7 +2,7 @@
  * The IR's data: a kernel holds buffers and one structured region; regions hold ops; ops use values.
  * One representation for all three levels. Passes build new regions; they never change an op in place.
  */
-import type { DivisibilityRule, SignatureTensor, Specification } from "../manifest.js";
+import type { MeshAxis, OutputSpecification, Requirement, SignatureTensor } from "../manifest.js";
 import type { Span } from "../source.js";
 import type { DType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
@@ -55,8 +55,9 @@ export interface Kernel {
   readonly dims: readonly string[];
   readonly inputs: readonly SignatureTensor[];
   readonly outputs: readonly SignatureTensor[];
-  readonly specification: readonly (Specification | null)[];
-  readonly divisibility: readonly DivisibilityRule[];
+  readonly specification: readonly (OutputSpecification | null)[];
+  readonly mesh: readonly MeshAxis[];
+  readonly requirements: readonly Requirement[];
   readonly buffers: readonly Buffer[];
   /** Threads a block; 0 until the kernel is mapped to the machine. */
   readonly blockThreads: number;

@@ -37,7 +37,20 @@ const RD: readonly Level[] = ["rank", "device"];
 const D: readonly Level[] = ["device"];
 const MANY = 16;
 
-export const BINARY_FUNCTIONS = ["add", "sub", "mul", "div", "rem", "min", "max", "and", "or", "xor"] as const;
+export const BINARY_FUNCTIONS = [
+  "add",
+  "sub",
+  "mul",
+  "div",
+  "rem",
+  "min",
+  "max",
+  "and",
+  "or",
+  "xor",
+  "shl",
+  "shr",
+] as const;
 export const UNARY_FUNCTIONS = [
   "neg",
   "not",

@@ -1,9 +1,17 @@
 /** Reads the IR's text form back; the inverse of `print.ts`. Throws IrParseError with the line. */
-import type { DivisibilityRule, SignatureTensor, Specification } from "../manifest.js";
+import type {
+  ElementExpression,
+  MeshAxis,
+  OutputSpecification,
+  Requirement,
+  SignatureTensor,
+  Specification,
+} from "../manifest.js";
 import { type Span, NO_SPAN } from "../source.js";
 import { type DType, isDType, type ScalarKind } from "../types/dtype.js";
 import { extent, type Extent, type ExtentOp } from "../types/extent.js";
 import type { Layout, ReductionOp } from "../types/layout.js";
+import type { Relation } from "../types/requirement.js";
 import { type Attribute, type Buffer, type Kernel, type Op, type Region, Value } from "./module.js";
 import { type AttributeKind, definitionOf, isOpName, type Level, LEVELS } from "./ops.js";
 import { INDEX, scalar, type Type, vector } from "./types.js";
@@ -86,8 +94,9 @@ export function parseKernel(textForm: string): Kernel {
   const dtypes: Record<string, DType> = {};
   const inputs: SignatureTensor[] = [];
   const outputs: SignatureTensor[] = [];
-  const specification: (Specification | null)[] = [];
-  const divisibility: DivisibilityRule[] = [];
+  const specification: (OutputSpecification | null)[] = [];
+  const mesh: MeshAxis[] = [];
+  const requirements: Requirement[] = [];
   const buffers: Buffer[] = [];
   const work: Extent[] = [];
   for (;;) {
@@ -98,11 +107,12 @@ export function parseKernel(textForm: string): Kernel {
       r.expect("=");
       dtypes[variable] = dtype(r);
     } else if (row === "in" || row === "out") (row === "in" ? inputs : outputs).push(signature(r));
-    else if (row === "specify") specification.push(r.peek() === "nothing" ? (r.next(), null) : spec(r));
-    else if (row === "divisible") {
-      const dividend = parseExtent(r);
-      r.expect("by");
-      divisibility.push({ dividend, divisor: r.integer(), reason: JSON.parse(r.next()) as string });
+    else if (row === "specify") specification.push(r.peek() === "nothing" ? (r.next(), null) : outputSpec(r));
+    else if (row === "mesh") mesh.push({ name: r.next(), size: r.integer() });
+    else if (row === "require") {
+      const left = parseExtent(r);
+      const relation = r.next() as Relation;
+      requirements.push({ left, relation, right: parseExtent(r), reason: JSON.parse(r.next()) as string });
     } else if (row === "buffer") buffers.push(buffer(r));
     else if (row === "work") work.push(parseExtent(r));
     else if (row === "body") break;
@@ -119,7 +129,8 @@ export function parseKernel(textForm: string): Kernel {
     inputs,
     outputs,
     specification,
-    divisibility,
+    mesh,
+    requirements,
     buffers,
     blockThreads,
     maxBlocks,
@@ -153,22 +164,21 @@ function shape(r: Reader): Extent[] {
 }
 
 function layout(r: Reader, kind = r.next()): Layout {
-  const argument = (): string => {
-    r.expect("(");
-    const a = r.next();
-    r.expect(")");
-    return a;
-  };
+  const written = r.accept("(") ? r.list(")", () => r.next()) : [];
+  const hasOwn = kind === "sharded" || kind === "partial" || kind === "on";
+  const own = hasOwn ? written[0]! : "";
+  const axis = written[hasOwn ? 1 : 0];
+  const along = axis === undefined ? {} : { axis };
   switch (kind) {
     case "replicated":
     case "local":
-      return { kind };
+      return { kind, ...along };
     case "sharded":
-      return { kind, dim: Number(argument()) };
+      return { kind, dim: Number(own), ...along };
     case "partial":
-      return { kind, op: argument() as ReductionOp };
+      return { kind, op: own as ReductionOp, ...along };
     case "on":
-      return { kind, rank: Number(argument()) };
+      return { kind, rank: Number(own), ...along };
     default:
       return r.fail(`no layout '${kind}'`);
   }
@@ -181,7 +191,18 @@ function signature(r: Reader): SignatureTensor {
   const logical = shape(r);
   const where = layout(r);
   r.expect("local");
-  return { name, dtype: kind, layout: where, shape: logical, localShape: shape(r) };
+  const localShape = shape(r);
+  const base = { name, dtype: kind, layout: where, shape: logical, localShape };
+  if (!r.accept("values")) return base;
+  return { ...base, values: { from: parseExtent(r), to: parseExtent(r) } };
+}
+
+function outputSpec(r: Reader): OutputSpecification {
+  if (r.peek() !== "elements") return spec(r);
+  r.next();
+  r.expect("(");
+  const variables = r.list(")", () => r.next());
+  return { kind: "elements", variables, value: JSON.parse(JSON.parse(r.next()) as string) as ElementExpression };
 }
 
 function spec(r: Reader): Specification {

@@ -7,7 +7,7 @@
  *     …
  *   }
  */
-import type { Specification } from "../manifest.js";
+import type { OutputSpecification, SignatureTensor } from "../manifest.js";
 import { printExtent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import type { Attribute, Buffer, Kernel, Op, Region, Value } from "./module.js";
@@ -30,11 +30,12 @@ export function printKernel(kernel: Kernel, options: PrintOptions = {}): string 
   ] as const)
     for (const t of tensors)
       out.push(
-        `  ${role} ${t.name}: ${t.dtype}[${t.shape.map(printExtent).join(", ")}] ${printLayout(t.layout)} local [${t.localShape.map(printExtent).join(", ")}]`,
+        `  ${role} ${t.name}: ${t.dtype}[${t.shape.map(printExtent).join(", ")}] ${printLayout(t.layout)} local [${t.localShape.map(printExtent).join(", ")}]${printLimits(t)}`,
       );
   for (const s of kernel.specification) out.push(`  specify ${s === null ? "nothing" : printSpecification(s)}`);
-  for (const d of kernel.divisibility)
-    out.push(`  divisible ${printExtent(d.dividend)} by ${d.divisor} ${JSON.stringify(d.reason)}`);
+  for (const a of kernel.mesh) out.push(`  mesh ${a.name} ${a.size}`);
+  for (const r of kernel.requirements)
+    out.push(`  require ${printExtent(r.left)} ${r.relation} ${printExtent(r.right)} ${JSON.stringify(r.reason)}`);
   for (const b of kernel.buffers) out.push(`  buffer ${printBuffer(b)}`);
   for (const w of kernel.work) out.push(`  work ${printExtent(w)}`);
   out.push("  body {");
@@ -44,12 +45,18 @@ export function printKernel(kernel: Kernel, options: PrintOptions = {}): string 
   return out.join("\n") + "\n";
 }
 
+function printLimits({ values }: SignatureTensor): string {
+  return values === undefined ? "" : ` values ${printExtent(values.from)} ${printExtent(values.to)}`;
+}
+
 function printBuffer(b: Buffer): string {
   return `${b.name}: ${b.role} ${b.dtype}[${b.shape.map(printExtent).join(", ")}]${b.symmetric ? " symmetric" : ""}`;
 }
 
-export function printSpecification(s: Specification): string {
+export function printSpecification(s: OutputSpecification): string {
   switch (s.kind) {
+    case "elements":
+      return `elements(${s.variables.join(", ")}) ${JSON.stringify(JSON.stringify(s.value))}`;
     case "input":
       return `input(${s.name})`;
     case "constant":

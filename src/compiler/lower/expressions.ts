@@ -20,6 +20,9 @@ const ARITHMETIC: Partial<Record<BinaryOperator, BinaryFunction>> = {
   "/": "div",
   "%": "rem",
   "^": "xor",
+  "&": "and",
+  "<<": "shl",
+  ">>": "shr",
   and: "and",
   or: "or",
 };
@@ -65,9 +68,36 @@ export function lowerExpression(e: Expression, context: LoweringContext): Value 
       return lowerCall(e, context);
     case "reduce":
       return lowerReduce(e, context);
+    case "inlined": {
+      let inner = context;
+      for (const { name, value } of e.bindings) inner = bind(inner, name.text, lowerExpression(value, context));
+      return lowerExpression(e.body, inner);
+    }
+    case "axis":
+      return e.base.text === "world"
+        ? build.constant(axisOf(e.axis.text, context).size)
+        : coordinate(axisOf(e.axis.text, context), context);
+    case "slice":
     case "matmul":
       throw new RangeError("a matrix product inside an element expression passed the checker");
   }
+}
+
+interface Axis {
+  readonly size: number;
+  /** How far apart in rank numbers neighbours along the axis are. */
+  readonly stride: number;
+}
+
+function axisOf(name: string, { checked }: LoweringContext): Axis {
+  const at = checked.mesh.findIndex((a) => a.name === name);
+  const stride = checked.mesh.slice(at + 1).reduce((n, a) => n * a.size, 1);
+  return { size: checked.mesh[at]!.size, stride };
+}
+
+/** This rank's place along the axis. */
+function coordinate({ size, stride }: Axis, { build }: LoweringContext): Value {
+  return build.rem(build.div(build.rank(), build.constant(stride)), build.constant(size));
 }
 
 function builtinName(name: string, { build, checked }: LoweringContext): Value {
@@ -129,6 +159,7 @@ function lowerCall(e: Extract<Expression, { kind: "call" }>, context: LoweringCo
   const values = e.arguments.map((a) => lowerExpression(a, context));
   build.span = e.span;
   const dtype = checked.dtypes[callee] ?? callee;
+  if (callee === "index") return build.cast(values[0]!, "index");
   if (isDType(dtype)) {
     // A cast rounds to the dtype; the value goes on in the dtype's compute kind.
     return build.cast(coerce(build, values[0]!, dtype), DTYPES[dtype].compute);
@@ -148,15 +179,13 @@ function lowerCall(e: Extract<Expression, { kind: "call" }>, context: LoweringCo
 }
 
 function lowerReduce(e: Extract<Expression, { kind: "reduce" }>, context: LoweringContext): Value {
-  const { build, checked } = context;
+  const { build } = context;
   const { from, to, variable } = reduceBounds(e.over, context);
   const fn: Reduction = e.op === "avg" ? "sum" : e.op;
   const folded = build.reduce(fn, from, to, (k) =>
     lowerExpression(e.body, bind(context, e.variable.text, variable(k))),
   );
-  return e.op === "avg"
-    ? average(build, folded, e.over.kind === "ranks" ? build.constant(checked.world) : build.sub(to, from))
-    : folded;
+  return e.op === "avg" ? average(build, folded, build.sub(to, from)) : folded;
 }
 
 /** total / count, in the total's kind. */
@@ -168,20 +197,37 @@ function reduceBounds(
   over: Domain,
   context: LoweringContext,
 ): { from: Value; to: Value; variable: (k: Value) => Value } {
-  const { build, checked } = context;
+  const { build } = context;
   if (over.kind === "ranks") {
-    const to = build.constant(over.includeSelf ? checked.world : checked.world - 1);
-    return { from: build.constant(0), to, variable: (k) => peerNumber(build, k, over.includeSelf) };
+    const { count, number } = ranksOver(over, context);
+    return { from: build.constant(0), to: build.constant(count), variable: number };
   }
   const range = lowerRange(over.kind === "tiles" ? over.ranges[0]! : over.range, context);
   return { from: range.start, to: range.end, variable: (k) => k };
 }
 
-/** The k-th rank, or the k-th rank that is not this one. */
-export function peerNumber(build: Builder, k: Value, includeSelf: boolean): Value {
-  if (includeSelf) return k;
-  const passed = build.compare("ge", k, build.rank());
-  return build.add(k, build.select(passed, build.constant(1), build.constant(0)));
+/** How many ranks a loop or reduction over ranks has, and the number of the k-th. */
+export function ranksOver(
+  over: Extract<Domain, { kind: "ranks" }>,
+  context: LoweringContext,
+): { readonly count: number; readonly number: (k: Value) => Value } {
+  const { build, checked } = context;
+  const axis = over.axis === null ? null : axisOf(over.axis.text, context);
+  const size = axis?.size ?? checked.world;
+  const own = (): Value => (axis === null ? build.rank() : coordinate(axis, context));
+  const place = (k: Value): Value => {
+    if (over.includeSelf) return k;
+    const passed = build.compare("ge", k, own());
+    return build.add(k, build.select(passed, build.constant(1), build.constant(0)));
+  };
+  const count = over.includeSelf ? size : size - 1;
+  if (axis === null) return { count, number: place };
+  // The same rank, with another place along the axis.
+  const number = (k: Value): Value => {
+    const stride = build.constant(axis.stride);
+    return build.add(build.sub(build.rank(), build.mul(own(), stride)), build.mul(place(k), stride));
+  };
+  return { count, number };
 }
 
 /**
@@ -198,7 +244,7 @@ export function lowerRange(r: RangeExpression, context: LoweringContext): { star
   }
   const length = lowerExpression(r.length, context);
   const rank = lowerExpression(r.rank, context);
-  const world = build.constant(checked.world);
+  const world = r.parts === null ? build.constant(checked.world) : lowerExpression(r.parts, context);
   build.span = r.span;
   if (r.kind === "shard") {
     const piece = build.div(length, world);

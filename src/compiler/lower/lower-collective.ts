@@ -24,7 +24,14 @@ export function lowerCollective(checked: CheckedCollective): Kernel {
   const signature = (role: "input" | "output"): SignatureTensor[] =>
     tensors
       .filter((t) => t.role === role)
-      .map(({ name, dtype, layout, shape, localShape }) => ({ name, dtype, layout, shape, localShape }));
+      .map(({ name, dtype, layout, shape, localShape, values }) => ({
+        name,
+        dtype,
+        layout,
+        shape,
+        localShape,
+        ...(values === undefined ? {} : { values }),
+      }));
   const buffers: Buffer[] = tensors.map((t) => ({
     name: t.name,
     role: t.role,
@@ -41,7 +48,8 @@ export function lowerCollective(checked: CheckedCollective): Kernel {
     inputs: signature("input"),
     outputs: signature("output"),
     specification: specificationOf(checked),
-    divisibility: checked.divisibility,
+    mesh: checked.mesh,
+    requirements: checked.requirements,
     buffers,
     blockThreads: 0,
     maxBlocks: 0,

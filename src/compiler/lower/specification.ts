@@ -2,7 +2,8 @@
 import type { Expression } from "../ast/nodes.js";
 import { type CheckedCollective, isTensorAssignment } from "../check/checked.js";
 import { CONVERSIONS } from "../check/functions.js";
-import type { Specification } from "../manifest.js";
+import type { OutputSpecification, Specification } from "../manifest.js";
+import { elementSpecification } from "./element-specification.js";
 import { type DType, DTYPES, isDType } from "../types/dtype.js";
 import { sameExtent } from "../types/extent.js";
 
@@ -12,7 +13,7 @@ const BINARY: Record<string, string> = { "+": "add", "-": "sub", "*": "mul", "/"
  * One specification per output. Conversions are the identity on logical tensors. A body of explicit steps
  * with one input and one output of the same shape moves data and changes no value, so the output is the input.
  */
-export function specificationOf(checked: CheckedCollective): (Specification | null)[] {
+export function specificationOf(checked: CheckedCollective): (OutputSpecification | null)[] {
   const { syntax } = checked;
   const tensors = [...checked.tensors.values()];
   const inputs = tensors.filter((t) => t.role === "input");
@@ -23,6 +24,12 @@ export function specificationOf(checked: CheckedCollective): (Specification | nu
     else if (isTensorAssignment(s)) lets.set(s.target.text, s.value);
   return outputs.map((output) => {
     const ensured = syntax.ensures.find((e) => e.output.text === output.name);
+    if (ensured !== undefined && ensured.variables !== null)
+      return {
+        kind: "elements",
+        variables: ensured.variables.map((v) => v.text),
+        value: elementSpecification(ensured.value, checked),
+      };
     if (ensured !== undefined) return translate(ensured.value, checked, lets);
     const assigned = syntax.body.filter(isTensorAssignment).find((s) => s.target.text === output.name);
     if (assigned !== undefined) return translate(assigned.value, checked, lets);
@@ -66,6 +73,11 @@ function translate(
     case "unary": {
       const a = translate(e.operand, checked, lets);
       return a === null || e.operator !== "-" ? null : { kind: "unary", fn: "neg", a };
+    }
+    case "inlined": {
+      const inner = new Map(lets);
+      for (const { name, value } of e.bindings) inner.set(name.text, value);
+      return translate(e.body, checked, inner);
     }
     case "call": {
       const [first, second] = e.arguments;

@@ -3,7 +3,7 @@ import type { RangeExpression, Statement } from "../ast/nodes.js";
 import type { CheckedCollective } from "../check/checked.js";
 import type { Builder } from "../ir/builder.js";
 import type { Value } from "../ir/module.js";
-import { coerce, lowerExpression, lowerRange, peerNumber } from "./expressions.js";
+import { coerce, lowerExpression, lowerRange, ranksOver } from "./expressions.js";
 
 export interface LoweringContext {
   readonly checked: CheckedCollective;
@@ -33,6 +33,13 @@ function lowerStatement(s: Exclude<Statement, { kind: "let" }>, context: Lowerin
     case "barrier":
       build.op("barrier", [], { scope: "grid", ranks: "all" }, null);
       return;
+    case "signal":
+    case "wait": {
+      const peer = lowerExpression(s.peer, context);
+      build.span = s.span;
+      build.op(s.kind === "signal" ? "notify" : "await", [peer], {}, null);
+      return;
+    }
     case "assign": {
       const tensor = checked.tensors.get(s.target.text)!;
       const peer = s.peer === null ? null : lowerExpression(s.peer, context);
@@ -58,15 +65,14 @@ function lowerStatement(s: Exclude<Statement, { kind: "let" }>, context: Lowerin
 }
 
 function lowerLoop(s: Extract<Statement, { kind: "for" }>, context: LoweringContext): void {
-  const { build, checked } = context;
+  const { build } = context;
   const names = s.variables.map((v) => v.text);
   const inner = (values: readonly Value[]): LoweringContext =>
     names.reduce((c, name, i) => bind(c, name, values[i]!), context);
   if (s.over.kind === "ranks") {
-    const { includeSelf } = s.over;
-    const trips = build.constant(includeSelf ? checked.world : checked.world - 1);
-    build.for("ranks", [[build.constant(0), trips]], ([k]) =>
-      lowerStatements(s.body, inner([peerNumber(build, k!, includeSelf)])),
+    const { count, number } = ranksOver(s.over, context);
+    build.for("ranks", [[build.constant(0), build.constant(count)]], ([k]) =>
+      lowerStatements(s.body, inner([number(k!)])),
     );
     return;
   }

@@ -67,6 +67,11 @@ function lowerNode(
       return build.op("binary", [lower(e.left, type), lower(e.right, type)], { fn: BINARY[e.operator]! }, type)!;
     case "unary":
       return build.op("unary", [lower(e.operand, type)], { fn: "neg" }, type)!;
+    case "inlined": {
+      const inner = new Map(scope);
+      for (const { name, value } of e.bindings) inner.set(name.text, lower(value, null));
+      return lowerTensor(e.body, type, checked, build, inner);
+    }
     case "call": {
       const [first, second] = e.arguments;
       if (second !== undefined)

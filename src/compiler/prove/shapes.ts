@@ -4,6 +4,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { PassOptions } from "../passes/options.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, extentNames } from "../types/extent.js";
+import { divisorOf } from "../types/requirement.js";
 
 /**
  * A mapping with few threads, blocks and small tiles: the same passes, the same kinds of loops and the same
@@ -63,8 +64,9 @@ export function proofShapes(kernel: Kernel, claim: "answer" | "ordering" = "answ
 }
 
 function stepOf(kernel: Kernel, dim: string): number {
-  return kernel.divisibility
-    .filter((r) => extentNames(r.dividend).has(dim))
+  return kernel.requirements
+    .flatMap((r) => divisorOf(r) ?? [])
+    .filter((r) => extentNames(r.length).has(dim))
     .reduce((step, r) => (step * r.divisor) / greatestCommon(step, r.divisor), 1);
 }
 

@@ -6,7 +6,11 @@
 export type Extent =
   | number
   | string
-  | { readonly op: "add" | "sub" | "mul" | "div" | "ceildiv" | "min" | "max"; readonly a: Extent; readonly b: Extent };
+  | {
+      readonly op: "add" | "sub" | "mul" | "div" | "ceildiv" | "mod" | "min" | "max";
+      readonly a: Extent;
+      readonly b: Extent;
+    };
 
 export type ExtentOp = Exclude<Extent, number | string>["op"];
 
@@ -19,6 +23,7 @@ const fold: Record<ExtentOp, (a: number, b: number) => number> = {
   mul: (a, b) => a * b,
   div: (a, b) => Math.floor(a / b),
   ceildiv: (a, b) => Math.ceil(a / b),
+  mod: (a, b) => ((a % b) + b) % b,
   min: Math.min,
   max: Math.max,
 };

@@ -49,7 +49,7 @@ export function literal(kind: ScalarKind, value: number): string {
 }
 
 const OPERATORS: Partial<Record<BinaryFunction, string>> = {
-  add: "+", sub: "-", mul: "*", div: "/", rem: "%", and: "&", or: "|", xor: "^",
+  add: "+", sub: "-", mul: "*", div: "/", rem: "%", and: "&", or: "|", xor: "^", shl: "<<", shr: ">>",
 }; // prettier-ignore
 
 function unsupported(fn: string, kind: ScalarKind): never {
@@ -60,7 +60,7 @@ function unsupported(fn: string, kind: ScalarKind): never {
 export function binaryText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string {
   const operator = OPERATORS[fn];
   if (isFloat(kind)) {
-    if (fn === "and" || fn === "or" || fn === "xor") unsupported(fn, kind);
+    if (["and", "or", "xor", "shl", "shr"].includes(fn)) unsupported(fn, kind);
     const x = toFloat(kind, a);
     const y = toFloat(kind, b);
     if (operator === undefined) return fromFloat(kind, `f${fn}(${x},${y})`);
@@ -75,6 +75,8 @@ export function binaryText(fn: BinaryFunction, kind: ScalarKind, a: string, b: s
   if (fn === "max") return `(${a}>${b}?${a}:${b})`;
   if (kind === "index") {
     if (fn === "div") return `floor(${a}/${b})`;
+    if (fn === "shl") return `(${a}*2**${b})`;
+    if (fn === "shr") return `floor(${a}/2**${b})`;
     return fn === "and" || fn === "or" || fn === "xor" ? `wide.${fn}(${a},${b})` : `(${a}${operator}${b})`;
   }
   if (fn === "mul") return wrap(kind, `imul(${a},${b})`);

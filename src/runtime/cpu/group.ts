@@ -5,6 +5,7 @@ import {
   type DimValues,
   type Kernel,
   type Manifest,
+  brokenRequirement,
   type SourceFile,
   isGlobal,
 } from "../../compiler/index.js";
@@ -160,11 +161,8 @@ export class CpuGroup {
       if (value === undefined || !Number.isSafeInteger(value) || value < 0)
         throw new UsageError(`dimension '${name}' needs a whole number of elements, not ${value}`);
     }
-    for (const rule of manifest.divisibility) {
-      const value = evaluateExtent(rule.dividend, dims);
-      if (value % rule.divisor !== 0)
-        throw new UsageError(`${value} elements cannot be divided by ${rule.divisor}: ${rule.reason}`);
-    }
+    const broken = brokenRequirement(manifest.requirements, dims);
+    if (broken !== null) throw new UsageError(broken.message, broken.help);
   }
 
   private argument(rank: RankArguments, r: number, role: "input" | "output", name: string, length: number): TypedArray {

@@ -1,7 +1,15 @@
 /** Checks what the ranks computed against the specification in the manifest. */
-import type { DimValues, Manifest, SignatureTensor, Specification } from "../../compiler/index.js";
+import {
+  type DimValues,
+  type ElementSpecification,
+  evaluateExtent,
+  type Manifest,
+  type SignatureTensor,
+  type Specification,
+} from "../../compiler/index.js";
 import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/index.js";
 import { type Context, evaluateRows, specificationShape } from "./evaluate.js";
+import { evaluateElements } from "./elements.js";
 import { heldInputs, type InputReader } from "./inputs.js";
 import { readRows, rowLength, shapeOf, visitSegments } from "./logical.js";
 import { type Mismatch, newTally, type Tally, tallyReduced, tallyRun } from "./tally.js";
@@ -69,13 +77,21 @@ export function checkOutputs(
       unspecified.push(tensor.name);
       return;
     }
+    const tally = newTally();
+    if (specification.kind === "elements") {
+      const counts = checkElements(tensor, specification, context, ranks, options, tally);
+      checked += counts.checked;
+      total += counts.total;
+      if (tally.maxError >= maxError) ({ maxError, tolerance } = tally);
+      if (tally.first !== null) firstMismatch ??= { ...tally.first, output: tensor.name };
+      return;
+    }
     const shape = shapeOf(tensor, dims);
     const value = specificationShape(specification, context);
     if (value.length > 0 && value.join() !== shape.join())
       throw new RangeError(
         `the specification of '${tensor.name}' has shape [${value.join(", ")}], not [${shape.join(", ")}]`,
       );
-    const tally = newTally();
     const distinct = withoutCopies(tensor, ranks);
     for (const [first, last] of rowRanges(shape, hasProduct(specification), options)) {
       checked += (last - first) * rowLength(shape);
@@ -144,6 +160,33 @@ function checkRows(
       tallyRun(tally, tensor.dtype, expected!, logical, actual, local, length, rank),
     );
   });
+}
+
+/** Compares each rank's elements with what the claim says of them. */
+function checkElements(
+  tensor: SignatureTensor,
+  s: ElementSpecification,
+  { manifest, dims, read }: Context,
+  ranks: readonly RankOutputs[],
+  options: CheckOptions,
+  tally: Tally,
+): { checked: number; total: number } {
+  const shape = tensor.localShape.map((e) => evaluateExtent(e, dims));
+  const row = Math.max(rowLength(shape), 1);
+  const counts = { checked: 0, total: 0 };
+  ranks.forEach((r, rank) => {
+    counts.total += shape.reduce((a, n) => a * n, 1);
+    if (r === undefined) return;
+    const actual = outputOf(ranks, rank, tensor.name);
+    for (const [first, last] of rowRanges(shape, true, { ...options, maxElements: options.maxElements ?? 2 ** 20 })) {
+      const [from, to] = [first * row, Math.min(last * row, actual.length)];
+      if (to <= from) continue;
+      const expected = evaluateElements(s, manifest, dims, read, rank, shape, from, to);
+      tallyRun(tally, tensor.dtype, expected, 0, actual, from, to - from, rank);
+      counts.checked += to - from;
+    }
+  });
+  return counts;
 }
 
 function outputOf(ranks: readonly RankOutputs[], rank: number, name: string): TypedArray {

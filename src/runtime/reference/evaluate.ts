@@ -149,6 +149,8 @@ const BINARY: Record<BinaryFunction, (a: number, b: number) => number> = {
   and: (a, b) => a & b,
   or: (a, b) => a | b,
   xor: (a, b) => a ^ b,
+  shl: (a, b) => a * 2 ** b,
+  shr: (a, b) => Math.floor(a / 2 ** b),
 };
 
 function binary(fn: BinaryFunction, a: Rows, b: Rows, integer: boolean): Rows {

@@ -1,6 +1,6 @@
 /** Input data for a collective that respects the layouts of its signature, the same in every process. */
 import { evaluateExtent, type DimValues, type Manifest, type SignatureTensor } from "../../compiler/index.js";
-import { allocate, fillPoison, fillRandom, randomKey, type TypedArray } from "../numbers/index.js";
+import { allocate, encode, fillPoison, fillRandom, randomKey, type TypedArray } from "../numbers/index.js";
 
 /** One rank's tensors by name; fits `CpuGroup.run`. */
 export interface RankTensors {
@@ -30,9 +30,21 @@ export function makeRankInputs(manifest: Manifest, dims: DimValues, seed: number
   const inputs: Record<string, TypedArray> = {};
   const outputs: Record<string, TypedArray> = {};
   for (const t of manifest.inputs)
-    inputs[t.name] = fillRandom(t.dtype, allocate(t.dtype, localLength(t, dims)), keyOf(manifest, t.name, seed, rank));
+    inputs[t.name] = fillInput(t, dims, allocate(t.dtype, localLength(t, dims)), keyOf(manifest, t.name, seed, rank));
   for (const t of manifest.outputs) outputs[t.name] = fillPoison(allocate(t.dtype, localLength(t, dims)));
   return { inputs, outputs };
+}
+
+/** Random elements, within the limits of the signature. */
+function fillInput(t: SignatureTensor, dims: DimValues, into: TypedArray, key: number, start = 0): TypedArray {
+  fillRandom(t.dtype, into, key, start);
+  if (t.values === undefined) return into;
+  const from = evaluateExtent(t.values.from, dims);
+  const count = Math.max(1, evaluateExtent(t.values.to, dims) - from);
+  const raw = allocate("u32", into.length);
+  fillRandom("u32", raw, key, start);
+  for (let i = 0; i < into.length; i++) into[i] = encode(t.dtype, from + (raw[i]! % count));
+  return into;
 }
 
 /** The inputs and outputs of all ranks. */
@@ -41,13 +53,12 @@ export function makeInputs(manifest: Manifest, dims: DimValues, seed: number): R
 }
 
 /** Reads what `makeInputs` would make, piece by piece: for a process that holds one rank of a large run. */
-export function generatedInputs(manifest: Manifest, seed: number): InputReader {
+export function generatedInputs(manifest: Manifest, dims: DimValues, seed: number): InputReader {
   return (name, rank, from, to) => {
-    const { dtype } = manifest.inputs.find((t) => t.name === name)!;
+    const tensor = manifest.inputs.find((t) => t.name === name)!;
     const start = from - (from % 2);
-    return fillRandom(dtype, allocate(dtype, to - start), keyOf(manifest, name, seed, rank), start).subarray(
-      from - start,
-    );
+    const into = allocate(tensor.dtype, to - start);
+    return fillInput(tensor, dims, into, keyOf(manifest, name, seed, rank), start).subarray(from - start);
   };
 }
 

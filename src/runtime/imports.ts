@@ -1,0 +1,21 @@
+/** Imported files from disk, for {@link CompileOptions.resolve}. */
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { dirname, isAbsolute, join, normalize } from "node:path";
+import type { ResolveImport } from "../compiler/index.js";
+import { packageRoot } from "./native.js";
+
+/** Programs are small; what is larger is something else. */
+const maxBytes = 8 * 2 ** 20;
+
+/**
+ * Reads what an import names: a path relative to the importing file, or else a file of the library that comes with
+ * collc, as in `import ring from "all_reduce/ring.coll"`. Null where there is no such text file.
+ */
+export const importsFromDisk: ResolveImport = (path, from) => {
+  const library = join(packageRoot(), "kernels", path);
+  const candidates = isAbsolute(path) ? [path] : [normalize(join(dirname(from), path)), library];
+  const name = candidates.find(
+    (file) => existsSync(file) && statSync(file).isFile() && statSync(file).size <= maxBytes,
+  );
+  return name === undefined ? null : { name, text: readFileSync(name, "utf8") };
+};
