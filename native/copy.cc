@@ -108,4 +108,19 @@ Napi::Value MemorySetAsync(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+/// memorySet32Async(stream, pointer, value, count): enqueued; `pointer` is a multiple of 4.
+Napi::Value MemorySet32Async(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<Stream> stream = UseStream(info[0]);
+  CU(MemsetD32Async, ToPointer(info[1], "pointer"), ToUnsigned(info[2], "value"), ToSize(info[3], "count"),
+     stream->stream);
+  return info.Env().Undefined();
+}
+
+/// streamWriteValue32(stream, pointer, value): enqueued, after everything before it is visible to the whole system.
+Napi::Value StreamWriteValue32(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<Stream> stream = UseStream(info[0]);
+  CU(StreamWriteValue32, stream->stream, ToPointer(info[1], "pointer"), ToUnsigned(info[2], "value"), 0);
+  return info.Env().Undefined();
+}
+
 }  // namespace collc

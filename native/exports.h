@@ -36,6 +36,8 @@
   X("copyPeer", CopyPeer)                            \
   X("memorySet", MemorySet)                          \
   X("memorySetAsync", MemorySetAsync)                \
+  X("memorySet32Async", MemorySet32Async)            \
+  X("streamWriteValue32", StreamWriteValue32)        \
   /* stream.cc */                                    \
   X("streamCreate", StreamCreate)                    \
   X("streamDestroy", StreamDestroy)                  \

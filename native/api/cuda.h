@@ -112,6 +112,7 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
   X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", CUdeviceptr, CUdeviceptr, std::size_t, CUstream)                     \
   X(MemcpyPeerAsync, "cuMemcpyPeerAsync", CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream)  \
   X(MemsetD8Async, "cuMemsetD8Async", CUdeviceptr, unsigned char, std::size_t, CUstream)                          \
+  X(MemsetD32Async, "cuMemsetD32Async", CUdeviceptr, unsigned, std::size_t, CUstream)                             \
   X(MemCreate, "cuMemCreate", CUmemHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long)          \
   X(MemRelease, "cuMemRelease", CUmemHandle)                                                                      \
   X(MemRetainAllocationHandle, "cuMemRetainAllocationHandle", CUmemHandle*, void*)                                 \
@@ -140,6 +141,7 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
   X(StreamSynchronize, "cuStreamSynchronize", CUstream)                                                           \
   X(StreamQuery, "cuStreamQuery", CUstream)                                                                       \
   X(StreamWaitEvent, "cuStreamWaitEvent", CUstream, CUevent, unsigned)                                            \
+  X(StreamWriteValue32, "cuStreamWriteValue32_v2", CUstream, CUdeviceptr, std::uint32_t, unsigned)                \
   X(StreamBeginCapture, "cuStreamBeginCapture_v2", CUstream, int)                                                 \
   X(StreamEndCapture, "cuStreamEndCapture", CUstream, CUgraph*)                                                   \
   X(EventCreate, "cuEventCreate", CUevent*, unsigned)                                                             \

@@ -20,12 +20,13 @@ export interface MachineFacts {
 
 /** Looks once; never fails over what is not there. */
 export async function machineFacts(backend: BackendName): Promise<MachineFacts> {
-  const gpus = backend === "cuda" ? describeDevices().map((d) => d.name) : [];
+  const isGpu = backend !== "cpu";
+  const gpus = isGpu ? describeDevices().map((d) => d.name) : [];
   return {
     cpu: cpus()[0]?.model ?? "unknown",
     gpus,
-    driver: backend === "cuda" ? openCuda().version : null,
-    nvrtc: backend === "cuda" ? await openNvrtc() : null,
+    driver: isGpu ? openCuda().version : null,
+    nvrtc: isGpu ? await openNvrtc() : null,
     node: process.version.slice(1),
     collc: collcVersion(),
     commit: commit(),

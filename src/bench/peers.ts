@@ -7,10 +7,11 @@
  */
 import { DTYPES, type DType } from "../compiler/index.js";
 import { RuntimeError } from "../runtime/errors.js";
-import { ProcessGroup } from "../runtime/group-cuda.js";
+import { DeviceGroup } from "../runtime/group-device.js";
 import { timeGraph } from "../runtime/time-graph.js";
 import type { Group, Timing, TimingOptions } from "../runtime/group.js";
 import { waitForStream } from "../runtime/cuda/index.js";
+import type { StreamHandle } from "../runtime/native.js";
 import { NcclCommunicator, type NcclDType, ncclUniqueId, openNccl } from "../runtime/nccl/index.js";
 import { allocate, fillRandom, randomKey } from "../runtime/numbers/index.js";
 import type { BenchCase, NcclCall, Suite } from "./suites.js";
@@ -33,7 +34,7 @@ export interface Peer {
  * @throws MachineError when there is no NCCL; RuntimeError on a backend without GPUs.
  */
 export async function ncclPeer(group: Group): Promise<Peer> {
-  if (!(group instanceof ProcessGroup))
+  if (!(group instanceof DeviceGroup))
     throw new RuntimeError("NCCL needs the cuda backend", "add --backend cuda, or leave --peers out");
   const { version } = await openNccl();
   const own = group.rank === 0 ? Buffer.from(await ncclUniqueId()).toString("base64") : "";
@@ -50,7 +51,7 @@ export async function ncclPeer(group: Group): Promise<Peer> {
 }
 
 async function timeNccl(
-  group: ProcessGroup,
+  group: DeviceGroup,
   comm: NcclCommunicator,
   suite: Suite,
   one: BenchCase,
@@ -58,7 +59,8 @@ async function timeNccl(
   timing: Required<TimingOptions>,
 ): Promise<Timing> {
   if (suite.nccl === null) throw new RuntimeError(`NCCL alone has no counterpart of ${suite.title}`);
-  const { world, device, stream, timeoutMs } = group;
+  const { world, device, timeoutMs } = group;
+  const stream = group.defaultStream.handle;
   // all_to_all's dimensions are those of the tensor on all ranks together.
   const logical = Object.values(one.dims).reduce((a, b) => a * b, 1);
   const count = suite.nccl === "allToAll" ? logical / world : logical;
@@ -89,7 +91,7 @@ async function timeNccl(
 function callOf(
   call: NcclCall,
   comm: NcclCommunicator,
-  stream: ProcessGroup["stream"],
+  stream: StreamHandle,
   source: bigint,
   target: bigint,
   count: number,

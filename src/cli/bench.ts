@@ -7,6 +7,7 @@ import { ncclPeer } from "../bench/peers.js";
 import { type BenchResult, saveResult } from "../bench/results.js";
 import { type SuiteName, suites } from "../bench/suites.js";
 import { benchTable } from "../bench/table.js";
+import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
 import { Exit } from "./failure.js";
@@ -42,8 +43,7 @@ export function benchCommand(io: Io): Command {
     .addOption(shared.ranks())
     .addOption(
       new Option("-b, --backend <name>", "where to run; auto takes GPUs when there are enough").choices([
-        "cpu",
-        "cuda",
+        ...backendNames,
         "auto",
       ]),
     )
@@ -114,7 +114,7 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
 }
 
 function parseCases(suite: SuiteName, options: BenchOptions, { backend, ranks }: Place): ReturnType<typeof casesOf> {
-  const sizes = options.sizes?.split(",") ?? suites[suite].defaults[backend];
+  const sizes = options.sizes?.split(",") ?? suites[suite].defaults[backend === "cpu" ? "cpu" : "cuda"];
   try {
     return casesOf(suite, sizes, options.dtype, ranks);
   } catch (error) {
@@ -160,7 +160,7 @@ async function run(
 /** What a rank process is started with. */
 function rankArguments(suite: SuiteName, options: BenchOptions, place: Place): string[] {
   return [
-    ...["bench", suite, "--backend", "cuda", "--ranks", String(place.ranks), "--dtype", options.dtype],
+    ...["bench", suite, "--backend", place.backend, "--ranks", String(place.ranks), "--dtype", options.dtype],
     ...["--inner", String(options.inner), "--outer", String(options.outer), "--no-save"],
     ...(options.sizes === undefined ? [] : ["--sizes", options.sizes]),
     ...(options.timeout === undefined ? [] : ["--timeout", String(options.timeout / 1000)]),

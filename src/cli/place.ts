@@ -1,4 +1,5 @@
 /** Where a command runs its ranks: emulated here, as processes of its own, or as what another launcher started. */
+import { backendNames, isBackend } from "../runtime/backends.js";
 import { connect } from "../runtime/connect.js";
 import { detectLauncher, type LauncherInfo, readEnv } from "../runtime/env.js";
 import { UsageError } from "../runtime/errors.js";
@@ -41,7 +42,7 @@ export function choosePlace(io: Io, options: PlaceOptions): Place {
   const isSpawned = isSpawnedRank(io);
   const backend = chooseBackend(io, options, launcher);
   const ranks = chooseRanks(backend, options, launcher);
-  if (backend === "cuda" && launcher === null) requireGpus(ranks);
+  if (backend !== "cpu" && launcher === null) requireGpus(ranks);
   const speaks = !isSpawned && (launcher === null || launcher.rank === 0);
   return { backend, ranks, launcher, isSpawned, speaks, timeoutMs: options.timeout };
 }
@@ -58,7 +59,7 @@ export async function distribute<T>(
   work: (group: Group, onProgress: OnProgress) => Promise<T>,
 ): Promise<T | null> {
   const { backend, ranks, launcher, timeoutMs } = place;
-  if (backend === "cuda" && launcher === null) return runAsRanks<T>(io, ranks, args());
+  if (backend !== "cpu" && launcher === null) return runAsRanks<T>(io, ranks, args());
   const join = async (onProgress: OnProgress): Promise<T> => {
     const group = await connect({ backend, ranks, timeoutMs });
     try {
@@ -88,9 +89,8 @@ export function voiceOf(io: Io, place: Place): Io {
 
 function chooseBackend(io: Io, options: PlaceOptions, launcher: LauncherInfo | null): BackendName {
   const asked = options.backend ?? readEnv("COLLC_BACKEND", io.env) ?? "auto";
-  if (asked !== "cpu" && asked !== "cuda" && asked !== "auto") {
-    throw new UsageError(`COLLC_BACKEND=${asked} is no backend`, "choose cpu, cuda or auto");
-  }
+  if (asked !== "auto" && !isBackend(asked))
+    throw new UsageError(`COLLC_BACKEND=${asked} is no backend`, `choose ${backendNames.join(", ")} or auto`);
   const gpus = asked === "auto" ? gpuCount() : 0;
   const enough = gpus > 0 && (launcher !== null || gpus >= (options.ranks ?? 1));
   const backend = asked === "auto" ? (enough ? "cuda" : "cpu") : asked;
@@ -105,7 +105,7 @@ function chooseBackend(io: Io, options: PlaceOptions, launcher: LauncherInfo | n
 
 function chooseRanks(backend: BackendName, options: PlaceOptions, launcher: LauncherInfo | null): number {
   if (launcher === null || backend === "cpu") {
-    return options.ranks ?? (backend === "cuda" ? gpuCount() || defaultRanks : defaultRanks);
+    return options.ranks ?? (backend !== "cpu" ? gpuCount() || defaultRanks : defaultRanks);
   }
   if (options.ranks !== undefined && options.ranks !== launcher.world) {
     throw new UsageError(

@@ -1,6 +1,7 @@
 /** `collc run`: compile, fill inputs with random data, launch, check against the signature, time. */
 import { Command, Option } from "commander";
 import { printLayout, type DimValues } from "../compiler/index.js";
+import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./collectives.js";
@@ -25,7 +26,7 @@ interface RunOptions {
 }
 
 /** Timed samples. On GPUs each is a graph of 10 launches, as in the baselines. */
-const defaultSamples = { cpu: 5, cuda: 15 } as const;
+const defaultSamples = { cpu: 5, gpu: 15 } as const;
 
 /** The command, printing to `io`. */
 export function runCommand(io: Io): Command {
@@ -36,8 +37,7 @@ export function runCommand(io: Io): Command {
     .addOption(shared.ranks())
     .addOption(
       new Option("-b, --backend <name>", "where to run; auto takes GPUs when there are enough").choices([
-        "cpu",
-        "cuda",
+        ...backendNames,
         "auto",
       ]),
     )
@@ -73,7 +73,7 @@ export function runCommand(io: Io): Command {
 
 async function run(io: Io, file: string, name: string | undefined, options: RunOptions): Promise<void> {
   const place = choosePlace(io, options);
-  if (file === "-" && place.backend === "cuda" && place.ranks > 1) {
+  if (file === "-" && place.backend !== "cpu" && place.ranks > 1) {
     throw new UsageError(
       "every rank is a process and reads the program, so it cannot come from standard input",
       "save it to a file",
@@ -83,7 +83,7 @@ async function run(io: Io, file: string, name: string | undefined, options: RunO
   const result = await distribute(
     io,
     place,
-    () => rankArguments(job, options),
+    () => rankArguments(job, options, place.backend),
     (group, onProgress) => runOn(group, job, options, onProgress),
   );
   if (result === null) return;
@@ -108,7 +108,7 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
 }
 
 async function runOn(group: Group, job: Job, options: RunOptions, onProgress: OnProgress): Promise<RunResult> {
-  const timing = { outer: options.iters ?? defaultSamples[group.backend] };
+  const timing = { outer: options.iters ?? defaultSamples[group.backend === "cpu" ? "cpu" : "gpu"] };
   const done = await execute(group, job.compiled, job.dims, { seed: options.seed, timing, onProgress });
   return resultOf(job, group, done);
 }
@@ -157,7 +157,7 @@ function finish(io: Io, result: RunResult, options: RunOptions): void {
 const isWrong = (result: RunResult): boolean => !result.correct || result.bitwiseEqualAcrossRanks === false;
 
 /** What a rank process is started with: everything decided, so that all ranks do the same. */
-function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOptions): string[] {
+function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOptions, backend: BackendName): string[] {
   const { manifest } = compiled;
   const dtype =
     typeof dtypes === "string"
@@ -170,7 +170,7 @@ function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOption
     .join(",");
   return [
     "run",
-    ...["--backend", "cuda", "--ranks", String(manifest.ranks), "--seed", String(options.seed)],
+    ...["--backend", backend, "--ranks", String(manifest.ranks), "--seed", String(options.seed)],
     ...(dtype === "" ? [] : ["--dtype", dtype]),
     ...(sizes === "" ? [] : [`--dim=${sizes}`]),
     ...(options.iters === undefined ? [] : ["--iters", String(options.iters)]),

@@ -18,6 +18,7 @@ export { printKernel } from "./ir/print.js";
 export { parseKernel } from "./ir/parse.js";
 export { problemsOf, verify } from "./ir/verify.js";
 export { emitCuda } from "./emit/cuda.js";
+export { preludeText } from "./emit/prelude.js";
 export { manifestOf } from "./emit/manifest.js";
 export type { Attribute, Buffer, Kernel, Op, Region, Value } from "./ir/module.js";
 export { bufferOf, isGlobal, isRemote, memoryOperands, text } from "./ir/module.js";

@@ -13,12 +13,13 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 
 /** See the file's head. All members of a group must make the same calls in the same order. */
 export class Exchange {
-  /** Ranks of the run that take part, ascending. */
+  /** Ranks of the run that take part, in the order of results. */
   readonly ranks: readonly number[];
   readonly #store: Store;
   readonly #name: string;
   readonly #timeoutMs: number | undefined;
   #step = 0;
+  #failure: unknown = null;
 
   /**
    * @param name of the group; groups that exist at the same time need different names.
@@ -30,7 +31,7 @@ export class Exchange {
     this.#store = store;
     this.#name = name;
     this.#timeoutMs = options.timeoutMs;
-    this.ranks = [...(options.ranks ?? Array.from({ length: store.world }, (_, rank) => rank))].sort((a, b) => a - b);
+    this.ranks = [...(options.ranks ?? Array.from({ length: store.world }, (_, rank) => rank))];
     if (!this.ranks.includes(store.rank)) {
       throw new RuntimeError(`rank ${store.rank} is not in group "${name}" of ranks ${this.ranks.join(", ")}`);
     }
@@ -71,7 +72,13 @@ export class Exchange {
     return JSON.parse(values[index]!.toString()) as T;
   }
 
+  /** Lets every later call fail at once: the group is being left, and one wait for a rank that hangs is enough. */
+  giveUp(error: unknown): void {
+    this.#failure ??= error;
+  }
+
   #meet(label: string, value: StoreValue, { timeoutMs = this.#timeoutMs }: WaitOptions): Promise<Buffer[]> {
+    if (this.#failure !== null) return Promise.reject(this.#failure as Error);
     const key = `exchange/${this.#name}/${this.#step++}`;
     return this.#store.gather(key, value, { label, ranks: this.ranks, timeoutMs });
   }

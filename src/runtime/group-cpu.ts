@@ -1,103 +1,113 @@
 /** The cpu backend: all ranks of the group emulated in this process, executing the IR that is printed as CUDA. */
 import type { CompileResult, DimValues, DType, Manifest } from "../compiler/index.js";
 import { CpuGroup, type CpuOptions } from "./cpu/index.js";
+import { defaultTimeoutMs } from "./env.js";
 import { UsageError } from "./errors.js";
-import type { Group, LoadedKernel, Tensor, Timing, TimingOptions } from "./group.js";
-import { allocate, holds, type TypedArray } from "./numbers/index.js";
+import type {
+  CapturedGraph,
+  Group,
+  GroupStream,
+  LoadedKernel,
+  SubgroupOptions,
+  SymmetricOptions,
+  Tensor,
+  Timing,
+  TimingOptions,
+} from "./group.js";
+import { HostPrimitives, hostStream, hostTensor } from "./host-primitives.js";
+import { captureSteps, HostStream, requireNoRecording } from "./host-stream.js";
+import { HostTensor } from "./host-tensor.js";
+import { allocate, type TypedArray } from "./numbers/index.js";
 import { checkTensors } from "./shapes.js";
+import { checkMembers } from "./subgroups.js";
 import { summarize } from "./summary.js";
+import { requireContiguous, type ShapeLike, tensorShape } from "./tensor-shape.js";
 
-/** A tensor of the emulation: one array a rank. */
-class HostTensor implements Tensor {
-  constructor(
-    readonly dtype: DType,
-    readonly shape: readonly number[],
-    readonly symmetric: boolean,
-    readonly arrays: readonly TypedArray[],
-    /** Elements from the start of the allocation, for the alignment that kernels see. */
-    readonly offset: number,
-  ) {}
-
-  get length(): number {
-    return this.arrays[0]!.length;
-  }
-
-  private of(rank: number): TypedArray {
-    const array = this.arrays[rank];
-    if (array === undefined) throw new UsageError(`there is no rank ${rank} in a group of ${this.arrays.length}`);
-    return array;
-  }
-
-  write(values: TypedArray, rank = 0): void {
-    const array = this.of(rank);
-    if (!holds(values, this.dtype) || values.length !== array.length)
-      throw new UsageError(
-        `an array of ${values.length} elements does not fit a tensor of ${array.length} ${this.dtype}`,
-      );
-    array.set(values);
-  }
-
-  read(rank = 0): Promise<TypedArray> {
-    return Promise.resolve(this.of(rank).slice());
-  }
-
-  view(offset: number, shape: readonly number[]): Tensor {
-    const length = shape.reduce((a, b) => a * b, 1);
-    if (offset < 0 || offset + length > this.length)
-      throw new UsageError(`a view of ${length} elements at ${offset} lies outside a tensor of ${this.length}`);
-    return new HostTensor(
-      this.dtype,
-      shape,
-      this.symmetric,
-      this.arrays.map((a) => a.subarray(offset, offset + length)),
-      this.offset + offset,
-    );
-  }
-
-  overlaps(other: Tensor): boolean {
-    const [a, b] = [this.arrays[0]!, other instanceof HostTensor ? other.arrays[0]! : null];
-    if (b === null || a.buffer !== b.buffer) return false;
-    return a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
-  }
-
-  free(): Promise<void> {
-    return Promise.resolve();
-  }
+export interface EmulationOptions extends Pick<CpuOptions, "seed" | "detectUnwritten"> {
+  readonly timeoutMs?: number | undefined;
+  readonly signalPadBytes?: number | undefined;
 }
 
-export class EmulatedGroup implements Group {
+/** Memory of an id, kept from one tensor to the next. */
+interface Kept {
+  readonly dtype: DType;
+  readonly arrays: TypedArray[];
+  isAlive: boolean;
+}
+
+export class EmulatedGroup extends HostPrimitives implements Group {
   readonly backend = "cpu";
   readonly localRanks: readonly number[];
+  private readonly kept = new Map<number, Kept>();
+  private nextId = 0;
 
   constructor(
-    readonly world: number,
-    private readonly options: Pick<CpuOptions, "seed" | "detectUnwritten"> = {},
+    world: number,
+    private readonly options: EmulationOptions = {},
+    readonly name = "world",
+    readonly ranks: readonly number[] = Array.from({ length: Math.min(Math.max(world, 0), 64) }, (_, r) => r),
   ) {
     if (!Number.isInteger(world) || world < 1 || world > 64)
       throw new UsageError(`${world} ranks cannot be emulated`, "the cpu backend takes 1 to 64");
+    super(world, options.timeoutMs ?? defaultTimeoutMs(), options.signalPadBytes);
     this.localRanks = Array.from({ length: world }, (_, r) => r);
   }
 
-  symmetric(dtype: DType, shape: readonly number[]): Promise<Tensor> {
-    return Promise.resolve(this.make(dtype, shape, true));
+  async subgroup(members: readonly number[], options: SubgroupOptions = {}): Promise<Group> {
+    requireNoRecording("making a group");
+    checkMembers(this.name, this.world, members, members[0] ?? 0);
+    const ranks = members.map((member) => this.ranks[member]!);
+    const signalPadBytes = options.signalPadBytes ?? this.signalPadBytes;
+    const name = options.name ?? `ranks ${ranks.join(",")}`;
+    return new EmulatedGroup(members.length, { ...this.options, signalPadBytes }, name, ranks);
   }
 
-  local(dtype: DType, shape: readonly number[]): Tensor {
+  async symmetric(dtype: DType, shape: ShapeLike, { id }: SymmetricOptions = {}): Promise<Tensor> {
+    requireNoRecording("allocating symmetric memory");
+    const layout = tensorShape(shape);
+    this.openSignals();
+    if (id === undefined) return this.make(dtype, shape, true);
+    if (!Number.isSafeInteger(id) || id < 0) throw new UsageError(`${id} is no allocation id`, "ids count from 0");
+    const held = this.kept.get(id);
+    if (held?.isAlive === true)
+      throw new UsageError(`the tensor of id ${id} is alive`, "free it first, or take another id");
+    const entry = held ?? { dtype, arrays: this.arrays(dtype, layout.extent), isAlive: true };
+    const [first] = entry.arrays as [TypedArray];
+    if (entry.dtype !== dtype || first.length !== layout.extent)
+      throw new UsageError(
+        `the memory of id ${id} is of ${first.length} ${entry.dtype}, not ${layout.extent} ${dtype}`,
+        "take another id",
+      );
+    entry.isAlive = true;
+    this.kept.set(id, entry);
+    const release = (): void => {
+      entry.isAlive = false;
+    };
+    return new HostTensor(dtype, layout, true, entry.arrays, 0, { isFreed: false, release }, true);
+  }
+
+  nextAllocationId(): number {
+    while (this.kept.has(this.nextId)) this.nextId++;
+    return this.nextId++;
+  }
+
+  local(dtype: DType, shape: ShapeLike): Tensor {
     return this.make(dtype, shape, false);
   }
 
-  private make(dtype: DType, shape: readonly number[], symmetric: boolean): Tensor {
-    const length = shape.reduce((a, b) => a * b, 1);
-    return new HostTensor(
-      dtype,
-      shape,
-      symmetric,
-      this.localRanks.map(() => allocate(dtype, length)),
-      0,
-    );
+  private make(dtype: DType, shape: ShapeLike, symmetric: boolean): Tensor {
+    requireNoRecording("allocating memory");
+    const layout = tensorShape(shape);
+    const life = { isFreed: false, release: () => {} };
+    return new HostTensor(dtype, layout, symmetric, this.arrays(dtype, layout.extent), 0, life, true);
+  }
+
+  private arrays(dtype: DType, length: number): TypedArray[] {
+    return this.localRanks.map(() => allocate(dtype, length));
   }
 
   async load(compiled: CompileResult): Promise<LoadedKernel> {
+    requireNoRecording("loading a kernel");
     const { kernel, manifest, source } = compiled;
     if (kernel === null || manifest === null)
       throw new UsageError(
@@ -106,9 +116,26 @@ export class EmulatedGroup implements Group {
       );
     if (manifest.ranks !== this.world)
       throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
+    const { seed, detectUnwritten } = this.options;
+    const cpu = { ...(seed !== undefined && { seed }), ...(detectUnwritten !== undefined && { detectUnwritten }) };
     const make = (elementOffset: Record<string, number>): CpuGroup =>
-      new CpuGroup(kernel, manifest, { ...this.options, elementOffset, source });
+      new CpuGroup(kernel, manifest, { ...cpu, elementOffset, source });
     return new EmulatedKernel(manifest, make, this.localRanks);
+  }
+
+  stream(): HostStream {
+    requireNoRecording("making a stream");
+    return new HostStream(this.world);
+  }
+
+  capture(record: (stream: GroupStream) => void | Promise<void>): Promise<CapturedGraph> {
+    return captureSteps(new HostStream(this.world), () => this.defaultStream, record);
+  }
+
+  async recover(): Promise<void> {
+    requireNoRecording("recovering");
+    await this.defaultStream.synchronize().catch(() => {});
+    this.resetSignals();
   }
 
   barrier(): Promise<void> {
@@ -136,18 +163,28 @@ class EmulatedKernel implements LoadedKernel {
 
   // async, so that what is wrong with the arguments rejects, as on the other backends
   async run(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<void> {
-    this.launch(tensors, dims);
+    requireNoRecording(`waiting for ${this.manifest.collective} (use launch)`);
+    this.check(tensors, dims);
+    this.execute(tensors, dims);
   }
 
-  private launch(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
+  async launch(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, stream: GroupStream): Promise<void> {
+    this.check(tensors, dims);
+    hostStream(stream).enqueue({ ranks: this.ranks, run: () => this.execute(tensors, dims) });
+  }
+
+  private check(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
+    for (const [name, tensor] of Object.entries(tensors)) requireContiguous(hostTensor(tensor).layout, `'${name}'`);
     checkTensors(this.manifest, tensors, dims);
-    const named = Object.entries(tensors) as [string, HostTensor][];
-    const offsets = Object.fromEntries(named.map(([name, t]) => [name, t.offset]));
+  }
+
+  private execute(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
+    const offsets = Object.fromEntries(Object.entries(tensors).map(([name, t]) => [name, hostTensor(t).offset]));
     const key = JSON.stringify(offsets);
     let instance = this.instances.get(key);
     if (instance === undefined) this.instances.set(key, (instance = this.make(offsets)));
     const pick = (parameters: Manifest["inputs"], rank: number): Record<string, TypedArray> =>
-      Object.fromEntries(parameters.map((p) => [p.name, (tensors[p.name] as HostTensor).arrays[rank]!]));
+      Object.fromEntries(parameters.map((p) => [p.name, hostTensor(tensors[p.name]!).of(rank)]));
     instance.run(
       this.ranks.map((rank) => ({
         inputs: pick(this.manifest.inputs, rank),
@@ -158,14 +195,19 @@ class EmulatedKernel implements LoadedKernel {
   }
 
   /** Wall time of the emulation: says how long a test takes, nothing about a GPU. */
-  time(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, { outer = 5 }: TimingOptions = {}): Promise<Timing> {
+  async time(
+    tensors: Readonly<Record<string, Tensor>>,
+    dims: DimValues,
+    { outer = 5 }: TimingOptions = {},
+  ): Promise<Timing> {
+    this.check(tensors, dims);
     const samples: number[] = [];
     for (let i = 0; i < outer; i++) {
       const start = performance.now();
-      this.launch(tensors, dims);
+      this.execute(tensors, dims);
       samples.push((performance.now() - start) * 1000);
     }
-    return Promise.resolve(summarize(samples));
+    return summarize(samples);
   }
 
   unload(): Promise<void> {

@@ -3,9 +3,13 @@
  * One interface for every backend; kernels and callers do not change with it.
  */
 import type { CompileResult, DimValues, DType, Manifest } from "../compiler/index.js";
+import type { BackendName } from "./backends.js";
 import type { TypedArray } from "./numbers/index.js";
+import type { ShapeLike } from "./tensor-shape.js";
 
-export type BackendName = "cpu" | "cuda";
+export type { ShapeLike, StridedShape } from "./tensor-shape.js";
+
+export type { BackendName } from "./backends.js";
 
 /**
  * An array of one dtype and shape on every rank of the group. `ranks` of the methods must live in this process
@@ -14,19 +18,33 @@ export type BackendName = "cpu" | "cuda";
 export interface Tensor {
   readonly dtype: DType;
   readonly shape: readonly number[];
+  /** Elements from one index of a dimension to the next. */
+  readonly strides: readonly number[];
   /** Elements on one rank. */
   readonly length: number;
   /** Peers can reach it, so kernels may take it for parameters that the manifest calls symmetric. */
   readonly symmetric: boolean;
-  /** Copies elements in; complete on return. Throws UsageError when the length or kind of array differs. */
+  /** Copies elements in, row-major; complete on return. Throws UsageError when the length or kind of array differs. */
   write(values: TypedArray, rank?: number): void;
-  /** Copies the elements out, after what was enqueued before. */
+  /** Copies the elements out, row-major, after what was enqueued before. */
   read(rank?: number): Promise<TypedArray>;
-  /** Part of it, sharing memory: `length` elements from element `offset` on. */
+  /** Part of it, sharing memory: a dense tensor from element `offset` on. Throws UsageError when it is not inside. */
   view(offset: number, shape: readonly number[]): Tensor;
+  /**
+   * The same tensor on another rank of its group, as this rank reaches it: read, written and copied like one's own.
+   * @param shape default: this tensor's.
+   * @param dtype default: this tensor's; another one sees the same bytes.
+   * @param offset in elements of `dtype`, from this tensor's first.
+   * @throws UsageError when the tensor is not symmetric, there is no such rank, or it would lie outside this tensor;
+   *   RuntimeError when the rank's memory is not reachable.
+   */
+  getBuffer(rank: number, shape?: readonly number[], dtype?: DType, offset?: number): Tensor;
   /** Whether any element lies in memory that `other` holds too. */
   overlaps(other: Tensor): boolean;
-  /** Gives the memory back. Collective for symmetric tensors. Views have nothing to free. */
+  /**
+   * Gives the memory back, after the work that was enqueued is done. Collective for symmetric tensors; one with an id
+   * keeps its memory for the next tensor of that id. Views have nothing to free.
+   */
   free(): Promise<void>;
 }
 
@@ -54,6 +72,12 @@ export interface LoadedKernel {
    *   tensors that do not fit the signature.
    */
   run(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<void>;
+  /**
+   * Launches without waiting; what goes wrong is told by the stream's `synchronize`. The promise is of the launch, which
+   * for new dimensions may allocate scratch together with the other ranks. Launches of one group run one after the
+   * other, also from several streams: two kernels that wait for peers could keep each other from starting.
+   */
+  launch(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, stream: GroupStream): Promise<void>;
   /** Times launches the way the baselines do: a graph of `inner` launches, replayed `outer` times. Collective. */
   time(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, options?: TimingOptions): Promise<Timing>;
   /** Frees scratch, signal pads and code. Collective. */
@@ -65,17 +89,127 @@ export interface LoadOptions {
   readonly onProgress?: (what: string) => void;
 }
 
-export interface Group {
+/** An order of work. Work on different streams of a group may overlap, launches of kernels excepted. */
+export interface GroupStream {
+  /**
+   * Waits for all that was enqueued.
+   * @throws RuntimeError `timeout` when a wait in it ran out, naming peer and slot. The group lives on.
+   */
+  synchronize(): Promise<void>;
+  /** Waits, then gives it up. Never throws. */
+  destroy(): Promise<void>;
+}
+
+/** Work that was recorded once. */
+export interface CapturedGraph {
+  /** Operations in it. */
+  readonly nodes: number;
+  /** Enqueues one replay. Every rank must replay as often. */
+  launch(stream: GroupStream): void;
+  /** One replay, waited for. @throws as {@link GroupStream.synchronize}. */
+  replay(): Promise<void>;
+  destroy(): void;
+}
+
+export interface StepOptions {
+  /** Where to enqueue it. Without one it is done on return, and fails here. */
+  readonly stream?: GroupStream;
+  /** The rank that does it, where several live in this process. */
+  readonly rank?: number;
+}
+
+export interface SignalOptions extends StepOptions {
+  /** From 0 to {@link Group.channels} - 1, default 0. A channel serves one stream at a time. */
+  readonly channel?: number;
+  /** Bound of the wait in milliseconds, default the group's; 0: none. */
+  readonly timeoutMs?: number;
+}
+
+export interface CopyOptions extends StepOptions {
+  /** Where in the peer's tensor, in elements. Default 0. */
+  readonly offset?: number;
+}
+
+export interface SymmetricOptions {
+  /**
+   * Names the memory, so that the next tensor of this id, after this one is freed, gets the same memory with the same
+   * content. Take ids from {@link Group.nextAllocationId}, or count.
+   */
+  readonly id?: number;
+}
+
+export interface SubgroupOptions {
+  /** For messages, and to tell groups of the same ranks apart. May be used again. */
+  readonly name?: string;
+  /** See {@link Group.setSignalPadBytes}. Default: this group's. */
+  readonly signalPadBytes?: number;
+}
+
+/** Signals, one-sided copies and small writes, on streams or waited for. */
+export interface GroupPrimitives {
+  /** Channels of signals and barriers: as many as the signal pad holds. */
+  readonly channels: number;
+  /** Bytes of a rank's signal pad. */
+  readonly signalPadBytes: number;
+  /** @throws UsageError after the first symmetric allocation, and for sizes that hold no channel. */
+  setSignalPadBytes(bytes: number): void;
+  /** A rank's pad as words: per channel one counter of signals and one of barriers from each rank. */
+  signalPad(rank: number, shape?: readonly number[], offset?: number): Tensor;
+
+  /** Sends one signal to `peer`. Never waits: signals are counted. */
+  putSignal(peer: number, options?: SignalOptions): Promise<void>;
+  /** Takes one signal of `peer`, waiting for it; what `peer` did before it sent is visible then. */
+  waitSignal(peer: number, options?: SignalOptions): Promise<void>;
+  /** Meets all ranks of the group, on the device. */
+  signalBarrier(options?: SignalOptions): Promise<void>;
+
+  /** Copies `source` into `peer`'s part of the symmetric `target`. */
+  put(target: Tensor, source: Tensor, peer: number, options?: CopyOptions): Promise<void>;
+  /** Fills `target` from `peer`'s part of the symmetric `source`. */
+  get(target: Tensor, source: Tensor, peer: number, options?: CopyOptions): Promise<void>;
+  /** {@link put}, then {@link putSignal}: whoever takes the signal sees the data. */
+  putWithSignal(target: Tensor, source: Tensor, peer: number, options?: CopyOptions & SignalOptions): Promise<void>;
+
+  /** Writes one word of a contiguous one-dimensional u32 tensor, after all that came before is visible. */
+  streamWriteValue32(tensor: Tensor, offset: number, value: number, options?: StepOptions): Promise<void>;
+  /** Writes `count` words of a contiguous one-dimensional u32 tensor from `offset` on. */
+  memset32(tensor: Tensor, offset: number, value: number, count: number, options?: StepOptions): Promise<void>;
+}
+
+export interface Group extends GroupPrimitives {
   readonly backend: BackendName;
+  /** "world", or what the subgroup is called. */
+  readonly name: string;
   readonly world: number;
-  /** The ranks that live in this process: all on the cpu backend, one where every rank is a process. */
+  /** The run's rank of each of this group's. */
+  readonly ranks: readonly number[];
+  /** The ranks of this group that live in this process: all on the cpu backend, one where every rank is a process. */
   readonly localRanks: readonly number[];
-  /** Tensor that peers can reach. Collective: all ranks ask for the same, in the same order. */
-  symmetric(dtype: DType, shape: readonly number[]): Promise<Tensor>;
+  /**
+   * A group of some of this one's ranks, numbered anew in the order given. Collective over them alone. Groups may
+   * overlap, live at the same time, and be made again under the same name.
+   */
+  subgroup(ranks: readonly number[], options?: SubgroupOptions): Promise<Group>;
+  /** Tensor that peers can reach, zeroed. Collective: all ranks ask for the same, in the same order. */
+  symmetric(dtype: DType, shape: ShapeLike, options?: SymmetricOptions): Promise<Tensor>;
+  /** A number not given before; the same on all ranks that ask as often. */
+  nextAllocationId(): number;
   /** Tensor that only its own rank reaches. */
-  local(dtype: DType, shape: readonly number[]): Tensor;
+  local(dtype: DType, shape: ShapeLike): Tensor;
   /** Makes a compiled kernel launchable. Collective; refuses when ranks hold different kernels. */
   load(compiled: CompileResult, options?: LoadOptions): Promise<LoadedKernel>;
+  /** A new stream. */
+  stream(): GroupStream;
+  /**
+   * Records what `record` enqueues on the stream it is given, without running it. Allocating, loading, reading or
+   * waiting meanwhile is an error, which ends the capture.
+   */
+  capture(record: (stream: GroupStream) => void | Promise<void>): Promise<CapturedGraph>;
+  /**
+   * Brings the group back in step after a wait ran out: waits for what is enqueued, then zeroes every counter of its
+   * kernels and signals. Collective.
+   */
+  recover(): Promise<void>;
   /** All ranks arrive before any leaves (host side). */
   barrier(): Promise<void>;
   /** Everybody's small JSON value, in rank order; with all ranks in one process, that of each is `value`. */
@@ -91,6 +225,10 @@ export interface ConnectOptions {
   readonly ranks?: number;
   /** How long any wait may take, on the host and in kernels, in milliseconds. Default COLLC_TIMEOUT_MS or 60 s. */
   readonly timeoutMs?: number;
+  /** See {@link Group.setSignalPadBytes}. */
+  readonly signalPadBytes?: number;
+  /** Lets several ranks share a GPU. Default: COLLC_ALLOW_OVERLAPPING_DEVICES=1. */
+  readonly allowOverlappingDevices?: boolean;
   /** Options of the emulation, see CpuOptions. */
   readonly cpu?: { readonly seed?: number; readonly detectUnwritten?: boolean };
 }

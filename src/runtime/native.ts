@@ -173,6 +173,10 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   /** Complete on return. */
   memorySet(device: number, target: DevicePointer, byte: number, bytes: number): void;
   memorySetAsync(stream: StreamHandle, target: DevicePointer, byte: number, bytes: number): void;
+  /** Enqueued; `count` words of 32 bits at a multiple of 4. */
+  memorySet32Async(stream: StreamHandle, target: DevicePointer, value: number, count: number): void;
+  /** Enqueued by the front end of the GPU, without a multiprocessor; what came before it is visible first. */
+  streamWriteValue32(stream: StreamHandle, target: DevicePointer, value: number): void;
 
   /** Does not synchronise with the default stream. */
   streamCreate(device: number): StreamHandle;

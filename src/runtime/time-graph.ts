@@ -1,7 +1,6 @@
 /** Timing on a GPU, as the baselines do it. */
 import { CudaGraph, EventTimer } from "./cuda/index.js";
-import type { ProcessGroup } from "./group-cuda.js";
-import type { Timing, TimingOptions } from "./group.js";
+import type { Group, Timing, TimingOptions } from "./group.js";
 import type { StreamHandle } from "./native.js";
 import { summarize } from "./summary.js";
 
@@ -17,7 +16,7 @@ const LEAD_IN = 3;
  * times, the ranks together at the start; of each rank the median, of the ranks the slowest.
  */
 export async function timeGraph(
-  group: ProcessGroup,
+  group: Group,
   device: number,
   stream: StreamHandle,
   enqueue: () => void,

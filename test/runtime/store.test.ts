@@ -107,8 +107,8 @@ describe.each([
     expect(roots).toEqual(["hello", "hello", "hello"]);
     const pairs = [0, 2].map((rank) => new Exchange(stores[rank]!, "pair", { ranks: [2, 0] }));
     expect(await Promise.all(pairs.map((group, i) => group.allGather("v", i)))).toEqual([
-      [0, 1],
-      [0, 1],
+      [1, 0],
+      [1, 0],
     ]);
     expect(() => new Exchange(stores[1]!, "pair", { ranks: [2, 0] })).toThrow('rank 1 is not in group "pair"');
     const errors = await Promise.all([rejection(groups[0]!.barrier("a")), rejection(groups[1]!.allGather("v", 1))]);

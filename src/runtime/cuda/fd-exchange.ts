@@ -102,6 +102,34 @@ export class FdExchange {
     return this.#paths.map((_, peer) => received.get(peer) ?? -1);
   }
 
+  /**
+   * Gives the descriptor of rank `root` to every other, as {@link allGather}; `fd` is looked at on `root` alone, which
+   * gets -1. Collective.
+   */
+  async broadcast(root: number, fd = -1): Promise<number> {
+    if (this.#closed) throw new RuntimeError("the descriptor exchange was closed");
+    if (root < 0 || root >= this.#paths.length) throw new RuntimeError(`there is no rank ${root} to broadcast from`);
+    const sequence = this.#sequence++;
+    if (this.#rank === root) {
+      const peers = this.#paths.filter((_, peer) => peer !== root);
+      const sent = await Promise.allSettled(
+        peers.map((path) => native().fdChannelSend(this.#channel, path, root, sequence, fd, this.#timeoutMs)),
+      );
+      const failure = sent.find((outcome) => outcome.status === "rejected");
+      if (failure !== undefined) throw failure.reason;
+      return -1;
+    }
+    const received = this.#early.get(sequence) ?? new Map<number, number>();
+    this.#early.delete(sequence);
+    try {
+      await this.#receiveAll(sequence, received, [root]);
+    } catch (error) {
+      for (const descriptor of received.values()) native().fdClose(descriptor);
+      throw error;
+    }
+    return received.get(root)!;
+  }
+
   async #receiveAll(sequence: number, received: Map<number, number>, peers: readonly number[]): Promise<void> {
     const deadline = performance.now() + this.#timeoutMs;
     while (received.size < peers.length) {

@@ -5,5 +5,6 @@ export * from "./graph.js";
 export * from "./kernel.js";
 export * from "./launch.js";
 export * from "./memory.js";
+export * from "./primitives.js";
 export * from "./symmetric.js";
 export * from "./timer.js";

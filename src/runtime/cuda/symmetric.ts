@@ -5,6 +5,7 @@
  */
 import { MachineError, messageOf, RuntimeError } from "../errors.js";
 import { native, type DevicePointer, type PhysicalHandle } from "../native.js";
+import type { SymmetricProvider } from "../symmetric-provider.js";
 import { explain, machineErrorOf, requireCapable } from "./device.js";
 import type { ExchangeChannel, FdExchange } from "./fd-exchange.js";
 
@@ -35,7 +36,8 @@ export interface SymmetricHeapOptions {
 }
 
 /** Allocates symmetric memory for one rank of a group of processes. All ranks make the same calls in order. */
-export class SymmetricHeap {
+export class SymmetricHeap implements SymmetricProvider {
+  readonly name = "cuda";
   readonly #options: SymmetricHeapOptions;
   #count = 0;
 
@@ -44,6 +46,11 @@ export class SymmetricHeap {
     requireCapable(options.device);
     if (options.world > 1 && options.fds === null) throw new RuntimeError("several ranks need a descriptor exchange");
     this.#options = options;
+  }
+
+  /** Holds nothing beyond its allocations. */
+  close(): Promise<void> {
+    return Promise.resolve();
   }
 
   /**

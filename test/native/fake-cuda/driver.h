@@ -29,7 +29,7 @@ using namespace collc::cuda;
 
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201, kInvalidDevice = 101, kInvalidImage = 200,
               kInvalidHandle = 400, kNotFound = 500, kIllegalAddress = 700, kTooLarge = 720, kNotReady = 600,
-              kCaptureInvalidated = 901, kUnmatched = 903, kIllegalState = 401, kNotInitialized = 3;
+              kCaptureUnsupported = 900, kCaptureIsolation = 905, kCaptureInvalidated = 901, kUnmatched = 903, kIllegalState = 401, kNotInitialized = 3;
 constexpr std::size_t kGranularity = 2 << 20;
 
 /// What device attributes 9000… count.
@@ -51,8 +51,8 @@ struct Stream {
   int device;
   bool capturing = false;
   std::shared_ptr<Graph> capture;
-  /// A hung kernel: the stream goes on when this word is not zero. What was enqueued since waits in `queue`.
-  volatile std::uint32_t* hung_on = nullptr;
+  /// A kernel or a wait that is not done: the stream goes on when this gives true. What was enqueued since is in `queue`.
+  std::function<bool()> until;
   std::vector<Op> queue;
 };
 
@@ -60,6 +60,8 @@ struct Event {
   int device;
   bool recorded = false;
   bool done = false;
+  bool in_capture = false;
+  struct Stream* on = nullptr;
   double ms = 0;
 };
 
@@ -69,6 +71,7 @@ struct Function {
   std::vector<std::size_t> parameters;
   int registers = 32;
   int max_dynamic_shared = 48 << 10;
+  bool noop = false;  ///< Does nothing if it is none of the built-in ones.
 };
 
 /// Everything, behind one lock. Entry points begin with FAKE_ENTER.
@@ -79,6 +82,8 @@ struct State {
   std::map<CUdeviceptr, Range> ranges;  ///< Accessible memory: allocations, mappings, host.
   long live[kLiveKinds] = {};
   int sticky = 0;  ///< A kernel died: every later call says so.
+  Stream* capturing = nullptr;
+  bool capture_broken = false;
 };
 
 State& S();
@@ -108,3 +113,10 @@ Op BuiltIn(const std::string& name, int device, Stream* stream, const Arguments&
 #define FAKE_CONTEXT(call) \
   FAKE_ENTER(call);        \
   if (::fake::Current() < 0) return ::fake::kInvalidContext
+/// A call that no thread-local capture survives.
+#define FAKE_UNSAFE(call)                     \
+  FAKE_CONTEXT(call);                         \
+  if (::fake::S().capturing) {                \
+    ::fake::S().capture_broken = true;        \
+    return ::fake::kCaptureUnsupported;       \
+  }

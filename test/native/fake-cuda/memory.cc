@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -58,7 +59,7 @@ FAKE_API cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total) {
 }
 
 FAKE_API cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
-  FAKE_CONTEXT("cuMemAlloc");
+  FAKE_UNSAFE("cuMemAlloc");
   if (bytes == 0) return kInvalidValue;
   if (bytes > (std::size_t{8} << 30)) return kOutOfMemory;
   void* memory = nullptr;
@@ -72,7 +73,7 @@ FAKE_API cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
 }
 
 FAKE_API cuMemFree_v2(CUdeviceptr pointer) {
-  FAKE_CONTEXT("cuMemFree");
+  FAKE_UNSAFE("cuMemFree");
   if (!allocations.erase(pointer)) return kInvalidValue;
   S().ranges.erase(pointer);
   std::free(reinterpret_cast<void*>(pointer));
@@ -81,7 +82,7 @@ FAKE_API cuMemFree_v2(CUdeviceptr pointer) {
 }
 
 FAKE_API cuMemHostAlloc(void** host, std::size_t bytes, unsigned flags) {
-  FAKE_CONTEXT("cuMemHostAlloc");
+  FAKE_UNSAFE("cuMemHostAlloc");
   if (flags != (MEMHOSTALLOC_PORTABLE | MEMHOSTALLOC_DEVICEMAP)) return kInvalidValue;
   if (posix_memalign(host, 4096, bytes) != 0) return kOutOfMemory;
   std::memset(*host, 0xcd, bytes);
@@ -94,7 +95,7 @@ FAKE_API cuMemHostAlloc(void** host, std::size_t bytes, unsigned flags) {
 }
 
 FAKE_API cuMemFreeHost(void* host) {
-  FAKE_CONTEXT("cuMemFreeHost");
+  FAKE_UNSAFE("cuMemFreeHost");
   if (!hosts.erase(host)) return kInvalidValue;
   S().ranges.erase(reinterpret_cast<CUdeviceptr>(host));
   std::free(host);
@@ -122,9 +123,9 @@ FAKE_API cuMemCreate(CUmemHandle* handle, std::size_t bytes, const CUmemAllocati
   if (!GoodProperties(properties) || bytes == 0 || bytes % kGranularity || flags) return kInvalidValue;
   const int fd = memfd_create("fake-cuda", MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) return kOutOfMemory;
-  // Fresh device memory is not zero.
+  // Fresh device memory is not zero. Huge blocks stay sparse.
   void* view = mmap(nullptr, bytes, PROT_WRITE, MAP_SHARED, fd, 0);
-  std::memset(view, 0xcd, bytes);
+  std::memset(view, 0xcd, std::min<std::size_t>(bytes, 1 << 30));
   munmap(view, bytes);
   *handle = next_physical++;
   physicals[*handle] = {fd, bytes};

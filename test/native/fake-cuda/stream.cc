@@ -1,4 +1,6 @@
 // Streams, events, copies, capture and graphs.
+#include <sys/mman.h>
+
 #include <cstring>
 
 #include "driver.h"
@@ -30,7 +32,7 @@ int Enqueue(Stream* stream, Op op) {
     return 0;
   }
   Advance(stream);
-  if (stream->hung_on) {
+  if (stream->until) {
     stream->queue.push_back(std::move(op));
   } else {
     op();
@@ -39,14 +41,15 @@ int Enqueue(Stream* stream, Op op) {
 }
 
 int Advance(Stream* stream) {
-  while (stream->hung_on) {
-    if (*stream->hung_on == 0) return kNotReady;
-    stream->hung_on = nullptr;
+  while (stream->until) {
+    const std::function<bool()> until = stream->until;
+    if (!until()) return kNotReady;
+    stream->until = nullptr;
     std::vector<Op> queue = std::move(stream->queue);
     stream->queue.clear();
     for (std::size_t i = 0; i < queue.size(); ++i) {
       queue[i]();
-      if (!stream->hung_on) continue;
+      if (!stream->until) continue;
       stream->queue.assign(queue.begin() + i + 1, queue.end());
       break;
     }
@@ -83,6 +86,10 @@ FAKE_API cuStreamDestroy_v2(CUstream stream) {
 
 FAKE_API cuStreamQuery(CUstream stream) {
   FAKE_STREAM("cuStreamQuery");
+  if (Of(stream)->capturing) {
+    S().capture_broken = true;
+    return kCaptureUnsupported;
+  }
   if (const int busy = Advance(Of(stream))) return busy;
   return S().sticky;
 }
@@ -95,7 +102,19 @@ FAKE_API cuStreamSynchronize(CUstream stream) {
 
 FAKE_API cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   FAKE_STREAM("cuStreamWaitEvent");
-  return IsEvent(event) && flags == 0 ? 0 : kInvalidHandle;
+  if (!IsEvent(event) || flags != 0) return kInvalidHandle;
+  // A capture may wait only for what it recorded itself, which is in order already.
+  if (Of(stream)->capturing) return Of(event)->in_capture ? 0 : kCaptureIsolation;
+  Event* record = Of(event);
+  if (record->done || !record->recorded) return 0;
+  return Enqueue(Of(stream), [target = Of(stream), record] {
+    target->until = [record] {
+      if (!events.count(record) || record->done) return true;
+      if (streams.count(record->on)) Advance(record->on);
+      return record->done;
+    };
+    if (target->until()) target->until = nullptr;
+  });
 }
 
 FAKE_API cuEventCreate(CUevent* event, unsigned) {
@@ -120,8 +139,14 @@ FAKE_API cuEventRecord(CUevent event, CUstream stream) {
   FAKE_STREAM("cuEventRecord");
   if (!IsEvent(event) || Of(event)->device != Of(stream)->device) return kInvalidHandle;
   Event* record = Of(event);
+  if (Of(stream)->capturing) {
+    record->in_capture = true;
+    return 0;
+  }
+  record->in_capture = false;
   record->recorded = true;
   record->done = false;
+  record->on = Of(stream);
   return Enqueue(Of(stream), [record] {
     record->done = true;
     record->ms = NowMs();
@@ -178,13 +203,36 @@ FAKE_API cuMemcpyPeerAsync(CUdeviceptr target, CUcontext to, CUdeviceptr source,
 FAKE_API cuMemsetD8Async(CUdeviceptr target, unsigned char byte, std::size_t bytes, CUstream stream) {
   FAKE_STREAM("cuMemsetD8Async");
   if (!Accessible(target, bytes, Current())) return kInvalidValue;
-  return Enqueue(Of(stream), [=] { std::memset(reinterpret_cast<void*>(target), byte, bytes); });
+  return Enqueue(Of(stream), [=] {
+    // Huge blocks stay sparse: whole pages of shared memory are given back instead of written.
+    auto* at = reinterpret_cast<char*>(target);
+    const std::size_t whole = bytes >= (1u << 30) && target % 4096 == 0 && byte == 0 ? bytes / 4096 * 4096 : 0;
+    const bool removed = whole > 0 && madvise(at, whole, MADV_REMOVE) == 0;
+    std::memset(at + (removed ? whole : 0), byte, bytes - (removed ? whole : 0));
+  });
+}
+
+FAKE_API cuMemsetD32Async(CUdeviceptr target, unsigned value, std::size_t count, CUstream stream) {
+  FAKE_STREAM("cuMemsetD32Async");
+  if (target % 4 || !Accessible(target, count * 4, Current())) return kInvalidValue;
+  return Enqueue(Of(stream), [=] {
+    for (std::size_t i = 0; i < count; ++i) reinterpret_cast<volatile std::uint32_t*>(target)[i] = value;
+  });
+}
+
+FAKE_API cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr target, std::uint32_t value, unsigned flags) {
+  FAKE_STREAM("cuStreamWriteValue32");
+  if (flags || target % 4 || !Accessible(target, 4, Current())) return kInvalidValue;
+  return Enqueue(Of(stream), [=] { *reinterpret_cast<volatile std::uint32_t*>(target) = value; });
 }
 
 FAKE_API cuStreamBeginCapture_v2(CUstream stream, int mode) {
   FAKE_STREAM("cuStreamBeginCapture");
   if (mode != CAPTURE_MODE_THREAD_LOCAL || Of(stream)->capturing) return kIllegalState;
+  if (S().capturing) return kIllegalState;
   Of(stream)->capturing = true;
+  S().capturing = Of(stream);
+  S().capture_broken = false;
   Of(stream)->capture = std::make_shared<Graph>();
   return 0;
 }
@@ -193,6 +241,8 @@ FAKE_API cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   FAKE_STREAM("cuStreamEndCapture");
   if (!Of(stream)->capturing) return kUnmatched;
   Of(stream)->capturing = false;
+  S().capturing = nullptr;
+  if (S().capture_broken) return kCaptureInvalidated;
   void* key = reinterpret_cast<void*>(next_graph += 16);
   graphs[key] = std::move(Of(stream)->capture);
   *graph = static_cast<CUgraph>(key);

@@ -1,0 +1,43 @@
+/** One-sided copies and small writes: checks first, then one call of the driver, which needs no multiprocessor. */
+import { DTYPES } from "../compiler/index.js";
+import type { DeviceStream } from "./device-stream.js";
+import { DeviceTensor } from "./device-tensor.js";
+import { UsageError } from "./errors.js";
+import type { DeviceGroup } from "./group-device.js";
+import type { Tensor } from "./group.js";
+import { native } from "./native.js";
+import { requireContiguous } from "./tensor-shape.js";
+
+/** A tensor that work of the group may touch. @throws UsageError for those of another backend or GPU. */
+export function ownTensor(group: DeviceGroup, tensor: Tensor, name: string): DeviceTensor {
+  if (!(tensor instanceof DeviceTensor) || tensor.group.device !== group.device)
+    throw new UsageError(`${name} belongs to another backend or GPU than group "${group.name}"`);
+  tensor.requireAlive();
+  return tensor;
+}
+
+/**
+ * What a copy between `own` and a peer's part of `remote` moves.
+ * @throws UsageError for tensors that are not contiguous, of different dtypes, or where the copy would lie outside.
+ */
+export function copyParts(
+  group: DeviceGroup,
+  own: Tensor,
+  remote: Tensor,
+  peer: number,
+  offset: number,
+): { readonly own: DeviceTensor; readonly part: DeviceTensor; readonly bytes: number } {
+  const mine = ownTensor(group, own, "the tensor");
+  const theirs = ownTensor(group, remote, "the symmetric tensor");
+  group.requirePeer(peer);
+  requireContiguous(mine.layout, "the tensor");
+  requireContiguous(theirs.layout, "the symmetric tensor");
+  if (mine.dtype !== theirs.dtype)
+    throw new UsageError(`a copy between ${mine.dtype} and ${theirs.dtype} would change what the bytes mean`);
+  const part = theirs.getBuffer(peer, [mine.length], theirs.dtype, offset);
+  return { own: mine, part, bytes: mine.length * DTYPES[mine.dtype].bytes };
+}
+
+export function enqueueCopy(stream: DeviceStream, target: DeviceTensor, source: DeviceTensor, bytes: number): void {
+  if (bytes > 0) native().copyOnDevice(stream.handle, target.pointer, source.pointer, bytes);
+}

@@ -1,0 +1,97 @@
+/** Streams of a device group: waiting with a bound, what went wrong on them, and kernels that take turns. */
+import { requireNoCapture, StatusRecord, waitForStream } from "./cuda/index.js";
+import type { RuntimeError } from "./errors.js";
+import type { GroupStream } from "./group.js";
+import { type EventHandle, native, type StreamHandle } from "./native.js";
+
+/** Something enqueued that may fail on the device without killing the context. */
+export interface Watched {
+  /** The failure since it was last asked for, or null. Ask when the stream is done. */
+  takeFailure(): RuntimeError | null;
+}
+
+export class DeviceStream implements GroupStream {
+  readonly handle: StreamHandle;
+  /** Where signals on this stream report. */
+  readonly status: StatusRecord;
+  readonly #watched = new Set<Watched>();
+  readonly #timeoutMs: number;
+  readonly #onDestroy: (stream: DeviceStream) => void;
+  /** How long what is enqueued may wait for peers, in milliseconds. */
+  #allowanceMs = 0;
+  #isDestroyed = false;
+
+  constructor(device: number, timeoutMs: number, onDestroy: (stream: DeviceStream) => void) {
+    this.handle = native().streamCreate(device);
+    this.status = new StatusRecord(device);
+    this.#timeoutMs = timeoutMs;
+    this.#onDestroy = onDestroy;
+  }
+
+  /** Notes what was enqueued, and for how long it may wait; 0: for ever. */
+  watch(watched: Watched, waitMs = this.#timeoutMs): void {
+    this.#watched.add(watched);
+    this.#allowanceMs += waitMs === 0 ? Infinity : waitMs;
+  }
+
+  /** What watches it now, for a graph that was recorded on it. */
+  get watched(): readonly Watched[] {
+    return [...this.#watched];
+  }
+
+  async synchronize(what = "what was enqueued on the stream"): Promise<void> {
+    await this.settle(what);
+    const failures = [...this.#watched].map((watched) => watched.takeFailure()).filter((failure) => failure !== null);
+    this.#watched.clear();
+    this.#allowanceMs = 0;
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** Waits without asking how it went. @throws RuntimeError `timeout` when the GPU itself does not come back. */
+  async settle(what = "the stream"): Promise<void> {
+    requireNoCapture(`waiting for ${what}`);
+    // Kernels give up by themselves; what comes on top is for another stream's kernel before them, and for copies.
+    const boundMs = Math.min(this.#timeoutMs + this.#allowanceMs + 5000, 2 ** 31 - 1);
+    await waitForStream(this.handle, boundMs, what);
+  }
+
+  async destroy(): Promise<void> {
+    if (this.#isDestroyed) return;
+    this.#isDestroyed = true;
+    this.#onDestroy(this);
+    try {
+      await this.settle();
+      native().streamDestroy(this.handle);
+      this.status.free();
+    } catch {
+      // A stream that does not come back, or a dead context: the process gives both back when it ends.
+    }
+  }
+}
+
+/**
+ * Lets the kernels of a group run one after the other, whatever streams they are on. Their grids wait for peers, and
+ * two of them, resident in part each, could wait for ever.
+ */
+export class Turnstile {
+  readonly #event: EventHandle;
+  #last: StreamHandle | null = null;
+
+  constructor(device: number) {
+    this.#event = native().eventCreate(device, false);
+  }
+
+  /** Enqueues `launch` behind the last one. What is recorded into a graph is in the order of its stream. */
+  pass(stream: DeviceStream, isCapturing: boolean, launch: () => void): void {
+    if (isCapturing) return launch();
+    const addon = native();
+    if (this.#last !== null && this.#last !== stream.handle) addon.streamWaitEvent(stream.handle, this.#event);
+    launch();
+    addon.eventRecord(this.#event, stream.handle);
+    this.#last = stream.handle;
+  }
+
+  destroy(): void {
+    native().eventDestroy(this.#event);
+  }
+}

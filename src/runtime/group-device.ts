@@ -1,0 +1,334 @@
+/**
+ * Groups whose ranks are processes with a GPU each: symmetric memory from a provider, kernels launched on this rank's
+ * GPU. The backends differ in the provider alone.
+ */
+import { createHash } from "node:crypto";
+import { type CompileResult, DTYPES, type DType, type Manifest } from "../compiler/index.js";
+import type { BootstrapGroup } from "./bootstrap.js";
+import {
+  archOf,
+  describeDevice,
+  DeviceMemory,
+  FdExchange,
+  isRecording,
+  requireNoCapture,
+  type SymmetricAllocation,
+} from "./cuda/index.js";
+import { captureGraph } from "./device-capture.js";
+import { DeviceKernel } from "./device-kernel.js";
+import { DevicePrimitives } from "./device-primitives.js";
+import { DeviceStream, Turnstile } from "./device-stream.js";
+import { DeviceTensor, type TensorMemory } from "./device-tensor.js";
+import { MachineError, RuntimeError, UsageError } from "./errors.js";
+import { Exchange, type Json } from "./exchange.js";
+import type {
+  CapturedGraph,
+  Group,
+  GroupStream,
+  LoadedKernel,
+  LoadOptions,
+  SubgroupOptions,
+  SymmetricOptions,
+  Tensor,
+} from "./group.js";
+import { native } from "./native.js";
+import { type DeviceBackend, openProvider } from "./open-provider.js";
+import { PersistentMemory } from "./persistent-memory.js";
+import { cubinOf } from "./program.js";
+import { checkMembers, GroupNames } from "./subgroups.js";
+import { SymmetricPool } from "./symmetric-pool.js";
+import type { SymmetricProvider } from "./symmetric-provider.js";
+import { type ShapeLike, tensorShape } from "./tensor-shape.js";
+
+export interface DeviceGroupOptions {
+  readonly backend: DeviceBackend;
+  /** Bound of every wait, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly signalPadBytes?: number | undefined;
+  /** Lets ranks share a GPU. */
+  readonly allowOverlappingDevices?: boolean | undefined;
+}
+
+/** A group's place in the run. */
+interface Seat {
+  readonly name: string;
+  /** The run's ranks, in the group's order. */
+  readonly ranks: readonly number[];
+  readonly rank: number;
+  readonly exchange: Exchange;
+}
+
+export class DeviceGroup extends DevicePrimitives implements Group {
+  readonly backend: DeviceBackend;
+  readonly name: string;
+  readonly world: number;
+  readonly rank: number;
+  readonly ranks: readonly number[];
+  readonly localRanks: readonly number[];
+  readonly exchangeChannel: Exchange;
+  readonly defaultStream: DeviceStream;
+  readonly turns: Turnstile;
+  readonly pool: SymmetricPool;
+  private readonly streams = new Set<DeviceStream>();
+  /** What close() must free, newest first. */
+  private readonly owned = new Set<() => Promise<void>>();
+  private readonly kernels = new Set<DeviceKernel>();
+  private readonly subgroups = new Set<DeviceGroup>();
+  private readonly persistent: PersistentMemory;
+  private isClosed = false;
+
+  private constructor(
+    readonly boot: BootstrapGroup,
+    readonly device: number,
+    seat: Seat,
+    private readonly provider: SymmetricProvider,
+    private readonly fds: FdExchange | null,
+    private readonly options: DeviceGroupOptions,
+    private readonly names: GroupNames,
+    private readonly parent: DeviceGroup | null,
+  ) {
+    super(seat.ranks.length, options.signalPadBytes);
+    this.backend = options.backend;
+    this.name = seat.name;
+    this.world = seat.ranks.length;
+    this.rank = seat.rank;
+    this.ranks = seat.ranks;
+    this.localRanks = [seat.rank];
+    this.exchangeChannel = seat.exchange;
+    this.pool = new SymmetricPool({ provider, exchange: seat.exchange, rank: seat.rank });
+    this.persistent = new PersistentMemory(this.pool, seat.exchange, seat.rank);
+    this.defaultStream = this.stream();
+    this.turns = new Turnstile(device);
+  }
+
+  /** Collective. @throws MachineError when this host has fewer GPUs than ranks, or the backend lacks something. */
+  static async connect(boot: BootstrapGroup, options: DeviceGroupOptions): Promise<DeviceGroup> {
+    const { rank, world, exchange } = boot;
+    const count = native().deviceCount();
+    if (boot.localRanks.length > count && options.allowOverlappingDevices !== true)
+      throw new MachineError(
+        `${boot.localRanks.length} ranks need as many GPUs; this machine has ${count}`,
+        `run with --ranks ${count}, or --backend cpu; COLLC_ALLOW_OVERLAPPING_DEVICES=1 lets ranks share a GPU`,
+      );
+    if (count === 0) throw new MachineError("this machine has no GPU", "run with --backend cpu");
+    const ranks = Array.from({ length: world }, (_, r) => r);
+    return DeviceGroup.open(boot, boot.localRank % count, { name: "world", ranks, rank, exchange }, options, null);
+  }
+
+  private static async open(
+    boot: BootstrapGroup,
+    device: number,
+    seat: Seat,
+    options: DeviceGroupOptions,
+    parent: DeviceGroup | null,
+  ): Promise<DeviceGroup> {
+    const { exchange, rank, ranks } = seat;
+    const world = ranks.length;
+    const hosts = boot.hosts.filter((host) => host.ranks.some((member) => ranks.includes(member)));
+    if (hosts.length > 1 && options.backend === "cuda")
+      throw new MachineError(
+        `the ranks of group "${seat.name}" are on ${hosts.length} hosts; the cuda backend reaches peers on one`,
+        "start all ranks on one host, or use --backend nvshmem",
+      );
+    const { timeoutMs } = options;
+    const directory = boot.runDirectory;
+    const fds =
+      world === 1 || hosts.length > 1
+        ? null
+        : await FdExchange.connect({ exchange, rank, world, directory, timeoutMs });
+    try {
+      const provider = await openProvider(options.backend, { device, rank, world, exchange, ranks, fds });
+      return new DeviceGroup(boot, device, seat, provider, fds, options, parent?.names ?? new GroupNames(), parent);
+    } catch (error) {
+      fds?.close();
+      throw error;
+    }
+  }
+
+  get timeoutMs(): number {
+    return this.options.timeoutMs;
+  }
+
+  async subgroup(members: readonly number[], options: SubgroupOptions = {}): Promise<Group> {
+    requireNoCapture("making a group");
+    const own = checkMembers(this.name, this.world, members, this.rank);
+    const ranks = members.map((member) => this.ranks[member]!);
+    const { name, key } = this.names.next(options.name, ranks);
+    const { timeoutMs } = this;
+    const exchange = new Exchange(this.boot.store, key, { ranks, timeoutMs });
+    const seat: Seat = { name, ranks, rank: own, exchange };
+    const signalPadBytes = options.signalPadBytes ?? this.signalPadBytes;
+    const group = await DeviceGroup.open(this.boot, this.device, seat, { ...this.options, signalPadBytes }, this);
+    this.subgroups.add(group);
+    return group;
+  }
+
+  requireLocal(rank: number): void {
+    if (rank !== this.rank) throw new UsageError(`rank ${rank} lives in another process than rank ${this.rank}`);
+  }
+
+  requirePeer(rank: number): void {
+    if (Number.isInteger(rank) && rank >= 0 && rank < this.world) return;
+    throw new UsageError(`there is no rank ${rank} in group "${this.name}" of ${this.world}`);
+  }
+
+  /** Waits for everything this group has enqueued, without asking how it went. */
+  async settle(): Promise<void> {
+    for (const stream of this.streams) await stream.settle(`the work of group "${this.name}"`);
+  }
+
+  stream(): DeviceStream {
+    requireNoCapture("making a stream");
+    const stream = new DeviceStream(this.device, this.timeoutMs, (gone) => this.streams.delete(gone));
+    this.streams.add(stream);
+    return stream;
+  }
+
+  ownStream(stream: GroupStream): DeviceStream {
+    if (stream instanceof DeviceStream && (this.streams.has(stream) || isRecording(stream.handle))) return stream;
+    throw new UsageError(`the stream is not one of group "${this.name}", or was destroyed`);
+  }
+
+  capture(record: (stream: GroupStream) => void | Promise<void>): Promise<CapturedGraph> {
+    return captureGraph(this, record);
+  }
+
+  async symmetric(dtype: DType, shape: ShapeLike, { id }: SymmetricOptions = {}): Promise<Tensor> {
+    requireNoCapture("allocating symmetric memory");
+    const layout = tensorShape(shape);
+    const bytes = Math.max(layout.extent * DTYPES[dtype].bytes, 16);
+    const name = `tensor ${dtype}[${layout.shape.join(", ")}]`;
+    await this.openSignals();
+    const allocation = id === undefined ? await this.allocateSymmetric(bytes, name) : await this.persist(id, bytes);
+    const memory = DeviceMemory.view(this.device, allocation.localPointer, bytes);
+    const release = async (): Promise<void> => {
+      requireNoCapture("freeing memory");
+      await this.settle();
+      await allocation.free();
+    };
+    const held: TensorMemory = { memory, allocation, isFreed: false, release };
+    return new DeviceTensor(this, dtype, layout, held, 0, true);
+  }
+
+  private async persist(id: number, bytes: number): Promise<SymmetricAllocation> {
+    const { allocation, isNew, free } = await this.persistent.take(id, bytes);
+    if (isNew) this.owned.add(() => allocation.free());
+    return { ...allocation, free };
+  }
+
+  nextAllocationId(): number {
+    return this.persistent.nextId();
+  }
+
+  /** Symmetric memory that close() frees if its owner has not. */
+  async allocateSymmetric(bytes: number, name: string): Promise<SymmetricAllocation> {
+    requireNoCapture("allocating symmetric memory");
+    const allocation = await this.pool.allocate(Math.max(bytes, 16), name);
+    const free = async (): Promise<void> => {
+      this.owned.delete(free);
+      await allocation.free();
+    };
+    this.owned.add(free);
+    return { ...allocation, free };
+  }
+
+  local(dtype: DType, shape: ShapeLike): Tensor {
+    const layout = tensorShape(shape);
+    const { memory, free } = this.allocateLocal(layout.extent * DTYPES[dtype].bytes);
+    const release = async (): Promise<void> => {
+      await this.settle();
+      await free();
+    };
+    return new DeviceTensor(this, dtype, layout, { memory, allocation: null, isFreed: false, release }, 0, true);
+  }
+
+  allocateLocal(bytes: number): { memory: DeviceMemory; free: () => Promise<void> } {
+    requireNoCapture("allocating memory");
+    const memory = DeviceMemory.allocate(this.device, Math.max(bytes, 16));
+    const free = (): Promise<void> => {
+      if (this.owned.delete(free)) memory.free();
+      return Promise.resolve();
+    };
+    this.owned.add(free);
+    return { memory, free };
+  }
+
+  async load(compiled: CompileResult, options: LoadOptions = {}): Promise<LoadedKernel> {
+    requireNoCapture("loading a kernel");
+    const { manifest, cuda } = compiled;
+    if (manifest === null || cuda === null)
+      throw new UsageError(
+        "the program has errors, so there is no kernel to load",
+        "look at the diagnostics of the compilation",
+      );
+    if (manifest.ranks !== this.world)
+      throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
+    await this.requireSameKernel(cuda, manifest);
+    const cubin = await cubinOf(cuda, archOf(describeDevice(this.device)), options.onProgress);
+    const loaded = await DeviceKernel.load(this, manifest, cubin);
+    this.kernels.add(loaded);
+    this.owned.add(loaded.unload);
+    return loaded;
+  }
+
+  forget(kernel: DeviceKernel): void {
+    this.kernels.delete(kernel);
+    this.owned.delete(kernel.unload);
+  }
+
+  /** Ranks that run different kernels would wait for signals that never come: refuse before anything is launched. */
+  private async requireSameKernel(cuda: string, manifest: Manifest): Promise<void> {
+    const hash = createHash("sha256").update(cuda).digest("hex").slice(0, 16);
+    const all = await this.exchangeChannel.allGather("kernel", { symbol: manifest.symbol, hash });
+    const other = all.findIndex((k) => k.hash !== hash);
+    if (other < 0) return;
+    throw new RuntimeError(
+      `rank ${this.rank} loads ${manifest.symbol} (${hash}), but rank ${other} loads ${all[other]!.symbol} (${all[other]!.hash})`,
+      "all ranks must load the same kernel, from the same source and options, in the same order",
+      "mismatch",
+    );
+  }
+
+  async recover(): Promise<void> {
+    requireNoCapture("recovering");
+    for (const stream of this.streams) await stream.synchronize().catch(() => {});
+    // Between the barriers no rank has anything in flight, so nobody's signal is wiped or comes too late.
+    await this.exchangeChannel.barrier("recover: all idle");
+    for (const kernel of this.kernels) kernel.reset();
+    this.resetSignals();
+    await this.exchangeChannel.barrier("recover: all reset");
+  }
+
+  barrier(): Promise<void> {
+    return this.exchangeChannel.barrier("group barrier");
+  }
+
+  async exchange<T>(name: string, value: T): Promise<T[]> {
+    return (await this.exchangeChannel.allGather(name, value as Json)) as T[];
+  }
+
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    for (const group of [...this.subgroups].reverse()) await group.close();
+    this.parent?.subgroups.delete(this);
+    // One wait for a rank that is gone or hangs is enough; the rest is then freed without asking.
+    const attempt = (action: () => unknown): Promise<void> =>
+      Promise.resolve()
+        .then(action)
+        .then(
+          () => {},
+          (error: unknown) => this.exchangeChannel.giveUp(error),
+        );
+    await attempt(() => this.settle());
+    await attempt(() => this.closeSignals());
+    for (const release of [...this.owned].reverse()) await attempt(release);
+    this.owned.clear();
+    await attempt(() => this.pool.trim());
+    await attempt(() => this.provider.close());
+    for (const stream of [...this.streams]) await stream.destroy();
+    await attempt(() => this.turns.destroy());
+    await attempt(() => this.fds?.close());
+    if (this.parent === null) await this.boot.close();
+  }
+}

@@ -1,0 +1,106 @@
+/** Tensors of the emulation: one array a rank. */
+import { DTYPES, type DType } from "../compiler/index.js";
+import { UsageError } from "./errors.js";
+import type { Tensor } from "./group.js";
+import { allocate, arrayClass, holds, type TypedArray } from "./numbers/index.js";
+import { placesOf, requireInside, tensorShape, type TensorShape } from "./tensor-shape.js";
+
+export class HostTensor implements Tensor {
+  constructor(
+    readonly dtype: DType,
+    readonly layout: TensorShape,
+    readonly symmetric: boolean,
+    /** Each of `layout.extent` elements. */
+    readonly arrays: readonly TypedArray[],
+    /** Elements from the start of the allocation, for the alignment that kernels see. */
+    readonly offset: number,
+    private readonly life: { isFreed: boolean; release(): void },
+    private readonly isOwner: boolean,
+  ) {}
+
+  get shape(): readonly number[] {
+    return this.layout.shape;
+  }
+
+  get strides(): readonly number[] {
+    return this.layout.strides;
+  }
+
+  get length(): number {
+    return this.layout.length;
+  }
+
+  /** One rank's memory. */
+  of(rank: number): TypedArray {
+    this.requireAlive();
+    const array = this.arrays[rank];
+    if (array === undefined) throw new UsageError(`there is no rank ${rank} in a group of ${this.arrays.length}`);
+    return array;
+  }
+
+  requireAlive(): void {
+    if (this.life.isFreed) throw new UsageError(`a tensor ${this.dtype}[${this.shape.join(", ")}] was freed before`);
+  }
+
+  write(values: TypedArray, rank = 0): void {
+    const array = this.of(rank);
+    if (!holds(values, this.dtype) || values.length !== this.length)
+      throw new UsageError(
+        `an array of ${values.length} elements does not fit a tensor of ${this.length} ${this.dtype}`,
+      );
+    if (this.layout.isContiguous) return array.set(values);
+    let i = 0;
+    for (const place of placesOf(this.layout)) array[place] = values[i++]!;
+  }
+
+  read(rank = 0): Promise<TypedArray> {
+    const array = this.of(rank);
+    if (this.layout.isContiguous) return Promise.resolve(array.slice());
+    const values = allocate(this.dtype, this.length);
+    let i = 0;
+    for (const place of placesOf(this.layout)) values[i++] = array[place]!;
+    return Promise.resolve(values);
+  }
+
+  view(offset: number, shape: readonly number[]): HostTensor {
+    const layout = tensorShape(shape);
+    requireInside("a view", offset, layout.extent, this.layout.extent);
+    const arrays = this.arrays.map((a) => a.subarray(offset, offset + layout.extent));
+    return new HostTensor(this.dtype, layout, this.symmetric, arrays, this.offset + offset, this.life, false);
+  }
+
+  getBuffer(rank: number, shape?: readonly number[], dtype: DType = this.dtype, offset = 0): HostTensor {
+    if (!this.symmetric)
+      throw new UsageError("only symmetric tensors have parts on other ranks", "make it with group.symmetric");
+    const array = this.of(rank);
+    const layout = shape === undefined ? this.layout : tensorShape(shape);
+    const width = DTYPES[dtype].bytes;
+    requireInside(`the buffer of rank ${rank}`, offset, layout.extent, Math.floor(array.byteLength / width));
+    const start = array.byteOffset + offset * width;
+    if (start % width !== 0)
+      throw new UsageError(`${dtype} elements cannot begin ${start} bytes into an allocation`, "align the view");
+    const part = new (arrayClass(dtype))(array.buffer, start, layout.extent);
+    return new HostTensor(
+      dtype,
+      layout,
+      false,
+      this.arrays.map(() => part),
+      this.offset,
+      this.life,
+      false,
+    );
+  }
+
+  overlaps(other: Tensor): boolean {
+    const [a, b] = [this.arrays[0]!, other instanceof HostTensor ? other.arrays[0]! : null];
+    if (b === null || a.buffer !== b.buffer) return false;
+    return a.byteOffset < b.byteOffset + b.byteLength && b.byteOffset < a.byteOffset + a.byteLength;
+  }
+
+  async free(): Promise<void> {
+    if (!this.isOwner) return;
+    this.requireAlive();
+    this.life.isFreed = true;
+    this.life.release();
+  }
+}

@@ -1,0 +1,38 @@
+/** Opens the provider of symmetric memory that a backend's name stands for. Libraries are loaded when they are needed. */
+import { type ExchangeChannel, type FdExchange, SymmetricHeap } from "./cuda/index.js";
+import type { BackendName } from "./group.js";
+import type { SymmetricProvider } from "./symmetric-provider.js";
+
+export type DeviceBackend = Exclude<BackendName, "cpu">;
+
+/** What every provider is made from. */
+export interface ProviderOptions {
+  readonly device: number;
+  /** Rank in the group, and the group's number of ranks. */
+  readonly rank: number;
+  readonly world: number;
+  readonly exchange: ExchangeChannel;
+  /** The run's rank of each of the group's. */
+  readonly ranks: readonly number[];
+  /** Null where the ranks are on several hosts, or there is one rank. */
+  readonly fds: FdExchange | null;
+}
+
+type ProviderClass = new (options: ProviderOptions) => SymmetricProvider;
+
+/** Collective. @throws MachineError where the machine lacks what the backend needs. */
+export async function openProvider(backend: DeviceBackend, options: ProviderOptions): Promise<SymmetricProvider> {
+  switch (backend) {
+    case "cuda":
+      return new SymmetricHeap(options);
+    case "nvshmem":
+      return make("./nvshmem/index.js", "NvshmemProvider", options);
+    case "nccl":
+      return make("./nccl/index.js", "NcclWindowProvider", options);
+  }
+}
+
+async function make(path: string, name: string, options: ProviderOptions): Promise<SymmetricProvider> {
+  const module = (await import(path)) as Record<string, ProviderClass>;
+  return new module[name]!(options);
+}

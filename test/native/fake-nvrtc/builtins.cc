@@ -1,0 +1,1 @@
+// NVRTC opens its builtins by name; the fake one needs none.

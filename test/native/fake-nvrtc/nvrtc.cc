@@ -1,0 +1,102 @@
+// An NVRTC that makes cubins for the fake driver: the names and parameter sizes of the kernels in the text. What they do is
+// the fake driver's business; kernels it does not know do nothing.
+#include <cstring>
+#include <regex>
+#include <sstream>
+#include <string>
+
+#include "api/nvrtc.h"
+
+namespace {
+
+using collc::nvrtc::nvrtcProgram;
+
+struct Program {
+  std::string source;
+  std::string cubin;
+};
+
+std::size_t SizeOf(const std::string& parameter) {
+  std::smatch found;
+  if (std::regex_search(parameter, found, std::regex("Peers<(\\d+)>"))) return 8 * std::stoul(found[1]);
+  const bool wide = parameter.find('*') != std::string::npos ||
+                    std::regex_search(parameter, std::regex("\\b(i64|u64|long)\\b"));
+  return wide ? 8 : 4;
+}
+
+std::string Kernels(const std::string& source) {
+  std::ostringstream out;
+  out << "FAKE\n";
+  const std::regex header("__global__[^(]*(?:\\([^)]*\\))?\\s*(\\w+)\\s*\\(([^)]*)\\)\\s*\\{");
+  for (std::sregex_iterator at(source.begin(), source.end(), header), end; at != end; ++at) {
+    out << (*at)[1] << " noop=1 params=";
+    std::istringstream parameters((*at)[2]);
+    std::string parameter;
+    for (bool first = true; std::getline(parameters, parameter, ','); first = false) {
+      out << (first ? "" : ",") << SizeOf(parameter);
+    }
+    out << "\n";
+  }
+  return out.str();
+}
+
+Program* Of(nvrtcProgram program) { return reinterpret_cast<Program*>(program); }
+
+}  // namespace
+
+#define FAKE_API extern "C" __attribute__((visibility("default"))) int
+
+FAKE_API nvrtcVersion(int* major, int* minor) {
+  *major = 99;
+  *minor = 0;
+  return 0;
+}
+FAKE_API nvrtcGetNumSupportedArchs(int* count) {
+  *count = 1;
+  return 0;
+}
+FAKE_API nvrtcGetSupportedArchs(int* archs) {
+  *archs = 90;
+  return 0;
+}
+FAKE_API nvrtcCreateProgram(nvrtcProgram* program, const char* source, const char*, int, const char* const*,
+                            const char* const*) {
+  *program = reinterpret_cast<nvrtcProgram>(new Program{source, ""});
+  return 0;
+}
+FAKE_API nvrtcDestroyProgram(nvrtcProgram* program) {
+  delete Of(*program);
+  *program = nullptr;
+  return 0;
+}
+FAKE_API nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
+  std::string header("\x7f" "ELF");  // 64 bytes, as the fake driver expects
+  header.resize(64, '\0');
+  Of(program)->cubin = header + Kernels(Of(program)->source) + '\0';
+  return 0;
+}
+FAKE_API nvrtcGetProgramLogSize(nvrtcProgram, std::size_t* bytes) {
+  *bytes = 1;
+  return 0;
+}
+FAKE_API nvrtcGetProgramLog(nvrtcProgram, char* log) {
+  *log = '\0';
+  return 0;
+}
+FAKE_API nvrtcGetPTXSize(nvrtcProgram, std::size_t* bytes) {
+  *bytes = 8;
+  return 0;
+}
+FAKE_API nvrtcGetPTX(nvrtcProgram, char* ptx) {
+  std::memcpy(ptx, "// fake", 8);
+  return 0;
+}
+FAKE_API nvrtcGetCUBINSize(nvrtcProgram program, std::size_t* bytes) {
+  *bytes = Of(program)->cubin.size();
+  return 0;
+}
+FAKE_API nvrtcGetCUBIN(nvrtcProgram program, char* cubin) {
+  std::memcpy(cubin, Of(program)->cubin.data(), Of(program)->cubin.size());
+  return 0;
+}
+extern "C" __attribute__((visibility("default"))) const char* nvrtcGetErrorString(int) { return "NVRTC_SUCCESS"; }

@@ -1,0 +1,44 @@
+/** Device groups whose ranks are promises in this process, on the fake driver with the fake compiler. */
+import path from "node:path";
+import { vi } from "vitest";
+import { joinGroup } from "../../src/runtime/bootstrap.js";
+import { DeviceGroup, type DeviceGroupOptions } from "../../src/runtime/group-device.js";
+import { packageRoot } from "../../src/runtime/native.js";
+import { memoryStores } from "../../src/runtime/store.js";
+import { openAllDevices, openFakeCuda } from "../native/support.js";
+
+/** Once a test file: the fake driver and compiler, and no cache. */
+export function useFakeMachine(): void {
+  vi.stubEnv("COLLC_NVRTC", path.join(packageRoot(), "build/Release/fake-nvrtc/libnvrtc.so.99"));
+  vi.stubEnv("COLLC_CACHE_MAX_MB", "0");
+  openFakeCuda();
+  openAllDevices();
+}
+
+/** One group a rank. Rank r is on GPU r % 4 of the fake driver. */
+export function connectRanks(world: number, options: Partial<DeviceGroupOptions> = {}): Promise<DeviceGroup[]> {
+  const { timeoutMs = 5000 } = options;
+  return Promise.all(
+    memoryStores(world).map(async (store) => {
+      const boot = await joinGroup({ store, timeoutMs });
+      return DeviceGroup.connect(boot, {
+        backend: "cuda",
+        timeoutMs,
+        allowOverlappingDevices: world > 4,
+        ...options,
+      });
+    }),
+  );
+}
+
+/** Does the same on all ranks at once. */
+export function onAll<T>(
+  groups: readonly DeviceGroup[],
+  action: (group: DeviceGroup, rank: number) => Promise<T>,
+): Promise<T[]> {
+  return Promise.all(groups.map((group) => action(group, group.rank)));
+}
+
+export async function closeAll(groups: readonly DeviceGroup[]): Promise<void> {
+  await Promise.all(groups.map((group) => group.close()));
+}
