@@ -32,6 +32,7 @@ class RecordedGraph implements CapturedGraph {
     private readonly stream: DeviceStream,
   ) {
     this.#watched = stream.watched;
+    group.own(this.#release);
   }
 
   get nodes(): number {
@@ -54,7 +55,14 @@ class RecordedGraph implements CapturedGraph {
   destroy(): void {
     if (this.#isDestroyed) return;
     this.#isDestroyed = true;
-    this.graph.destroy();
-    void this.stream.destroy();
+    void this.#release();
   }
+
+  /** Also what the group does when it closes. */
+  readonly #release = async (): Promise<void> => {
+    this.#isDestroyed = true;
+    this.group.disown(this.#release);
+    this.graph.destroy();
+    await this.stream.destroy();
+  };
 }

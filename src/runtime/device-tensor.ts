@@ -146,6 +146,7 @@ export class DeviceTensor implements Tensor {
 
   async free(): Promise<void> {
     if (!this.isOwner) return;
+    requireNoCapture("freeing a tensor");
     this.requireAlive();
     this.held.isFreed = true;
     await this.held.release();

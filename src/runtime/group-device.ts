@@ -137,7 +137,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
         ? null
         : await FdExchange.connect({ exchange, rank, world, directory, timeoutMs });
     try {
-      const provider = await openProvider(options.backend, { device, rank, world, exchange, ranks, fds });
+      const provider = await openProvider(options.backend, { device, rank, world, exchange, ranks, fds, timeoutMs });
       return new DeviceGroup(boot, device, seat, provider, fds, options, parent?.names ?? new GroupNames(), parent);
     } catch (error) {
       fds?.close();
@@ -202,7 +202,6 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     const allocation = id === undefined ? await this.allocateSymmetric(bytes, name) : await this.persist(id, bytes);
     const memory = DeviceMemory.view(this.device, allocation.localPointer, bytes);
     const release = async (): Promise<void> => {
-      requireNoCapture("freeing memory");
       await this.settle();
       await allocation.free();
     };
@@ -269,6 +268,15 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     this.kernels.add(loaded);
     this.owned.add(loaded.unload);
     return loaded;
+  }
+
+  /** Has `close` release something that nobody released before. */
+  own(release: () => Promise<void>): void {
+    this.owned.add(release);
+  }
+
+  disown(release: () => Promise<void>): void {
+    this.owned.delete(release);
   }
 
   forget(kernel: DeviceKernel): void {

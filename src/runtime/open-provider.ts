@@ -16,9 +16,9 @@ export interface ProviderOptions {
   readonly ranks: readonly number[];
   /** Null where the ranks are on several hosts, or there is one rank. */
   readonly fds: FdExchange | null;
+  /** Bound of each collective step, in milliseconds. */
+  readonly timeoutMs: number;
 }
-
-type ProviderClass = new (options: ProviderOptions) => SymmetricProvider;
 
 /** Collective. @throws MachineError where the machine lacks what the backend needs. */
 export async function openProvider(backend: DeviceBackend, options: ProviderOptions): Promise<SymmetricProvider> {
@@ -26,13 +26,8 @@ export async function openProvider(backend: DeviceBackend, options: ProviderOpti
     case "cuda":
       return new SymmetricHeap(options);
     case "nvshmem":
-      return make("./nvshmem/index.js", "NvshmemProvider", options);
+      return (await import("./nvshmem/index.js")).NvshmemProvider.create(options);
     case "nccl":
-      return make("./nccl/index.js", "NcclWindowProvider", options);
+      return (await import("./nccl/index.js")).NcclWindowProvider.create(options);
   }
-}
-
-async function make(path: string, name: string, options: ProviderOptions): Promise<SymmetricProvider> {
-  const module = (await import(path)) as Record<string, ProviderClass>;
-  return new module[name]!(options);
 }

@@ -56,13 +56,18 @@ struct Stream {
   std::vector<Op> queue;
 };
 
+struct Stream;
+
 struct Event {
   int device;
-  bool recorded = false;
-  bool done = false;
   bool in_capture = false;
-  struct Stream* on = nullptr;
-  double ms = 0;
+  /// One recording. Who waits for it is not held up by a later one.
+  struct Point {
+    Stream* on;
+    bool done = false;
+    double ms = 0;
+  };
+  std::shared_ptr<Point> point;  ///< The last one; null before the first.
 };
 
 struct Function {
@@ -82,6 +87,7 @@ struct State {
   std::map<CUdeviceptr, Range> ranges;  ///< Accessible memory: allocations, mappings, host.
   long live[kLiveKinds] = {};
   int sticky = 0;  ///< A kernel died: every later call says so.
+  Stream* running = nullptr;  ///< Whose operation runs now: a captured one runs on the stream of the replay.
   Stream* capturing = nullptr;
   bool capture_broken = false;
 };
@@ -102,7 +108,7 @@ bool IsStream(CUstream stream);
 double NowMs();
 /// What a built-in kernel does; null for an unknown name. `arguments` are the parameters' bytes.
 using Arguments = std::vector<std::vector<std::uint8_t>>;
-Op BuiltIn(const std::string& name, int device, Stream* stream, const Arguments& arguments);
+Op BuiltIn(const std::string& name, int device, const Arguments& arguments);
 
 }  // namespace fake
 

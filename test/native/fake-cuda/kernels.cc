@@ -60,14 +60,14 @@ int Poll(const std::vector<Flag>& flags, const Watch& watch, double start) {
 }
 
 /// collc_wait_signal(slot, taken, peer, index, rank, timeout, status)
-void WaitSignal(int device, Stream* stream, const Arguments& a) {
+void WaitSignal(int device, const Arguments& a) {
   const auto* slot = At<std::uint32_t>(Read<CUdeviceptr>(a[0]), 1, device);
   auto* taken = At<std::uint32_t>(Read<CUdeviceptr>(a[1]), 1, device);
   const Watch watch{Read<std::uint64_t>(a[5]), At<std::uint32_t>(Read<CUdeviceptr>(a[6]), 16, device),
                     Read<std::uint32_t>(a[4])};
   if (S().sticky) return;
   const std::vector<Flag> flags{{slot, ++*taken, Read<std::uint32_t>(a[2]), 0, Read<std::uint32_t>(a[3])}};
-  stream->until = [=, start = NowMs()] {
+  S().running->until = [=, start = NowMs()] {
     const int outcome = Poll(flags, watch, start);
     if (outcome == 2) --*taken;
     return outcome != 0;
@@ -75,7 +75,7 @@ void WaitSignal(int device, Stream* stream, const Arguments& a) {
 }
 
 /// collc_barrier(pads, epoch, offset, rank, world, timeout, status)
-void Barrier(int device, Stream* stream, const Arguments& a) {
+void Barrier(int device, const Arguments& a) {
   const auto offset = Read<std::uint32_t>(a[2]), rank = Read<std::uint32_t>(a[3]), world = Read<std::uint32_t>(a[4]);
   const auto* pads = At<CUdeviceptr>(Read<CUdeviceptr>(a[0]), world, device);
   auto* epoch = At<std::uint32_t>(Read<CUdeviceptr>(a[1]), 1, device);
@@ -89,7 +89,7 @@ void Barrier(int device, Stream* stream, const Arguments& a) {
     flags.push_back({own, wanted, p, 1, offset + p});
   }
   if (S().sticky) return;
-  stream->until = [=, start = NowMs()] {
+  S().running->until = [=, start = NowMs()] {
     const int outcome = Poll(flags, watch, start);
     if (outcome == 1) *epoch = wanted;
     return outcome != 0;
@@ -98,7 +98,7 @@ void Barrier(int device, Stream* stream, const Arguments& a) {
 
 }  // namespace
 
-Op BuiltIn(const std::string& name, int device, Stream* stream, const Arguments& a) {
+Op BuiltIn(const std::string& name, int device, const Arguments& a) {
   if (name == "smoke_empty") return [] {};
   if (name == "smoke_all_reduce") return [=] { AllReduce(device, a); };
   // fake_store(u32* at, u32 value)
@@ -117,7 +117,7 @@ Op BuiltIn(const std::string& name, int device, Stream* stream, const Arguments&
   if (name == "fake_hang") {
     return [=] {
       const volatile std::uint32_t* word = At<std::uint32_t>(Read<CUdeviceptr>(a[0]), 1, device);
-      if (word) stream->until = [=] { return *word != 0; };
+      if (word) S().running->until = [=] { return *word != 0; };
     };
   }
   // collc_put_signal(slot)
@@ -126,8 +126,8 @@ Op BuiltIn(const std::string& name, int device, Stream* stream, const Arguments&
       if (auto* slot = At<std::uint32_t>(Read<CUdeviceptr>(a[0]), 1, device)) __sync_fetch_and_add(slot, 1);
     };
   }
-  if (name == "collc_wait_signal") return [=] { WaitSignal(device, stream, a); };
-  if (name == "collc_barrier") return [=] { Barrier(device, stream, a); };
+  if (name == "collc_wait_signal") return [=] { WaitSignal(device, a); };
+  if (name == "collc_barrier") return [=] { Barrier(device, a); };
   // fake_fault(): dies like a kernel that touched a wrong address.
   if (name == "fake_fault") return [] { S().sticky = kIllegalAddress; };
   return nullptr;

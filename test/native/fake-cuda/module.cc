@@ -76,7 +76,7 @@ int Launch(Function* function, const Config& config, CUstream handle, void** par
     const auto* bytes = static_cast<const std::uint8_t*>(parameters[i]);
     arguments.emplace_back(bytes, bytes + function->parameters[i]);
   }
-  Op run = BuiltIn(function->name, stream->device, stream, arguments);
+  Op run = BuiltIn(function->name, stream->device, arguments);
   if (!run && function->noop) run = [] {};
   if (!run) return kInvalidImage;
   std::ostringstream line;

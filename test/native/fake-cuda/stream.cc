@@ -26,6 +26,11 @@ int Copy(CUstream stream, void* target, const void* source, std::size_t bytes) {
 
 bool IsStream(CUstream stream) { return streams.count(Of(stream)) > 0; }
 
+static void Run(Stream* stream, const Op& op) {
+  S().running = stream;
+  op();
+}
+
 int Enqueue(Stream* stream, Op op) {
   if (stream->capturing) {
     stream->capture->ops.push_back(std::move(op));
@@ -35,7 +40,7 @@ int Enqueue(Stream* stream, Op op) {
   if (stream->until) {
     stream->queue.push_back(std::move(op));
   } else {
-    op();
+    Run(stream, op);
   }
   return 0;
 }
@@ -48,7 +53,7 @@ int Advance(Stream* stream) {
     std::vector<Op> queue = std::move(stream->queue);
     stream->queue.clear();
     for (std::size_t i = 0; i < queue.size(); ++i) {
-      queue[i]();
+      Run(stream, queue[i]);
       if (!stream->until) continue;
       stream->queue.assign(queue.begin() + i + 1, queue.end());
       break;
@@ -105,15 +110,13 @@ FAKE_API cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   if (!IsEvent(event) || flags != 0) return kInvalidHandle;
   // A capture may wait only for what it recorded itself, which is in order already.
   if (Of(stream)->capturing) return Of(event)->in_capture ? 0 : kCaptureIsolation;
-  Event* record = Of(event);
-  if (record->done || !record->recorded) return 0;
-  return Enqueue(Of(stream), [target = Of(stream), record] {
-    target->until = [record] {
-      if (!events.count(record) || record->done) return true;
-      if (streams.count(record->on)) Advance(record->on);
-      return record->done;
+  const std::shared_ptr<Event::Point> point = Of(event)->point;
+  if (!point || point->done) return 0;
+  return Enqueue(Of(stream), [point] {
+    S().running->until = [point] {
+      if (!point->done && streams.count(point->on)) Advance(point->on);
+      return point->done || !streams.count(point->on);
     };
-    if (target->until()) target->until = nullptr;
   });
 }
 
@@ -139,17 +142,12 @@ FAKE_API cuEventRecord(CUevent event, CUstream stream) {
   FAKE_STREAM("cuEventRecord");
   if (!IsEvent(event) || Of(event)->device != Of(stream)->device) return kInvalidHandle;
   Event* record = Of(event);
-  if (Of(stream)->capturing) {
-    record->in_capture = true;
-    return 0;
-  }
-  record->in_capture = false;
-  record->recorded = true;
-  record->done = false;
-  record->on = Of(stream);
-  return Enqueue(Of(stream), [record] {
-    record->done = true;
-    record->ms = NowMs();
+  record->in_capture = Of(stream)->capturing;
+  if (record->in_capture) return 0;
+  record->point = std::make_shared<Event::Point>(Event::Point{Of(stream)});
+  return Enqueue(Of(stream), [point = record->point] {
+    point->done = true;
+    point->ms = NowMs();
   });
 }
 
@@ -157,7 +155,7 @@ FAKE_API cuEventQuery(CUevent event) {
   FAKE_CONTEXT("cuEventQuery");
   if (!IsEvent(event)) return kInvalidHandle;
   for (Stream* stream : streams) Advance(stream);
-  return Of(event)->done || !Of(event)->recorded ? 0 : kNotReady;
+  return !Of(event)->point || Of(event)->point->done ? 0 : kNotReady;
 }
 
 FAKE_API cuEventSynchronize(CUevent event) {
@@ -168,8 +166,9 @@ FAKE_API cuEventSynchronize(CUevent event) {
 FAKE_API cuEventElapsedTime(float* ms, CUevent start, CUevent end) {
   FAKE_CONTEXT("cuEventElapsedTime");
   if (!IsEvent(start) || !IsEvent(end)) return kInvalidHandle;
-  if (!Of(start)->done || !Of(end)->done) return kNotReady;
-  *ms = static_cast<float>(Of(end)->ms - Of(start)->ms);
+  const auto from = Of(start)->point, to = Of(end)->point;
+  if (!from || !to || !from->done || !to->done) return kNotReady;
+  *ms = static_cast<float>(to->ms - from->ms);
   return 0;
 }
 

@@ -1,7 +1,6 @@
 // An NVRTC that makes cubins for the fake driver: the names and parameter sizes of the kernels in the text. What they do is
 // the fake driver's business; kernels it does not know do nothing.
 #include <cstring>
-#include <regex>
 #include <sstream>
 #include <string>
 
@@ -17,20 +16,26 @@ struct Program {
 };
 
 std::size_t SizeOf(const std::string& parameter) {
-  std::smatch found;
-  if (std::regex_search(parameter, found, std::regex("Peers<(\\d+)>"))) return 8 * std::stoul(found[1]);
-  const bool wide = parameter.find('*') != std::string::npos ||
-                    std::regex_search(parameter, std::regex("\\b(i64|u64|long)\\b"));
-  return wide ? 8 : 4;
+  const std::size_t peers = parameter.find("Peers<");
+  if (peers != std::string::npos) return 8 * std::stoul(parameter.substr(peers + 6));
+  for (const char* wide : {"*", "i64", "u64", "long"}) {
+    if (parameter.find(wide) != std::string::npos) return 8;
+  }
+  return 4;
 }
 
+/// `… __global__ void __launch_bounds__(512, 1) name(parameters) {`, one after the other.
 std::string Kernels(const std::string& source) {
   std::ostringstream out;
   out << "FAKE\n";
-  const std::regex header("__global__[^(]*(?:\\([^)]*\\))?\\s*(\\w+)\\s*\\(([^)]*)\\)\\s*\\{");
-  for (std::sregex_iterator at(source.begin(), source.end(), header), end; at != end; ++at) {
-    out << (*at)[1] << " noop=1 params=";
-    std::istringstream parameters((*at)[2]);
+  for (std::size_t at = source.find("__global__"); at != std::string::npos; at = source.find("__global__", at + 1)) {
+    const std::size_t body = source.find('{', at);
+    if (body == std::string::npos) break;
+    const std::size_t close = source.rfind(')', body);
+    const std::size_t open = source.rfind('(', close);
+    const std::size_t name = source.find_last_of(" \n", open) + 1;
+    out << source.substr(name, open - name) << " noop=1 params=";
+    std::istringstream parameters(source.substr(open + 1, close - open - 1));
     std::string parameter;
     for (bool first = true; std::getline(parameters, parameter, ','); first = false) {
       out << (first ? "" : ",") << SizeOf(parameter);
