@@ -337,6 +337,8 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     for (const stream of [...this.streams]) await stream.destroy();
     await attempt(() => this.turns.destroy());
     await attempt(() => this.fds?.close());
+    // Together, so that nobody's end is taken for the loss of a rank that others still need.
+    await attempt(() => this.exchangeChannel.barrier("group close"));
     if (this.parent === null) await this.boot.close();
   }
 }
