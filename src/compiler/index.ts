@@ -29,6 +29,7 @@ export * from "./manifest.js";
 export { DTYPE_NAMES, DTYPES, isDType } from "./types/dtype.js";
 export { evaluateExtent, extent, extentNames, printExtent, productOf, type DimValues } from "./types/extent.js";
 export { printLayout, REDUCTION_OPS } from "./types/layout.js";
+export { membersOf } from "./types/mesh.js";
 export {
   brokenRequirement,
   nearestFit,

@@ -5,6 +5,7 @@
 import type { DType, ScalarKind } from "./types/dtype.js";
 import type { Extent } from "./types/extent.js";
 import type { Layout, ReductionOp } from "./types/layout.js";
+import type { MeshAxis } from "./types/mesh.js";
 import type { Requirement } from "./types/requirement.js";
 
 /** A tensor of the signature. `shape` is the logical (global) shape; `localShape` is what one rank holds. */
@@ -75,12 +76,6 @@ export type ElementExpression =
       readonly body: ElementExpression;
     };
 
-/** One axis of a grid of ranks. Ranks are numbered with the last axis fastest. */
-export interface MeshAxis {
-  readonly name: string;
-  readonly size: number;
-}
-
 /**
  * Memory the kernel works on.
  * - `input`/`output`: the caller's tensors. `scratch`: workspace the runtime allocates.
@@ -142,4 +137,4 @@ export interface Manifest {
   readonly cooperative: boolean;
 }
 
-export type { DType, Extent, Layout, ReductionOp, Requirement, ScalarKind };
+export type { DType, Extent, Layout, MeshAxis, ReductionOp, Requirement, ScalarKind };

@@ -11,7 +11,7 @@ import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/
 import { type Context, evaluateRows, specificationShape } from "./evaluate.js";
 import { evaluateElements } from "./elements.js";
 import { heldInputs, type InputReader } from "./inputs.js";
-import { readRows, rowLength, shapeOf, visitSegments } from "./logical.js";
+import { membersFor, readRows, rowLength, shapeOf, visitSegments } from "./logical.js";
 import { type Mismatch, newTally, type Tally, tallyReduced, tallyRun } from "./tally.js";
 
 export interface CheckOptions {
@@ -115,7 +115,7 @@ export function checkOutputs(
 
 /** The ranks with the same bytes as an earlier one of a replicated output left out: they are right or wrong together. */
 function withoutCopies(tensor: SignatureTensor, ranks: readonly RankOutputs[]): readonly RankOutputs[] {
-  if (tensor.layout.kind !== "replicated") return ranks;
+  if (tensor.layout.kind !== "replicated" || tensor.layout.axis !== undefined) return ranks;
   const first = ranks.find((r) => r !== undefined);
   return ranks.map((r) => (r === first || !same(r, first, tensor.name) ? r : undefined));
 }
@@ -123,6 +123,24 @@ function withoutCopies(tensor: SignatureTensor, ranks: readonly RankOutputs[]): 
 function same(a: RankOutputs, b: RankOutputs, name: string): boolean {
   const [x, y] = [a?.outputs[name], b?.outputs[name]];
   return x !== undefined && y !== undefined && sameBytes(x, y);
+}
+
+/** The tensor is what the reduction of all outputs of a row gives; each was rounded once. @param self a rank of the row. */
+function checkPartial(
+  tensor: SignatureTensor,
+  s: Specification,
+  c: Context,
+  ranks: readonly RankOutputs[],
+  [first, last]: readonly [number, number],
+  self: number,
+  tally: Tally,
+): void {
+  const { dims, manifest } = c;
+  const read = (r: number, from: number, to: number): TypedArray => outputOf(ranks, r, tensor.name).subarray(from, to);
+  const actual = readRows(tensor, dims, manifest, read, first, last, self);
+  const world = membersFor(tensor, manifest, self).length;
+  const from = first * rowLength(shapeOf(tensor, dims));
+  tallyReduced(tally, tensor, world, evaluateRows(s, c, first, last, self), actual, from);
 }
 
 /** Compares rows of one output on every rank that holds some of them. */
@@ -137,26 +155,20 @@ function checkRows(
 ): void {
   const { dims, manifest } = c;
   if (tensor.layout.kind === "partial") {
-    // The tensor is what the reduction of all ranks' outputs gives; each was rounded once.
-    const read = (r: number, from: number, to: number): TypedArray =>
-      outputOf(ranks, r, tensor.name).subarray(from, to);
-    const actual = readRows(tensor, dims, manifest.ranks, read, first, last, 0);
-    tallyReduced(
-      tally,
-      tensor,
-      manifest.ranks,
-      evaluateRows(s, c, first, last, 0),
-      actual,
-      first * rowLength(shapeOf(tensor, dims)),
-    );
+    // One row of the mesh after the other, each with its own sum; without an axis, there is one.
+    const rows = new Set(ranks.map((_, rank) => membersFor(tensor, manifest, rank)[0]!));
+    for (const row of rows) checkPartial(tensor, s, c, ranks, [first, last], row, tally);
     return;
   }
-  let expected = tensor.layout.kind === "local" ? null : evaluateRows(s, c, first, last, 0);
+  // Rows of a mesh have values of their own, like ranks with `local` tensors.
+  const isOwn = tensor.layout.kind === "local" || tensor.layout.axis !== undefined;
+  let expected = isOwn ? null : evaluateRows(s, c, first, last, 0);
   ranks.forEach((r, rank) => {
     if (r === undefined) return;
-    if (tensor.layout.kind === "local") expected = evaluateRows(s, c, first, last, rank);
+    if (isOwn) expected = evaluateRows(s, c, first, last, rank);
     const actual = outputOf(ranks, rank, tensor.name);
-    visitSegments(tensor, dims, rank, first, last, (logical, local, length) =>
+    const place = membersFor(tensor, manifest, rank).indexOf(rank);
+    visitSegments(tensor, dims, place, first, last, (logical, local, length) =>
       tallyRun(tally, tensor.dtype, expected!, logical, actual, local, length, rank),
     );
   });
@@ -221,7 +233,8 @@ function rowRanges(shape: readonly number[], product: boolean, options: CheckOpt
 
 function replicatedEqual(manifest: Manifest, ranks: readonly RankOutputs[]): boolean | null {
   const present = ranks.filter((r) => r !== undefined);
-  const names = manifest.outputs.filter((t) => t.layout.kind === "replicated").map((t) => t.name);
+  const isWhole = (t: SignatureTensor): boolean => t.layout.kind === "replicated" && t.layout.axis === undefined;
+  const names = manifest.outputs.filter(isWhole).map((t) => t.name);
   if (present.length < 2 || names.length === 0) return null;
   return names.every((name) => present.every((r) => same(r, present[0], name)));
 }

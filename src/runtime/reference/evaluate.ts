@@ -79,7 +79,7 @@ export function evaluateRows(s: Specification, c: Context, first: number, last: 
       return readRows(
         tensor,
         c.dims,
-        c.manifest.ranks,
+        c.manifest,
         (rank, from, to) => c.read(s.name, rank, from, to),
         first,
         last,

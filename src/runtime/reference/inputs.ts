@@ -1,5 +1,6 @@
 /** Input data for a collective that respects the layouts of its signature, the same in every process. */
 import { evaluateExtent, type DimValues, type Manifest, type SignatureTensor } from "../../compiler/index.js";
+import { membersFor } from "./logical.js";
 import { allocate, encode, fillPoison, fillRandom, randomKey, type TypedArray } from "../numbers/index.js";
 
 /** One rank's tensors by name; fits `CpuGroup.run`. */
@@ -18,8 +19,10 @@ export function localLength(tensor: SignatureTensor, dims: DimValues): number {
 
 function keyOf(manifest: Manifest, name: string, seed: number, rank: number): number {
   const number = manifest.inputs.findIndex((t) => t.name === name);
-  const replicated = manifest.inputs[number]!.layout.kind === "replicated";
-  return randomKey(seed, number, replicated ? -1 : rank);
+  const tensor = manifest.inputs[number]!;
+  // Replicated ones are equal on all ranks of a row of the mesh, or of the group.
+  const row = tensor.layout.axis === undefined ? 0 : membersFor(tensor, manifest, rank)[0]!;
+  return randomKey(seed, number, tensor.layout.kind === "replicated" ? -1 - row : rank);
 }
 
 /**

@@ -2,6 +2,8 @@
 import {
   DTYPES,
   evaluateExtent,
+  membersOf,
+  type Manifest,
   type DimValues,
   type ReductionOp,
   type SignatureTensor,
@@ -32,9 +34,20 @@ export function rowLength(shape: readonly number[]): number {
   return product(shape.slice(1));
 }
 
+/** The ranks a tensor of the signature lies on, in the order of its layout, as `self` sees it. */
+export function membersFor(
+  tensor: SignatureTensor,
+  manifest: Pick<Manifest, "mesh" | "ranks">,
+  self: number,
+): readonly number[] {
+  return membersOf(tensor.layout, manifest.mesh, manifest.ranks, self);
+}
+
 /**
  * Calls `visit` for each run of neighbouring elements in rows `first` … `last` (exclusive) that `rank` holds:
  * offset in those rows, offset in the rank's array, length. Nothing for a rank that holds none of them.
+ *
+ * @param rank its place among the ranks that the layout is about.
  */
 export function visitSegments(
   tensor: SignatureTensor,
@@ -67,11 +80,11 @@ export function visitSegments(
 /** Reads elements of the tensor from one rank's array. */
 export type Reader = (rank: number, from: number, to: number) => TypedArray;
 
-/** Rows `first` … `last` of the logical tensor. `self` is the rank whose values a `local` tensor means. */
+/** Rows `first` … `last` of the logical tensor. `self` is the rank whose values a `local` tensor, or whose row, is meant. */
 export function readRows(
   tensor: SignatureTensor,
   dims: DimValues,
-  world: number,
+  manifest: Pick<Manifest, "mesh" | "ranks">,
   read: Reader,
   first: number,
   last: number,
@@ -79,8 +92,11 @@ export function readRows(
 ): Rows {
   const n = (last - first) * rowLength(shapeOf(tensor, dims));
   const { layout, dtype } = tensor;
-  const gather = (rank: number, into: Float64Array): Float64Array => {
-    visitSegments(tensor, dims, rank, first, last, (logical, local, length) =>
+  const members = membersFor(tensor, manifest, self);
+  const world = members.length;
+  const gather = (place: number, into: Float64Array): Float64Array => {
+    const rank = members[place]!;
+    visitSegments(tensor, dims, place, first, last, (logical, local, length) =>
       decodeInto(dtype, read(rank, local, local + length), into.subarray(logical, logical + length)),
     );
     return into;
