@@ -1,237 +1,119 @@
 /**
- * derive-sync: puts a barrier wherever an access conflicts with an earlier one that nothing orders yet.
+ * derive-sync: puts a barrier between just those ranks, wherever an access conflicts with an earlier one that nothing orders.
  *
- * Walks the kernel in program order with the set of accesses since the last barrier that covers them.
- * What happened before the launch counts as accesses too: callers wrote the inputs and used the outputs,
- * and the previous launch of this kernel, on any rank, used the scratch. So do the callers after it.
- * Per conflict the cheapest order that is enough: on this rank or all ranks, and between blocks of one number
- * only (`block`) when both accesses give an element to the same block, else between all blocks (`grid`).
- * Loops are walked twice, the second time after their own end.
+ * All ranks of the group are followed in step, with what each access happened before (`support/sync-walk.ts`). What
+ * happened around the launch counts: callers wrote the inputs and used the outputs, and so they will again; the previous
+ * launch of this kernel used the scratch. A place that needs order gets it from the ranks of the earlier accesses, between
+ * blocks of one number only where both accesses give each element to the same block. Then what turned out to be more than
+ * needed is taken away, each time with a check of the whole: barriers, scopes, pairs.
  */
-import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
-import { walk } from "../ir/visit.js";
-import { Definitions, rankVarying } from "./support/analysis.js";
-import { tilePosition, sameTile, type TilePosition } from "./support/tile-position.js";
+import type { Kernel, Op, Region } from "../ir/module.js";
+import { RankPairs } from "../ir/rank-pairs.js";
+import type { Sync } from "./support/order.js";
+import { distributeConditions, fuseConditions } from "./support/rank-conditions.js";
+import { hasSync, SyncKernel, type SyncPlan, SyncWalk } from "./support/sync-walk.js";
 
-interface Access {
-  readonly buffer: string;
-  readonly writes: boolean;
-  readonly remote: boolean;
-  /** Outside this launch. */
-  readonly external: boolean;
-  /** Which element of which tile loop; null when not known. */
-  readonly position: TilePosition | null;
-  /** Ranks for which a `block` barrier since then orders it before what blocks of the same number do. */
-  readonly settled: "none" | "self" | "all";
+export function deriveSync(input: Kernel): Kernel {
+  const { kernel, origins } = distributeConditions(input);
+  const shared = new SyncKernel(kernel);
+  const plan: SyncPlan = new Map();
+  new SyncWalk(shared, plan, "place").launches();
+  for (const [place, sync] of plan) plan.set(place, rounded(sync));
+  minimise(shared, plan);
+  const ops = new Placement(plan, origins).sequence(kernel.body.ops);
+  const last = plan.get(kernel.body);
+  const end = last === undefined ? [] : [barrier(last, ops.at(-1)!)];
+  return { ...kernel, body: { arguments: [], ops: [...ops, ...end] } };
 }
 
-interface LoopResult {
-  readonly ops: readonly Op[];
-  readonly pending: readonly Access[];
-}
+/** Most whole checks for one kernel: with more places than that, some keep more than they need. */
+const MOST_CHECKS = 100;
 
-interface Need {
-  readonly scope: "block" | "grid";
-  readonly ranks: "all" | "self";
-}
-
-export function deriveSync(kernel: Kernel): Kernel {
-  const pass = new SyncDerivation(kernel);
-  return { ...kernel, body: pass.run() };
-}
-
-class SyncDerivation {
-  private readonly definitions: Definitions;
-  private readonly varying: ReadonlySet<Value>;
-  private pending: Access[] = [];
-  private readonly loops = new Map<Op, Map<string, LoopResult>>();
-
-  constructor(private readonly kernel: Kernel) {
-    this.definitions = new Definitions(kernel);
-    this.varying = rankVarying(kernel);
-  }
-
-  run(): Region {
-    this.pending = this.external("before");
-    const ops = this.sequence(this.kernel.body.ops);
-    const last = this.needFor(this.external("after"));
-    return { arguments: [], ops: last === null ? ops : [...ops, this.barrier(last, ops.at(-1)!)] };
-  }
-
-  /** Accesses of others around the launch. Scratch belongs to the kernel: only its own earlier launches use it. */
-  private external(when: "before" | "after"): Access[] {
-    return this.kernel.buffers.flatMap((b) => {
-      const isScratch = b.role === "scratch";
-      if (isScratch && (when === "after" || !b.symmetric)) return [];
-      const base = { buffer: b.name, remote: isScratch, external: true, position: null, settled: "none" as const };
-      return [true, false].map((writes) => ({ ...base, writes }));
-    });
-  }
-
-  private sequence(ops: readonly Op[]): Op[] {
-    const out: Op[] = [];
-    for (const op of ops) {
-      if (op.name === "barrier") {
-        this.pending = op.attributes["scope"] === "grid" && op.attributes["ranks"] === "all" ? [] : this.pending;
-        out.push(op);
-      } else if (this.isUniformLoop(op)) out.push(...this.loop(op));
-      else if (op.name === "if" && !this.varying.has(op.operands[0]!)) out.push(this.branches(op));
-      else {
-        const accesses = this.accessesOf(op);
-        const need = this.needFor(accesses);
-        if (need !== null) {
-          out.push(this.barrier(need, op));
-          this.settle(need);
-        }
-        this.pending.push(...accesses);
-        out.push(op);
-      }
-    }
-    return out;
-  }
-
-  /** A loop that all blocks of all ranks run in step, so that a barrier may stand in it. */
-  private isUniformLoop(op: Op): boolean {
-    const map = op.attributes["map"];
-    return op.name === "for" && (map === "serial" || map === "ranks") && !op.operands.some((v) => this.varying.has(v));
-  }
-
-  /** What a loop becomes depends on it and on what is pending: nested loops, walked again and again, are done once. */
-  private loop(op: Op): Op[] {
-    const key = this.pending
-      .map((a) => JSON.stringify(a))
-      .sort()
-      .join();
-    const known = this.loops.get(op) ?? new Map<string, LoopResult>();
-    this.loops.set(op, known);
-    let result = known.get(key);
-    if (result === undefined) {
-      const ops = this.deriveLoop(op);
-      result = { ops, pending: this.pending };
-      known.set(key, result);
-    }
-    this.pending = [...result.pending];
-    return [...result.ops];
-  }
-
-  private deriveLoop(op: Op): Op[] {
-    const [body] = op.regions;
-    const before = [...this.pending];
-    this.pending = [];
-    // Turns in any order promise not to touch what others write; serial ones are walked twice, to meet their own end.
-    const walks = op.attributes["map"] === "ranks" ? [1] : [1, 2];
-    const ordersItself = walks.some(() => this.sequence(body!.ops).some(containsBarrier));
-    const own = this.pending;
-    if (!ordersItself) {
-      // Its turns need no order among themselves: what came before is settled once, ahead of the loop.
-      this.pending = before;
-      const need = this.needFor(own);
-      if (need !== null) this.settle(need);
-      this.pending = union(this.pending, own);
-      return need === null ? [op] : [this.barrier(need, op), op];
-    }
-    this.pending = union(before, own);
-    const ops = this.sequence(body!.ops);
-    if (!this.runsAtLeastOnce(op)) this.pending = union(before, this.pending);
-    // With a barrier inside, all ranks must take the turns in one order.
-    return [{ ...op, attributes: { ...op.attributes, map: "serial" }, regions: [{ arguments: body!.arguments, ops }] }];
-  }
-
-  private runsAtLeastOnce(loop: Op): boolean {
-    const [lo, hi] = loop.operands.map((v) => this.definitions.constant(v));
-    return lo !== undefined && hi !== undefined && lo < hi;
-  }
-
-  private branches(op: Op): Op {
-    const before = [...this.pending];
-    let after: Access[] = [];
-    const regions = op.regions.map((region) => {
-      this.pending = [...before];
-      const ops = this.sequence(region.ops);
-      after = union(after, this.pending);
-      return { arguments: region.arguments, ops };
-    });
-    this.pending = after;
-    return { ...op, regions };
-  }
-
-  private accessesOf(root: Op): Access[] {
-    const found: Access[] = [];
-    walk({ arguments: [], ops: [root] }, (op, parents) => {
-      if (op.name !== "load" && op.name !== "store") return;
-      const buffer = text(op, "buffer");
-      const { indices } = memoryOperands(op);
-      const position = tilePosition(indices, parents, this.definitions);
-      found.push({
-        buffer,
-        writes: op.name === "store",
-        remote: isRemote(op),
-        external: false,
-        position,
-        settled: "none",
-      });
-    });
-    return found;
-  }
-
-  private needFor(accesses: readonly Access[]): Need | null {
-    let need: Need | null = null;
-    for (const later of accesses) for (const earlier of this.pending) need = strongest(need, conflict(earlier, later));
-    return need;
-  }
-
-  private barrier(need: Need, at: Op): Op {
-    const ranks = this.kernel.world === 1 ? "all" : need.ranks;
-    return {
-      name: "barrier",
-      operands: [],
-      results: [],
-      attributes: { scope: need.scope, ranks },
-      regions: [],
-      span: at.span,
-    };
-  }
-
-  /** Records what a barrier of this strength orders before everything later. */
-  private settle({ scope, ranks }: Need): void {
-    if (scope === "grid") {
-      this.pending = ranks === "all" ? [] : this.pending.filter((a) => a.remote || a.external);
-      return;
-    }
-    // A word from one block of every rank proves that the launch has begun there; of what blocks of
-    // this launch did, it orders only the doings of blocks of the same number.
-    this.pending = this.pending
-      .filter((a) => !(a.external && ranks === "all"))
-      .map((a) => (a.settled === "all" ? a : { ...a, settled: ranks }));
-  }
-}
-
-/** The order that two accesses need, or null when they cannot conflict or are ordered already. */
-function conflict(earlier: Access, later: Access): Need | null {
-  if (earlier.buffer !== later.buffer || !(earlier.writes || later.writes)) return null;
-  const external = earlier.external || later.external;
-  const ranks = earlier.remote || later.remote ? "all" : "self";
-  // Before and after the launch one block's word is enough: a peer's stream has reached, or will leave, the kernel.
-  // On this rank alone the stream has ordered it.
-  if (external) return ranks === "all" ? { scope: "block", ranks } : null;
-  if (!sameTile(earlier.position, later.position)) return { scope: "grid", ranks };
-  const isSettled = earlier.settled === "all" || earlier.settled === ranks;
-  return isSettled ? null : { scope: "block", ranks };
-}
-
-function union(a: readonly Access[], b: readonly Access[]): Access[] {
-  const byContent = new Map([...a, ...b].map((access) => [JSON.stringify(access), access]));
-  return [...byContent.values()];
-}
-
-function strongest(a: Need | null, b: Need | null): Need | null {
-  if (a === null || b === null) return a ?? b;
-  return {
-    scope: a.scope === "grid" || b.scope === "grid" ? "grid" : "block",
-    ranks: a.ranks === "all" || b.ranks === "all" ? "all" : "self",
+function minimise(shared: SyncKernel, plan: SyncPlan): void {
+  let checks = 0;
+  const isEnough = (place: Op | Region, sync: Sync | null): boolean => {
+    if (checks++ >= MOST_CHECKS) return false;
+    const before = new Map(plan);
+    if (sync === null) plan.delete(place);
+    else plan.set(place, sync);
+    const walk = new SyncWalk(shared, plan, "probe");
+    walk.launches();
+    if (walk.missing.length === 0) return true;
+    for (const [p, s] of before) plan.set(p, s);
+    return false;
   };
+  for (const place of [...plan.keys()]) {
+    if (isEnough(place, null)) continue;
+    const { pairs, isGrid } = plan.get(place)!;
+    if (isGrid) isEnough(place, { pairs, isGrid: false });
+    for (const part of pairs.print() === "all" ? [] : partsOf(pairs)) {
+      const { pairs: left, isGrid: scope } = plan.get(place)!;
+      const fewer = RankPairs.where(left.world, (from, to) => left.has(from, to) && !part.has(from, to));
+      if (fewer.between > 0) isEnough(place, { pairs: fewer, isGrid: scope });
+    }
+  }
 }
 
-function containsBarrier(op: Op): boolean {
-  return op.name === "barrier" || op.regions.some((r) => r.ops.some(containsBarrier));
+/** What may be left out on its own: a step round the ring or a mask for all ranks, or else a pair. */
+function partsOf(pairs: RankPairs): RankPairs[] {
+  const { world } = pairs;
+  const steps = pairs.offsets();
+  if (steps !== null) return steps.map((c) => RankPairs.where(world, (from, to) => to === (from + c) % world));
+  const masks = pairs.masks();
+  if (masks !== null) return masks.map((c) => RankPairs.where(world, (from, to) => to === (from ^ c)));
+  return pairs.list().map(([a, b]) => RankPairs.where(world, (from, to) => from === a && to === b));
+}
+
+/** A barrier between all ranks where that is hardly more than the pairs: no rank then has to look up whom it tells. */
+function rounded({ pairs, isGrid }: Sync): Sync {
+  const { world } = pairs;
+  if (4 * pairs.between >= 3 * world * (world - 1) && (world > 1 || isGrid))
+    return { pairs: RankPairs.all(world), isGrid };
+  const withSelf = isGrid && pairs.hasSelf;
+  const clean = RankPairs.where(world, (from, to) => (from === to ? withSelf : pairs.has(from, to)));
+  return { pairs: clean.between === 0 ? RankPairs.self(world) : clean, isGrid };
+}
+
+/** Puts what is planned into the kernel. */
+class Placement {
+  constructor(
+    private readonly plan: SyncPlan,
+    private readonly origins: ReadonlyMap<Op, Op>,
+  ) {}
+
+  sequence(ops: readonly Op[]): Op[] {
+    const out: Op[] = [];
+    for (let i = 0; i < ops.length;) {
+      const origin = this.origins.get(ops[i]!);
+      let end = i + 1;
+      if (origin !== undefined) while (end < ops.length && this.origins.get(ops[end]!) === origin) end++;
+      const parts = ops.slice(i, end);
+      // A condition that was taken apart for nothing stays as it was.
+      const isWhole = !parts.some((p, k) => (k > 0 && this.plan.has(p)) || this.isPlannedInside(p));
+      parts.forEach((part, k) => {
+        const planned = this.plan.get(part);
+        if (planned !== undefined) out.push(barrier(planned, part));
+        if (origin === undefined || !isWhole) out.push(this.rebuilt(part));
+        else if (k === 0) out.push(origin);
+      });
+      i = end;
+    }
+    return fuseConditions(out);
+  }
+
+  private rebuilt(op: Op): Op {
+    const copy = { ...op, regions: op.regions.map((r) => ({ arguments: r.arguments, ops: this.sequence(r.ops) })) };
+    // With synchronisation inside, all ranks must take the turns in one order.
+    const isOrdered = op.attributes["map"] === "ranks" && hasSync(copy);
+    return isOrdered ? { ...copy, attributes: { ...op.attributes, map: "serial" } } : copy;
+  }
+
+  private isPlannedInside(op: Op): boolean {
+    return op.regions.some((r) => r.ops.some((o) => this.plan.has(o) || this.isPlannedInside(o)));
+  }
+}
+
+function barrier({ pairs, isGrid }: Sync, at: Op): Op {
+  const attributes = { scope: isGrid ? "grid" : "block", ranks: pairs.print() };
+  return { name: "barrier", operands: [], results: [], attributes, regions: [], span: at.span };
 }

@@ -1,0 +1,132 @@
+/**
+ * What one rank touches in a stretch of code: which buffer, on which rank, which part of it. Loops over ranks, and short
+ * constant ones, are gone through turn by turn; conditions that this rank can decide are decided.
+ */
+import { isRemote, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { areDisjoint, type Interval } from "./forms.js";
+import type { RankValues } from "./rank-values.js";
+import { positionIn } from "./tile-position.js";
+
+/** An interval for each dimension; null for the whole buffer. */
+export type Part = readonly Interval[] | null;
+
+export interface Access {
+  /** Rank that carries it out, and rank whose memory it touches. */
+  readonly rank: number;
+  readonly owner: number;
+  readonly buffer: string;
+  readonly part: Part;
+  readonly writes: boolean;
+  /** Equal positions of overlapping parts: each element falls to blocks of one number. Null if that is not known. */
+  readonly position: string | null;
+  /** Names buffer and owner. */
+  readonly place: string;
+  /** Names all of the above: accesses of one key differ in time only. */
+  readonly key: string;
+}
+
+export function accessOf(fields: Omit<Access, "key" | "place">): Access {
+  const part = fields.part?.map(({ lo, hi }) => `${lo?.key ?? "?"}..${hi?.key ?? "?"}`).join(";") ?? "whole";
+  const { buffer, rank, owner, writes, position } = fields;
+  const place = `${buffer}@${owner}`;
+  return { ...fields, place, key: `${place} ${writes ? "w" : "r"} by ${rank} ${part} ${position ?? ""}` };
+}
+
+/** Whether two accesses to one buffer of one rank may touch an element that one of them writes. */
+export function mayConflict(a: Access, b: Access): boolean {
+  if (!(a.writes || b.writes)) return false;
+  if (a.part === null || b.part === null || a.part.length !== b.part.length) return true;
+  return !a.part.some((interval, d) => areDisjoint(interval, b.part![d]!));
+}
+
+/** Most turns of a constant loop that are looked at one by one; longer ones are taken as a whole. */
+const MOST_TURNS = 64;
+
+/** Numbers that the variable of a one-dimensional loop or fold takes, in order; null if there are many or it is not known. */
+export function turnsOf(op: Op, values: RankValues, most = MOST_TURNS): number[] | null {
+  if (op.operands.length !== 2) return null;
+  const [lo, hi] = op.operands.map((v) => values.number(v));
+  if (lo == null || hi == null || hi - lo > most) return null;
+  return Array.from({ length: Math.max(0, hi - lo) }, (_, k) => lo + k);
+}
+
+export class AccessCollector {
+  private found = new Map<string, Access>();
+  private readonly known = new WeakMap<RankValues, Map<Op, readonly Access[]>>();
+
+  constructor(private readonly world: number) {}
+
+  /** Accesses of `op` by the rank of `values`, each once. */
+  of(op: Op, values: RankValues): readonly Access[] {
+    const known = this.known.get(values) ?? new Map<Op, readonly Access[]>();
+    this.known.set(values, known);
+    let accesses = known.get(op);
+    if (accesses === undefined) {
+      this.found = new Map();
+      this.visit(op, values, null);
+      known.set(op, (accesses = [...this.found.values()]));
+    }
+    return accesses;
+  }
+
+  private region(region: Region, values: RankValues, tiles: Op | null): void {
+    for (const op of region.ops) this.visit(op, values, tiles);
+  }
+
+  private visit(op: Op, values: RankValues, tiles: Op | null): void {
+    switch (op.name) {
+      case "load":
+      case "store":
+        return this.access(op, values, tiles);
+      case "if": {
+        const condition = values.number(op.operands[0]!);
+        op.regions.forEach((r, i) => {
+          if (condition === null || (condition !== 0) === (i === 0)) this.region(r, values, tiles);
+        });
+        return;
+      }
+      case "reduce":
+      case "for": {
+        const [body] = op.regions as [Region];
+        const isTiles = op.attributes["map"] === "tiles";
+        const turns = isTiles ? null : turnsOf(op, values);
+        if (turns !== null) {
+          for (const turn of turns) this.region(body, values.inTurn(op, turn), tiles);
+          return;
+        }
+        const inside = values.insideLoop(op);
+        if (inside !== null) this.region(body, inside, isTiles ? op : tiles);
+      }
+    }
+  }
+
+  private access(op: Op, values: RankValues, tiles: Op | null): void {
+    const { peer, indices } = memoryOperands(op);
+    const position = tiles === null ? null : positionIn(tiles, indices, values);
+    const part = this.partOf(indices, values);
+    for (const owner of this.ownersOf(isRemote(op) ? peer : null, values)) {
+      const access = accessOf({
+        rank: values.rank,
+        owner,
+        buffer: text(op, "buffer"),
+        part,
+        writes: op.name === "store",
+        position,
+      });
+      this.found.set(access.key, access);
+    }
+  }
+
+  private partOf(indices: readonly Value[], values: RankValues): Part {
+    const intervals = indices.map((v) => values.interval(v));
+    return intervals.every(({ lo, hi }) => lo === null && hi === null) ? null : intervals;
+  }
+
+  /** Ranks whose memory may be meant: the one that the peer is, or all. */
+  private ownersOf(peer: Value | null, values: RankValues): number[] {
+    if (peer === null) return [values.rank];
+    const known = values.number(peer);
+    if (known !== null) return known >= 0 && known < this.world ? [known] : [];
+    return Array.from({ length: this.world }, (_, r) => r);
+  }
+}

@@ -1,0 +1,75 @@
+/**
+ * Whole numbers that are known up to named ones: constant + Σ factor · symbol. A symbol stands for a number that is never
+ * negative, so a form whose parts are all non-negative is, too, whatever the dimensions turn out to be.
+ */
+export class Form {
+  private text: string | null = null;
+
+  private constructor(
+    readonly constant: number,
+    readonly terms: ReadonlyMap<string, number>,
+  ) {}
+
+  static of(n: number): Form {
+    return new Form(n, new Map());
+  }
+
+  static symbol(name: string): Form {
+    return new Form(0, new Map([[name, 1]]));
+  }
+
+  /** Its number, if no symbol is in it. */
+  get number(): number | null {
+    return this.terms.size === 0 ? this.constant : null;
+  }
+
+  /** Equal keys, equal values. */
+  get key(): string {
+    return (this.text ??= [
+      ...[...this.terms].sort(([a], [b]) => (a < b ? -1 : 1)).map(([s, f]) => `${f}·${s}`),
+      this.constant,
+    ].join("+"));
+  }
+
+  plus(other: Form, factor = 1): Form {
+    const terms = new Map(this.terms);
+    for (const [s, f] of other.terms) {
+      const sum = (terms.get(s) ?? 0) + factor * f;
+      if (sum === 0) terms.delete(s);
+      else terms.set(s, sum);
+    }
+    return new Form(this.constant + factor * other.constant, terms);
+  }
+
+  minus(other: Form): Form {
+    return this.plus(other, -1);
+  }
+
+  times(n: number): Form {
+    return n === 0 ? Form.of(0) : Form.of(0).plus(this, n);
+  }
+
+  /** this / n where that leaves no remainder for any value of the symbols; null otherwise. */
+  dividedBy(n: number): Form | null {
+    if (![this.constant, ...this.terms.values()].every((f) => f % n === 0)) return null;
+    return new Form(this.constant / n, new Map([...this.terms].map(([s, f]) => [s, f / n])));
+  }
+
+  /** Whether it is at least `n`, whatever its symbols are; false where that is not known. */
+  isAtLeast(n: number): boolean {
+    return this.constant >= n && [...this.terms.values()].every((f) => f >= 0);
+  }
+}
+
+/** Numbers from lo to hi, both included; null where no bound is known. */
+export interface Interval {
+  readonly lo: Form | null;
+  readonly hi: Form | null;
+}
+
+/** Whether two intervals surely have no number in common. */
+export function areDisjoint(a: Interval, b: Interval): boolean {
+  const isBelow = (x: Interval, y: Interval): boolean =>
+    x.hi !== null && y.lo !== null && y.lo.minus(x.hi).isAtLeast(1);
+  return isBelow(a, b) || isBelow(b, a);
+}

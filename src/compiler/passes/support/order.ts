@@ -1,0 +1,201 @@
+/**
+ * Which accesses happened before the point where each rank stands: the state of the analysis that finds and checks
+ * synchronisation.
+ *
+ * Of an access by rank e it is known for each rank q whether it happened before what q does next, from blocks of the same
+ * number only (`near`) or from all blocks (`far`). Sets of ranks are bit masks. An access that is carried out again
+ * stands for the earlier time as well: whoever waits for the later one waits for both.
+ */
+import { RankPairs } from "../../ir/rank-pairs.js";
+import { type Access, accessOf, mayConflict } from "./accesses.js";
+
+type Ranks = bigint;
+
+interface Pending {
+  readonly access: Access;
+  /** Tells this time from others. */
+  readonly time: number;
+  readonly near: Ranks;
+  readonly far: Ranks;
+}
+
+/** An unordered pair of accesses, for messages. */
+export type Conflict = readonly [earlier: Access, later: Access];
+
+/** A synchronisation: who tells whom, and whether between all blocks. */
+export interface Sync {
+  readonly pairs: RankPairs;
+  readonly isGrid: boolean;
+}
+
+export interface Need extends Sync {
+  readonly conflict: Conflict;
+}
+
+export class Order {
+  /** By buffer and owner, so that only what may conflict is compared. */
+  private pending = new Map<string, Map<string, Pending>>();
+  /** For each pair of ranks what each notify that no await has taken yet knew. */
+  private readonly notified = new Map<string, ReadonlySet<number>[]>();
+  private times = 0;
+  /** Where notifies and awaits can no longer be matched, an await orders nothing. */
+  private isUnmatched = false;
+
+  constructor(private readonly world: number) {}
+
+  copy(): Order {
+    const copy = new Order(this.world);
+    for (const [place, entries] of this.pending) copy.pending.set(place, new Map(entries));
+    for (const [pair, queue] of this.notified) copy.notified.set(pair, [...queue]);
+    copy.isUnmatched = this.isUnmatched;
+    copy.times = this.times;
+    return copy;
+  }
+
+  /** What holds whichever of the two ways was taken. */
+  merge(other: Order): void {
+    for (const [place, entries] of other.pending) {
+      const own = this.pending.get(place) ?? new Map<string, Pending>();
+      this.pending.set(place, own);
+      for (const [key, p] of entries) {
+        const mine = own.get(key);
+        own.set(key, mine === undefined ? p : { ...p, near: p.near & mine.near, far: p.far & mine.far });
+      }
+    }
+    this.times = Math.max(this.times, other.times);
+    this.isUnmatched ||= other.isUnmatched || this.hasOpenNotifies || other.hasOpenNotifies;
+  }
+
+  /** Equal texts, equal states; notifies apart. */
+  get key(): string {
+    const entries = [...this.pending.values()].flatMap((m) => [...m].map(([k, p]) => `${k}:${p.near}:${p.far}`));
+    return entries.sort().join("\n");
+  }
+
+  get hasOpenNotifies(): boolean {
+    return [...this.notified.values()].some((queue) => queue.length > 0);
+  }
+
+  /** From here on no await is taken to match a notify. */
+  giveUpMatching(): void {
+    this.isUnmatched = true;
+  }
+
+  add(access: Access, known: { readonly near: Ranks; readonly far: Ranks } = { near: 0n, far: 0n }): void {
+    const place = access.place;
+    const entries = this.pending.get(place) ?? new Map<string, Pending>();
+    this.pending.set(place, entries);
+    entries.set(access.key, { access, time: this.times++, ...known });
+  }
+
+  /** An access outside the kernel, in the rank's stream: all blocks of the rank come after it. */
+  addExternal(access: Access): void {
+    const own = bit(access.rank);
+    this.add(access, { near: own, far: own });
+  }
+
+  /** What of these accesses nothing orders yet, and the weakest order told by the earlier accesses' own ranks. */
+  need(later: Iterable<Access>): Need | null {
+    return this.unordered(later, ({ access: earlier, near, far }, access) => {
+      if ((far & bit(access.rank)) !== 0n) return null;
+      const sameBlock = access.position !== null && access.position === earlier.position;
+      if (sameBlock && (near & bit(access.rank)) !== 0n) return null;
+      return sameBlock || (far & bit(earlier.rank)) !== 0n ? "block" : "grid";
+    });
+  }
+
+  /** The same for what callers do after the launch on their rank, when all of its blocks have ended. */
+  needAfter(later: Iterable<Access>): Need | null {
+    return this.unordered(later, ({ access: earlier, near, far }, access) =>
+      earlier.rank === access.rank || ((near | far) & bit(access.rank)) !== 0n ? null : "block",
+    );
+  }
+
+  private unordered(
+    later: Iterable<Access>,
+    order: (p: Pending, later: Access) => "block" | "grid" | null,
+  ): Need | null {
+    const pairs = new RankPairs(this.world);
+    let isGrid = false;
+    let conflict: Conflict | null = null;
+    for (const access of later)
+      for (const p of this.pending.get(access.place)?.values() ?? []) {
+        if (!(p.access.writes || access.writes)) continue;
+        const scope = order(p, access);
+        if (scope === null || !mayConflict(p.access, access)) continue;
+        pairs.add(p.access.rank, access.rank);
+        isGrid ||= scope === "grid";
+        conflict ??= [p.access, access];
+      }
+    return conflict === null ? null : { pairs, isGrid, conflict };
+  }
+
+  sync({ pairs, isGrid }: Sync): void {
+    const targets = Array.from({ length: this.world }, (_, from) => maskWhere(this.world, (to) => pairs.has(from, to)));
+    const told = (ranks: Ranks): Ranks =>
+      targets.reduce((all, to, from) => ((ranks & bit(from)) !== 0n ? all | to : all), 0n);
+    // Few sets of ranks occur, each at many accesses.
+    const known = new Map<Ranks, Ranks>();
+    const toldBy = (ranks: Ranks): Ranks => {
+      let all = known.get(ranks);
+      if (all === undefined) known.set(ranks, (all = told(ranks)));
+      return all;
+    };
+    this.update((p) => {
+      // Every block meets itself first; then it tells, and hears.
+      const near = p.near | bit(p.access.rank);
+      const far = p.far | toldBy(p.far);
+      return isGrid ? { ...p, near, far: far | toldBy(near) } : { ...p, near: near | toldBy(near), far };
+    });
+  }
+
+  notify(from: number, to: number): void {
+    const knew = new Set<number>();
+    this.update((p) => {
+      const near = p.access.rank === from ? p.near | bit(from) : p.near;
+      if (((near | p.far) & bit(from)) !== 0n) knew.add(p.time);
+      return { ...p, near };
+    });
+    const queue = this.notified.get(`${from}>${to}`) ?? [];
+    queue.push(knew);
+    this.notified.set(`${from}>${to}`, queue);
+  }
+
+  await(to: number, from: number): void {
+    const knew = this.notified.get(`${from}>${to}`)?.shift();
+    if (knew === undefined || this.isUnmatched) return this.giveUpMatching();
+    this.update((p) => (knew.has(p.time) ? { ...p, far: p.far | bit(to) } : p));
+  }
+
+  /** The end of a launch and the start of the next: of this one, what touched `kept` buffers is left, wherever it did. */
+  nextLaunch(kept: ReadonlySet<string>): void {
+    const before = [...this.pending.values()].flatMap((m) => [...m.values()]);
+    this.pending = new Map();
+    for (const { access, near, far } of before) {
+      if (!kept.has(access.buffer)) continue;
+      const known = near | far | bit(access.rank);
+      // Another launch may have other dimensions, so that its parts and its blocks compare with none of this one's.
+      const whole = accessOf({ ...access, part: null, position: null });
+      const twin = this.pending.get(whole.place)?.get(whole.key);
+      const both = twin === undefined ? known : known & twin.far;
+      this.add(whole, { near: both, far: both });
+    }
+    if (this.hasOpenNotifies) this.giveUpMatching();
+  }
+
+  private update(change: (p: Pending) => Pending): void {
+    for (const entries of this.pending.values()) for (const [key, p] of entries) entries.set(key, change(p));
+  }
+}
+
+const BITS: Ranks[] = [];
+
+function bit(rank: number): Ranks {
+  return (BITS[rank] ??= 1n << BigInt(rank));
+}
+
+function maskWhere(world: number, holds: (rank: number) => boolean): Ranks {
+  let mask = 0n;
+  for (let r = 0; r < world; r++) if (holds(r)) mask |= bit(r);
+  return mask;
+}

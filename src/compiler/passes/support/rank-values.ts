@@ -1,0 +1,205 @@
+/**
+ * Values as one rank computes them, in one turn of the loops around: the rank, the world and counters of constant loops are
+ * numbers, dimensions are symbols, and other loop variables are symbols with bounds.
+ */
+import type { Op, Value } from "../../ir/module.js";
+import { foldBinary, foldCompare } from "../../ir/fold.js";
+import type { BinaryFunction, Comparison } from "../../ir/ops.js";
+import type { Definitions } from "./analysis.js";
+import { Form, type Interval } from "./forms.js";
+
+export class RankValues {
+  private readonly forms = new Map<Value, Form | null>();
+  /** Scopes inside, so that what they know is found again. */
+  private readonly turns = new Map<Op, Map<number, RankValues>>();
+  private readonly loops = new Map<Op, RankValues | null>();
+
+  private constructor(
+    private readonly definitions: Definitions,
+    readonly rank: number,
+    private readonly outer: RankValues | null,
+    /** Values given in this scope: loop variables, and what is known to equal something simpler here. */
+    private readonly given: ReadonlyMap<Value, Form>,
+    /** Loop variables of unknown value by the name of their symbol. */
+    private readonly bounds: ReadonlyMap<string, Interval>,
+  ) {}
+
+  static of(definitions: Definitions, rank: number): RankValues {
+    return new RankValues(definitions, rank, null, new Map(), new Map());
+  }
+
+  /** The scope of the body of a loop or fold in the turn where its one variable is `turn`. */
+  inTurn(loop: Op, turn: number): RankValues {
+    const turns = this.turns.get(loop) ?? new Map<number, RankValues>();
+    this.turns.set(loop, turns);
+    let scope = turns.get(turn);
+    if (scope === undefined) {
+      const given = new Map([[loop.regions[0]!.arguments[0]!, Form.of(turn)]]);
+      turns.set(turn, (scope = new RankValues(this.definitions, this.rank, this, given, this.bounds)));
+    }
+    return scope;
+  }
+
+  /** The scope of a loop's body whose variables may be any in their ranges; null if the loop surely has no turn. */
+  insideLoop(loop: Op): RankValues | null {
+    let scope = this.loops.get(loop);
+    if (scope === undefined) this.loops.set(loop, (scope = this.anyTurn(loop)));
+    return scope;
+  }
+
+  private anyTurn(loop: Op): RankValues | null {
+    const variables = loop.regions[0]!.arguments;
+    const given = new Map<Value, Form>();
+    const bounds = new Map(this.bounds);
+    for (let d = 0; d < variables.length; d++) {
+      const [lo, hi] = [loop.operands[2 * d]!, loop.operands[2 * d + 1]!];
+      const start = this.startOf(lo, hi);
+      if (start !== null) given.set(lo, start);
+      const end = this.endOf(lo, hi, start);
+      if (start !== null && end !== null && start.minus(end).isAtLeast(0)) return null;
+      const name = `@${this.definitions.key(variables[d]!)}`;
+      given.set(variables[d]!, Form.symbol(name));
+      bounds.set(name, { lo: start, hi: end?.plus(Form.of(-1)) ?? null });
+    }
+    return new RankValues(this.definitions, this.rank, this, given, bounds);
+  }
+
+  /** A loop from min(s, n) to min(s + p, n) that has turns at all starts at s: where it does not, s ≥ n. */
+  private startOf(lo: Value, hi: Value): Form | null {
+    const [from, to] = [this.definitions.binary(lo, "min"), this.definitions.binary(hi, "min")];
+    if (from !== undefined && to !== undefined) {
+      const limits = [from, to].map((op) => this.form(op.operands[1]!)?.key);
+      if (limits[0] !== undefined && limits[0] === limits[1]) return this.form(from.operands[0]!);
+    }
+    return this.form(lo);
+  }
+
+  private endOf(lo: Value, hi: Value, start: Form | null): Form | null {
+    const clamp = this.definitions.binary(hi, "min");
+    const limit = clamp?.operands[0] ?? hi;
+    const sum = this.definitions.binary(limit, "add");
+    const at = sum?.operands.indexOf(lo) ?? -1;
+    const length = at < 0 ? null : this.form(sum!.operands[1 - at]!);
+    if (start !== null && length !== null) return start.plus(length);
+    return this.form(limit) ?? this.form(hi);
+  }
+
+  /** The number a value is; null if it is not known. */
+  number(v: Value): number | null {
+    return this.form(v)?.number ?? null;
+  }
+
+  /** Bounds of a value that hold for all turns of the loops whose variables are not known. */
+  interval(v: Value): Interval {
+    const form = this.form(v);
+    return form === null ? { lo: null, hi: null } : this.boundsOf(form);
+  }
+
+  /** Least and greatest, with variables of loops, which other ranks have too, taken out. */
+  private boundsOf(form: Form): Interval {
+    let [lo, hi]: [Form | null, Form | null] = [form, form];
+    for (const [symbol, factor] of form.terms) {
+      const range = this.bounds.get(symbol);
+      if (range === undefined) {
+        if (symbol.includes("@")) return { lo: null, hi: null };
+        continue;
+      }
+      const replace = (f: Form | null, by: Form | null): Form | null =>
+        f === null || by === null ? null : f.plus(Form.symbol(symbol), -factor).plus(by, factor);
+      lo = replace(lo, factor > 0 ? range.lo : range.hi);
+      hi = replace(hi, factor > 0 ? range.hi : range.lo);
+    }
+    return { lo, hi };
+  }
+
+  /** The value as a form; loop variables of unknown value are symbols whose names begin with `@`. */
+  form(v: Value): Form | null {
+    const given = this.given.get(v);
+    if (given !== undefined) return given;
+    if (this.outer !== null && !this.definitions.argumentsOf(v).some((a) => this.given.has(a)))
+      return this.outer.form(v);
+    let form = this.forms.get(v);
+    if (form === undefined) {
+      form = this.evaluate(v);
+      this.forms.set(v, form);
+    }
+    return form;
+  }
+
+  private evaluate(v: Value): Form | null {
+    const op = this.definitions.of(v);
+    switch (op?.name) {
+      case "const":
+        return Form.of(op.attributes["value"] as number);
+      case "dim":
+        return Form.symbol(op.attributes["name"] as string);
+      case "rank":
+        return Form.of(this.rank);
+      case "binary":
+        return this.binary(op);
+      case "compare":
+        return this.compare(op);
+      case "select": {
+        const condition = this.number(op.operands[0]!);
+        if (condition !== null) return this.form(op.operands[condition !== 0 ? 1 : 2]!);
+        const [a, b] = [this.form(op.operands[1]!), this.form(op.operands[2]!)];
+        return a !== null && a.key === b?.key ? a : null;
+      }
+      case "unary": {
+        const a = this.number(op.operands[0]!);
+        return op.attributes["fn"] === "not" && a !== null ? Form.of(1 - a) : null;
+      }
+      default:
+        return null;
+    }
+  }
+
+  private binary(op: Op): Form | null {
+    const fn = op.attributes["fn"] as BinaryFunction;
+    const [a, b] = op.operands.map((v) => this.form(v));
+    const isBool = op.results[0]!.type.kind === "scalar" && op.results[0]!.type.scalar === "bool";
+    if (isBool && (fn === "and" || fn === "or")) {
+      const decisive = fn === "and" ? 0 : 1;
+      if (a?.number === decisive || b?.number === decisive) return Form.of(decisive);
+    }
+    if (a == null || b == null) return null;
+    const [na, nb] = [a.number, b.number];
+    if (na !== null && nb !== null) {
+      const folded = foldBinary(fn, na, nb);
+      return folded === undefined ? null : Form.of(folded);
+    }
+    if (fn === "add") return a.plus(b);
+    if (fn === "sub") return a.minus(b);
+    if (fn === "mul" && (na ?? nb) !== null) return na !== null ? b.times(na) : a.times(nb!);
+    if (fn === "div" && nb !== null && nb > 0) {
+      const exact = a.dividedBy(nb);
+      if (exact !== null) return exact;
+    }
+    if (fn === "min" || fn === "max") {
+      if (a.minus(b).isAtLeast(0)) return fn === "min" ? b : a;
+      if (b.minus(a).isAtLeast(0)) return fn === "min" ? a : b;
+    }
+    // Some number that is not negative, the same wherever it is computed from the same.
+    if (!a.isAtLeast(0) || !b.isAtLeast(0)) return null;
+    const keys = ["add", "mul", "min", "max"].includes(fn) ? [a.key, b.key].sort() : [a.key, b.key];
+    return Form.symbol(`${fn}(${keys.join(",")})`);
+  }
+
+  private compare(op: Op): Form | null {
+    const fn = op.attributes["fn"] as Comparison;
+    const [a, b] = op.operands.map((v) => this.form(v));
+    if (a == null || b == null) return null;
+    // All that matters is the difference.
+    const { lo, hi } = this.boundsOf(a.minus(b));
+    const isPositive = lo?.isAtLeast(1) ?? false;
+    const isNegative = hi !== null && hi.times(-1).isAtLeast(1);
+    const signs = [-1, 0, 1].filter(
+      (s) =>
+        (s >= 0 || !(lo?.isAtLeast(0) ?? false)) &&
+        (s <= 0 || !(hi?.times(-1).isAtLeast(0) ?? false)) &&
+        (s !== 0 || !(isPositive || isNegative)),
+    );
+    const outcomes = new Set(signs.map((s) => foldCompare(fn, s, 0)));
+    return outcomes.size === 1 ? Form.of([...outcomes][0]! ? 1 : 0) : null;
+  }
+}

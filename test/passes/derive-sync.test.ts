@@ -1,0 +1,246 @@
+/** Which ranks wait for which, for small programs; each proved ordered as it ships, and run on hostile schedules. */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import type { Kernel, Op, Region } from "../../src/compiler/ir/module.js";
+import { verifySync } from "../../src/compiler/passes/support/verify-sync.js";
+import { PROOF_MAPPING, proofShapes, proveOrdering } from "../../src/compiler/prove/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+
+function atRank(text: string, ranks: number): Kernel {
+  const { snapshots, diagnostics } = compile(text, { ranks, dtype: "f32" });
+  expect(diagnostics).toEqual([]);
+  return snapshots.find((s) => s.pass === "derive-sync")!.kernel;
+}
+
+/** The kernel's synchronisation and control in one line a nest: `block +1`, `for {…}`, `tiles`. */
+function outline(region: Region): string {
+  const one = (op: Op): string[] => {
+    if (op.name === "barrier") return [`${String(op.attributes["scope"])} ${String(op.attributes["ranks"])}`];
+    if (op.name === "notify" || op.name === "await") return [op.name];
+    if (op.name === "if") return [`if {${op.regions.map(outline).join(" | ")}}`];
+    if (op.name !== "for") return [];
+    const map = String(op.attributes["map"]);
+    return [map === "tiles" ? "tiles" : `${map} {${outline(op.regions[0]!)}}`];
+  };
+  return region.ops.flatMap(one).join("; ");
+}
+
+/** Proved in the form that ships, for two launches and all shapes of proofs; complete to the analysis itself. */
+function expectOrdered(text: string, ranks: number): void {
+  expect(verifySync(atRank(text, ranks))).toEqual([]);
+  const { kernel } = compile(text, { ranks, dtype: "f32", mapping: PROOF_MAPPING });
+  for (const dims of proofShapes(kernel!, "ordering")) {
+    const answer = proveOrdering(kernel!, { dims, shared: sharedLayout(kernel!), launches: 3 });
+    expect(answer.status === "wrong" ? answer.message : answer.status, JSON.stringify(dims)).toBe("proved");
+  }
+}
+
+function expectRight(text: string, ranks: number, dims: Record<string, number>): void {
+  const { kernel, manifest, source } = compile(text, { ranks, dtype: "f32" });
+  for (const seed of [1, 2]) {
+    const group = new CpuGroup(kernel!, manifest!, { source, seed, detectUnwritten: true });
+    for (let launch = 0; launch < 3; launch++) {
+      const data = makeInputs(manifest!, dims, launch);
+      group.run(data, dims);
+      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
+    }
+  }
+}
+
+/** The barriers of a kernel, and a proof. */
+function syncOf(text: string, ranks: number, proved = true): string {
+  if (proved) expectOrdered(text, ranks);
+  return outline(atRank(text, ranks).body);
+}
+
+const RING = `collective ring(x: T[n] partial(sum)) -> y: T[n] replicated {
+  scratch inbox: f32[n]
+  let next = (rank + 1) % world
+  for i in tiles(chunk(n, rank)) { inbox@next[i] = x[i] }
+  for step in 1..world {
+    for i in tiles(chunk(n, (rank + world - step) % world)) {
+      let s = inbox[i] + x[i]
+      if step < world - 1 { inbox@next[i] = s } else { y[i] = s }
+    }
+  }
+  for step in 1..world {
+    for i in tiles(chunk(n, (rank + world + 2 - step) % world)) { y@next[i] = y[i] }
+  }
+}`;
+
+describe("who waits for whom", () => {
+  it("in a ring, each rank for the one before it alone, and for nothing at the start", () => {
+    const neighbours = "tiles; serial {block +1; tiles}; serial {block +1; tiles}; block +1";
+    for (const ranks of [3, 4, 5]) expect(syncOf(RING, ranks)).toBe(neighbours);
+    expect(syncOf(RING, 8, false)).toBe(neighbours);
+    expectRight(RING, 4, { n: 1003 });
+  });
+
+  const DOUBLING = `collective doubling(x: T[n] partial(sum)) -> y: T[n] replicated {
+    scratch inbox: f32[2, n]
+    scratch total: f32[n]
+    for i in tiles(n) { total[i] = x[i] }
+    for step in 0..2 {
+      let partner = rank ^ (step + 1)
+      for i in tiles(n) { inbox@partner[step, i] = total[i] }
+      for i in tiles(n) { total[i] = total[i] + inbox[step, i] }
+    }
+    for i in tiles(n) { y[i] = total[i] }
+  }`;
+
+  it("in recursive doubling, the partner", () => {
+    expect(syncOf(DOUBLING, 4)).toMatch(/^tiles; .*serial \{.*tiles; block \^1,\^2; tiles\}; block self; tiles$/);
+    expectRight(DOUBLING, 4, { n: 1003 });
+  });
+
+  it("in a halo exchange, both neighbours", () => {
+    const halo = `collective halo(x: T[n] local) -> (low: T[n] local, high: T[n] local) {
+      for i in tiles(n) {
+        low[i] = x@((rank + world - 1) % world)[i]
+        high[i] = x@((rank + 1) % world)[i]
+      }
+    }`;
+    expect(syncOf(halo, 5)).toBe("block +1,+4; tiles; block +1,+4");
+    expect(syncOf(halo, 3), "nearly all").toBe("block all; tiles; block all");
+  });
+
+  it("in a permutation, the one that reads", () => {
+    const shift = `collective shift(x: T[n] local) -> y: T[n] local {
+      for i in tiles(n) { y[i] = x@((rank + 2) % world)[i] }
+    }`;
+    expect(syncOf(shift, 6)).toBe("block +4; tiles; block +2");
+  });
+
+  it("in a broadcast, the root and the others", () => {
+    const flat = `collective flat(x: T[n] on(0)) -> y: T[n] replicated { for i in tiles(n) { y[i] = x@0[i] } }`;
+    expect(syncOf(flat, 3)).toBe("block 0>1,0>2; tiles; block 1>0,2>0");
+  });
+
+  it("in an exchange of all, all", () => {
+    const push = `collective push(x: T[m, n] sharded(0)) -> y: T[m, n] sharded(1) {
+      for p in ranks {
+        for i, j in tiles(shard(m, rank), shard(n, p)) {
+          y@p[i, j - shard(n, p).start] = x[i - shard(m, rank).start, j]
+        }
+      }
+    }`;
+    expect(syncOf(push, 4)).toBe("block all; ranks {tiles}; block all");
+  });
+});
+
+describe("conditions on the rank", () => {
+  const RELAY = `collective relay(x: T[n] on(0)) -> y: T[n] replicated {
+    scratch box: T[n]
+    if rank == 0 { for i in tiles(n) { box[i] = x[i] } }
+    for hop in 1..world {
+      if rank == hop { for i in tiles(n) { box[i] = box@(hop - 1)[i] } }
+    }
+    for i in tiles(n) { y[i] = box[i] }
+  }`;
+
+  it("a relay waits hop by hop, and for the readers of the launch before", () => {
+    const sync = syncOf(RELAY, 4);
+    expect(sync).toContain("serial {block 0>1,1>2,2>1,2>3,3>2; if {tiles | }}");
+    expectRight(RELAY, 4, { n: 700 });
+  });
+
+  it("are taken apart where the parts need order", () => {
+    const swap = `collective swap(x: T[n] local) -> y: T[n] local {
+      scratch box: T[n]
+      if rank == 0 {
+        for i in tiles(n) { box@1[i] = x[i] }
+        for i in tiles(n) { y[i] = box[i] }
+      } else {
+        for i in tiles(n) { box@0[i] = x[i] }
+        for i in tiles(n) { y[i] = box[n - 1 - i] }
+      }
+    }`;
+    expect(syncOf(swap, 2)).toMatch(/if \{tiles \| tiles\}; grid all; if \{tiles \| tiles\}/);
+  });
+
+  it("stay together where they do not", () => {
+    const choose = `collective choose(x: T[n] local) -> (y: T[n] local, z: T[n] local) {
+      if rank == 0 {
+        for i in tiles(n) { y[i] = x[i] }
+        for i in tiles(n) { z[i] = x[i] }
+      } else {
+        for i in tiles(n) { z[i] = 2 * x[i] }
+        for i in tiles(n) { y[i] = 3 * x[i] }
+      }
+    }`;
+    expect(syncOf(choose, 3)).toBe("if {tiles; tiles | tiles; tiles}");
+  });
+
+  it("a loop under one is shared by all ranks where its turns need order", () => {
+    const text = `collective steps(x: T[n] local) -> y: T[n] local {
+      scratch box: T[n]
+      for i in tiles(n) { box[i] = x[i] }
+      if rank == 1 {
+        for step in 0..3 {
+          for i in tiles(n) { box[i] = box[i] + x[n - 1 - i] }
+          for i in tiles(n) { y[i] = box[n - 1 - i] }
+        }
+      }
+    }`;
+    expect(syncOf(text, 2)).toMatch(/serial \{(.*; )?if \{tiles \| \}; grid self; if \{tiles \| \}\}/);
+  });
+});
+
+describe("blocks", () => {
+  const reversed = (to: string, from: string): string => `collective turn(x: T[n] local) -> y: T[n] local {
+    scratch box: T[n]
+    for i in tiles(n) { box${to}[i] = x[i] }
+    for i in tiles(n) { y[i] = box[${from}] }
+  }`;
+
+  it("of one number meet where elements stay with them, all where they do not", () => {
+    expect(syncOf(reversed("", "i"), 3)).toBe("tiles; block self; tiles");
+    expect(syncOf(reversed("", "n - 1 - i"), 3)).toBe("tiles; grid self; tiles");
+    expect(syncOf(reversed("@((rank + 1) % world)", "i"), 4)).toMatch(/tiles; block \+1; tiles/);
+    expect(syncOf(reversed("@((rank + 1) % world)", "n - 1 - i"), 4)).toMatch(/tiles; grid \+1; tiles/);
+  });
+});
+
+describe("barriers the author wrote", () => {
+  it("stay, and nothing is added to them", () => {
+    const text = `collective b(x: T[n] partial(sum)) -> y: T[n] replicated {
+      scratch box: T[world, n]
+      barrier
+      for i in tiles(n) { for p in ranks { box@p[rank, i] = x[i] } }
+      barrier
+      for i in tiles(n) { y[i] = sum(p in ranks) box[p, i] }
+    }`;
+    expect(syncOf(text, 4)).toBe("grid all; tiles; grid all; tiles");
+    expectRight(text, 4, { n: 500 });
+  });
+});
+
+describe("verifySync", () => {
+  const without = (kernel: Kernel, drop: (op: Op) => boolean): Kernel => {
+    const region = (r: Region): Region => ({
+      ...r,
+      ops: r.ops.filter((o) => !drop(o)).map((o) => ({ ...o, regions: o.regions.map(region) })),
+    });
+    return { ...kernel, body: region(kernel.body) };
+  };
+
+  it("names what is not ordered once a barrier is gone", () => {
+    const kernel = atRank(RING, 4);
+    const barriers: Op[] = [];
+    const collect = (r: Region): void =>
+      r.ops.forEach((o) => {
+        if (o.name === "barrier") barriers.push(o);
+        o.regions.forEach(collect);
+      });
+    collect(kernel.body);
+    expect(barriers).toHaveLength(3);
+    for (const b of barriers) {
+      const [[earlier, later]] = verifySync(without(kernel, (o) => o === b)) as [
+        [{ buffer: string }, { buffer: string }],
+      ];
+      expect(earlier.buffer).toBe(later.buffer);
+    }
+  });
+});
