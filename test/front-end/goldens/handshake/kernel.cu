@@ -73,14 +73,14 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   *(b_epoch + 0ll) = v19;
   const i64 v20 = (i64)blockIdx.x * 4ll;
   const i64 v21 = v20 + (i64)rank;
-  if (threadIdx.x < 4) {
+  if (threadIdx.x < 1) {
     const i64 v22 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_flags_peers.p[v22]) + v21, v19);
+    signal_set_release_sys(((u32*)b_flags_peers.p[v7]) + v21, v19);
   }
-  if (threadIdx.x < 4) {
-    const i64 v23 = threadIdx.x;
-    const i64 v24 = v20 + v23;
-    wait_acquire_sys(b_flags + v24, v19, watch, (u32)(v23), 2u, (u32)(v24), 11u);
+  const i64 v23 = v20 + v7;
+  if (threadIdx.x < 1) {
+    const i64 v24 = threadIdx.x;
+    wait_acquire_sys(b_flags + v23, v19, watch, (u32)(v7), 2u, (u32)(v23), 11u);
   }
   __syncthreads();
   const i64 v25 = d_h > 0ll ? d_h : 0ll;
@@ -136,22 +136,21 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   const u32 v50 = *(b_epoch + 0ll);
   const u32 v51 = v50 + 1u;
   *(b_epoch + 0ll) = v51;
-  if (threadIdx.x < 4) {
+  if (threadIdx.x < 1) {
     const i64 v52 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_flags_peers.p[v52]) + v21, v51);
+    signal_set_release_sys(((u32*)b_flags_peers.p[v7]) + v21, v51);
   }
-  if (threadIdx.x < 4) {
+  if (threadIdx.x < 1) {
     const i64 v53 = threadIdx.x;
-    const i64 v54 = v20 + v53;
-    wait_acquire_sys(b_flags + v54, v51, watch, (u32)(v53), 2u, (u32)(v54), 11u);
+    wait_acquire_sys(b_flags + v23, v51, watch, (u32)(v7), 2u, (u32)(v23), 11u);
   }
   if (threadIdx.x < 32) {
-    const i64 v56 = threadIdx.x;
-    const i64 v57 = v56 % (i64)gridDim.x;
-    const bool v58 = v57 == (i64)blockIdx.x;
-    if (v58) {
-      const u32 v59 = *(b_epoch + 0ll);
-      *(b_epochs + v56) = v59;
+    const i64 v55 = threadIdx.x;
+    const i64 v56 = v55 % (i64)gridDim.x;
+    const bool v57 = v56 == (i64)blockIdx.x;
+    if (v57) {
+      const u32 v58 = *(b_epoch + 0ll);
+      *(b_epochs + v55) = v58;
     }
   }
 }
