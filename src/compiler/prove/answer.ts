@@ -18,6 +18,8 @@ export interface AnswerOptions {
   readonly dims: DimValues;
   /** Default 2: the second launch meets the flags and the scratch that the first one left. */
   readonly launches?: number;
+  /** Number of a set of values for inputs that steer. */
+  readonly sample?: number;
   /** Whether buffers start at aligned addresses; both ways are worth proving. Default true. */
   readonly aligned?: boolean;
 }
@@ -77,7 +79,10 @@ class Run {
       (this.ended[launch] ??= [])[rank] = kernel.outputs.map((t) => m.memory[m.bufferNumber(t.name)]![rank]!.slice());
     });
     this.executed = machine.executed;
-    this.expectations = Array.from({ length: launches }, (_, l) => new Expectation(kernel, dims, algebra, l));
+    this.expectations = Array.from(
+      { length: launches },
+      (_, l) => new Expectation(kernel, dims, algebra, l, machine.inputs),
+    );
   }
 
   firstDifference(): Place | null {

@@ -117,12 +117,15 @@ class RankRun {
         trace.access(strand, null, machine.memoryOf(j, rank), 0, n, b.role === "input" ? WRITE : READ);
         if (b.role === "output") trace.access(strand, null, machine.memoryOf(j, rank), 0, n, WRITE);
       }
-      if (algebra === null) return;
+      const steers = b.role === "input" && machine.inputs.steers(b.name);
+      if (algebra === null && !steers) return;
       const memory = machine.memory[j]![rank]!;
       memory.length = 0;
       if (b.role === "output") return;
       const isSame = kernel.inputs.find((t) => t.name === b.name)?.layout.kind === "replicated";
-      for (let i = 0; i < n; i++) memory.push(algebra.leaf(launch, b.name, isSame ? -1 : rank, i));
+      const whose = isSame ? -1 : rank;
+      for (let i = 0; i < n; i++)
+        memory.push(steers ? machine.inputs.number(launch, b.name, whose, i) : algebra!.leaf(launch, b.name, whose, i));
     });
   }
 

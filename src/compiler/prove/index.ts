@@ -7,10 +7,12 @@ import type { Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { DimValues } from "../types/extent.js";
 import { proveAnswer } from "./answer.js";
+import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
 import type { Answer } from "./results.js";
 import { proofShapes } from "./shapes.js";
+import { steeringOf } from "./steering.js";
 
 export { proveAnswer, type AnswerOptions } from "./answer.js";
 export { proveOrdering, type OrderingOptions } from "./ordering.js";
@@ -56,25 +58,23 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
   const { kernel } = compiled;
   if (kernel === null) throw new RangeError("only a kernel that was compiled to the end can be proved");
   const executed = new Set<object>();
-  const run = (shapes: readonly DimValues[], one: (dims: DimValues, aligned: boolean) => Answer): Answer[] => {
+  const samples = steeringOf(kernel).inputs.size > 0 ? SAMPLE_NAMES.length : 0;
+  const run = (shapes: readonly DimValues[], one: (setting: Setting) => Answer): Answer[] => {
     const answers: Answer[] = [];
-    // Starting at odd addresses leaves only the scalar paths; the ragged shape takes all of those.
-    const ragged = shapes.slice(shapes.length > 1 ? 1 : 0).slice(0, 1);
-    for (const aligned of options.misaligned === false ? [true] : [true, false])
-      for (const dims of aligned ? shapes : ragged) {
-        const answer = one(dims, aligned);
-        answers.push(answer);
-        if (answer.status === "wrong") return answers;
-        if (answer.status === "proved") for (const op of answer.executed) executed.add(op);
-      }
+    for (const setting of settingsOf(shapes, options.misaligned !== false, samples)) {
+      const answer = one(setting);
+      answers.push(answer.status === "proved" ? { ...answer, samples } : answer);
+      if (answer.status === "wrong") break;
+      if (answer.status === "proved") for (const op of answer.executed) executed.add(op);
+    }
     return answers;
   };
   const { launches, residentBlocks, shared } = options;
-  const answers = run(options.shapes ?? proofShapes(kernel), (dims, aligned) =>
-    proveAnswer(kernel, { dims, launches, aligned }),
+  const answers = run(options.shapes ?? proofShapes(kernel), (setting) =>
+    proveAnswer(kernel, { ...setting, launches }),
   );
-  const orderings = run(options.shapes ?? proofShapes(kernel, "ordering"), (dims, aligned) =>
-    proveOrdering(kernel, { dims, launches, aligned, residentBlocks, shared }),
+  const orderings = run(options.shapes ?? proofShapes(kernel, "ordering"), (setting) =>
+    proveOrdering(kernel, { ...setting, launches, residentBlocks, shared }),
   );
   let total = 0;
   walkKernel(kernel, (op) => void (isCounted(op.name) && total++));
@@ -87,6 +87,23 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
     ordering: worst(orderings),
     coverage: { total, ran: executed.size },
   };
+}
+
+interface Setting {
+  readonly dims: DimValues;
+  readonly aligned: boolean;
+  readonly sample: number;
+}
+
+/** What is proved of the shapes: all aligned, and the ragged one otherwise, too; each set of values at the ragged one. */
+function settingsOf(shapes: readonly DimValues[], misaligned: boolean, samples: number): Setting[] {
+  const ragged = shapes[Math.min(1, shapes.length - 1)]!;
+  const last = Math.max(0, samples - 1);
+  const settings = shapes.map((dims): Setting => ({ dims, aligned: true, sample: last }));
+  // Starting at odd addresses leaves only the scalar paths; the ragged shape takes all of those.
+  if (misaligned) settings.push({ dims: ragged, aligned: false, sample: last });
+  for (let sample = 0; sample < last; sample++) settings.push({ dims: ragged, aligned: true, sample });
+  return settings;
 }
 
 const UNCOUNTED = new Set<OpName>(["block_sync", "copy_commit", "fragment_clear"]);

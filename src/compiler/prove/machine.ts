@@ -3,6 +3,7 @@ import { bufferOf, isGlobal, type Kernel, type Op } from "../ir/module.js";
 import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { InputValues } from "./inputs.js";
 import { CannotTell, type Claim, Fails, type Place, type WrongKind } from "./results.js";
 import type { Accumulator, Algebra, Number_ } from "./algebra.js";
 import type { Strand, Trace } from "./trace.js";
@@ -14,6 +15,8 @@ export interface MachineOptions {
   readonly launches: number;
   /** Whether buffers start at aligned addresses; with false, every test of it fails. */
   readonly aligned?: boolean;
+  /** Number of a set of values for inputs that steer; 0 by default. See `inputs.ts`. */
+  readonly sample?: number;
   /** Where shared buffers lie, which may be over each other; without it each has memory of its own. */
   readonly shared?: SharedLayout;
 }
@@ -66,6 +69,7 @@ export class Machine {
   readonly executed = new Set<Op>();
   readonly dims: DimValues;
   readonly aligned: boolean;
+  readonly inputs: InputValues;
 
   /**
    * @param algebra null when values of data do not matter
@@ -80,6 +84,7 @@ export class Machine {
     if (kernel.level !== "device") throw new RangeError(`the prover takes device-level kernels, not ${kernel.level}`);
     this.dims = options.dims;
     this.aligned = options.aligned ?? true;
+    this.inputs = new InputValues(kernel, options.dims, options.sample ?? 0);
     this.shared = options.shared ?? null;
     this.shapes = kernel.buffers.map((b) => b.shape.map((e) => evaluateExtent(e, options.dims)));
     this.lengths = this.shapes.map((s) => s.reduce((a, n) => a * n, 1));

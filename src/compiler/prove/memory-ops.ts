@@ -1,7 +1,7 @@
 /** Steps of the ops that touch global memory and flags, with their traces. */
 import { bufferOf, memoryOperands, type Op, text, type Value } from "../ir/module.js";
 import { lanesOf } from "../ir/types.js";
-import type { Frame } from "./machine.js";
+import type { Frame, Machine } from "./machine.js";
 import type { Program, Step, WaitingStep } from "./program.js";
 import { CannotTell } from "./results.js";
 import type { Number_ } from "./algebra.js";
@@ -80,7 +80,12 @@ function target(
 
 /** One element of a rank's memory; what nobody has written has a name of its own. */
 export function elementOf(p: Program, memory: Number_[], buffer: number, owner: number, index: number): Number_ {
-  return memory[index] ?? p.machine.algebra!.poison(p.kernel.buffers[buffer]!.name, owner, index);
+  return memory[index] ?? p.machine.algebra?.poison(p.kernel.buffers[buffer]!.name, owner, index) ?? OPAQUE;
+}
+
+/** Whether what a buffer holds decides what happens, so that its values count even where only the order is asked for. */
+function carries({ inputs }: Machine, buffer: string): boolean {
+  return inputs.steers(buffer) || inputs.carries(buffer);
 }
 
 function loadStep(p: Program, op: Op): Step {
@@ -94,7 +99,7 @@ function loadStep(p: Program, op: Op): Step {
   const at = target(p, op, buffer, peer, indices, lanes);
   const isShared = role === "shared";
   const isRegister = role === "register"; // nobody else sees it: a value, and no access
-  const hasValue = machine.algebra !== null || role === "state" || isRegister;
+  const hasValue = machine.algebra !== null || role === "state" || isRegister || carries(machine, name);
   if (role === "signal" || role === "fragment")
     return () => {
       throw new CannotTell(`a load of '${name}' reads a flag without waiting for it`);
@@ -128,7 +133,7 @@ function storeStep(p: Program, op: Op): Step {
   const at = target(p, op, buffer, peer, indices, lanes);
   const isShared = role === "shared";
   const isRegister = role === "register"; // nobody else sees it: a value, and no access
-  const hasValue = machine.algebra !== null || role === "state" || isRegister;
+  const hasValue = machine.algebra !== null || role === "state" || isRegister || carries(machine, name);
   if (role === "signal" || role === "fragment")
     return () => {
       throw new CannotTell(`a plain store sets the flag '${name}'`);

@@ -14,6 +14,8 @@ export interface OrderingOptions {
   /** Successive launches on each rank's stream; 2 by default, so that reuse of flags and scratch is seen. */
   readonly launches?: number;
   readonly aligned?: boolean;
+  /** Number of a set of values for inputs that steer. */
+  readonly sample?: number;
   /** Where shared buffers lie, if some lie over each other: `sharedLayout(kernel)` of the printer. */
   readonly shared?: SharedLayout;
   /** Blocks that are resident at once on one GPU; 132 by default, one for each multiprocessor of an H200. */

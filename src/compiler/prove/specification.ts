@@ -6,6 +6,7 @@ import type { SignatureTensor, Specification } from "../manifest.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { ReductionOp } from "../types/layout.js";
+import type { InputValues } from "./inputs.js";
 import { CannotTell } from "./results.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { binaryOf, unaryOf } from "./values.js";
@@ -18,6 +19,7 @@ export class Expectation {
     private readonly dims: DimValues,
     private readonly algebra: Algebra,
     private readonly launch: number,
+    private readonly inputs: InputValues,
   ) {}
 
   private readonly shapes = new Map<SignatureTensor, readonly number[]>();
@@ -99,7 +101,7 @@ export class Expectation {
 
   private inputElement(t: SignatureTensor, at: Index, self: number): Number_ {
     const { algebra, launch } = this;
-    const leaf = (rank: number, index: number): Number_ => algebra.leaf(launch, t.name, rank, index);
+    const leaf = (rank: number, index: number): Number_ => this.inputs.element(algebra, launch, t.name, rank, index);
     const shape = this.shapeOf(t);
     switch (t.layout.kind) {
       case "replicated":

@@ -1,0 +1,71 @@
+/** What the inputs hold: symbols, and numbers where they steer. */
+import type { Kernel } from "../ir/module.js";
+import type { SignatureTensor } from "../manifest.js";
+import type { DimValues } from "../types/extent.js";
+import type { Algebra, Number_ } from "./algebra.js";
+import { steeringOf, type Steering } from "./steering.js";
+
+/** How the inputs that steer are filled. The first three are the extremes. */
+export const SAMPLE_NAMES = ["all least", "all greatest", "all to one", "random", "random", "random"] as const;
+
+/** A hash of integers, from 0 to 1. */
+function randomOf(...parts: readonly number[]): number {
+  let h = 0x9e3779b9;
+  for (const part of parts) {
+    h = Math.imul(h ^ (part + 0x7f4a7c15), 0x85ebca6b);
+    h ^= h >>> 13;
+    h = Math.imul(h, 0xc2b2ae35);
+    h ^= h >>> 16;
+  }
+  return (h >>> 0) / 2 ** 32;
+}
+
+export class InputValues {
+  private readonly steering: Steering;
+  private readonly tensors: ReadonlyMap<string, SignatureTensor>;
+
+  /** @param sample number of a set of values, see `SAMPLE_NAMES` */
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly dims: DimValues,
+    private readonly sample: number,
+  ) {
+    this.steering = steeringOf(kernel);
+    this.tensors = new Map(kernel.inputs.map((t) => [t.name, t]));
+  }
+
+  /** Whether an input steers, so that its elements are numbers. */
+  steers(name: string): boolean {
+    return this.steering.inputs.has(name);
+  }
+
+  /** Whether values of a buffer matter even where data does not. */
+  carries(name: string): boolean {
+    return this.steering.carriers.has(name);
+  }
+
+  /** Element `index` of a rank's input at a launch; rank -1 for what is equal on all ranks. */
+  element(algebra: Algebra, launch: number, name: string, rank: number, index: number): Number_ {
+    return this.steers(name) ? this.number(launch, name, rank, index) : algebra.leaf(launch, name, rank, index);
+  }
+
+  /** The same for an input that steers. */
+  number(launch: number, name: string, rank: number, index: number): number {
+    const [from, to] = this.range(this.tensors.get(name)!);
+    switch (this.sample) {
+      case 0:
+        return from;
+      case 1:
+        return to - 1;
+      case 2:
+        return index % this.kernel.world === launch % this.kernel.world ? to - 1 : from;
+      default:
+        return from + Math.floor(randomOf(this.sample, launch, name.length, rank, index) * Math.max(1, to - from));
+    }
+  }
+
+  /** The values an element may have: at least the first, below the second. Where nobody says, numbers of ranks. */
+  private range(_tensor: SignatureTensor): readonly [number, number] {
+    return [0, this.kernel.world];
+  }
+}
