@@ -32,8 +32,6 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
   const launches = options.launches ?? 2;
   const claim = { ranks: kernel.world, dims: options.dims, grid: gridOf(kernel, options.dims), launches };
   try {
-    if (kernel.specification.some((s) => s?.kind === "elements"))
-      throw new CannotTell("claims about single elements are not proved yet");
     const unspecified = kernel.outputs.find((_, o) => kernel.specification[o] == null);
     const run = new Run(kernel, { ...options, launches }, new FieldAlgebra());
     const difference = run.firstDifference();
@@ -90,11 +88,12 @@ class Run {
     for (const [launch, expectation] of this.expectations.entries())
       for (const [output, tensor] of kernel.outputs.entries()) {
         const s = kernel.specification[output] ?? null;
-        if (s === null || s.kind === "elements") continue;
-        const kind = tensor.layout.kind;
-        for (const at of indicesOf(expectation.shapeOf(tensor))) {
-          const wanted = kind === "local" ? null : expectation.element(s, at, 0);
-          for (const rank of this.holders(tensor, at)) {
+        if (s === null) continue;
+        const isOfRank = s.kind === "elements" || tensor.layout.kind === "local";
+        const shape = s.kind === "elements" ? expectation.localShapeOf(tensor) : expectation.shapeOf(tensor);
+        for (const at of indicesOf(shape)) {
+          const wanted = isOfRank ? null : expectation.element(s, at, 0);
+          for (const rank of isOfRank ? this.everyRank : this.holders(tensor, at)) {
             this.checked++;
             const got = this.held(expectation, output, launch, rank, at);
             if (!this.algebra.isSame(got, wanted ?? expectation.element(s, at, rank)))
@@ -132,10 +131,12 @@ class Run {
     const { kernel, algebra } = this;
     const tensor = kernel.outputs[output]!;
     const { layout } = tensor;
-    const shape = expectation.shapeOf(tensor);
-    const index = layout.kind === "sharded" ? shardOf(at, shape, layout.dim, kernel.world).index : linear(at, shape);
+    const isElements = kernel.specification[output]?.kind === "elements";
+    const shape = isElements ? expectation.localShapeOf(tensor) : expectation.shapeOf(tensor);
+    const index =
+      layout.kind === "sharded" && !isElements ? shardOf(at, shape, layout.dim, kernel.world).index : linear(at, shape);
     const on = (r: number): Number_ => this.ended[launch]![r]![output]![index] ?? algebra.poison(tensor.name, r, index);
-    if (layout.kind !== "partial") return on(rank);
+    if (layout.kind !== "partial" || isElements) return on(rank);
     return expectation.reduce(
       layout.op,
       Array.from({ length: kernel.world }, (_, r) => on(r)),

@@ -1,7 +1,7 @@
 /** What the inputs hold: symbols, and numbers where they steer. */
 import type { Kernel } from "../ir/module.js";
 import type { SignatureTensor } from "../manifest.js";
-import type { DimValues } from "../types/extent.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { steeringOf, type Steering } from "./steering.js";
 
@@ -65,7 +65,9 @@ export class InputValues {
   }
 
   /** The values an element may have: at least the first, below the second. Where nobody says, numbers of ranks. */
-  private range(_tensor: SignatureTensor): readonly [number, number] {
-    return [0, this.kernel.world];
+  private range({ values }: SignatureTensor): readonly [number, number] {
+    if (values === undefined) return [0, this.kernel.world];
+    const from = evaluateExtent(values.from, this.dims);
+    return [from, Math.max(from + 1, evaluateExtent(values.to, this.dims))];
   }
 }

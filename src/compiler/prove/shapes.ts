@@ -4,7 +4,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { PassOptions } from "../passes/options.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, extentNames } from "../types/extent.js";
-import { divisorOf } from "../types/requirement.js";
+import { divisorOf, nearestFit, requirementHolds } from "../types/requirement.js";
 
 /**
  * A mapping with few threads, blocks and small tiles: the same passes, the same kinds of loops and the same
@@ -26,6 +26,23 @@ const ROWS_IN_FLIGHT = 4;
  * the loops around them, which move or fold elements, take their main paths.
  */
 export function proofShapes(kernel: Kernel, claim: "answer" | "ordering" = "answer"): DimValues[] {
+  const shapes = wantedShapes(kernel, claim).flatMap((dims) => fitting(kernel, dims) ?? []);
+  return [...new Map(shapes.map((dims) => [JSON.stringify(dims), dims])).values()];
+}
+
+/** The dimensions, moved to the nearest that the kernel takes; null if none are near. */
+function fitting({ requirements, dims: names }: Kernel, wanted: DimValues): DimValues | null {
+  let dims = wanted;
+  for (const name of names) {
+    const about = requirements.filter((r) => extentNames(r.left).has(name) || extentNames(r.right).has(name));
+    if (about.every((r) => requirementHolds(r, dims))) continue;
+    const near = nearestFit(requirements, dims, name, 1) ?? nearestFit(requirements, dims, name, -1);
+    if (near !== null) dims = { ...dims, [name]: near };
+  }
+  return requirements.every((r) => requirementHolds(r, dims)) ? dims : null;
+}
+
+function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): DimValues[] {
   const { dims, world } = kernel;
   const steps = new Map(dims.map((d) => [d, stepOf(kernel, d)]));
   const shape = (lengths: (dim: string, d: number) => number): DimValues =>

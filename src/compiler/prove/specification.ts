@@ -2,10 +2,11 @@
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Kernel } from "../ir/module.js";
 import { BINARY_FUNCTIONS, UNARY_FUNCTIONS, type BinaryFunction, type UnaryFunction } from "../ir/ops.js";
-import type { SignatureTensor, Specification } from "../manifest.js";
+import type { OutputSpecification, SignatureTensor, Specification } from "../manifest.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { ReductionOp } from "../types/layout.js";
+import { ElementExpectation } from "./elements.js";
 import type { InputValues } from "./inputs.js";
 import { CannotTell } from "./results.js";
 import type { Algebra, Number_ } from "./algebra.js";
@@ -20,7 +21,11 @@ export class Expectation {
     private readonly algebra: Algebra,
     private readonly launch: number,
     private readonly inputs: InputValues,
-  ) {}
+  ) {
+    this.elements = new ElementExpectation(kernel.inputs, kernel.world, dims, algebra, launch, inputs);
+  }
+
+  private readonly elements: ElementExpectation;
 
   private readonly shapes = new Map<SignatureTensor, readonly number[]>();
 
@@ -28,6 +33,11 @@ export class Expectation {
     let shape = this.shapes.get(t);
     if (shape === undefined) this.shapes.set(t, (shape = t.shape.map((e) => evaluateExtent(e, this.dims))));
     return shape;
+  }
+
+  /** What one rank holds of a tensor. */
+  localShapeOf(t: SignatureTensor): readonly number[] {
+    return t.localShape.map((e) => evaluateExtent(e, this.dims));
   }
 
   private tensor(name: string): SignatureTensor {
@@ -67,10 +77,12 @@ export class Expectation {
     }
   }
 
-  /** The logical element at an index; `self` is the rank whose `local` inputs count. */
-  element(s: Specification, at: Index, self: number): Number_ {
+  /** The logical element at an index (of a claim about elements: that of the rank's own part); `self` is the rank whose `local` inputs count. */
+  element(s: OutputSpecification, at: Index, self: number): Number_ {
     const { algebra } = this;
     switch (s.kind) {
+      case "elements":
+        return this.elements.element(s, at, self);
       case "input":
         return this.inputElement(this.tensor(s.name), at, self);
       case "constant":
