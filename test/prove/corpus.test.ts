@@ -15,10 +15,19 @@ function printed(entry: CorpusEntry): string {
 function ordering({ kernel, launches }: CorpusEntry): Claims {
   const answer = proveOrdering(kernel, { dims: {}, launches });
   const claim = { ranks: kernel.world, dims: {}, grid: 1, launches };
-  const nothing = { status: "proved", claim, checked: 0, samples: 0, executed: new Set<object>() } as const;
+  const nothing = {
+    status: "proved",
+    claim,
+    checked: 0,
+    samples: 0,
+    unspecified: [],
+    executed: new Set<object>(),
+  } as const;
   return {
     collective: kernel.name,
     ranks: kernel.world,
+    outputs: kernel.outputs.length,
+    steering: [],
     answers: [nothing],
     orderings: [answer],
     answer: nothing,

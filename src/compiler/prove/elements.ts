@@ -100,8 +100,7 @@ export class ElementExpectation {
       if (!(i >= 0 && i < length)) throw new CannotTell(`the claim reads '${e.input}' at ${i} of ${length}`);
       at = at * length + i;
     });
-    const whose = tensor.layout.kind === "replicated" ? -1 : peer;
-    return this.values.element(this.algebra, this.launch, e.input, whose, at);
+    return this.values.element(this.algebra, this.launch, e.input, this.values.nameOf(tensor, peer), at);
   }
 
   /** The kind in which an expression is computed. */

@@ -122,8 +122,10 @@ class RankRun {
       const memory = machine.memory[j]![rank]!;
       memory.length = 0;
       if (b.role === "output") return;
-      const isSame = kernel.inputs.find((t) => t.name === b.name)?.layout.kind === "replicated";
-      const whose = isSame ? -1 : rank;
+      const whose = machine.inputs.nameOf(
+        kernel.inputs.find((t) => t.name === b.name)!,
+        rank,
+      );
       for (let i = 0; i < n; i++)
         memory.push(steers ? machine.inputs.number(launch, b.name, whose, i) : algebra!.leaf(launch, b.name, whose, i));
     });

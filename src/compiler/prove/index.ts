@@ -38,6 +38,10 @@ export interface ProveOptions {
 export interface Claims {
   readonly collective: string;
   readonly ranks: number;
+  /** How many outputs it has. */
+  readonly outputs: number;
+  /** Inputs whose values decide what is accessed; sampled values stand for all. */
+  readonly steering: readonly string[];
   /** One for each shape and alignment, in order; ends with the first that is not proved. */
   readonly answers: readonly Answer[];
   readonly orderings: readonly Answer[];
@@ -58,7 +62,8 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
   const { kernel } = compiled;
   if (kernel === null) throw new RangeError("only a kernel that was compiled to the end can be proved");
   const executed = new Set<object>();
-  const samples = steeringOf(kernel).inputs.size > 0 ? SAMPLE_NAMES.length : 0;
+  const steering = [...steeringOf(kernel).inputs];
+  const samples = steering.length > 0 ? SAMPLE_NAMES.length : 0;
   const run = (shapes: readonly DimValues[], one: (setting: Setting) => Answer): Answer[] => {
     const answers: Answer[] = [];
     for (const setting of settingsOf(shapes, options.misaligned !== false, samples)) {
@@ -81,6 +86,8 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
   return {
     collective: kernel.name,
     ranks: kernel.world,
+    outputs: kernel.outputs.length,
+    steering,
     answers,
     orderings,
     answer: worst(answers),

@@ -2,6 +2,7 @@
 import type { Kernel } from "../ir/module.js";
 import type { SignatureTensor } from "../manifest.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { membersOf } from "../types/mesh.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { steeringOf, type Steering } from "./steering.js";
 
@@ -44,7 +45,16 @@ export class InputValues {
     return this.steering.carriers.has(name);
   }
 
-  /** Element `index` of a rank's input at a launch; rank -1 for what is equal on all ranks. */
+  /**
+   * The rank under whose name a rank's elements of an input go: its own, except for what is equal on several ranks. That
+   * is the first rank of a row of the mesh, and -1 for all ranks.
+   */
+  nameOf({ layout }: SignatureTensor, rank: number): number {
+    if (layout.kind !== "replicated") return rank;
+    return layout.axis === undefined ? -1 : membersOf(layout, this.kernel.mesh, this.kernel.world, rank)[0]!;
+  }
+
+  /** Element `index` of an input at a launch; `rank` as `nameOf` says. */
   element(algebra: Algebra, launch: number, name: string, rank: number, index: number): Number_ {
     return this.steers(name) ? this.number(launch, name, rank, index) : algebra.leaf(launch, name, rank, index);
   }

@@ -50,7 +50,7 @@ export function proveResidency(kernel: Kernel, residentBlocks = MULTIPROCESSORS)
   const claim = { ranks: kernel.world, dims: {}, grid: kernel.maxBlocks, launches: 1 };
   try {
     checkResidency(kernel, kernel.maxBlocks, residentBlocks);
-    return { status: "proved", claim, checked: kernel.maxBlocks, samples: 0, executed: new Set() };
+    return { status: "proved", claim, checked: kernel.maxBlocks, samples: 0, unspecified: [], executed: new Set() };
   } catch (e) {
     if (!(e instanceof Fails)) throw e;
     const { kind, message, places, witness } = e;
@@ -71,7 +71,14 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
     const machine = execute(kernel, { ...options, launches }, null, true);
     const trace = machine.trace!;
     checkRaces(trace, new HappensBefore(trace));
-    return { status: "proved", claim, checked: trace.accesses, samples: 0, executed: machine.executed };
+    return {
+      status: "proved",
+      claim,
+      checked: trace.accesses,
+      samples: 0,
+      unspecified: [],
+      executed: machine.executed,
+    };
   } catch (e) {
     if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
     if (!(e instanceof Fails)) throw e;

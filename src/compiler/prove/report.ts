@@ -89,6 +89,15 @@ export function summaryLine(claims: Claims): string {
   const word = (a: Answer): string => (a.status === "wrong" ? a.status.toUpperCase() : a.status);
   const shapes = [...new Set(claims.orderings.map((a) => dimsText(a.claim.dims)))].filter((s) => s !== "");
   const at = shapes.length === 0 ? "" : ` (${shapes.join("; ")})`;
-  const values = answer.status === "proved" && answer.samples > 0 ? `, for ${answer.samples} sets of values` : "";
-  return `${collective}, ${count(claims.ranks, "rank")}${at}: answer ${word(answer)}${values}, ordering ${word(ordering)}; ${coverage.ran} of ${coverage.total} memory operations took part`;
+  const took = `${coverage.ran} of ${coverage.total} memory operations took part`;
+  return `${collective}, ${count(claims.ranks, "rank")}${at}: answer ${answerText(claims)}, ordering ${word(ordering)}; ${took}`;
+}
+
+/** "proved", "proved for 5 sampled values of counts", "not specified". */
+function answerText({ answer, steering, outputs }: Claims): string {
+  if (answer.status !== "proved") return answer.status === "wrong" ? "WRONG" : answer.status;
+  const { unspecified, samples } = answer;
+  if (unspecified.length === outputs) return "not specified";
+  const values = samples > 0 ? ` for ${samples} sampled values of ${steering.join(", ")}` : "";
+  return `proved${values}${unspecified.length === 0 ? "" : `, of ${unspecified.join(", ")} not specified`}`;
 }

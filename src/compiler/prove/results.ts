@@ -44,6 +44,8 @@ export interface Proved {
   readonly checked: number;
   /** Sets of values that integer inputs were given because they steer what is accessed; 0 where none do. */
   readonly samples: number;
+  /** Outputs of which nothing says what they must hold; of the ordering, none. */
+  readonly unspecified: readonly string[];
   /** Spans-and-names of ops that ran, for the coverage of several shapes together. */
   readonly executed: ReadonlySet<object>;
 }

@@ -26,7 +26,10 @@ const ROWS_IN_FLIGHT = 4;
  * the loops around them, which move or fold elements, take their main paths.
  */
 export function proofShapes(kernel: Kernel, claim: "answer" | "ordering" = "answer"): DimValues[] {
-  const shapes = wantedShapes(kernel, claim).flatMap((dims) => fitting(kernel, dims) ?? []);
+  const shapes = wantedShapes(kernel, claim).flatMap((dims) => {
+    const near = fitting(kernel, dims);
+    return near === null ? [] : [near];
+  });
   return [...new Map(shapes.map((dims) => [JSON.stringify(dims), dims])).values()];
 }
 

@@ -6,6 +6,7 @@ import type { OutputSpecification, SignatureTensor, Specification } from "../man
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { ReductionOp } from "../types/layout.js";
+import { membersOf } from "../types/mesh.js";
 import { ElementExpectation } from "./elements.js";
 import type { InputValues } from "./inputs.js";
 import { CannotTell } from "./results.js";
@@ -28,6 +29,7 @@ export class Expectation {
   private readonly elements: ElementExpectation;
 
   private readonly shapes = new Map<SignatureTensor, readonly number[]>();
+  private readonly members = new Map<SignatureTensor, (readonly number[])[]>();
 
   shapeOf(t: SignatureTensor): readonly number[] {
     let shape = this.shapes.get(t);
@@ -77,7 +79,10 @@ export class Expectation {
     }
   }
 
-  /** The logical element at an index (of a claim about elements: that of the rank's own part); `self` is the rank whose `local` inputs count. */
+  /**
+   * The logical element at an index; of a claim about elements, that of the rank's own part. `self` is the rank whose
+   * `local` inputs, and whose row of the mesh, count.
+   */
   element(s: OutputSpecification, at: Index, self: number): Number_ {
     const { algebra } = this;
     switch (s.kind) {
@@ -117,24 +122,32 @@ export class Expectation {
     const shape = this.shapeOf(t);
     switch (t.layout.kind) {
       case "replicated":
-        return leaf(-1, linear(at, shape));
+        return leaf(this.inputs.nameOf(t, self), linear(at, shape));
       case "on":
-        return leaf(t.layout.rank, linear(at, shape));
+        return leaf(this.membersFor(t, self)[t.layout.rank]!, linear(at, shape));
       case "local":
         return leaf(self, linear(at, shape));
       case "sharded": {
-        const { rank, index } = shardOf(at, shape, t.layout.dim, this.kernel.world);
-        return leaf(rank, index);
+        const members = this.membersFor(t, self);
+        const { place, index } = shardOf(at, shape, t.layout.dim, members.length);
+        return leaf(members[place]!, index);
       }
       case "partial": {
         const index = linear(at, shape);
         return this.reduce(
           t.layout.op,
-          Array.from({ length: this.kernel.world }, (_, r) => leaf(r, index)),
+          this.membersFor(t, self).map((r) => leaf(r, index)),
           t.dtype,
         );
       }
     }
+  }
+
+  /** The ranks on which a tensor of the signature lies, in the order of its layout, as `self` sees it. */
+  membersFor(t: SignatureTensor, self: number): readonly number[] {
+    let rows = this.members.get(t);
+    if (rows === undefined) this.members.set(t, (rows = []));
+    return (rows[self] ??= membersOf(t.layout, this.kernel.mesh, this.kernel.world, self));
   }
 
   /** The value a `partial` tensor stands for, from each rank's summand. */
@@ -153,17 +166,17 @@ export function linear(at: Index, shape: readonly number[]): number {
   return index;
 }
 
-/** Which rank holds an element of a tensor sharded along `dim`, and where. */
+/** Which of the ranks of a sharded tensor holds an element, by its place among them, and where. */
 export function shardOf(
   at: Index,
   shape: readonly number[],
   dim: number,
-  world: number,
-): { rank: number; index: number } {
-  const length = shape[dim]! / world;
-  const rank = Math.floor(at[dim]! / length);
+  parts: number,
+): { place: number; index: number } {
+  const length = shape[dim]! / parts;
+  const place = Math.floor(at[dim]! / length);
   let index = 0;
   for (let d = 0; d < shape.length; d++)
-    index = d === dim ? index * length + at[d]! - rank * length : index * shape[d]! + at[d]!;
-  return { rank, index };
+    index = d === dim ? index * length + at[d]! - place * length : index * shape[d]! + at[d]!;
+  return { place, index };
 }

@@ -1,0 +1,131 @@
+/** Claims about elements, layouts along an axis of a mesh, and inputs that steer: proved where right, refuted where wrong. */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import { type Claims, findings, prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
+
+function proved(text: string, ranks: number, mesh?: Readonly<Record<string, number>>): Claims {
+  const { kernel, diagnostics } = compile(text, { file: "t.coll", ranks, dtype: "f32", mapping: PROOF_MAPPING, mesh });
+  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  return prove({ kernel });
+}
+
+const statuses = ({ answer, ordering }: Claims): string[] => [answer.status, ordering.status];
+const messages = (claims: Claims): string =>
+  findings(claims)
+    .map((f) => f.message)
+    .join("\n");
+
+const shift = (from: string, claim: string): string => `
+collective shift(x: T[n] local) -> y: T[n] local
+  ensures y[i] == ${claim} {
+  for i in tiles(n) {
+    y[i] = x@(${from})[i] * 2
+  }
+}`;
+
+describe("claims about elements", () => {
+  const next = "(rank + 1) % world";
+  it("are proved for every element of every rank", () => {
+    const claims = proved(shift(next, `x@(${next})[i] + x@(${next})[i]`), 3);
+    expect(statuses(claims)).toEqual(["proved", "proved"]);
+  });
+
+  it("are refuted with the element and what it holds instead", () => {
+    const claims = proved(shift("(rank + 2) % world", `x@(${next})[i] * 2`), 3);
+    expect(statuses(claims)).toEqual(["wrong", "proved"]);
+    expect(messages(claims)).toContain("output 'y'[0] on rank 0: lacks rank 1's x[0], has 2 times rank 2's x[0]");
+  });
+
+  it("may choose, and read only what they choose", () => {
+    const halo = (edge: string): string => `
+collective halo(x: T[n] local) -> y: T[n + 1] local
+  ensures y[i] == where(i < n, x[i], x@(${next})[${edge}]) {
+  for i in tiles(n) {
+    y[i] = x[i]
+  }
+  for i in tiles(1) {
+    y[n] = x@(${next})[0]
+  }
+}`;
+    expect(statuses(proved(halo("0"), 3))).toEqual(["proved", "proved"]);
+    expect(statuses(proved(halo("i - 1"), 3))).toEqual(["wrong", "proved"]);
+  });
+
+  it("fold over ranks and ranges", () => {
+    const fold = (by: string): string => `
+collective fold(x: T[n] local) -> y: T[n] local
+  ensures y[i] == ${by} {
+  for i in tiles(n) {
+    y[i] = sum(p in ranks) x@p[i]
+  }
+}`;
+    expect(statuses(proved(fold("sum(p in ranks) x@p[i]"), 4))).toEqual(["proved", "proved"]);
+    expect(statuses(proved(fold("sum(p in 0..world) x@p[i]"), 4))).toEqual(["proved", "proved"]);
+    expect(statuses(proved(fold("sum(p in peers) x@p[i]"), 4))).toEqual(["wrong", "proved"]);
+    expect(statuses(proved(fold("max(p in ranks) x@p[i]"), 4))).toEqual(["wrong", "proved"]);
+  });
+});
+
+describe("outputs of which nothing is said", () => {
+  it("are checked for ordering alone, and the summary says so", () => {
+    const claims = proved(
+      "collective free(x: T[n] local) -> (y: T[n] local, z: T[n] replicated) { for i in tiles(n) { y[i] = x[i] z[i] = x@0[i] } }",
+      2,
+    );
+    expect(statuses(claims)).toEqual(["proved", "proved"]);
+    expect(claims.answer).toMatchObject({ unspecified: ["y", "z"] });
+    expect(summaryLine(claims)).toContain("answer not specified, ordering proved");
+  });
+});
+
+describe("layouts along an axis", () => {
+  const rows = (axis: string): string => `
+collective rows(x: T[n] partial(sum, gpu)) -> y: T[n] replicated(gpu)
+  mesh(node, gpu) {
+  for i in tiles(n) {
+    y[i] = sum(p in ranks(${axis})) x@p[i]
+  }
+}`;
+  it("are about the ranks of one row", () => {
+    expect(statuses(proved(rows("gpu"), 6, { node: 2 }))).toEqual(["proved", "proved"]);
+    expect(statuses(proved(rows("gpu"), 6, { node: 3 }))).toEqual(["proved", "proved"]);
+    const wrong = proved(rows("node"), 4);
+    expect(statuses(wrong)).toEqual(["wrong", "proved"]);
+    expect(messages(wrong)).toContain("lacks rank 1's x[0], has rank 2's x[0]");
+  });
+
+  it("are cut and put together by place in the row", () => {
+    const gathered = (place: string): string => `
+collective gathered(x: T[n] sharded(0, gpu)) -> y: T[n] replicated(gpu)
+  mesh(node, gpu) {
+  for p in ranks(gpu) {
+    for i in tiles(n / world.gpu) {
+      y[${place} * (n / world.gpu) + i] = x@p[i]
+    }
+  }
+}`;
+    expect(statuses(proved(gathered("p % world.gpu"), 6, { node: 2 }))).toEqual(["proved", "proved"]);
+    expect(statuses(proved(gathered("(world.gpu - 1 - p % world.gpu)"), 6, { node: 2 }))[0]).toBe("wrong");
+  });
+});
+
+describe("inputs that steer", () => {
+  const table = (claim: string): string => `
+collective table(x: T[n] local, source: i32[world] replicated) -> y: T[n] local
+  where source in 0..world
+  ensures y[i] == ${claim} {
+  for i in tiles(n) {
+    y[i] = x@(index(source[rank]))[i]
+  }
+}`;
+  it("have sampled values, and the claim says so", () => {
+    const claims = proved(table("x@(index(source[rank]))[i]"), 3);
+    expect(statuses(claims)).toEqual(["proved", "proved"]);
+    expect(summaryLine(claims)).toContain("answer proved for 6 sampled values of source");
+  });
+
+  it("refute what holds for some of them only", () => {
+    expect(statuses(proved(table("x@(index(source[0]))[i]"), 3))).toEqual(["wrong", "proved"]);
+    expect(statuses(proved(table("x@rank[i]"), 3))).toEqual(["wrong", "proved"]);
+  });
+});
