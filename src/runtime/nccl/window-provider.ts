@@ -27,6 +27,8 @@ export interface NcclProviderOptions {
   readonly exchange: ExchangeChannel;
   /** The group's members by their rank in the run, for messages. */
   readonly ranks: readonly number[];
+  /** For addresses by exported handles; made when they are needed and this is left out. */
+  readonly fds?: FdExchange | null;
   /** Bound of each collective step; default COLLC_TIMEOUT_MS or 60 s. */
   readonly timeoutMs?: number | undefined;
   readonly env?: Environment;
@@ -45,7 +47,7 @@ export class NcclWindowProvider implements SymmetricProvider {
   /** How peers' addresses are found. */
   readonly addresses: "nccl" | "exported handles";
   readonly #options: NcclProviderOptions & { readonly timeoutMs: number };
-  #fds: FdExchange | null = null;
+  #ownFds: FdExchange | null = null;
   #count = 0;
   #closed = false;
 
@@ -168,8 +170,7 @@ export class NcclWindowProvider implements SymmetricProvider {
       );
     }
     if (world === 1) return [local];
-    this.#fds ??= await FdExchange.connect({ exchange, rank, world, timeoutMs });
-    const fds = this.#fds;
+    const fds = this.#options.fds ?? (this.#ownFds ??= await FdExchange.connect({ exchange, rank, world, timeoutMs }));
     return await together(exchange, rank, `${label}: mapping`, async () => {
       const own = held.export(local);
       let descriptors: readonly number[] = [];
@@ -217,7 +218,7 @@ export class NcclWindowProvider implements SymmetricProvider {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#fds?.close();
+    this.#ownFds?.close();
     const { exchange, timeoutMs } = this.#options;
     try {
       await exchange.barrier("nccl: closing");
