@@ -49,15 +49,20 @@ async function runRank() {
   const { rank, world, store } = boot;
   if (boot.localRanks.length > deviceCount)
     throw new Error(`${world} ranks need as many GPUs; here are ${deviceCount}`);
-  let subgroups = 0;
+  const subgroups = new Map();
   const placeOf = (members, exchange) => ({
     device: boot.localRank,
     rank: members.indexOf(rank),
     world: members.length,
     ranks: members,
     exchange,
-    subgroup: (some) =>
-      placeOf(some, new Exchange(store, `sub ${some.join("+")} ${subgroups++}`, { ranks: some, timeoutMs: waitMs })),
+    subgroup: (some) => {
+      // The same on all members, whatever other groups they are in.
+      const name = `sub ${some.join("+")}`;
+      const count = subgroups.get(name) ?? 0;
+      subgroups.set(name, count + 1);
+      return placeOf(some, new Exchange(store, `${name} #${count}`, { ranks: some, timeoutMs: waitMs }));
+    },
   });
   const place = placeOf(
     Array.from({ length: world }, (_, r) => r),

@@ -170,7 +170,11 @@ FAKE_API cuDeviceGetAttribute(int* value, int attribute, int device) {
     *value = static_cast<int>(S().live[attribute - 9000]);
     return 0;
   }
-  static const std::map<int, int> values = {{1, 1024}, {16, 4},  {19, 1},  {33, 1},  {34, 0},  {50, 0},  {75, 9},
+  if (attribute == DEVICE_ATTRIBUTE_PCI_BUS_ID) {
+    *value = device + 1;
+    return 0;
+  }
+  static const std::map<int, int> values = {{1, 1024}, {16, 4},  {19, 1},  {34, 0},  {50, 0},  {75, 9},
                                             {76, 0},   {95, 1},  {97, 232448}, {102, 1}, {103, 1}, {128, 0}, {132, 0}};
   const auto found = values.find(attribute);
   if (found == values.end()) return kInvalidValue;
