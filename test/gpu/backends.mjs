@@ -1,148 +1,110 @@
-// The nvshmem and nccl backends on real GPUs (or on the fakes of test/native), one process a rank, each wait bounded.
-// Needs node, dist/, build/Release/collc.node and production node_modules; no test runner.
+// The nvshmem and nccl backends on real GPUs (or on the fakes of test/native), and groups on every backend: one process a
+// rank, each wait bounded. Needs node, dist/, build/Release/collc.node, kernels/ and production packages; no test runner.
 //
-//   node test/gpu/backends.mjs --ranks 4 [--only nvshmem] [--out results.jsonl]
+//   node test/gpu/backends.mjs [--worlds 1,2,4] [--only nvshmem] [--minutes 9] [--out FOLDER]
 //
-// Prints one JSON line a case, {name, ranks, ok, ms, detail}, then `N passed, N failed`. Multicast stays off:
-// COLLC_DISABLE_MULTICAST is set for everything started here.
-import { appendFileSync, writeFileSync } from "node:fs";
+// Without --worlds it takes those of 1, 2 and 4 that the machine has GPUs for. Prints a line a case and `N passed, N
+// failed`; into FOLDER go backends.json, backends.md and backends.log. A case that takes more than a minute is killed and
+// failed, and after --minutes nothing new begins. NVLink multicast stays off in everything started here.
+import { execFile } from "node:child_process";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
-import { capabilities } from "../../dist/src/runtime/capabilities/index.js";
-import { joinGroup } from "../../dist/src/runtime/bootstrap.js";
-import { openCuda } from "../../dist/src/runtime/cuda/device.js";
-import { Exchange } from "../../dist/src/runtime/exchange.js";
-import { launchRanks } from "../../dist/src/runtime/launcher.js";
-import { cliqueCases } from "./backends/clique.mjs";
-import { ncclCases } from "./backends/nccl.mjs";
-import { nvshmemCases } from "./backends/nvshmem.mjs";
+import { parseArgs, promisify } from "node:util";
+import { summaryOf } from "./backends/report.mjs";
+import { runSuite } from "./backends/run-suite.mjs";
+import { suites } from "./backends/suites.mjs";
 
 const { values: options } = parseArgs({
   options: {
-    ranks: { type: "string", default: "2" },
+    worlds: { type: "string", default: "" },
     only: { type: "string", default: "" },
+    minutes: { type: "string", default: "9" },
     out: { type: "string", default: "" },
-    rank: { type: "boolean", default: false },
-    clique: { type: "string", default: "" },
   },
 });
-const ranks = Number(options.ranks);
-const waitMs = 60_000;
-/** Bound of one case; a stuck collective must not hold the machine. */
-const caseMs = 90_000;
+const began = performance.now();
+const deadline = began + Number(options.minutes) * 60_000;
+const logLimit = 8 << 20;
+const env = {
+  NCCL_NVLS_ENABLE: "0",
+  NVSHMEM_DISABLE_NVLS: "1",
+  COLLC_DISABLE_MULTICAST: "1",
+  NCCL_DEBUG: process.env.NCCL_DEBUG ?? "WARN",
+  NVSHMEM_DEBUG: process.env.NVSHMEM_DEBUG ?? "WARN",
+};
+Object.assign(process.env, env);
+/** What is tried, in order, where NVSHMEM does not come up as it is. */
+const nvshmemFallbacks = [{}, { NVSHMEM_REMOTE_TRANSPORT: "none" }, { NVSHMEM_DISABLE_CUDA_VMM: "1" }];
 
-async function bounded(work, name) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${name} did not end within ${caseMs} ms`)), caseMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-async function runRank() {
-  const { deviceCount } = openCuda();
-  const boot = await joinGroup({ timeoutMs: waitMs });
-  const { rank, world, store } = boot;
-  if (boot.localRanks.length > deviceCount)
-    throw new Error(`${world} ranks need as many GPUs; here are ${deviceCount}`);
-  const subgroups = new Map();
-  const placeOf = (members, exchange) => ({
-    device: boot.localRank,
-    rank: members.indexOf(rank),
-    world: members.length,
-    ranks: members,
-    exchange,
-    subgroup: (some) => {
-      // The same on all members, whatever other groups they are in.
-      const name = `sub ${some.join("+")}`;
-      const count = subgroups.get(name) ?? 0;
-      subgroups.set(name, count + 1);
-      return placeOf(some, new Exchange(store, `${name} #${count}`, { ranks: some, timeoutMs: waitMs }));
-    },
-  });
-  const place = placeOf(
-    Array.from({ length: world }, (_, r) => r),
-    boot.exchange,
+if (options.out) mkdirSync(options.out, { recursive: true });
+const file = (name) => path.join(options.out, name);
+let logged = 0;
+const log = (line) => {
+  logged += line.length + 1;
+  if (options.out && logged < logLimit) appendFileSync(file("backends.log"), `${line}\n`);
+};
+const say = (row) => {
+  const mark = row.ok === null ? "–" : row.ok ? "✓" : "✗";
+  console.log(
+    `${mark} ${row.suite}, ${row.world} ranks: ${row.name} (${row.ms} ms) ${String(row.detail).slice(0, 1000)}`,
   );
-  let failed = 0;
-  for (const [name, body] of Object.entries({ ...nvshmemCases, ...ncclCases })) {
-    if (!name.includes(options.only)) continue;
-    const began = performance.now();
-    let outcome;
-    try {
-      outcome = { ok: true, detail: (await bounded(body(place), name)) ?? "" };
-    } catch (error) {
-      outcome = { ok: false, detail: `${error.message}${error.stack?.match(/\n.*backends\/.*/)?.[0] ?? ""}` };
-    }
-    const all = await boot.exchange.allGather(`outcome of ${name}`, outcome);
-    const bad = all.flatMap((o, r) => (o.ok ? [] : [`rank ${r}: ${o.detail}`]));
-    const ms = Math.round(performance.now() - began);
-    if (rank === 0)
-      process.send({ name, ranks: world, ok: bad.length === 0, ms, detail: bad.join("\n") || all[0].detail });
-    if (bad.length > 0) failed++;
-  }
-  await boot.close();
-  // A thread may still be in a library's call that never ends.
-  process.exit(failed > 0 ? 1 : 0);
+};
+if (options.out) writeFileSync(file("backends.log"), "");
+
+const machine = await promisify(execFile)(
+  process.execPath,
+  [fileURLToPath(new URL("backends/machine.mjs", import.meta.url))],
+  { timeout: 120_000 },
+).then(
+  ({ stdout }) => JSON.parse(stdout.trim().split("\n").at(-1)),
+  (error) => ({ node: process.version, capabilities: { error: error.message } }),
+);
+console.log(JSON.stringify(machine));
+const gpus = machine.capabilities.devices?.length ?? 0;
+const worlds = options.worlds ? options.worlds.split(",").map(Number) : [1, 2, 4].filter((world) => world <= gpus);
+const rows = [];
+const write = () => {
+  if (!options.out) return;
+  const seconds = (performance.now() - began) / 1000;
+  writeFileSync(file("backends.json"), JSON.stringify({ machine, env, seconds, rows }, null, 1));
+  writeFileSync(file("backends.md"), summaryOf({ machine, rows, seconds, env }));
+};
+write();
+if (worlds.length === 0) {
+  console.log(`no GPU: ${machine.capabilities.error ?? "none was found"}`);
+  process.exit(1);
 }
 
-async function runClique() {
-  const devices = Array.from({ length: Number(options.clique) }, (_, device) => device);
-  openCuda();
-  let failed = 0;
-  for (const [name, body] of Object.entries(cliqueCases)) {
-    const began = performance.now();
-    let line;
-    try {
-      line = { ok: true, detail: (await bounded(body({ devices }), name)) ?? "" };
-    } catch (error) {
-      line = { ok: false, detail: error.message };
-      failed++;
-    }
-    process.send({ name, ranks: devices.length, ...line, ms: Math.round(performance.now() - began) });
+/** Settings under which NVSHMEM comes up; the failures on the way are rows too. */
+async function nvshmemSettings(world) {
+  for (const [attempt, extra] of nvshmemFallbacks.entries()) {
+    const debug = attempt > 0 ? { NVSHMEM_DEBUG: "INFO" } : {};
+    const only = Object.keys(suites.nvshmem.cases)[0];
+    const tried = await runSuite("nvshmem", { world, env: { ...env, ...extra, ...debug }, deadline, only, log, say });
+    const ok = tried.every((row) => row.ok);
+    const detail = `with ${JSON.stringify(extra)}: ${tried.map((row) => row.detail).join("; ")}`;
+    rows.push({ suite: "nvshmem comes up", world, name: `attempt ${attempt + 1}`, ok, ms: tried[0]?.ms ?? 0, detail });
+    if (ok) return extra;
   }
-  process.exit(failed > 0 ? 1 : 0);
+  return null;
 }
 
-if (options.rank || options.clique !== "") {
-  try {
-    await (options.rank ? runRank() : runClique());
-  } catch (error) {
-    console.error(error.stack.slice(0, 2000));
-    process.exit(1);
+// The largest world first: it says the most if the time runs out.
+for (const world of [...worlds].sort((a, b) => b - a)) {
+  let nvshmem;
+  for (const name of Object.keys(suites)) {
+    const usesNvshmem = name.includes("nvshmem");
+    const wanted = Object.keys(suites[name].cases).some((each) => `${name}: ${each}`.includes(options.only));
+    if (!wanted) continue;
+    if (usesNvshmem && nvshmem === undefined) nvshmem = await nvshmemSettings(world);
+    if (usesNvshmem && nvshmem === null) continue;
+    const settings = { ...env, ...(usesNvshmem ? nvshmem : {}) };
+    rows.push(...(await runSuite(name, { world, env: settings, deadline, only: options.only, log, say })));
+    write();
   }
-} else {
-  if (options.out) writeFileSync(options.out, "");
-  const counts = { passed: 0, failed: 0 };
-  const say = (line) => {
-    if (options.out) appendFileSync(options.out, JSON.stringify(line) + "\n");
-    console.log(JSON.stringify(line));
-    if (line.ok !== undefined) counts[line.ok ? "passed" : "failed"]++;
-  };
-  say({ machine: await capabilities() });
-  const self = fileURLToPath(import.meta.url);
-  const env = { NCCL_NVLS_ENABLE: "0", NVSHMEM_DISABLE_NVLS: "1", COLLC_DISABLE_MULTICAST: "1" };
-  const launch = async (count, args) => {
-    const result = await launchRanks({
-      ranks: count,
-      args: [self, ...process.argv.slice(2), ...args],
-      env,
-      timeoutMs: 8 * 60_000,
-      onMessage: (_rank, line) => say(line),
-    });
-    if (result.failure && !/exit code 1/.test(result.failure.message)) {
-      say({ name: "the run itself", ranks: count, ok: false, ms: 0, detail: result.failure.message });
-    }
-    return result.exitCode;
-  };
-  const codes = [await launch(ranks, ["--rank"])];
-  if ("nccl lists".includes(options.only)) codes.push(await launch(1, ["--clique", String(ranks)]));
-  const summary = { summary: true, ranks, ...counts };
-  if (options.out) appendFileSync(options.out, JSON.stringify(summary) + "\n");
-  console.log(`${ranks} ranks: ${counts.passed} passed, ${counts.failed} failed`);
-  process.exitCode = counts.failed > 0 || codes.some((code) => code !== 0) ? 1 : 0;
 }
+write();
+const count = (ok) => rows.filter((row) => row.ok === ok).length;
+console.log(`${count(true)} passed, ${count(false)} failed, ${count(null)} not run`);
+process.exitCode = count(false) > 0 ? 1 : 0;

@@ -91,15 +91,23 @@ export class NvshmemSession {
       session.collective("NVSHMEM's initialisation", () => native().nvshmemInit(device, rank, world, id)),
     );
     current = session;
-    if (session.arena.bytes > 0) {
-      await together(exchange, rank, "nvshmem: arena", async () => {
-        session.arenaPointer = await session.collective("allocating NVSHMEM's arena", () =>
-          native().nvshmemAllocate(session.arena.bytes),
-        );
-        if (session.arenaPointer === 0n) throw heapFull(session.arena.bytes, "its arena");
-      });
+    try {
+      await session.#makeArena(exchange, rank);
+    } catch (error) {
+      await session.release();
+      throw error;
     }
     return session;
+  }
+
+  async #makeArena(exchange: ExchangeChannel, rank: number): Promise<void> {
+    if (this.arena.bytes === 0) return;
+    await together(exchange, rank, "nvshmem: arena", async () => {
+      this.arenaPointer = await this.collective("allocating NVSHMEM's arena", () =>
+        native().nvshmemAllocate(this.arena.bytes),
+      );
+      if (this.arenaPointer === 0n) throw heapFull(this.arena.bytes, "its arena");
+    });
   }
 
   /** The session, if there is one. */

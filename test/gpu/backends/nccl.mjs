@@ -69,7 +69,13 @@ async function peersReach(place, provider, stream) {
 }
 
 function reduced(world, n, op, offset = 0) {
-  const fold = { sum: (a, b) => a + b, avg: (a, b) => a + b, prod: (a, b) => a * b, min: (a, b) => Math.min(a, b), max: (a, b) => Math.max(a, b) }[op];
+  const fold = {
+    sum: (a, b) => a + b,
+    avg: (a, b) => a + b,
+    prod: (a, b) => a * b,
+    min: (a, b) => Math.min(a, b),
+    max: (a, b) => Math.max(a, b),
+  }[op];
   return range(n).map((i) => {
     const total = range(world)
       .map((r) => valueOf(r, offset + i))

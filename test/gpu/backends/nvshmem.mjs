@@ -1,10 +1,13 @@
 // The nvshmem provider: memory, peers' addresses, host operations, teams, subgroups, faults. `place` is
-// {device, rank, world, ranks, exchange, subExchange}; each case throws where something is wrong.
+// {device, rank, world, ranks, exchange, subgroup(members)}; each case throws where something is wrong.
 import { NvshmemProvider, NvshmemSession, openNvshmem, splitTeam } from "../../../dist/src/runtime/nvshmem/index.js";
 import { check, DeviceMemory, mustThrow, native, range, readBack, same, settle, valueOf, viewOf } from "./support.mjs";
 
 const KIB = 1024;
 const timeoutMs = 20_000;
+
+/** Keeps NVSHMEM initialised from case to case. */
+export const holdNvshmem = (place) => NvshmemProvider.create({ ...place, timeoutMs: 40_000 });
 
 /** A provider for one case, closed whatever happens. */
 async function using(place, options, body) {
@@ -323,6 +326,8 @@ export const nvshmemCases = {
   },
 
   async "nvshmem: finalised, and set up again"(place) {
+    await place.letGo();
+    check(NvshmemSession.current === null, "no session after the last provider");
     for (let round = 0; round < 2; round++) {
       await using(place, {}, async (provider) => {
         check(NvshmemSession.current !== null, "a session");
