@@ -6,6 +6,7 @@ import { buildProgram } from "./ast/build.js";
 import { tokenSpan } from "./ast/cst.js";
 import { MAX_DEPTH, MAX_NESTING, tooDeepNode, tooDeepToken } from "./ast/depth.js";
 import type { Collective, Program } from "./ast/nodes.js";
+import { largeNumbers } from "./ast/numbers.js";
 import { lexicalErrors, syntaxErrors } from "./ast/syntax-errors.js";
 import { checkOne } from "./check/check-collective.js";
 import type { CheckedCollective } from "./check/checked.js";
@@ -39,8 +40,10 @@ function parseText(file: SourceFile, text: string, base: number): { program: Pro
     t.startOffset += base;
     if (t.endOffset !== undefined) t.endOffset += base;
   }
-  diagnostics.push(...lexicalErrors(lexed.errors, file));
+  const lexical = lexicalErrors(lexed.errors, file);
+  diagnostics.push(...lexical);
   const tokens = withoutStrayDocs(lexed.tokens);
+  diagnostics.push(...largeNumbers(tokens));
   const deep = tooDeepToken(tokens);
   if (deep !== null) {
     report(diagnostic("too-deep", tokenSpan(deep), { limit: MAX_NESTING }));
@@ -49,7 +52,7 @@ function parseText(file: SourceFile, text: string, base: number): { program: Pro
   parser ??= new CollParser();
   parser.input = tokens;
   const cst: CstNode | undefined = parser.program();
-  diagnostics.push(...syntaxErrors(parser.errors, tokens, file, diagnostics));
+  diagnostics.push(...syntaxErrors(parser.errors, tokens, file, lexical));
   const program = cst === undefined ? NOTHING : buildProgram(cst, report);
   const tooDeep = tooDeepNode(program);
   if (tooDeep !== null) {

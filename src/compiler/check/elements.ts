@@ -1,5 +1,6 @@
 /** Types of index and element expressions inside explicit algorithms. */
 import type { BinaryOperator, Expression } from "../ast/nodes.js";
+import { numberProblem } from "../ast/numbers.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import type { Span } from "../source.js";
@@ -60,14 +61,10 @@ function typeOf(e: Expression, c: Checking): MaybeType {
   }
 }
 
-/** The largest finite f32. */
-const MAX_F32 = 3.4028234663852886e38;
-
 export function checkNumber(e: Extract<Expression, { kind: "number" }>, c: Checking): boolean {
-  const limit = e.isInteger ? Number.MAX_SAFE_INTEGER : MAX_F32;
-  if (e.value <= limit) return true;
-  c.report(diagnostic("number-too-large", e.span, { number: e.value, limit }));
-  return false;
+  const problem = numberProblem(e.value, e.isInteger, e.span);
+  if (problem !== null) c.report(problem);
+  return problem === null;
 }
 
 // -- names and elements ----------------------------------------------------------------------------

@@ -107,7 +107,10 @@ function emitOp(e: Emitter, op: Op, onYield: OnYield): void {
   }
 }
 
-/** Integers must not be divided by zero, and indices not be negative either: GPUs would give different nonsense. */
+/**
+ * Integers must not be divided by zero, and quotients of negative indices are left open by the language. A remainder has
+ * the sign of the dividend, here as on GPUs; what the language makes of it is lowered to more ops.
+ */
 function checkDivisor(e: Emitter, op: Op): void {
   const fn = op.attributes["fn"];
   const [a, b] = op.operands;
@@ -117,7 +120,8 @@ function checkDivisor(e: Emitter, op: Op): void {
     const x = e.lane(a!, i);
     const y = e.lane(b!, i);
     const known = /^[1-9]\d*$/.test(y);
-    const tests = kind === "index" ? [`${x}<0`, ...(known ? [] : [`${y}<=0`])] : known ? [] : [`${y}===0`];
+    const divisor = known ? [] : [kind === "index" ? `${y}<=0` : `${y}===0`];
+    const tests = kind === "index" && fn === "div" ? [`${x}<0`, ...divisor] : divisor;
     if (tests.length === 0) continue;
     const { id, who } = e.site(op);
     e.line(`if(${tests.join("||")})L.faults.arithmetic(${id},${who},${x},${y});`);

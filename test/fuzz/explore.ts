@@ -1,0 +1,70 @@
+/**
+ * Runs a property over generated programs within a budget of processor time, and says how to see a failure again.
+ *
+ * `FUZZ_SEED` sets the seed, which is fixed otherwise, so that CI sees the same programs each time. `FUZZ_SECONDS` sets
+ * the processor time of all properties together (40 s by default); with a longer one, as many programs are tried as fit.
+ */
+import fc from "fast-check";
+import { expect } from "vitest";
+import { guard } from "./watchdog.js";
+
+export const SEED = Number(process.env["FUZZ_SEED"] ?? 20_261_121);
+const DEFAULT_SECONDS = 40;
+const SECONDS = Number(process.env["FUZZ_SECONDS"] ?? DEFAULT_SECONDS);
+/** Longest that one input may take, in seconds of processor time. Nearly all take a hundredth of it. */
+const SECONDS_PER_INPUT = 5;
+
+/** Processor time of this process, in seconds. */
+const used = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+};
+
+export interface Exploration<T> {
+  /** Part of the whole budget, 0 to 1. */
+  readonly share: number;
+  /** So many inputs are looked at without FUZZ_SECONDS, if the time allows; with it, ten times its seconds at least. */
+  readonly runs: number;
+  /** At least so many must have been looked at. */
+  readonly least: number;
+  readonly inputs: fc.Arbitrary<T>;
+  /** The input as a person can read and repeat it. */
+  readonly show: (input: T) => string;
+  /** Throws if the input breaks the property. */
+  readonly check: (input: T) => void | Promise<void>;
+}
+
+/** Looks at inputs until the budget is spent; fails with the smallest input that was found to break the property. */
+export async function explore<T>(exploration: Exploration<T>): Promise<void> {
+  const { share, runs, least, inputs, show, check } = exploration;
+  const start = used();
+  const isSpent = (factor: number): boolean => used() - start > SECONDS * share * factor;
+  let looked = 0;
+  let hasFailed = false;
+  const property = fc.asyncProperty(inputs, async (input) => {
+    // Once a failure is found, as much time again goes into making it smaller.
+    if (isSpent(hasFailed ? 2 : 1)) return;
+    looked++;
+    const before = used();
+    try {
+      await guard(show(input), () => check(input));
+      const took = used() - before;
+      if (took > SECONDS_PER_INPUT) throw new Error(`took ${took.toFixed(1)} s`);
+    } catch (error) {
+      hasFailed = true;
+      throw error;
+    }
+  });
+  const numRuns = SECONDS === DEFAULT_SECONDS ? runs : Math.ceil(runs * (SECONDS / DEFAULT_SECONDS));
+  const result = await fc.check(property, { seed: SEED, numRuns, verbose: 0 });
+  console.log(`seed ${SEED}: ${looked} of ${numRuns} inputs in ${(used() - start).toFixed(1)} s`);
+  if (result.failed && result.counterexample !== null) {
+    const [input] = result.counterexample;
+    const error = result.errorInstance;
+    const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    expect.fail(
+      `${said}\n\nFUZZ_SEED=${result.seed} finds it again, here after ${result.numShrinks} simplifications:\n${show(input)}`,
+    );
+  }
+  expect(looked).toBeGreaterThanOrEqual(least);
+}

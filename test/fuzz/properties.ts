@@ -1,0 +1,78 @@
+/** What holds of any text, and of any program that is accepted. */
+import { expect } from "vitest";
+import {
+  compile,
+  type CompileResult,
+  type DimValues,
+  type DType,
+  InternalCompilerError,
+  parseKernel,
+  parseProgram,
+  printKernel,
+  printProgram,
+  SourceFile,
+} from "../../src/compiler/index.js";
+import { formatColl } from "../../src/formatter/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { withoutSpans } from "../front-end/helpers.js";
+
+const treeOf = (text: string): unknown => withoutSpans(parseProgram(new SourceFile("f.coll", text)).program);
+const commentsOf = (text: string): string[] => [...text.matchAll(/\/\/[^\n]*/g)].map((m) => m[0].trimEnd());
+
+/** Compiles every collective of a text. Only a bug in the compiler throws. */
+export function compileEach(text: string, ranks: number, dtype: DType): CompileResult[] {
+  const { program, diagnostics } = parseProgram(new SourceFile("f.coll", text));
+  if (diagnostics.some((d) => d.severity === "error")) return [];
+  return program.collectives.map((c) => {
+    try {
+      return compile(text, { file: "f.coll", collective: c.name.text, ranks, dtype });
+    } catch (error) {
+      const ir = error instanceof InternalCompilerError ? `\n${error.moduleText.slice(0, 3000)}` : "";
+      throw new Error(`${ranks} ranks, ${dtype}: ${error instanceof Error ? error.stack : String(error)}${ir}`, { cause: error }); // prettier-ignore
+    }
+  });
+}
+
+/** The formatter keeps a readable program's tree and comments, and is done after one time. */
+export async function expectFormats(text: string, printWidth: number): Promise<void> {
+  const { diagnostics } = parseProgram(new SourceFile("f.coll", text));
+  if (diagnostics.some((d) => d.severity === "error")) return;
+  const once = await formatColl(text, { printWidth });
+  expect(treeOf(once)).toEqual(treeOf(text));
+  expect(commentsOf(once)).toEqual(commentsOf(text.replace(/\r(?!\n)/g, " ")));
+  expect(await formatColl(once, { printWidth })).toBe(once);
+}
+
+/** The tree prints to a text with the same tree. */
+export function expectTreePrints(text: string): void {
+  const { program, diagnostics } = parseProgram(new SourceFile("f.coll", text));
+  if (diagnostics.some((d) => d.severity === "error")) return;
+  expect(treeOf(printProgram(program))).toEqual(withoutSpans(program));
+}
+
+/** The kernel after every pass prints to a text that is read back as the same kernel. */
+export function expectKernelsPrint({ snapshots }: CompileResult): void {
+  let before = "";
+  for (const { pass, kernel } of snapshots) {
+    const printed = printKernel(kernel, { spans: true });
+    // Passes that had nothing to do are not worth reading again.
+    if (printed !== before) expect(printKernel(parseKernel(printed), { spans: true }), `after ${pass}`).toBe(printed);
+    before = printed;
+  }
+}
+
+/** Two launches on emulated ranks give what the signature says. */
+export function expectRuns(compiled: CompileResult, shapes: readonly DimValues[], seed: number): void {
+  const { kernel, manifest, source, diagnostics } = compiled;
+  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, seed });
+  for (const dims of shapes)
+    for (const launch of [1, 2]) {
+      const ranks = makeInputs(manifest!, dims, seed + launch);
+      group.run(ranks, dims);
+      const result = checkOutputs(manifest!, dims, ranks, ranks);
+      const of = `${manifest!.ranks} ranks, ${JSON.stringify(manifest!.dtypes)}, ${JSON.stringify(dims)}, launch ${launch}`;
+      expect(result, of).toMatchObject({ correct: true, unspecified: [] });
+    }
+}

@@ -1,0 +1,121 @@
+/** Bodies of tensor expressions whose layouts and shapes fit, by the tables of the reference. */
+import type fc from "fast-check";
+import { type Choices, drawn } from "./choices.js";
+import type { Generated } from "./explicit-programs.js";
+
+type Layout =
+  | { readonly kind: "replicated" | "partial" }
+  | { readonly kind: "sharded"; readonly dim: number }
+  | { readonly kind: "on"; readonly rank: number };
+type Shape = readonly string[];
+
+const REPLICATED: Layout = { kind: "replicated" };
+const PARTIAL: Layout = { kind: "partial" };
+const sharded = (dim: number): Layout => ({ kind: "sharded", dim });
+
+const written = (l: Layout): string =>
+  l.kind === "sharded" ? `sharded(${l.dim})` : l.kind === "on" ? `on(${l.rank})` : l.kind === "partial" ? "partial(sum)" : "replicated"; // prettier-ignore
+
+/** Lengths that every number of ranks up to 4 divides. */
+const DIMS: Readonly<Record<string, number>> = { m: 12, n: 24, k: 36 };
+
+export function tensorPrograms(): fc.Arbitrary<Generated> {
+  return drawn(writeProgram);
+}
+
+function writeProgram(c: Choices): Generated {
+  const ranks = 1 + c.below(4);
+  const dtype = c.pick(["f32", "bf16", "f16"] as const);
+  const writer = new Writer(c, ranks);
+  const shape: Shape = c.chance(0.7) ? [c.pick(["m", "n"]), c.pick(["n", "m"])] : ["n"];
+  const outputs = Array.from({ length: 1 + c.below(2) }, (_, i) => {
+    const layout = writer.anyLayout(shape);
+    return { name: `y${i}`, layout, value: writer.value(layout, shape, 1 + c.below(3)) };
+  });
+  const declare = (name: string, layout: Layout, s: Shape): string => `${name}: T[${s.join(", ")}] ${written(layout)}`;
+  const text = [
+    `collective f(${writer.inputs.map((x) => declare(x.name, x.layout, x.shape)).join(", ")})`,
+    `  -> (${outputs.map((y) => declare(y.name, y.layout, shape)).join(", ")}) {`,
+    ...writer.lines,
+    ...outputs.map((y) => `  ${y.name} = ${y.value}`),
+    "}\n",
+  ].join("\n");
+  const names = Object.keys(DIMS).filter((d) => new RegExp(`\\b${d}\\b`).test(text));
+  const shapeOf = (factor: number): Record<string, number> => Object.fromEntries(names.map((d) => [d, DIMS[d]! * factor])); // prettier-ignore
+  return { text, ranks, dtype, shapes: [shapeOf(1), shapeOf(2)] };
+}
+
+class Writer {
+  readonly inputs: { readonly name: string; readonly layout: Layout; readonly shape: Shape }[] = [];
+  readonly lines: string[] = [];
+
+  constructor(
+    private readonly c: Choices,
+    private readonly ranks: number,
+  ) {}
+
+  anyLayout(shape: Shape): Layout {
+    const { c } = this;
+    return c.pick([REPLICATED, sharded(c.below(shape.length)), PARTIAL, { kind: "on", rank: c.below(this.ranks) }]);
+  }
+
+  /** An expression of this layout and shape; sometimes a part of it gets a name first. */
+  value(layout: Layout, shape: Shape, depth: number): string {
+    if (depth === 0) return this.input(layout, shape);
+    const made = this.c.pick(this.ways(layout, shape, depth - 1))();
+    if (!this.c.chance(0.2)) return made;
+    const name = `v${this.lines.length}`;
+    this.lines.push(`  let ${name} = ${made}`);
+    return name;
+  }
+
+  private input(layout: Layout, shape: Shape): string {
+    const same = this.inputs.filter((x) => written(x.layout) === written(layout) && x.shape.join() === shape.join());
+    if (same.length > 0 && this.c.chance(0.5)) return this.c.pick(same).name;
+    const name = `x${this.inputs.length}`;
+    this.inputs.push({ name, layout, shape });
+    return name;
+  }
+
+  private ways(layout: Layout, shape: Shape, depth: number): readonly (() => string)[] {
+    const { c } = this;
+    const of = (l: Layout, s: Shape = shape): string => this.value(l, s, depth);
+    const ways: (() => string)[] = [() => this.input(layout, shape)];
+    const dim = c.below(shape.length);
+    const product = (a: Layout, b: Layout) => (): string => {
+      const inner = c.pick(["k", "m", "n"]);
+      return `(${of(a, [shape[0]!, inner])} @ ${of(b, [inner, shape[1]!])})`;
+    };
+    const isMatrix = shape.length === 2;
+    if (layout.kind === "partial") {
+      ways.push(() => `(${of(layout)} ${c.pick(["+", "-"])} ${of(layout)})`);
+      ways.push(() => `${of(layout)} * ${c.pick(["0.5", "2", `(${of(REPLICATED)})`])}`);
+      if (isMatrix) ways.push(product(sharded(1), sharded(0)), product(PARTIAL, REPLICATED));
+      return ways;
+    }
+    ways.push(() => `${c.pick(["relu", "abs", "tanh", "silu"])}(${of(layout)})`);
+    ways.push(() => `(${of(layout)} ${c.pick(["+", "-", "*"])} ${of(layout)})`);
+    ways.push(() => `${c.pick(["min", "max"])}(${of(layout)}, ${of(layout)})`);
+    if (layout.kind === "replicated") {
+      ways.push(
+        () => `all_reduce(${of(PARTIAL)})`,
+        () => `all_gather(${of(sharded(dim))})`,
+      );
+      ways.push(() => `broadcast(${of({ kind: "on", rank: c.below(this.ranks) })})`);
+      if (isMatrix) ways.push(product(REPLICATED, REPLICATED));
+    } else if (layout.kind === "sharded") {
+      const d = layout.dim;
+      ways.push(() => `reduce_scatter(${of(PARTIAL)}, dim: ${d})`);
+      ways.push(() => `scatter(${of({ kind: "on", rank: c.below(this.ranks) })}, dim: ${d})`);
+      ways.push(() => `(${of(layout)} + ${of(REPLICATED)})`);
+      if (isMatrix) {
+        ways.push(() => `all_to_all(${of(sharded(1 - d))}, dim: ${d})`);
+        ways.push(d === 0 ? product(sharded(0), REPLICATED) : product(REPLICATED, sharded(1)));
+      }
+    } else if (layout.kind === "on") {
+      ways.push(() => `reduce(${of(PARTIAL)}, to: ${layout.rank})`);
+      ways.push(() => `gather(${of(sharded(dim))}, to: ${layout.rank})`);
+    }
+    return ways;
+  }
+}
