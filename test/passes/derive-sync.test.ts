@@ -1,59 +1,8 @@
 /** Which ranks wait for which, for small programs; each proved ordered as it ships, and run on hostile schedules. */
 import { describe, expect, it } from "vitest";
-import { compile } from "../../src/compiler/driver.js";
-import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import type { Kernel, Op, Region } from "../../src/compiler/ir/module.js";
 import { verifySync } from "../../src/compiler/passes/support/verify-sync.js";
-import { PROOF_MAPPING, proofShapes, proveOrdering } from "../../src/compiler/prove/index.js";
-import { CpuGroup } from "../../src/runtime/cpu/index.js";
-import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
-
-function atRank(text: string, ranks: number): Kernel {
-  const { snapshots, diagnostics } = compile(text, { ranks, dtype: "f32" });
-  expect(diagnostics).toEqual([]);
-  return snapshots.find((s) => s.pass === "derive-sync")!.kernel;
-}
-
-/** The kernel's synchronisation and control in one line a nest: `block +1`, `for {…}`, `tiles`. */
-function outline(region: Region): string {
-  const one = (op: Op): string[] => {
-    if (op.name === "barrier") return [`${String(op.attributes["scope"])} ${String(op.attributes["ranks"])}`];
-    if (op.name === "notify" || op.name === "await") return [op.name];
-    if (op.name === "if") return [`if {${op.regions.map(outline).join(" | ")}}`];
-    if (op.name !== "for") return [];
-    const map = String(op.attributes["map"]);
-    return [map === "tiles" ? "tiles" : `${map} {${outline(op.regions[0]!)}}`];
-  };
-  return region.ops.flatMap(one).join("; ");
-}
-
-/** Proved in the form that ships, for two launches and all shapes of proofs; complete to the analysis itself. */
-function expectOrdered(text: string, ranks: number): void {
-  expect(verifySync(atRank(text, ranks))).toEqual([]);
-  const { kernel } = compile(text, { ranks, dtype: "f32", mapping: PROOF_MAPPING });
-  for (const dims of proofShapes(kernel!, "ordering")) {
-    const answer = proveOrdering(kernel!, { dims, shared: sharedLayout(kernel!), launches: 3 });
-    expect(answer.status === "wrong" ? answer.message : answer.status, JSON.stringify(dims)).toBe("proved");
-  }
-}
-
-function expectRight(text: string, ranks: number, dims: Record<string, number>): void {
-  const { kernel, manifest, source } = compile(text, { ranks, dtype: "f32" });
-  for (const seed of [1, 2]) {
-    const group = new CpuGroup(kernel!, manifest!, { source, seed, detectUnwritten: true });
-    for (let launch = 0; launch < 3; launch++) {
-      const data = makeInputs(manifest!, dims, launch);
-      group.run(data, dims);
-      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
-    }
-  }
-}
-
-/** The barriers of a kernel, and a proof. */
-function syncOf(text: string, ranks: number, proved = true): string {
-  if (proved) expectOrdered(text, ranks);
-  return outline(atRank(text, ranks).body);
-}
+import { atRank, expectRight, syncOf } from "./sync-helpers.js";
 
 const RING = `collective ring(x: T[n] partial(sum)) -> y: T[n] replicated {
   scratch inbox: f32[n]
@@ -200,20 +149,6 @@ describe("blocks", () => {
     expect(syncOf(reversed("", "n - 1 - i"), 3)).toBe("tiles; grid self; tiles");
     expect(syncOf(reversed("@((rank + 1) % world)", "i"), 4)).toMatch(/tiles; block \+1; tiles/);
     expect(syncOf(reversed("@((rank + 1) % world)", "n - 1 - i"), 4)).toMatch(/tiles; grid \+1; tiles/);
-  });
-});
-
-describe("barriers the author wrote", () => {
-  it("stay, and nothing is added to them", () => {
-    const text = `collective b(x: T[n] partial(sum)) -> y: T[n] replicated {
-      scratch box: T[world, n]
-      barrier
-      for i in tiles(n) { for p in ranks { box@p[rank, i] = x[i] } }
-      barrier
-      for i in tiles(n) { y[i] = sum(p in ranks) box[p, i] }
-    }`;
-    expect(syncOf(text, 4)).toBe("grid all; tiles; grid all; tiles");
-    expectRight(text, 4, { n: 500 });
   });
 });
 

@@ -66,10 +66,10 @@ export class Order {
     this.isUnmatched ||= other.isUnmatched || this.hasOpenNotifies || other.hasOpenNotifies;
   }
 
-  /** Equal texts, equal states; notifies apart. */
+  /** Equal texts, equal states; notifies apart, as long as they match. */
   get key(): string {
     const entries = [...this.pending.values()].flatMap((m) => [...m].map(([k, p]) => `${k}:${p.near}:${p.far}`));
-    return entries.sort().join("\n");
+    return [...entries.sort(), this.isUnmatched].join("\n");
   }
 
   get hasOpenNotifies(): boolean {

@@ -1,0 +1,119 @@
+/** signal, wait and barrier as the author wrote them: they stay, what they order gets no barrier, and what they lack is added. */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import { PROOF_MAPPING, proofShapes, proveOrdering } from "../../src/compiler/prove/index.js";
+import { atRank, expectRight, outline, syncOf } from "./sync-helpers.js";
+
+/** A ring all-gather; `start` and `end` are around the steps, `step` follows what one step sends on. */
+function ring(parts: { start?: string; early?: string; step?: string; end?: string }): string {
+  return `collective ring(x: T[n] sharded(0)) -> y: T[n] replicated {
+    let next = (rank + 1) % world
+    let before = (rank + world - 1) % world
+    ${parts.start ?? ""}
+    for i in tiles(shard(n, rank)) { y[i] = x[i - shard(n, rank).start] }
+    for step in 1..world {
+      ${parts.early ?? ""}
+      for i in tiles(shard(n, (rank + world + 1 - step) % world)) { y@next[i] = y[i] }
+      ${parts.step ?? ""}
+    }
+    ${parts.end ?? ""}
+  }`;
+}
+
+function orderingOf(text: string, ranks: number): { kind: string; message: string } {
+  const { kernel } = compile(text, { ranks, dtype: "f32", mapping: PROOF_MAPPING });
+  const [dims] = proofShapes(kernel!, "ordering");
+  const answer = proveOrdering(kernel!, { dims: dims!, shared: sharedLayout(kernel!), launches: 3 });
+  return answer.status === "wrong" ? answer : { kind: answer.status, message: "" };
+}
+
+describe("a ring with words between neighbours", () => {
+  it("that has all it needs gets nothing between ranks", () => {
+    const whole = ring({ start: "signal before wait next", step: "signal next wait before" });
+    const expected = "notify; await; tiles; serial {block self; tiles; notify; await}";
+    for (const ranks of [2, 4]) expect(syncOf(whole, ranks)).toBe(expected);
+    expectRight(whole, 4, { n: 400 });
+  });
+
+  it("where nobody says that callers are ready, hears that from the rank it writes to", () => {
+    const eager = ring({ step: "signal next wait before" });
+    for (const ranks of [3, 4]) {
+      const sync = syncOf(eager, ranks);
+      expect(sync).toContain(`+${ranks - 1}`);
+      expect(sync).not.toContain("all");
+    }
+    expectRight(eager, 3, { n: 300 });
+  });
+
+  it("with the last wait dropped, gets what ended there", () => {
+    const text = ring({ start: "signal before wait next", early: "if step > 1 { wait before }", step: "signal next" });
+    expect(syncOf(text, 4)).toMatch(/block \+1$/);
+    expectRight(text, 4, { n: 400 });
+  });
+
+  it("with every wait dropped, is synchronised as if there were no words", () => {
+    const text = ring({ step: "signal next" });
+    expect(syncOf(text, 4)).toMatch(/serial \{.*block \+1.*; tiles; notify\}; block \+1$/);
+    expectRight(text, 4, { n: 400 });
+  });
+
+  it("that waits before anybody signals is a deadlock, which the proof names", () => {
+    const text = ring({ early: "wait before", step: "signal next" });
+    for (const ranks of [2, 4]) expect(orderingOf(text, ranks)).toMatchObject({ kind: "deadlock" });
+    expect(orderingOf(text, 2).message).toContain("2 waits that nobody satisfies");
+  });
+
+  it("that waits once more than it signals is a deadlock, too", () => {
+    const text = ring({ start: "signal before wait next", step: "signal next wait before", end: "wait before" });
+    expect(orderingOf(text, 3)).toMatchObject({ kind: "deadlock" });
+  });
+});
+
+describe("a word on a condition that differs from rank to rank", () => {
+  const send = `collective send(x: T[n] local) -> y: T[n] local
+    ensures y[i] == where(rank == world - 1, x@0[i], x[i]) {
+    scratch box: T[n]
+    if rank == 0 {
+      for i in tiles(n) { box@(world - 1)[i] = x[i] }
+      signal world - 1
+    }
+    if rank == world - 1 {
+      wait 0
+      for i in tiles(n) { y[i] = box[i] }
+    } else {
+      for i in tiles(n) { y[i] = x[i] }
+    }
+  }`;
+
+  it("orders what it is between; the next launch waits for the reader", () => {
+    expect(syncOf(send, 3)).toBe("block 2>0; if {tiles; notify | }; if {await; tiles | tiles}");
+    expectRight(send, 3, { n: 500 });
+  });
+});
+
+describe("a barrier", () => {
+  it("the author wrote stays, and nothing is added to it", () => {
+    const text = `collective b(x: T[n] partial(sum)) -> y: T[n] replicated {
+      scratch box: T[world, n]
+      barrier
+      for i in tiles(n) { for p in ranks { box@p[rank, i] = x[i] } }
+      barrier
+      for i in tiles(n) { y[i] = sum(p in ranks) box[p, i] }
+    }`;
+    expect(syncOf(text, 4)).toBe("grid all; tiles; grid all; tiles");
+    expectRight(text, 4, { n: 500 });
+  });
+
+  it("that is not where order is needed is joined by one that is", () => {
+    const text = `collective b(x: T[n] partial(sum)) -> y: T[n] replicated {
+      scratch box: T[world, n]
+      barrier
+      for i in tiles(n) { for p in ranks { box@p[rank, i] = x[i] } }
+      for i in tiles(n) { y[i] = sum(p in ranks) box[p, i] }
+      barrier
+    }`;
+    expect(outline(atRank(text, 4).body)).toBe("grid all; tiles; block all; tiles; grid all");
+    expectRight(text, 4, { n: 500 });
+  });
+});
