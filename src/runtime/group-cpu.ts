@@ -58,8 +58,9 @@ export class EmulatedGroup extends HostPrimitives implements Group {
     checkMembers(this.name, this.world, members, members[0] ?? 0);
     const ranks = members.map((member) => this.ranks[member]!);
     const signalPadBytes = options.signalPadBytes ?? this.signalPadBytes;
+    const timeoutMs = options.timeoutMs ?? this.timeoutMs;
     const name = options.name ?? `ranks ${ranks.join(",")}`;
-    return new EmulatedGroup(members.length, { ...this.options, signalPadBytes }, name, ranks);
+    return new EmulatedGroup(members.length, { ...this.options, signalPadBytes, timeoutMs }, name, ranks);
   }
 
   async symmetric(dtype: DType, shape: ShapeLike, { id }: SymmetricOptions = {}): Promise<Tensor> {

@@ -154,11 +154,17 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     const own = checkMembers(this.name, this.world, members, this.rank);
     const ranks = members.map((member) => this.ranks[member]!);
     const { name, key } = this.names.next(options.name, ranks);
-    const { timeoutMs } = this;
+    const timeoutMs = options.timeoutMs ?? this.timeoutMs;
     const exchange = new Exchange(this.boot.store, key, { ranks, timeoutMs });
     const seat: Seat = { name, ranks, rank: own, exchange };
     const signalPadBytes = options.signalPadBytes ?? this.signalPadBytes;
-    const group = await DeviceGroup.open(this.boot, this.device, seat, { ...this.options, signalPadBytes }, this);
+    const group = await DeviceGroup.open(
+      this.boot,
+      this.device,
+      seat,
+      { ...this.options, signalPadBytes, timeoutMs },
+      this,
+    );
     this.subgroups.add(group);
     return group;
   }

@@ -143,6 +143,8 @@ export interface SubgroupOptions {
   readonly name?: string;
   /** See {@link Group.setSignalPadBytes}. Default: this group's. */
   readonly signalPadBytes?: number;
+  /** Bound of its waits in milliseconds. Default: this group's. */
+  readonly timeoutMs?: number;
 }
 
 /** Signals, one-sided copies and small writes, on streams or waited for. */
