@@ -1,96 +1,35 @@
-// Faults on real GPUs, one process a rank: each must end in time, with one clear message, and leave nothing behind.
+// Faults on real GPUs, one process a rank: each must end in time, with one clear message in every rank that survives, and
+// leave nothing behind.
 //
-//   node test/gpu/faults.mjs [--ranks 2]
+//   node test/gpu/faults.mjs [--ranks 2] [--only killed] [--out results.jsonl]
 //
-// Prints a line a case and `N passed, N failed`.
-import { readdirSync, readFileSync, writeSync } from "node:fs";
+// Prints a line a case with what the ranks said, and `N passed, N failed`.
+import { spawn } from "node:child_process";
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { compile } from "../../dist/src/compiler/index.js";
-import { connect } from "../../dist/src/runtime/connect.js";
+import { openCuda } from "../../dist/src/runtime/cuda/index.js";
 import { launchRanks } from "../../dist/src/runtime/launcher.js";
-import { makeRankInputs } from "../../dist/src/runtime/reference/index.js";
+import { faults } from "./fault-cases.mjs";
+import { quietEnvironment } from "./harness.mjs";
 
 const { values: options } = parseArgs({
-  options: { ranks: { type: "string", default: "2" }, rank: { type: "string" } },
+  options: {
+    ranks: { type: "string", default: "2" },
+    only: { type: "string", default: "" },
+    out: { type: "string", default: "" },
+    rank: { type: "string" },
+  },
 });
 const self = fileURLToPath(import.meta.url);
-const kernels = path.join(path.dirname(self), "../../kernels");
 const ranks = Number(options.ranks);
-const compiled = (file, dtype = "f32", world = ranks) =>
-  compile(readFileSync(path.join(kernels, file), "utf8"), { file, ranks: world, dtype });
-
-async function tensorsOf(group, kernel, dims) {
-  const { inputs, outputs } = makeRankInputs(kernel.manifest, dims, 1, group.localRanks[0]);
-  const tensors = {};
-  for (const [name, values] of [...Object.entries(inputs), ...Object.entries(outputs)]) {
-    tensors[name] = await group.symmetric("f32", [values.length]);
-    tensors[name].write(values);
-  }
-  return tensors;
-}
-
-const expectThrow = async (action, pattern) => {
-  const error = await action().then(
-    () => null,
-    (e) => e,
-  );
-  if (error === null) throw new Error("no error came");
-  if (!pattern.test(error.message)) throw new Error(`another error came: ${error.message}`);
-  return error.message;
-};
-
-/** What a rank does in each case; throwing fails the case. */
-const RANK_CASES = {
-  /** One rank does not launch: the others learn which, and the next collective works in the same processes. */
-  async straggler() {
-    const group = await connect({ backend: "cuda", timeoutMs: 1500 });
-    const kernel = await group.load(compiled("all_reduce/one_shot.coll"));
-    const dims = { n: 4096 };
-    const tensors = await tensorsOf(group, kernel, dims);
-    await kernel.run(tensors, dims);
-    await group.barrier();
-    const rank = group.localRanks[0];
-    if (rank !== ranks - 1) {
-      const message = await expectThrow(
-        () => kernel.run(tensors, dims),
-        new RegExp(`waited 1500 ms for rank ${ranks - 1}.*one_shot`),
-      );
-      if (rank === 0) process.send(message);
-    } else await sleep(1200); // the waits of the host end in time, too
-    await group.barrier();
-    // Ranks stand at different epochs now; a kernel loaded afresh has pads of its own.
-    const again = await group.load(compiled("all_reduce/two_shot.coll"));
-    await again.run(tensors, dims);
-    await group.close();
-  },
-  async "different kernels"() {
-    const group = await connect({ backend: "cuda", timeoutMs: 5000 });
-    const file = group.localRanks[0] === 0 ? "all_reduce/one_shot.coll" : "all_reduce/two_shot.coll";
-    process.send(await expectThrow(() => group.load(compiled(file)), /one_shot.*two_shot|two_shot.*one_shot/));
-    await group.close();
-  },
-  async "too many ranks"() {
-    await connect({ backend: "cuda", timeoutMs: 5000 });
-  },
-  async "killed while a kernel waits"() {
-    const group = await connect({ backend: "cuda", timeoutMs: 30_000 });
-    const kernel = await group.load(compiled("all_reduce/one_shot.coll"));
-    const dims = { n: 4096 };
-    const tensors = await tensorsOf(group, kernel, dims);
-    await kernel.run(tensors, dims);
-    await group.barrier();
-    if (group.localRanks[0] === 1) process.kill(process.pid, "SIGKILL");
-    await kernel.run(tensors, dims);
-  },
-};
+const overlap = openCuda().deviceCount < ranks;
 
 if (options.rank !== undefined) {
   try {
-    await RANK_CASES[options.rank]();
+    await faults[options.rank].rank(Number(process.env.RANK), ranks);
     process.exit(0);
   } catch (error) {
     writeSync(2, `${error.message}\n`); // a pipe would lose it at exit
@@ -98,39 +37,116 @@ if (options.rank !== undefined) {
   }
 }
 
-const EXPECTED = {
-  straggler: { exitCode: 0, seconds: 20 },
-  "different kernels": { exitCode: 0, seconds: 15 },
-  "too many ranks": { exitCode: 3, message: /need as many GPUs; this machine has \d+/, ranks: 9, seconds: 20 },
-  "killed while a kernel waits": { exitCode: 1, message: /rank 1 .*SIGKILL/, seconds: 10 },
-};
-const leftovers = () => readdirSync(tmpdir()).filter((f) => f.startsWith("collc-"));
+const base = mkdtempSync(path.join(tmpdir(), "faults-"));
+let nextPort = 23000 + (process.pid % 4000);
+
+/** A run of one fault: how each rank ended and what it printed. */
+async function start(name, { launcher = "torchrun", world = ranks, env = () => ({}), absent = [] }, folder) {
+  const args = [self, "--rank", name, "--ranks", String(world)];
+  const shared = {
+    ...quietEnvironment,
+    TMPDIR: folder,
+    ...(overlap && !faults[name].refusesOverlap && { COLLC_ALLOW_OVERLAPPING_DEVICES: "1" }),
+  };
+  const said = Array.from({ length: world }, () => "");
+  if (launcher === "collc") {
+    process.env.TMPDIR = folder; // where the run's folder goes
+    const result = await launchRanks({
+      ranks: world,
+      args,
+      env: shared,
+      timeoutMs: 40_000,
+      onMessage: (rank, line) => (said[rank] += `${line}\n`),
+      onOutput: (rank, _stream, line) => (said[rank] += `${line}\n`),
+    });
+    return { code: result.exitCode, message: result.failure?.message ?? "", said, codes: [] };
+  }
+  const port = nextPort++;
+  const ends = Array.from({ length: world }, (_, rank) => {
+    if (absent.includes(rank)) return { code: null, signal: "absent" };
+    const child = spawn(process.execPath, args, {
+      env: {
+        ...process.env,
+        ...shared,
+        RANK: String(rank),
+        WORLD_SIZE: String(world),
+        LOCAL_RANK: String(rank),
+        LOCAL_WORLD_SIZE: String(world),
+        MASTER_ADDR: "127.0.0.1",
+        MASTER_PORT: String(port),
+        ...env(rank),
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: 40_000,
+      killSignal: "SIGKILL",
+    });
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (text) => (said[rank] += text));
+    return new Promise((done) => child.once("close", (code, signal) => done({ code, signal })));
+  });
+  return { code: null, message: "", said, codes: await Promise.all(ends) };
+}
+
+/** What is wrong with how a run of a fault ended. */
+function judge(fault, { code, message, said, codes }, seconds, folder) {
+  const problems = [];
+  const { exitCode, expect, ends, within } = fault;
+  if (seconds > within) problems.push(`took ${seconds.toFixed(1)} s, not ${within}`);
+  if (fault.launcher === "collc") {
+    if (code !== exitCode) problems.push(`exit code ${code}, not ${exitCode}`);
+    if (expect && !expect.test(message)) problems.push(`the launcher said: ${message}`);
+  }
+  const world = fault.world ?? ranks;
+  for (let rank = 0; rank < world; rank++) {
+    const { end, says } = ends?.(rank, world) ?? {};
+    if (end !== undefined) {
+      const { code: own, signal } = codes[rank];
+      if ((signal ?? own) !== end) problems.push(`rank ${rank} ended with ${signal ?? own}, not ${end}`);
+    }
+    const lines = said[rank].split("\n").filter(Boolean);
+    if (says === null && lines.length > 0) problems.push(`rank ${rank} said: ${lines.join(" / ")}`);
+    if (says && (lines.length !== 1 || !says.test(lines[0])))
+      problems.push(`rank ${rank} said ${lines.length === 0 ? "nothing" : lines.join(" / ")}, not one line ${says}`);
+  }
+  const left = readdirSync(folder).filter((name) => name.startsWith("collc-"));
+  if (!fault.leaves && left.length > 0) problems.push(`left ${left.join(" ")}`);
+  return problems;
+}
+
 let passed = 0;
 let failed = 0;
-for (const [name, expected] of Object.entries(EXPECTED)) {
-  const before = leftovers().length;
-  const messages = [];
-  const start = performance.now();
-  const result = await launchRanks({
-    ranks: expected.ranks ?? ranks,
-    args: [self, "--rank", name, "--ranks", String(expected.ranks ?? ranks)],
-    onMessage: (_rank, message) => messages.push(message),
-    onOutput: () => {},
-  });
-  const seconds = (performance.now() - start) / 1000;
-  const message = result.failure?.message ?? "";
-  const problems = [
-    result.exitCode !== expected.exitCode && `exit code ${result.exitCode}, not ${expected.exitCode}`,
-    expected.message && !expected.message.test(message) && "another message",
-    seconds > expected.seconds && `took ${seconds.toFixed(1)} s`,
-    leftovers().length > before && `left ${leftovers().join(" ")}`,
-  ].filter(Boolean);
+for (const [name, fault] of Object.entries(faults)) {
+  if (!name.includes(options.only) || ranks < (fault.least ?? 2)) continue;
+  const folder = mkdtempSync(path.join(base, "run-"));
+  const began = performance.now();
+  const runs = await Promise.all(Array.from({ length: fault.times ?? 1 }, () => start(name, fault, folder)));
+  const seconds = (performance.now() - began) / 1000;
+  const problems = runs.flatMap((run) => judge(fault, run, seconds, folder));
+  if (fault.then !== undefined) {
+    // What the run left behind is in the next one's way; after an hour it is swept.
+    const hourAgo = new Date(Date.now() - 2 * 3600_000);
+    for (const left of readdirSync(folder)) utimesSync(path.join(folder, left), hourAgo, hourAgo);
+    const next = { ...faults[fault.then], launcher: "collc", within: 30 };
+    problems.push(...judge(next, await start(fault.then, next, folder), 0, folder));
+  }
   if (problems.length === 0) passed++;
   else failed++;
-  const said = [message, ...messages].filter(Boolean).join(" | ").slice(0, 300);
-  console.log(
-    `${problems.length === 0 ? "ok  " : "FAIL"} ${name} (${seconds.toFixed(1)} s) ${problems.join("; ")}\n       ${said}`,
-  );
+  const said = runs.flatMap((run) => [run.message, ...run.said.map((text, r) => text && `rank ${r}: ${text.trim()}`)]);
+  const line = {
+    suite: "faults",
+    backend: "cuda",
+    ranks,
+    overlap,
+    name,
+    ok: problems.length === 0,
+    ms: Math.round(seconds * 1000),
+  };
+  if (options.out)
+    appendFileSync(options.out, JSON.stringify({ ...line, problems, said: said.filter(Boolean) }) + "\n");
+  console.log(`${line.ok ? "ok  " : "FAIL"} ${name} (${seconds.toFixed(1)} s)`);
+  for (const problem of problems) console.log(`       ${problem}`);
+  for (const text of said.filter(Boolean)) console.log(`       ${text.slice(0, 300).replaceAll("\n", " / ")}`);
 }
-console.log(`${passed} passed, ${failed} failed`);
+rmSync(base, { recursive: true, force: true });
+console.log(`faults, cuda, ${ranks} ranks${overlap ? " sharing GPUs" : ""}: ${passed} passed, ${failed} failed`);
 process.exitCode = failed > 0 ? 1 : 0;

@@ -54,6 +54,7 @@ struct Stream {
   /// A kernel or a wait that is not done: the stream goes on when this gives true. What was enqueued since is in `queue`.
   std::function<bool()> until;
   std::vector<Op> queue;
+  bool advancing = false;
 };
 
 struct Stream;
@@ -74,6 +75,7 @@ struct Function {
   int device;
   std::string name;
   std::vector<std::size_t> parameters;
+  std::vector<std::string> names;  ///< Of the parameters, where the compiler gave them.
   int registers = 32;
   int max_dynamic_shared = 48 << 10;
   bool noop = false;  ///< Does nothing if it is none of the built-in ones.
@@ -109,6 +111,8 @@ double NowMs();
 /// What a built-in kernel does; null for an unknown name. `arguments` are the parameters' bytes.
 using Arguments = std::vector<std::vector<std::uint8_t>>;
 Op BuiltIn(const std::string& name, int device, const Arguments& arguments);
+/// What a compiled all-reduce of f32 does; null for other kernels.
+Op Collective(const Function& function, const Arguments& arguments);
 
 }  // namespace fake
 

@@ -31,6 +31,7 @@ std::unique_ptr<Function> ParseFunction(const std::string& line, int device) {
     std::string value;
     if (key == "registers") values >> function->registers;
     if (key == "noop") function->noop = true;
+    while (key == "names" && std::getline(values, value, ',')) function->names.push_back(value);
     if (key != "params") continue;
     while (std::getline(values, value, ',')) function->parameters.push_back(std::stoul(value));
   }
@@ -77,6 +78,7 @@ int Launch(Function* function, const Config& config, CUstream handle, void** par
     arguments.emplace_back(bytes, bytes + function->parameters[i]);
   }
   Op run = BuiltIn(function->name, stream->device, arguments);
+  if (!run) run = Collective(*function, arguments);
   if (!run && function->noop) run = [] {};
   if (!run) return kInvalidImage;
   std::ostringstream line;

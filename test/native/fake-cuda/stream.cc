@@ -46,6 +46,13 @@ int Enqueue(Stream* stream, Op op) {
 }
 
 int Advance(Stream* stream) {
+  // Streams that wait for events of each other come back here; the outer call goes on.
+  if (stream->advancing) return kNotReady;
+  struct Guard {
+    bool& flag;
+    explicit Guard(bool& f) : flag(f) { flag = true; }
+    ~Guard() { flag = false; }
+  } guard(stream->advancing);
   while (stream->until) {
     const std::function<bool()> until = stream->until;
     if (!until()) return kNotReady;

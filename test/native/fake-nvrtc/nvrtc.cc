@@ -1,5 +1,5 @@
-// An NVRTC that makes cubins for the fake driver: the names and parameter sizes of the kernels in the text. What they do is
-// the fake driver's business; kernels it does not know do nothing.
+// An NVRTC that makes cubins for the fake driver: the kernels in the text with the names and sizes of their parameters. What
+// they do is the fake driver's business; kernels it does not know do nothing.
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -36,11 +36,12 @@ std::string Kernels(const std::string& source) {
     const std::size_t name = source.find_last_of(" \n", open) + 1;
     out << source.substr(name, open - name) << " noop=1 params=";
     std::istringstream parameters(source.substr(open + 1, close - open - 1));
-    std::string parameter;
+    std::string parameter, names;
     for (bool first = true; std::getline(parameters, parameter, ','); first = false) {
       out << (first ? "" : ",") << SizeOf(parameter);
+      names += (first ? "" : ",") + parameter.substr(parameter.find_last_of(" *") + 1);
     }
-    out << "\n";
+    out << " names=" << names << "\n";
   }
   return out.str();
 }

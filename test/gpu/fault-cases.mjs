@@ -1,0 +1,238 @@
+// The faults of faults.mjs: what each rank does, and how the run must end.
+//
+// `launcher: "collc"`: `launchRanks` reports for all; else ranks stand alone, as torchrun starts them, rank 0 hosts the
+// store, and every surviving rank must print one line. `ends(rank, world)` gives exit code or signal, and that line.
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { compile } from "../../dist/src/compiler/index.js";
+import { connect } from "../../dist/src/runtime/connect.js";
+import { makeRankInputs } from "../../dist/src/runtime/reference/index.js";
+
+const kernels = path.join(path.dirname(fileURLToPath(import.meta.url)), "../../kernels");
+const compiled = (file, ranks) =>
+  compile(readFileSync(path.join(kernels, file), "utf8"), { file, ranks, dtype: "f32" });
+const dims = { n: 4096 };
+
+/** An all-reduce that has run once on all ranks. */
+async function warm(group, file = "all_reduce/one_shot.coll") {
+  const kernel = await group.load(compiled(file, group.world));
+  const { inputs, outputs } = makeRankInputs(kernel.manifest, dims, 1, group.localRanks[0]);
+  const tensors = {};
+  for (const [name, values] of [...Object.entries(inputs), ...Object.entries(outputs)]) {
+    tensors[name] = await group.symmetric("f32", [values.length]);
+    tensors[name].write(values);
+  }
+  const run = () => kernel.run(tensors, dims);
+  await run();
+  await group.barrier();
+  return { run, kernel, tensors };
+}
+
+async function expectThrow(action, pattern) {
+  const error = await action().then(
+    () => null,
+    (e) => e,
+  );
+  if (error === null) throw new Error("no error came");
+  if (!pattern.test(error.message)) throw new Error(`another error came: ${error.message}`);
+  return error.message;
+}
+
+const join = (options) => connect({ backend: "cuda", timeoutMs: 5000, ...options });
+const die = () => process.kill(process.pid, "SIGKILL");
+/** Rank 1 is lost; everybody else says so and stops. */
+const oneLost = (rank) =>
+  rank === 1
+    ? { end: "SIGKILL", says: null }
+    : { end: 76, says: new RegExp(`^collc: rank ${rank} stops: rank 1 was lost`) };
+
+/** Every rank reports a good end by one line. */
+async function fineRun() {
+  const group = await join();
+  await warm(group);
+  await group.close();
+  writeFine();
+}
+const writeFine = () => process.stdout.write("fine\n");
+const allFine = () => ({ says: /^fine$/ });
+
+export const faults = {
+  "a rank does not launch: the others learn which, and the same processes complete a collective afterwards": {
+    launcher: "collc",
+    exitCode: 0,
+    within: 25,
+    async rank(rank, ranks) {
+      const group = await join({ timeoutMs: 1500 });
+      const { run } = await warm(group);
+      if (rank !== ranks - 1) {
+        await expectThrow(run, new RegExp(`waited 1500 ms for rank ${ranks - 1}.*one_shot`));
+        await expectThrow(run, /out of step/);
+      } else await sleep(1200); // the waits of the host end in time, too
+      await group.recover();
+      await run();
+      await group.close();
+    },
+  },
+  "different kernels are refused before a launch, naming both": {
+    least: 2,
+    within: 15,
+    ends: () => ({
+      end: 1,
+      says: /(one_shot.*[0-9a-f]{16}.*two_shot.*[0-9a-f]{16}|two_shot.*[0-9a-f]{16}.*one_shot.*[0-9a-f]{16})/,
+    }),
+    async rank(rank, ranks) {
+      const group = await join();
+      const file = rank === 0 ? "all_reduce/one_shot.coll" : "all_reduce/two_shot.coll";
+      const error = await group.load(compiled(file, ranks)).then(
+        () => new Error("no error came"),
+        (e) => e,
+      );
+      await group.close();
+      throw error;
+    },
+  },
+  "more ranks than GPUs": {
+    launcher: "collc",
+    world: 9,
+    refusesOverlap: true,
+    exitCode: 3,
+    expect: /need as many GPUs; this machine has \d+/,
+    within: 25,
+    rank: () => join(),
+  },
+  "killed before it joins": {
+    within: 12,
+    // Nobody can tell a rank that died from one that is late: the time runs out.
+    ends: (rank) =>
+      rank === 1
+        ? { end: "SIGKILL", says: null }
+        : { end: 1, says: /was not complete within 5000 ms: missing .*rank 1 \(has not joined/ },
+    async rank(rank) {
+      if (rank === 1) die();
+      await join();
+    },
+  },
+  "killed before it joins, under collc run": {
+    launcher: "collc",
+    exitCode: 1,
+    expect: /^rank 1 failed: it was killed by SIGKILL/,
+    within: 8,
+    async rank(rank) {
+      if (rank === 1) die();
+      await join();
+    },
+  },
+  "killed at rendezvous, while memory is exchanged": {
+    within: 10,
+    ends: oneLost,
+    async rank(rank) {
+      const group = await join();
+      if (rank === 1) setTimeout(die, 5);
+      for (;;) await group.symmetric("u8", [2 ** 21]);
+    },
+  },
+  "killed while a kernel waits for it": {
+    within: 10,
+    ends: oneLost,
+    async rank(rank) {
+      const group = await join({ timeoutMs: 30_000 });
+      const { run } = await warm(group);
+      if (rank === 1) {
+        await sleep(300);
+        die();
+      }
+      await run();
+    },
+  },
+  "killed while kernels run one after the other": {
+    within: 10,
+    ends: oneLost,
+    async rank(rank) {
+      const group = await join({ timeoutMs: 30_000 });
+      const { run } = await warm(group);
+      if (rank === 1) setTimeout(die, 300);
+      for (;;) await run();
+    },
+  },
+  "killed while a graph is replayed, under collc run": {
+    launcher: "collc",
+    exitCode: 1,
+    expect: /^rank 1 failed: it was killed by SIGKILL/,
+    within: 10,
+    async rank(rank) {
+      const group = await join({ timeoutMs: 30_000 });
+      const { kernel, tensors } = await warm(group);
+      const graph = await group.capture(async (stream) => {
+        for (let i = 0; i < 10; i++) await kernel.launch(tensors, dims, stream);
+      });
+      if (rank === 1) setTimeout(die, 300);
+      for (;;) await graph.replay();
+    },
+  },
+  "killed during close": {
+    within: 10,
+    // Whoever is told of the loss before close is over says so; who was done before ends well.
+    ends: (rank) => (rank === 1 ? { end: "SIGKILL", says: null } : {}),
+    async rank(rank) {
+      const group = await join();
+      await warm(group);
+      if (rank === 1) setTimeout(die, 1);
+      await group.close();
+    },
+  },
+  "killed before close: the others do not hang in it": {
+    within: 10,
+    ends: oneLost,
+    async rank(rank) {
+      const group = await join();
+      await warm(group);
+      if (rank === 1) die();
+      await sleep(200);
+      await group.close();
+      writeFine();
+    },
+  },
+  "a rank that never arrives": {
+    within: 12,
+    absent: [1],
+    ends: (rank) =>
+      rank === 1
+        ? {}
+        : { end: 1, says: /was not complete within 5000 ms: missing .*rank 1 \(has not joined the run\)/ },
+    rank: () => join(),
+  },
+  "a wrong secret": {
+    within: 12,
+    env: (rank) => ({ COLLC_STORE_SECRET: rank === 1 ? "wrong" : "right" }),
+    ends: (rank) => (rank === 1 ? { end: 1, says: /refused rank 1: the secret is wrong/ } : { end: 1 }),
+    rank: () => join(),
+  },
+  "the store disappears with rank 0": {
+    within: 10,
+    leaves: true, // rank 0 made the run's folder; the next run sweeps it
+    ends: (rank) =>
+      rank === 0
+        ? { end: "SIGKILL", says: null }
+        : {
+            end: 76,
+            says: new RegExp(`^collc: rank ${rank} stops: the store of the run at \\S+ went away.*rank 0 hosts it`),
+          },
+    async rank(rank) {
+      const group = await join({ timeoutMs: 30_000 });
+      const { run } = await warm(group);
+      if (rank === 0) setTimeout(die, 300);
+      for (;;) await run();
+    },
+    then: "two runs at once",
+  },
+  "two runs at once": {
+    launcher: "collc",
+    times: 2,
+    exitCode: 0,
+    within: 25,
+    ends: allFine,
+    rank: fineRun,
+  },
+};
