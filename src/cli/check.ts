@@ -1,21 +1,26 @@
 /** `collc check`: what is wrong with a program, for every number of ranks that was asked for. */
-import { importsFromDisk } from "../runtime/imports.js";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { Command, Option } from "commander";
-import { compile, type DimValues, parseProgram, type Printable, SourceFile } from "../compiler/index.js";
-import { type Diagnostic, toJson } from "../index.js";
+import type { DimValues, Printable } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
-import { dtypesFor } from "./collectives.js";
-import { hasErrors, printDiagnostics } from "./diagnostics.js";
+import { type Diagnosis, diagnose } from "./check-cases.js";
+import { type FileReport, printReport, reportOf, reportToJson } from "./check-report.js";
+import { inquireAll } from "./check-workers.js";
+import { hasErrors } from "./diagnostics.js";
 import { Exit } from "./failure.js";
-import { type Io, paletteOf } from "./io.js";
+import type { Io } from "./io.js";
+import { type MeshChoice, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, examples, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
-import { DEFAULT_SCHEDULES, inquire, type Inquiry, printInquiry } from "./proofs.js";
-import { readProgram } from "./source-file.js";
-import { suggestion } from "./suggest.js";
+import { DEFAULT_SCHEDULES, type Job } from "./proofs.js";
+import { type ProgramText, readProgram } from "./source-file.js";
+
+const DEFAULT_RANKS: readonly number[] = [2, 4];
 
 interface CheckOptions {
-  readonly ranks: readonly number[];
+  readonly ranks?: readonly number[];
+  readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly json?: boolean;
   readonly prove?: boolean;
@@ -31,10 +36,11 @@ export function checkCommand(io: Io): Command {
     .description(
       "Report what is wrong with a program: compile it, prove its answer and its ordering, run it under hostile schedules.",
     )
-    .argument("<file>", "program, or - for standard input")
+    .argument("<file>", "program, a folder of them, or - for standard input")
     .argument("[name]", "collective to check (default: all in the file)")
-    .addOption(shared.rankList().default([2, 4], "2,4"))
+    .addOption(shared.rankList(`(default: ${DEFAULT_RANKS.join(",")}, or those of --mesh)`))
     .addOption(shared.dtype())
+    .addOption(shared.mesh())
     .addOption(
       new Option("-d, --dim <name=n...>", "this shape only (default: some that take every path)").argParser(
         collectDims,
@@ -60,6 +66,8 @@ export function checkCommand(io: Io): Command {
         ["collc check my.coll ring --ranks 1,3,8", "one of them, for worlds of 1, 3 and 8"],
         ["collc check my.coll --ranks 2 --dim n=100", "proofs at one shape"],
         ["collc check my.coll --schedules 1000 --seed 7", "many hostile schedules"],
+        ["collc check my.coll --mesh 2x4", "a collective with a mesh, on 8 ranks"],
+        ["collc check kernels --ranks 2,4,8", "all programs of a folder"],
         ["collc check my.coll --json", "for editors and build systems"],
       ),
     )
@@ -75,112 +83,50 @@ async function check(
   name: string | undefined,
   options: CheckOptions,
 ): Promise<void> {
-  const program = readProgram(path, io);
-  const source = new SourceFile(program.file, program.text);
-  const diagnostics = diagnose(source, name, options);
-  const inquiries = hasErrors(diagnostics) ? [] : await inquireAll(progress, source, name, options);
+  const programs = programsOf(path, name, io);
+  const mesh = options.mesh;
+  const total = ranksOfMesh(mesh);
+  const ranks = options.ranks ?? (total === null ? DEFAULT_RANKS : [total]);
+  const diagnoses = programs.map((program) =>
+    diagnose(program, name, { ranks, dtype: options.dtype, mesh, isOneOfMany: programs.length > 1 }),
+  );
+  const jobs = diagnoses.map((d) => jobsOf(d, options));
+  const start = performance.now();
+  const inquiries = await inquireAll(jobs.flat(), ({ request }) => {
+    const text = `checking ${request.collective} on ${request.ranks} rank${request.ranks === 1 ? "" : "s"}`;
+    // The proof keeps the event loop, so no timer can show the line later.
+    if (performance.now() - start > 500) progress.now(text);
+  });
   progress.end();
-  const found = eachOnce(inquiries);
-  if (options.json === true) {
-    const json = [...diagnostics.map((d) => toJson(d, source)), ...found.map((f) => findingToJson(f, source))];
-    io.out.write(JSON.stringify(json, null, 2) + "\n");
-  } else {
-    printDiagnostics(io, [...diagnostics, ...found], source);
-    io.out.write(summary(io, source, [...diagnostics, ...found], options.ranks) + "\n");
-    for (const inquiry of inquiries) printInquiry(io, inquiry);
-  }
+  const reports = diagnoses.map((d, i) => reportOf(d, inquiries.splice(0, jobs[i]!.length)));
+  if (options.json === true) io.out.write(JSON.stringify(reports.flatMap(reportToJson), null, 2) + "\n");
+  else for (const report of reports) printReport(io, report);
   const isBad = (f: Printable): boolean => f.severity === "error" || options.strict === true;
-  if (hasErrors(diagnostics) || found.some(isBad)) throw new Exit(exitCodes.program);
+  const hasBad = ({ diagnosis, findings }: FileReport): boolean =>
+    hasErrors(diagnosis.diagnostics) || findings.slice(diagnosis.diagnostics.length).some(isBad);
+  if (reports.some(hasBad)) throw new Exit(exitCodes.program);
 }
 
-async function inquireAll(
-  progress: Progress,
-  source: SourceFile,
-  name: string | undefined,
-  options: CheckOptions,
-): Promise<Inquiry[]> {
+/** The programs of a file, or of all files in a folder. */
+function programsOf(path: string, name: string | undefined, io: Io): ProgramText[] {
+  if (!existsSync(path) || !statSync(path).isDirectory()) return [readProgram(path, io)];
+  if (name !== undefined) throw new UsageError(`${path} is a folder`, "name the file that has the collective");
+  const files = readdirSync(path, { recursive: true, encoding: "utf8" }).filter((f) => f.endsWith(".coll"));
+  if (files.length === 0)
+    throw new UsageError(`${path} has no .coll files`, "name a file or a folder with Coll programs");
+  return files.sort().map((file) => readProgram(join(path, file), io));
+}
+
+/** What to prove and run; nothing where the file is wrong already. */
+function jobsOf({ diagnostics, cases }: Diagnosis, options: CheckOptions): Job[] {
   const proves = options.prove !== false;
-  if (!proves && options.schedules === undefined) return [];
+  if (hasErrors(diagnostics) || (!proves && options.schedules === undefined)) return [];
   const asked = options.schedules ?? (options.seed === undefined ? null : DEFAULT_SCHEDULES);
   const schedule = asked === null ? null : { schedules: asked, seed: options.seed ?? 0 };
-  const inquiries: Inquiry[] = [];
-  const start = performance.now();
-  for (const collective of parseProgram(source).program.collectives) {
-    if (name !== undefined && collective.name.text !== name) continue;
-    for (const ranks of options.ranks) {
-      const text = `checking ${collective.name.text} on ${ranks} rank${ranks === 1 ? "" : "s"}`;
-      // The proof keeps the event loop, so no timer can show the line later.
-      if (performance.now() - start > 500) progress.now(text);
-      const dtype = dtypesFor(collective, options.dtype);
-      const request = { collective: collective.name.text, ranks, dtype, dims: options.dim };
-      const inquiry = inquire(source, request, proves, schedule);
-      if (inquiry !== null) inquiries.push(inquiry);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  }
-  return inquiries;
-}
-
-/** What is the same for several worlds is said once, with the worlds that come after. */
-function eachOnce(inquiries: readonly Inquiry[]): Printable[] {
-  const unique = new Map<string, { readonly finding: Printable; readonly worlds: number[] }>();
-  for (const { findings, request } of inquiries)
-    for (const f of findings) {
-      const places = [f.span, ...f.labels.map((l) => l.span)].map((s) => `${s.start}-${s.end}`);
-      // Findings without a place differ in what they say, but for the numbers in it.
-      const said = f.span.end === 0 ? f.message.replace(/[-\d.]+/g, "#") : "";
-      const key = [request.collective, f.code, ...new Set(places), said].join(" ");
-      const known = unique.get(key);
-      if (known === undefined) unique.set(key, { finding: f, worlds: [] });
-      else if (!known.worlds.includes(request.ranks)) known.worlds.push(request.ranks);
-    }
-  return [...unique.values()].map(({ finding, worlds }) =>
-    worlds.length === 0
-      ? finding
-      : { ...finding, notes: [...(finding.notes ?? []), `the same is found for ${worlds.join(", ")} ranks`] },
-  );
-}
-
-function findingToJson(f: Printable, source: SourceFile): object {
-  return { ...toJson(f, source), notes: f.notes ?? [] };
-}
-
-/** Diagnostics of the file, each once, in the order of their places. */
-function diagnose(source: SourceFile, name: string | undefined, options: CheckOptions): Diagnostic[] {
-  const parsed = parseProgram(source);
-  const found = new Map<string, Diagnostic>();
-  const keep = (all: readonly Diagnostic[]): void => {
-    for (const d of all) found.set(JSON.stringify([d.code, d.span, d.message]), d);
-  };
-  keep(parsed.diagnostics);
-  if (!hasErrors(parsed.diagnostics)) {
-    const names = parsed.program.collectives.map((collective) => collective.name.text);
-    if (name !== undefined && !names.includes(name))
-      throw new UsageError(`${source.name} has no collective '${name}'`, suggestion(name, names, "collectives"));
-    for (const collective of parsed.program.collectives) {
-      if (name !== undefined && collective.name.text !== name) continue;
-      for (const ranks of options.ranks) {
-        keep(
-          compile(source.text, {
-            resolve: importsFromDisk,
-            file: source.name,
-            collective: collective.name.text,
-            ranks,
-            dtype: dtypesFor(collective, options.dtype),
-          }).diagnostics,
-        );
-      }
-    }
-  }
-  return [...found.values()].sort((a, b) => a.span.start - b.span.start);
-}
-
-function summary(io: Io, source: SourceFile, diagnostics: readonly Printable[], ranks: readonly number[]): string {
-  const c = paletteOf(io.out, io.env);
-  const errors = diagnostics.filter((d) => d.severity === "error").length;
-  const warnings = diagnostics.length - errors;
-  const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
-  const worlds = `for ${ranks.join(", ")} rank${ranks.length === 1 && ranks[0] === 1 ? "" : "s"}`;
-  if (diagnostics.length === 0) return `${c.green("✓")} ${source.name}: nothing wrong ${worlds}`;
-  return `${errors > 0 ? c.red("✗") : c.yellow("!")} ${source.name}: ${count(errors, "error")}, ${count(warnings, "warning")} ${worlds}`;
+  return cases.map(({ program, ...request }) => ({
+    program,
+    request: { ...request, dims: options.dim },
+    proves,
+    schedule,
+  }));
 }

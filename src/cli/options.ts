@@ -1,6 +1,7 @@
 /** Parsers of option values. What they throw, commander prints with the option's name, and exits with 2. */
 import { InvalidArgumentError, Option } from "commander";
 import { DEFAULT_ARCH, DTYPE_NAMES, type DType, isDType } from "../compiler/index.js";
+import { parseMesh } from "./mesh.js";
 import { suggestion } from "./suggest.js";
 
 /** Most ranks of one run on one machine. */
@@ -84,13 +85,16 @@ export function collectDims(text: string, previous: Readonly<Record<string, numb
 /** Options that several commands share, so that they read the same everywhere. */
 export const shared = {
   ranks: () => new Option("-n, --ranks <n>", "number of ranks").argParser(wholeNumber(1, maxRanks)),
-  rankList: () =>
-    new Option("-n, --ranks <list>", "numbers of ranks, such as 2,4").argParser(listOf(wholeNumber(1, maxRanks))),
+  rankList: (about = "") =>
+    new Option("-n, --ranks <list>", `numbers of ranks, such as 2,4 ${about}`.trimEnd()).argParser(
+      listOf(wholeNumber(1, maxRanks)),
+    ),
   dtype: () =>
     new Option(
       "-t, --dtype <dtype>",
       `what dtype variables stand for: ${DTYPE_NAMES.join(", ")}, or T=f16,U=f32`,
     ).argParser(parseDType),
+  mesh: () => new Option("--mesh <sizes>", "ranks along the axes of a mesh: 2x4, or node=2,gpu=4").argParser(parseMesh),
   arch: () => new Option("-a, --arch <arch>", "GPU architecture").argParser(parseArch).default(DEFAULT_ARCH),
 };
 

@@ -1,28 +1,31 @@
 /** The three questions of `collc check`: is the answer right, is it ordered, does it survive hostile schedules. */
 import {
-  type Claims,
+  type Answer,
   compile,
   type CompileResult,
   type DimValues,
   type DType,
   findings,
+  InternalCompilerError,
   type Printable,
   prove,
   PROOF_MAPPING,
   proofShapes,
   proveResidency,
   sharedLayout,
-  type SourceFile,
   summaryLine,
 } from "../compiler/index.js";
 import { type HostileReport, runHostile } from "../runtime/cpu/index.js";
 import { importsFromDisk } from "../runtime/imports.js";
 import { type Io, paletteOf } from "./io.js";
+import type { ProgramText } from "./source-file.js";
 
 export interface ProofRequest {
   readonly collective: string;
   readonly ranks: number;
   readonly dtype?: DType | Readonly<Record<string, DType>>;
+  /** Ranks along the axes of its mesh; see `CompileOptions.mesh`. */
+  readonly mesh?: Readonly<Record<string, number>>;
   /** One shape to prove; by default some that take every path of the kernel. */
   readonly dims?: DimValues;
 }
@@ -32,11 +35,25 @@ export interface ScheduleRequest {
   readonly seed: number;
 }
 
-/** What was found out about one collective on one number of ranks. */
+/** What is asked of one collective on one number of ranks. Plain data, for other threads. */
+export interface Job {
+  readonly program: ProgramText;
+  readonly request: ProofRequest;
+  readonly proves: boolean;
+  /** Null: as many as usual, unless a proof has found it wrong already. */
+  readonly schedule: ScheduleRequest | null;
+}
+
+/** What was found out about it. Plain data, too. */
 export interface Inquiry {
   readonly request: ProofRequest;
   /** Null where proofs were not asked for. */
-  readonly claims: Claims | null;
+  readonly proof: {
+    readonly answer: Answer["status"];
+    readonly ordering: Answer["status"];
+    /** What is claimed, in one line. */
+    readonly summary: string;
+  } | null;
   /** Null where no schedules were asked for. */
   readonly hostile: HostileReport | null;
   readonly findings: readonly Printable[];
@@ -45,35 +62,34 @@ export interface Inquiry {
 /** Enough that each strategy has its turn. */
 export const DEFAULT_SCHEDULES = 4;
 
-/**
- * Null when it does not compile; its diagnostics say why.
- * @param schedule null: as many as usual, unless a proof has found it wrong already
- */
-export function inquire(
-  source: SourceFile,
-  request: ProofRequest,
-  proves: boolean,
-  schedule: ScheduleRequest | null,
-): Inquiry | null {
-  const options = { file: source.name, resolve: importsFromDisk, ...request };
-  const shipped = compile(source.text, options);
-  const compiled = compile(source.text, { ...options, mapping: PROOF_MAPPING });
-  if (compiled.kernel === null || shipped.kernel === null) return null;
-  const shapes = request.dims === undefined ? undefined : [request.dims];
-  const claims = proves ? prove(compiled, { shapes, shared: sharedLayout(compiled.kernel) }) : null;
+/** Answers the questions of a job, whose collective compiles. */
+export function inquire({ program, request, proves, schedule }: Job): Inquiry {
+  const { dims, ...chosen } = request;
+  const options = { file: program.file, resolve: importsFromDisk, ...chosen };
+  const shipped = compile(program.text, options);
+  const compiled = compile(program.text, { ...options, mapping: PROOF_MAPPING });
+  const { kernel } = compiled;
+  if (kernel === null || shipped.kernel === null)
+    throw new InternalCompilerError(`${request.collective} does not compile a second time`);
+  const shapes = dims === undefined ? undefined : [dims];
+  const claims = proves ? prove(compiled, { shapes, shared: sharedLayout(kernel) }) : null;
   const residency = proveResidency(shipped.kernel);
   const held = claims === null || residency.status === "proved" ? claims : { ...claims, ordering: residency };
   const isWrong = held !== null && [held.answer, held.ordering].some((a) => a.status === "wrong");
   const { schedules, seed } = schedule ?? { schedules: isWrong ? 0 : DEFAULT_SCHEDULES, seed: 0 };
-  const hostile = schedules === 0 ? null : attack(source, compiled, request, { schedules, seed });
-  const found = [...(held === null ? [] : findings(held)), ...hostileFindings(request, hostile)];
-  return { request, claims: held, hostile, findings: found };
+  const hostile = schedules === 0 ? null : attack(compiled, request, { schedules, seed });
+  return {
+    request,
+    proof:
+      held === null ? null : { answer: held.answer.status, ordering: held.ordering.status, summary: summaryLine(held) },
+    hostile,
+    findings: [...(held === null ? [] : findings(held)), ...hostileFindings(request, hostile)],
+  };
 }
 
 /** Runs hostile schedules at the smallest ragged shape that proofs use, or at the one asked for. */
 function attack(
-  source: SourceFile,
-  { kernel, manifest }: CompileResult,
+  { kernel, manifest, source }: CompileResult,
   request: ProofRequest,
   { schedules, seed }: ScheduleRequest,
 ): HostileReport {
@@ -108,12 +124,12 @@ function hostileFindings(request: ProofRequest, report: HostileReport | null): P
 }
 
 /** What holds, a line each. */
-export function printInquiry(io: Io, { claims, hostile, request }: Inquiry): void {
+export function printInquiry(io: Io, { proof, hostile, request }: Inquiry): void {
   const c = paletteOf(io.out, io.env);
-  if (claims !== null) {
-    const statuses = [claims.answer.status, claims.ordering.status];
+  if (proof !== null) {
+    const statuses = [proof.answer, proof.ordering];
     const colour = statuses.includes("wrong") ? c.red : statuses.includes("unknown") ? c.yellow : c.green;
-    io.out.write(colour(`  ${summaryLine(claims)}`) + "\n");
+    io.out.write(colour(`  ${proof.summary}`) + "\n");
   }
   if (hostile === null) return;
   const { schedules, steps, failure } = hostile;

@@ -6,105 +6,11 @@ import { describe, expect, it } from "vitest";
 import { headerOf } from "../../src/cli/header.js";
 import { compile, parseKernel, parseProgram, PIPELINE, SourceFile } from "../../src/compiler/index.js";
 import { findNvrtc } from "../../src/runtime/nvrtc.js";
-import { collc, entry, file, forgetful, isBuilt, kernel, oneShot, temporaryFolder } from "./support.js";
+import { collc, entry, file, isBuilt, kernel, temporaryFolder } from "./support.js";
 
 const folder = temporaryFolder();
 const nvrtc = (await findNvrtc()).found;
 if (nvrtc === null) process.stderr.write("NVRTC is not here: the tests of `collc build` are skipped\n");
-
-describe("collc check", () => {
-  it("proves the answer and the ordering", async () => {
-    const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--ranks", "2,3"]);
-    expect(code).toBe(0);
-    expect(out.match(/answer proved, ordering proved/g)).toHaveLength(2);
-    expect(out.match(/survives 4 hostile schedules/g)).toHaveLength(2);
-  });
-
-  it("only compiles where proofs are not wanted", async () => {
-    const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--no-prove"]);
-    expect(code).toBe(0);
-    expect(out).not.toMatch(/proved|survives/);
-  });
-
-  it("says the same again with a seed", async () => {
-    const text =
-      "collective wrong(x: T[n] partial(sum)) -> y: T[n] replicated { for i in tiles(n) { y[i] = sum(p in peers) x@p[i] } }";
-    const argv = ["check", "-", "--ranks", "2", "--no-prove", "--schedules", "1", "--seed", "3", "--dim", "n=20"];
-    const [first, second] = [await collc(argv, { stdin: text }), await collc(argv, { stdin: text })];
-    expect(first.code).toBe(1);
-    expect(first.err).toContain("error[schedule-answer]: output 'y' of rank 0 is wrong");
-    expect(first.err).toContain("--ranks 2 --schedules 1 --seed 3");
-    expect(second).toEqual(first);
-  });
-
-  it("takes what is not proved for wrong if asked to", async () => {
-    const text =
-      "collective open(x: T[n] local) -> y: T[n] local { for i in tiles(n) { y[i] = x@((rank + 1) % world)[i] } }";
-    const free = await collc(["check", "-", "--ranks", "2"], { stdin: text });
-    expect([free.code, free.err.includes("warning[proof-unknown]")]).toEqual([0, true]);
-    expect((await collc(["check", "-", "--ranks", "2", "--strict"], { stdin: text })).code).toBe(1);
-  });
-
-  it("refutes a sum over the peers alone, and says where", async () => {
-    const text =
-      "collective wrong(x: T[n] partial(sum)) -> y: T[n] replicated { for i in tiles(n) { y[i] = sum(p in peers) x@p[i] } }";
-    const { code, out } = await collc(["check", "-", "--ranks", "3", "--json"], { stdin: text });
-    expect(code).toBe(1);
-    expect(JSON.parse(out)).toMatchObject([
-      { code: "proof-answer", severity: "error", message: expect.stringMatching(/lacks rank 0's x\[0\]/) },
-    ]);
-  });
-
-  it("is content with every kernel", async () => {
-    for (const name of ["all_gather/push", "all_reduce/ring", "matmul/all_gather"]) {
-      const { code, out } = await collc(["check", kernel(name), "--ranks", "1,2,3", "--strict"]);
-      expect(out).toContain("nothing wrong for 1, 2, 3 ranks");
-      expect(code).toBe(0);
-    }
-  });
-
-  it("prints an array of diagnostics", async () => {
-    const path = file(folder, "bad.coll", oneShot.replace("x@p[i]", "z@p[i]"));
-    const { code, out, err } = await collc(["check", path, "--json"]);
-    expect(code).toBe(1);
-    expect(err).toBe("");
-    const diagnostics = JSON.parse(out) as Record<string, unknown>[];
-    expect(diagnostics.length).toBeGreaterThan(0);
-    expect(Object.keys(diagnostics[0]!)).toEqual([
-      "code",
-      "severity",
-      "message",
-      "file",
-      "line",
-      "column",
-      "endLine",
-      "endColumn",
-      "help",
-    ]);
-    expect(diagnostics.find((d) => d["severity"] === "error")).toMatchObject({ file: path, line: 3 });
-  });
-
-  it("prints code frames, each diagnostic once though it holds for every world", async () => {
-    const path = file(folder, "bad.coll", oneShot.replace("x@p[i]", "z@p[i]"));
-    const { code, out, err } = await collc(["check", path, "--ranks", "2,4,8"]);
-    expect(code).toBe(1);
-    expect(err.match(/error\[/g)).toHaveLength(1);
-    expect(out).toMatch(/: 1 error, \d warnings? for 2, 4, 8 ranks/);
-  });
-
-  it("prints an empty array for a correct program", async () => {
-    const { code, out } = await collc(["check", "-", "--json"], { stdin: oneShot });
-    expect(code).toBe(0);
-    expect(JSON.parse(out)).toEqual([]);
-  });
-
-  it("checks one collective of several", async () => {
-    const path = file(folder, "two.coll", oneShot + forgetful.replace("x[i]", "q[i]"));
-    expect((await collc(["check", path, "one_shot"])).code).toBe(0);
-    expect((await collc(["check", path, "forgetful"])).code).toBe(1);
-    expect((await collc(["check", path, "forgetfull"])).code).toBe(2);
-  });
-});
 
 describe("collc emit", () => {
   it("prints the program as Coll that parses", async () => {

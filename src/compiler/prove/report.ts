@@ -85,7 +85,7 @@ export function dimsText(dims: DimValues): string {
 
 /** One line for claims: what is proved, and of what. Findings say the rest. */
 export function summaryLine(claims: Claims): string {
-  const { collective, answer, ordering, coverage } = claims;
+  const { collective, ordering, coverage } = claims;
   const word = (a: Answer): string => (a.status === "wrong" ? a.status.toUpperCase() : a.status);
   const shapes = [...new Set(claims.orderings.map((a) => dimsText(a.claim.dims)))].filter((s) => s !== "");
   const at = shapes.length === 0 ? "" : ` (${shapes.join("; ")})`;

@@ -1,0 +1,99 @@
+/** What `collc check` looks at: the collectives of a file, each on the numbers of ranks that it is for. */
+import { compile, parseProgram, SourceFile } from "../compiler/index.js";
+import type { Diagnostic } from "../index.js";
+import { UsageError } from "../runtime/errors.js";
+import { importsFromDisk } from "../runtime/imports.js";
+import { dtypesFor } from "./collectives.js";
+import { hasErrors } from "./diagnostics.js";
+import { type MeshChoice, meshFor } from "./mesh.js";
+import type { DTypeChoice } from "./options.js";
+import type { ProofRequest } from "./proofs.js";
+import type { ProgramText } from "./source-file.js";
+import { suggestion } from "./suggest.js";
+
+export interface CaseOptions {
+  readonly ranks: readonly number[];
+  readonly dtype?: DTypeChoice;
+  readonly mesh?: MeshChoice;
+  /** The file is one of several, of which some have no mesh to choose. */
+  readonly isOneOfMany?: boolean;
+}
+
+/** One collective on one number of ranks; it compiles. */
+export type Case = Omit<ProofRequest, "dims"> & { readonly program: ProgramText };
+
+/** A file, and what is wrong with it before anything is proved. */
+export interface Diagnosis {
+  /** With the imported files behind it, for places in them. */
+  readonly source: SourceFile;
+  /** Each once, in the order of their places. */
+  readonly diagnostics: readonly Diagnostic[];
+  readonly cases: readonly Case[];
+  /** Numbers of ranks that were looked at. */
+  readonly worlds: readonly number[];
+  /** Numbers of ranks that a collective is not for, which are left out. */
+  readonly skipped: readonly { readonly collective: string; readonly ranks: readonly number[] }[];
+  readonly hasCollectives: boolean;
+}
+
+/** What says that a collective is not for a number of ranks, as opposed to wrong. */
+const EXCLUSIONS: readonly string[] = ["world-not-allowed", "mesh-does-not-fit"];
+
+/**
+ * @param name the collective that is meant; undefined: all of them
+ * @throws UsageError where the options do not go with the file
+ */
+export function diagnose(program: ProgramText, name: string | undefined, options: CaseOptions): Diagnosis {
+  let source = new SourceFile(program.file, program.text);
+  const parsed = parseProgram(source);
+  const { collectives } = parsed.program;
+  const found = new Map<string, Diagnostic>();
+  const keep = (all: readonly Diagnostic[]): void => {
+    for (const d of all) found.set(JSON.stringify([d.code, d.span, d.message]), d);
+  };
+  keep(parsed.diagnostics);
+  const cases: Case[] = [];
+  const worlds = new Set<number>();
+  const skipped: { collective: string; ranks: readonly number[] }[] = [];
+  if (!hasErrors(parsed.diagnostics)) {
+    const names = collectives.map((collective) => collective.name.text);
+    if (name !== undefined && !names.includes(name))
+      throw new UsageError(`${source.name} has no collective '${name}'`, suggestion(name, names, "collectives"));
+    const chosen = collectives.filter((c) => name === undefined || c.name.text === name);
+    const mayLack = options.isOneOfMany === true || chosen.some((c) => c.mesh.length > 0);
+    for (const collective of chosen) {
+      // Of several, those without a mesh have nothing to choose.
+      const mesh = mayLack && collective.mesh.length === 0 ? undefined : meshFor(collective, options.mesh);
+      const dtype = dtypesFor(collective, options.dtype);
+      const tried = options.ranks.map((ranks) => {
+        const request = { collective: collective.name.text, ranks, dtype, mesh };
+        const result = compile(program.text, { file: program.file, resolve: importsFromDisk, ...request });
+        source = result.source;
+        return { request, result };
+      });
+      const isExcluded = ({ result }: (typeof tried)[number]): boolean =>
+        result.diagnostics.some((d) => EXCLUSIONS.includes(d.code));
+      // Where none is left, the diagnostics say why.
+      const used = tried.every(isExcluded) ? tried : tried.filter((t) => !isExcluded(t));
+      for (const { request, result } of used) {
+        keep(result.diagnostics);
+        worlds.add(request.ranks);
+        if (result.kernel !== null) cases.push({ ...request, program });
+      }
+      if (used.length < tried.length)
+        skipped.push({
+          collective: collective.name.text,
+          ranks: tried.filter(isExcluded).map((t) => t.request.ranks),
+        });
+    }
+  }
+  const diagnostics = [...found.values()].sort((a, b) => a.span.start - b.span.start);
+  return {
+    source,
+    diagnostics,
+    cases,
+    worlds: [...worlds].sort((a, b) => a - b),
+    skipped,
+    hasCollectives: collectives.length > 0,
+  };
+}

@@ -1,0 +1,220 @@
+/** `collc check`: what it looks at, what it says, and its exit codes. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseMesh } from "../../src/cli/mesh.js";
+import { collc, file, forgetful, kernel, oneShot, temporaryFolder } from "./support.js";
+
+const folder = temporaryFolder();
+
+describe("collc check", () => {
+  it("proves the answer and the ordering", async () => {
+    const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--ranks", "2,3"]);
+    expect(code).toBe(0);
+    expect(out.match(/answer proved, ordering proved/g)).toHaveLength(2);
+    expect(out.match(/survives 4 hostile schedules/g)).toHaveLength(2);
+  });
+
+  it("only compiles where proofs are not wanted", async () => {
+    const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--no-prove"]);
+    expect(code).toBe(0);
+    expect(out).not.toMatch(/proved|survives/);
+  });
+
+  it("says the same again with a seed", async () => {
+    const text =
+      "collective wrong(x: T[n] partial(sum)) -> y: T[n] replicated { for i in tiles(n) { y[i] = sum(p in peers) x@p[i] } }";
+    const argv = ["check", "-", "--ranks", "2", "--no-prove", "--schedules", "1", "--seed", "3", "--dim", "n=20"];
+    const [first, second] = [await collc(argv, { stdin: text }), await collc(argv, { stdin: text })];
+    expect(first.code).toBe(1);
+    expect(first.err).toContain("error[schedule-answer]: output 'y' of rank 0 is wrong");
+    expect(first.err).toContain("--ranks 2 --schedules 1 --seed 3");
+    expect(second).toEqual(first);
+  });
+
+  it("takes what is not proved for wrong if asked to", async () => {
+    const text =
+      "collective open(x: T[n] local) -> y: T[n] local ensures y[i] == x[i] { for i in tiles(n) { if x[i] > 0 { y[i] = x[i] } else { y[i] = x[i] } } }";
+    const free = await collc(["check", "-", "--ranks", "2"], { stdin: text });
+    expect([free.code, free.err.includes("warning[proof-unknown]")]).toEqual([0, true]);
+    expect((await collc(["check", "-", "--ranks", "2", "--strict"], { stdin: text })).code).toBe(1);
+  });
+
+  it("says so where nothing says what the answer is", async () => {
+    const text =
+      "collective open(x: T[n] local) -> y: T[n] local { for i in tiles(n) { y[i] = x@((rank + 1) % world)[i] } }";
+    const { code, out } = await collc(["check", "-", "--ranks", "2"], { stdin: text });
+    expect([code, out.includes("answer not specified, ordering proved")]).toEqual([0, true]);
+  });
+
+  it("refutes a sum over the peers alone, and says where", async () => {
+    const text =
+      "collective wrong(x: T[n] partial(sum)) -> y: T[n] replicated { for i in tiles(n) { y[i] = sum(p in peers) x@p[i] } }";
+    const { code, out } = await collc(["check", "-", "--ranks", "3", "--json"], { stdin: text });
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject([
+      { code: "proof-answer", severity: "error", message: expect.stringMatching(/lacks rank 0's x\[0\]/) },
+    ]);
+  });
+
+  it("is content with every kernel", async () => {
+    for (const name of ["all_gather/push", "all_reduce/ring", "matmul/all_gather"]) {
+      const { code, out } = await collc(["check", kernel(name), "--ranks", "1,2,3", "--strict"]);
+      expect(out).toContain("nothing wrong for 1, 2, 3 ranks");
+      expect(code).toBe(0);
+    }
+  });
+
+  it("prints an array of diagnostics", async () => {
+    const path = file(folder, "bad.coll", oneShot.replace("x@p[i]", "z@p[i]"));
+    const { code, out, err } = await collc(["check", path, "--json"]);
+    expect(code).toBe(1);
+    expect(err).toBe("");
+    const diagnostics = JSON.parse(out) as Record<string, unknown>[];
+    expect(diagnostics.length).toBeGreaterThan(0);
+    expect(Object.keys(diagnostics[0]!)).toEqual([
+      "code",
+      "severity",
+      "message",
+      "file",
+      "line",
+      "column",
+      "endLine",
+      "endColumn",
+      "help",
+    ]);
+    expect(diagnostics.find((d) => d["severity"] === "error")).toMatchObject({ file: path, line: 3 });
+  });
+
+  it("prints code frames, each diagnostic once though it holds for every world", async () => {
+    const path = file(folder, "bad.coll", oneShot.replace("x@p[i]", "z@p[i]"));
+    const { code, out, err } = await collc(["check", path, "--ranks", "2,4,8"]);
+    expect(code).toBe(1);
+    expect(err.match(/error\[/g)).toHaveLength(1);
+    expect(out).toMatch(/: 1 error, \d warnings? for 2, 4, 8 ranks/);
+  });
+
+  it("prints an empty array for a correct program", async () => {
+    const { code, out } = await collc(["check", "-", "--json"], { stdin: oneShot });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual([]);
+  });
+
+  it("checks one collective of several", async () => {
+    const path = file(folder, "two.coll", oneShot + forgetful.replace("x[i]", "q[i]"));
+    expect((await collc(["check", path, "one_shot"])).code).toBe(0);
+    expect((await collc(["check", path, "forgetful"])).code).toBe(1);
+    expect((await collc(["check", path, "forgetfull"])).code).toBe(2);
+  });
+});
+
+const doubling = (where: string): string => `
+collective doubling(x: T[n] partial(sum)) -> y: T[n] replicated
+  where ${where} {
+  for i in tiles(n) {
+    y[i] = sum(p in ranks) x@p[i]
+  }
+}`;
+
+describe("collc check and numbers of ranks", () => {
+  it("leaves out those that a where clause excludes, and says so", async () => {
+    for (const where of ["world & (world - 1) == 0", "world in (2, 4)"]) {
+      const argv = ["check", "-", "--ranks", "2,3,4,5", "--schedules", "0"];
+      const { code, out, err } = await collc(argv, { stdin: doubling(where) });
+      expect([code, err]).toEqual([0, ""]);
+      expect(out).toContain("nothing wrong for 2, 4 ranks\n");
+      expect(out).toContain("doubling is not for 3, 5 ranks: its where clause or its mesh leaves them out");
+    }
+  });
+
+  it("is an error where none is left", async () => {
+    const { code, err } = await collc(["check", "-", "--ranks", "3,5"], { stdin: doubling("world in (2, 4)") });
+    expect(code).toBe(1);
+    expect(err).toContain("error[world-not-allowed]: this collective is not for 3 ranks");
+  });
+});
+
+const hierarchical = `
+collective rows(x: T[n] partial(sum, gpu)) -> y: T[n] replicated(gpu)
+  mesh(node, gpu) {
+  for i in tiles(n) {
+    y[i] = sum(p in ranks(gpu)) x@p[i] * f32(world.gpu) * (1 / f32(world.gpu))
+  }
+}`;
+
+describe("collc check --mesh", () => {
+  it("gives the sizes of the axes, and the ranks", async () => {
+    for (const mesh of ["2x3", "node=2,gpu=3"]) {
+      const argv = ["check", "-", "--mesh", mesh, "--ranks", "6", "--schedules", "0"];
+      const { code, out } = await collc(argv, { stdin: hierarchical });
+      expect([code, out.includes("rows, 6 ranks")]).toEqual([0, true]);
+    }
+    const { out } = await collc(["check", "-", "--mesh", "3x1", "--schedules", "0"], { stdin: hierarchical });
+    expect(out).toContain("nothing wrong for 3 ranks");
+  });
+
+  it("leaves out the ranks that do not make such a mesh", async () => {
+    const argv = ["check", "-", "--mesh", "gpu=2", "--ranks", "2,3,4", "--schedules", "0"];
+    const { code, out } = await collc(argv, { stdin: hierarchical });
+    expect([code, out.includes("nothing wrong for 2, 4 ranks"), out.includes("rows is not for 3 ranks")]).toEqual([
+      0,
+      true,
+      true,
+    ]);
+  });
+
+  it("refuses what is no mesh, and what is not the collective's", async () => {
+    for (const [mesh, said] of [
+      ["2x", "write 2x4, or node=2,gpu=4"],
+      ["0x4", "write 2x4, or node=2,gpu=4"],
+      ["2x2x2", "the mesh of rows has 2 axes, node and gpu; --mesh gives 3"],
+      ["gpus=2", "did you mean 'gpu'?"],
+    ] as const) {
+      const { code, err } = await collc(["check", "-", "--mesh", mesh], { stdin: hierarchical });
+      expect([mesh, code, err.includes(said)]).toEqual([mesh, 2, true]);
+    }
+    const { code, err } = await collc(["check", "-", "--mesh", "2x2"], { stdin: oneShot });
+    expect([code, err.includes("has no mesh")]).toEqual([2, true]);
+  });
+
+  it("is read as sizes, or as axes with sizes", () => {
+    expect([parseMesh("2x4"), parseMesh("8"), parseMesh("node=2, gpu=4")]).toEqual([[2, 4], [8], { node: 2, gpu: 4 }]);
+  });
+});
+
+describe("collc check and files", () => {
+  it("says that a file without collectives has none", async () => {
+    const { code, out, err } = await collc(["check", "-"], { stdin: "fn next(r) = (r + 1) % world" });
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toContain("no collective in it; its constants and functions are checked where collectives use them");
+  });
+
+  it("checks all files of a folder", async () => {
+    const whole = join(folder, "whole");
+    mkdirSync(join(whole, "inner"), { recursive: true });
+    file(whole, "one.coll", oneShot);
+    file(join(whole, "inner"), "bad.coll", forgetful);
+    file(join(whole, "inner"), "shared.coll", "const TWO = 2");
+    const argv = ["check", whole, "--ranks", "2", "--schedules", "0"];
+    const { code, out } = await collc(argv);
+    expect(code).toBe(1);
+    expect(out.match(/^[✓✗!] .*$/gm)).toEqual([
+      expect.stringMatching(/bad.coll: 1 error/),
+      expect.stringMatching(/shared.coll: no collective/),
+      expect.stringMatching(/one.coll: nothing wrong for 2 ranks/),
+    ]);
+    expect((await collc([...argv.slice(0, 2), "one_shot"])).code).toBe(2);
+  });
+
+  it("points into imported files", async () => {
+    file(folder, "shared.coll", "fn twice(v) = v * 2 + lost");
+    const path = file(
+      folder,
+      "importing.coll",
+      `import twice from "shared.coll"\n${oneShot.replace("x@p[i]", "twice(x@p[i])")}`,
+    );
+    const { code, err } = await collc(["check", path, "--ranks", "2"]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/--> .*shared\.coll:1:23/);
+  });
+});
