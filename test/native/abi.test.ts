@@ -1,4 +1,4 @@
-/** Our declarations of CUDA, NVRTC and NCCL against the real headers, where those are installed. */
+/** Our declarations of CUDA, NVRTC, NCCL and NVSHMEM against the real headers, where those are installed. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ interface Symbol {
 
 function table(file: string): Symbol[] {
   const text = readFileSync(path.join(root, "native/api", file), "utf8");
-  return [...text.matchAll(/^ {2}X\((\w+),\s*"(\w+)"/gm)].map(([, member, symbol]) => ({
+  return [...text.matchAll(/^ {2}X\((?:[\w* ]+, )?(\w+),\s*"(\w+)"/gm)].map(([, member, symbol]) => ({
     member: member!,
     symbol: symbol!,
   }));
@@ -84,6 +84,10 @@ describe("ABI", () => {
     compile(
       [
         `#include "${nccl}"`,
+        // ncclGetPeerDevicePointer is declared for hosts among the device functions.
+        '#if __has_include("nccl_device/core.h")',
+        '#include "nccl_device/core.h"',
+        "#endif",
         '#include "api/nccl.h"',
         `#include "${path.join(root, "test/native/abi-check.h")}"`,
         ...symbols.map(
@@ -93,8 +97,54 @@ describe("ABI", () => {
         'static_assert((int)ncclFloat8e5m2 == 11 && (int)ncclBfloat16 == 9 && (int)ncclAvg == 4, "");',
         "int main() {}",
       ],
-      [path.dirname(cuda!)],
+      [path.dirname(nccl!), path.dirname(cuda!)],
     );
+  });
+
+  const nvshmem = pythonHeader("nvidia/nvshmem/include/nvshmem_host.h");
+  it.skipIf(nvshmem === null || cuda === null)("of NVSHMEM is nvshmem_host.h's", { timeout: 60_000 }, () => {
+    const symbols = table("nvshmem.h");
+    expect(symbols.length).toBeGreaterThan(20);
+    const structures = {
+      UniqueId: "nvshmemx_uniqueid_t",
+      UniqueIdArgs: "nvshmemx_uniqueid_args_t",
+      InitArgs: "nvshmemx_init_args_t",
+      InitAttr: "nvshmemx_init_attr_t",
+      TeamConfig: "nvshmem_team_config_t",
+    };
+    const output = compile(
+      [
+        '#include "nvshmem_host.h"',
+        '#include "api/nvshmem.h"',
+        `#include "${path.join(root, "test/native/abi-check.h")}"`,
+        "#include <cstddef>",
+        "#include <cstdio>",
+        "using namespace collc::nvshmem;",
+        ...symbols.map(
+          ({ member, symbol }) =>
+            `static_assert(SameSignature<decltype(&${symbol}), decltype(Api::${member})>(), "${symbol}");`,
+        ),
+        ...Object.entries(structures).map(
+          ([ours, theirs]) => `static_assert(sizeof(${ours}) == sizeof(${theirs}), "");`,
+        ),
+        'static_assert(offsetof(TeamConfig, uniqueid) == offsetof(nvshmem_team_config_t, uniqueid), "");',
+        'static_assert(offsetof(InitArgs, uid_args) == offsetof(nvshmemx_init_args_t, uid_args), "");',
+        'static_assert((int)NVSHMEM_SIGNAL_SET == SIGNAL_SET && (int)NVSHMEM_SIGNAL_ADD == SIGNAL_ADD, "");',
+        'static_assert((int)NVSHMEM_CMP_GE == CMP_GE && (int)NVSHMEM_TEAM_WORLD == (int)TEAM_WORLD, "");',
+        'static_assert((unsigned)NVSHMEMX_INIT_WITH_UNIQUEID == INIT_WITH_UNIQUEID, "");',
+        "int main() {",
+        "  nvshmemx_init_attr_t attr = NVSHMEMX_INIT_ATTR_INITIALIZER;",
+        "  nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;",
+        "  nvshmem_team_config_t team = NVSHMEM_TEAM_CONFIG_INITIALIZER;",
+        '  std::printf("%d %d %d %d %d\\n", attr.version, attr.args.version, attr.args.uid_args.version, id.version, team.version);',
+        '  std::printf("%d %d %d %d %d\\n", VersionWord<InitAttr>(1), VersionWord<InitArgs>(1), VersionWord<UniqueIdArgs>(1),',
+        "              VersionWord<UniqueId>(1), VersionWord<TeamConfig>(2));",
+        "}",
+      ],
+      [path.dirname(nvshmem!), path.dirname(cuda!)],
+    );
+    const [theirs, ours] = output.trim().split("\n");
+    expect(ours).toBe(theirs);
   });
 
   const nvrtc = pythonHeader("nvidia/cu13/include/nvrtc.h");

@@ -102,8 +102,9 @@ FAKE_API cuStreamQuery(CUstream stream) {
     S().capture_broken = true;
     return kCaptureUnsupported;
   }
-  if (const int busy = Advance(Of(stream))) return busy;
-  return S().sticky;
+  // A stream may wait for another of this process.
+  for (Stream* each : streams) Advance(each);
+  return Of(stream)->until ? kNotReady : S().sticky;
 }
 
 FAKE_API cuStreamSynchronize(CUstream stream) {

@@ -89,6 +89,20 @@ inline void OnStream(Stream stream, std::function<void()> op) {
        "cuLaunchHostFunc");
 }
 
+/// Words that streams wait for: allocated once, because a capture allows no allocation, and taken round and round.
+inline std::atomic<std::uint32_t>* NextWord() {
+  constexpr std::size_t count = 1 << 16;
+  static auto* words = [] {
+    void* memory = nullptr;
+    Must(cuMemHostAlloc(&memory, 4 * count,
+                        collc::cuda::MEMHOSTALLOC_PORTABLE | collc::cuda::MEMHOSTALLOC_DEVICEMAP),
+         "cuMemHostAlloc");
+    return static_cast<std::atomic<std::uint32_t>*>(memory);
+  }();
+  static std::atomic<std::size_t> next{0};
+  return words + next++ % count;
+}
+
 /// Holds the stream of `device` until `ready`, without holding the thread.
 inline void Hold(int device, Stream stream, std::function<bool()> ready) {
   static std::map<int, collc::cuda::CUfunction> hang;
@@ -99,10 +113,7 @@ inline void Hold(int device, Stream stream, std::function<bool()> ready) {
     Must(cuModuleLoadData(&module, cubin), "cuModuleLoadData");
     Must(cuModuleGetFunction(&hang[device], module, "fake_hang"), "cuModuleGetFunction");
   }
-  void* memory = nullptr;
-  Must(cuMemHostAlloc(&memory, 4, collc::cuda::MEMHOSTALLOC_PORTABLE | collc::cuda::MEMHOSTALLOC_DEVICEMAP),
-       "cuMemHostAlloc");
-  auto* word = static_cast<std::atomic<std::uint32_t>*>(memory);
+  auto* word = NextWord();
   OnStream(stream, [word, ready] {
     word->store(ready() ? 1 : 0);
     if (word->load() == 0) {
@@ -112,7 +123,7 @@ inline void Hold(int device, Stream stream, std::function<bool()> ready) {
       }).detach();
     }
   });
-  auto address = reinterpret_cast<std::uint64_t>(memory);
+  auto address = reinterpret_cast<std::uint64_t>(word);
   void* parameters[] = {&address};
   Must(cuLaunchKernel(hang[device], 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr), "cuLaunchKernel");
 }
