@@ -101,7 +101,7 @@ function judge(fault, { code, message, said, codes }, seconds, folder) {
     const { end, says } = ends?.(rank, world) ?? {};
     if (end !== undefined) {
       const { code: own, signal } = codes[rank];
-      if ((signal ?? own) !== end) problems.push(`rank ${rank} ended with ${signal ?? own}, not ${end}`);
+      if (![end].flat().includes(signal ?? own)) problems.push(`rank ${rank} ended with ${signal ?? own}, not ${end}`);
     }
     const lines = said[rank].split("\n").filter(Boolean);
     if (says === null && lines.length > 0) problems.push(`rank ${rank} said: ${lines.join(" / ")}`);

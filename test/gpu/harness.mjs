@@ -13,11 +13,14 @@ export const quietEnvironment = { COLLC_DISABLE_MULTICAST: "1", NCCL_NVLS_ENABLE
 const WAIT_MS = 10_000;
 
 /** Names of the cases that apply, in order. */
-export function select(cases, { only = "", ranks, backend }) {
+export function select(cases, { only = "", skip = "", ranks, backend }) {
   return Object.entries(cases)
     .filter(
       ([name, { least = 1, backends }]) =>
-        name.includes(only) && ranks >= least && (backends?.includes(backend) ?? true),
+        name.includes(only) &&
+        !(skip && name.includes(skip)) &&
+        ranks >= least &&
+        (backends?.includes(backend) ?? true),
     )
     .map(([name]) => name);
 }
@@ -68,7 +71,7 @@ export async function runCases({ suite, self, names, ranks, backend, seconds, ou
   };
   for (let from = 0; from < names.length;) {
     let [at, judged, began, pids] = [from, from, performance.now(), []];
-    let isClosed = false;
+    let [hasBegun, isClosed] = [false, false];
     // A rank that blocks its thread hears no timeout of its own.
     const watchdog = setInterval(() => {
       if (performance.now() - began < (seconds + 20) * 1000) return;
@@ -79,10 +82,11 @@ export async function runCases({ suite, self, names, ranks, backend, seconds, ou
       args: [self, "--rank", "--from", String(from), ...args],
       env: { ...quietEnvironment, ...(overlap && { COLLC_ALLOW_OVERLAPPING_DEVICES: "1" }), ...env },
       timeoutMs: (seconds + 30) * 1000 * (names.length - from),
-      onOutput: (rank, _stream, line) => console.log(`       [rank ${rank}] ${line}`),
+      onOutput: (rank, _stream, line) => console.log(`       [rank ${rank}] ${line.slice(0, 500)}`),
       onStart: (started) => (pids = started),
       onMessage: (_rank, message) => {
         began = performance.now();
+        hasBegun = true;
         if ("begin" in message) at = Math.max(at, message.begin);
         if ("end" in message) {
           report(names[message.end], message.problems, message.ms);
@@ -92,6 +96,11 @@ export async function runCases({ suite, self, names, ranks, backend, seconds, ou
       },
     });
     clearInterval(watchdog);
+    if (!hasBegun) {
+      // No group came about, and none will for the cases after it.
+      for (const name of names.slice(from)) report(name, [result.failure?.message ?? "the ranks did nothing"], 0);
+      break;
+    }
     if (judged === from || (judged < names.length && at >= judged && result.failure)) {
       // Nobody judged the case that was under way: a rank was lost in it, or none came that far.
       const what = result.failure?.message ?? "the ranks ended without an outcome";

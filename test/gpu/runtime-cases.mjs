@@ -241,7 +241,7 @@ export const cases = {
   "subgroups: halves, one after the other and the world": {
     least: 4,
     async run(world, rank) {
-      const half = await world.subgroup(rank < 2 ? [0, 1] : [2, 3]);
+      const half = await world.subgroup(world.ranks.map((_, r) => r).filter((r) => r < 2 === rank < 2));
       await reduceOnce(half);
       await reduceOnce(world);
       if (rank < 3) {

@@ -1,7 +1,7 @@
 // The runtime on real GPUs, one process a rank: memory, subgroups, signals, copies, words, streams, graphs, recovery.
 // Needs node, dist/, build/Release/collc.node, kernels/ and production node_modules; no test runner.
 //
-//   node test/gpu/runtime.mjs --ranks 4 [--backend cuda] [--only signals] [--out results.jsonl]
+//   node test/gpu/runtime.mjs --ranks 4 [--backend cuda] [--only signals] [--skip "2 GiB"] [--out results.jsonl]
 //
 // With more ranks than GPUs the ranks share them. Prints a line a case and `N passed, N failed`; --out adds JSON lines.
 import { fileURLToPath } from "node:url";
@@ -14,14 +14,15 @@ const { values: options } = parseArgs({
     ranks: { type: "string", default: "2" },
     backend: { type: "string", default: "cuda" },
     only: { type: "string", default: "" },
+    skip: { type: "string", default: "" },
     out: { type: "string", default: "" },
     rank: { type: "boolean", default: false },
     from: { type: "string", default: "0" },
   },
 });
-const { backend, only, out } = options;
+const { backend, only, skip, out } = options;
 const ranks = Number(options.ranks);
-const names = select(cases, { only, ranks, backend });
+const names = select(cases, { only, skip, ranks, backend });
 const seconds = 40;
 
 if (options.rank) {
@@ -32,7 +33,7 @@ if (options.rank) {
     process.exit(error.exitCode ?? 1);
   }
 } else {
-  const args = ["--ranks", options.ranks, "--backend", backend, "--only", only];
+  const args = ["--ranks", options.ranks, "--backend", backend, "--only", only, "--skip", skip];
   const { failed } = await runCases({
     suite: "runtime",
     self: fileURLToPath(import.meta.url),

@@ -1,0 +1,47 @@
+/** The suites for GPUs, as processes, on the fakes of driver, compiler, NVSHMEM and NCCL: so they are right before a GPU is. */
+import { execFile } from "node:child_process";
+import path from "node:path";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+import { packageRoot } from "../../src/runtime/native.js";
+
+const root = packageRoot();
+const release = path.join(root, "build/Release");
+const env = {
+  ...process.env,
+  LD_LIBRARY_PATH: path.join(release, "fake-cuda"),
+  COLLC_NVRTC: path.join(release, "fake-nvrtc/libnvrtc.so.99"),
+  COLLC_NVSHMEM: path.join(release, "fake-nvshmem/libnvshmem_host.so.3"),
+  COLLC_NVSHMEM_ARENA_MB: "4",
+  COLLC_NCCL: path.join(release, "fake-nccl/libnccl.so.2"),
+  COLLC_CACHE_MAX_MB: "0",
+};
+
+/** The suite's output; it fails when the suite does. */
+async function run(...args: string[]): Promise<string> {
+  const done = promisify(execFile)(process.execPath, args, { cwd: root, env, timeout: 240_000 });
+  const { stdout } = await done.catch((error: { stdout?: string; stderr?: string; message: string }) => {
+    const lines = `${error.stdout ?? ""}${error.stderr ?? ""}`.split("\n").filter((line) => !line.startsWith("ok"));
+    throw new Error(lines.join("\n").slice(0, 4000) || error.message);
+  });
+  return stdout;
+}
+
+// The fakes hold memory in RAM, so 2 GiB a rank are left to test/runtime/group-device.test.ts and to GPUs.
+it.each([
+  ["cuda", 1],
+  ["cuda", 4],
+  ["cuda", 5],
+  ["nvshmem", 2],
+  ["nccl", 4],
+])("the runtime's cases on %s with %i ranks", { timeout: 250_000 }, async (backend, ranks) => {
+  const output = await run("test/gpu/runtime.mjs", "--backend", backend, "--ranks", `${ranks}`, "--skip", "2 GiB");
+  const [, passed] = /: (\d+) passed, 0 failed/.exec(output) ?? [];
+  expect(Number(passed)).toBeGreaterThanOrEqual(12);
+});
+
+it("the faults", { timeout: 250_000 }, async () => {
+  const output = await run("test/gpu/faults.mjs", "--ranks", "3");
+  const [, passed] = /: (\d+) passed, 0 failed/.exec(output) ?? [];
+  expect(Number(passed)).toBeGreaterThanOrEqual(15);
+});
