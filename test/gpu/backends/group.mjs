@@ -8,7 +8,8 @@ import { connect } from "../../../dist/src/runtime/connect.js";
 import { checkOutputs, generatedInputs, makeRankInputs } from "../../../dist/src/runtime/reference/index.js";
 import { check, mustThrow, range, same } from "./support.mjs";
 
-const kernels = [
+/** Collectives that every backend must run unchanged. */
+export const kernels = [
   "all_reduce/one_shot",
   "all_reduce/two_shot",
   "all_reduce/ring",
@@ -44,7 +45,8 @@ async function tensorsFor(group, manifest, dims, seed) {
   return tensors;
 }
 
-async function answersAreRight(group, name, dtype, size, seed) {
+/** Three launches of a kernel of the library, against the reference of its signature. @throws with the first wrong element. */
+export async function answersAreRight(group, name, dtype, size, seed) {
   const kernel = await group.load(compiled(name, group.world, dtype));
   const { manifest } = kernel;
   const dims = dimsOf(manifest, size);
