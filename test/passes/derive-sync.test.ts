@@ -122,6 +122,39 @@ describe("conditions on the rank", () => {
     expect(syncOf(choose, 3)).toBe("if {tiles; tiles | tiles; tiles}");
   });
 
+  it("inside each other do each thing once", () => {
+    const text = `collective nested(x: T[n] local) -> y: T[n] local
+      ensures y[i] == where(rank == 1, x[n - 1 - i] + x[n - 1 - i], x[i]) {
+      scratch box: T[n]
+      for i in tiles(n) { box[i] = x[i] y[i] = x[i] }
+      if rank > 0 {
+        if rank < 2 {
+          for i in tiles(n) { y[i] = box[n - 1 - i] }
+          for i in tiles(n) { box[n - 1 - i] = y[i] + box[n - 1 - i] }
+          for i in tiles(n) { y[i] = box[n - 1 - i] }
+        }
+      }
+    }`;
+    expect(syncOf(text, 3).split("tiles | ")).toHaveLength(4);
+    expectRight(text, 3, { n: 700 });
+  });
+
+  it("around steps of a loop whose chunks are computed in it, too", () => {
+    const text = `collective computed(x: T[n] local) -> y: T[n] local {
+      scratch box: T[n]
+      for i in tiles(n) { y[i] = x[i] box[i] = x[i] }
+      if rank > 0 {
+        for step in 0..world {
+          for i in tiles(chunk(n, (step + rank) % world)) { box[i] = y[i] + box[i] }
+          for i in tiles(chunk(n, (step + rank) % world)) { y[n - 1 - i] = box[n - 1 - i] }
+        }
+        for i in tiles(n) { y[i] = box[i] }
+      }
+    }`;
+    const sync = syncOf(text, 3);
+    expect(sync).toMatch(/serial \{(.*; )?if \{tiles \| \}; grid self; if \{tiles \| \}\}/);
+  });
+
   it("a loop under one is shared by all ranks where its turns need order", () => {
     const text = `collective steps(x: T[n] local) -> y: T[n] local {
       scratch box: T[n]

@@ -76,10 +76,15 @@ function rounded({ pairs, isGrid }: Sync): Sync {
 
 /** Puts what is planned into the kernel. */
 class Placement {
+  /** Number of parts of a condition that was taken apart. */
+  private readonly partsOf = new Map<Op, number>();
+
   constructor(
     private readonly plan: SyncPlan,
     private readonly origins: ReadonlyMap<Op, Op>,
-  ) {}
+  ) {
+    for (const origin of origins.values()) this.partsOf.set(origin, (this.partsOf.get(origin) ?? 0) + 1);
+  }
 
   sequence(ops: readonly Op[]): Op[] {
     const out: Op[] = [];
@@ -88,12 +93,15 @@ class Placement {
       let end = i + 1;
       if (origin !== undefined) while (end < ops.length && this.origins.get(ops[end]!) === origin) end++;
       const parts = ops.slice(i, end);
-      // A condition that was taken apart for nothing stays as it was.
-      const isWhole = !parts.some((p, k) => (k > 0 && this.plan.has(p)) || this.isPlannedInside(p));
+      // A condition that was taken apart for nothing stays as it was, if all of it is here.
+      const isWhole =
+        origin !== undefined &&
+        parts.length === this.partsOf.get(origin) &&
+        !parts.some((p, k) => (k > 0 && this.plan.has(p)) || this.isPlannedInside(p));
       parts.forEach((part, k) => {
         const planned = this.plan.get(part);
         if (planned !== undefined) out.push(barrier(planned, part));
-        if (origin === undefined || !isWhole) out.push(this.rebuilt(part));
+        if (!isWhole) out.push(this.rebuilt(part));
         else if (k === 0) out.push(origin);
       });
       i = end;

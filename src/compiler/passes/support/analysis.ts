@@ -66,15 +66,17 @@ export class Definitions {
   }
 }
 
-/** Values that depend, through any op, on one of `roots`; loops with dependent bounds count. */
+/** Values that depend, through any op, on one of `roots`; loops with dependent bounds count, folds of such values, too. */
 export function dependents(region: Region, roots: Iterable<Value>): Set<Value> {
   const found = new Set(roots);
-  walk(region, (op) => {
-    const depends = op.operands.some((o) => found.has(o));
-    if (!depends) return;
-    for (const r of op.results) found.add(r);
-    for (const inner of op.regions) for (const a of inner.arguments) found.add(a);
-  });
+  const visit = (op: Op): boolean => {
+    let depends = op.operands.some((o) => found.has(o));
+    if (depends) for (const inner of op.regions) for (const a of inner.arguments) found.add(a);
+    for (const inner of op.regions) for (const o of inner.ops) if (visit(o) && o.name === "yield") depends = true;
+    if (depends) for (const r of op.results) found.add(r);
+    return depends;
+  };
+  region.ops.forEach(visit);
   return found;
 }
 

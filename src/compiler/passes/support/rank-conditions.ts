@@ -3,7 +3,9 @@
  * `if c { A; B } else { C }` becomes `if c { A } else { C }; if c { B }`, and a condition around a loop that all ranks could
  * run in step moves into it. Each rank does what it did, in the same order.
  */
-import type { Kernel, Op, Region, Value } from "../../ir/module.js";
+import { Builder } from "../../ir/builder.js";
+import { type Kernel, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { rewriteOps, Substitution } from "../../ir/visit.js";
 import { rankVarying } from "./analysis.js";
 
 export interface Distributed {
@@ -15,18 +17,17 @@ export interface Distributed {
 export function distributeConditions(kernel: Kernel): Distributed {
   const origins = new Map<Op, Op>();
   const varying = rankVarying(kernel);
+  const inputs = new Set(kernel.buffers.filter((b) => b.role === "input").map((b) => b.name));
   const isUniform = (op: Op): boolean => !op.operands.some((v) => varying.has(v));
   const within = (region: Region): Region => ({ arguments: region.arguments, ops: region.ops.flatMap(one) });
   const one = (op: Op): Op[] => {
-    const isLoop = op.name === "for" && ["serial", "ranks"].includes(op.attributes["map"] as string);
-    if (op.name !== "if" && !isLoop) return [op];
+    if (op.name !== "if" && !isSteps(op)) return [op];
     if (!isUniform(op)) return op.name === "if" ? apart(op) : [op];
     return [{ ...op, regions: op.regions.map(within) }];
   };
   const apart = (op: Op): Op[] => {
-    const sides = op.regions.map((r) => within(r).ops) as [Op[], Op[]];
-    if (sides.flat().some((o) => o.results.length > 0)) return [op];
-    const [then, otherwise] = sides;
+    const [then, otherwise] = op.regions.map((r) => partsOf(within(r).ops, inputs));
+    if (then == null || otherwise == null) return [op];
     const out: Op[] = [];
     while (then.length > 0 || otherwise.length > 0) {
       // Where one side tells or waits, the other first does what comes before its own telling or waiting.
@@ -41,27 +42,76 @@ export function distributeConditions(kernel: Kernel): Distributed {
     return out;
   };
   /** One part of each side under the condition; inside the loop, if that is all there is. */
-  const inside = (op: Op, then: Op | undefined, otherwise: Op | undefined): Op[] => {
-    const [loop, isThen] = then === undefined ? [otherwise, false] : [then, otherwise === undefined];
-    const isAlone = then === undefined || otherwise === undefined;
-    const map = loop?.attributes["map"];
-    if (isAlone && loop?.name === "for" && (map === "serial" || map === "ranks") && isUniform(loop)) {
-      const [body] = loop.regions as [Region];
-      if (body.ops.some((o) => o.results.length > 0)) return [conditional(op, then, otherwise)];
-      const parts = body.ops.flatMap((o) => inside(op, isThen ? o : undefined, isThen ? undefined : o));
-      return [{ ...loop, regions: [{ arguments: body.arguments, ops: parts }] }];
-    }
-    return [conditional(op, then, otherwise)];
+  const inside = (op: Op, then: Part | undefined, otherwise: Part | undefined): Op[] => {
+    const whole = [conditional(op, then, otherwise)];
+    if (then !== undefined && otherwise !== undefined) return whole;
+    const part = (then ?? otherwise)!;
+    const [values, loop] = [part.slice(0, -1), part.at(-1)!];
+    if (!isSteps(loop) || !isUniform(loop) || !values.every(isTotal)) return whole;
+    const [body] = loop.regions as [Region];
+    const parts = partsOf(body.ops, inputs);
+    if (parts === null) return whole;
+    const ops = parts.flatMap((p) => inside(op, then && p, otherwise && p));
+    return [...values, { ...loop, regions: [{ arguments: body.arguments, ops }] }];
   };
   return { kernel: { ...kernel, body: within(kernel.body) }, origins };
 }
 
-function isWord(op: Op | undefined): boolean {
-  return op?.name === "notify" || op?.name === "await";
+/** An op that does something, and before it the values that it needs. */
+type Part = readonly Op[];
+
+/**
+ * Ops as parts that can stand on their own, each with a copy of the values that it needs; null if one of those is read
+ * from memory that may change in between.
+ */
+function partsOf(ops: readonly Op[], inputs: ReadonlySet<string>): Part[] | null {
+  const given = new Map(ops.flatMap((op) => op.results.map((v): [Value, Op] => [v, op])));
+  if (given.size === 0) return ops.map((op) => [op]);
+  if (ops.some((op) => op.results.length > 0 && !readsOnly(op, inputs))) return null;
+  return ops
+    .filter((op) => op.results.length === 0)
+    .map((op) => {
+      const needed = new Set<Op>();
+      const need = (user: Op): void => {
+        for (const v of user.operands) {
+          const source = given.get(v);
+          if (source === undefined || needed.has(source)) continue;
+          need(source);
+          needed.add(source);
+        }
+        for (const r of user.regions) r.ops.forEach(need);
+      };
+      need(op);
+      if (needed.size === 0) return [op];
+      const build = new Builder(op.span);
+      rewriteOps([...needed, op], build, new Substitution());
+      return build.ops;
+    });
 }
 
-function conditional(op: Op, then: Op | undefined, otherwise: Op | undefined): Op {
-  const side = (o: Op | undefined): Region => ({ arguments: [], ops: o === undefined ? [] : [o] });
+function readsOnly(op: Op, buffers: ReadonlySet<string>): boolean {
+  if (op.name === "load" && !buffers.has(text(op, "buffer"))) return false;
+  return op.regions.every((r) => r.ops.every((o) => readsOnly(o, buffers)));
+}
+
+/** Whether a value may be computed where the program would not have. */
+function isTotal(op: Op): boolean {
+  if (op.name === "binary") return ["add", "sub", "mul", "min", "max", "and", "or"].includes(text(op, "fn"));
+  return ["const", "dim", "rank", "compare", "select"].includes(op.name);
+}
+
+/** A loop whose turns all ranks may take in step. */
+function isSteps(op: Op): boolean {
+  return op.name === "for" && ["serial", "ranks"].includes(text(op, "map"));
+}
+
+function isWord(part: Part | undefined): boolean {
+  const name = part?.at(-1)?.name;
+  return name === "notify" || name === "await";
+}
+
+function conditional(op: Op, then: Part | undefined, otherwise: Part | undefined): Op {
+  const side = (part: Part | undefined): Region => ({ arguments: [], ops: part ?? [] });
   return { ...op, regions: [side(then), side(otherwise)] };
 }
 
