@@ -2,12 +2,10 @@
  * How a process becomes a rank: it reads what its launcher says, opens the store, learns who is on which host,
  * and makes sure that it does not outlive the run.
  */
-import { lookup } from "node:dns/promises";
-import { readFileSync, rmSync, writeSync } from "node:fs";
+import { rmSync, writeSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
-import { hostname, networkInterfaces, tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import {
   type Environment,
@@ -19,25 +17,22 @@ import {
 } from "./env.js";
 import { RuntimeError, UsageError, exitCodes, messageOf, systemCode } from "./errors.js";
 import { Exchange } from "./exchange.js";
-import { storeAddressOf } from "./store-address.js";
-import {
-  type Store,
-  type StoreServer,
-  connectStore,
-  describeMember,
-  hostStore,
-  memoryStore,
-  memoryStores,
-} from "./store.js";
+import { type HostRanks, groupByHost, hostIdentity } from "./hosts.js";
+import { closeServer, openStore } from "./open-store.js";
+import { type Store, describeMember, memoryStores } from "./store.js";
+
+export type { HostRanks } from "./hosts.js";
 
 export interface JoinOptions {
-  /** Given together with `world`, instead of what the environment says; then `masterAddr` is needed too. */
+  /** Given together with `world`, instead of what the environment says; then `masterAddr` or `storeFile` is needed. */
   readonly rank?: number;
   readonly world?: number;
   readonly localRank?: number;
   /** Host and port from which the store's address follows, see store-address.ts. */
   readonly masterAddr?: string;
   readonly masterPort?: number;
+  /** File in a shared folder that leads to the store, see store-file.ts. Default: COLLC_STORE_FILE. */
+  readonly storeFile?: string;
   /** An open store, for ranks that share a process. Its owner closes it after the group. */
   readonly store?: Store;
   /** Bound of each wait, milliseconds. Default COLLC_TIMEOUT_MS or 60 s. */
@@ -48,12 +43,6 @@ export interface JoinOptions {
    */
   readonly onLost?: (error: RuntimeError) => void;
   readonly env?: Environment;
-}
-
-/** The ranks of one host (one name space of files and processes), ascending. */
-export interface HostRanks {
-  readonly name: string;
-  readonly ranks: readonly number[];
 }
 
 /** A rank's place in its run. */
@@ -80,9 +69,6 @@ export interface BootstrapGroup {
   close(): Promise<void>;
 }
 
-/** How long the host of the store waits for the others to leave, in milliseconds. */
-const lingerMs = 10_000;
-
 /**
  * Joins the run that the environment or `options` describe; with neither, a group of one.
  * @throws UsageError for contradictory variables; MachineError when rank 0 finds no port for the store;
@@ -93,15 +79,21 @@ export async function joinGroup(options: JoinOptions = {}): Promise<BootstrapGro
   const timeoutMs = options.timeoutMs ?? defaultTimeoutMs(env);
   watchLauncher(env);
   const info = options.store ? null : describeRun(options, env);
-  const { store, server } = options.store
-    ? { store: options.store, server: null }
+  const { store, server, removeFile } = options.store
+    ? { store: options.store, server: null, removeFile: null }
     : info === null
-      ? { store: memoryStores(1)[0]!, server: null }
-      : await openStore(info, env, timeoutMs);
+      ? { store: memoryStores(1)[0]!, server: null, removeFile: null }
+      : await openStore(info, env, timeoutMs, options.storeFile ?? readEnv("COLLC_STORE_FILE", env), (message) =>
+          printLine(`collc: ${message}`),
+        );
   const cleanups: (() => void)[] = [];
   try {
     cleanups.push(watchOthers(store, info, options));
     cleanups.push(publishOwnEnd(store));
+    if (removeFile) {
+      process.on("exit", removeFile);
+      cleanups.push(removeFile, () => process.off("exit", removeFile));
+    }
     const exchange = new Exchange(store, "world", { timeoutMs });
     const seats = await exchange.allGather("hosts", { host: hostIdentity(), name: hostname() });
     const hosts = groupByHost(seats);
@@ -144,44 +136,16 @@ export async function joinGroup(options: JoinOptions = {}): Promise<BootstrapGro
 }
 
 function describeRun(options: JoinOptions, env: Environment): LauncherInfo | null {
-  const { rank, world, localRank = null, masterAddr, masterPort = null } = options;
+  const { rank, world, localRank = null, masterPort = null, storeFile } = options;
+  const masterAddr = options.masterAddr ?? (storeFile === undefined ? undefined : "127.0.0.1");
   if (rank === undefined && world === undefined) return detectLauncher(env);
   if (rank === undefined || world === undefined) throw new UsageError("rank and world go together");
   const isRank = Number.isSafeInteger(rank) && Number.isSafeInteger(world) && rank >= 0 && rank < world;
   if (!isRank) throw new UsageError(`there is no rank ${rank} among ${world}`);
   if (world === 1) return null;
-  if (masterAddr === undefined) throw new UsageError("masterAddr is needed with rank and world");
+  if (masterAddr === undefined) throw new UsageError("masterAddr or storeFile is needed with rank and world");
   const runId = readEnv("COLLC_RUN_ID", env) ?? `explicit/${masterAddr}/${masterPort ?? ""}`;
   return { launcher: "explicit", rank, world, localRank, localWorld: null, masterAddr, masterPort, runId };
-}
-
-async function openStore(
-  info: LauncherInfo,
-  env: Environment,
-  timeoutMs: number,
-): Promise<{ store: Store; server: StoreServer | null }> {
-  const address = storeAddressOf(info, env);
-  const { rank, world } = info;
-  if (rank !== 0 || info.launcher === "collc") {
-    return { store: await connectStore({ ...address, rank, world, timeoutMs }), server: null };
-  }
-  const onRefused = (message: string): void => printLine(`collc: ${message}`);
-  const server = await hostStore({ ...address, world, host: await listenAddress(address.host), onRefused });
-  return { store: memoryStore(server.core, 0, `${address.host}:${server.port}`), server };
-}
-
-/** MASTER_ADDR itself where it is an address of this machine, so that no other interface is open; else all. */
-async function listenAddress(host: string): Promise<string> {
-  const resolved = await lookup(host).catch(() => null);
-  const own = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
-  const isOwn = resolved !== null && (own.includes(resolved.address) || resolved.address.startsWith("127."));
-  return isOwn ? resolved.address : "0.0.0.0";
-}
-
-async function closeServer(server: StoreServer): Promise<void> {
-  const deadline = performance.now() + lingerMs;
-  while (server.members().some(({ state }) => state === "joined") && performance.now() < deadline) await sleep(10);
-  await server.close();
 }
 
 /** Reacts to the loss of a rank or of the store, once. @returns unsubscribe. */
@@ -227,25 +191,6 @@ function publishOwnEnd(store: Store): () => void {
     process.off("uncaughtExceptionMonitor", onError);
     process.off("exit", onExit);
   };
-}
-
-/** Host names repeat and containers share kernels; a boot and a name together tell hosts apart. */
-function hostIdentity(): string {
-  try {
-    return `${hostname()}/${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`;
-  } catch {
-    return hostname();
-  }
-}
-
-function groupByHost(seats: readonly { host: string; name: string }[]): HostRanks[] {
-  const hosts = new Map<string, { name: string; ranks: number[] }>();
-  seats.forEach(({ host, name }, rank) => {
-    const entry = hosts.get(host) ?? { name, ranks: [] };
-    entry.ranks.push(rank);
-    hosts.set(host, entry);
-  });
-  return [...hosts.values()];
 }
 
 /** The launcher's folder, or one that the first rank of the host makes. */

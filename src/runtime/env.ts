@@ -29,6 +29,7 @@ export const environmentTable = {
   COLLC_PYTHON: row("user", "Python interpreter whose packages are searched for libnvrtc (default: python3)"),
   COLLC_STORE_SECRET: row("user", "secret of the run: ranks must prove that they know it to join"),
   COLLC_STORE_PORT: row("user", "port of the store under torchrun, mpirun and srun (default: from MASTER_PORT)"),
+  COLLC_STORE_FILE: row("user", "file through which ranks find each other, where they share a folder and no launcher"),
   COLLC_STORE: row("run", "host:port of the store that `collc run` hosts"),
   COLLC_RUN_ID: row("run", "name of the run; tells the stores of several runs on one machine apart"),
   COLLC_RUN_DIR: row("run", "private folder of the run, mode 0700; sockets live there"),

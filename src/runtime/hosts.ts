@@ -1,0 +1,28 @@
+/** Which ranks share a host. */
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+
+/** The ranks of one host (one name space of files and processes), ascending. */
+export interface HostRanks {
+  readonly name: string;
+  readonly ranks: readonly number[];
+}
+
+/** Host names repeat and containers share kernels; a boot and a name together tell hosts apart. */
+export function hostIdentity(): string {
+  try {
+    return `${hostname()}/${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()}`;
+  } catch {
+    return hostname();
+  }
+}
+
+export function groupByHost(seats: readonly { host: string; name: string }[]): HostRanks[] {
+  const hosts = new Map<string, { name: string; ranks: number[] }>();
+  seats.forEach(({ host, name }, rank) => {
+    const entry = hosts.get(host) ?? { name, ranks: [] };
+    entry.ranks.push(rank);
+    hosts.set(host, entry);
+  });
+  return [...hosts.values()];
+}

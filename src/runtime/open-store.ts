@@ -1,0 +1,64 @@
+/** How a rank comes to the store of its run: hosted by the launcher, by rank 0 at MASTER_ADDR, or found through a file. */
+import { lookup } from "node:dns/promises";
+import { networkInterfaces } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Environment, LauncherInfo } from "./env.js";
+import { hostIdentity } from "./hosts.js";
+import { storeAddressOf } from "./store-address.js";
+import { connectStoreByFile, hostStoreInFile } from "./store-file.js";
+import { type Store, type StoreServer, connectStore, hostStore, memoryStore } from "./store.js";
+
+/** How long the host of the store waits for the others to leave, in milliseconds. */
+const lingerMs = 10_000;
+
+export interface OpenedStore {
+  readonly store: Store;
+  /** Where this process hosts it. */
+  readonly server: StoreServer | null;
+  /** Takes the file back that leads to it. */
+  readonly removeFile: (() => void) | null;
+}
+
+/**
+ * Joins the store of a run that a launcher describes; rank 0 hosts it where the launcher does not.
+ * @param path file that leads to the store, where there is one.
+ * @param onRefused told of strangers that were turned away.
+ * @throws as `joinGroup`.
+ */
+export async function openStore(
+  info: LauncherInfo,
+  env: Environment,
+  timeoutMs: number,
+  path: string | undefined,
+  onRefused: (message: string) => void,
+): Promise<OpenedStore> {
+  const { rank, world, launcher } = info;
+  if (path !== undefined && launcher !== "collc") {
+    const file = { path, rank, world, timeoutMs, hostIdentity: hostIdentity() };
+    if (rank !== 0) return { store: await connectStoreByFile(file), server: null, removeFile: null };
+    const { server, remove } = await hostStoreInFile(file, onRefused);
+    return { store: memoryStore(server.core, 0, `port ${server.port}, see ${path}`), server, removeFile: remove };
+  }
+  const address = storeAddressOf(info, env);
+  if (rank !== 0 || launcher === "collc") {
+    const store = await connectStore({ ...address, rank, world, timeoutMs });
+    return { store, server: null, removeFile: null };
+  }
+  const server = await hostStore({ ...address, world, host: await listenAddress(address.host), onRefused });
+  return { store: memoryStore(server.core, 0, `${address.host}:${server.port}`), server, removeFile: null };
+}
+
+/** MASTER_ADDR itself where it is an address of this machine, so that no other interface is open; else all. */
+async function listenAddress(host: string): Promise<string> {
+  const resolved = await lookup(host).catch(() => null);
+  const own = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+  const isOwn = resolved !== null && (own.includes(resolved.address) || resolved.address.startsWith("127."));
+  return isOwn ? resolved.address : "0.0.0.0";
+}
+
+/** Closes a store that this process hosts, once the others have left it or some seconds have gone by. */
+export async function closeServer(server: StoreServer): Promise<void> {
+  const deadline = performance.now() + lingerMs;
+  while (server.members().some(({ state }) => state === "joined") && performance.now() < deadline) await sleep(10);
+  await server.close();
+}
