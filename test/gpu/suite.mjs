@@ -21,6 +21,7 @@ const { values: options } = parseArgs({
   options: {
     ranks: { type: "string", default: "2" },
     only: { type: "string", default: "" },
+    dtypes: { type: "string", default: "f32,f16,bf16" },
     quick: { type: "boolean", default: false },
     // Only the largest case of every collective, 256 MiB, in every dtype.
     large: { type: "boolean", default: false },
@@ -95,7 +96,7 @@ async function runRank() {
   let failed = 0;
   for (const file of library) {
     const text = readFileSync(path.join(root, "kernels", file), "utf8");
-    for (const dtype of ["f32", "f16", "bf16"]) {
+    for (const dtype of options.dtypes.split(",")) {
       const compiled = compile(text, { file, ranks, dtype, mapping: JSON.parse(options.mapping) });
       const kernel = await group.load(compiled);
       if (options.check) {
@@ -164,7 +165,7 @@ async function checkCase(group, kernel, dims, offset, rank) {
       if (name in local.outputs) outputs[name] = now.subarray(start, start + values.length);
     }
     const all = Array.from({ length: manifest.ranks }, (_, r) => (r === rank ? { outputs } : undefined));
-    const result = checkOutputs(manifest, dims, generatedInputs(manifest, seed), all, { maxElements: 1 << 18, seed });
+    const result = checkOutputs(manifest, dims, generatedInputs(manifest, dims, seed), all, { maxElements: 1 << 18, seed });
     const digest = Object.values(outputs)
       .map((o) => createHash("sha1").update(bytesOf(o)).digest("hex"))
       .join();

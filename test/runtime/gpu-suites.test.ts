@@ -45,3 +45,10 @@ it("the faults", { timeout: 250_000 }, async () => {
   const [, passed] = /: (\d+) passed, 0 failed/.exec(output) ?? [];
   expect(Number(passed)).toBeGreaterThanOrEqual(15);
 });
+
+// The fake driver computes all-reduces in f32, on at most 16 blocks.
+it.each(["one_shot", "two_shot"])("the kernel suite, %s", { timeout: 120_000 }, async (name) => {
+  const only = ["--only", `all_reduce/${name}`, "--dtypes", "f32", "--quick"];
+  const output = await run("test/gpu/suite.mjs", "--ranks", "3", ...only, "--mapping", '{"elementBlocks":16}');
+  expect(output).toContain("10 passed, 0 failed");
+});
