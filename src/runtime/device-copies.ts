@@ -6,6 +6,7 @@ import { UsageError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { Tensor } from "./group.js";
 import { native } from "./native.js";
+import type { RemoteCalls } from "./symmetric-provider.js";
 import { requireContiguous } from "./tensor-shape.js";
 
 /** A tensor that work of the group may touch. @throws UsageError for those of another backend or GPU. */
@@ -17,8 +18,10 @@ export function ownTensor(group: DeviceGroup, tensor: Tensor, name: string): Dev
 }
 
 /**
- * What a copy between `own` and a peer's part of `remote` moves.
- * @throws UsageError for tensors that are not contiguous, of different dtypes, or where the copy would lie outside.
+ * What a copy between `own` and a peer's part of `remote` moves. `far` is set where the part has no address here: then
+ * `part` is its counterpart on this rank.
+ * @throws UsageError for tensors that are not contiguous, of different dtypes, or where the copy would lie outside, and
+ *   for a tensor of one's own that is not symmetric where the peer is far.
  */
 export function copyParts(
   group: DeviceGroup,
@@ -26,7 +29,12 @@ export function copyParts(
   remote: Tensor,
   peer: number,
   offset: number,
-): { readonly own: DeviceTensor; readonly part: DeviceTensor; readonly bytes: number } {
+): {
+  readonly own: DeviceTensor;
+  readonly part: DeviceTensor;
+  readonly bytes: number;
+  readonly far: RemoteCalls | null;
+} {
   const mine = ownTensor(group, own, "the tensor");
   const theirs = ownTensor(group, remote, "the symmetric tensor");
   group.requirePeer(peer);
@@ -34,8 +42,16 @@ export function copyParts(
   requireContiguous(theirs.layout, "the symmetric tensor");
   if (mine.dtype !== theirs.dtype)
     throw new UsageError(`a copy between ${mine.dtype} and ${theirs.dtype} would change what the bytes mean`);
-  const part = theirs.getBuffer(peer, [mine.length], theirs.dtype, offset);
-  return { own: mine, part, bytes: mine.length * DTYPES[mine.dtype].bytes };
+  const bytes = mine.length * DTYPES[mine.dtype].bytes;
+  const { remote: far } = theirs.group;
+  if (far === null || !theirs.symmetric || theirs.peerPointers[peer] !== 0n)
+    return { own: mine, part: theirs.getBuffer(peer, [mine.length], theirs.dtype, offset), bytes, far: null };
+  if (!mine.symmetric)
+    throw new UsageError(
+      `rank ${peer} is reached over the network, and only from symmetric memory`,
+      "make both tensors with group.symmetric",
+    );
+  return { own: mine, part: theirs.view(offset, [mine.length]), bytes, far };
 }
 
 export function enqueueCopy(stream: DeviceStream, target: DeviceTensor, source: DeviceTensor, bytes: number): void {

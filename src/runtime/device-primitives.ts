@@ -112,13 +112,19 @@ export abstract class DevicePrimitives implements GroupPrimitives {
   }
 
   async put(target: Tensor, source: Tensor, peer: number, options: CopyOptions = {}): Promise<void> {
-    const { own, part, bytes } = copyParts(this.group, source, target, peer, options.offset ?? 0);
-    await this.step(options, (stream) => enqueueCopy(stream, part, own, bytes));
+    const { own, part, bytes, far } = copyParts(this.group, source, target, peer, options.offset ?? 0);
+    await this.step(options, (stream) => {
+      if (far === null) enqueueCopy(stream, part, own, bytes);
+      else far.put(stream.handle, part.pointer, own.pointer, bytes, peer);
+    });
   }
 
   async get(target: Tensor, source: Tensor, peer: number, options: CopyOptions = {}): Promise<void> {
-    const { own, part, bytes } = copyParts(this.group, target, source, peer, options.offset ?? 0);
-    await this.step(options, (stream) => enqueueCopy(stream, own, part, bytes));
+    const { own, part, bytes, far } = copyParts(this.group, target, source, peer, options.offset ?? 0);
+    await this.step(options, (stream) => {
+      if (far === null) enqueueCopy(stream, own, part, bytes);
+      else far.get(stream.handle, own.pointer, part.pointer, bytes, peer);
+    });
   }
 
   async putWithSignal(
@@ -128,10 +134,11 @@ export abstract class DevicePrimitives implements GroupPrimitives {
     options: CopyOptions & SignalOptions = {},
   ): Promise<void> {
     const channel = this.channelOf(options);
-    const { own, part, bytes } = copyParts(this.group, source, target, peer, options.offset ?? 0);
+    const { own, part, bytes, far } = copyParts(this.group, source, target, peer, options.offset ?? 0);
     const signals = await this.ready();
     await this.step(options, (stream) => {
-      enqueueCopy(stream, part, own, bytes);
+      if (far === null) enqueueCopy(stream, part, own, bytes);
+      else far.put(stream.handle, part.pointer, own.pointer, bytes, peer);
       signals.put(stream, peer, channel);
     });
   }

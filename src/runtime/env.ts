@@ -20,6 +20,10 @@ export const environmentTable = {
   COLLC_NVML: row("user", "libnvidia-ml to use: the file, or the directory that holds it"),
   COLLC_DISABLE_MULTICAST: row("user", "1: NVLink multicast is off in everything that a run opens"),
   COLLC_NVSHMEM_ARENA_MB: row("user", "part of NVSHMEM's heap for groups of some ranks only, in MiB (default: 64)"),
+  COLLC_PRETEND_UNREACHABLE: row(
+    "user",
+    "1: peers count as out of reach on the nvshmem and nccl backends, as on other nodes; for tests",
+  ),
   COLLC_BACKEND: row("user", "backend where none is named: cpu, cuda, nvshmem, nccl or auto"),
   COLLC_CACHE_DIR: row("user", "folder of the kernel cache and of `collc setup` (default: ~/.cache/collc)"),
   COLLC_CACHE_MAX_MB: row("user", "size cap of the kernel cache in MiB (default: 1024; 0: no cache)"),

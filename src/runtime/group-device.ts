@@ -37,7 +37,7 @@ import { PersistentMemory } from "./persistent-memory.js";
 import { cubinOf } from "./program.js";
 import { checkMembers, GroupNames } from "./subgroups.js";
 import { SymmetricPool } from "./symmetric-pool.js";
-import type { SymmetricProvider } from "./symmetric-provider.js";
+import type { RemoteCalls, SymmetricProvider } from "./symmetric-provider.js";
 import { type ShapeLike, tensorShape } from "./tensor-shape.js";
 
 export interface DeviceGroupOptions {
@@ -167,6 +167,11 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     );
     this.subgroups.add(group);
     return group;
+  }
+
+  /** What reaches peers whose memory has no address here, or null. */
+  get remote(): RemoteCalls | null {
+    return this.provider.remote ?? null;
   }
 
   requireLocal(rank: number): void {

@@ -1,5 +1,6 @@
 /** Opens the provider of symmetric memory that a backend's name stands for. Libraries are loaded when they are needed. */
 import { type ExchangeChannel, type FdExchange, SymmetricHeap } from "./cuda/index.js";
+import { readEnv } from "./env.js";
 import type { BackendName } from "./group.js";
 import type { SymmetricProvider } from "./symmetric-provider.js";
 
@@ -22,12 +23,13 @@ export interface ProviderOptions {
 
 /** Collective. @throws MachineError where the machine lacks what the backend needs. */
 export async function openProvider(backend: DeviceBackend, options: ProviderOptions): Promise<SymmetricProvider> {
+  const pretendUnreachable = readEnv("COLLC_PRETEND_UNREACHABLE") === "1";
   switch (backend) {
     case "cuda":
       return new SymmetricHeap(options);
     case "nvshmem":
-      return (await import("./nvshmem/index.js")).NvshmemProvider.create(options);
+      return (await import("./nvshmem/index.js")).NvshmemProvider.create({ ...options, pretendUnreachable });
     case "nccl":
-      return (await import("./nccl/index.js")).NcclWindowProvider.create(options);
+      return (await import("./nccl/index.js")).NcclWindowProvider.create({ ...options, pretendUnreachable });
   }
 }

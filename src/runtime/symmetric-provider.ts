@@ -1,9 +1,26 @@
 /** Where symmetric memory comes from: CUDA VMM, NVSHMEM's heap or NCCL's windows. Kernels cannot tell the difference. */
 import type { SymmetricAllocation } from "./cuda/index.js";
+import type { DevicePointer, StreamHandle } from "./native.js";
+
+/**
+ * Reaches peers whose memory has no address here, such as those on another node, by a library's own calls on a stream.
+ * Remote memory is named by its counterpart in this rank's symmetric memory; a source or target of one's own is
+ * symmetric memory too, because network adapters reach no other. What returns has been enqueued.
+ */
+export interface RemoteCalls {
+  /** Writes to the peer; there when the stream is past it. */
+  put(stream: StreamHandle, target: DevicePointer, source: DevicePointer, bytes: number, peer: number): void;
+  /** Reads from the peer. */
+  get(stream: StreamHandle, target: DevicePointer, source: DevicePointer, bytes: number, peer: number): void;
+  /** Adds 1 to the peer's 64-bit word, after everything that was put before on this stream. */
+  signal(stream: StreamHandle, word: DevicePointer, peer: number): void;
+}
 
 /** Symmetric memory for one group. All ranks of the group make the same calls in the same order. */
 export interface SymmetricProvider {
   readonly name: "cuda" | "nvshmem" | "nccl";
+  /** How peers are reached that `peerPointers` has no address for; left out where they are not. */
+  readonly remote?: RemoteCalls;
   /**
    * Zeroed memory of the same size on every rank. Collective.
    *

@@ -60,6 +60,7 @@ describe("backends on the fake libraries", () => {
     expect(leftOut(rows)).toEqual([]);
     expect(rows.filter((row) => row.ok === true && row.suite === "nvshmem").length).toBeGreaterThanOrEqual(14);
     expect(rows.filter((row) => row.ok === true && row.suite === "group on nvshmem").length).toBeGreaterThanOrEqual(8);
+    expect(rows.filter((row) => row.ok === true && row.suite === "far group on nvshmem").length).toBe(7);
   });
 
   it("nccl: windows, collectives, lists, and groups on it", { timeout: 120_000 }, async () => {

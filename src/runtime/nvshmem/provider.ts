@@ -3,7 +3,7 @@ import { together } from "../bounded.js";
 import type { SymmetricAllocation } from "../cuda/symmetric.js";
 import { RuntimeError } from "../errors.js";
 import { type DevicePointer, native } from "../native.js";
-import type { SymmetricProvider } from "../symmetric-provider.js";
+import type { RemoteCalls, SymmetricProvider } from "../symmetric-provider.js";
 import { Arena, commonFit } from "./arena.js";
 import { NvshmemOperations } from "./operations.js";
 import { heapFull, type NvshmemOptions, NvshmemSession } from "./session.js";
@@ -18,6 +18,20 @@ export interface NvshmemProviderOptions extends NvshmemOptions {
 export class NvshmemProvider implements SymmetricProvider {
   readonly name = "nvshmem";
   readonly session: NvshmemSession;
+  readonly remote: RemoteCalls = {
+    put: (stream, target, source, bytes, peer) => {
+      if (bytes === 0) return;
+      native().nvshmemPut(stream, target, source, bytes, this.#pe(peer));
+      native().nvshmemQuiet(stream);
+    },
+    get: (stream, target, source, bytes, peer) => {
+      if (bytes > 0) native().nvshmemGet(stream, target, source, bytes, this.#pe(peer));
+    },
+    signal: (stream, word, peer) => {
+      native().nvshmemQuiet(stream);
+      native().nvshmemSignal(stream, word, 1n, true, this.#pe(peer));
+    },
+  };
   readonly #options: NvshmemProviderOptions;
   #operations: NvshmemOperations | null = null;
   #team: NvshmemGroupTeam | null = null;
@@ -107,6 +121,10 @@ export class NvshmemProvider implements SymmetricProvider {
   #requireOpen(): void {
     if (this.#closed) throw new RuntimeError("the nvshmem provider was closed");
     this.session.requireWhole();
+  }
+
+  #pe(peer: number): number {
+    return this.session.peOf(this.#options.ranks[peer]!);
   }
 
   #peerPointer(pointer: DevicePointer, peer: number): DevicePointer {

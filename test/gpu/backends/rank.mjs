@@ -77,6 +77,7 @@ async function main() {
     } catch (error) {
       const where = error.stack?.match(/\n\s*at .*test\/gpu\/.*/)?.[0] ?? "";
       own = { ok: false, detail: `${error.message}${error.help ? ` (${error.help})` : ""}${where}` };
+      await send({ trouble: own.detail });
     }
     const ms = Math.round(performance.now() - began);
     return { name, ms, ...own };

@@ -4,6 +4,8 @@ import { fileURLToPath } from "node:url";
 import { launchRanks } from "../../../dist/src/runtime/launcher.js";
 import { caseMs, suites } from "./suites.mjs";
 
+/** How long the other ranks may go on after one has failed, in milliseconds. */
+const patienceMs = 25_000;
 const program = fileURLToPath(new URL("rank.mjs", import.meta.url));
 
 /**
@@ -43,10 +45,11 @@ async function runSome(suiteName, suite, names, { world, env, log, record }) {
   let timer;
   let ended = false;
   const lastLines = [];
-  const arm = () => {
+  let troubles = [];
+  const arm = (ms = caseMs) => {
     clearTimeout(timer);
     timer = setTimeout(() => {
-      late = `killed after ${caseMs} ms`;
+      late = `killed after ${ms} ms`;
       for (const pid of pids) {
         try {
           process.kill(-pid, "SIGKILL");
@@ -54,13 +57,13 @@ async function runSome(suiteName, suite, names, { world, env, log, record }) {
           // it is gone
         }
       }
-    }, caseMs);
+    }, ms);
   };
   arm();
   const result = await launchRanks({
     ranks: suite.kind === "lists" ? 1 : world,
     args: [program, "--suite", suiteName, "--cases", JSON.stringify(names)],
-    env: { ...env, BACKENDS_GPUS: String(world) },
+    env: { ...env, ...suite.env, BACKENDS_GPUS: String(world) },
     onStart: (started) => {
       pids = started;
     },
@@ -69,10 +72,17 @@ async function runSome(suiteName, suite, names, { world, env, log, record }) {
       if (stream === "stderr") lastLines.push(`rank ${rank}: ${line}`);
       if (lastLines.length > 12) lastLines.shift();
     },
-    onMessage: (_rank, message) => {
+    onMessage: (rank, message) => {
+      if (message.trouble !== undefined) {
+        // The others may wait for this rank in vain: they get a little while to say so.
+        if (troubles.length === 0) arm(patienceMs);
+        troubles.push(`rank ${rank}: ${message.trouble}`);
+        return;
+      }
       arm();
       if (message.begin !== undefined) {
         current = message.begin;
+        troubles = [];
         ended = false;
         return;
       }
@@ -85,8 +95,8 @@ async function runSome(suiteName, suite, names, { world, env, log, record }) {
   });
   clearTimeout(timer);
   if (result.failure !== null && !ended) {
-    const words = late === null ? result.failure.message : `${late}; last lines:\n${lastLines.join("\n")}`;
-    record({ name: current, ok: false, ms: late === null ? 0 : caseMs, detail: words });
+    const how = late === null ? result.failure.message : `${late}; last lines:\n${lastLines.join("\n")}`;
+    record({ name: current, ok: false, ms: 0, detail: [...troubles, how].join("\n") });
     if (names[done] === current) done++;
   }
   return done;

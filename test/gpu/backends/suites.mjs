@@ -1,5 +1,6 @@
 // The suites of backends.mjs: what runs in which kind of processes.
 import { cliqueCases } from "./clique.mjs";
+import { farCases } from "./far.mjs";
 import { groupCases } from "./group.mjs";
 import { ncclCases } from "./nccl.mjs";
 import { holdNvshmem, nvshmemCases } from "./nvshmem.mjs";
@@ -9,7 +10,7 @@ export const caseMs = 60_000;
 
 /**
  * direct: cases of a provider, a process a rank; group: of a connected group; lists: one process with all GPUs.
- * `hold` makes what stays open for all cases, so that only those that ask for it begin anew.
+ * `env` is for its processes. `hold` makes what stays open for all cases, so that only those that ask for it begin anew.
  */
 export const suites = {
   nvshmem: { kind: "direct", hold: holdNvshmem, cases: nvshmemCases },
@@ -18,4 +19,10 @@ export const suites = {
   "group on cuda": { kind: "group", backend: "cuda", cases: groupCases },
   "group on nvshmem": { kind: "group", backend: "nvshmem", cases: groupCases },
   "group on nccl": { kind: "group", backend: "nccl", cases: groupCases },
+  "far group on nvshmem": {
+    kind: "group",
+    backend: "nvshmem",
+    env: { COLLC_PRETEND_UNREACHABLE: "1" },
+    cases: farCases,
+  },
 };
