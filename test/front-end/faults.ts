@@ -42,6 +42,7 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     message: "expected `]` to close the index of `x`",
   },
   "too-deep": element(`${"(".repeat(300)}1${")".repeat(300)}`),
+  "too-large": `${["fn f0(v) = v", ...Array.from({ length: 40 }, (_, i) => `fn f${i + 1}(v) = f${i}(v) + f${i}(v)`)].join("\n")}\n${element("f40(x[i])")}`,
   "number-too-large": element("x[i] + ⟦1e39⟧"),
   "empty-file": "// nothing here\n",
   "unknown-collective": { text: element("x[i]"), settings: { collective: "g" }, help: /it has f/ },

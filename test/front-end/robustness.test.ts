@@ -1,6 +1,6 @@
 /** Texts that are long, deep or no programs at all are answered in diagnostics, and quickly. */
 import { describe, expect, test } from "vitest";
-import { compile, type DType } from "../../src/compiler/index.js";
+import { compile, type DType, type ResolveImport } from "../../src/compiler/index.js";
 import { diagnose } from "./helpers.js";
 
 /** Null, or what was thrown and the text that did it. */
@@ -61,29 +61,104 @@ test("200 nested loops are refused, 10 are compiled quickly", { timeout: 10_000 
   expect(crash(body(loops(10)), 2, "f32")).toBeNull();
 });
 
+describe("functions and constants put in place", () => {
+  const levels = (n: number, call: (before: string) => string): string =>
+    ["fn f0(v) = v + 1", ...Array.from({ length: n }, (_, i) => `fn f${i + 1}(v) = ${call(`f${i}`)}`)].join("\n");
+  const using = (definitions: string, value: string): string =>
+    `${definitions}\ncollective f(x: f32[n] local) -> y: f32[n] local {\n  for i in tiles(n) { y[i] = ${value} }\n}\n`;
+  const codes = (text: string): string[] =>
+    compile(text, { ranks: 2 }).diagnostics.flatMap((d) => (d.severity === "error" ? [d.code] : []));
+
+  test("200 levels of functions, and 200 calls one in the other, are compiled", () => {
+    expect(
+      codes(
+        using(
+          levels(200, (f) => `${f}(v * 0.5) + 1`),
+          "f200(x[i])",
+        ),
+      ),
+    ).toEqual([]);
+    expect(codes(using("fn g(v) = v * 0.5 + 1", `${"g(".repeat(200)}x[i]${")".repeat(200)}`))).toEqual([]);
+  });
+
+  test("what doubles with each level is refused before it fills the memory", () => {
+    for (const n of [12, 60])
+      expect(
+        codes(
+          using(
+            levels(n, (f) => `${f}(v) + ${f}(v + 1)`),
+            `f${n}(x[i])`,
+          ),
+        ),
+      ).toEqual(["too-large"]);
+  });
+
+  test("what is too deep only when it is put in place is refused, too", () => {
+    const deep = levels(200, (f) => `${"(".repeat(16)}${f}(v)${" + 1)".repeat(16)}`);
+    expect(codes(using(deep, "f200(x[i])"))).toEqual(["too-deep"]);
+  });
+
+  test("a constant that is used often is computed once", () => {
+    const constants = [
+      "const c0 = 1",
+      ...Array.from({ length: 60 }, (_, i) => `const c${i + 1} = c${i} + c${i} - c${i}`),
+    ];
+    expect(codes(using(constants.join("\n"), "x[i] * c60"))).toEqual([]);
+  });
+
+  test("files that import each other in a long row", () => {
+    const row = (n: number): string[] => {
+      const files = new Map(
+        Array.from({ length: n }, (_, i) => [
+          `f${i}.coll`,
+          i === n - 1 ? "const c = 1\n" : `import c from "f${i + 1}.coll"\n`,
+        ]),
+      );
+      const resolve: ResolveImport = (name) => (files.has(name) ? { name, text: files.get(name)! } : null);
+      const text = using('import c from "f0.coll"', "x[i] * c");
+      return compile(text, { ranks: 2, resolve }).diagnostics.map((d) => d.code);
+    };
+    expect(row(150)).toEqual([]);
+    expect(row(5000)).toContain("too-deep");
+  });
+});
+
+/** Processor time of a run, in seconds: other processes do not count. */
+function seconds(run: () => void): number {
+  const before = process.cpuUsage();
+  run();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1e6;
+}
+
 describe("long files are answered quickly", () => {
   const statement = (i: number): string => `  for i in tiles(n) { let v${i} = x[i] * ${i}  y[i] = v${i} + 1 }`;
 
-  test("10,000 lines that are right", { timeout: 20_000 }, () => {
+  test("10,000 lines that are right", { timeout: 60_000 }, () => {
     const text = body(Array.from({ length: 10_000 }, (_, i) => statement(i)).join("\n"));
-    const start = performance.now();
-    expect(diagnose(text)).toEqual([]);
-    expect(performance.now() - start).toBeLessThan(6000);
+    expect(seconds(() => expect(diagnose(text)).toEqual([]))).toBeLessThan(5);
   });
 
-  test("10,000 lines of which every one is wrong", { timeout: 20_000 }, () => {
-    const start = performance.now();
-    expect(diagnose(body("  let = x[ + ;\n".repeat(10_000))).length).toBeGreaterThan(0);
-    expect(diagnose(body(Array.from({ length: 10_000 }, (_, i) => `  let v${i} = x[w${i}]`).join("\n"))).length).toBe(
-      10_000,
-    );
-    expect(performance.now() - start).toBeLessThan(12_000);
+  test("10,000 lines of which every one is wrong", { timeout: 60_000 }, () => {
+    const broken = body("  let = x[ + ;\n".repeat(10_000));
+    expect(seconds(() => expect(diagnose(broken).length).toBeGreaterThan(0))).toBeLessThan(5);
+    const unknown = body(Array.from({ length: 10_000 }, (_, i) => `  let v${i} = x[w${i}]`).join("\n"));
+    expect(seconds(() => expect(diagnose(unknown).length).toBe(10_000))).toBeLessThan(5);
   });
 
-  test("2,000 collectives", { timeout: 20_000 }, () => {
-    const text = Array.from({ length: 2000 }, (_, i) => body("").replace("f(", `f${i}(`)).join("\n");
-    const start = performance.now();
-    expect(diagnose(text, { collective: "f1999" })).toEqual([]);
-    expect(performance.now() - start).toBeLessThan(6000);
+  test("2,500 collectives, functions and constants, of which one is compiled", { timeout: 60_000 }, () => {
+    const text = Array.from(
+      { length: 2500 },
+      (_, i) =>
+        `const C${i} = ${i}\nfn g${i}(v) = v * C${i}\n${body("").replace("f(", `f${i}(`).replace("= x[i]", `= g${i}(x[i])`)}`,
+    ).join("\n");
+    const compiled = (): string[] => compile(text, { ranks: 2, collective: "f2499" }).diagnostics.map((d) => d.code);
+    expect(seconds(() => expect(compiled()).toEqual([]))).toBeLessThan(5);
+  });
+
+  test("1,000 statements in one collective, down to the kernel", { timeout: 60_000 }, () => {
+    const text = body(Array.from({ length: 1000 }, (_, i) => statement(i)).join("\n"));
+    const compiled = (): string | null => compile(text, { ranks: 2 }).cuda;
+    expect(seconds(() => expect(compiled()).toContain("__global__"))).toBeLessThan(15);
   });
 });

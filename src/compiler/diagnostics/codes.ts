@@ -17,6 +17,7 @@ export const CODES = {
   "unknown-character": { severity: "error", message: "{text} has no meaning in Coll", help: "remove it", explain: "The text holds a character that begins no token." },
   "syntax": { severity: "error", message: "expected {expected}, found {found}", explain: "The text does not follow the grammar at this place." },
   "too-deep": { severity: "error", message: "this is nested more than {limit} levels deep", help: "name parts of it with `let`", explain: "Nesting is limited, so that every stage of the compiler ends." },
+  "too-large": { severity: "error", message: "functions, put in place, make more than {limit} parts", help: "", explain: "What functions stand for is limited, so that every stage of the compiler ends." },
   "number-too-large": { severity: "error", message: "the number {number} is too large", help: "the largest is {limit}", explain: "Whole numbers stay below 2^53, values within the range of f32." },
   // -- names ---------------------------------------------------------------------------------------
   "empty-file": { severity: "error", message: "this file has no collective", help: "write one, beginning: collective name(x: T[n] partial(sum)) -> y: T[n] replicated", explain: "Only collectives can be compiled." },

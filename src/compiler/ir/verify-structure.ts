@@ -24,15 +24,16 @@ export function verifyStructure(kernel: Kernel): Problem[] {
   return problems;
 }
 
-function verifyRegion(
-  kernel: Kernel,
-  region: Region,
-  outer: ReadonlySet<Value>,
-  problems: Problem[],
-  yields: boolean,
-): void {
-  const defined = new Set(outer);
-  for (const a of region.arguments) defined.add(a);
+/** @param defined values in sight; those of the region are in it while the region is looked at. */
+function verifyRegion(kernel: Kernel, region: Region, defined: Set<Value>, problems: Problem[], yields: boolean): void {
+  const own: Value[] = [];
+  const define = (v: Value): boolean => {
+    if (defined.has(v)) return false;
+    defined.add(v);
+    own.push(v);
+    return true;
+  };
+  region.arguments.forEach(define);
   region.ops.forEach((op, i) => {
     const report = (message: string): void => void problems.push({ message: `${op.name}: ${message}`, op });
     for (const v of op.operands) if (!defined.has(v)) report("uses a value that is not defined before it");
@@ -40,11 +41,9 @@ function verifyRegion(
     const isLast = i === region.ops.length - 1;
     if (op.name === "yield" && !(yields && isLast)) report("is not at the end of a reduce");
     for (const inner of op.regions) verifyRegion(kernel, inner, defined, problems, op.name === "reduce");
-    for (const r of op.results) {
-      if (defined.has(r)) report("defines a value twice");
-      defined.add(r);
-    }
+    for (const r of op.results) if (!define(r)) report("defines a value twice");
   });
+  for (const v of own) defined.delete(v);
   if (yields && region.ops.at(-1)?.name !== "yield")
     problems.push({ message: "reduce: its region does not end in a yield", op: null });
 }

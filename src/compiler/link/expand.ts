@@ -8,6 +8,7 @@ import { someParts } from "../ast/visit.js";
 import { diagnostic, type Diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import type { Span } from "../source.js";
+import { Budget } from "./budget.js";
 import { evaluateConstant } from "./constants.js";
 import type { Definition, FileScope } from "./scope.js";
 
@@ -24,7 +25,7 @@ export interface Expansion {
 export function expandCollective(c: Collective, scope: FileScope, expansion: Expansion): Collective {
   if (scope.definitions.size <= 1 && c.mesh.length === 0 && !usesLogarithm(c)) return c;
   const own = new Set([...c.inputs, ...c.outputs].map((t) => t.name.text));
-  const e = new Expander(scope, expansion, own, []);
+  const e = new Expander(scope, expansion, new Budget(expansion.report), own, []);
   const tensor = <T extends { readonly shape: readonly Expression[] }>(t: T): T => ({
     ...t,
     shape: t.shape.map((x) => e.expression(x)),
@@ -51,6 +52,7 @@ class Expander {
   constructor(
     private readonly scope: FileScope,
     private readonly expansion: Expansion,
+    private readonly budget: Budget,
     /** Names that mean something else here than in the file. */
     private readonly hidden: ReadonlySet<string>,
     /** Definitions that are being put in place, so that one that needs itself is found out. */
@@ -96,6 +98,11 @@ class Expander {
   // -- expressions ---------------------------------------------------------------------------------
 
   expression(e: Expression): Expression {
+    if (this.open.length > 0 && !this.budget.part(e.span)) return e;
+    return this.budget.deeper(e.span, () => this.expand(e)) ?? e;
+  }
+
+  private expand(e: Expression): Expression {
     switch (e.kind) {
       case "number":
       case "inlined":
@@ -160,8 +167,14 @@ class Expander {
 
   private constant(found: Extract<Definition, { kind: "constant" }>, span: Span): Expression | null {
     if (this.isOpen(found, span, found.node.name.text)) return null;
-    const inner = new Expander(found.scope, this.expansion, new Set(), [...this.open, found]);
-    const value = evaluateConstant(inner.expression(found.node.value), this.expansion.world);
+    const known = this.budget.constants.get(found.node);
+    if (known === null) return { kind: "number", value: 1, isInteger: true, span }; // has been reported
+    let value = known ?? null;
+    if (value === null) {
+      const inner = new Expander(found.scope, this.expansion, this.budget, new Set(), [...this.open, found]);
+      value = evaluateConstant(inner.expression(found.node.value), this.expansion.world);
+      this.budget.constants.set(found.node, value);
+    }
     if (value !== null) return { kind: "number", value: value.value, isInteger: value.isInteger, span };
     const what = `'${found.node.name.text}'`;
     this.expansion.report(diagnostic("not-constant", found.node.value.span, { what }));
@@ -194,7 +207,7 @@ class Expander {
     values: readonly Expression[],
     body: Expression,
   ): Expression {
-    const inner = new Expander(found.scope, this.expansion, new Set(parameters.map((p) => p.text)), [
+    const inner = new Expander(found.scope, this.expansion, this.budget, new Set(parameters.map((p) => p.text)), [
       ...this.open,
       found,
     ]);

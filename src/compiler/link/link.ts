@@ -1,6 +1,7 @@
 /** Follows the imports of a program: reads the files they name, and theirs, and gives every file its scope. */
 import type { Import, Program } from "../ast/nodes.js";
 import { diagnostic, type Diagnostic } from "../diagnostics/create.js";
+import { MAX_IMPORTS } from "./budget.js";
 import { type FileScope, fileScope } from "./scope.js";
 
 /**
@@ -45,6 +46,11 @@ export function linkProgram(
     }
     if (open.includes(file.name)) {
       tell(diagnostic("import-cycle", pathSpan, { path }));
+      return null;
+    }
+    if (open.length >= MAX_IMPORTS) {
+      const help = "let the file import what it needs from where it is defined";
+      tell(diagnostic("too-deep", pathSpan, { limit: MAX_IMPORTS }, { help }));
       return null;
     }
     if (file.hasErrors) {
