@@ -33,6 +33,8 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
   const claim = { ranks: kernel.world, dims: options.dims, grid: gridOf(kernel, options.dims), launches };
   try {
     const unspecified = kernel.outputs.filter((_, o) => kernel.specification[o] == null).map((t) => t.name);
+    if (unspecified.length === kernel.outputs.length)
+      return { status: "proved", claim, checked: 0, samples: 0, unspecified, executed: new Set() };
     const run = new Run(kernel, { ...options, launches }, new FieldAlgebra());
     const difference = run.firstDifference();
     if (difference !== null) explain(kernel, { ...options, launches }, difference);

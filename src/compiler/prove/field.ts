@@ -12,20 +12,29 @@ const [P, Q, R] = [67108859, 67108837, 67108819] as const;
 
 /** A value's residues. */
 class Residues extends Term {
+  /** What a `min` or `max` is of. */
+  extreme: Extreme | null = null;
+  /** 1 / this, once it has been asked for. */
+  inverse: Residues | null = null;
+
   constructor(
     readonly p: number,
     readonly q: number,
     readonly r: number,
-    /** What a `min` or `max` is of. */
-    readonly extreme: Extreme | null = null,
   ) {
     super(0);
   }
 }
 
+/**
+ * The values that a `min` or `max` is of: the first `size` members of a set. A fold shares the set that it lets grow.
+ * Sets are told apart by the sum of random numbers that stand for their members.
+ */
 interface Extreme {
   readonly fn: "min" | "max";
-  readonly args: ReadonlyMap<string, Number_>;
+  readonly members: Map<string, { readonly place: number; readonly value: Number_; readonly stands: Residues }>;
+  readonly size: number;
+  readonly sum: Residues;
 }
 
 function times(a: number, b: number, m: number): number {
@@ -134,7 +143,8 @@ export class FieldAlgebra implements Algebra {
   div(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a / b;
     const y = this.of(b);
-    return this.mul(a, new Residues(inverse(y.p, P), inverse(y.q, Q), inverse(y.r, R)));
+    y.inverse ??= new Residues(inverse(y.p, P), inverse(y.q, Q), inverse(y.r, R));
+    return this.mul(a, y.inverse);
   }
 
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_ {
@@ -142,15 +152,34 @@ export class FieldAlgebra implements Algebra {
     const neutral = fn === "min" ? Infinity : -Infinity;
     if (a === neutral) return b;
     if (b === neutral) return a;
-    const args = new Map<string, Number_>();
-    for (const x of [a, b]) {
-      const inner = x instanceof Residues && x.extreme?.fn === fn ? x.extreme.args : null;
-      if (inner !== null) for (const [k, v] of inner) args.set(k, v);
-      else args.set(this.key(x), x);
-    }
-    if (args.size === 1) return args.values().next().value!;
-    const value = this.named(`${fn}(${[...args.keys()].sort().join(",")})`);
-    return new Residues(value.p, value.q, value.r, { fn, args });
+    const [x, y] = [this.setOf(fn, a), this.setOf(fn, b)];
+    const [large, small] = x.size >= y.size ? [x, y] : [y, x];
+    let joined = large;
+    for (const [key, { place, value, stands }] of small.members)
+      if (place < small.size) joined = this.withMember(joined, key, value, stands);
+    if (joined === large && joined.size === 1) return joined.members.values().next().value!.value;
+    const { p, q, r } = joined.sum;
+    const named = this.named(`${fn}{${p}.${q}.${r}}`);
+    const result = new Residues(named.p, named.q, named.r);
+    result.extreme = joined;
+    return result;
+  }
+
+  private setOf(fn: "min" | "max", x: Number_): Extreme {
+    if (x instanceof Residues && x.extreme?.fn === fn) return x.extreme;
+    const key = this.key(x);
+    const stands = this.named(`member ${key}`);
+    return { fn, members: new Map([[key, { place: 0, value: x, stands }]]), size: 1, sum: stands };
+  }
+
+  private withMember(set: Extreme, key: string, value: Number_, stands: Residues): Extreme {
+    const { fn, size } = set;
+    const known = set.members.get(key);
+    if (known !== undefined && known.place < size) return set;
+    // Another fold has let the set grow already.
+    const members = set.members.size === size ? set.members : new Map([...set.members].slice(0, size));
+    members.set(key, { place: size, value, stands });
+    return { fn, members, size: size + 1, sum: this.add(set.sum, stands) as Residues };
   }
 
   private key(x: Number_): string {

@@ -6,12 +6,13 @@ import { definitionOf, type OpName } from "../ir/ops.js";
 import type { Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { DimValues } from "../types/extent.js";
+import { requirementHolds } from "../types/requirement.js";
 import { proveAnswer } from "./answer.js";
 import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
 import type { Answer } from "./results.js";
-import { proofShapes } from "./shapes.js";
+import { BASIC_SHAPES, proofShapes } from "./shapes.js";
 import { steeringOf } from "./steering.js";
 
 export { proveAnswer, type AnswerOptions } from "./answer.js";
@@ -61,28 +62,37 @@ export interface Claims {
 export function prove(compiled: { readonly kernel: Kernel | null }, options: ProveOptions = {}): Claims {
   const { kernel } = compiled;
   if (kernel === null) throw new RangeError("only a kernel that was compiled to the end can be proved");
+  let total = 0;
+  walkKernel(kernel, (op) => void (isCounted(op.name) && total++));
   const executed = new Set<object>();
   const steering = [...steeringOf(kernel).inputs];
   const samples = steering.length > 0 ? SAMPLE_NAMES.length : 0;
-  const run = (shapes: readonly DimValues[], one: (setting: Setting) => Answer): Answer[] => {
+  /** Shapes behind the basic ones that took a path that no other had taken. */
+  const further = new Set<string>();
+  const { launches, residentBlocks, shared } = options;
+  const run = (claim: "answer" | "ordering", one: (setting: Setting) => Answer): Answer[] => {
     const answers: Answer[] = [];
-    for (const setting of settingsOf(shapes, options.misaligned !== false, samples)) {
+    const own = new Set<object>();
+    const shapes = options.shapes ?? proofShapes(kernel, claim);
+    for (const setting of settingsOf(kernel, shapes, options.misaligned !== false, samples)) {
+      const isFurther = setting.isFurther && options.shapes === undefined;
+      const key = JSON.stringify(setting.dims);
+      if (isFurther && (own.size === total || (claim === "answer" && !further.has(key)))) continue;
+      const before = own.size;
       const answer = one(setting);
       answers.push(answer.status === "proved" ? { ...answer, samples } : answer);
       if (answer.status === "wrong") break;
-      if (answer.status === "proved") for (const op of answer.executed) executed.add(op);
+      if (answer.status === "proved") for (const op of answer.executed) own.add(op);
+      if (isFurther && own.size > before) further.add(key);
     }
+    for (const op of own) executed.add(op);
     return answers;
   };
-  const { launches, residentBlocks, shared } = options;
-  const answers = run(options.shapes ?? proofShapes(kernel), (setting) =>
-    proveAnswer(kernel, { ...setting, launches }),
-  );
-  const orderings = run(options.shapes ?? proofShapes(kernel, "ordering"), (setting) =>
+  // The ordering first: it costs less, and says which shapes are worth an answer.
+  const orderings = run("ordering", (setting) =>
     proveOrdering(kernel, { ...setting, launches, residentBlocks, shared }),
   );
-  let total = 0;
-  walkKernel(kernel, (op) => void (isCounted(op.name) && total++));
+  const answers = run("answer", (setting) => proveAnswer(kernel, { ...setting, launches }));
   return {
     collective: kernel.name,
     ranks: kernel.world,
@@ -96,20 +106,38 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
   };
 }
 
+/** Elements, where only the rows matter. */
+const SHORT_ROW = 19;
+
 interface Setting {
   readonly dims: DimValues;
   readonly aligned: boolean;
   readonly sample: number;
+  /** Only for paths that nothing before has taken. */
+  readonly isFurther: boolean;
 }
 
-/** What is proved of the shapes: all aligned, and the ragged one otherwise, too; each set of values at the ragged one. */
-function settingsOf(shapes: readonly DimValues[], misaligned: boolean, samples: number): Setting[] {
+/**
+ * What is proved of the shapes: all aligned, and the ragged one otherwise, too; each set of values that steer at the
+ * ragged one, with shorter rows where it has rows.
+ */
+function settingsOf(
+  { requirements }: Kernel,
+  shapes: readonly DimValues[],
+  misaligned: boolean,
+  samples: number,
+): Setting[] {
   const ragged = shapes[Math.min(1, shapes.length - 1)]!;
+  const names = Object.keys(ragged);
+  const short = { ...ragged, [names.at(-1)!]: Math.min(ragged[names.at(-1)!]!, SHORT_ROW) };
+  const sampled = names.length > 1 && requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
   const last = Math.max(0, samples - 1);
-  const settings = shapes.map((dims): Setting => ({ dims, aligned: true, sample: last }));
+  const basic = { aligned: true, sample: last, isFurther: false };
+  const settings = shapes.slice(0, BASIC_SHAPES).map((dims): Setting => ({ ...basic, dims }));
   // Starting at odd addresses leaves only the scalar paths; the ragged shape takes all of those.
-  if (misaligned) settings.push({ dims: ragged, aligned: false, sample: last });
-  for (let sample = 0; sample < last; sample++) settings.push({ dims: ragged, aligned: true, sample });
+  if (misaligned) settings.push({ ...basic, dims: ragged, aligned: false });
+  for (let sample = 0; sample < last; sample++) settings.push({ ...basic, dims: sampled, sample });
+  for (const dims of shapes.slice(BASIC_SHAPES)) settings.push({ ...basic, dims, isFurther: true });
   return settings;
 }
 

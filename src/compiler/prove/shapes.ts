@@ -11,7 +11,7 @@ import { divisorOf, nearestFit, requirementHolds } from "../types/requirement.js
  * synchronisation as the mapping that runs, at a size that can be looked at whole.
  */
 export const PROOF_MAPPING: Partial<PassOptions> = {
-  elementThreads: 8,
+  elementThreads: 4,
   elementBlocks: 2,
   tileThreads: 32,
   tileBlocks: 2,
@@ -20,6 +20,12 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
 
 /** Wide rows that a thread of an interleaved loop has under way; see `passes/options.ts`. */
 const ROWS_IN_FLIGHT = 4;
+
+/** Into as many pieces kernels cut tensors, if not into one for each rank. */
+const MOST_PIECES = 8;
+
+/** Shapes that are always proved; those behind them are for paths that no other takes. */
+export const BASIC_SHAPES = 3;
 
 /**
  * Shapes to prove. `ordering` gives those that are cheap only when values do not matter: products with enough rows that
@@ -52,35 +58,57 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): DimValues[]
     Object.fromEntries(dims.map((name, d) => [name, roundUp(lengths(name, d), steps.get(name)!)]));
   if (dims.length === 0) return [{}];
   if (dims.length === 1) {
-    const narrowest = Math.min(...kernel.buffers.map((b) => DTYPES[b.dtype].bytes));
-    const lanes = 16 / narrowest;
-    const row = Math.max(kernel.blockThreads, 1) * lanes;
+    const lanes = [...new Set(kernel.buffers.map((b) => 16 / DTYPES[b.dtype].bytes))];
+    const threads = Math.max(kernel.blockThreads, 1);
+    const row = threads * Math.max(...lanes);
     const main = ROWS_IN_FLIGHT * Math.min(kernel.maxBlocks, 2) * row;
-    const sharded = steps.get(dims[0]!)! > 1;
-    const all = [1, main + row + 2 * lanes + 3, main + row + 2 * lanes].map((n) =>
-      shape(() => n * (sharded ? world : 1)),
-    );
-    // A kernel that works on a share of what is not sharded needs that many times as much.
-    return sharded ? all : [...all, shape(() => (main + row) * world + 5)];
+    const sharded = isSharded(kernel, dims[0]!);
+    const lengths = [1, restFrom(main + row, threads, lanes, false), restFrom(main + row, threads, lanes, true)];
+    const all = lengths.map((n) => shape(() => n * (sharded ? world : 1)));
+    // A kernel that works on a share, or on one piece of several, of what is not sharded needs that many times as much.
+    return sharded ? all : [...all, shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)];
   }
-  const isSharded = (name: string): boolean => steps.get(name)! > 1;
   const last = dims.at(-1)!;
   let multiplies = false;
   walkKernel(kernel, (op) => void (multiplies ||= op.name === "mma"));
   if (!multiplies) {
-    const long = (n: number) => shape((name) => (name === last ? n : 3) * (isSharded(name) ? world : 1));
-    return [shape(() => 1), long(203), long(200)];
+    const long = (n: number) => shape((name) => (name === last ? n : 3) * (isSharded(kernel, name) ? world : 1));
+    // Of one to three rows, neither is a multiple of the elements that blocks have in flight.
+    return [shape(() => 1), long(235), long(232)];
   }
   // Products: several tiles with ragged edges, and a depth that fills the pipeline and empties it.
   const depth = (name: string): boolean => kernel.inputs.every((t) => t.shape.includes(name));
   const part = (rows: number, columns: number, k: number) =>
     shape((name, d) => {
-      if (depth(name) || (d > 0 && name !== last)) return isSharded(name) ? Math.min(k, world > 4 ? 18 : k) * world : k;
-      if (name === last) return isSharded(name) ? columns * world : columns;
-      return d === 0 && isSharded(name) ? Math.max(2, Math.ceil(rows / world)) * world : rows;
+      if (depth(name) || (d > 0 && name !== last))
+        return isSharded(kernel, name) ? Math.min(k, world > 4 ? 18 : k) * world : k;
+      if (name === last) return isSharded(kernel, name) ? columns * world : columns;
+      return d === 0 && isSharded(kernel, name) ? Math.max(2, Math.ceil(rows / world)) * world : rows;
     });
   const small = [shape(() => 1), part(19, 19, 27), part(16, 24, 24)];
   return claim === "ordering" || (world <= 2 && dims.length === 3) ? [...small, part(96 * world, 24, 24)] : small;
+}
+
+/**
+ * A length, at least `least`, that leaves a rest of vectors after whole rows of a block, for vectors of each of `lanes`
+ * if there is such a length. With `even` a multiple of all vectors, else a length that leaves a rest of elements, too.
+ */
+function restFrom(least: number, threads: number, lanes: readonly number[], even: boolean): number {
+  const [widest, narrowest] = [Math.max(...lanes), Math.min(...lanes)];
+  const isWanted = (n: number): boolean => (even ? n % widest === 0 : n % narrowest === narrowest - 1);
+  const score = (n: number): number => lanes.filter((l) => n % (threads * l) >= l).length;
+  const candidates = Array.from({ length: threads * widest }, (_, i) => least + i).filter(isWanted);
+  return candidates.reduce((best, n) => (score(n) > score(best) ? n : best));
+}
+
+/** Whether each rank has a part of a dimension; or elements that steer are limited by one, perhaps by such a part. */
+function isSharded({ requirements, world, mesh, inputs }: Kernel, dim: string): boolean {
+  const limits = inputs.flatMap(({ values }) => (values === undefined ? [] : [values.from, values.to]));
+  if (limits.some((e) => extentNames(e).has(dim))) return true;
+  const parts = [world, ...mesh.map((axis) => axis.size)].filter((n) => n > 1);
+  return requirements
+    .flatMap((r) => divisorOf(r) ?? [])
+    .some((r) => parts.includes(r.divisor) && extentNames(r.length).has(dim));
 }
 
 function stepOf(kernel: Kernel, dim: string): number {
