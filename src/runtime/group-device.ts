@@ -81,7 +81,8 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     readonly boot: BootstrapGroup,
     readonly device: number,
     seat: Seat,
-    private readonly provider: SymmetricProvider,
+    /** Where its symmetric memory comes from. */
+    readonly provider: SymmetricProvider,
     private readonly fds: FdExchange | null,
     private readonly options: DeviceGroupOptions,
     private readonly names: GroupNames,

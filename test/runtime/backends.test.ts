@@ -68,6 +68,8 @@ describe("backends on the fake libraries", () => {
     expect(leftOut(rows)).toEqual([]);
     expect(rows.filter((row) => row.ok === true && row.suite === "nccl").length).toBeGreaterThanOrEqual(12);
     expect(rows.filter((row) => row.ok === true && row.suite === "nccl lists").length).toBe(3);
+    for (const suite of ["nccl on cuda", "nccl on nccl"])
+      expect(rows.filter((row) => row.ok === true && row.suite === suite).length).toBe(6);
   });
 
   it("cuda: groups; nvshmem with one rank", { timeout: 120_000 }, async () => {

@@ -56,7 +56,10 @@ export async function answersAreRight(group, name, dtype, size, seed) {
     const outputs = {};
     for (const output of manifest.outputs) outputs[output.name] = await tensors[output.name].read();
     const all = range(group.world).map((rank) => (rank === group.rank ? { outputs } : undefined));
-    const result = checkOutputs(manifest, dims, generatedInputs(manifest, dims, seed), all, { maxElements: 1 << 16, seed });
+    const result = checkOutputs(manifest, dims, generatedInputs(manifest, dims, seed), all, {
+      maxElements: 1 << 16,
+      seed,
+    });
     check(
       result.correct,
       `${name} ${dtype} ${JSON.stringify(dims)}: error ${result.maxError}, allowed ${result.tolerance}, first ${JSON.stringify(result.firstMismatch)}`,

@@ -2,6 +2,7 @@
 import { cliqueCases } from "./clique.mjs";
 import { farCases } from "./far.mjs";
 import { groupCases } from "./group.mjs";
+import { ncclGroupCases } from "./nccl-group.mjs";
 import { ncclCases } from "./nccl.mjs";
 import { holdNvshmem, nvshmemCases } from "./nvshmem.mjs";
 
@@ -19,6 +20,8 @@ export const suites = {
   "group on cuda": { kind: "group", backend: "cuda", cases: groupCases },
   "group on nvshmem": { kind: "group", backend: "nvshmem", cases: groupCases },
   "group on nccl": { kind: "group", backend: "nccl", cases: groupCases },
+  "nccl on cuda": { kind: "group", backend: "cuda", cases: ncclGroupCases },
+  "nccl on nccl": { kind: "group", backend: "nccl", cases: ncclGroupCases },
   "far group on nvshmem": {
     kind: "group",
     backend: "nvshmem",
