@@ -1,5 +1,6 @@
 /** Kernels of a device group: their own memory, launches, and waits that ran out. */
 import { DTYPES, evaluateExtent, type DimValues, type Manifest } from "../compiler/index.js";
+import { allOf } from "./all-of.js";
 import {
   DeviceMemory,
   isRecording,
@@ -196,8 +197,7 @@ export class DeviceKernel implements LoadedKernel, Watched {
     this.isUnloaded = true;
     this.group.forget(this);
     await this.group.settle().catch(() => {});
-    for (const { free } of [...this.scratch.values(), ...this.counters]) await free();
-    this.status.free();
-    this.kernel.unload();
+    const memory = [...this.scratch.values(), ...this.counters].map(({ free }) => free);
+    await allOf([...memory, () => this.status.free(), () => this.kernel.unload()]);
   };
 }

@@ -6,6 +6,7 @@
  * words, so the pad is twice as wide; the waits look at the lower halves. A barrier then is a signal to everybody and a
  * wait for everybody's, which after a timeout are out of step until the group recovers.
  */
+import { allOf } from "./all-of.js";
 import { DeviceMemory, Primitives, requireNoCapture, type SymmetricAllocation, waitKinds } from "./cuda/index.js";
 import type { DeviceStream, Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
@@ -150,10 +151,12 @@ export class DeviceSignals {
   }
 
   /** Collective. */
-  async free(): Promise<void> {
-    await this.pad.free();
-    this.counters.free();
-    this.table.free();
-    this.primitives?.unload();
+  free(): Promise<void> {
+    return allOf([
+      () => this.pad.free(),
+      () => this.counters.free(),
+      () => this.table.free(),
+      () => this.primitives?.unload(),
+    ]);
   }
 }

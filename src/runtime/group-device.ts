@@ -213,10 +213,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     await this.openSignals();
     const allocation = id === undefined ? await this.allocateSymmetric(bytes, name) : await this.persist(id, bytes);
     const memory = DeviceMemory.view(this.device, allocation.localPointer, bytes);
-    const release = async (): Promise<void> => {
-      await this.settle();
-      await allocation.free();
-    };
+    const release = (): Promise<void> => this.settle().finally(() => allocation.free());
     const held: TensorMemory = { memory, allocation, isFreed: false, release };
     return new DeviceTensor(this, dtype, layout, held, 0, true);
   }
@@ -246,10 +243,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   local(dtype: DType, shape: ShapeLike): Tensor {
     const layout = tensorShape(shape);
     const { memory, free } = this.allocateLocal(layout.extent * DTYPES[dtype].bytes);
-    const release = async (): Promise<void> => {
-      await this.settle();
-      await free();
-    };
+    const release = (): Promise<void> => this.settle().finally(free);
     return new DeviceTensor(this, dtype, layout, { memory, allocation: null, isFreed: false, release }, 0, true);
   }
 

@@ -165,7 +165,10 @@ async function checkCase(group, kernel, dims, offset, rank) {
       if (name in local.outputs) outputs[name] = now.subarray(start, start + values.length);
     }
     const all = Array.from({ length: manifest.ranks }, (_, r) => (r === rank ? { outputs } : undefined));
-    const result = checkOutputs(manifest, dims, generatedInputs(manifest, dims, seed), all, { maxElements: 1 << 18, seed });
+    const result = checkOutputs(manifest, dims, generatedInputs(manifest, dims, seed), all, {
+      maxElements: 1 << 18,
+      seed,
+    });
     const digest = Object.values(outputs)
       .map((o) => createHash("sha1").update(bytesOf(o)).digest("hex"))
       .join();

@@ -9,7 +9,8 @@ import {
   requireCapable,
   requireDevice,
 } from "../../src/runtime/cuda/device.js";
-import { DeviceMemory, StatusRecord } from "../../src/runtime/cuda/memory.js";
+import { DeviceMemory } from "../../src/runtime/cuda/memory.js";
+import { StatusRecord } from "../../src/runtime/cuda/status.js";
 import { EventTimer, waitForStream } from "../../src/runtime/cuda/timer.js";
 import { MachineError } from "../../src/runtime/errors.js";
 import { summarize } from "../../src/runtime/summary.js";
@@ -131,9 +132,24 @@ describe("status record", () => {
     status.clear();
     expect(status.read()).toBeNull();
     status.free();
-    // The buffer is detached: nothing can reach the freed memory.
-    expect(() => status.read()).toThrow("detached");
-    expect(() => status.free()).toThrow("is not open");
+    expect(() => status.read()).toThrow("was freed before");
+    expect(() => status.free()).toThrow("was freed before");
+  });
+
+  it("shares pages with others, which go with their last record", () => {
+    const before = live().host;
+    const records = Array.from({ length: 100 }, () => new StatusRecord(0));
+    expect(live().host).toBe(before + 2);
+    expect(new Set(records.map(({ pointer }) => pointer)).size).toBe(100);
+    native().copyToDevice(0, records[70]!.pointer, Uint32Array.of(1, 2, 3, 4, 5, 6, 7, 8));
+    expect(records.map((record) => record.read()).filter((failure) => failure !== null)).toHaveLength(1);
+    for (const record of records.slice(0, 64)) record.free();
+    expect(live().host).toBe(before + 1);
+    for (const record of records.slice(64)) record.free();
+    expect(live().host).toBe(before);
+    const again = new StatusRecord(0);
+    expect(again.read()).toBeNull();
+    again.free();
   });
 });
 

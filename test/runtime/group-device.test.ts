@@ -1,7 +1,9 @@
 /** Groups of ranks on the fake driver: memory, subgroups, signals, copies, streams, graphs, recovery. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { DeviceGroup, DeviceGroupOptions } from "../../src/runtime/group-device.js";
+import { joinGroup } from "../../src/runtime/bootstrap.js";
+import { DeviceGroup, type DeviceGroupOptions } from "../../src/runtime/group-device.js";
 import type { Tensor } from "../../src/runtime/group.js";
+import { memoryStores } from "../../src/runtime/store.js";
 import { live, openDescriptors } from "../native/support.js";
 import { closeAll, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
 import { rejection } from "./helpers.js";
@@ -155,6 +157,49 @@ describe("allocation", () => {
       expect((await numbers(tensor.getBuffer((rank + 5) % 6)))[63]).toBe((rank + 5) % 6);
       await group.signalBarrier();
     });
+  });
+
+  it("stays usable after the run was aborted", async () => {
+    const groups = await ranks(2);
+    const tensors = await onAll(groups, (group) => group.symmetric("u32", [4]));
+    await onAll(groups, (group, rank) => Promise.resolve(tensors[rank]!.write(u32(rank, rank, rank, rank))));
+    for (const group of groups) group.boot.abort(new Error("enough"));
+    for (const rank of [0, 1])
+      expect(await numbers(tensors[rank]!.getBuffer(1 - rank))).toEqual(Array(4).fill(1 - rank));
+    expect((await rejection(groups[0]!.barrier())).message).toMatch(/rank 1 was lost.*enough/);
+  });
+
+  it("a recycled block leaves the pads in step", async () => {
+    const groups = await ranks(2);
+    await onAll(groups, async (group, rank) => {
+      for (let round = 0; round < 4; round++) {
+        const tensor = await group.symmetric("u32", [1024]);
+        tensor.write(new Uint32Array(1024).fill(42 + rank));
+        await group.putSignal(1 - rank);
+        await group.waitSignal(1 - rank);
+        expect((await numbers(tensor.getBuffer(1 - rank)))[1023]).toBe(43 - rank);
+        await group.signalBarrier();
+        await tensor.free();
+      }
+    });
+  });
+
+  it("does not reach other hosts on this backend, and says so before anything is exchanged", async () => {
+    const [store] = memoryStores(1);
+    const boot = await joinGroup({ store: store!, timeoutMs: 1000 });
+    const far = {
+      ...boot,
+      hosts: [
+        { name: "here", ranks: [0] },
+        { name: "there", ranks: [1] },
+      ],
+      world: 2,
+      localRanks: [0],
+    };
+    const error = await rejection(DeviceGroup.connect(far, { backend: "cuda", timeoutMs: 1000 }));
+    expect(error.message).toContain('the ranks of group "world" are on 2 hosts');
+    expect(error.help).toContain("--backend nvshmem");
+    await boot.close();
   });
 
   it("stays flat over 10,000 allocations", { timeout: 120_000 }, async () => {

@@ -6,5 +6,6 @@ export * from "./kernel.js";
 export * from "./launch.js";
 export * from "./memory.js";
 export * from "./primitives.js";
+export * from "./status.js";
 export * from "./symmetric.js";
 export * from "./timer.js";

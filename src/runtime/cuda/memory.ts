@@ -1,6 +1,6 @@
-/** Device memory with bounds: plain allocations, and the status record that the host and kernels share. */
+/** Device memory with bounds. */
 import { RuntimeError } from "../errors.js";
-import { native, type DevicePointer, type HostAllocation, type StreamHandle } from "../native.js";
+import { native, type DevicePointer, type StreamHandle } from "../native.js";
 import { explain, requireDevice } from "./device.js";
 
 /** A stretch of device memory. Copies are checked against its bounds; `free` frees it if it owns it. */
@@ -70,57 +70,5 @@ export class DeviceMemory {
       throw new RuntimeError(`${bytes} bytes at ${offset} lie outside device memory of ${this.bytes} bytes`);
     }
     return this.pointer + BigInt(offset);
-  }
-}
-
-/** What a kernel wrote when a wait ran out; see the manifest's `status` parameter. */
-export interface WaitFailure {
-  readonly rank: number;
-  readonly peer: number;
-  /** Index into the manifest's buffers. */
-  readonly buffer: number;
-  readonly slot: number;
-  readonly wanted: number;
-  readonly seen: number;
-  /** Line in the `.coll` file. */
-  readonly line: number;
-}
-
-/** The 16-word record that kernels write when a wait runs out: pinned host memory, readable at any time. */
-export class StatusRecord {
-  static readonly words = 16;
-  readonly pointer: DevicePointer;
-  readonly #allocation: HostAllocation;
-  readonly #words: Uint32Array;
-
-  constructor(device: number) {
-    requireDevice(device);
-    this.#allocation = explain(() => native().hostAlloc(device, StatusRecord.words * 4));
-    this.pointer = this.#allocation.pointer;
-    this.#words = new Uint32Array(this.#allocation.buffer);
-  }
-
-  /** The failure that was recorded, or null. Read it when the stream is done. */
-  read(): WaitFailure | null {
-    const [failed, rank, peer, buffer, slot, wanted, seen, line] = this.#words;
-    if (!failed) return null;
-    return {
-      rank: rank! | 0,
-      peer: peer! | 0,
-      buffer: buffer! | 0,
-      slot: slot!,
-      wanted: wanted!,
-      seen: seen!,
-      line: line!,
-    };
-  }
-
-  /** Zero again, as every launch needs it. */
-  clear(): void {
-    this.#words.fill(0);
-  }
-
-  free(): void {
-    native().hostFree(this.#allocation.handle);
   }
 }

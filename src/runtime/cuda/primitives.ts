@@ -78,7 +78,13 @@ export class Primitives {
     checkCubin(cubin);
     const addon = native();
     this.#module = explain(() => addon.moduleLoad(device, cubin));
-    const get = (name: PrimitiveName): FunctionHandle => addon.functionGet(this.#module, name);
+    const get = (name: PrimitiveName): FunctionHandle => {
+      const fn = addon.functionGet(this.#module, name);
+      // Loads its code now. At its first launch the driver would wait for the kernels that run, and one of them may be
+      // waiting for this one.
+      addon.functionAttributes(fn);
+      return fn;
+    };
     this.#functions = {
       collc_put_signal: get("collc_put_signal"),
       collc_wait_signal: get("collc_wait_signal"),

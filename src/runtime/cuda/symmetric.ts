@@ -3,10 +3,11 @@
  * peers' memory with plain loads and stores. One process a rank (descriptors travel through {@link FdExchange}), or all
  * ranks in one process.
  */
+import { together } from "../bounded.js";
 import { MachineError, messageOf, RuntimeError } from "../errors.js";
 import { native, type DevicePointer, type PhysicalHandle } from "../native.js";
 import type { SymmetricProvider } from "../symmetric-provider.js";
-import { explain, machineErrorOf, requireCapable } from "./device.js";
+import { explain, requireCapable } from "./device.js";
 import type { ExchangeChannel, FdExchange } from "./fd-exchange.js";
 
 /** One rank's part of a symmetric allocation. Zeroed when made. */
@@ -234,30 +235,6 @@ function attempt(errors: unknown[], action: () => void): void {
   } catch (error) {
     errors.push(error);
   }
-}
-
-/** Runs `action` here, tells the group how it went, and throws on every rank if it failed on any. */
-async function together<T>(
-  exchange: ExchangeChannel,
-  rank: number,
-  label: string,
-  action: () => T | Promise<T>,
-): Promise<T> {
-  let value: T;
-  let failure: { readonly error: unknown } | null = null;
-  try {
-    value = await action();
-  } catch (error) {
-    failure = { error };
-  }
-  const messages = await exchange.allGather(
-    label,
-    failure === null ? "" : messageOf(failure.error) || "unknown failure",
-  );
-  if (failure !== null) throw machineErrorOf(failure.error) ?? failure.error;
-  const other = messages.findIndex((message, peer) => peer !== rank && message !== "");
-  if (other >= 0) throw new RuntimeError(`rank ${other} failed in ${label}: ${messages[other]}`);
-  return value!;
 }
 
 function once(what: string, action: () => Promise<void>): () => Promise<void> {
