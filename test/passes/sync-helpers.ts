@@ -28,12 +28,12 @@ export function outline(region: Region): string {
   return region.ops.flatMap(one).join("; ");
 }
 
-/** Proved in the form that ships, for two launches and all shapes of proofs; complete to the analysis itself. */
+/** Proved in the form that ships, for several launches and all shapes of proofs; complete to the analysis itself. */
 export function expectOrdered(text: string, ranks: number): void {
   expect(verifySync(atRank(text, ranks))).toEqual([]);
   const { kernel } = compile(text, { ranks, dtype: "f32", mapping: PROOF_MAPPING });
   for (const dims of proofShapes(kernel!, "ordering")) {
-    const answer = proveOrdering(kernel!, { dims, shared: sharedLayout(kernel!), launches: 3 });
+    const answer = proveOrdering(kernel!, { dims, shared: sharedLayout(kernel!), launches: 4 });
     expect(answer.status === "wrong" ? answer.message : answer.status, JSON.stringify(dims)).toBe("proved");
   }
 }
@@ -42,7 +42,7 @@ export function expectRight(text: string, ranks: number, dims: Record<string, nu
   const { kernel, manifest, source } = compile(text, { ranks, dtype: "f32" });
   for (const seed of [1, 2]) {
     const group = new CpuGroup(kernel!, manifest!, { source, seed, detectUnwritten: true });
-    for (let launch = 0; launch < 3; launch++) {
+    for (let launch = 0; launch < 4; launch++) {
       const data = makeInputs(manifest!, dims, launch);
       group.run(data, dims);
       expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });

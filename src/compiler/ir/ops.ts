@@ -73,6 +73,7 @@ export const OPS = {
   const: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { value: "number" }, doc: "A literal of the result's type; bools are 0 and 1." },
   dim: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { name: "string" }, doc: "Run-time value of a dimension of the signature." },
   rank: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "This rank's number. The world size is a constant." },
+  launch_parity: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "0 in the group's first launch of this kernel, then 1 and 0 in turn: the same on every rank. Scratch in two copies is taken by it." },
   binary: { levels: TRD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: BINARY_FUNCTIONS }, doc: "Elementwise; both operands and the result have one type. Index division floors, operands are not negative." },
   unary: { levels: TRD, effect: "pure", operands: [1, 1], results: 1, attributes: { fn: UNARY_FUNCTIONS }, doc: "Elementwise function." },
   compare: { levels: RD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: COMPARISONS }, doc: "Elementwise comparison, gives bool." },

@@ -5,51 +5,80 @@
  * happened around the launch counts: callers wrote the inputs and used the outputs, and so they will again; the previous
  * launch of this kernel used the scratch. A place that needs order gets it from the ranks of the earlier accesses, between
  * blocks of one number only where both accesses give each element to the same block. Then what turned out to be more than
- * needed is taken away, each time with a check of the whole: barriers, scopes, pairs.
+ * needed is taken away, each time with a check of the whole: barriers, scopes, pairs. Where scratch in two copies saves a
+ * trip between GPUs, it gets them (`support/rotation.ts`).
  */
-import type { Kernel, Op, Region } from "../ir/module.js";
+import type { Kernel, Op } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
 import type { Sync } from "./support/order.js";
 import { distributeConditions, fuseConditions } from "./support/rank-conditions.js";
-import { hasSync, SyncKernel, type SyncPlan, SyncWalk } from "./support/sync-walk.js";
+import { rotatable, rotate } from "./support/rotation.js";
+import { type PlannedSync, rounded, SyncPlan } from "./support/sync-plan.js";
+import { hasSync, SyncKernel, SyncWalk } from "./support/sync-walk.js";
 
 export function deriveSync(input: Kernel): Kernel {
   const { kernel, origins } = distributeConditions(input);
   const shared = new SyncKernel(kernel);
-  const plan: SyncPlan = new Map();
-  new SyncWalk(shared, plan, "place").launches();
-  for (const [place, sync] of plan) plan.set(place, rounded(sync));
-  minimise(shared, plan);
-  const ops = new Placement(plan, origins).sequence(kernel.body.ops);
-  const last = plan.get(kernel.body);
-  const end = last === undefined ? [] : [barrier(last, ops.at(-1)!)];
-  return { ...kernel, body: { arguments: [], ops: [...ops, ...end] } };
+  const plan = bestPlan(shared);
+  const ops = new Placement(plan, shared, origins).sequence(kernel.body.ops);
+  const end = plan.barriers(kernel.body, ops.at(-1) ?? NOTHING, null);
+  return rotate({ ...kernel, body: { arguments: [], ops: [...ops, ...end] } }, plan.rotated);
 }
 
-/** Most whole checks for one kernel: with more places than that, some keep more than they need. */
-const MOST_CHECKS = 100;
+interface Priced {
+  readonly plan: SyncPlan;
+  readonly cost: number;
+}
+
+/** With scratch in two copies where that is cheaper, and no more of it than it takes. */
+function bestPlan(shared: SyncKernel): SyncPlan {
+  let best = planFor(shared, new Set());
+  const candidates = best.cost > 0 ? rotatable(shared.kernel) : [];
+  if (candidates.length === 0) return best.plan;
+  const rotated = planFor(shared, new Set(candidates));
+  if (rotated.cost >= best.cost) return best.plan;
+  best = rotated;
+  for (const name of candidates.length > 1 ? candidates : []) {
+    const fewer = planFor(shared, new Set([...best.plan.rotated].filter((b) => b !== name)));
+    if (fewer.cost <= best.cost) best = fewer;
+  }
+  return best.plan;
+}
+
+function planFor(shared: SyncKernel, rotatedBuffers: ReadonlySet<string>): Priced {
+  const plan = new SyncPlan(rotatedBuffers);
+  new SyncWalk(shared, plan, "place").launches();
+  for (const { place, turn, sync } of plan.all()) plan.set(place, turn, rounded(sync));
+  minimise(shared, plan);
+  const last = new SyncWalk(shared, plan, "probe");
+  last.launches();
+  return { plan, cost: last.cost };
+}
+
+/** Most whole checks for one plan: with more places than that, some keep more than they need. */
+const MOST_CHECKS = 150;
 
 function minimise(shared: SyncKernel, plan: SyncPlan): void {
   let checks = 0;
-  const isEnough = (place: Op | Region, sync: Sync | null): boolean => {
+  const isEnough = ({ place, turn }: PlannedSync, sync: Sync | undefined): boolean => {
     if (checks++ >= MOST_CHECKS) return false;
-    const before = new Map(plan);
-    if (sync === null) plan.delete(place);
-    else plan.set(place, sync);
+    const before = plan.get(place, turn);
+    plan.set(place, turn, sync);
     const walk = new SyncWalk(shared, plan, "probe");
     walk.launches();
     if (walk.missing.length === 0) return true;
-    for (const [p, s] of before) plan.set(p, s);
+    plan.set(place, turn, before);
     return false;
   };
-  for (const place of [...plan.keys()]) {
-    if (isEnough(place, null)) continue;
-    const { pairs, isGrid } = plan.get(place)!;
-    if (isGrid) isEnough(place, { pairs, isGrid: false });
+  for (const planned of plan.all()) {
+    if (isEnough(planned, undefined)) continue;
+    const now = (): Sync => plan.get(planned.place, planned.turn)!;
+    const { pairs, isGrid } = now();
+    if (isGrid) isEnough(planned, { pairs, isGrid: false });
     for (const part of pairs.print() === "all" ? [] : partsOf(pairs)) {
-      const { pairs: left, isGrid: scope } = plan.get(place)!;
+      const { pairs: left, isGrid: scope } = now();
       const fewer = RankPairs.where(left.world, (from, to) => left.has(from, to) && !part.has(from, to));
-      if (fewer.between > 0) isEnough(place, { pairs: fewer, isGrid: scope });
+      if (fewer.between > 0) isEnough(planned, { pairs: fewer, isGrid: scope });
     }
   }
 }
@@ -64,23 +93,26 @@ function partsOf(pairs: RankPairs): RankPairs[] {
   return pairs.list().map(([a, b]) => RankPairs.where(world, (from, to) => from === a && to === b));
 }
 
-/** A barrier between all ranks where that is hardly more than the pairs: no rank then has to look up whom it tells. */
-function rounded({ pairs, isGrid }: Sync): Sync {
-  const { world } = pairs;
-  if (4 * pairs.between >= 3 * world * (world - 1) && (world > 1 || isGrid))
-    return { pairs: RankPairs.all(world), isGrid };
-  const withSelf = isGrid && pairs.hasSelf;
-  const clean = RankPairs.where(world, (from, to) => (from === to ? withSelf : pairs.has(from, to)));
-  return { pairs: clean.between === 0 ? RankPairs.self(world) : clean, isGrid };
-}
+/** Where the end of a kernel is that does nothing. */
+const NOTHING: Op = {
+  name: "const",
+  operands: [],
+  results: [],
+  attributes: {},
+  regions: [],
+  span: { start: 0, end: 0 },
+};
 
 /** Puts what is planned into the kernel. */
 class Placement {
   /** Number of parts of a condition that was taken apart. */
   private readonly partsOf = new Map<Op, number>();
+  /** The innermost loop around that is followed turn by turn. */
+  private loop: { readonly op: Op; readonly turns: readonly number[] } | null = null;
 
   constructor(
     private readonly plan: SyncPlan,
+    private readonly shared: SyncKernel,
     private readonly origins: ReadonlyMap<Op, Op>,
   ) {
     for (const origin of origins.values()) this.partsOf.set(origin, (this.partsOf.get(origin) ?? 0) + 1);
@@ -99,8 +131,7 @@ class Placement {
         parts.length === this.partsOf.get(origin) &&
         !parts.some((p, k) => (k > 0 && this.plan.has(p)) || this.isPlannedInside(p));
       parts.forEach((part, k) => {
-        const planned = this.plan.get(part);
-        if (planned !== undefined) out.push(barrier(planned, part));
+        out.push(...this.plan.barriers(part, part, this.loop));
         if (!isWhole) out.push(this.rebuilt(part));
         else if (k === 0) out.push(origin);
       });
@@ -110,7 +141,11 @@ class Placement {
   }
 
   private rebuilt(op: Op): Op {
+    const outside = this.loop;
+    const turns = this.shared.turns.get(op);
+    if (op.name === "for") this.loop = turns === undefined ? null : { op, turns: [...turns].sort((a, b) => a - b) };
     const copy = { ...op, regions: op.regions.map((r) => ({ arguments: r.arguments, ops: this.sequence(r.ops) })) };
+    this.loop = outside;
     // With synchronisation inside, all ranks must take the turns in one order.
     const isOrdered = op.attributes["map"] === "ranks" && hasSync(copy);
     return isOrdered ? { ...copy, attributes: { ...op.attributes, map: "serial" } } : copy;
@@ -119,9 +154,4 @@ class Placement {
   private isPlannedInside(op: Op): boolean {
     return op.regions.some((r) => r.ops.some((o) => this.plan.has(o) || this.isPlannedInside(o)));
   }
-}
-
-function barrier({ pairs, isGrid }: Sync, at: Op): Op {
-  const attributes = { scope: isGrid ? "grid" : "block", ranks: pairs.print() };
-  return { name: "barrier", operands: [], results: [], attributes, regions: [], span: at.span };
 }

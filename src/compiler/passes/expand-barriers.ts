@@ -43,6 +43,7 @@ class Expansion {
       flags: freshName(kernel, "flags"),
       epochs: freshName(kernel, "epochs"),
       now: freshName(kernel, "epoch"),
+      launches: freshName(kernel, "launches"),
     };
     this.block = build.op("block", [], {}, INDEX)!;
     this.grid = build.op("grid", [], {}, INDEX)!;
@@ -56,7 +57,9 @@ class Expansion {
     const { build, kernel } = this;
     let leavesBlock = false;
     let reachesPeers = false;
+    let asksForParity = false;
     walkKernel(kernel, (op) => {
+      asksForParity ||= op.name === "launch_parity";
       if (op.name !== "barrier") return;
       const { pairs, isGrid } = this.meaning(op);
       leavesBlock ||= isGrid || pairs.between > 0;
@@ -71,25 +74,47 @@ class Expansion {
       );
       build.store(this.names.now, build.load(this.names.epochs, [this.block], scalar("u32")), [this.zero]);
     }
+    const launches = asksForParity ? this.launches() : null;
     rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => {
-      if (op.name === "barrier") this.barrier(op);
+      if (op.name === "launch_parity") values.set(op.results[0]!, launches!.parity);
+      else if (op.name === "barrier") this.barrier(op);
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
       else if (op.name === "await") this.notifications.await(values.get(op.operands[0]!));
       else return false;
       return true;
     });
-    if (leavesBlock) this.keepEpochs();
+    const kept: [string, () => Value][] = leavesBlock ? [[this.names.epochs, () => this.now()]] : [];
+    if (launches !== null) {
+      kept.push([this.names.launches, () => launches.next]);
+      // All threads have read the count before one of them stores it.
+      if (!kernel.body.ops.some((op) => ["barrier", "notify", "await"].includes(op.name)))
+        build.op("block_sync", [], {}, null);
+    }
+    if (kept.length > 0) this.keep(kept);
     this.buffers.push(...this.notifications.finish());
     return build.ops;
   }
 
+  /** The number of earlier launches, which each block counts for itself. */
+  private launches(): { parity: Value; next: Value } {
+    const { build, names } = this;
+    const shape = [this.kernel.maxBlocks];
+    this.buffers.push({ name: names.launches, role: "state", dtype: "u32", shape, symmetric: false });
+    const count = build.load(names.launches, [this.block], scalar("u32"));
+    const two = build.constant(2);
+    return {
+      parity: build.rem(build.cast(count, "index"), two),
+      next: build.add(count, build.constant(1, scalar("u32"))),
+    };
+  }
+
   /** The next launch may have more blocks: entry i is kept by block i modulo the grid. */
-  private keepEpochs(): void {
+  private keep(values: readonly (readonly [state: string, value: () => Value])[]): void {
     const { build } = this;
     build.for("threads", [[this.zero, build.constant(this.kernel.maxBlocks)]], ([i]) =>
-      build.if(build.compare("eq", build.rem(i!, this.grid), this.block), () =>
-        build.store(this.names.epochs, this.now(), [i!]),
-      ),
+      build.if(build.compare("eq", build.rem(i!, this.grid), this.block), () => {
+        for (const [state, value] of values) build.store(state, value(), [i!]);
+      }),
     );
   }
 
@@ -108,7 +133,11 @@ class Expansion {
     const { build, kernel } = this;
     const { pairs, isGrid } = this.meaning(op);
     if (!isGrid && pairs.between === 0) return void build.op("block_sync", [], {}, null);
-    const isSyncedBefore = isSynced(build.ops, build.ops === this.top, [this.names.epochs, this.names.now]);
+    const isSyncedBefore = isSynced(build.ops, build.ops === this.top, [
+      this.names.epochs,
+      this.names.now,
+      this.names.launches,
+    ]);
     if (!isSyncedBefore) build.op("block_sync", [], {}, null);
     const epoch = build.add(this.now(), build.constant(1, scalar("u32")));
     build.store(this.names.now, epoch, [this.zero]);

@@ -4,6 +4,7 @@ import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { execute } from "./execute.js";
 import { HappensBefore } from "./happens-before.js";
+import { launchesOf } from "./launches.js";
 import { gridOf, type SharedLayout } from "./machine.js";
 import { checkRaces } from "./races.js";
 import { type Answer, CannotTell, Fails, type Place } from "./results.js";
@@ -11,7 +12,7 @@ import { walkKernel } from "../ir/visit.js";
 
 export interface OrderingOptions {
   readonly dims: DimValues;
-  /** Successive launches on each rank's stream; 2 by default, so that reuse of flags and scratch is seen. */
+  /** Successive launches on each rank's stream; by default as many as show all reuse of flags and scratch. */
   readonly launches?: number;
   readonly aligned?: boolean;
   /** Number of a set of values for inputs that steer. */
@@ -63,7 +64,7 @@ export function proveResidency(kernel: Kernel, residentBlocks = MULTIPROCESSORS)
  * model of the PTX memory rules.
  */
 export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer {
-  const launches = options.launches ?? 2;
+  const launches = options.launches ?? launchesOf(kernel);
   const grid = gridOf(kernel, options.dims);
   const claim = { ranks: kernel.world, dims: options.dims, grid, launches };
   try {

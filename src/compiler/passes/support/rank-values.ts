@@ -24,8 +24,10 @@ export class RankValues {
     private readonly bounds: ReadonlyMap<string, Interval>,
   ) {}
 
-  static of(definitions: Definitions, rank: number): RankValues {
-    return new RankValues(definitions, rank, null, new Map(), new Map());
+  /** @param known values with their numbers */
+  static of(definitions: Definitions, rank: number, known: ReadonlyMap<Value, number> = new Map()): RankValues {
+    const given = new Map([...known].map(([v, n]): [Value, Form] => [v, Form.of(n)]));
+    return new RankValues(definitions, rank, null, given, new Map());
   }
 
   /** The scope of the body of a loop or fold in the turn where its one variable is `turn`. */

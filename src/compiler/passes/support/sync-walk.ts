@@ -8,35 +8,59 @@
  */
 import type { Kernel, Op, Region, Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
+import { walkKernel } from "../../ir/visit.js";
 import { type Access, AccessCollector, accessOf, turnsOf } from "./accesses.js";
 import { Definitions, rankVarying } from "./analysis.js";
-import { type Conflict, type Need, Order, type Sync } from "./order.js";
+import { type Conflict, Order, type Sync } from "./order.js";
 import { RankValues } from "./rank-values.js";
-
-/** Synchronisation to stand before an op, or at the end of the kernel's body. */
-export type SyncPlan = Map<Op | Region, Sync>;
+import { both, costOf, type Place, type SyncPlan } from "./sync-plan.js";
 
 export interface Missing {
-  readonly place: Op | Region;
+  readonly place: Place;
   readonly conflict: Conflict;
 }
 
-const MOST_ROUNDS = 8;
+const MOST_ROUNDS = 16;
 
 /** What the walks over one kernel share. */
 export class SyncKernel {
   readonly definitions: Definitions;
   readonly varying: ReadonlySet<Value>;
   readonly collector: AccessCollector;
-  readonly values: readonly RankValues[];
+  /** For each rank in launches of even number, then in those of odd number. */
+  private readonly values: readonly (readonly RankValues[])[];
+  /** Launches after which the kernel does the same again, scratch in two copies aside. */
+  readonly period: number;
   /** Loops whose turns need order among themselves. */
   readonly ordered = new Set<Op>();
+  /** The turns of loops that were followed one by one. */
+  readonly turns = new Map<Op, Set<number>>();
+  /** What an access is called in launches that have the other copy of its buffer. */
+  private readonly others = new Map<Access, Access>();
 
   constructor(readonly kernel: Kernel) {
     this.definitions = new Definitions(kernel);
     this.varying = rankVarying(kernel);
     this.collector = new AccessCollector(kernel.world);
-    this.values = Array.from({ length: kernel.world }, (_, r) => RankValues.of(this.definitions, r));
+    const parities: Value[] = [];
+    walkKernel(kernel, (op) => void (op.name === "launch_parity" && parities.push(...op.results)));
+    this.period = parities.length > 0 ? 2 : 1;
+    const ranks = Array.from({ length: kernel.world }, (_, r) => r);
+    this.values = [0, 1].map((parity) => {
+      const known = new Map(parities.map((v) => [v, parity]));
+      return ranks.map((r) => RankValues.of(this.definitions, r, known));
+    });
+  }
+
+  valuesIn(launch: number): readonly RankValues[] {
+    return this.values[launch % this.period]!;
+  }
+
+  otherCopy(access: Access): Access {
+    let other = this.others.get(access);
+    if (other === undefined)
+      this.others.set(access, (other = accessOf({ ...access, buffer: otherName(access.buffer) })));
+    return other;
   }
 
   /** A loop that all blocks of all ranks run in step, so that they may synchronise in it. */
@@ -50,12 +74,21 @@ export class SyncKernel {
   }
 }
 
+function otherName(buffer: string): string {
+  return `${buffer}'`;
+}
+
 /** `place` adds what is missing to the plan; `check` lists it; `probe` stops at the first. */
 type Mode = "place" | "check" | "probe";
 
 export class SyncWalk {
   readonly missing: Missing[] = [];
+  /** Of the synchronisation in the last launch that was followed to its end. */
+  cost = 0;
   private order: Order;
+  /** Where in the loops around, as in `PlannedSync`. */
+  private turn = "";
+  private isOdd = false;
 
   constructor(
     private readonly shared: SyncKernel,
@@ -65,25 +98,24 @@ export class SyncWalk {
     this.order = new Order(shared.kernel.world);
   }
 
-  /** Follows launches until one begins like the one before. */
+  /** Follows launches until one begins like an earlier one that had the same copies of scratch. */
   launches(): void {
-    const { kernel, values } = this.shared;
-    const scratch = new Set(kernel.buffers.filter((b) => b.role === "scratch").map((b) => b.name));
-    let [before, planned] = ["", -1];
+    const { kernel } = this.shared;
+    const scratch = kernel.buffers.filter((b) => b.role === "scratch").map((b) => b.name);
+    const kept = new Set([...scratch, ...scratch.map(otherName)]);
+    const period = this.plan.rotated.size > 0 ? 2 : this.shared.period;
+    const states: string[] = [];
     for (let round = 0; round < MOST_ROUNDS; round++) {
+      this.isOdd = round % period === 1;
       for (const access of this.callers()) this.order.addExternal(access);
-      const size = this.planSize();
-      if (this.order.key === before && size === planned) return;
-      [before, planned] = [this.order.key, size];
-      this.sequence(kernel.body.ops, values);
+      states.push(`${this.plan.size} ${this.order.key}`);
+      if (states[round] === states[round - period]) return;
+      this.cost = 0;
+      this.sequence(kernel.body.ops, this.shared.valuesIn(round));
       this.settle(kernel.body, this.callers(), true);
       if (this.missing.length > 0) return;
-      this.order.nextLaunch(scratch);
+      this.order.nextLaunch(kept);
     }
-  }
-
-  private planSize(): number {
-    return [...this.plan.values()].reduce((n, { pairs, isGrid }) => n + 2 * pairs.list().length + Number(isGrid), 0);
   }
 
   /** Around a launch the caller of each rank does with that rank's tensors what it likes. */
@@ -104,7 +136,7 @@ export class SyncWalk {
   sequence(ops: readonly Op[], values: readonly RankValues[]): void {
     for (const op of ops) {
       if (this.isDone) return;
-      if (op.name === "barrier") this.order.sync(meaningOf(op, this.shared.kernel.world));
+      if (op.name === "barrier") this.sync(meaningOf(op, this.shared.kernel.world));
       else if (op.name === "notify" || op.name === "await") this.words([[op, values]]);
       else if (this.shared.isUniformLoop(op)) this.loop(op, values);
       else if (this.shared.isUniformIf(op)) this.branches(op, values);
@@ -113,40 +145,61 @@ export class SyncWalk {
     }
   }
 
+  private sync(sync: Sync): void {
+    this.order.sync(sync);
+    this.cost += costOf(sync);
+  }
+
+  private planned(place: Place): void {
+    const planned = this.plan.get(place, this.turn);
+    if (planned !== undefined) this.sync(planned);
+  }
+
   private step(op: Op, values: readonly RankValues[]): void {
+    const { rotated } = this.plan;
     const accesses = values.flatMap((v) => this.shared.collector.of(op, v));
-    this.settle(op, accesses, false);
-    for (const a of accesses) this.order.add(a);
+    const named = this.isOdd ? accesses.map((a) => (rotated.has(a.buffer) ? this.shared.otherCopy(a) : a)) : accesses;
+    this.settle(op, named, false);
+    for (const a of named) this.order.add(a);
   }
 
   /** Applies what is planned for a place, and more of it if these accesses need more. */
-  private settle(place: Op | Region, accesses: readonly Access[], isAfter: boolean): void {
-    const planned = this.plan.get(place);
+  private settle(place: Place, accesses: readonly Access[], isAfter: boolean): void {
+    const planned = this.plan.get(place, this.turn);
     const before = planned !== undefined && this.mode === "place" ? this.order.copy() : this.order;
-    if (planned !== undefined) this.order.sync(planned);
+    if (planned !== undefined) this.sync(planned);
     const need = isAfter ? this.order.needAfter(accesses) : this.order.need(accesses);
     if (need === null) return;
     if (this.mode !== "place") return void this.missing.push({ place, conflict: need.conflict });
-    const grown: Sync = planned === undefined ? need : bothOf(planned, need);
-    this.plan.set(place, grown);
+    const grown = planned === undefined ? need : both(planned, need);
+    this.plan.set(place, this.turn, grown);
     this.order = before;
-    this.order.sync(grown);
+    this.sync(grown);
   }
 
   private loop(op: Op, values: readonly RankValues[]): void {
     if (!this.ordersItself(op, values)) return this.step(op, values);
-    const planned = this.plan.get(op);
-    if (planned !== undefined) this.order.sync(planned);
-    const [body] = op.regions as [Region];
+    this.planned(op);
     const turns = turnsOf(op, values[0]!);
-    if (turns !== null)
-      return void turns.forEach((turn) =>
-        this.sequence(
-          body.ops,
-          values.map((v) => v.inTurn(op, turn)),
-        ),
-      );
-    this.anyTurns(op, values);
+    if (turns === null) return this.anyTurns(op, values);
+    const seen = this.shared.turns.get(op) ?? new Set<number>();
+    this.shared.turns.set(op, seen);
+    for (const turn of turns) {
+      seen.add(turn);
+      this.oneTurn(op, values, turn);
+    }
+  }
+
+  private oneTurn(op: Op, values: readonly RankValues[], turn: number): void {
+    const inside = values.map((v) => v.inTurn(op, turn));
+    this.within(`/${turn}`, () => this.sequence(op.regions[0]!.ops, inside));
+  }
+
+  private within(turn: string, body: () => void): void {
+    const outside = this.turn;
+    this.turn += turn;
+    body();
+    this.turn = outside;
   }
 
   /** Turns of unknown number: none, or any. */
@@ -158,7 +211,7 @@ export class SyncWalk {
     if (this.order.hasOpenNotifies) this.order.giveUpMatching();
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const before = this.order.copy();
-      this.sequence(body.ops, inside);
+      this.within("/*", () => this.sequence(body.ops, inside));
       if (this.order.hasOpenNotifies) this.order.giveUpMatching();
       const after = this.order.copy();
       this.order.merge(before);
@@ -184,26 +237,24 @@ export class SyncWalk {
   private needsInside(op: Op, values: readonly RankValues[]): boolean {
     const [body] = op.regions as [Region];
     const probe = new SyncWalk(this.shared, this.plan, "probe");
+    [probe.turn, probe.isOdd] = [this.turn, this.isOdd];
     const turns = turnsOf(op, values[0]!);
     if (turns === null) {
       const inside = values.map((v) => v.insideLoop(op)).filter((v) => v !== null);
       if (inside.length < values.length) return false;
-      for (let round = 0; round < (op.attributes["map"] === "ranks" ? 1 : 2); round++) probe.sequence(body.ops, inside);
+      for (let round = 0; round < (op.attributes["map"] === "ranks" ? 1 : 2); round++)
+        probe.within("/*", () => probe.sequence(body.ops, inside));
     } else
       for (const turn of turns) {
         // Turns in any order promise not to touch what others write.
         if (op.attributes["map"] === "ranks") probe.order = new Order(this.shared.kernel.world);
-        probe.sequence(
-          body.ops,
-          values.map((v) => v.inTurn(op, turn)),
-        );
+        probe.oneTurn(op, values, turn);
       }
     return probe.missing.length > 0;
   }
 
   private branches(op: Op, values: readonly RankValues[]): void {
-    const planned = this.plan.get(op);
-    if (planned !== undefined) this.order.sync(planned);
+    this.planned(op);
     const condition = values[0]!.number(op.operands[0]!);
     if (condition !== null) return this.sequence(op.regions[condition !== 0 ? 0 : 1]!.ops, values);
     const before = this.order.copy();
@@ -247,11 +298,6 @@ export class SyncWalk {
 
 export function hasSync(op: Op): boolean {
   return ["barrier", "notify", "await"].includes(op.name) || op.regions.some((r) => r.ops.some(hasSync));
-}
-
-/** Synchronisation that does what either does. */
-function bothOf(a: Sync, b: Need): Sync {
-  return { pairs: a.pairs.union(b.pairs), isGrid: a.isGrid || b.isGrid };
 }
 
 function meaningOf(barrier: Op, world: number): Sync {
