@@ -181,7 +181,7 @@ function trace(n: number, body: string, blocks = 1, world = 1): number[][] {
 }
 
 describe("structure", () => {
-  test("index arithmetic floors, and its bit operations are of 64 bits", () => {
+  test("index arithmetic rounds towards zero, and its bit operations are of 64 bits", () => {
     const body = (fn: string, a: number, b: number): string => `%a = const {value=${a}} : index
       %b = const {value=${b}} : index
       %r = binary %a, %b {fn="${fn}"} : index
@@ -190,6 +190,8 @@ describe("structure", () => {
     for (const [fn, a, b, wanted] of [
       ["div", 7, 2, 3],
       ["rem", 7, 2, 1],
+      ["div", -7, 2, -3],
+      ["rem", -7, 2, -1],
       ["mul", 6, 7, 42],
       ["sub", 2, 5, -3],
       ["min", 2, 5, 2],

@@ -11,6 +11,8 @@ export class Builder {
   ops: Op[] = [];
   /** Constants known for values this builder made, for folding. */
   private readonly constants = new WeakMap<Value, number>();
+  /** Index values this builder made that are surely not below zero. */
+  private readonly natural = new WeakSet<Value>();
 
   constructor(public span: Span) {}
 
@@ -23,8 +25,11 @@ export class Builder {
     regions: readonly Region[] = [],
   ): Value | null {
     const results = resultType === null ? [] : [new Value(resultType)];
-    this.ops.push({ name, operands, results, attributes, regions, span: this.span });
-    return results[0] ?? null;
+    const op: Op = { name, operands, results, attributes, regions, span: this.span };
+    this.ops.push(op);
+    const result = results[0] ?? null;
+    if (result !== null && staysNatural(op, (v) => this.natural.has(v))) this.natural.add(result);
+    return result;
   }
 
   private value(
@@ -40,6 +45,11 @@ export class Builder {
   /** The constant a value is known to be, if this builder made it. */
   constantOf(v: Value): number | undefined {
     return this.constants.get(v);
+  }
+
+  /** Whether an index is surely not below zero, for all this builder can tell. */
+  isNatural(v: Value): boolean {
+    return this.natural.has(v);
   }
 
   constant(value: number, type: Type = INDEX): Value {
@@ -133,10 +143,13 @@ export class Builder {
     this.op("store", operands, peer === null ? { buffer } : { buffer, remote: true }, null);
   }
 
-  /** Builds a region with `count` index arguments. */
-  region(count: number, body: (args: readonly Value[]) => void): Region {
+  /** Builds a region with `count` index arguments; those of a loop are at least `lowest`. */
+  region(count: number, body: (args: readonly Value[]) => void, lowest: readonly Value[] = []): Region {
     const outer = this.ops;
     const args = Array.from({ length: count }, () => new Value(INDEX));
+    args.forEach((a, d) => {
+      if (lowest[d] !== undefined && this.natural.has(lowest[d])) this.natural.add(a);
+    });
     this.ops = [];
     try {
       body(args);
@@ -152,7 +165,8 @@ export class Builder {
     body: (variables: readonly Value[]) => void,
     extra: Attributes = {},
   ): void {
-    const region = this.region(bounds.length, body);
+    const lowest = bounds.map(([from]) => from);
+    const region = this.region(bounds.length, body, lowest);
     this.op("for", bounds.flat(), { map, ...extra }, null, [region]);
   }
 
@@ -165,11 +179,12 @@ export class Builder {
 
   reduce(fn: Reduction, from: Value, to: Value, body: (variable: Value) => Value): Value {
     let type: Type = INDEX;
-    const region = this.region(1, ([v]) => {
+    const fold = ([v]: readonly Value[]): void => {
       const result = body(v!);
       type = result.type;
       this.op("yield", [result], {}, null);
-    });
+    };
+    const region = this.region(1, fold, [from]);
     return this.value("reduce", [from, to], { fn }, type, [region]);
   }
 
@@ -180,5 +195,26 @@ export class Builder {
     const a = this.extent(e.a);
     const b = this.extent(e.b);
     return e.op === "ceildiv" ? this.ceilDiv(a, b) : this.binary(e.op === "mod" ? "rem" : e.op, a, b);
+  }
+}
+
+/** Whether an op gives an index that is surely not below zero, knowing the same of its operands. */
+function staysNatural({ name, operands, attributes }: Op, isNatural: (v: Value) => boolean): boolean {
+  const fn = attributes["fn"] as BinaryFunction;
+  switch (name) {
+    case "const":
+      return (attributes["value"] as number) >= 0;
+    case "dim":
+    case "rank":
+      return true;
+    case "select":
+      return isNatural(operands[1]!) && isNatural(operands[2]!);
+    case "binary":
+      if (fn === "sub") return false;
+      if (fn === "rem") return isNatural(operands[0]!);
+      if (fn === "max" || fn === "and") return operands.some(isNatural);
+      return operands.every(isNatural);
+    default:
+      return false;
   }
 }

@@ -11,7 +11,7 @@ export function foldBinary(fn: BinaryFunction, a: number, b: number): number | u
     case "mul":
       return a * b;
     case "div":
-      return b === 0 ? undefined : Math.floor(a / b);
+      return b === 0 ? undefined : Math.trunc(a / b);
     case "rem":
       return b === 0 ? undefined : a % b;
     case "min":

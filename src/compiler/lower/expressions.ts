@@ -131,26 +131,17 @@ function lowerBinary(e: Extract<Expression, { kind: "binary" }>, context: Loweri
   build.span = e.span;
   const comparison = COMPARISON[e.operator];
   if (comparison !== undefined) return build.compare(comparison, a, b);
-  if (e.operator === "%" && scalarOf(a.type) === "index" && mayBeNegative(e.left)) {
-    // The remainder of the machine has the dividend's sign; Coll's `%` is never negative.
-    const r = build.rem(a, b);
-    return build.select(build.compare("lt", r, build.constant(0)), build.add(r, b), r);
-  }
-  return build.binary(ARITHMETIC[e.operator]!, a, b);
+  const isExact = scalarOf(a.type) === "index" && (e.operator === "/" || e.operator === "%");
+  return isExact && !build.isNatural(a) ? floored(build, e.operator, a, b) : build.binary(ARITHMETIC[e.operator]!, a, b);
 }
 
-/** Whether an index expression could go below zero: it subtracts somewhere. Names are taken to be non-negative. */
-function mayBeNegative(e: Expression): boolean {
-  switch (e.kind) {
-    case "unary":
-      return true;
-    case "binary":
-      return e.operator === "-" || (e.operator !== "%" && (mayBeNegative(e.left) || mayBeNegative(e.right)));
-    case "name": // a `let` may hold anything; dimensions and loop variables start at 0 or above
-      return true;
-    default:
-      return false;
-  }
+/** The machine rounds towards zero; Coll's `/` of indices rounds down, and its `%` is never negative. */
+function floored(build: Builder, operator: BinaryOperator, a: Value, b: Value): Value {
+  const rest = build.rem(a, b);
+  const isBelow = build.compare("lt", rest, build.constant(0));
+  if (operator === "%") return build.select(isBelow, build.add(rest, b), rest);
+  const quotient = build.div(a, b);
+  return build.select(isBelow, build.sub(quotient, build.constant(1)), quotient);
 }
 
 function lowerCall(e: Extract<Expression, { kind: "call" }>, context: LoweringContext): Value {

@@ -71,7 +71,9 @@ class Simplifier {
   private pure(op: Op, operands: readonly Value[]): Value {
     const undone = this.undoneCast(op, operands);
     if (undone !== null) return undone;
-    const level = operands.reduce((d, v) => Math.max(d, this.depth.get(v) ?? 0), 0);
+    const level = this.isPartial(op, operands)
+      ? this.scopes.length - 1
+      : operands.reduce((d, v) => Math.max(d, this.depth.get(v) ?? 0), 0);
     const type = op.results[0]!.type;
     const folded = this.fold(op, operands);
     if (folded !== null && operands.includes(folded)) return folded;
@@ -92,6 +94,14 @@ class Simplifier {
     this.depth.set(value, at);
     this.producers.set(value, copy);
     return value;
+  }
+
+  /** A division stays under the conditions that may keep zero from it, unless by a constant. */
+  private isPartial(op: Op, operands: readonly Value[]): boolean {
+    const fn = op.attributes["fn"];
+    if (op.name !== "binary" || (fn !== "div" && fn !== "rem")) return false;
+    const isWhole = ["index", "i32", "u32", "i8", "u8"].includes(scalarOf(op.results[0]!.type));
+    return isWhole && !this.build.constantOf(operands[1]!);
   }
 
   private fold(op: Op, operands: readonly Value[]): Value | null {

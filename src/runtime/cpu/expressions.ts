@@ -74,7 +74,7 @@ export function binaryText(fn: BinaryFunction, kind: ScalarKind, a: string, b: s
   if (fn === "min") return `(${a}<${b}?${a}:${b})`;
   if (fn === "max") return `(${a}>${b}?${a}:${b})`;
   if (kind === "index") {
-    if (fn === "div") return `floor(${a}/${b})`;
+    if (fn === "div") return `trunc(${a}/${b})`;
     if (fn === "shl") return `(${a}*2**${b})`;
     if (fn === "shr") return `floor(${a}/2**${b})`;
     return fn === "and" || fn === "or" || fn === "xor" ? `wide.${fn}(${a},${b})` : `(${a}${operator}${b})`;

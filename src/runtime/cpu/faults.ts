@@ -129,7 +129,6 @@ export class FaultReporter {
   arithmetic(site: number, rank: number, block: number, a: number, b: number): never {
     const { op } = this.sites[site]!;
     const fn = String(op.attributes["fn"]);
-    const what = b === 0 ? `${fn} of ${a} by zero` : `index ${fn} of ${a} and ${b}; neither may be negative`;
-    throw this.make("arithmetic", site, rank, block, null, what);
+    throw this.make("arithmetic", site, rank, block, null, `${fn} of ${a} by ${b === 0 ? "zero" : `${b}, below zero`}`);
   }
 }
