@@ -126,6 +126,8 @@ export interface Manifest {
   readonly mesh: readonly MeshAxis[];
   /** What the dimensions of a launch must fulfil. */
   readonly requirements: readonly Requirement[];
+  /** Float dtypes narrower than those of all inputs through which the kernel sends values: as exact as the result can be. */
+  readonly roundings: readonly DType[];
   readonly buffers: readonly ManifestBuffer[];
   readonly parameters: readonly ManifestParameter[];
   readonly blockThreads: number;

@@ -21,6 +21,7 @@ export function manifestOf(kernel: Kernel): Manifest {
     outputs: kernel.outputs,
     specification: kernel.specification,
     mesh: kernel.mesh,
+    roundings: [],
     requirements: kernel.requirements,
     buffers: kernel.buffers.filter((b) => b.role !== "shared" && b.role !== "fragment") as Manifest["buffers"],
     parameters: [],

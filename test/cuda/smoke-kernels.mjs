@@ -104,6 +104,7 @@ export function emptyManifest(arch) {
     outputs: [],
     specification: [],
     mesh: [],
+    roundings: [],
     requirements: [],
     buffers: [],
     parameters: [],

@@ -84,6 +84,7 @@ const manifest = (changes: Partial<Manifest> = {}): Manifest => ({
   outputs: [],
   specification: [],
   mesh: [],
+  roundings: [],
   requirements: [],
   buffers: [],
   parameters: [{ kind: "pointer", buffer: "y" }, { kind: "rank" }],

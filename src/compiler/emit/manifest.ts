@@ -4,6 +4,8 @@ import { walkKernel } from "../ir/visit.js";
 import type { Manifest, ManifestBuffer, ManifestParameter } from "../manifest.js";
 import { sharedLayout } from "./shared-layout.js";
 import { symbolName } from "./names.js";
+import { scalarOf } from "../ir/types.js";
+import { type DType, DTYPES, isDType } from "../types/dtype.js";
 
 export function manifestOf(kernel: Kernel, arch: string): Manifest {
   let waits = false;
@@ -24,6 +26,7 @@ export function manifestOf(kernel: Kernel, arch: string): Manifest {
     specification: kernel.specification,
     mesh: kernel.mesh,
     requirements: kernel.requirements,
+    roundings: roundingsOf(kernel),
     buffers,
     parameters: parametersOf(kernel),
     blockThreads: kernel.blockThreads,
@@ -41,4 +44,18 @@ export function parametersOf(kernel: Kernel): ManifestParameter[] {
     );
   const dims = kernel.dims.map((name): ManifestParameter => ({ kind: "dim", name }));
   return [...memory, ...dims, { kind: "rank" }, { kind: "timeout" }, { kind: "status" }];
+}
+
+/** Narrower float dtypes than the inputs' that some value is cast to. */
+function roundingsOf(kernel: Kernel): DType[] {
+  const inputs = kernel.inputs.map((t) => DTYPES[t.dtype]).filter((d) => d.kind === "float");
+  const coarsest = Math.max(0, ...inputs.map((d) => d.epsilon));
+  const found = new Set<DType>();
+  walkKernel(kernel, (op) => {
+    const kind = op.name === "cast" ? scalarOf(op.results[0]!.type) : null;
+    if (inputs.length > 0 && kind !== null && isDType(kind) && DTYPES[kind].epsilon > coarsest) found.add(kind);
+  });
+  // One rounding at the end, to an output's dtype, is in every tolerance already.
+  for (const t of kernel.outputs) found.delete(t.dtype);
+  return [...found].sort();
 }

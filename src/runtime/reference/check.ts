@@ -48,6 +48,8 @@ export type RankOutputs = { readonly outputs: Readonly<Record<string, TypedArray
  * Tolerances, all per element, u = 2^-24 and ε the unit roundoff of the output's dtype:
  * - elements that only move must be equal bit for bit (any NaN equals any NaN);
  * - min, max and integers must be equal in value;
+ * - elements that the kernel sends through a narrower dtype (`manifest.roundings`): one rounding to it each
+ *   (see `roundings.ts`);
  * - sums over ranks: (world - 1)·u·Σ|x_r|, then one rounding, ε·|y|;
  * - products: 6·√K·u·‖a_i‖·‖b_j‖ (see `product.ts`), then one rounding; computed operands, and the parts that ranks
  *   compute of a product whose contracted dimension is sharded, may each be rounded once to their dtype;

@@ -10,9 +10,11 @@ import {
   type Specification,
 } from "../../compiler/index.js";
 import { FLOAT_FUNCTIONS, maximum, minimum, type BinaryFunction, type UnaryFunction } from "../numbers/functions.js";
+import type { TypedArray } from "../numbers/index.js";
 import type { InputReader } from "./inputs.js";
-import { readRows, rowLength, type Rows, shapeOf, U32 } from "./logical.js";
+import { membersFor, readRows, rowLength, type Rows, shapeOf, U32 } from "./logical.js";
 import { evaluateProduct } from "./product.js";
+import { withRoundings } from "./roundings.js";
 
 /** What an evaluation needs to know. */
 export interface Context {
@@ -76,15 +78,9 @@ export function evaluateRows(s: Specification, c: Context, first: number, last: 
   switch (s.kind) {
     case "input": {
       const tensor = tensorOf(s.name, c);
-      return readRows(
-        tensor,
-        c.dims,
-        c.manifest,
-        (rank, from, to) => c.read(s.name, rank, from, to),
-        first,
-        last,
-        self,
-      );
+      const read = (rank: number, from: number, to: number): TypedArray => c.read(s.name, rank, from, to);
+      const rows = readRows(tensor, c.dims, c.manifest, read, first, last, self);
+      return withRoundings(rows, tensor, c.manifest.roundings, membersFor(tensor, c.manifest, self).length);
     }
     case "constant":
       return { values: Float64Array.of(s.value), error: null, copied: false };
