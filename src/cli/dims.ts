@@ -4,9 +4,7 @@ import {
   brokenRequirement,
   DTYPES,
   evaluateExtent,
-  extentNames,
-  nearestFit,
-  requirementHolds,
+  fitDims,
   type DimValues,
   type Manifest,
 } from "../compiler/index.js";
@@ -32,15 +30,9 @@ export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean):
       suggestion(name, manifest.dims, "dimensions"),
     );
   }
-  const dims = { ...Object.fromEntries(manifest.dims.map((name) => [name, defaultFor(manifest, emulated)])), ...given };
+  const chosen = { ...Object.fromEntries(manifest.dims.map((name) => [name, defaultFor(manifest, emulated)])), ...given };
   const free = new Set(manifest.dims.filter((name) => given[name] === undefined));
-  // Rules are few and independent in practice; a handful of rounds settles those that share a dimension.
-  for (let round = 0; round < 4; round++)
-    for (const rule of manifest.requirements) {
-      const name = [...extentNames(rule.left), ...extentNames(rule.right)].find((each) => free.has(each));
-      if (name === undefined || requirementHolds(rule, dims)) continue;
-      dims[name] = nearestFit([rule], dims, name, +1) ?? nearestFit([rule], dims, name, -1) ?? dims[name]!;
-    }
+  const dims = fitDims(manifest.requirements, chosen, free);
   const broken = brokenRequirement(manifest.requirements, dims);
   if (broken !== null) throw new UsageError(broken.message, broken.help);
   return dims;

@@ -32,6 +32,7 @@ export { printLayout, REDUCTION_OPS } from "./types/layout.js";
 export { membersOf } from "./types/mesh.js";
 export {
   brokenRequirement,
+  fitDims,
   nearestFit,
   RELATION_SIGNS,
   requirementHolds,

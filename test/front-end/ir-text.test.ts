@@ -1,13 +1,13 @@
 /** The text form of the IR is complete: every kernel, after every pass, prints, parses and prints to the same text. */
 import { describe, expect, test } from "vitest";
-import { type DType, parseKernel, printKernel } from "../../src/compiler/index.js";
-import { LIBRARY } from "../kernels/library.js";
+import { type CompileResult, parseKernel, printKernel } from "../../src/compiler/index.js";
+import { compileFile, LIBRARY } from "../kernels/library.js";
 import { COLLECTIVES } from "./collectives.js";
 import { compileAll } from "./helpers.js";
 import { EXAMPLES } from "./language.js";
 
-function expectRoundTrips(text: string, ranks: number, dtype?: DType): void {
-  for (const { snapshots, diagnostics } of compileAll(text, ranks, dtype)) {
+function expectRoundTrips(results: readonly CompileResult[]): void {
+  for (const { snapshots, diagnostics } of results) {
     expect(diagnostics).toEqual([]);
     for (const { pass, kernel } of snapshots)
       for (const spans of [true, false]) {
@@ -20,17 +20,18 @@ function expectRoundTrips(text: string, ranks: number, dtype?: DType): void {
 }
 
 describe("kernels of the library", () => {
-  for (const { name, text } of LIBRARY)
-    test(name, () => {
-      for (const ranks of [1, 2, 4]) for (const dtype of ["f32", "bf16"] as const) expectRoundTrips(text, ranks, dtype);
+  for (const file of LIBRARY)
+    test(file.name, () => {
+      for (const ranks of [1, 2, 4])
+        for (const dtype of ["f32", "bf16"] as const) expectRoundTrips([compileFile(file, { ranks, dtype })]);
     });
 });
 
 describe("collectives of the tests", () => {
-  for (const [name, text] of Object.entries(COLLECTIVES)) test(name, () => expectRoundTrips(text, 3, "f16"));
+  for (const [name, text] of Object.entries(COLLECTIVES)) test(name, () => expectRoundTrips(compileAll(text, 3, "f16")));
 });
 
 describe("examples of LANGUAGE.md", () => {
   for (const e of EXAMPLES)
-    if (e.error === null) test(`line ${e.line}: ${e.section}`, () => expectRoundTrips(e.text, 2));
+    if (e.error === null) test(`line ${e.line}: ${e.section}`, () => expectRoundTrips(compileAll(e.text, 2)));
 });

@@ -1,8 +1,8 @@
 /** Every kernel of the library × dtype × architecture through NVRTC for real, and what the PTX must and must not hold. */
 import { describe, expect, it } from "vitest";
-import { compile, type DType } from "../../src/compiler/index.js";
+import type { DType } from "../../src/compiler/index.js";
 import { compileCuda, openNvrtc } from "../../src/runtime/program.js";
-import { LIBRARY } from "./library.js";
+import { compileFile, LIBRARY } from "./library.js";
 
 const ARCHITECTURES = ["sm_80", "sm_90a", "sm_100a"];
 const DTYPES: readonly DType[] = ["f32", "f16", "bf16"];
@@ -22,7 +22,7 @@ for (const file of LIBRARY)
     for (const arch of ARCHITECTURES)
       it(`compiles for ${arch}`, { timeout: 60_000 }, async () => {
         for (const dtype of DTYPES) {
-          const { cuda, manifest } = compile(file.text, { file: file.path, ranks: 4, dtype, arch });
+          const { cuda, manifest } = compileFile(file, { ranks: 4, dtype, arch });
           const { cubin, ptx, log } = await compileCuda(cuda!, arch);
           expect([...cubin.subarray(0, 4)], "an ELF file").toEqual([0x7f, 0x45, 0x4c, 0x46]);
           expect(ptx).toContain(`.entry ${manifest!.symbol}(`);

@@ -80,6 +80,24 @@ function showDividend(length: Extent, values: string, dims: DimValues): string {
   return typeof length === "string" ? values : `${evaluateExtent(length, dims)} (${values})`;
 }
 
+/** The dimensions, with the `free` ones among them changed until the requirements hold, where that can be done. */
+export function fitDims(
+  requirements: readonly Requirement[],
+  dims: DimValues,
+  free: ReadonlySet<string>,
+): Record<string, number> {
+  const fitted: Record<string, number> = { ...dims };
+  // Rules are few and independent in practice; a handful of rounds settles those that share a dimension.
+  for (let round = 0; round < 4; round++)
+    for (const rule of requirements) {
+      const name = [...extentNames(rule.left), ...extentNames(rule.right)].find((each) => free.has(each));
+      if (name === undefined || requirementHolds(rule, fitted)) continue;
+      fitted[name] =
+        nearestFit([rule], fitted, name, +1) ?? nearestFit([rule], fitted, name, -1) ?? fitted[name]!;
+    }
+  return fitted;
+}
+
 /** The nearest other value of one dimension, up or down, with which all requirements about it hold; null if none is near. */
 export function nearestFit(
   requirements: readonly Requirement[],
