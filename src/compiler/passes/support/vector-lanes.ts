@@ -1,6 +1,7 @@
 /** How many neighbouring elements one thread takes at once; one number for all loops of a kernel. */
 import type { Kernel } from "../../ir/module.js";
 import { DTYPES } from "../../types/dtype.js";
+import { extentNames } from "../../types/extent.js";
 import type { PassOptions } from "../options.js";
 
 /**
@@ -9,8 +10,9 @@ import type { PassOptions } from "../options.js";
  * widest, each store of the warp would fill every second half of a sector, and cross NVLink as twice the packets.
  */
 export function vectorLanes(kernel: Kernel, options: PassOptions): number {
-  const sizes = kernel.buffers
-    .filter((b) => b.role === "input" || b.role === "output" || b.role === "scratch")
-    .map((b) => DTYPES[b.dtype].bytes);
+  const buffers = kernel.buffers.filter((b) => b.role === "input" || b.role === "output" || b.role === "scratch");
+  // Tables of a fixed length, such as one of splits, are not what the kernel moves.
+  const long = buffers.filter((b) => b.shape.some((e) => extentNames(e).size > 0));
+  const sizes = (long.length > 0 ? long : buffers).map((b) => DTYPES[b.dtype].bytes);
   return options.accessBytes / Math.max(...sizes, 1);
 }
