@@ -61,96 +61,93 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   // handshake.coll:5: for i in tiles(h) {
   // handshake.coll:6: let from = i + (rank % 2) * h
   const i64 v10 = (i64)rank % 2ll;
-  const bool v11 = v10 < 0ll;
-  const i64 v12 = v10 + 2ll;
-  const i64 v13 = v11 ? v12 : v10;
-  const i64 v14 = v13 * d_h;
+  const i64 v11 = v10 * d_h;
   // handshake.coll:8: if partner < world {
-  const bool v15 = v7 < 4ll;
+  const bool v12 = v7 < 4ll;
   // handshake.coll:11: ours[h - from + i] = 0
-  const u32 v17 = *(b_epoch + 0ll);
-  const u32 v19 = v17 + 1u;
-  *(b_epoch + 0ll) = v19;
-  const i64 v20 = (i64)blockIdx.x * 4ll;
-  const i64 v21 = v20 + (i64)rank;
+  const u32 v14 = *(b_epoch + 0ll);
+  const u32 v16 = v14 + 1u;
+  *(b_epoch + 0ll) = v16;
+  const i64 v17 = (i64)blockIdx.x * 4ll;
+  const i64 v18 = v17 + (i64)rank;
   if (threadIdx.x < 1) {
-    const i64 v22 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_flags_peers.p[v7]) + v21, v19);
+    const i64 v19 = threadIdx.x;
+    signal_set_release_sys(((u32*)b_flags_peers.p[v7]) + v18, v16);
   }
-  const i64 v23 = v20 + v7;
+  const i64 v20 = v17 + v7;
   if (threadIdx.x < 1) {
-    const i64 v24 = threadIdx.x;
-    wait_acquire_sys(b_flags + v23, v19, watch, (u32)(v7), 2u, (u32)(v23), 11u);
+    const i64 v21 = threadIdx.x;
+    wait_acquire_sys(b_flags + v20, v16, watch, (u32)(v7), 2u, (u32)(v20), 11u);
   }
   __syncthreads();
-  const i64 v25 = d_h > 0ll ? d_h : 0ll;
-  const i64 v27 = v25 / 4096ll;
-  const i64 v29 = v25 + 4095ll;
-  const i64 v30 = v29 / 4096ll;
-  for (i64 v31 = blockIdx.x; v31 < v27; v31 += gridDim.x) {
-    const i64 v32 = v31 * 4096ll;
-    for (i64 v33 = threadIdx.x; v33 < 4096ll; v33 += 512) {
-      const i64 v34 = v32 + v33;
+  const i64 v22 = d_h > 0ll ? d_h : 0ll;
+  const i64 v24 = v22 / 4096ll;
+  const i64 v26 = v22 + 4095ll;
+  const i64 v27 = v26 / 4096ll;
+  for (i64 v28 = blockIdx.x; v28 < v24; v28 += gridDim.x) {
+    const i64 v29 = v28 * 4096ll;
+    for (i64 v30 = threadIdx.x; v30 < 4096ll; v30 += 512) {
+      const i64 v31 = v29 + v30;
       // handshake.coll:6: let from = i + (rank % 2) * h
-      const i64 v35 = v34 + v14;
+      const i64 v32 = v31 + v11;
       // handshake.coll:7: ours[from] = mine[from]
-      const u16 v36 = *(b_mine + v35);
-      *(b_ours + v35) = v36;
+      const u16 v33 = *(b_mine + v32);
+      *(b_ours + v32) = v33;
       // handshake.coll:11: ours[h - from + i] = 0
-      const i64 v37 = d_h - v35;
-      const i64 v38 = v37 + v34;
-      if (v15) {
+      const i64 v34 = d_h - v32;
+      const i64 v35 = v34 + v31;
+      if (v12) {
         // handshake.coll:9: ours@partner[from] = mine[from]
-        const u16 v39 = *(b_mine + v35);
-        *(((u16*)b_ours_peers.p[v7]) + v35) = v39;
+        const u16 v36 = *(b_mine + v32);
+        *(((u16*)b_ours_peers.p[v7]) + v32) = v36;
       } else {
         // handshake.coll:11: ours[h - from + i] = 0
-        *(b_ours + v38) = f32_to_bf16(0e+0f);
+        *(b_ours + v35) = f32_to_bf16(0e+0f);
       }
     }
   }
-  for (i64 v40 = v27 + ((i64)blockIdx.x - v27 % gridDim.x + gridDim.x) % gridDim.x; v40 < v30; v40 += gridDim.x) {
-    const i64 v41 = v40 * 4096ll;
-    const i64 v42 = v25 - v41;
-    for (i64 v43 = threadIdx.x; v43 < v42; v43 += 512) {
-      const i64 v44 = v41 + v43;
+  for (i64 v37 = v24 + ((i64)blockIdx.x - v24 % gridDim.x + gridDim.x) % gridDim.x; v37 < v27; v37 += gridDim.x) {
+    const i64 v38 = v37 * 4096ll;
+    const i64 v39 = v22 - v38;
+    for (i64 v40 = threadIdx.x; v40 < v39; v40 += 512) {
+      const i64 v41 = v38 + v40;
       // handshake.coll:6: let from = i + (rank % 2) * h
-      const i64 v45 = v44 + v14;
+      const i64 v42 = v41 + v11;
       // handshake.coll:7: ours[from] = mine[from]
-      const u16 v46 = *(b_mine + v45);
-      *(b_ours + v45) = v46;
+      const u16 v43 = *(b_mine + v42);
+      *(b_ours + v42) = v43;
       // handshake.coll:11: ours[h - from + i] = 0
-      const i64 v47 = d_h - v45;
-      const i64 v48 = v47 + v44;
-      if (v15) {
+      const i64 v44 = d_h - v42;
+      const i64 v45 = v44 + v41;
+      if (v12) {
         // handshake.coll:9: ours@partner[from] = mine[from]
-        const u16 v49 = *(b_mine + v45);
-        *(((u16*)b_ours_peers.p[v7]) + v45) = v49;
+        const u16 v46 = *(b_mine + v42);
+        *(((u16*)b_ours_peers.p[v7]) + v42) = v46;
       } else {
         // handshake.coll:11: ours[h - from + i] = 0
-        *(b_ours + v48) = f32_to_bf16(0e+0f);
+        *(b_ours + v45) = f32_to_bf16(0e+0f);
       }
     }
   }
   __syncthreads();
-  const u32 v50 = *(b_epoch + 0ll);
-  const u32 v51 = v50 + 1u;
-  *(b_epoch + 0ll) = v51;
+  const u32 v47 = *(b_epoch + 0ll);
+  const u32 v48 = v47 + 1u;
+  *(b_epoch + 0ll) = v48;
   if (threadIdx.x < 1) {
-    const i64 v52 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_flags_peers.p[v7]) + v21, v51);
+    const i64 v49 = threadIdx.x;
+    signal_set_release_sys(((u32*)b_flags_peers.p[v7]) + v18, v48);
   }
   if (threadIdx.x < 1) {
-    const i64 v53 = threadIdx.x;
-    wait_acquire_sys(b_flags + v23, v51, watch, (u32)(v7), 2u, (u32)(v23), 11u);
+    const i64 v50 = threadIdx.x;
+    wait_acquire_sys(b_flags + v20, v48, watch, (u32)(v7), 2u, (u32)(v20), 11u);
   }
   if (threadIdx.x < 32) {
-    const i64 v55 = threadIdx.x;
-    const i64 v56 = v55 % (i64)gridDim.x;
-    const bool v57 = v56 == (i64)blockIdx.x;
-    if (v57) {
-      const u32 v58 = *(b_epoch + 0ll);
-      *(b_epochs + v55) = v58;
+    const i64 v52 = threadIdx.x;
+    const i64 v53 = v52 % (i64)gridDim.x;
+    const bool v54 = v53 == (i64)blockIdx.x;
+    if (v54) {
+      const u32 v55 = *(b_epoch + 0ll);
+      *(b_epochs + v52) = v55;
     }
   }
 }
