@@ -30,7 +30,10 @@ export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean):
       suggestion(name, manifest.dims, "dimensions"),
     );
   }
-  const chosen = { ...Object.fromEntries(manifest.dims.map((name) => [name, defaultFor(manifest, emulated)])), ...given };
+  const chosen = {
+    ...Object.fromEntries(manifest.dims.map((name) => [name, defaultFor(manifest, emulated)])),
+    ...given,
+  };
   const free = new Set(manifest.dims.filter((name) => given[name] === undefined));
   const dims = fitDims(manifest.requirements, chosen, free);
   const broken = brokenRequirement(manifest.requirements, dims);

@@ -28,7 +28,8 @@ describe("kernels of the library", () => {
 });
 
 describe("collectives of the tests", () => {
-  for (const [name, text] of Object.entries(COLLECTIVES)) test(name, () => expectRoundTrips(compileAll(text, 3, "f16")));
+  for (const [name, text] of Object.entries(COLLECTIVES))
+    test(name, () => expectRoundTrips(compileAll(text, 3, "f16")));
 });
 
 describe("examples of LANGUAGE.md", () => {

@@ -132,7 +132,9 @@ function lowerBinary(e: Extract<Expression, { kind: "binary" }>, context: Loweri
   const comparison = COMPARISON[e.operator];
   if (comparison !== undefined) return build.compare(comparison, a, b);
   const isExact = scalarOf(a.type) === "index" && (e.operator === "/" || e.operator === "%");
-  return isExact && !build.isNatural(a) ? floored(build, e.operator, a, b) : build.binary(ARITHMETIC[e.operator]!, a, b);
+  return isExact && !build.isNatural(a)
+    ? floored(build, e.operator, a, b)
+    : build.binary(ARITHMETIC[e.operator]!, a, b);
 }
 
 /** The machine rounds towards zero; Coll's `/` of indices rounds down, and its `%` is never negative. */

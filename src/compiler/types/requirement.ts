@@ -92,8 +92,7 @@ export function fitDims(
     for (const rule of requirements) {
       const name = [...extentNames(rule.left), ...extentNames(rule.right)].find((each) => free.has(each));
       if (name === undefined || requirementHolds(rule, fitted)) continue;
-      fitted[name] =
-        nearestFit([rule], fitted, name, +1) ?? nearestFit([rule], fitted, name, -1) ?? fitted[name]!;
+      fitted[name] = nearestFit([rule], fitted, name, +1) ?? nearestFit([rule], fitted, name, -1) ?? fitted[name]!;
     }
   return fitted;
 }

@@ -9,12 +9,7 @@ import { type Rows, U32 } from "./logical.js";
  *
  * @param members how many ranks' elements are folded into one of a partial input
  */
-export function withRoundings(
-  rows: Rows,
-  tensor: SignatureTensor,
-  roundings: readonly DType[],
-  members: number,
-): Rows {
+export function withRoundings(rows: Rows, tensor: SignatureTensor, roundings: readonly DType[], members: number): Rows {
   const own = DTYPES[tensor.dtype];
   const narrower = roundings.filter((d) => own.kind === "float" && DTYPES[d].epsilon > own.epsilon);
   if (narrower.length === 0) return rows;
