@@ -11,8 +11,9 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:f
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { compile } from "../../dist/src/compiler/index.js";
+import { compile, fitDims } from "../../dist/src/compiler/index.js";
 import { connect } from "../../dist/src/runtime/connect.js";
+import { importsFromDisk } from "../../dist/src/runtime/imports.js";
 import { launchRanks } from "../../dist/src/runtime/launcher.js";
 import { allocate, bytesOf, fillPoison } from "../../dist/src/runtime/numbers/index.js";
 import { checkOutputs, generatedInputs, makeRankInputs } from "../../dist/src/runtime/reference/index.js";
@@ -41,7 +42,7 @@ const GUARD = 64;
 const WIDTH = { f32: 4, f16: 2, bf16: 2 };
 
 const library = readdirSync(path.join(root, "kernels"), { recursive: true, encoding: "utf8" })
-  .filter((f) => f.endsWith(".coll") && f.includes(options.only))
+  .filter((f) => f.endsWith(".coll") && f.includes(options.only) && !f.startsWith("common"))
   .sort();
 
 /** Dimensions to try for a kernel: [dims, element offset of every tensor]. */
@@ -49,6 +50,7 @@ function casesFor(manifest, dtype) {
   const w = manifest.ranks;
   if (options.large) return largeCases(manifest, dtype);
   const cases = [];
+  const fitting = (dims) => fitDims(manifest.requirements, dims, new Set(manifest.dims));
   if (manifest.dims.length === 1) {
     const [d] = manifest.dims;
     const unit = manifest.requirements.length > 0 ? w : 1;
@@ -57,7 +59,7 @@ function casesFor(manifest, dtype) {
     const large = options.quick ? [1 << 20] : [(1 << 20) + 1, 1 << 22, 1 << 24];
     for (const bytes of large) cases.push([{ [d]: Math.ceil(bytes / WIDTH[dtype] / unit) * unit }, 0]);
     if (!options.quick && dtype === "bf16") cases.push([{ [d]: 1 << 27 }, 0]);
-    return cases.map(([dims, offset]) => [{ [d]: dims[d] - (dims[d] % unit) }, offset]);
+    return cases.map(([dims, offset]) => [fitting({ [d]: dims[d] - (dims[d] % unit) }), offset]);
   }
   const shapes = [
     [1, 1, 1],
@@ -74,16 +76,17 @@ function casesFor(manifest, dtype) {
         ]),
   ];
   const names = ["m", "n", "k"];
+  const size = (shape, d, i) => shape[names.includes(d) ? names.indexOf(d) : i % shape.length] * w;
   for (const shape of shapes)
     for (const offset of [0, 1])
-      cases.push([Object.fromEntries(manifest.dims.map((d) => [d, shape[names.indexOf(d)] * w])), offset]);
+      cases.push([fitting(Object.fromEntries(manifest.dims.map((d, i) => [d, size(shape, d, i)]))), offset]);
   return cases;
 }
 
 function largeCases(manifest, dtype) {
   const w = manifest.ranks;
   const elements = 2 ** 28 / WIDTH[dtype];
-  const whole = (n) => n - (n % w);
+  const whole = (n) => n - (n % (128 * w));
   if (manifest.dims.length === 1) return [[{ [manifest.dims[0]]: whole(elements) }, 0]];
   return manifest.inputs.length > 1 ? [] : [[{ m: 4096 * w, n: whole(Math.floor(elements / (4096 * w))) }, 0]];
 }
@@ -97,7 +100,10 @@ async function runRank() {
   for (const file of library) {
     const text = readFileSync(path.join(root, "kernels", file), "utf8");
     for (const dtype of options.dtypes.split(",")) {
-      const compiled = compile(text, { file, ranks, dtype, mapping: JSON.parse(options.mapping) });
+      const place = path.join(root, "kernels", file);
+      const mapping = JSON.parse(options.mapping);
+      const compiled = compile(text, { file: place, ranks, dtype, resolve: importsFromDisk, mapping });
+      if (compiled.diagnostics.some((d) => d.code.endsWith("-not-allowed"))) continue; // its `where` clause says so
       const kernel = await group.load(compiled);
       if (options.check) {
         const began = performance.now();
@@ -187,7 +193,7 @@ async function timeKernel(group, kernel, file, say) {
   const { manifest } = kernel;
   const w = manifest.ranks;
   const sizes = [1024, 32768, 65536, 262144, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28];
-  const isProduct = manifest.inputs.length > 1;
+  const isProduct = manifest.dims.includes("k");
   const cases = isProduct
     ? [
         [512, 8192, 8192],
@@ -197,7 +203,8 @@ async function timeKernel(group, kernel, file, say) {
     : manifest.dims.length === 1
       ? sizes.map((bytes) => ({ [manifest.dims[0]]: bytes / 2 }))
       : sizes.map((bytes) => ({ m: w * 4, n: bytes / 8 / w }));
-  for (const dims of cases) {
+  for (const chosen of cases) {
+    const dims = fitDims(manifest.requirements, chosen, new Set(manifest.dims));
     const local = makeRankInputs(manifest, dims, 7, group.localRanks[0]);
     const { tensors, whole } = await makeTensors(group, manifest, local, 0);
     const timing = await kernel.time(tensors, dims);
