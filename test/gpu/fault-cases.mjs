@@ -8,6 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { compile } from "../../dist/src/compiler/index.js";
 import { connect } from "../../dist/src/runtime/connect.js";
+import { archOf, describeDevice } from "../../dist/src/runtime/cuda/index.js";
+import { native } from "../../dist/src/runtime/native.js";
+import { cubinOf } from "../../dist/src/runtime/program.js";
 import { makeRankInputs } from "../../dist/src/runtime/reference/index.js";
 
 const kernels = path.join(path.dirname(fileURLToPath(import.meta.url)), "../../kernels");
@@ -38,6 +41,17 @@ async function expectThrow(action, pattern) {
   if (error === null) throw new Error("no error came");
   if (!pattern.test(error.message)) throw new Error(`another error came: ${error.message}`);
   return error.message;
+}
+
+/** A kernel that ends the context it runs in. */
+async function launchFatal(device) {
+  const text = 'extern "C" __global__ void fake_fault() { asm volatile("trap;"); }';
+  const cubin = await cubinOf(text, archOf(describeDevice(device)));
+  const addon = native();
+  const fn = addon.functionGet(addon.moduleLoad(device, cubin), "fake_fault");
+  const stream = addon.streamCreate(device);
+  addon.launchPrepared(addon.launchPrepare(fn, [1, 1, 1], [1, 1, 1], 0, false, new Uint8Array(0), []), stream);
+  await addon.streamSynchronize(stream, 5000);
 }
 
 const join = (options) => connect({ backend: "cuda", timeoutMs: 3000, ...options });
@@ -172,6 +186,24 @@ export const faults = {
       });
       if (rank === 1) setTimeout(die, 300);
       for (;;) await graph.replay();
+    },
+  },
+  "a kernel dies": {
+    within: 15,
+    ends: (rank) =>
+      rank === 1
+        ? { end: 1, says: /CUDA_ERROR_(LAUNCH_FAILED|ILLEGAL_INSTRUCTION|ILLEGAL_ADDRESS|ASSERT)/ }
+        : { end: 76, says: new RegExp(`^collc: rank ${rank} stops: rank 1 was lost .*CUDA_ERROR_`) },
+    async rank(rank) {
+      const group = await join({ timeoutMs: 30_000 });
+      const { run } = await warm(group);
+      try {
+        if (rank === 1) await launchFatal(group.device);
+        await run();
+      } catch (error) {
+        group.boot.abort(error);
+        throw error;
+      }
     },
   },
   "killed during close": {

@@ -7,7 +7,7 @@
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { runCases, runRank, select } from "./harness.mjs";
-import { cases } from "./runtime-cases.mjs";
+import { cases } from "./runtime/cases.mjs";
 
 const { values: options } = parseArgs({
   options: {

@@ -58,6 +58,10 @@ function casesFor(manifest, dtype) {
     for (const n of small) for (const offset of [0, 1, 3]) cases.push([{ [d]: Math.ceil(n / unit) * unit }, offset]);
     const large = options.quick ? [1 << 20] : [(1 << 20) + 1, 1 << 22, 1 << 24];
     for (const bytes of large) cases.push([{ [d]: Math.ceil(bytes / WIDTH[dtype] / unit) * unit }, 0]);
+    // Sizes and alignments of the tests in test/COVERAGE.md: bytes, and starts 16 bytes apart.
+    for (const bytes of [4, 128, 8192, 8196, 36 * 1024 * 16])
+      for (const offset of [0, 16 / WIDTH[dtype]])
+        cases.push([{ [d]: Math.ceil(bytes / WIDTH[dtype] / unit) * unit }, offset]);
     if (!options.quick && dtype === "bf16") cases.push([{ [d]: 1 << 27 }, 0]);
     return cases.map(([dims, offset]) => [fitting({ [d]: dims[d] - (dims[d] % unit) }), offset]);
   }
