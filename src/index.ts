@@ -17,4 +17,6 @@ export { printDiagnostics, toJson, type Diagnostic, type JsonDiagnostic } from "
 export type { Manifest, DType, Layout, Extent, Specification } from "./compiler/manifest.js";
 export { connect } from "./runtime/connect.js";
 export type * from "./runtime/group.js";
+export { capabilities, type Capabilities } from "./runtime/capabilities/index.js";
+export { capabilitiesOf, type GroupCapabilities } from "./runtime/capabilities/group.js";
 export { CollcError, MachineError, RuntimeError, UsageError } from "./runtime/errors.js";

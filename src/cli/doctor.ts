@@ -4,7 +4,7 @@ import Table from "cli-table3";
 import { exitCodes } from "../runtime/errors.js";
 import { Exit } from "./failure.js";
 import { inspectMachine, type Finding, type MachineReport } from "./inspect-machine.js";
-import { bytes } from "../bench/format.js";
+import { gpuNotes, gpuTable, peerTable } from "./gpu-tables.js";
 import { type Io, paletteOf } from "./io.js";
 import { examples } from "./options.js";
 import { withProgress } from "./progress.js";
@@ -56,11 +56,14 @@ function print(io: Io, report: MachineReport): string {
     ["cuda", report.cuda],
     ["nvrtc", report.nvrtc],
     ["nccl", report.nccl],
+    ["nvshmem", report.nvshmem],
     ["cache", report.cache],
   ] as const;
   for (const [name, finding] of findings) table.push([c.bold(name), mark(finding), finding.summary]);
   lines.push(table.toString());
   if (report.cuda.gpus.length > 0) lines.push("", gpuTable(report));
+  if (report.cuda.gpus.length > 1) lines.push("", peerTable(report));
+  for (const note of gpuNotes(report)) lines.push(`  ${note}`);
   lines.push("", c.bold("NVRTC was looked for in"));
   for (const { where, path, outcome } of report.nvrtc.attempts)
     lines.push(
@@ -77,30 +80,6 @@ function print(io: Io, report: MachineReport): string {
     for (const [name, finding] of next) lines.push(`  ${name}: ${finding.next}`);
   } else lines.push("", c.green("Nothing is missing."));
   return lines.join("\n") + "\n\n";
-}
-
-function gpuTable({ cuda: { gpus, peers } }: MachineReport): string {
-  const yes = (value: boolean): string => (value ? "yes" : "no");
-  const table = new Table({
-    head: ["GPU", "name", "arch", "memory", "VMM", "fd export", "multicast", "reaches"],
-    style: { head: [], border: [], compact: true },
-  });
-  gpus.forEach((gpu, i) => {
-    const reaches = gpus
-      .filter((other) => other.ordinal !== gpu.ordinal && peers[i]?.[other.ordinal] === true)
-      .map((other) => other.ordinal);
-    table.push([
-      gpu.ordinal,
-      gpu.name,
-      gpu.arch,
-      bytes(gpu.totalBytes),
-      yes(gpu.virtualMemory),
-      yes(gpu.posixFd),
-      `${yes(gpu.multicast)}${gpu.multicast ? " (not used)" : ""}`,
-      reaches.join(" ") || "–",
-    ]);
-  });
-  return table.toString();
 }
 
 /** No lines: a list reads better without. */

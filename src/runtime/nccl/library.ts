@@ -1,5 +1,5 @@
 /** Opening NCCL and what its version has. */
-import { multicastChoice } from "../capabilities/multicast.js";
+import { type MulticastChoice, multicastChoice } from "../capabilities/multicast.js";
 import type { Environment } from "../env.js";
 import { MachineError, RuntimeError } from "../errors.js";
 import { isNativeError, native, type NcclSymbols } from "../native.js";
@@ -56,17 +56,17 @@ let opened: NcclLibrary | undefined;
 
 /**
  * Opens NCCL, once a process.
- * @param options.multicast lets NCCL use NVLink SHARP. Off unless NCCL_NVLS_ENABLE is set, and in any case with
- *   COLLC_DISABLE_MULTICAST: a crash of a process that uses multicast can put the GPUs of a shared machine out of
+ * @param options.multicast what NCCL may do with NVLink SHARP. By default off unless NCCL_NVLS_ENABLE is set, and in any
+ *   case with COLLC_DISABLE_MULTICAST: a crash of a process that uses multicast can put the GPUs of a shared machine out of
  *   service.
  * @throws MachineError with every path tried.
  */
 export async function openNccl(
-  options: { readonly env?: Environment; readonly multicast?: boolean } = {},
+  options: { readonly env?: Environment | undefined; readonly multicast?: MulticastChoice } = {},
 ): Promise<NcclLibrary> {
   const paths = (await ncclCandidates(options.env)).map((candidate) => candidate.path);
   try {
-    const { path, version } = native().openNccl(paths, multicastChoice(options.multicast ?? false, options.env));
+    const { path, version } = native().openNccl(paths, multicastChoice(options.multicast, options.env));
     opened = { path, version: versionText(version), symbols: native().ncclSymbols(), float8: version >= 22400 };
     return opened;
   } catch (error) {

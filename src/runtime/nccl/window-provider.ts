@@ -7,6 +7,7 @@
  * is exported and mapped by us, which works from 2.19 on because ncclMemAlloc allocates with the driver's VMM.
  */
 import { together, within } from "../bounded.js";
+import { agreeOnLibrary } from "../capabilities/multicast.js";
 import { requireCapable } from "../cuda/device.js";
 import { type ExchangeChannel, FdExchange } from "../cuda/fd-exchange.js";
 import type { SymmetricAllocation } from "../cuda/symmetric.js";
@@ -70,9 +71,10 @@ export class NcclWindowProvider implements SymmetricProvider {
    */
   static async create(options: NcclProviderOptions): Promise<NcclWindowProvider> {
     const { device, rank, world, exchange, env, timeoutMs = defaultTimeoutMs(env) } = options;
+    const multicast = await agreeOnLibrary(exchange, "nccl", device, env);
     const library = await together(exchange, rank, "nccl: opening", async () => {
       requireCapable(device);
-      const opened = await openNccl(env === undefined ? {} : { env });
+      const opened = await openNccl({ env, multicast });
       if (!opened.symbols.memAlloc) {
         throw new MachineError(
           `NCCL ${opened.version} (${opened.path}) has no symmetric memory`,

@@ -1,5 +1,5 @@
 /** Opening NVSHMEM's host library. */
-import { multicastChoice } from "../capabilities/multicast.js";
+import { type MulticastChoice, multicastChoice } from "../capabilities/multicast.js";
 import type { Environment } from "../env.js";
 import { MachineError } from "../errors.js";
 import { isNativeError, native } from "../native.js";
@@ -17,16 +17,16 @@ export interface NvshmemLibrary {
 
 /**
  * Opens NVSHMEM, once a process. Does not initialise it: see {@link NvshmemSession}.
- * @param options.multicast lets NVSHMEM use NVLink SHARP. Off unless NVSHMEM_DISABLE_NVLS is set to 0, and in any case
- *   with COLLC_DISABLE_MULTICAST.
+ * @param options.multicast what NVSHMEM may do with NVLink SHARP. By default off unless NVSHMEM_DISABLE_NVLS is set to 0,
+ *   and in any case with COLLC_DISABLE_MULTICAST.
  * @throws MachineError with every path tried, or when it is older than 3.0.
  */
 export async function openNvshmem(
-  options: { readonly env?: Environment | undefined; readonly multicast?: boolean } = {},
+  options: { readonly env?: Environment | undefined; readonly multicast?: MulticastChoice } = {},
 ): Promise<NvshmemLibrary> {
   const paths = (await nvshmemCandidates(options.env)).map((candidate) => candidate.path);
   try {
-    const opened = native().openNvshmem(paths, multicastChoice(options.multicast ?? false, options.env));
+    const opened = native().openNvshmem(paths, multicastChoice(options.multicast, options.env));
     const { path, version, specification, memberTeams } = opened;
     return {
       path,

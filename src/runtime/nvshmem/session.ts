@@ -4,6 +4,7 @@
  * collection.
  */
 import { together, within } from "../bounded.js";
+import { agreeOnLibrary } from "../capabilities/multicast.js";
 import { requireDevice } from "../cuda/device.js";
 import type { ExchangeChannel } from "../cuda/fd-exchange.js";
 import { defaultTimeoutMs, type Environment, readEnvInteger } from "../env.js";
@@ -66,9 +67,10 @@ export class NvshmemSession {
     if (ranks.length !== world || ranks[rank] === undefined) {
       throw new RuntimeError(`${ranks.length} ranks and index ${rank} do not describe a group of ${world}`);
     }
+    const multicast = await agreeOnLibrary(exchange, "nvshmem", device, env);
     const library = await together(exchange, rank, "nvshmem: opening", async () => {
       requireDevice(device);
-      return openNvshmem({ env });
+      return openNvshmem({ env, multicast });
     });
     const own = await together(exchange, rank, "nvshmem: unique id", () =>
       rank === 0 ? Buffer.from(native().nvshmemUniqueId()).toString("hex") : "",

@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { compile } from "../../../dist/src/compiler/index.js";
+import { capabilitiesOf } from "../../../dist/src/runtime/capabilities/group.js";
 import { describeDevice } from "../../../dist/src/runtime/cuda/index.js";
 import { connect } from "../../../dist/src/runtime/connect.js";
 import { checkOutputs, generatedInputs, makeRankInputs } from "../../../dist/src/runtime/reference/index.js";
@@ -244,6 +245,15 @@ export const groupCases = {
     graph.destroy();
     await source.free();
     await data.free();
+  },
+
+  async "capabilities of the group"({ group, rank, world }) {
+    const { sameHost, reaches, nvlinks, multicast, ...rest } = await capabilitiesOf(group);
+    check(sameHost, "one host");
+    check(reaches.length === world && reaches[rank].every(Boolean), `reaches ${JSON.stringify(reaches[rank])}`);
+    check(!multicast.usable, "COLLC_DISABLE_MULTICAST is set");
+    const { fabric, cooperativeLaunch } = rest;
+    return JSON.stringify({ nvlinks: nvlinks[0], fabric, cooperativeLaunch, multicast: multicast.reasons[0] });
   },
 
   async "a second backend is refused, naming both"({ group }) {
