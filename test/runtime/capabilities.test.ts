@@ -95,7 +95,7 @@ describe("a group", () => {
     expect(all[0]!.nvlinks[0]).toEqual([0, 18, 18]);
     expect(all[0]!.multicast.reasons).toEqual([0, 1, 2].map((rank) => `rank ${rank}: the device has no multicast`));
     const pair = await Promise.all([groups[2]!, groups[0]!].map((group) => group.subgroup([2, 0])));
-    const some = await onAll(pair, (group) => capabilitiesOf(group));
+    const some = await Promise.all(pair.map((group) => capabilitiesOf(group)));
     expect(some[0]!.reaches).toEqual([
       [true, false],
       [false, true],
