@@ -1,7 +1,12 @@
 /** Which ranks wait for which, for small programs; each proved ordered as it ships, and run on hostile schedules. */
 import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import type { Kernel, Op, Region } from "../../src/compiler/ir/module.js";
 import { verifySync } from "../../src/compiler/passes/support/verify-sync.js";
+import { PROOF_MAPPING, proveOrdering } from "../../src/compiler/prove/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 import { atRank, expectRight, syncOf } from "./sync-helpers.js";
 
 const RING = `collective ring(x: T[n] partial(sum)) -> y: T[n] replicated {
@@ -172,6 +177,53 @@ describe("conditions on the rank", () => {
       }
     }`;
     expect(syncOf(text, 2)).toMatch(/serial \{(.*; )?if \{tiles \| \}; grid self; if \{tiles \| \}\}/);
+  });
+});
+
+describe("scratch in two copies", () => {
+  const PUSH = `collective push(x: T[n] partial(sum)) -> y: T[n] replicated {
+    scratch box: T[world, n]
+    for p in ranks { for i in tiles(n) { box@p[rank, i] = x[i] } }
+    for i in tiles(n) { y[i] = sum(p in ranks) box[p, i] }
+  }`;
+
+  it("saves the barrier against reuse: one is left", () => {
+    const inTurn = (part: string): string => `if {${part} | ${part}}`;
+    expect(syncOf(PUSH, 4)).toBe(`${inTurn("ranks {tiles}")}; block all; ${inTurn("tiles")}`);
+    expectRight(PUSH, 4, { n: 1003 });
+  });
+
+  it("is needed then: with one copy the second launch writes over what the first still reads", () => {
+    const { kernel } = compile(PUSH, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING });
+    const toOne = (op: Op): Op => ({
+      ...op,
+      attributes: op.attributes["buffer"] === "box_odd" ? { ...op.attributes, buffer: "box" } : op.attributes,
+      regions: op.regions.map((r) => ({ ...r, ops: r.ops.map(toOne) })),
+    });
+    const one = { ...kernel!, body: { ...kernel!.body, ops: kernel!.body.ops.map(toOne) } };
+    const answer = proveOrdering(one, { dims: { n: 1 }, shared: sharedLayout(one) });
+    expect(answer).toMatchObject({ status: "wrong", kind: "race" });
+  });
+
+  it("stays single where nothing is saved", () => {
+    const single = (text: string): string[] => atRank(text, 3).buffers.map((b) => b.name);
+    expect(
+      single(`collective two(x: T[n] partial(sum)) -> y: T[n] replicated {
+        scratch own: T[n]
+        for i in tiles(n) { own[i] = sum(p in ranks) x@p[i] }
+        for i in tiles(n) { y[i] = own[i] }
+      }`),
+    ).toEqual(["x", "y", "own"]);
+  });
+
+  it("is told apart by launches of other shapes, too", () => {
+    const { kernel, manifest, source } = compile(PUSH, { ranks: 3, dtype: "f32" });
+    const group = new CpuGroup(kernel!, manifest!, { source, seed: 5, detectUnwritten: true });
+    for (const n of [20_000, 1, 700, 20_000, 3, 5000]) {
+      const data = makeInputs(manifest!, { n }, n);
+      group.run(data, { n });
+      expect(checkOutputs(manifest!, { n }, data, data)).toMatchObject({ correct: true });
+    }
   });
 });
 

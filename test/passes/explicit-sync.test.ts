@@ -46,16 +46,22 @@ describe("a ring with words between neighbours", () => {
     expectRight(eager, 3, { n: 300 });
   });
 
-  it("with the last wait dropped, gets what ended there", () => {
+  it("with the last wait dropped, gets what ended there, and the proof names the signals left over", () => {
     const text = ring({ start: "signal before wait next", early: "if step > 1 { wait before }", step: "signal next" });
-    expect(syncOf(text, 4)).toMatch(/block \+1$/);
+    expect(syncOf(text, 4, false)).toMatch(/block \+1$/);
     expectRight(text, 4, { n: 400 });
+    expect(orderingOf(text, 4)).toMatchObject({
+      kind: "unmatched-signal",
+      message: "flag 'user_flags'[2] of rank 3 ends at 9, and the last wait is for 6",
+    });
   });
 
   it("with every wait dropped, is synchronised as if there were no words", () => {
     const text = ring({ step: "signal next" });
-    expect(syncOf(text, 4)).toMatch(/serial \{.*block \+1.*; tiles; notify\}; block \+1$/);
+    expect(syncOf(text, 4, false)).toMatch(/serial \{.*block \+1.*; tiles; notify\}; block \+1$/);
     expectRight(text, 4, { n: 400 });
+    expect(orderingOf(text, 4)).toMatchObject({ kind: "unmatched-signal" });
+    expect(orderingOf(text, 4).message).toMatch(/nobody waits for it$/);
   });
 
   it("that waits before anybody signals is a deadlock, which the proof names", () => {

@@ -1,4 +1,4 @@
-/** Is it ordered? Races, deadlocks and lost signals over all ranks and blocks, and over successive launches. */
+/** Is it ordered? Races, deadlocks, lost and unmatched signals over all ranks and blocks, and over successive launches. */
 import type { Kernel, Op } from "../ir/module.js";
 import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
@@ -8,6 +8,7 @@ import { launchesOf } from "./launches.js";
 import { gridOf, type SharedLayout } from "./machine.js";
 import { checkRaces } from "./races.js";
 import { type Answer, CannotTell, Fails, type Place } from "./results.js";
+import { checkUnmatched } from "./unmatched.js";
 import { walkKernel } from "../ir/visit.js";
 
 export interface OrderingOptions {
@@ -72,6 +73,7 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
     const machine = execute(kernel, { ...options, launches }, null, true);
     const trace = machine.trace!;
     checkRaces(trace, new HappensBefore(trace));
+    checkUnmatched(trace);
     return {
       status: "proved",
       claim,

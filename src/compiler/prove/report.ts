@@ -11,6 +11,7 @@ const HELP: Readonly<Record<WrongKind, string | null>> = {
   race: "let the second access wait for a signal that is released after the first; a barrier between them does it",
   deadlock: "signal before waiting for what comes later, and wait only for what is signalled",
   "lost-signal": "let flags only grow, and wait for a value or more",
+  "unmatched-signal": "wait once for each signal; one that is left over ends a wait of the next launch too early",
   residency: "start no more blocks than fit at once, or do not let blocks wait for each other",
   bounds: null,
 };

@@ -23,6 +23,8 @@ export type WrongKind =
   | "deadlock"
   /** A flag is set back, so that a wait may miss it. */
   | "lost-signal"
+  /** A flag ends higher than any wait asks for. */
+  | "unmatched-signal"
   /** Blocks wait for blocks that may not be resident. */
   | "residency"
   /** An access outside its buffer, or not aligned. */

@@ -1,0 +1,37 @@
+/** Signals that no wait is for: the next launch's waits would take them for its own. */
+import { Fails } from "./results.js";
+import type { Flag, Signal, Trace, Wait } from "./trace.js";
+
+/** Throws for a flag that ends higher than any wait asks for. */
+export function checkUnmatched(trace: Trace): void {
+  const waits = new Map<Flag, Wait>();
+  for (const event of trace.events) {
+    if (event.kind !== "wait") continue;
+    const most = waits.get(event.flag);
+    if (most === undefined || ((event.value - most.value) | 0) > 0) waits.set(event.flag, event);
+  }
+  for (const flag of trace.flags.values()) {
+    const last = flag.signals.at(-1);
+    if (last === undefined) continue;
+    const end = last.add ? flag.signals.reduce((sum, s) => (sum + s.value) | 0, 0) : last.value;
+    const asked = waits.get(flag)?.value ?? 0;
+    if (((end - asked) | 0) <= 0) continue;
+    const name = `'${flag.buffer}'[${flag.slot}] of rank ${flag.owner}`;
+    const place = (e: Signal | Wait, what: string) => ({
+      rank: Math.floor(e.strand.entity / (trace.grid + 1)),
+      block: e.strand.entity % (trace.grid + 1),
+      launch: e.strand.launch,
+      span: e.op.span,
+      what,
+    });
+    const wait = waits.get(flag);
+    throw new Fails(
+      "unmatched-signal",
+      `flag ${name} ends at ${end}, and ${wait === undefined ? "nobody waits for it" : `the last wait is for ${asked}`}`,
+      [
+        place(last, `signal of ${name} that nobody waits for`),
+        ...(wait === undefined ? [] : [place(wait, `wait for ${name}`)]),
+      ],
+    );
+  }
+}
