@@ -14,6 +14,7 @@ import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
 import { native, type NvmlLink, packageRoot } from "../../src/runtime/native.js";
 import { localExchanges } from "../native/support.js";
 import { closeAll, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
+import { rejection } from "./helpers.js";
 
 beforeAll(() => {
   useFakeMachine();
@@ -108,6 +109,12 @@ describe("a group", () => {
     const [first] = await onAll(groups, (group) => capabilitiesOf(group));
     expect(first!.reaches[0]![4]).toBe(true);
     await closeAll(groups);
+  });
+
+  it("of ranks that share a GPU is refused by the libraries that take one a rank", async () => {
+    vi.stubEnv("COLLC_NCCL", path.join(packageRoot(), "build/Release/fake-nccl"));
+    const error = await rejection(connectRanks(5, { backend: "nccl" }));
+    expect(error.message).toBe("ranks 0 and 4 share a GPU, and NCCL takes one rank a GPU");
   });
 
   it("of the cpu backend has no hardware", async () => {

@@ -14,6 +14,7 @@ import type { SymmetricAllocation } from "../cuda/symmetric.js";
 import { defaultTimeoutMs, type Environment } from "../env.js";
 import { MachineError, messageOf, RuntimeError } from "../errors.js";
 import { type DevicePointer, native, type NcclWindowHandle } from "../native.js";
+import { gpuIdentity, requireOwnGpus } from "../own-gpus.js";
 import type { SymmetricProvider } from "../symmetric-provider.js";
 import { NcclCommunicator } from "./communicator.js";
 import { type NcclLibrary, ncclUniqueId, openNccl } from "./library.js";
@@ -87,6 +88,7 @@ export class NcclWindowProvider implements SymmetricProvider {
     const hellos = await exchange.allGather("nccl: version", {
       version: library.version,
       id: uniqueId === null ? "" : Buffer.from(uniqueId).toString("hex"),
+      gpu: gpuIdentity(device),
       pointers: library.symbols.windows && library.symbols.peerPointers && options.exportHandles !== true,
     });
     const other = hellos.findIndex((hello) => hello.version !== library.version);
@@ -97,6 +99,10 @@ export class NcclWindowProvider implements SymmetricProvider {
         "mismatch",
       );
     }
+    requireOwnGpus(
+      "NCCL",
+      hellos.map(({ gpu }) => gpu),
+    );
     const communicator = await together(exchange, rank, "nccl: communicator", () =>
       NcclCommunicator.create({ device, rank, world, uniqueId: Buffer.from(hellos[0]!.id, "hex"), timeoutMs }),
     );

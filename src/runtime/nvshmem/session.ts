@@ -10,6 +10,7 @@ import type { ExchangeChannel } from "../cuda/fd-exchange.js";
 import { defaultTimeoutMs, type Environment, readEnvInteger } from "../env.js";
 import { RuntimeError } from "../errors.js";
 import { type DevicePointer, native } from "../native.js";
+import { gpuIdentity, requireOwnGpus } from "../own-gpus.js";
 import { Arena } from "./arena.js";
 import { type NvshmemLibrary, openNvshmem } from "./library.js";
 
@@ -76,7 +77,12 @@ export class NvshmemSession {
       rank === 0 ? Buffer.from(native().nvshmemUniqueId()).toString("hex") : "",
     );
     const megabytes = readEnvInteger("COLLC_NVSHMEM_ARENA_MB", env, { max: 1 << 20 }) ?? 64;
-    const hellos = await exchange.allGather("nvshmem: version", { id: own, version: library.version, megabytes });
+    const hellos = await exchange.allGather("nvshmem: version", {
+      id: own,
+      version: library.version,
+      megabytes,
+      gpu: gpuIdentity(device),
+    });
     const other = hellos.findIndex((hello) => hello.version !== library.version || hello.megabytes !== megabytes);
     if (other >= 0) {
       const text = ({ version, megabytes }: { version: string; megabytes: number }): string =>
@@ -87,6 +93,10 @@ export class NvshmemSession {
         "mismatch",
       );
     }
+    requireOwnGpus(
+      "NVSHMEM",
+      hellos.map(({ gpu }) => gpu),
+    );
     const id = Buffer.from(hellos[0]!.id, "hex");
     const session = new NvshmemSession(library, options, timeoutMs, new Arena(world === 1 ? 0 : megabytes * 2 ** 20));
     await together(exchange, rank, "nvshmem: initialisation", () =>
