@@ -13,6 +13,7 @@ import { buildCommand } from "./build.js";
 import { checkCommand } from "./check.js";
 import { doctorCommand } from "./doctor.js";
 import { emitCommand } from "./emit.js";
+import { explainCommand } from "./explain.js";
 import { fmtCommand } from "./fmt.js";
 import { lspCommand } from "./lsp.js";
 import { examples } from "./options.js";
@@ -41,12 +42,22 @@ export function makeProgram(io: Io): Command {
         ["collc run kernels/all_reduce/one_shot.coll", "compile, run on emulated ranks, check"],
         ["collc run my.coll --ranks 4 --backend cuda", "the same on four GPUs"],
         ["collc check my.coll --ranks 2,4,8", "what is wrong with the program"],
+        ["collc explain my.coll", "what moves, what waits, and how long it takes"],
         ["collc emit my.coll --stage cuda", "the CUDA text it becomes"],
         ["collc build my.coll --arch sm_90a -o out", "cubin, manifest and C header"],
         ["collc doctor", "what this machine has and lacks"],
       ) + exitCodeHelp,
     );
-  for (const make of [runCommand, checkCommand, emitCommand, buildCommand, benchCommand, doctorCommand, setupCommand])
+  for (const make of [
+    runCommand,
+    checkCommand,
+    explainCommand,
+    emitCommand,
+    buildCommand,
+    benchCommand,
+    doctorCommand,
+    setupCommand,
+  ])
     program.addCommand(make(io));
   program.addCommand(fmtCommand(io));
   program.addCommand(lspCommand(io));

@@ -53,3 +53,14 @@ export {
 export type { Printable } from "./diagnostics/index.js";
 export { sharedLayout } from "./emit/shared-layout.js";
 export { nearest } from "./diagnostics/suggest.js";
+export {
+  explain,
+  predictTime,
+  type Explanation,
+  type LayoutStep,
+  type MoveStep,
+  type PartyStep,
+  type SyncStep,
+} from "./explain/explain.js";
+export { type Machine, MACHINES, type Sourced } from "./explain/machines.js";
+export type { Prediction } from "./explain/predict.js";

@@ -145,7 +145,7 @@ export class Builder {
 
   /** Builds a region with `count` index arguments; those of a loop are at least `lowest`. */
   region(count: number, body: (args: readonly Value[]) => void, lowest: readonly Value[] = []): Region {
-    const outer = this.ops;
+    const { ops: outer, span } = this;
     const args = Array.from({ length: count }, () => new Value(INDEX));
     args.forEach((a, d) => {
       if (lowest[d] !== undefined && this.natural.has(lowest[d])) this.natural.add(a);
@@ -156,6 +156,7 @@ export class Builder {
       return { arguments: args, ops: this.ops };
     } finally {
       this.ops = outer;
+      this.span = span; // the op around the region stands where it begins
     }
   }
 

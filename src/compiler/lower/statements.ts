@@ -31,6 +31,7 @@ function lowerStatement(s: Exclude<Statement, { kind: "let" }>, context: Lowerin
     case "scratch": // declared by the kernel's buffer list
       return;
     case "barrier":
+      build.span = s.span;
       build.op("barrier", [], { scope: "grid", ranks: "all" }, null);
       return;
     case "signal":
@@ -71,6 +72,7 @@ function lowerLoop(s: Extract<Statement, { kind: "for" }>, context: LoweringCont
     names.reduce((c, name, i) => bind(c, name, values[i]!), context);
   if (s.over.kind === "ranks") {
     const { count, number } = ranksOver(s.over, context);
+    build.span = s.span;
     build.for("ranks", [[build.constant(0), build.constant(count)]], ([k]) =>
       lowerStatements(s.body, inner([number(k!)])),
     );

@@ -3,6 +3,7 @@
  * constant ones, are gone through turn by turn; conditions that this rank can decide are decided.
  */
 import { isRemote, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import type { Span } from "../../source.js";
 import { areDisjoint, type Interval } from "./forms.js";
 import type { RankValues } from "./rank-values.js";
 import { positionIn } from "./tile-position.js";
@@ -19,6 +20,10 @@ export interface Access {
   readonly writes: boolean;
   /** Equal positions of overlapping parts: each element falls to blocks of one number. Null if that is not known. */
   readonly position: string | null;
+  /** Where the program says so; null for what callers do around a launch. For messages. */
+  readonly span: Span | null;
+  /** It happened in the launch before. */
+  readonly isEarlier?: boolean;
   /** Names buffer and owner. */
   readonly place: string;
   /** Names all of the above: accesses of one key differ in time only. */
@@ -112,6 +117,7 @@ export class AccessCollector {
         part,
         writes: op.name === "store",
         position,
+        span: op.span,
       });
       this.found.set(access.key, access);
     }

@@ -175,7 +175,7 @@ export class Order {
       if (!kept.has(access.buffer)) continue;
       const known = near | far | bit(access.rank);
       // Another launch may have other dimensions, so that its parts and its blocks compare with none of this one's.
-      const whole = accessOf({ ...access, part: null, position: null });
+      const whole = accessOf({ ...access, part: null, position: null, isEarlier: true });
       const twin = this.pending.get(whole.place)?.get(whole.key);
       const both = twin === undefined ? known : known & twin.far;
       this.add(whole, { near: both, far: both });

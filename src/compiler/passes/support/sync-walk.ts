@@ -124,7 +124,7 @@ export class SyncWalk {
     const tensors = buffers.filter((b) => b.role === "input" || b.role === "output");
     return tensors.flatMap(({ name: buffer }) =>
       Array.from({ length: world }, (_, rank) =>
-        accessOf({ rank, owner: rank, buffer, part: null, writes: true, position: null }),
+        accessOf({ rank, owner: rank, buffer, part: null, writes: true, position: null, span: null }),
       ),
     );
   }

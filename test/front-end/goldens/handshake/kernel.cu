@@ -64,7 +64,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   const i64 v11 = v10 * d_h;
   // handshake.coll:8: if partner < world {
   const bool v12 = v7 < 4ll;
-  // handshake.coll:11: ours[h - from + i] = 0
+  // handshake.coll:5: for i in tiles(h) {
   const u32 v14 = *(b_epoch + 0ll);
   const u32 v16 = v14 + 1u;
   *(b_epoch + 0ll) = v16;
@@ -77,16 +77,20 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   const i64 v20 = v17 + v7;
   if (threadIdx.x < 1) {
     const i64 v21 = threadIdx.x;
-    wait_acquire_sys(b_flags + v20, v16, watch, (u32)(v7), 2u, (u32)(v20), 11u);
+    wait_acquire_sys(b_flags + v20, v16, watch, (u32)(v7), 2u, (u32)(v20), 5u);
   }
   __syncthreads();
   const i64 v22 = d_h > 0ll ? d_h : 0ll;
   const i64 v24 = v22 / 4096ll;
   const i64 v26 = v22 + 4095ll;
   const i64 v27 = v26 / 4096ll;
+  // handshake.coll:11: ours[h - from + i] = 0
   for (i64 v28 = blockIdx.x; v28 < v24; v28 += gridDim.x) {
+    // handshake.coll:5: for i in tiles(h) {
     const i64 v29 = v28 * 4096ll;
+    // handshake.coll:11: ours[h - from + i] = 0
     for (i64 v30 = threadIdx.x; v30 < 4096ll; v30 += 512) {
+      // handshake.coll:5: for i in tiles(h) {
       const i64 v31 = v29 + v30;
       // handshake.coll:6: let from = i + (rank % 2) * h
       const i64 v32 = v31 + v11;
@@ -107,9 +111,12 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
     }
   }
   for (i64 v37 = v24 + ((i64)blockIdx.x - v24 % gridDim.x + gridDim.x) % gridDim.x; v37 < v27; v37 += gridDim.x) {
+    // handshake.coll:5: for i in tiles(h) {
     const i64 v38 = v37 * 4096ll;
     const i64 v39 = v22 - v38;
+    // handshake.coll:11: ours[h - from + i] = 0
     for (i64 v40 = threadIdx.x; v40 < v39; v40 += 512) {
+      // handshake.coll:5: for i in tiles(h) {
       const i64 v41 = v38 + v40;
       // handshake.coll:6: let from = i + (rank % 2) * h
       const i64 v42 = v41 + v11;
@@ -129,6 +136,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
       }
     }
   }
+  // handshake.coll:5: for i in tiles(h) {
   __syncthreads();
   const u32 v47 = *(b_epoch + 0ll);
   const u32 v48 = v47 + 1u;
@@ -139,7 +147,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   }
   if (threadIdx.x < 1) {
     const i64 v50 = threadIdx.x;
-    wait_acquire_sys(b_flags + v20, v48, watch, (u32)(v7), 2u, (u32)(v20), 11u);
+    wait_acquire_sys(b_flags + v20, v48, watch, (u32)(v7), 2u, (u32)(v20), 5u);
   }
   if (threadIdx.x < 32) {
     const i64 v52 = threadIdx.x;

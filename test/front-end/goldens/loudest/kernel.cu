@@ -175,7 +175,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
       }
     }
   }
-  // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
+  // loudest.coll:8: for r in tiles(rows) {
   __syncthreads();
   const u32 v67 = *(b_epoch + 0ll);
   const u32 v68 = v67 + 1u;
@@ -189,9 +189,10 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
   if (threadIdx.x < 4) {
     const i64 v73 = threadIdx.x;
     const i64 v74 = v70 + v73;
-    wait_acquire_sys(b_flags + v74, v68, watch, (u32)(v73), 4u, (u32)(v74), 9u);
+    wait_acquire_sys(b_flags + v74, v68, watch, (u32)(v73), 4u, (u32)(v74), 8u);
   }
   __syncthreads();
+  // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
   const bool v76 = (u64)b_own_odd % 16 == 0;
   const bool v77 = (u64)b_peak % 16 == 0;
   const bool v78 = v76 & v77;

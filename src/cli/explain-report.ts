@@ -1,0 +1,192 @@
+/** The text of `collc explain`. */
+import Table from "cli-table3";
+import { bytes, duration, significant } from "../bench/format.js";
+import {
+  type CompileResult,
+  type DimValues,
+  type Explanation,
+  type LayoutStep,
+  type Machine,
+  type PartyStep,
+  type SyncStep,
+} from "../compiler/index.js";
+import { type Io, type Palette, paletteOf } from "./io.js";
+
+/** A measured time beside the predicted one. */
+export interface Comparison {
+  readonly label: string;
+  readonly dims: DimValues;
+  readonly file: string;
+  readonly predictedUs: number;
+  readonly measuredUs: number;
+}
+
+/** What each layout says, in words. */
+const LAYOUTS: Readonly<Record<string, string>> = {
+  replicated: "every rank holds the whole, and the same",
+  sharded: "each rank holds its slice",
+  partial: "each rank holds a part of the whole's reduction",
+  on: "one rank holds it",
+  local: "each rank has its own",
+};
+
+/** Everything, as a person reads it from top to bottom. */
+export function explainReport(
+  io: Io,
+  file: string,
+  compiled: CompileResult,
+  e: Explanation,
+  machine: Machine,
+  compared: readonly Comparison[],
+): string {
+  const c = paletteOf(io.out, io.env);
+  const place = (at: { file: string; line: number } | null): string =>
+    at === null ? "" : at.file === compiled.source.name ? `line ${at.line}` : `${at.file}:${at.line}`;
+  const given = [...Object.entries(e.dtypes), ...Object.entries(e.dims)].map(([name, v]) => `${name} = ${v}`);
+  const parts = [
+    `${c.bold(e.collective)} ${c.dim(`(${file})`)}\n${[`${e.ranks} rank${e.ranks === 1 ? "" : "s"}`, ...given].join(", ")}`,
+    section(c, "Layouts", layouts(c, e, place)),
+    section(c, "Algorithm", algorithm(e)),
+    section(c, "What moves, in one launch, at rank 0", moves(c, e, place)),
+    section(c, "Wire", wire(c, e)),
+    section(c, "Synchronisation", syncs(c, e.syncs, place)),
+    section(c, `Time on ${machine.name} (${machine.title}), predicted`, times(c, e, machine)),
+    ...(compared.length === 0 ? [] : [section(c, "Beside what was measured", measured(c, compared))]),
+  ];
+  return `${parts.join("\n\n")}\n`;
+}
+
+type Show = (at: { file: string; line: number } | null) => string;
+
+const section = (c: Palette, title: string, body: string): string => `${c.bold(title)}\n${body}`;
+const indent = (text: string): string => text.replace(/^(?=.)/gm, "  ");
+
+function table(
+  c: Palette,
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  right: readonly number[] = [],
+): string {
+  const t = new Table({
+    head: head.every((h) => h === "") ? [] : head.map((h) => c.dim(h)),
+    style: { head: [], border: [], compact: true, "padding-left": 0, "padding-right": 2 },
+    chars: { top: "", "top-mid": "", "top-left": "", "top-right": "", bottom: "", "bottom-mid": "", "bottom-left": "", "bottom-right": "", left: "", "left-mid": "", mid: "", "mid-mid": "", right: "", "right-mid": "", middle: "" }, // prettier-ignore
+    colAligns: head.map((_, i) => (right.includes(i) ? "right" : "left")),
+  });
+  t.push(...rows.map((r) => [...r]));
+  return indent(t.toString().replace(/[ \t]+$/gm, ""));
+}
+
+function layouts(c: Palette, e: Explanation, place: Show): string {
+  const rows = e.layouts.map((l: LayoutStep) => {
+    const kind = l.layout.replace(/\(.*/, "");
+    const change = l.from === undefined ? "" : `${l.from} → ${l.layout}`;
+    return [l.what, `${l.dtype}[${l.shape.join(", ")}]`, l.layout, change === "" ? (LAYOUTS[kind] ?? "") : change, place(l.at)]; // prettier-ignore
+  });
+  return table(c, ["", "whole tensor", "layout", "", ""], rows);
+}
+
+function algorithm(e: Explanation): string {
+  if (e.form === "explicit") return "  Written by its author: the body says which rank reads and stores what.";
+  const changes = e.layouts.filter((l) => l.from !== undefined);
+  if (changes.length === 0) return "  Nothing changes its layout, so nothing has to move.";
+  return changes
+    .map((l) => {
+      const how = l.algorithm ?? "the compiler's only way for this change";
+      return `  ${l.from} → ${l.layout}: ${how}${l.why === undefined ? "" : `, because ${l.why}`}`;
+    })
+    .join("\n");
+}
+
+function moves(c: Palette, e: Explanation, place: Show): string {
+  if (e.moves.length === 0) return "  Nothing.";
+  const rows = e.moves.map((m) => [
+    place(m.at),
+    `${m.kind === "load" ? "loads" : "stores"} ${m.buffer}`,
+    m.own === 0 ? "" : bytes(m.own),
+    m.peers === 0 ? "" : bytes(m.peers),
+  ]);
+  const unknown = e.unknown.map((at) => `  ${place(at)}: how much moves there is decided by data, and not counted`);
+  const notes = e.isSampled ? ["  Long loops were sampled: sizes are close, not exact."] : [];
+  return [table(c, ["", "", "own memory", "peers' memory"], rows, [2, 3]), ...notes, ...unknown].join("\n");
+}
+
+function wire(c: Palette, e: Explanation): string {
+  const sum = (all: readonly number[]): number => all.reduce((a, b) => a + b, 0);
+  const sent = e.wire.map(sum);
+  if (sum(sent) === 0) return "  Nothing goes from rank to rank.";
+  const received = e.wire.map((_, to) => sum(e.wire.map((row) => row[to]!)));
+  const head = ["from \\ to", ...e.wire.map((_, r) => `rank ${r}`), "sends", "receives"];
+  const rows = e.wire.map((row, from) => [
+    `rank ${from}`,
+    ...row.map((b, to) => (from === to ? "" : b === 0 ? "0" : bytes(b))),
+    bytes(sent[from]!),
+    bytes(received[from]!),
+  ]);
+  return table(c, head, rows, head.map((_, i) => i).slice(1));
+}
+
+function syncs(c: Palette, all: readonly SyncStep[], place: Show): string {
+  if (all.length === 0) return "  None is needed: no rank touches what another one uses.";
+  return all
+    .map((s, i) => {
+      const who = s.kind === "barrier" ? whoMeets(s.ranks) : "";
+      const blocks = s.kind !== "barrier" ? "" : s.scope === "grid" ? ", all blocks" : ", block by block";
+      const times = s.times === 1 ? "" : `, ${s.times} times`;
+      const where = s.isWritten ? `in ${place(s.at)}` : s.isAtEnd ? "at the end" : `before ${place(s.at)}`;
+      const origin = s.isWritten ? "written" : "derived";
+      const head = `  ${i + 1}. ${c.bold(s.kind)} ${where}${who}${blocks}${times} ${c.dim(`(${origin})`)}`;
+      return `${head}\n     ${reason(s, place)}`;
+    })
+    .join("\n");
+}
+
+/** The IR's text for pairs of ranks, in words. */
+function whoMeets(ranks: string): string {
+  if (ranks === "all") return ": all ranks";
+  if (ranks === "self") return ": each rank alone";
+  const steps = /^\+\d+(,\+\d+)*$/.test(ranks) ? ranks.replace(/\+/g, "rank + ").replace(/,/g, ", ") : null;
+  const masks = /^\^\d+(,\^\d+)*$/.test(ranks) ? ranks.replace(/\^/g, "rank xor ").replace(/,/g, ", ") : null;
+  return `: each rank tells ${steps ?? masks ?? ranks.replace(/>/g, " tells ").replace(/,/g, ", ")}`;
+}
+
+function reason(s: SyncStep, place: Show): string {
+  if (s.why === null) return "no two accesses were found that need it alone";
+  const text = `${party(s.why.earlier, place)}; ${party(s.why.later, place, true)}`;
+  return s.kind === "barrier" ? text : `signals and waits together: ${text}`;
+}
+
+function party(p: PartyStep, place: Show, isLater = false): string {
+  const whose = p.owner === p.rank ? `its ${p.buffer}` : `rank ${p.owner}'s ${p.buffer}`;
+  if (p.when === "caller")
+    return isLater
+      ? `rank ${p.rank}'s caller then uses ${p.buffer}`
+      : `rank ${p.rank}'s caller made or used ${p.buffer} before`;
+  const does = p.writes ? "stores to" : "loads";
+  const when = p.when === "launch before" ? " in the launch before" : "";
+  return `${isLater ? "then " : ""}rank ${p.rank} ${does} ${whose} in ${place(p.at)}${when}`;
+}
+
+function times(c: Palette, e: Explanation, machine: Machine): string {
+  const p = e.prediction;
+  const us = (seconds: number): string => duration(seconds * 1e6);
+  const wireSource = `${significant(machine.push.value / 1e9, 3)} GB/s stored, ${significant(machine.pull.value / 1e9, 3)} GB/s loaded`;
+  const rows = [
+    ["latency", us(p.latency), "launch, points of synchronisation, first answers of peers"],
+    ["wire", us(p.wire), wireSource],
+    ["memory", us(p.memory), `${significant(machine.memory.value / 1e12, 2)} TB/s`],
+    ["arithmetic", us(p.arithmetic), `${significant(machine.scalar.value / 1e12, 3)}e12/s on elements, ${significant(machine.tensor.value / 1e12, 3)}e12/s in products`], // prettier-ignore
+    ["total", us(p.total), "latency, and the longest of the others wherever they overlap"],
+  ];
+  return table(c, ["", "", ""], rows, [1]);
+}
+
+function measured(c: Palette, compared: readonly Comparison[]): string {
+  const rows = compared.map((m) => {
+    const error = m.predictedUs / m.measuredUs - 1;
+    const text = `${error >= 0 ? "+" : "−"}${(Math.abs(error) * 100).toFixed(0)} %`;
+    return [m.label, `${significant(m.predictedUs, 3)} µs`, `${significant(m.measuredUs, 3)} µs`, Math.abs(error) > 0.25 ? c.yellow(text) : c.green(text)]; // prettier-ignore
+  });
+  const files = [...new Set(compared.map((m) => `bench/results/${m.file}`))].join(", ");
+  return `${table(c, ["", "predicted", "measured", "error"], rows, [1, 2, 3])}\n  ${c.dim(files)}`;
+}

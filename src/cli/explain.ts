@@ -1,0 +1,76 @@
+/** `collc explain`: how a collective works and what it costs, for a person. */
+import { Command, Option } from "commander";
+import { type DimValues, explain, type Machine, MACHINES, predictTime } from "../compiler/index.js";
+import { UsageError } from "../runtime/errors.js";
+import { compileWhole, dtypesFor, selectCollective } from "./collectives.js";
+import { chooseDims } from "./dims.js";
+import { type Comparison, explainReport } from "./explain-report.js";
+import type { Io } from "./io.js";
+import { measuredTimes } from "./measured.js";
+import { collectDims, type DTypeChoice, examples, shared } from "./options.js";
+
+interface ExplainOptions {
+  readonly ranks: number;
+  readonly dtype?: DTypeChoice;
+  readonly dim?: DimValues;
+  readonly machine: string;
+  readonly json?: boolean;
+}
+
+/** The command, printing to `io`. */
+export function explainCommand(io: Io): Command {
+  return new Command("explain")
+    .description("Say how a collective works and what it costs: layouts, bytes on the wire, synchronisation, time.")
+    .argument("<file>", "program, or - for standard input")
+    .argument("[name]", "collective, where the file has several")
+    .addOption(shared.ranks().default(4))
+    .addOption(shared.dtype())
+    .addOption(new Option("-d, --dim <name=n...>", "sizes to count for").argParser(collectDims))
+    .addOption(
+      new Option("-m, --machine <name>", "machine to predict the time on")
+        .choices(MACHINES.map((m) => m.name))
+        .default(MACHINES[0]!.name),
+    )
+    .option("--json", "print all of it as JSON; times in seconds, sizes in bytes")
+    .addHelpText(
+      "after",
+      examples(
+        ["collc explain my.coll", "4 ranks, bf16, a size of collc's choice"],
+        ["collc explain my.coll --ranks 2 --dim n=1000000", "another size"],
+        ["collc explain kernels/all_reduce/ring.coll", "compared with what was measured"],
+      ),
+    )
+    .action((file: string, name: string | undefined, options: ExplainOptions) => run(io, file, name, options));
+}
+
+function run(io: Io, file: string, name: string | undefined, options: ExplainOptions): void {
+  const machine = MACHINES.find((m) => m.name === options.machine)!;
+  if (options.ranks > machine.gpus)
+    throw new UsageError(
+      `${machine.name} has ${machine.gpus} GPUs, not ${options.ranks}`,
+      `use --ranks ${machine.gpus}`,
+    );
+  const selected = selectCollective(io, file, name);
+  const dtype = dtypesFor(selected.collective, options.dtype);
+  const compiled = compileWhole(io, selected, selected.collective, { ranks: options.ranks, dtype });
+  const dims = chooseDims(compiled.manifest, options.dim ?? {}, false);
+  const explanation = explain(compiled, dims, machine);
+  const compared = comparisons(selected.file, compiled, machine, options.ranks);
+  if (options.json === true) io.out.write(JSON.stringify({ ...explanation, measured: compared }, null, 2) + "\n");
+  else io.out.write(explainReport(io, selected.file, compiled, explanation, machine, compared));
+}
+
+/** What was measured of this kernel beside what is predicted for the same sizes. */
+function comparisons(
+  file: string,
+  compiled: Parameters<typeof predictTime>[0],
+  machine: Machine,
+  ranks: number,
+): Comparison[] {
+  const dtypes = new Set(Object.values(compiled.manifest!.dtypes));
+  if (dtypes.size !== 1) return [];
+  return measuredTimes(file, ranks, [...dtypes][0]!).map((m) => {
+    const predictedUs = predictTime(compiled, m.dims, machine).total * 1e6;
+    return { label: m.label, dims: m.dims, file: m.file, predictedUs, measuredUs: m.us };
+  });
+}

@@ -1,0 +1,205 @@
+/** Everything that `collc explain` says of a compiled collective, as data. Pure, like the compiler. */
+import { showExtent } from "../check/extents.js";
+import type { CompileResult } from "../driver.js";
+import { InternalCompilerError } from "../diagnostics/ice.js";
+import type { Kernel, Op } from "../ir/module.js";
+import type { Position, SourceFile, Span } from "../source.js";
+import type { DimValues } from "../types/extent.js";
+import { type Layout, printLayout } from "../types/layout.js";
+import type { Machine } from "./machines.js";
+import { predict, type Prediction, type Wire, wireOf } from "./predict.js";
+import { type Party, syncReasons, syncsOf } from "./sync-reasons.js";
+import { type RankTraffic, trafficOfRank } from "./traffic.js";
+
+/** A place in the program, or in a file that it imports. */
+export interface Place extends Position {
+  readonly file: string;
+}
+
+/** A value of the program with its layout over the ranks. */
+export interface LayoutStep {
+  /** Name of a parameter, or what the step does, such as `matmul` or `convert`. */
+  readonly what: string;
+  readonly dtype: string;
+  /** Of the whole, logical tensor. */
+  readonly shape: readonly string[];
+  readonly layout: string;
+  /** For a change of layout: what it was, and how it is carried out. */
+  readonly from?: string;
+  readonly algorithm?: string;
+  readonly why?: string;
+  readonly at: Place | null;
+}
+
+/** What a line of the program moves, on rank 0. */
+export interface MoveStep {
+  readonly kind: "load" | "store";
+  readonly buffer: string;
+  readonly at: Place;
+  /** Bytes of rank 0's own memory, and of its peers'. */
+  readonly own: number;
+  readonly peers: number;
+}
+
+export interface SyncStep {
+  readonly kind: "barrier" | "signal" | "wait";
+  /** `all`, `+1`, …: who tells whom, as the IR writes it; empty for signals and waits. */
+  readonly ranks: string;
+  readonly scope: "block" | "grid";
+  /** It stands in the program, and was not derived. */
+  readonly isWritten: boolean;
+  /** What it stands before; or the last thing before the end, where it stands last. */
+  readonly at: Place;
+  readonly isAtEnd: boolean;
+  /** Times that rank 0 comes to it in one launch. */
+  readonly times: number;
+  readonly why: { readonly earlier: PartyStep; readonly later: PartyStep } | null;
+}
+
+export interface PartyStep extends Omit<Party, "span"> {
+  readonly at: Place | null;
+}
+
+export interface Explanation {
+  readonly collective: string;
+  readonly ranks: number;
+  readonly dtypes: Readonly<Record<string, string>>;
+  readonly dims: DimValues;
+  /** The author says how data moves (`explicit`), or what is computed (`tensor`). */
+  readonly form: "explicit" | "tensor";
+  readonly layouts: readonly LayoutStep[];
+  readonly moves: readonly MoveStep[];
+  readonly syncs: readonly SyncStep[];
+  /** Bytes from rank to rank in one launch. */
+  readonly wire: Wire;
+  /** Long loops were sampled, so the bytes are close, not exact. */
+  readonly isSampled: boolean;
+  /** Lines whose traffic depends on data: it is in none of the numbers. */
+  readonly unknown: readonly Place[];
+  readonly machine: string;
+  readonly prediction: Prediction;
+}
+
+/** The last kernel after which ranks still are ranks, and not blocks and threads. */
+const COUNTED_AFTER = "tile-contractions";
+const ORDERED_AFTER = "derive-sync";
+
+/**
+ * Explains a collective that was compiled to the end.
+ * @param dims sizes to count for.
+ */
+export function explain(compiled: CompileResult, dims: DimValues, machine: Machine): Explanation {
+  const { snapshots, source } = compiled;
+  const after = (pass: string): Kernel => {
+    const found = snapshots.find((s) => s.pass === pass);
+    if (found === undefined) throw new InternalCompilerError(`no kernel after '${pass}' to explain`);
+    return found.kernel;
+  };
+  const [counted, ordered] = [after(COUNTED_AFTER), after(ORDERED_AFTER)];
+  const ranks = Array.from({ length: counted.world }, (_, r) => trafficOfRank(counted, r, dims));
+  const tensors = snapshots.findLast((s) => s.kernel.level === "tensor");
+  const first = ranks[0]!;
+  return {
+    collective: counted.name,
+    ranks: counted.world,
+    dtypes: counted.dtypes,
+    dims,
+    form: tensors === undefined ? "explicit" : "tensor",
+    layouts: [...parameters(counted), ...(tensors === undefined ? [] : tensorSteps(tensors.kernel, source))],
+    moves: movesOf(first, source),
+    syncs: syncSteps(ordered, counted, first, source),
+    wire: wireOf(ranks),
+    isSampled: ranks.some((r) => r.isSampled),
+    unknown: eachPlace(ranks.flatMap((r) => r.unknown)).map((s) => placeOf(s, source)),
+    machine: machine.name,
+    prediction: predict(ranks, machine),
+  };
+}
+
+/** The time alone, for comparing many sizes. */
+export function predictTime(compiled: CompileResult, dims: DimValues, machine: Machine): Prediction {
+  const kernel = compiled.snapshots.find((s) => s.pass === COUNTED_AFTER)!.kernel;
+  return predict(
+    Array.from({ length: kernel.world }, (_, r) => trafficOfRank(kernel, r, dims)),
+    machine,
+  );
+}
+
+function parameters(kernel: Kernel): LayoutStep[] {
+  return [...kernel.inputs, ...kernel.outputs].map((t) => ({
+    what: t.name,
+    dtype: t.dtype,
+    shape: t.shape.map(showExtent),
+    layout: printLayout(t.layout),
+    at: null,
+  }));
+}
+
+function tensorSteps(kernel: Kernel, source: SourceFile): LayoutStep[] {
+  return kernel.body.ops.flatMap((op): LayoutStep[] => {
+    const type = op.results[0]?.type;
+    if (type?.kind !== "tensor" || op.name === "input") return [];
+    const { dtype, shape, layout } = type;
+    const fn = op.attributes["fn"];
+    const step = {
+      what: typeof fn === "string" ? fn : op.name,
+      dtype,
+      shape: shape.map(showExtent),
+      layout: printLayout(layout),
+      at: placeOf(op.span, source),
+    };
+    return [op.name === "convert" ? { ...step, ...conversion(op, layout) } : step];
+  });
+}
+
+/** What the passes have noted about how a layout is changed. */
+function conversion(op: Op, to: Layout): Pick<LayoutStep, "from" | "algorithm" | "why"> {
+  const type = op.operands[0]!.type;
+  const from = type.kind === "tensor" ? printLayout(type.layout) : printLayout(to);
+  const noted = (key: string): object => (typeof op.attributes[key] === "string" ? { [key]: op.attributes[key] } : {});
+  return { from, ...noted("algorithm"), ...noted("why") };
+}
+
+/** Each line once, in the order in which the rank first comes to it. */
+function movesOf({ stretches }: RankTraffic, source: SourceFile): MoveStep[] {
+  const found = new Map<string, { kind: "load" | "store"; buffer: string; at: Place; own: number; peers: number }>();
+  for (const { moves } of stretches)
+    for (const { kind, buffer, span, bytesAt } of moves) {
+      const key = `${kind} ${buffer} ${span.start}`;
+      const step = found.get(key) ?? { kind, buffer, at: placeOf(span, source), own: 0, peers: 0 };
+      found.set(key, step);
+      bytesAt.forEach((bytes, owner) => (step[owner === 0 ? "own" : "peers"] += bytes));
+    }
+  return [...found.values()];
+}
+
+const KINDS = { barrier: "barrier", notify: "signal", await: "wait" } as const;
+
+function syncSteps(ordered: Kernel, counted: Kernel, rank: RankTraffic, source: SourceFile): SyncStep[] {
+  // Later passes copy these ops, but keep their order.
+  const places = syncsOf(counted.body);
+  return syncReasons(ordered).map(({ op, parties }, i) => {
+    const text = source.text.slice(op.span.start, op.span.end);
+    return {
+      kind: KINDS[op.name as keyof typeof KINDS],
+      ranks: typeof op.attributes["ranks"] === "string" ? op.attributes["ranks"] : "",
+      scope: op.attributes["scope"] === "grid" ? "grid" : "block",
+      isWritten: /^(barrier|signal|wait)\b/.test(text),
+      at: placeOf(op.span, source),
+      isAtEnd: op === ordered.body.ops.at(-1),
+      times: rank.syncs.filter((o) => o === places[i]).length,
+      why: parties === null ? null : { earlier: partyStep(parties[0], source), later: partyStep(parties[1], source) },
+    };
+  });
+}
+
+function partyStep({ span, ...party }: Party, source: SourceFile): PartyStep {
+  return { ...party, at: span === null ? null : placeOf(span, source) };
+}
+
+const placeOf = ({ start }: Span, source: SourceFile): Place => ({
+  file: source.fileOf(start),
+  ...source.position(start),
+});
+
+const eachPlace = (spans: readonly Span[]): Span[] => [...new Map(spans.map((s) => [s.start, s])).values()];

@@ -1,0 +1,253 @@
+/**
+ * What a kernel moves and computes at given sizes, counted on its rank-level IR: who reads and stores how many bytes of
+ * whose memory, how much arithmetic there is, and where ranks wait, in the order in which a rank comes to it.
+ *
+ * Nothing here knows a collective. A loop whose variable decides nothing is counted once and multiplied; others are gone
+ * through turn by turn, long ones by samples. What depends on data is left out and said so.
+ */
+import { foldBinary, foldCompare } from "../ir/fold.js";
+import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
+import { lanesOf, scalarOf } from "../ir/types.js";
+import type { Span } from "../source.js";
+import { DTYPES } from "../types/dtype.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { type Known, NeedsTurns, turnsOf } from "./turns.js";
+
+/** Bytes that one line of the program moves, in one stretch between two points of synchronisation. */
+export interface Move {
+  readonly buffer: string;
+  readonly kind: "load" | "store";
+  readonly span: Span;
+  /** Bytes of each rank's memory, this rank's own included. */
+  readonly bytesAt: number[];
+}
+
+/** What a rank does between two points of synchronisation. */
+export interface Stretch {
+  readonly moves: readonly Move[];
+  /** Arithmetic on elements, and multiplications and additions inside products of tiles. */
+  readonly scalarOps: number;
+  readonly tensorOps: number;
+}
+
+export interface RankTraffic {
+  /** One more than there are points of synchronisation. */
+  readonly stretches: readonly Stretch[];
+  /** The ops that part them. */
+  readonly syncs: readonly Op[];
+  /** Long loops were sampled. */
+  readonly isSampled: boolean;
+  /** Places whose traffic only the data decides. */
+  readonly unknown: readonly Span[];
+}
+
+/** Points of synchronisation of one rank that are followed at most: more tell nobody anything. */
+const MOST_SYNCS = 10_000;
+
+/** Counts what one rank does. @param kernel at the rank level, with its synchronisation derived. */
+export function trafficOfRank(kernel: Kernel, rank: number, dims: DimValues): RankTraffic {
+  return new Counter(kernel, rank, dims).run();
+}
+
+interface OpenStretch {
+  moves: Map<string, Move>;
+  scalarOps: number;
+  tensorOps: number;
+}
+
+class Counter {
+  private readonly known = new Map<Value, Known>();
+  private stretches: OpenStretch[] = [newStretch()];
+  private readonly syncs: Op[] = [];
+  private isSampled = false;
+  private readonly unknown = new Map<number, Span>();
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly rank: number,
+    private readonly dims: DimValues,
+  ) {}
+
+  run(): RankTraffic {
+    this.region(this.kernel.body, 1);
+    const stretches = this.stretches.map((s) => ({ ...s, moves: [...s.moves.values()] }));
+    return { stretches, syncs: this.syncs, isSampled: this.isSampled, unknown: [...this.unknown.values()] };
+  }
+
+  private region(region: Region, weight: number): void {
+    for (const op of region.ops) this.op(op, weight);
+  }
+
+  private of(v: Value): Known {
+    return this.known.get(v) ?? "data";
+  }
+
+  /** A number that decides what is counted; null if only the data knows. @throws NeedsTurns */
+  private deciding(v: Value, span: Span): number | null {
+    const known = this.of(v);
+    if (known === "loop") throw new NeedsTurns();
+    if (known === "data") this.unknown.set(span.start, span);
+    return known === "data" ? null : known;
+  }
+
+  private op(op: Op, weight: number): void {
+    const [result] = op.results;
+    switch (op.name) {
+      case "const":
+        return void this.known.set(result!, op.attributes["value"] as number);
+      case "dim":
+        return void this.known.set(result!, this.dims[text(op, "name")]!);
+      case "rank":
+        return void this.known.set(result!, this.rank);
+      case "binary":
+      case "compare":
+        return this.arithmetic(op, weight);
+      case "select":
+        return this.select(op, weight);
+      case "unary":
+        this.stretch.scalarOps += weight;
+        return;
+      case "load":
+      case "store":
+        return this.access(op, weight);
+      case "copy_tile":
+        return this.tile(op, weight);
+      case "mma":
+        return this.product(op, weight);
+      case "if": {
+        const condition = this.deciding(op.operands[0]!, op.span);
+        if (condition !== null) this.region(op.regions[condition !== 0 ? 0 : 1]!, weight);
+        return;
+      }
+      case "for":
+      case "reduce":
+        return this.loop(op, weight);
+      case "barrier":
+      case "notify":
+      case "await":
+        this.syncs.push(op);
+        if (this.syncs.length > MOST_SYNCS) throw new RangeError("too many points of synchronisation to follow");
+        this.stretches.push(newStretch());
+    }
+  }
+
+  private get stretch(): OpenStretch {
+    return this.stretches.at(-1)!;
+  }
+
+  private arithmetic(op: Op, weight: number): void {
+    const [a, b] = op.operands.map((v) => this.of(v));
+    const isIndex = ["index", "bool"].includes(scalarOf(op.operands[0]!.type));
+    if (!isIndex) this.stretch.scalarOps += weight;
+    this.known.set(op.results[0]!, isIndex ? this.folded(op, a!, b!) : "data");
+  }
+
+  private folded(op: Op, a: Known, b: Known): Known {
+    if (a === "data" || b === "data") return "data";
+    if (a === "loop" || b === "loop") return "loop";
+    const fn = op.attributes["fn"] as never;
+    return op.name === "compare" ? Number(foldCompare(fn, a, b)) : (foldBinary(fn, a, b) ?? "data");
+  }
+
+  private select(op: Op, weight: number): void {
+    const [condition, a, b] = op.operands.map((v) => this.of(v));
+    if (scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += weight;
+    const chosen = typeof condition === "number" ? (condition !== 0 ? a! : b!) : condition === "loop" ? "loop" : "data";
+    this.known.set(op.results[0]!, chosen);
+  }
+
+  private loop(op: Op, weight: number): void {
+    const bounds = op.operands.map((v) => this.deciding(v, op.span));
+    if (bounds.includes(null)) return;
+    const [body] = op.regions as [Region];
+    const ranges = body.arguments.map((_, i) => [bounds[2 * i]!, bounds[2 * i + 1]!] as const);
+    const total = ranges.reduce((n, [lo, hi]) => n * Math.max(0, hi - lo), 1);
+    if (total === 0) return;
+    const isOrdered = synchronises(op);
+    if (total > 1 && !isOrdered && this.taken(body, weight * total)) return this.folds(op, weight * total);
+    const turns = turnsOf(ranges, !isOrdered);
+    this.isSampled ||= turns.length < total;
+    for (const turn of turns) {
+      body.arguments.forEach((a, i) => this.known.set(a, turn.values[i]!));
+      this.region(body, weight * turn.weight);
+    }
+    this.folds(op, weight * total);
+  }
+
+  /** A reduction's own arithmetic: one operation a turn. */
+  private folds(op: Op, turns: number): void {
+    if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += turns;
+  }
+
+  /** Counts all turns at once. @returns false, with nothing counted, if the variables decide something. */
+  private taken(body: Region, weight: number): boolean {
+    const before = this.stretches;
+    const unknown = new Map(this.unknown);
+    this.stretches = before.map(copyOf);
+    for (const a of body.arguments) this.known.set(a, "loop");
+    try {
+      this.region(body, weight);
+      return true;
+    } catch (error) {
+      if (!(error instanceof NeedsTurns)) throw error;
+      this.stretches = before;
+      for (const key of this.unknown.keys()) if (!unknown.has(key)) this.unknown.delete(key);
+      return false;
+    }
+  }
+
+  private access(op: Op, weight: number): void {
+    const buffer = bufferOf(this.kernel, text(op, "buffer"));
+    if (!isGlobal(buffer)) return;
+    const { peer } = memoryOperands(op);
+    const owner = isRemote(op) ? this.deciding(peer!, op.span) : this.rank;
+    if (owner === null) return;
+    const type = op.name === "store" ? op.operands[0]!.type : op.results[0]!.type;
+    this.move(op, buffer.name, op.name === "store" ? "store" : "load", owner, weight * lanesOf(type) * DTYPES[buffer.dtype].bytes); // prettier-ignore
+  }
+
+  /** A tile is cut off where its source ends. */
+  private tile(op: Op, weight: number): void {
+    const from = bufferOf(this.kernel, text(op, "from"));
+    const to = bufferOf(this.kernel, text(op, "to"));
+    const [row, column] = op.operands.slice(isRemote(op) ? 1 : 0).map((v) => this.deciding(v, op.span));
+    const owner = isRemote(op) ? this.deciding(op.operands[0]!, op.span) : this.rank;
+    if (owner === null || row == null || column == null) return;
+    const [, ...sizes] = to.shape.map((e) => evaluateExtent(e, this.dims));
+    const whole = from.shape.slice(-2).map((e) => evaluateExtent(e, this.dims));
+    const length = (at: number, d: number): number => Math.max(0, Math.min(sizes[d]!, whole[d]! - at));
+    this.move(op, from.name, "load", owner, weight * length(row, 0) * length(column, 1) * DTYPES[from.dtype].bytes);
+  }
+
+  private product(op: Op, weight: number): void {
+    const shape = (key: string): number[] =>
+      bufferOf(this.kernel, text(op, key)).shape.map((e) => evaluateExtent(e, this.dims));
+    const [rows, inner] = shape("a").slice(-2) as [number, number];
+    this.stretch.tensorOps += 2 * weight * rows * inner * shape("b").at(-1)!;
+  }
+
+  private move(op: Op, buffer: string, kind: Move["kind"], owner: number, bytes: number): void {
+    if (owner < 0 || owner >= this.kernel.world) return; // the language forbids it; `collc check` reports it
+    const key = `${buffer} ${kind} ${op.span.start}`;
+    const { moves } = this.stretch;
+    const move = moves.get(key) ?? {
+      buffer,
+      kind,
+      span: op.span,
+      bytesAt: new Array<number>(this.kernel.world).fill(0),
+    };
+    moves.set(key, move);
+    move.bytesAt[owner]! += bytes;
+  }
+}
+
+const newStretch = (): OpenStretch => ({ moves: new Map(), scalarOps: 0, tensorOps: 0 });
+
+function copyOf(s: OpenStretch): OpenStretch {
+  return { ...s, moves: new Map([...s.moves].map(([k, m]) => [k, { ...m, bytesAt: [...m.bytesAt] }])) };
+}
+
+function synchronises(op: Op): boolean {
+  const isSync = ["barrier", "notify", "await"].includes(op.name);
+  return isSync || op.regions.some((r) => r.ops.some(synchronises));
+}

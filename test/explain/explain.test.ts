@@ -1,0 +1,139 @@
+/** `collc explain`: what it says of small programs, whole, and that its numbers are those of arithmetic done by hand. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { compile, explain, type Explanation, MACHINES } from "../../src/compiler/index.js";
+import { collc, kernel } from "../cli/support.js";
+import { DISPATCH, HANDSHAKE, LINEAR, TWO_SHOT } from "./programs.js";
+
+const H200 = MACHINES[0]!;
+const GOLDENS = join(import.meta.dirname, "goldens");
+
+function explained(text: string, ranks: number, dims: Record<string, number>, dtype = "bf16" as const): Explanation {
+  return explain(compile(text, { ranks, dtype }), dims, H200);
+}
+
+describe("the report", () => {
+  const programs: Record<string, readonly [string, ...string[]]> = {
+    two_shot: [TWO_SHOT, "--dim", "n=1048576"],
+    handshake: [HANDSHAKE, "--dim", "n=4096", "--ranks", "3"],
+    linear: [LINEAR, "--dim", "m=512", "n=256", "k=1024"],
+    dispatch: [DISPATCH, "--ranks", "2", "--dim", "m=64", "n=128"],
+  };
+  for (const [name, [text, ...options]] of Object.entries(programs))
+    test(name, async () => {
+      const { code, out, err } = await collc(["explain", "-", ...options], { stdin: text });
+      expect([code, err]).toEqual([0, ""]);
+      const path = join(GOLDENS, `${name}.txt`);
+      if (process.env["UPDATE_GOLDENS"] === "1") {
+        mkdirSync(GOLDENS, { recursive: true });
+        writeFileSync(path, out);
+      } else expect(out, "update with UPDATE_GOLDENS=1 npx vitest run test/explain").toBe(readFileSync(path, "utf8"));
+    });
+
+  test("a kernel of the library stands beside what was measured of it", async () => {
+    const { code, out } = await collc(["explain", kernel("all_reduce/one_shot"), "--json"]);
+    expect(code).toBe(0);
+    const { measured } = JSON.parse(out) as { measured: { label: string; predictedUs: number; measuredUs: number }[] };
+    expect(measured.map((m) => m.label)).toContain("256 MiB");
+    for (const m of measured) {
+      // The model is coarse; what it must never be is off by its kind.
+      expect(m.predictedUs / m.measuredUs).toBeGreaterThan(0.3);
+      expect(m.predictedUs / m.measuredUs).toBeLessThan(3);
+    }
+  });
+
+  test("a program that nobody measured is compared with nothing", async () => {
+    const { out } = await collc(["explain", "-", "--json"], { stdin: TWO_SHOT });
+    expect(JSON.parse(out)).toMatchObject({ collective: "two_shot", measured: [], machine: "h200x4" });
+  });
+
+  test("more ranks than the machine has GPUs", async () => {
+    const { code, err } = await collc(["explain", "-", "--ranks", "5"], { stdin: TWO_SHOT });
+    expect(code).toBe(2);
+    expect(err).toContain("h200x4 has 4 GPUs, not 5");
+  });
+});
+
+describe("bytes on the wire", () => {
+  test("each rank takes its chunk from the others and gives it to them", () => {
+    const n = 4 * 64 * 100;
+    const chunk = (n / 4) * 2;
+    const { wire, isSampled } = explained(TWO_SHOT, 4, { n });
+    expect(isSampled).toBe(false);
+    wire.forEach((row, from) => row.forEach((b, to) => expect(b).toBe(from === to ? 0 : 2 * chunk)));
+  });
+
+  test("the last chunk is short", () => {
+    // Chunks of 64: rank 0 has 64 elements, rank 1 has 36.
+    const { wire } = explained(TWO_SHOT, 2, { n: 100 });
+    expect(wire).toEqual([
+      [0, (36 + 64) * 2],
+      [(64 + 36) * 2, 0],
+    ]);
+  });
+
+  test("a product's tiles leave for the ranks that own their rows", () => {
+    const [m, n] = [512, 256];
+    const { wire } = explained(LINEAR, 4, { m, n, k: 1024 });
+    wire.forEach((row, from) => row.forEach((b, to) => expect(b).toBe(from === to ? 0 : (m / 4) * n * 2)));
+  });
+
+  test("one rank moves nothing", () => {
+    expect(explained(TWO_SHOT, 1, { n: 1000 }).wire).toEqual([[0]]);
+  });
+});
+
+describe("the prediction", () => {
+  test("is latency where there is nothing to move", () => {
+    const { prediction: p } = explained(TWO_SHOT, 4, { n: 4 });
+    const latency = H200.launch.value + 2 * H200.barrier.value + H200.remoteLoad.value;
+    expect(p.latency).toBeCloseTo(latency, 12);
+    expect(p.total / latency).toBeLessThan(1.001);
+  });
+
+  test("is wire where there is much to move", () => {
+    const n = 2 ** 27;
+    const { prediction: p } = explained(TWO_SHOT, 4, { n });
+    const perRank = (n * 2 * 3) / 4;
+    expect(p.wire).toBeCloseTo(perRank / H200.pull.value + perRank / H200.push.value, 9);
+    expect(p.total).toBeCloseTo(p.wire + p.latency, 9);
+  });
+});
+
+describe("points of synchronisation", () => {
+  test("derived ones name two accesses, their ranks and places", () => {
+    const { syncs } = explained(TWO_SHOT, 4, { n: 4096 });
+    expect(syncs.map((s) => [s.kind, s.isWritten, s.isAtEnd])).toEqual([
+      ["barrier", false, false],
+      ["barrier", false, true],
+    ]);
+    expect(syncs[0]!.why).toMatchObject({
+      earlier: { when: "caller", buffer: "x", at: null },
+      later: { when: "launch", writes: false, buffer: "x", at: { line: 3 } },
+    });
+  });
+
+  test("signals and waits that the author wrote are told apart", () => {
+    const { syncs } = explained(HANDSHAKE, 4, { n: 64 });
+    const written = syncs.filter((s) => s.isWritten);
+    expect(written.map((s) => [s.kind, s.at.line])).toEqual([
+      ["signal", 7],
+      ["wait", 8],
+    ]);
+    expect(written[0]!.why).toMatchObject({ earlier: { buffer: "box", writes: true }, later: { buffer: "box", writes: false } }); // prettier-ignore
+  });
+
+  test("every derived one has a reason", () => {
+    for (const text of [TWO_SHOT, HANDSHAKE, LINEAR, DISPATCH])
+      for (const ranks of [2, 4])
+        for (const s of explained(text, ranks, { n: 128, m: 128, k: 128 }).syncs)
+          if (!s.isWritten) expect(s.why, `${s.kind} ${s.ranks} at line ${s.at.line}`).not.toBeNull();
+  });
+});
+
+test("what data decides is not counted, and said", () => {
+  const { unknown, moves } = explained(DISPATCH, 2, { m: 64, n: 128 });
+  expect(unknown.map((u) => u.line)).toEqual([8]);
+  expect(moves.map((m) => m.buffer)).not.toContain("y");
+});
