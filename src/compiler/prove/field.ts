@@ -61,7 +61,8 @@ function inverse(a: number, m: number): number {
 const residue = (x: number, m: number): number => (((x % m) + m) % m) | 0;
 
 export class FieldAlgebra implements Algebra {
-  private readonly leaves = new Map<string, Residues[]>();
+  /** By input, launch, rank + 1 and index. */
+  private readonly leaves = new Map<string, Residues[][][]>();
   private readonly constants = new Map<number, Residues>();
   private readonly applied = new Map<string, Residues>();
   private state: number;
@@ -85,9 +86,9 @@ export class FieldAlgebra implements Algebra {
   }
 
   leaf(launch: number, buffer: string, rank: number, index: number): Residues {
-    const key = `${launch}:${buffer}:${rank}`;
-    let all = this.leaves.get(key);
-    if (all === undefined) this.leaves.set(key, (all = []));
+    let launches = this.leaves.get(buffer);
+    if (launches === undefined) this.leaves.set(buffer, (launches = []));
+    const all = ((launches[launch] ??= [])[rank + 1] ??= []);
     return (all[index] ??= this.fresh());
   }
 
