@@ -8,6 +8,7 @@ import type { Span } from "../source.js";
 import { DTYPE_NAMES, type DType } from "../types/dtype.js";
 import { type Extent, sameExtent } from "../types/extent.js";
 import { REDUCTION_OPS } from "../types/layout.js";
+import { isMultipleOf } from "../types/normal-form.js";
 import { divides, type Requirement } from "../types/requirement.js";
 import type { CheckedTensor, ExpressionType } from "./checked.js";
 import { extentOf } from "./extents.js";
@@ -218,7 +219,7 @@ export class Checking {
       if (length % pieces !== 0) this.report(diagnostic("does-not-divide", span, { length, world: pieces }));
       return;
     }
-    if (pieces > 1) this.require(divides(length, pieces, reason));
+    if (!isMultipleOf(length, pieces)) this.require(divides(length, pieces, reason));
   }
 
   /** Notes a condition for launches, once. */

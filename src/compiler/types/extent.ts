@@ -3,6 +3,8 @@
  * the dimension names of a collective's signature. The world size is folded in as a number.
  */
 
+import { extentKey } from "./normal-form.js";
+
 export type Extent =
   | number
   | string
@@ -66,8 +68,9 @@ export function printExtent(e: Extent): string {
   return `${e.op}(${printExtent(e.a)}, ${printExtent(e.b)})`;
 }
 
+/** Whether two extents are equal for all dimensions, as far as their normal forms say. */
 export function sameExtent(a: Extent, b: Extent): boolean {
-  return printExtent(a) === printExtent(b);
+  return a === b || extentKey(a) === extentKey(b);
 }
 
 /** Product of extents; 1 for none. */
