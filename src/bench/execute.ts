@@ -6,6 +6,7 @@ import {
   type CompileResult,
   type DimValues,
   type Manifest,
+  partsOfSpecification,
   type Specification,
 } from "../compiler/index.js";
 import type { Group, Tensor, Timing, TimingOptions } from "../runtime/group.js";
@@ -126,8 +127,7 @@ export async function verify(
 
 /** Multiplications behind one element of the outputs: the longest contraction of a specification with a product, else 1. */
 function productDepth(manifest: Manifest, dims: DimValues): number {
-  const hasProduct = (s: Specification): boolean =>
-    s.kind === "matmul" || ("a" in s && hasProduct(s.a)) || ("b" in s && hasProduct(s.b));
+  const hasProduct = (s: Specification): boolean => s.kind === "matmul" || partsOfSpecification(s).some(hasProduct);
   if (!manifest.specification.some((s) => s !== null && s.kind !== "elements" && hasProduct(s))) return 1;
   return Math.max(1, ...manifest.inputs.map((t) => evaluateExtent(t.shape.at(-1)!, dims)));
 }

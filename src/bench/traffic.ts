@@ -21,10 +21,12 @@ import {
   DTYPES,
   evaluateExtent,
   printLayout,
+  shapeOfSpecification,
   type DimValues,
   type DType,
   type Layout,
   type Manifest,
+  partsOfSpecification,
   type SignatureTensor,
   type Specification,
 } from "../compiler/index.js";
@@ -85,36 +87,8 @@ function cheapest(s: Specification, target: Layout, dtype: DType, c: Context): T
       const tensor = c.manifest.inputs.find((t) => t.name === s.name)!;
       return convert(tensor.layout, target, logicalBytes(tensor, c.dims), c.n);
     }
-    case "unary":
-      return least(candidates(target, false), (layout) => [[s.a, layout]], target, s, dtype, c);
-    case "binary":
-      // Sums pass through addition; other functions need whole values.
-      return least(
-        candidates(target, s.fn === "add" || s.fn === "sub"),
-        (layout) => [
-          [s.a, layout],
-          [s.b, layout],
-        ],
-        target,
-        s,
-        dtype,
-        c,
-      );
-    case "matmul":
-      return least(
-        [...matmulLayouts.keys()],
-        (layout) => {
-          const [a, b] = matmulLayouts.get(layout)!;
-          return [
-            [s.a, a],
-            [s.b, b],
-          ];
-        },
-        target,
-        s,
-        dtype,
-        c,
-      );
+    default:
+      return least(waysTo(s, target, c), target, s, dtype, c);
   }
 }
 
@@ -122,36 +96,79 @@ const replicated: Layout = { kind: "replicated" };
 const sharded = (dim: number): Layout => ({ kind: "sharded", dim });
 const partialSum: Layout = { kind: "partial", op: "sum" };
 
-/** Layout of a product, and those its operands must have. */
-const matmulLayouts = new Map<Layout, readonly [a: Layout, b: Layout]>([
-  [replicated, [replicated, replicated]],
-  [sharded(0), [sharded(0), replicated]],
-  [sharded(1), [replicated, sharded(1)]],
-  [partialSum, [sharded(1), sharded(0)]],
-]);
-
-function candidates(target: Layout, linear: boolean): Layout[] {
-  const all = [target, replicated, sharded(0), sharded(1), ...(linear ? [partialSum] : [])];
-  return all.filter((layout) => layout.kind !== "partial" || linear);
+/** A layout that the value may be computed in, and those its operands must have for that. */
+interface Way {
+  readonly result: Layout;
+  readonly operands: readonly (readonly [Specification, Layout])[];
 }
 
-/** The cheapest of computing the value in one of `layouts` and then converting it to `target`. */
-function least(
-  layouts: readonly Layout[],
-  operands: (layout: Layout) => readonly (readonly [Specification, Layout])[],
-  target: Layout,
-  s: Specification,
-  dtype: DType,
-  c: Context,
-): Traffic | null {
+function waysTo(s: Specification, target: Layout, c: Context): Way[] {
+  const rank = shapeOf(s, c).length;
+  const cuts = Array.from({ length: rank }, (_, d) => sharded(d));
+  const parts = partsOfSpecification(s);
+  const same = (layouts: readonly Layout[]): Way[] =>
+    layouts.map((result) => ({ result, operands: parts.map((p) => [p, within(result, p, rank, c)] as const) }));
+  switch (s.kind) {
+    case "matmul": {
+      const [a, b] = [shapeOf(s.a, c).length, shapeOf(s.b, c).length];
+      const way = (result: Layout, left: Layout, right: Layout): Way => ({
+        result,
+        operands: [
+          [s.a, left],
+          [s.b, right],
+        ],
+      });
+      return [
+        way(replicated, replicated, replicated),
+        way(sharded(rank - 2), sharded(a - 2), replicated),
+        way(sharded(rank - 1), replicated, sharded(b - 1)),
+        way(partialSum, sharded(a - 1), sharded(b - 2)),
+        ...same(cuts.slice(0, -2)),
+      ];
+    }
+    case "fold": {
+      const along = cuts.filter((_, d) => d !== s.dim);
+      const sums = s.fn === "sum" || s.fn === "mean";
+      return [
+        ...same([replicated, ...along, ...(sums ? [partialSum] : [])]),
+        ...(sums ? [{ result: partialSum, operands: [[s.a, sharded(s.dim)] as const] }] : []),
+      ];
+    }
+    case "permute":
+      return [
+        ...same([target, replicated].filter((l) => l.kind !== "sharded")),
+        ...s.order.map((from, d) => ({ result: sharded(d), operands: [[s.a, sharded(from)] as const] })),
+      ];
+    case "reshape":
+      return same([replicated, ...(rank > 0 ? [sharded(0)] : [])]);
+    case "binary": {
+      // Sums pass through addition; other functions need whole values.
+      const isLinear = s.fn === "add" || s.fn === "sub";
+      return same([target, replicated, ...cuts, partialSum].filter((l) => l.kind !== "partial" || isLinear));
+    }
+    default:
+      return same([target, replicated, ...cuts].filter((l) => l.kind !== "partial"));
+  }
+}
+
+/** The layout of an operand that is broadcast: dimensions are matched from the last one. */
+function within(layout: Layout, operand: Specification, rank: number, c: Context): Layout {
+  if (layout.kind !== "sharded") return layout;
+  const shape = shapeOf(operand, c);
+  const dim = layout.dim - rank + shape.length;
+  return (shape[dim] ?? 1) === 1 ? replicated : sharded(dim);
+}
+
+/** The cheapest of computing the value in one of these ways and then converting it to `target`. */
+function least(ways: readonly Way[], target: Layout, s: Specification, dtype: DType, c: Context): Traffic | null {
   const shape = shapeOf(s, c);
   const bytes = shape.reduce((a, b) => a * b, DTYPES[dtype].bytes);
   let best: Traffic | null = null;
-  for (const layout of layouts) {
-    if (layout.kind === "sharded" && (shape[layout.dim] ?? 1) % c.n !== 0) continue;
+  for (const { result, operands } of ways) {
+    if (result.kind === "sharded" && (shape[result.dim] ?? 1) % c.n !== 0) continue;
     const parts = [
-      ...operands(layout).map(([a, wanted]) => cheapest(a, wanted, dtype, c)),
-      convert(layout, target, bytes, c.n),
+      ...operands.map(([a, wanted]) => cheapest(a, wanted, dtype, c)),
+      convert(result, target, bytes, c.n),
     ];
     if (parts.includes(null)) continue;
     const total = (parts as Traffic[]).reduce(add, none);
@@ -160,21 +177,11 @@ function least(
   return best;
 }
 
-function shapeOf(s: Specification, c: Context): number[] {
-  switch (s.kind) {
-    case "constant":
-      return [];
-    case "input":
-      return c.manifest.inputs.find((t) => t.name === s.name)!.shape.map((e) => evaluateExtent(e, c.dims));
-    case "unary":
-      return shapeOf(s.a, c);
-    case "binary": {
-      const [a, b] = [shapeOf(s.a, c), shapeOf(s.b, c)];
-      return a.length >= b.length ? a : b;
-    }
-    case "matmul":
-      return [shapeOf(s.a, c)[0] ?? 1, shapeOf(s.b, c)[1] ?? 1];
-  }
+function shapeOf(s: Specification, c: Context): readonly number[] {
+  return shapeOfSpecification(s, {
+    input: (name) => c.manifest.inputs.find((t) => t.name === name)!.shape.map((e) => evaluateExtent(e, c.dims)),
+    extent: (e) => evaluateExtent(e, c.dims),
+  });
 }
 
 /** Traffic of one change of layout of a tensor of `bytes` logical bytes over `n` ranks. */

@@ -22,13 +22,43 @@ export interface SignatureTensor {
 /**
  * What the outputs must be, over the logical tensors of the inputs. Conversions of layout are
  * the identity here, so this is the mathematics alone; evaluate it in float64 for a reference.
+ * Operands of elementwise nodes are broadcast: dimensions are matched from the last one, and one of length 1 repeats.
  */
 export type Specification =
   | { readonly kind: "input"; readonly name: string }
   | { readonly kind: "constant"; readonly value: number }
+  /** Of the last two dimensions; those before them are batches, and broadcast. */
   | { readonly kind: "matmul"; readonly a: Specification; readonly b: Specification }
   | { readonly kind: "unary"; readonly fn: string; readonly a: Specification }
-  | { readonly kind: "binary"; readonly fn: string; readonly a: Specification; readonly b: Specification };
+  | { readonly kind: "binary"; readonly fn: string; readonly a: Specification; readonly b: Specification }
+  /** 1 where it holds, else 0. */
+  | { readonly kind: "compare"; readonly fn: string; readonly a: Specification; readonly b: Specification }
+  | {
+      readonly kind: "select";
+      readonly condition: Specification;
+      readonly a: Specification;
+      readonly b: Specification;
+    }
+  /** Rounds to the dtype. */
+  | { readonly kind: "cast"; readonly dtype: DType; readonly a: Specification }
+  /** The value itself, which may have been rounded to the dtype once: it was kept in memory, or travelled. */
+  | { readonly kind: "rounded"; readonly dtype: DType; readonly a: Specification }
+  /** Along one dimension, which has length 1 afterwards. */
+  | { readonly kind: "fold"; readonly fn: FoldFunction; readonly dim: number; readonly a: Specification }
+  /** Dimension d is the operand's dimension `order[d]`. */
+  | { readonly kind: "permute"; readonly order: readonly number[]; readonly a: Specification }
+  /** The same elements, counted row-major, in another shape. */
+  | { readonly kind: "reshape"; readonly shape: readonly Extent[]; readonly a: Specification }
+  /** The part of that shape that begins at `from`. */
+  | {
+      readonly kind: "slice";
+      readonly from: readonly Extent[];
+      readonly shape: readonly Extent[];
+      readonly a: Specification;
+    }
+  | { readonly kind: "concat"; readonly dim: number; readonly parts: readonly Specification[] };
+
+export type FoldFunction = "sum" | "mean" | "min" | "max" | "prod";
 
 /** What each element of a rank's output must equal, of what the ranks hold, with names for its local indices. */
 export interface ElementSpecification {

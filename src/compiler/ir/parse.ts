@@ -1,6 +1,7 @@
 /** Reads the IR's text form back; the inverse of `print.ts`. Throws IrParseError with the line. */
 import type {
   ElementExpression,
+  FoldFunction,
   MeshAxis,
   OutputSpecification,
   Requirement,
@@ -220,7 +221,27 @@ function spec(r: Reader): Specification {
     case "unary":
       return close({ kind, fn: comma(r.next()), a: spec(r) });
     case "binary":
+    case "compare":
       return close({ kind, fn: comma(r.next()), a: comma(spec(r)), b: spec(r) });
+    case "select":
+      return close({ kind, condition: comma(spec(r)), a: comma(spec(r)), b: spec(r) });
+    case "cast":
+    case "rounded":
+      return close({ kind, dtype: comma(dtype(r)), a: spec(r) });
+    case "fold":
+      return close({ kind, fn: comma(r.next()) as FoldFunction, dim: comma(r.integer()), a: spec(r) });
+    case "permute":
+      r.expect("[");
+      return close({ kind, order: comma(r.list("]", () => r.integer())), a: spec(r) });
+    case "reshape":
+      return close({ kind, shape: comma(shape(r)), a: spec(r) });
+    case "slice":
+      return close({ kind, from: comma(shape(r)), shape: comma(shape(r)), a: spec(r) });
+    case "concat": {
+      const dim = comma(r.integer());
+      r.expect("[");
+      return close({ kind, dim, parts: r.list("]", () => spec(r)) });
+    }
     default:
       return r.fail(`no specification '${kind}'`);
   }

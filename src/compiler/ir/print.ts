@@ -8,7 +8,7 @@
  *   }
  */
 import type { OutputSpecification, SignatureTensor } from "../manifest.js";
-import { printExtent } from "../types/extent.js";
+import { type Extent, printExtent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import type { Attribute, Buffer, Kernel, Op, Region, Value } from "./module.js";
 import { printType } from "./types.js";
@@ -66,8 +66,28 @@ export function printSpecification(s: OutputSpecification): string {
     case "unary":
       return `unary(${s.fn}, ${printSpecification(s.a)})`;
     case "binary":
-      return `binary(${s.fn}, ${printSpecification(s.a)}, ${printSpecification(s.b)})`;
+    case "compare":
+      return `${s.kind}(${s.fn}, ${printSpecification(s.a)}, ${printSpecification(s.b)})`;
+    case "select":
+      return `select(${[s.condition, s.a, s.b].map(printSpecification).join(", ")})`;
+    case "cast":
+    case "rounded":
+      return `${s.kind}(${s.dtype}, ${printSpecification(s.a)})`;
+    case "fold":
+      return `fold(${s.fn}, ${s.dim}, ${printSpecification(s.a)})`;
+    case "permute":
+      return `permute([${s.order.join(", ")}], ${printSpecification(s.a)})`;
+    case "reshape":
+      return `reshape(${printShape(s.shape)}, ${printSpecification(s.a)})`;
+    case "slice":
+      return `slice(${printShape(s.from)}, ${printShape(s.shape)}, ${printSpecification(s.a)})`;
+    case "concat":
+      return `concat(${s.dim}, [${s.parts.map(printSpecification).join(", ")}])`;
   }
+}
+
+function printShape(shape: readonly Extent[]): string {
+  return `[${shape.map(printExtent).join(", ")}]`;
 }
 
 function printOps(region: Region, indent: string, out: string[], names: Map<Value, string>, spans: boolean): void {

@@ -1,8 +1,15 @@
 /** What the elements of the outputs must be, as terms over the inputs of one launch. */
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Kernel } from "../ir/module.js";
-import { BINARY_FUNCTIONS, UNARY_FUNCTIONS, type BinaryFunction, type UnaryFunction } from "../ir/ops.js";
+import {
+  BINARY_FUNCTIONS,
+  UNARY_FUNCTIONS,
+  type BinaryFunction,
+  type Comparison,
+  type UnaryFunction,
+} from "../ir/ops.js";
 import type { OutputSpecification, SignatureTensor, Specification } from "../manifest.js";
+import { shapeOfSpecification } from "../specification-shape.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { ReductionOp } from "../types/layout.js";
@@ -11,7 +18,7 @@ import { ElementExpectation } from "./elements.js";
 import type { InputValues } from "./inputs.js";
 import { CannotTell } from "./results.js";
 import type { Algebra, Number_ } from "./algebra.js";
-import { binaryOf, unaryOf } from "./values.js";
+import { binaryOf, castOf, compareOf, selectOf, unaryOf } from "./values.js";
 
 export type Index = readonly number[];
 
@@ -48,24 +55,17 @@ export class Expectation {
     return tensor;
   }
 
+  private readonly specificationShapes = new Map<Specification, readonly number[]>();
+
   /** Shape of a specification's value; [] for constants. */
   private shape(s: Specification): readonly number[] {
-    switch (s.kind) {
-      case "input":
-        return this.shapeOf(this.tensor(s.name));
-      case "constant":
-        return [];
-      case "matmul":
-        return [this.shape(s.a)[0]!, this.shape(s.b)[1]!];
-      case "unary":
-        return this.shape(s.a);
-      case "binary": {
-        const [a, b] = [this.shape(s.a), this.shape(s.b)];
-        return a.length >= b.length ? a : b;
-      }
-      default:
-        throw new CannotTell(`the prover does not know the specification '${(s as { kind: string }).kind}'`);
+    let shape = this.specificationShapes.get(s);
+    if (shape === undefined) {
+      const input = (name: string): readonly number[] => this.shapeOf(this.tensor(name));
+      shape = shapeOfSpecification(s, { input, extent: (e) => evaluateExtent(e, this.dims) });
+      this.specificationShapes.set(s, shape);
     }
+    return shape;
   }
 
   private kind(s: Specification): ScalarKind {
@@ -74,9 +74,66 @@ export class Expectation {
         return DTYPES[this.tensor(s.name).dtype].compute;
       case "constant":
         return "f32";
+      case "cast":
+        return DTYPES[s.dtype].compute;
+      case "concat":
+        return this.kind(s.parts[0]!);
+      case "binary":
+      case "compare":
+        return this.kind(s.a.kind === "constant" ? s.b : s.a);
       default:
         return this.kind(s.a);
     }
+  }
+
+  private readonly known = new Map<Specification, Map<string, Number_>>();
+
+  /** Folds are asked for once for each element along their dimension. */
+  private remembered(s: Specification, at: Index, self: number, make: () => Number_): Number_ {
+    const key = `${self}:${at.join(",")}`;
+    let elements = this.known.get(s);
+    if (elements === undefined) this.known.set(s, (elements = new Map()));
+    let value = elements.get(key);
+    if (value === undefined) elements.set(key, (value = make()));
+    return value;
+  }
+
+  private fold(s: Extract<Specification, { kind: "fold" }>, at: Index, self: number): Number_ {
+    const { algebra } = this;
+    const length = this.shape(s.a)[s.dim]!;
+    const element = (k: number): Number_ => this.element(s.a, at.with(s.dim, k), self);
+    if (s.fn === "sum" || s.fn === "mean") {
+      const total = algebra.accumulator();
+      for (let k = 0; k < length; k++) total.add(element(k));
+      return s.fn === "sum" ? total.build() : binaryOf(algebra, "div", this.kind(s), total.build(), length);
+    }
+    const fn = s.fn === "prod" ? "mul" : s.fn;
+    let folded = element(0);
+    for (let k = 1; k < length; k++) folded = binaryOf(algebra, fn, this.kind(s), folded, element(k));
+    return folded;
+  }
+
+  private concat(s: Extract<Specification, { kind: "concat" }>, at: Index, self: number): Number_ {
+    let place = at[s.dim]!;
+    const part = s.parts.find((p) => {
+      const length = this.shape(p)[s.dim]!;
+      if (place < length) return true;
+      place -= length;
+      return false;
+    });
+    return this.element(part!, at.with(s.dim, place), self);
+  }
+
+  private reshaped(s: Extract<Specification, { kind: "reshape" }>, at: Index): Index {
+    let rest = linear(at, this.shape(s));
+    return this.shape(s.a)
+      .toReversed()
+      .map((n) => {
+        const index = rest % n;
+        rest = Math.floor(rest / n);
+        return index;
+      })
+      .reverse();
   }
 
   /**
@@ -85,6 +142,7 @@ export class Expectation {
    */
   element(s: OutputSpecification, at: Index, self: number): Number_ {
     const { algebra } = this;
+    const operand = (x: Specification): Number_ => this.element(x, within(at, this.shape(x)), self);
     switch (s.kind) {
       case "elements":
         return this.elements.element(s, at, self);
@@ -92,25 +150,53 @@ export class Expectation {
         return this.inputElement(this.tensor(s.name), at, self);
       case "constant":
         return s.value;
-      case "matmul": {
-        const depth = this.shape(s.a)[1]!;
-        const total = algebra.accumulator();
-        for (let k = 0; k < depth; k++)
-          total.addProduct(this.element(s.a, [at[0]!, k], self), this.element(s.b, [k, at[1]!], self));
-        return total.build();
-      }
+      case "matmul":
+        return this.remembered(s, at, self, () => {
+          const depth = this.shape(s.a).at(-1)!;
+          const total = algebra.accumulator();
+          const [i, j] = at.slice(-2) as [number, number];
+          const batch = (x: Specification, row: number, column: number): Index => [
+            ...within(at.slice(0, -2), this.shape(x).slice(0, -2)),
+            row,
+            column,
+          ];
+          for (let k = 0; k < depth; k++)
+            total.addProduct(this.element(s.a, batch(s.a, i, k), self), this.element(s.b, batch(s.b, k, j), self));
+          return total.build();
+        });
       case "unary":
         if (!(UNARY_FUNCTIONS as readonly string[]).includes(s.fn))
           throw new CannotTell(`the prover does not know '${s.fn}'`);
         return unaryOf(algebra, s.fn as UnaryFunction, this.kind(s), this.element(s.a, at, self));
-      case "binary": {
+      case "binary":
         if (!(BINARY_FUNCTIONS as readonly string[]).includes(s.fn))
           throw new CannotTell(`the prover does not know '${s.fn}'`);
-        // An operand of fewer dimensions is the same along the leading ones.
-        const operand = (x: Specification): Number_ =>
-          this.element(x, at.slice(at.length - this.shape(x).length), self);
         return binaryOf(algebra, s.fn as BinaryFunction, this.kind(s), operand(s.a), operand(s.b));
+      case "compare":
+        return compareOf(algebra, s.fn as Comparison, operand(s.a), operand(s.b));
+      case "select":
+        return selectOf(algebra, operand(s.condition), operand(s.a), operand(s.b));
+      case "cast":
+        return castOf(algebra, this.kind(s.a), s.dtype, this.element(s.a, at, self));
+      case "rounded":
+        return this.element(s.a, at, self);
+      case "fold":
+        return this.remembered(s, at, self, () => this.fold(s, at, self));
+      case "permute": {
+        const inner = new Array<number>(at.length);
+        s.order.forEach((d, i) => (inner[d] = at[i]!));
+        return this.element(s.a, inner, self);
       }
+      case "reshape":
+        return this.element(s.a, this.reshaped(s, at), self);
+      case "slice":
+        return this.element(
+          s.a,
+          at.map((i, d) => i + evaluateExtent(s.from[d]!, this.dims)),
+          self,
+        );
+      case "concat":
+        return this.concat(s, at, self);
       default:
         throw new CannotTell(`the prover does not know the specification '${(s as { kind: string }).kind}'`);
     }
@@ -157,6 +243,11 @@ export class Expectation {
     const folded = parts.reduce((a, b) => binaryOf(this.algebra, fn, kind, a, b));
     return op === "avg" ? binaryOf(this.algebra, "div", kind, folded, parts.length) : folded;
   }
+}
+
+/** The index of a broadcast operand: dimensions are matched from the last one, and one of length 1 repeats. */
+function within(at: Index, shape: readonly number[]): Index {
+  return shape.map((n, d) => (n === 1 ? 0 : at[d + at.length - shape.length]!));
 }
 
 /** Row-major number of an element. */

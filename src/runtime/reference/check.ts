@@ -4,6 +4,7 @@ import {
   type ElementSpecification,
   evaluateExtent,
   type Manifest,
+  partsOfSpecification,
   type SignatureTensor,
   type Specification,
 } from "../../compiler/index.js";
@@ -210,9 +211,7 @@ function outputOf(ranks: readonly RankOutputs[], rank: number, name: string): Ty
 }
 
 function hasProduct(s: Specification): boolean {
-  if (s.kind === "matmul") return true;
-  if (s.kind === "unary") return hasProduct(s.a);
-  return s.kind === "binary" && (hasProduct(s.a) || hasProduct(s.b));
+  return s.kind === "matmul" || partsOfSpecification(s).some(hasProduct);
 }
 
 /** Ranges of rows to check, a bounded number of elements each: all of them, or the first, the last and a sample. */

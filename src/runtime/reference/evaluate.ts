@@ -4,17 +4,23 @@
  */
 import {
   DTYPES,
+  evaluateExtent,
   InternalCompilerError,
   type DimValues,
   type Manifest,
+  partsOfSpecification,
+  shapeOfSpecification,
   type Specification,
 } from "../../compiler/index.js";
-import { FLOAT_FUNCTIONS, maximum, minimum, type BinaryFunction, type UnaryFunction } from "../numbers/functions.js";
+import type { BinaryFunction, Comparison, UnaryFunction } from "../numbers/functions.js";
+import { binaryRows, castRows, compareRows, roundedRows, selectRows, unaryRows } from "./elementwise.js";
+import { foldRows } from "./folds.js";
 import type { TypedArray } from "../numbers/index.js";
 import type { InputReader } from "./inputs.js";
-import { membersFor, readRows, rowLength, type Rows, shapeOf, U32 } from "./logical.js";
+import { membersFor, readRows, type Rows, shapeOf } from "./logical.js";
 import { evaluateProduct } from "./product.js";
 import { withRoundings } from "./roundings.js";
+import { concatRows, permuteRows, reshapeRows, sliceRows, spreadRows } from "./views.js";
 
 /** What an evaluation needs to know. */
 export interface Context {
@@ -26,25 +32,11 @@ export interface Context {
 }
 
 /** Shape of a specification's value; [] for constants. Throws RangeError where operands do not fit. */
-export function specificationShape(s: Specification, c: Context): number[] {
-  switch (s.kind) {
-    case "input":
-      return shapeOf(tensorOf(s.name, c), c.dims);
-    case "constant":
-      return [];
-    case "matmul":
-      return [specificationShape(s.a, c)[0]!, specificationShape(s.b, c)[1]!];
-    case "unary":
-      return specificationShape(s.a, c);
-    case "binary": {
-      const a = specificationShape(s.a, c);
-      const b = specificationShape(s.b, c);
-      const [long, short] = a.length >= b.length ? [a, b] : [b, a];
-      if (short.some((n, i) => n !== long[long.length - short.length + i]))
-        throw new RangeError(`[${a.join(", ")}] and [${b.join(", ")}] do not fit in '${s.fn}'`);
-      return long;
-    }
-  }
+export function specificationShape(s: Specification, c: Context): readonly number[] {
+  return shapeOfSpecification(s, {
+    input: (name) => shapeOf(tensorOf(name, c), c.dims),
+    extent: (e) => evaluateExtent(e, c.dims),
+  });
 }
 
 function tensorOf(name: string, c: Context): Manifest["inputs"][number] {
@@ -61,10 +53,12 @@ export function isInteger(s: Specification, c: Context): boolean {
       return DTYPES[tensorOf(s.name, c).dtype].kind === "int";
     case "constant":
       return Number.isInteger(s.value);
-    case "unary":
-      return isInteger(s.a, c);
-    default:
+    case "cast":
+      return DTYPES[s.dtype].kind === "int";
+    case "select":
       return isInteger(s.a, c) && isInteger(s.b, c);
+    default:
+      return partsOfSpecification(s).every((p) => isInteger(p, c));
   }
 }
 
@@ -75,6 +69,9 @@ export function inputEpsilon(c: Context): number {
 
 /** Rows `first` … `last` (exclusive) of the value, for the rank `self` (it matters for `local` inputs only). */
 export function evaluateRows(s: Specification, c: Context, first: number, last: number, self: number): Rows {
+  const rowsOf = (x: Specification): Rows => evaluateRows(x, c, first, last, self);
+  /** An operand as the elements of this value need it. */
+  const operand = (x: Specification): Rows => spreadRows(x, specificationShape(s, c), c, first, last, self);
   switch (s.kind) {
     case "input": {
       const tensor = tensorOf(s.name, c);
@@ -87,95 +84,39 @@ export function evaluateRows(s: Specification, c: Context, first: number, last: 
     case "matmul":
       return evaluateProduct(s, c, first, last, self);
     case "unary":
-      return unary(s.fn as UnaryFunction, evaluateRows(s.a, c, first, last, self));
-    case "binary": {
-      const count = (last - first) * rowLength(specificationShape(s, c));
-      const whole = specificationShape(s, c).length;
-      const operand = (x: Specification): Rows => {
-        const shape = specificationShape(x, c);
-        // An operand of fewer dimensions is the same for every row: repeat it along the leading ones.
-        return shape.length === whole
-          ? evaluateRows(x, c, first, last, self)
-          : repeat(evaluateRows(x, c, 0, shape[0] ?? 1, self), count);
-      };
-      return binary(s.fn as BinaryFunction, operand(s.a), operand(s.b), isInteger(s, c));
-    }
+      return unaryRows(s.fn as UnaryFunction, rowsOf(s.a));
+    case "binary":
+      return binaryRows(s.fn as BinaryFunction, operand(s.a), operand(s.b), isInteger(s, c));
+    case "compare":
+      return compareRows(s.fn as Comparison, operand(s.a), operand(s.b));
+    case "select":
+      return selectRows(operand(s.condition), operand(s.a), operand(s.b));
+    case "cast":
+      return castRows(s.dtype, rowsOf(s.a));
+    case "rounded":
+      return roundedRows(s.dtype, rowsOf(s.a));
+    case "fold":
+      return foldRows(s, c, first, last, self);
+    case "permute":
+      return permuteRows(s, c, first, last, self);
+    case "reshape":
+      return reshapeRows(s, c, first, last, self);
+    case "slice":
+      return sliceRows(s, c, first, last, self);
+    case "concat":
+      return concatRows(s, c, first, last, self);
   }
 }
 
-function repeat(rows: Rows, count: number): Rows {
-  const tile = (x: Float64Array): Float64Array => {
-    const out = new Float64Array(count);
-    for (let at = 0; at < count; at += x.length) out.set(x.subarray(0, Math.min(x.length, count - at)), at);
-    return out;
-  };
-  return { values: tile(rows.values), error: rows.error === null ? null : tile(rows.error), copied: false };
-}
+const wholes = new WeakMap<Context, Map<Specification, Map<number, Rows>>>();
 
-const EXACT_FUNCTIONS: readonly UnaryFunction[] = ["neg", "not", "abs", "relu"];
-
-/** Errors a float32 implementation of a function may make, in units of u: of its argument and of its result. */
-const FUNCTION_ULPS = 16;
-
-function unary(fn: UnaryFunction, a: Rows): Rows {
-  const f = FLOAT_FUNCTIONS[fn];
-  if (f === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
-  const values = a.values.map(f);
-  const exact = EXACT_FUNCTIONS.includes(fn);
-  if (exact && a.error === null) return { values, error: null, copied: false };
-  const own = exact ? 0 : FUNCTION_ULPS * U32;
-  const error = values.map((y, i) => {
-    const x = a.values[i]!;
-    const d = (a.error?.[i] ?? 0) + own * Math.abs(x);
-    // gelu subtracts nearly equal numbers for negative x, so its error goes with |x| and not with the result.
-    const scale = fn === "gelu" ? Math.abs(x) : Math.abs(y);
-    return maximum(Math.abs(f(x + d) - y), Math.abs(f(x - d) - y)) + own * scale;
-  });
-  return { values, error, copied: false };
-}
-
-const BINARY: Record<BinaryFunction, (a: number, b: number) => number> = {
-  add: (a, b) => a + b,
-  sub: (a, b) => a - b,
-  mul: (a, b) => a * b,
-  div: (a, b) => a / b,
-  rem: (a, b) => a % b,
-  min: minimum,
-  max: maximum,
-  and: (a, b) => a & b,
-  or: (a, b) => a | b,
-  xor: (a, b) => a ^ b,
-  shl: (a, b) => a * 2 ** b,
-  shr: (a, b) => Math.floor(a / 2 ** b),
-};
-
-function binary(fn: BinaryFunction, a: Rows, b: Rows, integer: boolean): Rows {
-  if (BINARY[fn] === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
-  const f = integer && fn === "div" ? (x: number, y: number) => Math.trunc(x / y) : BINARY[fn];
-  const n = Math.max(a.values.length, b.values.length);
-  const values = new Float64Array(n);
-  for (let i = 0; i < n; i++) values[i] = f(a.values[i]!, b.values[i]!);
-  const keeps = fn === "min" || fn === "max" || fn === "rem";
-  if (integer || (keeps && a.error === null && b.error === null)) return { values, error: null, copied: false };
-  const error = values.map((r, i) => {
-    const ea = a.error?.[i] ?? 0;
-    const eb = b.error?.[i] ?? 0;
-    const x = Math.abs(a.values[i]!);
-    const y = Math.abs(b.values[i]!);
-    const size = Math.abs(r);
-    switch (fn) {
-      case "add":
-      case "sub":
-        return ea + eb + U32 * size;
-      case "mul":
-        return x * eb + y * ea + ea * eb + U32 * size;
-      case "div":
-        return y > eb ? (ea + size * eb) / (y - eb) + 4 * U32 * size : Infinity;
-      case "rem":
-        return ea + eb * Math.trunc(x / y);
-      default:
-        return Math.max(ea, eb);
-    }
-  });
-  return { values, error, copied: false };
+/** All rows of a value, kept: for operations that look across rows. */
+export function evaluateWhole(s: Specification, c: Context, self: number): Rows {
+  let known = wholes.get(c);
+  if (known === undefined) wholes.set(c, (known = new Map()));
+  let ranks = known.get(s);
+  if (ranks === undefined) known.set(s, (ranks = new Map()));
+  let rows = ranks.get(self);
+  if (rows === undefined) ranks.set(self, (rows = evaluateRows(s, c, 0, specificationShape(s, c)[0] ?? 1, self)));
+  return rows;
 }

@@ -1,7 +1,8 @@
 /** Matrix products in float64, blocked for the cache, with their error bound. */
-import type { Specification } from "../../compiler/index.js";
+import { partsOfSpecification, type Specification } from "../../compiler/index.js";
 import { type Context, evaluateRows, inputEpsilon, isInteger, specificationShape } from "./evaluate.js";
 import { type Rows, U32 } from "./logical.js";
+import { spreadRows } from "./views.js";
 
 /** Rows of b that are held in float64 at a time. */
 const PANEL = 128;
@@ -21,9 +22,10 @@ export function evaluateProduct(
   last: number,
   self: number,
 ): Rows {
+  const shape = specificationShape(s, c);
+  if (shape.length > 2) return evaluateBatches(s, shape, c, first, last, self);
   const k = specificationShape(s.a, c)[1]!;
-  const [rowsOfB, n] = specificationShape(s.b, c) as [number, number];
-  if (rowsOfB !== k) throw new RangeError(`a product of ${k} columns with ${rowsOfB} rows`);
+  const n = shape[1]!;
   const m = last - first;
   const a = rounded(evaluateRows(s.a, c, first, last, self), c);
   const values = new Float64Array(m * n);
@@ -60,28 +62,85 @@ export function evaluateProduct(
   return { values, error, copied: false };
 }
 
+/** Products of more than two dimensions: each pair of matrices by itself, operands broadcast along the batches. */
+function evaluateBatches(
+  s: Extract<Specification, { kind: "matmul" }>,
+  shape: readonly number[],
+  c: Context,
+  first: number,
+  last: number,
+  self: number,
+): Rows {
+  const k = specificationShape(s.a, c).at(-1)!;
+  const [m, n] = shape.slice(-2) as [number, number];
+  const batches = shape.slice(0, -2);
+  const a = rounded(spreadRows(s.a, [...batches, m, k], c, first, last, self), c);
+  const b = rounded(spreadRows(s.b, [...batches, k, n], c, first, last, self), c);
+  const count = batches.slice(1).reduce((x, y) => x * y, last - first);
+  const values = new Float64Array(count * m * n);
+  const error = new Float64Array(count * m * n);
+  const slice = isSplit(s, c) && k % c.manifest.ranks === 0 ? k / c.manifest.ranks : k;
+  const partError = slice < k ? inputEpsilon(c) + c.manifest.ranks * U32 : 0;
+  const unit = LAMBDA * Math.sqrt(k) * U32 + c.productEpsilon;
+  for (let at = 0; at < values.length; at++) {
+    const j = at % n;
+    const row = Math.floor(at / n);
+    const ofA = row * k;
+    const ofB = Math.floor(row / m) * k * n + j;
+    let [sumA, sumB, errA, errB, parts, part] = [0, 0, 0, 0, 0, 0];
+    for (let q = 0; q < k; q++) {
+      const [x, y] = [a.values[ofA + q]!, b.values[ofB + q * n]!];
+      part += x * y;
+      sumA += x * x;
+      sumB += y * y;
+      errA += (a.error?.[ofA + q] ?? 0) ** 2;
+      errB += (b.error?.[ofB + q * n] ?? 0) ** 2;
+      if ((q + 1) % slice === 0) {
+        values[at] = values[at]! + part;
+        parts += Math.abs(part);
+        part = 0;
+      }
+    }
+    const [lengthA, lengthB, offA, offB] = [sumA, sumB, errA, errB].map(Math.sqrt) as [number, number, number, number];
+    error[at] = (unit * lengthA + offA) * lengthB + (lengthA + offA) * offB + partError * parts;
+  }
+  return isInteger(s, c) ? { values, error: null, copied: false } : { values, error, copied: false };
+}
+
 /**
  * Whether the contracted dimension lies over the ranks, so that each rank computes a part of the product:
  * a `partial(sum)` tensor, whose elements are of the inputs' dtype, each rounded once before the sum.
  */
 function isSplit(s: Extract<Specification, { kind: "matmul" }>, c: Context): boolean {
-  return c.manifest.ranks > 1 && isSharded(s.a, 1, c) && isSharded(s.b, 0, c);
+  const [rankA, rankB] = [specificationShape(s.a, c).length, specificationShape(s.b, c).length];
+  return c.manifest.ranks > 1 && isSharded(s.a, rankA - 1, c) && isSharded(s.b, rankB - 2, c);
 }
 
+/** Whether a dimension lies over the ranks, as far as the inputs say. */
 function isSharded(s: Specification, dim: number, c: Context): boolean {
   switch (s.kind) {
     case "input": {
       const { layout } = c.manifest.inputs.find((t) => t.name === s.name)!;
       return layout.kind === "sharded" && layout.dim === dim;
     }
-    case "constant":
-      return false;
-    case "unary":
-      return isSharded(s.a, dim, c);
-    case "binary":
-      return isSharded(s.a, dim, c) || isSharded(s.b, dim, c);
-    case "matmul":
-      return isSharded(dim === 0 ? s.a : s.b, dim, c);
+    case "matmul": {
+      const rank = specificationShape(s, c).length;
+      const own = (x: Specification): number => dim - rank + specificationShape(x, c).length;
+      return dim === rank - 1 ? isSharded(s.b, own(s.b), c) : isSharded(s.a, own(s.a), c);
+    }
+    case "permute":
+      return isSharded(s.a, s.order[dim]!, c);
+    case "reshape":
+      return specificationShape(s.a, c).some((_, d) => isSharded(s.a, d, c));
+    case "fold":
+      return dim !== s.dim && isSharded(s.a, dim, c);
+    default: {
+      const rank = specificationShape(s, c).length;
+      return partsOfSpecification(s).some((p) => {
+        const own = dim - rank + specificationShape(p, c).length;
+        return own >= 0 && isSharded(p, own, c);
+      });
+    }
   }
 }
 

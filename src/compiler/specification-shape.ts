@@ -1,0 +1,77 @@
+/** Shapes of specifications, for all who evaluate them: the prover, the float64 reference, the count of traffic. */
+import type { Specification } from "./manifest.js";
+import type { Extent } from "./types/extent.js";
+
+export interface ShapeContext {
+  /** Logical shape of an input. */
+  readonly input: (name: string) => readonly number[];
+  readonly extent: (e: Extent) => number;
+}
+
+/** The specifications that one is made of. */
+export function partsOfSpecification(s: Specification): readonly Specification[] {
+  switch (s.kind) {
+    case "input":
+    case "constant":
+      return [];
+    case "matmul":
+    case "binary":
+    case "compare":
+      return [s.a, s.b];
+    case "select":
+      return [s.condition, s.a, s.b];
+    case "concat":
+      return s.parts;
+    default:
+      return [s.a];
+  }
+}
+
+/**
+ * Logical shape of a specification's value; [] for constants.
+ * @throws RangeError where operands do not fit.
+ */
+export function shapeOfSpecification(s: Specification, c: ShapeContext): readonly number[] {
+  const [a, ...others] = partsOfSpecification(s).map((p) => shapeOfSpecification(p, c));
+  switch (s.kind) {
+    case "input":
+      return c.input(s.name);
+    case "constant":
+      return [];
+    case "matmul": {
+      const [b] = others as [readonly number[]];
+      if (a!.at(-1) !== b.at(-2)) throw new RangeError(`a product of ${a!.at(-1)} columns with ${b.at(-2)} rows`);
+      return [...broadcast([a!.slice(0, -2), b.slice(0, -2)], "a product"), a!.at(-2)!, b.at(-1)!];
+    }
+    case "unary":
+    case "cast":
+    case "rounded":
+      return a!;
+    case "binary":
+    case "compare":
+      return broadcast([a!, ...others], `'${s.fn}'`);
+    case "select":
+      return broadcast([a!, ...others], "a choice");
+    case "fold":
+      return a!.map((n, d) => (d === s.dim ? 1 : n));
+    case "permute":
+      return s.order.map((d) => a![d]!);
+    case "reshape":
+    case "slice":
+      return s.shape.map(c.extent);
+    case "concat":
+      return a!.map((n, d) => (d === s.dim ? others.reduce((sum, o) => sum + o[d]!, n) : n));
+  }
+}
+
+/** The shape that all broadcast to. */
+function broadcast(shapes: readonly (readonly number[])[], what: string): number[] {
+  const rank = Math.max(...shapes.map((s) => s.length));
+  return Array.from({ length: rank }, (_, d) => {
+    const lengths = shapes.flatMap((s) => s[d - rank + s.length] ?? []);
+    const length = lengths.find((n) => n !== 1) ?? 1;
+    if (lengths.some((n) => n !== 1 && n !== length))
+      throw new RangeError(`${shapes.map((s) => `[${s.join(", ")}]`).join(" and ")} do not fit in ${what}`);
+    return length;
+  });
+}

@@ -1,0 +1,132 @@
+/** Elementwise operations on rows in float64, each with the error that correct float32 arithmetic may add. */
+import { DTYPES, InternalCompilerError, type DType } from "../../compiler/index.js";
+import {
+  FLOAT_FUNCTIONS,
+  maximum,
+  minimum,
+  type BinaryFunction,
+  type Comparison,
+  type UnaryFunction,
+} from "../numbers/functions.js";
+import { decode, encode } from "../numbers/index.js";
+import { type Rows, U32 } from "./logical.js";
+
+const EXACT_FUNCTIONS: readonly UnaryFunction[] = ["neg", "not", "abs", "relu"];
+
+/** Errors a float32 implementation of a function may make, in units of u: of its argument and of its result. */
+const FUNCTION_ULPS = 16;
+
+export function unaryRows(fn: UnaryFunction, a: Rows): Rows {
+  const f = FLOAT_FUNCTIONS[fn];
+  if (f === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
+  const values = a.values.map(f);
+  const exact = EXACT_FUNCTIONS.includes(fn);
+  if (exact && a.error === null) return { values, error: null, copied: false };
+  const own = exact ? 0 : FUNCTION_ULPS * U32;
+  const error = values.map((y, i) => {
+    const x = a.values[i]!;
+    const d = (a.error?.[i] ?? 0) + own * Math.abs(x);
+    // gelu subtracts nearly equal numbers for negative x, so its error goes with |x| and not with the result.
+    const scale = fn === "gelu" ? Math.abs(x) : Math.abs(y);
+    return maximum(Math.abs(f(x + d) - y), Math.abs(f(x - d) - y)) + own * scale;
+  });
+  return { values, error, copied: false };
+}
+
+const BINARY: Record<BinaryFunction, (a: number, b: number) => number> = {
+  add: (a, b) => a + b,
+  sub: (a, b) => a - b,
+  mul: (a, b) => a * b,
+  div: (a, b) => a / b,
+  rem: (a, b) => a % b,
+  min: minimum,
+  max: maximum,
+  and: (a, b) => a & b,
+  or: (a, b) => a | b,
+  xor: (a, b) => a ^ b,
+  shl: (a, b) => a * 2 ** b,
+  shr: (a, b) => Math.floor(a / 2 ** b),
+};
+
+export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, integer: boolean): Rows {
+  if (BINARY[fn] === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
+  const f = integer && fn === "div" ? (x: number, y: number) => Math.trunc(x / y) : BINARY[fn];
+  const n = Math.max(a.values.length, b.values.length);
+  const values = new Float64Array(n);
+  for (let i = 0; i < n; i++) values[i] = f(a.values[i]!, b.values[i]!);
+  const keeps = fn === "min" || fn === "max" || fn === "rem";
+  if (integer || (keeps && a.error === null && b.error === null)) return { values, error: null, copied: false };
+  const error = values.map((r, i) => {
+    const ea = a.error?.[i] ?? 0;
+    const eb = b.error?.[i] ?? 0;
+    const x = Math.abs(a.values[i]!);
+    const y = Math.abs(b.values[i]!);
+    const size = Math.abs(r);
+    switch (fn) {
+      case "add":
+      case "sub":
+        return ea + eb + U32 * size;
+      case "mul":
+        return x * eb + y * ea + ea * eb + U32 * size;
+      case "div":
+        return y > eb ? (ea + size * eb) / (y - eb) + 4 * U32 * size : Infinity;
+      case "rem":
+        return ea + eb * Math.trunc(x / y);
+      default:
+        return Math.max(ea, eb);
+    }
+  });
+  return { values, error, copied: false };
+}
+
+const COMPARE: Record<Comparison, (a: number, b: number) => boolean> = {
+  eq: (a, b) => a === b,
+  ne: (a, b) => a !== b,
+  lt: (a, b) => a < b,
+  le: (a, b) => a <= b,
+  gt: (a, b) => a > b,
+  ge: (a, b) => a >= b,
+};
+
+/** 1 where it holds, else 0. Where the errors leave it open, the error is 1. */
+export function compareRows(fn: Comparison, a: Rows, b: Rows): Rows {
+  const values = a.values.map((x, i) => Number(COMPARE[fn](x, b.values[i]!)));
+  if (a.error === null && b.error === null) return { values, error: null, copied: false };
+  const error = values.map((_, i) =>
+    Math.abs(a.values[i]! - b.values[i]!) <= (a.error?.[i] ?? 0) + (b.error?.[i] ?? 0) ? 1 : 0,
+  );
+  return { values, error: error.some((e) => e > 0) ? error : null, copied: false };
+}
+
+/** Where the condition is open, either side is right. */
+export function selectRows(condition: Rows, a: Rows, b: Rows): Rows {
+  const values = a.values.map((x, i) => (condition.values[i] !== 0 ? x : b.values[i]!));
+  if (condition.error === null && a.error === null && b.error === null)
+    return { values, error: null, copied: a.copied && b.copied };
+  const error = values.map((_, i) => {
+    const own = (condition.values[i] !== 0 ? a : b).error?.[i] ?? 0;
+    if ((condition.error?.[i] ?? 0) === 0) return own;
+    return Math.abs(a.values[i]! - b.values[i]!) + Math.max(a.error?.[i] ?? 0, b.error?.[i] ?? 0);
+  });
+  return { values, error, copied: false };
+}
+
+/** Rounds to the dtype; a value that is not known exactly may be rounded to a neighbour. */
+export function castRows(dtype: DType, a: Rows): Rows {
+  const values = a.values.map((x) => decode(dtype, encode(dtype, x)));
+  if (a.error === null) return { values, error: null, copied: false };
+  const { epsilon, kind } = DTYPES[dtype];
+  const error = values.map((y, i) => {
+    const e = a.error![i]!;
+    if (e === 0) return 0;
+    return kind === "int" ? Math.ceil(e) : e + 2 * epsilon * (Math.abs(y) + e);
+  });
+  return { values, error, copied: false };
+}
+
+/** What may have been rounded to the dtype once. */
+export function roundedRows(dtype: DType, a: Rows): Rows {
+  const { epsilon } = DTYPES[dtype];
+  if (a.copied || epsilon === 0) return a;
+  return { ...a, error: a.values.map((v, i) => (a.error?.[i] ?? 0) + epsilon * Math.abs(v)) };
+}

@@ -1,0 +1,127 @@
+/** Broadcasts, parts, and other arrangements of tensors: elements move, and none is computed. */
+import { evaluateExtent, type Specification } from "../../compiler/index.js";
+import { type Context, evaluateRows, evaluateWhole, specificationShape } from "./evaluate.js";
+import { rowLength, type Rows } from "./logical.js";
+
+type Node<K extends Specification["kind"]> = Extract<Specification, { kind: K }>;
+
+/** Row-major steps of each dimension. */
+function stepsOf(shape: readonly number[]): number[] {
+  const steps = new Array<number>(shape.length);
+  for (let d = shape.length - 1, step = 1; d >= 0; d--) {
+    steps[d] = step;
+    step *= shape[d]!;
+  }
+  return steps;
+}
+
+/** The elements of `shape` in order, each taken from `start` + Σ index · step. */
+function gather(rows: Rows, shape: readonly number[], steps: readonly number[], start = 0): Rows {
+  const count = shape.reduce((a, n) => a * n, 1);
+  const from = new Int32Array(count);
+  const index = new Array<number>(shape.length).fill(0);
+  let at = start;
+  for (let i = 0; i < count; i++) {
+    from[i] = at;
+    for (let d = shape.length - 1; d >= 0; d--) {
+      at += steps[d]!;
+      if (++index[d]! < shape[d]!) break;
+      at -= index[d]! * steps[d]!;
+      index[d] = 0;
+    }
+  }
+  const take = (x: Float64Array): Float64Array => Float64Array.from(from, (i) => x[i]!);
+  return { values: take(rows.values), error: rows.error === null ? null : take(rows.error), copied: rows.copied };
+}
+
+/** Rows of an operand, broadcast to the rows of a value of that shape. */
+export function spreadRows(
+  s: Specification,
+  shape: readonly number[],
+  c: Context,
+  first: number,
+  last: number,
+  self: number,
+): Rows {
+  const own = specificationShape(s, c);
+  const isRowByRow = own.length === shape.length && own[0] === shape[0];
+  const rows = isRowByRow ? evaluateRows(s, c, first, last, self) : evaluateWhole(s, c, self);
+  const wanted = shape.length === 0 ? [] : [last - first, ...shape.slice(1)];
+  if (isRowByRow && own.every((n, d) => n === shape[d])) return rows;
+  const held = isRowByRow ? [last - first, ...own.slice(1)] : own;
+  const steps = stepsOf(held);
+  const missing = shape.length - own.length;
+  return gather(
+    rows,
+    wanted,
+    shape.map((_, d) => (d < missing || held[d - missing] === 1 ? 0 : steps[d - missing]!)),
+  );
+}
+
+export function permuteRows(s: Node<"permute">, c: Context, first: number, last: number, self: number): Rows {
+  const own = specificationShape(s.a, c);
+  const keepsRows = s.order[0] === 0;
+  const rows = keepsRows ? evaluateRows(s.a, c, first, last, self) : evaluateWhole(s.a, c, self);
+  const steps = stepsOf(keepsRows ? [last - first, ...own.slice(1)] : own);
+  const shape = specificationShape(s, c);
+  const start = keepsRows ? 0 : first * steps[s.order[0]!]!;
+  return gather(
+    rows,
+    [last - first, ...shape.slice(1)],
+    s.order.map((d) => steps[d]!),
+    start,
+  );
+}
+
+function sub(rows: Rows, from: number, to: number): Rows {
+  return {
+    values: rows.values.subarray(from, to),
+    error: rows.error === null ? null : rows.error.subarray(from, to),
+    copied: rows.copied,
+  };
+}
+
+export function reshapeRows(s: Node<"reshape">, c: Context, first: number, last: number, self: number): Rows {
+  const row = rowLength(specificationShape(s, c));
+  const own = rowLength(specificationShape(s.a, c));
+  const [from, to] = [first * row, last * row];
+  if (own > 0 && from % own === 0 && to % own === 0) return evaluateRows(s.a, c, from / own, to / own, self);
+  return sub(evaluateWhole(s.a, c, self), from, to);
+}
+
+export function sliceRows(s: Node<"slice">, c: Context, first: number, last: number, self: number): Rows {
+  const from = s.from.map((e) => evaluateExtent(e, c.dims));
+  const own = specificationShape(s.a, c);
+  const rows = evaluateRows(s.a, c, first + from[0]!, last + from[0]!, self);
+  const steps = stepsOf(own);
+  const start = from.slice(1).reduce((sum, n, d) => sum + n * steps[d + 1]!, 0);
+  return gather(rows, [last - first, ...specificationShape(s, c).slice(1)], steps, start);
+}
+
+export function concatRows(s: Node<"concat">, c: Context, first: number, last: number, self: number): Rows {
+  const shape = specificationShape(s, c);
+  const count = (last - first) * rowLength(shape);
+  const values = new Float64Array(count);
+  const error = new Float64Array(count);
+  let [isExact, copied] = [true, true];
+  const inner = shape.slice(s.dim + 1).reduce((a, n) => a * n, 1);
+  const whole = shape[s.dim]! * inner;
+  let start = 0;
+  for (const part of s.parts) {
+    const length = specificationShape(part, c)[s.dim]!;
+    const [lo, hi] = s.dim === 0 ? [Math.max(first - start, 0), Math.min(last - start, length)] : [first, last];
+    if (hi > lo) {
+      const rows = evaluateRows(part, c, lo, hi, self);
+      const width = s.dim === 0 ? rows.values.length : length * inner;
+      const offset = s.dim === 0 ? (lo + start - first) * inner : start * inner;
+      for (let at = 0, to = offset; at < rows.values.length; at += width, to += whole) {
+        values.set(rows.values.subarray(at, at + width), to);
+        if (rows.error !== null) error.set(rows.error.subarray(at, at + width), to);
+      }
+      isExact &&= rows.error === null;
+      copied &&= rows.copied;
+    }
+    start += length;
+  }
+  return { values, error: isExact ? null : error, copied };
+}
