@@ -18,8 +18,9 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   sqrt: "The square root.",
   rsqrt: "1 / sqrt(v).",
   tanh: "The hyperbolic tangent.",
-  gelu: "GELU, in its tanh form.",
+  gelu: "GELU, v · Φ(v), with the exact error function.",
   silu: "v · σ(v), also called swish.",
+  sigmoid: "σ(v) = 1 / (1 + exp(-v)).",
   abs: "The absolute value; of integers, too.",
   relu: "max(v, 0); of integers, too.",
 };

@@ -33,6 +33,7 @@ const INPUTS = [
   "b: T[k, n] sharded(0)",
   "c: T[k, n] replicated",
   "rows: T[m, n] sharded(0)",
+  "turned: T[m, n] sharded(1)",
 ];
 
 export const FAULTS: Record<DiagnosticCode, Fault | string> = {
@@ -120,9 +121,16 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     text: tensors("all_reduce(⟦⟨part⟩ + ⟨whole⟩⟧)"),
     help: /every rank would add the other operand once/,
   },
-  "not-linear": { text: tensors("all_reduce(⟦relu(⟨part⟩)⟧)"), help: "convert it first: all_reduce(part)" },
+  "not-linear": { text: tensors("all_reduce(⟦relu(⟨part⟩)⟧)"), help: "reduce it first: relu(all_reduce(part))" },
   "bad-conversion": { text: tensors("⟦all_reduce(⟨cut⟩)⟧"), help: /all_gather/ },
   "missing-argument": { text: tensors("⟦reduce_scatter(part)⟧", "sharded(0)"), help: "dim: 0" },
+  "across-shards": {
+    text: tensors("rows[⟦0..4⟧, ..]", "sharded(0)", "4, n"),
+    message: /dimension 0.*sharded\(0\)/,
+    help: "all_gather(rows)",
+  },
+  "bad-slice": { text: tensors("whole[⟦1..n + 1⟧]"), message: "ends at n, before n + 1" },
+  "bad-permutation": { text: tensors("⟦permute(c, 0, 0)⟧", "replicated", "k, n"), help: "from 0 to 1" },
   "not-a-whole-tensor": { text: tensors("whole + ⟦n⟧"), message: "'n', a dimension" },
   "mixed-body": loops("  ⟨y = x⟩\n  ⟦for i in tiles(n) {\n    y[i] = x[i]\n  }⟧"),
   "wrong-index-count": element("⟦x[i, 0]⟧").replace("x: T[n] local", "⟨x: T[n] local⟩"),

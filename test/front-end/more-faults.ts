@@ -112,9 +112,76 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: element("⟦x⟧(i)"),
     expected: [{ code: "unknown-function", help: /x\[i\]/ }],
   },
-  "where on whole tensors": {
-    text: tensors("⟦where⟧(whole, whole, whole)"),
-    expected: [{ code: "unknown-function", help: /inside loops/ }],
+  "a number for a condition": {
+    text: tensors("where(⟦whole⟧, whole, whole)"),
+    expected: [{ code: "type-mismatch", message: "a condition is needed", help: /x > 0/ }],
+  },
+  "a condition for a number": {
+    text: tensors("whole + ⟦(whole > 0)⟧"),
+    expected: [{ code: "type-mismatch", message: "a tensor of numbers", help: /where/ }],
+  },
+  "a comparison of sums that are not there yet": {
+    text: tensors("where(⟦⟨part⟩ > 0⟧, 1, 0)"),
+    expected: [{ code: "not-linear", help: "reduce it first: all_reduce(part) > 0" }],
+  },
+  "a maximum of sums that are not there yet": {
+    text: tensors("⟦max(⟨part⟩, dim: 0)⟧", "replicated", "1"),
+    expected: [{ code: "not-linear", help: "reduce it first: max(all_reduce(part), dim: 0)" }],
+  },
+  "a fold without its dimension": {
+    text: tensors("⟦sum(whole)⟧", "replicated", "1"),
+    expected: [{ code: "missing-argument", message: "the dimension it folds" }],
+  },
+  "an average by its other name": {
+    text: tensors("⟦avg⟧(whole, dim: 0)", "replicated", "1"),
+    expected: [{ code: "unknown-function", help: /mean\(x, dim: d\)/ }],
+  },
+  "a bias of another length": {
+    text: tensors("⟦⟨c⟩ + ⟨long⟩⟧", "replicated", "k, n"),
+    expected: [{ code: "shape-mismatch", message: "the last dimensions are n and n + 1" }],
+  },
+  "a bias on summands": {
+    text: tensors("all_reduce(⟦⟨a @ b⟩ + ⟨whole⟩⟧)", "replicated", "m, n"),
+    expected: [{ code: "operand-layouts", message: "partial(sum) and replicated", help: /all_reduce\(a @ b\)/ }],
+  },
+  "rows and columns": {
+    text: tensors("⟦⟨rows⟩ + ⟨turned⟩⟧", "sharded(0)", "m, n"),
+    expected: [{ code: "operand-layouts", help: /all_to_all\(turned, dim: 0\)/ }],
+  },
+  "a shape of another size": {
+    text: tensors("⟦reshape(c, n, n)⟧", "replicated", "n, n"),
+    expected: [{ code: "shape-mismatch", message: /they hold k \* n and n \* n elements/ }],
+  },
+  "a shape across shards": {
+    text: tensors("⟦reshape(rows, n, m)⟧", "sharded(0)", "n, m").replace(
+      "rows: T[m, n] sharded(0)",
+      "rows: T[m, n] sharded(1)",
+    ),
+    expected: [{ code: "across-shards", help: "all_gather(rows)" }],
+  },
+  "a slice of nothing": {
+    text: tensors("whole[⟦2..2⟧]", "replicated", "1"),
+    expected: [{ code: "bad-slice", message: "holds nothing" }],
+  },
+  "a slice of every rank's own": {
+    text: tensors("whole[⟦rank⟧..n]", "replicated", "n"),
+    expected: [{ code: "bad-slice", message: "known before a launch" }],
+  },
+  "a slice with too few ranges": {
+    text: tensors("⟦c[0..1]⟧", "replicated", "1, n"),
+    expected: [{ code: "wrong-index-count", message: "2 dimensions" }],
+  },
+  "tensors one after the other across shards": {
+    text: tensors("concat(⟦rows⟧, rows, dim: 0)", "sharded(0)", "2 * m, n"),
+    expected: [{ code: "across-shards", help: "all_gather(rows)" }],
+  },
+  "tensors of several layouts one after the other": {
+    text: tensors("⟦concat(⟨part⟩, ⟨whole⟩, dim: 0)⟧", "replicated", "2 * n"),
+    expected: [{ code: "operand-layouts", help: /all_reduce\(part\)/ }],
+  },
+  "a condition as a result": {
+    text: tensors("⟦whole > 0⟧"),
+    expected: [{ code: "type-mismatch", help: /where/ }],
   },
   "a dimension cut twice": {
     text: tensors("⟦all_to_all(cut, dim: 0)⟧", "sharded(0)"),

@@ -13,8 +13,13 @@ export type ExpressionType =
   | { readonly kind: "bool" }
   /** An element in a register. Elements of 16- and 8-bit floats are f32 here; storing rounds once. */
   | { readonly kind: "value"; readonly dtype: ComputeDType }
-  /** A whole tensor in a tensor expression. `shape` is logical. */
-  | { readonly kind: "tensor"; readonly dtype: DType; readonly shape: readonly Extent[]; readonly layout: Layout };
+  /** A whole tensor in a tensor expression, or a condition on each element of one (`bool`). `shape` is logical. */
+  | {
+      readonly kind: "tensor";
+      readonly dtype: DType | "bool";
+      readonly shape: readonly Extent[];
+      readonly layout: Layout;
+    };
 
 export interface CheckedTensor {
   readonly name: string;

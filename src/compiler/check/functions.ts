@@ -10,6 +10,7 @@ export const UNARY = {
   tanh: { integers: false },
   gelu: { integers: false },
   silu: { integers: false },
+  sigmoid: { integers: false },
   abs: { integers: true },
   relu: { integers: true },
 } as const;

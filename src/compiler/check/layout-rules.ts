@@ -1,45 +1,66 @@
-/** Which layout follows from which: the rules of matrix products and elementwise operations. */
-import { type Layout, sameLayout } from "../types/layout.js";
-import { gatherOf } from "./functions.js";
+/** Which layout follows from which: the rules of matrix products, folds and elementwise operations. */
+import type { FoldFunction } from "../manifest.js";
+import type { Extent } from "../types/extent.js";
+import { type Layout, type ReductionOp, sameLayout } from "../types/layout.js";
+import { conversionBetween, gatherOf } from "./functions.js";
+
+interface Laid {
+  readonly shape: readonly Extent[];
+  readonly layout: Layout;
+}
 
 /** Sums and averages are linear: scaling and adding the parts scales and adds the whole. */
 export function isLinear(l: Layout): boolean {
   return l.kind === "partial" && (l.op === "sum" || l.op === "avg");
 }
 
-/** Layout of a matrix product; null where ranks lack what they need. */
-export function productLayout(a: Layout, b: Layout): Layout | null {
+/**
+ * Layout of a matrix product of `rank` dimensions; null where ranks lack what they need. A dimension counts by its place
+ * from the end: rows are 2, columns 1, batches more.
+ */
+export function productLayout(a: Laid, b: Laid, rank: number): Layout | null {
   const isWhole = (l: Layout): boolean => l.kind === "replicated";
-  if (isWhole(a) && isWhole(b)) return { kind: "replicated" };
-  if (a.kind === "local" && (isWhole(b) || b.kind === "local")) return a;
-  if (isWhole(a) && b.kind === "local") return b;
-  if (a.kind === "sharded" && a.dim === 0 && isWhole(b)) return a;
-  if (isWhole(a) && b.kind === "sharded" && b.dim === 1) return b;
-  if (a.kind === "sharded" && a.dim === 1 && b.kind === "sharded" && b.dim === 0) return { kind: "partial", op: "sum" };
-  if (isLinear(a) && isWhole(b)) return a;
-  return isWhole(a) && isLinear(b) ? b : null;
+  const [l, r] = [a.layout, b.layout];
+  const cut = (t: Laid): number | null => (t.layout.kind === "sharded" ? t.shape.length - t.layout.dim : null);
+  const [cutA, cutB] = [cut(a), cut(b)];
+  const sharded = (fromEnd: number): Layout => ({ kind: "sharded", dim: rank - fromEnd });
+  if (isWhole(l) && isWhole(r)) return { kind: "replicated" };
+  if (l.kind === "local" && (isWhole(r) || r.kind === "local")) return l;
+  if (isWhole(l) && r.kind === "local") return r;
+  if (cutA !== null && cutB !== null) {
+    if (cutA === 1 && cutB === 2) return { kind: "partial", op: "sum" };
+    return cutA > 2 && cutA === cutB ? sharded(cutA) : null;
+  }
+  if (cutA !== null) return isWhole(r) && cutA !== 1 ? sharded(cutA) : null;
+  if (cutB !== null) return isWhole(l) && cutB !== 2 ? sharded(cutB) : null;
+  if (isLinear(l) && isWhole(r)) return l;
+  return isWhole(l) && isLinear(r) ? r : null;
 }
 
 /** What would make the product possible. @param contracted the dimension both sides share, as written. */
-export function productHelp(a: Layout, b: Layout, left: string, right: string, contracted: string): string {
-  if (a.kind === "partial") return `convert the left side first: ${gatherOf(a, left)} @ ${right}`;
-  if (b.kind === "partial") return `convert the right side first: ${left} @ ${gatherOf(b, right)}`;
-  const cutLeft = a.kind === "sharded" && a.dim === 1;
-  const cutRight = b.kind === "sharded" && b.dim === 0;
+export function productHelp(a: Laid, b: Laid, left: string, right: string, contracted: string): string {
+  const [l, r] = [a.layout, b.layout];
+  if (l.kind === "partial") return `convert the left side first: ${gatherOf(l, left)} @ ${right}`;
+  if (r.kind === "partial") return `convert the right side first: ${left} @ ${gatherOf(r, right)}`;
+  const [dimA, dimB] = [a.shape.length - 1, b.shape.length - 2];
+  const cutLeft = l.kind === "sharded" && l.dim === dimA;
+  const cutRight = r.kind === "sharded" && r.dim === dimB;
   if (cutLeft && !cutRight)
-    return `dimension '${contracted}' is cut on the left only: gather it, all_gather(${left}, dim: 1) @ ${right}, or declare '${right}' sharded(0)`;
+    return `dimension '${contracted}' is cut on the left only: gather it, all_gather(${left}, dim: ${dimA}) @ ${right}, or declare '${right}' sharded(${dimB})`;
   if (cutRight && !cutLeft)
-    return `dimension '${contracted}' is cut on the right only: gather it, ${left} @ all_gather(${right}, dim: 0), or declare '${left}' sharded(1)`;
-  if (a.kind === "sharded" && b.kind === "sharded")
-    return `both sides are cut, so each rank has one block of the result: gather one, as in all_gather(${left}, dim: ${a.dim}) @ ${right}`;
-  const [bad, name] = a.kind === "on" ? [a, left] : [b, right];
+    return `dimension '${contracted}' is cut on the right only: gather it, ${left} @ all_gather(${right}, dim: ${dimB}), or declare '${left}' sharded(${dimA})`;
+  if (l.kind === "sharded" && r.kind === "sharded")
+    return `both sides are cut, so each rank has one block of the result: gather one, as in all_gather(${left}, dim: ${l.dim}) @ ${right}`;
+  const [bad, name] = l.kind === "on" ? [l, left] : [r, right];
   return `convert it first: ${gatherOf(bad, name) ?? name}`;
 }
 
 /** Layout of an elementwise operation of two tensors; null where they do not go together. */
 export function elementwiseLayout(operator: string, a: Layout, b: Layout): Layout | null {
   if (a.kind === "partial" || b.kind === "partial") {
-    if ((operator === "+" || operator === "-") && isLinear(a) && sameLayout(a, b)) return a;
+    if (["+", "-", "where"].includes(operator)) return isLinear(a) && sameLayout(a, b) ? a : null;
+    // `mask` is a condition on the left, which every rank must know.
+    if (operator === "mask") return a.kind === "replicated" && isLinear(b) ? b : null;
     if (operator === "*" && isLinear(a) && b.kind === "replicated") return a;
     if (operator === "*" && isLinear(b) && a.kind === "replicated") return b;
     return operator === "/" && isLinear(a) && b.kind === "replicated" ? a : null;
@@ -54,10 +75,43 @@ export function elementwiseLayout(operator: string, a: Layout, b: Layout): Layou
 export function elementwiseHelp(operator: string, a: Layout, b: Layout, left: string, right: string): string {
   const isSum = operator === "+" || operator === "-";
   const each = isSum ? ": every rank would add the other operand once" : "";
-  if (a.kind === "partial") return `convert the left side first, ${gatherOf(a, left)}${each}`;
-  if (b.kind === "partial") return `convert the right side first, ${gatherOf(b, right)}${each}`;
+  if (a.kind === "partial" && b.kind !== "partial") return `convert the left side first, ${gatherOf(a, left)}${each}`;
+  if (b.kind === "partial" && a.kind !== "partial") return `convert the right side first, ${gatherOf(b, right)}${each}`;
+  if (a.kind === "partial") return `convert both sides first: ${gatherOf(a, left)} and ${gatherOf(b, right)}`;
   if (a.kind === "sharded" && b.kind === "sharded")
     return `bring them to one layout: all_to_all(${right}, dim: ${a.dim}), or all_gather(${right})`;
   if (a.kind === "on") return `give every rank the value: broadcast(${left})`;
   return b.kind === "on" ? `give every rank the value: broadcast(${right})` : "declare them with one layout";
+}
+
+const PARTS: Readonly<Record<FoldFunction, ReductionOp>> = {
+  sum: "sum",
+  mean: "avg",
+  min: "min",
+  max: "max",
+  prod: "prod",
+};
+
+/** Layout of a fold along a dimension; null where the parts' folds are not the parts of the whole's. */
+export function foldLayout(fn: FoldFunction, dim: number, l: Layout): Layout | null {
+  if (l.kind === "sharded" && l.dim === dim) return { kind: "partial", op: PARTS[fn] };
+  if (l.kind !== "partial") return l;
+  const commutes = fn === "sum" || fn === "mean" ? isLinear(l) : l.op === PARTS[fn];
+  return commutes ? l : null;
+}
+
+/** Layout of tensors put one after the other along `dim`; null where they do not go together. */
+export function concatLayout(a: Layout, b: Layout): Layout | null {
+  if (sameLayout(a, b)) return a;
+  const [whole, other] = a.kind === "replicated" ? [a, b] : [b, a];
+  return whole.kind === "replicated" && (other.kind === "sharded" || other.kind === "local") ? other : null;
+}
+
+/** What would make the parts go together: each as every rank has it. */
+export function concatHelp(a: Layout, b: Layout, left: string, right: string): string {
+  const fixed = [
+    conversionBetween(a, { kind: "replicated" }, left),
+    conversionBetween(b, { kind: "replicated" }, right),
+  ];
+  return `bring them to one layout, as with ${fixed.filter((f) => f !== null).join(" and ")}`;
 }

@@ -9,6 +9,7 @@ import { showShape } from "./extents.js";
 import { conversionBetween } from "./functions.js";
 import type { Checking } from "./scope.js";
 import { checkWritable, reportNoTarget } from "./statements.js";
+import { requireNumbers } from "./tensor-elementwise.js";
 import { checkTensor, sameShape, settle, type TensorType } from "./tensors.js";
 
 type Assignment = Extract<Statement, { kind: "assign" }>;
@@ -61,6 +62,7 @@ function checkAssignment(s: Assignment, places: Map<string, Span>, c: Checking):
   }
   places.set(name, s.target.span);
   if (!checkWritable(target, s, c) || found === null || c.faulty.has(name)) return;
+  if (!requireNumbers(found, s.value, c)) return;
   const labels = [{ span: target.span, text: `'${name}' is declared here` }];
   if (found === "literal") {
     const whole: TensorType = { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout };

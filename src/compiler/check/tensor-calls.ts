@@ -16,66 +16,51 @@ import {
   UNARY,
   UNARY_NAMES,
 } from "./functions.js";
-import {
-  checkTensor,
-  joinTensors,
-  type Operand,
-  reportNotLinear,
-  settle,
-  type TensorContext,
-  type TensorType,
-} from "./tensors.js";
+import { checkDim, literalArgument, reportMissing } from "./tensor-arguments.js";
+import { checkPair, checkWhere, reportNotLinear, requireNumbers } from "./tensor-elementwise.js";
+import { checkFold, foldOf } from "./tensor-folds.js";
+import { VIEWS } from "./tensor-views.js";
+import { checkTensor, type Operand, type TensorContext, type TensorType } from "./tensors.js";
 
 type Call = Extract<Expression, { kind: "call" }>;
 
 export function checkTensorCall(e: Call, context: TensorContext): Operand {
   const { c } = context;
   const callee = e.callee.text;
+  const view = Object.hasOwn(VIEWS, callee) ? VIEWS[callee] : undefined;
+  if (view !== undefined) return view(e, context);
+  const fold = foldOf(e);
+  if (fold !== null) return checkFold(e, fold, context);
+  const operands = e.arguments.map((a) => checkTensor(a, context));
   const conversion = CONVERSIONS.get(callee);
   const dtype = castDType(callee, c);
-  const wanted = callee === "min" || callee === "max" ? 2 : 1;
-  const operands = e.arguments.map((a) => checkTensor(a, context));
+  const wanted = callee === "where" ? 3 : callee === "min" || callee === "max" ? 2 : 1;
   if (conversion === undefined && dtype === null && wanted === 1 && !isUnary(callee)) return reportUnknown(e, context);
   if (conversion === undefined && refuseNamed(e, [], c)) return null;
   if (operands.length !== wanted) return reportArity(e, wanted, "tensor", c);
   if (operands.includes(null)) return null;
   const [t, second] = operands;
-  if (wanted === 2) return checkPair(e, t!, second!, context);
-  if (t === null || t === undefined || t === "literal") {
-    const { span } = e.arguments[0]!;
-    return c.report(diagnostic("not-a-whole-tensor", span, { what: "a number" }));
-  }
+  if (wanted === 3) return checkWhere(e, operands, c);
+  if (wanted === 2) return checkPair(e, t!, second!, c);
+  const [operand] = e.arguments as [Expression];
+  if (t === null || t === undefined || t === "literal")
+    return c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a number" }));
+  if (!requireNumbers(t, operand, c)) return null;
   if (conversion !== undefined) return context.isLogical ? t : convert(e, conversion, t, context);
   if (dtype !== null) return { ...t, dtype };
-  if (t.layout.kind === "partial") return reportNotLinear(`'${callee}'`, t, e.arguments[0]!, e.span, c);
-  if (DTYPES[t.dtype].kind === "int" && !UNARY[callee as keyof typeof UNARY].integers)
+  if (t.layout.kind === "partial") return reportNotLinear(`'${callee}'`, t, operand, e, c);
+  if (t.dtype !== "bool" && DTYPES[t.dtype].kind === "int" && !UNARY[callee as keyof typeof UNARY].integers)
     return c.report(diagnostic("needs-float", e.span, { name: callee, found: `a ${t.dtype} tensor` }));
-  return t;
-}
-
-/** `min(a, b)` and `max(a, b)`, element by element. */
-function checkPair(e: Call, a: TensorType | "literal", b: TensorType | "literal", { c }: TensorContext): Operand {
-  const [left, right] = [e.arguments[0]!, e.arguments[1]!];
-  if (a === "literal" && b === "literal")
-    return c.report(diagnostic("not-a-whole-tensor", e.span, { what: "a choice of two numbers" }));
-  const name = `'${e.callee.text}'`;
-  for (const [t, operand] of [
-    [a, left],
-    [b, right],
-  ] as const)
-    // prettier-ignore
-    if (t !== "literal" && t.layout.kind === "partial") return reportNotLinear(name, t, operand, e.span, c);
-  if (a !== "literal" && b !== "literal") return joinTensors(e, name, e.callee.text, [left, a], [right, b], c);
-  const [t, literal] = a === "literal" ? [b as TensorType, left] : [a, right];
-  settle(literal, t, c);
   return t;
 }
 
 function reportUnknown(e: Call, { c }: TensorContext): null {
   const name = e.callee.text;
-  const known = [...CONVERSION_NAMES, ...UNARY_NAMES, ...DTYPE_NAMES, "min", "max"];
-  const help =
-    name === "where" ? "'where' chooses between elements, inside loops" : (suggestion(name, known) ?? undefined);
+  const known = [
+    ...[...CONVERSION_NAMES, ...UNARY_NAMES, ...DTYPE_NAMES, ...Object.keys(VIEWS)],
+    ...["min", "max", "sum", "mean", "prod", "where"],
+  ];
+  const help = name === "avg" ? "along a dimension, it is mean(x, dim: d)" : (suggestion(name, known) ?? undefined);
   return c.report(diagnostic("unknown-function", e.callee.span, { name }, { help }));
 }
 
@@ -112,29 +97,10 @@ function convert(e: Call, conversion: Conversion, t: TensorType, { c }: TensorCo
 }
 
 function convertTo(e: Call, t: TensorType, c: TensorContext["c"]): Operand {
-  const rank = literal(e, "to");
+  const rank = literalArgument(e, "to");
   if (rank === null) return reportMissing(e.callee.text, "to", "the rank that gets it", e, c);
   if (rank < c.world) return { ...t, layout: { kind: "on", rank } };
   return c.report(diagnostic("no-such-rank", e.span, { rank, world: c.world }));
-}
-
-/** The dimension that is named; null if none is, undefined after a reported error. */
-function checkDim(e: Call, t: TensorType, c: TensorContext["c"]): number | null | undefined {
-  const dim = literal(e, "dim");
-  if (dim === null || dim < t.shape.length) return dim;
-  const reason = `the tensor has ${t.shape.length} dimension${t.shape.length === 1 ? "" : "s"}`;
-  const fix = `dimensions count from 0: the last is ${t.shape.length - 1}`;
-  c.report(diagnostic("bad-layout-argument", e.span, { layout: `dim: ${dim}`, reason, fix }));
-  return undefined;
-}
-
-function literal(e: Call, name: string): number | null {
-  const value = e.named.find((n) => n.name.text === name)?.value;
-  return value?.kind === "number" && value.isInteger ? value.value : null;
-}
-
-function reportMissing(callee: string, argument: string, what: string, e: Call, c: TensorContext["c"]): null {
-  return c.report(diagnostic("missing-argument", e.span, { callee, argument, what }));
 }
 
 /** What leads from the layout to that kind of layout. */

@@ -102,6 +102,7 @@ __device__ __forceinline__ u8 f32_to_f8e5m2(float x) {
   functions: `
 __device__ __forceinline__ float fn_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
 __device__ __forceinline__ float fn_silu(float x) { return x / (1.0f + expf(-x)); }
+__device__ __forceinline__ float fn_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 `,
   // A wait gives up when its time is over, or another of this launch has: it leaves a record and lets the kernel end.
   signals: `

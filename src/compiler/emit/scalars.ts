@@ -55,6 +55,7 @@ export function unaryText(fn: UnaryFunction, kind: ScalarKind, a: string, use: (
       return kind === "f32" ? `fmaxf(${a}, 0.0f)` : `(${a} > 0 ? ${a} : 0)`;
     case "gelu":
     case "silu":
+    case "sigmoid":
       use("functions");
       return `fn_${fn}(${a})`;
     default:

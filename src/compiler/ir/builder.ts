@@ -178,7 +178,7 @@ export class Builder {
     this.op("if", [condition], {}, null, regions);
   }
 
-  reduce(fn: Reduction, from: Value, to: Value, body: (variable: Value) => Value): Value {
+  reduce(fn: Reduction, from: Value, to: Value, body: (variable: Value) => Value, extra: Attributes = {}): Value {
     let type: Type = INDEX;
     const fold = ([v]: readonly Value[]): void => {
       const result = body(v!);
@@ -186,7 +186,7 @@ export class Builder {
       this.op("yield", [result], {}, null);
     };
     const region = this.region(1, fold, [from]);
-    return this.value("reduce", [from, to], { fn }, type, [region]);
+    return this.value("reduce", [from, to], { fn, ...extra }, type, [region]);
   }
 
   /** Emits the computation of an extent. */

@@ -63,8 +63,10 @@ export const UNARY_FUNCTIONS = [
   "relu",
   "gelu",
   "silu",
+  "sigmoid",
 ] as const;
 export const COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"] as const;
+export const FOLDS = ["sum", "mean", "min", "max", "prod"] as const;
 export const REDUCTIONS = ["sum", "min", "max", "prod"] as const;
 
 // prettier-ignore
@@ -76,14 +78,20 @@ export const OPS = {
   launch_parity: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "0 in the group's first launch of this kernel, then 1 and 0 in turn: the same on every rank. Scratch in two copies is taken by it." },
   binary: { levels: TRD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: BINARY_FUNCTIONS }, doc: "Elementwise; both operands and the result have one type. Index division floors, operands are not negative." },
   unary: { levels: TRD, effect: "pure", operands: [1, 1], results: 1, attributes: { fn: UNARY_FUNCTIONS }, doc: "Elementwise function." },
-  compare: { levels: RD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: COMPARISONS }, doc: "Elementwise comparison, gives bool." },
-  select: { levels: RD, effect: "pure", operands: [3, 3], results: 1, doc: "operand 0 ? operand 1 : operand 2." },
+  compare: { levels: TRD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: COMPARISONS }, doc: "Elementwise comparison, gives bool." },
+  select: { levels: TRD, effect: "pure", operands: [3, 3], results: 1, doc: "operand 0 ? operand 1 : operand 2." },
   cast: { levels: TRD, effect: "pure", operands: [1, 1], results: 1, doc: "To the result's element type; to a narrower float rounds to nearest even, to f8 saturates." },
   splat: { levels: D, effect: "pure", operands: [1, 1], results: 1, doc: "A vector with the scalar operand in each lane." },
   // -- whole tensors ------------------------------------------------------------------------------
   input: { levels: T, effect: "pure", operands: [0, 0], results: 1, attributes: { buffer: "buffer" }, doc: "The tensor a parameter holds." },
-  matmul: { levels: T, effect: "pure", operands: [2, 2], results: 1, doc: "Matrix product [m,k]·[k,n], accumulated in f32 (i32 for integers)." },
-  convert: { levels: T, effect: "pure", operands: [1, 1], results: 1, doc: "The same logical tensor in the result type's layout: the one op that communicates at this level." },
+  matmul: { levels: T, effect: "pure", operands: [2, 2], results: 1, doc: "Matrix product […,m,k]·[…,k,n], accumulated in f32 (i32 for integers); dimensions before the last two are batches, and broadcast." },
+  convert: { levels: T, effect: "pure", operands: [1, 1], results: 1, optional: { algorithm: ["one_shot", "two_shot"], why: "string" }, doc: "The same logical tensor in the result type's layout: the one op that communicates at this level. `algorithm`, where there is a choice: `one_shot`, every rank reads what it needs from all; `two_shot`, each computes a part and gives it to all. `why` says so in words." },
+  expand: { levels: T, effect: "pure", operands: [1, 1], results: 1, doc: "Broadcasts to the result's shape: dimensions are matched from the last one, and one of length 1 repeats." },
+  fold: { levels: T, effect: "pure", operands: [1, 1], results: 1, attributes: { fn: FOLDS, dim: "int" }, doc: "Folds along a dimension, in any order; the dimension has length 1 afterwards." },
+  permute: { levels: T, effect: "pure", operands: [1, 1], results: 1, attributes: { order: "string" }, doc: "Dimension d is the operand's dimension order[d], as in \"1,0\"." },
+  reshape: { levels: T, effect: "pure", operands: [1, 1], results: 1, doc: "The same elements, counted row-major, in the result's shape." },
+  slice: { levels: T, effect: "pure", operands: [2, MANY], results: 1, doc: "The part of the result's shape that begins at the indices. Operands: tensor, one index a dimension." },
+  concat: { levels: T, effect: "pure", operands: [2, MANY], results: 1, attributes: { dim: "int" }, doc: "The operands one after the other along a dimension." },
   output: { levels: T, effect: "write", operands: [1, 1], results: 0, attributes: { buffer: "buffer" }, doc: "Stores a tensor as the named result." },
   // -- structure ----------------------------------------------------------------------------------
   for: {
@@ -92,7 +100,7 @@ export const OPS = {
     doc: "Runs its region for every index in lo..hi (one pair of operands a variable). `tiles`: elements in any order, spread over the machine (rank level). `ranks`: in any order. `serial`: in order. `blocks`: those indices that are this block's number modulo the grid, in order. `threads`: spread over the block's threads, in any order; the body synchronises nothing.",
   },
   if: { levels: RD, effect: "control", operands: [1, 1], results: 0, regions: { count: 2, arguments: 0 }, doc: "First region if the operand is true, else the second." },
-  reduce: { levels: RD, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, attributes: { fn: REDUCTIONS }, doc: "Folds the values its region yields for lo..hi, in increasing order." },
+  reduce: { levels: RD, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, attributes: { fn: REDUCTIONS }, optional: { unordered: "bool" }, doc: "Folds the values its region yields for lo..hi, in increasing order; with `unordered`, in any order that is the same on every rank." },
   yield: { levels: RD, effect: "control", operands: [1, 1], results: 0, doc: "Ends the region of a reduce with its value." },
   // -- memory -------------------------------------------------------------------------------------
   load: { levels: RD, effect: "read", operands: [1, MANY], results: 1, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Reads an element, or at device level as many neighbouring ones as the result has lanes (naturally aligned). Operands: [peer] index…; one index a dimension, or one linear index once linearised." },

@@ -268,7 +268,7 @@ function type(r: Reader): Type {
   }
   if (kind === "tensor") {
     r.expect("<");
-    const element = dtype(r);
+    const element = r.accept("bool") ? "bool" : dtype(r);
     const dims = shape(r);
     const where = layout(r);
     r.expect(">");

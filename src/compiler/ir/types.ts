@@ -7,8 +7,8 @@ export type Type =
   | { readonly kind: "scalar"; readonly scalar: ScalarKind }
   /** `lanes` neighbouring elements in one thread's registers. */
   | { readonly kind: "vector"; readonly scalar: ScalarKind; readonly lanes: number }
-  /** A whole tensor (tensor level only); `shape` is the logical one. */
-  | { readonly kind: "tensor"; readonly dtype: DType; readonly shape: readonly Extent[]; readonly layout: Layout };
+  /** A whole tensor (tensor level only), or what a comparison of two gives; `shape` is the logical one. */
+  | { readonly kind: "tensor"; readonly dtype: DType | "bool"; readonly shape: readonly Extent[]; readonly layout: Layout };
 
 export const INDEX: Type = { kind: "scalar", scalar: "index" };
 export const BOOL: Type = { kind: "scalar", scalar: "bool" };
@@ -34,7 +34,7 @@ export function scalarOf(type: Type): ScalarKind {
 /** The same shape of value with another element kind. */
 export function withScalar(type: Type, kind: ScalarKind): Type {
   if (type.kind !== "tensor") return { ...type, scalar: kind };
-  if (!isDType(kind)) throw new RangeError(`no tensor of ${kind}`);
+  if (!isDType(kind) && kind !== "bool") throw new RangeError(`no tensor of ${kind}`);
   return { ...type, dtype: kind };
 }
 

@@ -1,96 +1,204 @@
-/** Tensor expressions → tensor-level ops: one op a node, conversions of layout explicit. */
+/** Tensor expressions → tensor-level ops: one op a node; broadcasts and conversions of layout explicit. */
 import type { Expression } from "../ast/nodes.js";
 import { type CheckedCollective, type ExpressionType, isTensorAssignment } from "../check/checked.js";
+import { extentOf } from "../check/extents.js";
+import { CONVERSIONS } from "../check/functions.js";
+import { foldOf } from "../check/tensor-folds.js";
+import { orderOf, swapLast, VIEWS } from "../check/tensor-views.js";
+import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Builder } from "../ir/builder.js";
 import type { Value } from "../ir/module.js";
-import type { BinaryFunction, UnaryFunction } from "../ir/ops.js";
+import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { sameType, type Type } from "../ir/types.js";
 import { isDType } from "../types/dtype.js";
-import { InternalCompilerError } from "../diagnostics/ice.js";
+import { type Extent, sameExtent } from "../types/extent.js";
+import type { Layout } from "../types/layout.js";
 
 type TensorType = Extract<Type, { kind: "tensor" }>;
-const BINARY: Record<string, BinaryFunction> = { "+": "add", "-": "sub", "*": "mul", "/": "div" };
+type Call = Extract<Expression, { kind: "call" }>;
+type Scope = ReadonlyMap<string, Value>;
+
+const BINARY: Record<string, BinaryFunction> = { "+": "add", "-": "sub", "*": "mul", "/": "div", and: "and", or: "or" };
+const COMPARE: Record<string, Comparison> = { "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge" };
 
 export function lowerTensorStatements(checked: CheckedCollective, build: Builder): void {
-  const scope = new Map<string, Value>();
+  const lowering = new TensorStatements(checked, build);
+  let scope: Scope = new Map();
   for (const s of checked.syntax.body) {
     build.span = s.span;
-    if (s.kind === "let") scope.set(s.name.text, lowerTensor(s.value, null, checked, build, scope));
+    if (s.kind === "let") scope = new Map(scope).set(s.name.text, lowering.value(s.value, null, scope));
     else if (isTensorAssignment(s)) {
       const target = checked.tensors.get(s.target.text)!;
       const type: TensorType = { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout };
-      const value = lowerTensor(s.value, type, checked, build, scope);
+      const value = lowering.value(s.value, type, scope);
       build.span = s.span;
+      // Later expressions that name the output read it from memory.
       build.op("output", [value], { buffer: target.name }, null);
-      scope.set(target.name, value); // later expressions may name the output
-    } else throw new InternalCompilerError(`a '${s.kind}' statement stands among tensor expressions`);
+    } else if (s.kind !== "scratch")
+      throw new InternalCompilerError(`a '${s.kind}' statement stands among tensor expressions`);
   }
 }
 
-/** @param wanted type the place of use asks for: a literal takes it, and a layout that differs is converted. */
-function lowerTensor(
-  e: Expression,
-  wanted: TensorType | null,
-  checked: CheckedCollective,
-  build: Builder,
-  scope: ReadonlyMap<string, Value>,
-): Value {
-  if (e.kind === "number") return build.op("const", [], { value: e.value }, wanted)!;
-  const type = tensorType(checked.types.get(e), e);
-  const value = lowerNode(e, type, checked, build, scope);
-  if (wanted === null || sameType(value.type, wanted)) return value;
-  build.span = e.span;
-  const sameDType =
-    type.dtype === wanted.dtype ? value : build.op("cast", [value], {}, { ...type, dtype: wanted.dtype })!;
-  return sameType(sameDType.type, wanted) ? sameDType : build.op("convert", [sameDType], {}, wanted)!;
-}
+class TensorStatements {
+  constructor(
+    private readonly checked: CheckedCollective,
+    private readonly build: Builder,
+  ) {}
 
-function lowerNode(
-  e: Expression,
-  type: TensorType,
-  checked: CheckedCollective,
-  build: Builder,
-  scope: ReadonlyMap<string, Value>,
-): Value {
-  const lower = (operand: Expression, wanted: TensorType | null): Value => {
-    const v = lowerTensor(operand, wanted, checked, build, scope);
+  /** @param wanted type the place of use asks for: a literal takes it; what differs is cast, broadcast and converted. */
+  value(e: Expression, wanted: TensorType | null, scope: Scope): Value {
+    const { build } = this;
+    if (e.kind === "number") return build.op("const", [], { value: e.value }, wanted)!;
+    const type = this.typeOf(e);
+    const value = this.node(e, type, scope);
+    if (wanted === null || sameType(value.type, wanted)) return value;
     build.span = e.span;
+    return this.adapted(value, wanted);
+  }
+
+  private adapted(value: Value, wanted: TensorType): Value {
+    const { build } = this;
+    let [v, type] = [value, value.type as TensorType];
+    const step = (name: "cast" | "expand" | "convert", to: TensorType): void => {
+      if (!sameType(type, to)) [v, type] = [build.op(name, [v], {}, to)!, to];
+    };
+    step("cast", { ...type, dtype: wanted.dtype });
+    if (!sameShape(type.shape, wanted.shape))
+      step("expand", { ...type, shape: wanted.shape, layout: aligned(type, wanted.shape.length) });
+    if (!sameLayout(type.layout, wanted.layout)) step("convert", { ...type, layout: wanted.layout });
+    step("expand", wanted); // a length may be written in two ways
     return v;
-  };
-  switch (e.kind) {
-    case "name":
+  }
+
+  private node(e: Expression, type: TensorType, scope: Scope): Value {
+    const { build } = this;
+    const lower = (operand: Expression, wanted: TensorType | null): Value => {
+      const v = this.value(operand, wanted, scope);
       build.span = e.span;
-      return scope.get(e.name) ?? build.op("input", [], { buffer: e.name }, type)!;
-    case "matmul":
-      return build.op("matmul", [lower(e.left, null), lower(e.right, null)], {}, type)!;
-    case "binary":
-      return build.op("binary", [lower(e.left, type), lower(e.right, type)], { fn: BINARY[e.operator]! }, type)!;
-    case "unary":
-      return build.op("unary", [lower(e.operand, type)], { fn: "neg" }, type)!;
-    case "inlined": {
-      const inner = new Map(scope);
-      for (const { name, value } of e.bindings) inner.set(name.text, lower(value, null));
-      return lowerTensor(e.body, type, checked, build, inner);
+      return v;
+    };
+    switch (e.kind) {
+      case "name":
+        build.span = e.span;
+        return this.named(e.name, type, scope);
+      case "slice": {
+        build.span = e.span;
+        const source = this.named(e.tensor.text, null, scope);
+        const starts = e.ranges.map((r) => build.extent(r.from === null ? 0 : this.extent(r.from)));
+        return build.op("slice", [source, ...starts], {}, type)!;
+      }
+      case "matmul": {
+        const operand = (x: Expression): Value => this.batched(lower(x, null), type);
+        return build.op("matmul", [operand(e.left), operand(e.right)], {}, type)!;
+      }
+      case "binary": {
+        const fn = COMPARE[e.operator];
+        if (fn === undefined)
+          return build.op("binary", [lower(e.left, type), lower(e.right, type)], { fn: BINARY[e.operator]! }, type)!;
+        const dtype = [e.left, e.right].flatMap((x) => this.dtypeOf(x) ?? [])[0]!;
+        const operand: TensorType = { ...type, dtype };
+        return build.op("compare", [lower(e.left, operand), lower(e.right, operand)], { fn }, type)!;
+      }
+      case "unary":
+        return build.op("unary", [lower(e.operand, type)], { fn: e.operator === "not" ? "not" : "neg" }, type)!;
+      case "inlined": {
+        const inner = new Map(scope);
+        for (const { name, value } of e.bindings) inner.set(name.text, lower(value, null));
+        return this.value(e.body, type, inner);
+      }
+      case "call":
+        return this.call(e, type, lower);
+      default:
+        throw new InternalCompilerError(`a '${e.kind}' expression has no tensor form`);
     }
-    case "call": {
-      const [first, second] = e.arguments;
-      if (second !== undefined)
-        return build.op("binary", [lower(first!, type), lower(second, type)], { fn: e.callee.text }, type)!;
-      const operand = lower(first!, null);
-      if (operand.type.kind === "tensor" && operand.type.dtype !== type.dtype)
-        return build.op("cast", [operand], {}, type)!;
-      if (isDType(checked.dtypes[e.callee.text] ?? e.callee.text)) return operand; // a cast to what it is already
-      const isConversion = !sameType(operand.type, type);
-      return isConversion
-        ? build.op("convert", [operand], {}, type)!
-        : build.op("unary", [operand], { fn: e.callee.text as UnaryFunction }, type)!;
+  }
+
+  private call(e: Call, type: TensorType, lower: (e: Expression, wanted: TensorType | null) => Value): Value {
+    const { build } = this;
+    const callee = e.callee.text;
+    const [first, second, third] = e.arguments as [Expression, Expression?, Expression?];
+    if (Object.hasOwn(VIEWS, callee)) return this.view(e, type, lower);
+    const fold = foldOf(e);
+    const dim = e.named.find((n) => n.name.text === "dim")?.value;
+    if (fold !== null)
+      return build.op("fold", [lower(first, null)], { fn: fold, dim: dim?.kind === "number" ? dim.value : 0 }, type)!;
+    if (callee === "where") {
+      const condition = lower(first, { ...type, dtype: "bool" });
+      return build.op("select", [condition, lower(second!, type), lower(third!, type)], {}, type)!;
     }
-    default:
-      throw new InternalCompilerError(`a '${e.kind}' expression has no tensor form`);
+    if (second !== undefined)
+      return build.op("binary", [lower(first, type), lower(second, type)], { fn: callee }, type)!;
+    const operand = lower(first, null);
+    if (CONVERSIONS.has(callee))
+      return sameType(operand.type, type) ? operand : build.op("convert", [operand], {}, type)!;
+    if (isDType(this.checked.dtypes[callee] ?? callee)) return build.op("cast", [operand], {}, type)!;
+    return build.op("unary", [operand], { fn: callee as UnaryFunction }, type)!;
+  }
+
+  private view(e: Call, type: TensorType, lower: (e: Expression, wanted: TensorType | null) => Value): Value {
+    const { build } = this;
+    const operand = (x: Expression): Value => lower(x, null);
+    switch (e.callee.text) {
+      case "reshape":
+        return build.op("reshape", [operand(e.arguments[0]!)], {}, type)!;
+      case "concat": {
+        const dim = e.named.find((n) => n.name.text === "dim")!.value;
+        const parts = e.arguments.map((x) => lower(x, { ...type, shape: this.typeOf(x).shape }));
+        return build.op("concat", parts, { dim: dim.kind === "number" ? dim.value : 0 }, type)!;
+      }
+      default: {
+        const order = e.callee.text === "transpose" ? swapLast(type.shape.length) : orderOf(e);
+        return build.op("permute", [operand(e.arguments[0]!)], { order: order.join(",") }, type)!;
+      }
+    }
+  }
+
+  /** An operand of a product, cut like the product where that is cut along the batches. */
+  private batched(v: Value, product: TensorType): Value {
+    const type = v.type as TensorType;
+    const { layout } = product;
+    if (layout.kind !== "sharded" || layout.dim >= product.shape.length - 2 || type.layout.kind !== "replicated")
+      return v;
+    const dim = layout.dim - product.shape.length + type.shape.length;
+    return dim < 0 || type.shape[dim] === 1 ? v : this.adapted(v, { ...type, layout: { kind: "sharded", dim } });
+  }
+
+  private named(name: string, type: TensorType | null, scope: Scope): Value {
+    const bound = scope.get(name);
+    if (bound !== undefined) return bound;
+    const { dtype, shape, layout } = this.checked.tensors.get(name)!;
+    return this.build.op("input", [], { buffer: name }, type ?? { kind: "tensor", dtype, shape, layout })!;
+  }
+
+  private extent(e: Expression): Extent {
+    const { world, dims } = this.checked;
+    const found = extentOf(e, world, (name) => (dims.includes(name) ? name : null));
+    if (found === null) throw new InternalCompilerError("a slice without known bounds passed the checker");
+    return found;
+  }
+
+  private dtypeOf(e: Expression): TensorType["dtype"] | null {
+    const type = e.kind === "number" ? undefined : this.checked.types.get(e);
+    return type?.kind === "tensor" ? type.dtype : null;
+  }
+
+  private typeOf(e: Expression): TensorType {
+    const type: ExpressionType | undefined = this.checked.types.get(e);
+    if (type?.kind !== "tensor") throw new InternalCompilerError(`a '${e.kind}' expression was not typed as a tensor`);
+    return type;
   }
 }
 
-function tensorType(type: ExpressionType | undefined, e: Expression): TensorType {
-  if (type?.kind !== "tensor") throw new InternalCompilerError(`a '${e.kind}' expression was not typed as a tensor`);
-  return type;
+function sameShape(a: readonly Extent[], b: readonly Extent[]): boolean {
+  return a.length === b.length && a.every((n, d) => sameExtent(n, b[d]!));
+}
+
+function sameLayout(a: Layout, b: Layout): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** The layout of a value that is broadcast to `rank` dimensions, which are matched from the last one. */
+function aligned({ layout, shape }: TensorType, rank: number): Layout {
+  if (layout.kind !== "sharded") return layout;
+  return shape[layout.dim] === 1 ? { kind: "replicated" } : { ...layout, dim: layout.dim + rank - shape.length };
 }

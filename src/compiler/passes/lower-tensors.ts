@@ -1,275 +1,324 @@
 /**
  * lower-tensors: tensor level → rank level.
  *
- * A tensor becomes a function from an element's local index to code that computes it, so elementwise work
- * fuses into its user, on the peers' side too: what is computed from memory that peers can reach is computed by
- * whoever reads it. Scratch appears only where peers must read a product, or a product reads a value many times.
- * A change of layout is lowered by the pair of layouts alone:
- *   partial → sharded     a product: each element goes to its owner's stage [rank, …], the owner folds the stages
- *                         in reach: the owner reads its slice from every peer
- *   partial → replicated, on   every reader folds all peers' copies
- *   sharded → replicated, on   every rank hands its shard to all, readers read their own copy
- *   sharded(a) → sharded(b)    each element is read from the rank that holds it
- *   on → replicated, sharded   read from that rank;   replicated → sharded   the local slice
+ * A tensor becomes a function from an element's local index to code that computes it, so elementwise work, broadcasts and
+ * arrangements fuse into their user, on the peers' side too: what is computed from memory that peers can reach is computed
+ * by whoever reads it. Memory appears only where a value is needed again in another loop, where peers must read what was
+ * folded or multiplied, and where a product reads a value many times. Changes of layout: `support/tensor-conversions.ts`;
+ * what is stored, and by whom: `support/tensor-memory.ts`.
  */
 import { Builder } from "../ir/builder.js";
-import { type Buffer, type Kernel, type Op, text, type Value } from "../ir/module.js";
-import type { UnaryFunction, BinaryFunction } from "../ir/ops.js";
-import { scalar, scalarOf, type Type } from "../ir/types.js";
+import { type Kernel, type Op, text, type Value } from "../ir/module.js";
+import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
+import { scalar, scalarOf } from "../ir/types.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { DTYPES, type DType } from "../types/dtype.js";
-import { extent, type Extent } from "../types/extent.js";
-import { type Layout, printLayout, type ReductionOp } from "../types/layout.js";
-
-type TensorType = Extract<Type, { kind: "tensor" }>;
-type Index = readonly Value[];
-
-/** A tensor as this rank sees it. */
-interface LocalTensor {
-  readonly dtype: DType;
-  readonly shape: readonly Extent[];
-  /** The buffer that holds exactly this tensor, if one does. */
-  readonly buffer: string | null;
-  /** Emits the element at a local index, in the dtype's compute kind; on `peer`, if given, what that rank has there. */
-  readonly element: (index: Index, peer?: Value) => Value;
-  /** Whether `element` can be asked for a peer's: all it reads lies in memory that peers can reach. */
-  readonly reachable: boolean;
-}
+import { extent, type Extent, sameExtent } from "../types/extent.js";
+import { ElementBuilder } from "./support/element-builder.js";
+import { TensorConversions } from "./support/tensor-conversions.js";
+import { TensorMemory } from "./support/tensor-memory.js";
+import { TensorUses } from "./support/tensor-uses.js";
+import {
+  computeKind,
+  type Index,
+  type LocalTensor,
+  localShape,
+  movedPartition,
+  type Partition,
+  samePartition,
+  type TensorType,
+} from "./support/tensor-values.js";
 
 export function lowerTensors(kernel: Kernel): Kernel {
   const lowering = new TensorLowering(kernel);
   for (const op of kernel.body.ops) lowering.lower(op);
-  return { ...kernel, level: "rank", buffers: lowering.buffers, body: { arguments: [], ops: lowering.build.ops } };
+  return {
+    ...kernel,
+    level: "rank",
+    buffers: lowering.memory.buffers,
+    body: { arguments: [], ops: lowering.build.ops },
+  };
 }
 
 class TensorLowering {
   readonly build: Builder;
-  buffers: readonly Buffer[];
+  readonly memory: TensorMemory;
+  private readonly at: ElementBuilder;
+  private readonly conversions: TensorConversions;
+  private readonly uses: TensorUses;
   private readonly tensors = new Map<Value, LocalTensor>();
-  /** Outputs that a value is stored to as it is: a gather can write there directly. */
-  private readonly destinations = new Map<Value, string>();
+  /** Numbers, such as the starts of slices, as they are at this level. */
+  private readonly numbers = new Map<Value, Value>();
 
   constructor(private readonly kernel: Kernel) {
     this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
-    this.buffers = kernel.buffers;
-    for (const op of kernel.body.ops)
-      if (op.name === "output") this.destinations.set(op.operands[0]!, text(op, "buffer"));
+    this.at = new ElementBuilder(this.build);
+    this.memory = new TensorMemory(kernel, this.at);
+    this.conversions = new TensorConversions(kernel, this.at, this.memory, (shape) => this.partitionOf(shape));
+    this.uses = new TensorUses(kernel);
+  }
+
+  /** Whole rows where rows are folded, so that a rank can fold its own; else pieces as even as can be. */
+  private partitionOf(shape: readonly Extent[]): Partition {
+    const folds = this.kernel.body.ops.some((op) => op.name === "fold" && op.attributes["dim"] !== 0);
+    if (!folds || shape.length < 2) return { kind: "chunks" };
+    return { kind: "slices", dim: 0, length: extent("ceildiv", shape[0]!, this.kernel.world), isExact: false };
   }
 
   lower(op: Op): void {
     this.build.span = op.span;
-    if (op.name === "output") {
-      this.storeOutput(op);
+    if (op.name === "output") return this.output(op);
+    const [result] = op.results as [Value];
+    const { type } = result;
+    if (type.kind !== "tensor") {
+      const operands = op.operands.map((v) => this.numbers.get(v)!);
+      this.numbers.set(result, this.build.op(op.name, operands, op.attributes, type)!);
       return;
     }
-    const type = op.results[0]!.type as TensorType;
-    this.tensors.set(op.results[0]!, this.lowerValue(op, type));
+    const tensor = this.value(op, type);
+    this.tensors.set(result, tensor.isCostly && this.isNeededAgain(result) ? this.kept(tensor, result) : tensor);
   }
 
-  private lowerValue(op: Op, type: TensorType): LocalTensor {
-    const { build } = this;
+  private isNeededAgain(v: Value): boolean {
+    return this.uses.rootsOf(v).size > 1;
+  }
+
+  /** A value for several loops: shared at once if several outputs would each have to be given to all ranks. */
+  private kept(t: LocalTensor, v: Value): LocalTensor {
+    const given = [...this.uses.rootsOf(v)].filter(
+      (op) => op.name === "output" && (op.operands[0]!.type as TensorType).layout.kind === "replicated",
+    );
+    return this.memory.held(given.length > 1 || t.spread?.kind === "chunks" ? this.memory.everywhere(t) : t);
+  }
+
+  private output(op: Op): void {
+    const name = text(op, "buffer");
+    const tensor = this.tensors.get(op.operands[0]!)!;
+    if (tensor.buffer !== name) this.memory.store(name, tensor);
+  }
+
+  private value(op: Op, type: TensorType): LocalTensor {
     const shape = localShape(type, this.kernel.world);
-    const kind = DTYPES[type.dtype].compute;
-    const operands = op.operands.map((v) => this.tensors.get(v)!);
-    const computed = (element: LocalTensor["element"], reachable: boolean): LocalTensor => ({
-      dtype: type.dtype,
-      shape,
-      buffer: null,
-      element,
-      reachable,
-    });
-    const fromOperands = operands.every((o) => o.reachable);
-    const fn = op.attributes["fn"];
+    const operands = op.operands.flatMap((v) => this.tensors.get(v) ?? []);
+    const [first] = operands;
     switch (op.name) {
       case "input":
-        return this.inBuffer(text(op, "buffer"), type.dtype, shape, type.layout.kind === "replicated");
-      case "const":
-        return computed(() => build.constant(op.attributes["value"] as number, scalar(kind)), true);
-      case "unary":
-        return computed((i, p) => build.unary(fn as UnaryFunction, operands[0]!.element(i, p)), fromOperands);
-      case "binary":
-        return computed(
-          (i, p) => build.binary(fn as BinaryFunction, operands[0]!.element(i, p), operands[1]!.element(i, p)),
-          fromOperands,
-        );
-      case "cast":
-        return computed((i, p) => build.cast(build.cast(operands[0]!.element(i, p), type.dtype), kind), fromOperands);
-      case "matmul": {
-        const a = this.materialise(operands[0]!);
-        const b = this.materialise(operands[1]!);
-        const depth = a.shape[1]!;
-        const product = ([i, j]: Index): Value =>
-          build.reduce("sum", build.constant(0), build.extent(depth), (k) =>
-            build.mul(a.element([i!, k]), b.element([k, j!])),
-          );
-        return computed(product, false);
+        return this.memory.inBuffer(text(op, "buffer"), this.plain(type, shape), type.layout.kind === "replicated");
+      case "const": {
+        const value = op.attributes["value"] as number;
+        const element = (): Value => this.build.constant(value, scalar(computeKind(type.dtype)));
+        return this.memory.computed({ ...this.plain(type, shape), element });
       }
+      case "unary":
+      case "binary":
+      case "compare":
+      case "select":
+      case "cast":
+        return this.elementwise(op, type, shape, operands);
       case "convert":
-        return this.convert(operands[0]!, op, type, shape);
+        return this.conversions.convert(
+          first!,
+          type.layout,
+          shape,
+          op.attributes["algorithm"] === "two_shot",
+          this.uses.soleOutput(op.results[0]!) !== null,
+        );
+      case "matmul":
+        return this.product(operands as [LocalTensor, LocalTensor], type, shape);
+      case "fold":
+        return this.fold(op, first!, type, shape);
+      case "expand":
+        return this.expand(first!, type, shape);
+      case "permute":
+        return this.permute(op, first!, type, shape);
+      case "reshape":
+        return this.reshape(first!, type, shape);
+      case "slice":
+        return this.slice(op, first!, type, shape);
+      case "concat":
+        return this.concat(op, operands, type, shape);
       default:
         throw new InternalCompilerError(`'${op.name}' is no tensor op`);
     }
   }
 
-  /** @param isSame every rank's copy has the same values, so that one's own stands for any peer's. */
-  private inBuffer(buffer: string, dtype: DType, shape: readonly Extent[], isSame: boolean): LocalTensor {
-    const element = (index: Index, peer?: Value): Value =>
-      this.build.cast(
-        this.build.load(buffer, index, scalar(dtype), isSame ? null : (peer ?? null)),
-        DTYPES[dtype].compute,
-      );
-    return { dtype, shape, buffer, element, reachable: true };
+  private plain({ dtype, layout }: TensorType, shape: readonly Extent[]): LocalTensor {
+    const element = (): Value => {
+      throw new InternalCompilerError("a tensor without elements is read");
+    };
+    const facts = { buffer: null, isReachable: true, isExact: false, isCostly: false, owned: null, spread: null };
+    return { dtype, layout, shape, element, products: new Set(), ...facts };
   }
 
-  private scratch(hint: string, dtype: DType, shape: readonly Extent[]): string {
-    let name = hint;
-    for (let n = 2; this.buffers.some((b) => b.name === name); n++) name = `${hint}${n}`;
-    this.buffers = [...this.buffers, { name, role: "scratch", dtype, shape, symmetric: false }];
-    return name;
+  /** An arrangement of a tensor's elements: it computes nothing. */
+  private view(
+    t: LocalTensor,
+    type: TensorType,
+    shape: readonly Extent[],
+    place: (index: Index) => Index,
+  ): LocalTensor {
+    const element = (i: Index, p?: Value): Value => t.element(place(i), p);
+    return this.memory.computed({ ...t, layout: type.layout, shape, buffer: null, element });
   }
 
-  private overTiles(shape: readonly Extent[], body: (index: Index) => void): void {
-    const zero = this.build.constant(0);
-    this.build.for(
-      "tiles",
-      shape.map((e) => [zero, this.build.extent(e)] as const),
-      body,
-    );
-  }
+  // -- elementwise ---------------------------------------------------------------------------------
 
-  /** The tensor in memory, computed into scratch if it is not there yet. */
-  private materialise(t: LocalTensor): LocalTensor {
-    if (t.buffer !== null) return t;
-    const name = this.scratch("value", t.dtype, t.shape);
-    this.overTiles(t.shape, (i) => this.build.store(name, this.build.cast(t.element(i), t.dtype), i));
-    return this.inBuffer(name, t.dtype, t.shape, false);
-  }
-
-  /** A form whose elements can be read from peers: the expression itself, or its values in memory. */
-  private withinReach(t: LocalTensor): LocalTensor {
-    return t.reachable ? t : this.materialise(t);
-  }
-
-  private foldRanks(op: ReductionOp, element: (peer: Value) => Value): Value {
+  private elementwise(op: Op, type: TensorType, shape: readonly Extent[], given: readonly LocalTensor[]): LocalTensor {
     const { build } = this;
-    const world = this.kernel.world;
-    const folded = build.reduce(op === "avg" ? "sum" : op, build.constant(0), build.constant(world), element);
-    return op === "avg" ? build.binary("div", folded, build.constant(world, scalar(scalarOf(folded.type)))) : folded;
-  }
-
-  private convert(source: LocalTensor, op: Op, to: TensorType, shape: readonly Extent[]): LocalTensor {
-    const { build } = this;
-    const from = (op.operands[0]!.type as TensorType).layout;
-    const target = to.layout;
-    const computed = (element: LocalTensor["element"]): LocalTensor => ({
-      dtype: to.dtype,
-      shape,
-      buffer: null,
+    const operands = this.together(given);
+    const owned = operands.find((o) => o.owned !== null)?.owned ?? null;
+    const [a, b, c] = operands;
+    const fn = op.attributes["fn"];
+    const element = (i: Index, p?: Value): Value => {
+      const [x, y, z] = [a, b, c].map((o) => o?.element(i, p)) as [Value, Value, Value];
+      switch (op.name) {
+        case "unary":
+          return build.unary(fn as UnaryFunction, x);
+        case "binary":
+          return build.binary(fn as BinaryFunction, x, y);
+        case "compare":
+          return build.compare(fn as Comparison, x, y);
+        case "select":
+          return build.select(x, y, z);
+        default: {
+          const kind = computeKind(type.dtype);
+          return build.cast(build.cast(x, type.dtype), kind);
+        }
+      }
+    };
+    return this.memory.computed({
+      ...this.plain(type, shape),
       element,
-      reachable: false,
+      isReachable: operands.every((o) => o.isReachable),
+      isExact: op.name === "cast",
+      isCostly: operands.some((o) => o.isCostly),
+      products: new Set(operands.flatMap((o) => [...o.products])),
+      owned,
+      spread: owned === null ? (operands.find((o) => o.spread !== null)?.spread ?? null) : null,
     });
-    const shifted = (index: Index, dim: number, by: Value): Index =>
-      index.map((v, d) => (d === dim ? build.add(v, by) : v));
-    const shardStart = (length: Extent): Value => build.mul(build.rank(), build.extent(length));
-    if (from.kind === "replicated") {
-      if (target.kind === "sharded")
-        return computed((i) => source.element(shifted(i, target.dim, shardStart(shape[target.dim]!))));
-      return { ...source, shape };
-    }
-    if (from.kind === "partial") {
-      if (target.kind === "sharded" && !source.reachable)
-        return this.reduceThroughStages(source, from.op, target.dim, to, shape);
-      const held = this.withinReach(source);
-      if (target.kind === "sharded") {
-        const { dim } = target;
-        return computed((i) =>
-          this.foldRanks(from.op, (p) => held.element(shifted(i, dim, shardStart(shape[dim]!)), p)),
-        );
-      }
-      return computed((i) => this.foldRanks(from.op, (p) => held.element(i, p)));
-    }
-    if (from.kind === "on") {
-      const held = this.withinReach(source);
-      const root = (): Value => build.constant(from.rank);
-      if (target.kind === "sharded")
-        return computed((i) => held.element(shifted(i, target.dim, shardStart(shape[target.dim]!)), root()));
-      return computed((i) => held.element(i, root()));
-    }
-    if (from.kind === "sharded") {
-      if (target.kind === "sharded") {
-        const held = this.withinReach(source);
-        const length = held.shape[from.dim]!;
-        return computed((i) => {
-          const at = shifted(i, target.dim, shardStart(shape[target.dim]!));
-          const owner = build.div(at[from.dim]!, build.extent(length));
-          const there = at.map((v, d) => (d === from.dim ? build.rem(v, build.extent(length)) : v));
-          return held.element(there, owner);
-        });
-      }
-      return this.gather(source, from.dim, op.results[0]!, to, shape);
-    }
-    throw new InternalCompilerError(`no way from ${printLayout(from)} to ${printLayout(target as Layout)}`);
   }
 
-  /** Each rank writes its shard into everybody's copy of the whole. */
-  private gather(
-    source: LocalTensor,
-    dim: number,
-    result: Value,
-    to: TensorType,
+  /** Operands of one loop: with one partition and one product among them; what is over is kept in memory first. */
+  private together(operands: readonly LocalTensor[]): readonly LocalTensor[] {
+    let owned: Partition | null = null;
+    const products = new Set<object>();
+    const done = new Map<LocalTensor, LocalTensor>();
+    for (const o of operands) {
+      if (done.has(o)) continue;
+      let t = o;
+      if (t.owned !== null && owned !== null && !samePartition(t.owned, owned)) t = this.memory.everywhere(t);
+      owned ??= t.owned;
+      const more = [...t.products].filter((p) => !products.has(p));
+      if (products.size > 0 && more.length > 0) t = this.memory.held(t);
+      else for (const p of more) products.add(p);
+      done.set(o, t);
+    }
+    return operands.map((o) => done.get(o)!);
+  }
+
+  // -- products and folds --------------------------------------------------------------------------
+
+  private product(
+    [left, right]: readonly [LocalTensor, LocalTensor],
+    type: TensorType,
     shape: readonly Extent[],
   ): LocalTensor {
-    const { build } = this;
-    const whole = this.destinations.get(result) ?? this.scratch("gathered", to.dtype, shape);
-    this.overTiles(source.shape, (i) => {
-      const value = build.cast(source.element(i), to.dtype);
-      const start = build.mul(build.rank(), build.extent(source.shape[dim]!));
-      const at = i.map((v, d) => (d === dim ? build.add(v, start) : v));
-      build.for("ranks", [[build.constant(0), build.constant(this.kernel.world)]], ([p]) =>
-        build.store(whole, value, at, p!),
+    const { at } = this;
+    const [a, b] = [this.memory.inMemory(left), this.memory.inMemory(right)];
+    const depth = a.shape.at(-1)!;
+    const element = (index: Index): Value => {
+      const [i, j] = index.slice(-2) as [Value, Value];
+      const batch = (t: LocalTensor): Index => this.broadcastIndex(index.slice(0, -2), t.shape.slice(0, -2));
+      return at.reduce("sum", depth, true, (k) =>
+        this.build.mul(a.element([...batch(a), i, k]), b.element([...batch(b), k, j])),
       );
-    });
-    return this.inBuffer(whole, to.dtype, shape, true);
+    };
+    const facts = { isReachable: false, isCostly: true, products: new Set([{}]) };
+    return this.memory.computed({ ...this.plain(type, shape), element, ...facts });
   }
 
-  /** Each rank writes every element of its summand to the owner's stage; the owner folds the stages. */
-  private reduceThroughStages(
-    source: LocalTensor,
-    fold: ReductionOp,
-    dim: number,
-    to: TensorType,
-    shape: readonly Extent[],
-  ): LocalTensor {
-    const { build } = this;
-    const stage = this.scratch("stage", to.dtype, [this.kernel.world, ...shape]);
-    this.overTiles(source.shape, (i) => {
-      const value = build.cast(source.element(i), to.dtype);
-      const length = build.extent(shape[dim]!);
-      const owner = build.div(i[dim]!, length);
-      const at = i.map((v, d) => (d === dim ? build.rem(v, length) : v));
-      build.store(stage, value, [build.rank(), ...at], owner);
-    });
-    const kind = DTYPES[to.dtype].compute;
-    const element = (i: Index): Value =>
-      this.foldRanks(fold, (p) => build.cast(build.load(stage, [p, ...i], scalar(to.dtype)), kind));
-    return { dtype: to.dtype, shape, buffer: null, element, reachable: false };
+  private fold(op: Op, operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
+    const { at, build, memory } = this;
+    const dim = op.attributes["dim"] as number;
+    const fn = text(op, "fn");
+    const isAcross = (p: Partition | null): boolean => p !== null && (p.kind === "chunks" || p.dim === dim);
+    const source = isAcross(operand.owned) || isAcross(operand.spread) ? memory.everywhere(operand) : operand;
+    const length = source.shape[dim]!;
+    const element = (index: Index): Value => {
+      const folded = at.reduce(fn === "mean" ? "sum" : (fn as "sum"), length, false, (k) =>
+        source.element(at.replaced(index, dim, () => k)),
+      );
+      if (fn !== "mean") return folded;
+      const count = build.cast(at.extent(length), scalarOf(folded.type));
+      return build.binary("div", folded, count);
+    };
+    const owned = source.owned ?? source.spread;
+    const facts = { isReachable: false, isCostly: true, owned };
+    const folded = memory.computed({ ...this.plain(type, shape), element, ...facts });
+    // Whoever broadcasts it would fold anew for each element.
+    return this.uses.soleOutput(op.results[0]!) === null ? memory.held(folded, undefined, "folded") : folded;
   }
 
-  private storeOutput(op: Op): void {
-    const { build } = this;
-    const name = text(op, "buffer");
-    const tensor = this.tensors.get(op.operands[0]!)!;
-    if (tensor.buffer === name) return;
-    const { layout } = op.operands[0]!.type as TensorType;
-    const storeAll = (): void =>
-      this.overTiles(tensor.shape, (i) => build.store(name, build.cast(tensor.element(i), tensor.dtype), i));
-    if (layout.kind === "on") build.if(build.compare("eq", build.rank(), build.constant(layout.rank)), storeAll);
-    else storeAll();
-  }
-}
+  // -- arrangements --------------------------------------------------------------------------------
 
-/** What one rank holds of a tensor of this type. */
-function localShape(type: TensorType, world: number): Extent[] {
-  const { layout } = type;
-  return type.shape.map((e, d) => (layout.kind === "sharded" && layout.dim === d ? extent("div", e, world) : e));
+  /** The index of an operand that is broadcast: dimensions are matched from the last one, and one of length 1 repeats. */
+  private broadcastIndex(index: Index, shape: readonly Extent[]): Index {
+    const missing = index.length - shape.length;
+    return shape.map((n, d) => (n === 1 ? this.at.constant(0) : index[d + missing]!));
+  }
+
+  private expand(operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
+    const missing = shape.length - operand.shape.length;
+    const repeats = missing > 0 || operand.shape.some((n, d) => n === 1 && shape[d] !== 1);
+    const source = repeats && operand.isCostly ? this.memory.held(this.aligned(operand)) : operand;
+    const moved = this.view(source, type, shape, (i) => this.broadcastIndex(i, source.shape));
+    return {
+      ...moved,
+      buffer: repeats ? null : source.buffer,
+      owned: movedPartition(source.owned, (d) => d + missing),
+      spread: movedPartition(source.spread, (d) => d + missing),
+    };
+  }
+
+  /** Without a partition that counts elements one by one, which means something else in another shape. */
+  private aligned(t: LocalTensor): LocalTensor {
+    return t.owned?.kind === "chunks" || t.spread?.kind === "chunks" ? this.memory.everywhere(t) : t;
+  }
+
+  private permute(op: Op, operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
+    const order = text(op, "order").split(",").map(Number);
+    const source = this.aligned(operand);
+    const moved = this.view(source, type, shape, (i) => order.map((_, d) => i[order.indexOf(d)]!));
+    const place = (d: number): number => order.indexOf(d);
+    return { ...moved, owned: movedPartition(source.owned, place), spread: movedPartition(source.spread, place) };
+  }
+
+  private reshape(operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
+    const source = this.memory.everywhere(operand);
+    const isSame = shape.length === source.shape.length && shape.every((n, d) => sameExtent(n, source.shape[d]!));
+    return this.view(source, type, shape, (i) => (isSame ? i : this.at.unfold(this.at.linear(i, shape), source.shape)));
+  }
+
+  private slice(op: Op, operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
+    const source = this.memory.everywhere(operand);
+    const starts = op.operands.slice(1).map((v) => this.numbers.get(v)!);
+    return this.view(source, type, shape, (i) => i.map((v, d) => this.at.index("add", v, starts[d]!)));
+  }
+
+  /** The parts, stored one after the other where the whole is to lie. */
+  private concat(op: Op, parts: readonly LocalTensor[], type: TensorType, shape: readonly Extent[]): LocalTensor {
+    const { at, memory } = this;
+    const dim = op.attributes["dim"] as number;
+    const output = this.uses.soleOutput(op.results[0]!);
+    const dtype = type.dtype === "bool" ? "u8" : type.dtype;
+    const kept = parts.every((p) => p.isExact) ? dtype : computeKind(dtype);
+    const name = output === null ? memory.scratch("joined", kept as typeof dtype, shape) : text(output, "buffer");
+    let start: Extent = 0;
+    for (const part of parts) {
+      const from = at.extent(start);
+      memory.store(name, part, (i) => at.replaced(i, dim, (v) => at.index("add", v, from)));
+      start = extent("add", start, part.shape[dim]!);
+    }
+    const isSame = type.layout.kind === "replicated";
+    return memory.inBuffer(name, { ...this.plain(type, shape) }, isSame);
+  }
 }

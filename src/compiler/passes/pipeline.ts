@@ -1,4 +1,5 @@
 /** The pipeline, in order, on one screen. Why each stands where it does is in `README.md` beside this. */
+import { chooseAlgorithms } from "./choose-algorithms.js";
 import { deriveSync } from "./derive-sync.js";
 import { expandBarriers } from "./expand-barriers.js";
 import { inferSymmetric } from "./infer-symmetric.js";
@@ -15,6 +16,8 @@ import { unswitch } from "./unswitch.js";
 import { vectorize } from "./vectorize.js";
 
 export const PIPELINE: readonly Pass[] = [
+  { name: "simplify-tensors", from: "tensor", to: "tensor", run: simplify },
+  { name: "choose-algorithms", from: "tensor", to: "tensor", run: chooseAlgorithms },
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },

@@ -78,8 +78,9 @@ export class Expectation {
         return DTYPES[s.dtype].compute;
       case "concat":
         return this.kind(s.parts[0]!);
-      case "binary":
       case "compare":
+        return "bool";
+      case "binary":
         return this.kind(s.a.kind === "constant" ? s.b : s.a);
       default:
         return this.kind(s.a);

@@ -90,6 +90,8 @@ export function unaryOf(algebra: Algebra | null, fn: UnaryFunction, kind: Scalar
       return algebra.extreme("max", a, 0);
     case "silu":
       return algebra.div(a, algebra.add(1, algebra.apply("exp", [algebra.sub(0, a)])));
+    case "sigmoid":
+      return algebra.div(1, algebra.add(1, algebra.apply("exp", [algebra.sub(0, a)])));
     case "rsqrt":
       return algebra.div(1, algebra.apply("sqrt", [a]));
     default:
@@ -105,7 +107,10 @@ export function compareOf(algebra: Algebra | null, fn: Comparison, a: Number_, b
 export function selectOf(algebra: Algebra | null, condition: Number_, a: Number_, b: Number_): Number_ {
   if (typeof condition === "number") return condition !== 0 ? a : b;
   if (algebra === null) return OPAQUE;
-  return a === b ? a : algebra.apply("select", [condition, a, b]);
+  const isInfinite = (x: Number_): boolean => typeof x === "number" && !Number.isFinite(x);
+  if (isInfinite(a) || isInfinite(b)) return a === b ? a : algebra.apply("select", [condition, a, b]);
+  // A condition is 0 or 1: written as b + condition · (a - b), a choice is seen to pass through sums.
+  return a === b ? a : algebra.add(b, algebra.mul(condition, algebra.sub(a, b)));
 }
 
 /** Roundings between floats are the identity for the algebra; cutting off a fraction is not. */

@@ -39,6 +39,7 @@ export const FLOAT_FUNCTIONS: Readonly<Record<UnaryFunction, (x: number) => numb
   relu: (x) => (x > 0 ? x : 0),
   gelu: (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)),
   silu: (x) => x / (1 + Math.exp(-x)),
+  sigmoid: (x) => 1 / (1 + Math.exp(-x)),
 };
 
 /** Smaller of two numbers as GPUs have it: a NaN loses against a number. */

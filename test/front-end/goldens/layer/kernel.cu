@@ -43,6 +43,7 @@ __device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u3
 __device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
 __device__ __forceinline__ float fn_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
 __device__ __forceinline__ float fn_silu(float x) { return x / (1.0f + expf(-x)); }
+__device__ __forceinline__ float fn_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 struct Watch { u64 timeout; u32* status; u32 rank; };
 __device__ __forceinline__ u64 global_timer() { u64 t; asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); return t; }
 __device__ __forceinline__ void give_up(const Watch& w, u32 peer, u32 buffer, u32 slot, u32 wanted, u32 seen, u32 line) {
@@ -165,300 +166,313 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   // layer.coll:5: out = gather(silu(hidden), to: 0)
   const u32 v4 = *(b_epochs + (i64)blockIdx.x);
   *(b_epoch + 0ll) = v4;
-  const i64 v6 = d_m / 4ll;
-  const i64 v11 = (i64)rank * v6;
+  const i64 v7 = d_m / 4ll;
+  const i64 v8 = (i64)rank * v7;
   const u32 v12 = *(b_epoch + 0ll);
   const u32 v14 = v12 + 1u;
   *(b_epoch + 0ll) = v14;
   const i64 v15 = (i64)blockIdx.x * 4ll;
-  const i64 v16 = v15 + (i64)rank;
+  const bool v16 = (i64)rank == 0ll;
+  const i64 v20 = v15 + (i64)rank;
   if (threadIdx.x < 4) {
-    const i64 v17 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_flags_peers.p[v17]) + v16, v14);
+    const i64 v21 = threadIdx.x;
+    const bool v22 = v21 == 1ll;
+    const bool v23 = v16 & v22;
+    const bool v24 = v21 == 2ll;
+    const bool v25 = v16 & v24;
+    const bool v26 = v21 == 3ll;
+    const bool v27 = v16 & v26;
+    const bool v28 = v23 | v25;
+    const bool v29 = v28 | v27;
+    if (v29) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v21]) + v20, v14);
+    }
   }
+  const bool v30 = (i64)rank == 1ll;
+  const bool v31 = (i64)rank == 2ll;
+  const bool v32 = (i64)rank == 3ll;
   if (threadIdx.x < 4) {
-    const i64 v18 = threadIdx.x;
-    const i64 v19 = v15 + v18;
-    wait_acquire_sys(b_flags + v19, v14, watch, (u32)(v18), 4u, (u32)(v19), 5u);
+    const i64 v33 = threadIdx.x;
+    const bool v34 = v33 == 0ll;
+    const bool v35 = v30 & v34;
+    const bool v36 = v31 & v34;
+    const bool v37 = v32 & v34;
+    const bool v38 = v35 | v36;
+    const bool v39 = v38 | v37;
+    const i64 v40 = v15 + v33;
+    if (v39) {
+      wait_acquire_sys(b_flags + v40, v14, watch, (u32)(v33), 4u, (u32)(v40), 5u);
+    }
   }
   __syncthreads();
-  const i64 v22 = v6 > 0ll ? v6 : 0ll;
-  const i64 v23 = d_n > 0ll ? d_n : 0ll;
-  const i64 v26 = v23 + 255ll;
-  const i64 v27 = v26 / 256ll;
-  const i64 v29 = v22 + 127ll;
-  const i64 v30 = v29 / 128ll;
-  const i64 v31 = v30 * v27;
-  const i64 v35 = d_k + 63ll;
-  const i64 v36 = v35 / 64ll;
-  const bool v37 = 0ll < v36;
-  const bool v38 = 1ll < v36;
-  const i64 v40 = (i64)rank + 1ll;
-  const i64 v41 = v40 + (i64)blockIdx.x;
-  const i64 v42 = v41 % 4ll;
-  const i64 v43 = v41 + 1ll;
-  const i64 v44 = v43 % 4ll;
-  const i64 v45 = v41 + 2ll;
-  const i64 v46 = v45 % 4ll;
-  const i64 v47 = v41 + 3ll;
-  const i64 v48 = v47 % 4ll;
-  const bool v50 = (u64)b_bias % 16 == 0;
-  const bool v51 = (u64)b_out % 16 == 0;
-  const bool v52 = v50 & v51;
-  const i64 v53 = d_n % 8ll;
-  const bool v54 = v53 == 0ll;
-  const bool v55 = v52 & v54;
-  Vec<float, 8> v56;
+  const i64 v43 = v7 > 0ll ? v7 : 0ll;
+  const i64 v44 = d_n > 0ll ? d_n : 0ll;
+  const i64 v46 = v44 + 255ll;
+  const i64 v47 = v46 / 256ll;
+  const i64 v49 = v43 + 127ll;
+  const i64 v50 = v49 / 128ll;
+  const i64 v51 = v50 * v47;
+  const i64 v54 = d_k + 63ll;
+  const i64 v55 = v54 / 64ll;
+  const bool v56 = 0ll < v55;
+  const bool v57 = 1ll < v55;
+  const bool v59 = (u64)b_bias % 16 == 0;
+  const bool v60 = (u64)b_out % 16 == 0;
+  const bool v61 = v59 & v60;
+  const i64 v62 = d_n % 8ll;
+  const bool v63 = v62 == 0ll;
+  const bool v64 = v61 & v63;
+  Vec<float, 8> v65;
   #pragma unroll
-  for (int l = 0; l < 8; l++) v56.v[l] = 5e-1f;
-  for (i64 v57 = blockIdx.x; v57 < v31; v57 += gridDim.x) {
-    const i64 v58 = v57 / v27;
-    const i64 v59 = v58 * 128ll;
-    const i64 v60 = v57 % v27;
-    const i64 v61 = v60 * 256ll;
+  for (int l = 0; l < 8; l++) v65.v[l] = 5e-1f;
+  for (i64 v66 = blockIdx.x; v66 < v51; v66 += gridDim.x) {
+    const i64 v67 = v66 / v47;
+    const i64 v68 = v67 * 128ll;
+    const i64 v69 = v66 % v47;
+    const i64 v70 = v69 * 256ll;
     #pragma unroll
     for (int l = 0; l < sizeof(b_accumulator_bf16) / sizeof(float); l++) b_accumulator_bf16[l] = 0.0f;
-    if (v37) {
-      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 0ll * 9216, b_a, (d_m / 4ll), d_k, v59, 0ll);
-      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 0ll * 16896, b_b, d_k, d_n, 0ll, v61);
+    if (v56) {
+      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 0ll * 9216, b_a, (d_m / 4ll), d_k, v68, 0ll);
+      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 0ll * 16896, b_b, d_k, d_n, 0ll, v70);
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
-    if (v38) {
-      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 1ll * 9216, b_a, (d_m / 4ll), d_k, v59, 64ll);
-      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 1ll * 16896, b_b, d_k, d_n, 64ll, v61);
+    if (v57) {
+      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 1ll * 9216, b_a, (d_m / 4ll), d_k, v68, 64ll);
+      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 1ll * 16896, b_b, d_k, d_n, 64ll, v70);
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
-    for (i64 v62 = 0ll; v62 < v36; v62++) {
+    for (i64 v71 = 0ll; v71 < v55; v71++) {
       asm volatile("cp.async.wait_group 1;" ::: "memory");
       __syncthreads();
-      const i64 v63 = v62 + 2ll;
-      const bool v64 = v63 < v36;
-      const i64 v65 = v63 * 64ll;
-      const i64 v66 = v63 % 3ll;
-      if (v64) {
-        copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + v66 * 9216, b_a, (d_m / 4ll), d_k, v59, v65);
-        copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + v66 * 16896, b_b, d_k, d_n, v65, v61);
+      const i64 v72 = v71 + 2ll;
+      const bool v73 = v72 < v55;
+      const i64 v74 = v72 * 64ll;
+      const i64 v75 = v72 % 3ll;
+      if (v73) {
+        copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + v75 * 9216, b_a, (d_m / 4ll), d_k, v68, v74);
+        copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + v75 * 16896, b_b, d_k, d_n, v74, v70);
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
-      const i64 v67 = v62 % 3ll;
-      mma_tile<0, 128, 256, 64, 72, 264, 256>(b_accumulator_bf16, b_tile_a_bf16 + v67 * 9216, b_tile_b_bf16 + v67 * 16896);
+      const i64 v76 = v71 % 3ll;
+      mma_tile<0, 128, 256, 64, 72, 264, 256>(b_accumulator_bf16, b_tile_a_bf16 + v76 * 9216, b_tile_b_bf16 + v76 * 16896);
     }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
     __syncthreads();
     store_mma16<128, 256, 256>(b_tile_c_f32, b_accumulator_bf16);
     __syncthreads();
-    const i64 v68 = v6 - v59;
-    const i64 v69 = 128ll < v68 ? 128ll : v68;
-    const i64 v70 = d_n - v61;
-    const i64 v71 = 256ll < v70 ? 256ll : v70;
-    const bool v72 = v71 == 256ll;
-    const i64 v73 = v69 * 256ll;
-    const i64 v74 = v69 * v71;
-    const i64 v75 = v73 / 8ll;
-    const i64 v76 = v75 * 8ll;
-    const i64 v77 = v71 % 8ll;
-    const bool v78 = v77 == 0ll;
-    const bool v79 = v52 & v78;
-    const bool v80 = v79 & v54;
-    const i64 v81 = v74 / 8ll;
-    const i64 v82 = v81 * 8ll;
-    if (v72) {
-      if (v55) {
-        for (i64 v83 = threadIdx.x; v83 < v75; v83 += 256) {
-          const i64 v84 = v83 * 8ll;
-          const i64 v85 = v84 / 256ll;
-          const i64 v86 = v84 % 256ll;
-          const i64 v87 = v59 + v85;
-          const i64 v88 = v61 + v86;
-          const i64 v89 = v85 * 256ll;
-          const i64 v90 = v89 + v86;
-          const Vec<float, 8> v91 = load_vec<float, 8>(b_tile_c_f32 + v90);
-          Vec<float, 8> v92;
+    const i64 v77 = v7 - v68;
+    const i64 v78 = 128ll < v77 ? 128ll : v77;
+    const i64 v79 = d_n - v70;
+    const i64 v80 = 256ll < v79 ? 256ll : v79;
+    const bool v81 = v80 == 256ll;
+    const i64 v82 = v78 * 256ll;
+    const i64 v83 = v78 * v80;
+    const i64 v84 = v82 / 8ll;
+    const i64 v85 = v84 * 8ll;
+    const i64 v86 = v80 % 8ll;
+    const bool v87 = v86 == 0ll;
+    const bool v88 = v61 & v87;
+    const bool v89 = v88 & v63;
+    const i64 v90 = v83 / 8ll;
+    const i64 v91 = v90 * 8ll;
+    if (v81) {
+      if (v64) {
+        for (i64 v92 = threadIdx.x; v92 < v84; v92 += 256) {
+          const i64 v93 = v92 * 8ll;
+          const i64 v94 = v93 / 256ll;
+          const i64 v95 = v93 % 256ll;
+          const i64 v96 = v68 + v94;
+          const i64 v97 = v70 + v95;
+          const i64 v98 = v96 + v8;
+          const i64 v99 = v94 * 256ll;
+          const i64 v100 = v99 + v95;
+          const Vec<float, 8> v101 = load_vec<float, 8>(b_tile_c_f32 + v100);
+          Vec<float, 8> v102;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v92.v[l] = v56.v[l] * v91.v[l];
-          const i64 v93 = v87 * d_n;
-          const i64 v94 = v93 + v88;
-          const Vec<u16, 8> v95 = load_vec<u16, 8>(b_bias + v94);
-          Vec<float, 8> v96;
+          for (int l = 0; l < 8; l++) v102.v[l] = v65.v[l] * v101.v[l];
+          const i64 v103 = v96 * d_n;
+          const i64 v104 = v103 + v97;
+          const Vec<u16, 8> v105 = load_vec<u16, 8>(b_bias + v104);
+          Vec<float, 8> v106;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v96.v[l] = bf16_to_f32(v95.v[l]);
-          Vec<float, 8> v97;
+          for (int l = 0; l < 8; l++) v106.v[l] = bf16_to_f32(v105.v[l]);
+          Vec<float, 8> v107;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v97.v[l] = v92.v[l] + v96.v[l];
-          Vec<float, 8> v98;
+          for (int l = 0; l < 8; l++) v107.v[l] = v102.v[l] + v106.v[l];
+          Vec<float, 8> v108;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v98.v[l] = fn_silu(v97.v[l]);
-          Vec<u16, 8> v99;
+          for (int l = 0; l < 8; l++) v108.v[l] = fn_silu(v107.v[l]);
+          Vec<u16, 8> v109;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v99.v[l] = f32_to_bf16(v98.v[l]);
-          const i64 v100 = v87 + v11;
-          const i64 v101 = v100 * d_n;
-          const i64 v102 = v101 + v88;
-          store_vec(((u16*)b_out_peers.p[v42]) + v102, v99);
-          store_vec(((u16*)b_out_peers.p[v44]) + v102, v99);
-          store_vec(((u16*)b_out_peers.p[v46]) + v102, v99);
-          store_vec(((u16*)b_out_peers.p[v48]) + v102, v99);
+          for (int l = 0; l < 8; l++) v109.v[l] = f32_to_bf16(v108.v[l]);
+          const i64 v110 = v98 * d_n;
+          const i64 v111 = v110 + v97;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v111, v109);
         }
-        for (i64 v103 = v76 + threadIdx.x; v103 < v73; v103 += 256) {
-          const i64 v104 = v103 / 256ll;
-          const i64 v105 = v103 % 256ll;
-          const i64 v106 = v59 + v104;
-          const i64 v107 = v61 + v105;
-          const i64 v108 = v104 * 256ll;
-          const i64 v109 = v108 + v105;
-          const float v110 = *(b_tile_c_f32 + v109);
-          const float v111 = 5e-1f * v110;
-          const i64 v112 = v106 * d_n;
-          const i64 v113 = v112 + v107;
-          const u16 v114 = *(b_bias + v113);
-          const float v115 = bf16_to_f32(v114);
-          const float v116 = v111 + v115;
-          const float v117 = fn_silu(v116);
-          const u16 v118 = f32_to_bf16(v117);
-          const i64 v119 = v106 + v11;
-          const i64 v120 = v119 * d_n;
-          const i64 v121 = v120 + v107;
-          *(((u16*)b_out_peers.p[v42]) + v121) = v118;
-          *(((u16*)b_out_peers.p[v44]) + v121) = v118;
-          *(((u16*)b_out_peers.p[v46]) + v121) = v118;
-          *(((u16*)b_out_peers.p[v48]) + v121) = v118;
+        for (i64 v112 = v85 + threadIdx.x; v112 < v82; v112 += 256) {
+          const i64 v113 = v112 / 256ll;
+          const i64 v114 = v112 % 256ll;
+          const i64 v115 = v68 + v113;
+          const i64 v116 = v70 + v114;
+          const i64 v117 = v115 + v8;
+          const i64 v118 = v113 * 256ll;
+          const i64 v119 = v118 + v114;
+          const float v120 = *(b_tile_c_f32 + v119);
+          const float v121 = 5e-1f * v120;
+          const i64 v122 = v115 * d_n;
+          const i64 v123 = v122 + v116;
+          const u16 v124 = *(b_bias + v123);
+          const float v125 = bf16_to_f32(v124);
+          const float v126 = v121 + v125;
+          const float v127 = fn_silu(v126);
+          const u16 v128 = f32_to_bf16(v127);
+          const i64 v129 = v117 * d_n;
+          const i64 v130 = v129 + v116;
+          *(((u16*)b_out_peers.p[0ll]) + v130) = v128;
         }
       } else {
-        for (i64 v122 = threadIdx.x; v122 < v73; v122 += 256) {
-          const i64 v123 = v122 / 256ll;
-          const i64 v124 = v122 % 256ll;
-          const i64 v125 = v59 + v123;
-          const i64 v126 = v61 + v124;
-          const i64 v127 = v123 * 256ll;
-          const i64 v128 = v127 + v124;
-          const float v129 = *(b_tile_c_f32 + v128);
-          const float v130 = 5e-1f * v129;
-          const i64 v131 = v125 * d_n;
-          const i64 v132 = v131 + v126;
-          const u16 v133 = *(b_bias + v132);
-          const float v134 = bf16_to_f32(v133);
-          const float v135 = v130 + v134;
-          const float v136 = fn_silu(v135);
-          const u16 v137 = f32_to_bf16(v136);
-          const i64 v138 = v125 + v11;
-          const i64 v139 = v138 * d_n;
-          const i64 v140 = v139 + v126;
-          *(((u16*)b_out_peers.p[v42]) + v140) = v137;
-          *(((u16*)b_out_peers.p[v44]) + v140) = v137;
-          *(((u16*)b_out_peers.p[v46]) + v140) = v137;
-          *(((u16*)b_out_peers.p[v48]) + v140) = v137;
+        for (i64 v131 = threadIdx.x; v131 < v82; v131 += 256) {
+          const i64 v132 = v131 / 256ll;
+          const i64 v133 = v131 % 256ll;
+          const i64 v134 = v68 + v132;
+          const i64 v135 = v70 + v133;
+          const i64 v136 = v134 + v8;
+          const i64 v137 = v132 * 256ll;
+          const i64 v138 = v137 + v133;
+          const float v139 = *(b_tile_c_f32 + v138);
+          const float v140 = 5e-1f * v139;
+          const i64 v141 = v134 * d_n;
+          const i64 v142 = v141 + v135;
+          const u16 v143 = *(b_bias + v142);
+          const float v144 = bf16_to_f32(v143);
+          const float v145 = v140 + v144;
+          const float v146 = fn_silu(v145);
+          const u16 v147 = f32_to_bf16(v146);
+          const i64 v148 = v136 * d_n;
+          const i64 v149 = v148 + v135;
+          *(((u16*)b_out_peers.p[0ll]) + v149) = v147;
         }
       }
     } else {
-      if (v80) {
-        for (i64 v141 = threadIdx.x; v141 < v81; v141 += 256) {
-          const i64 v142 = v141 * 8ll;
-          const i64 v143 = v142 / v71;
-          const i64 v144 = v142 % v71;
-          const i64 v145 = v59 + v143;
-          const i64 v146 = v61 + v144;
-          const i64 v147 = v143 * 256ll;
-          const i64 v148 = v147 + v144;
-          const Vec<float, 8> v149 = load_vec<float, 8>(b_tile_c_f32 + v148);
-          Vec<float, 8> v150;
+      if (v89) {
+        for (i64 v150 = threadIdx.x; v150 < v90; v150 += 256) {
+          const i64 v151 = v150 * 8ll;
+          const i64 v152 = v151 / v80;
+          const i64 v153 = v151 % v80;
+          const i64 v154 = v68 + v152;
+          const i64 v155 = v70 + v153;
+          const i64 v156 = v154 + v8;
+          const i64 v157 = v152 * 256ll;
+          const i64 v158 = v157 + v153;
+          const Vec<float, 8> v159 = load_vec<float, 8>(b_tile_c_f32 + v158);
+          Vec<float, 8> v160;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v150.v[l] = v56.v[l] * v149.v[l];
-          const i64 v151 = v145 * d_n;
-          const i64 v152 = v151 + v146;
-          const Vec<u16, 8> v153 = load_vec<u16, 8>(b_bias + v152);
-          Vec<float, 8> v154;
+          for (int l = 0; l < 8; l++) v160.v[l] = v65.v[l] * v159.v[l];
+          const i64 v161 = v154 * d_n;
+          const i64 v162 = v161 + v155;
+          const Vec<u16, 8> v163 = load_vec<u16, 8>(b_bias + v162);
+          Vec<float, 8> v164;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v154.v[l] = bf16_to_f32(v153.v[l]);
-          Vec<float, 8> v155;
+          for (int l = 0; l < 8; l++) v164.v[l] = bf16_to_f32(v163.v[l]);
+          Vec<float, 8> v165;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v155.v[l] = v150.v[l] + v154.v[l];
-          Vec<float, 8> v156;
+          for (int l = 0; l < 8; l++) v165.v[l] = v160.v[l] + v164.v[l];
+          Vec<float, 8> v166;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v156.v[l] = fn_silu(v155.v[l]);
-          Vec<u16, 8> v157;
+          for (int l = 0; l < 8; l++) v166.v[l] = fn_silu(v165.v[l]);
+          Vec<u16, 8> v167;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v157.v[l] = f32_to_bf16(v156.v[l]);
-          const i64 v158 = v145 + v11;
-          const i64 v159 = v158 * d_n;
-          const i64 v160 = v159 + v146;
-          store_vec(((u16*)b_out_peers.p[v42]) + v160, v157);
-          store_vec(((u16*)b_out_peers.p[v44]) + v160, v157);
-          store_vec(((u16*)b_out_peers.p[v46]) + v160, v157);
-          store_vec(((u16*)b_out_peers.p[v48]) + v160, v157);
+          for (int l = 0; l < 8; l++) v167.v[l] = f32_to_bf16(v166.v[l]);
+          const i64 v168 = v156 * d_n;
+          const i64 v169 = v168 + v155;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v169, v167);
         }
-        for (i64 v161 = v82 + threadIdx.x; v161 < v74; v161 += 256) {
-          const i64 v162 = v161 / v71;
-          const i64 v163 = v161 % v71;
-          const i64 v164 = v59 + v162;
-          const i64 v165 = v61 + v163;
-          const i64 v166 = v162 * 256ll;
-          const i64 v167 = v166 + v163;
-          const float v168 = *(b_tile_c_f32 + v167);
-          const float v169 = 5e-1f * v168;
-          const i64 v170 = v164 * d_n;
-          const i64 v171 = v170 + v165;
-          const u16 v172 = *(b_bias + v171);
-          const float v173 = bf16_to_f32(v172);
-          const float v174 = v169 + v173;
-          const float v175 = fn_silu(v174);
-          const u16 v176 = f32_to_bf16(v175);
-          const i64 v177 = v164 + v11;
-          const i64 v178 = v177 * d_n;
-          const i64 v179 = v178 + v165;
-          *(((u16*)b_out_peers.p[v42]) + v179) = v176;
-          *(((u16*)b_out_peers.p[v44]) + v179) = v176;
-          *(((u16*)b_out_peers.p[v46]) + v179) = v176;
-          *(((u16*)b_out_peers.p[v48]) + v179) = v176;
+        for (i64 v170 = v91 + threadIdx.x; v170 < v83; v170 += 256) {
+          const i64 v171 = v170 / v80;
+          const i64 v172 = v170 % v80;
+          const i64 v173 = v68 + v171;
+          const i64 v174 = v70 + v172;
+          const i64 v175 = v173 + v8;
+          const i64 v176 = v171 * 256ll;
+          const i64 v177 = v176 + v172;
+          const float v178 = *(b_tile_c_f32 + v177);
+          const float v179 = 5e-1f * v178;
+          const i64 v180 = v173 * d_n;
+          const i64 v181 = v180 + v174;
+          const u16 v182 = *(b_bias + v181);
+          const float v183 = bf16_to_f32(v182);
+          const float v184 = v179 + v183;
+          const float v185 = fn_silu(v184);
+          const u16 v186 = f32_to_bf16(v185);
+          const i64 v187 = v175 * d_n;
+          const i64 v188 = v187 + v174;
+          *(((u16*)b_out_peers.p[0ll]) + v188) = v186;
         }
       } else {
-        for (i64 v180 = threadIdx.x; v180 < v74; v180 += 256) {
-          const i64 v181 = v180 / v71;
-          const i64 v182 = v180 % v71;
-          const i64 v183 = v59 + v181;
-          const i64 v184 = v61 + v182;
-          const i64 v185 = v181 * 256ll;
-          const i64 v186 = v185 + v182;
-          const float v187 = *(b_tile_c_f32 + v186);
-          const float v188 = 5e-1f * v187;
-          const i64 v189 = v183 * d_n;
-          const i64 v190 = v189 + v184;
-          const u16 v191 = *(b_bias + v190);
-          const float v192 = bf16_to_f32(v191);
-          const float v193 = v188 + v192;
-          const float v194 = fn_silu(v193);
-          const u16 v195 = f32_to_bf16(v194);
-          const i64 v196 = v183 + v11;
-          const i64 v197 = v196 * d_n;
-          const i64 v198 = v197 + v184;
-          *(((u16*)b_out_peers.p[v42]) + v198) = v195;
-          *(((u16*)b_out_peers.p[v44]) + v198) = v195;
-          *(((u16*)b_out_peers.p[v46]) + v198) = v195;
-          *(((u16*)b_out_peers.p[v48]) + v198) = v195;
+        for (i64 v189 = threadIdx.x; v189 < v83; v189 += 256) {
+          const i64 v190 = v189 / v80;
+          const i64 v191 = v189 % v80;
+          const i64 v192 = v68 + v190;
+          const i64 v193 = v70 + v191;
+          const i64 v194 = v192 + v8;
+          const i64 v195 = v190 * 256ll;
+          const i64 v196 = v195 + v191;
+          const float v197 = *(b_tile_c_f32 + v196);
+          const float v198 = 5e-1f * v197;
+          const i64 v199 = v192 * d_n;
+          const i64 v200 = v199 + v193;
+          const u16 v201 = *(b_bias + v200);
+          const float v202 = bf16_to_f32(v201);
+          const float v203 = v198 + v202;
+          const float v204 = fn_silu(v203);
+          const u16 v205 = f32_to_bf16(v204);
+          const i64 v206 = v194 * d_n;
+          const i64 v207 = v206 + v193;
+          *(((u16*)b_out_peers.p[0ll]) + v207) = v205;
         }
       }
     }
     __syncthreads();
   }
-  const u32 v199 = *(b_epoch + 0ll);
-  const u32 v200 = v199 + 1u;
-  *(b_epoch + 0ll) = v200;
+  const u32 v208 = *(b_epoch + 0ll);
+  const u32 v209 = v208 + 1u;
+  *(b_epoch + 0ll) = v209;
   if (threadIdx.x < 4) {
-    const i64 v201 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_flags_peers.p[v201]) + v16, v200);
+    const i64 v210 = threadIdx.x;
+    const bool v211 = v210 == 0ll;
+    const bool v212 = v30 & v211;
+    const bool v213 = v31 & v211;
+    const bool v214 = v32 & v211;
+    const bool v215 = v212 | v213;
+    const bool v216 = v215 | v214;
+    if (v216) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v210]) + v20, v209);
+    }
   }
   if (threadIdx.x < 4) {
-    const i64 v202 = threadIdx.x;
-    const i64 v203 = v15 + v202;
-    wait_acquire_sys(b_flags + v203, v200, watch, (u32)(v202), 4u, (u32)(v203), 5u);
+    const i64 v217 = threadIdx.x;
+    const bool v218 = v217 == 1ll;
+    const bool v219 = v16 & v218;
+    const bool v220 = v217 == 2ll;
+    const bool v221 = v16 & v220;
+    const bool v222 = v217 == 3ll;
+    const bool v223 = v16 & v222;
+    const bool v224 = v219 | v221;
+    const bool v225 = v224 | v223;
+    const i64 v226 = v15 + v217;
+    if (v225) {
+      wait_acquire_sys(b_flags + v226, v209, watch, (u32)(v217), 4u, (u32)(v226), 5u);
+    }
   }
   __syncthreads();
   if (threadIdx.x < 132) {
-    const i64 v205 = threadIdx.x;
-    const i64 v206 = v205 % (i64)gridDim.x;
-    const bool v207 = v206 == (i64)blockIdx.x;
-    if (v207) {
-      const u32 v208 = *(b_epoch + 0ll);
-      *(b_epochs + v205) = v208;
+    const i64 v228 = threadIdx.x;
+    const i64 v229 = v228 % (i64)gridDim.x;
+    const bool v230 = v229 == (i64)blockIdx.x;
+    if (v230) {
+      const u32 v231 = *(b_epoch + 0ll);
+      *(b_epochs + v228) = v231;
     }
   }
 }

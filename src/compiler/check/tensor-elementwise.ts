@@ -1,0 +1,215 @@
+/** Elementwise operations on whole tensors: shapes are broadcast, dtypes must agree, layouts must go together. */
+import type { Expression } from "../ast/nodes.js";
+import { printExpression } from "../ast/print.js";
+import { partsOf } from "../ast/visit.js";
+import { diagnostic, type Label } from "../diagnostics/create.js";
+import { DTYPES } from "../types/dtype.js";
+import { type Extent, sameExtent } from "../types/extent.js";
+import { type Layout, printLayout } from "../types/layout.js";
+import { reduceFirst } from "./fixes.js";
+import { showShape } from "./extents.js";
+import { elementwiseHelp, elementwiseLayout, isLinear } from "./layout-rules.js";
+import type { Checking } from "./scope.js";
+import { checkTensor, type Operand, settle, type TensorContext, type TensorType } from "./tensors.js";
+
+type Binary = Extract<Expression, { kind: "binary" }>;
+/** An operand with its place. */
+export type Placed = readonly [e: Expression, type: TensorType];
+
+const ARITHMETIC = ["+", "-", "*", "/"];
+const COMPARISONS = ["==", "!=", "<", "<=", ">", ">="];
+
+/** `a + b`, `a < b`, `a and b`. */
+export function checkBinary(e: Binary, context: TensorContext): Operand {
+  const { c } = context;
+  const a = checkTensor(e.left, context);
+  const b = checkTensor(e.right, context);
+  if (a === null || b === null) return null;
+  const isLogic = e.operator === "and" || e.operator === "or";
+  if (!ARITHMETIC.includes(e.operator) && !COMPARISONS.includes(e.operator) && !isLogic) {
+    const what = `the result of \`${e.operator}\``;
+    const help = "operations on whole tensors are + - * / and comparisons, and the matrix product @";
+    return c.report(diagnostic("not-a-whole-tensor", e.span, { what }, { help }));
+  }
+  for (const [t, operand] of [
+    [a, e.left],
+    [b, e.right],
+  ] as const)
+    if (!(isLogic ? requireCondition(t, operand, c) : requireNumbers(t, operand, c))) return null;
+  const isCondition = isLogic || COMPARISONS.includes(e.operator);
+  if (a === "literal" && b === "literal" && isCondition)
+    return c.report(diagnostic("not-a-whole-tensor", e.span, { what: "a comparison of two numbers" }));
+  const joined = join(e, `\`${e.operator}\``, e.operator, [e.left, a], [e.right, b], c);
+  return joined === null || joined === "literal" || !isCondition ? joined : { ...joined, dtype: "bool" };
+}
+
+/** `min(a, b)` and `max(a, b)`. */
+export function checkPair(e: Extract<Expression, { kind: "call" }>, a: Operand, b: Operand, c: Checking): Operand {
+  const [left, right] = [e.arguments[0]!, e.arguments[1]!];
+  if (a === null || b === null || !requireNumbers(a, left, c) || !requireNumbers(b, right, c)) return null;
+  if (a === "literal" && b === "literal")
+    return c.report(diagnostic("not-a-whole-tensor", e.span, { what: "a choice of two numbers" }));
+  return join(e, `'${e.callee.text}'`, e.callee.text, [left, a], [right, b], c);
+}
+
+/** `where(condition, a, b)`. */
+export function checkWhere(e: Extract<Expression, { kind: "call" }>, types: readonly Operand[], c: Checking): Operand {
+  const [condition, a, b] = types as [Operand, Operand, Operand];
+  const [first, left, right] = e.arguments as [Expression, Expression, Expression];
+  if (condition === null || a === null || b === null) return null;
+  if (!requireCondition(condition, first, c) || !requireNumbers(a, left, c) || !requireNumbers(b, right, c))
+    return null;
+  if (condition === "literal") return null;
+  const values = join(e, "'where'", "where", [left, a], [right, b], c);
+  if (values === null) return null;
+  if (values === "literal") {
+    const dtype = isWhole(left) && isWhole(right) ? "i32" : "f32";
+    const type: TensorType = { ...condition, dtype };
+    for (const x of [left, right]) settle(x, type, c);
+    return type;
+  }
+  // A condition that is the same on every rank picks summands like any other linear operation.
+  const whole: Placed = [left, { ...values, dtype: "bool" }];
+  const joined = joinTensors(e, "'where'", "mask", [first, condition], whole, c);
+  return joined === null || joined === "literal" ? null : { ...joined, dtype: values.dtype };
+}
+
+/** The type of two operands together; literals take the type of the other. */
+function join(
+  e: Expression,
+  operation: string,
+  operator: string,
+  [left, a]: readonly [Expression, TensorType | "literal"],
+  [right, b]: readonly [Expression, TensorType | "literal"],
+  c: Checking,
+): Operand {
+  if (a === "literal" && b === "literal") return "literal";
+  if (a !== "literal" && b !== "literal") return joinTensors(e, operation, operator, [left, a], [right, b], c);
+  const [t, operand, literal] = a === "literal" ? [b as TensorType, right, left] : [a, left, right];
+  const scales = operator === "*" || (operator === "/" && b === "literal");
+  const masks = operator === "where" && literal.kind === "number" && literal.value === 0;
+  if (t.layout.kind === "partial" && !((scales || masks) && isLinear(t.layout)))
+    return reportNotLinear(operator === "where" ? operation : `${operation} with a number`, t, operand, e, c);
+  if (t.dtype !== "bool" && DTYPES[t.dtype].kind === "int" && !isWhole(literal))
+    return c.report(diagnostic("dtype-mismatch", e.span, { left: t.dtype, right: "f32" }));
+  settle(literal, t, c);
+  return t;
+}
+
+function isWhole(e: Expression): boolean {
+  return e.kind === "number" ? Number.isInteger(e.value) : partsOf(e).every((p) => isWhole(p as Expression));
+}
+
+/** The type of two tensors together, element by element. @param operator decides what is allowed on parts. */
+export function joinTensors(
+  e: Expression,
+  operation: string,
+  operator: string,
+  [left, a]: Placed,
+  [right, b]: Placed,
+  c: Checking,
+): Operand {
+  const describe = (t: TensorType): string => `${showShape(t.shape)} ${printLayout(t.layout)}`;
+  const shape = broadcast(a.shape, b.shape);
+  if (shape === null) {
+    const parameters = { left: showShape(a.shape), right: showShape(b.shape), reason: whyNot(a.shape, b.shape) };
+    const labels = [
+      { span: left.span, text: showShape(a.shape) },
+      { span: right.span, text: showShape(b.shape) },
+    ];
+    return c.report(diagnostic("shape-mismatch", e.span, parameters, { labels }));
+  }
+  if (operator !== "mask" && a.dtype !== b.dtype) return reportDTypes([left, a], [right, b], e, c);
+  for (const [t, operand] of [
+    [a, left],
+    [b, right],
+  ] as const)
+    if (t.layout.kind === "partial" && !canActOnParts(operator)) return reportNotLinear(operation, t, operand, e, c);
+  const layouts = [alignLayout(a, shape.length), alignLayout(b, shape.length)] as const;
+  const layout = elementwiseLayout(operator, ...layouts);
+  if (layout !== null) return { ...a, shape, layout };
+  const parameters = { operation, left: printLayout(a.layout), right: printLayout(b.layout) };
+  const isBroadcast = a.shape.length !== b.shape.length;
+  const labels: Label[] = [
+    { span: left.span, text: isBroadcast ? describe(a) : printLayout(a.layout) },
+    { span: right.span, text: isBroadcast ? describe(b) : printLayout(b.layout) },
+  ];
+  const help = elementwiseHelp(operator, a.layout, b.layout, printExpression(left), printExpression(right));
+  return c.report(diagnostic("operand-layouts", e.span, parameters, { labels, help }));
+}
+
+/** Others, such as `max` or a comparison, need whole values. */
+function canActOnParts(operator: string): boolean {
+  return ARITHMETIC.includes(operator) || operator === "where" || operator === "mask";
+}
+
+/** The shape that both broadcast to: dimensions are matched from the last one, and one of length 1 repeats. */
+export function broadcast(a: readonly Extent[], b: readonly Extent[]): Extent[] | null {
+  const [long, short] = a.length >= b.length ? [a, b] : [b, a];
+  const missing = long.length - short.length;
+  const shape: Extent[] = [];
+  for (const [d, length] of long.entries()) {
+    const other = d < missing ? 1 : short[d - missing]!;
+    if (other === 1 || sameExtent(length, other)) shape.push(length);
+    else if (length === 1) shape.push(other);
+    else return null;
+  }
+  return shape;
+}
+
+function whyNot(a: readonly Extent[], b: readonly Extent[]): string {
+  for (let d = 1; d <= Math.min(a.length, b.length); d++) {
+    const [x, y] = [a.at(-d)!, b.at(-d)!];
+    if (x === 1 || y === 1 || sameExtent(x, y)) continue;
+    const last = d === 1 ? "the last dimensions are" : `the dimensions ${d} from the end are`;
+    return `${last} ${showShape([x]).slice(1, -1)} and ${showShape([y]).slice(1, -1)}, and neither is 1`;
+  }
+  return "the shapes differ";
+}
+
+/** The layout of an operand in the numbering of dimensions that a broadcast to `rank` of them has. */
+export function alignLayout(t: TensorType, rank: number): Layout {
+  const { layout, shape } = t;
+  if (layout.kind !== "sharded") return layout;
+  return shape[layout.dim] === 1 ? { kind: "replicated" } : { ...layout, dim: layout.dim + rank - shape.length };
+}
+
+// -- reports ---------------------------------------------------------------------------------------
+
+/** False after a report: conditions are no numbers. */
+export function requireNumbers(t: TensorType | "literal", e: Expression, c: Checking): boolean {
+  if (t === "literal" || t.dtype !== "bool") return true;
+  const help = "choose numbers by it: where(condition, 1, 0)";
+  c.report(diagnostic("type-mismatch", e.span, { wanted: "a tensor of numbers", found: "a condition" }, { help }));
+  return false;
+}
+
+function requireCondition(t: TensorType | "literal", e: Expression, c: Checking): boolean {
+  if (t !== "literal" && t.dtype === "bool") return true;
+  const found = t === "literal" ? "a number" : `a tensor of ${t.dtype}`;
+  const help = "compare it, as in `x > 0`";
+  c.report(diagnostic("type-mismatch", e.span, { wanted: "a condition", found }, { help }));
+  return false;
+}
+
+/** @param whole the operation on parts, of which the help shows the mended form. */
+export function reportNotLinear(
+  operation: string,
+  t: TensorType,
+  operand: Expression,
+  whole: Expression,
+  c: Checking,
+): null {
+  if (t.layout.kind !== "partial") return null;
+  const labels = [{ span: operand.span, text: printLayout(t.layout) }];
+  const help = `reduce it first: ${reduceFirst(whole, operand)}`;
+  return c.report(diagnostic("not-linear", whole.span, { operation, op: t.layout.op }, { labels, help }));
+}
+
+export function reportDTypes([left, a]: Placed, [right, b]: Placed, e: Expression, c: Checking): null {
+  const labels = [
+    { span: left.span, text: a.dtype },
+    { span: right.span, text: b.dtype },
+  ];
+  return c.report(diagnostic("dtype-mismatch", e.span, { left: a.dtype, right: b.dtype }, { labels }));
+}

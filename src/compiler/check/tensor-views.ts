@@ -1,0 +1,239 @@
+/** Parts and arrangements of whole tensors: slices, transpose, permute, reshape, concat. */
+import type { Expression } from "../ast/nodes.js";
+import { printExpression } from "../ast/print.js";
+import { diagnostic } from "../diagnostics/create.js";
+import type { Span } from "../source.js";
+import { type Extent, productOf, sameExtent } from "../types/extent.js";
+import { type Layout, printLayout } from "../types/layout.js";
+import { constantDifference, extentKey, isPolynomial } from "../types/normal-form.js";
+import { refuseNamed, reportArity } from "./calls.js";
+import { showExtent, showShape } from "./extents.js";
+import { gatherOf } from "./functions.js";
+import { concatHelp, concatLayout } from "./layout-rules.js";
+import type { Checking } from "./scope.js";
+import { checkDim, reportMissing, reportNoDimension } from "./tensor-arguments.js";
+import { reportDTypes, requireNumbers } from "./tensor-elementwise.js";
+import { checkTensor, type Operand, type TensorContext, type TensorType } from "./tensors.js";
+
+type Call = Extract<Expression, { kind: "call" }>;
+type View = (e: Call, context: TensorContext) => Operand;
+
+export const VIEWS: Readonly<Record<string, View>> = { transpose, permute, reshape, concat };
+
+/** The tensor a view is of; null after a reported error. */
+function operandOf(e: Call, context: TensorContext): TensorType | null {
+  const { c } = context;
+  const [first] = e.arguments;
+  if (refuseNamed(e, [], c)) return null;
+  if (first === undefined) return reportArity(e, 1, "tensor", c);
+  const t = checkTensor(first, context);
+  if (t !== "literal") return t !== null && requireNumbers(t, first, c) ? t : null;
+  return c.report(diagnostic("not-a-whole-tensor", first.span, { what: "a number" }));
+}
+
+// -- slices ----------------------------------------------------------------------------------------
+
+/** `x[a..b, ..]`: every dimension has a range; one index is the range of length 1 that it begins. */
+export function checkSlice(e: Extract<Expression, { kind: "slice" }>, t: TensorType, c: Checking): Operand {
+  const name = e.tensor.text;
+  const count = t.shape.length;
+  if (e.ranges.length !== count) {
+    const wanted = `${count} dimension${count === 1 ? "" : "s"}`;
+    const found = e.ranges.length === 1 ? "1 range" : `${e.ranges.length} ranges`;
+    return c.report(diagnostic("wrong-index-count", e.span, { name, wanted, found }));
+  }
+  const shape: Extent[] = [];
+  for (const [d, range] of e.ranges.entries()) {
+    const length = t.shape[d]!;
+    const from = range.from === null ? 0 : boundOf(range.from, c);
+    const to = range.to === null ? length : boundOf(range.to, c);
+    if (from === null || to === null) return null;
+    const isWhole = from === 0 && sameExtent(to, length);
+    if (!isWhole && t.layout.kind === "sharded" && t.layout.dim === d)
+      return reportCut("a slice", d, name, t, range.span, c);
+    if (!requireWithin(from, to, length, d, name, range.span, c)) return null;
+    shape.push(isWhole ? length : { op: "sub", a: to, b: from });
+  }
+  return { ...t, shape: shape.map(tidy) };
+}
+
+function tidy(e: Extent): Extent {
+  return typeof e === "object" && e.op === "sub" ? (constantDifference(e.a, e.b) ?? (e.b === 0 ? e.a : e)) : e;
+}
+
+function boundOf(e: Expression, c: Checking): Extent | null {
+  const found = c.extentOf(e);
+  if (found !== null) return found;
+  return c.report(diagnostic("bad-slice", e.span, { reason: "a bound must be known before a launch" }));
+}
+
+/** 0 ≤ from < to ≤ length: decided now where that is known, else at each launch. */
+function requireWithin(
+  from: Extent,
+  to: Extent,
+  length: Extent,
+  dim: number,
+  name: string,
+  span: Span,
+  c: Checking,
+): boolean {
+  const [size, rest] = [constantDifference(to, from), constantDifference(length, to)];
+  const range = `${showExtent(from)}..${showExtent(to)}`;
+  const bad = (reason: string): false => {
+    c.report(diagnostic("bad-slice", span, { reason }));
+    return false;
+  };
+  if (typeof from === "number" && from < 0) return bad(`${range} begins before 0`);
+  if (size !== null && size < 1) return bad(`${range} holds nothing`);
+  if (rest !== null && rest < 0)
+    return bad(`dimension ${dim} of '${name}' ends at ${showExtent(length)}, before ${showExtent(to)}`);
+  const reason = `the slice ${range} of dimension ${dim} of '${name}'`;
+  if (size === null) c.require({ left: from, relation: "lt", right: to, reason });
+  if (rest === null) c.require({ left: to, relation: "le", right: length, reason });
+  return true;
+}
+
+function reportCut(what: string, dim: number, operand: string, t: TensorType, span: Span, c: Checking): null {
+  const fix = gatherOf(t.layout, operand) ?? operand;
+  return c.report(diagnostic("across-shards", span, { what, dim, layout: printLayout(t.layout), fix }));
+}
+
+// -- order of dimensions ---------------------------------------------------------------------------
+
+/** `transpose(x)` swaps the last two dimensions. */
+function transpose(e: Call, context: TensorContext): Operand {
+  const { c } = context;
+  if (e.arguments.length !== 1) return reportArity(e, 1, "tensor", c);
+  const t = operandOf(e, context);
+  if (t === null) return null;
+  const rank = t.shape.length;
+  if (rank < 2) return reportNoDimension("transpose", t, e, c);
+  return reordered(t, swapLast(rank));
+}
+
+export function swapLast(rank: number): number[] {
+  return [...Array.from({ length: rank - 2 }, (_, d) => d), rank - 1, rank - 2];
+}
+
+/** `permute(x, 1, 0, 2)`: dimension d of the result is the d-th one named. */
+function permute(e: Call, context: TensorContext): Operand {
+  const t = operandOf(e, context);
+  if (t === null) return null;
+  const order = orderOf(e);
+  const isOrder = order.length === t.shape.length && t.shape.every((_, d) => order.includes(d));
+  if (isOrder) return reordered(t, order);
+  const count = t.shape.length;
+  return context.c.report(diagnostic("bad-permutation", e.span, { count, last: count - 1 }));
+}
+
+export function orderOf(e: Call): number[] {
+  return e.arguments.slice(1).map((a) => (a.kind === "number" && a.isInteger ? a.value : -1));
+}
+
+function reordered(t: TensorType, order: readonly number[]): TensorType {
+  const { layout } = t;
+  const moved: Layout = layout.kind === "sharded" ? { ...layout, dim: order.indexOf(layout.dim) } : layout;
+  return { ...t, shape: order.map((d) => t.shape[d]!), layout: moved };
+}
+
+// -- shape -----------------------------------------------------------------------------------------
+
+/** `reshape(x, m, n / 2, 2)`: the same elements, counted row-major. */
+function reshape(e: Call, context: TensorContext): Operand {
+  const { c } = context;
+  const t = operandOf(e, context);
+  const shape: Extent[] = [];
+  for (const a of e.arguments.slice(1)) {
+    const length = c.extentOf(a);
+    if (length === null || (typeof length === "number" && length < 1))
+      return c.report(
+        diagnostic("bad-dimension", a.span, { what: length === null ? "this" : `the length ${showExtent(length)}` }),
+      );
+    shape.push(length);
+  }
+  if (t === null) return null;
+  if (shape.length === 0) return reportMissing("reshape", "n", "the lengths of the result, one after the other", e, c);
+  if (!requireSameSize(t.shape, shape, e, c)) return null;
+  if (t.layout.kind !== "sharded") return { ...t, shape };
+  const dim = shardAfter(t.shape, t.layout.dim, shape);
+  if (dim === null) return reportCut("this reshape", t.layout.dim, printExpression(e.arguments[0]!), t, e.span, c);
+  const reason = `'reshape' keeps the shards along dimension ${dim}`;
+  c.requireDivisible(shape[dim]!, c.world, reason, e.span);
+  return { ...t, shape, layout: { ...t.layout, dim } };
+}
+
+function requireSameSize(from: readonly Extent[], to: readonly Extent[], e: Call, c: Checking): boolean {
+  const [a, b] = [productOf(from), productOf(to)];
+  if (sameExtent(a, b)) return true;
+  if (isPolynomial(a) && isPolynomial(b)) {
+    const reason = `they hold ${showExtent(a)} and ${showExtent(b)} elements`;
+    c.report(diagnostic("shape-mismatch", e.span, { left: showShape(from), right: showShape(to), reason }));
+    return false;
+  }
+  const reason = `'reshape' from ${showShape(from)} to ${showShape(to)} keeps all elements`;
+  c.require({ left: a, relation: "eq", right: b, reason });
+  return true;
+}
+
+/** The dimension of the new shape that has the elements before it, and so may be cut at the same places; null if none. */
+function shardAfter(from: readonly Extent[], dim: number, to: readonly Extent[]): number | null {
+  const before = extentKey(productOf(from.slice(0, dim)));
+  const found = to.findIndex((n, d) => n !== 1 && extentKey(productOf(to.slice(0, d))) === before);
+  return found < 0 ? null : found;
+}
+
+// -- concat ----------------------------------------------------------------------------------------
+
+/** `concat(a, b, dim: 0)`: one after the other along a dimension. */
+function concat(e: Call, context: TensorContext): Operand {
+  const { c } = context;
+  const types = e.arguments.map((a) => checkTensor(a, context));
+  if (refuseNamed(e, ["dim"], c)) return null;
+  if (types.length < 2) return reportArity(e, 2, "tensor", c);
+  if (types.includes(null)) return null;
+  const literal = types.indexOf("literal");
+  if (literal >= 0) return c.report(diagnostic("not-a-whole-tensor", e.arguments[literal]!.span, { what: "a number" }));
+  const parts = types as TensorType[];
+  for (const [i, t] of parts.entries()) if (!requireNumbers(t, e.arguments[i]!, c)) return null;
+  const dim = checkDim(e, parts[0]!, c);
+  if (dim === undefined) return null;
+  if (dim === null)
+    return reportMissing("concat", "dim", "the dimension along which the tensors follow each other", e, c);
+  return parts.slice(1).reduce<TensorType | null>((whole, t, i) => {
+    return whole === null ? null : append(e, whole, t, [e.arguments[0]!, e.arguments[i + 1]!], dim, c);
+  }, parts[0]!);
+}
+
+function append(
+  e: Call,
+  a: TensorType,
+  b: TensorType,
+  [left, right]: readonly [Expression, Expression],
+  dim: number,
+  c: Checking,
+): TensorType | null {
+  const fits = a.shape.length === b.shape.length && a.shape.every((n, d) => d === dim || sameExtent(n, b.shape[d]!));
+  const labels = [a, b].map((t, i) => ({
+    span: [left, right][i]!.span,
+    text: `${showShape(t.shape)} ${printLayout(t.layout)}`,
+  }));
+  if (!fits) {
+    const reason = `all dimensions but ${dim} must be equal`;
+    const parameters = { left: showShape(a.shape), right: showShape(b.shape), reason };
+    return c.report(diagnostic("shape-mismatch", e.span, parameters, { labels })) as null;
+  }
+  if (a.dtype !== b.dtype) return reportDTypes([left, a], [right, b], e, c);
+  for (const [t, operand] of [
+    [a, left],
+    [b, right],
+  ] as const)
+    if (t.layout.kind === "sharded" && t.layout.dim === dim)
+      return reportCut("'concat'", dim, printExpression(operand), t, operand.span, c);
+  const layout = concatLayout(a.layout, b.layout);
+  if (layout === null) {
+    const help = concatHelp(a.layout, b.layout, printExpression(left), printExpression(right));
+    const parameters = { operation: "'concat'", left: printLayout(a.layout), right: printLayout(b.layout) };
+    return c.report(diagnostic("operand-layouts", e.span, parameters, { labels, help }));
+  }
+  return { ...a, layout, shape: a.shape.with(dim, { op: "add", a: a.shape[dim]!, b: b.shape[dim]! }) };
+}

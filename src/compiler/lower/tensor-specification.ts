@@ -1,0 +1,127 @@
+/** Tensor expressions → what they mean, over the logical inputs. Conversions of layout change no value. */
+import type { Expression } from "../ast/nodes.js";
+import { type CheckedCollective, isTensorAssignment } from "../check/checked.js";
+import { extentOf } from "../check/extents.js";
+import { CONVERSIONS } from "../check/functions.js";
+import { foldOf } from "../check/tensor-folds.js";
+import { orderOf, swapLast } from "../check/tensor-views.js";
+import { InternalCompilerError } from "../diagnostics/ice.js";
+import type { Specification } from "../manifest.js";
+import { isDType } from "../types/dtype.js";
+import type { Extent } from "../types/extent.js";
+
+type Names = ReadonlyMap<string, Specification>;
+type Call = Extract<Expression, { kind: "call" }>;
+
+const ARITHMETIC: Record<string, string> = { "+": "add", "-": "sub", "*": "mul", "/": "div", and: "and", or: "or" };
+const COMPARISON: Record<string, string> = { "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge" };
+
+/** What an expression means at the end of the body, where all lets and outputs have their values. */
+export function tensorSpecification(e: Expression, checked: CheckedCollective): Specification {
+  return new Translation(checked).of(e, namesIn(checked));
+}
+
+/** The same for a value that is stored: what a conversion may round on the way is rounded by the store alone. */
+export function storedSpecification(e: Expression, checked: CheckedCollective): Specification {
+  const s = tensorSpecification(e, checked);
+  return s.kind === "rounded" ? s.a : s;
+}
+
+/** Lets and outputs by name. An output that is named later is read from memory, rounded to its dtype. */
+function namesIn(checked: CheckedCollective): Names {
+  const translation = new Translation(checked);
+  const names = new Map<string, Specification>();
+  for (const s of checked.syntax.body) {
+    if (s.kind === "let" && checked.types.get(s.value)?.kind === "tensor")
+      names.set(s.name.text, translation.of(s.value, names));
+    if (!isTensorAssignment(s)) continue;
+    const { name, dtype } = checked.tensors.get(s.target.text)!;
+    const value = translation.of(s.value, names);
+    names.set(name, value.kind === "input" ? value : { kind: "cast", dtype, a: value });
+  }
+  return names;
+}
+
+class Translation {
+  constructor(private readonly checked: CheckedCollective) {}
+
+  of(e: Expression, names: Names): Specification {
+    switch (e.kind) {
+      case "number":
+        return { kind: "constant", value: e.value };
+      case "name":
+        return names.get(e.name) ?? { kind: "input", name: e.name };
+      case "matmul":
+        return { kind: "matmul", a: this.of(e.left, names), b: this.of(e.right, names) };
+      case "binary": {
+        const [a, b] = [this.of(e.left, names), this.of(e.right, names)];
+        const comparison = COMPARISON[e.operator];
+        if (comparison !== undefined) return { kind: "compare", fn: comparison, a, b };
+        return { kind: "binary", fn: ARITHMETIC[e.operator]!, a, b };
+      }
+      case "unary":
+        return { kind: "unary", fn: e.operator === "not" ? "not" : "neg", a: this.of(e.operand, names) };
+      case "slice": {
+        const from = e.ranges.map((r) => (r.from === null ? 0 : this.extent(r.from)));
+        const a = names.get(e.tensor.text) ?? ({ kind: "input", name: e.tensor.text } as const);
+        return { kind: "slice", from, shape: this.shape(e), a };
+      }
+      case "inlined": {
+        const inner = new Map(names);
+        for (const { name, value } of e.bindings) inner.set(name.text, this.of(value, names));
+        return this.of(e.body, inner);
+      }
+      case "call":
+        return this.call(e, names);
+      default:
+        throw new InternalCompilerError(`a '${e.kind}' expression among tensors passed the checker`);
+    }
+  }
+
+  private call(e: Call, names: Names): Specification {
+    const callee = e.callee.text;
+    const [first] = e.arguments as [Expression];
+    const dim = e.named.find((n) => n.name.text === "dim")?.value;
+    const along = dim?.kind === "number" ? dim.value : 0;
+    if (callee === "concat") return { kind: "concat", dim: along, parts: e.arguments.map((a) => this.of(a, names)) };
+    const a = this.of(first, names);
+    const fold = foldOf(e);
+    if (fold !== null) return { kind: "fold", fn: fold, dim: along, a };
+    if (callee === "reshape") return { kind: "reshape", shape: this.shape(e), a };
+    if (callee === "transpose") return { kind: "permute", order: swapLast(this.shape(e).length), a };
+    if (callee === "permute") return { kind: "permute", order: orderOf(e), a };
+    const [, b, c] = e.arguments.map((x) => this.of(x, names));
+    if (callee === "where") return { kind: "select", condition: a, a: b!, b: c! };
+    if (b !== undefined) return { kind: "binary", fn: callee, a, b };
+    if (CONVERSIONS.has(callee)) return this.converted(first, a);
+    const dtype = this.checked.dtypes[callee] ?? callee;
+    if (!isDType(dtype)) return { kind: "unary", fn: callee, a };
+    return a.kind === "input" && this.dtypeOf(first) === dtype ? a : { kind: "cast", dtype, a };
+  }
+
+  /** What is computed may be rounded to its dtype when it travels, or is kept for those who need it. */
+  private converted(operand: Expression, a: Specification): Specification {
+    const type = this.checked.types.get(operand);
+    const isMoved = a.kind === "input" && type?.kind === "tensor" && type.layout.kind !== "partial";
+    const dtype = this.dtypeOf(operand);
+    return isMoved || a.kind === "rounded" || dtype === null ? a : { kind: "rounded", dtype, a };
+  }
+
+  private dtypeOf(e: Expression) {
+    const type = this.checked.types.get(e);
+    return type?.kind === "tensor" && type.dtype !== "bool" ? type.dtype : null;
+  }
+
+  private shape(e: Expression): readonly Extent[] {
+    const type = this.checked.types.get(e);
+    if (type?.kind !== "tensor") throw new InternalCompilerError(`a '${e.kind}' expression was not typed as a tensor`);
+    return type.shape;
+  }
+
+  private extent(e: Expression): Extent {
+    const { world, dims } = this.checked;
+    const found = extentOf(e, world, (name) => (dims.includes(name) ? name : null));
+    if (found === null) throw new InternalCompilerError("a slice without known bounds passed the checker");
+    return found;
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Emits elements, each once in a place: what a loop's body asks for twice with the same indices is computed once, so that
+ * an expression may name a product or a sum over ranks as often as it likes.
+ */
+import type { Builder } from "../../ir/builder.js";
+import type { Value } from "../../ir/module.js";
+import type { BinaryFunction, LoopMap, Reduction } from "../../ir/ops.js";
+import type { Extent } from "../../types/extent.js";
+import { printExtent } from "../../types/extent.js";
+import type { Index } from "./tensor-values.js";
+
+export class ElementBuilder {
+  readonly build: Builder;
+  /** What is known where: the innermost region last. */
+  private readonly scopes: Map<string, Value>[] = [new Map()];
+  private readonly numbers = new Map<Value, number>();
+  /** Sums this made, so that subtracting a summand gives the other. */
+  private readonly sums = new Map<Value, readonly [Value, Value]>();
+
+  constructor(build: Builder) {
+    this.build = build;
+  }
+
+  id(v: Value): number {
+    let n = this.numbers.get(v);
+    if (n === undefined) this.numbers.set(v, (n = this.numbers.size));
+    return n;
+  }
+
+  /** The value of that name, if one is in reach; else what `make` emits. */
+  once(key: string, make: () => Value): Value {
+    for (const scope of this.scopes) {
+      const known = scope.get(key);
+      if (known !== undefined) return known;
+    }
+    const value = make();
+    this.scopes.at(-1)!.set(key, value);
+    return value;
+  }
+
+  private inScope<X>(body: () => X): X {
+    this.scopes.push(new Map());
+    try {
+      return body();
+    } finally {
+      this.scopes.pop();
+    }
+  }
+
+  // -- indices -------------------------------------------------------------------------------------
+
+  constant(n: number): Value {
+    return this.once(`constant ${n}`, () => this.build.constant(n));
+  }
+
+  extent(e: Extent): Value {
+    return typeof e === "number" ? this.constant(e) : this.once(`extent ${printExtent(e)}`, () => this.build.extent(e));
+  }
+
+  rank(): Value {
+    return this.once("rank", () => this.build.rank());
+  }
+
+  index(fn: BinaryFunction, a: Value, b: Value): Value {
+    if (fn === "sub") {
+      const [x, y] = this.sums.get(a) ?? [];
+      if (y === b) return x!;
+      if (x === b) return y!;
+    }
+    const value = this.once(`${fn} ${this.id(a)} ${this.id(b)}`, () => this.build.binary(fn, a, b));
+    if (fn === "add" && value !== a && value !== b) this.sums.set(value, [a, b]);
+    return value;
+  }
+
+  /** The index with dimension `dim` replaced. */
+  replaced(index: Index, dim: number, by: (v: Value) => Value): Index {
+    return index.map((v, d) => (d === dim ? by(v) : v));
+  }
+
+  /** Row-major number of an element. */
+  linear(index: Index, shape: readonly Extent[]): Value {
+    return index.reduce<Value | null>(
+      (sum, v, d) => (sum === null ? v : this.index("add", this.index("mul", sum, this.extent(shape[d]!)), v)),
+      null,
+    )!;
+  }
+
+  /** The indices of the element of that number. */
+  unfold(number: Value, shape: readonly Extent[]): Value[] {
+    const indices: Value[] = [];
+    let rest = number;
+    for (let d = shape.length - 1; d > 0; d--) {
+      const length = this.extent(shape[d]!);
+      indices.unshift(this.index("rem", rest, length));
+      rest = this.index("div", rest, length);
+    }
+    return [rest, ...indices];
+  }
+
+  // -- regions -------------------------------------------------------------------------------------
+
+  loop(map: LoopMap, bounds: readonly (readonly [Value, Value])[], body: (index: Index) => void): void {
+    this.build.for(map, bounds, (index) => this.inScope(() => body(index)));
+  }
+
+  /** Every element of a shape, spread over the machine. */
+  tiles(shape: readonly Extent[], body: (index: Index) => void): void {
+    this.loop(
+      "tiles",
+      shape.map((e) => [this.constant(0), this.extent(e)] as const),
+      body,
+    );
+  }
+
+  ranks(world: number, body: (peer: Value) => void): void {
+    this.loop("ranks", [[this.constant(0), this.constant(world)]], ([p]) => body(p!));
+  }
+
+  when(condition: Value, body: () => void): void {
+    this.build.if(condition, () => this.inScope(body));
+  }
+
+  /** @param isOrdered whether the order is the user's, and not the machine's, to choose */
+  reduce(fn: Reduction, count: Extent, isOrdered: boolean, body: (k: Value) => Value): Value {
+    const [lo, hi] = [this.constant(0), this.extent(count)];
+    return this.build.reduce(fn, lo, hi, (k) => this.inScope(() => body(k)), isOrdered ? {} : { unordered: true });
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Tensors in memory: stored to outputs, kept in scratch on their rank, or given to all ranks. A replicated tensor that has
+ * a partition is stored by each rank's computing its part and writing it into everybody's copy.
+ */
+import type { Buffer, Kernel, Value } from "../../ir/module.js";
+import { scalar } from "../../ir/types.js";
+import type { DType } from "../../types/dtype.js";
+import { extent, type Extent, productOf } from "../../types/extent.js";
+import type { ElementBuilder } from "./element-builder.js";
+import { computeKind, type Index, type LocalTensor, type Partition } from "./tensor-values.js";
+
+/** Where an element of a tensor goes in the buffer it is stored to. */
+type Placement = (index: Index) => Index;
+const SAME: Placement = (index) => index;
+
+export class TensorMemory {
+  buffers: readonly Buffer[];
+  private readonly world: number;
+  private tensors = 0;
+
+  constructor(
+    kernel: Kernel,
+    private readonly at: ElementBuilder,
+  ) {
+    this.buffers = kernel.buffers;
+    this.world = kernel.world;
+  }
+
+  scratch(hint: string, dtype: DType, shape: readonly Extent[]): string {
+    let name = hint;
+    for (let n = 2; this.buffers.some((b) => b.name === name); n++) name = `${hint}${n}`;
+    this.buffers = [...this.buffers, { name, role: "scratch", dtype, shape, symmetric: false }];
+    return name;
+  }
+
+  /** A tensor whose elements, asked for twice in one place with equal indices, are emitted once. */
+  computed(tensor: LocalTensor): LocalTensor {
+    const { at } = this;
+    const number = this.tensors++;
+    const element = (index: Index, peer?: Value): Value => {
+      const key = `t${number} ${index.map((v) => at.id(v)).join(",")} ${peer === undefined ? "" : at.id(peer)}`;
+      return at.once(key, () => tensor.element(index, peer));
+    };
+    return { ...tensor, element };
+  }
+
+  /** @param isSame every rank's copy has the same values, so that one's own stands for any peer's. */
+  inBuffer(name: string, like: LocalTensor, isSame: boolean): LocalTensor {
+    const { dtype } = this.buffers.find((b) => b.name === name)!;
+    const kind = computeKind(like.dtype);
+    const { build } = this.at;
+    const element = (index: Index, peer?: Value): Value =>
+      build.cast(build.load(name, index, scalar(dtype), isSame ? null : (peer ?? null)), kind);
+    return this.computed({
+      ...like,
+      buffer: dtype === like.dtype ? name : null,
+      element,
+      isReachable: true,
+      isExact: dtype === like.dtype,
+      isCostly: false,
+      products: new Set(),
+      owned: null,
+      spread: null,
+    });
+  }
+
+  // -- storing -------------------------------------------------------------------------------------
+
+  store(name: string, t: LocalTensor, place: Placement = SAME): void {
+    const { at } = this;
+    const { build } = at;
+    const { dtype } = this.buffers.find((b) => b.name === name)!;
+    const partition = t.owned ?? t.spread;
+    const { layout } = t;
+    if (layout.kind === "on" && t.owned !== null) {
+      this.ownPart(t, t.owned, (index) => {
+        build.store(name, build.cast(t.element(index), dtype), place(index), at.constant(layout.rank));
+      });
+      return;
+    }
+    if (layout.kind === "replicated" && partition !== null && this.world > 1) {
+      this.ownPart(t, partition, (index) => {
+        const value = build.cast(t.element(index), dtype);
+        const to = place(index);
+        at.ranks(this.world, (p) => build.store(name, value, to, p));
+      });
+      return;
+    }
+    const all = (): void => at.tiles(t.shape, (i) => build.store(name, build.cast(t.element(i), dtype), place(i)));
+    if (layout.kind !== "on") return all();
+    at.when(build.compare("eq", at.rank(), at.constant(layout.rank)), all);
+  }
+
+  /** Runs over the elements that this rank has of a partition. */
+  private ownPart(t: LocalTensor, partition: Partition, body: (index: Index) => void): void {
+    const { at } = this;
+    if (partition.kind === "slices" && partition.isExact) {
+      const { dim, length } = partition;
+      const start = at.index("mul", at.rank(), at.extent(length));
+      at.tiles(t.shape.with(dim, length), (i) => body(at.replaced(i, dim, (v) => at.index("add", v, start))));
+      return;
+    }
+    const whole = partition.kind === "chunks" ? productOf(t.shape) : t.shape[partition.dim]!;
+    const piece = partition.kind === "chunks" ? pieceOf(whole, this.world) : partition.length;
+    const start = at.index("min", at.index("mul", at.rank(), at.extent(piece)), at.extent(whole));
+    const end = at.index("min", at.index("add", start, at.extent(piece)), at.extent(whole));
+    if (partition.kind === "chunks") {
+      at.loop("tiles", [[start, end]], ([n]) => body(at.unfold(n!, t.shape)));
+      return;
+    }
+    const bounds = t.shape.map((e, d) =>
+      d === partition.dim ? ([start, end] as const) : ([at.constant(0), at.extent(e)] as const),
+    );
+    at.loop("tiles", bounds, body);
+  }
+
+  // -- keeping -------------------------------------------------------------------------------------
+
+  /** The tensor in this rank's memory, as much of it as is this rank's. @param dtype of the memory; by default nothing is rounded */
+  held(t: LocalTensor, dtype: DType = keptIn(t), hint = "value"): LocalTensor {
+    if (t.buffer !== null) return t;
+    const name = this.scratch(hint, dtype, t.shape);
+    const { at } = this;
+    const partition = t.owned ?? (t.spread?.kind === "slices" ? t.spread : null);
+    if (partition === null || this.world === 1) {
+      this.store(name, { ...t, spread: null });
+      return this.inBuffer(name, t, false);
+    }
+    this.ownPart(t, partition, (i) => at.build.store(name, at.build.cast(t.element(i), dtype), i));
+    return { ...this.inBuffer(name, t, false), owned: partition };
+  }
+
+  /** A replicated tensor that can be asked for any element at no great cost: in every rank's memory, if it is not so already. */
+  everywhere(t: LocalTensor): LocalTensor {
+    if (t.owned === null && t.spread === null) return t;
+    const name = this.scratch("gathered", t.dtype === "bool" ? "u8" : t.dtype, t.shape);
+    this.store(name, t);
+    return this.inBuffer(name, t, true);
+  }
+
+  /** In memory, whole, in its dtype: as operands of products must be. */
+  inMemory(t: LocalTensor): LocalTensor {
+    const whole = this.everywhere(t);
+    return this.held(whole, whole.dtype === "bool" ? "u8" : whole.dtype);
+  }
+
+  /** A form whose elements can be read from peers: the expression itself, or its values in memory. */
+  withinReach(t: LocalTensor): LocalTensor {
+    return t.isReachable ? t : this.inMemory(t);
+  }
+}
+
+/** Chunks are cut at multiples of 64 elements, like those of `chunk(n, r)`. */
+function pieceOf(total: Extent, world: number): Extent {
+  return extent("mul", extent("ceildiv", extent("ceildiv", total, world), 64), 64);
+}
+
+/** The dtype that holds the elements unrounded: their own, or the one that they are computed in. */
+function keptIn(t: LocalTensor): DType {
+  const kind = computeKind(t.dtype);
+  if (kind === "bool" || t.dtype === "bool") return "u8";
+  return t.isExact ? t.dtype : kind;
+}

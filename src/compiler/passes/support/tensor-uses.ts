@@ -1,0 +1,35 @@
+/** Where the values of tensor expressions end up, to decide what is kept in memory. */
+import type { Kernel, Op, Value } from "../../ir/module.js";
+
+/** Ops that take an element for an element, in one loop with whatever uses theirs. */
+const ELEMENTWISE = new Set<Op["name"]>(["unary", "binary", "compare", "select", "cast"]);
+
+export class TensorUses {
+  private readonly users = new Map<Value, Op[]>();
+
+  constructor(kernel: Kernel) {
+    for (const op of kernel.body.ops)
+      for (const v of new Set(op.operands)) this.users.set(v, [...(this.users.get(v) ?? []), op]);
+  }
+
+  usersOf(v: Value): readonly Op[] {
+    return this.users.get(v) ?? [];
+  }
+
+  /** The ops, each a loop of its own, into which elementwise operations carry the value. */
+  rootsOf(v: Value): ReadonlySet<Op> {
+    const roots = new Set<Op>();
+    const seen = new Set<Value>([v]);
+    for (const at of seen)
+      for (const op of this.usersOf(at))
+        if (ELEMENTWISE.has(op.name)) seen.add(op.results[0]!);
+        else roots.add(op);
+    return roots;
+  }
+
+  /** The `output` op that is the value's only use; null if there are others, or none. */
+  soleOutput(v: Value): Op | null {
+    const [only, ...others] = this.usersOf(v);
+    return only?.name === "output" && others.length === 0 ? only : null;
+  }
+}

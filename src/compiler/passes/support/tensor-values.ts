@@ -1,0 +1,63 @@
+/** Tensors as lower-tensors sees them: what one rank holds or can compute of a whole tensor. */
+import type { Value } from "../../ir/module.js";
+import type { Type } from "../../ir/types.js";
+import { DTYPES, type ComputeDType, type DType } from "../../types/dtype.js";
+import { extent, type Extent, printExtent } from "../../types/extent.js";
+import type { Layout } from "../../types/layout.js";
+
+export type TensorType = Extract<Type, { kind: "tensor" }>;
+export type Index = readonly Value[];
+
+/**
+ * A division of a replicated tensor's elements among the ranks.
+ * - `slices`: rank r has `length` indices of dimension `dim` from r · length on, as far as there are so many.
+ * - `chunks`: rank r has the r-th of nearly equal pieces of all elements, counted row-major.
+ */
+export type Partition =
+  | { readonly kind: "slices"; readonly dim: number; readonly length: Extent; readonly isExact: boolean }
+  | { readonly kind: "chunks" };
+
+export interface LocalTensor {
+  readonly dtype: DType | "bool";
+  readonly layout: Layout;
+  /** What this rank holds. */
+  readonly shape: readonly Extent[];
+  /** The buffer that holds exactly this tensor in its dtype, if one does. */
+  readonly buffer: string | null;
+  /** Emits the element at a local index, in the dtype's compute kind; on `peer`, if given, what that rank has there. */
+  readonly element: (index: Index, peer?: Value) => Value;
+  /** Whether `element` can be asked for a peer's: all it reads lies in memory that peers can reach. */
+  readonly isReachable: boolean;
+  /** Whether the elements are numbers of the dtype, so that keeping them in memory rounds nothing. */
+  readonly isExact: boolean;
+  /** Whether an element is more than local loads and arithmetic: it reads peers, or folds. */
+  readonly isCostly: boolean;
+  /** Products that an element computes. A loop can have one on the tensor cores. */
+  readonly products: ReadonlySet<object>;
+  /** `element` holds for this rank's part alone, of a replicated tensor or of one that is gathered to one rank. */
+  readonly owned: Partition | null;
+  /** Of a replicated tensor that any rank can compute: each had better compute its part and give it to all. */
+  readonly spread: Partition | null;
+}
+
+export function computeKind(dtype: DType | "bool"): ComputeDType | "bool" {
+  return dtype === "bool" ? "bool" : DTYPES[dtype].compute;
+}
+
+/** What one rank holds of a tensor of this type. */
+export function localShape(type: TensorType, world: number): Extent[] {
+  const { layout } = type;
+  return type.shape.map((e, d) => (layout.kind === "sharded" && layout.dim === d ? extent("div", e, world) : e));
+}
+
+export function samePartition(a: Partition, b: Partition): boolean {
+  if (a.kind === "chunks" || b.kind === "chunks") return a.kind === b.kind;
+  return a.dim === b.dim && printExtent(a.length) === printExtent(b.length);
+}
+
+/** The partition with its dimensions numbered anew; null where it has none there. */
+export function movedPartition(p: Partition | null, place: (dim: number) => number): Partition | null {
+  if (p === null || p.kind === "chunks") return p;
+  const dim = place(p.dim);
+  return dim < 0 ? null : { ...p, dim };
+}
