@@ -145,8 +145,8 @@ class TensorLowering {
     const element = (): Value => {
       throw new InternalCompilerError("a tensor without elements is read");
     };
-    const facts = { buffer: null, isReachable: true, isExact: false, isCostly: false, owned: null, spread: null };
-    return { dtype, layout, shape, element, products: new Set(), ...facts };
+    const facts = { isReachable: true, isExact: false, isConverted: false, isCostly: false };
+    return { dtype, layout, shape, element, buffer: null, products: new Set(), owned: null, spread: null, ...facts };
   }
 
   /** An arrangement of a tensor's elements: it computes nothing. */

@@ -75,6 +75,7 @@ export class TensorConversions {
       buffer: null,
       isReachable: false,
       isExact: false,
+      isConverted: true,
       isCostly: true,
       owned: null,
       spread: null,

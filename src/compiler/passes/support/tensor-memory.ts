@@ -57,6 +57,7 @@ export class TensorMemory {
       element,
       isReachable: true,
       isExact: dtype === like.dtype,
+      isConverted: false,
       isCostly: false,
       products: new Set(),
       owned: null,
@@ -133,7 +134,7 @@ export class TensorMemory {
   /** A replicated tensor that can be asked for any element at no great cost: in every rank's memory, if it is not so already. */
   everywhere(t: LocalTensor): LocalTensor {
     if (t.owned === null && t.spread === null) return t;
-    const name = this.scratch("gathered", t.dtype === "bool" ? "u8" : t.dtype, t.shape);
+    const name = this.scratch("gathered", t.isConverted && t.dtype !== "bool" ? t.dtype : keptIn(t), t.shape);
     this.store(name, t);
     return this.inBuffer(name, t, true);
   }

@@ -30,6 +30,8 @@ export interface LocalTensor {
   readonly isReachable: boolean;
   /** Whether the elements are numbers of the dtype, so that keeping them in memory rounds nothing. */
   readonly isExact: boolean;
+  /** Whether it comes from a conversion as it is: then it may be rounded to its dtype once, where it travels or is kept. */
+  readonly isConverted: boolean;
   /** Whether an element is more than local loads and arithmetic: it reads peers, or folds. */
   readonly isCostly: boolean;
   /** Products that an element computes. A loop can have one on the tensor cores. */
