@@ -2,6 +2,7 @@
 // fresh processes.
 import { fileURLToPath } from "node:url";
 import { launchRanks } from "../../../dist/src/runtime/launcher.js";
+import { runFaults } from "./faults.mjs";
 import { caseMs, suites } from "./suites.mjs";
 
 /** How long the other ranks may go on after one has failed, in milliseconds. */
@@ -18,6 +19,7 @@ const program = fileURLToPath(new URL("rank.mjs", import.meta.url));
  */
 export async function runSuite(suiteName, { world, env, deadline, only = "", log, say }) {
   const suite = suites[suiteName];
+  if (suite.kind === "faults") return runFaults(suiteName, suite.backend, { world, env, deadline, only, log, say });
   const rows = [];
   const record = (row) => {
     rows.push({ suite: suiteName, world, ...row });

@@ -1,6 +1,7 @@
 // The suites of backends.mjs: what runs in which kind of processes.
 import { cliqueCases } from "./clique.mjs";
 import { farCases } from "./far.mjs";
+import { faults } from "./faults.mjs";
 import { groupCases } from "./group.mjs";
 import { ncclGroupCases } from "./nccl-group.mjs";
 import { ncclCases } from "./nccl.mjs";
@@ -10,7 +11,8 @@ import { holdNvshmem, nvshmemCases } from "./nvshmem.mjs";
 export const caseMs = 60_000;
 
 /**
- * direct: cases of a provider, a process a rank; group: of a connected group; lists: one process with all GPUs.
+ * direct: cases of a provider, a process a rank; group: of a connected group; lists: one process with all GPUs;
+ * faults: processes that one of them takes down.
  * `env` is for its processes. `hold` makes what stays open for all cases, so that only those that ask for it begin anew.
  */
 export const suites = {
@@ -28,4 +30,6 @@ export const suites = {
     env: { COLLC_PRETEND_UNREACHABLE: "1" },
     cases: farCases,
   },
+  "faults on nvshmem": { kind: "faults", backend: "nvshmem", cases: faults },
+  "faults on nccl": { kind: "faults", backend: "nccl", cases: faults },
 };
