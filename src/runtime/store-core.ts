@@ -50,6 +50,8 @@ interface Gathering {
   readonly label: string;
   readonly ranks: readonly number[];
   readonly arrived: Map<number, Waiter & { readonly value: Buffer }>;
+  /** Ranks that came and whose time ran out. */
+  readonly gaveUp: Set<number>;
 }
 
 /** See the file's head. All replies are lists of byte strings. */
@@ -197,7 +199,7 @@ export class StoreCore {
     if (!ranks.includes(rank)) return Promise.reject(mismatch(`rank ${rank} is not among the ranks of ${label}`));
     let gathering = this.#gatherings.get(key);
     if (gathering === undefined) {
-      gathering = { key, label, ranks, arrived: new Map() };
+      gathering = { key, label, ranks, arrived: new Map(), gaveUp: new Set() };
       this.#gatherings.set(key, gathering);
     }
     const problem = disagreement(gathering, rank, label, ranks);
@@ -206,7 +208,7 @@ export class StoreCore {
       for (const waiter of gathering.arrived.values()) this.#settle(waiter, problem);
       return Promise.reject(problem);
     }
-    const { arrived } = gathering;
+    const { arrived, gaveUp } = gathering;
     const gone = ranks.find((peer) => peer !== rank && !arrived.has(peer) && this.#isGone(peer));
     if (gone !== undefined) {
       if (arrived.size === 0) this.#gatherings.delete(key);
@@ -222,8 +224,12 @@ export class StoreCore {
         return;
       }
       waiter.timer = setTimeout(() => {
-        const missing = ranks.filter((peer) => !arrived.has(peer)).map((peer) => this.#describe(peer));
+        // Whoever came and waited in vain is not the one to blame, while there is another.
+        const absent = ranks.filter((peer) => !arrived.has(peer));
+        const never = absent.filter((peer) => !gaveUp.has(peer));
+        const missing = (never.length > 0 ? never : absent).map((peer) => this.#describe(peer));
         arrived.delete(rank);
+        gaveUp.add(rank);
         if (arrived.size === 0) this.#gatherings.delete(key);
         this.#settle(
           waiter,

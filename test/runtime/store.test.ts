@@ -87,13 +87,13 @@ describe.each([
     const get = await rejection(a.get("x", { timeoutMs: 50, from: 2 }));
     expect(get).toMatchObject({ code: "timeout", message: expect.stringContaining('"x" was not set within 50 ms') });
     expect(get.message).toContain("missing rank 2");
-    const [first] = await Promise.all([
+    // Neither blames the other, whoever's time is over first.
+    const late = await Promise.all([
       rejection(a.barrier("start", { timeoutMs: 60 })),
       rejection(b.barrier("start", { timeoutMs: 60 })),
     ]);
-    expect(first.message).toMatch(
-      /barrier "start" was not complete within 60 ms: missing (rank 1 \(joined.*, )?rank 2/,
-    );
+    for (const { message } of late)
+      expect(message).toMatch(/barrier "start" was not complete within 60 ms: missing rank 2 [^,]*(\([^)]*\))?$/);
   });
 
   test("exchange: names repeat, ranks out of step learn it at once", async () => {
