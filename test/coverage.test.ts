@@ -16,9 +16,9 @@ it("COVERAGE.md has a test or a reason in every row, and every test it names exi
     if (what === "case" || what === "bug" || what === "fault") continue;
     const isReason =
       /^(does not apply|not covered|a measurement|the same|every launch|our kernels|the operations)/.test(by);
-    if (!isReason && !/`[\w/.-]+\.(ts|mjs)`/.test(by)) problems.push(`${what}: neither a test nor a reason`);
+    if (!isReason && !/`[\w/.-]+\.(ts|mjs|coll)`/.test(by)) problems.push(`${what}: neither a test nor a reason`);
     let file: string | null = null;
-    for (const [, path, name] of by.matchAll(/`([\w/.-]+\.(?:ts|mjs))`|"([^"]+)"/g)) {
+    for (const [, path, name] of by.matchAll(/`([\w/.-]+\.(?:ts|mjs|coll))`|"([^"]+)"/g)) {
       if (path !== undefined) {
         file = join(folder, path);
         if (!existsSync(file)) problems.push(`${what}: there is no ${path}`);

@@ -39,6 +39,7 @@ export class EmulatedGroup extends HostPrimitives implements Group {
   readonly backend = "cpu";
   readonly localRanks: readonly number[];
   private readonly kept = new Map<number, Kept>();
+  private readonly streams = new Set<HostStream>();
   private nextId = 0;
 
   constructor(
@@ -84,7 +85,7 @@ export class EmulatedGroup extends HostPrimitives implements Group {
     const release = (): void => {
       entry.isAlive = false;
     };
-    return new HostTensor(dtype, layout, true, entry.arrays, 0, { isFreed: false, release }, true);
+    return new HostTensor(dtype, layout, true, entry.arrays, 0, this.life(release), true);
   }
 
   nextAllocationId(): number {
@@ -99,8 +100,7 @@ export class EmulatedGroup extends HostPrimitives implements Group {
   private make(dtype: DType, shape: ShapeLike, symmetric: boolean): Tensor {
     requireNoRecording("allocating memory");
     const layout = tensorShape(shape);
-    const life = { isFreed: false, release: () => {} };
-    return new HostTensor(dtype, layout, symmetric, this.arrays(dtype, layout.extent), 0, life, true);
+    return new HostTensor(dtype, layout, symmetric, this.arrays(dtype, layout.extent), 0, this.life(), true);
   }
 
   private arrays(dtype: DType, length: number): TypedArray[] {
@@ -126,7 +126,13 @@ export class EmulatedGroup extends HostPrimitives implements Group {
 
   stream(): HostStream {
     requireNoRecording("making a stream");
-    return new HostStream(this.world);
+    const stream: HostStream = new HostStream(this.world, () => this.streams.delete(stream));
+    this.streams.add(stream);
+    return stream;
+  }
+
+  protected async settle(rank?: number): Promise<void> {
+    for (const stream of [this.defaultStream, ...this.streams]) await stream.settle(rank);
   }
 
   capture(record: (stream: GroupStream) => void | Promise<void>): Promise<CapturedGraph> {
@@ -135,7 +141,7 @@ export class EmulatedGroup extends HostPrimitives implements Group {
 
   async recover(): Promise<void> {
     requireNoRecording("recovering");
-    await this.defaultStream.synchronize().catch(() => {});
+    for (const stream of [this.defaultStream, ...this.streams]) await stream.synchronize().catch(() => {});
     this.resetSignals();
   }
 
@@ -148,7 +154,7 @@ export class EmulatedGroup extends HostPrimitives implements Group {
   }
 
   close(): Promise<void> {
-    return Promise.resolve();
+    return this.settle();
   }
 }
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { RuntimeError, UsageError } from "./errors.js";
 import type { CopyOptions, GroupPrimitives, SignalOptions, StepOptions, Tensor } from "./group.js";
 import { HostStream, requireNoRecording } from "./host-stream.js";
-import { HostTensor } from "./host-tensor.js";
+import { type HostLife, HostTensor } from "./host-tensor.js";
 import { channelsOf, checkChannel, checkSignalPadBytes, defaultSignalPadBytes, slotOf } from "./signal-pad.js";
 import { checkWords, requireContiguous, tensorShape } from "./tensor-shape.js";
 
@@ -50,6 +50,14 @@ export abstract class HostPrimitives implements GroupPrimitives {
     this.padBytes = bytes;
   }
 
+  /** Of memory that this group's streams work on. */
+  protected life(release: () => void = () => {}): HostLife {
+    return { isFreed: false, release, settle: (rank) => this.settle(rank) };
+  }
+
+  /** Waits for what a rank, or every rank, has enqueued on streams of this group. */
+  protected abstract settle(rank?: number): Promise<void>;
+
   protected openSignals(): void {
     const { channels, world } = this;
     this.signals ??= Array.from({ length: world }, () => ({
@@ -81,8 +89,7 @@ export abstract class HostPrimitives implements GroupPrimitives {
     this.requirePeer(rank);
     this.of(rank);
     const pads = this.signals!.map(({ pad }) => pad);
-    const life = { isFreed: false, release: () => {} };
-    const whole = new HostTensor("u32", tensorShape([pads[0]!.length]), true, pads, 0, life, false);
+    const whole = new HostTensor("u32", tensorShape([pads[0]!.length]), true, pads, 0, this.life(), false);
     return whole.getBuffer(rank, shape, "u32", offset);
   }
 

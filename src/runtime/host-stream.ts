@@ -15,7 +15,10 @@ export class HostStream implements GroupStream {
   /** What is recorded instead of run, during a capture. */
   recorded: HostStep[] | null = null;
 
-  constructor(world: number) {
+  readonly #onDestroy: () => void;
+
+  constructor(world: number, onDestroy: () => void = () => {}) {
+    this.#onDestroy = onDestroy;
     this.#tails = Array.from({ length: world }, () => Promise.resolve());
   }
 
@@ -37,16 +40,22 @@ export class HostStream implements GroupStream {
     for (const rank of step.ranks) this.#tails[rank] = done;
   }
 
+  /** Waits for a rank's steps, or all, without asking how it went. */
+  async settle(rank?: number): Promise<void> {
+    await (rank === undefined ? Promise.all(this.#tails) : this.#tails[rank]);
+  }
+
   async synchronize(): Promise<void> {
     requireNoRecording("waiting for a stream");
-    await Promise.all(this.#tails);
+    await this.settle();
     const failure = this.#failure;
     this.#failure = null;
     if (failure !== null) throw failure.error;
   }
 
   async destroy(): Promise<void> {
-    await this.synchronize().catch(() => {});
+    await this.settle();
+    this.#onDestroy();
   }
 }
 

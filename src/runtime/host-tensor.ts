@@ -2,8 +2,18 @@
 import { DTYPES, type DType } from "../compiler/index.js";
 import { UsageError } from "./errors.js";
 import type { Tensor } from "./group.js";
+import { requireNoRecording } from "./host-stream.js";
 import { allocate, arrayClass, holds, type TypedArray } from "./numbers/index.js";
 import { placesOf, requireInside, tensorShape, type TensorShape } from "./tensor-shape.js";
+
+/** What tensors and their views share. */
+export interface HostLife {
+  isFreed: boolean;
+  /** What the owner does to give the memory back. */
+  release(): void;
+  /** Waits for what a rank, or without one every rank, has enqueued; never throws. */
+  settle(rank?: number): Promise<void>;
+}
 
 export class HostTensor implements Tensor {
   constructor(
@@ -14,7 +24,7 @@ export class HostTensor implements Tensor {
     readonly arrays: readonly TypedArray[],
     /** Elements from the start of the allocation, for the alignment that kernels see. */
     readonly offset: number,
-    private readonly life: { isFreed: boolean; release(): void },
+    private readonly life: HostLife,
     private readonly isOwner: boolean,
   ) {}
 
@@ -44,6 +54,7 @@ export class HostTensor implements Tensor {
 
   write(values: TypedArray, rank = 0): void {
     const array = this.of(rank);
+    requireNoRecording("writing a tensor");
     if (!holds(values, this.dtype) || values.length !== this.length)
       throw new UsageError(
         `an array of ${values.length} elements does not fit a tensor of ${this.length} ${this.dtype}`,
@@ -53,13 +64,15 @@ export class HostTensor implements Tensor {
     for (const place of placesOf(this.layout)) array[place] = values[i++]!;
   }
 
-  read(rank = 0): Promise<TypedArray> {
+  async read(rank = 0): Promise<TypedArray> {
     const array = this.of(rank);
-    if (this.layout.isContiguous) return Promise.resolve(array.slice());
+    requireNoRecording("reading a tensor");
+    await this.life.settle(rank);
+    if (this.layout.isContiguous) return array.slice();
     const values = allocate(this.dtype, this.length);
     let i = 0;
     for (const place of placesOf(this.layout)) values[i++] = array[place]!;
-    return Promise.resolve(values);
+    return values;
   }
 
   view(offset: number, shape: readonly number[]): HostTensor {
@@ -99,8 +112,10 @@ export class HostTensor implements Tensor {
 
   async free(): Promise<void> {
     if (!this.isOwner) return;
+    requireNoRecording("freeing a tensor");
     this.requireAlive();
     this.life.isFreed = true;
+    await this.life.settle();
     this.life.release();
   }
 }
