@@ -7,6 +7,7 @@ import { mkdtemp } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { atExit } from "./at-exit.js";
 import {
   type Environment,
   type LauncherInfo,
@@ -91,8 +92,7 @@ export async function joinGroup(options: JoinOptions = {}): Promise<BootstrapGro
     cleanups.push(watchOthers(store, info, options));
     cleanups.push(publishOwnEnd(store));
     if (removeFile) {
-      process.on("exit", removeFile);
-      cleanups.push(removeFile, () => process.off("exit", removeFile));
+      cleanups.push(removeFile, atExit(removeFile));
     }
     const exchange = new Exchange(store, "world", { timeoutMs });
     const seats = await exchange.allGather("hosts", { host: hostIdentity(), name: hostname() });
@@ -186,10 +186,10 @@ function publishOwnEnd(store: Store): () => void {
     else store.abandon(last ?? `it exited with code ${code}`);
   };
   process.on("uncaughtExceptionMonitor", onError);
-  process.on("exit", onExit);
+  const stop = atExit(onExit);
   return () => {
     process.off("uncaughtExceptionMonitor", onError);
-    process.off("exit", onExit);
+    stop();
   };
 }
 
@@ -206,8 +206,7 @@ async function shareDirectory(
   if (given === undefined && rank === localRanks[0]) {
     const path = (own = await makeRunDirectory());
     const remove = (): void => rmSync(path, { recursive: true, force: true });
-    process.on("exit", remove);
-    cleanups.push(remove, () => process.off("exit", remove));
+    cleanups.push(remove, atExit(remove));
   }
   const paths = await exchange.allGather("run directories", given ?? own);
   return paths[localRanks[0]!]!;

@@ -75,7 +75,8 @@ export interface LoadedKernel {
   /**
    * Launches without waiting; what goes wrong is told by the stream's `synchronize`. The promise is of the launch, which
    * for new dimensions may allocate scratch together with the other ranks. Launches of one group run one after the
-   * other, also from several streams: two kernels that wait for peers could keep each other from starting.
+   * other, also from several streams: two kernels that wait for peers could keep each other from starting. Groups
+   * that share ranks do not know of each other: enqueue their launches in one order on all ranks, or synchronise between.
    */
   launch(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, stream: GroupStream): Promise<void>;
   /** Times launches the way the baselines do: a graph of `inner` launches, replayed `outer` times. Collective. */

@@ -19,6 +19,7 @@ import { afterEach, beforeEach, expect, vi } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
 const modules = [
+  "at-exit",
   "atomic-file",
   "bootstrap",
   "env",

@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
 import { tmpdir } from "node:os";
 
+import { atExit } from "../at-exit.js";
 import type { Json } from "../exchange.js";
 import { RuntimeError } from "../errors.js";
 import { native, type FdChannelHandle } from "../native.js";
@@ -38,8 +39,7 @@ export class FdExchange {
   readonly #early = new Map<number, Map<number, number>>();
   #sequence = 0;
   #closed = false;
-  /** A process that ends early leaves no socket behind either. */
-  readonly #atExit = (): void => this.close();
+  readonly #stopAtExit: () => void;
 
   private constructor(
     channel: FdChannelHandle,
@@ -52,7 +52,8 @@ export class FdExchange {
     this.#ownDirectory = ownDirectory;
     this.#rank = options.rank;
     this.#timeoutMs = options.timeoutMs;
-    process.once("exit", this.#atExit);
+    // A process that ends early leaves no socket behind either.
+    this.#stopAtExit = atExit(() => this.close());
   }
 
   /** Collective over the ranks of `exchange`. */
@@ -164,7 +165,7 @@ export class FdExchange {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    process.off("exit", this.#atExit);
+    this.#stopAtExit();
     native().fdChannelClose(this.#channel);
     for (const early of this.#early.values()) for (const fd of early.values()) native().fdClose(fd);
     this.#early.clear();
