@@ -55,7 +55,7 @@ const leftOut = (rows: readonly Row[]): string[] =>
   rows.filter((row) => row.ok === null && !/fake/.test(row.detail)).map((row) => `${row.name}: ${row.detail}`);
 
 describe("backends on the fake libraries", () => {
-  it("nvshmem: memory, calls, teams, subgroups, faults, and groups on it", { timeout: 120_000 }, async () => {
+  it("nvshmem: memory, calls, teams, subgroups, faults, and groups on it", { timeout: 300_000 }, async () => {
     const rows = await run(["--worlds", "4", "--only", "nvshmem"]);
     expect(leftOut(rows)).toEqual([]);
     expect(rows.filter((row) => row.ok === true && row.suite === "nvshmem").length).toBeGreaterThanOrEqual(14);
@@ -63,7 +63,7 @@ describe("backends on the fake libraries", () => {
     expect(rows.filter((row) => row.ok === true && row.suite === "far group on nvshmem").length).toBe(7);
   });
 
-  it("nccl: windows, collectives, lists, and groups on it", { timeout: 120_000 }, async () => {
+  it("nccl: windows, collectives, lists, and groups on it", { timeout: 300_000 }, async () => {
     const rows = await run(["--worlds", "3", "--only", "nccl"]);
     expect(leftOut(rows)).toEqual([]);
     expect(rows.filter((row) => row.ok === true && row.suite === "nccl").length).toBeGreaterThanOrEqual(12);
@@ -72,20 +72,20 @@ describe("backends on the fake libraries", () => {
       expect(rows.filter((row) => row.ok === true && row.suite === suite).length).toBe(6);
   });
 
-  it("cuda: groups; nvshmem with one rank", { timeout: 120_000 }, async () => {
+  it("cuda: groups; nvshmem with one rank", { timeout: 300_000 }, async () => {
     expect(leftOut(await run(["--worlds", "2", "--only", "group on cuda"]))).toEqual([]);
     const alone = leftOut(await run(["--worlds", "1", "--only", "nvshmem: nvshmem"]));
     expect(alone.filter((line) => !line.includes("one rank"))).toEqual([]);
   });
 
-  it("an NVSHMEM whose teams take all ranks, and which reaches no peer", { timeout: 120_000 }, async () => {
+  it("an NVSHMEM whose teams take all ranks, and which reaches no peer", { timeout: 300_000 }, async () => {
     const env = { COLLC_NVSHMEM: path.join(built, "fake-nvshmem-old"), FAKE_NVSHMEM_NO_PTR: "1" };
     const rows = await run(["--worlds", "3", "--only", "nvshmem: nvshmem"], env);
     expect(leftOut(rows)).toEqual([]);
     expect(rows.find((row) => /addresses reach it/.test(row.name))?.detail).toBe("1 of 3 reachable");
   });
 
-  it("an NCCL that makes no windows", { timeout: 120_000 }, async () => {
+  it("an NCCL that makes no windows", { timeout: 300_000 }, async () => {
     const rows = await run(["--worlds", "2", "--only", "nccl: nccl: "], { FAKE_NCCL_NO_WINDOWS: "1" });
     expect(leftOut(rows)).toEqual([]);
   });
