@@ -12,9 +12,11 @@ import { checkOne } from "./check/check-collective.js";
 import type { CheckedCollective } from "./check/checked.js";
 import { byPlace, diagnostic, type Diagnostic } from "./diagnostics/create.js";
 import { suggestion } from "./diagnostics/suggest.js";
-import { expandCollective } from "./link/expand.js";
+import type { ConstantValue } from "./link/constants.js";
+import { expandCollective, valueOfConstant } from "./link/expand.js";
 import { linkProgram, type ParsedFile, type ResolveImport } from "./link/link.js";
 import { meshOf } from "./link/mesh.js";
+import type { FileScope } from "./link/scope.js";
 import { NO_SPAN, type SourceFile, type Span } from "./source.js";
 import type { DType } from "./types/dtype.js";
 
@@ -122,19 +124,38 @@ export function checkCollective(
   return fail(diagnostic("unknown-collective", NO_SPAN, { name: name!, known: known.join(", ") }, { help }));
 }
 
+/** The value of a constant of the program, or of one that it imports; null if it has none. */
+export function constantOf(
+  program: Program,
+  name: string,
+  options: Pick<CheckOptions, "world" | "file" | "resolve">,
+): ConstantValue | null {
+  const report = (): void => undefined;
+  const found = scopeOf(program, options, report).definitions.get(name);
+  return found?.kind === "constant" ? valueOfConstant(found, { world: options.world, axes: [], report }) : null;
+}
+
+function scopeOf(
+  program: Program,
+  { file, resolve }: Pick<CheckOptions, "file" | "resolve">,
+  report: (d: Diagnostic) => void,
+): FileScope {
+  const parse = (path: string, from: string): ParsedFile | null => {
+    const found = resolve?.(path, from) ?? null;
+    return found === null ? null : parseImport(found, file);
+  };
+  return linkProgram({ name: file.name, program, hasErrors: false }, parse, report);
+}
+
 function checkChosen(
   program: Program,
   chosen: Collective,
   options: CheckOptions,
 ): { checked: CheckedCollective | null; diagnostics: Diagnostic[] } {
-  const { world, dtypes, file, resolve } = options;
+  const { world, dtypes } = options;
   const diagnostics: Diagnostic[] = [];
   const report = (d: Diagnostic): void => void diagnostics.push(d);
-  const parse = (path: string, from: string): ParsedFile | null => {
-    const found = resolve?.(path, from) ?? null;
-    return found === null ? null : parseImport(found, file);
-  };
-  const scope = linkProgram({ name: file.name, program, hasErrors: false }, parse, report);
+  const scope = scopeOf(program, options, report);
   const axes = meshOf(chosen.mesh, world, options.mesh, report);
   const expanded = expandCollective(chosen, scope, { world, axes, report });
   if (diagnostics.some((d) => d.severity === "error")) return { checked: null, diagnostics: byPlace(diagnostics) };

@@ -7,7 +7,7 @@ export { type CompileOptions, DEFAULT_ARCH } from "./options.js";
 export { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
 export { PIPELINE } from "./passes/pipeline.js";
 export type { Pass } from "./passes/runner.js";
-export { checkCollective, parseProgram } from "./front-end.js";
+export { checkCollective, constantOf, parseProgram } from "./front-end.js";
 export type { ResolveImport } from "./link/link.js";
 export { CONVERSIONS, UNARY_NAMES } from "./check/functions.js";
 export type { CheckedCollective, ExpressionType } from "./check/checked.js";

@@ -7,6 +7,7 @@ import { describeSymbol } from "./hover.js";
 import { neighbourhood } from "./places.js";
 import { type NamedSymbol, type SymbolKind } from "./symbols.js";
 import { type Word, type WordKind, WORDS } from "./words.js";
+import { exportsOf, imported, type Workspace } from "./workspace.js";
 
 const WORD_ICONS: Readonly<Record<WordKind, CompletionItemKind>> = {
   keyword: CompletionItemKind.Keyword,
@@ -19,6 +20,12 @@ const WORD_ICONS: Readonly<Record<WordKind, CompletionItemKind>> = {
 };
 
 const SYMBOL_ICONS: Readonly<Record<SymbolKind, CompletionItemKind>> = {
+  constant: CompletionItemKind.Constant,
+  function: CompletionItemKind.Function,
+  parameter: CompletionItemKind.Variable,
+  import: CompletionItemKind.Reference,
+  axis: CompletionItemKind.EnumMember,
+  "output index": CompletionItemKind.Variable,
   collective: CompletionItemKind.Module,
   input: CompletionItemKind.Field,
   output: CompletionItemKind.Field,
@@ -30,13 +37,25 @@ const SYMBOL_ICONS: Readonly<Record<SymbolKind, CompletionItemKind>> = {
   let: CompletionItemKind.Variable,
 };
 
-export function completionsAt(a: Analysis, offset: number): CompletionItem[] {
+export function completionsAt(w: Workspace, a: Analysis, offset: number): CompletionItem[] {
   const { before, isComment } = neighbourhood(a.source.text, offset);
   if (isComment) return [];
+  const path = importAround(a.source.text, offset);
+  if (path !== null) {
+    const file = imported(w, a, path);
+    return file === null ? [] : exportsOf(file).map((s) => symbolItem(w, file, s));
+  }
+  if (before[0] === ".") return members(w, a, offset, before[1] ?? "");
   const { kinds, wantsNames, wantsDTypes } = expectedAfter(before);
   const visible = a.symbols.visibleAt(offset).filter((s) => s.kind !== "collective");
-  const symbols = visible.filter((s) => (s.kind === "dtype variable" ? wantsDTypes : wantsNames));
-  const items = [...symbols.map((s) => symbolItem(a, s)), ...WORDS.filter((w) => kinds.includes(w.kind)).map(wordItem)];
+  const isAxisWanted = before[0] === "(" && (before[1] === "ranks" || before[1] === "peers");
+  const symbols = visible.filter((s) =>
+    s.kind === "axis" ? isAxisWanted : s.kind === "dtype variable" ? wantsDTypes : wantsNames,
+  );
+  const items = [
+    ...symbols.map((s) => symbolItem(w, a, s)),
+    ...WORDS.filter((w) => kinds.includes(w.kind)).map(wordItem),
+  ];
   // What is being written breaks the text around it: names that the parser had to leave out are offered, too.
   if (a.isBroken && wantsNames) items.push(...looseNames(a, offset, items));
   return [...new Map([...items].reverse().map((i) => [`${i.label} ${i.kind}`, i])).values()].reverse();
@@ -76,8 +95,23 @@ function hasBodyOpen(before: readonly string[]): boolean {
   return false;
 }
 
-function symbolItem(a: Analysis, s: NamedSymbol): CompletionItem {
-  const documentation = { kind: "markdown" as const, value: describeSymbol(a, s) };
+/** The path of the import whose names are being written at an offset; null if none are. */
+function importAround(text: string, offset: number): string | null {
+  const before = /\bimport\s+[\w\s,]*$/.test(text.slice(Math.max(0, offset - 2000), offset));
+  const behind = /^[\w\s,]*\bfrom\s+"([^"\n]*)"/.exec(text.slice(offset, offset + 2000));
+  return before && behind !== null ? behind[1]! : null;
+}
+
+/** What may stand behind a point: an axis of the mesh, or a number of a range. */
+function members(w: Workspace, a: Analysis, offset: number, base: string): CompletionItem[] {
+  if (base === "rank" || base === "world")
+    return a.symbols.visibleAt(offset).flatMap((s) => (s.kind === "axis" ? symbolItem(w, a, s) : []));
+  if (base !== ")") return [];
+  return ["start", "end", "length"].map((label) => ({ label, kind: CompletionItemKind.Field, detail: "of a range" }));
+}
+
+function symbolItem(w: Workspace, a: Analysis, s: NamedSymbol): CompletionItem {
+  const documentation = { kind: "markdown" as const, value: describeSymbol(w, a, s) };
   return { label: s.name, kind: SYMBOL_ICONS[s.kind], detail: s.kind, documentation, sortText: `0${s.name}` };
 }
 

@@ -1,22 +1,26 @@
 /** Open documents: their analysis, made once a version, and their diagnostics, sent when the typing rests. */
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
   type Connection,
   type Diagnostic as LspDiagnostic,
-  DiagnosticSeverity,
   TextDocuments,
   TextDocumentSyncKind,
 } from "vscode-languageserver/node";
 import { TextDocument } from "vscode-languageserver-textdocument";
-import { analyse, type Analysis, diagnose, type Diagnostic } from "./analysis.js";
-import { rangeOf } from "./places.js";
+import { analyse, type Analysis, diagnose } from "./analysis.js";
+import { programsBelow, resolver, textOf } from "./imports.js";
+import { toLsp } from "./report.js";
+import { uriOfPath, type Workspace } from "./workspace.js";
 
 /** How long the typing must rest, in milliseconds. */
 const DEBOUNCE_MS = 150;
 
 export const SYNC = TextDocumentSyncKind.Incremental;
 
-export class Documents {
+export class Documents implements Workspace {
+  /** Folders that the editor has open, by path. */
+  folders: readonly string[] = [];
   private readonly open = new TextDocuments(TextDocument);
   private readonly analyses = new Map<string, { readonly version: number; readonly analysis: Analysis }>();
   private readonly timers = new Map<string, NodeJS.Timeout>();
@@ -26,6 +30,30 @@ export class Documents {
     this.open.onDidChangeContent(({ document }) => this.schedule(document));
     this.open.onDidClose(({ document }) => this.forget(document.uri));
     this.open.listen(connection);
+  }
+
+  private readonly resolve = resolver((path) => this.atPath(path)?.getText());
+
+  /** The open document of a file. */
+  private atPath(path: string): TextDocument | undefined {
+    return this.open.all().find((d) => (fileName(d.uri) ?? d.uri) === path);
+  }
+
+  analysisOf(path: string): Analysis | null {
+    const document = this.atPath(path);
+    if (document !== undefined) return this.analysis(document.uri);
+    const text = textOf(path);
+    return text === null ? null : analyse(path, text, this.resolve);
+  }
+
+  paths(): string[] {
+    const open = this.open.all().map((d) => fileName(d.uri) ?? d.uri);
+    const beside = open.filter((path) => path.includes("/")).map((path) => dirname(path));
+    return [...new Set([...open, ...programsBelow(this.folders.length > 0 ? this.folders : beside)])];
+  }
+
+  uriOf(path: string): string {
+    return this.atPath(path)?.uri ?? uriOfPath(path);
   }
 
   document(uri: string): TextDocument | undefined {
@@ -38,12 +66,23 @@ export class Documents {
     if (document === undefined) return null;
     const known = this.analyses.get(uri);
     if (known?.version === document.version) return known.analysis;
-    const analysis = analyse(fileName(uri) ?? uri, document.getText());
+    const analysis = analyse(fileName(uri) ?? uri, document.getText(), this.resolve);
     this.analyses.set(uri, { version: document.version, analysis });
     return analysis;
   }
 
+  /** A document has changed, and with it what others import from it. */
   private schedule(document: TextDocument): void {
+    for (const other of this.open.all()) {
+      const analysis = this.analyses.get(other.uri)?.analysis;
+      if (other.uri === document.uri || analysis === undefined || analysis.program.imports.length === 0) continue;
+      this.analyses.delete(other.uri);
+      this.later(other);
+    }
+    this.later(document);
+  }
+
+  private later(document: TextDocument): void {
     clearTimeout(this.timers.get(document.uri));
     this.timers.set(
       document.uri,
@@ -57,7 +96,7 @@ export class Documents {
     if (analysis === null) return;
     let diagnostics: LspDiagnostic[] = [];
     try {
-      diagnostics = diagnose(analysis).map((d) => toLsp(d, analysis, uri));
+      diagnostics = diagnose(analysis).map((d) => toLsp(d, analysis, uri, this));
     } catch (error) {
       // A bug in the compiler must not take the editor's other services with it.
       this.connection.console.error(
@@ -82,15 +121,4 @@ export function fileName(uri: string): string | null {
   } catch {
     return null;
   }
-}
-
-function toLsp(d: Diagnostic, a: Analysis, uri: string): LspDiagnostic {
-  return {
-    range: rangeOf(a.source, d.span),
-    severity: d.severity === "error" ? DiagnosticSeverity.Error : DiagnosticSeverity.Warning,
-    code: d.code,
-    source: "collc",
-    message: d.help === null ? d.message : `${d.message}\nhelp: ${d.help}`,
-    relatedInformation: d.labels.map((l) => ({ location: { uri, range: rangeOf(a.source, l.span) }, message: l.text })),
-  };
 }

@@ -1,35 +1,89 @@
 /** What a person sees who points at a name. */
 import type { Hover } from "vscode-languageserver/node";
-import { type Ast, type CheckedCollective, type ExpressionType, isDType, printLayout } from "../compiler/index.js";
-import { type Analysis, checkedOf, WORLDS } from "./analysis.js";
+import {
+  type Ast,
+  type CheckedCollective,
+  constantOf,
+  type ExpressionType,
+  isDType,
+  printLayout,
+} from "../compiler/index.js";
+import { type Analysis, checkedOf, expressionAt, typeAt, WORLDS } from "./analysis.js";
 import { neighbourhood, rangeOf } from "./places.js";
 import type { NamedSymbol } from "./symbols.js";
 import { WORDS } from "./words.js";
+import { definitionOf, type Workspace } from "./workspace.js";
 
-export function hoverAt(a: Analysis, offset: number): Hover | null {
+export function hoverAt(w: Workspace, a: Analysis, offset: number): Hover | null {
   const found = a.symbols.at(offset);
-  if (found !== null) return hover(describeSymbol(a, found.symbol), rangeOf(a.source, found.span));
+  if (found !== null) {
+    // What a call gives depends on what it is given.
+    const call = found.symbol.kind === "function" || found.symbol.kind === "import" ? expressionAt(a, offset) : null;
+    const here = call === null || call.span.start !== found.span.start ? "" : `\n\nhere: ${describeType(call.type)}`;
+    return hover(describeSymbol(w, a, found.symbol) + here, rangeOf(a.source, found.span));
+  }
   const { token, before, isComment } = neighbourhood(a.source.text, offset);
-  if (token === null || !token.isWord || isComment) return null;
+  const isSign = token === null ? /[-+*/@()]/.test(a.source.text[offset] ?? "") : !token.isWord;
+  if (isComment || (token === null && !isSign)) return null;
+  const here = expressionAt(a, offset);
+  const isTensor = here?.type.kind === "tensor";
+  if (isSign || token === null) {
+    // An operator between whole tensors, or a bracket around them.
+    if (!isTensor) return null;
+    const text = oneLine(a.source.text.slice(here.span.start, here.span.end));
+    return hover(`${code(text)}${describeType(here.type)}`, rangeOf(a.source, here.span));
+  }
   const next = a.source.text.slice(token.span.end).trimStart()[0];
   const all = WORDS.filter((w) => w.name === token.image);
   // A layout stands behind a shape, a function before its arguments: `reduce` and `on` might be either.
   const isLayout = before[0] === "]";
   const [word] = all.filter((w) => (isLayout ? w.kind === "layout" : next === "(" ? w.kind !== "keyword" : true));
   const shown = word ?? all[0];
-  return shown === undefined
-    ? null
-    : hover(`${code(shown.usage)}\n${shown.kind}: ${shown.doc}`, rangeOf(a.source, token.span));
+  if (shown === undefined) return null;
+  const isCall = isTensor && here.span.start === token.span.start;
+  const type = isCall ? `\n\nhere: ${describeType(here.type)}` : "";
+  return hover(`${code(shown.usage)}\n${shown.kind}: ${shown.doc}${type}`, rangeOf(a.source, token.span));
 }
 
 const code = (text: string): string => `\`\`\`coll\n${text}\n\`\`\`\n`;
 const hover = (value: string, range: Hover["range"]): Hover => ({ contents: { kind: "markdown", value }, range });
 
 /** The name with its type, as markdown. */
-export function describeSymbol(a: Analysis, s: NamedSymbol): string {
+export function describeSymbol(w: Workspace, a: Analysis, s: NamedSymbol): string {
   const text = ({ start, end }: { start: number; end: number }): string => a.source.text.slice(start, end);
-  const checked = s.owner === null ? null : checkedOf(a, s.owner);
+  const owner = s.owner !== null && "body" in s.owner ? s.owner : null;
+  const checked = owner === null ? null : checkedOf(a, owner);
   switch (s.kind) {
+    case "import": {
+      const { path } = s.node as Ast.Import;
+      const found = definitionOf(w, { analysis: a, symbol: s });
+      if (found === null)
+        return `${code(`import ${s.name} from "${path}"`)}there is no such file, or no such name in it`;
+      return `${describeSymbol(w, found.analysis, found.symbol)}\n\nfrom \`${path}\``;
+    }
+    case "constant": {
+      const { value, doc } = s.node as Ast.Constant;
+      const known = constantOf(a.program, s.name, { world: WORLDS[0], file: a.source, resolve: a.resolve });
+      const number = known === null || value.kind === "number" ? "" : `: ${known.value}, of ${WORLDS[0]} ranks`;
+      return `${code(`const ${s.name} = ${oneLine(text(value.span))}`)}constant${number}${paragraph(doc)}`;
+    }
+    case "function": {
+      const { parameters, value, doc } = s.node as Ast.Func;
+      const head = `fn ${s.name}(${parameters.map((p) => p.text).join(", ")})`;
+      return `${code(`${head} = ${oneLine(text(value.span))}`)}function${paragraph(doc)}`;
+    }
+    case "parameter":
+      return `${code(s.name)}parameter of the function ${(s.node as Ast.Func).name.text}: whatever a call gives`;
+    case "axis": {
+      const size = checked?.mesh.find((m) => m.name === s.name)?.size;
+      const length = size === undefined ? "" : `; ${size} ranks long, of ${WORLDS[0]}`;
+      return `${code(`mesh(${owner?.mesh.map((m) => m.text).join(", ") ?? s.name})`)}axis of the mesh${length}`;
+    }
+    case "output index": {
+      const { output, variables } = s.node as Ast.Ensures;
+      const place = `${output.text}[${variables?.map((v) => v.text).join(", ") ?? ""}]`;
+      return `${code(`ensures ${place} == …`)}index of the output \`${output.text}\`, of what each rank holds`;
+    }
     case "collective": {
       const c = s.node as Ast.Collective;
       const tensors = (all: readonly Ast.TensorDeclaration[]): string =>
@@ -44,14 +98,14 @@ export function describeSymbol(a: Analysis, s: NamedSymbol): string {
     case "dimension":
       return `${code(s.name)}dimension: a length that is given at each launch; an index`;
     case "dtype variable": {
-      const where = s.owner?.where.find((w) => w.variable.text === s.name);
+      const where = owner?.where.find((w) => w.variable.text === s.name);
       const allowed = where === undefined ? "any dtype" : where.dtypes.map((d) => d.dtype).join(", ");
       const bound = checked?.dtypes[s.name];
       return `${code(s.name)}dtype variable: ${allowed}${bound === undefined ? "" : `; ${bound} where none is chosen`}`;
     }
     case "let": {
       const { value } = s.node as Extract<Ast.Statement, { kind: "let" }>;
-      const type = checked?.types.get(value);
+      const type = checked === null ? undefined : typeAt(checked, value.span);
       return `${code(`let ${s.name} = ${oneLine(text(value.span))}`)}${type === undefined ? "let" : `let: ${describeType(type)}`}`;
     }
     case "loop variable": {
@@ -122,6 +176,8 @@ function showExtent(e: Extent, isInside = false): string {
   const shown = `${showExtent(e.a, true)} ${sign} ${showExtent(e.b, true)}`;
   return isInside ? `(${shown})` : shown;
 }
+
+const paragraph = (doc: string): string => (doc === "" ? "" : `\n\n${doc}`);
 
 /** Without comments and line breaks. */
 const oneLine = (text: string): string => text.replace(/\/\/[^\n]*/g, "").replace(/\s+/g, " ").trim(); // prettier-ignore

@@ -1,4 +1,4 @@
-/** The collectives of a file and what they declare. */
+/** The constants, functions and collectives of a file, and what these declare. */
 import { type DocumentSymbol, SymbolKind } from "vscode-languageserver/node";
 import type { Ast, Span } from "../compiler/index.js";
 import type { Analysis } from "./analysis.js";
@@ -6,7 +6,11 @@ import { rangeOf } from "./places.js";
 
 export function outlineOf(a: Analysis): DocumentSymbol[] {
   const inCollective = new Set(["input", "output", "scratch array", "let"]);
-  return a.program.collectives.map((c) => {
+  const shared = [
+    ...a.program.constants.map((c) => ({ node: c, detail: "constant", kind: SymbolKind.Constant })),
+    ...a.program.functions.map((f) => ({ node: f, detail: "function", kind: SymbolKind.Function })),
+  ].map(({ node, detail, kind }) => ({ name: node.name.text, detail, kind, ...ranges(a, node.span, node.name.span) }));
+  const collectives = a.program.collectives.map((c) => {
     const children = a.symbols.symbols
       .filter((s) => s.owner === c && inCollective.has(s.kind))
       .map((s): DocumentSymbol => {
@@ -17,6 +21,7 @@ export function outlineOf(a: Analysis): DocumentSymbol[] {
     const kind = SymbolKind.Function;
     return { name: c.name.text, detail: detailOf(c), kind, ...ranges(a, c.span, c.name.span), children };
   });
+  return [...shared, ...collectives];
 }
 
 /** "partial → replicated" */

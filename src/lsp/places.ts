@@ -4,7 +4,9 @@ import { collLexer, TOKENS as T } from "../../grammar/tokens.js";
 import type { SourceFile, Span } from "../compiler/index.js";
 
 export function positionOf(source: SourceFile, offset: number): Position {
-  const { line, column } = source.position(Math.min(offset, source.text.length));
+  // Beyond the text there may be files that it imports; in the text, a place at its end is one.
+  const isEnd = source.fileOf(offset) === source.name;
+  const { line, column } = source.position(isEnd ? Math.min(offset, source.text.length) : offset);
   return { line: line - 1, character: column - 1 };
 }
 

@@ -10,6 +10,7 @@ import {
   type TextDocumentPositionParams,
   type TextEdit,
 } from "vscode-languageserver/node";
+import type { Span } from "../compiler/index.js";
 import type { Analysis } from "./analysis.js";
 import { completionsAt } from "./complete.js";
 import { Documents, fileName, SYNC } from "./documents.js";
@@ -17,6 +18,7 @@ import { hoverAt } from "./hover.js";
 import { outlineOf } from "./outline.js";
 import { rangeOf } from "./places.js";
 import { renameAt, RenameRefused } from "./rename.js";
+import { definitionOf, everywhere, imported } from "./workspace.js";
 
 const CAPABILITIES: InitializeResult["capabilities"] = {
   textDocumentSync: SYNC,
@@ -24,7 +26,7 @@ const CAPABILITIES: InitializeResult["capabilities"] = {
   definitionProvider: true,
   referencesProvider: true,
   renameProvider: { prepareProvider: true },
-  completionProvider: { triggerCharacters: [":", "@", "("] },
+  completionProvider: { triggerCharacters: [":", "@", "(", "."] },
   documentFormattingProvider: true,
   documentSymbolProvider: true,
 };
@@ -36,6 +38,10 @@ const CAPABILITIES: InitializeResult["capabilities"] = {
 export function serve(input: Readable, output: Writable, version: string): Promise<never> {
   const connection = createConnection(ProposedFeatures.all, input, output);
   const documents = new Documents(connection);
+  const locate = ({ analysis, span }: { analysis: Analysis; span: Span }): Location => ({
+    uri: documents.uriOf(analysis.source.name),
+    range: rangeOf(analysis.source, span),
+  });
 
   /** Answers from the analysis of the document and the offset that is pointed at. */
   const at = <P extends TextDocumentPositionParams, R>(answer: (a: Analysis, offset: number, p: P) => R) => {
@@ -46,20 +52,34 @@ export function serve(input: Readable, output: Writable, version: string): Promi
     };
   };
 
-  connection.onInitialize(() => ({ capabilities: CAPABILITIES, serverInfo: { name: "collc", version } }));
-  connection.onHover(at(hoverAt));
-  connection.onCompletion(at(completionsAt));
+  connection.onInitialize((p) => {
+    const uris = p.workspaceFolders?.map((f) => f.uri) ?? [p.rootUri ?? ""];
+    documents.folders = uris.flatMap((uri) => fileName(uri) ?? []);
+    return { capabilities: CAPABILITIES, serverInfo: { name: "collc", version } };
+  });
+  connection.onHover(at((a, offset) => hoverAt(documents, a, offset)));
+  connection.onCompletion(at((a, offset) => completionsAt(documents, a, offset)));
   connection.onDefinition(
-    at((a, offset, p): Location | null => {
+    at((a, offset): Location | null => {
+      const clause = a.program.imports.find(({ pathSpan: s }) => s.start <= offset && offset <= s.end);
+      const file = clause === undefined ? null : imported(documents, a, clause.path);
+      if (file !== null) return locate({ analysis: file, span: { start: 0, end: 0 } });
       const found = a.symbols.at(offset);
-      return found === null ? null : { uri: p.textDocument.uri, range: rangeOf(a.source, found.symbol.span) };
+      if (found === null) return null;
+      const definition = definitionOf(documents, { analysis: a, symbol: found.symbol });
+      const { analysis, symbol } = definition ?? { analysis: a, symbol: found.symbol };
+      return locate({ analysis, span: symbol.span });
     }),
   );
   connection.onReferences(
     at((a, offset, p): Location[] => {
       const symbol = a.symbols.at(offset)?.symbol;
-      const all = symbol?.occurrences.filter((s) => p.context.includeDeclaration || s !== symbol.span) ?? [];
-      return all.map((span) => ({ uri: p.textDocument.uri, range: rangeOf(a.source, span) }));
+      if (symbol === undefined) return [];
+      return everywhere(documents, { analysis: a, symbol }).flatMap(({ analysis, symbol: s }) =>
+        s.occurrences
+          .filter((span) => p.context.includeDeclaration || s.kind === "import" || span !== s.span)
+          .map((span) => locate({ analysis, span })),
+      );
     }),
   );
   connection.onPrepareRename(
@@ -71,7 +91,7 @@ export function serve(input: Readable, output: Writable, version: string): Promi
   connection.onRenameRequest(
     at((a, offset, p) => {
       try {
-        return { changes: { [p.textDocument.uri]: renameAt(a, offset, p.newName) } };
+        return { changes: renameAt(documents, a, offset, p.newName) };
       } catch (error) {
         if (error instanceof RenameRefused) throw new ResponseError(ErrorCodes.InvalidRequest, error.message);
         throw error;

@@ -5,6 +5,15 @@ import { type Ast, isDType, type Span } from "../compiler/index.js";
 
 export type SymbolKind =
   | "collective"
+  | "constant"
+  | "function"
+  | "parameter"
+  /** A name that an import makes known; what it means is in another file. */
+  | "import"
+  /** Of a mesh. */
+  | "axis"
+  /** Of an output in an `ensures` clause. */
+  | "output index"
   | "input"
   | "output"
   | "scratch array"
@@ -26,8 +35,8 @@ export interface NamedSymbol {
   readonly occurrences: Span[];
   /** The declaration, statement or reduction that defines it. */
   readonly node: object;
-  /** The collective it stands in; null for a collective. */
-  readonly owner: Ast.Collective | null;
+  /** The collective or function it stands in; null for what the whole file knows. */
+  readonly owner: Ast.Collective | Ast.Func | null;
 }
 
 export interface SymbolTable {
@@ -40,14 +49,26 @@ export interface SymbolTable {
 
 export function resolveSymbols(program: Ast.Program, text: string): SymbolTable {
   const names = collLexer.tokenize(text).tokens.filter((t) => tokenMatcher(t, T.Name));
+  const exact = (span: Span, name: string): Span => exactPlace(names, span, name);
+  const whole = { start: 0, end: text.length + 1 };
+  const file = new Map<string, NamedSymbol>();
   const symbols: NamedSymbol[] = [];
+  const define = (name: Ast.Name, kind: SymbolKind, node: object): void => {
+    const made = { name: name.text, kind, span: name.span, scope: whole, occurrences: [name.span], node, owner: null };
+    symbols.push(made);
+    // Collectives are called by nobody.
+    if (kind !== "collective" && !file.has(name.text)) file.set(name.text, made);
+  };
+  for (const clause of program.imports) for (const name of clause.names) define(name, "import", clause);
+  for (const c of program.constants) define(c.name, "constant", c);
+  for (const f of program.functions) define(f.name, "function", f);
+  for (const c of program.collectives) define(c.name, "collective", c);
+  for (const c of program.constants) new Resolver(null, c.span.end, exact, file).constant(c);
+  for (const f of program.functions) symbols.push(...new Resolver(f, f.span.end, exact, file).function(f));
   program.collectives.forEach((c, i) => {
     // To the next one, so that what is being written at the end of a broken body belongs to it.
     const end = program.collectives[i + 1]?.span.start ?? text.length + 1;
-    const whole = { start: 0, end: text.length + 1 };
-    const { name } = c;
-    symbols.push({ name: name.text, kind: "collective", span: name.span, scope: whole, occurrences: [name.span], node: c, owner: null }); // prettier-ignore
-    symbols.push(...new Resolver(c, end, (span, text) => exactPlace(names, span, text)).resolve());
+    symbols.push(...new Resolver(c, end, exact, file).collective(c));
   });
   for (const s of symbols) s.occurrences.sort((a, b) => a.start - b.start);
   return {
@@ -76,27 +97,53 @@ function exactPlace(names: readonly { image: string; startOffset: number }[], sp
 
 class Resolver {
   private readonly all: NamedSymbol[] = [];
-  private scopes: Map<string, NamedSymbol>[] = [new Map()];
+  private scopes: Map<string, NamedSymbol>[];
 
   constructor(
-    private readonly c: Ast.Collective,
+    private readonly owner: Ast.Collective | Ast.Func | null,
     private readonly end: number,
     private readonly exact: (span: Span, name: string) => Span,
-  ) {}
+    /** What the whole file knows. */
+    file: Map<string, NamedSymbol>,
+  ) {
+    this.scopes = [file, new Map()];
+  }
 
-  resolve(): NamedSymbol[] {
-    const { inputs, outputs, where, ensures, body } = this.c;
-    const whole = { start: this.c.span.start, end: this.end };
+  constant(c: Ast.Constant): void {
+    this.visit(c.value);
+  }
+
+  function(f: Ast.Func): NamedSymbol[] {
+    for (const p of f.parameters) this.define(p, "parameter", f.span, f);
+    this.visit(f.value);
+    return this.all;
+  }
+
+  collective(c: Ast.Collective): NamedSymbol[] {
+    const { inputs, outputs, mesh, where, requires, limits, ensures, body } = c;
+    const whole = { start: c.span.start, end: this.end };
+    for (const axis of mesh) this.define(axis, "axis", whole, c);
     for (const d of inputs) this.define(d.name, "input", whole, d);
     for (const d of outputs) this.define(d.name, "output", whole, d);
-    for (const d of [...inputs, ...outputs]) this.dimensions(d.shape, whole, d);
+    for (const d of [...inputs, ...outputs]) {
+      this.dimensions(d.shape, whole, d);
+      for (const argument of d.layout.arguments) if (/^[A-Za-z_]/.test(argument)) this.use(argument, d.layout.span);
+    }
     const scratch = scratchIn(body);
     for (const s of scratch) this.define(s.name, "scratch array", whole, s);
-    for (const { dtype } of [...inputs, ...outputs, ...scratch]) this.dtype(dtype, whole);
+    for (const { dtype } of [...inputs, ...outputs, ...scratch]) this.dtype(dtype, whole, c);
     for (const w of where) this.use(w.variable.text, w.variable.span);
+    for (const r of requires) this.visit(r.condition);
+    for (const l of limits) {
+      this.use(l.input.text, l.input.span);
+      this.visit([l.from, l.to]);
+    }
     for (const e of ensures) {
       this.use(e.output.text, e.output.span);
-      this.visit(e.value);
+      this.inside(() => {
+        for (const v of e.variables ?? []) this.define(v, "output index", e.span, e);
+        this.visit(e.value);
+      });
     }
     this.block(body, this.end);
     return this.all;
@@ -106,7 +153,7 @@ class Resolver {
 
   private define(name: Ast.Name, kind: SymbolKind, scope: Span, node: object): void {
     const span = this.exact(name.span, name.text);
-    const made: NamedSymbol = { name: name.text, kind, span, scope, occurrences: [span], node, owner: this.c };
+    const made: NamedSymbol = { name: name.text, kind, span, scope, occurrences: [span], node, owner: this.owner };
     this.all.push(made);
     this.scopes.at(-1)!.set(name.text, made);
   }
@@ -121,9 +168,9 @@ class Resolver {
       });
   }
 
-  private dtype({ name, span }: Ast.DTypeReference, scope: Span): void {
+  private dtype({ name, span }: Ast.DTypeReference, scope: Span, c: Ast.Collective): void {
     if (isDType(name) || this.use(name, span) || !/^[A-Z]/.test(name)) return;
-    this.define({ text: name, span }, "dtype variable", scope, this.c);
+    this.define({ text: name, span }, "dtype variable", scope, c);
   }
 
   // -- naming --------------------------------------------------------------------------------------
@@ -173,7 +220,7 @@ class Resolver {
     this.each(part, (found) => {
       const n = found as { kind?: string; name?: string; span?: Span } & Record<string, Ast.Name>;
       if (n.kind === "name") this.use(n.name!, n.span!);
-      for (const key of ["tensor", "target", "callee"])
+      for (const key of ["tensor", "target", "callee", "axis"])
         if (n[key]?.text !== undefined) this.use(n[key].text, n[key].span);
       if (n.kind !== "reduce") return;
       const r = found as unknown as Extract<Ast.Expression, { kind: "reduce" }>;

@@ -52,8 +52,8 @@ export class Editor {
     connection.listen();
   }
 
-  /** Starts a server and introduces itself. */
-  static async start(): Promise<Editor> {
+  /** Starts a server and introduces itself. @param folder what the editor has open. */
+  static async start(folder: string | null = null): Promise<Editor> {
     const module = pathToFileURL(transpiled("src/lsp/index.ts")).href;
     const script = `import { serve } from ${JSON.stringify(module)}; await serve(process.stdin, process.stdout, "0");`;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
@@ -66,7 +66,7 @@ export class Editor {
     const editor = new Editor(child, connection);
     const answer = await editor.request<InitializeResult>("initialize", {
       processId: process.pid,
-      rootUri: null,
+      rootUri: folder === null ? null : pathToFileURL(folder).href,
       capabilities: {},
     });
     editor.capabilities = answer.capabilities;

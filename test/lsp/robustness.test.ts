@@ -5,17 +5,21 @@ import { completionsAt } from "../../src/lsp/complete.js";
 import { hoverAt } from "../../src/lsp/hover.js";
 import { outlineOf } from "../../src/lsp/outline.js";
 import { renameAt, RenameRefused } from "../../src/lsp/rename.js";
+import type { Workspace } from "../../src/lsp/workspace.js";
 import { EXAMPLES } from "../front-end/language.js";
+
+/** One file, and no others. */
+const ALONE: Workspace = { analysisOf: () => null, paths: () => [], uriOf: (path) => path };
 
 function askEverything(text: string, offset: number): void {
   const a = analyse("t.coll", text);
   diagnose(a);
   outlineOf(a);
   for (const at of [0, offset, text.length]) {
-    hoverAt(a, at);
-    completionsAt(a, at);
+    hoverAt(ALONE, a, at);
+    completionsAt(ALONE, a, at);
     try {
-      renameAt(a, at, "renamed");
+      renameAt(ALONE, a, at, "renamed");
     } catch (error) {
       expect(error).toBeInstanceOf(RenameRefused);
     }
@@ -45,7 +49,7 @@ test("renaming everything that has a name, in every example, changes names alone
     if (error !== null) continue;
     const a = analyse("t.coll", text);
     for (const s of a.symbols.symbols) {
-      const edits = renameAt(a, s.span.start, "Renamed");
+      const edits = renameAt(ALONE, a, s.span.start, "Renamed")["t.coll"]!;
       expect(edits.length, `${s.name} in ${text}`).toBe(s.occurrences.length);
     }
   }

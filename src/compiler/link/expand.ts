@@ -9,7 +9,7 @@ import { diagnostic, type Diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import type { Span } from "../source.js";
 import { Budget } from "./budget.js";
-import { evaluateConstant } from "./constants.js";
+import { type ConstantValue, evaluateConstant } from "./constants.js";
 import type { Definition, FileScope } from "./scope.js";
 
 /** A number of ranks along each axis of the mesh, the outermost first. */
@@ -39,6 +39,15 @@ export function expandCollective(c: Collective, scope: FileScope, expansion: Exp
     ensures: c.ensures.map((x) => ({ ...x, value: e.expression(x.value) })),
     body: e.statements(c.body),
   };
+}
+
+/** The number that a constant stands for; null, and reported, if it stands for none. */
+export function valueOfConstant(
+  found: Extract<Definition, { kind: "constant" }>,
+  expansion: Expansion,
+): ConstantValue | null {
+  const e = new Expander(found.scope, expansion, new Budget(expansion.report), new Set(), [found]);
+  return evaluateConstant(e.expression(found.node.value), expansion.world);
 }
 
 /** `log2` of a constant is one, too. */
