@@ -33,15 +33,10 @@ const deadline = performance.now() + Number(options.minutes) * 60_000;
 
 const jobs = list(options.ranks).flatMap((ranks) =>
   list(options.suites).flatMap((suite) => {
-    if (suite === "runtime")
-      return list(options.backends).map((backend) => ({
-        suite,
-        ranks,
-        backend,
-        args: ["--backend", backend],
-        seconds: 240,
-      }));
-    if (suite === "faults") return Number(ranks) < 2 ? [] : [{ suite, ranks, backend: "cuda", args: [], seconds: 200 }];
+    const perBackend = (seconds) =>
+      list(options.backends).map((backend) => ({ suite, ranks, backend, args: ["--backend", backend], seconds }));
+    if (suite === "runtime") return perBackend(200);
+    if (suite === "faults") return Number(ranks) < 2 ? [] : perBackend(150);
     return [{ suite, ranks, backend: "cuda", args: ["--quick"], seconds: 200 }];
   }),
 );

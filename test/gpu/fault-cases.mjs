@@ -54,7 +54,8 @@ async function launchFatal(device) {
   await addon.streamSynchronize(stream, 5000);
 }
 
-const join = (options) => connect({ backend: "cuda", timeoutMs: 3000, ...options });
+/** On the backend that COLLC_BACKEND names. */
+const join = (options) => connect({ timeoutMs: 3000, ...options });
 const die = () => process.kill(process.pid, "SIGKILL");
 /** Rank 1 is lost; everybody else says so and stops. */
 const oneLost = (rank) =>

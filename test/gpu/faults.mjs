@@ -1,7 +1,7 @@
 // Faults on real GPUs, one process a rank: each must end in time, with one clear message in every rank that survives, and
 // leave nothing behind.
 //
-//   node test/gpu/faults.mjs [--ranks 2] [--only killed] [--out results.jsonl]
+//   node test/gpu/faults.mjs [--ranks 2] [--backend cuda] [--only killed] [--out results.jsonl]
 //
 // Prints a line a case with what the ranks said, and `N passed, N failed`.
 import { spawn } from "node:child_process";
@@ -18,6 +18,7 @@ import { quietEnvironment } from "./harness.mjs";
 const { values: options } = parseArgs({
   options: {
     ranks: { type: "string", default: "2" },
+    backend: { type: "string", default: "cuda" },
     only: { type: "string", default: "" },
     out: { type: "string", default: "" },
     rank: { type: "string" },
@@ -45,6 +46,7 @@ async function start(name, { launcher = "torchrun", world = ranks, env = () => (
   const args = [self, "--rank", name, "--ranks", String(world)];
   const shared = {
     ...quietEnvironment,
+    COLLC_BACKEND: options.backend,
     TMPDIR: folder,
     ...(overlap && !faults[name].refusesOverlap && { COLLC_ALLOW_OVERLAPPING_DEVICES: "1" }),
   };
@@ -116,6 +118,7 @@ function judge(fault, { code, message, said, codes }, seconds, folder) {
 let passed = 0;
 let failed = 0;
 for (const [name, fault] of Object.entries(faults)) {
+  if (!(fault.backends ?? [options.backend]).includes(options.backend)) continue;
   if (!name.includes(options.only) || ranks < (fault.least ?? 2)) continue;
   const folder = mkdtempSync(path.join(base, "run-"));
   const began = performance.now();
@@ -134,7 +137,7 @@ for (const [name, fault] of Object.entries(faults)) {
   const said = runs.flatMap((run) => [run.message, ...run.said.map((text, r) => text && `rank ${r}: ${text.trim()}`)]);
   const line = {
     suite: "faults",
-    backend: "cuda",
+    backend: options.backend,
     ranks,
     overlap,
     name,
@@ -148,5 +151,7 @@ for (const [name, fault] of Object.entries(faults)) {
   for (const text of said.filter(Boolean)) console.log(`       ${text.slice(0, 300).replaceAll("\n", " / ")}`);
 }
 rmSync(base, { recursive: true, force: true });
-console.log(`faults, cuda, ${ranks} ranks${overlap ? " sharing GPUs" : ""}: ${passed} passed, ${failed} failed`);
+console.log(
+  `faults, ${options.backend}, ${ranks} ranks${overlap ? " sharing GPUs" : ""}: ${passed} passed, ${failed} failed`,
+);
 process.exitCode = failed > 0 ? 1 : 0;
