@@ -172,6 +172,11 @@ export class CollParser extends CstParser {
 
   readonly shapedType = this.RULE("shapedType", () => {
     this.CONSUME(T.Name);
+    this.OPTION(() => {
+      this.CONSUME(T.LeftParen);
+      this.CONSUME2(T.Name, { LABEL: "of" });
+      this.CONSUME(T.RightParen);
+    });
     this.CONSUME(T.LeftBracket);
     this.AT_LEAST_ONE_SEP({ SEP: T.Comma, DEF: () => this.SUBRULE(this.expression) });
     this.CONSUME(T.RightBracket);

@@ -48,6 +48,10 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: loops("  scratch s: T[⟦0⟧]\n  for i in tiles(n) {\n    s[i] = x[i]\n    y[i] = s[i]\n  }"),
     expected: [{ code: "bad-dimension", message: "the length 0" }],
   },
+  "an unknown function of a dtype": {
+    text: signed("(x: T[4] local) -> y: ⟦acumulator⟧(T)[4] local"),
+    expected: [{ code: "unknown-dtype", help: "did you mean 'accumulator'?" }],
+  },
   "an unknown dtype in a where": {
     text: signed("(x: T[4] local) -> y: T[4] local where T in (f16, ⟦bf61⟧)"),
     expected: [{ code: "unknown-dtype", help: "did you mean 'bf16'?" }],

@@ -115,7 +115,12 @@ function buildTensor(n: CstNode): Ast.TensorDeclaration {
 
 function buildShapedType(n: CstNode): { dtype: Ast.DTypeReference; shape: Ast.Expression[] } {
   const t = token(n, "Name");
-  return { dtype: { name: t.image, span: tokenSpan(t) }, shape: each(n, "expression", buildExpression) };
+  const [of] = tokens(n, "of");
+  const dtype =
+    of === undefined
+      ? { name: t.image, span: tokenSpan(t) }
+      : { name: of.image, span: tokenSpan(of), wrapper: nameOf(t) };
+  return { dtype, shape: each(n, "expression", buildExpression) };
 }
 
 function buildLayout(n: CstNode): Ast.LayoutReference {

@@ -117,6 +117,8 @@ export interface LayoutReference {
 export interface DTypeReference {
   readonly name: string;
   readonly span: Span;
+  /** `accumulator(T)`: the dtype that sums of T are computed in. The checker says whether there is such a function. */
+  readonly wrapper?: Name;
 }
 
 export type Statement =

@@ -1,5 +1,6 @@
 /** Abstract syntax → canonical Coll text, which parses back to the same tree. */
 import type {
+  DTypeReference,
   Collective,
   Domain,
   Expression,
@@ -52,7 +53,7 @@ export function printCollective(c: Collective): string {
 }
 
 function tensor(t: TensorDeclaration): string {
-  return `${t.name.text}: ${t.dtype.name}[${list(t.shape)}] ${layout(t.layout)}`;
+  return `${t.name.text}: ${dtypeText(t.dtype)}[${list(t.shape)}] ${layout(t.layout)}`;
 }
 
 function layout(l: LayoutReference): string {
@@ -76,7 +77,7 @@ function statement(s: Statement, indent: string): string {
     case "let":
       return `let ${s.name.text} = ${printExpression(s.value)}`;
     case "scratch":
-      return `scratch ${s.name.text}: ${s.dtype.name}[${list(s.shape)}]`;
+      return `scratch ${s.name.text}: ${dtypeText(s.dtype)}[${list(s.shape)}]`;
     case "barrier":
       return "barrier";
     case "signal":
@@ -162,4 +163,8 @@ export function printExpression(e: Expression, outer = 0): string {
       return inside(PRODUCT - 0.5, `${e.op}(${e.variable.text} in ${domain(e.over)}) ${body}`);
     }
   }
+}
+
+function dtypeText({ name, wrapper }: DTypeReference): string {
+  return wrapper === undefined ? name : `${wrapper.text}(${name})`;
 }

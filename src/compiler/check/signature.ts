@@ -3,7 +3,7 @@ import type { Collective, DTypeReference, Expression, Statement, TensorDeclarati
 import { someParts } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
-import { DTYPE_NAMES, type DType, isDType } from "../types/dtype.js";
+import { DTYPE_NAMES, type DType, DTYPES, isDType } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import type { CheckedTensor } from "./checked.js";
@@ -31,7 +31,12 @@ function bindDTypes(
   given: Readonly<Record<string, DType>>,
   c: Checking,
 ): void {
-  for (const { name, span } of references) {
+  for (const { name, span, wrapper } of references) {
+    if (wrapper !== undefined && wrapper.text !== ACCUMULATOR) {
+      const help = suggestion(wrapper.text, [ACCUMULATOR]) ?? `write ${name}, or ${ACCUMULATOR}(${name})`;
+      const known = [...DTYPE_NAMES, `${ACCUMULATOR}(T)`].join(", ");
+      c.report(diagnostic("unknown-dtype", wrapper.span, { name: wrapper.text, known }, { help }));
+    }
     if (isDType(name) || Object.hasOwn(c.dtypes, name)) continue;
     if (!/^[A-Z]/.test(name)) {
       const help = suggestion(name, DTYPE_NAMES) ?? undefined;
@@ -58,12 +63,17 @@ function bindDTypes(
   }
 }
 
-function isBound({ name }: DTypeReference, c: Checking): boolean {
-  return isDType(name) || Object.hasOwn(c.dtypes, name);
+/** In a type, the dtype that sums of another are computed in. */
+const ACCUMULATOR = "accumulator";
+
+function isBound({ name, wrapper }: DTypeReference, c: Checking): boolean {
+  const isKnown = wrapper === undefined || wrapper.text === ACCUMULATOR;
+  return isKnown && (isDType(name) || Object.hasOwn(c.dtypes, name));
 }
 
-function dtypeOf(reference: DTypeReference, c: Checking): DType {
-  return isDType(reference.name) ? reference.name : (c.dtypes[reference.name] ?? "f32");
+function dtypeOf({ name, wrapper }: DTypeReference, c: Checking): DType {
+  const dtype = isDType(name) ? name : (c.dtypes[name] ?? "f32");
+  return wrapper === undefined ? dtype : DTYPES[dtype].compute;
 }
 
 // -- shapes ----------------------------------------------------------------------------------------
