@@ -5,16 +5,25 @@ import { Command } from "commander";
 import { type Manifest, printExtent } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { collcVersion, compileCuda } from "../runtime/program.js";
-import { type Compiled, compileWhole, dtypesFor, selectCollectives } from "./collectives.js";
+import {
+  type Compiled,
+  compileWhole,
+  dtypesFor,
+  isExcludedWorld,
+  selectCollectives,
+  tryCompile,
+} from "./collectives.js";
 import { bytes } from "../bench/format.js";
 import { bytesOfBuffer, headerOf, parameterMeaning } from "./header.js";
 import { type Io, paletteOf } from "./io.js";
+import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
 import { type DTypeChoice, examples, shared } from "./options.js";
 import { writeTogether } from "./output-folder.js";
 import { withProgress } from "./progress.js";
 
 interface BuildOptions {
-  readonly ranks: readonly number[];
+  readonly ranks?: readonly number[];
+  readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly arch: string;
   readonly out: string;
@@ -35,7 +44,8 @@ export function buildCommand(io: Io): Command {
       "Compile collectives ahead of time: CUDA text, PTX, cubin, manifest and a C header for each. Needs NVRTC, no GPU.",
     )
     .argument("<files...>", "programs; every collective in them is built")
-    .addOption(shared.rankList().default([4], "4"))
+    .addOption(shared.rankList("(default: 4, or those of --mesh)"))
+    .addOption(shared.mesh())
     .addOption(shared.dtype())
     .addOption(shared.arch())
     .option("-o, --out <dir>", "folder to write to", "out")
@@ -86,16 +96,27 @@ async function build(io: Io, files: readonly string[], options: BuildOptions): P
 /** Everything that can be wrong with the programs shows before NVRTC starts. */
 function planned(io: Io, files: readonly string[], options: BuildOptions): Unit[] {
   const units: Unit[] = [];
-  for (const path of files) {
-    const selected = selectCollectives(io, path, null);
-    for (const collective of selected.collectives)
-      for (const ranks of options.ranks) {
-        const dtype = dtypesFor(collective, options.dtype);
-        const compiled = compileWhole(io, selected, collective, { ranks, dtype, arch: options.arch });
+  const chosen = files.map((path) => selectCollectives(io, path, null));
+  const isOne = chosen.flatMap((selected) => selected.collectives).length === 1;
+  for (const selected of chosen)
+    for (const collective of selected.collectives) {
+      // Of several collectives, those without a mesh have nothing to choose.
+      const mesh = !isOne && collective.mesh.length === 0 ? undefined : meshFor(collective, options.mesh);
+      const dtype = dtypesFor(collective, options.dtype);
+      const worlds = options.ranks ?? [ranksOfMesh(options.mesh) ?? 4];
+      for (const ranks of worlds) {
+        const request = { ranks, dtype, mesh, arch: options.arch };
+        const isRest = !isOne || worlds.length > 1;
+        if (isRest && isExcludedWorld(tryCompile(selected, collective, request).diagnostics)) {
+          io.err.write(`${collective.name.text} is not for ${ranks} ranks: left out\n`);
+          continue;
+        }
+        const compiled = compileWhole(io, selected, collective, request);
         units.push({ name: compiled.manifest.symbol, file: selected.file, compiled });
       }
-  }
-  if (units.length === 0) throw new UsageError("there is no collective in these files", "name files with collectives");
+    }
+  if (units.length === 0)
+    throw new UsageError("there is nothing to build", "name files with collectives, and numbers of ranks they are for");
   return distinct(units);
 }
 

@@ -3,7 +3,7 @@ import { compile, parseProgram, SourceFile } from "../compiler/index.js";
 import type { Diagnostic } from "../index.js";
 import { UsageError } from "../runtime/errors.js";
 import { importsFromDisk } from "../runtime/imports.js";
-import { dtypesFor } from "./collectives.js";
+import { dtypesFor, isExcludedWorld } from "./collectives.js";
 import { hasErrors } from "./diagnostics.js";
 import { type MeshChoice, meshFor } from "./mesh.js";
 import type { DTypeChoice } from "./options.js";
@@ -35,9 +35,6 @@ export interface Diagnosis {
   readonly skipped: readonly { readonly collective: string; readonly ranks: readonly number[] }[];
   readonly hasCollectives: boolean;
 }
-
-/** What says that a collective is not for a number of ranks, as opposed to wrong. */
-const EXCLUSIONS: readonly string[] = ["world-not-allowed", "mesh-does-not-fit"];
 
 /**
  * @param name the collective that is meant; undefined: all of them
@@ -71,8 +68,7 @@ export function diagnose(program: ProgramText, name: string | undefined, options
         source = result.source;
         return { request, result };
       });
-      const isExcluded = ({ result }: (typeof tried)[number]): boolean =>
-        result.diagnostics.some((d) => EXCLUSIONS.includes(d.code));
+      const isExcluded = ({ result }: (typeof tried)[number]): boolean => isExcludedWorld(result.diagnostics);
       // Where none is left, the diagnostics say why.
       const used = tried.every(isExcluded) ? tried : tried.filter((t) => !isExcluded(t));
       for (const { request, result } of used) {

@@ -97,6 +97,11 @@ export function dtypesFor(
   );
 }
 
+/** Whether errors say that the collective is not for this number of ranks, as opposed to wrong. */
+export function isExcludedWorld(diagnostics: CompileResult["diagnostics"]): boolean {
+  return diagnostics.some((d) => d.code === "world-not-allowed" || d.code === "mesh-does-not-fit");
+}
+
 /** A compilation without errors. */
 export type Compiled = CompileResult & {
   readonly kernel: NonNullable<CompileResult["kernel"]>;
@@ -122,13 +127,18 @@ export function compilePartly(
   collective: Collective,
   options: Omit<CompileOptions, "file" | "collective">,
 ): CompileResult {
-  const result = compile(selected.text, {
-    resolve: importsFromDisk,
-    ...options,
-    file: selected.file,
-    collective: collective.name.text,
-  });
+  const result = tryCompile(selected, collective, options);
   printDiagnostics(io, result.diagnostics, result.source);
   if (hasErrors(result.diagnostics)) throw new Exit(exitCodes.program);
   return result;
+}
+
+/** The same, printing nothing: the diagnostics tell. */
+export function tryCompile(
+  selected: Selected,
+  collective: Collective,
+  options: Omit<CompileOptions, "file" | "collective">,
+): CompileResult {
+  const file = { file: selected.file, collective: collective.name.text };
+  return compile(selected.text, { resolve: importsFromDisk, ...options, ...file });
 }

@@ -12,6 +12,7 @@ import { UsageError } from "../runtime/errors.js";
 import { compileCuda } from "../runtime/program.js";
 import { compilePartly, dtypesFor, selectCollective } from "./collectives.js";
 import type { Io } from "./io.js";
+import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
 import { type DTypeChoice, examples, shared, wholeNumber } from "./options.js";
 import { withProgress } from "./progress.js";
 import { suggestion } from "./suggest.js";
@@ -23,7 +24,8 @@ interface EmitOptions {
   readonly after?: string;
   readonly passLimit?: number;
   readonly listPasses?: boolean;
-  readonly ranks: number;
+  readonly ranks?: number;
+  readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly arch: string;
   readonly locations: boolean;
@@ -43,7 +45,8 @@ export function emitCommand(io: Io): Command {
       ),
     )
     .option("--list-passes", "print the passes in order")
-    .addOption(shared.ranks().default(4))
+    .addOption(shared.ranks("(default: 4, or those of --mesh)"))
+    .addOption(shared.mesh())
     .addOption(shared.dtype())
     .addOption(shared.arch())
     .option("--no-locations", "leave source places out of kernels")
@@ -85,7 +88,8 @@ async function emit(io: Io, file: string | undefined, name: string | undefined, 
     return io.out.write(ended(printProgram(named)));
   }
   const result = compilePartly(io, selected, collective, {
-    ranks: options.ranks,
+    ranks: options.ranks ?? ranksOfMesh(options.mesh) ?? 4,
+    mesh: meshFor(collective, options.mesh),
     dtype: dtypesFor(collective, options.dtype),
     arch: options.arch,
     stopAfter: options.after === "lower" ? undefined : options.after,

@@ -84,7 +84,8 @@ export function collectDims(text: string, previous: Readonly<Record<string, numb
 
 /** Options that several commands share, so that they read the same everywhere. */
 export const shared = {
-  ranks: () => new Option("-n, --ranks <n>", "number of ranks").argParser(wholeNumber(1, maxRanks)),
+  ranks: (about = "") =>
+    new Option("-n, --ranks <n>", `number of ranks ${about}`.trimEnd()).argParser(wholeNumber(1, maxRanks)),
   rankList: (about = "") =>
     new Option("-n, --ranks <list>", `numbers of ranks, such as 2,4 ${about}`.trimEnd()).argParser(
       listOf(wholeNumber(1, maxRanks)),

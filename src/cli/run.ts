@@ -12,11 +12,13 @@ import type { Io } from "./io.js";
 import { collectDims, type DTypeChoice, examples, seconds, shared, wholeNumber } from "./options.js";
 import { choosePlace, distribute, type OnProgress, type Place, voiceOf } from "./place.js";
 import { printResult, type RunResult, toJsonResult } from "./run-report.js";
+import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
 import { bandwidths, trafficOf } from "../bench/traffic.js";
 
 interface RunOptions {
   readonly ranks?: number;
   readonly backend?: BackendName | "auto";
+  readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly dim?: DimValues;
   readonly iters?: number;
@@ -35,6 +37,7 @@ export function runCommand(io: Io): Command {
     .argument("<file>", "program, or - for standard input")
     .argument("[name]", "collective, where the file has several")
     .addOption(shared.ranks())
+    .addOption(shared.mesh())
     .addOption(
       new Option("-b, --backend <name>", "where to run; auto takes GPUs when there are enough").choices([
         ...backendNames,
@@ -65,6 +68,7 @@ export function runCommand(io: Io): Command {
         ["collc run kernels/all_reduce/one_shot.coll", "4 emulated ranks, or all GPUs"],
         ["collc run kernels/matmul/reduce_scatter.coll --dim m=64 k=96 n=32", "sizes by name"],
         ["collc run my.coll ring --ranks 4 --backend cuda --json", "one of several collectives, on GPUs"],
+        ["collc run kernels/all_reduce/hierarchical.coll --mesh 2x4", "2 nodes of 4 GPUs, emulated"],
         ["torchrun --nproc-per-node 4 --no-python collc run my.coll", "under another launcher"],
       ),
     )
@@ -72,7 +76,7 @@ export function runCommand(io: Io): Command {
 }
 
 async function run(io: Io, file: string, name: string | undefined, options: RunOptions): Promise<void> {
-  const place = choosePlace(io, options);
+  const place = choosePlace(io, { ...options, ranks: options.ranks ?? ranksOfMesh(options.mesh) ?? undefined });
   if (file === "-" && place.backend !== "cpu" && place.ranks > 1) {
     throw new UsageError(
       "every rank is a process and reads the program, so it cannot come from standard input",
@@ -101,7 +105,8 @@ interface Job {
 function prepare(io: Io, file: string, name: string | undefined, { ranks, backend }: Place, options: RunOptions): Job {
   const selected = selectCollective(io, file, name);
   const dtypes = dtypesFor(selected.collective, options.dtype);
-  const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype: dtypes });
+  const mesh = meshFor(selected.collective, options.mesh);
+  const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype: dtypes, mesh });
   const dims = chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu");
   checkMemory(compiled.manifest, dims, backend === "cpu" ? ranks : 1);
   return { file: selected.file, compiled, dtypes, dims };
@@ -172,6 +177,9 @@ function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOption
     "run",
     ...["--backend", backend, "--ranks", String(manifest.ranks), "--seed", String(options.seed)],
     ...(dtype === "" ? [] : ["--dtype", dtype]),
+    ...(manifest.mesh.length === 0
+      ? []
+      : ["--mesh", manifest.mesh.map((axis) => `${axis.name}=${axis.size}`).join(",")]),
     ...(sizes === "" ? [] : [`--dim=${sizes}`]),
     ...(options.iters === undefined ? [] : ["--iters", String(options.iters)]),
     ...(options.timeout === undefined ? [] : ["--timeout", String(options.timeout / 1000)]),
