@@ -9,14 +9,14 @@ const WORLDS = [1, 2, 3, 4, 8];
 const DTYPES: readonly DType[] = ["f32", "f16", "bf16", "i32"];
 
 /** Dimension values to try: short, one element, ragged, and enough for several rows of vectors. */
-function shapesFor({ dims, requirements }: Manifest, world: number): DimValues[] {
+function shapesFor({ dims, requirements, inputs, outputs }: Manifest, world: number): DimValues[] {
   const fitting = (values: DimValues): DimValues => fitDims(requirements, values, new Set(dims));
+  const unit = [...inputs, ...outputs].some((t) => t.layout.kind === "sharded") ? world : 1;
   if (dims.length === 1) {
-    const unit = requirements.length > 0 ? world : 1;
     return [1, 2, 7, 1001, 4096, 20_011].map((n) => fitting({ [dims[0]!]: n * unit }));
   }
   const shape = (...sizes: readonly number[]): DimValues =>
-    fitting(Object.fromEntries(dims.map((d, i) => [d, sizes[i % sizes.length]! * world])));
+    fitting(Object.fromEntries(dims.map((d, i) => [d, sizes[i % sizes.length]! * unit])));
   return [shape(1), shape(8, 16, 24), shape(51, 29, 37), shape(72, 24, 40)];
 }
 
