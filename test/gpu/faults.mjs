@@ -41,6 +41,14 @@ if (options.rank !== undefined) {
 const base = mkdtempSync(path.join(tmpdir(), "faults-"));
 let nextPort = 23000 + (process.pid % 4000);
 
+/** Whoever stops this suite stops its ranks. */
+const alive = new Set();
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.exit(143));
+process.on("exit", () => {
+  for (const child of alive) child.kill("SIGKILL");
+  rmSync(base, { recursive: true, force: true });
+});
+
 /** A run of one fault: how each rank ended and what it printed. */
 async function start(name, { launcher = "torchrun", world = ranks, env = () => ({}), absent = [] }, folder) {
   const args = [self, "--rank", name, "--ranks", String(world)];
@@ -82,9 +90,15 @@ async function start(name, { launcher = "torchrun", world = ranks, env = () => (
       timeout: 40_000,
       killSignal: "SIGKILL",
     });
+    alive.add(child);
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (text) => (said[rank] += text));
-    return new Promise((done) => child.once("close", (code, signal) => done({ code, signal })));
+    return new Promise((done) =>
+      child.once("close", (code, signal) => {
+        alive.delete(child);
+        done({ code, signal });
+      }),
+    );
   });
   return { code: null, message: "", said, codes: await Promise.all(ends) };
 }
