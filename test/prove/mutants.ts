@@ -6,7 +6,7 @@ import { INDEX } from "../../src/compiler/ir/types.js";
 export interface Mutant {
   readonly name: string;
   /** What was done to which op: "drop block_sync #3". */
-  readonly kind: "drop" | "relax" | "narrow" | "slot" | "epoch";
+  readonly kind: "drop" | "relax" | "narrow" | "slot" | "pairs" | "count";
   readonly op: Op;
   readonly kernel: Kernel;
 }
@@ -14,7 +14,7 @@ export interface Mutant {
 type Edit = (op: Op) => readonly Op[];
 
 /** The kernel with one op (by identity) replaced. */
-function edited(kernel: Kernel, target: Op, edit: Edit): Kernel {
+export function edited(kernel: Kernel, target: Op, edit: Edit): Kernel {
   const region = (r: Region): Region => ({
     arguments: r.arguments,
     ops: r.ops.flatMap((op) => {
@@ -28,6 +28,7 @@ function edited(kernel: Kernel, target: Op, edit: Edit): Kernel {
 export function mutantsOf(kernel: Kernel): Mutant[] {
   const mutants: Mutant[] = [];
   const counts = new Map<string, number>();
+  const states = new Set(kernel.buffers.filter((b) => b.role === "state").map((b) => b.name));
   const visit = (r: Region): void => {
     for (const op of r.ops) {
       const n = (counts.get(op.name) ?? 0) + 1;
@@ -67,7 +68,7 @@ export function mutantsOf(kernel: Kernel): Mutant[] {
             ];
           });
       }
-      if (op.name === "store" && op.attributes["buffer"] === "epochs") add("epoch", "drop epoch", () => []);
+      if (op.name === "store" && states.has(op.attributes["buffer"] as string)) add("count", "drop count of", () => []);
       op.regions.forEach(visit);
     }
   };

@@ -2,10 +2,15 @@
  * Mutation test: each synchronising op of each library kernel is dropped or weakened in turn, and the prover must
  * reject every mutant that behaves differently. The survivors are listed, each with why it is harmless.
  */
+import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import type { Kernel } from "../../src/compiler/ir/module.js";
 import { proofShapes, PROOF_MAPPING, proveAnswer, proveOrdering } from "../../src/compiler/prove/index.js";
-import { compileFile, LIBRARY, type LibraryFile } from "../kernels/library.js";
+import { SAMPLE_NAMES } from "../../src/compiler/prove/inputs.js";
+import { steeringOf } from "../../src/compiler/prove/steering.js";
+import { allows, compileFile, LIBRARY, type LibraryFile } from "../kernels/library.js";
+import { barrierMutantsOf } from "./barrier-mutants.js";
 import { type Mutant, mutantsOf } from "./mutants.js";
 import { excuseOf } from "./survivors.js";
 
@@ -15,43 +20,55 @@ interface Score {
 }
 
 function scoreOf(file: LibraryFile, ranks: number): Score {
-  const { kernel } = compileFile(file, { ranks, dtype: "bf16", mapping: PROOF_MAPPING });
-  const shapes = proofShapes(kernel!);
-  const shared = sharedLayout(kernel!);
+  const { kernel, snapshots } = compileFile(file, { ranks, dtype: "bf16", mapping: PROOF_MAPPING });
+  const meeting = snapshots.find((s) => s.pass === "interleave")!.kernel;
+  const isRejected = rejects(kernel!);
   let killed = 0;
   const survivors: Score["survivors"][number][] = [];
-  for (const mutant of mutantsOf(kernel!)) {
-    const isRejected = shapes.some((dims) =>
-      [proveOrdering, proveAnswer].some((prove) => prove(mutant.kernel, { dims, shared }).status !== "proved"),
-    );
-    if (isRejected) killed++;
+  for (const mutant of [...mutantsOf(kernel!), ...barrierMutantsOf(meeting)])
+    if (isRejected(mutant.kernel)) killed++;
     else survivors.push({ mutant, excuse: excuseOf(file.name, mutant) });
-  }
   return { killed, survivors };
 }
 
-/** With two ranks a ring has no neighbour that is not both neighbours; three are the fewest that show all. */
-const RANKS = 3;
+/** Whether the prover does not accept a mutant of this kernel. */
+function rejects(kernel: Kernel): (mutant: Kernel) => boolean {
+  const shapes = proofShapes(kernel);
+  const shared = sharedLayout(kernel);
+  const samples = steeringOf(kernel).inputs.size > 0 ? SAMPLE_NAMES.map((_, sample) => sample) : [0];
+  const settings = [
+    ...shapes.flatMap((dims) => samples.map((sample) => ({ dims, sample, shared }))),
+    { dims: shapes[1] ?? shapes[0]!, sample: 0, shared, unevenGrids: true },
+  ];
+  return (mutant) =>
+    [proveOrdering, proveAnswer].some((prove) => settings.some((s) => prove(mutant, s).status !== "proved"));
+}
+
+/**
+ * With two ranks a ring has no neighbour that is not both neighbours; three are the fewest that show all. Trees and meshes
+ * of three ranks are rings again, and powers of two ask for four.
+ */
+const ranksFor = (file: LibraryFile): number => (allows(file, 3) && !/log2|mesh/.test(file.text) ? 3 : 4);
+
 const report: string[] = [];
 let [rejected, total] = [0, 0];
 
-/** Those whose survivors have been read and explained. */
-const READ =
-  /^(all_reduce\/(one_shot|two_shot|ring)|all_gather\/p|all_to_all\/push|broadcast\/flat|reduce_scatter\/pull|matmul\/)/;
-
 describe("mutants of the library", () => {
-  for (const file of LIBRARY.filter((f) => READ.test(f.name)))
+  for (const file of LIBRARY)
     it(`${file.name}: rejected, or harmless for a reason`, { timeout: 120_000 }, () => {
-      const { killed, survivors } = scoreOf(file, RANKS);
+      const { killed, survivors } = scoreOf(file, ranksFor(file));
       rejected += killed;
       total += killed + survivors.length;
-      report.push(`${file.name}: ${killed} of ${killed + survivors.length} rejected`);
+      report.push(`${file.name}, ${ranksFor(file)} ranks: ${killed} of ${killed + survivors.length} rejected`);
       for (const s of survivors) report.push(`  survives: ${s.mutant.name}: ${s.excuse ?? "UNEXPLAINED"}`);
       expect(survivors.filter((s) => s.excuse === null).map((s) => s.mutant.name)).toEqual([]);
     });
 
   it("prints its score", () => {
-    console.log([...report, `${rejected} of ${total} mutants rejected, ${total - rejected} explained`].join("\n"));
-    expect(rejected).toBeGreaterThan(0.8 * total);
+    const text = [...report, `${rejected} of ${total} mutants rejected, ${total - rejected} explained`].join("\n");
+    console.log(text);
+    // A record, which may be behind; what must hold is expected here.
+    if (process.env["UPDATE_GOLDENS"] === "1") writeFileSync("test/prove/mutation-score.txt", `${text}\n`);
+    expect(rejected).toBeGreaterThan(0.95 * total);
   });
 });

@@ -92,7 +92,8 @@ class RankRun {
     this.callerAccesses();
     const { machine, rank, launch } = this;
     machine.trace?.start(rank, launch);
-    for (let block = 0; block < machine.grid; block++) this.tasks.push({ running: this.block(block), blocked: [] });
+    for (let block = 0; block < machine.gridAt(launch); block++)
+      this.tasks.push({ running: this.block(block), blocked: [] });
   }
 
   private end(): void {

@@ -75,6 +75,7 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
     const own = new Set<object>();
     const shapes = options.shapes ?? proofShapes(kernel, claim);
     for (const setting of settingsOf(kernel, shapes, options.misaligned !== false, samples)) {
+      if (setting.unevenGrids && (claim === "answer" || !keepsState(kernel))) continue;
       const isFurther = setting.isFurther && options.shapes === undefined;
       const key = JSON.stringify(setting.dims);
       if (isFurther && (own.size === total || (claim === "answer" && !further.has(key)))) continue;
@@ -106,6 +107,11 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
   };
 }
 
+/** Whether something outlives a launch that each block keeps for itself. */
+function keepsState({ buffers }: Kernel): boolean {
+  return buffers.some((b) => b.role === "state");
+}
+
 /** Elements, where only the rows matter. */
 const SHORT_ROW = 19;
 
@@ -113,6 +119,8 @@ interface Setting {
   readonly dims: DimValues;
   readonly aligned: boolean;
   readonly sample: number;
+  /** Whether every other launch has one block. */
+  readonly unevenGrids: boolean;
   /** Only for paths that nothing before has taken. */
   readonly isFurther: boolean;
 }
@@ -132,10 +140,11 @@ function settingsOf(
   const short = { ...ragged, [names.at(-1)!]: Math.min(ragged[names.at(-1)!]!, SHORT_ROW) };
   const sampled = names.length > 1 && requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
   const last = Math.max(0, samples - 1);
-  const basic = { aligned: true, sample: last, isFurther: false };
+  const basic = { aligned: true, sample: last, unevenGrids: false, isFurther: false };
   const settings = shapes.slice(0, BASIC_SHAPES).map((dims): Setting => ({ ...basic, dims }));
   // Starting at odd addresses leaves only the scalar paths; the ragged shape takes all of those.
   if (misaligned) settings.push({ ...basic, dims: ragged, aligned: false });
+  settings.push({ ...basic, dims: ragged, unevenGrids: true });
   for (let sample = 0; sample < last; sample++) settings.push({ ...basic, dims: sampled, sample });
   for (const dims of shapes.slice(BASIC_SHAPES)) settings.push({ ...basic, dims, isFurther: true });
   return settings;

@@ -17,6 +17,11 @@ export interface MachineOptions {
   readonly aligned?: boolean;
   /** Number of a set of values for inputs that steer; 0 by default. See `inputs.ts`. */
   readonly sample?: number;
+  /**
+   * Every other launch has one block, as a shape with less work would have: what is kept for blocks that do not run must
+   * be there when they run again.
+   */
+  readonly unevenGrids?: boolean;
   /** Where shared buffers lie, which may be over each other; without it each has memory of its own. */
   readonly shared?: SharedLayout;
 }
@@ -62,7 +67,9 @@ export interface Frame {
 export class Machine {
   readonly shapes: readonly (readonly number[])[];
   readonly lengths: readonly number[];
+  /** Blocks of the largest launch. */
   readonly grid: number;
+  private readonly unevenGrids: boolean;
   readonly claim: Claim;
   /** By buffer number and rank. Absent elements were never written. */
   readonly memory: Number_[][][];
@@ -89,6 +96,7 @@ export class Machine {
     this.shapes = kernel.buffers.map((b) => b.shape.map((e) => evaluateExtent(e, options.dims)));
     this.lengths = this.shapes.map((s) => s.reduce((a, n) => a * n, 1));
     this.grid = gridOf(kernel, options.dims);
+    this.unevenGrids = options.unevenGrids ?? false;
     this.claim = { ranks: kernel.world, dims: options.dims, grid: this.grid, launches: options.launches };
     this.trace = makeTrace?.(this.grid) ?? null;
     this.memory = kernel.buffers.map((b) =>
@@ -150,6 +158,11 @@ export class Machine {
       trace.access(strand, op, memory, offset + element * bytes, count * bytes, kind, copy);
       at += count;
     }
+  }
+
+  /** Blocks of a launch. */
+  gridAt(launch: number): number {
+    return this.unevenGrids && launch % 2 === 1 ? 1 : this.grid;
   }
 
   bufferNumber(name: string): number {

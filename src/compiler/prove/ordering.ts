@@ -18,6 +18,8 @@ export interface OrderingOptions {
   readonly aligned?: boolean;
   /** Number of a set of values for inputs that steer. */
   readonly sample?: number;
+  /** Whether every other launch has one block; see `MachineOptions`. */
+  readonly unevenGrids?: boolean;
   /** Where shared buffers lie, if some lie over each other: `sharedLayout(kernel)` of the printer. */
   readonly shared?: SharedLayout;
   /** Blocks that are resident at once on one GPU; 132 by default, one for each multiprocessor of an H200. */
@@ -65,7 +67,8 @@ export function proveResidency(kernel: Kernel, residentBlocks = MULTIPROCESSORS)
  * model of the PTX memory rules.
  */
 export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer {
-  const launches = options.launches ?? launchesOf(kernel);
+  // With uneven grids, the third is the first with all blocks again.
+  const launches = options.launches ?? Math.max(launchesOf(kernel), options.unevenGrids === true ? 3 : 0);
   const grid = gridOf(kernel, options.dims);
   const claim = { ranks: kernel.world, dims: options.dims, grid, launches };
   try {

@@ -111,7 +111,7 @@ export class Program {
       case "block":
         return set((f) => f.block);
       case "grid":
-        return set(() => this.machine.grid);
+        return set((f) => this.machine.gridAt(f.launch));
       case "binary":
         return set((f) =>
           pairwise(f.env[a!]!, f.env[b!]!, (x, y) => binaryOf(algebra, fn as BinaryFunction, kind, x, y)),
@@ -214,7 +214,7 @@ export class Program {
       const lengths = variables.map((_, d) => Math.max(0, known(f, bounds[2 * d + 1]!) - lows[d]!));
       const total = lengths.reduce((a, n) => a * n, 1);
       // With one variable it is its value, with several the number of the turn, that is this block's modulo the grid.
-      const { grid } = machine;
+      const grid = machine.gridAt(f.launch);
       const first = variables.length === 1 ? (((f.block - lows[0]!) % grid) + grid) % grid : f.block;
       const start = byBlock ? first : 0;
       const step = byBlock ? grid : 1;

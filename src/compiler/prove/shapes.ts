@@ -12,7 +12,7 @@ import { divisorOf, nearestFit, requirementHolds } from "../types/requirement.js
  */
 export const PROOF_MAPPING: Partial<PassOptions> = {
   elementThreads: 4,
-  elementBlocks: 2,
+  elementBlocks: 3,
   tileThreads: 32,
   tileBlocks: 2,
   tile: { m: 16, n: 16, k: 8, stages: 3 },
@@ -61,7 +61,7 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): DimValues[]
     const lanes = [...new Set(kernel.buffers.map((b) => 16 / DTYPES[b.dtype].bytes))];
     const threads = Math.max(kernel.blockThreads, 1);
     const row = threads * Math.max(...lanes);
-    const main = ROWS_IN_FLIGHT * Math.min(kernel.maxBlocks, 2) * row;
+    const main = ROWS_IN_FLIGHT * kernel.maxBlocks * row;
     const sharded = isSharded(kernel, dims[0]!);
     const lengths = [1, restFrom(main + row, threads, lanes, false), restFrom(main + row, threads, lanes, true)];
     const all = lengths.map((n) => shape(() => n * (sharded ? world : 1)));
