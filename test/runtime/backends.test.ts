@@ -73,9 +73,15 @@ describe("backends on the fake libraries", () => {
   });
 
   it("cuda: groups; nvshmem with one rank", { timeout: 300_000 }, async () => {
-    expect(leftOut(await run(["--worlds", "2", "--only", "group on cuda"]))).toEqual([]);
+    const rows = await run(["--worlds", "2", "--only", "group on cuda"]);
+    expect(leftOut(rows)).toEqual([]);
+    expect(rows.filter((row) => row.ok === true && row.name.startsWith("kernel all_reduce")).length).toBe(2);
     const alone = leftOut(await run(["--worlds", "1", "--only", "nvshmem: nvshmem"]));
     expect(alone.filter((line) => !line.includes("one rank"))).toEqual([]);
+  });
+
+  it("collc run on each backend, by option and by variable", { timeout: 300_000 }, async () => {
+    expect((await run(["--worlds", "2", "--only", "command line"])).filter((row) => row.ok === true).length).toBe(6);
   });
 
   it("an NVSHMEM whose teams take all ranks, and which reaches no peer", { timeout: 300_000 }, async () => {

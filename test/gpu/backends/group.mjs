@@ -23,7 +23,7 @@ export const kernels = [
 ];
 const sourceOf = (name) => readFileSync(new URL(`../../../kernels/${name}.coll`, import.meta.url), "utf8");
 const compiled = (name, ranks, dtype) => compile(sourceOf(name), { file: `${name}.coll`, ranks, dtype });
-/** The fake driver launches kernels that do nothing. */
+/** The fake driver computes one_shot and two_shot in f32, and nothing else. */
 const isFake = (group) => describeDevice(group.device).name.startsWith("Fake");
 
 function dimsOf(manifest, size) {
@@ -78,17 +78,19 @@ export const groupCases = {
     kernels.map((name) => [
       `kernel ${name}`,
       async ({ group }) => {
-        if (isFake(group)) return "skipped: the fake driver computes nothing";
-        for (const dtype of ["f32", "bf16"]) {
-          for (const size of [64, 20_011, 1 << 20]) await answersAreRight(group, name, dtype, size, size % 97);
+        if (isFake(group) && !/one_shot|two_shot/.test(name)) return "skipped: the fake driver does not compute it";
+        const dtypes = isFake(group) ? ["f32"] : ["f32", "bf16"];
+        const sizes = [64, 20_011, ...(isFake(group) ? [] : [1 << 20])];
+        for (const dtype of dtypes) {
+          for (const size of sizes) await answersAreRight(group, name, dtype, size, size % 97);
         }
-        return "f32 and bf16, three sizes, three launches each";
+        return `${dtypes.join(" and ")}, ${sizes.length} sizes, three launches each`;
       },
     ]),
   ),
 
   async "kernels: time of one_shot and two_shot"({ group }) {
-    if (isFake(group)) return "skipped: the fake driver computes nothing";
+    if (isFake(group)) return "skipped: times of the fake driver say nothing";
     const times = [];
     for (const [name, bytes] of [
       ["all_reduce/one_shot", 8 << 10],
@@ -187,7 +189,7 @@ export const groupCases = {
     await group.recover();
     await group.signalBarrier();
     await tensor.free();
-    if (!isFake(group)) await answersAreRight(group, "all_reduce/one_shot", "f32", 5000, 3);
+    await answersAreRight(group, "all_reduce/one_shot", "f32", 5000, 3);
   },
 
   async "subgroups: halves, overlapping pairs, both at work"({ group, rank, world }) {
@@ -216,7 +218,7 @@ export const groupCases = {
           );
         }
         await some.signalBarrier();
-        if (!isFake(group)) await answersAreRight(some, "all_reduce/two_shot", "f32", 30_000, 11);
+        await answersAreRight(some, "all_reduce/two_shot", "f32", 30_000, 11);
         await tensor.free();
         await some.close();
       }

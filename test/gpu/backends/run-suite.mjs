@@ -2,6 +2,7 @@
 // fresh processes.
 import { fileURLToPath } from "node:url";
 import { launchRanks } from "../../../dist/src/runtime/launcher.js";
+import { runCommands } from "./command.mjs";
 import { runFaults } from "./faults.mjs";
 import { caseMs, suites } from "./suites.mjs";
 
@@ -19,6 +20,7 @@ const program = fileURLToPath(new URL("rank.mjs", import.meta.url));
  */
 export async function runSuite(suiteName, { world, env, deadline, only = "", log, say }) {
   const suite = suites[suiteName];
+  if (suite.kind === "commands") return runCommands(suiteName, { world, env, deadline, only, log, say });
   if (suite.kind === "faults") return runFaults(suiteName, suite.backend, { world, env, deadline, only, log, say });
   const rows = [];
   const record = (row) => {

@@ -1,5 +1,6 @@
 // The suites of backends.mjs: what runs in which kind of processes.
 import { cliqueCases } from "./clique.mjs";
+import { commands } from "./command.mjs";
 import { farCases } from "./far.mjs";
 import { faults } from "./faults.mjs";
 import { groupCases } from "./group.mjs";
@@ -12,7 +13,7 @@ export const caseMs = 60_000;
 
 /**
  * direct: cases of a provider, a process a rank; group: of a connected group; lists: one process with all GPUs;
- * faults: processes that one of them takes down.
+ * faults: processes that one of them takes down; commands: `collc run`.
  * `env` is for its processes. `hold` makes what stays open for all cases, so that only those that ask for it begin anew.
  */
 export const suites = {
@@ -30,6 +31,7 @@ export const suites = {
     env: { COLLC_PRETEND_UNREACHABLE: "1" },
     cases: farCases,
   },
+  "command line": { kind: "commands", cases: commands },
   "faults on nvshmem": { kind: "faults", backend: "nvshmem", cases: faults },
   "faults on nccl": { kind: "faults", backend: "nccl", cases: faults },
 };
