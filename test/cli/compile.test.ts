@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { headerOf } from "../../src/cli/header.js";
 import { compile, parseKernel, parseProgram, PIPELINE, SourceFile } from "../../src/compiler/index.js";
+import { importsFromDisk } from "../../src/runtime/imports.js";
 import { findNvrtc } from "../../src/runtime/nvrtc.js";
 import { collc, entry, file, isBuilt, kernel, temporaryFolder } from "./support.js";
 
@@ -79,7 +80,7 @@ describe("the C header", () => {
       strange,
     ];
     for (const source of sources) {
-      const { manifest, diagnostics } = compile(source, { ranks: 4, dtype: "bf16" });
+      const { manifest, diagnostics } = compile(source, { ranks: 4, dtype: "bf16", resolve: importsFromDisk });
       expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
       const path = file(folder, "kernel.h", headerOf(manifest!, "kernel.cubin"));
       for (const [compiler, language] of [
@@ -98,7 +99,11 @@ describe("the C header", () => {
   });
 
   it.skipIf(cudaHeaders === undefined)("computes the grid and the sizes that the runtime does", () => {
-    const { manifest } = compile(readFileSync(kernel("all_reduce/ring"), "utf8"), { ranks: 4, dtype: "bf16" });
+    const { manifest } = compile(readFileSync(kernel("all_reduce/ring"), "utf8"), {
+      ranks: 4,
+      dtype: "bf16",
+      resolve: importsFromDisk,
+    });
     const { symbol } = manifest!;
     file(folder, "ring.h", headerOf(manifest!, "ring.cubin"));
     const program = `#include <stdio.h>

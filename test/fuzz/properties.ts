@@ -14,6 +14,7 @@ import {
 } from "../../src/compiler/index.js";
 import { formatColl } from "../../src/formatter/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { importsFromDisk } from "../../src/runtime/imports.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 import { withoutSpans } from "../front-end/helpers.js";
 
@@ -26,7 +27,7 @@ export function compileEach(text: string, ranks: number, dtype: DType): CompileR
   if (diagnostics.some((d) => d.severity === "error")) return [];
   return program.collectives.map((c) => {
     try {
-      return compile(text, { file: "f.coll", collective: c.name.text, ranks, dtype });
+      return compile(text, { file: "f.coll", collective: c.name.text, ranks, dtype, resolve: importsFromDisk });
     } catch (error) {
       const ir = error instanceof InternalCompilerError ? `\n${error.moduleText.slice(0, 3000)}` : "";
       throw new Error(`${ranks} ranks, ${dtype}: ${error instanceof Error ? error.stack : String(error)}${ir}`, { cause: error }); // prettier-ignore

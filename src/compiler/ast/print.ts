@@ -84,7 +84,7 @@ function statement(s: Statement, indent: string): string {
     case "wait":
       return `${s.kind} ${printExpression(s.peer)}`;
     case "assign":
-      return `${s.target.text}${peer(s.peer)}${s.indices === null ? "" : `[${list(s.indices)}]`} = ${printExpression(s.value)}`;
+      return `${s.target.text}${printPeer(s.peer)}${s.indices === null ? "" : `[${list(s.indices)}]`} = ${printExpression(s.value)}`;
     case "for":
       return `for ${s.variables.map((v) => v.text).join(", ")} in ${domain(s.over)} ${block(s.body, indent)}`;
     case "if": {
@@ -115,7 +115,8 @@ function range(r: RangeExpression): string {
   return r.from === null ? printExpression(r.to) : `${printExpression(r.from)}..${printExpression(r.to)}`;
 }
 
-function peer(p: Expression | null): string {
+/** `@p`, or nothing for this rank. */
+export function printPeer(p: Expression | null): string {
   if (p === null) return "";
   const isPlain = p.kind === "name" || p.kind === "call" || (p.kind === "number" && p.isInteger);
   return isPlain ? `@${printExpression(p)}` : `@(${printExpression(p)})`;
@@ -130,7 +131,7 @@ export function printExpression(e: Expression, outer = 0): string {
     case "name":
       return e.name;
     case "element":
-      return `${e.tensor.text}${peer(e.peer)}${e.indices.length === 0 ? "" : `[${list(e.indices)}]`}`;
+      return `${e.tensor.text}${printPeer(e.peer)}${e.indices.length === 0 ? "" : `[${list(e.indices)}]`}`;
     case "slice": {
       const side = (x: Expression | null): string => (x === null ? "" : printExpression(x));
       return `${e.tensor.text}[${e.ranges.map((r) => `${side(r.from)}..${side(r.to)}`).join(", ")}]`;

@@ -1,5 +1,6 @@
 /** Statements of explicit algorithms. */
 import type { Statement } from "../ast/nodes.js";
+import { printPeer } from "../ast/print.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
 import type { CheckedTensor } from "./checked.js";
@@ -159,7 +160,8 @@ function checkAssignment(s: Assignment, c: Checking, at: Place): void {
   if (tensor === undefined) return reportNoTarget(s, c);
   if (!checkWritable(tensor, s, c)) return;
   if (s.indices === null) {
-    c.report(diagnostic("missing-index", s.target.span, { name }));
+    const help = `give the element's index: ${name}${printPeer(s.peer)}[i]`;
+    c.report(diagnostic("missing-index", s.target.span, { name }, { help }));
     return;
   }
   if (c.faulty.has(name)) return;

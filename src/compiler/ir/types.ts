@@ -8,7 +8,12 @@ export type Type =
   /** `lanes` neighbouring elements in one thread's registers. */
   | { readonly kind: "vector"; readonly scalar: ScalarKind; readonly lanes: number }
   /** A whole tensor (tensor level only), or what a comparison of two gives; `shape` is the logical one. */
-  | { readonly kind: "tensor"; readonly dtype: DType | "bool"; readonly shape: readonly Extent[]; readonly layout: Layout };
+  | {
+      readonly kind: "tensor";
+      readonly dtype: DType | "bool";
+      readonly shape: readonly Extent[];
+      readonly layout: Layout;
+    };
 
 export const INDEX: Type = { kind: "scalar", scalar: "index" };
 export const BOOL: Type = { kind: "scalar", scalar: "bool" };
