@@ -180,6 +180,23 @@ describe("conditions on the rank", () => {
   });
 });
 
+describe("a place that needs order in several turns", () => {
+  it("gets what serves all: where rank 1 must wait for rank 2's blocks, and rank 2 for what it heard of rank 0's", () => {
+    const text = `collective turns(x: T[n] local) -> y: T[n] local {
+      scratch c: f32[world, n]
+      scratch a: f32[n]
+      for i in tiles(n) { y[i] = x[i] a[i] = x[i] for p in ranks { c[p, i] = x[i] } }
+      for i in tiles(chunk(n, rank)) { y[i] = c[(rank - 1) % world, i] }
+      for s in 0..n / 100 + 1 {
+        for i in tiles(chunk(n, s % world)) { a[i] = y@((rank - 1) % world)[i] }
+        for p in ranks { for i in tiles(chunk(n, rank)) { c@p[rank, i] = x[i] } }
+        for p, i in tiles(world, n) { c[p, i] = a@((rank + 1) % world)[i] }
+      }
+    }`;
+    expect(syncOf(text, 3)).toContain("serial {grid +1; tiles; grid +2; ranks {tiles}; grid all; tiles}");
+  });
+});
+
 describe("scratch in two copies", () => {
   const PUSH = `collective push(x: T[n] partial(sum)) -> y: T[n] replicated {
     scratch box: T[world, n]

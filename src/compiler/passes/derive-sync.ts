@@ -8,6 +8,7 @@
  * needed is taken away, each time with a check of the whole: barriers, scopes, pairs. Where scratch in two copies saves a
  * trip between GPUs, it gets them (`support/rotation.ts`).
  */
+import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Kernel, Op } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
 import type { Sync } from "./support/order.js";
@@ -52,16 +53,19 @@ function planFor(shared: SyncKernel, rotatedBuffers: ReadonlySet<string>): Price
   minimise(shared, plan);
   const last = new SyncWalk(shared, plan, "probe");
   last.launches();
+  const [left] = last.missing;
+  if (left !== undefined)
+    throw new InternalCompilerError(`derive-sync left unordered: ${left.conflict.map((a) => a.key).join(" and ")}`);
   return { plan, cost: last.cost };
 }
 
-/** Most whole checks for one plan: with more places than that, some keep more than they need. */
-const MOST_CHECKS = 150;
+/** Most accesses that all checks of one plan look at: where there are more, some places keep more than they need. */
+const MOST_LOOKS = 60_000;
 
 function minimise(shared: SyncKernel, plan: SyncPlan): void {
-  let checks = 0;
+  const limit = shared.looks + MOST_LOOKS;
   const isEnough = ({ place, turn }: PlannedSync, sync: Sync | undefined): boolean => {
-    if (checks++ >= MOST_CHECKS) return false;
+    if (shared.looks > limit) return false;
     const before = plan.get(place, turn);
     plan.set(place, turn, sync);
     const walk = new SyncWalk(shared, plan, "probe");

@@ -41,7 +41,11 @@ export class Order {
   /** Where notifies and awaits can no longer be matched, an await orders nothing. */
   private isUnmatched = false;
 
-  constructor(private readonly world: number) {}
+  private readonly everybody: Ranks;
+
+  constructor(private readonly world: number) {
+    this.everybody = (1n << BigInt(world)) - 1n;
+  }
 
   copy(): Order {
     const copy = new Order(this.world);
@@ -132,8 +136,11 @@ export class Order {
 
   sync({ pairs, isGrid }: Sync): void {
     const targets = Array.from({ length: this.world }, (_, from) => maskWhere(this.world, (to) => pairs.has(from, to)));
-    const told = (ranks: Ranks): Ranks =>
-      targets.reduce((all, to, from) => ((ranks & bit(from)) !== 0n ? all | to : all), 0n);
+    const told = (ranks: Ranks): Ranks => {
+      let all = 0n;
+      for (let from = 0; from < this.world; from++) if ((ranks & bit(from)) !== 0n) all |= targets[from]!;
+      return all;
+    };
     // Few sets of ranks occur, each at many accesses.
     const known = new Map<Ranks, Ranks>();
     const toldBy = (ranks: Ranks): Ranks => {
@@ -183,8 +190,14 @@ export class Order {
     if (this.hasOpenNotifies) this.giveUpMatching();
   }
 
+  /** What comes before all that any rank does next is forgotten. */
   private update(change: (p: Pending) => Pending): void {
-    for (const entries of this.pending.values()) for (const [key, p] of entries) entries.set(key, change(p));
+    for (const entries of this.pending.values())
+      for (const [key, p] of entries) {
+        const next = change(p);
+        if (next.far === this.everybody) entries.delete(key);
+        else if (next.near !== p.near || next.far !== p.far) entries.set(key, next);
+      }
   }
 }
 

@@ -41,7 +41,7 @@ export class SyncPlan {
 
   /** Grows with everything that is added. */
   get size(): number {
-    return this.all().reduce((n, { sync }) => n + 2 * sync.pairs.list().length + Number(sync.isGrid), 0);
+    return this.all().reduce((n, { sync }) => n + sizeOf(sync), 0);
   }
 
   /**
@@ -125,6 +125,11 @@ function emit(build: Builder, { pairs, isGrid }: Sync): void {
 /** Synchronisation that does what either does. */
 export function both(a: Sync, b: Sync): Sync {
   return { pairs: a.pairs.union(b.pairs), isGrid: a.isGrid || b.isGrid };
+}
+
+/** Of one that does more, more. */
+export function sizeOf({ pairs, isGrid }: Sync): number {
+  return 2 * pairs.list().length + Number(isGrid);
 }
 
 /** What a synchronisation costs, roughly, in trips between GPUs; within a block it is nearly free. */

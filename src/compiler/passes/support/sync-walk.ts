@@ -11,9 +11,9 @@ import { RankPairs } from "../../ir/rank-pairs.js";
 import { walkKernel } from "../../ir/visit.js";
 import { type Access, AccessCollector, accessOf, turnsOf } from "./accesses.js";
 import { Definitions, rankVarying } from "./analysis.js";
-import { type Conflict, Order, type Sync } from "./order.js";
+import { type Conflict, type Need, Order, type Sync } from "./order.js";
 import { RankValues } from "./rank-values.js";
-import { both, costOf, type Place, type SyncPlan } from "./sync-plan.js";
+import { both, costOf, type Place, sizeOf, type SyncPlan } from "./sync-plan.js";
 
 export interface Missing {
   readonly place: Place;
@@ -35,6 +35,8 @@ export class SyncKernel {
   readonly ordered = new Set<Op>();
   /** The turns of loops that were followed one by one. */
   readonly turns = new Map<Op, Set<number>>();
+  /** Accesses that the walks over the kernel have looked at. */
+  looks = 0;
   /** What an access is called in launches that have the other copy of its buffer. */
   private readonly others = new Map<Access, Access>();
 
@@ -159,22 +161,27 @@ export class SyncWalk {
     const { rotated } = this.plan;
     const accesses = values.flatMap((v) => this.shared.collector.of(op, v));
     const named = this.isOdd ? accesses.map((a) => (rotated.has(a.buffer) ? this.shared.otherCopy(a) : a)) : accesses;
+    this.shared.looks += named.length;
     this.settle(op, named, false);
     for (const a of named) this.order.add(a);
   }
 
   /** Applies what is planned for a place, and more of it if these accesses need more. */
   private settle(place: Place, accesses: readonly Access[], isAfter: boolean): void {
-    const planned = this.plan.get(place, this.turn);
-    const before = planned !== undefined && this.mode === "place" ? this.order.copy() : this.order;
+    const need = (): Need | null => (isAfter ? this.order.needAfter(accesses) : this.order.need(accesses));
+    let planned = this.plan.get(place, this.turn);
+    const before = this.mode === "place" ? this.order.copy() : this.order;
     if (planned !== undefined) this.sync(planned);
-    const need = isAfter ? this.order.needAfter(accesses) : this.order.need(accesses);
-    if (need === null) return;
-    if (this.mode !== "place") return void this.missing.push({ place, conflict: need.conflict });
-    const grown = planned === undefined ? need : both(planned, need);
-    this.plan.set(place, this.turn, grown);
-    this.order = before;
-    this.sync(grown);
+    for (let more = need(); more !== null; more = need()) {
+      if (this.mode !== "place") return void this.missing.push({ place, conflict: more.conflict });
+      const grown: Sync = planned === undefined ? more : both(planned, more);
+      // Blocks of one number would do after what is planned, but it is all one synchronisation.
+      const isSame = planned !== undefined && sizeOf(grown) === sizeOf(planned);
+      planned = isSame ? { ...grown, isGrid: true } : grown;
+      this.plan.set(place, this.turn, planned);
+      this.order = before.copy();
+      this.sync(planned);
+    }
   }
 
   private loop(op: Op, values: readonly RankValues[]): void {
