@@ -29,7 +29,10 @@ export interface NcclProviderOptions {
   readonly exchange: ExchangeChannel;
   /** The group's members by their rank in the run, for messages. */
   readonly ranks: readonly number[];
-  /** For addresses by exported handles; made when they are needed and this is left out. */
+  /**
+   * For addresses by exported handles; made when they are needed and this is left out. Null where the ranks are on
+   * several hosts: handles do not travel, so peers that NCCL has no address for are out of reach.
+   */
   readonly fds?: FdExchange | null;
   /** Bound of each collective step; default COLLC_TIMEOUT_MS or 60 s. */
   readonly timeoutMs?: number | undefined;
@@ -169,7 +172,8 @@ export class NcclWindowProvider implements SymmetricProvider {
         );
       });
     }
-    if (pretendUnreachable === true) return Array.from({ length: world }, (_, peer) => (peer === rank ? local : 0n));
+    const alone = Array.from({ length: world }, (_, peer) => (peer === rank ? local : 0n));
+    if (pretendUnreachable === true) return alone;
     const { window } = held;
     const windows = await exchange.allGather(`${label}: has window`, window !== null);
     if (this.addresses === "nccl" && windows.every(Boolean)) {
@@ -177,7 +181,7 @@ export class NcclWindowProvider implements SymmetricProvider {
         windows.map((_, peer) => (peer === rank ? local : native().ncclPeerPointer(window!, 0, peer))),
       );
     }
-    if (world === 1) return [local];
+    if (world === 1 || this.#options.fds === null) return alone;
     const fds = this.#options.fds ?? (this.#ownFds ??= await FdExchange.connect({ exchange, rank, world, timeoutMs }));
     return await together(exchange, rank, `${label}: mapping`, async () => {
       const own = held.export(local);

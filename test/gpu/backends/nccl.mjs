@@ -198,6 +198,14 @@ export const ncclCases = {
     });
   },
 
+  async "nccl: handles do not travel between hosts"(place) {
+    return using(place, { exportHandles: true, fds: null }, async (provider) => {
+      const memory = await provider.allocate(4096);
+      check(memory.peerPointers.filter((pointer) => pointer !== 0n).length === 1, "the own address alone");
+      await memory.free();
+    });
+  },
+
   async "nccl: different sizes are an error everywhere"(place) {
     if (place.world === 1) return "skipped: one rank";
     return using(place, {}, async (provider) => {
