@@ -53,6 +53,11 @@ describe("the corpus", () => {
     expect(OPS.wait.doc).toContain("is not negative");
   });
 
+  it("has no copy through another proxy, which would need a fence between proxies", () => {
+    // Bulk and tensor copies are not among the ops. When they come, a missing fence.proxy.async belongs here.
+    expect(Object.keys(OPS).filter((name) => /bulk|tensor|tma|proxy|multicast/.test(name))).toEqual([]);
+  });
+
   it("is against blocks that wait for blocks that are not resident", () => {
     const { kernel } = loadEntry("pull-between-meetings.ir");
     expect(proveOrdering(kernel, { dims: {}, residentBlocks: 0 })).toMatchObject({ kind: "residency" });

@@ -20,7 +20,14 @@ const COPY_HELP = "wait for the copy with copy_wait, then let the block synchron
 
 /** What is not proved of one collective on one number of ranks. */
 export function findings(claims: Claims): Printable[] {
-  return [claims.answer, claims.ordering].flatMap((a) =>
+  const { answer, ordering } = claims;
+  // What stops the execution stops it for both.
+  const isSame =
+    answer.status === "wrong" &&
+    ordering.status === "wrong" &&
+    answer.kind === ordering.kind &&
+    answer.message === ordering.message;
+  return (isSame ? [ordering] : [answer, ordering]).flatMap((a) =>
     a.status === "proved" ? [] : [finding(claims.collective, a)],
   );
 }
