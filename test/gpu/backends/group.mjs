@@ -2,10 +2,12 @@
 // copies, graphs, and going on after a wait ran out. `place` is {group, rank, world}.
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { compile } from "../../../dist/src/compiler/index.js";
 import { capabilitiesOf } from "../../../dist/src/runtime/capabilities/group.js";
 import { describeDevice } from "../../../dist/src/runtime/cuda/index.js";
 import { connect } from "../../../dist/src/runtime/connect.js";
+import { importsFromDisk } from "../../../dist/src/runtime/imports.js";
 import { checkOutputs, generatedInputs, makeRankInputs } from "../../../dist/src/runtime/reference/index.js";
 import { check, mustThrow, range, same } from "./support.mjs";
 
@@ -21,8 +23,10 @@ export const kernels = [
   "broadcast/flat",
   "matmul/reduce_scatter",
 ];
-const sourceOf = (name) => readFileSync(new URL(`../../../kernels/${name}.coll`, import.meta.url), "utf8");
-const compiled = (name, ranks, dtype) => compile(sourceOf(name), { file: `${name}.coll`, ranks, dtype });
+const compiled = (name, ranks, dtype) => {
+  const file = fileURLToPath(new URL(`../../../kernels/${name}.coll`, import.meta.url));
+  return compile(readFileSync(file, "utf8"), { file, ranks, dtype, resolve: importsFromDisk });
+};
 /** The fake driver computes one_shot and two_shot in f32, and nothing else. */
 const isFake = (group) => describeDevice(group.device).name.startsWith("Fake");
 
