@@ -22,8 +22,10 @@
   X("memoryGranularity", MemoryGranularity)          \
   X("physicalCreate", PhysicalCreate)                \
   X("physicalExport", PhysicalExport)                \
+  X("physicalExportFabric", PhysicalExportFabric)    \
   X("physicalRetain", PhysicalRetain)                \
   X("physicalImport", PhysicalImport)                \
+  X("physicalImportFabric", PhysicalImportFabric)    \
   X("physicalRelease", PhysicalRelease)              \
   X("memoryMap", MemoryMap)                          \
   X("memoryUnmap", MemoryUnmap)                      \

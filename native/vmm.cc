@@ -1,7 +1,8 @@
-// Virtual memory management: physical memory that can be given to another process as a file descriptor, and
-// mapped for one or several devices. Multicast objects are never created.
+// Virtual memory management: physical memory that can be given to another process, as a file descriptor or, inside an
+// NVLink domain, as a fabric handle, and mapped for one or several devices. Multicast objects are never created.
 #include <unistd.h>
 
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -35,10 +36,11 @@ std::map<cuda::CUdeviceptr, Mapping>& Mappings() {
   return *mappings;
 }
 
-cuda::CUmemAllocationProp Properties(int device) {
+cuda::CUmemAllocationProp Properties(int device, bool fabric = false) {
   cuda::CUmemAllocationProp properties{};
   properties.type = cuda::MEM_ALLOCATION_TYPE_PINNED;
-  properties.requestedHandleTypes = cuda::MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  properties.requestedHandleTypes =
+      fabric ? cuda::MEM_HANDLE_TYPE_FABRIC : cuda::MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   properties.location = {cuda::MEM_LOCATION_TYPE_DEVICE, device};
   return properties;
 }
@@ -54,9 +56,11 @@ Napi::Value MemoryGranularity(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(granularity));
 }
 
+/// physicalCreate(device, bytes, fabric): to be exported as a fabric handle, else as a descriptor.
 Napi::Value PhysicalCreate(const Napi::CallbackInfo& info) {
   const Device& device = UseDevice(ToInt(info[0], "device"));
-  const cuda::CUmemAllocationProp properties = Properties(device.handle);
+  const bool fabric = info[2].IsBoolean() && info[2].As<Napi::Boolean>().Value();
+  const cuda::CUmemAllocationProp properties = Properties(device.handle, fabric);
   auto physical = std::make_shared<Physical>();
   physical->device = device.ordinal;
   CU(MemCreate, &physical->handle, ToSize(info[1], "bytes"), &properties, 0);
@@ -70,6 +74,30 @@ Napi::Value PhysicalExport(const Napi::CallbackInfo& info) {
   int fd = -1;
   CU(MemExportToShareableHandle, &fd, physical->handle, cuda::MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
   return Napi::Number::New(info.Env(), fd);
+}
+
+/// The fabric handle, as bytes: good on every host of the NVLink domain while this physical memory lives.
+Napi::Value PhysicalExportFabric(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<Physical> physical = Physicals().Get(ToSize(info[0], "physical"));
+  UseDevice(physical->device);
+  Napi::Uint8Array handle = Napi::Uint8Array::New(info.Env(), cuda::kFabricHandleBytes);
+  CU(MemExportToShareableHandle, handle.Data(), physical->handle, cuda::MEM_HANDLE_TYPE_FABRIC, 0);
+  return handle;
+}
+
+/// physicalImportFabric(device, handle)
+Napi::Value PhysicalImportFabric(const Napi::CallbackInfo& info) {
+  const Device& device = UseDevice(ToInt(info[0], "device"));
+  const Bytes bytes = ToBytes(info[1], "handle");
+  if (bytes.size != cuda::kFabricHandleBytes) {
+    throw Napi::TypeError::New(info.Env(), "a fabric handle has 64 bytes");
+  }
+  unsigned char handle[cuda::kFabricHandleBytes];
+  std::memcpy(handle, bytes.data, sizeof handle);
+  auto physical = std::make_shared<Physical>();
+  physical->device = device.ordinal;
+  CU(MemImportFromShareableHandle, &physical->handle, handle, cuda::MEM_HANDLE_TYPE_FABRIC);
+  return FromHandle(info.Env(), Physicals().Add(physical));
 }
 
 /// physicalRetain(device, pointer): what a library mapped at an address, so that it can be exported.

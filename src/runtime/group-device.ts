@@ -34,6 +34,7 @@ import type {
 import { native } from "./native.js";
 import { type DeviceBackend, openProvider } from "./open-provider.js";
 import { PersistentMemory } from "./persistent-memory.js";
+import { requireOneDomain } from "./nvlink-domain.js";
 import { cubinOf } from "./program.js";
 import { checkMembers, GroupNames } from "./subgroups.js";
 import { SymmetricPool } from "./symmetric-pool.js";
@@ -126,11 +127,9 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     const { exchange, rank, ranks } = seat;
     const world = ranks.length;
     const hosts = boot.hosts.filter((host) => host.ranks.some((member) => ranks.includes(member)));
-    if (hosts.length > 1 && options.backend === "cuda")
-      throw new MachineError(
-        `the ranks of group "${seat.name}" are on ${hosts.length} hosts; the cuda backend reaches peers on one`,
-        "start all ranks on one host, or use --backend nvshmem",
-      );
+    const fabric = hosts.length > 1 && options.backend === "cuda";
+    if (fabric)
+      await requireOneDomain(exchange, device, `the ranks of group "${seat.name}" are on ${hosts.length} hosts`);
     const { timeoutMs } = options;
     const directory = boot.runDirectory;
     const fds =
@@ -138,7 +137,16 @@ export class DeviceGroup extends DevicePrimitives implements Group {
         ? null
         : await FdExchange.connect({ exchange, rank, world, directory, timeoutMs });
     try {
-      const provider = await openProvider(options.backend, { device, rank, world, exchange, ranks, fds, timeoutMs });
+      const provider = await openProvider(options.backend, {
+        device,
+        rank,
+        world,
+        exchange,
+        ranks,
+        fds,
+        fabric,
+        timeoutMs,
+      });
       return new DeviceGroup(boot, device, seat, provider, fds, options, parent?.names ?? new GroupNames(), parent);
     } catch (error) {
       fds?.close();

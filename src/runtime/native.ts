@@ -139,9 +139,12 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
 
   memoryGranularity(device: number): number;
   /** Exportable, pinned; `bytes` must be a multiple of the granularity. Not zeroed. */
-  physicalCreate(device: number, bytes: number): PhysicalHandle;
+  physicalCreate(device: number, bytes: number, fabric?: boolean): PhysicalHandle;
   /** A new descriptor; the caller closes it. */
   physicalExport(physical: PhysicalHandle): number;
+  /** The 64 bytes of a fabric handle, of memory created for it; good in the whole NVLink domain while the memory lives. */
+  physicalExportFabric(physical: PhysicalHandle): Uint8Array;
+  physicalImportFabric(device: number, handle: Uint8Array): PhysicalHandle;
   /** The physical memory behind an address that something else mapped, to export it. */
   physicalRetain(device: number, pointer: DevicePointer): PhysicalHandle;
   /** `device` is where it will be used from. The descriptor stays the caller's. */

@@ -17,6 +17,8 @@ export interface ProviderOptions {
   readonly ranks: readonly number[];
   /** Null where the ranks are on several hosts, or there is one rank. */
   readonly fds: FdExchange | null;
+  /** The ranks are on several hosts of one NVLink domain. Only the cuda backend is told. */
+  readonly fabric: boolean;
   /** Bound of each collective step, in milliseconds. */
   readonly timeoutMs: number;
 }

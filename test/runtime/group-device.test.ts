@@ -1,5 +1,5 @@
 /** Groups of ranks on the fake driver: memory, subgroups, signals, copies, streams, graphs, recovery. */
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { joinGroup } from "../../src/runtime/bootstrap.js";
 import { DeviceGroup, type DeviceGroupOptions } from "../../src/runtime/group-device.js";
 import type { Tensor } from "../../src/runtime/group.js";
@@ -197,9 +197,38 @@ describe("allocation", () => {
       localRanks: [0],
     };
     const error = await rejection(DeviceGroup.connect(far, { backend: "cuda", timeoutMs: 1000 }));
-    expect(error.message).toContain('the ranks of group "world" are on 2 hosts');
+    expect(error.message).toContain(
+      'the ranks of group "world" are on 2 hosts, and the GPU of rank 0 has no fabric handles',
+    );
     expect(error.help).toContain("--backend nvshmem");
     await boot.close();
+  });
+
+  it("reaches other hosts of one NVLink domain by fabric handles", async () => {
+    vi.stubEnv("FAKE_CUDA_ATTRIBUTES", "128=1");
+    try {
+      const stores = memoryStores(2);
+      const groups = await Promise.all(
+        stores.map(async (store, rank) => {
+          const boot = await joinGroup({ store, timeoutMs: 5000 });
+          const hosts = [0, 1].map((host) => ({ name: `host${host}`, ranks: [host] }));
+          const far = { ...boot, hosts, localRanks: [rank], localRank: rank };
+          return DeviceGroup.connect(far, { backend: "cuda", timeoutMs: 5000 });
+        }),
+      );
+      open.push(...groups);
+      await onAll(groups, async (group, rank) => {
+        const tensor = await group.symmetric("u32", [64]);
+        tensor.write(new Uint32Array(64).fill(7 + rank));
+        await group.signalBarrier();
+        expect((await numbers(tensor.getBuffer(1 - rank)))[63]).toBe(8 - rank);
+        await group.signalBarrier();
+        await tensor.free();
+      });
+    } finally {
+      vi.unstubAllEnvs();
+      useFakeMachine();
+    }
   });
 
   it("stays flat over 10,000 allocations", { timeout: 120_000 }, async () => {

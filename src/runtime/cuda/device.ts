@@ -107,6 +107,8 @@ const helps: Readonly<Record<string, string>> = {
   CUDA_ERROR_INSUFFICIENT_DRIVER: "update the NVIDIA driver to 525 or newer",
   CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: "take the CUDA compatibility package off LD_LIBRARY_PATH",
   CUDA_ERROR_UNKNOWN: "the driver did not start; nvidia-smi and dmesg may say why",
+  CUDA_ERROR_NOT_PERMITTED:
+    "fabric handles need the IMEX service: is nvidia-imex running, with a channel for this user?",
   CUDA_ERROR_DEVICE_UNAVAILABLE: "another process holds the GPU exclusively",
   CUDA_ERROR_OUT_OF_MEMORY: "free memory on the GPU (nvidia-smi shows who holds it) or use smaller sizes",
   CUDA_ERROR_NO_BINARY_FOR_GPU: "the kernel was compiled for another architecture: pass this GPU's to --arch",

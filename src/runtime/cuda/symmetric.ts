@@ -1,7 +1,7 @@
 /**
  * Symmetric memory: the same number of bytes on every rank, mapped by all of them, so that kernels read and write
- * peers' memory with plain loads and stores. One process a rank (descriptors travel through {@link FdExchange}), or all
- * ranks in one process.
+ * peers' memory with plain loads and stores. One process a rank, or all ranks in one process. Between processes of one host
+ * descriptors travel through {@link FdExchange}; between hosts of one NVLink domain fabric handles go through the store.
  */
 import { together } from "../bounded.js";
 import { MachineError, messageOf, RuntimeError } from "../errors.js";
@@ -32,8 +32,10 @@ export interface SymmetricHeapOptions {
   readonly rank: number;
   readonly world: number;
   readonly exchange: ExchangeChannel;
-  /** Not needed for a world of 1. */
+  /** Not needed for a world of 1, nor with fabric handles. */
   readonly fds: FdExchange | null;
+  /** Fabric handles instead of descriptors: for ranks on several hosts of one NVLink domain. */
+  readonly fabric?: boolean | undefined;
 }
 
 /** Allocates symmetric memory for one rank of a group of processes. All ranks make the same calls in order. */
@@ -45,7 +47,8 @@ export class SymmetricHeap implements SymmetricProvider {
   /** @throws MachineError when the device cannot do it. */
   constructor(options: SymmetricHeapOptions) {
     requireCapable(options.device);
-    if (options.world > 1 && options.fds === null) throw new RuntimeError("several ranks need a descriptor exchange");
+    if (options.world > 1 && options.fds === null && options.fabric !== true)
+      throw new RuntimeError("several ranks need a descriptor exchange");
     this.#options = options;
   }
 
@@ -60,7 +63,7 @@ export class SymmetricHeap implements SymmetricProvider {
    * @throws RuntimeError `mismatch` when the ranks ask for different sizes; what failed on any rank, on all of them.
    */
   async allocate(bytes: number, name = "memory"): Promise<SymmetricAllocation> {
-    const { device, rank, world, exchange, fds } = this.#options;
+    const { device, rank, world, exchange, fds, fabric = false } = this.#options;
     if (!Number.isSafeInteger(bytes) || bytes <= 0) throw new RuntimeError(`cannot allocate ${bytes} bytes`);
     const label = `symmetric ${name} #${this.#count++}`;
     const granularity = native().memoryGranularity(device);
@@ -80,17 +83,20 @@ export class SymmetricHeap implements SymmetricProvider {
     const mappings = new MappingSet();
     try {
       const own = await together(exchange, rank, `${label}: allocation`, () => {
-        const physical = mappings.create(device, mappedBytes);
+        const physical = mappings.create(device, mappedBytes, fabric);
         const pointer = mappings.map(physical, mappedBytes, alignment, [device]);
         native().memorySet(device, pointer, 0, mappedBytes);
-        if (world > 1) mappings.export(physical);
-        return pointer;
+        if (world > 1 && !fabric) mappings.export(physical);
+        const handle = fabric ? Buffer.from(native().physicalExportFabric(physical)).toString("hex") : "";
+        return { pointer, handle };
       });
+      const handles = fabric ? await exchange.allGather(`${label}: fabric handles`, own.handle) : [];
       const peerPointers = await together(exchange, rank, `${label}: mapping`, async () => {
-        if (world > 1) mappings.received(await fds!.allGather(mappings.exported));
+        if (world > 1 && !fabric) mappings.received(await fds!.allGather(mappings.exported));
         return asks.map((_, peer) => {
-          if (peer === rank) return own;
-          return mappings.map(mappings.import(device, peer), mappedBytes, alignment, [device]);
+          if (peer === rank) return own.pointer;
+          const physical = mappings.import(device, peer, handles[peer]);
+          return mappings.map(physical, mappedBytes, alignment, [device]);
         });
       });
       mappings.releasePhysical();
@@ -101,7 +107,7 @@ export class SymmetricHeap implements SymmetricProvider {
           mappings.unmapAll();
         }
       });
-      return { bytes, mappedBytes, device, localPointer: own, peerPointers, free };
+      return { bytes, mappedBytes, device, localPointer: own.pointer, peerPointers, free };
     } catch (error) {
       mappings.abandon();
       throw error;
@@ -161,8 +167,8 @@ class MappingSet {
   /** By rank; -1 for none, or no longer open. */
   #received: number[] = [];
 
-  create(device: number, bytes: number): PhysicalHandle {
-    const physical = explain(() => native().physicalCreate(device, bytes));
+  create(device: number, bytes: number, fabric = false): PhysicalHandle {
+    const physical = explain(() => native().physicalCreate(device, bytes, fabric));
     this.#physical.push(physical);
     return physical;
   }
@@ -180,10 +186,13 @@ class MappingSet {
     this.#received = [...descriptors];
   }
 
-  /** Takes in the memory behind a peer's descriptor. */
-  import(device: number, peer: number): PhysicalHandle {
+  /** Takes in the memory behind a peer's descriptor, or behind its fabric handle. */
+  import(device: number, peer: number, handle?: string): PhysicalHandle {
     try {
-      const physical = native().physicalImport(device, this.#received[peer]!);
+      const physical =
+        handle === undefined
+          ? native().physicalImport(device, this.#received[peer]!)
+          : native().physicalImportFabric(device, Buffer.from(handle, "hex"));
       this.#physical.push(physical);
       return physical;
     } catch (error) {

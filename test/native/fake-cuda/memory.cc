@@ -1,4 +1,5 @@
 // Memory: plain, pinned, and virtual memory management over memfds.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +16,13 @@ namespace {
 struct Physical {
   int fd;
   std::size_t bytes;
+  int handle_type = MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 };
+/// What a fabric handle holds here.
+struct Fabric {
+  std::uint64_t magic, pid, fd, bytes;
+};
+constexpr std::uint64_t kFabricMagic = 0xfab41c;
 struct Reservation {
   void* base;
   std::size_t base_bytes;
@@ -33,7 +40,8 @@ std::set<void*> hosts;
 
 bool GoodProperties(const CUmemAllocationProp* p) {
   return p && p->type == MEM_ALLOCATION_TYPE_PINNED &&
-         p->requestedHandleTypes == MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+         (p->requestedHandleTypes == MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+          p->requestedHandleTypes == MEM_HANDLE_TYPE_FABRIC) &&
          p->location.type == MEM_LOCATION_TYPE_DEVICE && p->location.id >= 0 && p->location.id < DeviceCount() &&
          !p->win32HandleMetaData;
 }
@@ -128,7 +136,7 @@ FAKE_API cuMemCreate(CUmemHandle* handle, std::size_t bytes, const CUmemAllocati
   std::memset(view, 0xcd, std::min<std::size_t>(bytes, 1 << 30));
   munmap(view, bytes);
   *handle = next_physical++;
-  physicals[*handle] = {fd, bytes};
+  physicals[*handle] = {fd, bytes, properties->requestedHandleTypes};
   ++S().live[kPhysical];
   return 0;
 }
@@ -156,13 +164,32 @@ FAKE_API cuMemRetainAllocationHandle(CUmemHandle* handle, void* pointer) {
 FAKE_API cuMemExportToShareableHandle(void* out, CUmemHandle handle, int type, unsigned long long flags) {
   FAKE_CONTEXT("cuMemExportToShareableHandle");
   const auto found = physicals.find(handle);
-  if (found == physicals.end() || type != MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || flags) return kInvalidValue;
+  if (found == physicals.end() || type != found->second.handle_type || flags) return kInvalidValue;
+  if (type == MEM_HANDLE_TYPE_FABRIC) {
+    const Fabric fabric{kFabricMagic, static_cast<std::uint64_t>(getpid()),
+                        static_cast<std::uint64_t>(found->second.fd), found->second.bytes};
+    std::memset(out, 0, kFabricHandleBytes);
+    std::memcpy(out, &fabric, sizeof fabric);
+    return 0;
+  }
   *static_cast<int*>(out) = dup(found->second.fd);
   return 0;
 }
 
 FAKE_API cuMemImportFromShareableHandle(CUmemHandle* handle, void* in, int type) {
   FAKE_CONTEXT("cuMemImportFromShareableHandle");
+  if (type == MEM_HANDLE_TYPE_FABRIC) {
+    Fabric fabric{};
+    std::memcpy(&fabric, in, sizeof fabric);
+    if (fabric.magic != kFabricMagic) return kInvalidValue;
+    const std::string path = "/proc/" + std::to_string(fabric.pid) + "/fd/" + std::to_string(fabric.fd);
+    const int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (opened < 0) return kInvalidValue;
+    *handle = next_physical++;
+    physicals[*handle] = {opened, fabric.bytes, type};
+    ++S().live[kPhysical];
+    return 0;
+  }
   struct stat facts {};
   const int fd = dup(static_cast<int>(reinterpret_cast<std::intptr_t>(in)));
   if (fd < 0 || type != MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fstat(fd, &facts) != 0) return kInvalidValue;
