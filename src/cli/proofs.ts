@@ -77,32 +77,43 @@ export function inquire({ program, request, proves, schedule }: Job): Inquiry {
   const held = claims === null || residency.status === "proved" ? claims : { ...claims, ordering: residency };
   const isWrong = held !== null && [held.answer, held.ordering].some((a) => a.status === "wrong");
   const { schedules, seed } = schedule ?? { schedules: isWrong ? 0 : DEFAULT_SCHEDULES, seed: 0 };
-  const hostile = schedules === 0 ? null : attack(compiled, request, { schedules, seed });
+  const at = attackedAt(compiled, request);
+  const attack = { dims: at, schedules, seed, source: compiled.source };
+  const hostile = schedules === 0 ? null : runHostile(kernel, compiled.manifest!, attack);
   return {
     request,
     proof:
       held === null ? null : { answer: held.answer.status, ordering: held.ordering.status, summary: summaryLine(held) },
     hostile,
-    findings: [...(held === null ? [] : findings(held)), ...hostileFindings(request, hostile)],
+    findings: [...(held === null ? [] : findings(held)), ...hostileFindings(request, at, hostile)],
   };
 }
 
-/** Runs hostile schedules at the smallest ragged shape that proofs use, or at the one asked for. */
-function attack(
-  { kernel, manifest, source }: CompileResult,
-  request: ProofRequest,
-  { schedules, seed }: ScheduleRequest,
-): HostileReport {
+/** Where hostile schedules run: at the smallest ragged shape that proofs use, or at the one asked for. */
+function attackedAt({ kernel }: CompileResult, request: ProofRequest): DimValues {
   const shapes = proofShapes(kernel!);
-  const dims = request.dims ?? shapes[Math.min(1, shapes.length - 1)]!;
-  return runHostile(kernel!, manifest!, { dims, schedules, seed, source });
+  return request.dims ?? shapes[Math.min(1, shapes.length - 1)]!;
 }
 
-function hostileFindings(request: ProofRequest, report: HostileReport | null): Printable[] {
+/** Options of `collc check` that run a schedule again, whatever was asked for the first time. */
+function replay({ ranks, dtype, mesh }: ProofRequest, dims: DimValues, seed: number): string {
+  const list = (values: Readonly<Record<string, string | number>>): string =>
+    Object.entries(values)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(",");
+  const optional = (option: string, values: string): string => (values === "" ? "" : ` ${option} ${values}`);
+  const types = typeof dtype === "string" ? dtype : list(dtype ?? {});
+  return (
+    `--ranks ${ranks}${optional("--dim", list(dims))}${optional("--dtype", types)}${optional("--mesh", list(mesh ?? {}))}` +
+    ` --no-prove --schedules 1 --seed ${seed}`
+  );
+}
+
+function hostileFindings(request: ProofRequest, dims: DimValues, report: HostileReport | null): Printable[] {
   const failure = report?.failure ?? null;
   if (failure === null) return [];
   const places = failure.places.filter((p) => p.span.end > 0);
-  const again = `--ranks ${request.ranks} --schedules 1 --seed ${failure.seed}`;
+  const again = replay(request, dims, failure.seed);
   const labels = new Map(
     places.map((p) => [`${p.span.start}-${p.span.end}`, { span: p.span, text: `rank ${p.rank}, block ${p.block}` }]),
   );

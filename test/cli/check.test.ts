@@ -28,8 +28,34 @@ describe("collc check", () => {
     const [first, second] = [await collc(argv, { stdin: text }), await collc(argv, { stdin: text })];
     expect(first.code).toBe(1);
     expect(first.err).toContain("error[schedule-answer]: output 'y' of rank 0 is wrong");
-    expect(first.err).toContain("--ranks 2 --schedules 1 --seed 3");
+    expect(first.err).toContain("--ranks 2 --dim n=20 --dtype T=bf16 --no-prove --schedules 1 --seed 3");
     expect(second).toEqual(first);
+  });
+
+  it("prints a timeline, and the options that run the failing schedule again", async () => {
+    // Rank 0 waits for what nobody signals.
+    const text = `
+collective stuck(x: T[n] local) -> y: T[n] local {
+  scratch box: T[n]
+  for i in tiles(n) {
+    box[i] = x[i]
+  }
+  if rank == 0 {
+    wait 1
+  }
+  for i in tiles(n) {
+    y[i] = box[i]
+  }
+}`;
+    const first = await collc(["check", "-", "--ranks", "2,3", "--no-prove", "--schedules", "8"], { stdin: text });
+    expect(first.code).toBe(1);
+    expect(first.err).toContain("the last steps:");
+    expect(first.err).toMatch(/step .*\(rank\.block; ○ its caller\)/);
+    const again = /the same happens again with (--ranks .*)/.exec(first.err)![1]!;
+    const second = await collc(["check", "-", ...again.split(" ")], { stdin: text });
+    const timeline = (err: string): string[] => err.split("\n").filter((l) => / launch \d+: /.test(l));
+    expect(timeline(second.err).length).toBeGreaterThan(3);
+    expect(timeline(first.err)).toEqual(timeline(second.err));
   });
 
   it("takes what is not proved for wrong if asked to", async () => {
