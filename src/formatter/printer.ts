@@ -5,7 +5,7 @@
 import { doc as prettierDoc, type Doc } from "prettier";
 import { TOKENS as T } from "../../grammar/tokens.js";
 import { hasSpace, levelOf } from "./spacing.js";
-import { type Branch, firstLeaf, type FileTree, type Gap, isLeaf, type Leaf, type Part } from "./tree.js";
+import { type Branch, type Comment, firstLeaf, type FileTree, type Gap, isLeaf, type Leaf, type Part } from "./tree.js";
 
 const { group, hardline, ifBreak, indent, line, softline } = prettierDoc.builders;
 
@@ -68,9 +68,9 @@ class Printer {
       const isFirst = i === 0;
       // Collectives are always apart; lines are where the author has set them apart.
       const isLoose = isFile && (isFirst || hasBlock(p) || hasBlock(parts[i - 1]!) || gap.isBlank);
-      const comments = this.commentLines(gap, isFirst, isLoose && !isFirst);
+      const comments = this.commentLines(gap, isFirst, isLoose && !isFirst, isFile);
       const isDoc = gap.comments.at(-1)?.text.startsWith("///") === true && isFile;
-      const hasLinesAbove = gap.comments.some((c) => !c.isTrailing);
+      const hasLinesAbove = gap.comments.some((c) => !trails(c, isFile));
       const isApart = isLoose && !hasLinesAbove ? !isFirst : gap.isBlank && !isDoc && !(isFirst && !hasLinesAbove);
       const isTop = isFile && isFirst && gap.comments.length === 0;
       out.push(...comments, isTop ? "" : hardline, isApart ? hardline : "", this.statement(p));
@@ -79,11 +79,11 @@ class Printer {
   }
 
   /** Comments on lines of their own, but for one that trails what is before. Begins where that ends. */
-  private commentLines(gap: Gap, isFirst: boolean, isApart = false): Doc[] {
+  private commentLines(gap: Gap, isFirst: boolean, isApart = false, isFile = false): Doc[] {
     let hasAbove = !isFirst;
     let mustPart = isApart;
     return gap.comments.flatMap((c): Doc[] => {
-      if (c.isTrailing && !(isApart && c.text.startsWith("///"))) return [" ", c.text];
+      if (trails(c, isFile)) return [" ", c.text];
       const isBlank = (c.afterBlank && hasAbove) || mustPart;
       const isTop = this.last === null && !hasAbove;
       [hasAbove, mustPart] = [true, false];
@@ -212,6 +212,9 @@ const CLOSERS = new Map([
   [T.LeftParen, T.RightParen],
   [T.LeftBracket, T.RightBracket],
 ]);
+
+/** Between definitions, a `///` describes the one below, wherever it stands. */
+const trails = (c: Comment, isFile: boolean): boolean => c.isTrailing && !(isFile && c.text.startsWith("///"));
 
 const hasBlock = (p: Part): boolean => !isLeaf(p) && p.hasBlock;
 

@@ -90,7 +90,8 @@ export function tallyRun(
 
 /**
  * Compares a `partial` output, put together from all ranks, with expected rows that start at element `from`.
- * Each rank's output was rounded once, so that errors of ε·Σ|y_r| are allowed. Mismatches name rank 0.
+ * Each rank's output was rounded once, so that errors of ε·Σ|y_r|, or half of the dtype's smallest step for each rank
+ * where that is more, are allowed. Mismatches name rank 0.
  */
 export function tallyReduced(
   tally: Tally,
@@ -102,13 +103,15 @@ export function tallyReduced(
 ): void {
   const { epsilon, kind } = DTYPES[tensor.dtype];
   const isProduct = tensor.layout.kind === "partial" && tensor.layout.op === "prod";
+  const isFloat = tensor.dtype === "f32" || isNarrowFloat(tensor.dtype);
+  const half = isFloat ? (world * SMALLEST_STEP[tensor.dtype]) / 2 : 0;
   for (let i = 0; i < actual.values.length; i++) {
     const reference = expected.values[expected.values.length === 1 ? 0 : i]!;
     const value = actual.values[i]!;
     if (kind === "int" && encode(tensor.dtype, value) === encode(tensor.dtype, reference)) continue;
     // `readRows` bounds the error of the sum by (world - 1)·u·Σ|y_r|; see there.
     const size = actual.error === null ? Math.abs(value) : actual.error[i]! / (Math.max(world - 1, 1) * U32);
-    const tolerance = (expected.error?.[i] ?? 0) + epsilon * size * (isProduct ? world : 1);
+    const tolerance = (expected.error?.[i] ?? 0) + epsilon * size * (isProduct ? world : 1) + half;
     const d = distance(value, reference);
     if (d > tally.maxError) note(tally, d, tolerance);
     if (!(d <= tolerance)) tally.first ??= { rank: 0, index: from + i, expected: reference, actual: value, tolerance };
