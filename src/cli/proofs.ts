@@ -6,6 +6,7 @@ import {
   type DimValues,
   type DType,
   findings,
+  fitDims,
   InternalCompilerError,
   type Printable,
   prove,
@@ -89,10 +90,18 @@ export function inquire({ program, request, proves, schedule }: Job): Inquiry {
   };
 }
 
-/** Where hostile schedules run: at the smallest ragged shape that proofs use, or at the one asked for. */
+/**
+ * Where hostile schedules run: at the shape asked for, or at a quarter of the ragged one that proofs use, where every block
+ * still has something to do. What they try is order, not length.
+ */
 function attackedAt({ kernel }: CompileResult, request: ProofRequest): DimValues {
+  if (request.dims !== undefined) return request.dims;
+  const { requirements, dims: names } = kernel!;
   const shapes = proofShapes(kernel!);
-  return request.dims ?? shapes[Math.min(1, shapes.length - 1)]!;
+  const ragged = shapes[Math.min(1, shapes.length - 1)]!;
+  const last = names.at(-1);
+  if (last === undefined) return ragged;
+  return fitDims(requirements, { ...ragged, [last]: Math.ceil(ragged[last]! / 4) }, new Set([last]));
 }
 
 /** Options of `collc check` that run a schedule again, whatever was asked for the first time. */
