@@ -1,7 +1,7 @@
 // The runtime on real GPUs, one process a rank: memory, subgroups, signals, copies, words, streams, graphs, recovery.
 // Needs node, dist/, build/Release/collc.node, kernels/ and production node_modules; no test runner.
 //
-//   node test/gpu/runtime.mjs --ranks 4 [--backend cuda] [--only signals] [--skip "2 GiB"] [--out results.jsonl]
+//   node test/gpu/runtime.mjs --ranks 4 [--backend cuda] [--only signals] [--skip "2 GiB,stays flat"] [--out results.jsonl]
 //
 // With more ranks than GPUs the ranks share them. Prints a line a case and `N passed, N failed`; --out adds JSON lines.
 import { fileURLToPath } from "node:url";
