@@ -1,7 +1,7 @@
 /** How many neighbouring elements one thread takes at once; one number for all loops of a kernel. */
 import type { Kernel } from "../../ir/module.js";
 import { DTYPES } from "../../types/dtype.js";
-import { extentNames } from "../../types/extent.js";
+import { type Extent, extentNames } from "../../types/extent.js";
 import type { PassOptions } from "../options.js";
 
 /**
@@ -12,7 +12,10 @@ import type { PassOptions } from "../options.js";
 export function vectorLanes(kernel: Kernel, options: PassOptions): number {
   const buffers = kernel.buffers.filter((b) => b.role === "input" || b.role === "output" || b.role === "scratch");
   // Tables of a fixed length, such as one of splits, are not what the kernel moves.
-  const long = buffers.filter((b) => b.shape.some((e) => extentNames(e).size > 0));
+  const isLong = (e: Extent | undefined): boolean => e !== undefined && extentNames(e).size > 0;
+  // Nor is a number for each row: its neighbours are in other rows.
+  const isNarrow = (shape: readonly Extent[]): boolean => shape.length > 1 && !isLong(shape.at(-1));
+  const long = buffers.filter((b) => b.shape.some(isLong) && !isNarrow(b.shape));
   const sizes = (long.length > 0 ? long : buffers).map((b) => DTYPES[b.dtype].bytes);
   return options.accessBytes / Math.max(...sizes, 1);
 }
