@@ -41,46 +41,44 @@ export function sharedLayout(kernel: Kernel): { places: ReadonlyMap<string, Shar
   return { places, bytes: total };
 }
 
-/** First and last use of a buffer in a turn of the loop over blocks that it serves. */
-interface Lifetime {
-  readonly region: Region;
-  readonly first: number;
-  readonly last: number;
-}
+/** Places of the first and last use of a buffer in the turn of each loop over blocks that uses it. */
+type Lifetimes = ReadonlyMap<Region, { readonly first: number; readonly last: number }>;
 
-/** Lifetimes in different regions, or in the same at the same time, need different memory. */
-function overlap(a: Lifetime | undefined, b: Lifetime | undefined): boolean {
-  if (a === undefined || b === undefined) return true;
-  return a.region !== b.region || (a.first <= b.last && b.first <= a.last);
+/** Whether both are in use at the same time, in a turn of some loop; null stands for a use outside of such loops. */
+function overlap(a: Lifetimes | null | undefined, b: Lifetimes | null | undefined): boolean {
+  if (a == null || b == null) return true;
+  return [...a].some(([turn, x]) => {
+    const y = b.get(turn);
+    return y !== undefined && x.first <= y.last && y.first <= x.last;
+  });
 }
 
 /**
  * Contents of shared memory serve one turn of a loop over blocks: each turn writes before it reads. So inside the
- * turn a buffer is in use from the first op that touches it to the last, and passes synchronise between the two uses.
+ * turn a buffer is in use from the first op that touches it to the last, and passes synchronise between the two uses,
+ * and at the end of each turn.
  */
-function lifetimes(kernel: Kernel): Map<string, Lifetime> {
+function lifetimes(kernel: Kernel): Map<string, Lifetimes | null> {
   const shared = new Set(kernel.buffers.filter((b) => b.role === "shared").map((b) => b.name));
-  const found = new Map<string, Lifetime>();
-  const several = new Set<string>();
+  const found = new Map<string, Map<Region, { first: number; last: number }> | null>();
+  const note = (name: string, turn: Region, at: number): void => {
+    if (!shared.has(name) || found.get(name) === null) return;
+    const turns = found.get(name) ?? new Map<Region, { first: number; last: number }>();
+    found.set(name, turns.set(turn, { first: turns.get(turn)?.first ?? at, last: at }));
+  };
   const visit = (region: Region): void => {
     for (const op of region.ops) {
-      const isTurn = op.name === "for" && op.attributes["map"] === "blocks";
-      if (!isTurn) for (const inner of op.regions) visit(inner);
-      else {
-        const body = op.regions[0]!;
-        body.ops.forEach((inner, at) => {
-          for (const name of named(inner)) {
-            if (!shared.has(name)) continue;
-            const before = found.get(name);
-            if (before !== undefined && before.region !== body) several.add(name);
-            found.set(name, { region: body, first: before?.region === body ? before.first : at, last: at });
-          }
-        });
+      if (op.name === "for" && op.attributes["map"] === "blocks") {
+        const turn = op.regions[0]!;
+        turn.ops.forEach((inner, at) => named(inner).forEach((name) => note(name, turn, at)));
+        continue;
       }
+      // A use that no turn bounds lasts.
+      if (op.regions.length === 0) for (const name of named(op)) if (shared.has(name)) found.set(name, null);
+      for (const inner of op.regions) visit(inner);
     }
   };
   visit(kernel.body);
-  for (const name of several) found.delete(name);
   return found;
 }
 

@@ -11,7 +11,7 @@ import type { Value } from "../ir/module.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { sameType, type Type } from "../ir/types.js";
 import { isDType } from "../types/dtype.js";
-import { type Extent, sameExtent } from "../types/extent.js";
+import type { Extent } from "../types/extent.js";
 import type { Layout } from "../types/layout.js";
 
 type TensorType = Extract<Type, { kind: "tensor" }>;
@@ -63,10 +63,10 @@ class TensorStatements {
       if (!sameType(type, to)) [v, type] = [build.op(name, [v], {}, to)!, to];
     };
     step("cast", { ...type, dtype: wanted.dtype });
-    if (!sameShape(type.shape, wanted.shape))
-      step("expand", { ...type, shape: wanted.shape, layout: aligned(type, wanted.shape.length) });
-    if (!sameLayout(type.layout, wanted.layout)) step("convert", { ...type, layout: wanted.layout });
-    step("expand", wanted); // a length may be written in two ways
+    // What is repeated along a dimension is the same on all ranks that the dimension is cut among.
+    const layout = within(wanted.layout, wanted.shape.length, type.shape);
+    if (layout !== null && !sameLayout(type.layout, layout)) step("convert", { ...type, layout });
+    step("expand", wanted); // also where a length is only written in two ways
     return v;
   }
 
@@ -189,16 +189,16 @@ class TensorStatements {
   }
 }
 
-function sameShape(a: readonly Extent[], b: readonly Extent[]): boolean {
-  return a.length === b.length && a.every((n, d) => sameExtent(n, b[d]!));
-}
-
 function sameLayout(a: Layout, b: Layout): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-/** The layout of a value that is broadcast to `rank` dimensions, which are matched from the last one. */
-function aligned({ layout, shape }: TensorType, rank: number): Layout {
+/**
+ * The layout that a value must have to be broadcast to a layout of `rank` dimensions, which are matched from the last one;
+ * null where any will do that has the whole of it everywhere.
+ */
+function within(layout: Layout, rank: number, shape: readonly Extent[]): Layout | null {
   if (layout.kind !== "sharded") return layout;
-  return shape[layout.dim] === 1 ? { kind: "replicated" } : { ...layout, dim: layout.dim + rank - shape.length };
+  const dim = layout.dim - rank + shape.length;
+  return dim < 0 || shape[dim] === 1 ? null : { ...layout, dim };
 }

@@ -5,7 +5,7 @@
  * come in), or each rank computes a w-th and gives it to all (`two_shot`: 2(w - 1)/w copies pass, and the ranks meet
  * once more). So it depends on the bytes, which may be known when the kernel is compiled: from the shape, or from a
  * `where` that bounds it. Where they are not, more than two ranks take `two_shot`: what it can lose is one meeting, what
- * the other can lose grows with the tensor.
+ * the other can lose grows with the tensor. One number a row, as folds leave, counts as small.
  */
 import type { Kernel, Op } from "../ir/module.js";
 import { DTYPES } from "../types/dtype.js";
@@ -33,6 +33,8 @@ function decided(op: Op, kernel: Kernel, options: PassOptions): Op {
     attributes: { ...op.attributes, algorithm, why: `${what}: ${why}` },
   });
   if (world <= 2) return choose("one_shot", "each rank reads as much as it would receive in two steps");
+  if (from.shape.length > 1 && from.shape.at(-1) === 1)
+    return choose("one_shot", "one number a row is little to read, and saves a meeting of the ranks");
   if (most === null) return choose("two_shot", "the size is known at the launch alone, and large tensors lose more");
   const size = `${most * bytes} bytes at most`;
   return most * bytes <= limit

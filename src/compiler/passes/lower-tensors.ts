@@ -301,7 +301,9 @@ class TensorLowering {
   private expand(operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
     const missing = shape.length - operand.shape.length;
     const repeats = missing > 0 || operand.shape.some((n, d) => n === 1 && shape[d] !== 1);
-    const source = repeats && operand.isCostly ? this.memory.held(this.aligned(operand)) : operand;
+    const isCut = type.layout.kind !== "replicated";
+    const whole = isCut ? this.memory.everywhere(operand) : operand;
+    const source = repeats && whole.isCostly ? this.memory.held(this.aligned(whole)) : whole;
     const moved = this.view(source, type, shape, (i) => this.broadcastIndex(i, source.shape));
     return {
       ...moved,
