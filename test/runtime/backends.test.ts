@@ -56,7 +56,7 @@ const leftOut = (rows: readonly Row[]): string[] =>
 
 describe("backends on the fake libraries", () => {
   it("nvshmem: memory, calls, teams, subgroups, faults, and groups on it", { timeout: 300_000 }, async () => {
-    const rows = await run(["--worlds", "4", "--only", "nvshmem"]);
+    const rows = await run(["--worlds", "3", "--only", "nvshmem"]);
     expect(leftOut(rows)).toEqual([]);
     expect(rows.filter((row) => row.ok === true && row.suite === "nvshmem").length).toBeGreaterThanOrEqual(14);
     expect(rows.filter((row) => row.ok === true && row.suite === "group on nvshmem").length).toBeGreaterThanOrEqual(8);
@@ -80,8 +80,9 @@ describe("backends on the fake libraries", () => {
     expect(alone.filter((line) => !line.includes("one rank"))).toEqual([]);
   });
 
-  it("collc run on each backend, by option and by variable", { timeout: 300_000 }, async () => {
-    expect((await run(["--worlds", "2", "--only", "command line"])).filter((row) => row.ok === true).length).toBe(6);
+  it("collc run on each backend", { timeout: 300_000 }, async () => {
+    const rows = await run(["--worlds", "2", "--only", "collc run all_reduce/two_shot"]);
+    expect(rows.filter((row) => row.ok === true).length).toBe(3);
   });
 
   it("an NVSHMEM whose teams take all ranks, and which reaches no peer", { timeout: 300_000 }, async () => {
