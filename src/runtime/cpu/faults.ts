@@ -50,7 +50,7 @@ export class CpuFault extends RuntimeError {
 export function describeSpan(span: Span, source: SourceFile | undefined): string {
   if (source === undefined) return `source ${span.start}:${span.end}`;
   const { line, column } = source.position(span.start);
-  return `${source.name}:${line}:${column}`;
+  return `${source.fileOf(span.start)}:${line}:${column}`;
 }
 
 /** Makes faults for one kernel. */
