@@ -178,7 +178,8 @@ function times(c: Palette, e: Explanation, machine: Machine): string {
     ["arithmetic", us(p.arithmetic), `${significant(machine.scalar.value / 1e12, 3)}e12/s on elements, ${significant(machine.tensor.value / 1e12, 3)}e12/s in products`], // prettier-ignore
     ["total", us(p.total), "latency, and the longest of the others wherever they overlap"],
   ];
-  return table(c, ["", "", ""], rows, [1]);
+  const left = e.unknown.length === 0 ? "" : "\n  What moves as data decides is in none of these.";
+  return table(c, ["", "", ""], rows, [1]) + left;
 }
 
 function measured(c: Palette, compared: readonly Comparison[]): string {

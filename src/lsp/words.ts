@@ -25,6 +25,17 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   relu: "max(v, 0); of integers, too.",
 };
 
+/** Functions of whole tensors, and those that are no function of one element. */
+const MORE: readonly (readonly [name: string, usage: string, doc: string])[] = [
+  ["index", "index(v)", "An integer element as an index; what it is, only the launch knows."],
+  ["log2", "log2(c)", "The logarithm of a constant, rounded down."],
+  ["transpose", "transpose(t)", "Rows become columns; the layout goes with its dimension."],
+  ["permute", "permute(t, d, …)", "The dimensions in another order."],
+  ["reshape", "reshape(t, n, …)", "The same elements in another shape."],
+  ["concat", "concat(t, u, …, dim: d)", "One after the other along a dimension."],
+  ["mean", "mean(t, dim: d)", "The mean along a dimension; `sum`, `min`, `max` and `prod` fold in the same way."],
+];
+
 const REDUCTIONS: Readonly<Record<string, string>> = {
   sum: "The sum of what follows, for each value of the variable, in increasing order.",
   avg: "The sum, divided by the count once.",
@@ -74,6 +85,7 @@ export const WORDS: readonly Word[] = [
   ...keywords(),
   { name: "where", kind: "function", usage: "where(c, a, b)", doc: "a where the condition c holds, else b; both are evaluated." },
   ...UNARY_NAMES.map((name): Word => ({ name, kind: "function", usage: `${name}(v)`, doc: FUNCTIONS[name] ?? "A function of one value." })),
+  ...MORE.map(([name, usage, doc]): Word => ({ name, kind: "function", usage, doc })),
   ...[...CONVERSIONS.keys()].map(conversionWord),
   ...REDUCTION_OPS.map((name): Word => ({ name, kind: "reduction", usage: `${name}(p in ranks) …`, doc: REDUCTIONS[name] ?? "A reduction." })),
   ...DTYPE_NAMES.map((name): Word => ({ name, kind: "dtype", usage: name, doc: dtypeDoc(name) })),

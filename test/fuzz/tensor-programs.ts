@@ -87,6 +87,8 @@ class Writer {
       return `(${of(a, [shape[0]!, inner])} @ ${of(b, [inner, shape[1]!])})`;
     };
     const isMatrix = shape.length === 2;
+    const turned: Layout = layout.kind === "sharded" ? sharded(1 - layout.dim) : layout;
+    if (isMatrix && layout.kind !== "on") ways.push(() => `transpose(${of(turned, [shape[1]!, shape[0]!])})`);
     if (layout.kind === "partial") {
       ways.push(() => `(${of(layout)} ${c.pick(["+", "-"])} ${of(layout)})`);
       ways.push(() => `${of(layout)} * ${c.pick(["0.5", "2", `(${of(REPLICATED)})`])}`);
@@ -96,7 +98,21 @@ class Writer {
     ways.push(() => `${c.pick(["relu", "abs", "tanh", "silu"])}(${of(layout)})`);
     ways.push(() => `(${of(layout)} ${c.pick(["+", "-", "*"])} ${of(layout)})`);
     ways.push(() => `${c.pick(["min", "max"])}(${of(layout)}, ${of(layout)})`);
+    if (layout.kind === "replicated" || layout.kind === "sharded") {
+      // Folded along a dimension that each rank holds whole, and spread over it again.
+      const along = layout.kind === "sharded" ? 1 - layout.dim : dim;
+      const folds = ["sum", "mean", "max", "min"];
+      if (along < shape.length) ways.push(() => `(${of(layout)} + ${c.pick(folds)}(${of(layout)}, dim: ${along}))`);
+      ways.push(() => `where(${of(layout)} > ${c.pick(["0", of(layout)])}, ${of(layout)}, ${of(layout)})`);
+    }
     if (layout.kind === "replicated") {
+      // Its parts in another order.
+      ways.push(() => {
+        const name = this.input(layout, shape);
+        const part = (range: string): string =>
+          `${name}[${shape.map((_, d) => (d === dim ? range : "..")).join(", ")}]`;
+        return `concat(${part(`3..${shape[dim]!}`)}, ${part("0..3")}, dim: ${dim})`;
+      });
       ways.push(
         () => `all_reduce(${of(PARTIAL)})`,
         () => `all_gather(${of(sharded(dim))})`,
