@@ -18,7 +18,7 @@ describe("kernels check clean", () => {
             const options = { world, dtypes: { T: dtype }, file, resolve: importsFromDisk };
             const result = checkCollective(program, name.text, options);
             expect(result.diagnostics).toEqual([]);
-            expect(result.checked?.dtypes).toEqual({ T: dtype });
+            expect(result.checked?.dtypes).toMatchObject({ T: dtype });
           }
     });
 });
