@@ -30,13 +30,14 @@ struct Reservation {
   bool mapped = false;
 };
 
-std::map<CUmemHandle, Physical> physicals;
-std::map<CUdeviceptr, Reservation> reservations;
+// Never destroyed: threads may still ask while the process exits.
+std::map<CUmemHandle, Physical>& physicals = *new std::map<CUmemHandle, Physical>;
+std::map<CUdeviceptr, Reservation>& reservations = *new std::map<CUdeviceptr, Reservation>;
 /// What is mapped where; the descriptor is its own.
-std::map<CUdeviceptr, Physical> mapped;
+std::map<CUdeviceptr, Physical>& mapped = *new std::map<CUdeviceptr, Physical>;
 CUmemHandle next_physical = 1;
-std::set<CUdeviceptr> allocations;
-std::set<void*> hosts;
+std::set<CUdeviceptr>& allocations = *new std::set<CUdeviceptr>;
+std::set<void*>& hosts = *new std::set<void*>;
 
 bool GoodProperties(const CUmemAllocationProp* p) {
   return p && p->type == MEM_ALLOCATION_TYPE_PINNED &&

@@ -13,8 +13,9 @@ struct Module {
   int device;
   std::vector<std::unique_ptr<Function>> functions;
 };
-std::map<Module*, std::unique_ptr<Module>> modules;
-std::set<Function*> functions;
+// Never destroyed: threads may still ask while the process exits.
+std::map<Module*, std::unique_ptr<Module>>& modules = *new std::map<Module*, std::unique_ptr<Module>>;
+std::set<Function*>& functions = *new std::set<Function*>;
 
 constexpr std::size_t kHeader = 64;
 

@@ -8,10 +8,11 @@
 namespace fake {
 namespace {
 
-std::set<Stream*> streams;
-std::set<Event*> events;
-std::map<void*, std::shared_ptr<Graph>> graphs;
-std::map<void*, std::shared_ptr<Graph>> execs;
+// Never destroyed: threads may still ask while the process exits.
+std::set<Stream*>& streams = *new std::set<Stream*>;
+std::set<Event*>& events = *new std::set<Event*>;
+std::map<void*, std::shared_ptr<Graph>>& graphs = *new std::map<void*, std::shared_ptr<Graph>>;
+std::map<void*, std::shared_ptr<Graph>>& execs = *new std::map<void*, std::shared_ptr<Graph>>;
 std::uintptr_t next_graph = 0x1000;
 
 Stream* Of(CUstream stream) { return reinterpret_cast<Stream*>(stream); }
