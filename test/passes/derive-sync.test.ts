@@ -180,6 +180,25 @@ describe("conditions on the rank", () => {
   });
 });
 
+describe("loops of other turns on each rank", () => {
+  it("are shared by all ranks where they need order, inner ones too", () => {
+    const text = `collective growing(x: T[n] local) -> y: T[n] local
+      ensures y[i] == x[i] * f32(1 << rank) {
+      scratch a: f32[n]
+      for i in tiles(n) { y[i] = x[i] a[i] = x[i] }
+      for step in 0..rank {
+        let first = (step + rank) % world
+        for i in tiles(n) { a[n - 1 - i] = y[n - 1 - i] }
+        for c in 0..world {
+          for i in tiles(chunk(n, (first + c) % world)) { y[i] = y[i] + a[i] }
+        }
+      }
+    }`;
+    expect(syncOf(text, 3)).toMatch(/^tiles; serial \{.*if \{tiles \| \}; .*serial \{/);
+    expectRight(text, 3, { n: 300 });
+  });
+});
+
 describe("a place that needs order in several turns", () => {
   it("gets what serves all: where rank 1 must wait for rank 2's blocks, and rank 2 for what it heard of rank 0's", () => {
     const text = `collective turns(x: T[n] local) -> y: T[n] local {

@@ -1,12 +1,14 @@
 /**
  * Conditions that differ from rank to rank, taken apart so that all ranks can synchronise between their parts:
- * `if c { A; B } else { C }` becomes `if c { A } else { C }; if c { B }`, and a condition around a loop that all ranks could
- * run in step moves into it. Each rank does what it did, in the same order.
+ * `if c { A; B } else { C }` becomes `if c { A } else { C }; if c { B }`, a condition around a loop that all ranks could
+ * run in step moves into it, and a loop of other turns on each rank becomes one of all turns with such a condition. Each
+ * rank does what it did, in the same order.
  */
 import { Builder } from "../../ir/builder.js";
 import { type Kernel, type Op, type Region, text, type Value } from "../../ir/module.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
-import { rankVarying } from "./analysis.js";
+import { Definitions, rankVarying } from "./analysis.js";
+import { RankValues } from "./rank-values.js";
 
 export interface Distributed {
   readonly kernel: Kernel;
@@ -15,15 +17,48 @@ export interface Distributed {
 }
 
 export function distributeConditions(kernel: Kernel): Distributed {
+  const first = distributeOnce(kernel);
+  if (!first.hasNewLoops) return first;
+  // Inner loops may go by the turns of those that all ranks now share.
+  const second = distributeConditions(first.kernel);
+  return { kernel: second.kernel, origins: new Map([...first.origins, ...second.origins]) };
+}
+
+function distributeOnce(kernel: Kernel): Distributed & { readonly hasNewLoops: boolean } {
   const origins = new Map<Op, Op>();
+  let hasNewLoops = false;
   const varying = rankVarying(kernel);
+  const definitions = new Definitions(kernel);
+  const ranks = Array.from({ length: kernel.world }, (_, r) => RankValues.of(definitions, r));
   const inputs = new Set(kernel.buffers.filter((b) => b.role === "input").map((b) => b.name));
   const isUniform = (op: Op): boolean => !op.operands.some((v) => varying.has(v));
   const within = (region: Region): Region => ({ arguments: region.arguments, ops: region.ops.flatMap(one) });
   const one = (op: Op): Op[] => {
     if (op.name !== "if" && !isSteps(op)) return [op];
-    if (!isUniform(op)) return op.name === "if" ? apart(op) : [op];
-    return [{ ...op, regions: op.regions.map(within) }];
+    if (isUniform(op)) return [{ ...op, regions: op.regions.map(within) }];
+    return op.name === "if" ? apart(op) : shared(op);
+  };
+  /** A loop whose bounds differ from rank to rank: all ranks take all turns, each doing something in its own. */
+  const shared = (op: Op): Op[] => {
+    const bounds = op.operands.length === 2 ? ranks.map((r) => op.operands.map((v) => r.number(v))) : [[null]];
+    if (bounds.flat().includes(null)) return [op];
+    const [los, his] = [0, 1].map((k) => bounds.map((b) => b[k]!)) as [number[], number[]];
+    hasNewLoops = true;
+    const build = new Builder(op.span);
+    const [lo, hi] = [build.constant(Math.min(...los)), build.constant(Math.max(...his))];
+    const [body] = op.regions as [Region];
+    const [turn] = body.arguments as [Value];
+    const inner = new Builder(op.span);
+    const isOwn = inner.binary(
+      "and",
+      inner.compare("ge", turn, op.operands[0]!),
+      inner.compare("lt", turn, op.operands[1]!),
+    );
+    varying.add(isOwn);
+    const own: Op = { name: "if", operands: [isOwn], results: [], attributes: {}, regions: [{ arguments: [], ops: body.ops }, { arguments: [], ops: [] }], span: op.span }; // prettier-ignore
+    const loop: Op = { ...op, operands: [lo, hi], regions: [{ arguments: body.arguments, ops: [...inner.ops, ...apart(own)] }] }; // prettier-ignore
+    origins.set(loop, op);
+    return [...build.ops, loop];
   };
   const apart = (op: Op): Op[] => {
     const [then, otherwise] = op.regions.map((r) => partsOf(within(r).ops, inputs));
@@ -47,14 +82,19 @@ export function distributeConditions(kernel: Kernel): Distributed {
     if (then !== undefined && otherwise !== undefined) return whole;
     const part = (then ?? otherwise)!;
     const [values, loop] = [part.slice(0, -1), part.at(-1)!];
-    if (!isSteps(loop) || !isUniform(loop) || !values.every(isTotal)) return whole;
+    const isNotZero = (v: Value): boolean => {
+      const source = values.find((o) => o.results[0] === v) ?? definitions.of(v);
+      return source?.name === "const" && source.attributes["value"] !== 0;
+    };
+    if (!isSteps(loop) || !isUniform(loop) || !values.every((v) => isTotal(v, isNotZero))) return whole;
     const [body] = loop.regions as [Region];
     const parts = partsOf(body.ops, inputs);
     if (parts === null) return whole;
     const ops = parts.flatMap((p) => inside(op, then && p, otherwise && p));
     return [...values, { ...loop, regions: [{ arguments: body.arguments, ops }] }];
   };
-  return { kernel: { ...kernel, body: within(kernel.body) }, origins };
+  const body = within(kernel.body);
+  return { kernel: { ...kernel, body }, origins, hasNewLoops };
 }
 
 /** An op that does something, and before it the values that it needs. */
@@ -95,9 +135,11 @@ function readsOnly(op: Op, buffers: ReadonlySet<string>): boolean {
 }
 
 /** Whether a value may be computed where the program would not have. */
-function isTotal(op: Op): boolean {
-  if (op.name === "binary") return ["add", "sub", "mul", "min", "max", "and", "or"].includes(text(op, "fn"));
-  return ["const", "dim", "rank", "compare", "select"].includes(op.name);
+function isTotal(op: Op, isNotZero: (v: Value) => boolean): boolean {
+  if (op.name !== "binary") return ["const", "dim", "rank", "compare", "select"].includes(op.name);
+  const fn = text(op, "fn");
+  if (fn === "div" || fn === "rem") return isNotZero(op.operands[1]!);
+  return ["add", "sub", "mul", "min", "max", "and", "or"].includes(fn);
 }
 
 /** A loop whose turns all ranks may take in step. */
