@@ -55,7 +55,7 @@ export default tseslint.config(
   },
   {
     // The compiler is pure: no file system, no process, no clock.
-    files: ["src/compiler/**/*.ts", "grammar/parser.ts", "grammar/tokens.ts"],
+    files: ["src/compiler/**/*.ts", "grammar/parser.ts", "grammar/expression-parser.ts", "grammar/tokens.ts"],
     rules: {
       "no-restricted-imports": ["error", { patterns: ["node:*", "fs", "path", "child_process", "os"] }],
       "no-restricted-globals": ["error", "process", "Buffer", "setTimeout"],
