@@ -90,9 +90,7 @@ class Writer {
     const turned: Layout = layout.kind === "sharded" ? sharded(1 - layout.dim) : layout;
     if (isMatrix && layout.kind !== "on") ways.push(() => `transpose(${of(turned, [shape[1]!, shape[0]!])})`);
     if (layout.kind === "partial") {
-      // Of inputs alone: sums with a product in them are rounded on the way, which the reference does not say yet.
-      const input = (): string => this.input(layout, shape);
-      ways.push(() => `(${input()} ${c.pick(["+", "-"])} ${input()})`);
+      ways.push(() => `(${of(layout)} ${c.pick(["+", "-"])} ${of(layout)})`);
       ways.push(() => `${of(layout)} * ${c.pick(["0.5", "2", `(${of(REPLICATED)})`])}`);
       if (isMatrix) ways.push(product(sharded(1), sharded(0)), product(PARTIAL, REPLICATED));
       return ways;

@@ -18,18 +18,22 @@ const COMPARISON: Record<string, string> = { "==": "eq", "!=": "ne", "<": "lt", 
 
 /** What an expression means at the end of the body, where all lets and outputs have their values. */
 export function tensorSpecification(e: Expression, checked: CheckedCollective): Specification {
-  return new Translation(checked).of(e, namesIn(checked));
+  const translation = new Translation(checked);
+  return translation.of(e, namesIn(checked, translation));
 }
 
-/** The same for a value that is stored: what a conversion may round on the way is rounded by the store alone. */
+/**
+ * The same for a value that is stored: what a conversion may round on the way is rounded by the store alone. Parts of a
+ * sum over ranks are rounded where they travel all the same.
+ */
 export function storedSpecification(e: Expression, checked: CheckedCollective): Specification {
-  const s = tensorSpecification(e, checked);
-  return s.kind === "rounded" ? s.a : s;
+  const translation = new Translation(checked);
+  const s = translation.of(e, namesIn(checked, translation));
+  return s.kind === "rounded" && !translation.roundedParts.has(s) ? s.a : s;
 }
 
 /** Lets and outputs by name. An output that is named later is read from memory, rounded to its dtype. */
-function namesIn(checked: CheckedCollective): Names {
-  const translation = new Translation(checked);
+function namesIn(checked: CheckedCollective, translation: Translation): Names {
   const names = new Map<string, Specification>();
   for (const s of checked.syntax.body) {
     if (s.kind === "let" && checked.types.get(s.value)?.kind === "tensor")
@@ -43,6 +47,9 @@ function namesIn(checked: CheckedCollective): Names {
 }
 
 class Translation {
+  /** Roundings of each rank's part of a sum that is not a product alone; of a product, they belong to the product. */
+  readonly roundedParts = new Set<Specification>();
+
   constructor(private readonly checked: CheckedCollective) {}
 
   of(e: Expression, names: Names): Specification {
@@ -104,7 +111,11 @@ class Translation {
     const type = this.checked.types.get(operand);
     const isMoved = a.kind === "input" && type?.kind === "tensor" && type.layout.kind !== "partial";
     const dtype = this.dtypeOf(operand);
-    return isMoved || a.kind === "rounded" || dtype === null ? a : { kind: "rounded", dtype, a };
+    if (isMoved || a.kind === "rounded" || dtype === null) return a;
+    const rounded: Specification = { kind: "rounded", dtype, a };
+    const isPart = type?.kind === "tensor" && type.layout.kind === "partial";
+    if (isPart && a.kind !== "input" && a.kind !== "matmul") this.roundedParts.add(rounded);
+    return rounded;
   }
 
   private dtypeOf(e: Expression) {

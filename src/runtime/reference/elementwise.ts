@@ -21,7 +21,8 @@ export function unaryRows(fn: UnaryFunction, a: Rows): Rows {
   if (f === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
   const values = a.values.map(f);
   const exact = EXACT_FUNCTIONS.includes(fn);
-  if (exact && a.error === null) return { values, error: null, copied: false };
+  const sizes = fn === "neg" && a.sizes !== undefined ? { sizes: a.sizes } : {};
+  if (exact && a.error === null) return { values, error: null, copied: false, ...sizes };
   const own = exact ? 0 : FUNCTION_ULPS * U32;
   const error = values.map((y, i) => {
     const x = a.values[i]!;
@@ -30,7 +31,7 @@ export function unaryRows(fn: UnaryFunction, a: Rows): Rows {
     const scale = fn === "gelu" ? Math.abs(x) : Math.abs(y);
     return maximum(Math.abs(f(x + d) - y), Math.abs(f(x - d) - y)) + own * scale;
   });
-  return { values, error, copied: false };
+  return { values, error, copied: false, ...sizes };
 }
 
 const BINARY: Record<BinaryFunction, (a: number, b: number) => number> = {
@@ -76,7 +77,16 @@ export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, integer: boolea
         return Math.max(ea, eb);
     }
   });
-  return { values, error, copied: false };
+  return { values, error, copied: false, ...sizesOf(fn, a, b) };
+}
+
+/** Of what is linear in a sum over ranks. */
+function sizesOf(fn: BinaryFunction, a: Rows, b: Rows): { readonly sizes?: Float64Array } {
+  if (a.sizes === undefined && b.sizes === undefined) return {};
+  const [x, y] = [a.sizes ?? a.values.map(Math.abs), b.sizes ?? b.values.map(Math.abs)];
+  if (fn === "add" || fn === "sub") return { sizes: x.map((size, i) => size + y[i]!) };
+  if (fn === "mul") return { sizes: x.map((size, i) => size * y[i]!) };
+  return fn === "div" && b.sizes === undefined ? { sizes: x.map((size, i) => size / y[i]!) } : {};
 }
 
 const COMPARE: Record<Comparison, (a: number, b: number) => boolean> = {
@@ -124,9 +134,10 @@ export function castRows(dtype: DType, a: Rows): Rows {
   return { values, error, copied: false };
 }
 
-/** What may have been rounded to the dtype once. */
+/** What may have been rounded to the dtype once; of a sum over ranks, each part. */
 export function roundedRows(dtype: DType, a: Rows): Rows {
   const { epsilon } = DTYPES[dtype];
   if (a.copied || epsilon === 0) return a;
-  return { ...a, error: a.values.map((v, i) => (a.error?.[i] ?? 0) + epsilon * Math.abs(v)) };
+  const sizes = a.sizes ?? a.values;
+  return { ...a, error: a.values.map((_, i) => (a.error?.[i] ?? 0) + epsilon * Math.abs(sizes[i]!)) };
 }

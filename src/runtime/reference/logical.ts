@@ -21,6 +21,8 @@ export interface Rows {
   readonly error: Float64Array | null;
   /** The values are elements of an input, untouched. */
   readonly copied: boolean;
+  /** Of a sum over ranks: the sum of its parts' magnitudes, as parts may be rounded before they meet. Else |values|. */
+  readonly sizes?: Float64Array;
 }
 
 export function shapeOf(tensor: SignatureTensor, dims: DimValues): number[] {
@@ -118,8 +120,11 @@ export function readRows(
       const float = DTYPES[dtype].kind === "float";
       const error = float && world > 1 ? values.map(Math.abs) : null;
       for (let rank = 1; rank < world; rank++) accumulate(layout.op, values, error, gather(rank, next));
+      const parts = layout.op === "avg" ? world : 1;
+      const isSum = layout.op === "sum" || layout.op === "avg";
+      const sizes = isSum && error !== null ? { sizes: error.map((size) => size / parts) } : {};
       finish(layout.op, values, error, world, float);
-      return { values, error: layout.op === "min" || layout.op === "max" ? null : error, copied: false };
+      return { values, error: layout.op === "min" || layout.op === "max" ? null : error, copied: false, ...sizes };
     }
   }
 }

@@ -59,7 +59,7 @@ export function evaluateProduct(
     }
   }
   parts?.addErrors(error, inputEpsilon(c) + c.manifest.ranks * U32);
-  return { values, error, copied: false };
+  return { values, error, copied: false, ...(parts === null ? {} : { sizes: parts.sizes }) };
 }
 
 /** Products of more than two dimensions: each pair of matrices by itself, operands broadcast along the batches. */
@@ -147,7 +147,7 @@ function isSharded(s: Specification, dim: number, c: Context): boolean {
 /** The part of a product that one rank computes, and the sum of all parts' magnitudes. */
 class Parts {
   readonly values: Float64Array;
-  private readonly sizes: Float64Array;
+  readonly sizes: Float64Array;
 
   constructor(n: number) {
     this.values = new Float64Array(n);

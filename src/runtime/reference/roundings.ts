@@ -15,17 +15,9 @@ export function withRoundings(rows: Rows, tensor: SignatureTensor, roundings: re
   if (narrower.length === 0) return rows;
   const epsilon = narrower.reduce((sum, d) => sum + DTYPES[d].epsilon + 2 * U32, 0);
   const half = narrower.reduce((sum, d) => sum + (isNarrowFloat(d) ? SMALLEST_STEP[d] / 2 : 0), 0);
+  const isProduct = tensor.layout.kind === "partial" && tensor.layout.op === "prod"; // relative errors add up
   const count = tensor.layout.kind === "partial" && tensor.layout.op === "sum" ? members : 1;
-  const sizes = magnitudes(rows, tensor, members);
+  const sizes = rows.sizes ?? rows.values.map((v) => Math.abs(v) * (isProduct ? members : 1));
   const error = rows.values.map((_, i) => (rows.error?.[i] ?? 0) + epsilon * sizes[i]! + count * half);
-  return { values: rows.values, error, copied: false };
-}
-
-/** Σ|x_r| of what was folded into each element, averaged for an average; see the error bounds in `logical.ts`. */
-function magnitudes({ values, error }: Rows, { layout }: SignatureTensor, members: number): Float64Array {
-  if (layout.kind !== "partial") return values.map(Math.abs);
-  if (error !== null && layout.op === "sum") return error.map((e) => e / ((members - 1) * U32));
-  if (error !== null && layout.op === "avg") return error.map((e) => e / ((members + 1) * U32));
-  // The product's relative errors add up; of a least or greatest, one rank's counts.
-  return values.map((v) => Math.abs(v) * (layout.op === "prod" ? members : 1));
+  return { ...rows, error, copied: false };
 }
