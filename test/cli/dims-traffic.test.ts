@@ -5,10 +5,13 @@ import { parseCount } from "../../src/cli/options.js";
 import { nearest } from "../../src/cli/suggest.js";
 import { compile, type Layout, type Manifest } from "../../src/compiler/index.js";
 import { readFileSync } from "node:fs";
+import { importsFromDisk } from "../../src/runtime/imports.js";
 import { kernel } from "./support.js";
 
 const manifestOf = (name: string, ranks: number, dtype: "f32" | "bf16" = "bf16"): Manifest => {
-  const { manifest, diagnostics } = compile(readFileSync(kernel(name), "utf8"), { ranks, dtype });
+  const file = kernel(name);
+  const options = { file, ranks, dtype, resolve: importsFromDisk };
+  const { manifest, diagnostics } = compile(readFileSync(file, "utf8"), options);
   if (manifest === null) throw new Error(JSON.stringify(diagnostics));
   return manifest;
 };
