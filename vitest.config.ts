@@ -5,6 +5,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/setup-nvrtc.ts"],
     reporters: ["default", "./test/count-reporter.ts"],
+    // Both cores of the machine that CI has, not all but one.
+    maxWorkers: "100%",
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },
