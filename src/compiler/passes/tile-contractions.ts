@@ -31,7 +31,7 @@ export function tileContractions(kernel: Kernel, options: PassOptions): Kernel {
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     const match = found.get(op);
     if (match === undefined) return false;
-    const shape = shapeFor(match, kernel, options);
+    const shape = shapeFor(match, kernel, found.size, options);
     emitTiles(op, match, { ...tileBuffers(match, kernel, buffers, shape), shape }, b, values);
     const [rows, columns] = [0, 2].map((d) => upperBound(op.operands[d]!, op.operands[d + 1]!, definitions) ?? 1);
     work.push(extent("mul", extent("ceildiv", rows!, shape.m), extent("ceildiv", columns!, shape.n)));
@@ -51,11 +51,13 @@ type TileShape = PassOptions["tile"];
 
 /**
  * The scalar units keep rows and columns of operands in registers, which leaves room for half the accumulator; elements
- * of twice the size get stages of half the depth, so that the pipeline fits into an A100's shared memory too.
+ * of twice the size get stages of half the depth, so that the pipeline fits into an A100's shared memory too. Beside a
+ * whole accumulator there are not the registers for the bounds of several products: those spill, with half of it they do not.
  */
-function shapeFor(match: Contraction, kernel: Kernel, { tile }: PassOptions): TileShape {
+function shapeFor(match: Contraction, kernel: Kernel, products: number, { tile }: PassOptions): TileShape {
   const { dtype } = bufferOf(kernel, text(match.a.load, "buffer"));
-  return dtype === "f32" ? { ...tile, n: Math.min(tile.n, 128), k: Math.min(tile.k, 32) } : tile;
+  const n = products > 1 || dtype === "f32" ? Math.min(tile.n, 128) : tile.n;
+  return dtype === "f32" ? { ...tile, n, k: Math.min(tile.k, 32) } : { ...tile, n };
 }
 
 interface TileBuffers {
