@@ -145,8 +145,11 @@ export class FdExchange {
         );
       }
       const { sender, fd } = message;
-      const into = message.sequence === sequence ? received : this.#earlyFor(message.sequence, sequence);
-      if (into === null || !peers.includes(sender) || into.has(sender)) {
+      const isCurrent = message.sequence === sequence;
+      const into = isCurrent ? received : this.#earlyFor(message.sequence, sequence);
+      // Who is ahead may send for its next exchange, whoever is to send in this one.
+      const isExpected = isCurrent ? peers.includes(sender) : sender !== this.#rank && sender < this.#paths.length;
+      if (into === null || !isExpected || into.has(sender)) {
         native().fdClose(fd); // stale, from nobody we know, or sent twice
         continue;
       }
