@@ -8,7 +8,14 @@ import { UsageError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { CopyOptions, GroupPrimitives, SignalOptions, StepOptions, Tensor } from "./group.js";
 import { type EventHandle, native } from "./native.js";
-import { channelsOf, checkChannel, checkSignalPadBytes, defaultSignalPadBytes } from "./signal-pad.js";
+import {
+  channelsOf,
+  checkChannel,
+  checkSignalPadBytes,
+  defaultSignalPadBytes,
+  noPadYet,
+  padIsMade,
+} from "./signal-pad.js";
 import { checkWords, tensorShape } from "./tensor-shape.js";
 
 export abstract class DevicePrimitives implements GroupPrimitives {
@@ -39,11 +46,7 @@ export abstract class DevicePrimitives implements GroupPrimitives {
 
   setSignalPadBytes(bytes: number): void {
     checkSignalPadBytes(bytes, this.members);
-    if (this.signals !== null)
-      throw new UsageError(
-        `the signal pad of group "${this.group.name}" has its ${this.padBytes} bytes already`,
-        "set its size before the first symmetric allocation",
-      );
+    if (this.signals !== null) throw padIsMade(this.group.name, this.padBytes);
     this.padBytes = bytes;
   }
 
@@ -75,10 +78,7 @@ export abstract class DevicePrimitives implements GroupPrimitives {
 
   private get open(): DeviceSignals {
     if (this.signals !== null) return this.signals;
-    throw new UsageError(
-      `group "${this.group.name}" has no signal pad yet`,
-      "it comes with the first symmetric allocation, which all ranks make together",
-    );
+    throw noPadYet(this.group.name);
   }
 
   signalPad(rank: number, shape?: readonly number[], offset = 0): Tensor {

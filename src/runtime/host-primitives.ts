@@ -4,7 +4,15 @@ import { RuntimeError, UsageError } from "./errors.js";
 import type { CopyOptions, GroupPrimitives, SignalOptions, StepOptions, Tensor } from "./group.js";
 import { HostStream, requireNoRecording } from "./host-stream.js";
 import { type HostLife, HostTensor } from "./host-tensor.js";
-import { channelsOf, checkChannel, checkSignalPadBytes, defaultSignalPadBytes, slotOf } from "./signal-pad.js";
+import {
+  channelsOf,
+  checkChannel,
+  checkSignalPadBytes,
+  defaultSignalPadBytes,
+  noPadYet,
+  padIsMade,
+  slotOf,
+} from "./signal-pad.js";
 import { checkWords, requireContiguous, tensorShape } from "./tensor-shape.js";
 
 /** One rank's pad, and what it has taken. */
@@ -42,11 +50,7 @@ export abstract class HostPrimitives implements GroupPrimitives {
 
   setSignalPadBytes(bytes: number): void {
     checkSignalPadBytes(bytes, this.world);
-    if (this.signals !== null)
-      throw new UsageError(
-        `the signal pad of group "${this.name}" has its ${this.padBytes} bytes already`,
-        "set its size before the first symmetric allocation",
-      );
+    if (this.signals !== null) throw padIsMade(this.name, this.padBytes);
     this.padBytes = bytes;
   }
 
@@ -72,11 +76,7 @@ export abstract class HostPrimitives implements GroupPrimitives {
   }
 
   private of(rank: number): RankSignals {
-    if (this.signals === null)
-      throw new UsageError(
-        `group "${this.name}" has no signal pad yet`,
-        "it comes with the first symmetric allocation, which all ranks make together",
-      );
+    if (this.signals === null) throw noPadYet(this.name);
     return this.signals[rank]!;
   }
 

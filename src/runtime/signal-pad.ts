@@ -19,6 +19,21 @@ export function checkSignalPadBytes(bytes: number, world: number): void {
   );
 }
 
+/** A pad that is there keeps its size. */
+export function padIsMade(group: string, bytes: number): UsageError {
+  return new UsageError(
+    `the signal pad of group "${group}" has its ${bytes} bytes already`,
+    "set its size before the first symmetric allocation",
+  );
+}
+
+export function noPadYet(group: string): UsageError {
+  return new UsageError(
+    `group "${group}" has no signal pad yet`,
+    "it comes with the first symmetric allocation, which all ranks make together",
+  );
+}
+
 /** @throws UsageError unless the channel exists. */
 export function checkChannel(channel: number, channels: number): void {
   if (Number.isSafeInteger(channel) && channel >= 0 && channel < channels) return;

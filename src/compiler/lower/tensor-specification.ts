@@ -7,6 +7,7 @@ import { foldOf } from "../check/tensor-folds.js";
 import { orderOf, swapLast } from "../check/tensor-views.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Specification } from "../manifest.js";
+import { partsOfSpecification } from "../specification-shape.js";
 import { isDType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 
@@ -44,6 +45,10 @@ function namesIn(checked: CheckedCollective, translation: Translation): Names {
     names.set(name, value.kind === "input" ? value : { kind: "cast", dtype, a: value });
   }
   return names;
+}
+
+function holdsProduct(s: Specification): boolean {
+  return s.kind === "matmul" || partsOfSpecification(s).some(holdsProduct);
 }
 
 class Translation {
@@ -113,8 +118,9 @@ class Translation {
     const dtype = this.dtypeOf(operand);
     if (isMoved || a.kind === "rounded" || dtype === null) return a;
     const rounded: Specification = { kind: "rounded", dtype, a };
+    // Sums of inputs are computed where they are read; what holds a product is put into memory first.
     const isPart = type?.kind === "tensor" && type.layout.kind === "partial";
-    if (isPart && a.kind !== "input" && a.kind !== "matmul") this.roundedParts.add(rounded);
+    if (isPart && a.kind !== "matmul" && holdsProduct(a)) this.roundedParts.add(rounded);
     return rounded;
   }
 
