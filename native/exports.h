@@ -84,6 +84,8 @@
   P("fdChannelReceive", FdChannelReceive)            \
   X("fdChannelClose", FdChannelClose)                \
   X("fdClose", FdClose)                              \
+  /* process_exit.cc */                              \
+  X("skipDestructors", SkipDestructors)              \
   /* nccl.cc */                                      \
   X("openNccl", OpenNccl)                            \
   X("ncclSymbols", NcclSymbols)                      \

@@ -19,6 +19,7 @@ import { DeviceKernel } from "./device-kernel.js";
 import { DevicePrimitives } from "./device-primitives.js";
 import { DeviceStream, Turnstile } from "./device-stream.js";
 import { DeviceTensor, type TensorMemory } from "./device-tensor.js";
+import { skipDestructors } from "./end-at-once.js";
 import { MachineError, RuntimeError, UsageError } from "./errors.js";
 import { Exchange, type Json } from "./exchange.js";
 import type {
@@ -76,6 +77,8 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   private readonly kernels = new Set<DeviceKernel>();
   private readonly subgroups = new Set<DeviceGroup>();
   private readonly persistent: PersistentMemory;
+  /** A kernel may spin for a rank that is gone for as long as the group is open. */
+  private readonly runDestructors = skipDestructors();
   private isClosed = false;
 
   private constructor(
@@ -334,13 +337,17 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     this.isClosed = true;
     for (const group of [...this.subgroups].reverse()) await group.close();
     this.parent?.subgroups.delete(this);
+    let isWhole = true;
     // One wait for a rank that is gone or hangs is enough; the rest is then freed without asking.
     const attempt = (action: () => unknown): Promise<void> =>
       Promise.resolve()
         .then(action)
         .then(
           () => {},
-          (error: unknown) => this.exchangeChannel.giveUp(error),
+          (error: unknown) => {
+            isWhole = false;
+            this.exchangeChannel.giveUp(error);
+          },
         );
     await attempt(() => this.settle());
     await attempt(() => this.closeSignals());
@@ -353,6 +360,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     await attempt(() => this.fds?.close());
     // Together, so that nobody's end is taken for the loss of a rank that others still need.
     await attempt(() => this.exchangeChannel.barrier("group close"));
+    if (isWhole) this.runDestructors();
     if (this.parent === null) await this.boot.close();
   }
 }

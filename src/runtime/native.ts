@@ -256,6 +256,9 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   /** Removes the socket file; returns how many foreign or broken messages were dropped. */
   fdChannelClose(channel: FdChannelHandle): number;
   fdClose(fd: number): void;
+
+  /** For an "exit" listener: the exit() that follows flushes C's stdout and stderr and ends, with the code it was given. */
+  skipDestructors(): void;
 }
 
 export interface HostAllocation {

@@ -69,6 +69,14 @@ const oneMissing = {
   says: /was not complete within 3000 ms: missing .*rank 1 \(has not joined the run\)/,
 };
 
+/** Ranks wait in a kernel for rank 0, which does not launch it; there `end` is called on rank 1. */
+async function inKernel(rank, end) {
+  const group = await join({ timeoutMs: 30_000 });
+  const { run } = await warm(group);
+  if (rank === 1) setTimeout(end, 300);
+  await (rank === 0 ? sleep(20_000) : run());
+}
+
 /** Every rank reports a good end by one line. */
 async function fineRun() {
   const group = await join();
@@ -206,6 +214,17 @@ export const faults = {
         throw error;
       }
     },
+  },
+  "an error that nobody catches, while a kernel waits": {
+    within: 10,
+    ends: (rank) =>
+      rank === 1 ? { end: 1 } : { end: 76, says: new RegExp(`^collc: rank ${rank} stops: rank 1 was lost .*nobody`) },
+    rank: (rank) => inKernel(rank, () => Promise.reject(new Error("nobody catches this"))),
+  },
+  "process.exit, while a kernel waits": {
+    within: 10,
+    ends: (rank) => ({ ...oneLost(rank), ...(rank === 1 && { end: 5 }) }),
+    rank: (rank) => inKernel(rank, () => process.exit(5)),
   },
   "killed during close": {
     within: 10,

@@ -50,7 +50,8 @@ process.on("exit", () => {
 });
 
 /** A run of one fault: how each rank ended and what it printed. */
-async function start(name, { launcher = "torchrun", world = ranks, env = () => ({}), absent = [] }, folder) {
+async function start(name, { launcher = "torchrun", world = ranks, env = () => ({}), absent = [], within }, folder) {
+  const limitMs = (within + 5) * 1000;
   const args = [self, "--rank", name, "--ranks", String(world)];
   const shared = {
     ...quietEnvironment,
@@ -65,7 +66,7 @@ async function start(name, { launcher = "torchrun", world = ranks, env = () => (
       ranks: world,
       args,
       env: shared,
-      timeoutMs: 40_000,
+      timeoutMs: limitMs,
       onMessage: (rank, line) => (said[rank] += `${line}\n`),
       onOutput: (rank, _stream, line) => (said[rank] += `${line}\n`),
     });
@@ -87,18 +88,25 @@ async function start(name, { launcher = "torchrun", world = ranks, env = () => (
         ...env(rank),
       },
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: 40_000,
-      killSignal: "SIGKILL",
     });
     alive.add(child);
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (text) => (said[rank] += text));
-    return new Promise((done) =>
+    return new Promise((done) => {
+      const kill = setTimeout(() => child.kill("SIGKILL"), limitMs);
+      // A process that sits in a driver outlives even that; the other cases do not wait for it.
+      const leave = setTimeout(() => {
+        child.unref();
+        for (const stream of [child.stdout, child.stderr]) stream.destroy();
+        done({ code: null, signal: "no end" });
+      }, limitMs + 5000);
       child.once("close", (code, signal) => {
         alive.delete(child);
+        clearTimeout(kill);
+        clearTimeout(leave);
         done({ code, signal });
-      }),
-    );
+      });
+    });
   });
   return { code: null, message: "", said, codes: await Promise.all(ends) };
 }

@@ -15,6 +15,7 @@ const env = {
   COLLC_NVSHMEM_ARENA_MB: "4",
   COLLC_NCCL: path.join(release, "fake-nccl/libnccl.so.2"),
   COLLC_CACHE_MAX_MB: "0",
+  FAKE_AT_EXIT: "1",
 };
 
 /** The suite's output; it fails when the suite does. */
@@ -47,8 +48,12 @@ it.each([
   expect(Number(passed)).toBeGreaterThanOrEqual(12);
 });
 
-it("the faults", { timeout: 250_000 }, async () => {
-  const output = await run("test/gpu/faults.mjs", "--ranks", "3");
+it.each([
+  ["cuda", 3],
+  ["nvshmem", 2],
+  ["nccl", 2],
+])("the faults on %s with %i ranks", { timeout: 250_000 }, async (backend, ranks) => {
+  const output = await run("test/gpu/faults.mjs", "--backend", backend, "--ranks", `${ranks}`);
   const [, passed] = /: (\d+) passed, 0 failed/.exec(output) ?? [];
   expect(Number(passed)).toBeGreaterThanOrEqual(15);
 });

@@ -4,6 +4,7 @@
  */
 import { within } from "../bounded.js";
 import { requireDevice } from "../cuda/device.js";
+import { skipDestructors } from "../end-at-once.js";
 import { defaultTimeoutMs } from "../env.js";
 import { RuntimeError } from "../errors.js";
 import { native, type DevicePointer, type NcclCommHandle, type StreamHandle } from "../native.js";
@@ -16,9 +17,18 @@ export class NcclCommunicator {
   readonly world: number;
   readonly #comm: NcclCommHandle;
   readonly #nativeAllToAll: boolean;
+  readonly #runDestructors: () => void;
   #open = true;
 
-  private constructor(comm: NcclCommHandle, device: number, rank: number, world: number, nativeAllToAll: boolean) {
+  private constructor(
+    comm: NcclCommHandle,
+    device: number,
+    rank: number,
+    world: number,
+    nativeAllToAll: boolean,
+    runDestructors: () => void,
+  ) {
+    this.#runDestructors = runDestructors;
     this.#comm = comm;
     this.device = device;
     this.rank = rank;
@@ -48,13 +58,14 @@ export class NcclCommunicator {
       );
     }
     const { symbols } = await openNccl();
+    const runDestructors = skipDestructors();
     const comm = await within(
       native().ncclCommInit(device, world, rank, uniqueId),
       timeoutMs,
       `NCCL's initialisation of rank ${rank} of ${world}`,
       "a rank never came, or cannot reach the others; NCCL_DEBUG=WARN says more",
     );
-    return new NcclCommunicator(comm, device, rank, world, symbols.allToAll);
+    return new NcclCommunicator(comm, device, rank, world, symbols.allToAll, runDestructors);
   }
 
   /** For windows; see window-provider.ts. */
@@ -162,6 +173,7 @@ export class NcclCommunicator {
     this.#requireOpen();
     this.#open = false;
     await native().ncclCommDestroy(this.#comm);
+    this.#runDestructors();
   }
 
   /** Not collective: for when a peer is gone. */
@@ -169,6 +181,7 @@ export class NcclCommunicator {
     this.#requireOpen();
     this.#open = false;
     await native().ncclCommAbort(this.#comm);
+    this.#runDestructors();
   }
 
   #requireOpen(): void {

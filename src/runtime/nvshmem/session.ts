@@ -7,6 +7,7 @@ import { together, within } from "../bounded.js";
 import { agreeOnLibrary } from "../capabilities/multicast.js";
 import { requireDevice } from "../cuda/device.js";
 import type { ExchangeChannel } from "../cuda/fd-exchange.js";
+import { skipDestructors } from "../end-at-once.js";
 import { defaultTimeoutMs, type Environment, readEnvInteger } from "../env.js";
 import { RuntimeError } from "../errors.js";
 import { type DevicePointer, native } from "../native.js";
@@ -41,6 +42,7 @@ export class NvshmemSession {
   /** For groups of some of the ranks; empty in a world of one. */
   readonly arena: Arena;
   arenaPointer: DevicePointer = 0n;
+  readonly #runDestructors = skipDestructors();
   #holders = 1;
   /** Set when a collective call never ended: NVSHMEM is then of no more use to this process. */
   #lost = false;
@@ -185,6 +187,7 @@ export class NvshmemSession {
         await this.collective("freeing NVSHMEM's arena", () => native().nvshmemFree(this.arenaPointer));
       }
       await this.collective("finalising NVSHMEM", () => native().nvshmemFinalize());
+      this.#runDestructors();
     } catch {
       // A peer is gone; the process ends without a finalised NVSHMEM.
     }

@@ -17,7 +17,7 @@ std::thread::id main_thread;
 
 // setenv on the JavaScript thread races with getenv elsewhere, so only that thread reads the environment.
 std::string Env(const char* name) {
-  static std::map<std::string, std::string> cache;
+  static auto& cache = *new std::map<std::string, std::string>;  // libraries' destructors may still ask
   if (std::this_thread::get_id() == main_thread) {
     const char* value = getenv(name);
     cache[name] = value ? value : "";
@@ -70,8 +70,8 @@ int DeviceCount() {
 }
 
 int Ordered(const char* call) {
-  static std::string spec;
-  static std::map<std::string, int> counts;
+  static auto& spec = *new std::string;
+  static auto& counts = *new std::map<std::string, int>;
   const std::string now = Env("FAKE_CUDA_FAIL");
   if (now != spec) {
     spec = now;
@@ -223,10 +223,5 @@ FAKE_API cuCtxSetCurrent(CUcontext context) {
   const int device = ContextDevice(context);
   if (device < 0 || device >= DeviceCount() || S().retains[device] == 0) return kInvalidContext;
   current_device = device;
-  return 0;
-}
-
-FAKE_API cuCtxSynchronize() {
-  FAKE_CONTEXT("cuCtxSynchronize");
   return 0;
 }

@@ -1,7 +1,9 @@
 // Streams, events, copies, capture and graphs.
 #include <sys/mman.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "driver.h"
 
@@ -112,6 +114,15 @@ FAKE_API cuStreamSynchronize(CUstream stream) {
   FAKE_STREAM("cuStreamSynchronize");
   // Would hang for real; tests must notice.
   return Advance(Of(stream)) ? kIllegalState : S().sticky;
+}
+
+FAKE_API cuCtxSynchronize() {
+  for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    FAKE_CONTEXT("cuCtxSynchronize");
+    bool idle = true;
+    for (Stream* each : streams) idle = Advance(each) == 0 && idle;
+    if (idle) return S().sticky;
+  }
 }
 
 FAKE_API cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {

@@ -1,8 +1,11 @@
 // What the fake libraries share: they use the fake driver through CUDA's public interface alone, and meet in memory that
 // all processes of a run map. Memory is found through /proc/PID/fd, so the processes must be one user's.
+//
+//   FAKE_AT_EXIT=1   exit() is as rough as with the real libraries: see AtExit
 #pragma once
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,6 +27,7 @@
 
 extern "C" {
 int cuCtxGetDevice(int*);
+int cuCtxSynchronize();
 int cuLaunchHostFunc(collc::cuda::CUstream, void (*)(void*), void*);
 int cuLaunchKernel(collc::cuda::CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                    collc::cuda::CUstream, void**, void**);
@@ -55,9 +59,26 @@ inline const char* Env(const char* name) {
   return value ? value : "";
 }
 
+inline void Poll(const std::function<bool()>& ready) {
+  while (!ready()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+}
+
+/// Threads that wait for peers inside of the library.
+inline std::atomic<int> inside{0};
+
 /// Blocks this thread, which is a worker of the addon, until `ready`.
 inline void Await(const std::function<bool()>& ready) {
-  while (!ready()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  ++inside;
+  Poll(ready);
+  --inside;
+}
+
+/// At exit() the real libraries take their state down under threads that still use it, and the CUDA runtime in them
+/// waits for every kernel, also for one that will never see its peer.
+__attribute__((destructor)) static void AtExit() {
+  if (!*Env("FAKE_AT_EXIT")) return;
+  if (inside > 0) raise(SIGSEGV);
+  cuCtxSynchronize();
 }
 
 /// Memory that this process offers to others: they open `place`.
@@ -118,7 +139,7 @@ inline void Hold(int device, Stream stream, std::function<bool()> ready) {
     word->store(ready() ? 1 : 0);
     if (word->load() == 0) {
       std::thread([word, ready] {
-        Await(ready);
+        Poll(ready);
         word->store(1);
       }).detach();
     }
