@@ -95,6 +95,7 @@ export default {
       assert((await wide.signalPad(rank).read()).every((word) => word === 0));
       await wide.barrier();
       await wide.signalBarrier({ channel: wide.channels - 1 });
+      await wide.barrier(); // whoever is past a signal barrier has been told by all, but a peer may not have been yet
       for (const peer of all) {
         const words = await wide.signalPad(peer).read();
         assert.equal(words.length, wide.signalPadBytes / 4);
