@@ -1,5 +1,5 @@
 /** What `collc check` looks at: the collectives of a file, each on the numbers of ranks that it is for. */
-import { compile, parseProgram, SourceFile } from "../compiler/index.js";
+import { type Answer, compile, parseProgram, proveResidency, SourceFile } from "../compiler/index.js";
 import type { Diagnostic } from "../index.js";
 import { UsageError } from "../runtime/errors.js";
 import { importsFromDisk } from "../runtime/imports.js";
@@ -20,7 +20,11 @@ export interface CaseOptions {
 }
 
 /** One collective on one number of ranks; it compiles. */
-export type Case = Omit<ProofRequest, "dims"> & { readonly program: ProgramText };
+export type Case = Omit<ProofRequest, "dims"> & {
+  readonly program: ProgramText;
+  /** Whether all blocks of the kernel that ships are resident, as they must be. */
+  readonly residency: Answer;
+};
 
 /** A file, and what is wrong with it before anything is proved. */
 export interface Diagnosis {
@@ -74,7 +78,7 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       for (const { request, result } of used) {
         keep(result.diagnostics);
         worlds.add(request.ranks);
-        if (result.kernel !== null) cases.push({ ...request, program });
+        if (result.kernel !== null) cases.push({ ...request, program, residency: proveResidency(result.kernel) });
       }
       if (used.length < tried.length)
         skipped.push({

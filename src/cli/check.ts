@@ -123,8 +123,9 @@ function jobsOf({ diagnostics, cases }: Diagnosis, options: CheckOptions): Job[]
   if (hasErrors(diagnostics) || (!proves && options.schedules === undefined)) return [];
   const asked = options.schedules ?? (options.seed === undefined ? null : DEFAULT_SCHEDULES);
   const schedule = asked === null ? null : { schedules: asked, seed: options.seed ?? 0 };
-  return cases.map(({ program, ...request }) => ({
+  return cases.map(({ program, residency, ...request }) => ({
     program,
+    residency,
     request: { ...request, dims: options.dim },
     proves,
     schedule,

@@ -12,7 +12,6 @@ import {
   prove,
   PROOF_MAPPING,
   proofShapes,
-  proveResidency,
   sharedLayout,
   summaryLine,
 } from "../compiler/index.js";
@@ -40,6 +39,8 @@ export interface ScheduleRequest {
 export interface Job {
   readonly program: ProgramText;
   readonly request: ProofRequest;
+  /** What `proveResidency` says of the kernel that ships. */
+  readonly residency: Answer;
   readonly proves: boolean;
   /** Null: as many as usual, unless a proof has found it wrong already. */
   readonly schedule: ScheduleRequest | null;
@@ -64,17 +65,14 @@ export interface Inquiry {
 export const DEFAULT_SCHEDULES = 4;
 
 /** Answers the questions of a job, whose collective compiles. */
-export function inquire({ program, request, proves, schedule }: Job): Inquiry {
+export function inquire({ program, request, residency, proves, schedule }: Job): Inquiry {
   const { dims, ...chosen } = request;
   const options = { file: program.file, resolve: importsFromDisk, ...chosen };
-  const shipped = compile(program.text, options);
   const compiled = compile(program.text, { ...options, mapping: PROOF_MAPPING });
   const { kernel } = compiled;
-  if (kernel === null || shipped.kernel === null)
-    throw new InternalCompilerError(`${request.collective} does not compile a second time`);
+  if (kernel === null) throw new InternalCompilerError(`${request.collective} does not compile a second time`);
   const shapes = dims === undefined ? undefined : [dims];
   const claims = proves ? prove(compiled, { shapes, shared: sharedLayout(kernel) }) : null;
-  const residency = proveResidency(shipped.kernel);
   const held = claims === null || residency.status === "proved" ? claims : { ...claims, ordering: residency };
   const isWrong = held !== null && [held.answer, held.ordering].some((a) => a.status === "wrong");
   const { schedules, seed } = schedule ?? { schedules: isWrong ? 0 : DEFAULT_SCHEDULES, seed: 0 };

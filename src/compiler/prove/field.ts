@@ -5,6 +5,7 @@
  * 1980); those that are equal agree always, in whatever form they are written. Functions that are not rational are new
  * random members for each distinct list of arguments. Roundings are the identity: the claim is about the mathematics.
  */
+import { InternalCompilerError } from "../diagnostics/ice.js";
 import { type Accumulator, type Algebra, fractionOf, type Number_, Term } from "./algebra.js";
 
 /** The three largest primes below 2^26: products of residues are exact in a double, and residues are small integers. */
@@ -12,8 +13,8 @@ const [P, Q, R] = [67108859, 67108837, 67108819] as const;
 
 /** A value's residues. */
 class Residues extends Term {
-  /** What a `min` or `max` is of. */
-  extreme: Extreme | null = null;
+  /** In words, once it has been asked for. */
+  key: string | null = null;
   /** 1 / this, once it has been asked for. */
   inverse: Residues | null = null;
 
@@ -22,6 +23,15 @@ class Residues extends Term {
     readonly q: number,
     readonly r: number,
   ) {
+    super(0);
+  }
+}
+
+/** A `min` or `max`; its residues are made when they are asked for, since a fold asks for those of the last alone. */
+class Extremum extends Term {
+  residues: Residues | null = null;
+
+  constructor(readonly of: Extreme) {
     super(0);
   }
 }
@@ -35,6 +45,10 @@ interface Extreme {
   readonly members: Map<string, { readonly place: number; readonly value: Number_; readonly stands: Residues }>;
   readonly size: number;
   readonly sum: Residues;
+}
+
+function nameOf({ fn, sum }: Extreme): string {
+  return `${fn}{${sum.p}.${sum.q}.${sum.r}}`;
 }
 
 function times(a: number, b: number, m: number): number {
@@ -104,7 +118,9 @@ export class FieldAlgebra implements Algebra {
 
   /** The residues of a value. */
   private of(x: Number_): Residues {
-    if (typeof x !== "number") return x as Residues;
+    if (x instanceof Residues) return x;
+    if (x instanceof Extremum) return (x.residues ??= this.named(nameOf(x.of)));
+    if (typeof x !== "number") throw new InternalCompilerError("a value of another algebra");
     let value = this.constants.get(x);
     if (value === undefined) this.constants.set(x, (value = this.constant(x)));
     return value;
@@ -159,15 +175,11 @@ export class FieldAlgebra implements Algebra {
     for (const [key, { place, value, stands }] of small.members)
       if (place < small.size) joined = this.withMember(joined, key, value, stands);
     if (joined === large && joined.size === 1) return joined.members.values().next().value!.value;
-    const { p, q, r } = joined.sum;
-    const named = this.named(`${fn}{${p}.${q}.${r}}`);
-    const result = new Residues(named.p, named.q, named.r);
-    result.extreme = joined;
-    return result;
+    return joined === x && a instanceof Extremum ? a : joined === y && b instanceof Extremum ? b : new Extremum(joined);
   }
 
   private setOf(fn: "min" | "max", x: Number_): Extreme {
-    if (x instanceof Residues && x.extreme?.fn === fn) return x.extreme;
+    if (x instanceof Extremum && x.of.fn === fn) return x.of;
     const key = this.key(x);
     const stands = this.named(`member ${key}`);
     return { fn, members: new Map([[key, { place: 0, value: x, stands }]]), size: 1, sum: stands };
@@ -184,8 +196,8 @@ export class FieldAlgebra implements Algebra {
   }
 
   private key(x: Number_): string {
-    const { p, q, r } = this.of(x);
-    return `${p}.${q}.${r}`;
+    const residues = this.of(x);
+    return (residues.key ??= `${residues.p}.${residues.q}.${residues.r}`);
   }
 
   apply(fn: string, args: readonly Number_[], commutes = false): Residues {

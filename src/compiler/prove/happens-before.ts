@@ -24,7 +24,7 @@ export class HappensBefore {
   private readonly seen = new Set<Signal>();
 
   constructor(private readonly trace: Trace) {
-    this.segments = new Array<Knowledge>(trace.segments.length);
+    this.segments = new Array<Knowledge>(trace.segmentStrands.length);
     for (const flag of trace.flags.values())
       if (flag.signals.some((s) => s.add) && flag.signals.some((s) => !s.add))
         throw new CannotTell(`flag '${flag.buffer}'[${flag.slot}] is both set and added to`);
@@ -37,9 +37,10 @@ export class HappensBefore {
 
   /** Whether segment `a` happened before segment `b`; within a strand as numbered. */
   isBefore(a: number, b: number): boolean {
-    const [x, y] = [this.trace.segments[a]!, this.trace.segments[b]!];
-    if (x.strand === y.strand) return x.number <= y.number;
-    return this.segments[b]!.knows(x.strand, x.number);
+    const { segmentStrands, segmentNumbers } = this.trace;
+    const strand = segmentStrands[a]!;
+    if (strand === segmentStrands[b]) return segmentNumbers[a]! <= segmentNumbers[b]!;
+    return this.segments[b]!.knows(strand, segmentNumbers[a]!);
   }
 
   /** One pass over all events; whether any wait came to know less than before. */
@@ -61,8 +62,8 @@ export class HappensBefore {
     let changed = false;
     for (const event of trace.events) {
       switch (event.kind) {
-        case "segment":
-          this.segments[event.id] = knownTo(trace.segments[event.id]!.strand);
+        case "segments":
+          for (let id = event.first; id < event.end; id++) this.segments[id] = knownTo(trace.segmentStrands[id]!);
           break;
         case "phase":
           endPhase(event.entity);

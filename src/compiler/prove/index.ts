@@ -12,7 +12,7 @@ import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
 import type { Answer } from "./results.js";
-import { BASIC_SHAPES, proofShapes } from "./shapes.js";
+import { type ProofShape, shapesToProve } from "./shapes.js";
 import { steeringOf } from "./steering.js";
 
 export { proveAnswer, type AnswerOptions } from "./answer.js";
@@ -73,10 +73,10 @@ export function prove(compiled: { readonly kernel: Kernel | null }, options: Pro
   const run = (claim: "answer" | "ordering", one: (setting: Setting) => Answer): Answer[] => {
     const answers: Answer[] = [];
     const own = new Set<object>();
-    const shapes = options.shapes ?? proofShapes(kernel, claim);
+    const shapes = options.shapes?.map((dims) => ({ dims, isFurther: false })) ?? shapesToProve(kernel, claim);
     for (const setting of settingsOf(kernel, shapes, options.misaligned !== false, samples)) {
       if (setting.unevenGrids && (claim === "answer" || !keepsState(kernel))) continue;
-      const isFurther = setting.isFurther && options.shapes === undefined;
+      const { isFurther } = setting;
       const key = JSON.stringify(setting.dims);
       if (isFurther && (own.size === total || (claim === "answer" && !further.has(key)))) continue;
       const before = own.size;
@@ -131,22 +131,22 @@ interface Setting {
  */
 function settingsOf(
   { requirements }: Kernel,
-  shapes: readonly DimValues[],
+  shapes: readonly ProofShape[],
   misaligned: boolean,
   samples: number,
 ): Setting[] {
-  const ragged = shapes[Math.min(1, shapes.length - 1)]!;
+  const ragged = shapes[Math.min(1, shapes.length - 1)]!.dims;
   const names = Object.keys(ragged);
   const short = { ...ragged, [names.at(-1)!]: Math.min(ragged[names.at(-1)!]!, SHORT_ROW) };
   const sampled = names.length > 1 && requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
   const last = Math.max(0, samples - 1);
   const basic = { aligned: true, sample: last, unevenGrids: false, isFurther: false };
-  const settings = shapes.slice(0, BASIC_SHAPES).map((dims): Setting => ({ ...basic, dims }));
+  const settings = shapes.filter((s) => !s.isFurther).map(({ dims }): Setting => ({ ...basic, dims }));
   // Starting at odd addresses leaves only the scalar paths; the ragged shape takes all of those.
   if (misaligned) settings.push({ ...basic, dims: ragged, aligned: false });
   settings.push({ ...basic, dims: ragged, unevenGrids: true });
   for (let sample = 0; sample < last; sample++) settings.push({ ...basic, dims: sampled, sample });
-  for (const dims of shapes.slice(BASIC_SHAPES)) settings.push({ ...basic, dims, isFurther: true });
+  for (const { dims, isFurther } of shapes) if (isFurther) settings.push({ ...basic, dims, isFurther });
   return settings;
 }
 

@@ -93,6 +93,7 @@ export class Machine {
     this.aligned = options.aligned ?? true;
     this.inputs = new InputValues(kernel, options.dims, options.sample ?? 0);
     this.shared = options.shared ?? null;
+    this.granule = Math.min(4, ...kernel.buffers.filter((b) => b.role === "shared").map((b) => DTYPES[b.dtype].bytes));
     this.shapes = kernel.buffers.map((b) => b.shape.map((e) => evaluateExtent(e, options.dims)));
     this.lengths = this.shapes.map((s) => s.reduce((a, n) => a * n, 1));
     this.grid = gridOf(kernel, options.dims);
@@ -115,6 +116,8 @@ export class Machine {
   }
 
   readonly trace: Trace | null;
+  /** Bytes of the narrowest element in shared memory: no access is to less, and places are multiples of it. */
+  private readonly granule: number;
   private readonly shared: SharedLayout | null;
   private readonly globalMemory = new Map<number, number>();
 
@@ -132,8 +135,9 @@ export class Machine {
     return kernel.buffers.map((b, j) => {
       if (b.role !== "shared") return -1;
       if (shared === null) return trace.memories.push({ buffer: b.name, owner, length: this.lengths[j]! }) - 1;
-      // In the trace, bytes of the shared memory stand for elements.
-      if (whole < 0) whole = trace.memories.push({ buffer: "shared memory", owner, length: shared.bytes }) - 1;
+      // In the trace, granules of the shared memory stand for elements.
+      const length = Math.ceil(shared.bytes / this.granule);
+      if (whole < 0) whole = trace.memories.push({ buffer: "shared memory", owner, length }) - 1;
       return whole;
     });
   }
@@ -149,13 +153,29 @@ export class Machine {
     const { offset, rowStride, stageStride } = shared.places.get(name)!;
     const shape = this.shapes[buffer]!;
     const [rows, columns] = [shape.at(-2) ?? 1, shape.at(-1)!];
-    const { bytes } = DTYPES[dtype];
+    const scale = DTYPES[dtype].bytes / this.granule;
+    const note = (stage: number, row: number, column: number, elements: number): void =>
+      trace.access(
+        strand,
+        op,
+        memory,
+        offset / this.granule + (stage * stageStride + row * rowStride + column) * scale,
+        elements * scale,
+        kind,
+        copy,
+      );
+    // A whole stage at once: the padding between its rows belongs to nobody else.
+    const size = rows * columns;
+    if (start % size === 0 && length % size === 0) {
+      for (let stage = start / size; stage < (start + length) / size; stage++)
+        note(stage, 0, 0, (rows - 1) * rowStride + columns);
+      return;
+    }
     for (let at = start; at < start + length;) {
       const column = at % columns;
       const count = Math.min(columns - column, start + length - at);
       const row = Math.floor(at / columns);
-      const element = Math.floor(row / rows) * stageStride + (row % rows) * rowStride + column;
-      trace.access(strand, op, memory, offset + element * bytes, count * bytes, kind, copy);
+      note(Math.floor(row / rows), row % rows, column, count);
       at += count;
     }
   }

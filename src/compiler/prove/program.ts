@@ -4,7 +4,7 @@
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
+import { type BinaryFunction, type Comparison, definitionOf, type Reduction, type UnaryFunction } from "../ir/ops.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import type { Frame, Machine } from "./machine.js";
 import { memoryStep, waitStep } from "./memory-ops.js";
@@ -55,14 +55,15 @@ export class Program {
 
   /** A step for each op, to run in order. */
   plain(region: Region): Step {
-    const steps = region.ops.map((op) => this.step(op));
+    const steps = region.ops.filter((op) => !this.isIdle(op)).map((op) => this.step(op));
     return (f) => {
       for (const s of steps) s(f);
     };
   }
 
   waiting(region: Region): WaitingStep {
-    const steps = region.ops.map((op): { plain: Step } | { waiting: WaitingStep } => {
+    const ops = region.ops.filter((op) => !this.isIdle(op));
+    const steps = ops.map((op): { plain: Step } | { waiting: WaitingStep } => {
       if (op.name === "wait") return { waiting: waitStep(this, op) };
       if (!op.regions.some((r) => this.hasWait(r))) return { plain: this.step(op) };
       return { waiting: op.name === "if" ? this.waitingIf(op) : this.waitingFor(op) };
@@ -73,6 +74,12 @@ export class Program {
         else yield* s.waiting(f);
       }
     };
+  }
+
+  /** Where data does not matter: computes nothing that decides what happens. */
+  private isIdle({ name, results }: Op): boolean {
+    const { algebra, inputs } = this.machine;
+    return algebra === null && definitionOf(name).effect === "pure" && !results.some((v) => inputs.decides(v));
   }
 
   private hasWait(region: Region): boolean {
@@ -184,7 +191,8 @@ export class Program {
         const fn = op.attributes["fn"] as Reduction;
         const type = op.results[0]!.type;
         const kind = scalarOf(type);
-        const { algebra } = this.machine;
+        const { algebra, inputs } = this.machine;
+        const counts = algebra !== null || inputs.decides(op.results[0]!);
         return (f) => {
           const first = identityOf(fn, kind);
           let total: Held = lanesOf(type) === 1 ? first : new Array<Number_>(lanesOf(type)).fill(first);
@@ -192,7 +200,7 @@ export class Program {
           for (let i = this.machine.known(f.env[lo!]!, "the bound of a reduce"); i < end; i++) {
             f.env[at!] = i;
             body(f);
-            total = pairwise(total, f.env[yielded]!, (x, y) => binaryOf(algebra, FOLD[fn], kind, x, y));
+            if (counts) total = pairwise(total, f.env[yielded]!, (x, y) => binaryOf(algebra, FOLD[fn], kind, x, y));
           }
           f.env[to!] = total;
         };

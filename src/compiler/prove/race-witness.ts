@@ -12,7 +12,7 @@ export function raceOf(trace: Trace, order: HappensBefore, a: number, b: number,
   const witness =
     trace.table[a * FIELDS + 5] !== 0 && (order.isBefore(x, y) || order.isBefore(y, x) || isSameBlock(first, second))
       ? copyWitness(first, second)
-      : new Interleaving(trace, trace.segments[x]!, trace.segments[y]!, first, second).lines();
+      : new Interleaving(trace, trace.segment(x), trace.segment(y), first, second).lines();
   return new Fails(
     "race",
     `data race on '${buffer}'[${element}] of ${owner}: the ${verb(first)} by ${who(first)} and the ${verb(second)} by ${who(second)} are not ordered`,
@@ -43,14 +43,14 @@ function verb(p: Place): string {
 }
 
 function placeOf(trace: Trace, access: number, buffer: string, element: number): Place {
-  const { strand } = trace.segments[trace.table[access * FIELDS]!]!;
+  const { strand } = trace.segment(trace.table[access * FIELDS]!);
   const block = strand.entity % (trace.grid + 1);
   const writes = (trace.table[access * FIELDS + 4]! & WRITE) !== 0;
   return {
     rank: rankOf(trace, strand),
     block: block === trace.grid ? -1 : block,
     launch: strand.launch,
-    span: trace.ops[access]?.span ?? NO_SPAN,
+    span: trace.opOf(access)?.span ?? NO_SPAN,
     what: `${writes ? "write" : "read"} of '${buffer}'[${element}]`,
   };
 }
@@ -95,7 +95,7 @@ class Interleaving {
   }
 
   private position(s: Segment): number {
-    return this.trace.events.findIndex((e) => e.kind === "segment" && this.trace.segments[e.id] === s);
+    return this.trace.events.findIndex((e) => e.kind === "segments" && e.first <= s.id && s.id < e.end);
   }
 
   private isCaller(s: Strand): boolean {

@@ -24,19 +24,34 @@ const ROWS_IN_FLIGHT = 4;
 /** Into as many pieces kernels cut tensors, if not into one for each rank. */
 const MOST_PIECES = 8;
 
-/** Shapes that are always proved; those behind them are for paths that no other takes. */
-export const BASIC_SHAPES = 3;
+export interface ProofShape {
+  readonly dims: DimValues;
+  /** Only worth a proof if some path was not taken at the shapes before it. */
+  readonly isFurther: boolean;
+}
 
 /**
  * Shapes to prove. `ordering` gives those that are cheap only when values do not matter: products with enough rows that
  * the loops around them, which move or fold elements, take their main paths.
  */
+export function shapesToProve(kernel: Kernel, claim: "answer" | "ordering"): ProofShape[] {
+  const { basic, further } = wantedShapes(kernel, claim);
+  const shapes = new Map<string, ProofShape>();
+  for (const [list, isFurther] of [
+    [basic, false],
+    [further, true],
+  ] as const)
+    for (const wanted of list) {
+      const dims = fitting(kernel, wanted);
+      const key = JSON.stringify(dims);
+      if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther });
+    }
+  return [...shapes.values()];
+}
+
+/** All of them, as they are. */
 export function proofShapes(kernel: Kernel, claim: "answer" | "ordering" = "answer"): DimValues[] {
-  const shapes = wantedShapes(kernel, claim).flatMap((dims) => {
-    const near = fitting(kernel, dims);
-    return near === null ? [] : [near];
-  });
-  return [...new Map(shapes.map((dims) => [JSON.stringify(dims), dims])).values()];
+  return shapesToProve(kernel, claim).map(({ dims }) => dims);
 }
 
 /** The dimensions, moved to the nearest that the kernel takes; null if none are near. */
@@ -51,22 +66,28 @@ function fitting({ requirements, dims: names }: Kernel, wanted: DimValues): DimV
   return requirements.every((r) => requirementHolds(r, dims)) ? dims : null;
 }
 
-function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): DimValues[] {
+interface WantedShapes {
+  readonly basic: readonly DimValues[];
+  readonly further: readonly DimValues[];
+}
+
+function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShapes {
   const { dims, world } = kernel;
   const steps = new Map(dims.map((d) => [d, stepOf(kernel, d)]));
   const shape = (lengths: (dim: string, d: number) => number): DimValues =>
     Object.fromEntries(dims.map((name, d) => [name, roundUp(lengths(name, d), steps.get(name)!)]));
-  if (dims.length === 0) return [{}];
+  if (dims.length === 0) return { basic: [{}], further: [] };
+  const threads = Math.max(kernel.blockThreads, 1);
+  const lanes = [...new Set(kernel.buffers.map((b) => 16 / DTYPES[b.dtype].bytes))];
+  const row = threads * Math.max(...lanes);
+  /** Elements after which a loop over them has taken its main path. */
+  const main = ROWS_IN_FLIGHT * kernel.maxBlocks * row;
   if (dims.length === 1) {
-    const lanes = [...new Set(kernel.buffers.map((b) => 16 / DTYPES[b.dtype].bytes))];
-    const threads = Math.max(kernel.blockThreads, 1);
-    const row = threads * Math.max(...lanes);
-    const main = ROWS_IN_FLIGHT * kernel.maxBlocks * row;
     const sharded = isSharded(kernel, dims[0]!);
     const lengths = [1, restFrom(main + row, threads, lanes, false), restFrom(main + row, threads, lanes, true)];
     const all = lengths.map((n) => shape(() => n * (sharded ? world : 1)));
     // A kernel that works on a share, or on one piece of several, of what is not sharded needs that many times as much.
-    return sharded ? all : [...all, shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)];
+    return { basic: all, further: sharded ? [] : [shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)] };
   }
   const last = dims.at(-1)!;
   let multiplies = false;
@@ -74,19 +95,25 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): DimValues[]
   if (!multiplies) {
     const long = (n: number) => shape((name) => (name === last ? n : 3) * (isSharded(kernel, name) ? world : 1));
     // Of one to three rows, neither is a multiple of the elements that blocks have in flight.
-    return [shape(() => 1), long(235), long(232)];
+    return { basic: [shape(() => 1), long(235), long(232)], further: [] };
   }
   // Products: several tiles with ragged edges, and a depth that fills the pipeline and empties it.
   const depth = (name: string): boolean => kernel.inputs.every((t) => t.shape.includes(name));
-  const part = (rows: number, columns: number, k: number) =>
+  const part = (rows: number, columns: number, k: number, middle = k) =>
     shape((name, d) => {
-      if (depth(name) || (d > 0 && name !== last))
-        return isSharded(kernel, name) ? Math.min(k, world > 4 ? 18 : k) * world : k;
+      if (depth(name) || (d > 0 && name !== last)) {
+        const length = depth(name) ? k : middle;
+        return isSharded(kernel, name) ? Math.min(length, world > 4 ? 18 : length) * world : length;
+      }
       if (name === last) return isSharded(kernel, name) ? columns * world : columns;
       return d === 0 && isSharded(kernel, name) ? Math.max(2, Math.ceil(rows / world)) * world : rows;
     });
-  const small = [shape(() => 1), part(19, 19, 27), part(16, 24, 24)];
-  return claim === "ordering" || (world <= 2 && dims.length === 3) ? [...small, part(96 * world, 24, 24)] : small;
+  const basic = [shape(() => 1), part(19, 19, 27), part(16, 24, 24)];
+  if (claim === "answer" && (world > 2 || dims.length > 3)) return { basic, further: [] };
+  // As deep as the others, but with no more columns than one tile has: what more of them do is known from those.
+  const deep = 24;
+  const columns = isSharded(kernel, last) ? Math.ceil(deep / world) : deep;
+  return { basic, further: [part(Math.ceil((main + row) / deep) * world, columns, deep, columns)] };
 }
 
 /**

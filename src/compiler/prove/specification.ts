@@ -99,6 +99,25 @@ export class Expectation {
     return value;
   }
 
+  private readonly lines = new Map<Specification, Map<string, readonly Number_[]>>();
+
+  /** The row or column of an operand that goes into an element of a product: all along dimension `along`, from the end. */
+  private line(s: Specification, at: Index, along: -1 | -2, self: number): readonly Number_[] {
+    const shape = this.shape(s);
+    const index = [...within(at.slice(0, -2), shape.slice(0, -2)), at.at(-2)!, at.at(-1)!];
+    const varying = index.length + along;
+    index[varying] = 0;
+    const key = `${self}:${index.join(",")}`;
+    let lines = this.lines.get(s);
+    if (lines === undefined) this.lines.set(s, (lines = new Map()));
+    let line = lines.get(key);
+    if (line === undefined) {
+      line = Array.from({ length: shape[varying]! }, (_, k) => this.element(s, index.with(varying, k), self));
+      lines.set(key, line);
+    }
+    return line;
+  }
+
   private fold(s: Extract<Specification, { kind: "fold" }>, at: Index, self: number): Number_ {
     const { algebra } = this;
     const length = this.shape(s.a)[s.dim]!;
@@ -153,16 +172,10 @@ export class Expectation {
         return s.value;
       case "matmul":
         return this.remembered(s, at, self, () => {
-          const depth = this.shape(s.a).at(-1)!;
           const total = algebra.accumulator();
-          const [i, j] = at.slice(-2) as [number, number];
-          const batch = (x: Specification, row: number, column: number): Index => [
-            ...within(at.slice(0, -2), this.shape(x).slice(0, -2)),
-            row,
-            column,
-          ];
-          for (let k = 0; k < depth; k++)
-            total.addProduct(this.element(s.a, batch(s.a, i, k), self), this.element(s.b, batch(s.b, k, j), self));
+          const left = this.line(s.a, at, -1, self);
+          const right = this.line(s.b, at, -2, self);
+          for (let k = 0; k < left.length; k++) total.addProduct(left[k]!, right[k]!);
           return total.build();
         });
       case "unary":

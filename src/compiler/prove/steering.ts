@@ -7,6 +7,8 @@ export interface Steering {
   readonly inputs: ReadonlySet<string>;
   /** Names of other buffers that such values pass through. */
   readonly carriers: ReadonlySet<string>;
+  /** All values that reach an address, a bound, a condition or a flag. */
+  readonly deciding: ReadonlySet<Value>;
 }
 
 export function steeringOf(kernel: Kernel): Steering {
@@ -46,7 +48,7 @@ export function steeringOf(kernel: Kernel): Steering {
       needed.push(...(stored.get(name) ?? []));
     }
   }
-  return { inputs, carriers };
+  return { inputs, carriers, deciding: seen };
 }
 
 /** Operands that decide what happens, as opposed to what values come out. */

@@ -11,7 +11,6 @@ import type { Op } from "../ir/module.js";
 import { CannotTell } from "./results.js";
 
 export interface Strand {
-  readonly id: number;
   readonly entity: number;
   readonly phase: number;
   readonly launch: number;
@@ -24,12 +23,15 @@ export interface Strand {
 }
 
 export interface Segment {
+  readonly id: number;
   readonly strand: Strand;
+  /** Its number in its strand. */
   readonly number: number;
 }
 
 export type SyncEvent =
-  | { readonly kind: "segment"; readonly id: number }
+  /** Segments start, numbered from `first` to before `end`. */
+  | { readonly kind: "segments"; readonly first: number; end: number }
   | {
       readonly kind: "signal";
       readonly strand: Strand;
@@ -73,8 +75,8 @@ export const WRITE = 1;
 export const OPEN = 2;
 export const CLOSE = 4;
 
-/** Numbers that a row of `Trace.table` has: segment, memory, first element, elements, kind, copy. */
-export const FIELDS = 6;
+/** Numbers that a row of `Trace.table` has: segment, memory, first element, elements, kind, copy, op. */
+export const FIELDS = 7;
 
 /** Beyond, memory would run out. */
 const MOST_ACCESSES = 40_000_000;
@@ -82,16 +84,23 @@ const MOST_ACCESSES = 40_000_000;
 /** `memory` numbers what is accessed: a buffer of a rank, or of a block of a launch. */
 export class Trace {
   readonly events: SyncEvent[] = [];
-  readonly segments: Segment[] = [];
-  readonly strands: Strand[] = [];
-  readonly ops: (Op | null)[] = [];
-  /** Accesses, `FIELDS` numbers each: segment, memory, start, length, kind, copy. */
+  /** By segment: its strand, and its number there. Two lists, since there are as many as turns of loops over threads. */
+  readonly segmentStrands: Strand[] = [];
+  readonly segmentNumbers: number[] = [];
+  /** By number; null stands for the caller. */
+  private readonly ops: (Op | null)[] = [null];
+  private readonly opNumbers = new Map<Op | null, number>([[null, 0]]);
+  private lastOp: Op | null = null;
+  private lastOpNumber = 0;
+  /** Accesses, `FIELDS` numbers each. */
   private columns = new Int32Array(FIELDS * 4096);
   accesses = 0;
   /** Name, owner and length of each memory. */
   readonly memories: { readonly buffer: string; readonly owner: string; readonly length: number }[] = [];
   readonly flags = new Map<string, Flag>();
   private readonly phases: number[];
+  /** By memory: its last access. */
+  private readonly latest: number[] = [];
   private copies = 0;
 
   constructor(
@@ -115,17 +124,7 @@ export class Trace {
   }
 
   strand(entity: number, launch: number): Strand {
-    const strand: Strand = {
-      id: this.strands.length,
-      entity,
-      phase: this.phases[entity]!,
-      launch,
-      segment: 0,
-      segmentId: -1,
-      acted: false,
-    };
-    this.strands.push(strand);
-    return strand;
+    return { entity, phase: this.phases[entity]!, launch, segment: 0, segmentId: -1, acted: false };
   }
 
   endPhase(entity: number): void {
@@ -145,6 +144,10 @@ export class Trace {
     for (let b = 0; b < this.grid; b++) this.phases[this.entity(rank, b)]!++;
   }
 
+  segment(id: number): Segment {
+    return { id, strand: this.segmentStrands[id]!, number: this.segmentNumbers[id]! };
+  }
+
   newCopy(): number {
     return ++this.copies;
   }
@@ -152,10 +155,16 @@ export class Trace {
   access(strand: Strand, op: Op | null, memory: number, start: number, length: number, kind: number, copy = 0): void {
     strand.acted = true;
     if (strand.segmentId < 0) {
-      strand.segmentId = this.segments.length;
-      this.segments.push({ strand, number: strand.segment });
-      this.events.push({ kind: "segment", id: strand.segmentId });
+      const id = (strand.segmentId = this.segmentStrands.length);
+      this.segmentStrands.push(strand);
+      this.segmentNumbers.push(strand.segment);
+      const last = this.events.at(-1);
+      if (last?.kind === "segments") last.end = id + 1;
+      else this.events.push({ kind: "segments", first: id, end: id + 1 });
     }
+    const number = op === this.lastOp ? this.lastOpNumber : this.numberOf(op);
+    if (copy === 0 && this.goesOn(strand.segmentId, number, memory, start, length, kind)) return;
+    this.latest[memory] = this.accesses;
     let at = this.accesses++ * FIELDS;
     if (at === this.columns.length) this.grow();
     const { columns } = this;
@@ -164,8 +173,35 @@ export class Trace {
     columns[at++] = start;
     columns[at++] = length;
     columns[at++] = kind;
-    columns[at] = copy;
-    this.ops.push(op);
+    columns[at++] = copy;
+    columns[at] = number;
+  }
+
+  private numberOf(op: Op | null): number {
+    let number = this.opNumbers.get(op);
+    if (number === undefined) this.opNumbers.set(op, (number = this.ops.push(op) - 1));
+    this.lastOp = op;
+    return (this.lastOpNumber = number);
+  }
+
+  /** What makes an access; null for the caller's. */
+  opOf(access: number): Op | null {
+    return this.ops[this.columns[access * FIELDS + 6]!]!;
+  }
+
+  /**
+   * Lengthens the last access to a memory, if this is the same op's to the elements that follow. Nothing orders accesses of
+   * one segment, and others have none in between: a segment runs without a pause.
+   */
+  private goesOn(segment: number, op: number, memory: number, start: number, length: number, kind: number): boolean {
+    const access = this.latest[memory];
+    if (access === undefined) return false;
+    const { columns } = this;
+    const at = access * FIELDS;
+    if (columns[at] !== segment || columns[at + 2]! + columns[at + 3]! !== start) return false;
+    if (columns[at + 4] !== kind || columns[at + 6] !== op) return false;
+    columns[at + 3]! += length;
+    return true;
   }
 
   private grow(): void {
