@@ -1,10 +1,11 @@
 /** What `collc check` looks at: the collectives of a file, each on the numbers of ranks that it is for. */
-import { type Answer, compile, parseProgram, proveResidency, SourceFile } from "../compiler/index.js";
+import { type Answer, compile, type DimValues, parseProgram, proveResidency, SourceFile } from "../compiler/index.js";
 import type { Diagnostic } from "../index.js";
 import { UsageError } from "../runtime/errors.js";
 import { importsFromDisk } from "../runtime/imports.js";
 import { dtypesFor, isExcludedWorld } from "./collectives.js";
 import { hasErrors } from "./diagnostics.js";
+import { askedDims } from "./dims.js";
 import { type MeshChoice, meshFor } from "./mesh.js";
 import type { DTypeChoice } from "./options.js";
 import type { ProofRequest } from "./proofs.js";
@@ -15,12 +16,14 @@ export interface CaseOptions {
   readonly ranks: readonly number[];
   readonly dtype?: DTypeChoice;
   readonly mesh?: MeshChoice;
-  /** The file is one of several, of which some have no mesh to choose. */
+  /** Lengths to prove at. */
+  readonly dims?: DimValues;
+  /** The file is one of several, of which some have no mesh and other dimensions to choose. */
   readonly isOneOfMany?: boolean;
 }
 
 /** One collective on one number of ranks; it compiles. */
-export type Case = Omit<ProofRequest, "dims"> & {
+export type Case = ProofRequest & {
   readonly program: ProgramText;
   /** Whether all blocks of the kernel that ships are resident, as they must be. */
   readonly residency: Answer;
@@ -55,6 +58,7 @@ export function diagnose(program: ProgramText, name: string | undefined, options
   keep(parsed.diagnostics);
   const cases: Case[] = [];
   const worlds = new Set<number>();
+  const dims = new Set<string>();
   const skipped: { collective: string; ranks: readonly number[] }[] = [];
   if (!hasErrors(parsed.diagnostics)) {
     const names = collectives.map((collective) => collective.name.text);
@@ -78,7 +82,10 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       for (const { request, result } of used) {
         keep(result.diagnostics);
         worlds.add(request.ranks);
-        if (result.kernel !== null) cases.push({ ...request, program, residency: proveResidency(result.kernel) });
+        if (result.kernel === null) continue;
+        for (const dim of result.manifest!.dims) dims.add(dim);
+        const residency = proveResidency(result.kernel);
+        cases.push({ ...request, program, residency, dims: askedDims(result.manifest!, options.dims) });
       }
       if (used.length < tried.length)
         skipped.push({
@@ -86,6 +93,12 @@ export function diagnose(program: ProgramText, name: string | undefined, options
           ranks: tried.filter(isExcluded).map((t) => t.request.ranks),
         });
     }
+  }
+  // Each has dimensions of its own, so it is enough that one of them has it.
+  const unknown = Object.keys(options.dims ?? {}).find((dim) => !dims.has(dim));
+  if (unknown !== undefined && cases.length > 0 && options.isOneOfMany !== true) {
+    const subject = name ?? (collectives.length === 1 ? collectives[0]!.name.text : source.name);
+    throw new UsageError(`${subject} has no dimension '${unknown}'`, suggestion(unknown, [...dims], "dimensions"));
   }
   const diagnostics = [...found.values()].sort((a, b) => a.span.start - b.span.start);
   return {

@@ -42,9 +42,10 @@ export function checkCommand(io: Io): Command {
     .addOption(shared.dtype())
     .addOption(shared.mesh())
     .addOption(
-      new Option("-d, --dim <name=n...>", "this shape only (default: some that take every path)").argParser(
-        collectDims,
-      ),
+      new Option(
+        "-d, --dim <name=n...>",
+        "at these lengths only (default: some that take the kernel through its paths)",
+      ).argParser(collectDims),
     )
     .addOption(
       new Option(
@@ -88,7 +89,7 @@ async function check(
   const total = ranksOfMesh(mesh);
   const ranks = options.ranks ?? (total === null ? DEFAULT_RANKS : [total]);
   const diagnoses = programs.map((program) =>
-    diagnose(program, name, { ranks, dtype: options.dtype, mesh, isOneOfMany: programs.length > 1 }),
+    diagnose(program, name, { ranks, dtype: options.dtype, mesh, dims: options.dim, isOneOfMany: programs.length > 1 }),
   );
   const jobs = diagnoses.map((d) => jobsOf(d, options));
   const start = performance.now();
@@ -126,7 +127,7 @@ function jobsOf({ diagnostics, cases }: Diagnosis, options: CheckOptions): Job[]
   return cases.map(({ program, residency, ...request }) => ({
     program,
     residency,
-    request: { ...request, dims: options.dim },
+    request,
     proves,
     schedule,
   }));

@@ -4,6 +4,7 @@ import {
   brokenRequirement,
   DTYPES,
   evaluateExtent,
+  type Extent,
   fitDims,
   type DimValues,
   type Manifest,
@@ -16,6 +17,9 @@ type Dims = Pick<Manifest, "collective" | "dims" | "requirements" | "inputs" | "
 
 /** Elements of a default dimension. Products are slow to emulate, so they get smaller ones there. */
 const defaults = { vector: 2 ** 20, matrix: 1024, emulatedProduct: 256 } as const;
+
+/** Elements of a whole tensor that the defaults stay below: tensors of many dimensions get shorter ones. */
+const largest = { vector: Infinity, matrix: 2 ** 26, emulatedMatrix: 2 ** 22, emulatedProduct: 2 ** 19 } as const;
 
 /**
  * The dimensions of a run: `given`, and defaults for the rest, changed until they fit.
@@ -30,22 +34,49 @@ export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean):
       suggestion(name, manifest.dims, "dimensions"),
     );
   }
-  const chosen = {
-    ...Object.fromEntries(manifest.dims.map((name) => [name, defaultFor(manifest, emulated)])),
-    ...given,
-  };
   const free = new Set(manifest.dims.filter((name) => given[name] === undefined));
-  const dims = fitDims(manifest.requirements, chosen, free);
+  const dims = fitDims(manifest.requirements, { ...defaultsFor(manifest, given, emulated), ...given }, free);
   const broken = brokenRequirement(manifest.requirements, dims);
   if (broken !== null) throw new UsageError(broken.message, broken.help);
   return dims;
 }
 
-function defaultFor(manifest: Dims, emulated: boolean): number {
+function defaultsFor(manifest: Dims, given: DimValues, emulated: boolean): Record<string, number> {
   const tensors = [...manifest.inputs, ...manifest.outputs];
-  if (tensors.every((t) => t.shape.length <= 1)) return defaults.vector;
   const multiplies = JSON.stringify(manifest.specification).includes('"matmul"');
-  return emulated && multiplies ? defaults.emulatedProduct : defaults.matrix;
+  const kind = tensors.every((t) => t.shape.length <= 1)
+    ? "vector"
+    : emulated && multiplies
+      ? "emulatedProduct"
+      : "matrix";
+  const limit = largest[emulated && kind === "matrix" ? "emulatedMatrix" : kind];
+  const withLength = (n: number): Record<string, number> => Object.fromEntries(manifest.dims.map((name) => [name, n]));
+  let length: number = defaults[kind];
+  const isTooLarge = (dims: DimValues): boolean => tensors.some(({ shape }) => elementsOf(shape, dims) > limit);
+  while (length > 1 && isTooLarge({ ...withLength(length), ...given })) length /= 2;
+  return withLength(length);
+}
+
+/**
+ * What `collc check --dim` asks of one of several collectives: the lengths of its own dimensions; undefined for none.
+ * @throws UsageError where a requirement forbids them, whatever the other dimensions are.
+ */
+export function askedDims(manifest: Dims, given: DimValues | undefined): DimValues | undefined {
+  const asked = Object.entries(given ?? {}).filter(([name]) => manifest.dims.includes(name));
+  if (asked.length === 0) return undefined;
+  const lengths = Object.fromEntries(asked);
+  const free = new Set(manifest.dims.filter((name) => lengths[name] === undefined));
+  const ones = Object.fromEntries(manifest.dims.map((name) => [name, 1]));
+  const broken = brokenRequirement(
+    manifest.requirements,
+    fitDims(manifest.requirements, { ...ones, ...lengths }, free),
+  );
+  if (broken !== null) throw new UsageError(broken.message, broken.help);
+  return lengths;
+}
+
+function elementsOf(shape: readonly Extent[], dims: DimValues): number {
+  return shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
 }
 
 /**
@@ -55,7 +86,7 @@ function defaultFor(manifest: Dims, emulated: boolean): number {
  */
 export function checkMemory(manifest: Manifest, dims: DimValues, ranksHere: number): void {
   const sizes = [...manifest.inputs, ...manifest.outputs].map((t) => {
-    const elements = t.localShape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
+    const elements = elementsOf(t.localShape, dims);
     return { elements, bytes: elements * DTYPES[t.dtype].bytes };
   });
   const needed = sizes.reduce((sum, { bytes: b }) => sum + b, 0) * ranksHere;

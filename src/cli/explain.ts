@@ -7,10 +7,14 @@ import { chooseDims } from "./dims.js";
 import { type Comparison, explainReport } from "./explain-report.js";
 import type { Io } from "./io.js";
 import { measuredTimes } from "./measured.js";
+import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, examples, shared } from "./options.js";
 
+const DEFAULT_RANKS = 4;
+
 interface ExplainOptions {
-  readonly ranks: number;
+  readonly ranks?: number;
+  readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly dim?: DimValues;
   readonly machine: string;
@@ -23,7 +27,8 @@ export function explainCommand(io: Io): Command {
     .description("Say how a collective works and what it costs: layouts, bytes on the wire, synchronisation, time.")
     .argument("<file>", "program, or - for standard input")
     .argument("[name]", "collective, where the file has several")
-    .addOption(shared.ranks().default(4))
+    .addOption(shared.ranks(`(default: ${DEFAULT_RANKS}, or those of --mesh)`))
+    .addOption(shared.mesh())
     .addOption(shared.dtype())
     .addOption(new Option("-d, --dim <name=n...>", "sizes to count for").argParser(collectDims))
     .addOption(
@@ -38,6 +43,7 @@ export function explainCommand(io: Io): Command {
         ["collc explain my.coll", "4 ranks, bf16, a size of collc's choice"],
         ["collc explain my.coll --ranks 2 --dim n=1000000", "another size"],
         ["collc explain kernels/all_reduce/ring.coll", "compared with what was measured"],
+        ["collc explain my.coll --mesh 2x2", "a collective with a mesh"],
       ),
     )
     .action((file: string, name: string | undefined, options: ExplainOptions) => run(io, file, name, options));
@@ -45,17 +51,16 @@ export function explainCommand(io: Io): Command {
 
 function run(io: Io, file: string, name: string | undefined, options: ExplainOptions): void {
   const machine = MACHINES.find((m) => m.name === options.machine)!;
-  if (options.ranks > machine.gpus)
-    throw new UsageError(
-      `${machine.name} has ${machine.gpus} GPUs, not ${options.ranks}`,
-      `use --ranks ${machine.gpus}`,
-    );
+  const ranks = options.ranks ?? ranksOfMesh(options.mesh) ?? DEFAULT_RANKS;
+  if (ranks > machine.gpus)
+    throw new UsageError(`${machine.name} has ${machine.gpus} GPUs, not ${ranks}`, `use --ranks ${machine.gpus}`);
   const selected = selectCollective(io, file, name);
   const dtype = dtypesFor(selected.collective, options.dtype);
-  const compiled = compileWhole(io, selected, selected.collective, { ranks: options.ranks, dtype });
+  const mesh = meshFor(selected.collective, options.mesh);
+  const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype, mesh });
   const dims = chooseDims(compiled.manifest, options.dim ?? {}, false);
   const explanation = explain(compiled, dims, machine);
-  const compared = comparisons(selected.file, compiled, machine, options.ranks);
+  const compared = comparisons(selected.file, compiled, machine, ranks);
   if (options.json === true) io.out.write(JSON.stringify({ ...explanation, measured: compared }, null, 2) + "\n");
   else io.out.write(explainReport(io, selected.file, compiled, explanation, machine, compared));
 }

@@ -8,6 +8,7 @@ import {
   findings,
   fitDims,
   InternalCompilerError,
+  type Kernel,
   type Printable,
   prove,
   PROOF_MAPPING,
@@ -26,7 +27,7 @@ export interface ProofRequest {
   readonly dtype?: DType | Readonly<Record<string, DType>>;
   /** Ranks along the axes of its mesh; see `CompileOptions.mesh`. */
   readonly mesh?: Readonly<Record<string, number>>;
-  /** One shape to prove; by default some that take every path of the kernel. */
+  /** Lengths that were asked for; the other dimensions take some that lead through the paths of the kernel. */
   readonly dims?: DimValues;
 }
 
@@ -71,7 +72,7 @@ export function inquire({ program, request, residency, proves, schedule }: Job):
   const compiled = compile(program.text, { ...options, mapping: PROOF_MAPPING });
   const { kernel } = compiled;
   if (kernel === null) throw new InternalCompilerError(`${request.collective} does not compile a second time`);
-  const shapes = dims === undefined ? undefined : [dims];
+  const shapes = dims === undefined ? undefined : shapesWith(kernel, dims);
   const claims = proves ? prove(compiled, { shapes, shared: sharedLayout(kernel) }) : null;
   const held = claims === null || residency.status === "proved" ? claims : { ...claims, ordering: residency };
   const isWrong = held !== null && [held.answer, held.ordering].some((a) => a.status === "wrong");
@@ -92,14 +93,21 @@ export function inquire({ program, request, residency, proves, schedule }: Job):
  * Where hostile schedules run: at the shape asked for, or at a quarter of the ragged one that proofs use, where every block
  * still has something to do. What they try is order, not length.
  */
-function attackedAt({ kernel }: CompileResult, request: ProofRequest): DimValues {
-  if (request.dims !== undefined) return request.dims;
+function attackedAt({ kernel }: CompileResult, { dims }: ProofRequest): DimValues {
   const { requirements, dims: names } = kernel!;
-  const shapes = proofShapes(kernel!);
+  const shapes = dims === undefined ? proofShapes(kernel!) : shapesWith(kernel!, dims);
   const ragged = shapes[Math.min(1, shapes.length - 1)]!;
   const last = names.at(-1);
-  if (last === undefined) return ragged;
+  if (last === undefined || dims?.[last] !== undefined) return ragged;
   return fitDims(requirements, { ...ragged, [last]: Math.ceil(ragged[last]! / 4) }, new Set([last]));
+}
+
+/** The shapes of a proof with some lengths as asked; each once. */
+function shapesWith(kernel: Kernel, asked: DimValues): DimValues[] {
+  const free = new Set(kernel.dims.filter((name) => asked[name] === undefined));
+  if (free.size === 0) return [asked];
+  const shapes = proofShapes(kernel).map((shape) => fitDims(kernel.requirements, { ...shape, ...asked }, free));
+  return [...new Map(shapes.map((shape) => [JSON.stringify(shape), shape])).values()];
 }
 
 /** Options of `collc check` that run a schedule again, whatever was asked for the first time. */

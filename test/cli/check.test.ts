@@ -32,6 +32,23 @@ describe("collc check", () => {
     expect(second).toEqual(first);
   });
 
+  it("refuses lengths that the program does not have or forbids", async () => {
+    const both = `
+collective rows(x: T[m, n] local) -> y: T[m, n] local where n >= 4 { for i, j in tiles(m, n) { y[i, j] = x[i, j] } }
+collective line(x: T[k] local) -> y: T[k] local { for i in tiles(k) { y[i] = x[i] } }`;
+    const check = (...options: string[]): ReturnType<typeof collc> =>
+      collc(["check", "-", "--ranks", "2", "--schedules", "1", ...options], { stdin: both });
+    const unknown = await check("--dim", "q=3");
+    expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining("has no dimension 'q'")]);
+    const forbidden = await check("--dim", "n=3");
+    expect([forbidden.code, forbidden.err]).toEqual([2, expect.stringContaining("n=3 breaks where n >= 4")]);
+    // The other dimensions, and the other collective, take lengths as always.
+    const some = await check("--dim", "n=5");
+    expect(some.code).toBe(0);
+    expect(some.out).toMatch(/rows, 2 ranks \(m=1 n=5; m=3 n=5\): .*ordering proved/);
+    expect(some.out).toMatch(/line, 2 ranks \(k=1; k=\d+; /);
+  });
+
   it("prints a timeline, and the options that run the failing schedule again", async () => {
     // Rank 0 waits for what nobody signals.
     const text = `

@@ -52,6 +52,17 @@ describe("bandwidth from the change of layout", () => {
 });
 
 describe("dimensions", () => {
+  it("are shorter by default where a tensor has many of them", () => {
+    const text = `collective cube(x: T[a, b, c, d] partial(sum)) -> y: T[a, b, c, d] replicated { y = all_reduce(x) }`;
+    const manifest = compile(text, { ranks: 4 }).manifest!;
+    for (const emulated of [true, false]) {
+      const { a, b, c, d } = chooseDims(manifest, {}, emulated) as Record<"a" | "b" | "c" | "d", number>;
+      expect(a * b * c * d).toBeLessThanOrEqual(emulated ? 2 ** 22 : 2 ** 26);
+      expect(a).toBeGreaterThanOrEqual(32);
+    }
+    expect(chooseDims(manifest, { a: 2, b: 2 }, true)).toEqual({ a: 2, b: 2, c: 1024, d: 1024 });
+  });
+
   it("keeps what was given and rounds the rest up", () => {
     const manifest = manifestOf("matmul/reduce_scatter", 3);
     const dims = chooseDims(manifest, { n: 7 }, true);

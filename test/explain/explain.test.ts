@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { compile, explain, type Explanation, MACHINES } from "../../src/compiler/index.js";
 import { collc, kernel } from "../cli/support.js";
-import { DISPATCH, HANDSHAKE, LINEAR, TWO_SHOT } from "./programs.js";
+import { DISPATCH, DOUBLING, HANDSHAKE, LINEAR, TWO_SHOT } from "./programs.js";
 
 const H200 = MACHINES[0]!;
 const GOLDENS = join(import.meta.dirname, "goldens");
@@ -48,6 +48,28 @@ describe("the report", () => {
     expect(JSON.parse(out)).toMatchObject({ collective: "two_shot", measured: [], machine: "h200x4" });
   });
 
+  test("the sizes of a mesh's axes decide who sends to whom", async () => {
+    const wireOf = async (...options: string[]): Promise<number[][]> => {
+      const { code, out } = await collc([
+        "explain",
+        kernel("all_reduce/hierarchical"),
+        "--json",
+        "--dim",
+        "n=4096",
+        ...options,
+      ]);
+      expect(code).toBe(0);
+      return (JSON.parse(out) as { wire: number[][] }).wire;
+    };
+    expect(await wireOf("--mesh", "2x2")).toEqual(await wireOf());
+    const [[, one, across, diagonal]] = (await wireOf("--mesh", "2x2")) as [[number, number, number, number]];
+    expect([one > 0, across > 0, diagonal]).toEqual([true, true, 0]);
+    const flat = await wireOf("--mesh", "1x4");
+    flat.forEach((row, from) => row.forEach((b, to) => expect(b > 0).toBe(from !== to)));
+    const { code, err } = await collc(["explain", "-", "--mesh", "2x2"], { stdin: TWO_SHOT });
+    expect([code, err]).toEqual([2, expect.stringContaining("two_shot has no mesh")]);
+  });
+
   test("more ranks than the machine has GPUs", async () => {
     const { code, err } = await collc(["explain", "-", "--ranks", "5"], { stdin: TWO_SHOT });
     expect(code).toBe(2);
@@ -71,6 +93,14 @@ describe("bytes on the wire", () => {
       [0, (36 + 64) * 2],
       [(64 + 36) * 2, 0],
     ]);
+  });
+
+  test("scratch in two copies is counted once", () => {
+    // What saves a barrier between launches must not hide what moves: each of 2 rounds reads the partner's n elements.
+    const n = 1000;
+    const { wire, unknown } = explained(DOUBLING, 4, { n });
+    expect(unknown).toEqual([]);
+    wire.forEach((row, from) => row.forEach((b, to) => expect(b).toBe([1, 2].includes(from ^ to) ? n * 2 : 0)));
   });
 
   test("a product's tiles leave for the ranks that own their rows", () => {

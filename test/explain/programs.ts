@@ -45,3 +45,21 @@ export const DISPATCH = `collective dispatch(x: T[m, n] local, counts: i32[world
   }
 }
 `;
+
+export const DOUBLING = `
+collective doubling(x: T[n] partial(max)) -> y: T[n] replicated
+  where world & (world - 1) == 0 {
+  scratch box: T[log2(world) + 1, n]
+  for i in tiles(n) {
+    box[0, i] = x[i]
+  }
+  for s in 0..log2(world) {
+    for i in tiles(n) {
+      box[s + 1, i] = max(box[s, i], box@(rank ^ (1 << s))[s, i])
+    }
+  }
+  for i in tiles(n) {
+    y[i] = box[log2(world), i]
+  }
+}
+`;

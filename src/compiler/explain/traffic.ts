@@ -99,6 +99,9 @@ class Counter {
         return void this.known.set(result!, this.dims[text(op, "name")]!);
       case "rank":
         return void this.known.set(result!, this.rank);
+      case "launch_parity":
+        // Every second launch uses the other copy of scratch memory, and moves as much.
+        return void this.known.set(result!, 0);
       case "binary":
       case "compare":
         return this.arithmetic(op, weight);
