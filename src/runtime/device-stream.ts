@@ -48,11 +48,14 @@ export class DeviceStream implements GroupStream {
   }
 
   /** Waits without asking how it went. @throws RuntimeError `timeout` when the GPU itself does not come back. */
-  async settle(what = "the stream"): Promise<void> {
+  async settle(what = "the stream", boundMs = this.#boundMs): Promise<void> {
     requireNoCapture(`waiting for ${what}`);
-    // Kernels give up by themselves; what comes on top is for another stream's kernel before them, and for copies.
-    const boundMs = Math.min(this.#timeoutMs + this.#allowanceMs + 5000, 2 ** 31 - 1);
     await waitForStream(this.handle, boundMs, what);
+  }
+
+  /** Kernels give up by themselves; what comes on top is for another stream's kernel before them, and for copies. */
+  get #boundMs(): number {
+    return Math.min(this.#timeoutMs + this.#allowanceMs + 5000, 2 ** 31 - 1);
   }
 
   async destroy(): Promise<void> {

@@ -37,6 +37,7 @@ import { type DeviceBackend, openProvider } from "./open-provider.js";
 import { PersistentMemory } from "./persistent-memory.js";
 import { requireOneDomain } from "./nvlink-domain.js";
 import { cubinOf } from "./program.js";
+import { Stops } from "./stuck-work.js";
 import { checkMembers, GroupNames } from "./subgroups.js";
 import { SymmetricPool } from "./symmetric-pool.js";
 import type { RemoteCalls, SymmetricProvider } from "./symmetric-provider.js";
@@ -79,7 +80,11 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   private readonly persistent: PersistentMemory;
   /** A kernel may spin for a rank that is gone for as long as the group is open. */
   private readonly runDestructors = skipDestructors();
+  /** What `close` calls when streams do not come back. */
+  readonly stops: Stops;
   private isClosed = false;
+  /** A stream of this group, or of one of its subgroups, never came back. */
+  private isStuck = false;
 
   private constructor(
     readonly boot: BootstrapGroup,
@@ -102,6 +107,8 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     this.exchangeChannel = seat.exchange;
     this.pool = new SymmetricPool({ provider, exchange: seat.exchange, rank: seat.rank });
     this.persistent = new PersistentMemory(this.pool, seat.exchange, seat.rank);
+    this.stops = new Stops(options.timeoutMs);
+    if (provider.stop !== undefined) this.stops.add(() => provider.stop!());
     this.defaultStream = this.stream();
     this.turns = new Turnstile(device);
   }
@@ -196,8 +203,8 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   }
 
   /** Waits for everything this group has enqueued, without asking how it went. */
-  async settle(): Promise<void> {
-    for (const stream of this.streams) await stream.settle(`the work of group "${this.name}"`);
+  async settle(boundMs?: number): Promise<void> {
+    for (const stream of this.streams) await stream.settle(`the work of group "${this.name}"`, boundMs);
   }
 
   stream(): DeviceStream {
@@ -335,7 +342,10 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
-    for (const group of [...this.subgroups].reverse()) await group.close();
+    for (const group of [...this.subgroups].reverse()) {
+      await group.close();
+      this.isStuck ||= group.isStuck;
+    }
     this.parent?.subgroups.delete(this);
     let isWhole = true;
     // One wait for a rank that is gone or hangs is enough; the rest is then freed without asking.
@@ -349,14 +359,21 @@ export class DeviceGroup extends DevicePrimitives implements Group {
             this.exchangeChannel.giveUp(error);
           },
         );
-    await attempt(() => this.settle());
-    await attempt(() => this.closeSignals());
-    for (const release of [...this.owned].reverse()) await attempt(release);
-    this.owned.clear();
-    await attempt(() => this.pool.trim());
-    await attempt(() => this.provider.close());
-    for (const stream of [...this.streams]) await stream.destroy();
-    await attempt(() => this.turns.destroy());
+    if (!this.isStuck) {
+      const { error, isStuck } = await this.stops.settle((boundMs) => this.settle(boundMs));
+      this.isStuck = isStuck;
+      if (error !== null) await attempt(() => Promise.reject(error as Error));
+    }
+    // With a kernel that never ends the driver would not come back from freeing: that is left to the process's end.
+    if (!this.isStuck) {
+      await attempt(() => this.closeSignals());
+      for (const release of [...this.owned].reverse()) await attempt(release);
+      this.owned.clear();
+      await attempt(() => this.pool.trim());
+      await attempt(() => this.provider.close());
+      for (const stream of [...this.streams]) await stream.destroy();
+      await attempt(() => this.turns.destroy());
+    }
     await attempt(() => this.fds?.close());
     // Together, so that nobody's end is taken for the loss of a rank that others still need.
     await attempt(() => this.exchangeChannel.barrier("group close"));

@@ -30,6 +30,11 @@ export interface SymmetricProvider {
    * @throws RuntimeError `mismatch` when the ranks ask for different sizes; what failed on any rank, on all of them.
    */
   allocate(bytes: number, name?: string): Promise<SymmetricAllocation>;
+  /**
+   * Ends kernels of the library's own that wait for peers; afterwards only `close` works. Not collective. Left out where
+   * nothing can, or there are none.
+   */
+  stop?(): Promise<void>;
   /** Gives up what the provider holds for this group. Collective, after its allocations are freed. Never throws. */
   close(): Promise<void>;
 }

@@ -7,8 +7,12 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { compile } from "../../dist/src/compiler/index.js";
+import { ncclOf } from "../../dist/src/nccl.js";
+import { nvshmemOf } from "../../dist/src/nvshmem.js";
+import { joinGroup } from "../../dist/src/runtime/bootstrap.js";
 import { connect } from "../../dist/src/runtime/connect.js";
-import { archOf, describeDevice } from "../../dist/src/runtime/cuda/index.js";
+import { archOf, describeDevice, openCuda } from "../../dist/src/runtime/cuda/index.js";
+import { DeviceGroup } from "../../dist/src/runtime/group-device.js";
 import { native } from "../../dist/src/runtime/native.js";
 import { cubinOf } from "../../dist/src/runtime/program.js";
 import { makeRankInputs } from "../../dist/src/runtime/reference/index.js";
@@ -76,6 +80,29 @@ async function inKernel(rank, end) {
   if (rank === 1) setTimeout(end, 300);
   await (rank === 0 ? sleep(20_000) : run());
 }
+
+/**
+ * Rank 1 is lost, and the others do not end of it but close the group, before which `occupy`, made by all of them in time,
+ * enqueues what waits for rank 1.
+ */
+async function outlive(rank, timeoutMs, occupy = async () => () => {}) {
+  openCuda();
+  let onLost;
+  const lost = new Promise((resolve) => (onLost = resolve));
+  const boot = await joinGroup({ timeoutMs, onLost });
+  const allowOverlappingDevices = process.env.COLLC_ALLOW_OVERLAPPING_DEVICES === "1";
+  const backend = process.env.COLLC_BACKEND;
+  const group = await DeviceGroup.connect(boot, { backend, timeoutMs, allowOverlappingDevices });
+  const { tensors } = await warm(group);
+  const enqueue = await occupy(group, tensors);
+  await group.barrier();
+  if (rank === 1) die();
+  await lost;
+  await enqueue();
+  await group.close();
+  writeFine();
+}
+const oneOutlived = (rank) => (rank === 1 ? { end: "SIGKILL", says: null } : { end: 0, says: /^fine$/ });
 
 /** Every rank reports a good end by one line. */
 async function fineRun() {
@@ -248,6 +275,34 @@ export const faults = {
       await group.close();
       writeFine();
     },
+  },
+  "a group that outlives a rank closes at once": {
+    within: 10,
+    ends: oneOutlived,
+    rank: (rank) => outlive(rank, 30_000),
+  },
+  "a call of NCCL waits for a rank that is gone: close ends it": {
+    backends: ["nvshmem", "nccl"],
+    within: 15, // its bound, five seconds, and the start
+    ends: oneOutlived,
+    rank: (rank) =>
+      outlive(rank, 3000, async (group, { x, y }) => {
+        const nccl = await ncclOf(group);
+        await nccl.allReduce(x, y);
+        return () => nccl.allReduce(x, y, { stream: group.defaultStream });
+      }),
+  },
+  "a barrier of NVSHMEM waits for a rank that is gone: close leaves it": {
+    backends: ["nvshmem"],
+    within: 20, // ten seconds, as nothing ends it
+    ends: oneOutlived,
+    rank: (rank) =>
+      outlive(rank, 3000, async (group) => {
+        const calls = await nvshmemOf(group);
+        await calls.teamBarrier(group.defaultStream.handle);
+        await group.settle();
+        return () => calls.teamBarrier(group.defaultStream.handle);
+      }),
   },
   "a rank that never arrives": {
     within: 12,

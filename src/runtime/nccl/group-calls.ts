@@ -91,6 +91,7 @@ export class GroupNccl {
       true,
     );
     group.own(made.close);
+    group.stops.add(() => made.comm.abort());
     return made;
   }
 
@@ -154,8 +155,14 @@ export class GroupNccl {
     this.group.disown(this.close);
     if (!this.isOwner) return;
     const { timeoutMs } = this.group;
-    await this.group.settle();
-    await within(this.comm.destroy(), timeoutMs, "closing NCCL's communicator", "a rank failed or left");
+    try {
+      await this.group.settle();
+      await within(this.comm.destroy(), timeoutMs, "closing NCCL's communicator", "a rank failed or left");
+    } catch (error) {
+      // Not collective, and it ends kernels that wait for a peer; it may refuse what destroy began.
+      await within(this.comm.abort(), timeoutMs, "aborting NCCL's communicator", "").catch(() => undefined);
+      throw error;
+    }
   };
 }
 

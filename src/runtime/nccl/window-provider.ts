@@ -227,6 +227,10 @@ export class NcclWindowProvider implements SymmetricProvider {
     if (failure !== null) throw (failure as { readonly error: unknown }).error;
   }
 
+  stop(): Promise<void> {
+    return this.communicator.abort();
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

@@ -108,14 +108,15 @@ export class NvshmemProvider implements SymmetricProvider {
     if (this.#closed) return;
     this.#closed = true;
     const { exchange } = this.#options;
+    let together = true;
     try {
       await this.#operations?.close();
       await this.#team?.destroy();
       await exchange.barrier("nvshmem: closing");
     } catch {
-      // A peer is gone: releasing below is bounded, and leaves what it cannot give back.
+      together = false; // a peer is gone
     }
-    await this.session.release();
+    await this.session.release(together);
   }
 
   #requireOpen(): void {

@@ -177,11 +177,14 @@ export class NvshmemSession {
     );
   }
 
-  /** Collective for the last holder, which finalises NVSHMEM. Never throws: what cannot be given back is left. */
-  async release(): Promise<void> {
+  /**
+   * Collective for the last holder, which finalises NVSHMEM. Never throws: what cannot be given back is left.
+   * @param together false where the ranks are known not to come together any more: then nothing waits for them.
+   */
+  async release(together = true): Promise<void> {
     if (--this.#holders > 0) return;
     if (current === this) current = null;
-    if (this.#lost) return;
+    if (this.#lost || !together) return;
     try {
       if (this.arenaPointer !== 0n) {
         await this.collective("freeing NVSHMEM's arena", () => native().nvshmemFree(this.arenaPointer));

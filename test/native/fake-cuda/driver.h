@@ -107,6 +107,8 @@ int Enqueue(Stream* stream, Op op);
 /// Lets a hung stream go on if it may. Returns 0 or kNotReady.
 int Advance(Stream* stream);
 bool IsStream(CUstream stream);
+/// Blocks until the current device is idle, as calls do that the driver runs behind all work. Call it without the lock.
+void WaitIdle();
 double NowMs();
 /// What a built-in kernel does; null for an unknown name. `arguments` are the parameters' bytes.
 using Arguments = std::vector<std::vector<std::uint8_t>>;

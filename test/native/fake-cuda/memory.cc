@@ -82,6 +82,7 @@ FAKE_API cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
 }
 
 FAKE_API cuMemFree_v2(CUdeviceptr pointer) {
+  WaitIdle();
   FAKE_UNSAFE("cuMemFree");
   if (!allocations.erase(pointer)) return kInvalidValue;
   S().ranges.erase(pointer);

@@ -122,6 +122,7 @@ FAKE_API cuModuleLoadData(CUmodule* module, const void* image) {
 }
 
 FAKE_API cuModuleUnload(CUmodule module) {
+  WaitIdle();
   FAKE_CONTEXT("cuModuleUnload");
   const auto found = modules.find(reinterpret_cast<Module*>(module));
   if (found == modules.end()) return kInvalidHandle;

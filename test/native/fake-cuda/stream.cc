@@ -29,6 +29,18 @@ int Copy(CUstream stream, void* target, const void* source, std::size_t bytes) {
 
 bool IsStream(CUstream stream) { return streams.count(Of(stream)) > 0; }
 
+void WaitIdle() {
+  for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    std::lock_guard<std::recursive_mutex> lock(S().mutex);
+    bool idle = true;
+    for (Stream* each : streams) {
+      Advance(each);
+      idle = idle && (each->device != Current() || !each->until);
+    }
+    if (idle || S().sticky) return;
+  }
+}
+
 static void Run(Stream* stream, const Op& op) {
   S().running = stream;
   op();
@@ -117,12 +129,9 @@ FAKE_API cuStreamSynchronize(CUstream stream) {
 }
 
 FAKE_API cuCtxSynchronize() {
-  for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
-    FAKE_CONTEXT("cuCtxSynchronize");
-    bool idle = true;
-    for (Stream* each : streams) idle = Advance(each) == 0 && idle;
-    if (idle) return S().sticky;
-  }
+  WaitIdle();
+  FAKE_CONTEXT("cuCtxSynchronize");
+  return 0;
 }
 
 FAKE_API cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {

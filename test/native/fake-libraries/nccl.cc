@@ -46,6 +46,7 @@ struct Comm {
   Control* control;
   std::uint64_t meetings = 0;
   std::uint64_t steps = 0;
+  std::atomic<bool> aborted{false};
 };
 
 struct Window {
@@ -73,7 +74,7 @@ void Step(Comm* comm, Stream stream, std::function<void()> act) {
     *wanted = ++comm->steps * comm->size;
     ++comm->control->arrivals;
   });
-  Hold(comm->device, stream, [=] { return comm->control->arrivals.load() >= *wanted; });
+  Hold(comm->device, stream, [=] { return comm->control->arrivals.load() >= *wanted || comm->aborted; });
 }
 
 int Collective(Comm* comm, Stream stream, const void* source, std::size_t bytes, std::function<void()> compute) {
@@ -201,8 +202,9 @@ GUEST_API int ncclCommDestroy(collc::nccl::ncclComm_t comm) {
   delete Of(comm);
   return 0;
 }
+/// Streams that wait for peers go on; they still use the communicator.
 GUEST_API int ncclCommAbort(collc::nccl::ncclComm_t comm) {
-  delete Of(comm);
+  Of(comm)->aborted = true;
   return 0;
 }
 GUEST_API int ncclCommGetAsyncError(collc::nccl::ncclComm_t, int* result) {
@@ -266,8 +268,9 @@ GUEST_API int ncclSend(const void* source, std::size_t count, int type, int peer
   Comm* comm = Of(handle);
   if (peer < 0 || peer >= comm->size || count * kWidths[type] > kMail) return kInvalidArgument;
   Mailbox* box = &comm->control->mail[comm->rank][peer];
-  Hold(comm->device, stream, [=] { return box->full.load() == 0; });
+  Hold(comm->device, stream, [=] { return box->full.load() == 0 || comm->aborted; });
   OnStream(stream, [=] {
+    if (comm->aborted) return;
     box->bytes = count * kWidths[type];
     std::memcpy(box->data, source, box->bytes);
     box->full = 1;
@@ -279,8 +282,9 @@ GUEST_API int ncclRecv(void* target, std::size_t count, int type, int peer, coll
   Comm* comm = Of(handle);
   if (peer < 0 || peer >= comm->size) return kInvalidArgument;
   Mailbox* box = &comm->control->mail[peer][comm->rank];
-  Hold(comm->device, stream, [=] { return box->full.load() == 1; });
+  Hold(comm->device, stream, [=] { return box->full.load() == 1 || comm->aborted; });
   OnStream(stream, [=] {
+    if (comm->aborted) return;
     if (box->bytes != count * kWidths[type]) std::abort();
     std::memcpy(target, box->data, box->bytes);
     box->full = 0;

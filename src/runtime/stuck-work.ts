@@ -1,0 +1,39 @@
+/** The end of a group whose streams may never come back: kernels of libraries wait for peers without a bound. */
+import { within } from "./bounded.js";
+import { RuntimeError } from "./errors.js";
+
+/** For streams to come back after what held them was stopped, in milliseconds. */
+const stoppedMs = 5000;
+
+/** What ends such kernels, where anything can. */
+export class Stops {
+  readonly #stops = new Set<() => Promise<void>>();
+
+  constructor(readonly timeoutMs: number) {}
+
+  /** @param stop not collective; it need not be bounded. */
+  add(stop: () => Promise<void>): void {
+    this.#stops.add(stop);
+  }
+
+  /**
+   * Waits for the last time: what does not come back is stopped.
+   * @param settle waits for all streams, for as long as it is told or as it finds right.
+   * @returns what went wrong, or null, and whether a stream stands still for good.
+   */
+  async settle(settle: (boundMs?: number) => Promise<void>): Promise<{ error: unknown; isStuck: boolean }> {
+    const outcome = (boundMs?: number): Promise<unknown> =>
+      settle(boundMs).then(
+        () => null,
+        (error: unknown) => error,
+      );
+    const error = await outcome();
+    if (!isTimeout(error)) return { error, isStuck: false };
+    await Promise.allSettled([...this.#stops].map((stop) => within(stop(), this.timeoutMs, "stopping a library", "")));
+    return { error, isStuck: isTimeout(await outcome(stoppedMs)) };
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof RuntimeError && error.code === "timeout";
+}
