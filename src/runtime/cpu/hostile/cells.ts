@@ -86,11 +86,13 @@ export class Cells {
     const w = this.lastWrite[element]!;
     if (w >= 0 && !log.isBefore(w, strand, clock)) return { earlier: w, earlierWrites: true };
     const first = this.firstRead[element]!;
-    if (first >= 0)
-      for (const r of [first, ...(this.furtherReads.get(element) ?? [])])
+    if (first >= 0) {
+      if (!log.isBefore(first, strand, clock)) return { earlier: first, earlierWrites: false };
+      this.firstRead[element] = -1;
+      for (const r of this.furtherReads.get(element) ?? [])
         if (!log.isBefore(r, strand, clock)) return { earlier: r, earlierWrites: false };
-    this.firstRead[element] = -1;
-    this.furtherReads.delete(element);
+      this.furtherReads.delete(element);
+    }
     this.lastWrite[element] = row;
     return null;
   }

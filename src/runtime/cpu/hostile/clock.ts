@@ -26,8 +26,10 @@ export class Clock {
     private readonly strands: ReadonlyMap<Strand, number>,
   ) {}
 
+  private static readonly noStrands: ReadonlyMap<Strand, number> = new Map();
+
   static zero(agents: number): Clock {
-    return new Clock(new Int32Array(agents), new Map());
+    return new Clock(new Int32Array(agents), Clock.noStrands);
   }
 
   /** Whether all is known that `strand` did up to its stretch `sequence`. */
@@ -37,7 +39,14 @@ export class Clock {
 
   join(other: Clock): Clock {
     if (other === this) return this;
-    const phases = this.phases.map((p, a) => Math.max(p, other.phases[a]!));
+    let phases = this.phases;
+    for (let a = 0; a < phases.length; a++) {
+      if (other.phases[a]! <= phases[a]!) continue;
+      if (phases === this.phases) phases = phases.slice();
+      phases[a] = other.phases[a]!;
+    }
+    if (this.strands.size === 0 && other.strands.size === 0)
+      return phases === this.phases ? this : new Clock(phases, Clock.noStrands);
     const strands = new Map<Strand, number>();
     for (const source of [this.strands, other.strands])
       for (const [s, n] of source) if (phases[s.agent]! <= s.phase && (strands.get(s) ?? 0) < n) strands.set(s, n);

@@ -56,6 +56,9 @@ export interface HostileReport {
 
 const TIMELINE_STEPS = 28;
 
+/** Stands for a block's number. */
+const CALLER = -1;
+
 /** Tries schedules until one fails. Throws what is not the kernel's fault. */
 export function runHostile(kernel: Kernel, manifest: Manifest, options: HostileOptions): HostileReport {
   const compiled = [false, true].map((reverseThreads) =>
@@ -144,20 +147,22 @@ class HostileRun {
   }
 
   private schedule(): void {
+    /** Ranks that can launch, then blocks that can go on. One list for all steps, which are many. */
+    const candidates: (Candidate | Task)[] = [];
     for (;;) {
-      const streams = this.tasks.flatMap((tasks, rank) =>
-        tasks.length === 0 && this.started[rank]! < this.launches ? [{ rank, block: -1 }] : [],
-      );
-      const blocks = this.tasks.flatMap((tasks) => tasks.filter((t) => isReady(t.suspension)));
-      const candidates: Candidate[] = [...streams, ...blocks];
+      candidates.length = 0;
+      for (let rank = 0; rank < this.tasks.length; rank++)
+        if (this.tasks[rank]!.length === 0 && this.started[rank]! < this.launches)
+          candidates.push({ rank, block: CALLER });
+      for (const tasks of this.tasks) for (const task of tasks) if (isReady(task.suspension)) candidates.push(task);
       if (candidates.length === 0) {
         const left = this.tasks.flat();
         if (left.length === 0) return;
         throw deadlock(left, this.kernel.world * this.grid, this.faults, this.kernel.name);
       }
-      const picked = this.strategy.pick(candidates);
-      if (picked < streams.length) this.begin(streams[picked]!.rank);
-      else this.step(blocks[picked - streams.length]!);
+      const picked = candidates[this.strategy.pick(candidates)]!;
+      if ("coroutine" in picked) this.step(picked);
+      else this.begin(picked.rank);
       this.watch.leak();
     }
   }

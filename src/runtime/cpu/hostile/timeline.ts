@@ -25,7 +25,15 @@ interface Growing {
   number: number;
 }
 
-type Noted = { -readonly [K in keyof Step]: Step[K] };
+/** Words are made for the steps that are shown. */
+interface Noted {
+  readonly rank: number;
+  readonly block: number;
+  readonly launch: number;
+  readonly place: number;
+  readonly say: () => string;
+  number: number;
+}
 
 const KEPT = 4096;
 
@@ -59,9 +67,10 @@ export class Timeline {
     this.growing.push(step);
   }
 
-  note(rank: number, block: number, launch: number, site: number, what: string): void {
+  /** @param site -1 for the caller */
+  note(rank: number, block: number, launch: number, site: number, say: () => string): void {
     this.growing = [];
-    this.push({ rank, block, launch, what, where: site < 0 ? "" : this.faults.line(site), number: 0 });
+    this.push({ rank, block, launch, place: site, say, number: 0 });
   }
 
   private push(step: Growing | Noted): void {
@@ -77,7 +86,7 @@ export class Timeline {
   /** The last `count` steps. */
   last(count: number): Step[] {
     return this.steps.slice(-count).map((s) => {
-      if (!("site" in s)) return s;
+      if ("say" in s) return { ...s, what: s.say(), where: s.place < 0 ? "" : this.faults.line(s.place) };
       const range = s.first === s.last ? `${s.first}` : `${s.first}…${s.last}`;
       return {
         ...s,

@@ -114,7 +114,7 @@ export class Watch {
   begin(rank: number, launch: number): HostileBlock[] {
     const caller = this.agent(rank, -1);
     this.touchArguments(caller, rank, launch, (role) => role === "input" || role === "output");
-    this.timeline.note(rank, -1, launch, -1, "writes the inputs, launches");
+    this.timeline.note(rank, -1, launch, -1, () => "writes the inputs, launches");
     this.endPhase(caller);
     return Array.from({ length: this.grid }, (_, block) => {
       const agent = this.agent(rank, block);
@@ -132,7 +132,7 @@ export class Watch {
       this.endPhase(agent);
       caller.clock = caller.clock.join(agent.clock);
     }
-    this.timeline.note(rank, -1, launch, -1, "sees the launch end, reads the outputs");
+    this.timeline.note(rank, -1, launch, -1, () => "sees the launch end, reads the outputs");
     this.touchArguments(caller, rank, launch, () => false);
     this.endPhase(caller);
   }
@@ -258,8 +258,9 @@ export class Watch {
       sys,
       adds,
     });
-    const what = `signals ${elementName(memory.name, String(slot), owner, agent.rank)} ${adds ? "+=" : "="} ${amount} (${releases ? "release" : "relaxed"}, ${sys ? "sys" : "gpu"})`;
-    this.timeline.note(agent.rank, agent.block, K.launch, site, what);
+    const say = (): string =>
+      `signals ${elementName(memory.name, String(slot), owner, agent.rank)} ${adds ? "+=" : "="} ${amount} (${releases ? "release" : "relaxed"}, ${sys ? "sys" : "gpu"})`;
+    this.timeline.note(agent.rank, agent.block, K.launch, site, say);
     strand.sequence++;
   }
 
@@ -272,7 +273,7 @@ export class Watch {
       agent.block,
       K.launch,
       site,
-      `waits for '${name}'[${slot}] to reach ${wanted >>> 0}`,
+      () => `waits for '${name}'[${slot}] to reach ${wanted >>> 0}`,
     );
   }
 
@@ -295,13 +296,13 @@ export class Watch {
       agent.learnt.add(strand);
     }
     const { name } = this.kernel.buffers[buffer]!;
-    this.timeline.note(agent.rank, agent.block, K.launch, site, `sees '${name}'[${slot}] reach ${wanted >>> 0}`);
+    this.timeline.note(agent.rank, agent.block, K.launch, site, () => `sees '${name}'[${slot}] reach ${wanted >>> 0}`);
     strand.sequence++;
   }
 
   /** All threads of the block meet. */
   sync(site: number, K: HostileBlock): void {
-    this.timeline.note(K.agent.rank, K.agent.block, K.launch, site, "synchronises its threads");
+    this.timeline.note(K.agent.rank, K.agent.block, K.launch, site, () => "synchronises its threads");
     this.endPhase(K.agent);
   }
 
@@ -366,7 +367,7 @@ export class Watch {
       a.block < 0 ? `the caller of rank ${a.rank} around launch ${l}` : `rank ${a.rank}, block ${a.block}, launch ${l}`;
     const verb = (w: boolean): string => (w ? "write" : "read");
     const name = `'${buffer}'[${element}] of ${owner}`;
-    this.timeline.note(agent.rank, agent.block, launch, site, `${verb(writes)}s ${name}: RACE`);
+    this.timeline.note(agent.rank, agent.block, launch, site, () => `${verb(writes)}s ${name}: RACE`);
     const place = (s: number, a: Agent): FaultPlace =>
       s < 0
         ? { kernel: this.kernel.name, rank: a.rank, block: -1, buffer, index: element, span: CALLER_SPAN }
