@@ -65,6 +65,11 @@ export interface Inquiry {
 /** Enough that each strategy has its turn. */
 export const DEFAULT_SCHEDULES = 4;
 
+/** Whether a proof found it wrong. */
+export function isWrong({ proof }: Pick<Inquiry, "proof">): boolean {
+  return proof !== null && [proof.answer, proof.ordering].includes("wrong");
+}
+
 /** Answers the questions of a job, whose collective compiles. */
 export function inquire({ program, request, residency, proves, schedule }: Job): Inquiry {
   const { dims, ...chosen } = request;
@@ -75,15 +80,15 @@ export function inquire({ program, request, residency, proves, schedule }: Job):
   const shapes = dims === undefined ? undefined : shapesWith(kernel, dims);
   const claims = proves ? prove(compiled, { shapes, shared: sharedLayout(kernel) }) : null;
   const held = claims === null || residency.status === "proved" ? claims : { ...claims, ordering: residency };
-  const isWrong = held !== null && [held.answer, held.ordering].some((a) => a.status === "wrong");
-  const { schedules, seed } = schedule ?? { schedules: isWrong ? 0 : DEFAULT_SCHEDULES, seed: 0 };
+  const proof =
+    held === null ? null : { answer: held.answer.status, ordering: held.ordering.status, summary: summaryLine(held) };
+  const { schedules, seed } = schedule ?? { schedules: isWrong({ proof }) ? 0 : DEFAULT_SCHEDULES, seed: 0 };
   const at = attackedAt(compiled, request);
   const attack = { dims: at, schedules, seed, source: compiled.source };
   const hostile = schedules === 0 ? null : runHostile(kernel, compiled.manifest!, attack);
   return {
     request,
-    proof:
-      held === null ? null : { answer: held.answer.status, ordering: held.ordering.status, summary: summaryLine(held) },
+    proof,
     hostile,
     findings: [...(held === null ? [] : findings(held)), ...hostileFindings(request, at, hostile)],
   };
