@@ -21,7 +21,7 @@ export const kernels = readdirSync(library, { recursive: true, encoding: "utf8" 
   .sort();
 
 /** Null where the kernel's own `where` clause excludes the dtype or the number of ranks. @throws with the diagnostics. */
-function compiled(name, ranks, dtype) {
+export function compiled(name, ranks, dtype) {
   const file = path.join(library, `${name}.coll`);
   const result = compile(readFileSync(file, "utf8"), { file, ranks, dtype, resolve: importsFromDisk });
   if (result.manifest !== null) return result;
