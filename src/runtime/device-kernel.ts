@@ -17,6 +17,7 @@ import type { DeviceGroup } from "./group-device.js";
 import type { GroupStream, LoadedKernel, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
 import { checkTensors, elementsOf } from "./shapes.js";
+import { freeBehind } from "./stuck-work.js";
 import { requireContiguous } from "./tensor-shape.js";
 import { timeGraph } from "./time-graph.js";
 
@@ -196,8 +197,8 @@ export class DeviceKernel implements LoadedKernel, Watched {
     requireNoCapture(`unloading ${this.manifest.collective}`);
     this.isUnloaded = true;
     this.group.forget(this);
-    await this.group.settle().catch(() => {});
     const memory = [...this.scratch.values(), ...this.counters].map(({ free }) => free);
-    await allOf([...memory, () => this.status.free(), () => this.kernel.unload()]);
+    const free = (): Promise<void> => allOf([...memory, () => this.status.free(), () => this.kernel.unload()]);
+    await freeBehind(() => this.group.settle(), free);
   };
 }

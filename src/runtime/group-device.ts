@@ -37,7 +37,7 @@ import { type DeviceBackend, openProvider } from "./open-provider.js";
 import { PersistentMemory } from "./persistent-memory.js";
 import { requireOneDomain } from "./nvlink-domain.js";
 import { cubinOf } from "./program.js";
-import { Stops } from "./stuck-work.js";
+import { freeBehind, Stops } from "./stuck-work.js";
 import { checkMembers, GroupNames } from "./subgroups.js";
 import { SymmetricPool } from "./symmetric-pool.js";
 import type { RemoteCalls, SymmetricProvider } from "./symmetric-provider.js";
@@ -261,7 +261,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   local(dtype: DType, shape: ShapeLike): Tensor {
     const layout = tensorShape(shape);
     const { memory, free } = this.allocateLocal(layout.extent * DTYPES[dtype].bytes);
-    const release = (): Promise<void> => this.settle().finally(free);
+    const release = (): Promise<void> => freeBehind(() => this.settle(), free);
     return new DeviceTensor(this, dtype, layout, { memory, allocation: null, isFreed: false, release }, 0, true);
   }
 

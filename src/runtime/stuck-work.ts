@@ -34,6 +34,20 @@ export class Stops {
   }
 }
 
+/**
+ * Frees device memory or code behind all work. While a stream stands still nothing is freed: the driver would hold this
+ * thread until the stream goes on.
+ * @throws what `settle` threw, after freeing unless it is a `timeout`; what `free` threw.
+ */
+export async function freeBehind(settle: () => Promise<void>, free: () => Promise<void>): Promise<void> {
+  const error: unknown = await settle().then(
+    () => null,
+    (failure: unknown) => failure,
+  );
+  if (!isTimeout(error)) await free();
+  if (error !== null) throw error as Error;
+}
+
 function isTimeout(error: unknown): boolean {
   return error instanceof RuntimeError && error.code === "timeout";
 }

@@ -1,10 +1,12 @@
 /** Groups of ranks on the fake driver: memory, subgroups, signals, copies, streams, graphs, recovery. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { joinGroup } from "../../src/runtime/bootstrap.js";
+import { DeviceMemory } from "../../src/runtime/cuda/index.js";
 import { DeviceGroup, type DeviceGroupOptions } from "../../src/runtime/group-device.js";
 import type { Tensor } from "../../src/runtime/group.js";
+import { native } from "../../src/runtime/native.js";
 import { memoryStores } from "../../src/runtime/store.js";
-import { live, openDescriptors } from "../native/support.js";
+import { fakeCubin, live, openDescriptors } from "../native/support.js";
 import { closeAll, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
 import { rejection } from "./helpers.js";
 
@@ -52,6 +54,30 @@ describe("allocation", () => {
       await group.barrier();
     });
   });
+
+  it(
+    "frees nothing under a kernel that does not end, for which the driver would hold the thread",
+    { timeout: 30_000 },
+    async () => {
+      const [group] = await ranks(1, { timeoutMs: 50 });
+      const tensor = group!.local("u32", [4]);
+      const flag = DeviceMemory.allocate(0, 4);
+      flag.fill(0);
+      const addon = native();
+      const module = addon.moduleLoad(0, fakeCubin("fake_hang params=8"));
+      const parameters = new Uint8Array(new BigUint64Array([flag.pointer]).buffer);
+      const fn = addon.functionGet(module, "fake_hang");
+      const launch = addon.launchPrepare(fn, [1, 1, 1], [1, 1, 1], 0, false, parameters, [0]);
+      addon.launchPrepared(launch, group!.defaultStream.handle);
+      addon.launchRelease(launch);
+      expect((await rejection(tensor.free())).message).toMatch(/did not finish within 5050 ms/);
+      await expect(tensor.read()).rejects.toThrow("freed before");
+      flag.fill(1);
+      await group!.close();
+      addon.moduleUnload(module);
+      flag.free();
+    },
+  );
 
   it("checks where a peer's buffer lies", async () => {
     const [group] = await ranks(1);
