@@ -204,7 +204,7 @@ async function timeKernel(group, kernel, file, say) {
         [512, 8192, 8192],
         [2048, 8192, 8192],
         [8192, 8192, 8192],
-      ].map(([m, n, k]) => ({ m, n, k }))
+      ].map(([m, n, k]) => Object.fromEntries(manifest.dims.map((d) => [d, { m, n, k }[d] ?? n / 4])))
     : manifest.dims.length === 1
       ? sizes.map((bytes) => ({ [manifest.dims[0]]: bytes / 2 }))
       : sizes.map((bytes) => ({ m: w * 4, n: bytes / 8 / w }));
