@@ -96,8 +96,8 @@ export const OPS = {
   // -- structure ----------------------------------------------------------------------------------
   for: {
     levels: RD, effect: "control", operands: [2, MANY], results: 0, regions: { count: 1, arguments: "pairs" },
-    attributes: { map: ["tiles", "ranks", "serial", "blocks", "threads"] }, optional: { unroll: "int" },
-    doc: "Runs its region for every index in lo..hi (one pair of operands a variable). `tiles`: elements in any order, spread over the machine (rank level). `ranks`: in any order. `serial`: in order. `blocks`: those indices that are this block's number modulo the grid, in order. `threads`: spread over the block's threads, in any order; the body synchronises nothing.",
+    attributes: { map: ["tiles", "rows", "ranks", "serial", "blocks", "threads"] }, optional: { unordered: "bool" },
+    doc: "Runs its region for every index in lo..hi (one pair of operands a variable). `tiles`: elements in any order, spread over the machine (rank level). `rows`: in any order, each turn by one block, which goes through the tile loops inside one after the other with all its threads (rank level). `ranks`: in any order. `serial`: in order; with `unordered`, any order would do. `blocks`: those indices that are this block's number modulo the grid, in order. `threads`: spread over the block's threads, in any order; the body synchronises nothing.",
   },
   if: { levels: RD, effect: "control", operands: [1, 1], results: 0, regions: { count: 2, arguments: 0 }, doc: "First region if the operand is true, else the second." },
   reduce: { levels: RD, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, attributes: { fn: REDUCTIONS }, optional: { unordered: "bool" }, doc: "Folds the values its region yields for lo..hi, in increasing order; with `unordered`, in any order that is the same on every rank." },

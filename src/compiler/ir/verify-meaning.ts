@@ -41,12 +41,12 @@ function verifyUniformity(op: Op, parents: readonly Op[], report: (message: stri
   const spread = parents.find((p) => p.name === "for" && ["threads", "tiles"].includes(p.attributes["map"] as string));
   if (spread !== undefined) {
     if (BLOCK_WIDE.has(op.name)) report(`stands inside a loop over ${String(spread.attributes["map"])}`);
-    if (op.name === "for" && ["threads", "tiles", "blocks"].includes(op.attributes["map"] as string))
+    if (op.name === "for" && ["threads", "tiles", "rows", "blocks"].includes(op.attributes["map"] as string))
       report(`a loop over ${String(op.attributes["map"])} stands inside one over ${String(spread.attributes["map"])}`);
   } else if (op.name === "signal" || op.name === "wait") {
     report("stands outside a loop over threads, so every thread would carry it out");
   }
-  const uneven = op.name === "barrier" ? ["blocks", "ranks"] : ["blocks"];
+  const uneven = op.name === "barrier" ? ["blocks", "rows", "ranks"] : ["blocks", "rows"];
   if (
     ["barrier", "notify", "await"].includes(op.name) &&
     parents.some((p) => p.name === "for" && uneven.includes(p.attributes["map"] as string))

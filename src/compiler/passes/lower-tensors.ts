@@ -39,13 +39,6 @@ export function lowerTensors(kernel: Kernel): Kernel {
   };
 }
 
-/** Threads that share a row when it is folded: a thread's turns, and the parts it then folds, are as many for 4096 columns. */
-const LANES = 64;
-
-function isLong(length: Extent): boolean {
-  return typeof length !== "number" || length > LANES;
-}
-
 class TensorLowering {
   readonly build: Builder;
   readonly memory: TensorMemory;
@@ -251,12 +244,8 @@ class TensorLowering {
     const source = isAcross(operand.owned) || isAcross(operand.spread) ? memory.everywhere(operand) : operand;
     const length = source.shape[dim]!;
     const reduction = fn === "mean" ? "sum" : (fn as "sum" | "min" | "max" | "prod");
-    const parts =
-      dim === shape.length - 1 && isLong(length) ? this.partsOfRows(reduction, source, type, shape) : source;
     const element = (index: Index): Value => {
-      const folded = at.reduce(reduction, parts.shape[dim]!, false, (k) =>
-        parts.element(at.replaced(index, dim, () => k)),
-      );
+      const folded = at.reduce(reduction, length, false, (k) => source.element(at.replaced(index, dim, () => k)));
       if (fn !== "mean") return folded;
       const count = build.cast(at.extent(length), scalarOf(folded.type));
       return build.binary("div", folded, count);
@@ -266,28 +255,6 @@ class TensorLowering {
     const folded = memory.computed({ ...this.plain(type, shape), element, ...facts });
     // Whoever broadcasts it would fold anew for each element.
     return this.uses.soleOutput(op.results[0]!) === null ? memory.held(folded, undefined, "folded") : folded;
-  }
-
-  /** Rows folded to `LANES` parts each, every part of neighbouring threads' neighbouring elements. */
-  private partsOfRows(
-    fn: "sum" | "min" | "max" | "prod",
-    source: LocalTensor,
-    type: TensorType,
-    shape: readonly Extent[],
-  ): LocalTensor {
-    const { at, build } = this;
-    const dim = shape.length - 1;
-    const element = (index: Index): Value => {
-      const [lanes, lane] = [at.constant(LANES), index[dim]!];
-      const left = at.index("sub", at.extent(source.shape[dim]!), lane);
-      const turns = at.index("div", at.index("add", left, at.constant(LANES - 1)), lanes);
-      return at.reduceTo(fn, turns, (k) =>
-        source.element(at.replaced(index, dim, () => build.add(build.mul(k, lanes), lane))),
-      );
-    };
-    const facts = { isReachable: false, isCostly: true, owned: source.owned ?? source.spread };
-    const parts = this.memory.computed({ ...this.plain(type, shape.with(dim, LANES)), element, ...facts });
-    return this.memory.held(parts, undefined, "parts");
   }
 
   // -- arrangements --------------------------------------------------------------------------------

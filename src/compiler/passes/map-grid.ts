@@ -9,11 +9,11 @@
 import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
 import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
-import { extent, type Extent, productOf } from "../types/extent.js";
+import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import { vectorLanes } from "./support/vector-lanes.js";
-import { upperBound } from "./support/upper-bound.js";
+import { mostElements } from "./support/upper-bound.js";
 
 export function mapGrid(kernel: Kernel, options: PassOptions): Kernel {
   const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
@@ -21,7 +21,7 @@ export function mapGrid(kernel: Kernel, options: PassOptions): Kernel {
   const work: Extent[] = [...kernel.work];
   const definitions = new Definitions(kernel);
   walkKernel(kernel, (op) => {
-    if (isTileLoop(op)) work.push(extent("ceildiv", workOf(op, kernel, definitions), row));
+    if (isTileLoop(op)) work.push(extent("ceildiv", mostElements(op, kernel, definitions), row));
   });
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
@@ -42,16 +42,6 @@ export function mapGrid(kernel: Kernel, options: PassOptions): Kernel {
 
 function isTileLoop(op: Op): boolean {
   return op.name === "for" && op.attributes["map"] === "tiles";
-}
-
-/** The most elements the loop can have, as an extent. */
-function workOf(op: Op, kernel: Kernel, definitions: Definitions): Extent {
-  const lengths: (Extent | null)[] = [];
-  for (let i = 0; i < op.operands.length; i += 2)
-    lengths.push(upperBound(op.operands[i]!, op.operands[i + 1]!, definitions));
-  if (lengths.every((e) => e !== null)) return productOf(lengths);
-  // No bound found: no loop over elements of tensors is longer than the largest of them.
-  return kernel.buffers.map((b) => productOf(b.shape)).reduce<Extent>((a, b) => extent("max", a, b), 1);
 }
 
 function mapLoop(op: Op, build: Builder, values: Substitution, row: number): void {

@@ -2,11 +2,13 @@
 import { chooseAlgorithms } from "./choose-algorithms.js";
 import { deriveSync } from "./derive-sync.js";
 import { expandBarriers } from "./expand-barriers.js";
+import { fuseRows } from "./fuse-rows.js";
 import { inferSymmetric } from "./infer-symmetric.js";
 import { interleave } from "./interleave.js";
 import { linearize } from "./linearize.js";
 import { lowerTensors } from "./lower-tensors.js";
 import { mapGrid } from "./map-grid.js";
+import { mapRows } from "./map-rows.js";
 import { rotatePeers } from "./rotate-peers.js";
 import type { Pass } from "./runner.js";
 import { simplify } from "./simplify.js";
@@ -21,8 +23,10 @@ export const PIPELINE: readonly Pass[] = [
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
+  { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },
   { name: "derive-sync", from: "rank", to: "rank", run: deriveSync },
   { name: "tile-contractions", from: "rank", to: "rank", run: tileContractions },
+  { name: "map-rows", from: "rank", to: "rank", run: mapRows },
   { name: "map-grid", from: "rank", to: "device", run: mapGrid },
   { name: "rotate-peers", from: "device", to: "device", run: rotatePeers },
   { name: "linearize", from: "device", to: "device", run: linearize },

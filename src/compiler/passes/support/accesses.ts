@@ -93,14 +93,14 @@ export class AccessCollector {
       case "reduce":
       case "for": {
         const [body] = op.regions as [Region];
-        const isTiles = op.attributes["map"] === "tiles";
-        const turns = isTiles ? null : turnsOf(op, values);
+        const isSpread = op.attributes["map"] === "tiles" || op.attributes["map"] === "rows";
+        const turns = isSpread ? null : turnsOf(op, values);
         if (turns !== null) {
           for (const turn of turns) this.region(body, values.inTurn(op, turn), tiles);
           return;
         }
         const inside = values.insideLoop(op);
-        if (inside !== null) this.region(body, inside, isTiles ? op : tiles);
+        if (inside !== null) this.region(body, inside, isSpread ? (tiles ?? op) : tiles);
       }
     }
   }

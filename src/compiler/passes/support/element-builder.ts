@@ -120,12 +120,6 @@ export class ElementBuilder {
     this.build.if(condition, () => this.inScope(body));
   }
 
-  /** A fold in any order over as many values as a number says. */
-  reduceTo(fn: Reduction, count: Value, body: (k: Value) => Value): Value {
-    const extra = { unordered: true };
-    return this.build.reduce(fn, this.constant(0), count, (k) => this.inScope(() => body(k)), extra);
-  }
-
   /** @param isOrdered whether the order is the user's, and not the machine's, to choose */
   reduce(fn: Reduction, count: Extent, isOrdered: boolean, body: (k: Value) => Value): Value {
     const [lo, hi] = [this.constant(0), this.extent(count)];

@@ -3,7 +3,8 @@
  *
  * The grid mapping gives offset o = i - lo of a one-dimensional tile loop to block (o / row) mod grid, with one `row` for
  * the whole kernel. An access whose one running index is o + base touches element e from offset e - base; so two accesses of equal base, on
- * whatever ranks and in whatever loops, touch each element from blocks of one number.
+ * whatever ranks and in whatever loops, touch each element from blocks of one number. Loops over rows do the same with
+ * rows, as many to a block's turn in all of them: there all of row r + base falls to the block of row r.
  */
 import type { Op, Value } from "../../ir/module.js";
 import type { Form } from "./forms.js";
@@ -16,6 +17,7 @@ export function positionIn(loop: Op, indices: readonly Value[], values: RankValu
   const start = values.form(loop.operands[0]!);
   if (variable === null || start === null) return null;
   const forms = indices.map((v) => values.form(v));
+  if (loop.attributes["map"] === "rows") return rowIn(variable, start, forms);
   // One index runs with the loop; with some other loop's variable in the base, it is another one each turn.
   const running = forms.findIndex((f) => f === null || [...f.terms.keys()].some((s) => s.includes("@")));
   const base = forms[running]?.minus(variable).plus(start);
@@ -23,4 +25,13 @@ export function positionIn(loop: Op, indices: readonly Value[], values: RankValu
     f != null && ![...f.terms.keys()].some((s) => s.includes("@"));
   const others = forms.filter((_, d) => d !== running);
   return isFixed(base) && others.every(isFixed) ? `${running}: ${base!.key}` : null;
+}
+
+function rowIn(variable: Form, start: Form, forms: readonly (Form | null)[]): string | null {
+  for (const [d, form] of forms.entries()) {
+    const base = form?.minus(variable);
+    if (base == null || [...base.terms.keys()].some((s) => s.includes("@"))) continue;
+    return `row ${d}: ${base.plus(start).key}`;
+  }
+  return null;
 }

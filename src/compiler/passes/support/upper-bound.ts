@@ -1,6 +1,6 @@
 /** How many iterations a loop can have at most, on any rank, as an extent a host can evaluate. */
-import type { Value } from "../../ir/module.js";
-import { extent, type Extent, type ExtentOp } from "../../types/extent.js";
+import type { Kernel, Op, Value } from "../../ir/module.js";
+import { extent, type Extent, type ExtentOp, productOf } from "../../types/extent.js";
 import type { Definitions } from "./analysis.js";
 
 /** Bound of hi - lo; null when it depends on more than dimensions and constants. */
@@ -31,4 +31,14 @@ export function valueExtent(v: Value, definitions: Definitions): Extent | null {
   const [a, b] = op.operands.map((o) => valueExtent(o, definitions));
   if (a == null || b == null || !["add", "sub", "mul", "div", "min", "max"].includes(fn)) return null;
   return extent(fn as ExtentOp, a, b);
+}
+
+/** The most elements a loop over several variables can have, as an extent. */
+export function mostElements(op: Op, kernel: Kernel, definitions: Definitions): Extent {
+  const lengths: (Extent | null)[] = [];
+  for (let i = 0; i < op.operands.length; i += 2)
+    lengths.push(upperBound(op.operands[i]!, op.operands[i + 1]!, definitions));
+  if (lengths.every((e) => e !== null)) return productOf(lengths);
+  // No bound found: no loop over elements of tensors is longer than the largest of them.
+  return kernel.buffers.map((b) => productOf(b.shape)).reduce<Extent>((a, b) => extent("max", a, b), 1);
 }

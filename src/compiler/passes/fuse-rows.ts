@@ -1,0 +1,164 @@
+/**
+ * fuse-rows: tile loops over the same rows, one after the other, become one loop over rows that holds them, wherever a row
+ * is folded and what goes from loop to loop stays in its row.
+ *
+ * A row is then one block's: what another loop wrote of it is there as soon as the block's threads have met, and no barrier
+ * of all blocks stands between. A fold along a row is shared by the threads of its block (map-rows). Loops that a product's
+ * tiles come from stay as they are.
+ */
+import { Builder } from "../ir/builder.js";
+import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
+import { rewriteOps, Substitution, walk } from "../ir/visit.js";
+import { Definitions } from "./support/analysis.js";
+import { matchContraction } from "./support/contraction.js";
+import { isRowFold } from "./support/row-folds.js";
+
+export function fuseRows(kernel: Kernel): Kernel {
+  return { ...kernel, body: new RowFusion(kernel).region(kernel.body) };
+}
+
+/** What a loop does with one buffer. */
+interface Use {
+  readonly buffer: string;
+  readonly writes: boolean;
+  /** The indices that name the row, as text that is equal in loops over equal rows; null if others' rows may be meant. */
+  readonly row: string | null;
+}
+
+interface RowLoop {
+  readonly op: Op;
+  readonly uses: readonly Use[];
+  readonly folds: boolean;
+}
+
+class RowFusion {
+  private readonly definitions: Definitions;
+  private readonly ids = new Map<Value, number>();
+  /** Bounds of the rows that are folded somewhere in the kernel, so that blocks have rows anyway. */
+  private readonly foldedRows = new Set<string>();
+
+  constructor(private readonly kernel: Kernel) {
+    this.definitions = new Definitions(kernel);
+    walk(kernel.body, (op) => {
+      const loop = this.rowLoop(op);
+      if (loop?.folds === true) this.foldedRows.add(this.boundsOf(loop));
+    });
+  }
+
+  region(region: Region): Region {
+    const out: Op[] = [];
+    let group: RowLoop[] = [];
+    const flush = (): void => {
+      out.push(...this.fused(group));
+      group = [];
+    };
+    for (const op of region.ops) {
+      const loop = this.rowLoop(op);
+      if (loop !== null) {
+        if (group.length > 0 && !this.mayJoin(loop, group)) flush();
+        group.push(loop);
+      } else if (definitionOf(op.name).effect === "pure") {
+        out.push(op); // before the group: its operands are there, too
+      } else {
+        flush();
+        const isTiles = op.attributes["map"] === "tiles";
+        out.push(isTiles ? op : { ...op, regions: op.regions.map((r) => this.region(r)) });
+      }
+    }
+    flush();
+    return { arguments: region.arguments, ops: out };
+  }
+
+  /** A loop over rows and, innermost, what is in a row. */
+  private rowLoop(op: Op): RowLoop | null {
+    if (op.name !== "for" || op.attributes["map"] !== "tiles") return null;
+    const [body] = op.regions as [Region];
+    const { definitions } = this;
+    const folds = body.ops.some((o) => isRowFold(o, definitions));
+    if (op.operands.length === 2 && !folds) return null; // all elements in one row: more than one block should have them
+    // A fold for each element of a row, instead of one, is many folds: the loop over elements spreads them better.
+    const [lo, hi] = op.operands.slice(-2).map((v) => definitions.constant(v));
+    if (folds && !(lo === 0 && hi === 1)) return null;
+    if (matchContraction(op, this.kernel, definitions) !== null) return null;
+    return { op, uses: this.usesOf(op), folds };
+  }
+
+  private usesOf(loop: Op): Use[] {
+    const rows = loop.regions[0]!.arguments.slice(0, -1);
+    const uses: Use[] = [];
+    walk(loop.regions[0]!, (op) => {
+      if (op.name !== "load" && op.name !== "store") return;
+      const row = isRemote(op) ? null : this.rowOf(memoryOperands(op).indices, rows);
+      uses.push({ buffer: text(op, "buffer"), writes: op.name === "store", row });
+    });
+    return uses;
+  }
+
+  /** The leading indices, if they are the loop's variables, each plus something from outside the loop. */
+  private rowOf(indices: readonly Value[], rows: readonly Value[]): string | null {
+    if (indices.length <= rows.length) return null;
+    const parts = rows.map((variable, d) => {
+      const index = indices[d]!;
+      if (index === variable) return "";
+      const [a, b] = this.definitions.binary(index, "add")?.operands ?? [];
+      const offset = a === variable ? b : b === variable ? a : undefined;
+      const isOutside = offset !== undefined && this.definitions.argumentsOf(offset).length === 0;
+      return isOutside ? this.definitions.key(offset) : null;
+    });
+    return parts.includes(null) ? null : parts.join(";");
+  }
+
+  private boundsOf(loop: RowLoop): string {
+    return loop.op.operands
+      .slice(0, -2)
+      .map((v) => {
+        if (!this.ids.has(v)) this.ids.set(v, this.ids.size);
+        return this.ids.get(v);
+      })
+      .join(" ");
+  }
+
+  private mayJoin(loop: RowLoop, group: readonly RowLoop[]): boolean {
+    if (loop.op.operands.length === 2 || this.boundsOf(loop) !== this.boundsOf(group[0]!)) return false;
+    return group.every((earlier) => conflicts(earlier, loop).every(([a, b]) => a.row !== null && a.row === b.row));
+  }
+
+  /** The loops, or one in their place; those at either end that fold nothing and share nothing with others stay outside. */
+  private fused(group: readonly RowLoop[]): readonly Op[] {
+    const isBound = (loop: RowLoop): boolean =>
+      loop.folds || group.some((other) => other !== loop && conflicts(other, loop).length > 0);
+    const first = group.findIndex(isBound);
+    if (first < 0 || !this.foldedRows.has(this.boundsOf(group[first]!))) return group.map((l) => l.op);
+    const last = group.findLastIndex(isBound);
+    const ops = group.map((l) => l.op);
+    return [...ops.slice(0, first), rowsLoop(ops.slice(first, last + 1)), ...ops.slice(last + 1)];
+  }
+}
+
+/** Pairs of uses of one buffer, one of them a store. */
+function conflicts(a: RowLoop, b: RowLoop): (readonly [Use, Use])[] {
+  return a.uses.flatMap((x) =>
+    b.uses.flatMap((y) => (x.buffer === y.buffer && (x.writes || y.writes) ? [[x, y] as const] : [])),
+  );
+}
+
+function rowsLoop(loops: readonly Op[]): Op {
+  const [first] = loops as [Op];
+  const build = new Builder(first.span);
+  const pairs = (op: Op): [Value, Value][] =>
+    op.regions[0]!.arguments.map((_, d) => [op.operands[2 * d]!, op.operands[2 * d + 1]!]);
+  const bounds = pairs(first);
+  build.for("rows", bounds.length > 1 ? bounds.slice(0, -1) : bounds, (rows) => {
+    for (const op of loops) {
+      build.span = op.span;
+      const [body] = op.regions as [Region];
+      build.for("tiles", pairs(op).slice(-1), ([column]) => {
+        const inner = new Substitution();
+        body.arguments.forEach((a, d) => inner.set(a, d < body.arguments.length - 1 ? rows[d]! : column!));
+        rewriteOps(body.ops, build, inner);
+      });
+    }
+  });
+  return build.ops.at(-1)!;
+}
