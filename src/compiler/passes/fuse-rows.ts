@@ -75,7 +75,9 @@ class RowFusion {
     if (op.name !== "for" || op.attributes["map"] !== "tiles") return null;
     const [body] = op.regions as [Region];
     const { definitions } = this;
-    const folds = body.ops.some((o) => isRowFold(o, definitions));
+    const number = body.ops.filter((o) => isRowFold(o, definitions)).length;
+    const folds = number > 0;
+    if (number > 1) return null; // parts of one row's fold at a time have room
     if (op.operands.length === 2 && !folds) return null; // all elements in one row: more than one block should have them
     // A fold for each element of a row, instead of one, is many folds: the loop over elements spreads them better.
     const [lo, hi] = op.operands.slice(-2).map((v) => definitions.constant(v));

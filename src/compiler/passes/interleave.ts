@@ -2,7 +2,8 @@
  * interleave: a block takes several of its rows at once, the ops of the rows alternating, so that all their
  * loads are under way before the first is used. Latency over NVLink is a microsecond; only bytes in flight hide it.
  *
- * Rows are independent by the meaning of the loop. How many: enough for `loadsInFlight` wide loads a thread.
+ * Rows are independent by the meaning of the loop. How many: enough for `loadsInFlight` wide loads a thread, of a loop over
+ * blocks, whose rows lie far apart; for `rowLoadsInFlight` where a block takes neighbouring ones in any order.
  */
 import { Builder } from "../ir/builder.js";
 import { bufferOf, type Kernel, type Op, text, type Value } from "../ir/module.js";
@@ -17,18 +18,21 @@ export function interleave(kernel: Kernel, options: PassOptions): Kernel {
     const threads = fullRow(op, kernel.blockThreads, b, values);
     if (threads === null) return false;
     const loads = wideLoads(threads, kernel, options);
-    const copies = loads === 0 ? 1 : Math.min(8, Math.floor(options.loadsInFlight / loads));
+    const isSpread = op.attributes["map"] === "blocks";
+    const wanted = isSpread ? options.loadsInFlight : options.rowLoadsInFlight;
+    const copies = loads === 0 ? 1 : Math.min(isSpread ? 8 : 4, Math.floor(wanted / loads));
     if (copies <= 1) return false;
-    emit(op, threads, copies, b, values);
+    if (isSpread) overBlocks(op, threads, copies, b, values);
+    else inOneBlock(op, threads, copies, b, values);
     return true;
   });
   return { ...kernel, body: { arguments: [], ops: build.ops } };
 }
 
-/** The threads loop of a blocks loop from 0 that holds nothing else but pure ops, when each thread has one turn. */
+/** The threads loop of a loop from 0 that holds nothing else but pure ops, when each thread has one turn. */
 function fullRow(op: Op, blockThreads: number, build: Builder, values: Substitution): Op | null {
-  if (op.name !== "for" || op.attributes["map"] !== "blocks" || build.constantOf(values.get(op.operands[0]!)) !== 0)
-    return null;
+  const isAnyOrder = op.attributes["map"] === "blocks" || op.attributes["unordered"] === true;
+  if (op.name !== "for" || !isAnyOrder || build.constantOf(values.get(op.operands[0]!)) !== 0) return null;
   const effects = op.regions[0]!.ops.filter((o) => o.name !== "binary" && o.name !== "const");
   const [threads] = effects;
   if (effects.length !== 1 || threads!.name !== "for" || threads!.attributes["map"] !== "threads") return null;
@@ -47,37 +51,67 @@ function wideLoads(threads: Op, kernel: Kernel, options: PassOptions): number {
   return count;
 }
 
-function emit(op: Op, threads: Op, copies: number, build: Builder, values: Substitution): void {
+function overBlocks(op: Op, threads: Op, copies: number, build: Builder, values: Substitution): void {
   const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
   const grid = build.op("grid", [], {}, lo.type)!;
   const block = build.op("block", [], {}, lo.type)!;
   const stride = build.mul(grid, build.constant(copies));
   const turns = build.div(hi, stride);
-  const row = op.regions[0]!.arguments[0]!;
   build.for("serial", [[lo, turns]], ([turn]) => {
     const first = build.add(build.mul(turn!, stride), block);
-    const rows = Array.from({ length: copies }, (_, k) => {
-      const inner = new Substitution(values);
-      inner.set(row, build.add(first, build.mul(grid, build.constant(k))));
-      rewriteOps(
-        op.regions[0]!.ops.filter((o) => o !== threads),
-        build,
-        inner,
-      );
-      return inner;
-    });
-    const bounds = threads.operands.map((v) => rows[0]!.get(v)) as [Value, Value];
-    build.for("threads", [bounds], ([t]) => {
-      for (const inner of rows) inner.set(threads.regions[0]!.arguments[0]!, t!);
-      for (const body of threads.regions[0]!.ops) {
-        build.span = body.span;
-        for (const inner of rows) copyOp(body, build, inner);
-      }
-    });
+    together(op, threads, copies, (k) => build.add(first, build.mul(grid, build.constant(k))), build, values);
   });
-  build.for("blocks", [[build.mul(turns, stride), hi]], ([r]) => {
+  build.for("blocks", [[build.mul(turns, stride), hi]], ([r]) => oneRow(op, r!, build, values));
+}
+
+/** Of the rows that are over, half as many at once: a block has few. */
+function inOneBlock(op: Op, threads: Op, copies: number, build: Builder, values: Substitution): void {
+  const hi = values.get(op.operands[1]!);
+  let lo = values.get(op.operands[0]!);
+  for (let n = copies; n > 1; n = Math.floor(n / 2)) {
+    const from = lo;
+    const turns = build.div(build.sub(hi, from), build.constant(n));
+    build.for("serial", [[build.constant(0), turns]], ([turn]) => {
+      const first = build.add(from, build.mul(turn!, build.constant(n)));
+      together(op, threads, n, (k) => build.add(first, build.constant(k)), build, values);
+    });
+    lo = build.add(from, build.mul(turns, build.constant(n)));
+  }
+  build.for("serial", [[lo, hi]], ([r]) => oneRow(op, r!, build, values));
+}
+
+/** Rows in one turn, their ops alternating. */
+function together(
+  op: Op,
+  threads: Op,
+  copies: number,
+  number: (k: number) => Value,
+  build: Builder,
+  values: Substitution,
+): void {
+  const [region] = op.regions;
+  const rows = Array.from({ length: copies }, (_, k) => {
     const inner = new Substitution(values);
-    inner.set(row, r!);
-    rewriteOps(op.regions[0]!.ops, build, inner);
+    inner.set(region!.arguments[0]!, number(k));
+    rewriteOps(
+      region!.ops.filter((o) => o !== threads),
+      build,
+      inner,
+    );
+    return inner;
   });
+  const bounds = threads.operands.map((v) => rows[0]!.get(v)) as [Value, Value];
+  build.for("threads", [bounds], ([t]) => {
+    for (const inner of rows) inner.set(threads.regions[0]!.arguments[0]!, t!);
+    for (const body of threads.regions[0]!.ops) {
+      build.span = body.span;
+      for (const inner of rows) copyOp(body, build, inner);
+    }
+  });
+}
+
+function oneRow(op: Op, row: Value, build: Builder, values: Substitution): void {
+  const inner = new Substitution(values);
+  inner.set(op.regions[0]!.arguments[0]!, row);
+  rewriteOps(op.regions[0]!.ops, build, inner);
 }

@@ -3,35 +3,19 @@
  * takes one tile loop after the other with all of its threads, which meet in between.
  *
  * As many rows to a turn as fill a block's widest accesses once; one number for all loops over rows of the kernel, so that a
- * row falls to blocks of one number everywhere (derive-sync relies on it). A long fold is shared by the threads: every lane
- * takes the elements a stride apart, then sixteen parts become one until a thread has few enough left. What only the
- * turn itself needs of a row stays in shared memory.
+ * row falls to blocks of one number everywhere (derive-sync relies on it). Threads share a long fold (`support/row-folds.ts`).
+ * What only the turn itself needs of a row stays in shared memory.
  */
 import { Builder } from "../ir/builder.js";
-import {
-  type Buffer,
-  bufferOf,
-  isRemote,
-  type Kernel,
-  memoryOperands,
-  type Op,
-  text,
-  type Value,
-} from "../ir/module.js";
-import type { BinaryFunction, Reduction } from "../ir/ops.js";
+import { type Buffer, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
 import { rewriteOps, Substitution, walk, walkKernel } from "../ir/visit.js";
 import { type DType } from "../types/dtype.js";
-import { scalar, scalarOf } from "../ir/types.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
-import { isRowFold } from "./support/row-folds.js";
+import { isRowFold, RowFolds, type RowParts, type RowTurn } from "./support/row-folds.js";
 import { mostElements, upperBound } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
-
-/** Parts that a thread folds at a time. */
-const PARTS = 16;
-const COMBINE: Record<Reduction, BinaryFunction> = { sum: "add", prod: "mul", min: "min", max: "max" };
 
 export function mapRows(kernel: Kernel, options: PassOptions): Kernel {
   const found: Op[] = [];
@@ -44,11 +28,7 @@ function isRowLoop(op: Op): boolean {
   return op.name === "for" && op.attributes["map"] === "rows";
 }
 
-/** The rows of one turn of a block. */
-interface Turn {
-  /** Number of the first, and how many. */
-  readonly first: Value;
-  readonly count: Value;
+interface Turn extends RowTurn {
   /** The loop's variables for a row of the turn. */
   readonly row: (n: Value) => readonly Value[];
   /** Scratch that lies in shared memory, by its name. */
@@ -64,6 +44,7 @@ class RowMapping {
   private readonly span: number;
   /** Rows in a turn. */
   private readonly rows: Extent;
+  private readonly folds: RowFolds;
 
   constructor(
     private readonly kernel: Kernel,
@@ -75,6 +56,11 @@ class RowMapping {
     this.lanes = vectorLanes(kernel, options);
     this.span = (kernel.blockThreads || options.elementThreads) * this.lanes;
     const longest = loops.map((loop) => this.longest(loop)).reduce((a, b) => extent("max", a, b));
+    this.folds = new RowFolds(this.build, this.span, this.lanes, (name, dtype, length) => {
+      const full = `${name}_${dtype}`;
+      const known = this.buffers.find((b) => b.name === full && b.role === "shared");
+      return known?.name ?? this.declare(full, dtype, length);
+    });
     this.rows = extent("max", 1, extent("div", this.span, this.whole(longest)));
   }
 
@@ -138,42 +124,56 @@ class RowMapping {
 
   // -- loops ---------------------------------------------------------------------------------------
 
+  /** Two loops over blocks, for short rows and for long ones: those need no division to find their elements. */
   private loop(op: Op, values: Substitution, shared: ReadonlyMap<string, string>): void {
     const { build } = this;
-    const zero = build.constant(0);
+    const [zero, one] = [build.constant(0), build.constant(1)];
     const bounds = op.regions[0]!.arguments.map((_, d) => {
       const [lo, hi] = [op.operands[2 * d]!, op.operands[2 * d + 1]!].map((v) => values.get(v)) as [Value, Value];
       return { lo, length: build.binary("max", build.sub(hi, lo), zero) };
     });
     const total = bounds.map((b) => b.length).reduce((a, b) => build.mul(a, b));
     const rows = build.extent(this.rows);
-    build.for("blocks", [[zero, build.ceilDiv(total, rows)]], ([turn]) => {
-      const first = build.mul(turn!, rows);
-      const count = build.binary("min", rows, build.sub(total, first));
-      const row = (n: Value): readonly Value[] => {
-        let rest = build.add(first, n);
-        return bounds.toReversed().map(({ lo, length }, d) => {
-          const within = d === bounds.length - 1 ? rest : build.rem(rest, length);
-          if (d < bounds.length - 1) rest = build.div(rest, length);
-          return build.add(lo, within);
-        }).toReversed(); // prettier-ignore
-      };
-      const [inside] = op.regions;
-      for (const inner of inside!.ops) {
-        build.span = inner.span;
-        if (inner.attributes["map"] === "tiles")
-          this.tiles(inner, inside!.arguments, { first, count, row, shared }, values);
-        else rewriteOps([inner], build, values);
+    const row = (number: Value): readonly Value[] => {
+      const indices: Value[] = [];
+      let rest = number;
+      for (const [d, { lo, length }] of [...bounds.entries()].reverse()) {
+        indices.unshift(build.add(lo, d === 0 ? rest : build.rem(rest, length)));
+        if (d > 0) rest = build.div(rest, length);
       }
-    });
+      return indices;
+    };
+    const turns = (number: Value, isOne: boolean): void =>
+      build.for("blocks", [[zero, number]], ([turn]) => {
+        const first = isOne ? turn! : build.mul(turn!, rows);
+        const count = isOne ? one : build.binary("min", rows, build.sub(total, first));
+        this.turn(op, { count, isOne, row: (n) => row(build.add(first, n)), shared }, values);
+      });
+    build.if(
+      build.compare("gt", rows, one),
+      () => turns(build.ceilDiv(total, rows), false),
+      () => turns(total, true),
+    );
+  }
+
+  private turn(op: Op, turn: Turn, values: Substitution): void {
+    const [inside] = op.regions;
+    for (const inner of inside!.ops) {
+      this.build.span = inner.span;
+      if (inner.attributes["map"] === "tiles") this.tiles(inner, inside!.arguments, turn, values);
+      else rewriteOps([inner], this.build, values);
+    }
   }
 
   /** One tile loop of the turn's rows. Ends where the threads have met. */
   private tiles(op: Op, variables: readonly Value[], turn: Turn, values: Substitution): void {
     const { build } = this;
+    const zero = build.constant(0);
     const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
     const [body] = op.regions;
-    const length = build.binary("max", build.sub(hi, lo), build.constant(0));
+    const folded = new Map<Op, RowParts>();
+    const copy = (ops: readonly Op[], n: Value, inner: Substitution): void =>
+      rewriteOps(ops, build, inner, (o, _, v) => this.inTurn(o, n, turn, folded, v));
     /** Values for the element `column` of row `n` of the turn. */
     const at = (n: Value, column: Value): Substitution => {
       const inner = new Substitution(values);
@@ -181,33 +181,35 @@ class RowMapping {
       inner.set(body!.arguments[0]!, build.add(lo, column));
       return inner;
     };
-    /** Folds that the threads have shared, and where what is left of them lies. */
-    const folded = new Map<Op, FoldedRow>();
-    const copy = (ops: readonly Op[], n: Value, inner: Substitution): void =>
-      rewriteOps(ops, build, inner, (o, _, v) => this.inTurn(o, n, turn, folded, v));
-    body!.ops.forEach((inner, i) => {
-      if (!isRowFold(inner, this.definitions)) return;
-      const before = body!.ops.slice(0, i);
-      folded.set(inner, this.fold(inner, turn, (n) => {
-        const values = at(n, build.constant(0));
-        copy(before.filter((o) => o.name !== "store"), n, values);
-        return values;
-      }, copy)); // prettier-ignore
-    });
-    this.spread(turn.count, length, (n, column) => copy(body!.ops, n, at(n, column)));
-    this.meet();
+    for (const [i, fold] of body!.ops.entries()) {
+      if (!isRowFold(fold, this.definitions)) continue;
+      const before = body!.ops.slice(0, i).filter((o) => o.name !== "store");
+      const [region] = fold.regions;
+      const [from, to] = fold.operands.map((v) => values.get(v)) as [Value, Value];
+      const parts = this.folds.parts(fold, turn, this.lengthOf(from, to), (n, k) => {
+        const inner = at(n, zero);
+        copy(before, n, inner);
+        inner.set(region!.arguments[0]!, build.add(from, k));
+        copy(region!.ops.slice(0, -1), n, inner);
+        build.span = fold.span;
+        return inner.get(region!.ops.at(-1)!.operands[0]!);
+      });
+      folded.set(fold, parts);
+    }
+    this.spread(turn, this.lengthOf(lo, hi), (n, column) => copy(body!.ops, n, at(n, column)));
+    build.op("block_sync", [], {}, null);
+  }
+
+  private lengthOf(lo: Value, hi: Value): Value {
+    return this.build.binary("max", this.build.sub(hi, lo), this.build.constant(0));
   }
 
   /** What is in shared memory, and folds that are done, in their place. */
-  private inTurn(op: Op, n: Value, turn: Turn, folded: ReadonlyMap<Op, FoldedRow>, values: Substitution): boolean {
+  private inTurn(op: Op, n: Value, turn: Turn, folded: ReadonlyMap<Op, RowParts>, values: Substitution): boolean {
     const { build } = this;
-    const left = folded.get(op);
-    if (left !== undefined) {
-      const at = build.mul(n, left.count);
-      const kind = scalar(bufferOf({ ...this.kernel, buffers: this.buffers }, left.buffer).dtype);
-      const fn = text(op, "fn") as Reduction;
-      const rest = build.reduce(fn, build.constant(0), left.count, (k) => build.load(left.buffer, [build.add(at, k)], kind), { unordered: true }); // prettier-ignore
-      values.set(op.results[0]!, rest);
+    const parts = folded.get(op);
+    if (parts !== undefined) {
+      values.set(op.results[0]!, this.folds.rest(op, parts, n));
       return true;
     }
     const name = op.name === "load" || op.name === "store" ? turn.shared.get(text(op, "buffer")) : undefined;
@@ -217,112 +219,23 @@ class RowMapping {
     return true;
   }
 
-  /** Every column of every row of the turn, `span` of them at a time, and then the rest. */
-  private spread(count: Value, length: Value, body: (n: Value, column: Value) => void): void {
+  /** Every column of every row of the turn. */
+  private spread(turn: Turn, length: Value, body: (n: Value, column: Value) => void): void {
     const { build } = this;
     const zero = build.constant(0);
-    if (build.constantOf(length) === 1) return build.for("threads", [[zero, count]], ([n]) => body(n!, zero));
-    const total = build.mul(count, length);
+    const threads = (count: Value, element: (e: Value) => void): void =>
+      build.for("threads", [[zero, count]], ([t]) => element(t!));
+    if (build.constantOf(length) === 1) return threads(turn.count, (n) => body(n, zero));
+    if (!turn.isOne)
+      return threads(build.mul(turn.count, length), (e) => body(build.div(e, length), build.rem(e, length)));
     const span = build.constant(this.span);
-    const full = build.div(total, span);
-    const element = (e: Value): void => body(build.div(e, length), build.rem(e, length));
-    build.for("serial", [[zero, full]], ([k]) => {
+    const full = build.div(length, span);
+    const pieces = ([k]: readonly Value[]): void => {
       const first = build.mul(k!, span);
-      build.for("threads", [[zero, span]], ([t]) => element(build.add(first, t!)));
-    }, { unordered: true }); // prettier-ignore
-    const first = build.mul(full, span);
-    build.for("threads", [[zero, build.sub(total, first)]], ([t]) => element(build.add(first, t!)));
-  }
-
-  private meet(): void {
-    this.build.op("block_sync", [], {}, null);
-  }
-
-  // -- folds ---------------------------------------------------------------------------------------
-
-  /**
-   * A fold of every row of the turn down to a few parts each, in shared memory.
-   * @param inRow the values that the fold's region uses, for a row
-   */
-  private fold(
-    op: Op,
-    turn: Turn,
-    inRow: (n: Value) => Substitution,
-    copy: (ops: readonly Op[], n: Value, inner: Substitution) => void,
-  ): FoldedRow {
-    const { build, lanes, span } = this;
-    const fn = text(op, "fn") as Reduction;
-    const kind = scalarOf(op.results[0]!.type);
-    const dtype = kind as DType;
-    const zero = build.constant(0);
-    const outer = inRow(zero);
-    const [lo, hi] = op.operands.map((v) => outer.get(v)) as [Value, Value];
-    const length = build.binary("max", build.sub(hi, lo), zero);
-    const wide = build.constant(lanes);
-    const parts = build.binary("min", build.mul(build.ceilDiv(length, wide), wide), build.constant(span));
-    const buffer = this.shared("parts", dtype, span);
-    const region = op.regions[0]!;
-    const term = (n: Value, inner: Substitution, k: Value): Value => {
-      const values = new Substitution(inner);
-      values.set(region.arguments[0]!, build.add(lo, k));
-      copy(region.ops.slice(0, -1), n, values);
-      build.span = op.span;
-      return values.get(region.ops.at(-1)!.operands[0]!);
+      threads(span, (t) => body(zero, build.add(first, t)));
     };
-    // All lanes have as many elements, so that neighbouring ones are taken at once; what is over comes after.
-    const turns = build.div(length, parts);
-    build.for("threads", [[zero, build.mul(turn.count, parts)]], ([q]) => {
-      const [n, lane] = [build.div(q!, parts), build.rem(q!, parts)];
-      const inner = inRow(n);
-      const part = build.reduce(fn, zero, turns, (k) => term(n, inner, build.add(build.mul(k, parts), lane)), { unordered: true }); // prettier-ignore
-      build.store(buffer, part, [q!]);
-    });
-    this.meet();
-    const covered = build.mul(turns, parts);
-    const over = build.sub(length, covered);
-    build.for("threads", [[zero, build.mul(turn.count, over)]], ([q]) => {
-      const [n, lane] = [build.div(q!, over), build.rem(q!, over)];
-      const inner = inRow(n);
-      const at = build.add(build.mul(n, parts), lane);
-      const value = term(n, inner, build.add(covered, lane));
-      build.store(buffer, build.binary(COMBINE[fn], build.load(buffer, [at], scalar(kind)), value), [at]);
-    });
-    this.meet();
-    return this.narrowed(fn, { buffer, count: parts }, turn, dtype);
+    build.for("serial", [[zero, full]], pieces, { unordered: true });
+    const first = build.mul(full, span);
+    threads(build.sub(length, first), (t) => body(zero, build.add(first, t)));
   }
-
-  /** Twice sixteen parts to one: 4096 become 16. */
-  private narrowed(fn: Reduction, from: FoldedRow, turn: Turn, dtype: DType): FoldedRow {
-    const { build, span, lanes } = this;
-    const zero = build.constant(0);
-    const fewer = this.shared("fewer_parts", dtype, Math.ceil(span / PARTS) + span / lanes);
-    let now = from;
-    for (const buffer of [fewer, from.buffer]) {
-      const count = build.ceilDiv(now.count, build.constant(PARTS));
-      const source = now;
-      build.for("threads", [[zero, build.mul(turn.count, count)]], ([q]) => {
-        const [n, w] = [build.div(q!, count), build.rem(q!, count)];
-        const at = build.add(build.mul(n, source.count), w);
-        const terms = build.ceilDiv(build.sub(source.count, w), count);
-        const part = build.reduce(fn, zero, terms, (k) => build.load(source.buffer, [build.add(at, build.mul(k, count))], scalar(dtype)), { unordered: true }); // prettier-ignore
-        build.store(buffer, part, [q!]);
-      });
-      this.meet();
-      now = { buffer, count };
-    }
-    return now;
-  }
-
-  /** Shared memory that all folds of a dtype use, one after the other. */
-  private shared(hint: string, dtype: DType, length: number): string {
-    const name = `${hint}_${dtype}`;
-    const known = this.buffers.find((b) => b.name === name && b.role === "shared");
-    return known?.name ?? this.declare(name, dtype, length);
-  }
-}
-
-/** What is left of folded rows: `count` parts a row, one row after the other. */
-interface FoldedRow {
-  readonly buffer: string;
-  readonly count: Value;
 }

@@ -16,6 +16,8 @@ export interface PassOptions {
   readonly oneShotBytes: number;
   /** Wide loads each thread should have in flight. */
   readonly loadsInFlight: number;
+  /** The same where they are to neighbouring pages. */
+  readonly rowLoadsInFlight: number;
 }
 
 /**
@@ -33,4 +35,5 @@ export const DEFAULT_PASS_OPTIONS: PassOptions = {
   accessBytes: 16,
   oneShotBytes: 64 * 1024,
   loadsInFlight: 4,
+  rowLoadsInFlight: 16,
 };

@@ -1,9 +1,10 @@
 /**
- * unswitch: a loop over blocks whose body decides by a value from outside the loop becomes a decision between
+ * unswitch: a loop over blocks, or over what one block takes in any order, whose body decides by a value from outside the loop becomes a decision between
  * two loops, so that each can be interleaved by itself.
  */
 import { Builder } from "../ir/builder.js";
-import type { Kernel, Op } from "../ir/module.js";
+import type { Kernel, Op, Value } from "../ir/module.js";
+import type { LoopMap } from "../ir/ops.js";
 import { rewriteOps, Substitution } from "../ir/visit.js";
 
 export function unswitch(kernel: Kernel): Kernel {
@@ -13,12 +14,14 @@ export function unswitch(kernel: Kernel): Kernel {
     if (choice === null) return false;
     const loop = (branch: 0 | 1): void => {
       const bounds = op.operands.map((v) => values.get(v));
-      b.for("blocks", [[bounds[0]!, bounds[1]!]], ([r]) => {
+      const { map, ...extra } = op.attributes;
+      const body = op.regions[0]!.ops.flatMap((o) => (o === choice ? choice.regions[branch]!.ops : [o]));
+      const turn = ([r]: readonly Value[]): void => {
         const inner = new Substitution(values);
         inner.set(op.regions[0]!.arguments[0]!, r!);
-        const body = op.regions[0]!.ops.flatMap((o) => (o === choice ? choice.regions[branch]!.ops : [o]));
         rewriteOps(body, b, inner);
-      });
+      };
+      b.for(map as LoopMap, [[bounds[0]!, bounds[1]!]], turn, extra);
     };
     b.if(
       values.get(choice.operands[0]!),
@@ -30,9 +33,9 @@ export function unswitch(kernel: Kernel): Kernel {
   return { ...kernel, body: { arguments: [], ops: build.ops } };
 }
 
-/** The only `if` of a loop over blocks, when its condition comes from outside. */
+/** The only `if` of such a loop, when its condition comes from outside. */
 function invariantChoice(op: Op): Op | null {
-  if (op.name !== "for" || op.attributes["map"] !== "blocks") return null;
+  if (op.name !== "for" || !(op.attributes["map"] === "blocks" || op.attributes["unordered"] === true)) return null;
   const [body] = op.regions;
   const choices = body!.ops.filter((o) => o.name === "if");
   if (choices.length !== 1) return null;

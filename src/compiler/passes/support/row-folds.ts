@@ -1,5 +1,9 @@
-/** Folds along a row of which a block's threads can each take a part. */
-import type { Op } from "../../ir/module.js";
+/** Folds along rows: which of them a block's threads share, and how. */
+import type { Builder } from "../../ir/builder.js";
+import { type Op, text, type Value } from "../../ir/module.js";
+import type { BinaryFunction, Reduction } from "../../ir/ops.js";
+import { scalar, scalarOf } from "../../ir/types.js";
+import type { DType } from "../../types/dtype.js";
 import type { Definitions } from "./analysis.js";
 
 /** Longest row of known length that one thread folds by itself. */
@@ -10,4 +14,120 @@ export function isRowFold(op: Op, definitions: Definitions): boolean {
   if (op.name !== "reduce" || op.attributes["unordered"] !== true) return false;
   const [lo, hi] = op.operands.map((v) => definitions.constant(v));
   return lo === undefined || hi === undefined || hi - lo > SHORT_ROW;
+}
+
+/** The rows of one turn of a block: one, or several short ones. */
+export interface RowTurn {
+  readonly count: Value;
+  readonly isOne: boolean;
+}
+
+/** What is left of the folded rows of a turn: `count` parts a row, one row after the other. */
+export interface RowParts {
+  readonly buffer: string;
+  readonly dtype: DType;
+  readonly count: Value;
+}
+
+/** Parts that a thread folds at a time. */
+const PARTS = 16;
+const COMBINE: Record<Reduction, BinaryFunction> = { sum: "add", prod: "mul", min: "min", max: "max" };
+
+export class RowFolds {
+  /**
+   * @param span elements of a row that threads take at once, neighbours `lanes` at a time
+   * @param shared declares shared memory under a name, once
+   */
+  constructor(
+    private readonly build: Builder,
+    private readonly span: number,
+    private readonly lanes: number,
+    private readonly shared: (name: string, dtype: DType, length: number) => string,
+  ) {}
+
+  /**
+   * Folds `length` terms of each row of the turn down to a few parts, in shared memory.
+   * @param term emits the k-th term of row `n` of the turn, inside a loop over threads
+   */
+  parts(op: Op, turn: RowTurn, length: Value, term: (n: Value, k: Value) => Value): RowParts {
+    const { span } = this;
+    const fn = text(op, "fn") as Reduction;
+    const dtype = scalarOf(op.results[0]!.type) as DType;
+    const buffer = this.shared("parts", dtype, span);
+    const first = turn.isOne
+      ? this.ofOneRow(fn, { buffer, dtype, count: length }, term)
+      : this.ofShortRows({ buffer, dtype, count: length }, turn.count, term);
+    // 4096 parts become 256, then 16.
+    const fewer = this.shared("fewer_parts", dtype, Math.ceil(span / PARTS) + span / this.lanes);
+    return this.narrowed(fn, turn, this.narrowed(fn, turn, first, fewer), buffer);
+  }
+
+  /** The fold of what is left of row `n`. */
+  rest(op: Op, { buffer, dtype, count }: RowParts, n: Value): Value {
+    const { build } = this;
+    const first = build.mul(n, count);
+    return this.reduce(text(op, "fn") as Reduction, count, (k) =>
+      build.load(buffer, [build.add(first, k)], scalar(dtype)),
+    );
+  }
+
+  /** Rows that fill the span together: every term is a part. */
+  private ofShortRows(parts: RowParts, count: Value, term: (n: Value, k: Value) => Value): RowParts {
+    const { build } = this;
+    const length = parts.count;
+    this.threads(build.mul(count, length), (q) =>
+      build.store(parts.buffer, term(build.div(q, length), build.rem(q, length)), [q]),
+    );
+    return parts;
+  }
+
+  /**
+   * Every lane takes the terms that are as many apart as there are lanes. All lanes have equally many, so that neighbouring
+   * ones are taken at once; the terms that are over come after.
+   */
+  private ofOneRow(fn: Reduction, whole: RowParts, term: (n: Value, k: Value) => Value): RowParts {
+    const { build } = this;
+    const { buffer, dtype, count: length } = whole;
+    const zero = build.constant(0);
+    const wide = build.constant(this.lanes);
+    const count = build.binary("min", build.mul(build.ceilDiv(length, wide), wide), build.constant(this.span));
+    const turns = build.div(length, count);
+    this.threads(count, (lane) => {
+      const part = this.reduce(fn, turns, (k) => term(zero, build.add(build.mul(k, count), lane)));
+      build.store(buffer, part, [lane]);
+    });
+    const covered = build.mul(turns, count);
+    this.threads(build.sub(length, covered), (lane) => {
+      const value = term(zero, build.add(covered, lane));
+      build.store(buffer, build.binary(COMBINE[fn], build.load(buffer, [lane], scalar(dtype)), value), [lane]);
+    });
+    return { ...whole, count };
+  }
+
+  private narrowed(fn: Reduction, turn: RowTurn, from: RowParts, buffer: string): RowParts {
+    const { build } = this;
+    const count = build.ceilDiv(from.count, build.constant(PARTS));
+    this.threads(build.mul(turn.count, count), (q) => {
+      const [n, part] = turn.isOne ? [build.constant(0), q] : [build.div(q, count), build.rem(q, count)];
+      const first = build.add(build.mul(n, from.count), part);
+      const terms = build.ceilDiv(build.sub(from.count, part), count);
+      const at = (k: Value): Value => build.add(first, build.mul(k, count));
+      build.store(
+        buffer,
+        this.reduce(fn, terms, (k) => build.load(from.buffer, [at(k)], scalar(from.dtype))),
+        [q],
+      );
+    });
+    return { ...from, buffer, count };
+  }
+
+  private reduce(fn: Reduction, count: Value, body: (k: Value) => Value): Value {
+    return this.build.reduce(fn, this.build.constant(0), count, body, { unordered: true });
+  }
+
+  /** A loop over threads at whose end they meet. */
+  private threads(count: Value, body: (q: Value) => void): void {
+    this.build.for("threads", [[this.build.constant(0), count]], ([q]) => body(q!));
+    this.build.op("block_sync", [], {}, null);
+  }
 }
