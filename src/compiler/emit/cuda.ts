@@ -248,6 +248,7 @@ export class CudaEmitter {
           return this.block("", () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
         if (from === 0 && to !== undefined && to < threads)
           return this.block(`if (threadIdx.x < ${to})`, () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
+        if ("unroll" in op.attributes) this.line(`#pragma unroll ${String(op.attributes["unroll"])}`);
         return this.block(
           `for (i64 ${i} = ${from === 0 ? "" : `${lo} + `}threadIdx.x; ${i} < ${hi}; ${i} += ${threads})`,
           body,

@@ -6,7 +6,7 @@
  * blocks, whose rows lie far apart; for `rowLoadsInFlight` where a block takes neighbouring ones in any order.
  */
 import { Builder } from "../ir/builder.js";
-import { bufferOf, type Kernel, type Op, text, type Value } from "../ir/module.js";
+import { bufferOf, isGlobal, type Kernel, type Op, text, type Value } from "../ir/module.js";
 import { lanesOf } from "../ir/types.js";
 import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
@@ -45,7 +45,9 @@ function wideLoads(threads: Op, kernel: Kernel, options: PassOptions): number {
   let count = 0;
   for (const op of threads.regions[0]!.ops)
     if (op.name === "load") {
-      const bytes = lanesOf(op.results[0]!.type) * DTYPES[bufferOf(kernel, text(op, "buffer")).dtype].bytes;
+      const buffer = bufferOf(kernel, text(op, "buffer"));
+      if (!isGlobal(buffer)) continue;
+      const bytes = lanesOf(op.results[0]!.type) * DTYPES[buffer.dtype].bytes;
       count += Math.ceil(bytes / options.accessBytes);
     }
   return count;

@@ -13,7 +13,7 @@ import { type DType } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
-import { isRowFold, RowFolds, type RowParts, type RowTurn } from "./support/row-folds.js";
+import { isRowFold, RowFolds, type RowParts, rowThreads, type RowTurn } from "./support/row-folds.js";
 import { mostElements, upperBound } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 
@@ -223,8 +223,7 @@ class RowMapping {
   private spread(turn: Turn, length: Value, body: (n: Value, column: Value) => void): void {
     const { build } = this;
     const zero = build.constant(0);
-    const threads = (count: Value, element: (e: Value) => void): void =>
-      build.for("threads", [[zero, count]], ([t]) => element(t!));
+    const threads = (count: Value, element: (e: Value) => void): void => rowThreads(build, count, element);
     if (build.constantOf(length) === 1) return threads(turn.count, (n) => body(n, zero));
     if (!turn.isOne)
       return threads(build.mul(turn.count, length), (e) => body(build.div(e, length), build.rem(e, length)));

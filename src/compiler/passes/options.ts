@@ -35,5 +35,5 @@ export const DEFAULT_PASS_OPTIONS: PassOptions = {
   accessBytes: 16,
   oneShotBytes: 64 * 1024,
   loadsInFlight: 4,
-  rowLoadsInFlight: 16,
+  rowLoadsInFlight: 12,
 };

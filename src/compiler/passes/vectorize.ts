@@ -33,7 +33,8 @@ export function vectorize(kernel: Kernel, options: PassOptions): Kernel {
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     if (op.name !== "for" || op.attributes["map"] !== "threads" || !touchesMemory(op)) return false;
     const facts = laneFacts(op, lanes, kernel, definitions);
-    if (facts === null) return false;
+    const turns = b.constantOf(values.get(op.operands[1]!));
+    if (facts === null || (turns !== undefined && turns < lanes)) return false;
     emit(op, lanes, facts, kernel, options, b, values);
     return true;
   });
@@ -55,21 +56,32 @@ function emit(
 ): void {
   const [body] = op.regions;
   const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
+  const { map: _map, ...extra } = op.attributes;
   const variable = body!.arguments[0]!;
   const scalarLoop = (from: Value, to: Value): void =>
-    build.for("threads", [[from, to]], ([t]) => {
-      const inner = new Substitution(values);
-      inner.set(variable, t!);
-      rewriteOps(body!.ops, build, inner);
-    });
+    build.for(
+      "threads",
+      [[from, to]],
+      ([t]) => {
+        const inner = new Substitution(values);
+        inner.set(variable, t!);
+        rewriteOps(body!.ops, build, inner);
+      },
+      extra,
+    );
   const width = build.constant(lanes);
   const wide = (): void => {
     const vectors = build.div(hi, width);
-    build.for("threads", [[lo, vectors]], ([v]) => {
-      const inner = new Substitution(values);
-      inner.set(variable, build.mul(v!, width));
-      new VectorBody(lanes, facts, build).region(body!, inner);
-    });
+    build.for(
+      "threads",
+      [[lo, vectors]],
+      ([v]) => {
+        const inner = new Substitution(values);
+        inner.set(variable, build.mul(v!, width));
+        new VectorBody(lanes, facts, build).region(body!, inner);
+      },
+      extra,
+    );
     const covered = build.mul(vectors, width);
     const length = build.constantOf(hi);
     if (length === undefined || length % lanes !== 0) scalarLoop(covered, hi);

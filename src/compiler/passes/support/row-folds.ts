@@ -22,6 +22,11 @@ export interface RowTurn {
   readonly isOne: boolean;
 }
 
+/** A loop over threads in a turn. Most have one turn of it: written out several times, its invariants would fill the registers. */
+export function rowThreads(build: Builder, count: Value, body: (q: Value) => void): void {
+  build.for("threads", [[build.constant(0), count]], ([q]) => body(q!), { unroll: 1 });
+}
+
 /** What is left of the folded rows of a turn: `count` parts a row, one row after the other. */
 export interface RowParts {
   readonly buffer: string;
@@ -127,7 +132,7 @@ export class RowFolds {
 
   /** A loop over threads at whose end they meet. */
   private threads(count: Value, body: (q: Value) => void): void {
-    this.build.for("threads", [[this.build.constant(0), count]], ([q]) => body(q!));
+    rowThreads(this.build, count, body);
     this.build.op("block_sync", [], {}, null);
   }
 }
