@@ -6,8 +6,7 @@ import {
   type CompileResult,
   type DimValues,
   type Manifest,
-  partsOfSpecification,
-  type Specification,
+  someSpecification,
 } from "../compiler/index.js";
 import type { Group, Tensor, Timing, TimingOptions } from "../runtime/group.js";
 import { bytesOf, type TypedArray } from "../runtime/numbers/index.js";
@@ -125,10 +124,16 @@ export async function verify(
   };
 }
 
+/** Whether an output is computed with a matrix product. */
+export function hasProduct({ specification }: Pick<Manifest, "specification">): boolean {
+  return specification.some(
+    (s) => s !== null && s.kind !== "elements" && someSpecification(s, ({ kind }) => kind === "matmul"),
+  );
+}
+
 /** Multiplications behind one element of the outputs: the longest contraction of a specification with a product, else 1. */
 function productDepth(manifest: Manifest, dims: DimValues): number {
-  const hasProduct = (s: Specification): boolean => s.kind === "matmul" || partsOfSpecification(s).some(hasProduct);
-  if (!manifest.specification.some((s) => s !== null && s.kind !== "elements" && hasProduct(s))) return 1;
+  if (!hasProduct(manifest)) return 1;
   return Math.max(1, ...manifest.inputs.map((t) => evaluateExtent(t.shape.at(-1)!, dims)));
 }
 

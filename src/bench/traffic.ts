@@ -53,7 +53,7 @@ const add = (a: Traffic, b: Traffic): Traffic => ({
 
 /** What the collective moves; null where the signature does not say (`local` results, no specification). */
 export function trafficOf(manifest: Manifest, dims: DimValues): Traffic | null {
-  const context: Context = { manifest, dims, n: manifest.ranks };
+  const context: Context = { manifest, dims, n: manifest.ranks, shapes: new Map(), moved: new Map() };
   let total = none;
   for (const [o, output] of manifest.outputs.entries()) {
     const specification = manifest.specification[o] ?? null;
@@ -71,6 +71,9 @@ interface Context {
   readonly manifest: Manifest;
   readonly dims: DimValues;
   readonly n: number;
+  readonly shapes: Map<Specification, readonly number[]>;
+  /** What is known already, by value, layout and dtype. Without it, the time grows with the ways to every use of a value. */
+  readonly moved: Map<Specification, Map<string, Traffic | null>>;
 }
 
 /** Bytes of a whole logical tensor. */
@@ -87,8 +90,14 @@ function cheapest(s: Specification, target: Layout, dtype: DType, c: Context): T
       const tensor = c.manifest.inputs.find((t) => t.name === s.name)!;
       return convert(tensor.layout, target, logicalBytes(tensor, c.dims), c.n);
     }
-    default:
-      return least(waysTo(s, target, c), target, s, dtype, c);
+    default: {
+      let known = c.moved.get(s);
+      if (known === undefined) c.moved.set(s, (known = new Map()));
+      const key = `${printLayout(target)} ${dtype}`;
+      let moved = known.get(key);
+      if (moved === undefined) known.set(key, (moved = least(waysTo(s, target, c), target, s, dtype, c)));
+      return moved;
+    }
   }
 }
 
@@ -178,10 +187,9 @@ function least(ways: readonly Way[], target: Layout, s: Specification, dtype: DT
 }
 
 function shapeOf(s: Specification, c: Context): readonly number[] {
-  return shapeOfSpecification(s, {
-    input: (name) => c.manifest.inputs.find((t) => t.name === name)!.shape.map((e) => evaluateExtent(e, c.dims)),
-    extent: (e) => evaluateExtent(e, c.dims),
-  });
+  const input = (name: string): number[] =>
+    c.manifest.inputs.find((t) => t.name === name)!.shape.map((e) => evaluateExtent(e, c.dims));
+  return shapeOfSpecification(s, { input, extent: (e) => evaluateExtent(e, c.dims) }, c.shapes);
 }
 
 /** Traffic of one change of layout of a tensor of `bytes` logical bytes over `n` ranks. */

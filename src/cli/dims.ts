@@ -9,6 +9,7 @@ import {
   type DimValues,
   type Manifest,
 } from "../compiler/index.js";
+import { hasProduct } from "../bench/execute.js";
 import { bytes } from "../bench/format.js";
 import { MachineError, UsageError } from "../runtime/errors.js";
 import { suggestion } from "./suggest.js";
@@ -43,10 +44,9 @@ export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean):
 
 function defaultsFor(manifest: Dims, given: DimValues, emulated: boolean): Record<string, number> {
   const tensors = [...manifest.inputs, ...manifest.outputs];
-  const multiplies = JSON.stringify(manifest.specification).includes('"matmul"');
   const kind = tensors.every((t) => t.shape.length <= 1)
     ? "vector"
-    : emulated && multiplies
+    : emulated && hasProduct(manifest)
       ? "emulatedProduct"
       : "matrix";
   const limit = largest[emulated && kind === "matrix" ? "emulatedMatrix" : kind];

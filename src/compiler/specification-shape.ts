@@ -27,12 +27,39 @@ export function partsOfSpecification(s: Specification): readonly Specification[]
   }
 }
 
+/** Whether a specification, or one that it is made of, is such. A part that is used twice is looked at once. */
+export function someSpecification(s: Specification, is: (part: Specification) => boolean): boolean {
+  const seen = new Set<Specification>();
+  const look = (part: Specification): boolean => {
+    if (seen.has(part)) return false;
+    seen.add(part);
+    return is(part) || partsOfSpecification(part).some(look);
+  };
+  return look(s);
+}
+
 /**
  * Logical shape of a specification's value; [] for constants.
+ * @param known shapes found before in the same context. A value that is used twice is one specification, so that without
+ * them the time doubles with every such use.
  * @throws RangeError where operands do not fit.
  */
-export function shapeOfSpecification(s: Specification, c: ShapeContext): readonly number[] {
-  const [a, ...others] = partsOfSpecification(s).map((p) => shapeOfSpecification(p, c));
+export function shapeOfSpecification(
+  s: Specification,
+  c: ShapeContext,
+  known = new Map<Specification, readonly number[]>(),
+): readonly number[] {
+  let shape = known.get(s);
+  if (shape === undefined) known.set(s, (shape = shapeMadeOf(s, c, known)));
+  return shape;
+}
+
+function shapeMadeOf(
+  s: Specification,
+  c: ShapeContext,
+  known: Map<Specification, readonly number[]>,
+): readonly number[] {
+  const [a, ...others] = partsOfSpecification(s).map((p) => shapeOfSpecification(p, c, known));
   switch (s.kind) {
     case "input":
       return c.input(s.name);

@@ -5,6 +5,7 @@ import { parseCount } from "../../src/cli/options.js";
 import { nearest } from "../../src/cli/suggest.js";
 import { compile, type Layout, type Manifest } from "../../src/compiler/index.js";
 import { readFileSync } from "node:fs";
+import { checkOutputs } from "../../src/runtime/reference/index.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
 import { kernel } from "./support.js";
 
@@ -39,6 +40,23 @@ describe("bandwidth from the change of layout", () => {
 
   it("one rank moves nothing", () => {
     expect(trafficOf(manifestOf("all_reduce/one_shot", 1), { n: 10 })).toEqual({ algorithmBytes: 20, busBytes: 0 });
+  });
+
+  it("takes each value of a chain once, however often it is used", () => {
+    const lines = Array.from({ length: 40 }, (_, i) => `let a${i + 1} = a${i} * 0.5 + a${i} * 0.25`);
+    const text = `collective chain(x: T[m, n] partial(sum)) -> y: T[m, n] replicated {
+      let a0 = all_reduce(x)
+      ${lines.join("\n")}
+      y = a40
+    }`;
+    const manifest = compile(text, { ranks: 4, dtype: "bf16" }).manifest!;
+    expect(trafficOf(manifest, { m: 4, n: 4 })).not.toBeNull();
+    expect(chooseDims(manifest, {}, true)).toEqual({ m: 1024, n: 1024 });
+    const zeros = Array.from({ length: 4 }, () => ({
+      inputs: { x: new Uint16Array(16) },
+      outputs: { y: new Uint16Array(16) },
+    }));
+    expect(checkOutputs(manifest, { m: 4, n: 4 }, zeros, zeros).correct).toBe(true);
   });
 
   it("says nothing about local values", () => {

@@ -7,7 +7,7 @@ import { foldOf } from "../check/tensor-folds.js";
 import { orderOf, swapLast } from "../check/tensor-views.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Specification } from "../manifest.js";
-import { partsOfSpecification } from "../specification-shape.js";
+import { someSpecification } from "../specification-shape.js";
 import { isDType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 
@@ -48,7 +48,7 @@ function namesIn(checked: CheckedCollective, translation: Translation): Names {
 }
 
 function holdsProduct(s: Specification): boolean {
-  return s.kind === "matmul" || partsOfSpecification(s).some(holdsProduct);
+  return someSpecification(s, ({ kind }) => kind === "matmul");
 }
 
 class Translation {

@@ -4,12 +4,12 @@ import {
   type ElementSpecification,
   evaluateExtent,
   type Manifest,
-  partsOfSpecification,
   type SignatureTensor,
+  someSpecification,
   type Specification,
 } from "../../compiler/index.js";
 import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/index.js";
-import { type Context, evaluateRows, specificationShape } from "./evaluate.js";
+import { type Context, evaluateRows, forgetRows, newKnowledge, specificationShape } from "./evaluate.js";
 import { evaluateElements } from "./elements.js";
 import { heldInputs, type InputReader } from "./inputs.js";
 import { membersFor, readRows, rowLength, shapeOf, visitSegments } from "./logical.js";
@@ -67,7 +67,7 @@ export function checkOutputs(
   options: CheckOptions = {},
 ): CheckResult {
   const read = typeof inputs === "function" ? inputs : heldInputs(inputs);
-  const context: Context = { manifest, dims, read, productEpsilon: options.productEpsilon ?? 0 };
+  const context: Context = { manifest, dims, read, productEpsilon: options.productEpsilon ?? 0, known: newKnowledge() };
   const unspecified: string[] = [];
   let maxError = 0;
   let tolerance = 0;
@@ -99,6 +99,7 @@ export function checkOutputs(
     for (const [first, last] of rowRanges(shape, hasProduct(specification), options)) {
       checked += (last - first) * rowLength(shape);
       checkRows(tensor, specification, context, distinct, first, last, tally);
+      forgetRows(context);
     }
     total += shape.reduce((a, n) => a * n, 1);
     if (tally.maxError >= maxError) ({ maxError, tolerance } = tally);
@@ -211,7 +212,7 @@ function outputOf(ranks: readonly RankOutputs[], rank: number, name: string): Ty
 }
 
 function hasProduct(s: Specification): boolean {
-  return s.kind === "matmul" || partsOfSpecification(s).some(hasProduct);
+  return someSpecification(s, ({ kind }) => kind === "matmul");
 }
 
 /** Ranges of rows to check, a bounded number of elements each: all of them, or the first, the last and a sample. */

@@ -29,14 +29,31 @@ export interface Context {
   readonly read: InputReader;
   /** Relative error allowed in each product of a matmul, beyond float32: 2^-10 where TF32 tensor cores are used. */
   readonly productEpsilon: number;
+  /** What was found out before. A value that is used twice is one specification, and evaluated once. */
+  readonly known: Knowledge;
+}
+
+interface Knowledge {
+  readonly shapes: Map<Specification, readonly number[]>;
+  readonly integers: Map<Specification, boolean>;
+  readonly wholes: Map<Specification, Map<number, Rows>>;
+  /** Of the rows at hand: `forgetRows` forgets them. */
+  readonly rows: Map<Specification, Map<string, Rows>>;
+}
+
+export function newKnowledge(): Knowledge {
+  return { shapes: new Map(), integers: new Map(), wholes: new Map(), rows: new Map() };
+}
+
+/** Gives back the memory of rows that nobody asks for again. */
+export function forgetRows(c: Context): void {
+  c.known.rows.clear();
 }
 
 /** Shape of a specification's value; [] for constants. Throws RangeError where operands do not fit. */
 export function specificationShape(s: Specification, c: Context): readonly number[] {
-  return shapeOfSpecification(s, {
-    input: (name) => shapeOf(tensorOf(name, c), c.dims),
-    extent: (e) => evaluateExtent(e, c.dims),
-  });
+  const input = (name: string): readonly number[] => shapeOf(tensorOf(name, c), c.dims);
+  return shapeOfSpecification(s, { input, extent: (e) => evaluateExtent(e, c.dims) }, c.known.shapes);
 }
 
 function tensorOf(name: string, c: Context): Manifest["inputs"][number] {
@@ -48,6 +65,12 @@ function tensorOf(name: string, c: Context): Manifest["inputs"][number] {
 
 /** Whether a value is computed in integers: its inputs are. */
 export function isInteger(s: Specification, c: Context): boolean {
+  let known = c.known.integers.get(s);
+  if (known === undefined) c.known.integers.set(s, (known = computesIntegers(s, c)));
+  return known;
+}
+
+function computesIntegers(s: Specification, c: Context): boolean {
   switch (s.kind) {
     case "input":
       return DTYPES[tensorOf(s.name, c).dtype].kind === "int";
@@ -69,6 +92,16 @@ export function inputEpsilon(c: Context): number {
 
 /** Rows `first` … `last` (exclusive) of the value, for the rank `self` (it matters for `local` inputs only). */
 export function evaluateRows(s: Specification, c: Context, first: number, last: number, self: number): Rows {
+  if (s.kind === "input" || s.kind === "constant") return computeRows(s, c, first, last, self);
+  let ranges = c.known.rows.get(s);
+  if (ranges === undefined) c.known.rows.set(s, (ranges = new Map()));
+  const key = `${first} ${last} ${self}`;
+  let rows = ranges.get(key);
+  if (rows === undefined) ranges.set(key, (rows = computeRows(s, c, first, last, self)));
+  return rows;
+}
+
+function computeRows(s: Specification, c: Context, first: number, last: number, self: number): Rows {
   const rowsOf = (x: Specification): Rows => evaluateRows(x, c, first, last, self);
   /** An operand as the elements of this value need it. */
   const operand = (x: Specification): Rows => spreadRows(x, specificationShape(s, c), c, first, last, self);
@@ -108,14 +141,10 @@ export function evaluateRows(s: Specification, c: Context, first: number, last: 
   }
 }
 
-const wholes = new WeakMap<Context, Map<Specification, Map<number, Rows>>>();
-
 /** All rows of a value, kept: for operations that look across rows. */
 export function evaluateWhole(s: Specification, c: Context, self: number): Rows {
-  let known = wholes.get(c);
-  if (known === undefined) wholes.set(c, (known = new Map()));
-  let ranks = known.get(s);
-  if (ranks === undefined) known.set(s, (ranks = new Map()));
+  let ranks = c.known.wholes.get(s);
+  if (ranks === undefined) c.known.wholes.set(s, (ranks = new Map()));
   let rows = ranks.get(self);
   if (rows === undefined) ranks.set(self, (rows = evaluateRows(s, c, 0, specificationShape(s, c)[0] ?? 1, self)));
   return rows;
