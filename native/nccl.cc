@@ -43,7 +43,7 @@ Endpoint CommAndStream(const Napi::Value& comm_handle, const Napi::Value& stream
 template <typename Call>
 Napi::Value Finish(const Napi::CallbackInfo& info, const char* name, Call call) {
   const std::shared_ptr<Communicator> comm = Communicators().Take(ToSize(info[0], "communicator"));
-  return RunAsync(
+  return RunCollective(
       info.Env(), name,
       [comm, call] {
         UseDevice(comm->device);
@@ -103,7 +103,7 @@ Napi::Value NcclCommInit(const Napi::CallbackInfo& info) {
   nccl::ncclUniqueId id{};
   if (bytes.size != sizeof id.internal) throw Napi::RangeError::New(info.Env(), "uniqueId must be 128 bytes");
   std::memcpy(id.internal, bytes.data, sizeof id.internal);
-  return RunAsync(
+  return RunCollective(
       info.Env(), "ncclCommInit",
       [device, ranks, rank, id] {
         UseDevice(device);
@@ -121,7 +121,7 @@ Napi::Value NcclCommInit(const Napi::CallbackInfo& info) {
 Napi::Value NcclCommFinalize(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Communicator> comm = Communicators().Get(ToSize(info[0], "communicator"));
   nccl::Require(nccl::Get().CommFinalize, "ncclCommFinalize", "2.14");
-  return RunAsync(
+  return RunCollective(
       info.Env(), "ncclCommFinalize",
       [comm] {
         UseDevice(comm->device);

@@ -47,7 +47,7 @@ Napi::Value NcclWindowRegister(const Napi::CallbackInfo& info) {
   window->comm = Communicators().Get(ToSize(info[0], "communicator"));
   void* pointer = reinterpret_cast<void*>(ToPointer(info[1], "pointer"));
   const std::uint64_t bytes = ToSize(info[2], "bytes");
-  return RunAsync(
+  return RunCollective(
       info.Env(), "ncclWindowRegister",
       [window, pointer, bytes] {
         UseDevice(window->comm->device);
@@ -61,7 +61,7 @@ Napi::Value NcclWindowRegister(const Napi::CallbackInfo& info) {
 
 Napi::Value NcclWindowDeregister(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Window> window = Windows().Take(ToSize(info[0], "window"));
-  return RunAsync(
+  return RunCollective(
       info.Env(), "ncclWindowDeregister",
       [window] {
         UseDevice(window->comm->device);

@@ -77,7 +77,7 @@ nvshmem::Team TeamOf(const Napi::Value& value) {
 /// Collective work on a worker, the library held and its device current.
 template <typename Call, typename Convert>
 Napi::Value Collective(const Napi::CallbackInfo& info, const char* name, Call call, Convert convert) {
-  return RunAsync(
+  return RunCollective(
       info.Env(), name,
       [call] {
         std::lock_guard<std::mutex> lock(Lock());
@@ -127,7 +127,7 @@ Napi::Value NvshmemInit(const Napi::CallbackInfo& info) {
   nvshmem::UniqueId id{};
   if (bytes.size != sizeof id) throw Napi::RangeError::New(info.Env(), "uniqueId must be 128 bytes");
   std::memcpy(&id, bytes.data, sizeof id);
-  return RunAsync(
+  return RunCollective(
       info.Env(), "nvshmemInit",
       [device, rank, world, id] {
         std::lock_guard<std::mutex> lock(Lock());

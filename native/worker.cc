@@ -42,7 +42,7 @@ void Finalize(napi_env, void*, void* context) {
 
 }  // namespace
 
-Napi::Promise PromiseWorker::Start(Napi::Env env, const char* name, Work work, Settle settle) {
+Napi::Promise PromiseWorker::Start(Napi::Env env, const char* name, Work work, Settle settle, bool can_be_left) {
   auto link = std::make_shared<Link>();
   auto* job = new Job{Napi::Promise::Deferred::New(env), std::move(settle), link};
   const Napi::Promise promise = job->deferred.Promise();
@@ -52,6 +52,13 @@ Napi::Promise PromiseWorker::Start(Napi::Env env, const char* name, Work work, S
   if (status != napi_ok) {
     delete job;
     throw UsageError(name, "NO_WORKER", std::string(name) + ": no thread-safe function could be made");
+  }
+  if (can_be_left) {
+    const auto unref = [link](const Napi::CallbackInfo& info) {
+      std::lock_guard<std::mutex> lock(link->mutex);
+      if (!link->closed) napi_unref_threadsafe_function(info.Env(), link->function);
+    };
+    promise.Set("unref", Napi::Function::New(env, unref, "unref"));
   }
   try {
     std::thread([link, work = std::move(work)]() mutable {

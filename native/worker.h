@@ -23,15 +23,17 @@ class PromiseWorker {
 
   /// Runs `work` on a new thread, then `settle` on the JavaScript thread. `work` must not touch JavaScript and
   /// must not throw. Both run at most once; if JavaScript shuts down first, `settle` does not run.
-  static Napi::Promise Start(Napi::Env env, const char* name, Work work, Settle settle);
+  /// A promise that `can_be_left` has a method `unref`, after which Node does not stay alive for it.
+  static Napi::Promise Start(Napi::Env env, const char* name, Work work, Settle settle, bool can_be_left);
 };
 
 /// `execute() -> Result` runs on a worker thread on plain data only; `convert(env, Result&) -> Napi::Value` builds the
 /// promise's value on the JavaScript thread. An exception of `execute` rejects the promise.
-/// `keep` holds JavaScript values (a typed array being copied into) until then.
+/// `keep` holds JavaScript values (a typed array being copied into) until then. `can_be_left`: for what waits for
+/// peers without a bound; see PromiseWorker::Start.
 template <typename Execute, typename Convert>
 Napi::Promise RunAsync(Napi::Env env, const char* name, Execute execute, Convert convert,
-                       std::shared_ptr<Napi::ObjectReference> keep = nullptr) {
+                       std::shared_ptr<Napi::ObjectReference> keep = nullptr, bool can_be_left = false) {
   using Result = decltype(execute());
   struct State {
     std::optional<Result> result;
@@ -58,7 +60,14 @@ Napi::Promise RunAsync(Napi::Env env, const char* name, Execute execute, Convert
         } catch (const std::exception& error) {
           deferred.Reject(Napi::Error::New(env, error.what()).Value());
         }
-      });
+      },
+      can_be_left);
+}
+
+/// RunAsync for a library's call that waits for peers.
+template <typename Execute, typename Convert>
+Napi::Promise RunCollective(Napi::Env env, const char* name, Execute execute, Convert convert) {
+  return RunAsync(env, name, std::move(execute), std::move(convert), nullptr, true);
 }
 
 /// For work without a result.

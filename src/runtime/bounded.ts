@@ -3,18 +3,23 @@ import { messageOf, RuntimeError } from "./errors.js";
 import { machineErrorOf } from "./cuda/device.js";
 import type { ExchangeChannel } from "./cuda/fd-exchange.js";
 
+/** A promise of the addon for a call that waits for peers: after `unref` the process does not stay alive for it. */
+interface Leavable {
+  readonly unref?: () => void;
+}
+
 /**
  * `work`, or an error once `timeoutMs` has passed. What it waited for is not stopped: nothing can stop a thread in a
- * library's collective call.
+ * library's collective call. But the process may end without it.
  * @throws RuntimeError `timeout` with `what` and `help`.
  */
 export async function within<T>(work: Promise<T>, timeoutMs: number, what: string, help: string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new RuntimeError(`${what} did not end within ${timeoutMs} ms`, help, "timeout")),
-      timeoutMs,
-    );
+    timer = setTimeout(() => {
+      (work as Leavable).unref?.();
+      reject(new RuntimeError(`${what} did not end within ${timeoutMs} ms`, help, "timeout"));
+    }, timeoutMs);
   });
   try {
     return await Promise.race([work, deadline]);

@@ -81,7 +81,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   /** A kernel may spin for a rank that is gone for as long as the group is open. */
   private readonly runDestructors = skipDestructors();
   /** What `close` calls when streams do not come back. */
-  readonly stops: Stops;
+  readonly stops = new Stops();
   private isClosed = false;
   /** A stream of this group, or of one of its subgroups, never came back. */
   private isStuck = false;
@@ -107,7 +107,6 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     this.exchangeChannel = seat.exchange;
     this.pool = new SymmetricPool({ provider, exchange: seat.exchange, rank: seat.rank });
     this.persistent = new PersistentMemory(this.pool, seat.exchange, seat.rank);
-    this.stops = new Stops(options.timeoutMs);
     if (provider.stop !== undefined) this.stops.add(() => provider.stop!());
     this.defaultStream = this.stream();
     this.turns = new Turnstile(device);

@@ -1,5 +1,4 @@
 /** The end of a group whose streams may never come back: kernels of libraries wait for peers without a bound. */
-import { within } from "./bounded.js";
 import { RuntimeError } from "./errors.js";
 
 /** For streams to come back after what held them was stopped, in milliseconds. */
@@ -9,9 +8,7 @@ const stoppedMs = 5000;
 export class Stops {
   readonly #stops = new Set<() => Promise<void>>();
 
-  constructor(readonly timeoutMs: number) {}
-
-  /** @param stop not collective; it need not be bounded. */
+  /** @param stop not collective, and bounded. */
   add(stop: () => Promise<void>): void {
     this.#stops.add(stop);
   }
@@ -29,7 +26,7 @@ export class Stops {
       );
     const error = await outcome();
     if (!isTimeout(error)) return { error, isStuck: false };
-    await Promise.allSettled([...this.#stops].map((stop) => within(stop(), this.timeoutMs, "stopping a library", "")));
+    await Promise.allSettled([...this.#stops].map((stop) => stop()));
     return { error, isStuck: isTimeout(await outcome(stoppedMs)) };
   }
 }

@@ -31,8 +31,8 @@ export interface SymmetricProvider {
    */
   allocate(bytes: number, name?: string): Promise<SymmetricAllocation>;
   /**
-   * Ends kernels of the library's own that wait for peers; afterwards only `close` works. Not collective. Left out where
-   * nothing can, or there are none.
+   * Ends kernels of the library's own that wait for peers; afterwards only `close` works. Not collective; bounded. Left
+   * out where nothing can, or there are none.
    */
   stop?(): Promise<void>;
   /** Gives up what the provider holds for this group. Collective, after its allocations are freed. Never throws. */

@@ -168,19 +168,26 @@ export class NcclCommunicator {
     await native().ncclCommFinalize(this.handle);
   }
 
-  /** Collective; finish the streams first. @throws RuntimeError the second time. */
-  async destroy(): Promise<void> {
+  /**
+   * Collective; finish the streams first.
+   * @param timeoutMs default: no bound.
+   * @throws RuntimeError the second time; `timeout`.
+   */
+  async destroy(timeoutMs?: number): Promise<void> {
     this.#requireOpen();
     this.#open = false;
-    await native().ncclCommDestroy(this.#comm);
-    this.#runDestructors();
+    await this.#end(native().ncclCommDestroy(this.#comm), timeoutMs, "closing NCCL's communicator");
   }
 
-  /** Not collective: for when a peer is gone. */
-  async abort(): Promise<void> {
+  /** Not collective: for when a peer is gone. @throws as {@link destroy}. */
+  async abort(timeoutMs?: number): Promise<void> {
     this.#requireOpen();
     this.#open = false;
-    await native().ncclCommAbort(this.#comm);
+    await this.#end(native().ncclCommAbort(this.#comm), timeoutMs, "aborting NCCL's communicator");
+  }
+
+  async #end(work: Promise<void>, timeoutMs: number | undefined, what: string): Promise<void> {
+    await (timeoutMs === undefined ? work : within(work, timeoutMs, what, "a rank failed or left"));
     this.#runDestructors();
   }
 

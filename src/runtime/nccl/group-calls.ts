@@ -2,7 +2,6 @@
  * NCCL's collectives on a group's tensors, whatever backend the group is on: for sizes where NCCL wins, and between nodes.
  * A call is checked whole before any of it is enqueued, because half a group of NCCL's calls hangs the peers.
  */
-import { within } from "../bounded.js";
 import { isRecording, requireNoCapture } from "../cuda/index.js";
 import { ownTensor } from "../device-copies.js";
 import { UsageError } from "../errors.js";
@@ -91,7 +90,7 @@ export class GroupNccl {
       true,
     );
     group.own(made.close);
-    group.stops.add(() => made.comm.abort());
+    group.stops.add(() => made.comm.abort(timeoutMs));
     return made;
   }
 
@@ -157,10 +156,10 @@ export class GroupNccl {
     const { timeoutMs } = this.group;
     try {
       await this.group.settle();
-      await within(this.comm.destroy(), timeoutMs, "closing NCCL's communicator", "a rank failed or left");
+      await this.comm.destroy(timeoutMs);
     } catch (error) {
       // Not collective, and it ends kernels that wait for a peer; it may refuse what destroy began.
-      await within(this.comm.abort(), timeoutMs, "aborting NCCL's communicator", "").catch(() => undefined);
+      await this.comm.abort(timeoutMs).catch(() => undefined);
       throw error;
     }
   };

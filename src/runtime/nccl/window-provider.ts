@@ -228,7 +228,7 @@ export class NcclWindowProvider implements SymmetricProvider {
   }
 
   stop(): Promise<void> {
-    return this.communicator.abort();
+    return this.communicator.abort(this.#options.timeoutMs);
   }
 
   async close(): Promise<void> {
@@ -238,10 +238,10 @@ export class NcclWindowProvider implements SymmetricProvider {
     const { exchange, timeoutMs } = this.#options;
     try {
       await exchange.barrier("nccl: closing");
-      await within(this.communicator.destroy(), timeoutMs, "closing NCCL's communicator", "");
+      await this.communicator.destroy(timeoutMs);
     } catch {
       // A peer is gone. Aborting is local, and it may refuse what destroy began.
-      await within(this.communicator.abort(), timeoutMs, "aborting NCCL's communicator", "").catch(() => undefined);
+      await this.communicator.abort(timeoutMs).catch(() => undefined);
     }
   }
 }
