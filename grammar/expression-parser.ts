@@ -4,7 +4,8 @@
  * An expression is a flat list of operands and operators; the builder knows how tightly operators bind. That keeps
  * the parser's recursion at three rules a level of parentheses.
  */
-import { CstParser, type IToken, tokenMatcher } from "chevrotain";
+import type { IToken } from "chevrotain";
+import { CstParser, tokenMatcher } from "./chevrotain.js";
 import { TOKENS as T } from "./tokens.js";
 
 /** The parser of whole files extends it, and analyses the grammar once all rules are there. */

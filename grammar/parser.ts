@@ -4,7 +4,8 @@
  * Line breaks are spaces, with one exception: the `(` of a call and the `[` of an index stand on the line on which
  * the name before them ends. So no line begins by continuing the line above with a bracket.
  */
-import { defaultParserErrorProvider, type IParserErrorMessageProvider } from "chevrotain";
+import type { IParserErrorMessageProvider } from "chevrotain";
+import { defaultParserErrorProvider } from "./chevrotain.js";
 import { ExpressionParser } from "./expression-parser.js";
 import { TOKENS as T } from "./tokens.js";
 

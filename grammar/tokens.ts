@@ -1,7 +1,8 @@
 /**
  * The vocabulary of Coll, as one table: the lexer, the parser, the messages and the editor grammar read it.
  */
-import { createToken, type CustomPatternMatcherFunc, Lexer, type TokenType } from "chevrotain";
+import type { CustomPatternMatcherFunc, TokenType } from "chevrotain";
+import { createToken, Lexer } from "./chevrotain.js";
 
 /** What an editor would colour a token as. */
 export type TokenCategory = "comment" | "keyword" | "string" | "operator" | "punctuation" | "number" | "name";

@@ -1,5 +1,5 @@
 /** What might be written at a place. */
-import { tokenMatcher } from "chevrotain";
+import { tokenMatcher } from "../../grammar/chevrotain.js";
 import { type CompletionItem, CompletionItemKind } from "vscode-languageserver/node";
 import { collLexer, TOKENS as T } from "../../grammar/tokens.js";
 import type { Analysis } from "./analysis.js";

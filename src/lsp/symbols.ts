@@ -1,5 +1,5 @@
 /** Which name means what, where. Works on whatever the parser could make out of a broken program. */
-import { tokenMatcher } from "chevrotain";
+import { tokenMatcher } from "../../grammar/chevrotain.js";
 import { collLexer, TOKENS as T } from "../../grammar/tokens.js";
 import { type Ast, isDType, type Span } from "../compiler/index.js";
 

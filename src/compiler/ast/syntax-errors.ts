@@ -1,5 +1,6 @@
 /** The lexer's and the parser's complaints, in words: what would have fitted, what stands there, what was left open. */
-import { EOF, type ILexingError, type IRecognitionException, type IToken, type TokenType } from "chevrotain";
+import type { ILexingError, IRecognitionException, IToken, TokenType } from "chevrotain";
+import { EOF } from "../../../grammar/chevrotain.js";
 import { TOKENS as T, type TokenName, VOCABULARY } from "../../../grammar/tokens.js";
 import { diagnostic, type Diagnostic, type Label } from "../diagnostics/create.js";
 import { nearest } from "../diagnostics/suggest.js";
