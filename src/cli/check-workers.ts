@@ -20,63 +20,63 @@ export async function inquireAll(jobs: readonly Job[], onStart: (job: Job) => vo
   const cores = availableParallelism();
   const ranks = jobs.reduce((sum, job) => sum + job.request.ranks, 0);
   // Threads run what is built; from TypeScript sources, as in tests, there are none.
-  if (ranks < FEW_RANKS || cores < 2 || !path.endsWith(".js")) {
-    const inquiries: Inquiry[] = [];
-    for (const job of jobs) {
-      onStart(job);
-      inquiries.push(inquire(job));
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    return inquiries;
-  }
-  const parts = jobs.length < 2 * cores ? jobs.map(partsOf) : jobs.map((job) => [job]);
-  const inquiries = await inThreads(path, parts.flat(), cores, onStart);
-  return parts.map((own, j) => {
-    const [proved, tried] = own.map(() => inquiries.shift()!) as [Inquiry, Inquiry?];
-    return tried === undefined ? proved : joined(jobs[j]!, proved, tried);
-  });
-}
-
-/** Proof and schedules of a job, for a thread each. */
-function partsOf(job: Job): readonly Job[] {
-  const schedule = job.schedule ?? { schedules: DEFAULT_SCHEDULES, seed: 0 };
-  if (!job.proves || schedule.schedules === 0) return [job];
-  return [
-    { ...job, schedule: { ...schedule, schedules: 0 } },
-    { ...job, proves: false, schedule },
-  ];
-}
-
-/** What a proof found and what schedules found; see `Job.schedule`. */
-function joined({ schedule }: Job, proved: Inquiry, tried: Inquiry): Inquiry {
-  if (schedule === null && isWrong(proved)) return proved;
-  return { ...proved, hostile: tried.hostile, findings: [...proved.findings, ...tried.findings] };
-}
-
-async function inThreads(
-  path: string,
-  jobs: readonly Job[],
-  cores: number,
-  onStart: (job: Job) => void,
-): Promise<Inquiry[]> {
+  if (ranks < FEW_RANKS || cores < 2 || !path.endsWith(".js")) return inTurn(jobs, onStart);
+  if (jobs.length < 2 * cores) return schedulesAside(new Worker(path), jobs, onStart);
+  const workers = Array.from({ length: Math.min(cores, jobs.length) }, () => new Worker(path));
   const inquiries = new Array<Inquiry>(jobs.length);
-  const workers: Worker[] = [];
   // The largest first, so that none is left alone at the end.
   const order = jobs.map((_, i) => i).sort((a, b) => jobs[b]!.request.ranks - jobs[a]!.request.ranks);
-  const serve = async (): Promise<void> => {
-    const worker = new Worker(path);
-    workers.push(worker);
+  const serve = async (worker: Worker): Promise<void> => {
     for (let i = order.shift(); i !== undefined; i = order.shift()) {
       onStart(jobs[i]!);
       inquiries[i] = await ask(worker, jobs[i]!);
     }
   };
   try {
-    await Promise.all(Array.from({ length: Math.min(cores, jobs.length) }, serve));
+    await Promise.all(workers.map(serve));
   } finally {
     await Promise.all(workers.map((worker) => worker.terminate()));
   }
   return inquiries;
+}
+
+/** One after the other, here. */
+async function inTurn(jobs: readonly Job[], onStart: (job: Job) => void): Promise<Inquiry[]> {
+  const inquiries: Inquiry[] = [];
+  for (const job of jobs) {
+    onStart(job);
+    inquiries.push(inquire(job));
+    // So that a key or a signal is noticed.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return inquiries;
+}
+
+/** A few jobs, whose hostile schedules are run by another thread while this one proves. */
+async function schedulesAside(worker: Worker, jobs: readonly Job[], onStart: (job: Job) => void): Promise<Inquiry[]> {
+  const scheduleOf = ({ schedule }: Job) => schedule ?? { schedules: DEFAULT_SCHEDULES, seed: 0 };
+  const aside = jobs.filter((job) => job.proves && scheduleOf(job).schedules > 0);
+  const tried = (async () => {
+    const found = new Map<Job, Inquiry>();
+    for (const job of aside) found.set(job, await ask(worker, { ...job, proves: false, schedule: scheduleOf(job) }));
+    return found;
+  })();
+  tried.catch(() => {}); // told below, where it is waited for
+  try {
+    // The first question is on its way before this thread is busy.
+    await new Promise((resolve) => setImmediate(resolve));
+    const own = jobs.map((job) => (aside.includes(job) ? { ...job, schedule: { schedules: 0, seed: 0 } } : job));
+    const proved = await inTurn(own, onStart);
+    const found = await tried;
+    return jobs.map((job, i) => {
+      const [mine, other] = [proved[i]!, found.get(job)];
+      // Nobody asked for schedules of what is wrong already; see `Job.schedule`.
+      if (other === undefined || (job.schedule === null && isWrong(mine))) return mine;
+      return { ...mine, hostile: other.hostile, findings: [...mine.findings, ...other.findings] };
+    });
+  } finally {
+    await worker.terminate();
+  }
 }
 
 function ask(worker: Worker, job: Job): Promise<Inquiry> {
