@@ -16,7 +16,7 @@ import { RuntimeError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { GroupStream, LoadedKernel, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
-import { checkTensors, elementsOf } from "./shapes.js";
+import { checkTensors, requireSameRanks, elementsOf } from "./shapes.js";
 import { freeBehind } from "./stuck-work.js";
 import { requireContiguous } from "./tensor-shape.js";
 import { timeGraph } from "./time-graph.js";
@@ -107,6 +107,8 @@ export class DeviceKernel implements LoadedKernel, Watched {
     for (const [name, tensor] of Object.entries(tensors)) {
       const own = ownTensor(this.group, tensor, `'${name}'`);
       requireContiguous(own.layout, `'${name}'`);
+      if (this.manifest.buffers.some((b) => b.name === name && b.symmetric))
+        requireSameRanks(this.group, own.group, `'${name}'`);
       pointers[name] = own.pointer;
       peers[name] = own.peerPointers;
     }

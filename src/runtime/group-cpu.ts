@@ -2,7 +2,7 @@
 import type { CompileResult, DimValues, DType, Manifest } from "../compiler/index.js";
 import { CpuGroup, type CpuOptions } from "./cpu/index.js";
 import { defaultTimeoutMs } from "./env.js";
-import { UsageError } from "./errors.js";
+import { MachineError, UsageError } from "./errors.js";
 import type {
   CapturedGraph,
   Group,
@@ -18,7 +18,7 @@ import { HostPrimitives, hostStream, hostTensor } from "./host-primitives.js";
 import { captureSteps, HostStream, requireNoRecording } from "./host-stream.js";
 import { HostTensor } from "./host-tensor.js";
 import { allocate, type TypedArray } from "./numbers/index.js";
-import { checkTensors } from "./shapes.js";
+import { checkTensors, requireDType, requireSameRanks } from "./shapes.js";
 import { checkMembers } from "./subgroups.js";
 import { summarize } from "./summary.js";
 import { requireContiguous, type ShapeLike, tensorShape } from "./tensor-shape.js";
@@ -41,6 +41,7 @@ export class EmulatedGroup extends HostPrimitives implements Group {
   private readonly kept = new Map<number, Kept>();
   private readonly streams = new Set<HostStream>();
   private nextId = 0;
+  private isClosed = false;
 
   constructor(
     world: number,
@@ -56,6 +57,7 @@ export class EmulatedGroup extends HostPrimitives implements Group {
 
   async subgroup(members: readonly number[], options: SubgroupOptions = {}): Promise<Group> {
     requireNoRecording("making a group");
+    this.requireOpen();
     checkMembers(this.name, this.world, members, members[0] ?? 0);
     const ranks = members.map((member) => this.ranks[member]!);
     const signalPadBytes = options.signalPadBytes ?? this.signalPadBytes;
@@ -66,6 +68,8 @@ export class EmulatedGroup extends HostPrimitives implements Group {
 
   async symmetric(dtype: DType, shape: ShapeLike, { id }: SymmetricOptions = {}): Promise<Tensor> {
     requireNoRecording("allocating symmetric memory");
+    this.requireOpen();
+    requireDType(dtype);
     const layout = tensorShape(shape);
     this.openSignals();
     if (id === undefined) return this.make(dtype, shape, true);
@@ -99,16 +103,27 @@ export class EmulatedGroup extends HostPrimitives implements Group {
 
   private make(dtype: DType, shape: ShapeLike, symmetric: boolean): Tensor {
     requireNoRecording("allocating memory");
+    this.requireOpen();
+    requireDType(dtype);
     const layout = tensorShape(shape);
     return new HostTensor(dtype, layout, symmetric, this.arrays(dtype, layout.extent), 0, this.life(), true);
   }
 
   private arrays(dtype: DType, length: number): TypedArray[] {
-    return this.localRanks.map(() => allocate(dtype, length));
+    try {
+      return this.localRanks.map(() => allocate(dtype, length));
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw new MachineError(
+        `this machine has no memory for ${length} elements of ${dtype} on each of ${this.world} ranks`,
+        "take a smaller shape, or fewer ranks",
+      );
+    }
   }
 
   async load(compiled: CompileResult): Promise<LoadedKernel> {
     requireNoRecording("loading a kernel");
+    this.requireOpen();
     const { kernel, manifest, source } = compiled;
     if (kernel === null || manifest === null)
       throw new UsageError(
@@ -121,7 +136,7 @@ export class EmulatedGroup extends HostPrimitives implements Group {
     const cpu = { ...(seed !== undefined && { seed }), ...(detectUnwritten !== undefined && { detectUnwritten }) };
     const make = (elementOffset: Record<string, number>): CpuGroup =>
       new CpuGroup(kernel, manifest, { ...cpu, elementOffset, source });
-    return new EmulatedKernel(manifest, make, this.localRanks);
+    return new EmulatedKernel(manifest, make, this);
   }
 
   stream(): HostStream {
@@ -153,7 +168,12 @@ export class EmulatedGroup extends HostPrimitives implements Group {
     return Promise.resolve(this.localRanks.map(() => value));
   }
 
+  requireOpen(): void {
+    if (this.isClosed) throw new UsageError(`group "${this.name}" is closed`, "close it after all work with it");
+  }
+
   close(): Promise<void> {
+    this.isClosed = true;
     return this.settle();
   }
 }
@@ -165,8 +185,12 @@ class EmulatedKernel implements LoadedKernel {
   constructor(
     readonly manifest: Manifest,
     private readonly make: (elementOffset: Record<string, number>) => CpuGroup,
-    private readonly ranks: readonly number[],
+    private readonly group: EmulatedGroup,
   ) {}
+
+  private get ranks(): readonly number[] {
+    return this.group.localRanks;
+  }
 
   // async, so that what is wrong with the arguments rejects, as on the other backends
   async run(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<void> {
@@ -181,7 +205,11 @@ class EmulatedKernel implements LoadedKernel {
   }
 
   private check(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
-    for (const [name, tensor] of Object.entries(tensors)) requireContiguous(hostTensor(tensor).layout, `'${name}'`);
+    this.group.requireOpen();
+    for (const [name, tensor] of Object.entries(tensors)) {
+      requireContiguous(hostTensor(tensor).layout, `'${name}'`);
+      requireSameRanks(this.group, hostTensor(tensor).owner, `'${name}'`);
+    }
     checkTensors(this.manifest, tensors, dims);
   }
 

@@ -41,6 +41,7 @@ import { freeBehind, Stops } from "./stuck-work.js";
 import { checkMembers, GroupNames } from "./subgroups.js";
 import { SymmetricPool } from "./symmetric-pool.js";
 import type { RemoteCalls, SymmetricProvider } from "./symmetric-provider.js";
+import { requireDType } from "./shapes.js";
 import { type ShapeLike, tensorShape } from "./tensor-shape.js";
 
 export interface DeviceGroupOptions {
@@ -224,6 +225,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
 
   async symmetric(dtype: DType, shape: ShapeLike, { id }: SymmetricOptions = {}): Promise<Tensor> {
     requireNoCapture("allocating symmetric memory");
+    requireDType(dtype);
     const layout = tensorShape(shape);
     const bytes = Math.max(layout.extent * DTYPES[dtype].bytes, 16);
     const name = `tensor ${dtype}[${layout.shape.join(", ")}]`;
@@ -258,6 +260,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   }
 
   local(dtype: DType, shape: ShapeLike): Tensor {
+    requireDType(dtype);
     const layout = tensorShape(shape);
     const { memory, free } = this.allocateLocal(layout.extent * DTYPES[dtype].bytes);
     const release = (): Promise<void> => freeBehind(() => this.settle(), free);

@@ -26,6 +26,7 @@ interface RankSignals {
 
 export abstract class HostPrimitives implements GroupPrimitives {
   abstract readonly name: string;
+  abstract readonly ranks: readonly number[];
   private padBytes: number;
   private signals: RankSignals[] | null = null;
   readonly defaultStream: HostStream;
@@ -56,7 +57,7 @@ export abstract class HostPrimitives implements GroupPrimitives {
 
   /** Of memory that this group's streams work on. */
   protected life(release: () => void = () => {}): HostLife {
-    return { isFreed: false, release, settle: (rank) => this.settle(rank) };
+    return { isFreed: false, owner: this, release, settle: (rank) => this.settle(rank) };
   }
 
   /** Waits for what a rank, or every rank, has enqueued on streams of this group. */

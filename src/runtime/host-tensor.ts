@@ -4,11 +4,14 @@ import { UsageError } from "./errors.js";
 import type { Tensor } from "./group.js";
 import { requireNoRecording } from "./host-stream.js";
 import { allocate, arrayClass, holds, type TypedArray } from "./numbers/index.js";
+import type { Ranks } from "./shapes.js";
 import { placesOf, requireInside, tensorShape, type TensorShape } from "./tensor-shape.js";
 
 /** What tensors and their views share. */
 export interface HostLife {
   isFreed: boolean;
+  /** Whose memory it is. */
+  readonly owner: Ranks;
   /** What the owner does to give the memory back. */
   release(): void;
   /** Waits for what a rank, or without one every rank, has enqueued; never throws. */
@@ -27,6 +30,11 @@ export class HostTensor implements Tensor {
     private readonly life: HostLife,
     private readonly isOwner: boolean,
   ) {}
+
+  /** The group that allocated it. */
+  get owner(): Ranks {
+    return this.life.owner;
+  }
 
   get shape(): readonly number[] {
     return this.layout.shape;

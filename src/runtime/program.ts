@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { InternalCompilerError } from "../compiler/index.js";
+import { MachineError } from "./errors.js";
 import { JitCache, jitCacheKey } from "./jit-cache.js";
 import { native, packageRoot } from "./native.js";
 import { requireNvrtc } from "./nvrtc.js";
@@ -42,11 +43,17 @@ export function nvrtcOptions(arch: string): string[] {
 /**
  * Compiles printed CUDA text.
  * @param arch a real architecture, such as `sm_90a`.
- * @throws MachineError without NVRTC; InternalCompilerError when NVRTC refuses what collc printed.
+ * @throws MachineError without NVRTC, or with one that does not know the architecture; InternalCompilerError when NVRTC refuses what collc printed.
  */
 export async function compileCuda(cuda: string, arch: string): Promise<CompiledProgram> {
   const nvrtcVersion = await openNvrtc();
   const result = await native().nvrtcCompile(cuda, "kernel.cu", nvrtcOptions(arch));
+  // The other options are fixed and known to every version.
+  if (result.codeName === "NVRTC_ERROR_INVALID_OPTION")
+    throw new MachineError(
+      `NVRTC ${nvrtcVersion} does not compile for ${arch}`,
+      "choose an architecture it knows, such as sm_80, sm_90a or sm_100a, or another NVRTC with COLLC_NVRTC",
+    );
   if (!result.ok || result.cubin === undefined || result.ptx === undefined)
     throw new InternalCompilerError(
       `NVRTC ${nvrtcVersion} refuses the printed text for ${arch}: ${result.codeName}\n${result.log}`,

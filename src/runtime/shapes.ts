@@ -1,11 +1,13 @@
 /** Sizes and signatures: what every backend checks before it launches. */
 import {
   brokenRequirement,
+  DTYPE_NAMES,
   DTYPES,
   type DimValues,
   type DType,
   evaluateExtent,
   type Extent,
+  isDType,
   type Manifest,
 } from "../compiler/index.js";
 import { UsageError } from "./errors.js";
@@ -71,4 +73,24 @@ export function checkTensors(manifest: Manifest, tensors: Readonly<Record<string
           `'${output.name}' shares memory with '${other.name}'`,
           "collectives do not work in place: give every parameter memory of its own",
         );
+}
+
+/** A group, as far as it matters for whose memory a tensor's parts lie in. */
+export interface Ranks {
+  readonly name: string;
+  readonly ranks: readonly number[];
+}
+
+/** @throws UsageError for a tensor of other ranks than the group's: its parts lie elsewhere than the group looks for them. */
+export function requireSameRanks(group: Ranks, owner: Ranks, what: string): void {
+  if (group.ranks.length === owner.ranks.length && group.ranks.every((rank, i) => rank === owner.ranks[i])) return;
+  throw new UsageError(
+    `${what} belongs to group "${owner.name}" of ranks ${owner.ranks.join(", ")}, not to "${group.name}" of ranks ${group.ranks.join(", ")}`,
+    `allocate it with group "${group.name}"`,
+  );
+}
+
+/** @throws UsageError for what is no dtype of Coll. */
+export function requireDType(dtype: string): void {
+  if (!isDType(dtype)) throw new UsageError(`there is no dtype '${dtype}'`, `choose one of ${DTYPE_NAMES.join(", ")}`);
 }

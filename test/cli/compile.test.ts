@@ -200,6 +200,13 @@ describe.runIf(nvrtc !== null || process.env["CI"] === "true")("collc build", ()
     expect(ran.status).toBe(3);
   });
 
+  it("says that NVRTC does not know an architecture", async () => {
+    const { code, err } = await collc(["emit", kernel("all_reduce/one_shot"), "--stage", "ptx", "--arch", "sm_10"]);
+    expect(code).toBe(3);
+    expect(err).toMatch(/NVRTC \d+\.\d+ does not compile for sm_10/);
+    expect(err).not.toContain("bug in collc");
+  });
+
   it("prints PTX", async () => {
     const { code, out: ptx } = await collc([
       "emit",

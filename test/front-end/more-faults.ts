@@ -211,6 +211,10 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: tensors("⟦⟨cut⟩ + ⟨first⟩⟧", "sharded(0)"),
     expected: [{ code: "operand-layouts", help: "broadcast(first)" }],
   },
+  "a gathered dimension that is not the cut one": {
+    text: tensors("⟦all_gather(⟨a⟩, dim: 0)⟧"),
+    expected: [{ code: "bad-conversion", help: "dim: 1" }],
+  },
   "min of parts": { text: tensors("all_reduce(⟦min(⟨part⟩, whole)⟧)"), expected: [{ code: "not-linear" }] },
   "scaling of a maximum": { text: tensors("all_reduce(⟦2 * ⟨most⟩⟧)"), expected: [{ code: "not-linear" }] },
   "a fraction beside whole numbers": { text: tensors("⟦count * 0.5⟧"), expected: [{ code: "dtype-mismatch" }] },

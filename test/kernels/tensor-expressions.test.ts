@@ -51,6 +51,10 @@ const BROADCASTS: readonly Row[] = [
   ["a bias that is a sum onto a sum", "y = all_reduce(part + partBias)", "replicated", "m, n"],
   ["a column onto rows", "y = rows / (tall * tall + 1)", "sharded(0)", "m, n"],
   ["a row onto a column", "y = tall + bias", "replicated", "m, n"],
+  ["a bias onto what one rank has", "y = first * tall + bias", "on(0)", "m, n"],
+  ["a value of all ranks on one of them", "y = relu(whole)", "on(0)", "m, n"],
+  ["a product on one rank", "y = (first @ transpose(right)) @ right", "on(0)", "m, n"],
+
   ["scaling of summands by a row", "y = all_reduce(part * bias)", "replicated", "m, n"],
   ["a bias after a reduction", "y = relu(reduce_scatter(part, dim: 1) + bias)", "sharded(1)", "m, n"],
 ];

@@ -310,6 +310,33 @@ describe("graphs", () => {
 });
 
 describe("streams and teardown", () => {
+  it("a tensor of other ranks is refused, whose parts lie elsewhere", async () => {
+    const { groups } = await ranks(2);
+    await onAll(groups, async (world) => {
+      const turned = await world.subgroup([1, 0]);
+      const [mine, theirs, y] = [
+        await world.symmetric("f32", [64]),
+        await turned.symmetric("f32", [64]),
+        await world.symmetric("f32", [64]),
+      ];
+      const source = "collective all(x: T[n] partial(sum)) -> y: T[n] replicated { y = all_reduce(x) }";
+      const kernel = await world.load(compile(source, { ranks: 2, dtype: "f32" }));
+      const error = await rejection(kernel.run({ x: theirs, y }, { n: 64 }));
+      expect(error.message).toContain('of ranks 1, 0, not to "world" of ranks 0, 1');
+      await world.barrier();
+      // What the rank itself reads may come from anywhere.
+      const own = await world.load(
+        compile("collective c(x: T[n] local) -> y: T[n] local { for i in tiles(n) { y[i] = x[i] } }", {
+          ranks: 2,
+          dtype: "f32",
+        }),
+      );
+      await own.run({ x: theirs, y: mine }, { n: 64 });
+      await kernel.unload();
+      await own.unload();
+    });
+  });
+
   it("kernels of one group run one after the other, whatever their streams", async () => {
     const { groups } = await ranks(1);
     const [group] = groups as [DeviceGroup];

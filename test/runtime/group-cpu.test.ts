@@ -12,6 +12,45 @@ const sum = (world: number) =>
     dtype: "u32",
   });
 
+describe("misuse", () => {
+  it("a tensor of other ranks is refused, whose parts lie elsewhere", async () => {
+    const group = open(3);
+    const [a, b] = [await group.subgroup([0, 1]), await group.subgroup([1, 2])];
+    const kernel = await a.load(sum(2));
+    const [x, y, foreign] = [
+      await a.symmetric("u32", [4]),
+      await a.symmetric("u32", [4]),
+      await b.symmetric("u32", [4]),
+    ];
+    const error = await rejection(kernel.run({ x: foreign, y }, { n: 4 }));
+    expect(error.message).toContain(`'x' belongs to group "ranks 1,2" of ranks 1, 2, not to "ranks 0,1"`);
+    // The same ranks in the same order are the same memory for everybody.
+    const twin = await group.subgroup([0, 1]);
+    await kernel.run({ x, y: await twin.symmetric("u32", [4]) }, { n: 4 });
+  });
+
+  it("a closed group is closed", async () => {
+    const group = open(2);
+    const kernel = await group.load(sum(2));
+    const [x, y] = [await group.symmetric("u32", [4]), await group.symmetric("u32", [4])];
+    await group.close();
+    for (const late of [
+      group.symmetric("u32", [4]),
+      group.load(sum(2)),
+      kernel.run({ x, y }, { n: 4 }),
+      group.subgroup([0]),
+    ])
+      expect((await rejection(late)).message).toContain('group "world" is closed');
+  });
+
+  it("dtypes that do not exist and sizes that no memory holds", async () => {
+    const group = open(2);
+    expect((await rejection(group.symmetric("f64" as never, [4]))).message).toContain("there is no dtype 'f64'");
+    const error = await rejection(group.symmetric("f32", [2 ** 50]));
+    expect(error.message).toContain("no memory for 1125899906842624 elements");
+  });
+});
+
 describe("signals", () => {
   it("are counted, one taken by each wait, in a ring of all ranks", async () => {
     const group = open(4);

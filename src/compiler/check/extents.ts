@@ -1,6 +1,7 @@
 /** Shape and length expressions → extents, with the world size folded in; and extents as people write them. */
 import type { Expression } from "../ast/nodes.js";
 import { extent, type Extent, type ExtentOp } from "../types/extent.js";
+import type { Layout } from "../types/layout.js";
 
 const OPERATORS: Partial<Record<string, ExtentOp>> = { "+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod" };
 
@@ -50,6 +51,14 @@ export function showExtent(e: Extent, outer = 0): string {
   if (sign === undefined) return `${e.op}(${showExtent(e.a)}, ${showExtent(e.b)})`;
   const text = `${showExtent(e.a, sign[1])} ${sign[0]} ${showExtent(e.b, sign[1] + 1)}`;
   return sign[1] < outer ? `(${text})` : text;
+}
+
+/** By name, the dimension that a sharded tensor is cut along: `cut along 'n'`; nothing for other layouts. */
+export function cutAlong(
+  { shape, layout }: { readonly shape: readonly Extent[]; readonly layout: Layout },
+  before = "",
+): string {
+  return layout.kind === "sharded" ? `${before}cut along '${showExtent(shape[layout.dim]!)}'` : "";
 }
 
 export function showShape(shape: readonly Extent[]): string {

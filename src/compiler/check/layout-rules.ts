@@ -27,6 +27,8 @@ export function productLayout(a: Laid, b: Laid, rank: number): Layout | null {
   if (isWhole(l) && isWhole(r)) return { kind: "replicated" };
   if (l.kind === "local" && (isWhole(r) || r.kind === "local")) return l;
   if (isWhole(l) && r.kind === "local") return r;
+  if (l.kind === "on" && (isWhole(r) || sameLayout(l, r))) return l;
+  if (isWhole(l) && r.kind === "on") return r;
   if (cutA !== null && cutB !== null) {
     if (cutA === 1 && cutB === 2) return { kind: "partial", op: "sum" };
     return cutA > 2 && cutA === cutB ? sharded(cutA) : null;
@@ -66,7 +68,7 @@ export function elementwiseLayout(operator: string, a: Layout, b: Layout): Layou
     return operator === "/" && isLinear(a) && b.kind === "replicated" ? a : null;
   }
   if (sameLayout(a, b)) return a;
-  if (a.kind === "on" || b.kind === "on") return null;
+  // What every rank has, rank r has, too; it has no other rank's slice.
   if (a.kind === "replicated") return b;
   return b.kind === "replicated" ? a : null;
 }

@@ -5,7 +5,7 @@ import { diagnostic, type Label } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
 import { type Layout, printLayout, sameLayout } from "../types/layout.js";
 import type { CheckedTensor } from "./checked.js";
-import { showShape } from "./extents.js";
+import { cutAlong, showShape } from "./extents.js";
 import { conversionBetween } from "./functions.js";
 import type { Checking } from "./scope.js";
 import { checkWritable, reportNoTarget } from "./statements.js";
@@ -79,9 +79,9 @@ function checkAssignment(s: Assignment, places: Map<string, Span>, c: Checking):
   } else if (!isAssignable(found.layout, target.layout)) reportLayout(s.value, found, target, labels, c);
 }
 
-/** Equal layouts; and a rank that has all of a tensor has its own slice of it, too. */
+/** Equal layouts; and where every rank has all of a tensor, each has its own slice of it, and rank r has it. */
 function isAssignable(from: Layout, to: Layout): boolean {
-  return sameLayout(from, to) || (from.kind === "replicated" && to.kind === "sharded");
+  return sameLayout(from, to) || (from.kind === "replicated" && (to.kind === "sharded" || to.kind === "on"));
 }
 
 function reportLayout(value: Expression, found: TensorType, target: CheckedTensor, labels: Label[], c: Checking): void {
@@ -89,5 +89,9 @@ function reportLayout(value: Expression, found: TensorType, target: CheckedTenso
   const fix = conversionBetween(found.layout, layout, printExpression(value));
   const help = fix === null ? `declare '${name}' as ${printLayout(found.layout)}` : `convert it: ${name} = ${fix}`;
   const parameters = { name, declared: printLayout(layout), found: printLayout(found.layout) };
-  c.report(diagnostic("layout-mismatch", value.span, parameters, { labels, help }));
+  const places = [
+    ...labels.map(({ span, text }) => ({ span, text: `${text}${cutAlong(target, ", ")}` })),
+    ...(found.layout.kind === "sharded" ? [{ span: value.span, text: cutAlong(found) }] : []),
+  ];
+  c.report(diagnostic("layout-mismatch", value.span, parameters, { labels: places, help }));
 }

@@ -5,7 +5,7 @@ import { suggestion } from "../diagnostics/suggest.js";
 import { DTYPE_NAMES, DTYPES } from "../types/dtype.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import { castDType, refuseNamed, reportArity } from "./calls.js";
-import { showExtent } from "./extents.js";
+import { cutAlong, showExtent } from "./extents.js";
 import {
   type Conversion,
   CONVERSION_NAMES,
@@ -86,7 +86,12 @@ function convert(e: Call, conversion: Conversion, t: TensorType, { c }: TensorCo
       `a tensor that is ${to === "sharded" ? "not " : ""}sharded(${dim})`,
       printLayout(t.layout),
     ];
-    return c.report(diagnostic("bad-conversion", e.span, { callee, wanted, found }));
+    const labels = [{ span: operand!.span, text: cutAlong(t) }];
+    const help =
+      to === "sharded"
+        ? `it lies as wanted already: leave '${callee}' out, or name another dimension`
+        : `name the dimension that is cut, dim: ${t.layout.dim}, or leave it out`;
+    return c.report(diagnostic("bad-conversion", e.span, { callee, wanted, found }, { labels, help }));
   }
   if (to === "replicated") return { ...t, layout: { kind: "replicated" } };
   if (to === "on") return convertTo(e, t, c);

@@ -7,7 +7,7 @@ import { DTYPES } from "../types/dtype.js";
 import { type Extent, sameExtent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import { reduceFirst } from "./fixes.js";
-import { showShape } from "./extents.js";
+import { cutAlong, showShape } from "./extents.js";
 import { elementwiseHelp, elementwiseLayout, isLinear } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
 import { checkTensor, type Operand, settle, type TensorContext, type TensorType } from "./tensors.js";
@@ -109,7 +109,8 @@ export function joinTensors(
   [right, b]: Placed,
   c: Checking,
 ): Operand {
-  const describe = (t: TensorType): string => `${showShape(t.shape)} ${printLayout(t.layout)}`;
+  const describe = (t: TensorType): string =>
+    `${a.shape.length === b.shape.length ? "" : `${showShape(t.shape)} `}${printLayout(t.layout)}${cutAlong(t, ", ")}`;
   const shape = broadcast(a.shape, b.shape);
   if (shape === null) {
     const parameters = { left: showShape(a.shape), right: showShape(b.shape), reason: whyNot(a.shape, b.shape) };
@@ -129,10 +130,9 @@ export function joinTensors(
   const layout = elementwiseLayout(operator, ...layouts);
   if (layout !== null) return { ...a, shape, layout };
   const parameters = { operation, left: printLayout(a.layout), right: printLayout(b.layout) };
-  const isBroadcast = a.shape.length !== b.shape.length;
   const labels: Label[] = [
-    { span: left.span, text: isBroadcast ? describe(a) : printLayout(a.layout) },
-    { span: right.span, text: isBroadcast ? describe(b) : printLayout(b.layout) },
+    { span: left.span, text: describe(a) },
+    { span: right.span, text: describe(b) },
   ];
   const help = elementwiseHelp(operator, a.layout, b.layout, printExpression(left), printExpression(right));
   return c.report(diagnostic("operand-layouts", e.span, parameters, { labels, help }));
