@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseMesh } from "../../src/cli/mesh.js";
-import { collc, file, forgetful, kernel, oneShot, temporaryFolder } from "./support.js";
+import { collc, collcProcess, file, forgetful, isBuilt, kernel, oneShot, temporaryFolder } from "./support.js";
 
 const folder = temporaryFolder();
 
@@ -13,6 +13,17 @@ describe("collc check", () => {
     expect(code).toBe(0);
     expect(out.match(/answer proved, ordering proved/g)).toHaveLength(2);
     expect(out.match(/survives 4 hostile schedules/g)).toHaveLength(2);
+  });
+
+  // Few ranks are done in turn, more get a thread for their schedules, and many jobs a thread for each core.
+  it.runIf(isBuilt).each(["8", "2,3,4,5"])("says the same with threads as without, on %s ranks", async (ranks) => {
+    const wrong = file(folder, "forgetful.coll", forgetful);
+    for (const path of [wrong, kernel("all_reduce/one_shot")])
+      for (const options of [[], ["--schedules", "1", "--seed", "2"]]) {
+        const argv = ["check", path, "--ranks", ranks, ...options];
+        const { code, out, err } = await collc(argv);
+        expect(await collcProcess(argv)).toMatchObject({ code, out, err });
+      }
   });
 
   it("only compiles where proofs are not wanted", async () => {
