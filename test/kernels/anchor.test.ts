@@ -184,6 +184,35 @@ describe("products", () => {
     check({ source, worlds: [2, 4], dtypes: ["f32", "bf16"], dims: shapes, launches: 1 });
   });
 
+  it.each([0, 1, 2])("all-gather along dimension %i of a batch of 8, then three products", (dim) => {
+    const source =
+      expression(`(a: T[b, m, k] sharded(${dim}), b0: T[k, n] replicated, b1: T[k, n] replicated, b2: T[k, n] replicated)
+      -> (c0: T[b, m, n] replicated, c1: T[b, m, n] replicated, c2: T[b, m, n] replicated) {
+      let whole = all_gather(a)
+      c0 = whole @ b0
+      c1 = whole @ b1
+      c2 = whole @ b2 }`);
+    check({
+      source,
+      worlds: [2, 4],
+      dtypes: ["f32", "bf16"],
+      dims: () => [{ b: 8, m: 64, n: 16, k: 32 }],
+      launches: 1,
+    });
+  });
+
+  it.each([0, 1, 2])("a product of a batch of 8, then its average scattered along dimension %i", (dim) => {
+    const source = expression(`(a: T[b, m, k] partial(avg), w: T[k, n] replicated) -> c: T[b, m, n] sharded(${dim}) {
+      c = reduce_scatter(a @ w, dim: ${dim}) }`);
+    check({
+      source,
+      worlds: [2, 4],
+      dtypes: ["f32", "bf16"],
+      dims: () => [{ b: 8, m: 64, n: 16, k: 1024 }],
+      launches: 1,
+    });
+  });
+
   it("all-gather along the last dimension, then a product", () => {
     const source = expression(
       "(a: T[m, k] sharded(1), b: T[k, n] replicated) -> c: T[m, n] replicated { c = all_gather(a) @ b }",
