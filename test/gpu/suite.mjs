@@ -207,7 +207,11 @@ async function timeKernel(group, kernel, file, say) {
       ].map(([m, n, k]) => Object.fromEntries(manifest.dims.map((d) => [d, { m, n, k }[d] ?? n / 4])))
     : manifest.dims.length === 1
       ? sizes.map((bytes) => ({ [manifest.dims[0]]: bytes / 2 }))
-      : sizes.map((bytes) => ({ m: w * 4, n: bytes / 8 / w }));
+      : // Rows of a model's width, and as many as it takes.
+        sizes.map((bytes) => {
+          const n = Math.min(8192, bytes / 8 / w);
+          return { m: bytes / 2 / n, n };
+        });
   for (const chosen of cases) {
     const dims = fitDims(manifest.requirements, chosen, new Set(manifest.dims));
     const local = makeRankInputs(manifest, dims, 7, group.localRanks[0]);
