@@ -36,10 +36,20 @@ export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean):
     );
   }
   const free = new Set(manifest.dims.filter((name) => given[name] === undefined));
-  const dims = fitDims(manifest.requirements, { ...defaultsFor(manifest, given, emulated), ...given }, free);
+  const defaults = defaultsFor(manifest, given, emulated);
+  const fit = (shorter: number): Record<string, number> => {
+    const lengths = Object.entries(defaults).map(([name, n]) => [name, Math.max(1, n / shorter)]);
+    return fitDims(manifest.requirements, { ...Object.fromEntries(lengths), ...given }, free);
+  };
+  const dims = fit(1);
   const broken = brokenRequirement(manifest.requirements, dims);
-  if (broken !== null) throw new UsageError(broken.message, broken.help);
-  return dims;
+  if (broken === null) return dims;
+  // A requirement may ask for much less.
+  for (let shorter = 2; free.size > 0 && shorter <= 2 ** 20; shorter *= 2) {
+    const fewer = fit(shorter);
+    if (brokenRequirement(manifest.requirements, fewer) === null) return fewer;
+  }
+  throw new UsageError(broken.message, broken.help);
 }
 
 function defaultsFor(manifest: Dims, given: DimValues, emulated: boolean): Record<string, number> {

@@ -70,6 +70,14 @@ describe("bandwidth from the change of layout", () => {
 });
 
 describe("dimensions", () => {
+  it("are as few by default as a requirement asks for", () => {
+    const text = `collective few(x: T[n] partial(sum)) -> y: T[n] replicated where n <= 4096 and n % 3 == 0 { y = all_reduce(x) }`;
+    const { n } = chooseDims(compile(text, { ranks: 4 }).manifest!, {}, true);
+    expect(n! % 3).toBe(0);
+    expect(n).toBeGreaterThan(2000);
+    expect(n).toBeLessThanOrEqual(4096);
+  });
+
   it("are shorter by default where a tensor has many of them", () => {
     const text = `collective cube(x: T[a, b, c, d] partial(sum)) -> y: T[a, b, c, d] replicated { y = all_reduce(x) }`;
     const manifest = compile(text, { ranks: 4 }).manifest!;

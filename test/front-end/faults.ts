@@ -132,6 +132,11 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "bad-slice": { text: tensors("whole[⟦1..n + 1⟧]"), message: "ends at n, before n + 1" },
   "bad-permutation": { text: tensors("⟦permute(c, 0, 0)⟧", "replicated", "k, n"), help: "from 0 to 1" },
   "not-a-whole-tensor": { text: tensors("whole + ⟦n⟧"), message: "'n', a dimension" },
+  "layout-of-axis": {
+    text: `collective f(⟨x: T[n] partial(sum, gpu)⟩) -> y: T[n] replicated mesh(node, gpu) {\n  y = all_reduce(⟦x⟧)\n}\n`,
+    message: "partial(sum, gpu)",
+    help: "ranks(gpu)",
+  },
   "mixed-body": loops("  ⟨y = x⟩\n  ⟦for i in tiles(n) {\n    y[i] = x[i]\n  }⟧"),
   "wrong-index-count": element("⟦x[i, 0]⟧").replace("x: T[n] local", "⟨x: T[n] local⟩"),
   "index-out-of-range": { text: element("x[⟦-1⟧]").replace("x: T[n] local", "⟨x: T[n] local⟩"), message: "-1" },

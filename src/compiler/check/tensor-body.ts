@@ -10,7 +10,7 @@ import { conversionBetween } from "./functions.js";
 import type { Checking } from "./scope.js";
 import { checkWritable, reportNoTarget } from "./statements.js";
 import { requireNumbers } from "./tensor-elementwise.js";
-import { checkTensor, sameShape, settle, type TensorType } from "./tensors.js";
+import { checkTensor, refuseAxis, sameShape, settle, type TensorType } from "./tensors.js";
 
 type Assignment = Extract<Statement, { kind: "assign" }>;
 
@@ -61,6 +61,7 @@ function checkAssignment(s: Assignment, places: Map<string, Span>, c: Checking):
     return void c.report(diagnostic("assigned-twice", s.target.span, { name }, { labels }));
   }
   places.set(name, s.target.span);
+  if (refuseAxis(target, s.target.span, c)) return;
   if (!checkWritable(target, s, c) || found === null || c.faulty.has(name)) return;
   if (!requireNumbers(found, s.value, c)) return;
   const labels = [{ span: target.span, text: `'${name}' is declared here` }];

@@ -4,7 +4,8 @@ import { partsOf } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
 import { type Extent, sameExtent } from "../types/extent.js";
-import type { ExpressionType } from "./checked.js";
+import { printLayout } from "../types/layout.js";
+import type { CheckedTensor, ExpressionType } from "./checked.js";
 import { checkNumber, kindOfName, reportMissingSpaces } from "./elements.js";
 import { isLinear } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
@@ -80,6 +81,15 @@ function typeOf(e: Expression, context: TensorContext): Operand {
   }
 }
 
+/** A row of the mesh has a value of its own, which no conversion of the whole group can start from or lead to. */
+export function refuseAxis({ name, layout, span: place }: CheckedTensor, span: Span, c: Checking): boolean {
+  if (layout.axis === undefined) return false;
+  const labels = [{ span: place, text: `'${name}' is declared here` }];
+  const parameters = { name, layout: printLayout(layout), axis: layout.axis };
+  c.report(diagnostic("layout-of-axis", span, parameters, { labels }));
+  return true;
+}
+
 function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Operand {
   const bound = c.use(name);
   if (bound?.type === null) return null; // its definition is at fault
@@ -90,6 +100,7 @@ function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Op
     if (c.faulty.has(name)) return null;
     if (t.role === "output" && !isLogical && !c.assigned.has(name))
       return c.report(diagnostic("read-before-assigned", span, { name }));
+    if (!isLogical && refuseAxis(t, span, c)) return null;
     const layout = isLogical ? ({ kind: "replicated" } as const) : t.layout;
     return { kind: "tensor", dtype: t.dtype, shape: t.shape, layout };
   }
