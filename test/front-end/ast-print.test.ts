@@ -93,3 +93,8 @@ collective everything(x : T[n,m+1] partial(max), w: f32[2*n] on(1)) -> (y: T[n] 
   barrier
   for p in peers { for k in 1..4 { if rank==0 and not p>k { let q = 1.5 y[k]=q } else if p==1 { y[k]=2 } else { y@(p^1)[k] = 3 } } }
 }`;
+
+test("comments before an empty line are not about what comes next", () => {
+  const text = "/// What the file is for.\n\n/// Twice v,\n/// no less.\nfn twice(v) = v * 2\n";
+  expect(parse(text).functions[0]!.doc).toBe("Twice v,\nno less.");
+});

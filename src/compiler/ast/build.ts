@@ -33,9 +33,12 @@ export function buildProgram(cst: CstNode, report: Report): Ast.Program {
   };
 }
 
-/** Text of the `///` lines above a definition. */
+/** Text of the `///` lines directly above a definition: those before an empty line are about something else. */
 function docOf(definition: CstNode): string {
-  const lines = tokens(definition, "DocComment").map((t) => t.image.slice(3).replace(/^ /, "").trimEnd());
+  const comments = tokens(definition, "DocComment");
+  const lineOf = (i: number): number => comments[i]!.startLine!;
+  const first = comments.findLastIndex((_, i) => i === 0 || lineOf(i) !== lineOf(i - 1) + 1);
+  const lines = comments.slice(Math.max(first, 0)).map((t) => t.image.slice(3).replace(/^ /, "").trimEnd());
   return lines.join("\n");
 }
 
