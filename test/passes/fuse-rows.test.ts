@@ -5,6 +5,7 @@ import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import type { Op, Region } from "../../src/compiler/ir/module.js";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
 import { printKernel } from "../../src/compiler/ir/print.js";
+import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { PROOF_MAPPING, prove } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
@@ -121,6 +122,20 @@ describe("map-rows", () => {
     expect(roles(NORM)).toMatchObject({ folded_row: "shared" });
     expect(roles(NORM)).not.toHaveProperty("folded");
     expect(roles(SOFTMAX)).toMatchObject({ folded: "scratch", value2_row: "shared" });
+  });
+
+  it("folds elements as they are made, instead of reading them again", () => {
+    const touched = (text: string, buffer: string, pass: string): string[] => {
+      const found = new Set<string>();
+      walkKernel(atRank(text, 2, pass), (op, parents) => {
+        const isFolded = parents.some((p) => p.name === "reduce");
+        if (isFolded && op.attributes["buffer"] === buffer) found.add(op.name);
+      });
+      return [...found];
+    };
+    expect(touched(NORM, "s", "fuse-rows")).toEqual(["load"]);
+    expect(touched(NORM, "s", "map-rows")).toEqual(["store"]);
+    expect(touched(SOFTMAX, "x", "map-rows")).toEqual(["load"]);
   });
 
   it.each([NORM, SCATTERED, SOFTMAX, BATCHED])(

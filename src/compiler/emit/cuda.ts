@@ -286,6 +286,7 @@ export class CudaEmitter {
     this.line(`${this.cType(result.type)} ${name};`);
     each(`${name}${at} = ${identityText(fn, kind, this.use)};`);
     const [lo, hi] = op.operands.map((v) => this.name(v));
+    if ("unroll" in op.attributes) this.line(`#pragma unroll ${String(op.attributes["unroll"])}`);
     this.block(`for (i64 ${k} = ${lo}; ${k} < ${hi}; ${k}++)`, () => {
       this.region({ arguments: [], ops: body!.ops.slice(0, -1) });
       each(

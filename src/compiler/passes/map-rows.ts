@@ -4,7 +4,7 @@
  *
  * As many rows to a turn as fill a block's widest accesses once; one number for all loops over rows of the kernel, so that a
  * row falls to blocks of one number everywhere (derive-sync relies on it). Threads share a long fold (`support/row-folds.ts`).
- * What only the turn itself needs of a row stays in shared memory.
+ * What only the turn itself needs of a row stays in shared memory, and what the next loop folds it takes as it is made.
  */
 import { Builder } from "../ir/builder.js";
 import { type Buffer, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
@@ -14,6 +14,7 @@ import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import { isRowFold, RowFolds, type RowParts, rowThreads, type RowTurn } from "./support/row-folds.js";
+import { forwarding, type Producer } from "./support/row-forwarding.js";
 import { mostElements, upperBound } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 
@@ -156,24 +157,39 @@ class RowMapping {
     );
   }
 
+  /** The tile loops of a turn, one after the other; one that a fold next to it takes its elements from goes into that. */
   private turn(op: Op, turn: Turn, values: Substitution): void {
     const [inside] = op.regions;
-    for (const inner of inside!.ops) {
-      this.build.span = inner.span;
-      if (inner.attributes["map"] === "tiles") this.tiles(inner, inside!.arguments, turn, values);
-      else rewriteOps([inner], this.build, values);
+    const rows = inside!.arguments;
+    const loops = inside!.ops.filter((o) => o.attributes["map"] === "tiles");
+    rewriteOps(
+      inside!.ops.filter((o) => !loops.includes(o)),
+      this.build,
+      values,
+    );
+    const producers = loops.map((loop, i) =>
+      i === 0 ? null : forwarding(loops[i - 1]!, loop, rows, this.definitions),
+    );
+    for (const [i, loop] of loops.entries()) {
+      this.build.span = loop.span;
+      if (producers[i + 1] == null) this.tiles(loop, producers[i] ?? null, rows, turn, values);
     }
   }
 
   /** One tile loop of the turn's rows. Ends where the threads have met. */
-  private tiles(op: Op, variables: readonly Value[], turn: Turn, values: Substitution): void {
+  private tiles(
+    op: Op,
+    producer: Producer | null,
+    variables: readonly Value[],
+    turn: Turn,
+    values: Substitution,
+  ): void {
     const { build } = this;
-    const zero = build.constant(0);
     const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
     const [body] = op.regions;
     const folded = new Map<Op, RowParts>();
     const copy = (ops: readonly Op[], n: Value, inner: Substitution): void =>
-      rewriteOps(ops, build, inner, (o, _, v) => this.inTurn(o, n, turn, folded, v));
+      rewriteOps(ops, build, inner, (o, _, v) => this.inTurn(o, n, turn, { folded, producer }, v));
     /** Values for the element `column` of row `n` of the turn. */
     const at = (n: Value, column: Value): Substitution => {
       const inner = new Substitution(values);
@@ -181,35 +197,64 @@ class RowMapping {
       inner.set(body!.arguments[0]!, build.add(lo, column));
       return inner;
     };
-    for (const [i, fold] of body!.ops.entries()) {
-      if (!isRowFold(fold, this.definitions)) continue;
-      const before = body!.ops.slice(0, i).filter((o) => o.name !== "store");
+    const i = body!.ops.findIndex((o) => isRowFold(o, this.definitions));
+    const fold = body!.ops[i];
+    if (fold !== undefined) {
       const [region] = fold.regions;
+      const made = producer?.loop.regions[0];
+      const before = body!.ops.slice(0, i).filter((o) => o.name !== "store");
+      const ops = [...(made?.ops ?? []), ...before, ...region!.ops.slice(0, -1)];
       const [from, to] = fold.operands.map((v) => values.get(v)) as [Value, Value];
-      const parts = this.folds.parts(fold, turn, this.lengthOf(from, to), (n, k) => {
-        const inner = at(n, zero);
-        copy(before, n, inner);
-        inner.set(region!.arguments[0]!, build.add(from, k));
-        copy(region!.ops.slice(0, -1), n, inner);
+      const terms = (n: Value, columns: readonly Value[]): Value[] => {
+        const each = columns.map((k) => {
+          const inner = at(n, build.constant(0));
+          for (const r of made === undefined ? [region!] : [region!, made])
+            inner.set(r.arguments[0]!, build.add(from, k));
+          return inner;
+        });
+        for (const o of ops) for (const inner of each) copy([o], n, inner);
         build.span = fold.span;
-        return inner.get(region!.ops.at(-1)!.operands[0]!);
-      });
-      folded.set(fold, parts);
+        return each.map((inner) => inner.get(region!.ops.at(-1)!.operands[0]!));
+      };
+      folded.set(fold, this.folds.parts(fold, turn, this.lengthOf(from, to), terms, this.inFlight(ops, producer)));
     }
     this.spread(turn, this.lengthOf(lo, hi), (n, column) => copy(body!.ops, n, at(n, column)));
     build.op("block_sync", [], {}, null);
+  }
+
+  /** How many elements of a row a thread should have under way at once. */
+  private inFlight(ops: readonly Op[], producer: Producer | null): number {
+    const loadsOf = (op: Op): number => {
+      if (op.name === "load") return producer?.values.has(op) === true ? 0 : 1;
+      const inside = op.regions.flatMap((r) => r.ops.map(loadsOf)).reduce((a, b) => a + b, 0);
+      return inside * (op.name === "reduce" ? (this.definitions.constant(op.operands[1]!) ?? 1) : 1);
+    };
+    const loads = ops.map(loadsOf).reduce((a, b) => a + b, 0);
+    const most = Math.floor(this.options.rowLoadsInFlight / Math.max(1, loads));
+    return most >= 4 ? 4 : most >= 2 ? 2 : 1;
   }
 
   private lengthOf(lo: Value, hi: Value): Value {
     return this.build.binary("max", this.build.sub(hi, lo), this.build.constant(0));
   }
 
-  /** What is in shared memory, and folds that are done, in their place. */
-  private inTurn(op: Op, n: Value, turn: Turn, folded: ReadonlyMap<Op, RowParts>, values: Substitution): boolean {
+  /** What is in shared memory, folds that are done, and elements that were just made, in their place. */
+  private inTurn(
+    op: Op,
+    n: Value,
+    turn: Turn,
+    { folded, producer }: { folded: ReadonlyMap<Op, RowParts>; producer: Producer | null },
+    values: Substitution,
+  ): boolean {
     const { build } = this;
     const parts = folded.get(op);
     if (parts !== undefined) {
       values.set(op.results[0]!, this.folds.rest(op, parts, n));
+      return true;
+    }
+    const made = producer?.values.get(op);
+    if (made !== undefined) {
+      values.set(op.results[0]!, values.get(made));
       return true;
     }
     const name = op.name === "load" || op.name === "store" ? turn.shared.get(text(op, "buffer")) : undefined;

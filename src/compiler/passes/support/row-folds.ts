@@ -1,6 +1,6 @@
 /** Folds along rows: which of them a block's threads share, and how. */
 import type { Builder } from "../../ir/builder.js";
-import { type Op, text, type Value } from "../../ir/module.js";
+import { type Attributes, type Op, text, type Value } from "../../ir/module.js";
 import type { BinaryFunction, Reduction } from "../../ir/ops.js";
 import { scalar, scalarOf } from "../../ir/types.js";
 import type { DType } from "../../types/dtype.js";
@@ -34,6 +34,9 @@ export interface RowParts {
   readonly count: Value;
 }
 
+/** Emits the terms `columns` of row `n` of a turn. */
+type Terms = (n: Value, columns: readonly Value[]) => readonly Value[];
+
 /** Parts that a thread folds at a time. */
 const PARTS = 16;
 const COMBINE: Record<Reduction, BinaryFunction> = { sum: "add", prod: "mul", min: "min", max: "max" };
@@ -52,16 +55,17 @@ export class RowFolds {
 
   /**
    * Folds `length` terms of each row of the turn down to a few parts, in shared memory.
-   * @param term emits the k-th term of row `n` of the turn, inside a loop over threads
+   * @param term emits terms of row `n` of the turn, their loads before what uses them, inside a loop over threads
+   * @param together how many terms a thread should have in flight
    */
-  parts(op: Op, turn: RowTurn, length: Value, term: (n: Value, k: Value) => Value): RowParts {
+  parts(op: Op, turn: RowTurn, length: Value, terms: Terms, together: number): RowParts {
     const { span } = this;
     const fn = text(op, "fn") as Reduction;
     const dtype = scalarOf(op.results[0]!.type) as DType;
     const buffer = this.shared("parts", dtype, span);
     const first = turn.isOne
-      ? this.ofOneRow(fn, { buffer, dtype, count: length }, term)
-      : this.ofShortRows({ buffer, dtype, count: length }, turn.count, term);
+      ? this.ofOneRow(fn, { buffer, dtype, count: length }, terms, together)
+      : this.ofShortRows({ buffer, dtype, count: length }, turn.count, terms);
     // 4096 parts become 256, then 16.
     const fewer = this.shared("fewer_parts", dtype, Math.ceil(span / PARTS) + span / this.lanes);
     return this.narrowed(fn, turn, this.narrowed(fn, turn, first, fewer), buffer);
@@ -77,11 +81,11 @@ export class RowFolds {
   }
 
   /** Rows that fill the span together: every term is a part. */
-  private ofShortRows(parts: RowParts, count: Value, term: (n: Value, k: Value) => Value): RowParts {
+  private ofShortRows(parts: RowParts, count: Value, terms: Terms): RowParts {
     const { build } = this;
     const length = parts.count;
     this.threads(build.mul(count, length), (q) =>
-      build.store(parts.buffer, term(build.div(q, length), build.rem(q, length)), [q]),
+      build.store(parts.buffer, terms(build.div(q, length), [build.rem(q, length)])[0]!, [q]),
     );
     return parts;
   }
@@ -90,21 +94,45 @@ export class RowFolds {
    * Every lane takes the terms that are as many apart as there are lanes. All lanes have equally many, so that neighbouring
    * ones are taken at once; the terms that are over come after.
    */
-  private ofOneRow(fn: Reduction, whole: RowParts, term: (n: Value, k: Value) => Value): RowParts {
+  private ofOneRow(fn: Reduction, whole: RowParts, terms: Terms, together: number): RowParts {
     const { build } = this;
     const { buffer, dtype, count: length } = whole;
     const zero = build.constant(0);
     const wide = build.constant(this.lanes);
-    const count = build.binary("min", build.mul(build.ceilDiv(length, wide), wide), build.constant(this.span));
+    const vectors = build.binary("max", build.mul(build.ceilDiv(length, wide), wide), wide);
+    const count = build.binary("min", vectors, build.constant(this.span));
     const turns = build.div(length, count);
+    const combined = (values: readonly Value[]): Value => values.reduce((a, b) => build.binary(COMBINE[fn], a, b));
     this.threads(count, (lane) => {
-      const part = this.reduce(fn, turns, (k) => term(zero, build.add(build.mul(k, count), lane)));
-      build.store(buffer, part, [lane]);
+      const at = (turn: Value): Value => build.add(build.mul(turn, count), lane);
+      const parts: Value[] = [];
+      let done = zero;
+      for (let n = together; n >= 1; n = Math.floor(n / 2)) {
+        const [from, step] = [done, build.constant(n)];
+        const most = build.div(build.sub(turns, from), step);
+        const part = this.reduce(
+          fn,
+          most,
+          (k) => {
+            const first = build.add(from, build.mul(k, step));
+            return combined(
+              terms(
+                zero,
+                Array.from({ length: n }, (_, i) => at(build.add(first, build.constant(i)))),
+              ),
+            );
+          },
+          { unroll: 1 },
+        );
+        parts.push(part);
+        done = build.add(from, build.mul(most, step));
+      }
+      build.store(buffer, combined(parts), [lane]);
     });
     const covered = build.mul(turns, count);
     this.threads(build.sub(length, covered), (lane) => {
-      const value = term(zero, build.add(covered, lane));
-      build.store(buffer, build.binary(COMBINE[fn], build.load(buffer, [lane], scalar(dtype)), value), [lane]);
+      const [value] = terms(zero, [build.add(covered, lane)]);
+      build.store(buffer, combined([build.load(buffer, [lane], scalar(dtype)), value!]), [lane]);
     });
     return { ...whole, count };
   }
@@ -126,8 +154,8 @@ export class RowFolds {
     return { ...from, buffer, count };
   }
 
-  private reduce(fn: Reduction, count: Value, body: (k: Value) => Value): Value {
-    return this.build.reduce(fn, this.build.constant(0), count, body, { unordered: true });
+  private reduce(fn: Reduction, count: Value, body: (k: Value) => Value, extra: Attributes = {}): Value {
+    return this.build.reduce(fn, this.build.constant(0), count, body, { unordered: true, ...extra });
   }
 
   /** A loop over threads at whose end they meet. */
