@@ -121,7 +121,7 @@ describe("map-rows", () => {
       Object.fromEntries(atRank(text, 2, "map-rows").buffers.map((b) => [b.name, b.role] as const));
     expect(roles(NORM)).toMatchObject({ folded_row: "shared" });
     expect(roles(NORM)).not.toHaveProperty("folded");
-    expect(roles(SOFTMAX)).toMatchObject({ folded: "scratch", value2_row: "shared" });
+    expect(roles(SOFTMAX)).toMatchObject({ folded: "scratch", value2: "scratch" });
   });
 
   it("folds elements as they are made, instead of reading them again", () => {

@@ -6,8 +6,6 @@ const EMPTY_GROUPS =
 const HAS_BEGUN =
   "the first barrier says only that the rank's kernel has begun, which its stream orders; what its threads have done in it does not matter to the rank that is told";
 
-const SAME_ROWS =
-  "both loops run over the rows alone, so that a row falls to blocks of one number; derive-sync knows that of loops with one variable";
 const SAME_TILES =
   "both products give a tile of their equal shapes to the same block, whose threads meet at the end of each tile; derive-sync does not compare tiles of products";
 const OWN_OPERANDS =
@@ -21,7 +19,6 @@ const EXCUSES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "all_gather/ring": { "drop block_sync #1": HAS_BEGUN },
   "broadcast/ring": { "drop block_sync #1": HAS_BEGUN },
   "broadcast/tree": { "drop block_sync #1": HAS_BEGUN },
-  "fused/softmax_over_ranks": { "narrow barrier #2": SAME_ROWS, "narrow barrier #5": SAME_ROWS },
   "matmul/all_gather": { "drop copy_wait #2": EMPTY_GROUPS },
   "matmul/reduce_scatter": {
     "drop block_sync #1": OWN_OPERANDS,

@@ -2,8 +2,7 @@
  * interleave: a block takes several of its rows at once, the ops of the rows alternating, so that all their
  * loads are under way before the first is used. Latency over NVLink is a microsecond; only bytes in flight hide it.
  *
- * Rows are independent by the meaning of the loop. How many: enough for `loadsInFlight` wide loads a thread, of a loop over
- * blocks, whose rows lie far apart; for `rowLoadsInFlight` where a block takes neighbouring ones in any order.
+ * Rows are independent by the meaning of the loop. How many: enough for `loadsInFlight` wide loads a thread.
  */
 import { Builder } from "../ir/builder.js";
 import { bufferOf, isGlobal, type Kernel, type Op, text, type Value } from "../ir/module.js";
@@ -19,8 +18,7 @@ export function interleave(kernel: Kernel, options: PassOptions): Kernel {
     if (threads === null) return false;
     const loads = wideLoads(threads, kernel, options);
     const isSpread = op.attributes["map"] === "blocks";
-    const wanted = isSpread ? options.loadsInFlight : options.rowLoadsInFlight;
-    const copies = loads === 0 ? 1 : Math.min(isSpread ? 8 : 4, Math.floor(wanted / loads));
+    const copies = loads === 0 ? 1 : Math.min(8, Math.floor(options.loadsInFlight / loads));
     if (copies <= 1) return false;
     if (isSpread) overBlocks(op, threads, copies, b, values);
     else inOneBlock(op, threads, copies, b, values);

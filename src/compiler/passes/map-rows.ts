@@ -14,6 +14,7 @@ import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import { isRowFold, RowFolds, type RowParts, rowThreads, type RowTurn } from "./support/row-folds.js";
+import { meetsAtTurn } from "./support/block-sync.js";
 import { forwarding, type Producer } from "./support/row-forwarding.js";
 import { mostElements, upperBound } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
@@ -97,12 +98,17 @@ class RowMapping {
     return lengths.reduce<Extent>((a, b) => extent("max", a, b ?? this.span), 1);
   }
 
-  /** Scratch with one element a row that nothing but this loop touches, each row only its own. */
+  /**
+   * Scratch with one element a row that nothing but this loop touches, each row only its own. What the first tile loop
+   * touches stays in global memory: the block would have to meet once more, before the next turn.
+   */
   private sharedScratch(rows: Op): Map<string, string> {
     const variables = rows.regions[0]!.arguments;
     const within = new Set<Op>();
     const shared = new Map<string, string>();
-    walk(rows.regions[0]!, (op) => void within.add(op));
+    const inside = rows.regions[0]!;
+    const first = inside.ops.findIndex((o) => o.attributes["map"] === "tiles");
+    walk({ ...inside, ops: inside.ops.slice(first + 1) }, (op) => void within.add(op));
     for (const { name, role, shape, symmetric, dtype } of this.kernel.buffers) {
       if (role !== "scratch" || symmetric || shape.length !== variables.length + 1 || shape.at(-1) !== 1) continue;
       let isOwn = true;
@@ -172,11 +178,20 @@ class RowMapping {
     );
     for (const [i, loop] of loops.entries()) {
       this.build.span = loop.span;
-      if (producers[i + 1] == null) this.tiles(loop, producers[i] ?? null, rows, turn, values);
+      if (producers[i + 1] != null) continue;
+      this.tiles(loop, producers[i] ?? null, rows, turn, values);
+      if (i < loops.length - 1) this.meet();
     }
+    const shared = this.buffers.filter((b) => b.role === "shared").map((b) => b.name);
+    const isAlone = this.loops.length === 1 && !this.kernel.buffers.some((b) => b.role === "shared");
+    if (meetsAtTurn(this.build.ops, new Set(shared), isAlone)) this.meet();
   }
 
-  /** One tile loop of the turn's rows. Ends where the threads have met. */
+  private meet(): void {
+    this.build.op("block_sync", [], {}, null);
+  }
+
+  /** One tile loop of the turn's rows. */
   private tiles(
     op: Op,
     producer: Producer | null,
@@ -219,7 +234,6 @@ class RowMapping {
       folded.set(fold, this.folds.parts(fold, turn, this.lengthOf(from, to), terms, this.inFlight(ops, producer)));
     }
     this.spread(turn, this.lengthOf(lo, hi), (n, column) => copy(body!.ops, n, at(n, column)));
-    build.op("block_sync", [], {}, null);
   }
 
   /** How many elements of a row a thread should have under way at once. */

@@ -16,7 +16,7 @@ export interface PassOptions {
   readonly oneShotBytes: number;
   /** Wide loads each thread should have in flight. */
   readonly loadsInFlight: number;
-  /** The same where they are to neighbouring pages. */
+  /** The same while a block folds a row, whose elements are neighbours: pages are few, and a block has its row to itself. */
   readonly rowLoadsInFlight: number;
 }
 

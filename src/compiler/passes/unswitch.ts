@@ -37,6 +37,8 @@ export function unswitch(kernel: Kernel): Kernel {
 function invariantChoice(op: Op): Op | null {
   if (op.name !== "for" || !(op.attributes["map"] === "blocks" || op.attributes["unordered"] === true)) return null;
   const [body] = op.regions;
+  // Where the block meets in a turn, there is nothing to interleave.
+  if (body!.ops.some((o) => o.name === "block_sync")) return null;
   const choices = body!.ops.filter((o) => o.name === "if");
   if (choices.length !== 1) return null;
   const inside = new Set(body!.ops.flatMap((o) => o.results).concat(body!.arguments));

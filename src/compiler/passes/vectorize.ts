@@ -35,7 +35,8 @@ export function vectorize(kernel: Kernel, options: PassOptions): Kernel {
     const facts = laneFacts(op, lanes, kernel, definitions);
     const turns = b.constantOf(values.get(op.operands[1]!));
     if (facts === null || (turns !== undefined && turns < lanes)) return false;
-    emit(op, lanes, facts, kernel, options, b, values);
+    const hasTail = !definitions.isMultiple(op.operands[1]!, lanes);
+    emit(op, { lanes, facts, hasTail }, kernel, options, b, values);
     return true;
   });
   return { ...kernel, body: { arguments: [], ops: build.ops } };
@@ -47,8 +48,7 @@ function touchesMemory(op: Op): boolean {
 
 function emit(
   op: Op,
-  lanes: number,
-  facts: LaneFacts,
+  { lanes, facts, hasTail }: { lanes: number; facts: LaneFacts; hasTail: boolean },
   kernel: Kernel,
   options: PassOptions,
   build: Builder,
@@ -83,8 +83,7 @@ function emit(
       extra,
     );
     const covered = build.mul(vectors, width);
-    const length = build.constantOf(hi);
-    if (length === undefined || length % lanes !== 0) scalarLoop(covered, hi);
+    if (hasTail) scalarLoop(covered, hi);
   };
   let possible: Value = build.bool(true);
   const require = (condition: Value): void => {

@@ -34,6 +34,17 @@ export class Definitions {
     return op?.name === "const" ? (op.attributes["value"] as number) : undefined;
   }
 
+  /** Whether an index is surely a multiple of `n`, by its form. */
+  isMultiple(v: Value, n: number): boolean {
+    const op = this.ops.get(v);
+    if (op?.name === "const") return (op.attributes["value"] as number) % n === 0;
+    if (op?.name !== "binary") return false;
+    const parts = op.operands.map((o) => this.isMultiple(o, n));
+    const fn = op.attributes["fn"] as string;
+    if (fn === "mul") return parts.includes(true);
+    return ["add", "sub", "min", "max"].includes(fn) && !parts.includes(false);
+  }
+
   /** Loop variables that the value is computed from. */
   argumentsOf(v: Value): readonly Value[] {
     let found = this.reached.get(v);

@@ -1,5 +1,6 @@
 /** Where the threads of a block stand together already, so that a block_sync would order nothing. */
 import { type Op, text } from "../../ir/module.js";
+import { walk } from "../../ir/visit.js";
 import { definitionOf } from "../../ir/ops.js";
 
 /**
@@ -11,13 +12,51 @@ export function isSynced(ops: readonly Op[], fromStart: boolean, counters: reado
     op.name === "load" || op.name === "store"
       ? counters.includes(text(op, "buffer"))
       : definitionOf(op.name).effect === "pure";
-  for (const op of [...ops].reverse()) {
+  for (const [i, op] of [...ops.entries()].reverse()) {
     if (op.name === "block_sync") return true;
     if (isQuiet(op)) continue;
-    const isBlockWide = op.name === "if" || (op.name === "for" && op.attributes["map"] !== "threads");
-    // A loop may have no turn, and a branch no op: then what stands before counts.
+    if (op.name === "if") {
+      const before = isSynced(ops.slice(0, i), fromStart, counters);
+      return op.regions.every((r) => isSynced(r.ops, before, counters));
+    }
+    const isBlockWide = op.name === "for" && op.attributes["map"] !== "threads";
+    // A loop may have no turn: then what stands before counts.
     if (!isBlockWide || !op.regions.every((r) => r.ops.every(isQuiet) || isSynced(r.ops, false, counters)))
       return false;
   }
   return fromStart;
+}
+
+/**
+ * Whether the next turn of a loop over blocks might touch shared memory that some thread still needs in this one: its first
+ * ops write, or write over, what the last ones use, and the block meets nowhere in between. Buffers that are never in use
+ * together lie over each other. If the loop is not `alone`, the next to touch shared memory may be another one.
+ */
+export function meetsAtTurn(turn: readonly Op[], shared: ReadonlySet<string>, isAlone: boolean): boolean {
+  const uses = turn.map((op) => usesOf(op, shared));
+  const [first, last] = [turn.findIndex(isMeeting), turn.findLastIndex(isMeeting)];
+  const life = (name: string): [number, number] => [
+    uses.findIndex((u) => u.has(name)),
+    uses.findLastIndex((u) => u.has(name)),
+  ];
+  const isOver = (a: string, b: string): boolean => a === b || life(a)[1] < life(b)[0] || life(b)[1] < life(a)[0];
+  const now = uses.slice(last + 1).flatMap((u) => [...u]);
+  const next = uses.slice(0, first < 0 ? uses.length : first).flatMap((u) => [...u]);
+  if (!isAlone) return now.length > 0;
+  return now.some(([a, writesA]) => next.some(([b, writesB]) => (writesA || writesB) && isOver(a, b)));
+}
+
+function isMeeting(op: Op): boolean {
+  return op.name === "block_sync";
+}
+
+/** Names of the buffers that an op uses, and whether it writes them. */
+function usesOf(op: Op, among: ReadonlySet<string>): Map<string, boolean> {
+  const found = new Map<string, boolean>();
+  walk({ arguments: [], ops: [op] }, (o) => {
+    if (o.name !== "load" && o.name !== "store") return;
+    const name = text(o, "buffer");
+    if (among.has(name)) found.set(name, found.get(name) === true || o.name === "store");
+  });
+  return found;
 }
