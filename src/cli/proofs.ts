@@ -13,6 +13,7 @@ import {
   prove,
   PROOF_MAPPING,
   proofShapes,
+  rowDimension,
   sharedLayout,
   summaryLine,
 } from "../compiler/index.js";
@@ -99,12 +100,12 @@ export function inquire({ program, request, residency, proves, schedule }: Job):
  * still has something to do. What they try is order, not length.
  */
 function attackedAt({ kernel }: CompileResult, { dims }: ProofRequest): DimValues {
-  const { requirements, dims: names } = kernel!;
+  const { requirements } = kernel!;
   const shapes = dims === undefined ? proofShapes(kernel!) : shapesWith(kernel!, dims);
   const ragged = shapes[Math.min(1, shapes.length - 1)]!;
-  const last = names.at(-1);
-  if (last === undefined || dims?.[last] !== undefined) return ragged;
-  return fitDims(requirements, { ...ragged, [last]: Math.ceil(ragged[last]! / 4) }, new Set([last]));
+  const row = rowDimension(kernel!);
+  if (row === undefined || dims?.[row] !== undefined) return ragged;
+  return fitDims(requirements, { ...ragged, [row]: Math.ceil(ragged[row]! / 4) }, new Set([row]));
 }
 
 /** The shapes of a proof with some lengths as asked; each once. */

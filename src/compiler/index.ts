@@ -48,6 +48,7 @@ export {
   prove,
   PROOF_MAPPING,
   proofShapes,
+  rowDimension,
   proveResidency,
   summaryLine,
 } from "./prove/index.js";

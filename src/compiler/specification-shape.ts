@@ -38,6 +38,22 @@ export function someSpecification(s: Specification, is: (part: Specification) =>
   return look(s);
 }
 
+/** The parts, inputs and constants aside, that are used more than once: what computes them should remember them. */
+export function sharedParts(specifications: readonly Specification[]): ReadonlySet<Specification> {
+  const seen = new Set<Specification>();
+  const shared = new Set<Specification>();
+  const look = (part: Specification): void => {
+    if (seen.has(part)) {
+      if (partsOfSpecification(part).length > 0) shared.add(part);
+      return;
+    }
+    seen.add(part);
+    partsOfSpecification(part).forEach(look);
+  };
+  specifications.forEach(look);
+  return shared;
+}
+
 /**
  * Logical shape of a specification's value; [] for constants.
  * @param known shapes found before in the same context. A value that is used twice is one specification, so that without

@@ -129,3 +129,26 @@ collective table(x: T[n] local, source: i32[world] replicated) -> y: T[n] local
     expect(statuses(proved(table("x@rank[i]"), 3))).toEqual(["wrong", "proved"]);
   });
 });
+
+describe("proofs of tensor expressions", () => {
+  it("take the paths of long rows whichever dimension is named last", () => {
+    const text = `
+collective u(x: T[n] replicated, z: T[m, n] on(1)) -> y: T[m, n] on(1) where T in (f32) {
+  y = z * x - 1
+}`;
+    const claims = proved(text, 2);
+    expect(statuses(claims)).toEqual(["proved", "proved"]);
+    expect(claims.coverage.ran).toBeGreaterThan(0.8 * claims.coverage.total);
+  });
+
+  it("take no longer for values that are used twice", { timeout: 20_000 }, () => {
+    const uses = Array.from({ length: 40 }, (_, i) => `  let a${i + 1} = a${i} * 0.5 + a${i} * 0.25`);
+    const text = `
+collective chain(x: T[n] partial(sum)) -> y: T[n] replicated where T in (f32) {
+  let a0 = all_reduce(x)
+${uses.join("\n")}
+  y = a40
+}`;
+    expect(statuses(proved(text, 2))).toEqual(["proved", "proved"]);
+  });
+});

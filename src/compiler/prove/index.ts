@@ -12,7 +12,7 @@ import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
 import type { Answer } from "./results.js";
-import { type ProofShape, shapesToProve } from "./shapes.js";
+import { type ProofShape, rowDimension, shapesToProve } from "./shapes.js";
 import { steeringOf } from "./steering.js";
 
 export { proveAnswer, type AnswerOptions } from "./answer.js";
@@ -21,7 +21,7 @@ export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./
 export type { SharedLayout } from "./machine.js";
 export { claimText, findings, summaryLine } from "./report.js";
 export { proveResidency } from "./ordering.js";
-export { PROOF_MAPPING, proofShapes } from "./shapes.js";
+export { PROOF_MAPPING, proofShapes, rowDimension } from "./shapes.js";
 
 export interface ProveOptions {
   /** Shapes to prove; by default some that take every path of the kernel. */
@@ -129,16 +129,12 @@ interface Setting {
  * What is proved of the shapes: all aligned, and the ragged one otherwise, too; each set of values that steer at the
  * ragged one, with shorter rows where it has rows.
  */
-function settingsOf(
-  { requirements }: Kernel,
-  shapes: readonly ProofShape[],
-  misaligned: boolean,
-  samples: number,
-): Setting[] {
+function settingsOf(kernel: Kernel, shapes: readonly ProofShape[], misaligned: boolean, samples: number): Setting[] {
   const ragged = shapes[Math.min(1, shapes.length - 1)]!.dims;
   const names = Object.keys(ragged);
-  const short = { ...ragged, [names.at(-1)!]: Math.min(ragged[names.at(-1)!]!, SHORT_ROW) };
-  const sampled = names.length > 1 && requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
+  const row = rowDimension(kernel) ?? "";
+  const short = { ...ragged, [row]: Math.min(ragged[row] ?? 0, SHORT_ROW) };
+  const sampled = names.length > 1 && kernel.requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
   const last = Math.max(0, samples - 1);
   const basic = { aligned: true, sample: last, unevenGrids: false, isFurther: false };
   const settings = shapes.filter((s) => !s.isFurther).map(({ dims }): Setting => ({ ...basic, dims }));

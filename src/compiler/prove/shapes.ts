@@ -89,13 +89,15 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
     // A kernel that works on a share, or on one piece of several, of what is not sharded needs that many times as much.
     return { basic: all, further: sharded ? [] : [shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)] };
   }
-  const last = dims.at(-1)!;
+  const last = rowDimension(kernel)!;
   let multiplies = false;
   walkKernel(kernel, (op) => void (multiplies ||= op.name === "mma"));
   if (!multiplies) {
     const long = (n: number) => shape((name) => (name === last ? n : 3) * (isSharded(kernel, name) ? world : 1));
     // Of one to three rows, neither is a multiple of the elements that blocks have in flight.
-    return { basic: [shape(() => 1), long(235), long(232)], further: [] };
+    // A block may take several short rows at once, and more than once.
+    const short = shape((name) => (name === last ? 8 : 13) * (isSharded(kernel, name) ? world : 1));
+    return { basic: [shape(() => 1), long(235), long(232), short], further: [] };
   }
   // Products: several tiles with ragged edges, and a depth that fills the pipeline and empties it.
   const depth = (name: string): boolean => kernel.inputs.every((t) => t.shape.includes(name));
@@ -126,6 +128,16 @@ function restFrom(least: number, threads: number, lanes: readonly number[], even
   const score = (n: number): number => lanes.filter((l) => n % (threads * l) >= l).length;
   const candidates = Array.from({ length: threads * widest }, (_, i) => least + i).filter(isWanted);
   return candidates.reduce((best, n) => (score(n) > score(best) ? n : best));
+}
+
+/** The dimension that neighbours in memory differ in: the last one of most tensors. Undefined without dimensions. */
+export function rowDimension({ dims, inputs, outputs }: Kernel): string | undefined {
+  const rows = [...inputs, ...outputs].map((t) => t.shape.at(-1));
+  const count = (dim: string): number => rows.filter((e) => e !== undefined && extentNames(e).has(dim)).length;
+  return dims.reduce<string | undefined>(
+    (best, d) => (best === undefined || count(d) >= count(best) ? d : best),
+    undefined,
+  );
 }
 
 /** Whether each rank has a part of a dimension; or elements that steer are limited by one, perhaps by such a part. */

@@ -9,7 +9,7 @@ import {
   type UnaryFunction,
 } from "../ir/ops.js";
 import type { OutputSpecification, SignatureTensor, Specification } from "../manifest.js";
-import { shapeOfSpecification } from "../specification-shape.js";
+import { shapeOfSpecification, sharedParts } from "../specification-shape.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { ReductionOp } from "../types/layout.js";
@@ -31,7 +31,10 @@ export class Expectation {
     private readonly inputs: InputValues,
   ) {
     this.elements = new ElementExpectation(kernel.inputs, kernel.world, dims, algebra, launch, inputs);
+    this.shared = sharedParts(kernel.specification.flatMap((s) => (s == null || s.kind === "elements" ? [] : [s])));
   }
+
+  private readonly shared: ReadonlySet<Specification>;
 
   private readonly elements: ElementExpectation;
 
@@ -89,7 +92,7 @@ export class Expectation {
 
   private readonly known = new Map<Specification, Map<string, Number_>>();
 
-  /** Folds are asked for once for each element along their dimension. */
+  /** Folds are asked for once for each element along their dimension, and shared parts by all that use them. */
   private remembered(s: Specification, at: Index, self: number, make: () => Number_): Number_ {
     const key = `${self}:${at.join(",")}`;
     let elements = this.known.get(s);
@@ -161,11 +164,14 @@ export class Expectation {
    * `local` inputs, and whose row of the mesh, count.
    */
   element(s: OutputSpecification, at: Index, self: number): Number_ {
+    if (s.kind === "elements") return this.elements.element(s, at, self);
+    return this.shared.has(s) ? this.remembered(s, at, self, () => this.made(s, at, self)) : this.made(s, at, self);
+  }
+
+  private made(s: Specification, at: Index, self: number): Number_ {
     const { algebra } = this;
     const operand = (x: Specification): Number_ => this.element(x, within(at, this.shape(x)), self);
     switch (s.kind) {
-      case "elements":
-        return this.elements.element(s, at, self);
       case "input":
         return this.inputElement(this.tensor(s.name), at, self);
       case "constant":
