@@ -13,4 +13,5 @@ async function load(): Promise<typeof Chevrotain> {
   }
 }
 
-export const { createToken, CstParser, defaultParserErrorProvider, EOF, Lexer, tokenMatcher } = await load();
+export const chevrotain = await load();
+export const { createToken, CstParser, defaultParserErrorProvider, EOF, Lexer, tokenMatcher } = chevrotain;

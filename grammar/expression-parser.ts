@@ -151,6 +151,7 @@ export class ExpressionParser extends CstParser {
       },
       { ALT: () => this.SUBRULE(this.place) },
     ]);
+    this.MANY({ GATE: () => this.isIndexAhead(), DEF: () => this.SUBRULE(this.index) });
   });
 
   readonly call = this.RULE("call", () => {
@@ -229,6 +230,12 @@ export class ExpressionParser extends CstParser {
   protected isOnSameLine(): boolean {
     const last = this.LA(0) as IToken | undefined;
     return last?.endLine === this.LA(1).startLine;
+  }
+
+  /** Whether a `[` follows what can be indexed: a call, parentheses, or an index. */
+  private isIndexAhead(): boolean {
+    const last = this.LA(0).tokenType;
+    return this.isOnSameLine() && (last === T.RightParen || last === T.RightBracket);
   }
 
   /** Whether something follows a `..` inside an index. */

@@ -26,6 +26,12 @@ describe("the style", () => {
     );
   });
 
+  test("indices stand right behind what they are of", async () => {
+    const text = "collective f(x:T[n] local)->y:T[n] local{y=( x+x ) [ 0 .. n ][..]+relu( x ) [0..n-1 ,..]}";
+    expect(await formatted(text)).toContain("  y = (x + x)[0..n][..] + relu(x)[0..n - 1, ..]\n");
+    expect(await formatted(text, 20)).toContain(")[");
+  });
+
   test("clauses stand on lines of their own, else goes on behind its brace", async () => {
     const text = `collective f(x: T[n] local) -> (y: U[n] local) where T in (f16,bf16) where U in (f32)
       { if rank==0 { barrier } else if rank==1 {} else { let a=not rank<2 } }`;

@@ -66,6 +66,15 @@ test.each([
   "1.0 + 0.5 + 3",
   "a @ b @ c",
   "a @ (b @ c)",
+  "f(a)[0..1, ..]",
+  "(a + b)[.., i]",
+  "-(-a)[..n]",
+  "a[0.., ..][1, ..n]",
+  "x@p[i][0..1]",
+  "x@p[0..1]",
+  "(2)[..]",
+  "(sum(p in ranks) x@p[i])[..]",
+  "-a[..] * (b * c)[..]",
 ])("%s keeps its parentheses, no more and no fewer", (e) => {
   // A minus sign directly behind another one is written in parentheses or not: the tree is what counts.
   expect(withoutSpans(parse(wrap(printed(e))))).toEqual(withoutSpans(parse(wrap(e))));

@@ -175,6 +175,50 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: tensors("⟦c[0..1]⟧", "replicated", "1, n"),
     expected: [{ code: "wrong-index-count", message: "2 dimensions" }],
   },
+  "an index without a range among tensors": {
+    text: tensors("⟦whole[0]⟧", "replicated", "1"),
+    expected: [{ code: "not-a-whole-tensor", message: "a single element", help: "as in whole[0..1]" }],
+  },
+  "an index without a range of what is computed": {
+    text: tensors("⟦(c + c)[0, 1]⟧", "replicated", "1, 1"),
+    expected: [{ code: "not-a-whole-tensor", message: "a single element", help: "as in (c + c)[0..1, 0..1]" }],
+  },
+  "a part of a number": {
+    text: tensors("whole + ⟦(2)⟧[..]"),
+    expected: [{ code: "not-a-whole-tensor", message: "a number" }],
+  },
+  "a part that ends behind what is computed": {
+    text: tensors("relu(whole * 2)[⟦1..n + 1⟧]"),
+    expected: [{ code: "bad-slice", message: "of 'relu(whole * 2)' ends at n" }],
+  },
+  "a part across the shards of what is computed": {
+    text: tensors("(rows + 1)[⟦0..4⟧, ..]", "sharded(0)", "4, n"),
+    expected: [{ code: "across-shards", help: "all_gather(rows + 1)" }],
+  },
+  "a part of a part with too few ranges": {
+    text: tensors("⟦c[.., 0..1][..]⟧", "replicated", "k, 1"),
+    expected: [{ code: "wrong-index-count", message: "2 dimensions, and this gives 1 range" }],
+  },
+  "an element of what is computed": {
+    text: element("⟦(x[i] * 2)[0]⟧ + ⟦exp(x[i])[0..1]⟧ + ⟦x[i][i]⟧"),
+    expected: [
+      { code: "not-a-tensor", message: "'x[i] * 2' is an f32 element", help: "index the tensors inside it" },
+      { code: "not-a-tensor", message: "'exp(x[i])'" },
+      { code: "not-a-tensor", message: "'x[i]'" },
+    ],
+  },
+  "an index of a computed tensor among elements": {
+    text: element("(⟦x⟧ * 2)[i]"),
+    expected: [{ code: "tensor-as-value", help: "x[i]" }],
+  },
+  "ranges on a peer": {
+    text: element("⟦x@0[0..1, i]⟧"),
+    expected: [{ code: "range-as-index" }],
+  },
+  "a part that is assigned to": {
+    text: inTiles("y⟦[0..2, i]⟧ = x[i]"),
+    expected: [{ code: "range-as-index", help: "loop over it" }],
+  },
   "tensors one after the other across shards": {
     text: tensors("concat(⟦rows⟧, rows, dim: 0)", "sharded(0)", "2 * m, n"),
     expected: [{ code: "across-shards", help: "all_gather(rows)" }],

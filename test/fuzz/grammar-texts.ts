@@ -1,23 +1,13 @@
 /** Texts that follow the grammar, made from the parser itself, so that every construct is in them the day it exists. */
-import {
-  Alternation,
-  type Alternative,
-  type IProduction,
-  NonTerminal,
-  Option,
-  Repetition,
-  RepetitionMandatory,
-  RepetitionMandatoryWithSeparator,
-  RepetitionWithSeparator,
-  type Rule,
-  Terminal,
-  type TokenType,
-} from "chevrotain";
+import type { Alternative, IProduction, Rule, TokenType } from "chevrotain";
 import type fc from "fast-check";
+import { chevrotain } from "../../grammar/chevrotain.js";
 import { CollParser } from "../../grammar/parser.js";
 import { TOKENS as T, VOCABULARY, type TokenName } from "../../grammar/tokens.js";
 import { type Choices, drawn } from "./choices.js";
 
+const { Alternation, NonTerminal, Option, Repetition, RepetitionMandatory } = chevrotain;
+const { RepetitionMandatoryWithSeparator, RepetitionWithSeparator, Terminal } = chevrotain;
 const rules = new CollParser().getGAstProductions();
 
 /** Names that mean something somewhere, more often than those that do not. */

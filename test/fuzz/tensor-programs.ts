@@ -87,6 +87,13 @@ class Writer {
       return `(${of(a, [shape[0]!, inner])} @ ${of(b, [inner, shape[1]!])})`;
     };
     const isMatrix = shape.length === 2;
+    // Parts along a dimension that each rank holds whole, in another order; of any expression, and of parts.
+    if (layout.kind !== "sharded" || layout.dim !== dim) {
+      const end = shape[dim]!;
+      const part = (range: string): string => `[${shape.map((_, d) => (d === dim ? range : "..")).join(", ")}]`;
+      const last = (): string => c.pick([part(`3..${end}`), part(`1..${end}`) + part(`2..${end} - 1`)]);
+      ways.push(() => `concat((${of(layout)})${last()}, ${this.input(layout, shape)}${part("0..3")}, dim: ${dim})`);
+    }
     const turned: Layout = layout.kind === "sharded" ? sharded(1 - layout.dim) : layout;
     if (isMatrix && layout.kind !== "on") ways.push(() => `transpose(${of(turned, [shape[1]!, shape[0]!])})`);
     if (layout.kind === "partial") {
@@ -106,13 +113,6 @@ class Writer {
       ways.push(() => `where(${of(layout)} > ${c.pick(["0", of(layout)])}, ${of(layout)}, ${of(layout)})`);
     }
     if (layout.kind === "replicated") {
-      // Its parts in another order.
-      ways.push(() => {
-        const name = this.input(layout, shape);
-        const part = (range: string): string =>
-          `${name}[${shape.map((_, d) => (d === dim ? range : "..")).join(", ")}]`;
-        return `concat(${part(`3..${shape[dim]!}`)}, ${part("0..3")}, dim: ${dim})`;
-      });
       ways.push(
         () => `all_reduce(${of(PARTIAL)})`,
         () => `all_gather(${of(sharded(dim))})`,

@@ -128,6 +128,15 @@ const VIEWS: readonly Row[] = [
   ["split columns", "y = reshape(whole, m, n, 1)", "replicated", "m, n, 1"],
   ["one after the other", "y = concat(rows, 2 * rows, whole, dim: 1)", "sharded(0)", "m, n + n + n"],
   ["sums one after the other", "y = concat(all_reduce(part), whole, dim: 0)", "replicated", "2 * m"],
+  ["a part of a sum", "y = all_reduce(part)[0, ..] * bias", "replicated", "1, n"],
+  ["a part of what is computed", "y = (whole * 2 + bias)[1..m, 1..n]", "replicated", "m - 1, n - 1"],
+  ["a part of a part", "y = whole[.., 1..n][1..m, 0..n - 2]", "replicated", "m - 1, n - 2"],
+  ["a part of a gathered part", "y = all_gather(relu(rows)[.., 2..n])[1, ..]", "replicated", "1, n - 2"],
+  ["a sum of parts of summands", "y = all_reduce((part * bias)[.., 0..2])", "replicated", "m, 2"],
+  ["a part of a condition", "y = where((whole > bias)[.., 1..n], 1, whole[.., 0..n - 1])", "replicated", "m, n - 1"],
+  ["a part of a product", "y = (left @ right)[1..3, ..][.., n - 1]", "replicated", "2, 1"],
+  ["a part of a negation", "y = -(-whole)[0, ..][.., 0..1]", "replicated", "1, 1"],
+  ["a part of a view", "y = transpose(rows)[2..4, ..]", "sharded(1)", "2, m"],
   ["swapped halves", "y = concat(whole[.., 1..n], -whole[.., 0..1], dim: 1) * bias", "replicated", "m, n"],
 ].map(([name, body, layout, shape]) => [name!, body!, layout!, shape === "2 * m" ? "2 * m, n" : shape!] as const);
 

@@ -211,6 +211,14 @@ describe("names", () => {
     await expect(editor.at("rename", uri, at[0]!, { newName })).rejects.toThrow(message);
   });
 
+  test("what a part is taken of is renamed, and has a description", async () => {
+    const body = "  let s = x * 2\n  y = (¦s + x)[0..n][..] + relu(s)[0..n - 1 + 1]\n";
+    const { uri, at } = await open(`collective f(x: T[n] local) -> y: T[n] local {\n${body}}\n`);
+    const edit = await editor.at<WorkspaceEdit>("rename", uri, at[0]!, { newName: "twice" });
+    expect(edit.changes![uri]!.length).toBe(3);
+    expect(JSON.stringify(await editor.at("hover", uri, at[0]!))).toContain("let s");
+  });
+
   test("renaming in a broken file is refused", async () => {
     const { uri, at } = await open(shift.replace("(x:", "(¦x:").replace("v * 2", "v *"));
     await expect(editor.at("rename", uri, at[0]!, { newName: "z" })).rejects.toThrow(/syntax errors/);

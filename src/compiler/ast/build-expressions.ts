@@ -3,7 +3,7 @@ import type { CstNode, IToken } from "chevrotain";
 import { joinSpans, type Span } from "../source.js";
 import type { ReductionOp } from "../types/layout.js";
 import { each, has, Incomplete, nameOf, node, nodes, spanOf, token, tokens, tokenSpan } from "./cst.js";
-import type { BinaryOperator, Domain, Expression, RangeExpression } from "./nodes.js";
+import type { BinaryOperator, Domain, Expression, RangeExpression, SliceRange } from "./nodes.js";
 import { COMPARISON, precedenceOf, PRODUCT } from "./precedence.js";
 
 /** The parser gives operands and operators as they stand; here they are grouped by how tightly they bind. */
@@ -71,6 +71,11 @@ function startOf(e: IToken | CstNode): number {
 }
 
 function buildPrimary(n: CstNode): Expression {
+  return nodes(n, "index").reduce(indexed, buildOperand(n));
+}
+
+/** A primary without the indices behind it. */
+function buildOperand(n: CstNode): Expression {
   const span = spanOf(n);
   for (const key of ["Number", "Integer"] as const) {
     const t = tokens(n, key)[0];
@@ -85,32 +90,42 @@ function buildPrimary(n: CstNode): Expression {
   if (call !== undefined) return buildCall(call);
   const place = nodes(n, "place")[0];
   if (place !== undefined) return buildPlace(place);
-  return { ...buildExpression(node(n, "expression")), span }; // the parentheses belong to it
+  const [open, close] = [token(n, "LeftParen"), token(n, "RightParen")].map(tokenSpan) as [Span, Span];
+  return { ...buildExpression(node(n, "expression")), span: joinSpans(open, close) }; // the parentheses belong to it
 }
 
 function buildPlace(n: CstNode): Expression {
   const name = nameOf(token(n, "Name"));
-  const remote = nodes(n, "remote")[0];
-  const index = nodes(n, "index")[0];
-  if (remote === undefined && index === undefined) return { kind: "name", name: name.text, span: name.span };
-  if (index !== undefined && remote === undefined && isSlice(index))
-    return { kind: "slice", tensor: name, ranges: nodes(index, "indexItem").map(buildSliceRange), span: spanOf(n) };
-  const indices = index === undefined ? [] : buildIndices(index);
-  return {
-    kind: "element",
-    tensor: name,
-    peer: remote === undefined ? null : buildPeer(remote),
-    indices,
-    span: spanOf(n),
-  };
+  const [remote] = nodes(n, "remote");
+  const base: Expression =
+    remote === undefined
+      ? { kind: "name", name: name.text, span: name.span }
+      : {
+          kind: "element",
+          tensor: name,
+          peer: buildPeer(remote),
+          indices: [],
+          span: joinSpans(name.span, spanOf(remote)),
+        };
+  return nodes(n, "index").reduce(indexed, base);
 }
 
-/** @throws Incomplete for ranges, which have a meaning in whole tensors alone. */
+/** `base[…]`: an element of a tensor that is named, here or on a peer, or a part of what the base is. */
+function indexed(base: Expression, index: CstNode): Expression {
+  const span = joinSpans(base.span, spanOf(index));
+  if (!isSlice(index)) {
+    if (base.kind === "name") {
+      const tensor = { text: base.name, span: base.span };
+      return { kind: "element", tensor, peer: null, indices: buildIndices(index), span };
+    }
+    if (base.kind === "element" && base.indices.length === 0) return { ...base, indices: buildIndices(index), span };
+  }
+  return { kind: "slice", operand: base, ranges: each(index, "indexItem", buildSliceRange), span };
+}
+
+/** Indices of which none is a range. */
 export function buildIndices(n: CstNode): Expression[] {
-  return each(n, "indexItem", (item) => {
-    if (has(item, "DotDot")) throw new Incomplete();
-    return buildExpression(node(item, "expression"));
-  });
+  return each(n, "indexItem", (item) => buildExpression(node(item, "expression")));
 }
 
 /** Whether any index is a range. */
@@ -119,18 +134,15 @@ export function isSlice(index: CstNode): boolean {
 }
 
 /** A single index is the range of length 1 that it begins: shapes keep their dimensions. */
-function buildSliceRange(item: CstNode): {
-  from: Expression | null;
-  to: Expression | null;
-  span: Span;
-} {
+function buildSliceRange(item: CstNode): SliceRange {
   const [first] = nodes(item, "expression");
   const [last] = nodes(item, "to");
   const from = first === undefined ? null : buildExpression(first);
   const span = spanOf(item);
-  if (has(item, "DotDot")) return { from, to: last === undefined ? null : buildExpression(last), span };
+  if (has(item, "DotDot")) return { from, to: last === undefined ? null : buildExpression(last), isIndex: false, span };
+  if (from === null) throw new Incomplete();
   const one: Expression = { kind: "number", value: 1, isInteger: true, span };
-  return { from, to: { kind: "binary", operator: "+", left: buildExpression(first!), right: one, span }, span };
+  return { from, to: { kind: "binary", operator: "+", left: from, right: one, span }, isIndex: true, span };
 }
 
 export function buildPeer(n: CstNode): Expression {

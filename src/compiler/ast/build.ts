@@ -3,13 +3,16 @@ import type { CstNode } from "chevrotain";
 import { diagnostic, type Diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import { DTYPE_NAMES, isDType } from "../types/dtype.js";
-import { buildDomain, buildExpression, buildIndices, buildPeer } from "./build-expressions.js";
+import { buildDomain, buildExpression, buildIndices, buildPeer, isSlice } from "./build-expressions.js";
 import { attempt, each, has, Incomplete, nameOf, node, nodes, spanOf, token, tokens, tokenSpan } from "./cst.js";
 import type * as Ast from "./nodes.js";
 
 type Report = (d: Diagnostic) => void;
 
-/** @param report gets what the grammar lets through and the syntax tree cannot say: dtypes of a `where` that are none. */
+/**
+ * @param report gets what the grammar lets through and the syntax tree cannot say: dtypes of a `where` that are none, and
+ *   parts of tensors that are assigned to.
+ */
 export function buildProgram(cst: CstNode, report: Report): Ast.Program {
   const definitions = nodes(cst, "definition");
   const all = <X>(key: string, build: (n: CstNode, doc: string) => X): X[] =>
@@ -68,7 +71,7 @@ function buildCollective(n: CstNode, doc: string, report: Report): Ast.Collectiv
       value: buildExpression(node(e, "expression")),
       span: spanOf(e),
     })),
-    body: buildBlock(node(n, "block")),
+    body: buildBlock(node(n, "block"), report),
     span: spanOf(n),
   };
 }
@@ -132,11 +135,11 @@ function buildLayout(n: CstNode): Ast.LayoutReference {
 
 // -- statements ------------------------------------------------------------------------------------
 
-function buildBlock(block: CstNode): Ast.Statement[] {
-  return each(block, "statement", buildStatement);
+function buildBlock(block: CstNode, report: Report): Ast.Statement[] {
+  return each(block, "statement", (n) => buildStatement(n, report));
 }
 
-function buildStatement(n: CstNode): Ast.Statement {
+function buildStatement(n: CstNode, report: Report): Ast.Statement {
   const span = spanOf(n);
   if (has(n, "Barrier")) return { kind: "barrier", span };
   const [key] = Object.keys(n.children);
@@ -155,14 +158,18 @@ function buildStatement(n: CstNode): Ast.Statement {
         kind: "for",
         variables: tokens(s, "Name").map(nameOf),
         over: buildDomain(node(s, "domain")),
-        body: buildBlock(node(s, "block")),
+        body: buildBlock(node(s, "block"), report),
         span,
       };
     case "ifStatement":
-      return buildIf(s);
+      return buildIf(s, report);
     case "assignment": {
       const [index] = nodes(s, "index");
       const [remote] = nodes(s, "remote");
+      if (index !== undefined && isSlice(index)) {
+        report(diagnostic("range-as-index", spanOf(index), {}));
+        throw new Incomplete();
+      }
       return {
         kind: "assign",
         target: nameOf(token(s, "Name")),
@@ -177,14 +184,15 @@ function buildStatement(n: CstNode): Ast.Statement {
   }
 }
 
-function buildIf(n: CstNode): Ast.Statement {
+function buildIf(n: CstNode, report: Report): Ast.Statement {
   const [elseIf] = nodes(n, "elseIf");
   const [otherwise] = nodes(n, "otherwise");
   return {
     kind: "if",
     condition: buildExpression(node(n, "expression")),
-    then: buildBlock(node(n, "then")),
-    otherwise: elseIf !== undefined ? [buildIf(elseIf)] : otherwise === undefined ? [] : buildBlock(otherwise),
+    then: buildBlock(node(n, "then"), report),
+    otherwise:
+      elseIf !== undefined ? [buildIf(elseIf, report)] : otherwise === undefined ? [] : buildBlock(otherwise, report),
     span: spanOf(n),
   };
 }

@@ -205,15 +205,12 @@ export type Expression =
       readonly indices: readonly Expression[];
       readonly span: Span;
     }
-  /** `x[a..b, ..]`: a part of a whole tensor; null where the range goes on to the end on that side. */
+  /** `x[a..b, ..]`, `(x + y)[.., i]`: a part of a whole tensor. */
   | {
       readonly kind: "slice";
-      readonly tensor: Name;
-      readonly ranges: readonly {
-        readonly from: Expression | null;
-        readonly to: Expression | null;
-        readonly span: Span;
-      }[];
+      readonly operand: Expression;
+      /** One is a range, or the operand is neither `x` nor `x@p`: else it were an element. */
+      readonly ranges: readonly SliceRange[];
       readonly span: Span;
     }
   /** `rank.gpu`: this rank's place along an axis of the mesh; `world.gpu`: the length of the axis. */
@@ -259,5 +256,14 @@ export type Expression =
       readonly body: Expression;
       readonly span: Span;
     };
+
+/** What a slice takes of a dimension; null where the range goes on to the end on that side. */
+export interface SliceRange {
+  readonly from: Expression | null;
+  readonly to: Expression | null;
+  /** Written as one index, `i`, which is the range `i..i + 1`. */
+  readonly isIndex: boolean;
+  readonly span: Span;
+}
 
 export type ExpressionKind = Expression["kind"];

@@ -15,6 +15,8 @@ export const COMPARISON = 4;
 export const PRODUCT = 6;
 /** `-a * b` is `(-a) * b`. */
 export const MINUS_PRECEDENCE = 7;
+/** An index belongs to what stands right before it: `-x[0..1]` is `-(x[0..1])`. */
+export const INDEX_PRECEDENCE = 8;
 
 export function precedenceOf(operator: string): number {
   return PRECEDENCE[operator as keyof typeof PRECEDENCE];

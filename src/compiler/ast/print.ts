@@ -10,7 +10,7 @@ import type {
   Statement,
   TensorDeclaration,
 } from "./nodes.js";
-import { COMPARISON, MINUS_PRECEDENCE, NOT_PRECEDENCE, precedenceOf, PRODUCT } from "./precedence.js";
+import { COMPARISON, INDEX_PRECEDENCE, MINUS_PRECEDENCE, NOT_PRECEDENCE, precedenceOf, PRODUCT } from "./precedence.js";
 
 export function printProgram(program: Program): string {
   const { imports, constants, functions, collectives } = program;
@@ -134,7 +134,10 @@ export function printExpression(e: Expression, outer = 0): string {
       return `${e.tensor.text}${printPeer(e.peer)}${e.indices.length === 0 ? "" : `[${list(e.indices)}]`}`;
     case "slice": {
       const side = (x: Expression | null): string => (x === null ? "" : printExpression(x));
-      return `${e.tensor.text}[${e.ranges.map((r) => `${side(r.from)}..${side(r.to)}`).join(", ")}]`;
+      const ranges = e.ranges.map((r) => (r.isIndex ? side(r.from) : `${side(r.from)}..${side(r.to)}`));
+      const isPlain = e.operand.kind !== "number" && e.operand.kind !== "axis" && e.operand.kind !== "member";
+      const operand = printExpression(e.operand, INDEX_PRECEDENCE);
+      return `${isPlain ? operand : `(${operand})`}[${ranges.join(", ")}]`;
     }
     case "axis":
       return `${e.base.text}.${e.axis.text}`;

@@ -184,7 +184,7 @@ function constructOf(rule: string, tokens: readonly IToken[], opener: number): s
   const quoted = owner === undefined ? "" : `\`${owner.image}\``;
   switch (rule) {
     case "index":
-      return `the index of \`${ownerOfIndex(tokens, opener)}\``;
+      return `the index${ownerOfIndex(tokens, opener)}`;
     case "shapedType":
       return "the shape";
     case "collective":
@@ -207,12 +207,13 @@ function constructOf(rule: string, tokens: readonly IToken[], opener: number): s
   }
 }
 
-/** The tensor whose index opens there, past an `@p` between them. */
+/** The tensor whose index opens there, past an `@p` between them; nothing where it is not a name's. */
 function ownerOfIndex(tokens: readonly IToken[], opener: number): string {
   let at = opener - 1;
   if (tokens[at]?.tokenType === T.RightParen) at = openerBefore(tokens, at);
   if (tokens[at - 1]?.tokenType === T.RemoteAt) at -= 2;
-  return tokens[at]?.image ?? "";
+  const owner = tokens[at];
+  return owner?.tokenType === T.Name ? ` of \`${owner.image}\`` : "";
 }
 
 /** Index of the innermost bracket that is still open before the token at `index`; -1 if there is none. */

@@ -13,7 +13,7 @@ export function partsOf(p: Part): readonly Part[] {
     case "ranks":
       return [];
     case "slice":
-      return p.ranges.flatMap((r) => [r.from, r.to].filter((e) => e !== null));
+      return [p.operand, ...p.ranges.flatMap((r) => [r.from, r.to].filter((e) => e !== null))];
     case "element":
       return p.peer === null ? p.indices : [p.peer, ...p.indices];
     case "member":

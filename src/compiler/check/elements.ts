@@ -1,5 +1,6 @@
 /** Types of index and element expressions inside explicit algorithms. */
 import type { BinaryOperator, Expression } from "../ast/nodes.js";
+import { printExpression } from "../ast/print.js";
 import { numberProblem } from "../ast/numbers.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
@@ -36,8 +37,7 @@ function typeOf(e: Expression, c: Checking): MaybeType {
     case "element":
       return elementType(e, c);
     case "slice":
-      for (const r of e.ranges) for (const side of [r.from, r.to]) if (side !== null) requireIndex(side, c);
-      return c.report(diagnostic("range-as-index", e.span, {}));
+      return refuseSlice(e, c);
     case "axis":
       if (e.base.text === "rank" || e.base.text === "world") return c.axis(e.axis) === null ? null : INDEX;
       if (!c.isKnown(e.base.text)) return c.unknownName(e.base.text, e.base.span);
@@ -88,6 +88,24 @@ function elementType(e: Extract<Expression, { kind: "element" }>, c: Checking): 
   if (tensor === undefined) return reportNoTensor(name, span, e.peer !== null, c);
   if (c.faulty.has(name)) return null;
   return checkIndices(tensor, e.indices, e.span, c) ? valueOf(tensor.dtype) : null;
+}
+
+/** Explicit loops work on elements of tensors that are named. */
+function refuseSlice({ operand, ranges, span }: Extract<Expression, { kind: "slice" }>, c: Checking): null {
+  for (const r of ranges)
+    for (const side of [r.from, r.isIndex ? null : r.to]) if (side !== null) requireIndex(side, c);
+  const isRemote = operand.kind === "element" && operand.indices.length === 0;
+  if (operand.kind === "name" || isRemote) {
+    const name = operand.kind === "name" ? operand.name : operand.tensor.text;
+    if (operand.kind === "name") c.use(name);
+    else if (operand.peer !== null) checkRankNumber(operand.peer, c);
+    c.read.add(name);
+    return c.report(diagnostic("range-as-index", span, {}));
+  }
+  const type = checkElement(operand, c);
+  if (type === null) return null;
+  const help = "index the tensors inside it, or store it into a scratch array and index that";
+  return c.report(diagnostic("not-a-tensor", span, { name: printExpression(operand), kind: describe(type) }, { help }));
 }
 
 /** `a@b` without an index. */

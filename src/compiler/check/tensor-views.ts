@@ -1,9 +1,10 @@
 /** Parts and arrangements of whole tensors: slices, transpose, permute, reshape, concat. */
 import type { Expression } from "../ast/nodes.js";
+import { INDEX_PRECEDENCE } from "../ast/precedence.js";
 import { printExpression } from "../ast/print.js";
 import { diagnostic } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
-import { type Extent, productOf, sameExtent } from "../types/extent.js";
+import { type Extent, extent, productOf, sameExtent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import { constantDifference, extentKey, isPolynomial } from "../types/normal-form.js";
 import { refuseNamed, reportArity } from "./calls.js";
@@ -33,9 +34,14 @@ function operandOf(e: Call, context: TensorContext): TensorType | null {
 
 // -- slices ----------------------------------------------------------------------------------------
 
-/** `x[a..b, ..]`: every dimension has a range; one index is the range of length 1 that it begins. */
-export function checkSlice(e: Extract<Expression, { kind: "slice" }>, t: TensorType, c: Checking): Operand {
-  const name = e.tensor.text;
+/** `t[a..b, ..]`: every dimension has a range; one index is the range of length 1 that it begins. */
+export function checkSlice(e: Extract<Expression, { kind: "slice" }>, context: TensorContext): Operand {
+  const { c } = context;
+  const t = checkTensor(e.operand, context);
+  if (t === null) return null;
+  if (t === "literal") return c.report(diagnostic("not-a-whole-tensor", e.operand.span, { what: "a number" }));
+  const name = printExpression(e.operand);
+  if (e.ranges.every((r) => r.isIndex)) return reportElement(e, e.operand, e.ranges.length, c);
   const count = t.shape.length;
   if (e.ranges.length !== count) {
     const wanted = `${count} dimension${count === 1 ? "" : "s"}`;
@@ -52,13 +58,16 @@ export function checkSlice(e: Extract<Expression, { kind: "slice" }>, t: TensorT
     if (!isWhole && t.layout.kind === "sharded" && t.layout.dim === d)
       return reportCut("a slice", d, name, t, range.span, c);
     if (!requireWithin(from, to, length, d, name, range.span, c)) return null;
-    shape.push(isWhole ? length : { op: "sub", a: to, b: from });
+    shape.push(isWhole ? length : (constantDifference(to, from) ?? extent("sub", to, from)));
   }
-  return { ...t, shape: shape.map(tidy) };
+  return { ...t, shape };
 }
 
-function tidy(e: Extent): Extent {
-  return typeof e === "object" && e.op === "sub" ? (constantDifference(e.a, e.b) ?? (e.b === 0 ? e.a : e)) : e;
+/** `t[i, j]` without a range. */
+export function reportElement(e: Expression, operand: Expression, indices: number, c: Checking): null {
+  const ranges = Array.from({ length: indices }, () => "0..1").join(", ");
+  const help = `a part keeps its dimensions: write ranges, as in ${printExpression(operand, INDEX_PRECEDENCE)}[${ranges}]`;
+  return c.report(diagnostic("not-a-whole-tensor", e.span, { what: "a single element" }, { help }));
 }
 
 function boundOf(e: Expression, c: Checking): Extent | null {
@@ -235,5 +244,5 @@ function append(
     const parameters = { operation: "'concat'", left: printLayout(a.layout), right: printLayout(b.layout) };
     return c.report(diagnostic("operand-layouts", e.span, parameters, { labels, help }));
   }
-  return { ...a, layout, shape: a.shape.with(dim, { op: "add", a: a.shape[dim]!, b: b.shape[dim]! }) };
+  return { ...a, layout, shape: a.shape.with(dim, extent("add", a.shape[dim]!, b.shape[dim]!)) };
 }

@@ -12,7 +12,7 @@ import type { Checking } from "./scope.js";
 import { checkTensorCall } from "./tensor-calls.js";
 import { checkBinary, reportNotLinear, requireNumbers } from "./tensor-elementwise.js";
 import { checkProduct } from "./tensor-products.js";
-import { checkSlice } from "./tensor-views.js";
+import { checkSlice, reportElement } from "./tensor-views.js";
 
 export type TensorType = Extract<ExpressionType, { kind: "tensor" }>;
 /** A literal fits any tensor; null after a reported error. */
@@ -66,11 +66,10 @@ function typeOf(e: Expression, context: TensorContext): Operand {
     case "element":
       if (e.peer !== null && e.indices.length === 0 && c.tensors.has(e.tensor.text)) return reportMissingSpaces(e, c);
       c.read.add(e.tensor.text);
-      return refuse("a single element");
-    case "slice": {
-      const t = nameType(e.tensor.text, e.tensor.span, context);
-      return t === null || t === "literal" ? t : checkSlice(e, t, c);
-    }
+      if (e.peer !== null) return refuse("a single element");
+      return reportElement(e, { kind: "name", name: e.tensor.text, span: e.tensor.span }, e.indices.length, c);
+    case "slice":
+      return checkSlice(e, context);
     case "inlined":
       return inlinedType(e, context);
     case "axis":

@@ -125,6 +125,7 @@ class Expander {
       case "slice":
         return {
           ...e,
+          operand: this.expression(e.operand),
           ranges: e.ranges.map((r) => ({ ...r, from: this.optional(r.from), to: this.optional(r.to) })),
         };
       case "member":
@@ -288,7 +289,7 @@ function substitute(e: Expression, names: ReadonlyMap<string, Expression | strin
     const fields = Object.entries(value).map(([k, v]) => [k, k === "span" ? v : copy(v)] as const);
     const out = Object.fromEntries(fields) as { kind?: string; tensor?: Name; variable?: Name };
     // A parameter may stand for a tensor whose elements the function names.
-    if ((out.kind === "element" || out.kind === "slice") && out.tensor !== undefined) {
+    if (out.kind === "element" && out.tensor !== undefined) {
       const to = names.get(out.tensor.text);
       if (typeof to === "string") out.tensor = { ...out.tensor, text: to };
     }

@@ -75,8 +75,7 @@ class Translation {
         return { kind: "unary", fn: e.operator === "not" ? "not" : "neg", a: this.of(e.operand, names) };
       case "slice": {
         const from = e.ranges.map((r) => (r.from === null ? 0 : this.extent(r.from)));
-        const a = names.get(e.tensor.text) ?? ({ kind: "input", name: e.tensor.text } as const);
-        return { kind: "slice", from, shape: this.shape(e), a };
+        return { kind: "slice", from, shape: this.shape(e), a: this.of(e.operand, names) };
       }
       case "inlined": {
         const inner = new Map(names);

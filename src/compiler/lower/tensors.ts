@@ -82,8 +82,7 @@ class TensorStatements {
         build.span = e.span;
         return this.named(e.name, type, scope);
       case "slice": {
-        build.span = e.span;
-        const source = this.named(e.tensor.text, null, scope);
+        const source = lower(e.operand, null);
         const starts = e.ranges.map((r) => build.extent(r.from === null ? 0 : this.extent(r.from)));
         return build.op("slice", [source, ...starts], {}, type)!;
       }
