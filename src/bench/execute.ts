@@ -3,10 +3,10 @@ import { createHash } from "node:crypto";
 import {
   DTYPES,
   evaluateExtent,
+  hasProduct,
   type CompileResult,
   type DimValues,
   type Manifest,
-  someSpecification,
 } from "../compiler/index.js";
 import type { Group, Tensor, Timing, TimingOptions } from "../runtime/group.js";
 import { bytesOf, type TypedArray } from "../runtime/numbers/index.js";
@@ -124,26 +124,18 @@ export async function verify(
   };
 }
 
-/** Whether an output is computed with a matrix product. */
-export function hasProduct({ specification }: Pick<Manifest, "specification">): boolean {
-  return specification.some(
-    (s) => s !== null && s.kind !== "elements" && someSpecification(s, ({ kind }) => kind === "matmul"),
-  );
-}
-
 /** Multiplications behind one element of the outputs: the longest contraction of a specification with a product, else 1. */
 function productDepth(manifest: Manifest, dims: DimValues): number {
-  if (!hasProduct(manifest)) return 1;
+  if (!hasProduct(manifest.specification)) return 1;
   return Math.max(1, ...manifest.inputs.map((t) => evaluateExtent(t.shape.at(-1)!, dims)));
 }
 
 /** A partial result is what all ranks' outputs add up to: out of reach where every rank is a process. */
 function checkable(manifest: Manifest, group: Group): Manifest {
   if (group.localRanks.length === group.world) return manifest;
-  return {
-    ...manifest,
-    specification: manifest.specification.map((s, o) => (manifest.outputs[o]!.layout.kind === "partial" ? null : s)),
-  };
+  const { nodes, outputs } = manifest.specification;
+  const held = outputs.map((s, o) => (manifest.outputs[o]!.layout.kind === "partial" ? null : s));
+  return { ...manifest, specification: { nodes, outputs: held } };
 }
 
 function digest(arrays: readonly TypedArray[]): string {
@@ -165,7 +157,7 @@ function work(manifest: Manifest, dims: DimValues): number {
   const sizes = [...manifest.inputs, ...manifest.outputs].map((t) =>
     t.localShape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1),
   );
-  const product = JSON.stringify(manifest.specification).includes('"matmul"') ? Math.max(...Object.values(dims), 1) : 1;
+  const product = hasProduct(manifest.specification) ? Math.max(...Object.values(dims), 1) : 1;
   return manifest.ranks * sizes.reduce((a, b) => a + b, 0) * product;
 }
 

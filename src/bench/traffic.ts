@@ -29,6 +29,7 @@ import {
   partsOfSpecification,
   type SignatureTensor,
   type Specification,
+  specificationsOf,
 } from "../compiler/index.js";
 
 /** Bytes of one call. */
@@ -53,16 +54,25 @@ const add = (a: Traffic, b: Traffic): Traffic => ({
 
 /** What the collective moves; null where the signature does not say (`local` results, no specification). */
 export function trafficOf(manifest: Manifest, dims: DimValues): Traffic | null {
-  const context: Context = { manifest, dims, n: manifest.ranks, shapes: new Map(), moved: new Map() };
-  let total = none;
+  const context: Context = {
+    manifest,
+    dims,
+    n: manifest.ranks,
+    shapes: new Map(),
+    numbers: new Map(),
+    moved: new Map(),
+  };
+  let total = noMoves;
+  const specifications = specificationsOf(manifest.specification);
   for (const [o, output] of manifest.outputs.entries()) {
-    const specification = manifest.specification[o] ?? null;
+    const specification = specifications[o] ?? null;
     if (specification === null || specification.kind === "elements") return null;
     const moved = cheapest(specification, output.layout, output.dtype, context);
     if (moved === null) return null;
-    total = add(total, moved);
+    total = together([total, moved]);
   }
-  if (total.algorithmBytes > 0) return total;
+  const sum = sumOf(total);
+  if (sum.algorithmBytes > 0) return sum;
   // Nothing has to move (one rank, or replicated inputs): S is then what is computed.
   return { algorithmBytes: manifest.outputs.reduce((sum, t) => sum + logicalBytes(t, dims), 0), busBytes: 0 };
 }
@@ -72,8 +82,23 @@ interface Context {
   readonly dims: DimValues;
   readonly n: number;
   readonly shapes: Map<Specification, readonly number[]>;
+  readonly numbers: Map<Specification, number>;
   /** What is known already, by value, layout and dtype. Without it, the time grows with the ways to every use of a value. */
-  readonly moved: Map<Specification, Map<string, Traffic | null>>;
+  readonly moved: Map<Specification, Map<string, Moves | null>>;
+}
+
+/** Conversions of values, each once: a value that is used twice in one layout moves there once. */
+type Moves = ReadonlyMap<string, Traffic>;
+
+const noMoves: Moves = new Map();
+
+function together(moves: readonly Moves[]): Moves {
+  const [first = noMoves, ...others] = moves.filter((m) => m.size > 0);
+  return others.length === 0 ? first : new Map([first, ...others].flatMap((m) => [...m]));
+}
+
+function sumOf(moves: Moves): Traffic {
+  return [...moves.values()].reduce(add, none);
 }
 
 /** Bytes of a whole logical tensor. */
@@ -82,13 +107,13 @@ export function logicalBytes(tensor: Pick<SignatureTensor, "shape" | "dtype">, d
 }
 
 /** The least that moves so that the value lies in `target`; null if the formulas above do not cover it. */
-function cheapest(s: Specification, target: Layout, dtype: DType, c: Context): Traffic | null {
+function cheapest(s: Specification, target: Layout, dtype: DType, c: Context): Moves | null {
   switch (s.kind) {
     case "constant":
-      return none;
+      return noMoves;
     case "input": {
       const tensor = c.manifest.inputs.find((t) => t.name === s.name)!;
-      return convert(tensor.layout, target, logicalBytes(tensor, c.dims), c.n);
+      return moving(s, tensor.layout, target, logicalBytes(tensor, c.dims), c);
     }
     default: {
       let known = c.moved.get(s);
@@ -169,21 +194,32 @@ function within(layout: Layout, operand: Specification, rank: number, c: Context
 }
 
 /** The cheapest of computing the value in one of these ways and then converting it to `target`. */
-function least(ways: readonly Way[], target: Layout, s: Specification, dtype: DType, c: Context): Traffic | null {
+function least(ways: readonly Way[], target: Layout, s: Specification, dtype: DType, c: Context): Moves | null {
   const shape = shapeOf(s, c);
   const bytes = shape.reduce((a, b) => a * b, DTYPES[dtype].bytes);
-  let best: Traffic | null = null;
+  let best: Moves | null = null;
+  let fewest = Infinity;
   for (const { result, operands } of ways) {
     if (result.kind === "sharded" && (shape[result.dim] ?? 1) % c.n !== 0) continue;
     const parts = [
       ...operands.map(([a, wanted]) => cheapest(a, wanted, dtype, c)),
-      convert(result, target, bytes, c.n),
+      moving(s, result, target, bytes, c),
     ];
     if (parts.includes(null)) continue;
-    const total = (parts as Traffic[]).reduce(add, none);
-    if (best === null || total.busBytes < best.busBytes) best = total;
+    const total = together(parts as Moves[]);
+    const { busBytes } = sumOf(total);
+    if (busBytes < fewest) [best, fewest] = [total, busBytes];
   }
   return best;
+}
+
+/** One value's change of layout; it is the same one whoever needs it. */
+function moving(s: Specification, from: Layout, to: Layout, bytes: number, c: Context): Moves | null {
+  const traffic = convert(from, to, bytes, c.n);
+  if (traffic === null || traffic.algorithmBytes === 0) return traffic && noMoves;
+  let number = c.numbers.get(s);
+  if (number === undefined) c.numbers.set(s, (number = c.numbers.size));
+  return new Map([[`${number} ${printLayout(from)} ${printLayout(to)} ${bytes}`, traffic]]);
 }
 
 function shapeOf(s: Specification, c: Context): readonly number[] {

@@ -81,7 +81,7 @@ async function build(io: Io, files: readonly string[], options: BuildOptions): P
       kernels.push(entryOf(compiled.manifest, basename(file), names, cubin));
     }
     progress.set("writing");
-    const manifest = { formatVersion: 1, collcVersion: collcVersion(), nvrtcVersion: version, kernels };
+    const manifest = { formatVersion: 2, collcVersion: collcVersion(), nvrtcVersion: version, kernels };
     contents.set("manifest.json", JSON.stringify(manifest, null, 2) + "\n");
     await writeTogether(resolve(options.out), contents);
   });

@@ -6,10 +6,10 @@ import {
   evaluateExtent,
   type Extent,
   fitDims,
+  hasProduct,
   type DimValues,
   type Manifest,
 } from "../compiler/index.js";
-import { hasProduct } from "../bench/execute.js";
 import { bytes } from "../bench/format.js";
 import { MachineError, UsageError } from "../runtime/errors.js";
 import { suggestion } from "./suggest.js";
@@ -56,7 +56,7 @@ function defaultsFor(manifest: Dims, given: DimValues, emulated: boolean): Recor
   const tensors = [...manifest.inputs, ...manifest.outputs];
   const kind = tensors.every((t) => t.shape.length <= 1)
     ? "vector"
-    : emulated && hasProduct(manifest)
+    : emulated && hasProduct(manifest.specification)
       ? "emulatedProduct"
       : "matrix";
   const limit = largest[emulated && kind === "matrix" ? "emulatedMatrix" : kind];

@@ -106,6 +106,28 @@ export type ElementExpression =
       readonly body: ElementExpression;
     };
 
+/** A node as a table holds it: instead of the nodes that it is made of, their numbers. */
+type Written<N> = N extends unknown ? { readonly [F in keyof N]: WrittenField<N[F]> } : never;
+type WrittenField<X> = [X] extends [Specification | ElementExpression]
+  ? number
+  : [X] extends [readonly (Specification | ElementExpression)[]]
+    ? readonly number[]
+    : [X] extends [ElementExpression | null]
+      ? number | null
+      : X;
+
+export type SpecificationNode = Written<OutputSpecification | ElementExpression>;
+
+/**
+ * Specifications as plain JSON that shares what they share: `nodes` refer to nodes before them, by number.
+ * `specificationsOf` makes objects of it.
+ */
+export interface SpecificationTable {
+  readonly nodes: readonly SpecificationNode[];
+  /** One number per output, in order; null where only the ordering of the body is specified. */
+  readonly outputs: readonly (number | null)[];
+}
+
 /**
  * Memory the kernel works on.
  * - `input`/`output`: the caller's tensors. `scratch`: workspace the runtime allocates.
@@ -139,7 +161,7 @@ export type ManifestParameter =
   | { readonly kind: "status" };
 
 export interface Manifest {
-  readonly formatVersion: 1;
+  readonly formatVersion: 2;
   /** Collective's name in the source, and the kernel's symbol in the module. */
   readonly collective: string;
   readonly symbol: string;
@@ -150,8 +172,7 @@ export interface Manifest {
   readonly dims: readonly string[];
   readonly inputs: readonly SignatureTensor[];
   readonly outputs: readonly SignatureTensor[];
-  /** One per output, in order; null where only the ordering of the body is specified. */
-  readonly specification: readonly (OutputSpecification | null)[];
+  readonly specification: SpecificationTable;
   /** Axes of the grid of ranks, the outermost first; empty for ranks in one row. */
   readonly mesh: readonly MeshAxis[];
   /** What the dimensions of a launch must fulfil. */

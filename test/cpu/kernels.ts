@@ -3,6 +3,7 @@ import type { Kernel } from "../../src/compiler/ir/module.js";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
 import { verify } from "../../src/compiler/ir/verify.js";
 import type { Manifest } from "../../src/compiler/manifest.js";
+import { tableOf } from "../../src/compiler/specification-table.js";
 import { evaluateExtent } from "../../src/compiler/types/extent.js";
 import { CpuGroup, type CpuOptions, type RankArguments } from "../../src/runtime/cpu/index.js";
 import { allocate, fillPoison, type TypedArray } from "../../src/runtime/numbers/index.js";
@@ -10,7 +11,7 @@ import { allocate, fillPoison, type TypedArray } from "../../src/runtime/numbers
 /** The manifest a compiler would write for a kernel, as far as the CPU backend and the reference read it. */
 export function manifestOf(kernel: Kernel): Manifest {
   return {
-    formatVersion: 1,
+    formatVersion: 2,
     collective: kernel.name,
     symbol: kernel.name,
     ranks: kernel.world,
@@ -19,7 +20,7 @@ export function manifestOf(kernel: Kernel): Manifest {
     dims: kernel.dims,
     inputs: kernel.inputs,
     outputs: kernel.outputs,
-    specification: kernel.specification,
+    specification: tableOf(kernel.specification),
     mesh: kernel.mesh,
     roundings: [],
     requirements: kernel.requirements,

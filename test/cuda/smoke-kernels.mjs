@@ -93,7 +93,7 @@ export function allReduceManifest(ranks, arch) {
 
 export function emptyManifest(arch) {
   return {
-    formatVersion: 1,
+    formatVersion: 2,
     collective: "smoke",
     symbol: "smoke_empty",
     ranks: 1,
@@ -102,7 +102,7 @@ export function emptyManifest(arch) {
     dims: [],
     inputs: [],
     outputs: [],
-    specification: [],
+    specification: { nodes: [], outputs: [] },
     mesh: [],
     roundings: [],
     requirements: [],

@@ -73,7 +73,7 @@ describe("packing", () => {
 });
 
 const manifest = (changes: Partial<Manifest> = {}): Manifest => ({
-  formatVersion: 1,
+  formatVersion: 2,
   collective: "add",
   symbol: "fake_add",
   ranks: 1,
@@ -82,7 +82,7 @@ const manifest = (changes: Partial<Manifest> = {}): Manifest => ({
   dims: [],
   inputs: [],
   outputs: [],
-  specification: [],
+  specification: { nodes: [], outputs: [] },
   mesh: [],
   roundings: [],
   requirements: [],

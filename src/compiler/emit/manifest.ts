@@ -2,6 +2,7 @@
 import { isGlobal, type Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Manifest, ManifestBuffer, ManifestParameter } from "../manifest.js";
+import { tableOf } from "../specification-table.js";
 import { sharedLayout } from "./shared-layout.js";
 import { symbolName } from "./names.js";
 import { scalarOf } from "../ir/types.js";
@@ -14,7 +15,7 @@ export function manifestOf(kernel: Kernel, arch: string): Manifest {
   });
   const buffers = kernel.buffers.filter(isGlobal) as ManifestBuffer[];
   return {
-    formatVersion: 1,
+    formatVersion: 2,
     collective: kernel.name,
     symbol: symbolName(kernel),
     ranks: kernel.world,
@@ -23,7 +24,7 @@ export function manifestOf(kernel: Kernel, arch: string): Manifest {
     dims: kernel.dims,
     inputs: kernel.inputs,
     outputs: kernel.outputs,
-    specification: kernel.specification,
+    specification: tableOf(kernel.specification),
     mesh: kernel.mesh,
     requirements: kernel.requirements,
     roundings: roundingsOf(kernel),

@@ -1,85 +1,15 @@
 /** Reads the IR's text form back; the inverse of `print.ts`. Throws IrParseError with the line. */
-import type {
-  ElementExpression,
-  FoldFunction,
-  MeshAxis,
-  OutputSpecification,
-  Requirement,
-  SignatureTensor,
-  Specification,
-} from "../manifest.js";
+import type { MeshAxis, Requirement, SignatureTensor } from "../manifest.js";
 import { type Span, NO_SPAN } from "../source.js";
-import { type DType, isDType, type ScalarKind } from "../types/dtype.js";
-import { extent, type Extent, type ExtentOp } from "../types/extent.js";
+import type { DType, ScalarKind } from "../types/dtype.js";
+import type { Extent } from "../types/extent.js";
 import type { Layout, ReductionOp } from "../types/layout.js";
 import type { Relation } from "../types/requirement.js";
 import { type Attribute, type Buffer, type Kernel, type Op, type Region, Value } from "./module.js";
 import { type AttributeKind, definitionOf, isOpName, type Level, LEVELS } from "./ops.js";
+import { SpecificationReader } from "./parse-specification.js";
+import { dtype, parseExtent, Reader, shape } from "./reader.js";
 import { INDEX, scalar, type Type, vector } from "./types.js";
-
-export class IrParseError extends Error {
-  constructor(
-    message: string,
-    readonly line: number,
-  ) {
-    super(`IR text, line ${line}: ${message}`);
-  }
-}
-
-const TOKEN = /\s*(?:(%?[A-Za-z_0-9.+-]+)|("(?:[^"\\]|\\.)*")|([{}()[\]<>,:=]))/y;
-
-class Reader {
-  private at = 0;
-  constructor(private readonly source: string) {}
-
-  fail(message: string): never {
-    throw new IrParseError(message, this.source.slice(0, this.at).split("\n").length);
-  }
-
-  peek(): string {
-    TOKEN.lastIndex = this.at;
-    const m = TOKEN.exec(this.source);
-    return m === null ? "" : (m[1] ?? m[2] ?? m[3])!;
-  }
-
-  /** Whether nothing but space is left on this line. */
-  isAtLineEnd(): boolean {
-    return /^[ \t]*(\n|$)/.test(this.source.slice(this.at, this.source.indexOf("\n", this.at) + 1 || undefined));
-  }
-
-  next(): string {
-    TOKEN.lastIndex = this.at;
-    const m = TOKEN.exec(this.source);
-    if (m === null) this.fail(this.source.slice(this.at).trim() === "" ? "the text ends too early" : "unreadable text");
-    this.at = TOKEN.lastIndex;
-    return (m[1] ?? m[2] ?? m[3])!;
-  }
-
-  accept(token: string): boolean {
-    if (this.peek() !== token) return false;
-    this.next();
-    return true;
-  }
-
-  expect(token: string): void {
-    const got = this.next();
-    if (got !== token) this.fail(`expected '${token}', found '${got}'`);
-  }
-
-  integer(): number {
-    const n = Number(this.next());
-    return Number.isInteger(n) ? n : this.fail("expected an integer");
-  }
-
-  list<X>(close: string, item: () => X): X[] {
-    const items: X[] = [];
-    while (!this.accept(close)) {
-      if (items.length > 0) this.expect(",");
-      items.push(item());
-    }
-    return items;
-  }
-}
 
 export function parseKernel(textForm: string): Kernel {
   const r = new Reader(textForm);
@@ -95,7 +25,7 @@ export function parseKernel(textForm: string): Kernel {
   const dtypes: Record<string, DType> = {};
   const inputs: SignatureTensor[] = [];
   const outputs: SignatureTensor[] = [];
-  const specification: (OutputSpecification | null)[] = [];
+  const specification = new SpecificationReader(r);
   const mesh: MeshAxis[] = [];
   const requirements: Requirement[] = [];
   const buffers: Buffer[] = [];
@@ -108,7 +38,8 @@ export function parseKernel(textForm: string): Kernel {
       r.expect("=");
       dtypes[variable] = dtype(r);
     } else if (row === "in" || row === "out") (row === "in" ? inputs : outputs).push(signature(r));
-    else if (row === "specify") specification.push(r.peek() === "nothing" ? (r.next(), null) : outputSpec(r));
+    else if (row === "part") specification.part();
+    else if (row === "specify") specification.specify();
     else if (row === "mesh") mesh.push({ name: r.next(), size: r.integer() });
     else if (row === "require") {
       const left = parseExtent(r);
@@ -129,7 +60,7 @@ export function parseKernel(textForm: string): Kernel {
     dims,
     inputs,
     outputs,
-    specification,
+    specification: specification.specifications(),
     mesh,
     requirements,
     buffers,
@@ -144,24 +75,6 @@ function property(r: Reader, key: string): string {
   r.expect(key);
   r.expect("=");
   return r.next();
-}
-
-function dtype(r: Reader): DType {
-  const name = r.next();
-  return isDType(name) ? name : r.fail(`no dtype '${name}'`);
-}
-
-function parseExtent(r: Reader): Extent {
-  const head = r.next();
-  if (/^\d+$/.test(head)) return Number(head);
-  if (!r.accept("(")) return head;
-  const [a, b] = r.list(")", () => parseExtent(r));
-  return extent(head as ExtentOp, a!, b!);
-}
-
-function shape(r: Reader): Extent[] {
-  r.expect("[");
-  return r.list("]", () => parseExtent(r));
 }
 
 function layout(r: Reader, kind = r.next()): Layout {
@@ -196,55 +109,6 @@ function signature(r: Reader): SignatureTensor {
   const base = { name, dtype: kind, layout: where, shape: logical, localShape };
   if (!r.accept("values")) return base;
   return { ...base, values: { from: parseExtent(r), to: parseExtent(r) } };
-}
-
-function outputSpec(r: Reader): OutputSpecification {
-  if (r.peek() !== "elements") return spec(r);
-  r.next();
-  r.expect("(");
-  const variables = r.list(")", () => r.next());
-  return { kind: "elements", variables, value: JSON.parse(JSON.parse(r.next()) as string) as ElementExpression };
-}
-
-function spec(r: Reader): Specification {
-  const kind = r.next();
-  r.expect("(");
-  const close = <X>(x: X): X => (r.expect(")"), x);
-  const comma = <X>(x: X): X => (r.expect(","), x);
-  switch (kind) {
-    case "input":
-      return close({ kind, name: r.next() });
-    case "constant":
-      return close({ kind, value: Number(r.next()) });
-    case "matmul":
-      return close({ kind, a: comma(spec(r)), b: spec(r) });
-    case "unary":
-      return close({ kind, fn: comma(r.next()), a: spec(r) });
-    case "binary":
-    case "compare":
-      return close({ kind, fn: comma(r.next()), a: comma(spec(r)), b: spec(r) });
-    case "select":
-      return close({ kind, condition: comma(spec(r)), a: comma(spec(r)), b: spec(r) });
-    case "cast":
-    case "rounded":
-      return close({ kind, dtype: comma(dtype(r)), a: spec(r) });
-    case "fold":
-      return close({ kind, fn: comma(r.next()) as FoldFunction, dim: comma(r.integer()), a: spec(r) });
-    case "permute":
-      r.expect("[");
-      return close({ kind, order: comma(r.list("]", () => r.integer())), a: spec(r) });
-    case "reshape":
-      return close({ kind, shape: comma(shape(r)), a: spec(r) });
-    case "slice":
-      return close({ kind, from: comma(shape(r)), shape: comma(shape(r)), a: spec(r) });
-    case "concat": {
-      const dim = comma(r.integer());
-      r.expect("[");
-      return close({ kind, dim, parts: r.list("]", () => spec(r)) });
-    }
-    default:
-      return r.fail(`no specification '${kind}'`);
-  }
 }
 
 function buffer(r: Reader): Buffer {

@@ -7,10 +7,11 @@
  *     …
  *   }
  */
-import type { OutputSpecification, SignatureTensor } from "../manifest.js";
-import { type Extent, printExtent } from "../types/extent.js";
+import type { SignatureTensor } from "../manifest.js";
+import { printExtent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import type { Attribute, Buffer, Kernel, Op, Region, Value } from "./module.js";
+import { printSpecifications } from "./print-specification.js";
 import { printType } from "./types.js";
 
 export interface PrintOptions {
@@ -32,7 +33,7 @@ export function printKernel(kernel: Kernel, options: PrintOptions = {}): string 
       out.push(
         `  ${role} ${t.name}: ${t.dtype}[${t.shape.map(printExtent).join(", ")}] ${printLayout(t.layout)} local [${t.localShape.map(printExtent).join(", ")}]${printLimits(t)}`,
       );
-  for (const s of kernel.specification) out.push(`  specify ${s === null ? "nothing" : printSpecification(s)}`);
+  for (const row of printSpecifications(kernel.specification)) out.push(`  ${row}`);
   for (const a of kernel.mesh) out.push(`  mesh ${a.name} ${a.size}`);
   for (const r of kernel.requirements)
     out.push(`  require ${printExtent(r.left)} ${r.relation} ${printExtent(r.right)} ${JSON.stringify(r.reason)}`);
@@ -51,43 +52,6 @@ function printLimits({ values }: SignatureTensor): string {
 
 function printBuffer(b: Buffer): string {
   return `${b.name}: ${b.role} ${b.dtype}[${b.shape.map(printExtent).join(", ")}]${b.symmetric ? " symmetric" : ""}`;
-}
-
-export function printSpecification(s: OutputSpecification): string {
-  switch (s.kind) {
-    case "elements":
-      return `elements(${s.variables.join(", ")}) ${JSON.stringify(JSON.stringify(s.value))}`;
-    case "input":
-      return `input(${s.name})`;
-    case "constant":
-      return `constant(${s.value})`;
-    case "matmul":
-      return `matmul(${printSpecification(s.a)}, ${printSpecification(s.b)})`;
-    case "unary":
-      return `unary(${s.fn}, ${printSpecification(s.a)})`;
-    case "binary":
-    case "compare":
-      return `${s.kind}(${s.fn}, ${printSpecification(s.a)}, ${printSpecification(s.b)})`;
-    case "select":
-      return `select(${[s.condition, s.a, s.b].map(printSpecification).join(", ")})`;
-    case "cast":
-    case "rounded":
-      return `${s.kind}(${s.dtype}, ${printSpecification(s.a)})`;
-    case "fold":
-      return `fold(${s.fn}, ${s.dim}, ${printSpecification(s.a)})`;
-    case "permute":
-      return `permute([${s.order.join(", ")}], ${printSpecification(s.a)})`;
-    case "reshape":
-      return `reshape(${printShape(s.shape)}, ${printSpecification(s.a)})`;
-    case "slice":
-      return `slice(${printShape(s.from)}, ${printShape(s.shape)}, ${printSpecification(s.a)})`;
-    case "concat":
-      return `concat(${s.dim}, [${s.parts.map(printSpecification).join(", ")}])`;
-  }
-}
-
-function printShape(shape: readonly Extent[]): string {
-  return `[${shape.map(printExtent).join(", ")}]`;
 }
 
 function printOps(region: Region, indent: string, out: string[], names: Map<Value, string>, spans: boolean): void {

@@ -6,6 +6,7 @@ import {
   type Manifest,
   type SignatureTensor,
   someSpecification,
+  specificationsOf,
   type Specification,
 } from "../../compiler/index.js";
 import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/index.js";
@@ -74,8 +75,9 @@ export function checkOutputs(
   let firstMismatch: CheckResult["firstMismatch"] = null;
   let checked = 0;
   let total = 0;
+  const specifications = specificationsOf(manifest.specification);
   manifest.outputs.forEach((tensor, o) => {
-    const specification = manifest.specification[o] ?? null;
+    const specification = specifications[o] ?? null;
     if (specification === null) {
       unspecified.push(tensor.name);
       return;

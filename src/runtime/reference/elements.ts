@@ -29,6 +29,10 @@ interface Place {
   readonly read: InputReader;
   readonly rank: number;
   readonly variables: Map<string, number>;
+  /** What the claim is made of in more than one place. */
+  readonly shared: ReadonlySet<ElementExpression>;
+  /** What of that is known as long as the variables stay as they are. Without it, the time doubles with every such use. */
+  known: Map<ElementExpression, Known>;
 }
 
 /**
@@ -49,8 +53,10 @@ export function evaluateElements(
   const error = new Float64Array(to - from);
   let copied = true;
   let exact = true;
-  const place: Place = { manifest, dims, read, rank, variables: new Map() };
+  const shared = sharedParts(s.value);
+  const place: Place = { manifest, dims, read, rank, variables: new Map(), shared, known: new Map() };
   for (let at = from; at < to; at++) {
+    place.known.clear();
     let rest = at;
     for (let d = shape.length - 1; d >= 0; d--) {
       place.variables.set(s.variables[d]!, rest % shape[d]!);
@@ -65,9 +71,52 @@ export function evaluateElements(
   return { values, error: exact ? null : error, copied };
 }
 
+/** The expressions, leaves aside, that are part of an expression in more than one place. */
+function sharedParts(whole: ElementExpression): ReadonlySet<ElementExpression> {
+  const seen = new Set<ElementExpression>();
+  const shared = new Set<ElementExpression>();
+  const look = (e: ElementExpression): void => {
+    const parts = partsOf(e);
+    if (seen.has(e)) {
+      if (parts.length > 0) shared.add(e);
+      return;
+    }
+    seen.add(e);
+    parts.forEach(look);
+  };
+  look(whole);
+  return shared;
+}
+
+function partsOf(e: ElementExpression): readonly ElementExpression[] {
+  switch (e.kind) {
+    case "unary":
+    case "cast":
+      return [e.a];
+    case "binary":
+    case "compare":
+      return [e.a, e.b];
+    case "select":
+      return [e.condition, e.a, e.b];
+    case "load":
+      return e.peer === null ? e.indices : [e.peer, ...e.indices];
+    case "reduce":
+      return [e.from, e.to, e.body];
+    default:
+      return [];
+  }
+}
+
 const number = (value: number): Known => ({ value, error: 0, copied: false });
 
 function evaluate(e: ElementExpression, at: Place): Known {
+  if (!at.shared.has(e)) return compute(e, at);
+  let known = at.known.get(e);
+  if (known === undefined) at.known.set(e, (known = compute(e, at)));
+  return known;
+}
+
+function compute(e: ElementExpression, at: Place): Known {
   switch (e.kind) {
     case "constant":
       return number(e.value);
@@ -116,16 +165,20 @@ function load(e: Extract<ElementExpression, { kind: "load" }>, at: Place): Known
 function reduce(e: Extract<ElementExpression, { kind: "reduce" }>, at: Place): Known {
   const [from, to] = [evaluate(e.from, at).value, evaluate(e.to, at).value];
   const outer = at.variables.get(e.variable);
+  const knownOutside = at.known;
+  at.known = new Map();
   const start = { sum: 0, prod: 1, min: Infinity, max: -Infinity }[e.fn];
   const fn = { sum: "add", prod: "mul", min: "min", max: "max" }[e.fn];
   let folded = number(start);
   for (let k = from; k < to; k++) {
     at.variables.set(e.variable, k);
+    at.known.clear();
     const next = evaluate(e.body, at);
     // Nothing is rounded when zero is added or one is multiplied by: so a search for one element stays exact.
     if (folded.value === start && folded.error === 0) folded = next;
     else if (!(next.value === start && next.error === 0)) folded = binary(fn, folded, next);
   }
+  at.known = knownOutside;
   if (outer === undefined) at.variables.delete(e.variable);
   else at.variables.set(e.variable, outer);
   return folded;

@@ -36,13 +36,15 @@ export interface Context {
 interface Knowledge {
   readonly shapes: Map<Specification, readonly number[]>;
   readonly integers: Map<Specification, boolean>;
+  /** Whether a dimension lies over the ranks. */
+  readonly sharded: Map<Specification, Map<number, boolean>>;
   readonly wholes: Map<Specification, Map<number, Rows>>;
   /** Of the rows at hand: `forgetRows` forgets them. */
   readonly rows: Map<Specification, Map<string, Rows>>;
 }
 
 export function newKnowledge(): Knowledge {
-  return { shapes: new Map(), integers: new Map(), wholes: new Map(), rows: new Map() };
+  return { shapes: new Map(), integers: new Map(), sharded: new Map(), wholes: new Map(), rows: new Map() };
 }
 
 /** Gives back the memory of rows that nobody asks for again. */

@@ -118,6 +118,14 @@ function isSplit(s: Extract<Specification, { kind: "matmul" }>, c: Context): boo
 
 /** Whether a dimension lies over the ranks, as far as the inputs say. */
 function isSharded(s: Specification, dim: number, c: Context): boolean {
+  let dims = c.known.sharded.get(s);
+  if (dims === undefined) c.known.sharded.set(s, (dims = new Map()));
+  let known = dims.get(dim);
+  if (known === undefined) dims.set(dim, (known = liesOverRanks(s, dim, c)));
+  return known;
+}
+
+function liesOverRanks(s: Specification, dim: number, c: Context): boolean {
   switch (s.kind) {
     case "input": {
       const { layout } = c.manifest.inputs.find((t) => t.name === s.name)!;
