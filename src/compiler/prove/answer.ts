@@ -42,8 +42,8 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
   } catch (e) {
     if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
     if (!(e instanceof Fails)) throw e;
-    const { kind, message, places, witness } = e;
-    return { status: "wrong", claim, kind, message, places, witness };
+    const { kind, message, places, witness, help } = e;
+    return { status: "wrong", claim, kind, message, places, witness, help };
   }
 }
 

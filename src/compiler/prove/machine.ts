@@ -4,6 +4,7 @@ import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { InputValues } from "./inputs.js";
+import { limitHelp } from "./limits.js";
 import { CannotTell, type Claim, Fails, type Place, type WrongKind } from "./results.js";
 import type { Accumulator, Algebra, Number_ } from "./algebra.js";
 import type { Strand, Trace } from "./trace.js";
@@ -199,7 +200,8 @@ export class Machine {
   }
 
   fail(kind: WrongKind, f: Frame, op: Op, message: string): never {
-    throw new Fails(kind, `rank ${f.rank}, block ${f.block}: ${message}`, [this.place(f, op.span, op.name)]);
+    const help = kind === "bounds" ? limitHelp(this.kernel, op) : null;
+    throw new Fails(kind, `rank ${f.rank}, block ${f.block}: ${message}`, [this.place(f, op.span, op.name)], [], help);
   }
 
   /** A number that decides control flow or an address. */

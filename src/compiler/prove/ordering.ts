@@ -57,8 +57,8 @@ export function proveResidency(kernel: Kernel, residentBlocks = MULTIPROCESSORS)
     return { status: "proved", claim, checked: kernel.maxBlocks, samples: 0, unspecified: [], executed: new Set() };
   } catch (e) {
     if (!(e instanceof Fails)) throw e;
-    const { kind, message, places, witness } = e;
-    return { status: "wrong", claim, kind, message, places, witness };
+    const { kind, message, places, witness, help } = e;
+    return { status: "wrong", claim, kind, message, places, witness, help };
   }
 }
 
@@ -88,7 +88,7 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
   } catch (e) {
     if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
     if (!(e instanceof Fails)) throw e;
-    const { kind, message, places, witness } = e;
-    return { status: "wrong", claim, kind, message, places, witness };
+    const { kind, message, places, witness, help } = e;
+    return { status: "wrong", claim, kind, message, places, witness, help };
   }
 }

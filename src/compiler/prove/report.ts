@@ -52,7 +52,7 @@ function finding(collective: string, a: Wrong | Unknown): Printable {
     message: a.message,
     span: placed[0]?.span ?? NO_SPAN,
     labels: merged(labels),
-    help: a.kind === "race" && a.witness[0]?.startsWith("the copy") ? COPY_HELP : HELP[a.kind],
+    help: a.help ?? (a.kind === "race" && a.witness[0]?.startsWith("the copy") ? COPY_HELP : HELP[a.kind]),
     notes: [...a.witness, found],
   };
 }

@@ -61,6 +61,8 @@ export interface Wrong {
   readonly places: readonly Place[];
   /** Further lines: the interleaving, or who waits for whom. */
   readonly witness: readonly string[];
+  /** What to do about this one; null for what helps against all of its kind. */
+  readonly help: string | null;
 }
 
 export interface Unknown {
@@ -81,6 +83,7 @@ export class Fails extends Error {
     message: string,
     readonly places: readonly Place[],
     readonly witness: readonly string[] = [],
+    readonly help: string | null = null,
   ) {
     super(message);
   }
