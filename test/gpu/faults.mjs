@@ -57,7 +57,7 @@ async function start(name, { launcher = "torchrun", world = ranks, env = () => (
     ...quietEnvironment,
     COLLC_BACKEND: options.backend,
     TMPDIR: folder,
-    ...(overlap && !faults[name].refusesOverlap && { COLLC_ALLOW_OVERLAPPING_DEVICES: "1" }),
+    COLLC_ALLOW_OVERLAPPING_DEVICES: overlap && !faults[name].refusesOverlap ? "1" : "0",
   };
   const said = Array.from({ length: world }, () => "");
   if (launcher === "collc") {
