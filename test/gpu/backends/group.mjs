@@ -10,6 +10,7 @@ import { describeDevice } from "../../../dist/src/runtime/cuda/index.js";
 import { connect } from "../../../dist/src/runtime/connect.js";
 import { importsFromDisk } from "../../../dist/src/runtime/imports.js";
 import { checkOutputs, generatedInputs, makeRankInputs } from "../../../dist/src/runtime/reference/index.js";
+import { rowsGoAndReturn } from "../uneven.mjs";
 import { check, mustThrow, range, same } from "./support.mjs";
 
 const library = fileURLToPath(new URL("../../../kernels/", import.meta.url));
@@ -106,6 +107,23 @@ export const groupCases = {
       },
     ]),
   ),
+
+  async "rows: dispatch and combine with random splits"({ group, world }) {
+    if (isFake(group)) return "skipped: the fake driver does not compute it";
+    const ran = [];
+    for (const dtype of ["f32", "bf16"]) {
+      const [dispatch, combine] = ["dispatch", "combine"].map((name) => compiled(`all_to_all/${name}`, world, dtype));
+      // Rows that no vector fits, and rows of whole vectors.
+      for (const [most, n] of [
+        [7, 5],
+        [67, 512],
+      ]) {
+        const rows = await rowsGoAndReturn(group, { dispatch, combine }, { dtype, most, n, seed: most + n });
+        ran.push(`${dtype} ${rows} rows of ${n}`);
+      }
+    }
+    return `${ran.join(", ")}; two launches each`;
+  },
 
   async "kernels: time of one_shot and two_shot"({ group }) {
     if (isFake(group)) return "skipped: times of the fake driver say nothing";
