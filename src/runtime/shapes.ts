@@ -9,6 +9,7 @@ import {
   type Extent,
   isDType,
   type Manifest,
+  nearest,
 } from "../compiler/index.js";
 import { UsageError } from "./errors.js";
 import type { Tensor } from "./group.js";
@@ -40,8 +41,22 @@ export function checkDims(manifest: Manifest, dims: DimValues): void {
   if (broken !== null) throw new UsageError(broken.message, broken.help);
 }
 
-/** @throws UsageError when a tensor is missing, of another dtype, too short, or out of peers' reach but needed there. */
+/** @throws UsageError for a tensor that is not among the parameters: a misspelt one would be left out in silence. */
+function requireKnown(manifest: Manifest, tensors: Readonly<Record<string, Tensor>>): void {
+  const known = signatureOf(manifest).map((p) => p.name);
+  const unknown = Object.keys(tensors).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const missing = known.filter((name) => !Object.hasOwn(tensors, name));
+  const near = nearest(unknown, missing.length > 0 ? missing : known);
+  throw new UsageError(
+    `${manifest.collective} takes no tensor '${unknown}'`,
+    near === null ? `it takes ${known.join(", ")}` : `did you mean '${near}'?`,
+  );
+}
+
+/** @throws UsageError when a tensor is missing, not a parameter, of another dtype, too short, or out of peers' reach but needed there. */
 export function checkTensors(manifest: Manifest, tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
+  requireKnown(manifest, tensors);
   checkDims(manifest, dims);
   for (const parameter of signatureOf(manifest)) {
     const { name } = parameter;

@@ -114,12 +114,32 @@ describe("deadlocks", () => {
     expect(fault.message).toBe(
       [
         "deadlock in kernel 'k': 2 of 2 blocks wait for flags that nobody will raise",
-        "  rank 0, block 0 waits from rank 0 for flags[2] to reach 3, sees 0 (wait at source 5:9)",
-        "  rank 1, block 0 waits from rank 1 for flags[2] to reach 3, sees 0 (wait at source 5:9)",
+        "  2 waits of 2 blocks on 2 ranks: for one, rank 0, block 0 waits from rank 0 for flags[2] to reach 3, sees 0 (wait at source 5:9)",
       ].join("\n"),
     );
     expect(fault.places).toHaveLength(2);
     expect(fault.help).toBeDefined();
+  });
+
+  test("waits at many places take six lines", () => {
+    const body = (places: number): string =>
+      `${start}${Array.from(
+        { length: places },
+        (_, p) => `%w${p} = const {value=${p}} : index
+      %c${p} = compare %r, %w${p} {fn="eq"} : bool
+      if %c${p} () {
+        ${waitFor("0").replaceAll("t0", `t0_${p}`).replaceAll("s0", `s0_${p}`).replace("5:9", `${p}:9`)}
+      } () {
+      }`,
+      ).join("\n")}`;
+    const lines = (places: number): string[] =>
+      faultOf(small(FLAGS, body(places), places))
+        .message.split("\n")
+        .slice(1);
+    expect(lines(1)).toEqual(["  rank 0, block 0 waits for flags[0] to reach 3, sees 0 (wait at source 0:9)"]);
+    expect(lines(6)).toHaveLength(6);
+    expect(lines(8)).toHaveLength(6);
+    expect(lines(8).at(-1)).toBe("  … and 3 more at 3 other places");
   });
 
   test("blocks that could finish do, and only the rest are listed", () => {

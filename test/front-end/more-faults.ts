@@ -86,7 +86,11 @@ export const MORE_FAULTS: Record<string, Case> = {
   },
   "a scratch array that is only written": {
     text: loops("  ⟦scratch s: T[n]⟧\n  for i in tiles(n) {\n    s[i] = x[i]\n    y[i] = x[i]\n  }"),
-    expected: [{ code: "unused", message: "the scratch array 's'" }],
+    expected: [{ code: "unused", message: "the scratch array 's' is written and never read", help: /^read it, or/ }],
+  },
+  "a scratch array that is nowhere else": {
+    text: loops("  ⟦scratch s: T[n]⟧\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
+    expected: [{ code: "unused", message: "the scratch array 's' is never used", help: "remove it, or use it" }],
   },
   "an unused let in a block": {
     text: inTiles("let ⟦v⟧ = x[i]\n    y[i] = x[i]"),

@@ -1,6 +1,7 @@
 /** Signals, one-sided copies, words, streams, graphs and recovery, on the fake driver. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/index.js";
+import { UsageError } from "../../src/runtime/errors.js";
 import type { DeviceGroup, DeviceGroupOptions } from "../../src/runtime/group-device.js";
 import type { CapturedGraph, Tensor } from "../../src/runtime/group.js";
 import { failing, live } from "../native/support.js";
@@ -335,6 +336,31 @@ describe("streams and teardown", () => {
       await kernel.unload();
       await own.unload();
     });
+  });
+
+  it("a tensor that the kernel does not have is refused", async () => {
+    const { groups } = await ranks(1);
+    const [group] = groups as [DeviceGroup];
+    const source = "collective twice(x: T[n] replicated) -> total: T[n] replicated { total = x + x }";
+    const kernel = await group.load(compile(source, { ranks: 1, dtype: "f32" }));
+    const [x, total] = [await group.symmetric("f32", [64]), await group.symmetric("f32", [64])];
+    const launches = live().launches;
+    const refusals: [Record<string, Tensor>, string, string][] = [
+      [{ x, total, bias: x }, "twice takes no tensor 'bias'", "it takes x, total"],
+      [{ x, totl: total }, "twice takes no tensor 'totl'", "did you mean 'total'?"],
+    ];
+    for (const [tensors, message, help] of refusals)
+      for (const refused of [
+        kernel.run(tensors, { n: 64 }),
+        kernel.launch(tensors, { n: 64 }, group.defaultStream),
+        kernel.time(tensors, { n: 64 }),
+      ]) {
+        const error = await rejection(refused);
+        expect(error).toBeInstanceOf(UsageError);
+        expect(error).toMatchObject({ message, help });
+      }
+    expect(live().launches).toBe(launches);
+    await kernel.unload();
   });
 
   it("kernels of one group run one after the other, whatever their streams", async () => {

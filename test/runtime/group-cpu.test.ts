@@ -1,6 +1,7 @@
 /** The emulated group keeps the rules of a group on GPUs: signals, copies, words, streams, graphs, ids, subgroups. */
 import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/index.js";
+import { UsageError } from "../../src/runtime/errors.js";
 import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
 import { rejection } from "./helpers.js";
 
@@ -27,6 +28,26 @@ describe("misuse", () => {
     // The same ranks in the same order are the same memory for everybody.
     const twin = await group.subgroup([0, 1]);
     await kernel.run({ x, y: await twin.symmetric("u32", [4]) }, { n: 4 });
+  });
+
+  it("a tensor that the kernel does not have is refused, whatever else there is", async () => {
+    const group = open(2);
+    const kernel = await group.load(sum(2));
+    const [x, y] = [await group.symmetric("u32", [4]), await group.symmetric("u32", [4])];
+    const refusals: [Record<string, typeof x>, string, string][] = [
+      [{ x, y, z: x }, "s takes no tensor 'z'", "it takes x, y"],
+      [{ xx: x, y }, "s takes no tensor 'xx'", "did you mean 'x'?"],
+    ];
+    for (const [tensors, message, help] of refusals)
+      for (const refused of [
+        kernel.run(tensors, { n: 4 }),
+        kernel.launch(tensors, { n: 4 }, group.defaultStream),
+        kernel.time(tensors, { n: 4 }),
+      ]) {
+        const error = await rejection(refused);
+        expect(error).toBeInstanceOf(UsageError);
+        expect(error).toMatchObject({ message, help });
+      }
   });
 
   it("a closed group is closed", async () => {

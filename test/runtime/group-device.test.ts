@@ -2,6 +2,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { joinGroup } from "../../src/runtime/bootstrap.js";
 import { DeviceMemory } from "../../src/runtime/cuda/index.js";
+import { UsageError } from "../../src/runtime/errors.js";
 import { DeviceGroup, type DeviceGroupOptions } from "../../src/runtime/group-device.js";
 import type { Tensor } from "../../src/runtime/group.js";
 import { native } from "../../src/runtime/native.js";
@@ -53,6 +54,24 @@ describe("allocation", () => {
       expect(await numbers(wide.getBuffer(rank, [10], "u32"))).toEqual([1, 0, 2, 0, 3, 0, 4, 0, 5, 0].slice(0, 10));
       await group.barrier();
     });
+  });
+
+  it("refuses dtypes that do not exist, before it allocates", async () => {
+    const [group] = await ranks(1);
+    await group!.symmetric("u32", [1]); // the first one opens the signal pad, too
+    const allocated = live();
+    for (const dtype of ["f64", "", "toString"]) {
+      const refused = {
+        message: `there is no dtype '${dtype}'`,
+        help: expect.stringMatching(/^choose one of f32, /) as string,
+      };
+      const error = await rejection(group!.symmetric(dtype as never, [4]));
+      expect(error).toBeInstanceOf(UsageError);
+      expect(error).toMatchObject(refused);
+      expect(() => group!.local(dtype as never, [4])).toThrow(UsageError);
+      expect(() => group!.local(dtype as never, [4])).toThrow(refused.message);
+    }
+    expect(live()).toEqual(allocated);
   });
 
   it(

@@ -28,7 +28,7 @@ export function checkOne(
     const { name, span } = t;
     if (t.role === "output" && !c.assigned.has(name)) c.report(diagnostic("output-not-assigned", span, { name }));
     const kind = t.role === "input" ? "the input" : "the scratch array";
-    if (t.role !== "output" && !c.read.has(name)) c.report(diagnostic("unused", span, { kind, name }));
+    if (t.role !== "output" && !c.read.has(name)) c.reportUnused(kind, name, span, c.assigned.has(name));
   }
   checkAllEnsures(syntax.ensures, c);
   const diagnostics = byPlace(c.diagnostics);

@@ -166,7 +166,15 @@ export class Checking {
     this.scopes.push(new Map());
     body();
     for (const [name, { binding, used }] of this.scopes.pop()!)
-      if (binding.kind === "let" && !used) this.report(diagnostic("unused", binding.span, { kind: "the let", name }));
+      if (binding.kind === "let" && !used) this.reportUnused("the let", name, binding.span);
+  }
+
+  /** @param isWritten something is stored to it, which nobody reads. */
+  reportUnused(kind: string, name: string, span: Span, isWritten = false): void {
+    const words = isWritten
+      ? { fate: "written and never read", fix: "read it, or remove it and what is stored to it" }
+      : { fate: "never used", fix: "remove it, or use it" };
+    this.report(diagnostic("unused", span, { kind, name, ...words }));
   }
 
   isKnown(name: string): boolean {

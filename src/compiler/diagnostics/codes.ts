@@ -34,7 +34,7 @@ export const CODES = {
   "dtype-not-allowed": { severity: "error", message: "{variable} cannot be {dtype} here", help: "it may be {allowed}", explain: "A `where` clause limits what a dtype variable stands for." },
   "unknown-layout": { severity: "error", message: "there is no layout '{name}'", help: "layouts are replicated, sharded(d), partial(op), on(r) and local", explain: "Every parameter says how it lies over the ranks." },
   "unknown-argument": { severity: "error", message: "'{callee}' takes no argument '{name}'", help: "{known}", explain: "A named argument does not exist." },
-  "unused": { severity: "warning", message: "{kind} '{name}' is never used", help: "remove it, or use it", explain: "An input or let that nothing reads, or a scratch array that is never read, has no effect." },
+  "unused": { severity: "warning", message: "{kind} '{name}' is {fate}", help: "{fix}", explain: "An input or let that nothing reads, or a scratch array that is never read, has no effect." },
   // -- files, constants and functions --------------------------------------------------------------
   "import-not-found": { severity: "error", message: "there is no file \"{path}\"", help: "paths are relative to this file, or name a file of the library, such as \"all_reduce/ring.coll\"", explain: "An import names a file that can be read." },
   "import-broken": { severity: "error", message: "\"{path}\" has errors of its own", help: "check it first: collc check {path}", explain: "What is imported must be a correct program." },

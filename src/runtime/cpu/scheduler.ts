@@ -101,9 +101,10 @@ export function* join(
   }
 }
 
-const LISTED = 16;
+/** Lines of a deadlock's message behind its first: it is read by people. */
+const LISTED = 6;
 
-/** The fault of tasks that wait for what nobody will raise, with who waits for whom. */
+/** The fault of tasks that wait for what nobody will raise: a line for each place, with one that waits there. */
 export function deadlock(
   tasks: readonly { readonly suspension: Suspension }[],
   blocks: number,
@@ -112,17 +113,36 @@ export function deadlock(
 ): CpuFault {
   const waits = tasks.flatMap((t) => (t.suspension ?? []) as Wait | Wait[]);
   waits.sort((a, b) => a.rank - b.rank || a.block - b.block);
-  const lines = waits.slice(0, LISTED).map((w) => {
-    const place = faults.place(w.site, w.rank, w.block, w.slot);
+  const flagsOf = (w: Wait): string => faults.place(w.site, w.rank, w.block, w.slot).buffer ?? "?";
+  const groups = new Map<string, Wait[]>();
+  for (const w of waits) {
+    const key = `${faults.where(w.site)} ${flagsOf(w)}`;
+    groups.set(key, [...(groups.get(key) ?? []), w]);
+  }
+  const alike = [...groups.values()];
+  // One that has more places than lines says in the last line how many waits stand in the others.
+  const shown = alike.length > LISTED ? alike.slice(0, LISTED - 1) : alike;
+  const lines = shown.map((group) => {
+    const w = group[0]!;
     const from = w.peer < 0 ? "" : ` from rank ${w.peer}`;
     const seen = w.flags[w.slot]!;
-    return `  rank ${w.rank}, block ${w.block} waits${from} for ${place.buffer}[${w.slot}] to reach ${w.wanted >>> 0}, sees ${seen} (${faults.where(w.site)})`;
+    const one = `rank ${w.rank}, block ${w.block} waits${from} for ${flagsOf(w)}[${w.slot}] to reach ${w.wanted >>> 0}, sees ${seen}`;
+    return `  ${group.length === 1 ? one : `${crowd(group)}: for one, ${one}`} (${faults.where(w.site)})`;
   });
-  if (waits.length > LISTED) lines.push(`  … and ${waits.length - LISTED} more`);
+  const others = waits.length - shown.reduce((n, group) => n + group.length, 0);
+  if (others > 0) lines.push(`  … and ${others} more at ${alike.length - shown.length} other places`);
   return new CpuFault(
     "deadlock",
     `deadlock in kernel '${kernel}': ${tasks.length} of ${blocks} blocks wait for flags that nobody will raise\n${lines.join("\n")}`,
     waits.map((w) => faults.place(w.site, w.rank, w.block, w.slot)),
     "every wait needs a signal that is sent before its sender itself waits for what comes later",
   );
+}
+
+/** "24 waits of 8 blocks on 4 ranks". */
+function crowd(waits: readonly Wait[]): string {
+  const ranks = new Set(waits.map((w) => w.rank)).size;
+  const blocks = new Set(waits.map((w) => `${w.rank} ${w.block}`)).size;
+  const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
+  return `${count(waits.length, "wait")} of ${count(blocks, "block")} on ${count(ranks, "rank")}`;
 }
