@@ -26,7 +26,13 @@ export { LEVELS, type Level, OPS, type OpDefinition, type OpName } from "./ir/op
 export { lanesOf, printType, scalarOf, type Type } from "./ir/types.js";
 export { walkKernel } from "./ir/visit.js";
 export * from "./manifest.js";
-export { partsOfSpecification, shapeOfSpecification, someSpecification } from "./specification-shape.js";
+export {
+  partsOfExpression,
+  partsOfSpecification,
+  shapeOfSpecification,
+  sharedParts,
+  someSpecification,
+} from "./specification-shape.js";
 export { hasProduct, specificationsOf, tableOf } from "./specification-table.js";
 export { DTYPE_NAMES, DTYPES, isDType } from "./types/dtype.js";
 export { evaluateExtent, extent, extentNames, printExtent, productOf, type DimValues } from "./types/extent.js";

@@ -1,5 +1,5 @@
 /** Shapes of specifications, for all who evaluate them: the prover, the float64 reference, the count of traffic. */
-import type { Specification } from "./manifest.js";
+import type { ElementExpression, Specification } from "./manifest.js";
 import type { Extent } from "./types/extent.js";
 
 export interface ShapeContext {
@@ -27,6 +27,26 @@ export function partsOfSpecification(s: Specification): readonly Specification[]
   }
 }
 
+/** The expressions that one is made of. */
+export function partsOfExpression(e: ElementExpression): readonly ElementExpression[] {
+  switch (e.kind) {
+    case "unary":
+    case "cast":
+      return [e.a];
+    case "binary":
+    case "compare":
+      return [e.a, e.b];
+    case "select":
+      return [e.condition, e.a, e.b];
+    case "load":
+      return e.peer === null ? e.indices : [e.peer, ...e.indices];
+    case "reduce":
+      return [e.from, e.to, e.body];
+    default:
+      return [];
+  }
+}
+
 /** Whether a specification, or one that it is made of, is such. A part that is used twice is looked at once. */
 export function someSpecification(s: Specification, is: (part: Specification) => boolean): boolean {
   const seen = new Set<Specification>();
@@ -38,19 +58,26 @@ export function someSpecification(s: Specification, is: (part: Specification) =>
   return look(s);
 }
 
-/** The parts, inputs and constants aside, that are used more than once: what computes them should remember them. */
-export function sharedParts(specifications: readonly Specification[]): ReadonlySet<Specification> {
-  const seen = new Set<Specification>();
-  const shared = new Set<Specification>();
-  const look = (part: Specification): void => {
+/**
+ * The parts, leaves aside, that are used more than once: what computes them should remember them.
+ * @param partsOf `partsOfSpecification` or `partsOfExpression`.
+ */
+export function sharedParts<Node>(
+  wholes: readonly Node[],
+  partsOf: (node: Node) => readonly Node[],
+): ReadonlySet<Node> {
+  const seen = new Set<Node>();
+  const shared = new Set<Node>();
+  const look = (part: Node): void => {
+    const parts = partsOf(part);
     if (seen.has(part)) {
-      if (partsOfSpecification(part).length > 0) shared.add(part);
+      if (parts.length > 0) shared.add(part);
       return;
     }
     seen.add(part);
-    partsOfSpecification(part).forEach(look);
+    parts.forEach(look);
   };
-  specifications.forEach(look);
+  wholes.forEach(look);
   return shared;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A value that is used twice is one value: what a program costs to compile, print, run and explain grows with its length,
+ * A value that is used twice is one value: what a program costs to compile, print, prove, run and explain grows with its length,
  * not with the number of ways through it. As a tree, each of these programs has more than 2^40 nodes.
  */
 import { readFileSync } from "node:fs";
@@ -58,6 +58,12 @@ describe.each([
     const { code, out, err } = await collc(["run", path(), "--ranks", "2", "--dtype", "f32", "--dim", "n=640"]);
     expect(code, err).toBe(0);
     expect(out).toContain("✓ correct");
+  });
+
+  test("check", { timeout: 2 * SOON }, async () => {
+    const { code, out, err } = await collc(["check", path(), "--ranks", "2"]);
+    expect(code, err).toBe(0);
+    expect(out).toContain("answer proved");
   });
 
   test("explain", { timeout: SOON }, async () => {

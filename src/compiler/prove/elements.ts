@@ -8,12 +8,22 @@ import {
   type UnaryFunction,
 } from "../ir/ops.js";
 import type { ElementExpression, ElementSpecification, SignatureTensor } from "../manifest.js";
+import { partsOfExpression, sharedParts } from "../specification-shape.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import type { InputValues } from "./inputs.js";
 import { CannotTell } from "./results.js";
 import { binaryOf, castOf, compareOf, FOLD, identityOf, selectOf, unaryOf } from "./values.js";
+
+/** Where an expression is evaluated. */
+interface Place {
+  readonly variables: ReadonlyMap<string, number>;
+  readonly rank: number;
+  readonly shared: ReadonlySet<ElementExpression>;
+  /** Of what is shared, as far as it is known: without them, the time doubles with every value that is used twice. */
+  readonly values: Map<ElementExpression, Number_>;
+}
 
 export class ElementExpectation {
   constructor(
@@ -25,14 +35,29 @@ export class ElementExpectation {
     private readonly values: InputValues,
   ) {}
 
+  /** What a claim is made of in more than one place. */
+  private readonly shared = new Map<ElementSpecification, ReadonlySet<ElementExpression>>();
+  private readonly kinds = new Map<ElementExpression, ScalarKind>();
+
   /** The element at an index of the rank's own part. */
   element(s: ElementSpecification, at: readonly number[], rank: number): Number_ {
-    return this.evaluate(s.value, new Map(s.variables.map((v, d) => [v, at[d]!])), rank);
+    let shared = this.shared.get(s);
+    if (shared === undefined) this.shared.set(s, (shared = sharedParts([s.value], partsOfExpression)));
+    const variables = new Map(s.variables.map((v, d) => [v, at[d]!]));
+    return this.evaluate(s.value, { variables, rank, shared, values: new Map() });
   }
 
-  private evaluate(e: ElementExpression, variables: ReadonlyMap<string, number>, rank: number): Number_ {
+  private evaluate(e: ElementExpression, place: Place): Number_ {
+    if (!place.shared.has(e)) return this.compute(e, place);
+    let value = place.values.get(e);
+    if (value === undefined) place.values.set(e, (value = this.compute(e, place)));
+    return value;
+  }
+
+  private compute(e: ElementExpression, place: Place): Number_ {
     const { algebra } = this;
-    const of = (x: ElementExpression): Number_ => this.evaluate(x, variables, rank);
+    const { variables, rank } = place;
+    const of = (x: ElementExpression): Number_ => this.evaluate(x, place);
     switch (e.kind) {
       case "constant":
         return e.value;
@@ -65,10 +90,9 @@ export class ElementExpectation {
         const [from, to] = [this.known(of(e.from)), this.known(of(e.to))];
         const kind = this.kind(e.body);
         let total: Number_ = identityOf(e.fn, kind);
-        const inner = new Map(variables);
         for (let i = from; i < to; i++) {
-          inner.set(e.variable, i);
-          total = binaryOf(algebra, FOLD[e.fn], kind, total, this.evaluate(e.body, inner, rank));
+          const inner: Place = { ...place, variables: new Map(variables).set(e.variable, i), values: new Map() };
+          total = binaryOf(algebra, FOLD[e.fn], kind, total, this.evaluate(e.body, inner));
         }
         return total;
       }
@@ -105,6 +129,12 @@ export class ElementExpectation {
 
   /** The kind in which an expression is computed. */
   private kind(e: ElementExpression): ScalarKind {
+    let kind = this.kinds.get(e);
+    if (kind === undefined) this.kinds.set(e, (kind = this.kindOf(e)));
+    return kind;
+  }
+
+  private kindOf(e: ElementExpression): ScalarKind {
     switch (e.kind) {
       case "load":
         return DTYPES[this.inputs.find((t) => t.name === e.input)!.dtype].compute;

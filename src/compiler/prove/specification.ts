@@ -9,7 +9,7 @@ import {
   type UnaryFunction,
 } from "../ir/ops.js";
 import type { OutputSpecification, SignatureTensor, Specification } from "../manifest.js";
-import { shapeOfSpecification, sharedParts } from "../specification-shape.js";
+import { partsOfSpecification, shapeOfSpecification, sharedParts } from "../specification-shape.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { ReductionOp } from "../types/layout.js";
@@ -31,7 +31,8 @@ export class Expectation {
     private readonly inputs: InputValues,
   ) {
     this.elements = new ElementExpectation(kernel.inputs, kernel.world, dims, algebra, launch, inputs);
-    this.shared = sharedParts(kernel.specification.flatMap((s) => (s == null || s.kind === "elements" ? [] : [s])));
+    const tensors = kernel.specification.flatMap((s) => (s == null || s.kind === "elements" ? [] : [s]));
+    this.shared = sharedParts(tensors, partsOfSpecification);
   }
 
   private readonly shared: ReadonlySet<Specification>;

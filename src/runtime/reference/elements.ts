@@ -10,6 +10,8 @@ import {
   type ElementExpression,
   type ElementSpecification,
   type Manifest,
+  partsOfExpression,
+  sharedParts,
 } from "../../compiler/index.js";
 import { decode, encode } from "../numbers/index.js";
 import { FLOAT_FUNCTIONS, maximum, minimum, type UnaryFunction } from "../numbers/functions.js";
@@ -53,7 +55,7 @@ export function evaluateElements(
   const error = new Float64Array(to - from);
   let copied = true;
   let exact = true;
-  const shared = sharedParts(s.value);
+  const shared = sharedParts([s.value], partsOfExpression);
   const place: Place = { manifest, dims, read, rank, variables: new Map(), shared, known: new Map() };
   for (let at = from; at < to; at++) {
     place.known.clear();
@@ -69,42 +71,6 @@ export function evaluateElements(
     exact &&= known.error === 0;
   }
   return { values, error: exact ? null : error, copied };
-}
-
-/** The expressions, leaves aside, that are part of an expression in more than one place. */
-function sharedParts(whole: ElementExpression): ReadonlySet<ElementExpression> {
-  const seen = new Set<ElementExpression>();
-  const shared = new Set<ElementExpression>();
-  const look = (e: ElementExpression): void => {
-    const parts = partsOf(e);
-    if (seen.has(e)) {
-      if (parts.length > 0) shared.add(e);
-      return;
-    }
-    seen.add(e);
-    parts.forEach(look);
-  };
-  look(whole);
-  return shared;
-}
-
-function partsOf(e: ElementExpression): readonly ElementExpression[] {
-  switch (e.kind) {
-    case "unary":
-    case "cast":
-      return [e.a];
-    case "binary":
-    case "compare":
-      return [e.a, e.b];
-    case "select":
-      return [e.condition, e.a, e.b];
-    case "load":
-      return e.peer === null ? e.indices : [e.peer, ...e.indices];
-    case "reduce":
-      return [e.from, e.to, e.body];
-    default:
-      return [];
-  }
 }
 
 const number = (value: number): Known => ({ value, error: 0, copied: false });
