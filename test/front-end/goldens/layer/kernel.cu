@@ -269,210 +269,188 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     const i64 v82 = v78 * 256ll;
     const i64 v83 = v78 * v80;
     const i64 v84 = v82 / 8ll;
-    const i64 v85 = v84 * 8ll;
-    const i64 v86 = v80 % 8ll;
-    const bool v87 = v86 == 0ll;
-    const bool v88 = v61 & v87;
-    const bool v89 = v88 & v63;
-    const i64 v90 = v83 / 8ll;
-    const i64 v91 = v90 * 8ll;
+    const i64 v85 = v80 % 8ll;
+    const bool v86 = v85 == 0ll;
+    const bool v87 = v61 & v86;
+    const bool v88 = v87 & v63;
+    const i64 v89 = v83 / 8ll;
+    const i64 v90 = v89 * 8ll;
     if (v81) {
       if (v64) {
-        for (i64 v92 = threadIdx.x; v92 < v84; v92 += 256) {
-          const i64 v93 = v92 * 8ll;
-          const i64 v94 = v93 / 256ll;
-          const i64 v95 = v93 % 256ll;
-          const i64 v96 = v68 + v94;
-          const i64 v97 = v70 + v95;
-          const i64 v98 = v96 + v8;
-          const i64 v99 = v94 * 256ll;
-          const i64 v100 = v99 + v95;
-          const Vec<float, 8> v101 = load_vec<float, 8>(b_tile_c_f32 + v100);
-          Vec<float, 8> v102;
+        for (i64 v91 = threadIdx.x; v91 < v84; v91 += 256) {
+          const i64 v92 = v91 * 8ll;
+          const i64 v93 = v92 / 256ll;
+          const i64 v94 = v92 % 256ll;
+          const i64 v95 = v68 + v93;
+          const i64 v96 = v70 + v94;
+          const i64 v97 = v95 + v8;
+          const i64 v98 = v93 * 256ll;
+          const i64 v99 = v98 + v94;
+          const Vec<float, 8> v100 = load_vec<float, 8>(b_tile_c_f32 + v99);
+          Vec<float, 8> v101;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v102.v[l] = v65.v[l] * v101.v[l];
-          const i64 v103 = v96 * d_n;
-          const i64 v104 = v103 + v97;
-          const Vec<u16, 8> v105 = load_vec<u16, 8>(b_bias + v104);
+          for (int l = 0; l < 8; l++) v101.v[l] = v65.v[l] * v100.v[l];
+          const i64 v102 = v95 * d_n;
+          const i64 v103 = v102 + v96;
+          const Vec<u16, 8> v104 = load_vec<u16, 8>(b_bias + v103);
+          Vec<float, 8> v105;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v105.v[l] = bf16_to_f32(v104.v[l]);
           Vec<float, 8> v106;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v106.v[l] = bf16_to_f32(v105.v[l]);
+          for (int l = 0; l < 8; l++) v106.v[l] = v101.v[l] + v105.v[l];
           Vec<float, 8> v107;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v107.v[l] = v102.v[l] + v106.v[l];
-          Vec<float, 8> v108;
+          for (int l = 0; l < 8; l++) v107.v[l] = fn_silu(v106.v[l]);
+          Vec<u16, 8> v108;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v108.v[l] = fn_silu(v107.v[l]);
-          Vec<u16, 8> v109;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v109.v[l] = f32_to_bf16(v108.v[l]);
-          const i64 v110 = v98 * d_n;
-          const i64 v111 = v110 + v97;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v111, v109);
-        }
-        for (i64 v112 = v85 + threadIdx.x; v112 < v82; v112 += 256) {
-          const i64 v113 = v112 / 256ll;
-          const i64 v114 = v112 % 256ll;
-          const i64 v115 = v68 + v113;
-          const i64 v116 = v70 + v114;
-          const i64 v117 = v115 + v8;
-          const i64 v118 = v113 * 256ll;
-          const i64 v119 = v118 + v114;
-          const float v120 = *(b_tile_c_f32 + v119);
-          const float v121 = 5e-1f * v120;
-          const i64 v122 = v115 * d_n;
-          const i64 v123 = v122 + v116;
-          const u16 v124 = *(b_bias + v123);
-          const float v125 = bf16_to_f32(v124);
-          const float v126 = v121 + v125;
-          const float v127 = fn_silu(v126);
-          const u16 v128 = f32_to_bf16(v127);
-          const i64 v129 = v117 * d_n;
-          const i64 v130 = v129 + v116;
-          *(((u16*)b_out_peers.p[0ll]) + v130) = v128;
+          for (int l = 0; l < 8; l++) v108.v[l] = f32_to_bf16(v107.v[l]);
+          const i64 v109 = v97 * d_n;
+          const i64 v110 = v109 + v96;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v110, v108);
         }
       } else {
-        for (i64 v131 = threadIdx.x; v131 < v82; v131 += 256) {
-          const i64 v132 = v131 / 256ll;
-          const i64 v133 = v131 % 256ll;
+        for (i64 v111 = threadIdx.x; v111 < v82; v111 += 256) {
+          const i64 v112 = v111 / 256ll;
+          const i64 v113 = v111 % 256ll;
+          const i64 v114 = v68 + v112;
+          const i64 v115 = v70 + v113;
+          const i64 v116 = v114 + v8;
+          const i64 v117 = v112 * 256ll;
+          const i64 v118 = v117 + v113;
+          const float v119 = *(b_tile_c_f32 + v118);
+          const float v120 = 5e-1f * v119;
+          const i64 v121 = v114 * d_n;
+          const i64 v122 = v121 + v115;
+          const u16 v123 = *(b_bias + v122);
+          const float v124 = bf16_to_f32(v123);
+          const float v125 = v120 + v124;
+          const float v126 = fn_silu(v125);
+          const u16 v127 = f32_to_bf16(v126);
+          const i64 v128 = v116 * d_n;
+          const i64 v129 = v128 + v115;
+          *(((u16*)b_out_peers.p[0ll]) + v129) = v127;
+        }
+      }
+    } else {
+      if (v88) {
+        for (i64 v130 = threadIdx.x; v130 < v89; v130 += 256) {
+          const i64 v131 = v130 * 8ll;
+          const i64 v132 = v131 / v80;
+          const i64 v133 = v131 % v80;
           const i64 v134 = v68 + v132;
           const i64 v135 = v70 + v133;
           const i64 v136 = v134 + v8;
           const i64 v137 = v132 * 256ll;
           const i64 v138 = v137 + v133;
-          const float v139 = *(b_tile_c_f32 + v138);
-          const float v140 = 5e-1f * v139;
+          const Vec<float, 8> v139 = load_vec<float, 8>(b_tile_c_f32 + v138);
+          Vec<float, 8> v140;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v140.v[l] = v65.v[l] * v139.v[l];
           const i64 v141 = v134 * d_n;
           const i64 v142 = v141 + v135;
-          const u16 v143 = *(b_bias + v142);
-          const float v144 = bf16_to_f32(v143);
-          const float v145 = v140 + v144;
-          const float v146 = fn_silu(v145);
-          const u16 v147 = f32_to_bf16(v146);
+          const Vec<u16, 8> v143 = load_vec<u16, 8>(b_bias + v142);
+          Vec<float, 8> v144;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v144.v[l] = bf16_to_f32(v143.v[l]);
+          Vec<float, 8> v145;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v145.v[l] = v140.v[l] + v144.v[l];
+          Vec<float, 8> v146;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v146.v[l] = fn_silu(v145.v[l]);
+          Vec<u16, 8> v147;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v147.v[l] = f32_to_bf16(v146.v[l]);
           const i64 v148 = v136 * d_n;
           const i64 v149 = v148 + v135;
-          *(((u16*)b_out_peers.p[0ll]) + v149) = v147;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v149, v147);
         }
-      }
-    } else {
-      if (v89) {
-        for (i64 v150 = threadIdx.x; v150 < v90; v150 += 256) {
-          const i64 v151 = v150 * 8ll;
-          const i64 v152 = v151 / v80;
-          const i64 v153 = v151 % v80;
-          const i64 v154 = v68 + v152;
-          const i64 v155 = v70 + v153;
-          const i64 v156 = v154 + v8;
-          const i64 v157 = v152 * 256ll;
-          const i64 v158 = v157 + v153;
-          const Vec<float, 8> v159 = load_vec<float, 8>(b_tile_c_f32 + v158);
-          Vec<float, 8> v160;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v160.v[l] = v65.v[l] * v159.v[l];
-          const i64 v161 = v154 * d_n;
-          const i64 v162 = v161 + v155;
-          const Vec<u16, 8> v163 = load_vec<u16, 8>(b_bias + v162);
-          Vec<float, 8> v164;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v164.v[l] = bf16_to_f32(v163.v[l]);
-          Vec<float, 8> v165;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v165.v[l] = v160.v[l] + v164.v[l];
-          Vec<float, 8> v166;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v166.v[l] = fn_silu(v165.v[l]);
-          Vec<u16, 8> v167;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v167.v[l] = f32_to_bf16(v166.v[l]);
-          const i64 v168 = v156 * d_n;
-          const i64 v169 = v168 + v155;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v169, v167);
-        }
-        for (i64 v170 = v91 + threadIdx.x; v170 < v83; v170 += 256) {
-          const i64 v171 = v170 / v80;
-          const i64 v172 = v170 % v80;
-          const i64 v173 = v68 + v171;
-          const i64 v174 = v70 + v172;
-          const i64 v175 = v173 + v8;
-          const i64 v176 = v171 * 256ll;
-          const i64 v177 = v176 + v172;
-          const float v178 = *(b_tile_c_f32 + v177);
-          const float v179 = 5e-1f * v178;
-          const i64 v180 = v173 * d_n;
-          const i64 v181 = v180 + v174;
-          const u16 v182 = *(b_bias + v181);
-          const float v183 = bf16_to_f32(v182);
-          const float v184 = v179 + v183;
-          const float v185 = fn_silu(v184);
-          const u16 v186 = f32_to_bf16(v185);
-          const i64 v187 = v175 * d_n;
-          const i64 v188 = v187 + v174;
-          *(((u16*)b_out_peers.p[0ll]) + v188) = v186;
+        for (i64 v150 = v90 + threadIdx.x; v150 < v83; v150 += 256) {
+          const i64 v151 = v150 / v80;
+          const i64 v152 = v150 % v80;
+          const i64 v153 = v68 + v151;
+          const i64 v154 = v70 + v152;
+          const i64 v155 = v153 + v8;
+          const i64 v156 = v151 * 256ll;
+          const i64 v157 = v156 + v152;
+          const float v158 = *(b_tile_c_f32 + v157);
+          const float v159 = 5e-1f * v158;
+          const i64 v160 = v153 * d_n;
+          const i64 v161 = v160 + v154;
+          const u16 v162 = *(b_bias + v161);
+          const float v163 = bf16_to_f32(v162);
+          const float v164 = v159 + v163;
+          const float v165 = fn_silu(v164);
+          const u16 v166 = f32_to_bf16(v165);
+          const i64 v167 = v155 * d_n;
+          const i64 v168 = v167 + v154;
+          *(((u16*)b_out_peers.p[0ll]) + v168) = v166;
         }
       } else {
-        for (i64 v189 = threadIdx.x; v189 < v83; v189 += 256) {
-          const i64 v190 = v189 / v80;
-          const i64 v191 = v189 % v80;
-          const i64 v192 = v68 + v190;
-          const i64 v193 = v70 + v191;
-          const i64 v194 = v192 + v8;
-          const i64 v195 = v190 * 256ll;
-          const i64 v196 = v195 + v191;
-          const float v197 = *(b_tile_c_f32 + v196);
-          const float v198 = 5e-1f * v197;
-          const i64 v199 = v192 * d_n;
-          const i64 v200 = v199 + v193;
-          const u16 v201 = *(b_bias + v200);
-          const float v202 = bf16_to_f32(v201);
-          const float v203 = v198 + v202;
-          const float v204 = fn_silu(v203);
-          const u16 v205 = f32_to_bf16(v204);
-          const i64 v206 = v194 * d_n;
-          const i64 v207 = v206 + v193;
-          *(((u16*)b_out_peers.p[0ll]) + v207) = v205;
+        for (i64 v169 = threadIdx.x; v169 < v83; v169 += 256) {
+          const i64 v170 = v169 / v80;
+          const i64 v171 = v169 % v80;
+          const i64 v172 = v68 + v170;
+          const i64 v173 = v70 + v171;
+          const i64 v174 = v172 + v8;
+          const i64 v175 = v170 * 256ll;
+          const i64 v176 = v175 + v171;
+          const float v177 = *(b_tile_c_f32 + v176);
+          const float v178 = 5e-1f * v177;
+          const i64 v179 = v172 * d_n;
+          const i64 v180 = v179 + v173;
+          const u16 v181 = *(b_bias + v180);
+          const float v182 = bf16_to_f32(v181);
+          const float v183 = v178 + v182;
+          const float v184 = fn_silu(v183);
+          const u16 v185 = f32_to_bf16(v184);
+          const i64 v186 = v174 * d_n;
+          const i64 v187 = v186 + v173;
+          *(((u16*)b_out_peers.p[0ll]) + v187) = v185;
         }
       }
     }
     __syncthreads();
   }
-  const u32 v208 = *(b_epoch + 0ll);
-  const u32 v209 = v208 + 1u;
-  *(b_epoch + 0ll) = v209;
+  const u32 v188 = *(b_epoch + 0ll);
+  const u32 v189 = v188 + 1u;
+  *(b_epoch + 0ll) = v189;
   if (threadIdx.x < 4) {
-    const i64 v210 = threadIdx.x;
-    const bool v211 = v210 == 0ll;
-    const bool v212 = v30 & v211;
-    const bool v213 = v31 & v211;
-    const bool v214 = v32 & v211;
-    const bool v215 = v212 | v213;
-    const bool v216 = v215 | v214;
-    if (v216) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v210]) + v20, v209);
+    const i64 v190 = threadIdx.x;
+    const bool v191 = v190 == 0ll;
+    const bool v192 = v30 & v191;
+    const bool v193 = v31 & v191;
+    const bool v194 = v32 & v191;
+    const bool v195 = v192 | v193;
+    const bool v196 = v195 | v194;
+    if (v196) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v190]) + v20, v189);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v217 = threadIdx.x;
-    const bool v218 = v217 == 1ll;
-    const bool v219 = v16 & v218;
-    const bool v220 = v217 == 2ll;
-    const bool v221 = v16 & v220;
-    const bool v222 = v217 == 3ll;
-    const bool v223 = v16 & v222;
-    const bool v224 = v219 | v221;
-    const bool v225 = v224 | v223;
-    const i64 v226 = v15 + v217;
-    if (v225) {
-      wait_acquire_sys(b_flags + v226, v209, watch, (u32)(v217), 4u, (u32)(v226), 5u);
+    const i64 v197 = threadIdx.x;
+    const bool v198 = v197 == 1ll;
+    const bool v199 = v16 & v198;
+    const bool v200 = v197 == 2ll;
+    const bool v201 = v16 & v200;
+    const bool v202 = v197 == 3ll;
+    const bool v203 = v16 & v202;
+    const bool v204 = v199 | v201;
+    const bool v205 = v204 | v203;
+    const i64 v206 = v15 + v197;
+    if (v205) {
+      wait_acquire_sys(b_flags + v206, v189, watch, (u32)(v197), 4u, (u32)(v206), 5u);
     }
   }
   __syncthreads();
   if (threadIdx.x < 132) {
-    const i64 v228 = threadIdx.x;
-    const i64 v229 = v228 % (i64)gridDim.x;
-    const bool v230 = v229 == (i64)blockIdx.x;
-    if (v230) {
-      const u32 v231 = *(b_epoch + 0ll);
-      *(b_epochs + v228) = v231;
+    const i64 v208 = threadIdx.x;
+    const i64 v209 = v208 % (i64)gridDim.x;
+    const bool v210 = v209 == (i64)blockIdx.x;
+    if (v210) {
+      const u32 v211 = *(b_epoch + 0ll);
+      *(b_epochs + v208) = v211;
     }
   }
 }
