@@ -224,7 +224,13 @@ export class CollParser extends ExpressionParser {
     this.CONSUME(T.Name);
     this.CONSUME(T.Colon);
     this.SUBRULE(this.shapedType);
+    this.OPTION({ GATE: () => !this.isTarget(), DEF: () => this.SUBRULE(this.layout) });
   });
+
+  /** Whether the name that comes next is assigned to, and so begins a statement. */
+  private isTarget(): boolean {
+    return [T.Assign, T.LeftBracket, T.RemoteAt].some((t) => this.LA(2).tokenType === t);
+  }
 
   readonly signalStatement = this.RULE("signalStatement", () => {
     this.CONSUME(T.Signal);

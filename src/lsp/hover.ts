@@ -129,7 +129,7 @@ function describeTensor(
 ): string {
   const d = s.node as Declaration;
   const shape = d.shape.map((e) => oneLine(text(e.span)));
-  const layout = "layout" in d ? d.layout : { name: "local", arguments: [] };
+  const layout = d.layout ?? { name: "local", arguments: [] };
   const dim = layout.name === "sharded" ? Number(layout.arguments[0]) : -1;
   const local = shape.map((e, i) => (i === dim ? `${/^\w+$/.test(e) ? e : `(${e})`} / world` : e));
   const dtype = checked?.tensors.get(s.name)?.dtype;

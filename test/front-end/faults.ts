@@ -137,9 +137,13 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     message: "partial(sum, gpu)",
     help: "ranks(gpu)",
   },
-  "mixed-body": loops("  ⟨y = x⟩\n  ⟦for i in tiles(n) {\n    y[i] = x[i]\n  }⟧"),
+  "mixed-body": { text: element("⟦all_gather(x)⟧"), message: "'all_gather'", help: /`let` at the top/ },
   "wrong-index-count": element("⟦x[i, 0]⟧").replace("x: T[n] local", "⟨x: T[n] local⟩"),
   "index-out-of-range": { text: element("x[⟦-1⟧]").replace("x: T[n] local", "⟨x: T[n] local⟩"), message: "-1" },
+  "nothing-there": {
+    text: `collective f(⟨x: T[n] on(0)⟩) -> y: T[n] local {\n  for i in tiles(n) {\n    y[i] = x@⟦1⟧[i]\n  }\n}\n`,
+    help: "x@0[…]",
+  },
   "missing-index": inTiles("⟦y⟧ = x[i]"),
   "not-a-tensor": {
     text: loops("  let ⟨v⟩ = 1\n  for i in tiles(n) {\n    y[i] = x[i] + ⟦v⟧[i]\n  }"),

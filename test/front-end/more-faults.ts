@@ -113,8 +113,8 @@ export const MORE_FAULTS: Record<string, Case> = {
     expected: [{ code: "unknown-function", help: "did you mean 'all_reduce'?" }],
   },
   "a conversion among elements": {
-    text: element("⟦all_reduce⟧(x)"),
-    expected: [{ code: "unknown-function", help: /whole tensors/ }],
+    text: element("⟦all_reduce(x)⟧"),
+    expected: [{ code: "mixed-body", message: /whole tensors/ }],
   },
   "a tensor called like a function": {
     text: element("⟦x⟧(i)"),

@@ -152,7 +152,13 @@ function buildStatement(n: CstNode, report: Report): Ast.Statement {
     case "waitStatement":
       return { kind: "wait", peer: buildExpression(node(s, "expression")), span };
     case "scratchStatement":
-      return { kind: "scratch", name: nameOf(token(s, "Name")), ...buildShapedType(node(s, "shapedType")), span };
+      return {
+        kind: "scratch",
+        name: nameOf(token(s, "Name")),
+        ...buildShapedType(node(s, "shapedType")),
+        layout: has(s, "layout") ? buildLayout(node(s, "layout")) : null,
+        span,
+      };
     case "forStatement":
       return {
         kind: "for",

@@ -123,12 +123,14 @@ export interface DTypeReference {
 
 export type Statement =
   | { readonly kind: "let"; readonly name: Name; readonly value: Expression; readonly span: Span }
-  /** `scratch s: f32[world, n]`: workspace, one such array on every rank. */
+  /** `scratch s: f32[world, n]`: workspace, one such array on every rank; `scratch s: f32[n] sharded(0)`: its part of it. */
   | {
       readonly kind: "scratch";
       readonly name: Name;
       readonly dtype: DTypeReference;
       readonly shape: readonly Expression[];
+      /** Null where none is written: a tensor of each rank's own. */
+      readonly layout: LayoutReference | null;
       readonly span: Span;
     }
   /** `y[i] = e`, `y@p[i, j] = e`, or, for whole tensors, `c = e` (no indices). */

@@ -77,7 +77,7 @@ function statement(s: Statement, indent: string): string {
     case "let":
       return `let ${s.name.text} = ${printExpression(s.value)}`;
     case "scratch":
-      return `scratch ${s.name.text}: ${dtypeText(s.dtype)}[${list(s.shape)}]`;
+      return `scratch ${s.name.text}: ${dtypeText(s.dtype)}[${list(s.shape)}]${s.layout === null ? "" : ` ${layout(s.layout)}`}`;
     case "barrier":
       return "barrier";
     case "signal":

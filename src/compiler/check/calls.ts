@@ -5,7 +5,7 @@ import { suggestion } from "../diagnostics/suggest.js";
 import { type DType, DTYPE_NAMES, isDType } from "../types/dtype.js";
 import type { ExpressionType } from "./checked.js";
 import { BOOL, checkElement, describe, isLiteral, join, mismatch, valueOf } from "./elements.js";
-import { CONVERSIONS, isUnary, UNARY, UNARY_NAMES } from "./functions.js";
+import { isUnary, TENSOR_FUNCTIONS, UNARY, UNARY_NAMES } from "./functions.js";
 import type { Checking, MaybeType } from "./scope.js";
 
 type Call = Extract<Expression, { kind: "call" }>;
@@ -79,12 +79,12 @@ function checkUnary(e: Call, callee: keyof typeof UNARY, a: Expression, t: Expre
 
 function reportUnknown(e: Call, c: Checking): null {
   const name = e.callee.text;
-  for (const a of e.arguments) if (!CONVERSIONS.has(name)) checkElement(a, c);
-  const help = CONVERSIONS.has(name)
-    ? `'${name}' converts whole tensors, outside of loops: y = ${name}(x)`
-    : c.tensors.has(name)
-      ? `'${name}' is a tensor: index it with brackets, ${name}[i]`
-      : (suggestion(name, ["min", "max", "where", "index", "log2", ...UNARY_NAMES, ...DTYPE_NAMES, "shard", "chunk"]) ??
-        undefined);
+  if (TENSOR_FUNCTIONS.has(name))
+    return c.report(diagnostic("mixed-body", e.span, { what: `'${name}', of whole tensors,` }));
+  for (const a of e.arguments) checkElement(a, c);
+  const help = c.tensors.has(name)
+    ? `'${name}' is a tensor: index it with brackets, ${name}[i]`
+    : (suggestion(name, ["min", "max", "where", "index", "log2", ...UNARY_NAMES, ...DTYPE_NAMES, "shard", "chunk"]) ??
+      undefined);
   return c.report(diagnostic("unknown-function", e.callee.span, { name }, { help }));
 }

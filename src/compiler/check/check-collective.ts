@@ -1,15 +1,14 @@
 /** Checks one collective for one world size and choice of dtypes. */
-import type { Collective, Statement } from "../ast/nodes.js";
+import type { Collective } from "../ast/nodes.js";
 import { byPlace, diagnostic, type Diagnostic } from "../diagnostics/create.js";
 import type { MeshAxis } from "../manifest.js";
 import type { DType } from "../types/dtype.js";
+import { checkBody } from "./body.js";
 import type { CheckedCollective } from "./checked.js";
 import { checkAllEnsures } from "./ensures.js";
 import { checkLimits, checkRequirements } from "./requirements.js";
 import { Checking } from "./scope.js";
 import { declareAll } from "./signature.js";
-import { checkStatements } from "./statements.js";
-import { checkTensorBody } from "./tensor-body.js";
 
 /** @param given what dtype variables stand for; those left out take their default. */
 export function checkOne(
@@ -22,8 +21,7 @@ export function checkOne(
   declareAll(syntax, given, c);
   checkRequirements(syntax.requires, c);
   checkLimits(syntax.limits, c);
-  if (isTensorBody(syntax.body, c)) checkTensorBody(syntax.body, c);
-  else checkStatements(syntax.body, c);
+  checkBody(syntax.body, c);
   for (const t of c.tensors.values()) {
     const { name, span } = t;
     if (t.role === "output" && !c.assigned.has(name)) c.report(diagnostic("output-not-assigned", span, { name }));
@@ -35,15 +33,6 @@ export function checkOne(
   // What is wrong may well be what would have used a name: nothing is called unused beside an error.
   if (diagnostics.some((d) => d.severity === "error"))
     return { checked: null, diagnostics: diagnostics.filter((d) => d.code !== "unused") };
-  const { tensors, types, requirements, dims, dtypes } = c;
-  return { checked: { syntax, world, mesh, dtypes, dims, tensors, types, requirements }, diagnostics };
-}
-
-/** A body is of tensor expressions when it assigns a whole tensor. */
-function isTensorBody(body: readonly Statement[], c: Checking): boolean {
-  const whole = body.filter((s) => s.kind === "assign" && s.indices === null && s.peer === null);
-  const hasElements = body.some(
-    (s) => s.kind === "for" || s.kind === "if" || (s.kind === "assign" && s.indices !== null),
-  );
-  return whole.length > 0 && (!hasElements || whole.some((s) => s.kind === "assign" && c.tensors.has(s.target.text)));
+  const { tensors, stored, types, requirements, dims, dtypes } = c;
+  return { checked: { syntax, world, mesh, dtypes, dims, tensors, stored, types, requirements }, diagnostics };
 }

@@ -25,11 +25,11 @@ export interface CheckedTensor {
   readonly name: string;
   readonly role: "input" | "output" | "scratch";
   readonly dtype: DType;
-  /** Logical shape; for scratch, the shape of the array each rank has. */
+  /** Logical shape. */
   readonly shape: readonly Extent[];
   /** What one rank holds; equals `shape` except along a sharded dimension. */
   readonly localShape: readonly Extent[];
-  /** `local` for scratch. */
+  /** `local` for scratch that says no other. */
   readonly layout: Layout;
   /** Limits of an input's elements: at least `from`, below `to`. */
   readonly values?: { readonly from: Extent; readonly to: Extent };
@@ -45,6 +45,8 @@ export interface CheckedCollective {
   readonly dims: readonly string[];
   /** Parameters and scratch arrays by name. */
   readonly tensors: ReadonlyMap<string, CheckedTensor>;
+  /** Named tensor values that loops index, by name: each rank keeps its part in memory. */
+  readonly stored: ReadonlyMap<string, CheckedTensor>;
   readonly types: ReadonlyMap<Expression, ExpressionType>;
   /** Axes of the grid of ranks, the outermost first; empty for ranks in one row. */
   readonly mesh: readonly MeshAxis[];
@@ -52,7 +54,12 @@ export interface CheckedCollective {
   readonly requirements: readonly Requirement[];
 }
 
-/** True for statements that assign a whole tensor expression: `c = reduce_scatter(a @ b, dim: 0)`. */
+/** Statements that name a tensor expression: `let c = a @ b`. */
+export function isTensorLet(checked: CheckedCollective, s: Statement): s is Extract<Statement, { kind: "let" }> {
+  return s.kind === "let" && checked.types.get(s.value)?.kind === "tensor";
+}
+
+/** Statements that assign a whole tensor expression: `c = reduce_scatter(a @ b, dim: 0)`. */
 export function isTensorAssignment(s: Statement): s is Extract<Statement, { kind: "assign" }> {
   return s.kind === "assign" && s.indices === null;
 }

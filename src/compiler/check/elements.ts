@@ -6,7 +6,7 @@ import { diagnostic, type Label } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import type { Span } from "../source.js";
 import { type ComputeDType, DTYPES, type DType } from "../types/dtype.js";
-import { REDUCTION_OPS } from "../types/layout.js";
+import { printLayout, REDUCTION_OPS } from "../types/layout.js";
 import { checkCall } from "./calls.js";
 import type { CheckedTensor, ExpressionType } from "./checked.js";
 import { showExtent } from "./extents.js";
@@ -72,22 +72,24 @@ export function checkNumber(e: Extract<Expression, { kind: "number" }>, c: Check
 function nameType(name: string, span: Span, c: Checking): MaybeType {
   if (name === "rank" || name === "world") return INDEX;
   const binding = c.use(name);
-  if (binding !== undefined) return binding.type;
-  if (!c.tensors.has(name)) return c.unknownName(name, span);
+  if (binding !== undefined && binding.type?.kind !== "tensor") return binding.type;
+  if (binding === undefined && !c.tensors.has(name)) return c.unknownName(name, span);
   c.read.add(name);
   return c.report(diagnostic("tensor-as-value", span, { name }));
 }
 
 function elementType(e: Extract<Expression, { kind: "element" }>, c: Checking): MaybeType {
   const { text: name, span } = e.tensor;
-  c.read.add(name);
-  const tensor = c.tensors.get(name);
+  const tensor = c.readArray(name);
   if (e.indices.length === 0 && e.peer !== null && tensor !== undefined) return reportMissingSpaces(e, c);
   if (e.peer !== null) checkRankNumber(e.peer, c);
   for (const i of e.indices) requireIndex(i, c);
   if (tensor === undefined) return reportNoTensor(name, span, e.peer !== null, c);
   if (c.faulty.has(name)) return null;
-  return checkIndices(tensor, e.indices, e.span, c) ? valueOf(tensor.dtype) : null;
+  if (e.peer !== null && !isThere(tensor, e.peer, c)) return null;
+  if (!checkIndices(tensor, e.indices, e.span, c)) return null;
+  const binding = c.tensors.has(name) ? undefined : c.find(name)?.type;
+  return binding?.kind === "tensor" && binding.dtype === "bool" ? BOOL : valueOf(tensor.dtype);
 }
 
 /** Explicit loops work on elements of tensors that are named. */
@@ -113,6 +115,16 @@ export function reportMissingSpaces(e: Extract<Expression, { kind: "element" }>,
   const right = e.peer?.kind === "name" ? e.peer.name : e.peer?.kind === "number" ? String(e.peer.value) : "(…)";
   if (e.peer?.kind === "name") c.read.add(e.peer.name);
   return c.report(diagnostic("missing-matmul-spaces", e.span, { left: e.tensor.text, right }));
+}
+
+/** Whether the rank has a part of the tensor, for all that is known; false after a reported error. */
+function isThere({ name, role, layout, span }: CheckedTensor, peer: Expression, c: Checking): boolean {
+  const rank = c.extentOf(peer);
+  if (layout.kind !== "on" || layout.axis !== undefined || role === "output") return true;
+  if (typeof rank !== "number" || rank === layout.rank || rank < 0 || rank >= c.world) return true;
+  const labels: Label[] = [{ span, text: `'${name}' is ${printLayout(layout)}` }];
+  c.report(diagnostic("nothing-there", peer.span, { name, rank, root: layout.rank }, { labels }));
+  return false;
 }
 
 /** What a name that is no tensor is, in words; null if it is nothing. */

@@ -57,6 +57,12 @@ export function conversionBetween(from: Layout, to: Layout, operand = "…"): st
   return null;
 }
 
+/** Functions of whole tensors alone; `min` and `max` are these only where they name a dimension. */
+export const TENSOR_FUNCTIONS: ReadonlySet<string> = new Set([
+  ...CONVERSION_NAMES,
+  ...["sum", "prod", "mean", "transpose", "permute", "reshape", "concat"],
+]);
+
 /** What leads from a layout to `replicated`; null if nothing does. */
 export function gatherOf(from: Layout, operand = "…"): string | null {
   return conversionBetween(from, { kind: "replicated" }, operand);

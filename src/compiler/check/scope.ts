@@ -50,6 +50,10 @@ const RESERVED: ReadonlyMap<string, string> = new Map([
 export class Checking {
   readonly diagnostics: Diagnostic[] = [];
   readonly tensors = new Map<string, CheckedTensor>();
+  /** Tensor values named at the top of the body, as arrays of what a rank has of them. */
+  readonly tensorLets = new Map<string, CheckedTensor>();
+  /** Those of them that loops index. */
+  readonly stored = new Map<string, CheckedTensor>();
   readonly types = new Map<Expression, ExpressionType>();
   readonly requirements: Requirement[] = [];
   readonly dims: string[] = [];
@@ -161,6 +165,18 @@ export class Checking {
     return entry?.binding;
   }
 
+  /** The tensor, or the named tensor value, whose elements a loop reads. */
+  readArray(name: string): CheckedTensor | undefined {
+    const tensor = this.tensors.get(name);
+    if (tensor !== undefined) this.read.add(name);
+    const binding = this.find(name);
+    if (tensor !== undefined || binding?.kind !== "let" || binding.type?.kind !== "tensor") return tensor;
+    this.use(name);
+    const array = this.tensorLets.get(name)!;
+    this.stored.set(name, array);
+    return array;
+  }
+
   /** Runs `body` with names of its own; unused lets among them are warned about. */
   inScope(body: () => void): void {
     this.scopes.push(new Map());
@@ -195,7 +211,7 @@ export class Checking {
 
   /** Its value, where that is known before a launch. */
   extentOf(e: Expression): Extent | null {
-    return extentOf(e, this.world, (name) => this.find(name)?.extent ?? null);
+    return extentOf(e, this.world, (name) => this.use(name)?.extent ?? null);
   }
 
   /** Whether it may differ from rank to rank. */

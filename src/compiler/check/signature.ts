@@ -17,9 +17,9 @@ export function declareAll(syntax: Collective, given: Readonly<Record<string, DT
   const scratch = scratchIn(syntax.body);
   bindDTypes(syntax, [...parameters, ...scratch].map((d) => d.dtype), given, c); // prettier-ignore
   for (const d of parameters) defineDimensions(d, c);
-  for (const d of syntax.inputs) declareParameter(d, "input", c);
-  for (const d of syntax.outputs) declareParameter(d, "output", c);
-  for (const s of scratch) declareScratch(s, c);
+  for (const d of syntax.inputs) declareTensor(d, "input", c);
+  for (const d of syntax.outputs) declareTensor(d, "output", c);
+  for (const s of scratch) declareTensor(s, "scratch", c);
 }
 
 // -- dtypes ----------------------------------------------------------------------------------------
@@ -115,10 +115,12 @@ function ranksOf(layout: Layout, c: Checking): number {
 
 // -- parameters and scratch ------------------------------------------------------------------------
 
-function declareParameter(d: TensorDeclaration, role: "input" | "output", c: Checking): void {
+type Scratch = Extract<Statement, { kind: "scratch" }>;
+
+function declareTensor(d: TensorDeclaration | Scratch, role: CheckedTensor["role"], c: Checking): void {
   const before = c.diagnostics.length;
   const shape = d.shape.map((e) => shapeExtent(e, c));
-  const layout = resolveLayout(d.layout, d.name.text, shape.length, c);
+  const layout: Layout = d.layout === null ? { kind: "local" } : resolveLayout(d.layout, d.name.text, shape.length, c);
   const { span } = d;
   if (layout.kind === "sharded") {
     const length = shape[layout.dim]!;
@@ -133,8 +135,6 @@ function declareParameter(d: TensorDeclaration, role: "input" | "output", c: Che
   c.defineTensor(d.name, { name: d.name.text, role, dtype, shape, localShape, layout, span });
 }
 
-type Scratch = Extract<Statement, { kind: "scratch" }>;
-
 /** All scratch declarations; also those at places where they may not be, so that their names are known. */
 function scratchIn(body: readonly Statement[]): Scratch[] {
   return body.flatMap((s) => {
@@ -142,15 +142,4 @@ function scratchIn(body: readonly Statement[]): Scratch[] {
     if (s.kind === "for") return scratchIn(s.body);
     return s.kind === "if" ? scratchIn([...s.then, ...s.otherwise]) : [];
   });
-}
-
-function declareScratch(s: Scratch, c: Checking): void {
-  const before = c.diagnostics.length;
-  const shape = s.shape.map((e) => shapeExtent(e, c));
-  const layout: Layout = { kind: "local" };
-  const { span } = s;
-  const dtype = dtypeOf(s.dtype, c);
-  const tensor: CheckedTensor = { name: s.name.text, role: "scratch", dtype, shape, localShape: shape, layout, span };
-  if (c.diagnostics.length > before || !isBound(s.dtype, c)) c.faulty.add(s.name.text);
-  c.defineTensor(s.name, tensor);
 }

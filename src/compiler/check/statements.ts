@@ -22,7 +22,7 @@ type Assignment = Extract<Statement, { kind: "assign" }>;
 type Loop = Extract<Statement, { kind: "for" }>;
 
 /** Where a statement stands. */
-interface Place {
+export interface Place {
   readonly depth: number;
   /** The loop over ranks or peers around it. */
   readonly unordered: Loop | null;
@@ -36,9 +36,8 @@ interface Place {
   readonly guarded: ReadonlySet<string>;
 }
 
-export function checkStatements(body: readonly Statement[], c: Checking): void {
-  checkBlock(body, c, { depth: 0, loops: 0, unordered: null, tiles: null, varies: null, guarded: new Set() });
-}
+/** The top of a body. */
+export const TOP: Place = { depth: 0, loops: 0, unordered: null, tiles: null, varies: null, guarded: new Set() };
 
 function checkBlock(body: readonly Statement[], c: Checking, at: Place): void {
   c.inScope(() => {
@@ -46,7 +45,7 @@ function checkBlock(body: readonly Statement[], c: Checking, at: Place): void {
   });
 }
 
-function checkStatement(s: Statement, c: Checking, at: Place): void {
+export function checkStatement(s: Statement, c: Checking, at: Place): void {
   switch (s.kind) {
     case "let":
       return checkLet(s, c);

@@ -1,8 +1,9 @@
-/** Bodies of tensor expressions: lets and whole-tensor assignments. */
-import type { Expression, Statement } from "../ast/nodes.js";
+/** Statements of tensor expressions: lets and whole-tensor assignments. */
+import type { Expression, Name, Statement } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
+import { extent } from "../types/extent.js";
 import { type Layout, printLayout, sameLayout } from "../types/layout.js";
 import type { CheckedTensor } from "./checked.js";
 import { cutAlong, showShape } from "./extents.js";
@@ -14,43 +15,24 @@ import { checkTensor, refuseAxis, sameShape, settle, type TensorType } from "./t
 
 type Assignment = Extract<Statement, { kind: "assign" }>;
 
-export function checkTensorBody(body: readonly Statement[], c: Checking): void {
-  const whole = body.find((s) => s.kind === "assign" && s.indices === null);
-  let isMixed = false;
-  const places = new Map<string, Span>();
-  c.inScope(() => {
-    for (const s of body) {
-      if (s.kind === "let") checkLet(s, c);
-      else if (s.kind === "assign" && s.indices === null && s.peer === null) checkAssignment(s, places, c);
-      else if (s.kind !== "scratch" && !isMixed) {
-        isMixed = true; // once is enough: every statement of the other kind would say the same
-        const labels = whole === undefined ? [] : [{ span: whole.span, text: "a whole tensor is assigned here" }];
-        c.report(diagnostic("mixed-body", s.span, {}, { labels }));
-      }
-      if (isMixed) noteAssigned(s, c);
-    }
-  });
-}
-
-/** What a statement that is not looked at further would have read and assigned, so that nothing follows from it. */
-function noteAssigned(s: Statement, c: Checking): void {
-  for (const name of c.tensors.keys()) c.read.add(name);
-  if (s.kind === "assign") c.assigned.add(s.target.text);
-  if (s.kind === "for") for (const inner of s.body) noteAssigned(inner, c);
-  if (s.kind === "if") for (const inner of [...s.then, ...s.otherwise]) noteAssigned(inner, c);
-}
-
-function checkLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
+export function checkTensorLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
   const found = checkTensor(s.value, { c, isLogical: false });
   if (found === "literal") {
     const help = "write the number where it is used";
     c.report(diagnostic("not-a-whole-tensor", s.value.span, { what: "a number" }, { help }));
   }
   c.define(s.name, { kind: "let", type: found === "literal" ? null : found });
+  if (found !== null && found !== "literal") c.tensorLets.set(s.name.text, arrayOf(s.name, found, c.world));
+}
+
+/** What a rank has of a named tensor value, as the array that loops index. */
+function arrayOf({ text: name, span }: Name, { dtype, shape, layout }: TensorType, world: number): CheckedTensor {
+  const localShape = shape.map((e, d) => (layout.kind === "sharded" && layout.dim === d ? extent("div", e, world) : e));
+  return { name, role: "scratch", dtype: dtype === "bool" ? "u8" : dtype, shape, localShape, layout, span };
 }
 
 /** @param places where outputs have been assigned. */
-function checkAssignment(s: Assignment, places: Map<string, Span>, c: Checking): void {
+export function checkTensorAssignment(s: Assignment, places: Map<string, Span>, c: Checking): void {
   const found = checkTensor(s.value, { c, isLogical: false });
   const { text: name } = s.target;
   const target = c.tensors.get(name);

@@ -97,7 +97,7 @@ function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Op
   if (t !== undefined) {
     if (!isLogical) c.read.add(name);
     if (c.faulty.has(name)) return null;
-    if (t.role === "output" && !isLogical && !c.assigned.has(name))
+    if (t.role !== "input" && !isLogical && !c.assigned.has(name))
       return c.report(diagnostic("read-before-assigned", span, { name }));
     if (!isLogical && refuseAxis(t, span, c)) return null;
     const layout = isLogical ? ({ kind: "replicated" } as const) : t.layout;

@@ -6,6 +6,7 @@
  * attribute `remote` is true. Memory is named by the attribute `buffer`, an entry of `kernel.buffers`.
  */
 
+/** Ops of whole tensors stand at the top of a tensor-level kernel, between loops over elements that its author wrote. */
 export type Level = "tensor" | "rank" | "device";
 export const LEVELS: readonly Level[] = ["tensor", "rank", "device"];
 
@@ -74,7 +75,7 @@ export const OPS = {
   // -- values -------------------------------------------------------------------------------------
   const: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { value: "number" }, doc: "A literal of the result's type; bools are 0 and 1." },
   dim: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { name: "string" }, doc: "Run-time value of a dimension of the signature." },
-  rank: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "This rank's number. The world size is a constant." },
+  rank: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, doc: "This rank's number. The world size is a constant." },
   launch_parity: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "0 in the group's first launch of this kernel, then 1 and 0 in turn: the same on every rank. Scratch in two copies is taken by it." },
   binary: { levels: TRD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: BINARY_FUNCTIONS }, doc: "Elementwise; both operands and the result have one type. Index division floors, operands are not negative." },
   unary: { levels: TRD, effect: "pure", operands: [1, 1], results: 1, attributes: { fn: UNARY_FUNCTIONS }, doc: "Elementwise function." },
@@ -83,7 +84,7 @@ export const OPS = {
   cast: { levels: TRD, effect: "pure", operands: [1, 1], results: 1, doc: "To the result's element type; to a narrower float rounds to nearest even, to f8 saturates." },
   splat: { levels: D, effect: "pure", operands: [1, 1], results: 1, doc: "A vector with the scalar operand in each lane." },
   // -- whole tensors ------------------------------------------------------------------------------
-  input: { levels: T, effect: "pure", operands: [0, 0], results: 1, attributes: { buffer: "buffer" }, doc: "The tensor a parameter holds." },
+  input: { levels: T, effect: "pure", operands: [0, 0], results: 1, attributes: { buffer: "buffer" }, optional: { stores: "int" }, doc: "The tensor a buffer holds here. `stores`, where there are several: how often it has been stored to, which tells reads before a store from those after it." },
   matmul: { levels: T, effect: "pure", operands: [2, 2], results: 1, doc: "Matrix product […,m,k]·[…,k,n], accumulated in f32 (i32 for integers); dimensions before the last two are batches, and broadcast." },
   convert: { levels: T, effect: "pure", operands: [1, 1], results: 1, optional: { algorithm: ["one_shot", "two_shot"], why: "string" }, doc: "The same logical tensor in the result type's layout: the one op that communicates at this level. `algorithm`, where there is a choice: `one_shot`, every rank reads what it needs from all; `two_shot`, each computes a part and gives it to all. `why` says so in words." },
   expand: { levels: T, effect: "pure", operands: [1, 1], results: 1, doc: "Broadcasts to the result's shape: dimensions are matched from the last one, and one of length 1 repeats." },
@@ -92,24 +93,24 @@ export const OPS = {
   reshape: { levels: T, effect: "pure", operands: [1, 1], results: 1, doc: "The same elements, counted row-major, in the result's shape." },
   slice: { levels: T, effect: "pure", operands: [2, MANY], results: 1, doc: "The part of the result's shape that begins at the indices. Operands: tensor, one index a dimension." },
   concat: { levels: T, effect: "pure", operands: [2, MANY], results: 1, attributes: { dim: "int" }, doc: "The operands one after the other along a dimension." },
-  output: { levels: T, effect: "write", operands: [1, 1], results: 0, attributes: { buffer: "buffer" }, doc: "Stores a tensor as the named result." },
+  output: { levels: T, effect: "write", operands: [1, 1], results: 0, attributes: { buffer: "buffer" }, doc: "Stores what this rank has of a tensor in the buffer." },
   // -- structure ----------------------------------------------------------------------------------
   for: {
-    levels: RD, effect: "control", operands: [2, MANY], results: 0, regions: { count: 1, arguments: "pairs" },
+    levels: TRD, effect: "control", operands: [2, MANY], results: 0, regions: { count: 1, arguments: "pairs" },
     attributes: { map: ["tiles", "rows", "ranks", "serial", "blocks", "threads"] }, optional: { unordered: "bool", unroll: "int" },
     doc: "Runs its region for every index in lo..hi (one pair of operands a variable). `tiles`: elements in any order, spread over the machine (rank level). `rows`: in any order, each turn by one block, which goes through the tile loops inside one after the other with all its threads (rank level). `ranks`: in any order. `serial`: in order; with `unordered`, any order would do. `blocks`: those indices that are this block's number modulo the grid, in order. `threads`: spread over the block's threads, in any order; the body synchronises nothing. `unroll`: how many turns of a thread to write out in one, where that should not be the C compiler's choice.",
   },
-  if: { levels: RD, effect: "control", operands: [1, 1], results: 0, regions: { count: 2, arguments: 0 }, doc: "First region if the operand is true, else the second." },
-  reduce: { levels: RD, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, attributes: { fn: REDUCTIONS }, optional: { unordered: "bool", unroll: "int" }, doc: "Folds the values its region yields for lo..hi, in increasing order; with `unordered`, in any order that is the same on every rank. `unroll`: as of `for`." },
-  yield: { levels: RD, effect: "control", operands: [1, 1], results: 0, doc: "Ends the region of a reduce with its value." },
+  if: { levels: TRD, effect: "control", operands: [1, 1], results: 0, regions: { count: 2, arguments: 0 }, doc: "First region if the operand is true, else the second." },
+  reduce: { levels: TRD, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, attributes: { fn: REDUCTIONS }, optional: { unordered: "bool", unroll: "int" }, doc: "Folds the values its region yields for lo..hi, in increasing order; with `unordered`, in any order that is the same on every rank. `unroll`: as of `for`." },
+  yield: { levels: TRD, effect: "control", operands: [1, 1], results: 0, doc: "Ends the region of a reduce with its value." },
   // -- memory -------------------------------------------------------------------------------------
-  load: { levels: RD, effect: "read", operands: [1, MANY], results: 1, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Reads an element, or at device level as many neighbouring ones as the result has lanes (naturally aligned). Operands: [peer] index…; one index a dimension, or one linear index once linearised." },
-  store: { levels: RD, effect: "write", operands: [2, MANY], results: 0, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Writes operand 0. Operands: value [peer] index…" },
+  load: { levels: TRD, effect: "read", operands: [1, MANY], results: 1, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Reads an element, or at device level as many neighbouring ones as the result has lanes (naturally aligned). Operands: [peer] index…; one index a dimension, or one linear index once linearised." },
+  store: { levels: TRD, effect: "write", operands: [2, MANY], results: 0, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Writes operand 0. Operands: value [peer] index…" },
   aligned: { levels: D, effect: "pure", operands: [0, 1], results: 1, attributes: { buffer: "buffer", bytes: "int" }, optional: { remote: "bool" }, doc: "Whether the buffer's start address (on the peer in operand 0, if remote) is a multiple of `bytes`." },
   // -- ordering -----------------------------------------------------------------------------------
-  barrier: { levels: RD, effect: "sync", operands: [0, 0], results: 0, attributes: { scope: ["block", "grid"], ranks: "string" }, doc: "Orders accesses of the ranks that tell, before it, before those of the ranks they tell, after it; `ranks` says who tells whom (`ir/rank-pairs.ts`). Between blocks of one number (`block`) or all blocks (`grid`). Uniform: every rank passes it." },
-  notify: { levels: RD, effect: "sync", operands: [1, 1], results: 0, doc: "What this rank did before is there for what the rank in operand 0 does after the `await` that matches: its k-th for this rank matches the k-th notify to it. By all blocks of the rank." },
-  await: { levels: RD, effect: "sync", operands: [1, 1], results: 0, doc: "Returns after the next notify from the rank in operand 0 that no earlier await has taken. By all blocks of the rank." },
+  barrier: { levels: TRD, effect: "sync", operands: [0, 0], results: 0, attributes: { scope: ["block", "grid"], ranks: "string" }, doc: "Orders accesses of the ranks that tell, before it, before those of the ranks they tell, after it; `ranks` says who tells whom (`ir/rank-pairs.ts`). Between blocks of one number (`block`) or all blocks (`grid`). Uniform: every rank passes it." },
+  notify: { levels: TRD, effect: "sync", operands: [1, 1], results: 0, doc: "What this rank did before is there for what the rank in operand 0 does after the `await` that matches: its k-th for this rank matches the k-th notify to it. By all blocks of the rank." },
+  await: { levels: TRD, effect: "sync", operands: [1, 1], results: 0, doc: "Returns after the next notify from the rank in operand 0 that no earlier await has taken. By all blocks of the rank." },
   block_sync: { levels: RD, effect: "sync", operands: [0, 0], results: 0, doc: "All threads of the block arrive before any leaves." },
   signal: { levels: D, effect: "sync", operands: [2, 3], results: 0, attributes: { buffer: "buffer", mode: ["set", "add"], scope: ["gpu", "sys"], order: ["relaxed", "release"] }, optional: { remote: "bool" }, doc: "Sets a flag to operand 0, or adds it, after earlier accesses of the block as `order` says. Operands: value [peer] slot. By one thread." },
   wait: { levels: D, effect: "sync", operands: [2, 3], results: 0, attributes: { buffer: "buffer", scope: ["gpu", "sys"], order: ["relaxed", "acquire"] }, doc: "Spins until flag[slot] - value, as a signed 32-bit difference, is not negative. Operands: value, slot, [peer expected to signal, for the error report]. Bounded by the launch's timeout. By one thread." },

@@ -38,6 +38,7 @@ function verifyRegion(kernel: Kernel, region: Region, defined: Set<Value>, probl
     const report = (message: string): void => void problems.push({ message: `${op.name}: ${message}`, op });
     for (const v of op.operands) if (!defined.has(v)) report("uses a value that is not defined before it");
     verifyOp(kernel, op, report);
+    if (region !== kernel.body && isOfTensors(op)) report("works on whole tensors inside a region");
     const isLast = i === region.ops.length - 1;
     if (op.name === "yield" && !(yields && isLast)) report("is not at the end of a reduce");
     for (const inner of op.regions) verifyRegion(kernel, inner, defined, problems, op.name === "reduce");
@@ -46,6 +47,10 @@ function verifyRegion(kernel: Kernel, region: Region, defined: Set<Value>, probl
   for (const v of own) defined.delete(v);
   if (yields && region.ops.at(-1)?.name !== "yield")
     problems.push({ message: "reduce: its region does not end in a yield", op: null });
+}
+
+function isOfTensors({ name, results }: Op): boolean {
+  return name === "output" || results[0]?.type.kind === "tensor";
 }
 
 function verifyOp(kernel: Kernel, op: Op, report: (message: string) => void): void {

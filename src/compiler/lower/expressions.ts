@@ -46,11 +46,13 @@ export function lowerExpression(e: Expression, context: LoweringContext): Value 
     case "name":
       return scope.get(e.name) ?? builtinName(e.name, context);
     case "element": {
-      const tensor = checked.tensors.get(e.tensor.text)!;
+      const { text: name } = e.tensor;
+      const { dtype } = checked.tensors.get(name) ?? checked.stored.get(name)!;
       const peer = e.peer === null ? null : lowerExpression(e.peer, context);
       const indices = e.indices.map((i) => lowerExpression(i, context));
       build.span = e.span;
-      return build.cast(build.load(tensor.name, indices, scalar(tensor.dtype), peer), DTYPES[tensor.dtype].compute);
+      const isCondition = checked.types.get(e)?.kind === "bool";
+      return build.cast(build.load(name, indices, scalar(dtype), peer), isCondition ? "bool" : DTYPES[dtype].compute);
     }
     case "member": {
       const range = lowerRange(e.range, context);

@@ -1,25 +1,29 @@
 /**
- * Checked syntax → IR. A body of tensor expressions becomes a tensor-level kernel; a body of loops and
- * elements becomes a rank-level one. Nothing is optimised here.
+ * Checked syntax → IR. A body with tensor expressions becomes a tensor-level kernel, in which loops and elements stand as
+ * they are; a body of loops and elements alone becomes a rank-level one. Nothing is optimised here.
  */
-import { type CheckedCollective, isTensorAssignment } from "../check/checked.js";
-import type { Statement } from "../ast/nodes.js";
+import { type CheckedCollective, isTensorAssignment, isTensorLet } from "../check/checked.js";
 import { Builder } from "../ir/builder.js";
 import type { Buffer, Kernel } from "../ir/module.js";
 import type { SignatureTensor } from "../manifest.js";
-import { lowerStatements, type LoweringContext } from "./statements.js";
+import { namedExtents, storedIn } from "./facts.js";
+import { lowerStatement, type LoweringContext } from "./statements.js";
 import { specificationOf } from "./specification.js";
-import { lowerTensorStatements } from "./tensors.js";
+import { TensorStatements } from "./tensors.js";
 
 export function lowerCollective(checked: CheckedCollective): Kernel {
   const { syntax } = checked;
   const build = new Builder(syntax.span);
-  const isTensorBody = syntax.body.some((s) => isTensorAssignment(s) || isTensorLet(checked, s));
+  const hasTensors = syntax.body.some((s) => isTensorAssignment(s) || isTensorLet(checked, s));
   const tensors = [...checked.tensors.values()];
-  if (isTensorBody) lowerTensorStatements(checked, build);
-  else {
-    const context: LoweringContext = { checked, build, scope: new Map() };
-    lowerStatements(syntax.body, context);
+  const whole = new TensorStatements(checked, build, namedExtents(checked));
+  let context: LoweringContext = { checked, build, scope: new Map() };
+  for (const s of syntax.body) {
+    if (isTensorAssignment(s) || isTensorLet(checked, s)) whole.lower(s);
+    else {
+      context = lowerStatement(s, context);
+      for (const name of storedIn([s])) whole.noteStore(name);
+    }
   }
   const signature = (role: "input" | "output"): SignatureTensor[] =>
     tensors
@@ -32,7 +36,7 @@ export function lowerCollective(checked: CheckedCollective): Kernel {
         localShape,
         ...(values === undefined ? {} : { values }),
       }));
-  const buffers: Buffer[] = tensors.map((t) => ({
+  const buffers: Buffer[] = [...tensors, ...checked.stored.values()].map((t) => ({
     name: t.name,
     role: t.role,
     dtype: t.dtype,
@@ -41,7 +45,7 @@ export function lowerCollective(checked: CheckedCollective): Kernel {
   }));
   return {
     name: syntax.name.text,
-    level: isTensorBody ? "tensor" : "rank",
+    level: hasTensors ? "tensor" : "rank",
     world: checked.world,
     dtypes: checked.dtypes,
     dims: checked.dims,
@@ -56,8 +60,4 @@ export function lowerCollective(checked: CheckedCollective): Kernel {
     work: [],
     body: { arguments: [], ops: build.ops },
   };
-}
-
-function isTensorLet(checked: CheckedCollective, s: Statement): boolean {
-  return s.kind === "let" && checked.types.get(s.value)?.kind === "tensor";
 }

@@ -2,18 +2,21 @@
 import { type CheckedCollective, isTensorAssignment } from "../check/checked.js";
 import type { OutputSpecification } from "../manifest.js";
 import { sameExtent } from "../types/extent.js";
+import { expressedNames } from "./facts.js";
 import { elementSpecification } from "./element-specification.js";
 import { storedSpecification, tensorSpecification } from "./tensor-specification.js";
 
 /**
- * One specification per output. Conversions are the identity on logical tensors. A body of explicit steps
- * with one input and one output of the same shape moves data and changes no value, so the output is the input.
+ * One specification per output. Conversions are the identity on logical tensors. Explicit steps from one input to one
+ * output of the same shape move data and change no value, so the output is the input; an output that tensor expressions
+ * compute from what explicit steps stored is theirs, too.
  */
 export function specificationOf(checked: CheckedCollective): (OutputSpecification | null)[] {
   const { syntax } = checked;
   const tensors = [...checked.tensors.values()];
   const inputs = tensors.filter((t) => t.role === "input");
   const outputs = tensors.filter((t) => t.role === "output");
+  const expressed = expressedNames(checked);
   return outputs.map((output) => {
     const ensured = syntax.ensures.find((e) => e.output.text === output.name);
     if (ensured !== undefined && ensured.variables !== null)
@@ -24,7 +27,7 @@ export function specificationOf(checked: CheckedCollective): (OutputSpecificatio
       };
     if (ensured !== undefined) return tensorSpecification(ensured.value, checked);
     const assigned = syntax.body.filter(isTensorAssignment).find((s) => s.target.text === output.name);
-    if (assigned !== undefined) return storedSpecification(assigned.value, checked);
+    if (assigned !== undefined && expressed.has(output.name)) return storedSpecification(assigned.value, checked);
     const [only] = inputs;
     const movesOneTensor = inputs.length === 1 && outputs.length === 1 && only!.shape.length === output.shape.length;
     const comparable = movesOneTensor && only!.layout.kind !== "local" && output.layout.kind !== "local";

@@ -14,18 +14,22 @@ export interface LoweringContext {
 
 export function lowerStatements(statements: readonly Statement[], outer: LoweringContext): void {
   let context = outer;
-  for (const s of statements) {
-    context.build.span = s.span;
-    if (s.kind === "let") context = bind(context, s.name.text, lowerExpression(s.value, context));
-    else lowerStatement(s, context);
-  }
+  for (const s of statements) context = lowerStatement(s, context);
+}
+
+/** @returns the context for the statements after this one. */
+export function lowerStatement(s: Statement, context: LoweringContext): LoweringContext {
+  context.build.span = s.span;
+  if (s.kind === "let") return bind(context, s.name.text, lowerExpression(s.value, context));
+  lowerAction(s, context);
+  return context;
 }
 
 export function bind(context: LoweringContext, name: string, value: Value): LoweringContext {
   return { ...context, scope: new Map(context.scope).set(name, value) };
 }
 
-function lowerStatement(s: Exclude<Statement, { kind: "let" }>, context: LoweringContext): void {
+function lowerAction(s: Exclude<Statement, { kind: "let" }>, context: LoweringContext): void {
   const { build, checked } = context;
   switch (s.kind) {
     case "scratch": // declared by the kernel's buffer list

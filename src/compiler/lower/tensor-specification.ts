@@ -1,8 +1,9 @@
 /** Tensor expressions → what they mean, over the logical inputs. Conversions of layout change no value. */
 import type { Expression } from "../ast/nodes.js";
-import { type CheckedCollective, isTensorAssignment } from "../check/checked.js";
+import { type CheckedCollective, isTensorAssignment, isTensorLet } from "../check/checked.js";
 import { extentOf } from "../check/extents.js";
 import { CONVERSIONS } from "../check/functions.js";
+import { namedExtents } from "./facts.js";
 import { foldOf } from "../check/tensor-folds.js";
 import { orderOf, swapLast } from "../check/tensor-views.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
@@ -33,16 +34,18 @@ export function storedSpecification(e: Expression, checked: CheckedCollective): 
   return s.kind === "rounded" && !translation.roundedParts.has(s) ? s.a : s;
 }
 
-/** Lets and outputs by name. An output that is named later is read from memory, rounded to its dtype. */
+/** Lets and outputs by name. What lies in memory, an output or a let that loops index, is read from there, rounded to its dtype. */
 function namesIn(checked: CheckedCollective, translation: Translation): Names {
   const names = new Map<string, Specification>();
   for (const s of checked.syntax.body) {
-    if (s.kind === "let" && checked.types.get(s.value)?.kind === "tensor")
-      names.set(s.name.text, translation.of(s.value, names));
-    if (!isTensorAssignment(s)) continue;
-    const { name, dtype } = checked.tensors.get(s.target.text)!;
+    if (!isTensorLet(checked, s) && !isTensorAssignment(s)) continue;
+    const name = s.kind === "let" ? s.name.text : s.target.text;
     const value = translation.of(s.value, names);
-    names.set(name, value.kind === "input" ? value : { kind: "cast", dtype, a: value });
+    const type = checked.types.get(s.value);
+    const isKept =
+      s.kind === "assign" || (checked.stored.has(name) && !(type?.kind === "tensor" && type.dtype === "bool"));
+    const memory = checked.tensors.get(name) ?? checked.stored.get(name);
+    names.set(name, !isKept || value.kind === "input" ? value : { kind: "cast", dtype: memory!.dtype, a: value });
   }
   return names;
 }
@@ -135,8 +138,7 @@ class Translation {
   }
 
   private extent(e: Expression): Extent {
-    const { world, dims } = this.checked;
-    const found = extentOf(e, world, (name) => (dims.includes(name) ? name : null));
+    const found = extentOf(e, this.checked.world, namedExtents(this.checked));
     if (found === null) throw new InternalCompilerError("a slice without known bounds passed the checker");
     return found;
   }

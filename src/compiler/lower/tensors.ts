@@ -1,13 +1,13 @@
 /** Tensor expressions → tensor-level ops: one op a node; broadcasts and conversions of layout explicit. */
-import type { Expression } from "../ast/nodes.js";
-import { type CheckedCollective, type ExpressionType, isTensorAssignment } from "../check/checked.js";
-import { extentOf } from "../check/extents.js";
+import type { Expression, Statement } from "../ast/nodes.js";
+import type { CheckedCollective, ExpressionType } from "../check/checked.js";
+import { extentOf, type Lookup } from "../check/extents.js";
 import { CONVERSIONS } from "../check/functions.js";
 import { foldOf } from "../check/tensor-folds.js";
 import { orderOf, swapLast, VIEWS } from "../check/tensor-views.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Builder } from "../ir/builder.js";
-import type { Value } from "../ir/module.js";
+import type { Attributes, Value } from "../ir/module.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { sameType, type Type } from "../ir/types.js";
 import { isDType } from "../types/dtype.js";
@@ -16,37 +16,56 @@ import type { Layout } from "../types/layout.js";
 
 type TensorType = Extract<Type, { kind: "tensor" }>;
 type Call = Extract<Expression, { kind: "call" }>;
+type TensorStatement = Extract<Statement, { kind: "let" | "assign" }>;
 type Scope = ReadonlyMap<string, Value>;
 
 const BINARY: Record<string, BinaryFunction> = { "+": "add", "-": "sub", "*": "mul", "/": "div", and: "and", or: "or" };
 const COMPARE: Record<string, Comparison> = { "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge" };
 
-export function lowerTensorStatements(checked: CheckedCollective, build: Builder): void {
-  const lowering = new TensorStatements(checked, build);
-  let scope: Scope = new Map();
-  for (const s of checked.syntax.body) {
-    build.span = s.span;
-    if (s.kind === "let") scope = new Map(scope).set(s.name.text, lowering.value(s.value, null, scope));
-    else if (isTensorAssignment(s)) {
-      const target = checked.tensors.get(s.target.text)!;
-      const type: TensorType = { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout };
-      const value = lowering.value(s.value, type, scope);
-      build.span = s.span;
-      // Later expressions that name the output read it from memory.
-      build.op("output", [value], { buffer: target.name }, null);
-    } else if (s.kind !== "scratch")
-      throw new InternalCompilerError(`a '${s.kind}' statement stands among tensor expressions`);
-  }
-}
+/** Lowers statements on whole tensors, one after the other. */
+export class TensorStatements {
+  private scope: Scope = new Map();
+  /** How often each array has been stored to: a read must not be taken for one before a store. */
+  private readonly stores = new Map<string, number>();
 
-class TensorStatements {
+  /** @param extents lengths that names stand for: dimensions, and lets over them. */
   constructor(
     private readonly checked: CheckedCollective,
     private readonly build: Builder,
+    private readonly extents: Lookup,
   ) {}
 
+  lower(s: TensorStatement): void {
+    const { build, checked } = this;
+    build.span = s.span;
+    if (s.kind === "let") {
+      const value = this.value(s.value, null, this.scope);
+      const { text: name } = s.name;
+      this.scope = new Map(this.scope).set(name, checked.stored.has(name) ? this.kept(name, value, s) : value);
+      return;
+    }
+    const target = checked.tensors.get(s.target.text)!;
+    const type: TensorType = { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout };
+    const value = this.value(s.value, type, this.scope);
+    build.span = s.span;
+    // Later expressions that name the output read it from memory.
+    build.op("output", [value], { buffer: target.name }, null);
+    this.noteStore(target.name);
+  }
+
+  /** Says that an array has other elements from here on. */
+  noteStore(name: string): void {
+    this.stores.set(name, (this.stores.get(name) ?? 0) + 1);
+  }
+
+  /** Puts a value that loops index into memory, from where tensor expressions read it, too. */
+  private kept(name: string, value: Value, s: TensorStatement): Value {
+    this.build.span = s.span;
+    this.build.op("output", [value], { buffer: name }, null);
+    return this.build.op("input", [], { buffer: name }, value.type)!;
+  }
   /** @param wanted type the place of use asks for: a literal takes it; what differs is cast, broadcast and converted. */
-  value(e: Expression, wanted: TensorType | null, scope: Scope): Value {
+  private value(e: Expression, wanted: TensorType | null, scope: Scope): Value {
     const { build } = this;
     if (e.kind === "number") return build.op("const", [], { value: e.value }, wanted)!;
     const type = this.typeOf(e);
@@ -166,12 +185,13 @@ class TensorStatements {
     const bound = scope.get(name);
     if (bound !== undefined) return bound;
     const { dtype, shape, layout } = this.checked.tensors.get(name)!;
-    return this.build.op("input", [], { buffer: name }, type ?? { kind: "tensor", dtype, shape, layout })!;
+    const stores = this.stores.get(name) ?? 0;
+    const attributes: Attributes = stores > 1 ? { buffer: name, stores } : { buffer: name };
+    return this.build.op("input", [], attributes, type ?? { kind: "tensor", dtype, shape, layout })!;
   }
 
   private extent(e: Expression): Extent {
-    const { world, dims } = this.checked;
-    const found = extentOf(e, world, (name) => (dims.includes(name) ? name : null));
+    const found = extentOf(e, this.checked.world, this.extents);
     if (found === null) throw new InternalCompilerError("a slice without known bounds passed the checker");
     return found;
   }

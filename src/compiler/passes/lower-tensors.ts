@@ -6,16 +6,21 @@
  * by whoever reads it. Memory appears only where a value is needed again in another loop, where peers must read what was
  * folded or multiplied, and where a product reads a value many times. Changes of layout: `support/tensor-conversions.ts`;
  * what is stored, and by whom: `support/tensor-memory.ts`.
+ *
+ * Loops that the author wrote between tensor expressions stay as they are, in their place. What has been named before one,
+ * is used after it, and would be computed from memory that it stores to, is kept in memory of its own first.
  */
 import { Builder } from "../ir/builder.js";
 import { type Kernel, type Op, text, type Value } from "../ir/module.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { scalar, scalarOf } from "../ir/types.js";
+import { copyOp, Substitution } from "../ir/visit.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { extent, type Extent, sameExtent } from "../types/extent.js";
 import { ElementBuilder } from "./support/element-builder.js";
 import { TensorConversions } from "./support/tensor-conversions.js";
 import { TensorMemory } from "./support/tensor-memory.js";
+import { TensorReads } from "./support/tensor-reads.js";
 import { TensorUses } from "./support/tensor-uses.js";
 import {
   computeKind,
@@ -45,9 +50,10 @@ class TensorLowering {
   private readonly at: ElementBuilder;
   private readonly conversions: TensorConversions;
   private readonly uses: TensorUses;
+  private readonly reads: TensorReads;
   private readonly tensors = new Map<Value, LocalTensor>();
-  /** Numbers, such as the starts of slices, as they are at this level. */
-  private readonly numbers = new Map<Value, Value>();
+  /** Values that are no tensors, as they are at this level. */
+  private readonly numbers = new Substitution();
 
   constructor(private readonly kernel: Kernel) {
     this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
@@ -55,6 +61,7 @@ class TensorLowering {
     this.memory = new TensorMemory(kernel, this.at);
     this.conversions = new TensorConversions(kernel, this.at, this.memory, (shape) => this.partitionOf(shape));
     this.uses = new TensorUses(kernel);
+    this.reads = new TensorReads(kernel);
   }
 
   /** Whole rows where rows are folded, so that a rank can fold its own; else pieces as even as can be. */
@@ -65,16 +72,12 @@ class TensorLowering {
   }
 
   lower(op: Op): void {
+    for (const v of this.reads.lostBy(op)) this.tensors.set(v, this.copied(this.tensors.get(v)!));
     this.build.span = op.span;
     if (op.name === "output") return this.output(op);
-    const [result] = op.results as [Value];
-    const { type } = result;
-    if (type.kind !== "tensor") {
-      const operands = op.operands.map((v) => this.numbers.get(v)!);
-      this.numbers.set(result, this.build.op(op.name, operands, op.attributes, type)!);
-      return;
-    }
-    const tensor = this.value(op, type);
+    const [result] = op.results;
+    if (result?.type.kind !== "tensor") return copyOp(op, this.build, this.numbers);
+    const tensor = this.value(op, result.type);
     this.tensors.set(result, tensor.isCostly && this.isNeededAgain(result) ? this.kept(tensor, result) : tensor);
   }
 
@@ -88,6 +91,12 @@ class TensorLowering {
       (op) => op.name === "output" && (op.operands[0]!.type as TensorType).layout.kind === "replicated",
     );
     return this.memory.held(given.length > 1 || t.spread?.kind === "chunks" ? this.memory.everywhere(t) : t);
+  }
+
+  /** A value of its own, that no store to what it is computed from changes. */
+  private copied(t: LocalTensor): LocalTensor {
+    const whole = t.owned?.kind === "chunks" || t.spread?.kind === "chunks" ? this.memory.everywhere(t) : t;
+    return this.memory.held({ ...whole, buffer: null });
   }
 
   private output(op: Op): void {
@@ -301,7 +310,7 @@ class TensorLowering {
 
   private slice(op: Op, operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
     const source = this.memory.everywhere(operand);
-    const starts = op.operands.slice(1).map((v) => this.numbers.get(v)!);
+    const starts = op.operands.slice(1).map((v) => this.numbers.get(v));
     return this.view(source, type, shape, (i) => i.map((v, d) => this.at.index("add", v, starts[d]!)));
   }
 
