@@ -125,11 +125,10 @@ class Resolver {
     for (const axis of mesh) this.define(axis, "axis", whole, c);
     for (const d of inputs) this.define(d.name, "input", whole, d);
     for (const d of outputs) this.define(d.name, "output", whole, d);
-    for (const d of [...inputs, ...outputs]) {
-      this.dimensions(d.shape, whole, d);
-      for (const argument of d.layout.arguments) if (/^[A-Za-z_]/.test(argument)) this.use(argument, d.layout.span);
-    }
+    for (const d of [...inputs, ...outputs]) this.dimensions(d.shape, whole, d);
     const scratch = scratchIn(body);
+    for (const { layout } of [...inputs, ...outputs, ...scratch])
+      for (const argument of layout?.arguments ?? []) if (/^[A-Za-z_]/.test(argument)) this.use(argument, layout!.span);
     for (const s of scratch) this.define(s.name, "scratch array", whole, s);
     for (const { dtype } of [...inputs, ...outputs, ...scratch]) this.dtype(dtype, whole, c);
     for (const w of where) this.use(w.variable.text, w.variable.span);

@@ -127,7 +127,7 @@ describe("specifications", () => {
     const text = `collective f(x: T[n] partial(sum), v: T[n] replicated) -> ${outputs} {\n${body}\n}\n`;
     const { manifest, diagnostics } = compile(text, { ranks: 2 });
     expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
-    return manifest!.outputs.map((o) => manifest!.specification[manifest!.outputs.indexOf(o)]);
+    return [...manifest!.specification.outputs];
   };
   const copy = (to: string, from: string): string => `  for i in tiles(n) {\n    ${to}[i] = ${from}[i]\n  }`;
 

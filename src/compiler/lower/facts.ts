@@ -48,5 +48,5 @@ export function expressedNames({ syntax, tensors }: CheckedCollective): Readonly
 
 function nameOf(p: Part): string {
   if (p.kind === "name") return p.name;
-  return p.kind === "slice" || p.kind === "element" ? p.tensor.text : "";
+  return p.kind === "element" ? p.tensor.text : "";
 }
