@@ -78,6 +78,15 @@ collective f(x: T[2 * n] partial(sum), r: T[2 * n] on(0)) -> (y: T[2 * n] local,
   }
   z = whole[half..2 * half]
 }`,
+  "scratch that is assigned right below its declaration, with a layout and without": `
+collective f(x: T[n] partial(sum), v: T[n] local) -> (y: T[n] replicated, z: T[n] local) {
+  scratch sums: T[n] replicated
+  sums = all_reduce(x)
+  scratch own: T[n]
+  own = v
+  y = sums
+  z = own
+}`,
   "steps that signal each other between expressions": `
 collective f(x: T[n] partial(sum)) -> y: T[n] local
   ensures y[i] == sum(p in ranks) x@p[i] {
