@@ -178,7 +178,9 @@ class Resolver {
     for (let i = this.scopes.length - 1; i >= 0; i--) {
       const found = this.scopes[i]!.get(name);
       if (found === undefined) continue;
-      found.occurrences.push(this.exact(span, name));
+      const place = this.exact(span, name);
+      // An index that stands for a range of one is in the tree twice.
+      if (!found.occurrences.some((o) => o.start === place.start)) found.occurrences.push(place);
       return true;
     }
     return false;
