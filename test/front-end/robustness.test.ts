@@ -131,6 +131,30 @@ function seconds(run: () => void): number {
   return (user + system) / 1e6;
 }
 
+describe("long chains of tensor values", () => {
+  const chain = (first: number, count: number): string =>
+    Array.from(
+      { length: count },
+      (_, i) => `  let a${first + i + 1} = a${first + i} * 0.5 + a${first + i} * 0.25`,
+    ).join("\n");
+  const chained = (lines: string, last: string): ReturnType<typeof compile> =>
+    compile(
+      `collective chained(x: T[n] partial(sum)) -> y: T[n] replicated {\n  let a0 = all_reduce(x)\n${lines}\n  y = ${last}\n}`,
+      { ranks: 2 },
+    );
+
+  test("compile up to a length, and are refused beyond", { timeout: 60_000 }, () => {
+    expect(chained(chain(0, 255), "a255")).toMatchObject({ diagnostics: [], cuda: expect.any(String) as string });
+    for (const n of [256, 5000])
+      expect(chained(chain(0, n), `a${n} * 2`).diagnostics.map((d) => d.code)).toEqual(["too-deep"]);
+  });
+
+  test("go on from what has been stored, as the message says", { timeout: 60_000 }, () => {
+    const stored = `${chain(0, 200)}\n  scratch t: T[n] replicated\n  t = a200\n  let a201 = t + 1\n${chain(201, 200)}`;
+    expect(chained(stored, "a401")).toMatchObject({ diagnostics: [], cuda: expect.any(String) as string });
+  });
+});
+
 describe("long files are answered quickly", () => {
   const statement = (i: number): string => `  for i in tiles(n) { let v${i} = x[i] * ${i}  y[i] = v${i} + 1 }`;
 

@@ -52,6 +52,8 @@ export class Checking {
   readonly tensors = new Map<string, CheckedTensor>();
   /** Tensor values named at the top of the body, as arrays of what a rank has of them. */
   readonly tensorLets = new Map<string, CheckedTensor>();
+  /** By name, how many operations such a value is away from memory. */
+  readonly tensorDepths = new Map<string, number>();
   /** Those of them that loops index. */
   readonly stored = new Map<string, CheckedTensor>();
   readonly types = new Map<Expression, ExpressionType>();

@@ -1,6 +1,7 @@
 /** Statements of tensor expressions: lets and whole-tensor assignments. */
 import type { Expression, Name, Statement } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
+import { type Part, partsOf } from "../ast/visit.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
 import { extent } from "../types/extent.js";
@@ -15,12 +16,33 @@ import { checkTensor, refuseAxis, sameShape, settle, type TensorType } from "./t
 
 type Assignment = Extract<Statement, { kind: "assign" }>;
 
+/** Operations on the way from memory to a value: one loop computes them all, and every stage follows them down. */
+const MAX_OPERATIONS_DEEP = 512;
+
+/** How many operations a value is away from memory. */
+function depthOf(e: Part, c: Checking): number {
+  if (e.kind === "name") return c.tensorDepths.get(e.name) ?? 0;
+  return partsOf(e).reduce((most, p) => Math.max(most, 1 + depthOf(p, c)), 0);
+}
+
+/** Whether a value is computed in too many steps; says so. */
+function isTooDeep(e: Expression, c: Checking): boolean {
+  if (depthOf(e, c) <= MAX_OPERATIONS_DEEP) return false;
+  const help =
+    "store a value on the way in a scratch array with a layout, as in 'scratch t: T[n] replicated', and go on from there";
+  c.report(diagnostic("too-deep", e.span, { limit: MAX_OPERATIONS_DEEP }, { help }));
+  return true;
+}
+
 export function checkTensorLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
   const found = checkTensor(s.value, { c, isLogical: false });
   if (found === "literal") {
     const help = "write the number where it is used";
     c.report(diagnostic("not-a-whole-tensor", s.value.span, { what: "a number" }, { help }));
   }
+  if (found !== null && found !== "literal" && isTooDeep(s.value, c))
+    return c.define(s.name, { kind: "let", type: null });
+  c.tensorDepths.set(s.name.text, depthOf(s.value, c));
   c.define(s.name, { kind: "let", type: found === "literal" ? null : found });
   if (found !== null && found !== "literal") c.tensorLets.set(s.name.text, arrayOf(s.name, found, c.world));
 }
@@ -45,7 +67,7 @@ export function checkTensorAssignment(s: Assignment, places: Map<string, Span>, 
   places.set(name, s.target.span);
   if (refuseAxis(target, s.target.span, c)) return;
   if (!checkWritable(target, s, c) || found === null || c.faulty.has(name)) return;
-  if (!requireNumbers(found, s.value, c)) return;
+  if (isTooDeep(s.value, c) || !requireNumbers(found, s.value, c)) return;
   const labels = [{ span: target.span, text: `'${name}' is declared here` }];
   if (found === "literal") {
     const whole: TensorType = { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout };
