@@ -22,6 +22,8 @@ const { values: options } = parseArgs({
   options: {
     ranks: { type: "string", default: "2" },
     only: { type: "string", default: "" },
+    // Other programs than the library's: a folder.
+    kernels: { type: "string", default: "" },
     dtypes: { type: "string", default: "f32,f16,bf16" },
     quick: { type: "boolean", default: false },
     // Only the largest case of every collective, 256 MiB, in every dtype.
@@ -41,7 +43,8 @@ const ranks = Number(options.ranks);
 const GUARD = 64;
 const WIDTH = { f32: 4, f16: 2, bf16: 2 };
 
-const library = readdirSync(path.join(root, "kernels"), { recursive: true, encoding: "utf8" })
+const kernels = options.kernels === "" ? path.join(root, "kernels") : path.resolve(options.kernels);
+const library = readdirSync(kernels, { recursive: true, encoding: "utf8" })
   .filter((f) => f.endsWith(".coll") && f.includes(options.only))
   .sort();
 
@@ -102,9 +105,9 @@ async function runRank() {
   let passed = 0;
   let failed = 0;
   for (const file of library) {
-    const text = readFileSync(path.join(root, "kernels", file), "utf8");
+    const text = readFileSync(path.join(kernels, file), "utf8");
     for (const dtype of options.dtypes.split(",")) {
-      const place = path.join(root, "kernels", file);
+      const place = path.join(kernels, file);
       const mapping = JSON.parse(options.mapping);
       const compiled = compile(text, { file: place, ranks, dtype, resolve: importsFromDisk, mapping });
       // Its `where` clause leaves these out, or it holds only what others import.
