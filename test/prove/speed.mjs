@@ -4,6 +4,8 @@
  * them. Fails above the limits, which are for two cores.
  *
  *     npm run build && node test/prove/speed.mjs [FOLDER]
+ *
+ * `speed.txt` is what it said last.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
