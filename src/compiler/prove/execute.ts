@@ -4,8 +4,9 @@
  */
 import { type Kernel, text } from "../ir/module.js";
 import { type Frame, Machine, type MachineOptions } from "./machine.js";
-import { type Blocked, Program, type Running } from "./program.js";
 import { Fails, type Place } from "./results.js";
+import { type Script, scriptOf } from "./script/script.js";
+import type { Blocked, Running } from "./script/support.js";
 import { type Algebra, type Number_ } from "./algebra.js";
 import { READ, Trace, WRITE } from "./trace.js";
 
@@ -24,15 +25,18 @@ export function execute(
   afterLaunch: AfterLaunch = () => {},
 ): Machine {
   const machine = new Machine(kernel, options, algebra, traced ? (grid) => new Trace(kernel.world, grid) : null);
-  const program = new Program(machine, kernel);
+  const script = scriptOf(machine);
   const ranks = Array.from(
     { length: kernel.world },
-    (_, rank) => new RankRun(machine, program, rank, options.launches, afterLaunch),
+    (_, rank) => new RankRun(machine, script, rank, options.launches, afterLaunch),
   );
   for (;;) {
     let went = false;
     for (const r of ranks) went = r.advance() || went;
-    if (ranks.every((r) => r.isDone)) return machine;
+    if (ranks.every((r) => r.isDone)) {
+      machine.executed = script.executed();
+      return machine;
+    }
     if (!went)
       throw deadlock(
         machine,
@@ -54,7 +58,7 @@ class RankRun {
 
   constructor(
     private readonly machine: Machine,
-    private readonly program: Program,
+    private readonly script: Script,
     private readonly rank: number,
     private readonly launches: number,
     private readonly afterLaunch: AfterLaunch,
@@ -140,7 +144,6 @@ class RankRun {
     });
     const ownMemory = machine.ownMemoryOf(rank, block);
     const frame: Frame = {
-      env: [],
       rank,
       block,
       launch,
@@ -150,7 +153,7 @@ class RankRun {
       strand: null,
       copies: { open: [], groups: [] },
     };
-    return this.program.body(frame);
+    return this.script.block(frame);
   }
 }
 

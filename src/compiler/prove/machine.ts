@@ -8,7 +8,6 @@ import { limitHelp } from "./limits.js";
 import { CannotTell, type Claim, Fails, type Place, type WrongKind } from "./results.js";
 import type { Accumulator, Algebra, Number_ } from "./algebra.js";
 import type { Strand, Trace } from "./trace.js";
-import type { Held } from "./values.js";
 
 export interface MachineOptions {
   readonly dims: DimValues;
@@ -49,8 +48,6 @@ export interface PendingCopy {
 
 /** One block, or one iteration of a loop over threads in which threads wait. */
 export interface Frame {
-  /** Values by number; see `Program`. */
-  env: Held[];
   readonly rank: number;
   readonly block: number;
   readonly launch: number;
@@ -74,7 +71,8 @@ export class Machine {
   readonly claim: Claim;
   /** By buffer number and rank. Absent elements were never written. */
   readonly memory: Number_[][][];
-  readonly executed = new Set<Op>();
+  /** Ops that ran; once it is done. */
+  executed: ReadonlySet<Op> = new Set();
   readonly dims: DimValues;
   readonly aligned: boolean;
   readonly inputs: InputValues;
@@ -202,12 +200,6 @@ export class Machine {
   fail(kind: WrongKind, f: Frame, op: Op, message: string): never {
     const help = kind === "bounds" ? limitHelp(this.kernel, op) : null;
     throw new Fails(kind, `rank ${f.rank}, block ${f.block}: ${message}`, [this.place(f, op.span, op.name)], [], help);
-  }
-
-  /** A number that decides control flow or an address. */
-  known(value: Held, what: string): number {
-    if (typeof value === "number") return value;
-    throw new CannotTell(`${what} depends on data`);
   }
 }
 

@@ -11,7 +11,16 @@ export interface Steering {
   readonly deciding: ReadonlySet<Value>;
 }
 
+/** Found once for each kernel: every run asks. */
+const found = new WeakMap<Kernel, Steering>();
+
 export function steeringOf(kernel: Kernel): Steering {
+  let steering = found.get(kernel);
+  if (steering === undefined) found.set(kernel, (steering = find(kernel)));
+  return steering;
+}
+
+function find(kernel: Kernel): Steering {
   const makers = new Map<Value, Op>();
   const stored = new Map<string, Value[]>();
   const needed: Value[] = [];

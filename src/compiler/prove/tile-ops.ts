@@ -3,18 +3,21 @@
  * source's values when it lands: the traces say so, and the analysis of ordering holds both ends against other accesses.
  */
 import { type Op, text } from "../ir/module.js";
-import type { Frame } from "./machine.js";
-import { elementOf } from "./memory-ops.js";
-import type { Program, Step } from "./program.js";
+import { InternalCompilerError } from "../diagnostics/ice.js";
+import type { Frame, Machine } from "./machine.js";
+import { elementOf, known } from "./script/support.js";
 import type { Number_ } from "./algebra.js";
 import { CLOSE, OPEN, READ, WRITE } from "./trace.js";
+import type { Held } from "./values.js";
 
-export function tileStep(p: Program, op: Op): Step | null {
-  const { machine } = p;
+/** What an op does, with its operands. */
+type Step = (f: Frame, ...operands: Held[]) => void;
+
+export function tileStep(machine: Machine, op: Op): Step {
   const { algebra } = machine;
   switch (op.name) {
     case "copy_tile":
-      return copyStep(p, op);
+      return copyStep(machine, op);
     case "copy_commit":
       return (f) => {
         f.copies.groups.push(f.copies.open);
@@ -23,7 +26,6 @@ export function tileStep(p: Program, op: Op): Step | null {
     case "copy_wait": {
       const pending = op.attributes["pending"] as number;
       return (f) => {
-        machine.executed.add(op);
         while (f.copies.groups.length > pending) for (const c of f.copies.groups.shift()!) c.land(f);
       };
     }
@@ -34,7 +36,7 @@ export function tileStep(p: Program, op: Op): Step | null {
         void (f.accumulators[j] = algebra === null ? [] : Array.from({ length: n }, () => algebra.accumulator()));
     }
     case "mma":
-      return mmaStep(p, op);
+      return mmaStep(machine, op);
     case "fragment_store": {
       const [from, to] = [text(op, "from"), text(op, "to")].map((name) => machine.bufferNumber(name)) as [
         number,
@@ -42,7 +44,6 @@ export function tileStep(p: Program, op: Op): Step | null {
       ];
       const n = machine.lengths[to]!;
       return (f) => {
-        machine.executed.add(op);
         machine.noteShared(f, op, to, 0, n, WRITE);
         if (algebra !== null)
           for (let i = 0; i < n; i++)
@@ -50,28 +51,20 @@ export function tileStep(p: Program, op: Op): Step | null {
       };
     }
     default:
-      return null;
+      throw new InternalCompilerError(`'${op.name}' is no op of tiles`);
   }
 }
 
-function copyStep(p: Program, op: Op): Step {
-  const { machine } = p;
+function copyStep(machine: Machine, op: Op): Step {
   const { trace, algebra } = machine;
   const remote = op.attributes["remote"] === true;
-  const numbers = op.operands.map((v) => p.number(v));
-  const peerNumber = remote ? numbers.shift()! : null;
   const [from, to] = [text(op, "from"), text(op, "to")].map((name) => machine.bufferNumber(name)) as [number, number];
   const [stages, rows, cols] = machine.shapes[to] as [number, number, number];
   const [height, width] = machine.shapes[from] as [number, number];
-  return (f) => {
-    machine.executed.add(op);
-    const owner = peerNumber === null ? f.rank : machine.known(f.env[peerNumber]!, "the rank a copy comes from");
-    const [row, col, stage] = numbers.map((n) => machine.known(f.env[n]!, "the place of a tile")) as [
-      number,
-      number,
-      number,
-    ];
-    if (!(owner >= 0 && owner < p.kernel.world)) machine.fail("bounds", f, op, `a tile is copied from rank ${owner}`);
+  return (f, ...operands) => {
+    const owner = remote ? known(operands.shift()!, "the rank a copy comes from") : f.rank;
+    const [row, col, stage] = operands.map((v) => known(v, "the place of a tile")) as [number, number, number];
+    if (!(owner >= 0 && owner < machine.kernel.world)) machine.fail("bounds", f, op, `a tile is copied from rank ${owner}`);
     if (!(stage >= 0 && stage < stages))
       machine.fail("bounds", f, op, `a tile is copied to stage ${stage} of ${stages}`);
     const base = stage * rows * cols;
@@ -104,27 +97,24 @@ function copyStep(p: Program, op: Op): Step {
         for (let c = 0; c < cols; c++) {
           const inside = row + r >= 0 && row + r < height && c >= left && c < right;
           const at = (row + r) * width + col + c;
-          target[base + r * cols + c] = inside ? elementOf(p, source, from, owner, at) : 0;
+          target[base + r * cols + c] = inside ? elementOf(machine, source, from, owner, at) : 0;
         }
     };
     f.copies.open.push({ land });
   };
 }
 
-function mmaStep(p: Program, op: Op): Step {
-  const { machine } = p;
+function mmaStep(machine: Machine, op: Op): Step {
   const { algebra } = machine;
   const [acc, a, b] = ["accumulator", "a", "b"].map((k) => machine.bufferNumber(text(op, k))) as [
     number,
     number,
     number,
   ];
-  const stageNumber = p.number(op.operands[0]!);
   const [stages, m, k] = machine.shapes[a] as [number, number, number];
   const n = machine.shapes[b]![2]!;
-  return (f) => {
-    machine.executed.add(op);
-    const stage = machine.known(f.env[stageNumber]!, "the stage of a product");
+  return (f, operand) => {
+    const stage = known(operand!, "the stage of a product");
     if (!(stage >= 0 && stage < stages)) machine.fail("bounds", f, op, `a product of stage ${stage} of ${stages}`);
     machine.noteShared(f, op, a, stage * m * k, m * k, READ);
     machine.noteShared(f, op, b, stage * k * n, k * n, READ);
@@ -132,7 +122,7 @@ function mmaStep(p: Program, op: Op): Step {
     const [x, y, z] = [f.own[a]!, f.own[b]!, f.accumulators[acc]];
     // Products with an accumulator that was never cleared are of no value; the store says so.
     if (z === undefined) return;
-    const element = (memory: Number_[], j: number, i: number): Number_ => elementOf(p, memory, j, f.rank, i);
+    const element = (memory: Number_[], j: number, i: number): Number_ => elementOf(machine, memory, j, f.rank, i);
     for (let i = 0; i < m; i++)
       for (let q = 0; q < k; q++) {
         const left = element(x, a, (stage * m + i) * k + q);
