@@ -5,7 +5,7 @@ import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { InputValues } from "./inputs.js";
 import { limitHelp } from "./limits.js";
-import { CannotTell, type Claim, Fails, type Place, type WrongKind } from "./results.js";
+import { type Claim, Fails, type Place, type WrongKind } from "./results.js";
 import type { Accumulator, Algebra, Number_ } from "./algebra.js";
 import type { Strand, Trace } from "./trace.js";
 
