@@ -9,11 +9,14 @@ export {
   compile,
   type CompileOptions,
   type CompileResult,
+  type Diagnostic,
   InternalCompilerError,
+  type JsonDiagnostic,
   PIPELINE,
+  printDiagnostics,
   printKernel,
+  toJson,
 } from "./compiler/index.js";
-export { printDiagnostics, toJson, type Diagnostic, type JsonDiagnostic } from "./compiler/diagnostics/index.js";
 export type { Manifest, DType, Layout, Extent, Specification } from "./compiler/manifest.js";
 export { connect } from "./runtime/connect.js";
 export type * from "./runtime/group.js";

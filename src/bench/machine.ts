@@ -4,7 +4,8 @@ import { cpus } from "node:os";
 import { describeDevices, openCuda } from "../runtime/cuda/index.js";
 import type { BackendName } from "../runtime/group.js";
 import { packageRoot } from "../runtime/native.js";
-import { collcVersion, openNvrtc } from "../runtime/program.js";
+import { openNvrtc } from "../runtime/program.js";
+import { collcVersion } from "../runtime/version.js";
 
 export interface MachineFacts {
   readonly cpu: string;

@@ -10,9 +10,10 @@ import { benchTable } from "../bench/table.js";
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
+import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
-import { examples, parseSingleDType, seconds, shared, wholeNumber } from "./options.js";
+import { parseSingleDType, seconds, shared, wholeNumber } from "./options.js";
 import { choosePlace, distribute, type OnProgress, type Place } from "./place.js";
 import { suggestion } from "./suggest.js";
 

@@ -4,7 +4,8 @@ import { basename, dirname, extname, resolve } from "node:path";
 import { Command } from "commander";
 import { type Manifest, printExtent } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
-import { collcVersion, compileCuda } from "../runtime/program.js";
+import { compileCuda } from "../runtime/program.js";
+import { collcVersion } from "../runtime/version.js";
 import {
   type Compiled,
   compileWhole,
@@ -14,10 +15,11 @@ import {
   tryCompile,
 } from "./collectives.js";
 import { bytes } from "../bench/format.js";
+import { examples } from "./examples.js";
 import { bytesOfBuffer, headerOf, parameterMeaning } from "./header.js";
 import { type Io, paletteOf } from "./io.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
-import { type DTypeChoice, examples, shared } from "./options.js";
+import { type DTypeChoice, shared } from "./options.js";
 import { writeTogether } from "./output-folder.js";
 import { withProgress } from "./progress.js";
 

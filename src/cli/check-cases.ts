@@ -1,6 +1,13 @@
 /** What `collc check` looks at: the collectives of a file, each on the numbers of ranks that it is for. */
-import { type Answer, compile, type DimValues, parseProgram, proveResidency, SourceFile } from "../compiler/index.js";
-import type { Diagnostic } from "../index.js";
+import {
+  type Answer,
+  compile,
+  type Diagnostic,
+  type DimValues,
+  parseProgram,
+  proveResidency,
+  SourceFile,
+} from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { importsFromDisk } from "../runtime/imports.js";
 import { dtypesFor, isExcludedWorld } from "./collectives.js";

@@ -1,6 +1,5 @@
 /** What `collc check` says. */
-import type { Printable } from "../compiler/index.js";
-import { toJson } from "../index.js";
+import { type Printable, toJson } from "../compiler/index.js";
 import type { Diagnosis } from "./check-cases.js";
 import { printDiagnostics } from "./diagnostics.js";
 import { type Io, paletteOf } from "./io.js";

@@ -1,6 +1,5 @@
 /** Diagnostics on the terminal. */
-import type { Printable, SourceFile } from "../compiler/index.js";
-import { type Diagnostic, printDiagnostics as render } from "../index.js";
+import { type Diagnostic, type Printable, printDiagnostics as render, type SourceFile } from "../compiler/index.js";
 import { type Io, paletteOf } from "./io.js";
 
 /** Whether any is an error. */

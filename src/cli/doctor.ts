@@ -6,7 +6,7 @@ import { Exit } from "./failure.js";
 import { inspectMachine, type Finding, type MachineReport } from "./inspect-machine.js";
 import { gpuNotes, gpuTable, peerTable } from "./gpu-tables.js";
 import { type Io, paletteOf } from "./io.js";
-import { examples } from "./options.js";
+import { examples } from "./examples.js";
 import { withProgress } from "./progress.js";
 
 interface DoctorOptions {

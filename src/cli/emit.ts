@@ -11,9 +11,10 @@ import {
 import { UsageError } from "../runtime/errors.js";
 import { compileCuda } from "../runtime/program.js";
 import { compilePartly, dtypesFor, selectCollective } from "./collectives.js";
+import { examples } from "./examples.js";
 import type { Io } from "./io.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
-import { type DTypeChoice, examples, shared, wholeNumber } from "./options.js";
+import { type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { withProgress } from "./progress.js";
 import { suggestion } from "./suggest.js";
 

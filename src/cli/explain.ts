@@ -4,11 +4,12 @@ import { type DimValues, explain, type Machine, MACHINES, predictTime } from "..
 import { UsageError } from "../runtime/errors.js";
 import { compileWhole, dtypesFor, selectCollective } from "./collectives.js";
 import { chooseDims } from "./dims.js";
+import { examples } from "./examples.js";
 import { type Comparison, explainReport } from "./explain-report.js";
 import type { Io } from "./io.js";
 import { measuredTimes } from "./measured.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
-import { collectDims, type DTypeChoice, examples, shared } from "./options.js";
+import { collectDims, type DTypeChoice, shared } from "./options.js";
 
 const DEFAULT_RANKS = 4;
 

@@ -3,16 +3,16 @@ import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CommanderError } from "commander";
-import { InternalCompilerError } from "../compiler/index.js";
+import type { InternalCompilerError } from "../compiler/index.js";
 import { CollcError, exitCodes, messageOf, systemCode } from "../runtime/errors.js";
 import { isNativeError } from "../runtime/native.js";
-import { collcVersion } from "../runtime/program.js";
+import { collcVersion } from "../runtime/version.js";
 import { type Io, paletteOf } from "./io.js";
 
 /** Exit code of a fault that is ours: EX_SOFTWARE of sysexits.h, out of the way of 0 to 3. */
 export const bugExitCode = 70;
 
-/** What a rank tells its launcher about its end; see spawn-ranks.ts. */
+/** What a rank tells its launcher about its end; see spawned-rank.ts. */
 export interface Failure {
   readonly message: string;
   readonly help: string | undefined;
@@ -77,7 +77,8 @@ function writeReport(error: unknown): string | null {
   const stamp = new Date().toISOString().replace(/[:.]/g, "-");
   const path = join(tmpdir(), `collc-bug-${stamp}-${process.pid}.txt`);
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  const module = error instanceof InternalCompilerError ? error.moduleText : "";
+  // By its field, not its class: `collc --version` has no use for the compiler.
+  const module = (error as Partial<InternalCompilerError> | null)?.moduleText ?? "";
   const head = `collc ${collcVersion()}, node ${process.version}, ${process.platform} ${process.arch}\n`;
   try {
     writeFileSync(path, `${head}arguments: ${JSON.stringify(process.argv.slice(2))}\n\n${stack}\n\n${module}`, {

@@ -7,7 +7,7 @@ import { exitCodes, messageOf, UsageError } from "../runtime/errors.js";
 import { printDiagnostics } from "./diagnostics.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
-import { examples } from "./options.js";
+import { examples } from "./examples.js";
 import { readProgram } from "./source-file.js";
 
 interface FmtOptions {

@@ -10,7 +10,7 @@ import { addonCandidates, type DeviceDescription, native } from "../runtime/nati
 import { findNvrtc, type NvrtcAttempt, nvrtcHelp } from "../runtime/nvrtc.js";
 import { openNccl } from "../runtime/nccl/index.js";
 import { openNvshmem } from "../runtime/nvshmem/index.js";
-import { collcVersion } from "../runtime/program.js";
+import { collcVersion } from "../runtime/version.js";
 import { bytes } from "../bench/format.js";
 
 /** One part of the machine. */

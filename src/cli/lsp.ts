@@ -1,6 +1,6 @@
 /** `collc lsp`: the language server, which editors start. */
 import { Command } from "commander";
-import { collcVersion } from "../runtime/program.js";
+import { collcVersion } from "../runtime/version.js";
 import type { Io } from "./io.js";
 
 /** The command. It speaks to an editor over this process's standard input and output, whatever `io` is. */

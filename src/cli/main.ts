@@ -3,23 +3,26 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
-import { watchLauncher } from "../runtime/bootstrap.js";
-import { collcVersion } from "../runtime/program.js";
+import { collcVersion } from "../runtime/version.js";
+import { watchLauncher } from "../runtime/watch-launcher.js";
+import { examples } from "./examples.js";
 import { reportFailure } from "./failure.js";
 import { type Io, processIo, paletteOf } from "./io.js";
+import { failAsRank, isSpawnedRank } from "./spawned-rank.js";
 
-import { benchCommand } from "./bench.js";
-import { buildCommand } from "./build.js";
-import { checkCommand } from "./check.js";
-import { doctorCommand } from "./doctor.js";
-import { emitCommand } from "./emit.js";
-import { explainCommand } from "./explain.js";
-import { fmtCommand } from "./fmt.js";
-import { lspCommand } from "./lsp.js";
-import { examples } from "./options.js";
-import { runCommand } from "./run.js";
-import { setupCommand } from "./setup.js";
-import { failAsRank, isSpawnedRank } from "./spawn-ranks.js";
+/** The commands, in the order of the help text. What one needs is loaded with it: all of them take a third of a second. */
+const commands: Readonly<Record<string, (io: Io) => Promise<Command>>> = {
+  run: async (io) => (await import("./run.js")).runCommand(io),
+  check: async (io) => (await import("./check.js")).checkCommand(io),
+  explain: async (io) => (await import("./explain.js")).explainCommand(io),
+  emit: async (io) => (await import("./emit.js")).emitCommand(io),
+  build: async (io) => (await import("./build.js")).buildCommand(io),
+  bench: async (io) => (await import("./bench.js")).benchCommand(io),
+  doctor: async (io) => (await import("./doctor.js")).doctorCommand(io),
+  setup: async (io) => (await import("./setup.js")).setupCommand(io),
+  fmt: async (io) => (await import("./fmt.js")).fmtCommand(io),
+  lsp: async (io) => (await import("./lsp.js")).lspCommand(io),
+};
 
 const exitCodeHelp = `
 Exit codes:
@@ -29,8 +32,14 @@ Exit codes:
   3  the machine lacks something; the message says what and how to get it
 `;
 
-/** A command line tree whose commands print to `io`. */
-export function makeProgram(io: Io): Command {
+/** The commands that a command line needs: the one it begins with, or all, for help and for suggestions. */
+function neededBy([first]: readonly string[]): readonly string[] {
+  if (first === "-V" || first === "--version") return [];
+  return first !== undefined && Object.hasOwn(commands, first) ? [first] : Object.keys(commands);
+}
+
+/** A command line tree, with the commands that `argv` needs, which print to `io`. */
+async function makeProgram(argv: readonly string[], io: Io): Promise<Command> {
   const program = new Command("collc")
     .description("Compiler and runtime for Coll, a small language of GPU collectives.")
     .version(collcVersion(), "-V, --version", "print the version")
@@ -48,19 +57,7 @@ export function makeProgram(io: Io): Command {
         ["collc doctor", "what this machine has and lacks"],
       ) + exitCodeHelp,
     );
-  for (const make of [
-    runCommand,
-    checkCommand,
-    explainCommand,
-    emitCommand,
-    buildCommand,
-    benchCommand,
-    doctorCommand,
-    setupCommand,
-  ])
-    program.addCommand(make(io));
-  program.addCommand(fmtCommand(io));
-  program.addCommand(lspCommand(io));
+  for (const name of neededBy(argv)) program.addCommand(await commands[name]!(io));
   const c = paletteOf(io.out, io.env);
   const configure = (command: Command): void => {
     command
@@ -91,11 +88,9 @@ export function makeProgram(io: Io): Command {
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   let exitCode = 0;
   try {
-    if (argv.length === 0) {
-      makeProgram(io).outputHelp();
-      return 0;
-    }
-    await makeProgram(io).parseAsync([...argv], { from: "user" });
+    const program = await makeProgram(argv, io);
+    if (argv.length === 0) program.outputHelp();
+    else await program.parseAsync([...argv], { from: "user" });
   } catch (error) {
     // A rank tells its launcher, which prints once for all.
     exitCode = isSpawnedRank(io) ? await failAsRank(error) : reportFailure(io, error);

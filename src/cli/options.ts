@@ -98,9 +98,3 @@ export const shared = {
   mesh: () => new Option("--mesh <sizes>", "ranks along the axes of a mesh: 2x4, or node=2,gpu=4").argParser(parseMesh),
   arch: () => new Option("-a, --arch <arch>", "GPU architecture").argParser(parseArch).default(DEFAULT_ARCH),
 };
-
-/** The "Examples:" part of a help text. */
-export function examples(...lines: readonly (readonly [command: string, what: string])[]): string {
-  const width = Math.max(...lines.map(([command]) => command.length));
-  return `\nExamples:\n${lines.map(([command, what]) => `  $ ${command.padEnd(width)}  # ${what}`).join("\n")}\n`;
-}

@@ -7,7 +7,8 @@ import type { BackendName, Group } from "../runtime/group.js";
 import { gpuCount, requireGpus } from "./gpus.js";
 import type { Io } from "./io.js";
 import { withProgress } from "./progress.js";
-import { isSpawnedRank, runAsRanks, sendProgress, sendResult } from "./spawn-ranks.js";
+import { runAsRanks } from "./spawn-ranks.js";
+import { isSpawnedRank, sendProgress, sendResult } from "./spawned-rank.js";
 
 /** Ranks where nobody says: a small world in which every collective is interesting. */
 const defaultRanks = 4;

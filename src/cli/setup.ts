@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { setupNvrtc } from "../runtime/nvrtc.js";
 import { type Io, paletteOf } from "./io.js";
-import { examples } from "./options.js";
+import { examples } from "./examples.js";
 import { withProgress } from "./progress.js";
 
 /** The command, printing to `io`. */

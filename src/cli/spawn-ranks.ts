@@ -1,54 +1,12 @@
-/**
- * One process a rank: the command runs itself again, once a rank, under the launcher. A rank finds in its environment
- * that it is one; what it has to say goes to the launcher as messages, which prints once for all.
- */
+/** One process a rank: the command runs itself again, once a rank, under the launcher, which prints once for all. */
 import { fileURLToPath } from "node:url";
-import { readEnv, detectLauncher } from "../runtime/env.js";
 import { exitCodes, RuntimeError } from "../runtime/errors.js";
 import { launchRanks } from "../runtime/launcher.js";
-import { Exit, type Failure, describeFailure, printFailure } from "./failure.js";
+import { Exit, type Failure, printFailure } from "./failure.js";
 import type { Io } from "./io.js";
 import { withProgress } from "./progress.js";
-import { fromWire, toWire } from "../bench/wire.js";
-
-type Message =
-  | { readonly kind: "progress"; readonly text: string }
-  | { readonly kind: "result"; readonly text: string }
-  | { readonly kind: "failure"; readonly failure: Failure };
-
-/** Whether this process is a rank that {@link runAsRanks} started. */
-export function isSpawnedRank(io: Io): boolean {
-  return (
-    readEnv("COLLC_STORE", io.env) !== undefined &&
-    detectLauncher(io.env)?.launcher === "collc" &&
-    process.send !== undefined
-  );
-}
-
-/** In a rank: what it does now. The launcher shows that of rank 0. */
-export function sendProgress(text: string): void {
-  send({ kind: "progress", text });
-}
-
-/** In rank 0: the result that the launcher waits for; plain data. */
-export function sendResult(value: unknown): Promise<void> {
-  return send({ kind: "result", text: toWire(value) });
-}
-
-/** In a rank: ends it with an error that the launcher prints. */
-export async function failAsRank(error: unknown): Promise<number> {
-  if (error instanceof Exit) return error.exitCode;
-  const failure = describeFailure(error);
-  await send({ kind: "failure", failure });
-  return failure.exitCode;
-}
-
-function send(message: Message): Promise<void> {
-  return new Promise((resolve) => {
-    if (process.send === undefined || !process.connected) resolve();
-    else process.send(message, undefined, undefined, () => resolve());
-  });
-}
+import type { Message } from "./spawned-rank.js";
+import { fromWire } from "../bench/wire.js";
 
 /**
  * Runs `collc` with `args` as `ranks` processes and gives what rank 0 sent.

@@ -59,7 +59,7 @@ export {
   proveResidency,
   summaryLine,
 } from "./prove/index.js";
-export type { Printable } from "./diagnostics/index.js";
+export { type Diagnostic, type JsonDiagnostic, type Printable, printDiagnostics, toJson } from "./diagnostics/index.js";
 export { sharedLayout } from "./emit/shared-layout.js";
 export { nearest } from "./diagnostics/suggest.js";
 export {

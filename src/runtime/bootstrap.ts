@@ -2,11 +2,10 @@
  * How a process becomes a rank: it reads what its launcher says, opens the store, learns who is on which host,
  * and makes sure that it does not outlive the run.
  */
-import { rmSync, writeSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { Worker } from "node:worker_threads";
 import { atExit } from "./at-exit.js";
 import {
   type Environment,
@@ -16,11 +15,12 @@ import {
   processEnvironment,
   readEnv,
 } from "./env.js";
-import { RuntimeError, UsageError, exitCodes, messageOf, systemCode } from "./errors.js";
+import { RuntimeError, UsageError, exitCodes, messageOf } from "./errors.js";
 import { Exchange } from "./exchange.js";
 import { type HostRanks, groupByHost, hostIdentity } from "./hosts.js";
 import { closeServer, openStore } from "./open-store.js";
 import { type Store, describeMember, memoryStores } from "./store.js";
+import { endWithLauncher, printLine, watchLauncher } from "./watch-launcher.js";
 
 export type { HostRanks } from "./hosts.js";
 
@@ -151,7 +151,7 @@ function describeRun(options: JoinOptions, env: Environment): LauncherInfo | nul
 /** Reacts to the loss of a rank or of the store, once. @returns unsubscribe. */
 function watchOthers(store: Store, info: LauncherInfo | null, { onLost, store: given }: JoinOptions): () => void {
   const exit = (error: RuntimeError): void => {
-    if (error.code === "store-lost") endWithLauncher?.();
+    if (error.code === "store-lost") endWithLauncher();
     // `collc run` reports for all ranks; elsewhere each one says why it stops.
     if (info?.launcher !== "collc") printLine(`collc: rank ${store.rank} stops: ${error.message}`);
     process.exit(exitCodes.rankLost);
@@ -219,71 +219,4 @@ async function shareDirectory(
 export async function makeRunDirectory(): Promise<string> {
   const base = tmpdir().length <= 60 ? tmpdir() : "/tmp";
   return mkdtemp(join(base, `collc-${process.pid}-`));
-}
-
-/** Set while a launcher is watched: what to do when it is gone. */
-let endWithLauncher: (() => void) | null = null;
-
-/**
- * In a rank of `collc run`: ends this process, its group and the run's folder when the launcher is gone, however
- * it died. Call it first thing in a rank; `joinGroup` calls it too. Elsewhere it does nothing.
- *
- * The main thread notices by the store; a watchdog thread compares the parent's id twice a second, for a rank that
- * has not joined yet or sits in a native call. The IPC channel's "disconnect" is not used, because a listener
- * would keep a rank alive that is done.
- */
-export function watchLauncher(env: Environment = processEnvironment()): void {
-  const runDirectory = readEnv("COLLC_RUN_DIR", env);
-  if (endWithLauncher !== null || runDirectory === undefined || process.send === undefined) return;
-  const launcher = process.ppid;
-  const text = `collc: rank ${readEnv("RANK", env) ?? "?"} stops: its launcher is gone`;
-  const end = (endWithLauncher = (): void => {
-    printLine(text);
-    rmSync(runDirectory, { recursive: true, force: true });
-    // The launcher made this process the leader of its group; -pid fails where it did not.
-    for (const target of [-process.pid, process.pid]) {
-      try {
-        process.kill(target, "SIGKILL");
-      } catch {
-        // the next one
-      }
-    }
-  });
-  // A broken pipe to the launcher may end this process before the store tells.
-  let isPipeBroken = false;
-  process.on("uncaughtExceptionMonitor", (error) => {
-    isPipeBroken ||= systemCode(error) === "EPIPE";
-  });
-  process.on("exit", () => {
-    const pause = new Int32Array(new SharedArrayBuffer(4));
-    for (let i = 0; isPipeBroken && i < 10 && process.ppid === launcher; i++) Atomics.wait(pause, 0, 0, 20);
-    if (process.ppid !== launcher) end();
-  });
-  const watchdog = new Worker(watchdogSource, {
-    eval: true,
-    workerData: { launcher, runDirectory, text },
-    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
-  });
-  watchdog.on("error", () => {}); // the store is still there
-  watchdog.unref();
-}
-
-const watchdogSource = `
-const { workerData } = require("node:worker_threads");
-const { rmSync, writeSync } = require("node:fs");
-setInterval(() => {
-  if (process.ppid === workerData.launcher) return;
-  try { writeSync(2, workerData.text + "\\n"); } catch {}
-  rmSync(workerData.runDirectory, { recursive: true, force: true });
-  for (const target of [-process.pid, process.pid]) try { process.kill(target, "SIGKILL"); } catch {}
-}, 500);
-`;
-
-/** Written at once and never an error: the reader may be gone, or this process about to be. */
-function printLine(text: string): void {
-  try {
-    writeSync(2, `${text}\n`);
-  } catch {
-    // nobody reads
-  }
 }

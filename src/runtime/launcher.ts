@@ -3,7 +3,7 @@
  *
  * Each rank leads a process group of its own, so that what it starts dies with it, and a terminal's Ctrl-C
  * reaches only the launcher, which passes it on in order. Ranks notice a launcher that was killed outright by
- * themselves, see watchLauncher in bootstrap.ts.
+ * themselves, see watch-launcher.ts.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";

@@ -1,11 +1,10 @@
 /** CUDA text → machine code: NVRTC, found and opened once a process, behind the cache of compiled kernels. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { InternalCompilerError } from "../compiler/index.js";
 import { MachineError } from "./errors.js";
 import { JitCache, jitCacheKey } from "./jit-cache.js";
-import { native, packageRoot } from "./native.js";
+import { native } from "./native.js";
 import { requireNvrtc } from "./nvrtc.js";
+import { collcVersion } from "./version.js";
 
 /** What NVRTC made of a kernel. */
 export interface CompiledProgram {
@@ -85,9 +84,4 @@ export async function cubinOf(
     return { bytes: cubin, meta: { log } };
   });
   return bytes;
-}
-
-/** Version of this package. */
-export function collcVersion(): string {
-  return (JSON.parse(readFileSync(join(packageRoot(), "package.json"), "utf8")) as { version: string }).version;
 }

@@ -9,7 +9,8 @@ import { compile } from "../../src/compiler/index.js";
 import { JitCache, jitCacheKey } from "../../src/runtime/jit-cache.js";
 import { packageRoot } from "../../src/runtime/native.js";
 import { findNvrtc } from "../../src/runtime/nvrtc.js";
-import { collcVersion, nvrtcOptions, openNvrtc } from "../../src/runtime/program.js";
+import { nvrtcOptions, openNvrtc } from "../../src/runtime/program.js";
+import { collcVersion } from "../../src/runtime/version.js";
 import { collcProcess, isBuilt, kernel, temporaryFolder } from "./support.js";
 
 const fake = join(packageRoot(), "build/Release/fake-cuda");

@@ -38,6 +38,7 @@ const modules = [
   "store-file",
   "store-server",
   "store-wire",
+  "watch-launcher",
 ];
 
 /** Transpiles the runtime's sources for plain Node children; one folder a content, so test files may race. */

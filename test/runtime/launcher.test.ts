@@ -31,7 +31,8 @@ async function launch(ranks: number, body: string, options: Partial<LaunchOption
 function rankScript(body: string): string {
   return sandbox.script(
     "rank.mjs",
-    `import { joinGroup, watchLauncher } from "@bootstrap";
+    `import { joinGroup } from "@bootstrap";
+     import { watchLauncher } from "@watch-launcher";
      import { spawn } from "node:child_process";
      import { setTimeout as sleep } from "node:timers/promises";
      watchLauncher();
