@@ -95,14 +95,14 @@ class RankRun {
     this.launch++;
     this.callerAccesses();
     const { machine, rank, launch } = this;
-    machine.trace?.start(rank, launch);
+    machine.trace?.start(rank);
     for (let block = 0; block < machine.gridAt(launch); block++)
       this.tasks.push({ running: this.block(block), blocked: [] });
   }
 
   private end(): void {
     const { machine, rank, launch } = this;
-    machine.trace?.end(rank, launch);
+    machine.trace?.end(rank);
     this.afterLaunch(machine, rank, launch);
     if (launch + 1 < this.launches) return;
     this.launch++;
@@ -181,10 +181,10 @@ function deadlock(machine: Machine, blocked: readonly Blocked[]): Fails {
 /** Signals to flags that nobody has waited for or waits for now: meant for somebody else, perhaps. */
 function unheardSignals({ trace }: Machine, blocked: readonly Blocked[]): string[] {
   if (trace === null) return [];
-  const heard = new Set(trace.events.flatMap((e) => (e.kind === "wait" ? [e.flag] : [])));
+  const heard = new Set(trace.waits.map((w) => w.flag));
   const wanted = (buffer: string, owner: number, slot: number): boolean =>
     blocked.some((b) => text(b.op, "buffer") === buffer && b.frame.rank === owner && b.slot === slot);
-  return [...trace.flags.values()]
+  return trace.flags
     .filter((f) => f.signals.length > 0 && !heard.has(f) && !wanted(f.buffer, f.owner, f.slot))
     .map((f) => `'${f.buffer}'[${f.slot}] of rank ${f.owner} is signalled, and nobody waits for it`);
 }

@@ -8,159 +8,205 @@
  * until nothing changes. What is left holds: the first wait in time that broke it would have seen only signals that
  * are counted here.
  */
-import { guaranteed, Knowledge } from "./knowledge.js";
+import { KnowledgeTable, NOTHING } from "./knowledge.js";
 import { CannotTell, Fails } from "./results.js";
-import type { Signal, Strand, Trace, Wait } from "./trace.js";
+import {
+  ENDS,
+  ENDS_PHASE,
+  ENTITY,
+  EVENT_FIELDS,
+  PHASE,
+  type Signal,
+  SIGNALS,
+  STARTS,
+  STRAND_FIELDS,
+  type Trace,
+  type Wait,
+  WAITS,
+} from "./trace.js";
 
 const MOST_ROUNDS = 20;
 
+/** For a signal that hands nothing on. */
+const NONE = -1;
+
 export class HappensBefore {
+  /**
+   * By number: knowledge. What a strand knows comes without the earlier phases of its own block, which go without saying:
+   * so phases end without new knowledge.
+   */
+  private readonly knowledge: KnowledgeTable;
   /** What is known in each segment. */
-  readonly segments: Knowledge[];
-  /** What the signalling strand knew at each signal, and what it handed on. */
-  private knownAt = new Map<Signal, Knowledge>();
-  private handedOn = new Map<Signal, Knowledge | null>();
-  private atWait = new Map<Wait, Knowledge>();
-  private readonly seen = new Set<Signal>();
+  private readonly segments: Int32Array;
+  /** By signal: what its strand knew, and what it handed on, which says its own block's phases too. */
+  private readonly knownAt: Int32Array;
+  private readonly handedOn: Int32Array;
+  /** What each wait taught. */
+  private readonly gained: Int32Array;
 
   constructor(private readonly trace: Trace) {
-    this.segments = new Array<Knowledge>(trace.segmentStrands.length);
-    for (const flag of trace.flags.values())
+    this.knowledge = new KnowledgeTable(trace);
+    this.segments = new Int32Array(trace.segmentCount);
+    this.knownAt = new Int32Array(trace.signals.length);
+    this.handedOn = new Int32Array(trace.signals.length);
+    this.gained = new Int32Array(trace.waits.length);
+    for (const flag of trace.flags)
       if (flag.signals.some((s) => s.add) && flag.signals.some((s) => !s.add))
         throw new CannotTell(`flag '${flag.buffer}'[${flag.slot}] is both set and added to`);
-    for (let round = 0; ; round++) {
-      if (round === MOST_ROUNDS) throw new CannotTell("the order of signals did not settle");
-      if (!this.round(round === 0)) break;
-    }
-    for (const event of trace.events) if (event.kind === "wait") this.checkLost(event);
+    this.round(true);
+    if (!this.isSettled())
+      for (let round = 1; this.round(false); round++)
+        if (round === MOST_ROUNDS - 1) throw new CannotTell("the order of signals did not settle");
+    for (const wait of trace.waits) this.checkLost(wait);
   }
 
   /** Whether segment `a` happened before segment `b`; within a strand as numbered. */
   isBefore(a: number, b: number): boolean {
-    const { segmentStrands, segmentNumbers } = this.trace;
-    const strand = segmentStrands[a]!;
-    if (strand === segmentStrands[b]) return segmentNumbers[a]! <= segmentNumbers[b]!;
-    return this.segments[b]!.knows(strand, segmentNumbers[a]!);
+    const { segmentStrands, segmentNumbers, strands } = this.trace;
+    const [of, by] = [segmentStrands[a]!, segmentStrands[b]!];
+    if (of === by) return segmentNumbers[a]! <= segmentNumbers[b]!;
+    const [ofRow, byRow] = [of * STRAND_FIELDS, by * STRAND_FIELDS];
+    return (
+      (strands[ofRow + ENTITY] === strands[byRow + ENTITY] && strands[ofRow + PHASE]! < strands[byRow + PHASE]!) ||
+      this.knowledge.knows(this.segments[b]!, of, segmentNumbers[a]!)
+    );
   }
 
-  /** One pass over all events; whether any wait came to know less than before. */
+  /**
+   * Whether another round would find what the first has found: if the signals that each wait has counted, those before
+   * it in the trace, are all that do not come after it, event by event the next round would do as this one did.
+   */
+  private isSettled(): boolean {
+    return this.trace.waits.every((w) => w.flag.signals.every((s) => s.at < w.at !== this.isAfter(s, w)));
+  }
+
+  /** One pass over all events; whether any wait came to know something else than before. */
   private round(isFirst: boolean): boolean {
-    const { trace } = this;
-    const { grid, entities } = trace;
-    const bases = new Array<Knowledge>(entities).fill(Knowledge.nothing(entities));
-    const strands = new Map<Strand, Knowledge>();
-    const phases = new Int32Array(entities);
-    /** Strands of each entity's phase that know more than its start. */
-    const active: Set<Strand>[] = Array.from({ length: entities }, () => new Set());
-    const endPhase = (entity: number): Knowledge => {
-      let known = bases[entity]!;
-      for (const s of active[entity]!) known = known.join(strands.get(s)!);
-      active[entity]!.clear();
-      return (bases[entity] = known.withPhase(entity, ++phases[entity]!));
+    const { trace, knowledge, segments } = this;
+    const { events, grid, strands, segmentStrands } = trace;
+    /** By entity: what all strands of its phase know, its phase, and strands of the phase that have waited. */
+    const bases = new Int32Array(trace.entities);
+    const phases = new Int32Array(trace.entities);
+    const waited = Array.from(bases, (): number[] => []);
+    /** By strand: what it knows, when it has waited. */
+    const learnt = new Int32Array(trace.strandCount);
+    let segment = 0;
+    const knowTo = (end: number): void => {
+      for (; segment < end; segment++) {
+        const strand = segmentStrands[segment]!;
+        segments[segment] = learnt[strand]! || bases[strands[strand * STRAND_FIELDS + ENTITY]!]!;
+      }
     };
-    const knownTo = (s: Strand): Knowledge => strands.get(s) ?? bases[s.entity]!;
+    const endPhase = (entity: number): void => {
+      for (const s of waited[entity]!) bases[entity] = knowledge.join(bases[entity]!, learnt[s]!);
+      waited[entity]!.length = 0;
+      phases[entity]!++;
+    };
+    const toldBy = (entity: number): number => knowledge.withPhase(bases[entity]!, entity, phases[entity]!);
     let changed = false;
-    for (const event of trace.events) {
-      switch (event.kind) {
-        case "segments":
-          for (let id = event.first; id < event.end; id++) this.segments[id] = knownTo(trace.segmentStrands[id]!);
+    for (let at = 0; at < trace.eventCount; at++) {
+      const row = at * EVENT_FIELDS;
+      const about = events[row + 1]!;
+      knowTo(events[row + 2]!);
+      switch (events[row]) {
+        case ENDS_PHASE:
+          endPhase(about);
           break;
-        case "phase":
-          endPhase(event.entity);
+        case STARTS: {
+          const host = trace.host(about);
+          endPhase(host);
+          const told = toldBy(host);
+          for (let e = host - grid; e < host; e++) bases[e] = knowledge.join(bases[e]!, told);
           break;
-        case "start": {
-          const host = trace.host(event.rank);
-          const known = endPhase(host);
-          for (let b = 0; b < grid; b++) {
-            const e = trace.entity(event.rank, b);
-            bases[e] = bases[e]!.join(known);
+        }
+        case ENDS: {
+          const host = trace.host(about);
+          for (let e = host - grid; e < host; e++) {
+            endPhase(e);
+            bases[host] = knowledge.join(bases[host]!, toldBy(e));
           }
           break;
         }
-        case "end": {
-          const host = trace.host(event.rank);
-          for (let b = 0; b < grid; b++) bases[host] = bases[host]!.join(endPhase(trace.entity(event.rank, b)));
+        case SIGNALS: {
+          const signal = trace.signals[about]!;
+          const own = learnt[signal.strand]! || bases[signal.entity]!;
+          this.knownAt[about] = own;
+          this.handedOn[about] = signal.release ? this.handOn(signal, own) : NONE;
           break;
         }
-        case "signal": {
-          const own = knownTo(event.strand);
-          const known = event.acted ? own.withStrand(event.strand, event.segment + 1) : own;
-          this.knownAt.set(event, own);
-          this.handedOn.set(event, event.release ? known : null);
-          this.seen.add(event);
-          break;
-        }
-        case "wait": {
-          const own = knownTo(event.strand);
-          const gained = this.gainedBy(event, isFirst);
-          const known = own.join(gained);
-          const before = this.atWait.get(event);
-          if (before === undefined || !before.equals(gained)) changed = true;
-          this.atWait.set(event, gained);
-          strands.set(event.strand, known);
-          active[event.strand.entity]!.add(event.strand);
+        case WAITS: {
+          const wait = trace.waits[about]!;
+          const gained = this.gainedBy(wait, isFirst);
+          if (isFirst || !knowledge.equals(gained, this.gained[about]!)) changed = true;
+          this.gained[about] = gained;
+          learnt[wait.strand] = knowledge.join(learnt[wait.strand]! || bases[wait.entity]!, gained);
+          waited[wait.entity]!.push(wait.strand);
         }
       }
     }
+    knowTo(trace.segmentCount);
     return changed;
+  }
+
+  private handOn({ strand, entity, phase, segment, acted }: Signal, own: number): number {
+    const { knowledge } = this;
+    const known = knowledge.withPhase(own, entity, phase);
+    return acted ? knowledge.withStrand(known, strand, segment + 1) : known;
   }
 
   /** Signals that a wait could have seen: those that do not themselves come after it. */
   private candidates(wait: Wait, isFirst: boolean): Signal[] {
-    return wait.flag.signals.filter((s) => (isFirst ? this.seen.has(s) : !this.isAfter(s, wait)));
+    return wait.flag.signals.filter((s) => (isFirst ? s.at < wait.at : !this.isAfter(s, wait)));
   }
 
   private isAfter(signal: Signal, wait: Wait): boolean {
-    if (signal.strand === wait.strand) return signal.segment > wait.segment;
-    return this.knownAt.get(signal)!.knows(wait.strand, wait.segment);
+    return this.knowsOf(signal, wait.strand, wait.entity, wait.phase, wait.segment);
   }
 
-  private gainedBy(wait: Wait, isFirst: boolean): Knowledge {
-    const { entities } = this.trace;
+  /** Whether a segment of a strand comes before a signal; within a strand, not the segment that the signal ends. */
+  private knowsOf(signal: Signal, strand: number, entity: number, phase: number, segment: number): boolean {
+    if (signal.strand === strand) return signal.segment > segment;
+    if (signal.entity === entity && signal.phase > phase) return true;
+    return this.knowledge.knows(this.knownAt[signal.id]!, strand, segment);
+  }
+
+  private gainedBy(wait: Wait, isFirst: boolean): number {
     const candidates = this.candidates(wait, isFirst);
-    const carried = (s: Signal): Knowledge | null => (this.synchronises(s, wait) ? this.handedOn.get(s)! : null);
+    const carried = (s: Signal): number => (this.synchronises(s, wait) ? this.handedOn[s.id]! : NONE);
     if (candidates.some((s) => s.add)) {
-      const contributions = candidates.map((s) => ({ knowledge: carried(s), amount: s.value }));
-      return guaranteed(contributions, wait.value, entities);
+      const amounts = candidates.map((s) => s.value);
+      return this.knowledge.guaranteed(candidates.map(carried), amounts, wait.value);
     }
     // The flag starts at zero: a wait for that needs nobody.
-    if ((-wait.value | 0) >= 0) return Knowledge.nothing(entities);
+    if ((-wait.value | 0) >= 0) return NOTHING;
     const enough = candidates.filter((s) => ((s.value - wait.value) | 0) >= 0);
-    return guaranteed(
-      enough.map((s) => ({ knowledge: carried(s), amount: 1 })),
-      1,
-      entities,
-    );
+    const amounts = enough.map(() => 1);
+    return this.knowledge.guaranteed(enough.map(carried), amounts, 1);
   }
 
   /** Release and acquire, each with a scope that includes the other's thread. */
   private synchronises(signal: Signal, wait: Wait): boolean {
     if (!signal.release || !wait.acquire) return false;
-    const sameRank = this.rankOf(signal.strand) === this.rankOf(wait.strand);
-    return sameRank || (signal.sys && wait.sys);
+    return (signal.sys && wait.sys) || this.rankOf(signal) === this.rankOf(wait);
   }
 
-  private rankOf(strand: Strand): number {
-    return Math.floor(strand.entity / (this.trace.grid + 1));
+  private rankOf({ entity }: Signal | Wait): number {
+    return Math.floor(entity / (this.trace.grid + 1));
   }
 
   /** A `set` to a lower value that may come last hides the one a wait is for. */
   private checkLost(wait: Wait): void {
     const { signals, buffer, slot, owner } = wait.flag;
     if (signals.length === 0 || signals[0]!.add) return;
-    const [enough, lower] = [true, false].map((suffices) =>
-      signals.filter((s) => ((s.value - wait.value) | 0) >= 0 === suffices),
-    ) as [Signal[], Signal[]];
-    for (const low of lower) {
-      if (this.isAfter(low, wait)) continue;
-      const isOverwritten = enough.some((s) =>
-        s.strand === low.strand ? s.segment > low.segment : this.knownAt.get(s)!.knows(low.strand, low.segment),
-      );
-      if (isOverwritten) continue;
+    const suffices = (s: Signal): boolean => ((s.value - wait.value) | 0) >= 0;
+    for (const low of signals) {
+      if (suffices(low) || this.isAfter(low, wait)) continue;
+      const { strand, entity, phase, segment } = low;
+      if (signals.some((s) => suffices(s) && this.knowsOf(s, strand, entity, phase, segment))) continue;
       const place = (s: Signal | Wait, what: string) => ({
-        rank: this.rankOf(s.strand),
-        block: s.strand.entity % (this.trace.grid + 1),
-        launch: s.strand.launch,
+        rank: this.rankOf(s),
+        block: s.entity % (this.trace.grid + 1),
+        launch: s.launch,
         span: s.op.span,
         what,
       });

@@ -1,99 +1,156 @@
 /**
  * What is known to have happened before a point: for each entity how many of its phases, and of strands whose phase is
  * not over how many segments. A segment or phase counts when all that it did is known.
+ *
+ * Knowledge has a number. It lies in one table, a row for each number, and is never changed: most of it is shared by
+ * many segments, and joining it gives one of the two sides more often than not.
  */
-import type { Strand } from "./trace.js";
+import { ENTITY, PHASE, type Strand, STRAND_FIELDS, type Trace, twice } from "./trace.js";
 
-export class Knowledge {
-  constructor(
-    readonly phases: Int32Array,
-    /** By strand. Entries of phases that are known whole are left out. */
-    readonly strands: ReadonlyMap<Strand, number> | null,
-  ) {}
+export const NOTHING = 0;
 
-  static nothing(entities: number): Knowledge {
-    return new Knowledge(new Int32Array(entities), null);
+export class KnowledgeTable {
+  /** Known phases of each entity, a row of as many numbers as there are entities for each knowledge. */
+  phases: Int32Array;
+  /** By knowledge: known segments by strand, without strands of phases that are known whole; null for none. */
+  private readonly segments: (ReadonlyMap<Strand, number> | null)[] = [null];
+  private readonly entities: number;
+
+  constructor(private readonly trace: Trace) {
+    this.entities = trace.entities;
+    this.phases = new Int32Array(Math.max(1, this.entities) * 256);
   }
 
   /** Whether segment `number` of a strand is known. */
-  knows(strand: Strand, number: number): boolean {
-    if (this.phases[strand.entity]! > strand.phase) return true;
-    return this.strands !== null && (this.strands.get(strand) ?? 0) > number;
+  knows(knowledge: number, strand: Strand, number: number): boolean {
+    return this.segmentsOf(knowledge, strand) > number;
   }
 
   /** Known segments of a strand, all of them if its phase is known. */
-  segmentsOf(strand: Strand): number {
-    return this.phases[strand.entity]! > strand.phase ? Infinity : (this.strands?.get(strand) ?? 0);
+  private segmentsOf(knowledge: number, strand: Strand): number {
+    if (this.knowsPhase(this.phases, knowledge * this.entities, strand)) return Infinity;
+    return this.segments[knowledge]?.get(strand) ?? 0;
   }
 
-  join(other: Knowledge): Knowledge {
-    if (other === this) return this;
-    let phases = this.phases;
-    for (let e = 0; e < phases.length; e++)
-      if (other.phases[e]! > phases[e]!) {
-        if (phases === this.phases) phases = this.phases.slice();
-        phases[e] = other.phases[e]!;
-      }
-    if (this.strands === null && other.strands === null)
-      return phases === this.phases ? this : new Knowledge(phases, null);
-    const strands = new Map<Strand, number>();
-    for (const source of [this.strands, other.strands])
-      for (const [s, n] of source ?? [])
-        if (phases[s.entity]! <= s.phase && (strands.get(s) ?? 0) < n) strands.set(s, n);
-    return new Knowledge(phases, strands.size === 0 ? null : strands);
+  private knowsPhase(phases: Int32Array, row: number, strand: Strand): boolean {
+    const { strands } = this.trace;
+    return phases[row + strands[strand * STRAND_FIELDS + ENTITY]!]! > strands[strand * STRAND_FIELDS + PHASE]!;
+  }
+
+  /** A new row, which starts as a copy of another. The caller may change its phases before it calls anything else. */
+  private copy(of: number, segments: ReadonlyMap<Strand, number> | null): number {
+    const { entities } = this;
+    const knowledge = this.segments.push(segments) - 1;
+    if ((knowledge + 1) * entities > this.phases.length) this.phases = twice(this.phases);
+    this.phases.copyWithin(knowledge * entities, of * entities, (of + 1) * entities);
+    return knowledge;
+  }
+
+  /** Leaves out strands whose phase is known to a row. */
+  private keepOpen(knowledge: number): void {
+    const open = new Map<Strand, number>();
+    for (const [s, n] of this.segments[knowledge] ?? [])
+      if (!this.knowsPhase(this.phases, knowledge * this.entities, s)) open.set(s, n);
+    this.segments[knowledge] = open.size === 0 ? null : open;
+  }
+
+  join(a: number, b: number): number {
+    if (a === b || b === NOTHING) return a;
+    if (a === NOTHING) return b;
+    const { entities, segments } = this;
+    const [rowA, rowB] = [a * entities, b * entities];
+    let [isInA, isInB] = [true, true];
+    for (let e = 0; e < entities; e++) {
+      const difference = this.phases[rowA + e]! - this.phases[rowB + e]!;
+      if (difference < 0) isInA = false;
+      else if (difference > 0) isInB = false;
+    }
+    const [ofA, ofB] = [segments[a]!, segments[b]!];
+    if (isInA && ofB === null) return a;
+    if (isInB && ofA === null) return b;
+    let both = ofA ?? ofB;
+    if (ofA !== null && ofB !== null) {
+      const most = new Map(ofA);
+      for (const [s, n] of ofB) if ((most.get(s) ?? 0) < n) most.set(s, n);
+      both = most;
+    }
+    const knowledge = this.copy(a, both);
+    const { phases } = this;
+    const row = knowledge * entities;
+    for (let e = 0; e < entities; e++) if (phases[rowB + e]! > phases[row + e]!) phases[row + e] = phases[rowB + e]!;
+    if (both !== null) this.keepOpen(knowledge);
+    return knowledge;
   }
 
   /** With `phase` phases of an entity known. */
-  withPhase(entity: number, phase: number): Knowledge {
-    const phases = this.phases.slice();
-    phases[entity] = Math.max(phases[entity]!, phase);
-    return new Knowledge(phases, this.strands).join(Knowledge.nothing(phases.length));
+  withPhase(knowledge: number, entity: number, phase: number): number {
+    if (this.phases[knowledge * this.entities + entity]! >= phase) return knowledge;
+    const more = this.copy(knowledge, this.segments[knowledge]!);
+    this.phases[more * this.entities + entity] = phase;
+    if (this.segments[more] !== null) this.keepOpen(more);
+    return more;
   }
 
   /** With the first `segments` segments of a strand known. */
-  withStrand(strand: Strand, segments: number): Knowledge {
-    return new Knowledge(this.phases, new Map(this.strands ?? []).set(strand, segments));
+  withStrand(knowledge: number, strand: Strand, segments: number): number {
+    return this.copy(knowledge, new Map(this.segments[knowledge] ?? []).set(strand, segments));
   }
 
-  equals(other: Knowledge): boolean {
-    if (other === this) return true;
-    if (this.phases.some((p, e) => p !== other.phases[e])) return false;
-    if ((this.strands?.size ?? 0) !== (other.strands?.size ?? 0)) return false;
-    for (const [s, n] of this.strands ?? []) if (other.strands!.get(s) !== n) return false;
+  equals(a: number, b: number): boolean {
+    if (a === b) return true;
+    const { entities, phases } = this;
+    for (let e = 0; e < entities; e++) if (phases[a * entities + e] !== phases[b * entities + e]) return false;
+    const [ofA, ofB] = [this.segments[a]!, this.segments[b]!];
+    if ((ofA?.size ?? 0) !== (ofB?.size ?? 0)) return false;
+    for (const [s, n] of ofA ?? []) if (ofB!.get(s) !== n) return false;
     return true;
   }
-}
 
-/**
- * What is known whichever of the contributions came first, as long as their amounts reach `needed`: at least as much
- * as one of those without which the rest would not reach it. Null for a contribution that carries no knowledge.
- */
-export function guaranteed(
-  contributions: readonly { readonly knowledge: Knowledge | null; readonly amount: number }[],
-  needed: number,
-  entities: number,
-): Knowledge {
-  const nothing = Knowledge.nothing(entities);
-  if (needed <= 0 || contributions.length === 0) return nothing;
-  const level = (of: (k: Knowledge) => number): number => {
-    const sorted = contributions
-      .map((c) => ({ at: c.knowledge === null ? 0 : of(c.knowledge), amount: c.amount }))
-      .sort((a, b) => a.at - b.at);
-    let total = 0;
-    for (const c of sorted) {
-      total += c.amount;
-      if (total >= needed) return c.at;
-    }
-    return 0;
-  };
-  const phases = new Int32Array(entities);
-  for (let e = 0; e < entities; e++) phases[e] = level((k) => k.phases[e]!);
-  const strands = new Map<Strand, number>();
-  for (const { knowledge } of contributions)
-    for (const s of knowledge?.strands?.keys() ?? []) {
-      if (strands.has(s) || phases[s.entity]! > s.phase) continue;
-      const n = level((k) => k.segmentsOf(s));
-      if (n > 0) strands.set(s, n);
-    }
-  return new Knowledge(phases, strands.size === 0 ? null : strands);
+  /**
+   * What is known whichever of the contributions came first, as long as their amounts reach `needed`: at least as much
+   * as one of those without which the rest would not reach it.
+   *
+   * @param contributions knowledge; -1 for a contribution that carries none
+   */
+  guaranteed(contributions: readonly number[], amounts: readonly number[], needed: number): number {
+    if (needed <= 0 || contributions.length === 0) return NOTHING;
+    const [amount] = amounts as [number];
+    if (!amounts.every((a) => a === amount)) return this.levels(contributions, amounts, needed);
+    // Of equal amounts, as many as it takes: the one that completes them, least first. Those that carry nothing are least.
+    const carrying = contributions.filter((c) => c >= 0);
+    const count = Math.ceil(needed / amount) - (contributions.length - carrying.length);
+    if (count <= 0 || count > carrying.length) return NOTHING;
+    const [first] = carrying as [number];
+    if (carrying.every((c) => c === first)) return first;
+    if (count === carrying.length) return carrying.reduce((a, b) => this.join(a, b));
+    return this.levels(contributions, amounts, needed);
+  }
+
+  /** `guaranteed`, for each entity and strand on its own: the level at which the amounts reach `needed`, least first. */
+  private levels(contributions: readonly number[], amounts: readonly number[], needed: number): number {
+    const { entities } = this;
+    const anySuffices = amounts.every((a) => a >= needed);
+    const level = (of: (knowledge: number) => number): number => {
+      const at = contributions.map((c) => (c < 0 ? 0 : of(c)));
+      if (anySuffices) return Math.min(...at);
+      let total = 0;
+      for (const c of [...at.keys()].sort((x, y) => at[x]! - at[y]!)) {
+        total += amounts[c]!;
+        if (total >= needed) return at[c]!;
+      }
+      return 0;
+    };
+    const known = this.copy(NOTHING, null);
+    const row = known * entities;
+    for (let e = 0; e < entities; e++) this.phases[row + e] = level((k) => this.phases[k * entities + e]!);
+    const strands = new Map<Strand, number>();
+    for (const c of contributions)
+      for (const s of (c < 0 ? null : this.segments[c]!)?.keys() ?? []) {
+        if (strands.has(s) || this.knowsPhase(this.phases, row, s)) continue;
+        const n = level((k) => this.segmentsOf(k, s));
+        if (n > 0) strands.set(s, n);
+      }
+    this.segments[known] = strands.size === 0 ? null : strands;
+    return known;
+  }
 }

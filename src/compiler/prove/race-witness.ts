@@ -2,7 +2,9 @@
 import { NO_SPAN } from "../source.js";
 import type { HappensBefore } from "./happens-before.js";
 import { Fails, type Place } from "./results.js";
-import { FIELDS, type Segment, type Signal, type Strand, type Trace, type Wait, WRITE } from "./trace.js";
+import { FIELDS, type Segment, type Signal, type Trace, type Wait, WRITE } from "./trace.js";
+
+type Doer = Segment | Signal | Wait;
 
 /** The failure for access `a`, earlier in the trace, and access `b`, which nothing orders. */
 export function raceOf(trace: Trace, order: HappensBefore, a: number, b: number, element: number): Fails {
@@ -43,19 +45,19 @@ function verb(p: Place): string {
 }
 
 function placeOf(trace: Trace, access: number, buffer: string, element: number): Place {
-  const { strand } = trace.segment(trace.table[access * FIELDS]!);
-  const block = strand.entity % (trace.grid + 1);
+  const segment = trace.segment(trace.table[access * FIELDS]!);
+  const block = segment.entity % (trace.grid + 1);
   const writes = (trace.table[access * FIELDS + 4]! & WRITE) !== 0;
   return {
-    rank: rankOf(trace, strand),
+    rank: rankOf(trace, segment),
     block: block === trace.grid ? -1 : block,
-    launch: strand.launch,
+    launch: segment.launch,
     span: trace.opOf(access)?.span ?? NO_SPAN,
     what: `${writes ? "write" : "read"} of '${buffer}'[${element}]`,
   };
 }
 
-function rankOf(trace: Trace, s: Strand): number {
+function rankOf(trace: Trace, s: Doer): number {
   return Math.floor(s.entity / (trace.grid + 1));
 }
 
@@ -71,18 +73,15 @@ class Interleaving {
 
   lines(): string[] {
     const { trace, first, second } = this;
-    const waited = trace.events
-      .slice(0, this.position(this.y))
-      .findLast((e): e is Wait => e.kind === "wait" && this.isKnownTo(e.strand, this.y));
-    const after = trace.events
-      .slice(this.position(this.x))
-      .filter((e): e is Signal => e.kind === "signal" && this.speaksFor(e.strand, this.x));
+    const { x, y } = this;
+    const waited = trace.waits.findLast((w) => w.before <= y.id && this.isKnownTo(w, y));
+    const after = trace.signals.filter((s) => s.before > x.id && this.speaksFor(s, x));
     // One to the other's rank says most.
-    const told = after.find((e) => e.flag.owner === rankOf(trace, this.y.strand)) ?? after[0];
+    const told = after.find((e) => e.flag.owner === rankOf(trace, y)) ?? after[0];
     const before =
       waited === undefined
         ? "has waited for nobody"
-        : `has waited for ${this.flag(waited)} to reach ${waited.value} (launch ${waited.strand.launch}), and for nothing after that`;
+        : `has waited for ${this.flag(waited)} to reach ${waited.value} (launch ${waited.launch}), and for nothing after that`;
     return [
       "they meet when",
       `  1. ${who(second)}, ${before};`,
@@ -90,30 +89,28 @@ class Interleaving {
       `  3. the ${verb(second)} by ${who(second)} happens.`,
       told === undefined
         ? "nothing is signalled after the first that could tell the other"
-        : `the first signal after the first access sets ${this.flag(told)} to ${told.value} (${told.release ? "release" : "relaxed"}, scope ${told.sys ? "sys" : "gpu"}, launch ${told.strand.launch}): ${this.unheard(told)}`,
+        : `the first signal after the first access sets ${this.flag(told)} to ${told.value} (${told.release ? "release" : "relaxed"}, scope ${told.sys ? "sys" : "gpu"}, launch ${told.launch}): ${this.unheard(told)}`,
     ];
   }
 
-  private position(s: Segment): number {
-    return this.trace.events.findIndex((e) => e.kind === "segments" && e.first <= s.id && s.id < e.end);
-  }
-
-  private isCaller(s: Strand): boolean {
+  private isCaller(s: Doer): boolean {
     return s.entity % (this.trace.grid + 1) === this.trace.grid;
   }
 
   /** Whether what a strand learns is known in a segment: of its own block and earlier, or of a launch that has ended. */
-  private isKnownTo(s: Strand, { strand }: Segment): boolean {
-    if (s === strand) return true;
-    if (this.isCaller(strand)) return rankOf(this.trace, s) === rankOf(this.trace, strand) && s.launch < strand.launch;
-    return s.entity === strand.entity && s.phase < strand.phase;
+  private isKnownTo(s: Doer, segment: Segment): boolean {
+    if (s.strand === segment.strand) return true;
+    if (this.isCaller(segment))
+      return rankOf(this.trace, s) === rankOf(this.trace, segment) && s.launch < segment.launch;
+    return s.entity === segment.entity && s.phase < segment.phase;
   }
 
   /** Whether a strand comes after a segment on its block, or on the rank whose caller it is of. */
-  private speaksFor(s: Strand, { strand }: Segment): boolean {
-    if (s === strand) return true;
-    if (this.isCaller(strand)) return rankOf(this.trace, s) === rankOf(this.trace, strand) && s.launch >= strand.launch;
-    return s.entity === strand.entity && s.phase >= strand.phase;
+  private speaksFor(s: Doer, segment: Segment): boolean {
+    if (s.strand === segment.strand) return true;
+    if (this.isCaller(segment))
+      return rankOf(this.trace, s) === rankOf(this.trace, segment) && s.launch >= segment.launch;
+    return s.entity === segment.entity && s.phase >= segment.phase;
   }
 
   private flag({ flag }: Wait | Signal): string {
@@ -124,19 +121,17 @@ class Interleaving {
   private unheard(told: Signal): string {
     const { trace, x, y } = this;
     const { flag } = told;
-    const block = (s: Strand): boolean =>
-      this.isCaller(y.strand) ? this.isKnownTo(s, y) : s.entity === y.strand.entity && s.launch === y.strand.launch;
-    const heard = trace.events.find(
-      (e): e is Wait => e.kind === "wait" && e.flag === flag && block(e.strand) && ((told.value - e.value) | 0) >= 0,
-    );
+    const block = (w: Wait): boolean =>
+      this.isCaller(y) ? this.isKnownTo(w, y) : w.entity === y.entity && w.launch === y.launch;
+    const heard = trace.waits.find((w) => w.flag === flag && block(w) && ((told.value - w.value) | 0) >= 0);
     if (heard === undefined) return "the other has not waited for it";
     if (!told.release) return "it is waited for, but it is relaxed and carries nothing";
     if (!heard.acquire) return "it is waited for, but the wait is relaxed and learns nothing";
-    if (rankOf(trace, told.strand) !== rankOf(trace, heard.strand) && !(told.sys && heard.sys))
+    if (rankOf(trace, told) !== rankOf(trace, heard) && !(told.sys && heard.sys))
       return "it is waited for, but scope gpu does not reach another rank";
-    if (told.strand !== x.strand && told.strand.entity === x.strand.entity && told.strand.phase === x.strand.phase)
+    if (told.strand !== x.strand && told.entity === x.entity && told.phase === x.phase)
       return "it speaks for the thread that sends it, which has not met the others since";
-    if (heard.strand !== y.strand && heard.strand.entity === y.strand.entity && heard.strand.phase === y.strand.phase)
+    if (heard.strand !== y.strand && heard.entity === y.entity && heard.phase === y.phase)
       return "one thread waits for it, and the others have not met that thread since";
     return "the other has not waited for it before";
   }

@@ -1,4 +1,5 @@
-/** Finds conflicting accesses that nothing orders: one pass over a trace, element by element. */
+/** Finds conflicting accesses that nothing orders: one pass over a trace, cell by cell. */
+import { Cells, NONE } from "./cells.js";
 import type { HappensBefore } from "./happens-before.js";
 import { raceOf } from "./race-witness.js";
 import { CLOSE, FIELDS, OPEN, type Trace, WRITE } from "./trace.js";
@@ -10,60 +11,10 @@ interface Going {
   readonly end: number;
 }
 
-const NONE = -1;
-
-/** Reads since an element's last write: a list for each element, since the last write. Freed nodes are used again. */
-class Reads {
-  private accesses = new Int32Array(1024);
-  private nexts = new Int32Array(1024);
-  private used = 0;
-  private free = NONE;
-
-  /** @returns the node of a list that starts with `access` and goes on with `next` */
-  add(access: number, next: number): number {
-    let node = this.free;
-    if (node !== NONE) this.free = this.nexts[node]!;
-    else {
-      node = this.used++;
-      if (node === this.accesses.length) [this.accesses, this.nexts] = [twice(this.accesses), twice(this.nexts)];
-    }
-    this.accesses[node] = access;
-    this.nexts[node] = next;
-    return node;
-  }
-
-  access(node: number): number {
-    return this.accesses[node]!;
-  }
-
-  /** Frees a node; @returns the one after it */
-  remove(node: number): number {
-    const next = this.nexts[node]!;
-    this.nexts[node] = this.free;
-    this.free = node;
-    return next;
-  }
-}
-
-function twice(a: Int32Array): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(a.length * 2);
-  larger.set(a);
-  return larger;
-}
-
-/** Accesses to one memory: per element the last write and the reads since then; and copies under way. */
-class Cells {
-  readonly lastWrite: Int32Array;
-  /** Node of the latest read since the last write, one for each segment in a row that reads. */
-  readonly lastRead: Int32Array;
-  /** By copy: what it reads, and what it writes. */
-  readonly openReads = new Map<number, Going[]>();
-  readonly openWrites = new Map<number, Going[]>();
-
-  constructor(length: number) {
-    this.lastWrite = new Int32Array(length).fill(NONE);
-    this.lastRead = new Int32Array(length).fill(NONE);
-  }
+/** Copies under way at one memory: by copy, what it reads, and what it writes. */
+interface Copies {
+  readonly reads: Map<number, Going[]>;
+  readonly writes: Map<number, Going[]>;
 }
 
 /**
@@ -71,50 +22,110 @@ class Cells {
  * it is enough to hold each access against the last write and the reads since.
  */
 export function checkRaces(trace: Trace, order: HappensBefore): void {
-  const cells = trace.memories.map((m) => new Cells(m.length));
-  const reads = new Reads();
-  const { table, accesses } = trace;
-  /** By access: the last one that was found to come after it. Neighbouring elements ask the same again. */
-  const after = new Int32Array(accesses).fill(NONE);
-  const check = (earlier: number, i: number, copy: number, element: number): void => {
-    if (after[earlier] === i) return;
-    const isOwn = copy !== 0 && table[earlier * FIELDS + 5] === copy;
-    if (!isOwn && !order.isBefore(table[earlier * FIELDS]!, table[i * FIELDS]!))
-      throw raceOf(trace, order, earlier, i, element);
-    after[earlier] = i;
-  };
-  for (let i = 0; i < accesses; i++) {
+  new Check(trace, order).run();
+}
+
+class Check {
+  private readonly cells: Cells;
+  /** By memory; absent where there was no copy. */
+  private readonly copies: (Copies | undefined)[];
+  /** By segment: the last one that was found to come after it. Neighbouring elements ask the same again. */
+  private readonly after: Int32Array;
+
+  constructor(
+    private readonly trace: Trace,
+    private readonly order: HappensBefore,
+  ) {
+    this.cells = new Cells(trace);
+    this.copies = new Array<Copies | undefined>(trace.memories.length).fill(undefined);
+    this.after = new Int32Array(trace.segmentCount).fill(-1);
+  }
+
+  run(): void {
+    const { trace, cells } = this;
+    const { table, accesses } = trace;
+    const { bases } = cells;
+    for (let i = 0; i < accesses; i++) {
+      const row = i * FIELDS;
+      const memory = table[row + 1]!;
+      const length = table[row + 3]!;
+      const kind = table[row + 4]!;
+      const base = bases[memory]!;
+      const start = base + table[row + 2]!;
+      if ((kind & WRITE) !== 0) this.write(i, start, start + length, base);
+      else this.read(i, start, start + length, base);
+      if ((kind & (OPEN | CLOSE)) !== 0 || this.copies[memory] !== undefined) this.checkCopies(i, memory, kind);
+    }
+  }
+
+  private read(i: number, start: number, end: number, base: number): void {
+    const { cells } = this;
+    const { table } = this.trace;
+    const { ends, writes, reads } = cells;
+    const segment = table[i * FIELDS]!;
+    if (start < end && ends[start] === 0) cells.startAt(start);
+    for (let at = start; at < end; at = ends[at]!) {
+      if (ends[at]! > end) cells.split(at, end);
+      const write = writes[at]!;
+      if (write !== NONE) this.check(write - 1, i, at - base);
+      const node = reads[at]!;
+      // One for each segment in a row that reads.
+      if (node === NONE || table[(cells.accesses[node]! - 1) * FIELDS] !== segment) reads[at] = cells.node(i + 1, node);
+    }
+  }
+
+  private write(i: number, start: number, end: number, base: number): void {
+    const { cells } = this;
+    const { ends, writes, reads } = cells;
+    if (start < end && ends[start] === 0) cells.startAt(start);
+    for (let at = start; at < end; at = ends[at]!) {
+      if (ends[at]! > end) cells.split(at, end);
+      const write = writes[at]!;
+      if (write !== NONE) this.check(write - 1, i, at - base);
+      writes[at] = i + 1;
+      let node = reads[at]!;
+      if (node === NONE) continue;
+      for (; node !== NONE; node = cells.remove(node)) this.check(cells.accesses[node]! - 1, i, at - base);
+      reads[at] = NONE;
+    }
+  }
+
+  private check(earlier: number, i: number, element: number): void {
+    const { table } = this.trace;
+    const before = table[earlier * FIELDS]!;
+    const segment = table[i * FIELDS]!;
+    if (before === segment || this.after[before] === segment) return;
+    if (this.order.isBefore(before, segment)) this.after[before] = segment;
+    else if (table[i * FIELDS + 5] === 0 || table[earlier * FIELDS + 5] !== table[i * FIELDS + 5])
+      throw raceOf(this.trace, this.order, earlier, i, element);
+  }
+
+  /** Nothing else may touch what a copy under way writes, nor write what it reads. */
+  private checkCopies(i: number, memory: number, kind: number): void {
+    const { table } = this.trace;
     const row = i * FIELDS;
-    const segment = table[row]!;
-    const cell = cells[table[row + 1]!]!;
-    const { lastWrite, lastRead } = cell;
     const start = table[row + 2]!;
     const end = start + table[row + 3]!;
-    const kind = table[row + 4]!;
     const copy = table[row + 5]!;
+    const copies = (this.copies[memory] ??= { reads: new Map(), writes: new Map() });
     const writes = (kind & WRITE) !== 0;
-    for (let e = start; e < end; e++) {
-      const w = lastWrite[e]!;
-      if (w !== NONE) check(w, i, copy, e);
-      let read = lastRead[e]!;
-      if (writes) {
-        lastWrite[e] = i;
-        if (read === NONE) continue;
-        for (; read !== NONE; read = reads.remove(read)) check(reads.access(read), i, copy, e);
-        lastRead[e] = NONE;
-      } else if (read === NONE || table[reads.access(read) * FIELDS] !== segment) lastRead[e] = reads.add(i, read);
-    }
-    for (const open of writes ? [cell.openReads, cell.openWrites] : [cell.openWrites])
-      for (const [other, parts] of open)
-        if (other !== copy)
-          for (const g of parts)
-            if (g.start < end && start < g.end) throw raceOf(trace, order, g.access, i, Math.max(start, g.start));
+    if (writes) this.checkOpen(copies.reads, i, start, end, copy);
+    this.checkOpen(copies.writes, i, start, end, copy);
+    const own = writes ? copies.writes : copies.reads;
     if ((kind & OPEN) !== 0) {
-      const open = writes ? cell.openWrites : cell.openReads;
       const part = { access: i, start, end };
-      const parts = open.get(copy);
-      if (parts === undefined) open.set(copy, [part]);
+      const parts = own.get(copy);
+      if (parts === undefined) own.set(copy, [part]);
       else parts.push(part);
-    } else if ((kind & CLOSE) !== 0) (writes ? cell.openWrites : cell.openReads).delete(copy);
+    } else if ((kind & CLOSE) !== 0) own.delete(copy);
+  }
+
+  private checkOpen(open: Map<number, Going[]>, i: number, start: number, end: number, copy: number): void {
+    if (open.size === 0) return;
+    for (const [other, parts] of open)
+      if (other !== copy)
+        for (const g of parts)
+          if (g.start < end && start < g.end)
+            throw raceOf(this.trace, this.order, g.access, i, Math.max(start, g.start));
   }
 }

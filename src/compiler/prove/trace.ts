@@ -10,56 +10,60 @@
 import type { Op } from "../ir/module.js";
 import { CannotTell } from "./results.js";
 
-export interface Strand {
+/** Number of a strand in its trace. */
+export type Strand = number;
+
+/** Numbers that a row of `Trace.strands` has. */
+export const STRAND_FIELDS = 6;
+/** Columns of `Trace.strands`. */
+export const ENTITY = 0;
+export const PHASE = 1;
+const LAUNCH = 2;
+/** Number of its current segment, from 0. */
+const SEGMENT = 3;
+/** Number of the current segment among all; -1 until something happens in it. */
+const SEGMENT_ID = 4;
+/** 1 when it did something that a later release of its own must carry along. */
+const ACTED = 5;
+
+/** What a strand is, beside its number. */
+interface StrandOf {
+  readonly strand: Strand;
   readonly entity: number;
   readonly phase: number;
   readonly launch: number;
-  /** Number of its current segment, from 0. */
-  segment: number;
-  /** Index of the current segment among all; -1 until something happens in it. */
-  segmentId: number;
-  /** Did something that a later release of its own must carry along. */
-  acted: boolean;
 }
 
-export interface Segment {
+export interface Segment extends StrandOf {
   readonly id: number;
-  readonly strand: Strand;
   /** Its number in its strand. */
   readonly number: number;
 }
 
-export type SyncEvent =
-  /** Segments start, numbered from `first` to before `end`. */
-  | { readonly kind: "segments"; readonly first: number; end: number }
-  | {
-      readonly kind: "signal";
-      readonly strand: Strand;
-      readonly segment: number;
-      readonly acted: boolean;
-      readonly flag: Flag;
-      readonly value: number;
-      readonly add: boolean;
-      readonly sys: boolean;
-      readonly release: boolean;
-      readonly op: Op;
-    }
-  | {
-      readonly kind: "wait";
-      readonly strand: Strand;
-      readonly segment: number;
-      readonly flag: Flag;
-      readonly value: number;
-      readonly sys: boolean;
-      readonly acquire: boolean;
-      readonly op: Op;
-    }
-  | { readonly kind: "phase"; readonly entity: number }
-  | { readonly kind: "start"; readonly rank: number; readonly launch: number }
-  | { readonly kind: "end"; readonly rank: number; readonly launch: number };
+interface FlagOperation extends StrandOf {
+  /** Its number among all signals, or among all waits. */
+  readonly id: number;
+  /** The segment of its strand that it ends. */
+  readonly segment: number;
+  readonly flag: Flag;
+  readonly value: number;
+  readonly sys: boolean;
+  readonly op: Op;
+  /** Its place among the events. */
+  readonly at: number;
+  /** Segments that had started before it: those with lower numbers. */
+  readonly before: number;
+}
 
-export type Signal = Extract<SyncEvent, { kind: "signal" }>;
-export type Wait = Extract<SyncEvent, { kind: "wait" }>;
+export interface Signal extends FlagOperation {
+  readonly acted: boolean;
+  readonly add: boolean;
+  readonly release: boolean;
+}
+
+export interface Wait extends FlagOperation {
+  readonly acquire: boolean;
+}
 
 /** One flag of one rank. */
 export interface Flag {
@@ -68,6 +72,16 @@ export interface Flag {
   readonly slot: number;
   readonly signals: Signal[];
 }
+
+/** Kinds of events. What each is about: an entity whose phase ends; a rank, twice; the number of a signal; of a wait. */
+export const ENDS_PHASE = 0;
+export const STARTS = 1;
+export const ENDS = 2;
+export const SIGNALS = 3;
+export const WAITS = 4;
+
+/** Numbers that a row of `Trace.events` has: kind, what it is about, segments that had started before it. */
+export const EVENT_FIELDS = 3;
 
 export const READ = 0;
 export const WRITE = 1;
@@ -81,33 +95,54 @@ export const FIELDS = 7;
 /** Beyond, memory would run out. */
 const MOST_ACCESSES = 40_000_000;
 
-/** `memory` numbers what is accessed: a buffer of a rank, or of a block of a launch. */
+/** A longer list with the same start; the rest is zero. */
+export function twice(a: Int32Array): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(a.length * 2);
+  larger.set(a);
+  return larger;
+}
+
+/**
+ * `memory` numbers what is accessed: a buffer of a rank, or of a block of a launch. What there is much of lies in tables
+ * of numbers: objects for each strand or access would keep the garbage collector busy.
+ */
 export class Trace {
-  readonly events: SyncEvent[] = [];
-  /** By segment: its strand, and its number there. Two lists, since there are as many as turns of loops over threads. */
-  readonly segmentStrands: Strand[] = [];
-  readonly segmentNumbers: number[] = [];
+  /** `EVENT_FIELDS` numbers for each event, in order. */
+  events = new Int32Array(EVENT_FIELDS * 1024);
+  eventCount = 0;
+  readonly signals: Signal[] = [];
+  readonly waits: Wait[] = [];
+  /** `STRAND_FIELDS` numbers for each strand. */
+  strands = new Int32Array(STRAND_FIELDS * 1024);
+  strandCount = 0;
+  /** By segment: its strand, and its number there. */
+  segmentStrands = new Int32Array(1024);
+  segmentNumbers = new Int32Array(1024);
+  segmentCount = 0;
   /** By number; null stands for the caller. */
   private readonly ops: (Op | null)[] = [null];
   private readonly opNumbers = new Map<Op | null, number>([[null, 0]]);
   private lastOp: Op | null = null;
   private lastOpNumber = 0;
-  /** Accesses, `FIELDS` numbers each. */
-  private columns = new Int32Array(FIELDS * 4096);
+  /** `FIELDS` numbers for each access, in order. */
+  table = new Int32Array(FIELDS * 4096);
   accesses = 0;
   /** Name, owner and length of each memory. */
   readonly memories: { readonly buffer: string; readonly owner: string; readonly length: number }[] = [];
-  readonly flags = new Map<string, Flag>();
-  private readonly phases: number[];
-  /** By memory: its last access. */
-  private readonly latest: number[] = [];
+  /** In the order of their first use. */
+  readonly flags: Flag[] = [];
+  /** By buffer, then by slot and owner. */
+  private readonly flagsOf = new Map<string, Map<number, Flag>>();
+  private readonly phases: Int32Array;
+  /** By memory: one more than the number of its last access; 0 for none. */
+  private latest = new Int32Array(256);
   private copies = 0;
 
   constructor(
     readonly world: number,
     readonly grid: number,
   ) {
-    this.phases = new Array<number>(world * (grid + 1)).fill(0);
+    this.phases = new Int32Array(world * (grid + 1));
   }
 
   get entities(): number {
@@ -124,28 +159,50 @@ export class Trace {
   }
 
   strand(entity: number, launch: number): Strand {
-    return { entity, phase: this.phases[entity]!, launch, segment: 0, segmentId: -1, acted: false };
+    const strand = this.strandCount++;
+    const at = strand * STRAND_FIELDS;
+    if (at + STRAND_FIELDS > this.strands.length) this.strands = twice(this.strands);
+    const { strands } = this;
+    strands[at + ENTITY] = entity;
+    strands[at + PHASE] = this.phases[entity]!;
+    strands[at + LAUNCH] = launch;
+    strands[at + SEGMENT_ID] = -1;
+    return strand;
+  }
+
+  private about(strand: Strand): StrandOf {
+    const at = strand * STRAND_FIELDS;
+    const { strands } = this;
+    return { strand, entity: strands[at + ENTITY]!, phase: strands[at + PHASE]!, launch: strands[at + LAUNCH]! };
   }
 
   endPhase(entity: number): void {
-    this.events.push({ kind: "phase", entity });
-    this.phases[entity] = this.phases[entity]! + 1;
+    this.event(ENDS_PHASE, entity);
+    this.phases[entity]!++;
   }
 
   /** A launch starts: the caller's accesses before it are over. */
-  start(rank: number, launch: number): void {
-    this.events.push({ kind: "start", rank, launch });
+  start(rank: number): void {
+    this.event(STARTS, rank);
     this.phases[this.host(rank)]!++;
   }
 
   /** A launch ends: all its blocks are over. */
-  end(rank: number, launch: number): void {
-    this.events.push({ kind: "end", rank, launch });
+  end(rank: number): void {
+    this.event(ENDS, rank);
     for (let b = 0; b < this.grid; b++) this.phases[this.entity(rank, b)]!++;
   }
 
+  private event(kind: number, about: number): void {
+    const at = this.eventCount++ * EVENT_FIELDS;
+    if (at + EVENT_FIELDS > this.events.length) this.events = twice(this.events);
+    this.events[at] = kind;
+    this.events[at + 1] = about;
+    this.events[at + 2] = this.segmentCount;
+  }
+
   segment(id: number): Segment {
-    return { id, strand: this.segmentStrands[id]!, number: this.segmentNumbers[id]! };
+    return { ...this.about(this.segmentStrands[id]!), id, number: this.segmentNumbers[id]! };
   }
 
   newCopy(): number {
@@ -153,28 +210,36 @@ export class Trace {
   }
 
   access(strand: Strand, op: Op | null, memory: number, start: number, length: number, kind: number, copy = 0): void {
-    strand.acted = true;
-    if (strand.segmentId < 0) {
-      const id = (strand.segmentId = this.segmentStrands.length);
-      this.segmentStrands.push(strand);
-      this.segmentNumbers.push(strand.segment);
-      const last = this.events.at(-1);
-      if (last?.kind === "segments") last.end = id + 1;
-      else this.events.push({ kind: "segments", first: id, end: id + 1 });
-    }
+    const { strands } = this;
+    const at = strand * STRAND_FIELDS;
+    strands[at + ACTED] = 1;
+    let segment = strands[at + SEGMENT_ID]!;
+    if (segment < 0) segment = this.startSegment(strand);
     const number = op === this.lastOp ? this.lastOpNumber : this.numberOf(op);
-    if (copy === 0 && this.goesOn(strand.segmentId, number, memory, start, length, kind)) return;
-    this.latest[memory] = this.accesses;
-    let at = this.accesses++ * FIELDS;
-    if (at === this.columns.length) this.grow();
-    const { columns } = this;
-    columns[at++] = strand.segmentId;
-    columns[at++] = memory;
-    columns[at++] = start;
-    columns[at++] = length;
-    columns[at++] = kind;
-    columns[at++] = copy;
-    columns[at] = number;
+    while (memory >= this.latest.length) this.latest = twice(this.latest);
+    if (copy === 0 && this.goesOn(segment, number, memory, start, length, kind)) return;
+    let row = this.accesses * FIELDS;
+    if (row === this.table.length) this.grow();
+    const { table } = this;
+    table[row++] = segment;
+    table[row++] = memory;
+    table[row++] = start;
+    table[row++] = length;
+    table[row++] = kind;
+    table[row++] = copy;
+    table[row] = number;
+    this.latest[memory] = ++this.accesses;
+  }
+
+  private startSegment(strand: Strand): number {
+    const id = this.segmentCount++;
+    if (id === this.segmentStrands.length) {
+      this.segmentStrands = twice(this.segmentStrands);
+      this.segmentNumbers = twice(this.segmentNumbers);
+    }
+    this.segmentStrands[id] = strand;
+    this.segmentNumbers[id] = this.strands[strand * STRAND_FIELDS + SEGMENT]!;
+    return (this.strands[strand * STRAND_FIELDS + SEGMENT_ID] = id);
   }
 
   private numberOf(op: Op | null): number {
@@ -186,7 +251,7 @@ export class Trace {
 
   /** What makes an access; null for the caller's. */
   opOf(access: number): Op | null {
-    return this.ops[this.columns[access * FIELDS + 6]!]!;
+    return this.ops[this.table[access * FIELDS + 6]!]!;
   }
 
   /**
@@ -194,74 +259,63 @@ export class Trace {
    * one segment, and others have none in between: a segment runs without a pause.
    */
   private goesOn(segment: number, op: number, memory: number, start: number, length: number, kind: number): boolean {
-    const access = this.latest[memory];
-    if (access === undefined) return false;
-    const { columns } = this;
-    const at = access * FIELDS;
-    if (columns[at] !== segment || columns[at + 2]! + columns[at + 3]! !== start) return false;
-    if (columns[at + 4] !== kind || columns[at + 6] !== op) return false;
-    columns[at + 3]! += length;
+    const latest = this.latest[memory]!;
+    if (latest === 0) return false;
+    const { table } = this;
+    const at = (latest - 1) * FIELDS;
+    if (table[at] !== segment || table[at + 2]! + table[at + 3]! !== start) return false;
+    if (table[at + 4] !== kind || table[at + 6] !== op) return false;
+    table[at + 3]! += length;
     return true;
   }
 
   private grow(): void {
     if (this.accesses > MOST_ACCESSES)
       throw new CannotTell("there are too many accesses at this shape to hold them all; try a smaller one");
-    const larger = new Int32Array(this.columns.length * 2);
-    larger.set(this.columns);
-    this.columns = larger;
-  }
-
-  /** `FIELDS` numbers for each access, in order. */
-  get table(): Int32Array {
-    return this.columns;
+    this.table = twice(this.table);
   }
 
   flag(buffer: string, owner: number, slot: number): Flag {
-    const key = `${buffer}:${owner}:${slot}`;
-    let flag = this.flags.get(key);
-    if (flag === undefined) this.flags.set(key, (flag = { buffer, owner, slot, signals: [] }));
+    let ofBuffer = this.flagsOf.get(buffer);
+    if (ofBuffer === undefined) this.flagsOf.set(buffer, (ofBuffer = new Map()));
+    const key = slot * this.world + owner;
+    let flag = ofBuffer.get(key);
+    if (flag === undefined) {
+      ofBuffer.set(key, (flag = { buffer, owner, slot, signals: [] }));
+      this.flags.push(flag);
+    }
     return flag;
   }
 
   signal(strand: Strand, flag: Flag, value: number, op: Op): void {
-    const { mode, scope, order } = op.attributes;
-    const event: Signal = {
-      kind: "signal",
-      strand,
-      segment: strand.segment,
-      acted: strand.acted,
-      flag,
-      value,
+    const { mode, order } = op.attributes;
+    const signal: Signal = {
+      ...this.flagOperation(strand, this.signals.length, flag, value, op),
+      acted: this.strands[strand * STRAND_FIELDS + ACTED] === 1,
       add: mode === "add",
-      sys: scope === "sys",
       release: order === "release",
-      op,
     };
-    flag.signals.push(event);
-    this.events.push(event);
-    this.advance(strand);
+    flag.signals.push(signal);
+    this.signals.push(signal);
+    this.event(SIGNALS, signal.id);
   }
 
   wait(strand: Strand, flag: Flag, value: number, op: Op): void {
-    const { scope, order } = op.attributes;
-    const sys = scope === "sys";
-    this.events.push({
-      kind: "wait",
-      strand,
-      segment: strand.segment,
-      flag,
-      value,
-      sys,
-      acquire: order === "acquire",
-      op,
-    });
-    strand.acted = true;
-    this.advance(strand);
+    const acquire = op.attributes["order"] === "acquire";
+    const wait: Wait = { ...this.flagOperation(strand, this.waits.length, flag, value, op), acquire };
+    this.waits.push(wait);
+    this.event(WAITS, wait.id);
+    this.strands[strand * STRAND_FIELDS + ACTED] = 1;
   }
 
-  private advance(strand: Strand): void {
-    strand.segment++;
-    strand.segmentId = -1;
+  /** What signals and waits have in common. The strand's next segment begins. */
+  private flagOperation(strand: Strand, id: number, flag: Flag, value: number, op: Op): FlagOperation {
+    const { entity, phase, launch } = this.about(strand);
+    const row = strand * STRAND_FIELDS;
+    const segment = this.strands[row + SEGMENT]!++;
+    this.strands[row + SEGMENT_ID] = -1;
+    const sys = op.attributes["scope"] === "sys";
+    const { eventCount: at, segmentCount: before } = this;
+    return { id, strand, entity, phase, launch, segment, flag, value, sys, op, at, before };
   }
 }

@@ -5,12 +5,11 @@ import type { Flag, Signal, Trace, Wait } from "./trace.js";
 /** Throws for a flag that ends higher than any wait asks for. */
 export function checkUnmatched(trace: Trace): void {
   const waits = new Map<Flag, Wait>();
-  for (const event of trace.events) {
-    if (event.kind !== "wait") continue;
-    const most = waits.get(event.flag);
-    if (most === undefined || ((event.value - most.value) | 0) > 0) waits.set(event.flag, event);
+  for (const wait of trace.waits) {
+    const most = waits.get(wait.flag);
+    if (most === undefined || ((wait.value - most.value) | 0) > 0) waits.set(wait.flag, wait);
   }
-  for (const flag of trace.flags.values()) {
+  for (const flag of trace.flags) {
     const last = flag.signals.at(-1);
     if (last === undefined) continue;
     const end = last.add ? flag.signals.reduce((sum, s) => (sum + s.value) | 0, 0) : last.value;
@@ -18,9 +17,9 @@ export function checkUnmatched(trace: Trace): void {
     if (((end - asked) | 0) <= 0) continue;
     const name = `'${flag.buffer}'[${flag.slot}] of rank ${flag.owner}`;
     const place = (e: Signal | Wait, what: string) => ({
-      rank: Math.floor(e.strand.entity / (trace.grid + 1)),
-      block: e.strand.entity % (trace.grid + 1),
-      launch: e.strand.launch,
+      rank: Math.floor(e.entity / (trace.grid + 1)),
+      block: e.entity % (trace.grid + 1),
+      launch: e.launch,
       span: e.op.span,
       what,
     });
