@@ -4,23 +4,30 @@
  */
 
 /** A symbolic number. Only the algebra that made it understands it. */
-export abstract class Term {
-  constructor(readonly id: number) {}
+export interface Term {
+  readonly id: number;
 }
 
 /** A known number, or one that stands for data. */
 export type Number_ = number | Term;
 
+/** Values made ready to be multiplied often, by `Algebra.factors`. */
+export type Factors = readonly Number_[];
+
 /** A sum that grows. */
 export interface Accumulator {
   add(x: Number_, times?: number): void;
   addProduct(a: Number_, b: Number_): void;
+  /** Adds the products of the factors of each place; both lists are of the same length. */
+  addProducts(a: Factors, b: Factors): void;
   build(): Number_;
 }
 
 export interface Algebra {
   /** Element `index` of an input as rank `rank` held it at a launch; rank -1 for what is equal on all ranks. */
   leaf(launch: number, buffer: string, rank: number, index: number): Term;
+  /** The leaves of one rank, by index. */
+  leavesOf(launch: number, buffer: string, rank: number): (index: number) => Term;
   /** Memory that nobody has written. */
   poison(buffer: string, rank: number, index: number): Term;
   add(a: Number_, b: Number_): Number_;
@@ -32,6 +39,8 @@ export interface Algebra {
   /** Any other function: equal arguments give equal results, and nothing else is known of it. */
   apply(fn: string, args: readonly Number_[], commutes?: boolean): Term;
   accumulator(): Accumulator;
+  /** For `Accumulator.addProducts`. */
+  factors(values: readonly Number_[]): Factors;
   /** Whether two values are equal for all data. */
   isSame(a: Number_, b: Number_): boolean;
 }

@@ -7,10 +7,14 @@
  * Roundings are the identity: the claim is about the mathematics, as the signature is.
  */
 
-import { type Accumulator, type Algebra, type Number_, Term, tidy } from "./algebra.js";
+import { type Accumulator, type Algebra, type Factors, type Number_, type Term, tidy } from "./algebra.js";
+
+abstract class Identified implements Term {
+  constructor(readonly id: number) {}
+}
 
 /** Element `index` of an input as rank `rank` held it at a launch; rank -1 for what is equal on all ranks. */
-export class Leaf extends Term {
+export class Leaf extends Identified {
   constructor(
     id: number,
     readonly launch: number,
@@ -23,7 +27,7 @@ export class Leaf extends Term {
 }
 
 /** Memory that nobody has written. */
-export class Poison extends Term {
+export class Poison extends Identified {
   constructor(
     id: number,
     readonly buffer: string,
@@ -35,7 +39,7 @@ export class Poison extends Term {
 }
 
 /** A product of two or more terms, in order of identity. */
-export class Product extends Term {
+export class Product extends Identified {
   constructor(
     id: number,
     readonly factors: readonly Term[],
@@ -45,7 +49,7 @@ export class Product extends Term {
 }
 
 /** constant + Σ coefficient · term, the terms in order of identity. */
-export class Sum extends Term {
+export class Sum extends Identified {
   constructor(
     id: number,
     readonly constant: number,
@@ -57,7 +61,7 @@ export class Sum extends Term {
 }
 
 /** Any other function; the arguments of `min`, `max`, `and`, `or` and `xor` are in order of identity. */
-export class Applied extends Term {
+export class Applied extends Identified {
   constructor(
     id: number,
     readonly fn: string,
@@ -95,6 +99,10 @@ class Combination implements Accumulator {
     this.add(this.algebra.mul(a, b));
   }
 
+  addProducts(a: Factors, b: Factors): void {
+    for (let k = 0; k < a.length; k++) this.addProduct(a[k]!, b[k]!);
+  }
+
   private bump(t: Term, by: number): void {
     const now = (this.parts.get(t) ?? 0) + by;
     if (now === 0) this.parts.delete(t);
@@ -129,6 +137,10 @@ export class ExactAlgebra implements Algebra {
 
   leaf(launch: number, buffer: string, rank: number, index: number): Leaf {
     return this.intern(`l${launch}:${buffer}:${rank}:${index}`, (id) => new Leaf(id, launch, buffer, rank, index));
+  }
+
+  leavesOf(launch: number, buffer: string, rank: number): (index: number) => Leaf {
+    return (index) => this.leaf(launch, buffer, rank, index);
   }
 
   poison(buffer: string, rank: number, index: number): Poison {
@@ -203,6 +215,10 @@ export class ExactAlgebra implements Algebra {
 
   accumulator(): Accumulator {
     return new Combination(this);
+  }
+
+  factors(values: readonly Number_[]): Factors {
+    return values;
   }
 
   isSame(a: Number_, b: Number_): boolean {

@@ -2,125 +2,76 @@
  * Equality of values for all data, by their residues. Every input element is a random member of three prime fields, and
  * sums, products and quotients are computed there. Two rational expressions of degree d that differ agree in all three
  * with a chance of at most (d / 2^26)^3, so under 2^-70 for the degrees that kernels have (Schwartz and Zippel, 1979 and
- * 1980); those that are equal agree always, in whatever form they are written. Functions that are not rational are new
- * random members for each distinct list of arguments. Roundings are the identity: the claim is about the mathematics.
+ * 1980); those that are equal agree always, in whatever form they are written. Functions that are not rational are
+ * members as if new and random for each distinct list of arguments: hashes of them, which agree for two lists with a
+ * chance of 2^-78. Roundings are the identity: the claim is about the mathematics.
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { type Accumulator, type Algebra, fractionOf, type Number_, Term } from "./algebra.js";
+import { type Accumulator, type Algebra, type Factors, fractionOf, type Number_ } from "./algebra.js";
+import { type ExtremeFunction, Extremum } from "./extremum.js";
+import {
+  inverse,
+  P,
+  plus,
+  Q,
+  R,
+  RandomResidues,
+  residue,
+  Residues,
+  rest,
+  standIn,
+  times,
+  ZERO,
+} from "./residues.js";
 
-/** The three largest primes below 2^26: products of residues are exact in a double, and residues are small integers. */
-const [P, Q, R] = [67108859, 67108837, 67108819] as const;
-
-/** A value's residues. */
-class Residues extends Term {
-  /** In words, once it has been asked for. */
-  key: string | null = null;
-  /** 1 / this, once it has been asked for. */
-  inverse: Residues | null = null;
-
-  constructor(
-    readonly p: number,
-    readonly q: number,
-    readonly r: number,
-  ) {
-    super(0);
-  }
-}
-
-/** A `min` or `max`; its residues are made when they are asked for, since a fold asks for those of the last alone. */
-class Extremum extends Term {
-  residues: Residues | null = null;
-
-  constructor(readonly of: Extreme) {
-    super(0);
-  }
-}
-
-/**
- * The values that a `min` or `max` is of: the first `size` members of a set. A fold shares the set that it lets grow.
- * Sets are told apart by the sum of random numbers that stand for their members.
- */
-interface Extreme {
-  readonly fn: "min" | "max";
-  readonly members: Map<string, { readonly place: number; readonly value: Number_; readonly stands: Residues }>;
-  readonly size: number;
-  readonly sum: Residues;
-}
-
-function nameOf({ fn, sum }: Extreme): string {
-  return `${fn}{${sum.p}.${sum.q}.${sum.r}}`;
-}
-
-function times(a: number, b: number, m: number): number {
-  const product = a * b;
-  const rest = product - Math.floor(product / m) * m;
-  return (rest < 0 ? rest + m : rest >= m ? rest - m : rest) | 0;
-}
-
-const plus = (a: number, b: number, m: number): number => {
-  const s = (a + b) | 0;
-  return s >= m ? (s - m) | 0 : s;
-};
-
-/** a^(m-2) = 1/a. */
-function inverse(a: number, m: number): number {
-  let [result, square] = [1, a];
-  for (let e = m - 2; e > 0; e = Math.floor(e / 2)) {
-    if (e % 2 === 1) result = times(result, square, m);
-    square = times(square, square, m);
-  }
-  return result;
-}
-
-const residue = (x: number, m: number): number => (((x % m) + m) % m) | 0;
+/** As many divisors are remembered with their inverses. */
+const INVERSES = 4096;
 
 export class FieldAlgebra implements Algebra {
   /** By input, launch, rank + 1 and index. */
   private readonly leaves = new Map<string, Residues[][][]>();
   private readonly constants = new Map<number, Residues>();
-  private readonly applied = new Map<string, Residues>();
-  private state: number;
+  private readonly tags = new Map<string, number>();
+  private readonly inverses = new Array<readonly [of: Residues, is: Residues] | undefined>(INVERSES).fill(undefined);
+  private readonly random: RandomResidues;
 
   /** @param seed of the random members; any will do */
   constructor(seed = 1) {
-    this.state = seed;
-  }
-
-  private fresh(): Residues {
-    return new Residues(this.random(P), this.random(Q), this.random(R));
-  }
-
-  /** From 1 to m - 1; SplitMix32. */
-  private random(m: number): number {
-    this.state = (this.state + 0x9e3779b9) | 0;
-    let z = this.state;
-    z = Math.imul(z ^ (z >>> 16), 0x21f0aaad);
-    z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
-    return 1 + (((z ^ (z >>> 15)) >>> 0) % (m - 1));
+    this.random = new RandomResidues(seed);
   }
 
   leaf(launch: number, buffer: string, rank: number, index: number): Residues {
+    return (this.row(launch, buffer, rank)[index] ??= this.random.next());
+  }
+
+  leavesOf(launch: number, buffer: string, rank: number): (index: number) => Residues {
+    const row = this.row(launch, buffer, rank);
+    return (index) => (row[index] ??= this.random.next());
+  }
+
+  private row(launch: number, buffer: string, rank: number): Residues[] {
     let launches = this.leaves.get(buffer);
     if (launches === undefined) this.leaves.set(buffer, (launches = []));
-    const all = ((launches[launch] ??= [])[rank + 1] ??= []);
-    return (all[index] ??= this.fresh());
+    return ((launches[launch] ??= [])[rank + 1] ??= []);
   }
 
   poison(buffer: string, rank: number, index: number): Residues {
-    return this.named(`poison:${buffer}:${rank}:${index}`);
+    return standIn(this.tag(`poison ${buffer}`), [new Residues(rank, index, 0)]);
   }
 
-  private named(key: string): Residues {
-    let value = this.applied.get(key);
-    if (value === undefined) this.applied.set(key, (value = this.fresh()));
-    return value;
+  /** Number of a function; those of `Extremum` are negative. */
+  private tag(fn: string): number {
+    let tag = this.tags.get(fn);
+    if (tag === undefined) this.tags.set(fn, (tag = this.tags.size));
+    return tag;
   }
 
   /** The residues of a value. */
-  private of(x: Number_): Residues {
+  of(x: Number_): Residues {
     if (x instanceof Residues) return x;
-    if (x instanceof Extremum) return (x.residues ??= this.named(nameOf(x.of)));
+    if (x instanceof Extremum) return x.residues;
     if (typeof x !== "number") throw new InternalCompilerError("a value of another algebra");
+    if (x === 0) return ZERO;
     let value = this.constants.get(x);
     if (value === undefined) this.constants.set(x, (value = this.constant(x)));
     return value;
@@ -129,7 +80,7 @@ export class FieldAlgebra implements Algebra {
   private constant(x: number): Residues {
     const fraction = fractionOf(x);
     if (fraction === null) {
-      const value = this.named(`constant ${Math.fround(Math.abs(x))}`);
+      const value = standIn(this.tag(`constant ${Math.fround(Math.abs(x))}`), []);
       return x > 0 ? value : (this.sub(0, value) as Residues);
     }
     const of = (m: number): number => times(residue(fraction[0], m), inverse(residue(fraction[1], m), m), m);
@@ -160,67 +111,49 @@ export class FieldAlgebra implements Algebra {
   div(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a / b;
     const y = this.of(b);
-    y.inverse ??= new Residues(inverse(y.p, P), inverse(y.q, Q), inverse(y.r, R));
-    return this.mul(a, y.inverse);
+    const slot = y.p % INVERSES;
+    let known = this.inverses[slot];
+    if (known === undefined || !known[0].equals(y)) {
+      known = [y, new Residues(inverse(y.p, P), inverse(y.q, Q), inverse(y.r, R))];
+      this.inverses[slot] = known;
+    }
+    return this.mul(a, known[1]);
   }
 
-  extreme(fn: "min" | "max", a: Number_, b: Number_): Number_ {
+  extreme(fn: ExtremeFunction, a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return fn === "min" ? Math.min(a, b) : Math.max(a, b);
     const neutral = fn === "min" ? Infinity : -Infinity;
     if (a === neutral) return b;
     if (b === neutral) return a;
-    const [x, y] = [this.setOf(fn, a), this.setOf(fn, b)];
-    const [large, small] = x.size >= y.size ? [x, y] : [y, x];
-    let joined = large;
-    for (const [key, { place, value, stands }] of small.members)
-      if (place < small.size) joined = this.withMember(joined, key, value, stands);
-    if (joined === large && joined.size === 1) return joined.members.values().next().value!.value;
-    return joined === x && a instanceof Extremum ? a : joined === y && b instanceof Extremum ? b : new Extremum(joined);
-  }
-
-  private setOf(fn: "min" | "max", x: Number_): Extreme {
-    if (x instanceof Extremum && x.of.fn === fn) return x.of;
-    const key = this.key(x);
-    const stands = this.named(`member ${key}`);
-    return { fn, members: new Map([[key, { place: 0, value: x, stands }]]), size: 1, sum: stands };
-  }
-
-  private withMember(set: Extreme, key: string, value: Number_, stands: Residues): Extreme {
-    const { fn, size } = set;
-    const known = set.members.get(key);
-    if (known !== undefined && known.place < size) return set;
-    // Another fold has let the set grow already.
-    const members = set.members.size === size ? set.members : new Map([...set.members].slice(0, size));
-    members.set(key, { place: size, value, stands });
-    return { fn, members, size: size + 1, sum: this.add(set.sum, stands) as Residues };
-  }
-
-  private key(x: Number_): string {
-    const residues = this.of(x);
-    return (residues.key ??= `${residues.p}.${residues.q}.${residues.r}`);
+    const x = a instanceof Extremum && a.fn === fn ? a : null;
+    const y = b instanceof Extremum && b.fn === fn ? b : null;
+    if (x !== null) return y === null ? x.with(this.of(b)) : x.join(y);
+    if (y !== null) return y.with(this.of(a));
+    const [u, v] = [this.of(a), this.of(b)];
+    return u.equals(v) ? a : Extremum.of(fn, u, v);
   }
 
   apply(fn: string, args: readonly Number_[], commutes = false): Residues {
-    const keys = args.map((a) => this.key(a));
-    if (commutes) keys.sort();
-    return this.named(`${fn}(${keys.join(",")})`);
+    const of = args.map((a) => this.of(a));
+    if (commutes) of.sort((x, y) => x.p - y.p || x.q - y.q || x.r - y.r);
+    return standIn(this.tag(fn), of);
   }
 
   accumulator(): Accumulator {
     return new Total(this);
   }
 
-  isSame(a: Number_, b: Number_): boolean {
-    if (a === b) return true;
-    const [x, y] = [this.of(a), this.of(b)];
-    return x.p === y.p && x.q === y.q && x.r === y.r;
+  factors(values: readonly Number_[]): Factors {
+    return values.map((x) => this.of(x));
   }
 
-  /** For `Total`. */
-  residuesOf(x: Number_): { readonly p: number; readonly q: number; readonly r: number } {
-    return this.of(x);
+  isSame(a: Number_, b: Number_): boolean {
+    return a === b || this.of(a).equals(this.of(b));
   }
 }
+
+/** As many products of 39 bits have an exact sum in a double. */
+const MOST_PRODUCTS = 2 ** 14;
 
 class Total implements Accumulator {
   private p = 0;
@@ -231,19 +164,53 @@ class Total implements Accumulator {
   constructor(private readonly algebra: FieldAlgebra) {}
 
   add(x: Number_, by = 1): void {
-    this.addProduct(x, by);
+    if (x === 0 || by === 0) return;
+    if (by !== 1) return this.addProduct(x, by);
+    this.isZero = false;
+    const { p, q, r } = this.algebra.of(x);
+    this.p = plus(this.p, p, P);
+    this.q = plus(this.q, q, Q);
+    this.r = plus(this.r, r, R);
   }
 
   addProduct(a: Number_, b: Number_): void {
     if (a === 0 || b === 0) return;
     this.isZero = false;
-    const [x, y] = [this.algebra.residuesOf(a), this.algebra.residuesOf(b)];
+    const [x, y] = [this.algebra.of(a), this.algebra.of(b)];
     this.p = plus(this.p, times(x.p, y.p, P), P);
     this.q = plus(this.q, times(x.q, y.q, Q), Q);
     this.r = plus(this.r, times(x.r, y.r, R), R);
+  }
+
+  addProducts(a: Factors, b: Factors): void {
+    for (let k = 0; k < a.length; k += MOST_PRODUCTS)
+      this.addSome(a as readonly Residues[], b as readonly Residues[], k, Math.min(a.length, k + MOST_PRODUCTS));
+  }
+
+  /** The second factors are cut into halves of 13 bits, so that only sums have to be reduced. */
+  private addSome(a: readonly Residues[], b: readonly Residues[], from: number, to: number): void {
+    let [pl, ph, ql, qh, rl, rh] = [0, 0, 0, 0, 0, 0];
+    for (let k = from; k < to; k++) {
+      const [x, y] = [a[k]!, b[k]!];
+      if (x === ZERO || y === ZERO) continue;
+      this.isZero = false;
+      pl += x.p * (y.p & 0x1fff);
+      ph += x.p * (y.p >>> 13);
+      ql += x.q * (y.q & 0x1fff);
+      qh += x.q * (y.q >>> 13);
+      rl += x.r * (y.r & 0x1fff);
+      rh += x.r * (y.r >>> 13);
+    }
+    this.p = whole(this.p, pl, ph, P);
+    this.q = whole(this.q, ql, qh, Q);
+    this.r = whole(this.r, rl, rh, R);
   }
 
   build(): Number_ {
     return this.isZero ? 0 : new Residues(this.p, this.q, this.r);
   }
 }
+
+/** total + low + 2^13 · high. */
+const whole = (total: number, low: number, high: number, m: number): number =>
+  plus(plus(total, rest(low, m), m), rest(rest(high, m) * 0x2000, m), m);

@@ -2,14 +2,13 @@
 import { foldBinary, foldCompare } from "../ir/fold.js";
 import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
 import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
-import { type Algebra, type Number_, Term } from "./algebra.js";
+import type { Algebra, Number_, Term } from "./algebra.js";
 
 /** What a value of the IR holds: one number, or one a lane. Truth values are 0 and 1. */
 export type Held = Number_ | readonly Number_[];
 
 /** Any data, where only the ordering of accesses is asked for. */
-class Opaque extends Term {}
-export const OPAQUE: Term = new Opaque(0);
+export const OPAQUE: Term = { id: 0 };
 
 const COMMUTES = new Set(["and", "or", "xor"]);
 
