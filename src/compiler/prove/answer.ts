@@ -1,5 +1,4 @@
 /** Is the answer right? Every element of every output of every rank, for all data at once. */
-import type { SignatureTensor } from "../manifest.js";
 import { type Kernel, text } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
@@ -12,7 +11,9 @@ import { execute } from "./execute.js";
 import { FieldAlgebra } from "./field.js";
 import { gridOf } from "./machine.js";
 import { type Answer, CannotTell, Fails } from "./results.js";
-import { Expectation, type Index, linear, shardOf } from "./specification.js";
+import { indexOf, Shards, sizeOf } from "./places.js";
+import { Signature } from "./signature.js";
+import { type ElementAt, Expectation } from "./specification.js";
 
 export interface AnswerOptions {
   readonly dims: DimValues;
@@ -37,7 +38,7 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
       return { status: "proved", claim, checked: 0, samples: 0, unspecified, executed: new Set() };
     const run = new Run(kernel, { ...options, launches }, new FieldAlgebra());
     const difference = run.firstDifference();
-    if (difference !== null) explain(kernel, { ...options, launches }, difference);
+    if (difference !== null) explain(kernel, { ...options, launches }, difference, run.indexOf(difference));
     return { status: "proved", claim, checked: run.checked, samples: 0, unspecified, executed: run.executed };
   } catch (e) {
     if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
@@ -52,7 +53,18 @@ interface Place {
   readonly output: number;
   readonly launch: number;
   readonly rank: number;
-  readonly at: Index;
+  /** Number of the element; in a claim about elements, of the rank's own part. */
+  readonly at: number;
+}
+
+/** An output that is specified. */
+interface Specified {
+  readonly output: number;
+  readonly shape: readonly number[];
+  /** Where it is in parts. */
+  readonly shards: Shards | null;
+  /** The ranks of which an element is asked for, by part; of a `partial` tensor the first of each row. */
+  readonly holders: readonly (readonly number[])[];
 }
 
 type RunOptions = AnswerOptions & { readonly launches: number };
@@ -60,6 +72,7 @@ type RunOptions = AnswerOptions & { readonly launches: number };
 /** A kernel executed on all ranks, and what its outputs should be. */
 class Run {
   private readonly ended: Number_[][][][] = [];
+  private readonly signature: Signature;
   private readonly expectations: Expectation[];
   private readonly everyRank: readonly number[];
   readonly executed: ReadonlySet<object>;
@@ -77,91 +90,98 @@ class Run {
       (this.ended[launch] ??= [])[rank] = kernel.outputs.map((t) => m.memory[m.bufferNumber(t.name)]![rank]!.slice());
     });
     this.executed = machine.executed;
+    this.signature = new Signature(kernel, dims);
     this.expectations = Array.from(
       { length: launches },
-      (_, l) => new Expectation(kernel, dims, algebra, l, machine.inputs),
+      (_, l) => new Expectation(this.signature, algebra, l, machine.inputs),
     );
   }
 
   firstDifference(): Place | null {
-    const { kernel } = this;
-    for (const [launch, expectation] of this.expectations.entries())
-      for (const [output, tensor] of kernel.outputs.entries()) {
-        const s = kernel.specification[output] ?? null;
-        if (s === null) continue;
-        const isOfElements = s.kind === "elements";
-        // Ranks with values of their own, or of their row of the mesh, are compared with expectations of their own.
-        const isOwn = isOfElements || [tensor, ...kernel.inputs].some((t) => isOfRank(t));
-        const shape = isOfElements ? expectation.localShapeOf(tensor) : expectation.shapeOf(tensor);
-        for (const at of indicesOf(shape)) {
-          const wanted = isOwn ? null : expectation.element(s, at, 0);
-          for (const rank of isOfElements ? this.everyRank : this.holders(expectation, tensor, at)) {
-            this.checked++;
-            const got = this.held(expectation, output, launch, rank, at);
-            if (!this.algebra.isSame(got, wanted ?? expectation.element(s, at, rank)))
-              return { output, launch, rank, at };
-          }
-        }
+    const specified = this.kernel.outputs.flatMap((_, o) => this.specified(o) ?? []);
+    for (const launch of this.expectations.keys())
+      for (const s of specified) {
+        const difference = this.firstDifferenceIn(s, launch);
+        if (difference !== null) return difference;
       }
+    return null;
+  }
+
+  private firstDifferenceIn({ output, shape, shards, holders }: Specified, launch: number): Place | null {
+    const { algebra, everyRank } = this;
+    const wantedBy = everyRank.map((rank) => this.expectations[launch]!.of(output, rank));
+    const gotBy = everyRank.map((rank) => this.held(output, launch, rank));
+    const total = sizeOf(shape);
+    for (let at = 0; at < total; at++) {
+      const index = shards === null ? at : shards.index(at);
+      let last: ElementAt | null = null;
+      let wanted: Number_ = 0;
+      for (const rank of holders[shards === null ? 0 : shards.place(at)]!) {
+        this.checked++;
+        const got = gotBy[rank]!(index);
+        const want = wantedBy[rank]!;
+        if (want !== last) wanted = (last = want)(at);
+        if (got !== wanted && !algebra.isSame(got, wanted)) return { output, launch, rank, at };
+      }
+    }
     return null;
   }
 
   /** What a rank holds for an element, and what it should. */
   values({ output, launch, rank, at }: Place): { readonly got: Number_; readonly wanted: Number_ } {
-    const expectation = this.expectations[launch]!;
-    const wanted = expectation.element(this.kernel.specification[output]!, at, rank);
-    return { got: this.held(expectation, output, launch, rank, at), wanted };
+    const { shards } = this.specified(output)!;
+    const wanted = this.expectations[launch]!.of(output, rank)(at);
+    return { got: this.held(output, launch, rank)(shards === null ? at : shards.index(at)), wanted };
   }
 
-  /** The ranks of which an element is asked for; of a `partial` tensor the first of each row. */
-  private holders(expectation: Expectation, tensor: SignatureTensor, at: Index): readonly number[] {
-    const { layout } = tensor;
-    const isHolder = (rank: number): boolean => {
-      const members = expectation.membersFor(tensor, rank);
-      switch (layout.kind) {
-        case "replicated":
-        case "local":
-          return true;
-        case "on":
-          return members[layout.rank] === rank;
-        case "sharded":
-          return members[shardOf(at, expectation.shapeOf(tensor), layout.dim, members.length).place] === rank;
-        case "partial":
-          return members[0] === rank;
-      }
-    };
-    return this.everyRank.filter(isHolder);
+  /** The index of an element. */
+  indexOf({ output, at }: Place): readonly number[] {
+    return indexOf(at, this.specified(output)!.shape);
   }
 
-  private held(expectation: Expectation, output: number, launch: number, rank: number, at: Index): Number_ {
-    const { kernel, algebra } = this;
+  /** Null for an output of which nothing is claimed. */
+  private specified(output: number): Specified | null {
+    const { kernel, signature } = this;
+    const s = kernel.specification[output] ?? null;
+    if (s === null) return null;
     const tensor = kernel.outputs[output]!;
     const { layout } = tensor;
-    const on = (r: number, index: number): Number_ =>
-      this.ended[launch]![r]![output]![index] ?? algebra.poison(tensor.name, r, index);
-    if (kernel.specification[output]!.kind === "elements")
-      return on(rank, linear(at, expectation.localShapeOf(tensor)));
-    const shape = expectation.shapeOf(tensor);
-    const members = expectation.membersFor(tensor, rank);
-    if (layout.kind === "sharded") return on(rank, shardOf(at, shape, layout.dim, members.length).index);
-    const index = linear(at, shape);
-    if (layout.kind !== "partial") return on(rank, index);
-    return expectation.reduce(
-      layout.op,
-      members.map((r) => on(r, index)),
-      tensor.dtype,
-    );
+    const shape = s.kind === "elements" ? signature.localShapeOf(tensor) : signature.shapeOf(tensor);
+    const isMember = (place: number) => (rank: number) => signature.membersFor(tensor, rank)[place] === rank;
+    const some = (place: number): readonly number[] => this.everyRank.filter(isMember(place));
+    if (s.kind === "elements" || layout.kind === "replicated" || layout.kind === "local")
+      return { output, shape, shards: null, holders: [this.everyRank] };
+    if (layout.kind !== "sharded")
+      return { output, shape, shards: null, holders: [some(layout.kind === "on" ? layout.rank : 0)] };
+    const parts = signature.membersFor(tensor, 0).length;
+    const holders = Array.from({ length: parts }, (_, place) => some(place));
+    return { output, shape, shards: new Shards(shape, layout.dim, parts), holders };
   }
-}
 
-/** Whether different ranks have different values of the whole tensor. */
-function isOfRank({ layout }: SignatureTensor): boolean {
-  return layout.kind === "local" || layout.axis !== undefined;
+  /** What a rank holds of an output after a launch; of a `partial` one, what its row holds together. */
+  private held(output: number, launch: number, rank: number): ElementAt {
+    const { kernel, algebra, signature } = this;
+    const tensor = kernel.outputs[output]!;
+    const { layout } = tensor;
+    const on = (r: number): ElementAt => {
+      const memory = this.ended[launch]![r]![output]!;
+      return (index) => memory[index] ?? algebra.poison(tensor.name, r, index);
+    };
+    if (layout.kind !== "partial" || kernel.specification[output]!.kind === "elements") return on(rank);
+    const parts = signature.membersFor(tensor, rank).map(on);
+    const expectation = this.expectations[launch]!;
+    return (index) =>
+      expectation.reduce(
+        layout.op,
+        parts.map((part) => part(index)),
+        tensor.dtype,
+      );
+  }
 }
 
 /** Says how a value differs, with terms that can be read. Throws Fails, or CannotTell if it may not differ at all. */
-function explain(kernel: Kernel, options: RunOptions, place: Place): never {
-  const { output, launch, rank, at } = place;
+function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly number[]): never {
+  const { output, launch, rank } = place;
   const element = `'${kernel.outputs[output]!.name}'[${at.join(", ")}]`;
   const name = kernel.outputs[output]!.name;
   const spans = new Map<number, Span>();
@@ -192,17 +212,4 @@ function explain(kernel: Kernel, options: RunOptions, place: Place): never {
     if (!(e instanceof TooLarge)) throw e;
   }
   throw new Fails("answer", `output ${element} on rank ${rank}: ${message}`, places, witness);
-}
-
-function* indicesOf(shape: readonly number[]): Generator<Index> {
-  const total = shape.reduce((a, n) => a * n, 1);
-  for (let q = 0; q < total; q++) {
-    const at = new Array<number>(shape.length);
-    let rest = q;
-    for (let d = shape.length - 1; d >= 0; d--) {
-      at[d] = rest % shape[d]!;
-      rest = Math.floor(rest / shape[d]!);
-    }
-    yield at;
-  }
 }

@@ -16,13 +16,21 @@ import type { InputValues } from "./inputs.js";
 import { CannotTell } from "./results.js";
 import { binaryOf, castOf, compareOf, FOLD, identityOf, selectOf, unaryOf } from "./values.js";
 
-/** Where an expression is evaluated. */
-interface Place {
-  readonly variables: ReadonlyMap<string, number>;
-  readonly rank: number;
+/** An expression where the claim now is. */
+type Evaluate = () => Number_;
+
+/** Where a claim is evaluated now. */
+interface Claim {
+  rank: number;
+  /** Values of variables by number. */
+  readonly variables: number[];
+  readonly numbers: ReadonlyMap<string, number>;
+  /** Another for each place: what is known of shared values is known there alone. */
+  turn: number;
+  turns: number;
+  /** Without what is known of them, the time doubles with every value that is used twice. */
   readonly shared: ReadonlySet<ElementExpression>;
-  /** Of what is shared, as far as it is known: without them, the time doubles with every value that is used twice. */
-  readonly values: Map<ElementExpression, Number_>;
+  readonly made: Map<ElementExpression, Evaluate>;
 }
 
 export class ElementExpectation {
@@ -35,96 +43,181 @@ export class ElementExpectation {
     private readonly values: InputValues,
   ) {}
 
-  /** What a claim is made of in more than one place. */
-  private readonly shared = new Map<ElementSpecification, ReadonlySet<ElementExpression>>();
   private readonly kinds = new Map<ElementExpression, ScalarKind>();
+  private readonly claims = new Map<ElementSpecification, { readonly claim: Claim; readonly value: Evaluate }>();
 
-  /** The element at an index of the rank's own part. */
-  element(s: ElementSpecification, at: readonly number[], rank: number): Number_ {
-    let shared = this.shared.get(s);
-    if (shared === undefined) this.shared.set(s, (shared = sharedParts([s.value], partsOfExpression)));
-    const variables = new Map(s.variables.map((v, d) => [v, at[d]!]));
-    return this.evaluate(s.value, { variables, rank, shared, values: new Map() });
+  /** The elements of the rank's own part, by their numbers; `lengths` is its shape. */
+  of(s: ElementSpecification, lengths: readonly number[], rank: number): (at: number) => Number_ {
+    let made = this.claims.get(s);
+    if (made === undefined) this.claims.set(s, (made = this.claim(s)));
+    const { claim, value } = made;
+    const { variables, numbers } = claim;
+    const own = s.variables.map((v) => numbers.get(v)!);
+    return (at) => {
+      claim.rank = rank;
+      claim.turn = ++claim.turns;
+      for (let d = own.length - 1; d >= 0; d--) {
+        variables[own[d]!] = at % lengths[d]!;
+        at = Math.floor(at / lengths[d]!);
+      }
+      return value();
+    };
   }
 
-  private evaluate(e: ElementExpression, place: Place): Number_ {
-    if (!place.shared.has(e)) return this.compute(e, place);
-    let value = place.values.get(e);
-    if (value === undefined) place.values.set(e, (value = this.compute(e, place)));
-    return value;
+  private claim(s: ElementSpecification): { readonly claim: Claim; readonly value: Evaluate } {
+    const numbers = new Map(s.variables.map((v, d) => [v, d]));
+    const name = (e: ElementExpression): void => {
+      if (e.kind === "reduce" && !numbers.has(e.variable)) numbers.set(e.variable, numbers.size);
+    };
+    const seen = new Set<ElementExpression>();
+    const look = (e: ElementExpression): void => {
+      if (seen.has(e)) return;
+      seen.add(e);
+      name(e);
+      partsOfExpression(e).forEach(look);
+    };
+    look(s.value);
+    const claim: Claim = {
+      rank: -1,
+      variables: new Array<number>(numbers.size).fill(0),
+      numbers,
+      turn: 0,
+      turns: 0,
+      shared: sharedParts([s.value], partsOfExpression),
+      made: new Map(),
+    };
+    return { claim, value: this.evaluate(s.value, claim) };
   }
 
-  private compute(e: ElementExpression, place: Place): Number_ {
+  private evaluate(e: ElementExpression, claim: Claim): Evaluate {
+    let made = claim.made.get(e);
+    if (made === undefined) {
+      made = this.make(e, claim);
+      if (claim.shared.has(e)) made = remembered(made, claim);
+      claim.made.set(e, made);
+    }
+    return made;
+  }
+
+  private make(e: ElementExpression, claim: Claim): Evaluate {
     const { algebra } = this;
-    const { variables, rank } = place;
-    const of = (x: ElementExpression): Number_ => this.evaluate(x, place);
+    const of = (x: ElementExpression): Evaluate => this.evaluate(x, claim);
     switch (e.kind) {
       case "constant":
-        return e.value;
-      case "variable":
-        return variables.get(e.name)!;
-      case "dim":
-        return this.dims[e.name]!;
+        return () => e.value;
+      case "variable": {
+        const { variables } = claim;
+        const number = claim.numbers.get(e.name)!;
+        return () => variables[number]!;
+      }
+      case "dim": {
+        const value = this.dims[e.name]!;
+        return () => value;
+      }
       case "rank":
-        return rank;
+        return () => claim.rank;
       case "unary": {
-        const a = of(e.a);
-        if (e.fn === "not" && typeof a === "number") return a === 0 ? 1 : 0;
-        return unaryOf(algebra, oneOf(UNARY_FUNCTIONS, e.fn) as UnaryFunction, this.kind(e.a), a);
+        const [a, kind, isNot] = [of(e.a), this.kind(e.a), e.fn === "not"];
+        const fn = oneOf(UNARY_FUNCTIONS, e.fn) as UnaryFunction;
+        return () => {
+          const x = a();
+          return isNot && typeof x === "number" ? (x === 0 ? 1 : 0) : unaryOf(algebra, fn, kind, x);
+        };
       }
       case "binary":
         return this.binary(e.fn, this.kind(e.a), of(e.a), of(e.b));
-      case "compare":
-        return compareOf(algebra, oneOf(COMPARISONS, e.fn) as Comparison, of(e.a), of(e.b));
+      case "compare": {
+        const [a, b, fn] = [of(e.a), of(e.b), oneOf(COMPARISONS, e.fn) as Comparison];
+        return () => compareOf(algebra, fn, a(), b());
+      }
       case "select": {
+        const [condition, a, b] = [of(e.condition), of(e.a), of(e.b)];
         // Only the side that is chosen need make sense.
-        const condition = of(e.condition);
-        if (typeof condition === "number") return of(condition !== 0 ? e.a : e.b);
-        return selectOf(algebra, condition, of(e.a), of(e.b));
+        return () => {
+          const x = condition();
+          if (typeof x === "number") return x !== 0 ? a() : b();
+          return selectOf(algebra, x, a(), b());
+        };
       }
-      case "cast":
-        return castOf(algebra, this.kind(e.a), e.dtype, of(e.a));
+      case "cast": {
+        const [a, kind] = [of(e.a), this.kind(e.a)];
+        return () => castOf(algebra, kind, e.dtype, a());
+      }
       case "load":
-        return this.load(e, e.peer === null ? rank : this.known(of(e.peer)), e.indices.map(of));
-      case "reduce": {
-        const [from, to] = [this.known(of(e.from)), this.known(of(e.to))];
-        const kind = this.kind(e.body);
-        let total: Number_ = identityOf(e.fn, kind);
-        for (let i = from; i < to; i++) {
-          const inner: Place = { ...place, variables: new Map(variables).set(e.variable, i), values: new Map() };
-          total = binaryOf(algebra, FOLD[e.fn], kind, total, this.evaluate(e.body, inner));
-        }
-        return total;
+        return this.load(e, claim);
+      case "reduce":
+        return this.reduce(e, claim);
+    }
+  }
+
+  private reduce(e: Extract<ElementExpression, { kind: "reduce" }>, claim: Claim): Evaluate {
+    const { algebra } = this;
+    const [low, high, body] = [e.from, e.to, e.body].map((x) => this.evaluate(x, claim)) as [
+      Evaluate,
+      Evaluate,
+      Evaluate,
+    ];
+    const kind = this.kind(e.body);
+    const [first, fn] = [identityOf(e.fn, kind), FOLD[e.fn]];
+    const { variables } = claim;
+    const number = claim.numbers.get(e.variable)!;
+    return () => {
+      const [from, to] = [known(low()), known(high())];
+      const { turn } = claim;
+      const outer = variables[number]!;
+      let total: Number_ = first;
+      for (let i = from; i < to; i++) {
+        variables[number] = i;
+        claim.turn = ++claim.turns;
+        total = binaryOf(algebra, fn, kind, total, body());
       }
-    }
+      variables[number] = outer;
+      claim.turn = turn;
+      return total;
+    };
   }
 
-  private binary(fn: string, kind: ScalarKind, a: Number_, b: Number_): Number_ {
-    if (typeof a === "number" && typeof b === "number") {
-      if (fn === "floordiv") return Math.floor(a / b);
-      if (fn === "mod") return ((a % b) + b) % b;
-      if (fn === "div") return DTYPES_INT.has(kind) ? Math.trunc(a / b) : a / b;
-    }
-    const name = fn === "mod" ? "rem" : fn === "floordiv" ? "div" : fn;
-    return binaryOf(this.algebra, oneOf(BINARY_FUNCTIONS, name) as BinaryFunction, kind, a, b);
+  private binary(name: string, kind: ScalarKind, a: Evaluate, b: Evaluate): Evaluate {
+    const { algebra } = this;
+    const isInteger = INTEGERS.has(kind);
+    const fn = oneOf(BINARY_FUNCTIONS, name === "mod" ? "rem" : name === "floordiv" ? "div" : name) as BinaryFunction;
+    const ofNumbers: ((x: number, y: number) => number) | null =
+      name === "floordiv"
+        ? (x, y) => Math.floor(x / y)
+        : name === "mod"
+          ? (x, y) => ((x % y) + y) % y
+          : name === "div"
+            ? (x, y) => (isInteger ? Math.trunc(x / y) : x / y)
+            : null;
+    return () => {
+      const [x, y] = [a(), b()];
+      if (ofNumbers !== null && typeof x === "number" && typeof y === "number") return ofNumbers(x, y);
+      return binaryOf(algebra, fn, kind, x, y);
+    };
   }
 
-  private known(x: Number_): number {
-    if (typeof x === "number") return x;
-    throw new CannotTell("what the claim reads depends on data that steers nothing in the kernel");
-  }
-
-  private load(e: Extract<ElementExpression, { kind: "load" }>, peer: number, indices: readonly Number_[]): Number_ {
+  private load(e: Extract<ElementExpression, { kind: "load" }>, claim: Claim): Evaluate {
+    const { values, world } = this;
     const tensor = this.inputs.find((t) => t.name === e.input)!;
-    if (!(peer >= 0 && peer < this.world)) throw new CannotTell(`the claim reads '${e.input}' of rank ${peer}`);
-    let at = 0;
-    tensor.localShape.forEach((extent, d) => {
-      const length = evaluateExtent(extent, this.dims);
-      const i = this.known(indices[d]!);
-      if (!(i >= 0 && i < length)) throw new CannotTell(`the claim reads '${e.input}' at ${i} of ${length}`);
-      at = at * length + i;
-    });
-    return this.values.element(this.algebra, this.launch, e.input, this.values.nameOf(tensor, peer), at);
+    const lengths = tensor.localShape.map((extent) => evaluateExtent(extent, this.dims));
+    const indices = e.indices.map((x) => this.evaluate(x, claim));
+    const peer = e.peer === null ? null : this.evaluate(e.peer, claim);
+    const elements = Array.from({ length: world }, (_, rank) =>
+      values.elements(this.algebra, this.launch, e.input, values.nameOf(tensor, rank)),
+    );
+    return () => {
+      const rank = peer === null ? claim.rank : known(peer());
+      const found = indices.map((index) => index());
+      if (!(rank >= 0 && rank < world)) throw new CannotTell(`the claim reads '${e.input}' of rank ${rank}`);
+      let at = 0;
+      for (let d = 0; d < lengths.length; d++) {
+        const length = lengths[d]!;
+        const i = known(found[d]!);
+        if (!(i >= 0 && i < length)) throw new CannotTell(`the claim reads '${e.input}' at ${i} of ${length}`);
+        at = at * length + i;
+      }
+      return elements[rank]!(at);
+    };
   }
 
   /** The kind in which an expression is computed. */
@@ -157,9 +250,28 @@ export class ElementExpectation {
   }
 }
 
-const DTYPES_INT = new Set<ScalarKind>(["i32", "u32", "i8", "u8"]);
+const INTEGERS = new Set<ScalarKind>(["i32", "u32", "i8", "u8"]);
 
-function oneOf(known: readonly string[], fn: string): string {
-  if (!known.includes(fn)) throw new CannotTell(`the prover does not know '${fn}'`);
+function known(x: Number_): number {
+  if (typeof x === "number") return x;
+  throw new CannotTell("what the claim reads depends on data that steers nothing in the kernel");
+}
+
+function oneOf(names: readonly string[], fn: string): string {
+  if (!names.includes(fn)) throw new CannotTell(`the prover does not know '${fn}'`);
   return fn;
+}
+
+/** A value that is used in several places, as far as it is known where the claim now is. */
+function remembered(evaluate: Evaluate, claim: Claim): Evaluate {
+  let turn = -1;
+  let value: Number_ = 0;
+  return () => {
+    if (turn !== claim.turn) {
+      const now = evaluate();
+      turn = claim.turn;
+      value = now;
+    }
+    return value;
+  };
 }

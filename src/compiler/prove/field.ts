@@ -9,20 +9,7 @@
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { type Accumulator, type Algebra, type Factors, fractionOf, type Number_ } from "./algebra.js";
 import { type ExtremeFunction, Extremum } from "./extremum.js";
-import {
-  inverse,
-  P,
-  plus,
-  Q,
-  R,
-  RandomResidues,
-  residue,
-  Residues,
-  rest,
-  standIn,
-  times,
-  ZERO,
-} from "./residues.js";
+import { inverse, P, plus, Q, R, RandomResidues, residue, Residues, rest, standIn, times, ZERO } from "./residues.js";
 
 /** As many divisors are remembered with their inverses. */
 const INVERSES = 4096;

@@ -59,12 +59,13 @@ export class InputValues {
     return layout.axis === undefined ? -1 : membersOf(layout, this.kernel.mesh, this.kernel.world, rank)[0]!;
   }
 
-  /** Element `index` of an input at a launch; `rank` as `nameOf` says. */
-  element(algebra: Algebra, launch: number, name: string, rank: number, index: number): Number_ {
-    return this.steers(name) ? this.number(launch, name, rank, index) : algebra.leaf(launch, name, rank, index);
+  /** The elements of an input at a launch, by index; `rank` as `nameOf` says. */
+  elements(algebra: Algebra, launch: number, name: string, rank: number): (index: number) => Number_ {
+    if (!this.steers(name)) return algebra.leavesOf(launch, name, rank);
+    return (index) => this.number(launch, name, rank, index);
   }
 
-  /** The same for an input that steers. */
+  /** One of an input that steers. */
   number(launch: number, name: string, rank: number, index: number): number {
     const [from, to] = this.range(this.tensors.get(name)!);
     switch (this.sample) {
