@@ -2,24 +2,20 @@
  * Second verifier, run only on sound structure: synchronisation is reached by everyone it names,
  * bodies spread over threads do not synchronise, constants stay inside known bounds.
  */
-import { type Kernel, memoryOperands, type Op, type Region, type Value } from "./module.js";
-import { definitionOf, type OpName } from "./ops.js";
+import { type Buffer, isRemote, type Kernel, type Op, type Region, text, type Value } from "./module.js";
+import { definitionOf, type LoopMap, type OpName } from "./ops.js";
 import { RankPairs } from "./rank-pairs.js";
 import type { Problem } from "./verify-structure.js";
-import { walkKernel } from "./visit.js";
 
 export function verifyMeaning(kernel: Kernel): Problem[] {
   const problems: Problem[] = [];
-  const constants = new Map<Value, number>();
-  walkKernel(kernel, (op, parents) => {
-    if (op.name === "const") constants.set(op.results[0]!, op.attributes["value"] as number);
-    const report = (message: string): void => void problems.push({ message: `${op.name}: ${message}`, op });
-    verifyUniformity(op, parents, report);
-    verifyBounds(kernel, op, constants, report);
-    verifyRanks(kernel, op, report);
-  });
-  verifyVariance(kernel.body, ["rank", "block", "load"], new Set(), ["barrier"], problems);
-  verifyVariance(kernel.body, ["block", "load"], new Set(), ["notify", "await"], problems);
+  const verifier = new MeaningVerifier(kernel, problems);
+  verifier.region(kernel.body, OUTSIDE);
+  const { barriersInside, wordsInside } = verifier;
+  if (barriersInside.size > 0)
+    verifyVariance(kernel.body, ["rank", "block", "load"], new Set(), ["barrier"], barriersInside, problems);
+  if (wordsInside.size > 0)
+    verifyVariance(kernel.body, ["block", "load"], new Set(), ["notify", "await"], wordsInside, problems);
   return problems;
 }
 
@@ -37,60 +33,117 @@ const BLOCK_WIDE = new Set([
   "fragment_store",
 ]);
 
-function verifyUniformity(op: Op, parents: readonly Op[], report: (message: string) => void): void {
-  const spread = parents.find((p) => p.name === "for" && ["threads", "tiles"].includes(p.attributes["map"] as string));
-  if (spread !== undefined) {
-    if (BLOCK_WIDE.has(op.name)) report(`stands inside a loop over ${String(spread.attributes["map"])}`);
-    if (op.name === "for" && ["threads", "tiles", "rows", "blocks"].includes(op.attributes["map"] as string))
-      report(`a loop over ${String(op.attributes["map"])} stands inside one over ${String(spread.attributes["map"])}`);
-  } else if (op.name === "signal" || op.name === "wait") {
-    report("stands outside a loop over threads, so every thread would carry it out");
+/** What the loops around an op mean for it. */
+interface Around {
+  /** What the outermost loop that spreads its turns over threads is over; null outside of any. */
+  readonly spread: "threads" | "tiles" | null;
+  /** Blocks run some loop different numbers of times. */
+  readonly isUneven: boolean;
+  readonly isOverRanks: boolean;
+  /** The ops around it, the outermost first. */
+  readonly parents: readonly Op[];
+}
+
+const OUTSIDE: Around = { spread: null, isUneven: false, isOverRanks: false, parents: [] };
+
+class MeaningVerifier {
+  /** Ops with a barrier somewhere inside, and those with a notify or an await. */
+  readonly barriersInside = new Set<Op>();
+  readonly wordsInside = new Set<Op>();
+  private readonly constants = new Map<Value, number>();
+  private readonly buffers: ReadonlyMap<string, Buffer>;
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly problems: Problem[],
+  ) {
+    this.buffers = new Map(kernel.buffers.map((b) => [b.name, b]));
   }
-  const uneven = op.name === "barrier" ? ["blocks", "rows", "ranks"] : ["blocks", "rows"];
-  if (
-    ["barrier", "notify", "await"].includes(op.name) &&
-    parents.some((p) => p.name === "for" && uneven.includes(p.attributes["map"] as string))
-  )
-    report("stands inside a loop that blocks run different numbers of times");
+
+  private report(op: Op, message: string): void {
+    this.problems.push({ message: `${op.name}: ${message}`, op });
+  }
+
+  region(region: Region, around: Around): void {
+    for (const op of region.ops) {
+      if (op.name === "const") this.constants.set(op.results[0]!, op.attributes["value"] as number);
+      else if (op.name === "load" || op.name === "store") this.bounds(op);
+      else if (definitionOf(op.name).effect !== "pure") this.uniformity(op, around);
+      if (op.regions.length === 0) continue;
+      const inside = insideOf(op, around);
+      for (const inner of op.regions) this.region(inner, inside);
+    }
+  }
+
+  private uniformity(op: Op, { spread, isUneven, isOverRanks, parents }: Around): void {
+    const map = op.name === "for" ? mapOf(op) : null;
+    if (spread !== null) {
+      if (BLOCK_WIDE.has(op.name)) this.report(op, `stands inside a loop over ${spread}`);
+      if (map === "threads" || map === "tiles" || map === "rows" || map === "blocks")
+        this.report(op, `a loop over ${map} stands inside one over ${spread}`);
+    } else if (op.name === "signal" || op.name === "wait")
+      this.report(op, "stands outside a loop over threads, so every thread would carry it out");
+    const isBarrier = op.name === "barrier";
+    if (!isBarrier && op.name !== "notify" && op.name !== "await") return;
+    for (const p of parents) (isBarrier ? this.barriersInside : this.wordsInside).add(p);
+    if (isUneven || (isBarrier && isOverRanks))
+      this.report(op, "stands inside a loop that blocks run different numbers of times");
+    if (isBarrier) this.ranks(op);
+  }
+
+  private ranks(op: Op): void {
+    const { world } = this.kernel;
+    const ranks = op.attributes["ranks"] as string;
+    const canonical = RankPairs.parse(ranks, world)?.print();
+    if (canonical === undefined) this.report(op, `names no pairs of ${world} ranks: '${ranks}'`);
+    else if (canonical !== ranks) this.report(op, `writes the pairs '${canonical}' as '${ranks}'`);
+  }
+
+  private bounds(op: Op): void {
+    const { constants } = this;
+    const { world } = this.kernel;
+    const { operands } = op;
+    let first = op.name === "store" ? 1 : 0;
+    if (isRemote(op)) {
+      const to = constants.get(operands[first++]!);
+      if (to !== undefined && (to < 0 || to >= world)) this.report(op, `goes to rank ${to} of ${world}`);
+    }
+    const { name, shape } = this.buffers.get(text(op, "buffer"))!;
+    if (operands.length - first !== shape.length) return;
+    for (let d = 0; d < shape.length; d++) {
+      const at = constants.get(operands[first + d]!);
+      const length = shape[d];
+      if (at !== undefined && (at < 0 || (typeof length === "number" && at >= length)))
+        this.report(op, `index ${at} of dimension ${d} lies outside '${name}', which has ${String(length)}`);
+    }
+  }
 }
 
-function verifyRanks(kernel: Kernel, op: Op, report: (message: string) => void): void {
-  if (op.name !== "barrier") return;
-  const ranks = op.attributes["ranks"] as string;
-  const canonical = RankPairs.parse(ranks, kernel.world)?.print();
-  if (canonical === undefined) report(`names no pairs of ${kernel.world} ranks: '${ranks}'`);
-  else if (canonical !== ranks) report(`writes the pairs '${canonical}' as '${ranks}'`);
+function mapOf(loop: Op): LoopMap {
+  return loop.attributes["map"] as LoopMap;
 }
 
-function verifyBounds(
-  kernel: Kernel,
-  op: Op,
-  constants: ReadonlyMap<Value, number>,
-  report: (message: string) => void,
-): void {
-  if (op.name !== "load" && op.name !== "store") return;
-  const buffer = kernel.buffers.find((b) => b.name === op.attributes["buffer"])!;
-  const { peer, indices } = memoryOperands(op);
-  const to = peer === null ? undefined : constants.get(peer);
-  if (to !== undefined && (to < 0 || to >= kernel.world)) report(`goes to rank ${to} of ${kernel.world}`);
-  if (indices.length !== buffer.shape.length) return;
-  indices.forEach((index, d) => {
-    const at = constants.get(index);
-    const length = buffer.shape[d];
-    if (at !== undefined && (at < 0 || (typeof length === "number" && at >= length)))
-      report(`index ${at} of dimension ${d} lies outside '${buffer.name}', which has ${String(length)}`);
-  });
+function insideOf(op: Op, { spread, isUneven, isOverRanks, parents }: Around): Around {
+  const map = op.name === "for" ? mapOf(op) : null;
+  return {
+    spread: spread ?? (map === "threads" || map === "tiles" ? map : null),
+    isUneven: isUneven || map === "blocks" || map === "rows",
+    isOverRanks: isOverRanks || map === "ranks",
+    parents: [...parents, op],
+  };
 }
 
 /**
  * None of `syncs` under a condition, or in a serial loop with bounds, that differ between those who should meet: where
  * values come from one of `sources`.
+ * @param holders ops with one of `syncs` inside
  */
 function verifyVariance(
   region: Region,
   sources: readonly OpName[],
   varying: Set<Value>,
   syncs: readonly OpName[],
+  holders: ReadonlySet<Op>,
   problems: Problem[],
 ): void {
   for (const op of region.ops) {
@@ -105,8 +158,8 @@ function verifyVariance(
       const isSpread = op.name === "for" && !["serial", "ranks"].includes(op.attributes["map"] as string);
       const isUnordered = op.attributes["map"] === "ranks" && sources.includes("rank");
       if (varies || isSpread || isUnordered) for (const a of inner.arguments) varying.add(a);
-      if ((op.name === "if" || op.name === "for") && varies) refuse(inner, syncs, problems);
-      verifyVariance(inner, sources, varying, syncs, problems);
+      if ((op.name === "if" || op.name === "for") && varies && holders.has(op)) refuse(inner, syncs, problems);
+      verifyVariance(inner, sources, varying, syncs, holders, problems);
     }
   }
 }

@@ -2,11 +2,13 @@
  * First verifier: the shape of the IR. Every op is of the kernel's level, has the operands, attributes,
  * results and regions its row in the op table asks for, uses only values defined before it, names
  * buffers that exist, and its types fit together. Problems are returned, not thrown.
+ *
+ * It runs over every op after every pass, so it makes nothing on its way that only a problem would need.
  */
 import { isDType } from "../types/dtype.js";
-import { type Attribute, type Kernel, memoryOperands, type Op, type Region, type Value } from "./module.js";
+import { type Attribute, type Buffer, isRemote, type Kernel, type Op, type Region, type Value } from "./module.js";
 import { type AttributeKind, definitionOf } from "./ops.js";
-import { lanesOf, printType, sameType, scalarOf } from "./types.js";
+import { lanesOf, printType, sameType, scalarOf, type Type } from "./types.js";
 
 export interface Problem {
   readonly message: string;
@@ -15,146 +17,182 @@ export interface Problem {
 
 export function verifyStructure(kernel: Kernel): Problem[] {
   const problems: Problem[] = [];
-  const seen = new Set<string>();
+  const buffers = new Map<string, Buffer>();
   for (const b of kernel.buffers) {
-    if (seen.has(b.name)) problems.push({ message: `two buffers are named '${b.name}'`, op: null });
-    seen.add(b.name);
+    if (buffers.has(b.name)) problems.push({ message: `two buffers are named '${b.name}'`, op: null });
+    else buffers.set(b.name, b);
   }
-  verifyRegion(kernel, kernel.body, new Set(), problems, false);
+  new StructureVerifier(kernel, buffers, problems).region(kernel.body, false);
   return problems;
 }
 
-/** @param defined values in sight; those of the region are in it while the region is looked at. */
-function verifyRegion(kernel: Kernel, region: Region, defined: Set<Value>, problems: Problem[], yields: boolean): void {
-  const own: Value[] = [];
-  const define = (v: Value): boolean => {
-    if (defined.has(v)) return false;
-    defined.add(v);
-    own.push(v);
-    return true;
-  };
-  region.arguments.forEach(define);
-  region.ops.forEach((op, i) => {
-    const report = (message: string): void => void problems.push({ message: `${op.name}: ${message}`, op });
-    for (const v of op.operands) if (!defined.has(v)) report("uses a value that is not defined before it");
-    verifyOp(kernel, op, report);
-    if (region !== kernel.body && isOfTensors(op)) report("works on whole tensors inside a region");
-    const isLast = i === region.ops.length - 1;
-    if (op.name === "yield" && !(yields && isLast)) report("is not at the end of a reduce");
-    for (const inner of op.regions) verifyRegion(kernel, inner, defined, problems, op.name === "reduce");
-    for (const r of op.results) if (!define(r)) report("defines a value twice");
-  });
-  for (const v of own) defined.delete(v);
-  if (yields && region.ops.at(-1)?.name !== "yield")
-    problems.push({ message: "reduce: its region does not end in a yield", op: null });
+class StructureVerifier {
+  /** Values in sight; those of a region are in it while the region is looked at. */
+  private readonly defined = new Set<Value>();
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly buffers: ReadonlyMap<string, Buffer>,
+    private readonly problems: Problem[],
+  ) {}
+
+  private report(op: Op, message: string): void {
+    this.problems.push({ message: `${op.name}: ${message}`, op });
+  }
+
+  /** @param yields whether it is the region of a reduce */
+  region(region: Region, yields: boolean): void {
+    const { defined } = this;
+    const own: Value[] = [];
+    const define = (v: Value): void => {
+      own.push(v);
+      defined.add(v);
+    };
+    const { arguments: args, ops } = region;
+    for (const a of args) if (!defined.has(a)) define(a);
+    const isInner = region !== this.kernel.body;
+    for (let i = 0; i < ops.length; i++) {
+      const op = ops[i]!;
+      for (const v of op.operands) if (!defined.has(v)) this.report(op, "uses a value that is not defined before it");
+      this.op(op);
+      if (isInner && isOfTensors(op)) this.report(op, "works on whole tensors inside a region");
+      if (op.name === "yield" && !(yields && i === ops.length - 1)) this.report(op, "is not at the end of a reduce");
+      for (const inner of op.regions) this.region(inner, op.name === "reduce");
+      for (const r of op.results) {
+        if (defined.has(r)) this.report(op, "defines a value twice");
+        else define(r);
+      }
+    }
+    for (const v of own) defined.delete(v);
+    if (yields && ops.at(-1)?.name !== "yield")
+      this.problems.push({ message: "reduce: its region does not end in a yield", op: null });
+  }
+
+  private op(op: Op): void {
+    const row = definitionOf(op.name);
+    if (!row.levels.includes(this.kernel.level)) this.report(op, `is not an op of the ${this.kernel.level} level`);
+    const [fewest, most] = row.operands;
+    const { length } = op.operands;
+    if (length < fewest || length > most) this.report(op, `has ${length} operands, not ${fewest} to ${most}`);
+    if (op.results.length !== row.results) this.report(op, `has ${op.results.length} results, not ${row.results}`);
+    this.attributes(op, row.attributes ?? NONE, row.optional ?? NONE);
+    const count = row.regions?.count ?? 0;
+    if (op.regions.length !== count) this.report(op, `has ${op.regions.length} regions, not ${count}`);
+    if (op.regions.length > 0) {
+      const wanted = row.regions?.arguments === "pairs" ? length / 2 : (row.regions?.arguments ?? 0);
+      for (const { arguments: args } of op.regions)
+        if (args.length !== wanted) this.report(op, `a region takes ${args.length} arguments, not ${wanted}`);
+    }
+    this.types(op);
+  }
+
+  private attributes(op: Op, needed: AttributeKinds, optional: AttributeKinds): void {
+    const { attributes } = op;
+    for (const key in needed) if (!(key in attributes)) this.report(op, `lacks the attribute '${key}'`);
+    for (const key in attributes) {
+      const value = attributes[key]!;
+      const kind = Object.hasOwn(needed, key) ? needed[key] : Object.hasOwn(optional, key) ? optional[key] : undefined;
+      if (kind === undefined) this.report(op, `has an unknown attribute '${key}'`);
+      else if (!this.fits(kind, value)) this.report(op, `attribute '${key}' cannot be ${JSON.stringify(value)}`);
+    }
+  }
+
+  private fits(kind: AttributeKind, value: Attribute): boolean {
+    if (typeof kind === "object") return typeof value === "string" && kind.includes(value);
+    switch (kind) {
+      case "int":
+        return Number.isInteger(value);
+      case "number":
+        return typeof value === "number";
+      case "string":
+        return typeof value === "string";
+      case "bool":
+        return typeof value === "boolean";
+      case "buffer":
+        return this.buffers.has(value as string);
+      case "layout":
+        return typeof value === "object";
+    }
+  }
+
+  private types(op: Op): void {
+    const { operands } = op;
+    const result = op.results[0]?.type;
+    switch (op.name) {
+      case "binary":
+        if (!operands.every((v) => sameType(v.type, result!))) {
+          const types = operands.map((v) => printType(v.type)).join(", ");
+          this.report(op, `operands ${types} do not match the result ${printType(result!)}`);
+        }
+        break;
+      case "unary":
+        if (!sameType(operands[0]!.type, result!)) this.report(op, "operand and result differ in type");
+        break;
+      case "compare":
+        if (!sameType(operands[0]!.type, operands[1]!.type)) this.report(op, "compares values of two types");
+        if (scalarOf(result!) !== "bool") this.report(op, "does not give bool");
+        break;
+      case "select":
+        if (scalarOf(operands[0]!.type) !== "bool") this.report(op, "condition is not bool");
+        if (!sameType(operands[1]!.type, result!) || !sameType(operands[2]!.type, result!))
+          this.report(op, "the two values and the result differ in type");
+        break;
+      case "for":
+        this.indices(op, "a bound");
+        if (operands.length % 2 !== 0) this.report(op, "has a bound without a partner");
+        break;
+      case "if":
+        if (!isScalar(operands[0]!.type, "bool")) this.report(op, "condition is not one bool");
+        break;
+      case "reduce": {
+        this.indices(op, "a bound");
+        const yielded = op.regions[0]?.ops.at(-1)?.operands[0]?.type;
+        if (yielded !== undefined && !sameType(yielded, result!)) this.report(op, "yields another type than it gives");
+        break;
+      }
+      case "load":
+      case "store":
+        this.memory(op);
+        break;
+      case "notify":
+      case "await":
+      case "copy_tile":
+        this.indices(op, "an operand");
+        break;
+    }
+  }
+
+  private indices(op: Op, what: string): void {
+    for (const { type } of op.operands)
+      if (!isScalar(type, "index")) this.report(op, `${what} has type ${printType(type)}, not index`);
+  }
+
+  private memory(op: Op): void {
+    const buffer = this.buffers.get(op.attributes["buffer"] as string);
+    if (buffer === undefined) return;
+    const { operands } = op;
+    const first = op.name === "store" ? 1 : 0;
+    const element = (op.name === "store" ? operands[0]! : op.results[0]!).type;
+    if (scalarOf(element) !== buffer.dtype)
+      this.report(op, `moves ${printType(element)} through '${buffer.name}', which holds ${buffer.dtype}`);
+    if (!isDType(scalarOf(element))) this.report(op, `moves ${printType(element)}, which is no element`);
+    const isOnDevice = this.kernel.level === "device";
+    if (lanesOf(element) > 1 && !isOnDevice) this.report(op, "moves a vector above the device level");
+    for (let i = first; i < operands.length; i++)
+      if (!isScalar(operands[i]!.type, "index")) this.report(op, "has a peer or index that is not of type index");
+    const indices = operands.length - first - (isRemote(op) ? 1 : 0);
+    if (indices !== buffer.shape.length && !(isOnDevice && indices === 1))
+      this.report(op, `has ${indices} indices for '${buffer.name}' of ${buffer.shape.length} dimensions`);
+  }
+}
+
+type AttributeKinds = Readonly<Record<string, AttributeKind>>;
+const NONE: AttributeKinds = {};
+
+function isScalar(type: Type, kind: "index" | "bool"): boolean {
+  return type.kind === "scalar" && type.scalar === kind;
 }
 
 function isOfTensors({ name, results }: Op): boolean {
   return name === "output" || results[0]?.type.kind === "tensor";
-}
-
-function verifyOp(kernel: Kernel, op: Op, report: (message: string) => void): void {
-  const row = definitionOf(op.name);
-  if (!row.levels.includes(kernel.level)) report(`is not an op of the ${kernel.level} level`);
-  const [fewest, most] = row.operands;
-  if (op.operands.length < fewest || op.operands.length > most)
-    report(`has ${op.operands.length} operands, not ${fewest} to ${most}`);
-  if (op.results.length !== row.results) report(`has ${op.results.length} results, not ${row.results}`);
-  const known = { ...row.attributes, ...row.optional };
-  for (const key of Object.keys(row.attributes ?? {}))
-    if (!(key in op.attributes)) report(`lacks the attribute '${key}'`);
-  for (const [key, value] of Object.entries(op.attributes)) {
-    if (!Object.hasOwn(known, key)) report(`has an unknown attribute '${key}'`);
-    else if (!fits(kernel, known[key]!, value)) report(`attribute '${key}' cannot be ${JSON.stringify(value)}`);
-  }
-  const count = row.regions?.count ?? 0;
-  if (op.regions.length !== count) report(`has ${op.regions.length} regions, not ${count}`);
-  const wanted = row.regions?.arguments === "pairs" ? op.operands.length / 2 : (row.regions?.arguments ?? 0);
-  for (const region of op.regions)
-    if (region.arguments.length !== wanted)
-      report(`a region takes ${region.arguments.length} arguments, not ${wanted}`);
-  verifyTypes(kernel, op, report);
-}
-
-function fits(kernel: Kernel, kind: AttributeKind, value: Attribute): boolean {
-  if (typeof kind === "object") return typeof value === "string" && kind.includes(value);
-  switch (kind) {
-    case "int":
-      return Number.isInteger(value);
-    case "number":
-      return typeof value === "number";
-    case "string":
-      return typeof value === "string";
-    case "bool":
-      return typeof value === "boolean";
-    case "buffer":
-      return kernel.buffers.some((b) => b.name === value);
-    case "layout":
-      return typeof value === "object";
-  }
-}
-
-function verifyTypes(kernel: Kernel, op: Op, report: (message: string) => void): void {
-  const types = op.operands.map((v) => v.type);
-  const result = op.results[0]?.type;
-  const indexFrom = (first: number, what: string): void => {
-    for (const t of types.slice(first))
-      if (printType(t) !== "index") report(`${what} has type ${printType(t)}, not index`);
-  };
-  switch (op.name) {
-    case "binary":
-      if (!types.every((t) => sameType(t, result!)))
-        report(`operands ${types.map(printType).join(", ")} do not match the result ${printType(result!)}`);
-      break;
-    case "unary":
-      if (!sameType(types[0]!, result!)) report("operand and result differ in type");
-      break;
-    case "compare":
-      if (!sameType(types[0]!, types[1]!)) report("compares values of two types");
-      if (scalarOf(result!) !== "bool") report("does not give bool");
-      break;
-    case "select":
-      if (scalarOf(types[0]!) !== "bool") report("condition is not bool");
-      if (!sameType(types[1]!, result!) || !sameType(types[2]!, result!))
-        report("the two values and the result differ in type");
-      break;
-    case "for":
-      indexFrom(0, "a bound");
-      if (types.length % 2 !== 0) report("has a bound without a partner");
-      break;
-    case "if":
-      if (printType(types[0]!) !== "bool") report("condition is not one bool");
-      break;
-    case "reduce": {
-      indexFrom(0, "a bound");
-      const yielded = op.regions[0]?.ops.at(-1)?.operands[0]?.type;
-      if (yielded !== undefined && !sameType(yielded, result!)) report("yields another type than it gives");
-      break;
-    }
-    case "load":
-    case "store":
-      verifyMemory(kernel, op, report);
-      break;
-    case "notify":
-    case "await":
-    case "copy_tile":
-      indexFrom(0, "an operand");
-      break;
-  }
-}
-
-function verifyMemory(kernel: Kernel, op: Op, report: (message: string) => void): void {
-  const buffer = kernel.buffers.find((b) => b.name === op.attributes["buffer"]);
-  if (buffer === undefined) return;
-  const { value, peer, indices } = memoryOperands(op);
-  const element = op.name === "store" ? value!.type : op.results[0]!.type;
-  if (scalarOf(element) !== buffer.dtype)
-    report(`moves ${printType(element)} through '${buffer.name}', which holds ${buffer.dtype}`);
-  if (!isDType(scalarOf(element))) report(`moves ${printType(element)}, which is no element`);
-  if (lanesOf(element) > 1 && kernel.level !== "device") report("moves a vector above the device level");
-  for (const v of [...(peer === null ? [] : [peer]), ...indices])
-    if (printType(v.type) !== "index") report("has a peer or index that is not of type index");
-  const linear = kernel.level === "device" && indices.length === 1;
-  if (indices.length !== buffer.shape.length && !linear)
-    report(`has ${indices.length} indices for '${buffer.name}' of ${buffer.shape.length} dimensions`);
 }
