@@ -1,5 +1,5 @@
 /** The state of all ranks while a kernel is executed symbolically: memory, flags, launches. */
-import { bufferOf, isGlobal, type Kernel, type Op } from "../ir/module.js";
+import { type Buffer, bufferOf, isGlobal, type Kernel, type Op } from "../ir/module.js";
 import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
@@ -39,6 +39,18 @@ export interface SharedLayout {
     }
   >;
   readonly bytes: number;
+}
+
+/** Where one shared buffer lies among the granules of a block's shared memory. */
+interface SharedPlace {
+  readonly first: number;
+  /** Granules of an element. */
+  readonly scale: number;
+  readonly rows: number;
+  readonly columns: number;
+  /** Elements from one row, and from one stage, to the next. */
+  readonly rowStride: number;
+  readonly stageStride: number;
 }
 
 /** Started by `copy_tile`, performed when it lands. */
@@ -99,12 +111,9 @@ export class Machine {
     this.unevenGrids = options.unevenGrids ?? false;
     this.claim = { ranks: kernel.world, dims: options.dims, grid: this.grid, launches: options.launches };
     this.trace = makeTrace?.(this.grid) ?? null;
-    this.memory = kernel.buffers.map((b) =>
-      Array.from({ length: kernel.world }, () =>
-        new Array<Number_>(
-          b.role === "signal" || b.role === "state" ? this.lengths[kernel.buffers.indexOf(b)]! : 0,
-        ).fill(0),
-      ),
+    const isFlag = (b: Buffer): boolean => b.role === "signal" || b.role === "state";
+    this.memory = kernel.buffers.map((b, j) =>
+      Array.from({ length: kernel.world }, () => new Array<Number_>(isFlag(b) ? this.lengths[j]! : 0).fill(0)),
     );
     kernel.buffers.forEach((b, j) => {
       if (this.trace === null || !isGlobal(b)) return;
@@ -119,6 +128,7 @@ export class Machine {
   private readonly granule: number;
   private readonly shared: SharedLayout | null;
   private readonly globalMemory = new Map<number, number>();
+  private readonly sharedPlaces: (SharedPlace | null)[] = [];
 
   /** Number of a buffer of a rank in the trace. */
   memoryOf(buffer: number, rank: number): number {
@@ -143,40 +153,45 @@ export class Machine {
 
   /** Records an access to a shared buffer of the block. */
   noteShared(f: Frame, op: Op, buffer: number, start: number, length: number, kind: number, copy = 0): void {
-    const { trace, shared } = this;
+    const { trace } = this;
     if (trace === null) return;
     const strand = this.strandOf(f);
     const memory = f.ownMemory[buffer]!;
-    if (shared === null) return trace.access(strand, op, memory, start, length, kind, copy);
-    const { name, dtype } = this.kernel.buffers[buffer]!;
-    const { offset, rowStride, stageStride } = shared.places.get(name)!;
-    const shape = this.shapes[buffer]!;
-    const [rows, columns] = [shape.at(-2) ?? 1, shape.at(-1)!];
-    const scale = DTYPES[dtype].bytes / this.granule;
-    const note = (stage: number, row: number, column: number, elements: number): void =>
-      trace.access(
-        strand,
-        op,
-        memory,
-        offset / this.granule + (stage * stageStride + row * rowStride + column) * scale,
-        elements * scale,
-        kind,
-        copy,
-      );
-    // A whole stage at once: the padding between its rows belongs to nobody else.
+    const place = (this.sharedPlaces[buffer] ??= this.placeOf(buffer));
+    if (place === null) return trace.access(strand, op, memory, start, length, kind, copy);
+    const { first, scale, rows, columns, rowStride, stageStride } = place;
     const size = rows * columns;
+    // A whole stage at once: the padding between its rows belongs to nobody else.
     if (start % size === 0 && length % size === 0) {
+      const whole = ((rows - 1) * rowStride + columns) * scale;
       for (let stage = start / size; stage < (start + length) / size; stage++)
-        note(stage, 0, 0, (rows - 1) * rowStride + columns);
+        trace.access(strand, op, memory, first + stage * stageStride * scale, whole, kind, copy);
       return;
     }
     for (let at = start; at < start + length;) {
       const column = at % columns;
       const count = Math.min(columns - column, start + length - at);
-      const row = Math.floor(at / columns);
-      note(Math.floor(row / rows), row % rows, column, count);
+      const row = (at - column) / columns;
+      const from = Math.trunc(row / rows) * stageStride + (row % rows) * rowStride + column;
+      trace.access(strand, op, memory, first + from * scale, count * scale, kind, copy);
       at += count;
     }
+  }
+
+  /** Where a shared buffer lies, in granules; null where each has memory of its own. */
+  private placeOf(buffer: number): SharedPlace | null {
+    if (this.shared === null) return null;
+    const { name, dtype } = this.kernel.buffers[buffer]!;
+    const { offset, rowStride, stageStride } = this.shared.places.get(name)!;
+    const shape = this.shapes[buffer]!;
+    return {
+      first: offset / this.granule,
+      scale: DTYPES[dtype].bytes / this.granule,
+      rows: shape.at(-2) ?? 1,
+      columns: shape.at(-1)!,
+      rowStride,
+      stageStride,
+    };
   }
 
   /** Blocks of a launch. */
