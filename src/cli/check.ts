@@ -6,7 +6,7 @@ import type { DimValues, Printable } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import { type Diagnosis, diagnose } from "./check-cases.js";
 import { type FileReport, printReport, reportOf, reportToJson } from "./check-report.js";
-import { inquireAll } from "./check-workers.js";
+import { Inquirers } from "./check-workers.js";
 import { hasErrors } from "./diagnostics.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
@@ -73,14 +73,21 @@ export function checkCommand(io: Io): Command {
         ["collc check my.coll --json", "for editors and build systems"],
       ),
     )
-    .action((file: string, name: string | undefined, options: CheckOptions) =>
-      withProgress(io, (progress) => check(io, progress, file, name, options)),
-    );
+    .action(async (file: string, name: string | undefined, options: CheckOptions) => {
+      const inquirers = options.prove === false && options.schedules === undefined ? null : new Inquirers();
+      try {
+        await withProgress(io, (progress) => check(io, progress, inquirers, file, name, options));
+      } finally {
+        await inquirers?.close();
+      }
+    });
 }
 
 async function check(
   io: Io,
   progress: Progress,
+  /** Null where nothing is asked beyond compiling. */
+  inquirers: Inquirers | null,
   path: string,
   name: string | undefined,
   options: CheckOptions,
@@ -94,11 +101,12 @@ async function check(
   );
   const jobs = diagnoses.map((d) => jobsOf(d, options));
   const start = performance.now();
-  const inquiries = await inquireAll(jobs.flat(), ({ request }) => {
+  const onStart = ({ request }: Job): void => {
     const text = `checking ${request.collective} on ${request.ranks} rank${request.ranks === 1 ? "" : "s"}`;
     // The proof keeps the event loop, so no timer can show the line later.
     if (performance.now() - start > 500) progress.now(text);
-  });
+  };
+  const inquiries = (await inquirers?.answer(jobs.flat(), onStart)) ?? [];
   progress.end();
   const reports = diagnoses.map((d, i) => reportOf(d, inquiries.splice(0, jobs[i]!.length)));
   if (options.json === true) io.out.write(JSON.stringify(reports.flatMap(reportToJson), null, 2) + "\n");

@@ -1,6 +1,8 @@
 /** The three questions of `collc check`: is the answer right, is it ordered, does it survive hostile schedules. */
 import {
   type Answer,
+  type Claims,
+  claimsOf,
   compile,
   type CompileResult,
   type DimValues,
@@ -10,7 +12,11 @@ import {
   InternalCompilerError,
   type Kernel,
   type Printable,
-  prove,
+  type Proof,
+  proveAnswers,
+  proveFurtherAnswers,
+  type ProveOptions,
+  proveOrderings,
   PROOF_MAPPING,
   proofShapes,
   rowDimension,
@@ -66,33 +72,74 @@ export interface Inquiry {
 /** Enough that each strategy has its turn. */
 export const DEFAULT_SCHEDULES = 4;
 
-/** Whether a proof found it wrong. */
-export function isWrong({ proof }: Pick<Inquiry, "proof">): boolean {
-  return proof !== null && [proof.answer, proof.ordering].includes("wrong");
+/** A compiled collective, about which questions are answered. */
+export class Subject {
+  private readonly compiled: CompileResult;
+  private readonly kernel: Kernel;
+  private readonly options: ProveOptions;
+
+  /** Compiles a job's collective, which compiles. */
+  constructor(private readonly job: Job) {
+    const { program, request } = job;
+    const { dims, ...chosen } = request;
+    const options = { file: program.file, resolve: importsFromDisk, ...chosen };
+    this.compiled = compile(program.text, { ...options, mapping: PROOF_MAPPING });
+    const { kernel } = this.compiled;
+    if (kernel === null) throw new InternalCompilerError(`${request.collective} does not compile a second time`);
+    this.kernel = kernel;
+    this.options = { shapes: dims === undefined ? undefined : shapesWith(kernel, dims), shared: sharedLayout(kernel) };
+  }
+
+  orderings(): Proof {
+    return proveOrderings(this.kernel, this.options);
+  }
+
+  answers(): Proof {
+    return proveAnswers(this.kernel, this.options);
+  }
+
+  schedules({ schedules, seed }: ScheduleRequest): HostileReport | null {
+    const attack = { dims: attackedAt(this.compiled, this.job.request), schedules, seed, source: this.compiled.source };
+    return schedules === 0 ? null : runHostile(this.kernel, this.compiled.manifest!, attack);
+  }
+
+  /** What both proofs come to, with what is left to prove. */
+  claims(answers: Proof, orderings: Proof): Claims {
+    const { kernel, options } = this;
+    const claims = claimsOf(kernel, proveFurtherAnswers(kernel, options, answers, orderings), orderings);
+    const { residency } = this.job;
+    return residency.status === "proved" ? claims : { ...claims, ordering: residency };
+  }
+
+  /** @param claims null where no proofs were asked for */
+  inquiry(claims: Claims | null, hostile: HostileReport | null): Inquiry {
+    const { request } = this.job;
+    return {
+      request,
+      proof:
+        claims === null
+          ? null
+          : { answer: claims.answer.status, ordering: claims.ordering.status, summary: summaryLine(claims) },
+      hostile,
+      findings: [
+        ...(claims === null ? [] : findings(claims)),
+        ...hostileFindings(request, attackedAt(this.compiled, request), hostile),
+      ],
+    };
+  }
 }
 
-/** Answers the questions of a job, whose collective compiles. */
-export function inquire({ program, request, residency, proves, schedule }: Job): Inquiry {
-  const { dims, ...chosen } = request;
-  const options = { file: program.file, resolve: importsFromDisk, ...chosen };
-  const compiled = compile(program.text, { ...options, mapping: PROOF_MAPPING });
-  const { kernel } = compiled;
-  if (kernel === null) throw new InternalCompilerError(`${request.collective} does not compile a second time`);
-  const shapes = dims === undefined ? undefined : shapesWith(kernel, dims);
-  const claims = proves ? prove(compiled, { shapes, shared: sharedLayout(kernel) }) : null;
-  const held = claims === null || residency.status === "proved" ? claims : { ...claims, ordering: residency };
-  const proof =
-    held === null ? null : { answer: held.answer.status, ordering: held.ordering.status, summary: summaryLine(held) };
-  const { schedules, seed } = schedule ?? { schedules: isWrong({ proof }) ? 0 : DEFAULT_SCHEDULES, seed: 0 };
-  const at = attackedAt(compiled, request);
-  const attack = { dims: at, schedules, seed, source: compiled.source };
-  const hostile = schedules === 0 ? null : runHostile(kernel, compiled.manifest!, attack);
-  return {
-    request,
-    proof,
-    hostile,
-    findings: [...(held === null ? [] : findings(held)), ...hostileFindings(request, at, hostile)],
-  };
+/** Schedules to run, once it is known what proofs say. */
+export function schedulesOf({ schedule }: Job, claims: Claims | null): ScheduleRequest {
+  const isWrong = claims !== null && [claims.answer.status, claims.ordering.status].includes("wrong");
+  return schedule ?? { schedules: isWrong ? 0 : DEFAULT_SCHEDULES, seed: 0 };
+}
+
+/** Answers the questions of a job, one after the other. */
+export function inquire(job: Job): Inquiry {
+  const subject = new Subject(job);
+  const claims = job.proves ? subject.claims(subject.answers(), subject.orderings()) : null;
+  return subject.inquiry(claims, subject.schedules(schedulesOf(job, claims)));
 }
 
 /**

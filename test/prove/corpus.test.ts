@@ -21,7 +21,7 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
     checked: 0,
     samples: 0,
     unspecified: [],
-    executed: new Set<object>(),
+    executed: [],
   } as const;
   return {
     collective: kernel.name,

@@ -35,7 +35,7 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
   try {
     const unspecified = kernel.outputs.filter((_, o) => kernel.specification[o] == null).map((t) => t.name);
     if (unspecified.length === kernel.outputs.length)
-      return { status: "proved", claim, checked: 0, samples: 0, unspecified, executed: new Set() };
+      return { status: "proved", claim, checked: 0, samples: 0, unspecified, executed: [] };
     const run = new Run(kernel, { ...options, launches }, new FieldAlgebra());
     const difference = run.firstDifference();
     if (difference !== null) explain(kernel, { ...options, launches }, difference, run.indexOf(difference));
@@ -75,7 +75,7 @@ class Run {
   private readonly signature: Signature;
   private readonly expectations: Expectation[];
   private readonly everyRank: readonly number[];
-  readonly executed: ReadonlySet<object>;
+  readonly executed: readonly number[];
   checked = 0;
 
   constructor(

@@ -119,8 +119,8 @@ class RankRun {
       const n = machine.lengths[j]!;
       if (trace !== null && n > 0) {
         const strand = trace.strand(trace.host(rank), launch);
-        trace.access(strand, null, machine.memoryOf(j, rank), 0, n, b.role === "input" ? WRITE : READ);
-        if (b.role === "output") trace.access(strand, null, machine.memoryOf(j, rank), 0, n, WRITE);
+        trace.access(strand, 0, machine.memoryOf(j, rank), 0, n, b.role === "input" ? WRITE : READ);
+        if (b.role === "output") trace.access(strand, 0, machine.memoryOf(j, rank), 0, n, WRITE);
       }
       const steers = b.role === "input" && machine.inputs.steers(b.name);
       if (algebra === null && !steers) return;

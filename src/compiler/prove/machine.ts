@@ -83,8 +83,8 @@ export class Machine {
   readonly claim: Claim;
   /** By buffer number and rank. Absent elements were never written. */
   readonly memory: Number_[][][];
-  /** Ops that ran; once it is done. */
-  executed: ReadonlySet<Op> = new Set();
+  /** Ops that ran, by number, once it is done; see `countedOps`. */
+  executed: readonly number[] = [];
   readonly dims: DimValues;
   readonly aligned: boolean;
   readonly inputs: InputValues;
@@ -151,8 +151,8 @@ export class Machine {
     });
   }
 
-  /** Records an access to a shared buffer of the block. */
-  noteShared(f: Frame, op: Op, buffer: number, start: number, length: number, kind: number, copy = 0): void {
+  /** Records an access of an op, by its number in the trace, to a shared buffer of the block. */
+  noteShared(f: Frame, op: number, buffer: number, start: number, length: number, kind: number, copy = 0): void {
     const { trace } = this;
     if (trace === null) return;
     const strand = this.strandOf(f);

@@ -54,7 +54,7 @@ export function proveResidency(kernel: Kernel, residentBlocks = MULTIPROCESSORS)
   const claim = { ranks: kernel.world, dims: {}, grid: kernel.maxBlocks, launches: 1 };
   try {
     checkResidency(kernel, kernel.maxBlocks, residentBlocks);
-    return { status: "proved", claim, checked: kernel.maxBlocks, samples: 0, unspecified: [], executed: new Set() };
+    return { status: "proved", claim, checked: kernel.maxBlocks, samples: 0, unspecified: [], executed: [] };
   } catch (e) {
     if (!(e instanceof Fails)) throw e;
     const { kind, message, places, witness, help } = e;

@@ -2,7 +2,7 @@
 import type { Label } from "../diagnostics/create.js";
 import type { Printable } from "../diagnostics/render.js";
 import type { DimValues } from "../types/extent.js";
-import type { Claims } from "./index.js";
+import type { Claims } from "./claims.js";
 import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
 import { NO_SPAN } from "../source.js";
 

@@ -48,8 +48,8 @@ export interface Proved {
   readonly samples: number;
   /** Outputs of which nothing says what they must hold; of the ordering, none. */
   readonly unspecified: readonly string[];
-  /** Spans-and-names of ops that ran, for the coverage of several shapes together. */
-  readonly executed: ReadonlySet<object>;
+  /** Ops that ran, by number, for the coverage of several shapes together; see `countedOps`. */
+  readonly executed: readonly number[];
 }
 
 export interface Wrong {

@@ -15,9 +15,10 @@ type Step = (f: Frame, ...operands: Held[]) => void;
 
 export function tileStep(machine: Machine, op: Op): Step {
   const { algebra } = machine;
+  const number = machine.trace?.numberOf(op) ?? 0;
   switch (op.name) {
     case "copy_tile":
-      return copyStep(machine, op);
+      return copyStep(machine, op, number);
     case "copy_commit":
       return (f) => {
         f.copies.groups.push(f.copies.open);
@@ -36,7 +37,7 @@ export function tileStep(machine: Machine, op: Op): Step {
         void (f.accumulators[j] = algebra === null ? [] : Array.from({ length: n }, () => algebra.accumulator()));
     }
     case "mma":
-      return mmaStep(machine, op);
+      return mmaStep(machine, op, number);
     case "fragment_store": {
       const [from, to] = [text(op, "from"), text(op, "to")].map((name) => machine.bufferNumber(name)) as [
         number,
@@ -44,7 +45,7 @@ export function tileStep(machine: Machine, op: Op): Step {
       ];
       const n = machine.lengths[to]!;
       return (f) => {
-        machine.noteShared(f, op, to, 0, n, WRITE);
+        machine.noteShared(f, number, to, 0, n, WRITE);
         if (algebra !== null)
           for (let i = 0; i < n; i++)
             f.own[to]![i] = f.accumulators[from]?.[i]?.build() ?? algebra.poison(text(op, "from"), f.rank, i);
@@ -55,7 +56,7 @@ export function tileStep(machine: Machine, op: Op): Step {
   }
 }
 
-function copyStep(machine: Machine, op: Op): Step {
+function copyStep(machine: Machine, op: Op, number: number): Step {
   const { trace, algebra } = machine;
   const remote = op.attributes["remote"] === true;
   const [from, to] = [text(op, "from"), text(op, "to")].map((name) => machine.bufferNumber(name)) as [number, number];
@@ -64,7 +65,8 @@ function copyStep(machine: Machine, op: Op): Step {
   return (f, ...operands) => {
     const owner = remote ? known(operands.shift()!, "the rank a copy comes from") : f.rank;
     const [row, col, stage] = operands.map((v) => known(v, "the place of a tile")) as [number, number, number];
-    if (!(owner >= 0 && owner < machine.kernel.world)) machine.fail("bounds", f, op, `a tile is copied from rank ${owner}`);
+    if (!(owner >= 0 && owner < machine.kernel.world))
+      machine.fail("bounds", f, op, `a tile is copied from rank ${owner}`);
     if (!(stage >= 0 && stage < stages))
       machine.fail("bounds", f, op, `a tile is copied to stage ${stage} of ${stages}`);
     const base = stage * rows * cols;
@@ -73,13 +75,13 @@ function copyStep(machine: Machine, op: Op): Step {
     const copy = trace?.newCopy() ?? 0;
     const note = (g: Frame, end: number): void => {
       if (trace === null) return;
-      machine.noteShared(g, op, to, base, rows * cols, WRITE | end, copy);
+      machine.noteShared(g, number, to, base, rows * cols, WRITE | end, copy);
       const strand = machine.strandOf(g);
       for (let r = Math.max(0, -row); r < Math.min(rows, height - row); r++)
         if (right > left)
           trace.access(
             strand,
-            op,
+            number,
             machine.memoryOf(from, owner),
             (row + r) * width + col + left,
             right - left,
@@ -104,7 +106,7 @@ function copyStep(machine: Machine, op: Op): Step {
   };
 }
 
-function mmaStep(machine: Machine, op: Op): Step {
+function mmaStep(machine: Machine, op: Op, number: number): Step {
   const { algebra } = machine;
   const [acc, a, b] = ["accumulator", "a", "b"].map((k) => machine.bufferNumber(text(op, k))) as [
     number,
@@ -116,8 +118,8 @@ function mmaStep(machine: Machine, op: Op): Step {
   return (f, operand) => {
     const stage = known(operand!, "the stage of a product");
     if (!(stage >= 0 && stage < stages)) machine.fail("bounds", f, op, `a product of stage ${stage} of ${stages}`);
-    machine.noteShared(f, op, a, stage * m * k, m * k, READ);
-    machine.noteShared(f, op, b, stage * k * n, k * n, READ);
+    machine.noteShared(f, number, a, stage * m * k, m * k, READ);
+    machine.noteShared(f, number, b, stage * k * n, k * n, READ);
     if (algebra === null) return;
     const [x, y, z] = [f.own[a]!, f.own[b]!, f.accumulators[acc]];
     // Products with an accumulator that was never cleared are of no value; the store says so.

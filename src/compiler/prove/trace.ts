@@ -121,9 +121,7 @@ export class Trace {
   segmentCount = 0;
   /** By number; null stands for the caller. */
   private readonly ops: (Op | null)[] = [null];
-  private readonly opNumbers = new Map<Op | null, number>([[null, 0]]);
-  private lastOp: Op | null = null;
-  private lastOpNumber = 0;
+  private readonly opNumbers = new Map<Op, number>();
   /** `FIELDS` numbers for each access, in order. */
   table = new Int32Array(FIELDS * 4096);
   accesses = 0;
@@ -209,15 +207,14 @@ export class Trace {
     return ++this.copies;
   }
 
-  access(strand: Strand, op: Op | null, memory: number, start: number, length: number, kind: number, copy = 0): void {
+  access(strand: Strand, op: number, memory: number, start: number, length: number, kind: number, copy = 0): void {
     const { strands } = this;
     const at = strand * STRAND_FIELDS;
     strands[at + ACTED] = 1;
     let segment = strands[at + SEGMENT_ID]!;
     if (segment < 0) segment = this.startSegment(strand);
-    const number = op === this.lastOp ? this.lastOpNumber : this.numberOf(op);
     while (memory >= this.latest.length) this.latest = twice(this.latest);
-    if (copy === 0 && this.goesOn(segment, number, memory, start, length, kind)) return;
+    if (copy === 0 && this.goesOn(segment, op, memory, start, length, kind)) return;
     let row = this.accesses * FIELDS;
     if (row === this.table.length) this.grow();
     const { table } = this;
@@ -227,7 +224,7 @@ export class Trace {
     table[row++] = length;
     table[row++] = kind;
     table[row++] = copy;
-    table[row] = number;
+    table[row] = op;
     this.latest[memory] = ++this.accesses;
   }
 
@@ -242,11 +239,11 @@ export class Trace {
     return (this.strands[strand * STRAND_FIELDS + SEGMENT_ID] = id);
   }
 
-  private numberOf(op: Op | null): number {
+  /** The number that stands for an op in `access`; 0 for the caller. */
+  numberOf(op: Op): number {
     let number = this.opNumbers.get(op);
     if (number === undefined) this.opNumbers.set(op, (number = this.ops.push(op) - 1));
-    this.lastOp = op;
-    return (this.lastOpNumber = number);
+    return number;
   }
 
   /** What makes an access; null for the caller's. */

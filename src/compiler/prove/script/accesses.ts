@@ -72,7 +72,9 @@ class Access {
     const length = w.constant(`N${number}`, `M.lengths[${number}]`);
     tests.push(`${index} >= 0 && ${index} <= ${length} - ${lanes}`);
     if (lanes > 1) tests.push(`${index} % ${lanes} === 0`);
-    w.line(`if (!(${tests.join(" && ")})) outside(M, f, ${w.op(op)}, ${number}, ${owner}, [${parts.join()}], ${lanes});`);
+    w.line(
+      `if (!(${tests.join(" && ")})) outside(M, f, ${w.op(op)}, ${number}, ${owner}, [${parts.join()}], ${lanes});`,
+    );
     return { owner, index };
   }
 
@@ -84,9 +86,10 @@ class Access {
     const { w, op, mode } = this;
     const { number, role } = this.buffer;
     if (!mode.isTraced || role === "register") return;
-    if (role === "shared") return w.line(`M.noteShared(f, ${w.op(op)}, ${number}, ${index}, ${lanes}, ${kind});`);
+    const traced = w.opInTrace(op);
+    if (role === "shared") return w.line(`M.noteShared(f, ${traced}, ${number}, ${index}, ${lanes}, ${kind});`);
     const first = w.constant(`G${number}`, `M.memoryOf(${number}, 0)`);
-    w.line(`T.access(${this.strand}, ${w.op(op)}, ${first} + ${owner}, ${index}, ${lanes}, ${kind});`);
+    w.line(`T.access(${this.strand}, ${traced}, ${first} + ${owner}, ${index}, ${lanes}, ${kind});`);
   }
 
   /** Text of the elements that hold the values of a buffer. */

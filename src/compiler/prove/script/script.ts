@@ -4,6 +4,7 @@
  * flag is not there yet.
  */
 import type { Kernel, Op } from "../../ir/module.js";
+import { countedOps } from "../counted-ops.js";
 import type { Frame, Machine } from "../machine.js";
 import { tileStep } from "../tile-ops.js";
 import { binaryOf, castOf, compareOf, OPAQUE, selectOf, unaryOf } from "../values.js";
@@ -13,8 +14,8 @@ import * as support from "./support.js";
 /** Ready to start blocks of one run. */
 export interface Script {
   readonly block: (f: Frame) => support.Running;
-  /** Ops that ran, each once. */
-  readonly executed: () => Set<Op>;
+  /** Ops that ran, by number; see `countedOps`. */
+  readonly executed: () => number[];
 }
 
 const HELPERS = {
@@ -54,6 +55,6 @@ export function scriptOf(machine: Machine): Script {
   const ran = new Uint8Array(ops.length);
   return {
     block: make(machine, trace, algebra, ops, ran, ...Object.values(HELPERS)),
-    executed: () => new Set(ops.filter((_, i) => ran[i] === 1)),
+    executed: () => ops.flatMap((op, i) => (ran[i] === 1 ? (countedOps(kernel).get(op) ?? []) : [])),
   };
 }

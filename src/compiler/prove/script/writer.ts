@@ -45,6 +45,12 @@ export class Writer {
     return `O[${this.opNumber(op)}]`;
   }
 
+  /** Text of the number of an op in the trace. */
+  opInTrace(op: Op): string {
+    const number = this.opNumber(op);
+    return this.constant(`Q${number}`, `T.numberOf(O[${number}])`);
+  }
+
   /** Notes that an op runs. */
   ran(op: Op): void {
     this.line(`E[${this.opNumber(op)}] = 1;`);

@@ -1,0 +1,46 @@
+/** A thread of `collc check`, seen from the one that asks it. */
+import { Worker } from "node:worker_threads";
+
+/** What a thread answers. */
+export type Reply = { readonly value: unknown } | { readonly error: unknown };
+
+/** Answers one question at a time. */
+export class CheckThread {
+  private readonly worker: Worker;
+  private waiting: { readonly resolve: (value: unknown) => void; readonly reject: (error: unknown) => void } | null =
+    null;
+  /** Why it answers no more. */
+  private failure: Error | null = null;
+
+  /** @param path of the module that the thread runs */
+  constructor(path: string) {
+    this.worker = new Worker(path);
+    this.worker.on("error", (error) => this.fail(error as Error));
+    this.worker.on("exit", (code) => this.fail(new Error(`a thread of collc check ended with ${code}`)));
+    this.worker.on("message", (reply: Reply) => {
+      const { waiting } = this;
+      this.waiting = null;
+      if ("value" in reply) waiting?.resolve(reply.value);
+      else waiting?.reject(reply.error);
+    });
+  }
+
+  /** @returns what the thread says to a question; throws what it has thrown, and if it has ended */
+  ask(question: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.failure !== null) return reject(this.failure);
+      this.waiting = { resolve, reject };
+      this.worker.postMessage(question);
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.worker.terminate();
+  }
+
+  private fail(error: Error): void {
+    this.failure ??= error;
+    this.waiting?.reject(this.failure);
+    this.waiting = null;
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * The claims about one kernel: its answer and its ordering, each at all shapes and alignments that are worth it. The two
+ * can be proved by different threads; what comes out is plain data.
+ */
+import type { Kernel } from "../ir/module.js";
+import type { DimValues } from "../types/extent.js";
+import { requirementHolds } from "../types/requirement.js";
+import { proveAnswer } from "./answer.js";
+import { countedOps } from "./counted-ops.js";
+import { SAMPLE_NAMES } from "./inputs.js";
+import type { SharedLayout } from "./machine.js";
+import { proveOrdering } from "./ordering.js";
+import type { Answer } from "./results.js";
+import { type ProofShape, rowDimension, shapesToProve } from "./shapes.js";
+import { steeringOf } from "./steering.js";
+
+export interface ProveOptions {
+  /** Shapes to prove; by default some that take every path of the kernel. */
+  readonly shapes?: readonly DimValues[];
+  /** Successive launches looked at together; 2 by default. */
+  readonly launches?: number;
+  readonly residentBlocks?: number;
+  /** Where shared buffers lie: `sharedLayout(kernel)` of the printer, which lays some over each other. */
+  readonly shared?: SharedLayout;
+  /** Also prove the paths for buffers that start at odd addresses; true by default. */
+  readonly misaligned?: boolean;
+}
+
+/** One claim, at one setting after the other; ends with the first that is wrong. */
+export interface Proof {
+  readonly answers: readonly Answer[];
+  /** Shapes, as JSON, behind the basic ones that took a path that no other had taken. */
+  readonly further: readonly string[];
+  /** Ops that ran, by number; see `countedOps`. */
+  readonly ran: readonly number[];
+}
+
+/** What is claimed of one kernel, which is of one world size. */
+export interface Claims {
+  readonly collective: string;
+  readonly ranks: number;
+  /** How many outputs it has. */
+  readonly outputs: number;
+  /** Inputs whose values decide what is accessed; sampled values stand for all. */
+  readonly steering: readonly string[];
+  /** One for each shape and alignment, in order; ends with the first that is wrong. */
+  readonly answers: readonly Answer[];
+  readonly orderings: readonly Answer[];
+  /** The worst of the answers: wrong, else unknown, else proved. */
+  readonly answer: Answer;
+  readonly ordering: Answer;
+  /** Ops that touch memory or flags: how many there are, and how many ran in some proof. */
+  readonly coverage: { readonly total: number; readonly ran: number };
+}
+
+/** Proves the ordering, at all shapes. */
+export function proveOrderings(kernel: Kernel, options: ProveOptions = {}): Proof {
+  const { launches, residentBlocks, shared } = options;
+  const of = (setting: Setting): Answer => proveOrdering(kernel, { ...setting, launches, residentBlocks, shared });
+  const settings = settingsOf(kernel, "ordering", options).filter((s) => !s.unevenGrids || keepsState(kernel));
+  return proofOf(kernel, settings, of);
+}
+
+/** Proves the answer at the basic shapes. */
+export function proveAnswers(kernel: Kernel, options: ProveOptions = {}): Proof {
+  const settings = settingsOf(kernel, "answer", options).filter((s) => !s.unevenGrids && !s.isFurther);
+  return proofOf(kernel, settings, answerOf(kernel, options));
+}
+
+/** The answers, with those at further shapes where the ordering has shown that they are worth it. */
+export function proveFurtherAnswers(kernel: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Proof {
+  const isWorthIt = ({ dims, isFurther }: Setting): boolean =>
+    isFurther && orderings.further.includes(JSON.stringify(dims));
+  const settings = settingsOf(kernel, "answer", options).filter(isWorthIt);
+  return proofOf(kernel, settings, answerOf(kernel, options), answers);
+}
+
+function answerOf(kernel: Kernel, { launches }: ProveOptions): (setting: Setting) => Answer {
+  return (setting) => proveAnswer(kernel, { ...setting, launches });
+}
+
+/** Both proofs together. */
+export function claimsOf(kernel: Kernel, answers: Proof, orderings: Proof): Claims {
+  return {
+    collective: kernel.name,
+    ranks: kernel.world,
+    outputs: kernel.outputs.length,
+    steering: [...steeringOf(kernel).inputs],
+    answers: answers.answers,
+    orderings: orderings.answers,
+    answer: worst(answers.answers),
+    ordering: worst(orderings.answers),
+    coverage: { total: countedOps(kernel).size, ran: new Set([...answers.ran, ...orderings.ran]).size },
+  };
+}
+
+/** Goes through settings until one is wrong; those of further shapes only while there are ops that have not run. */
+function proofOf(
+  kernel: Kernel,
+  settings: readonly Setting[],
+  one: (setting: Setting) => Answer,
+  before: Proof = { answers: [], further: [], ran: [] },
+): Proof {
+  const total = countedOps(kernel).size;
+  const samples = sampleCount(kernel);
+  const answers = [...before.answers];
+  const further = [...before.further];
+  const ran = new Set(before.ran);
+  for (const setting of settings) {
+    if (answers.at(-1)?.status === "wrong") break;
+    if (setting.isFurther && ran.size === total) continue;
+    const known = ran.size;
+    const answer = one(setting);
+    answers.push(answer.status === "proved" ? { ...answer, samples } : answer);
+    if (answer.status === "proved") for (const op of answer.executed) ran.add(op);
+    if (setting.isFurther && ran.size > known) further.push(JSON.stringify(setting.dims));
+  }
+  return { answers, further, ran: [...ran] };
+}
+
+function sampleCount(kernel: Kernel): number {
+  return steeringOf(kernel).inputs.size > 0 ? SAMPLE_NAMES.length : 0;
+}
+
+/** Whether something outlives a launch that each block keeps for itself. */
+function keepsState({ buffers }: Kernel): boolean {
+  return buffers.some((b) => b.role === "state");
+}
+
+/** Elements, where only the rows matter. */
+const SHORT_ROW = 19;
+
+interface Setting {
+  readonly dims: DimValues;
+  readonly aligned: boolean;
+  readonly sample: number;
+  /** Whether every other launch has one block. */
+  readonly unevenGrids: boolean;
+  /** Only for paths that nothing before has taken. */
+  readonly isFurther: boolean;
+}
+
+/**
+ * What is proved of the shapes: all aligned, and the ragged one otherwise, too; each set of values that steer at the
+ * ragged one, with shorter rows where it has rows.
+ */
+function settingsOf(
+  kernel: Kernel,
+  claim: "answer" | "ordering",
+  { shapes: asked, misaligned }: ProveOptions,
+): Setting[] {
+  const shapes: readonly ProofShape[] =
+    asked?.map((dims) => ({ dims, isFurther: false })) ?? shapesToProve(kernel, claim);
+  const ragged = shapes[Math.min(1, shapes.length - 1)]!.dims;
+  const names = Object.keys(ragged);
+  const row = rowDimension(kernel) ?? "";
+  const short = { ...ragged, [row]: Math.min(ragged[row] ?? 0, SHORT_ROW) };
+  const sampled = names.length > 1 && kernel.requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
+  const last = Math.max(0, sampleCount(kernel) - 1);
+  const basic = { aligned: true, sample: last, unevenGrids: false, isFurther: false };
+  const settings = shapes.filter((s) => !s.isFurther).map(({ dims }): Setting => ({ ...basic, dims }));
+  // Starting at odd addresses leaves only the scalar paths; the ragged shape takes all of those.
+  if (misaligned !== false) settings.push({ ...basic, dims: ragged, aligned: false });
+  settings.push({ ...basic, dims: ragged, unevenGrids: true });
+  for (let sample = 0; sample < last; sample++) settings.push({ ...basic, dims: sampled, sample });
+  for (const { dims, isFurther } of shapes) if (isFurther) settings.push({ ...basic, dims, isFurther });
+  return settings;
+}
+
+function worst(answers: readonly Answer[]): Answer {
+  return answers.find((a) => a.status === "wrong") ?? answers.find((a) => a.status === "unknown") ?? answers.at(-1)!;
+}
