@@ -162,7 +162,8 @@ export class ElementExpectation {
     const { variables } = claim;
     const number = claim.numbers.get(e.variable)!;
     return () => {
-      const [from, to] = [known(low()), known(high())];
+      const from = known(low());
+      const to = known(high());
       const { turn } = claim;
       const outer = variables[number]!;
       let total: Number_ = first;
@@ -190,7 +191,8 @@ export class ElementExpectation {
             ? (x, y) => (isInteger ? Math.trunc(x / y) : x / y)
             : null;
     return () => {
-      const [x, y] = [a(), b()];
+      const x = a();
+      const y = b();
       if (ofNumbers !== null && typeof x === "number" && typeof y === "number") return ofNumbers(x, y);
       return binaryOf(algebra, fn, kind, x, y);
     };

@@ -131,8 +131,8 @@ class RankRun {
         kernel.inputs.find((t) => t.name === b.name)!,
         rank,
       );
-      for (let i = 0; i < n; i++)
-        memory.push(steers ? machine.inputs.number(launch, b.name, whose, i) : algebra!.leaf(launch, b.name, whose, i));
+      const element = machine.inputs.elements(algebra!, launch, b.name, whose);
+      for (let i = 0; i < n; i++) memory.push(element(i));
     });
   }
 

@@ -109,7 +109,8 @@ export class Extremum implements Term {
   }
 
   private grown(values: readonly Residues[], count: number): Extremum {
-    let { members, size } = this;
+    let members = this.members;
+    let size = this.size;
     for (let i = 0; i < count; i++) {
       const x = values[i]!;
       const place = members.place(x);

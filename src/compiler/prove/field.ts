@@ -78,20 +78,23 @@ export class FieldAlgebra implements Algebra {
     if (typeof a === "number" && typeof b === "number") return a + b;
     if (a === 0) return b;
     if (b === 0) return a;
-    const [x, y] = [this.of(a), this.of(b)];
+    const x = this.of(a);
+    const y = this.of(b);
     return new Residues(plus(x.p, y.p, P), plus(x.q, y.q, Q), plus(x.r, y.r, R));
   }
 
   sub(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a - b;
-    const [x, y] = [this.of(a), this.of(b)];
+    const x = this.of(a);
+    const y = this.of(b);
     return new Residues(plus(x.p, P - y.p, P), plus(x.q, Q - y.q, Q), plus(x.r, R - y.r, R));
   }
 
   mul(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a * b;
     if (a === 0 || b === 0) return 0;
-    const [x, y] = [this.of(a), this.of(b)];
+    const x = this.of(a);
+    const y = this.of(b);
     return new Residues(times(x.p, y.p, P), times(x.q, y.q, Q), times(x.r, y.r, R));
   }
 
@@ -116,11 +119,13 @@ export class FieldAlgebra implements Algebra {
     const y = b instanceof Extremum && b.fn === fn ? b : null;
     if (x !== null) return y === null ? x.with(this.of(b)) : x.join(y);
     if (y !== null) return y.with(this.of(a));
-    const [u, v] = [this.of(a), this.of(b)];
+    const u = this.of(a);
+    const v = this.of(b);
     return u.equals(v) ? a : Extremum.of(fn, u, v);
   }
 
   apply(fn: string, args: readonly Number_[], commutes = false): Residues {
+    if (args.length === 1) return standIn(this.tag(fn), [this.of(args[0]!)]);
     const of = args.map((a) => this.of(a));
     if (commutes) of.sort((x, y) => x.p - y.p || x.q - y.q || x.r - y.r);
     return standIn(this.tag(fn), of);
@@ -163,7 +168,8 @@ class Total implements Accumulator {
   addProduct(a: Number_, b: Number_): void {
     if (a === 0 || b === 0) return;
     this.isZero = false;
-    const [x, y] = [this.algebra.of(a), this.algebra.of(b)];
+    const x = this.algebra.of(a);
+    const y = this.algebra.of(b);
     this.p = plus(this.p, times(x.p, y.p, P), P);
     this.q = plus(this.q, times(x.q, y.q, Q), Q);
     this.r = plus(this.r, times(x.r, y.r, R), R);
@@ -176,9 +182,15 @@ class Total implements Accumulator {
 
   /** The second factors are cut into halves of 13 bits, so that only sums have to be reduced. */
   private addSome(a: readonly Residues[], b: readonly Residues[], from: number, to: number): void {
-    let [pl, ph, ql, qh, rl, rh] = [0, 0, 0, 0, 0, 0];
+    let pl = 0;
+    let ph = 0;
+    let ql = 0;
+    let qh = 0;
+    let rl = 0;
+    let rh = 0;
     for (let k = from; k < to; k++) {
-      const [x, y] = [a[k]!, b[k]!];
+      const x = a[k]!;
+      const y = b[k]!;
       if (x === ZERO || y === ZERO) continue;
       this.isZero = false;
       pl += x.p * (y.p & 0x1fff);

@@ -59,24 +59,24 @@ export class InputValues {
     return layout.axis === undefined ? -1 : membersOf(layout, this.kernel.mesh, this.kernel.world, rank)[0]!;
   }
 
-  /** The elements of an input at a launch, by index; `rank` as `nameOf` says. */
+  /**
+   * The elements of an input at a launch, by index; `rank` as `nameOf` says.
+   * @param algebra is not asked about inputs that steer: their elements are numbers
+   */
   elements(algebra: Algebra, launch: number, name: string, rank: number): (index: number) => Number_ {
     if (!this.steers(name)) return algebra.leavesOf(launch, name, rank);
-    return (index) => this.number(launch, name, rank, index);
-  }
-
-  /** One of an input that steers. */
-  number(launch: number, name: string, rank: number, index: number): number {
     const [from, to] = this.range(this.tensors.get(name)!);
+    const { world } = this.kernel;
     switch (this.sample) {
       case 0:
-        return from;
+        return () => from;
       case 1:
-        return to - 1;
+        return () => to - 1;
       case 2:
-        return index % this.kernel.world === launch % this.kernel.world ? to - 1 : from;
+        return (index) => (index % world === launch % world ? to - 1 : from);
       default:
-        return from + Math.floor(randomOf(this.sample, launch, name.length, rank, index) * Math.max(1, to - from));
+        return (index) =>
+          from + Math.floor(randomOf(this.sample, launch, name.length, rank, index) * Math.max(1, to - from));
     }
   }
 

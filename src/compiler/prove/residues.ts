@@ -39,7 +39,8 @@ export const plus = (a: number, b: number, m: number): number => {
 
 /** a^(m-2) = 1/a. */
 export function inverse(a: number, m: number): number {
-  let [result, square] = [1, a];
+  let result = 1;
+  let square = a;
   for (let e = m - 2; e > 0; e >>= 1) {
     if ((e & 1) === 1) result = times(result, square, m);
     square = times(square, square, m);
@@ -59,8 +60,11 @@ function mixed(z: number): number {
 
 const STEP = 0x9e3779b9;
 
-/** From 1 to m - 1. */
-const within = (z: number, m: number): number => 1 + ((z >>> 0) % (m - 1));
+/** From 1 to m - 1, for an m that 2^26 just exceeds: from the 26 highest bits. */
+const within = (z: number, m: number): number => {
+  const x = z >>> 6;
+  return x < m - 1 ? x + 1 : x - m + 2;
+};
 
 /** Random members; SplitMix32. */
 export class RandomResidues {

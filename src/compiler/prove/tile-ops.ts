@@ -6,7 +6,7 @@ import { type Op, text } from "../ir/module.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Frame, Machine } from "./machine.js";
 import { elementOf, known } from "./script/support.js";
-import type { Number_ } from "./algebra.js";
+import type { Factors, Number_ } from "./algebra.js";
 import { CLOSE, OPEN, READ, WRITE } from "./trace.js";
 import type { Held } from "./values.js";
 
@@ -124,15 +124,16 @@ function mmaStep(machine: Machine, op: Op, number: number): Step {
     const [x, y, z] = [f.own[a]!, f.own[b]!, f.accumulators[acc]];
     // Products with an accumulator that was never cleared are of no value; the store says so.
     if (z === undefined) return;
-    const element = (memory: Number_[], j: number, i: number): Number_ => elementOf(machine, memory, j, f.rank, i);
-    for (let i = 0; i < m; i++)
-      for (let q = 0; q < k; q++) {
-        const left = element(x, a, (stage * m + i) * k + q);
-        if (left === 0) continue;
-        for (let j = 0; j < n; j++) {
-          const right = element(y, b, (stage * k + q) * n + j);
-          if (right !== 0) z[i * n + j]!.addProduct(left, right);
-        }
-      }
+    // One line of a tile, `step` elements apart.
+    const line = (memory: Number_[], j: number, from: number, step: number): Factors => {
+      const values = new Array<Number_>(k);
+      for (let q = 0; q < k; q++) values[q] = elementOf(machine, memory, j, f.rank, from + q * step);
+      return algebra.factors(values);
+    };
+    const columns = Array.from({ length: n }, (_, j) => line(y, b, stage * k * n + j, n));
+    for (let i = 0; i < m; i++) {
+      const row = line(x, a, (stage * m + i) * k, 1);
+      for (let j = 0; j < n; j++) z[i * n + j]!.addProducts(row, columns[j]!);
+    }
   };
 }
