@@ -7,6 +7,9 @@ export const NONE = 0;
 /** No cell is longer, so that the one an element is in is found in few steps. */
 const LONGEST = 128;
 
+/** Numbers that a row of `Cells.table`, and of `Cells.nodes`, has. */
+export const CELL_FIELDS = 4;
+
 /**
  * Elements lie in cells. All elements of a cell have been in the same accesses; an access that cuts a cell splits it.
  * Memories follow each other in one row of places.
@@ -14,77 +17,73 @@ const LONGEST = 128;
 export class Cells {
   /** By memory: the place of its first element. */
   readonly bases: Int32Array;
-  /** By the place where a cell starts: where it ends, its last write, and the list of reads since. 0 elsewhere. */
-  readonly ends: Int32Array;
-  readonly writes: Int32Array;
-  readonly reads: Int32Array;
-  /** By node of a list: the access, and the next node. Nodes that are freed are used again. */
-  accesses = new Int32Array(1024);
-  nexts = new Int32Array(1024);
+  /** By the place where a cell starts: where it ends, its last write, segment of that, list of reads since. 0 elsewhere. */
+  readonly table: Int32Array;
+  /** Nodes of lists: access, its segment, next node. Nodes that are freed are used again. */
+  nodes = new Int32Array(CELL_FIELDS * 1024);
   private used = 1;
   private free = NONE;
 
-  constructor(trace: Trace) {
-    const { memories } = trace;
+  constructor({ memories }: Trace) {
     this.bases = new Int32Array(memories.length);
     let places = 0;
-    memories.forEach(({ length }, m) => {
+    for (let m = 0; m < memories.length; m++) {
       this.bases[m] = places;
-      places += length;
-    });
-    this.ends = new Int32Array(places);
-    this.writes = new Int32Array(places);
-    this.reads = new Int32Array(places);
-    memories.forEach(({ length }, m) => {
-      const base = this.bases[m]!;
-      for (let i = 0; i < length; i += LONGEST) this.ends[base + i] = base + Math.min(length, i + LONGEST);
-    });
+      places += memories[m]!.length;
+    }
+    this.table = new Int32Array(places * CELL_FIELDS);
+    for (let m = 0; m < memories.length; m++) {
+      const [base, { length }] = [this.bases[m]!, memories[m]!];
+      for (let i = 0; i < length; i += LONGEST)
+        this.table[(base + i) * CELL_FIELDS] = base + Math.min(length, i + LONGEST);
+    }
   }
 
   /** Makes a cell start at a place. */
   startAt(place: number): void {
     let start = place;
-    while (this.ends[start] === 0) start--;
+    while (this.table[start * CELL_FIELDS] === 0) start--;
     if (start !== place) this.split(start, place);
   }
 
   /** Splits the cell that starts at `start`, so that another starts at `place`. */
   split(start: number, place: number): void {
-    this.ends[place] = this.ends[start]!;
-    this.ends[start] = place;
-    this.writes[place] = this.writes[start]!;
-    this.reads[place] = this.copy(this.reads[start]!);
+    const { table } = this;
+    const [from, to] = [start * CELL_FIELDS, place * CELL_FIELDS];
+    table.copyWithin(to, from, from + CELL_FIELDS);
+    table[from] = place;
+    table[to + 3] = this.copy(table[from + 3]!);
   }
 
-  private copy(node: number): number {
-    if (node === NONE) return NONE;
-    const first = this.node(this.accesses[node]!, NONE);
-    let last = first;
-    for (let n = this.nexts[node]!; n !== NONE; n = this.nexts[n]!) {
-      const next = this.node(this.accesses[n]!, NONE);
-      this.nexts[last] = next;
-      last = next;
-    }
-    return first;
+  private copy(list: number): number {
+    const nodes: number[] = [];
+    for (let n = list; n !== NONE; n = this.nodes[n * CELL_FIELDS + 2]!) nodes.push(n * CELL_FIELDS);
+    let copy = NONE;
+    for (const n of nodes.reverse()) copy = this.node(this.nodes[n]!, this.nodes[n + 1]!, copy);
+    return copy;
   }
 
-  /** @returns a node of a list that starts with `access` and goes on with `next` */
-  node(access: number, next: number): number {
+  /** @returns a node of a list that starts with an access and goes on with `next` */
+  node(access: number, segment: number, next: number): number {
     let node = this.free;
-    if (node !== NONE) this.free = this.nexts[node]!;
+    if (node !== NONE) this.free = this.nodes[node * CELL_FIELDS + 2]!;
     else {
       node = this.used++;
-      if (node === this.accesses.length) [this.accesses, this.nexts] = [twice(this.accesses), twice(this.nexts)];
+      if (node * CELL_FIELDS === this.nodes.length) this.nodes = twice(this.nodes);
     }
-    this.accesses[node] = access;
-    this.nexts[node] = next;
+    const { nodes } = this;
+    let row = node * CELL_FIELDS;
+    nodes[row++] = access;
+    nodes[row++] = segment;
+    nodes[row] = next;
     return node;
   }
 
   /** Frees a node; @returns the one after it */
   remove(node: number): number {
-    const next = this.nexts[node]!;
-    this.nexts[node] = this.free;
+    const { nodes } = this;
+    const next = nodes[node * CELL_FIELDS + 2]!;
+    nodes[node * CELL_FIELDS + 2] = this.free;
     this.free = node;
     return next;
   }

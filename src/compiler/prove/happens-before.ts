@@ -13,13 +13,11 @@ import { CannotTell, Fails } from "./results.js";
 import {
   ENDS,
   ENDS_PHASE,
-  ENTITY,
   EVENT_FIELDS,
-  PHASE,
+  SEGMENT_FIELDS,
   type Signal,
   SIGNALS,
   STARTS,
-  STRAND_FIELDS,
   type Trace,
   type Wait,
   WAITS,
@@ -35,9 +33,9 @@ export class HappensBefore {
    * By number: knowledge. What a strand knows comes without the earlier phases of its own block, which go without saying:
    * so phases end without new knowledge.
    */
-  private readonly knowledge: KnowledgeTable;
+  readonly knowledge: KnowledgeTable;
   /** What is known in each segment. */
-  private readonly segments: Int32Array;
+  readonly segments: Int32Array;
   /** By signal: what its strand knew, and what it handed on, which says its own block's phases too. */
   private readonly knownAt: Int32Array;
   private readonly handedOn: Int32Array;
@@ -54,36 +52,35 @@ export class HappensBefore {
       if (flag.signals.some((s) => s.add) && flag.signals.some((s) => !s.add))
         throw new CannotTell(`flag '${flag.buffer}'[${flag.slot}] is both set and added to`);
     this.round(true);
-    if (!this.isSettled())
-      for (let round = 1; this.round(false); round++)
-        if (round === MOST_ROUNDS - 1) throw new CannotTell("the order of signals did not settle");
+    for (let rounds = 1; !this.isSettled(); rounds++) {
+      if (rounds === MOST_ROUNDS - 1) throw new CannotTell("the order of signals did not settle");
+      this.round(false);
+    }
     for (const wait of trace.waits) this.checkLost(wait);
   }
 
   /** Whether segment `a` happened before segment `b`; within a strand as numbered. */
   isBefore(a: number, b: number): boolean {
-    const { segmentStrands, segmentNumbers, strands } = this.trace;
-    const [of, by] = [segmentStrands[a]!, segmentStrands[b]!];
-    if (of === by) return segmentNumbers[a]! <= segmentNumbers[b]!;
-    const [ofRow, byRow] = [of * STRAND_FIELDS, by * STRAND_FIELDS];
-    return (
-      (strands[ofRow + ENTITY] === strands[byRow + ENTITY] && strands[ofRow + PHASE]! < strands[byRow + PHASE]!) ||
-      this.knowledge.knows(this.segments[b]!, of, segmentNumbers[a]!)
-    );
+    const { segments } = this.trace;
+    const [rowA, rowB] = [a * SEGMENT_FIELDS, b * SEGMENT_FIELDS];
+    if (segments[rowA] === segments[rowB]) return segments[rowA + 1]! <= segments[rowB + 1]!;
+    if (segments[rowA + 2] === segments[rowB + 2] && segments[rowA + 3]! < segments[rowB + 3]!) return true;
+    return this.knowledge.knows(this.segments[b]!, segments[rowA]!, segments[rowA + 1]!);
   }
 
   /**
-   * Whether another round would find what the first has found: if the signals that each wait has counted, those before
-   * it in the trace, are all that do not come after it, event by event the next round would do as this one did.
+   * Whether another round would find what the last has found. If each wait would gain the same from signals as they now
+   * are, then event by event the next round does as the last one did: up to a wait nothing has changed, and from signals
+   * behind it the wait takes what the last round has left of them.
    */
   private isSettled(): boolean {
-    return this.trace.waits.every((w) => w.flag.signals.every((s) => s.at < w.at !== this.isAfter(s, w)));
+    return this.trace.waits.every((w) => this.knowledge.equals(this.gainedBy(w, false), this.gained[w.id]!));
   }
 
-  /** One pass over all events; whether any wait came to know something else than before. */
-  private round(isFirst: boolean): boolean {
-    const { trace, knowledge, segments } = this;
-    const { events, grid, strands, segmentStrands } = trace;
+  /** One pass over all events. */
+  private round(isFirst: boolean): void {
+    const { trace, knowledge } = this;
+    const { events, grid } = trace;
     /** By entity: what all strands of its phase know, its phase, and strands of the phase that have waited. */
     const bases = new Int32Array(trace.entities);
     const phases = new Int32Array(trace.entities);
@@ -93,8 +90,8 @@ export class HappensBefore {
     let segment = 0;
     const knowTo = (end: number): void => {
       for (; segment < end; segment++) {
-        const strand = segmentStrands[segment]!;
-        segments[segment] = learnt[strand]! || bases[strands[strand * STRAND_FIELDS + ENTITY]!]!;
+        const row = segment * SEGMENT_FIELDS;
+        this.segments[segment] = learnt[trace.segments[row]!]! || bases[trace.segments[row + 2]!]!;
       }
     };
     const endPhase = (entity: number): void => {
@@ -103,7 +100,6 @@ export class HappensBefore {
       phases[entity]!++;
     };
     const toldBy = (entity: number): number => knowledge.withPhase(bases[entity]!, entity, phases[entity]!);
-    let changed = false;
     for (let at = 0; at < trace.eventCount; at++) {
       const row = at * EVENT_FIELDS;
       const about = events[row + 1]!;
@@ -137,7 +133,6 @@ export class HappensBefore {
         case WAITS: {
           const wait = trace.waits[about]!;
           const gained = this.gainedBy(wait, isFirst);
-          if (isFirst || !knowledge.equals(gained, this.gained[about]!)) changed = true;
           this.gained[about] = gained;
           learnt[wait.strand] = knowledge.join(learnt[wait.strand]! || bases[wait.entity]!, gained);
           waited[wait.entity]!.push(wait.strand);
@@ -145,7 +140,6 @@ export class HappensBefore {
       }
     }
     knowTo(trace.segmentCount);
-    return changed;
   }
 
   private handOn({ strand, entity, phase, segment, acted }: Signal, own: number): number {
@@ -154,9 +148,9 @@ export class HappensBefore {
     return acted ? knowledge.withStrand(known, strand, segment + 1) : known;
   }
 
-  /** Signals that a wait could have seen: those that do not themselves come after it. */
-  private candidates(wait: Wait, isFirst: boolean): Signal[] {
-    return wait.flag.signals.filter((s) => (isFirst ? s.at < wait.at : !this.isAfter(s, wait)));
+  /** Whether a wait could have seen a signal: if it does not itself come after the wait. */
+  private isCandidate(signal: Signal, wait: Wait, isFirst: boolean): boolean {
+    return isFirst ? signal.at < wait.at : !this.isAfter(signal, wait);
   }
 
   private isAfter(signal: Signal, wait: Wait): boolean {
@@ -171,17 +165,27 @@ export class HappensBefore {
   }
 
   private gainedBy(wait: Wait, isFirst: boolean): number {
-    const candidates = this.candidates(wait, isFirst);
-    const carried = (s: Signal): number => (this.synchronises(s, wait) ? this.handedOn[s.id]! : NONE);
-    if (candidates.some((s) => s.add)) {
+    const { flag, value } = wait;
+    if (flag.signals.length > 0 && flag.signals[0]!.add) {
+      const candidates = flag.signals.filter((s) => this.isCandidate(s, wait, isFirst));
       const amounts = candidates.map((s) => s.value);
-      return this.knowledge.guaranteed(candidates.map(carried), amounts, wait.value);
+      return this.knowledge.guaranteed(
+        candidates.map((s) => (this.synchronises(s, wait) ? this.handedOn[s.id]! : NONE)),
+        amounts,
+        value,
+      );
     }
     // The flag starts at zero: a wait for that needs nobody.
-    if ((-wait.value | 0) >= 0) return NOTHING;
-    const enough = candidates.filter((s) => ((s.value - wait.value) | 0) >= 0);
-    const amounts = enough.map(() => 1);
-    return this.knowledge.guaranteed(enough.map(carried), amounts, 1);
+    if ((-value | 0) >= 0) return NOTHING;
+    // Any one that suffices may be the one that was seen.
+    let gained = NONE;
+    for (const s of flag.signals) {
+      if (((s.value - value) | 0) < 0 || !this.isCandidate(s, wait, isFirst)) continue;
+      if (!this.synchronises(s, wait)) return NOTHING;
+      const handedOn = this.handedOn[s.id]!;
+      gained = gained === NONE ? handedOn : this.knowledge.meet(gained, handedOn);
+    }
+    return gained === NONE ? NOTHING : gained;
   }
 
   /** Release and acquire, each with a scope that includes the other's thread. */

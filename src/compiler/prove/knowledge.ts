@@ -96,6 +96,34 @@ export class KnowledgeTable {
     return this.copy(knowledge, new Map(this.segments[knowledge] ?? []).set(strand, segments));
   }
 
+  /** What is known whichever of two is. */
+  meet(a: number, b: number): number {
+    if (a === b) return a;
+    const { entities, segments } = this;
+    const [rowA, rowB] = [a * entities, b * entities];
+    let [isInA, isInB] = [true, true];
+    for (let e = 0; e < entities; e++) {
+      const difference = this.phases[rowA + e]! - this.phases[rowB + e]!;
+      if (difference < 0) isInA = false;
+      else if (difference > 0) isInB = false;
+    }
+    const [ofA, ofB] = [segments[a]!, segments[b]!];
+    if (isInB && ofA === null) return a;
+    if (isInA && ofB === null) return b;
+    const knowledge = this.copy(a, null);
+    const { phases } = this;
+    const row = knowledge * entities;
+    for (let e = 0; e < entities; e++) if (phases[rowB + e]! < phases[row + e]!) phases[row + e] = phases[rowB + e]!;
+    const least = new Map<Strand, number>();
+    for (const of of [ofA, ofB])
+      for (const s of of?.keys() ?? []) {
+        const n = Math.min(this.segmentsOf(a, s), this.segmentsOf(b, s));
+        if (n > 0 && !this.knowsPhase(phases, row, s)) least.set(s, n);
+      }
+    if (least.size > 0) segments[knowledge] = least;
+    return knowledge;
+  }
+
   equals(a: number, b: number): boolean {
     if (a === b) return true;
     const { entities, phases } = this;
@@ -122,6 +150,7 @@ export class KnowledgeTable {
     if (count <= 0 || count > carrying.length) return NOTHING;
     const [first] = carrying as [number];
     if (carrying.every((c) => c === first)) return first;
+    if (count === 1) return carrying.reduce((a, b) => this.meet(a, b));
     if (count === carrying.length) return carrying.reduce((a, b) => this.join(a, b));
     return this.levels(contributions, amounts, needed);
   }
@@ -129,10 +158,8 @@ export class KnowledgeTable {
   /** `guaranteed`, for each entity and strand on its own: the level at which the amounts reach `needed`, least first. */
   private levels(contributions: readonly number[], amounts: readonly number[], needed: number): number {
     const { entities } = this;
-    const anySuffices = amounts.every((a) => a >= needed);
     const level = (of: (knowledge: number) => number): number => {
       const at = contributions.map((c) => (c < 0 ? 0 : of(c)));
-      if (anySuffices) return Math.min(...at);
       let total = 0;
       for (const c of [...at.keys()].sort((x, y) => at[x]! - at[y]!)) {
         total += amounts[c]!;

@@ -2,17 +2,17 @@
 import { NO_SPAN } from "../source.js";
 import type { HappensBefore } from "./happens-before.js";
 import { Fails, type Place } from "./results.js";
-import { FIELDS, type Segment, type Signal, type Trace, type Wait, WRITE } from "./trace.js";
+import { type Segment, type Signal, type Trace, type Wait, WRITE } from "./trace.js";
 
 type Doer = Segment | Signal | Wait;
 
 /** The failure for access `a`, earlier in the trace, and access `b`, which nothing orders. */
 export function raceOf(trace: Trace, order: HappensBefore, a: number, b: number, element: number): Fails {
-  const { buffer, owner } = trace.memories[trace.table[a * FIELDS + 1]!]!;
+  const { buffer, owner } = trace.memories[trace.field(a, 1)]!;
   const [first, second] = [placeOf(trace, a, buffer, element), placeOf(trace, b, buffer, element)];
-  const [x, y] = [a, b].map((access) => trace.table[access * FIELDS]!) as [number, number];
+  const [x, y] = [a, b].map((access) => trace.field(access, 0)) as [number, number];
   const witness =
-    trace.table[a * FIELDS + 5] !== 0 && (order.isBefore(x, y) || order.isBefore(y, x) || isSameBlock(first, second))
+    trace.field(a, 5) !== 0 && (order.isBefore(x, y) || order.isBefore(y, x) || isSameBlock(first, second))
       ? copyWitness(first, second)
       : new Interleaving(trace, trace.segment(x), trace.segment(y), first, second).lines();
   return new Fails(
@@ -45,9 +45,9 @@ function verb(p: Place): string {
 }
 
 function placeOf(trace: Trace, access: number, buffer: string, element: number): Place {
-  const segment = trace.segment(trace.table[access * FIELDS]!);
+  const segment = trace.segment(trace.field(access, 0));
   const block = segment.entity % (trace.grid + 1);
-  const writes = (trace.table[access * FIELDS + 4]! & WRITE) !== 0;
+  const writes = (trace.field(access, 4) & WRITE) !== 0;
   return {
     rank: rankOf(trace, segment),
     block: block === trace.grid ? -1 : block,

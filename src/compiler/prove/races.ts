@@ -1,8 +1,8 @@
 /** Finds conflicting accesses that nothing orders: one pass over a trace, cell by cell. */
-import { Cells, NONE } from "./cells.js";
+import { CELL_FIELDS, Cells, NONE } from "./cells.js";
 import type { HappensBefore } from "./happens-before.js";
 import { raceOf } from "./race-witness.js";
-import { CLOSE, FIELDS, OPEN, type Trace, WRITE } from "./trace.js";
+import { CLOSE, FIELDS, OPEN, SEGMENT_FIELDS, TABLE_ROWS, type Trace, WRITE } from "./trace.js";
 
 /** Part of a copy that is under way. */
 interface Going {
@@ -29,8 +29,6 @@ class Check {
   private readonly cells: Cells;
   /** By memory; absent where there was no copy. */
   private readonly copies: (Copies | undefined)[];
-  /** By segment: the last one that was found to come after it. Neighbouring elements ask the same again. */
-  private readonly after: Int32Array;
 
   constructor(
     private readonly trace: Trace,
@@ -38,75 +36,78 @@ class Check {
   ) {
     this.cells = new Cells(trace);
     this.copies = new Array<Copies | undefined>(trace.memories.length).fill(undefined);
-    this.after = new Int32Array(trace.segmentCount).fill(-1);
   }
 
   run(): void {
-    const { trace, cells } = this;
-    const { table, accesses } = trace;
-    const { bases } = cells;
-    for (let i = 0; i < accesses; i++) {
-      const row = i * FIELDS;
-      const memory = table[row + 1]!;
-      const length = table[row + 3]!;
-      const kind = table[row + 4]!;
-      const base = bases[memory]!;
-      const start = base + table[row + 2]!;
-      if ((kind & WRITE) !== 0) this.write(i, start, start + length, base);
-      else this.read(i, start, start + length, base);
-      if ((kind & (OPEN | CLOSE)) !== 0 || this.copies[memory] !== undefined) this.checkCopies(i, memory, kind);
+    const { trace } = this;
+    const { bases } = this.cells;
+    for (let first = 0; first < trace.accesses; first += TABLE_ROWS) {
+      const table = trace.tables[first / TABLE_ROWS]!;
+      const end = Math.min(trace.accesses, first + TABLE_ROWS);
+      for (let i = first, row = 0; i < end; i++, row += FIELDS) {
+        const memory = table[row + 1]!;
+        const kind = table[row + 4]!;
+        const start = bases[memory]! + table[row + 2]!;
+        this.checkCells(i, table[row]!, start, start + table[row + 3]!, (kind & WRITE) !== 0);
+        if ((kind & (OPEN | CLOSE)) !== 0 || this.copies[memory] !== undefined) this.checkCopies(i, memory, kind);
+      }
     }
   }
 
-  private read(i: number, start: number, end: number, base: number): void {
-    const { cells } = this;
-    const { table } = this.trace;
-    const { ends, writes, reads } = cells;
-    const segment = table[i * FIELDS]!;
-    if (start < end && ends[start] === 0) cells.startAt(start);
-    for (let at = start; at < end; at = ends[at]!) {
-      if (ends[at]! > end) cells.split(at, end);
-      const write = writes[at]!;
-      if (write !== NONE) this.check(write - 1, i, at - base);
-      const node = reads[at]!;
-      // One for each segment in a row that reads.
-      if (node === NONE || table[(cells.accesses[node]! - 1) * FIELDS] !== segment) reads[at] = cells.node(i + 1, node);
+  /** Holds access `i`, by a segment, against the earlier ones of the cells from one place to before another. */
+  private checkCells(i: number, segment: number, start: number, end: number, writes: boolean): void {
+    const { cells, trace, order } = this;
+    const { table } = cells;
+    const { segments } = trace;
+    const { phases } = order.knowledge;
+    const known = order.segments[segment]! * trace.entities;
+    const entity = segments[segment * SEGMENT_FIELDS + 2]!;
+    const phase = segments[segment * SEGMENT_FIELDS + 3]!;
+    if (start < end && table[start * CELL_FIELDS] === 0) cells.startAt(start);
+    for (let at = start; at < end; at = table[at * CELL_FIELDS]!) {
+      const cell = at * CELL_FIELDS;
+      if (table[cell]! > end) cells.split(at, end);
+      if (table[cell + 1] !== NONE && table[cell + 2] !== segment) {
+        // Most are of a phase that is known, or of an earlier one of the block; this is `isBefore` for those.
+        const row = table[cell + 2]! * SEGMENT_FIELDS;
+        const [by, then] = [segments[row + 2]!, segments[row + 3]!];
+        if (phases[known + by]! <= then && (by !== entity || phase <= then)) this.check(table[cell + 1]! - 1, i, at);
+      }
+      let node = table[cell + 3]!;
+      if (writes) {
+        table[cell + 1] = i + 1;
+        table[cell + 2] = segment;
+        if (node === NONE) continue;
+        const { nodes } = cells;
+        for (; node !== NONE; node = cells.remove(node)) {
+          const reader = nodes[node * CELL_FIELDS + 1]!;
+          if (reader === segment) continue;
+          const row = reader * SEGMENT_FIELDS;
+          const [by, then] = [segments[row + 2]!, segments[row + 3]!];
+          if (phases[known + by]! <= then && (by !== entity || phase <= then))
+            this.check(nodes[node * CELL_FIELDS]!, i, at);
+        }
+        table[cell + 3] = NONE;
+      } else if (node === NONE || cells.nodes[node * CELL_FIELDS + 1] !== segment)
+        // One for each segment in a row that reads.
+        table[cell + 3] = cells.node(i, segment, node);
     }
   }
 
-  private write(i: number, start: number, end: number, base: number): void {
-    const { cells } = this;
-    const { ends, writes, reads } = cells;
-    if (start < end && ends[start] === 0) cells.startAt(start);
-    for (let at = start; at < end; at = ends[at]!) {
-      if (ends[at]! > end) cells.split(at, end);
-      const write = writes[at]!;
-      if (write !== NONE) this.check(write - 1, i, at - base);
-      writes[at] = i + 1;
-      let node = reads[at]!;
-      if (node === NONE) continue;
-      for (; node !== NONE; node = cells.remove(node)) this.check(cells.accesses[node]! - 1, i, at - base);
-      reads[at] = NONE;
-    }
-  }
-
-  private check(earlier: number, i: number, element: number): void {
-    const { table } = this.trace;
-    const before = table[earlier * FIELDS]!;
-    const segment = table[i * FIELDS]!;
-    if (before === segment || this.after[before] === segment) return;
-    if (this.order.isBefore(before, segment)) this.after[before] = segment;
-    else if (table[i * FIELDS + 5] === 0 || table[earlier * FIELDS + 5] !== table[i * FIELDS + 5])
-      throw raceOf(this.trace, this.order, earlier, i, element);
+  /** Parts of one copy may touch the same place. */
+  private check(earlier: number, i: number, place: number): void {
+    const { trace, order } = this;
+    if (order.isBefore(trace.field(earlier, 0), trace.field(i, 0))) return;
+    const copy = trace.field(i, 5);
+    if (copy !== 0 && trace.field(earlier, 5) === copy) return;
+    throw raceOf(trace, order, earlier, i, place - this.cells.bases[trace.field(i, 1)]!);
   }
 
   /** Nothing else may touch what a copy under way writes, nor write what it reads. */
   private checkCopies(i: number, memory: number, kind: number): void {
-    const { table } = this.trace;
-    const row = i * FIELDS;
-    const start = table[row + 2]!;
-    const end = start + table[row + 3]!;
-    const copy = table[row + 5]!;
+    const start = this.trace.field(i, 2);
+    const end = start + this.trace.field(i, 3);
+    const copy = this.trace.field(i, 5);
     const copies = (this.copies[memory] ??= { reads: new Map(), writes: new Map() });
     const writes = (kind & WRITE) !== 0;
     if (writes) this.checkOpen(copies.reads, i, start, end, copy);

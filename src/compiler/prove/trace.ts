@@ -13,6 +13,9 @@ import { CannotTell } from "./results.js";
 /** Number of a strand in its trace. */
 export type Strand = number;
 
+/** Numbers that a row of `Trace.segments` has: strand, number in the strand, entity and phase of the strand. */
+export const SEGMENT_FIELDS = 4;
+
 /** Numbers that a row of `Trace.strands` has. */
 export const STRAND_FIELDS = 6;
 /** Columns of `Trace.strands`. */
@@ -89,8 +92,11 @@ export const WRITE = 1;
 export const OPEN = 2;
 export const CLOSE = 4;
 
-/** Numbers that a row of `Trace.table` has: segment, memory, first element, elements, kind, copy, op. */
+/** Numbers that an access has in `Trace.tables`: segment, memory, first element, elements, kind, copy, op. */
 export const FIELDS = 7;
+
+/** Accesses in one of `Trace.tables`. */
+export const TABLE_ROWS = 2 ** 15;
 
 /** Beyond, memory would run out. */
 const MOST_ACCESSES = 40_000_000;
@@ -115,15 +121,14 @@ export class Trace {
   /** `STRAND_FIELDS` numbers for each strand. */
   strands = new Int32Array(STRAND_FIELDS * 1024);
   strandCount = 0;
-  /** By segment: its strand, and its number there. */
-  segmentStrands = new Int32Array(1024);
-  segmentNumbers = new Int32Array(1024);
+  /** `SEGMENT_FIELDS` numbers for each segment. */
+  segments = new Int32Array(SEGMENT_FIELDS * 1024);
   segmentCount = 0;
   /** By number; null stands for the caller. */
   private readonly ops: (Op | null)[] = [null];
   private readonly opNumbers = new Map<Op, number>();
-  /** `FIELDS` numbers for each access, in order. */
-  table = new Int32Array(FIELDS * 4096);
+  /** `FIELDS` numbers for each access, in order; one table follows another, since one that grows would have to move. */
+  readonly tables: Int32Array[] = [];
   accesses = 0;
   /** Name, owner and length of each memory. */
   readonly memories: { readonly buffer: string; readonly owner: string; readonly length: number }[] = [];
@@ -168,12 +173,6 @@ export class Trace {
     return strand;
   }
 
-  private about(strand: Strand): StrandOf {
-    const at = strand * STRAND_FIELDS;
-    const { strands } = this;
-    return { strand, entity: strands[at + ENTITY]!, phase: strands[at + PHASE]!, launch: strands[at + LAUNCH]! };
-  }
-
   endPhase(entity: number): void {
     this.event(ENDS_PHASE, entity);
     this.phases[entity]!++;
@@ -200,7 +199,9 @@ export class Trace {
   }
 
   segment(id: number): Segment {
-    return { ...this.about(this.segmentStrands[id]!), id, number: this.segmentNumbers[id]! };
+    const [strand, number, entity, phase] = this.segments.subarray(id * SEGMENT_FIELDS);
+    const launch = this.strands[strand! * STRAND_FIELDS + LAUNCH]!;
+    return { id, strand: strand!, number: number!, entity: entity!, phase: phase!, launch };
   }
 
   newCopy(): number {
@@ -215,9 +216,8 @@ export class Trace {
     if (segment < 0) segment = this.startSegment(strand);
     while (memory >= this.latest.length) this.latest = twice(this.latest);
     if (copy === 0 && this.goesOn(segment, op, memory, start, length, kind)) return;
-    let row = this.accesses * FIELDS;
-    if (row === this.table.length) this.grow();
-    const { table } = this;
+    const table = this.tables[Math.floor(this.accesses / TABLE_ROWS)] ?? this.newTable();
+    let row = (this.accesses % TABLE_ROWS) * FIELDS;
     table[row++] = segment;
     table[row++] = memory;
     table[row++] = start;
@@ -230,13 +230,15 @@ export class Trace {
 
   private startSegment(strand: Strand): number {
     const id = this.segmentCount++;
-    if (id === this.segmentStrands.length) {
-      this.segmentStrands = twice(this.segmentStrands);
-      this.segmentNumbers = twice(this.segmentNumbers);
-    }
-    this.segmentStrands[id] = strand;
-    this.segmentNumbers[id] = this.strands[strand * STRAND_FIELDS + SEGMENT]!;
-    return (this.strands[strand * STRAND_FIELDS + SEGMENT_ID] = id);
+    let row = id * SEGMENT_FIELDS;
+    if (row === this.segments.length) this.segments = twice(this.segments);
+    const { segments, strands } = this;
+    const at = strand * STRAND_FIELDS;
+    segments[row++] = strand;
+    segments[row++] = strands[at + SEGMENT]!;
+    segments[row++] = strands[at + ENTITY]!;
+    segments[row] = strands[at + PHASE]!;
+    return (strands[at + SEGMENT_ID] = id);
   }
 
   /** The number that stands for an op in `access`; 0 for the caller. */
@@ -248,7 +250,12 @@ export class Trace {
 
   /** What makes an access; null for the caller's. */
   opOf(access: number): Op | null {
-    return this.ops[this.table[access * FIELDS + 6]!]!;
+    return this.ops[this.field(access, 6)]!;
+  }
+
+  /** One of the `FIELDS` numbers of an access. */
+  field(access: number, field: number): number {
+    return this.tables[Math.floor(access / TABLE_ROWS)]![(access % TABLE_ROWS) * FIELDS + field]!;
   }
 
   /**
@@ -258,18 +265,20 @@ export class Trace {
   private goesOn(segment: number, op: number, memory: number, start: number, length: number, kind: number): boolean {
     const latest = this.latest[memory]!;
     if (latest === 0) return false;
-    const { table } = this;
-    const at = (latest - 1) * FIELDS;
+    const table = this.tables[Math.floor((latest - 1) / TABLE_ROWS)]!;
+    const at = ((latest - 1) % TABLE_ROWS) * FIELDS;
     if (table[at] !== segment || table[at + 2]! + table[at + 3]! !== start) return false;
     if (table[at + 4] !== kind || table[at + 6] !== op) return false;
     table[at + 3]! += length;
     return true;
   }
 
-  private grow(): void {
+  private newTable(): Int32Array {
     if (this.accesses > MOST_ACCESSES)
       throw new CannotTell("there are too many accesses at this shape to hold them all; try a smaller one");
-    this.table = twice(this.table);
+    const table = new Int32Array(FIELDS * TABLE_ROWS);
+    this.tables.push(table);
+    return table;
   }
 
   flag(buffer: string, owner: number, slot: number): Flag {
@@ -285,34 +294,57 @@ export class Trace {
   }
 
   signal(strand: Strand, flag: Flag, value: number, op: Op): void {
-    const { mode, order } = op.attributes;
+    const { mode, scope, order } = op.attributes;
+    const [row, { strands }] = [strand * STRAND_FIELDS, this];
     const signal: Signal = {
-      ...this.flagOperation(strand, this.signals.length, flag, value, op),
-      acted: this.strands[strand * STRAND_FIELDS + ACTED] === 1,
+      id: this.signals.length,
+      strand,
+      entity: strands[row + ENTITY]!,
+      phase: strands[row + PHASE]!,
+      launch: strands[row + LAUNCH]!,
+      segment: strands[row + SEGMENT]!,
+      acted: strands[row + ACTED] === 1,
+      flag,
+      value,
       add: mode === "add",
+      sys: scope === "sys",
       release: order === "release",
+      op,
+      at: this.eventCount,
+      before: this.segmentCount,
     };
     flag.signals.push(signal);
     this.signals.push(signal);
     this.event(SIGNALS, signal.id);
+    this.endSegment(strand);
   }
 
   wait(strand: Strand, flag: Flag, value: number, op: Op): void {
-    const acquire = op.attributes["order"] === "acquire";
-    const wait: Wait = { ...this.flagOperation(strand, this.waits.length, flag, value, op), acquire };
+    const { scope, order } = op.attributes;
+    const [row, { strands }] = [strand * STRAND_FIELDS, this];
+    const wait: Wait = {
+      id: this.waits.length,
+      strand,
+      entity: strands[row + ENTITY]!,
+      phase: strands[row + PHASE]!,
+      launch: strands[row + LAUNCH]!,
+      segment: strands[row + SEGMENT]!,
+      flag,
+      value,
+      sys: scope === "sys",
+      acquire: order === "acquire",
+      op,
+      at: this.eventCount,
+      before: this.segmentCount,
+    };
     this.waits.push(wait);
     this.event(WAITS, wait.id);
-    this.strands[strand * STRAND_FIELDS + ACTED] = 1;
+    strands[row + ACTED] = 1;
+    this.endSegment(strand);
   }
 
-  /** What signals and waits have in common. The strand's next segment begins. */
-  private flagOperation(strand: Strand, id: number, flag: Flag, value: number, op: Op): FlagOperation {
-    const { entity, phase, launch } = this.about(strand);
-    const row = strand * STRAND_FIELDS;
-    const segment = this.strands[row + SEGMENT]!++;
-    this.strands[row + SEGMENT_ID] = -1;
-    const sys = op.attributes["scope"] === "sys";
-    const { eventCount: at, segmentCount: before } = this;
-    return { id, strand, entity, phase, launch, segment, flag, value, sys, op, at, before };
+  private endSegment(strand: Strand): void {
+    this.strands[strand * STRAND_FIELDS + SEGMENT]!++;
+    this.strands[strand * STRAND_FIELDS + SEGMENT_ID] = -1;
   }
 }
