@@ -68,6 +68,10 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: signed("(x: T[4] local) -> y: T[4] local ensures ⟦x⟧ == x"),
     expected: [{ code: "type-mismatch", message: "an output" }],
   },
+  "an ensures of an output": {
+    text: signed("(x: T[4] local) -> (y: T[4] local, z: T[4] local) ensures z == x + ⟦y⟧ * 2"),
+    expected: [{ code: "type-mismatch", message: "an output", help: /in terms of the inputs/ }],
+  },
   "an ensures about nothing": {
     text: signed("(x: T[4] local) -> yes: T[4] local ensures ⟦yess⟧ == x").replace("y[i]", "yes[i]"),
     expected: [{ code: "unknown-name", help: "did you mean 'yes'?" }],

@@ -60,18 +60,24 @@ function checkElements(e: Ensures, variables: readonly Name[], c: Checking): voi
   for (const used of [...c.read]) if (!read.has(used)) c.read.delete(used);
 }
 
-/** Claims are about inputs: outputs and scratch are what they check. */
-function refuseComputed(e: Expression, c: Checking): void {
+/** Claims are about inputs: outputs and scratch are what they check. Says whether there was something to refuse. */
+function refuseComputed(e: Expression, c: Checking): boolean {
+  let refused = false;
   someParts(e, (p) => {
-    const tensor = p.kind === "element" ? c.tensors.get(p.tensor.text) : undefined;
-    if (tensor === undefined || tensor.role === "input" || p.kind !== "element") return false;
+    const name = p.kind === "element" ? p.tensor : p.kind === "name" ? { text: p.name, span: p.span } : null;
+    const tensor = name === null ? undefined : c.tensors.get(name.text);
+    if (name === null || tensor === undefined || tensor.role === "input") return false;
     const found = tensor.role === "output" ? "an output" : "a scratch array";
-    c.report(diagnostic("type-mismatch", p.tensor.span, { wanted: "an input", found }));
+    const help = "say what it holds in terms of the inputs";
+    c.report(diagnostic("type-mismatch", name.span, { wanted: "an input", found }, { help }));
+    refused = true;
     return false;
   });
+  return refused;
 }
 
 function checkEnsures(e: Ensures, c: Checking): void {
+  if (refuseComputed(e.value, c)) return;
   const found = checkTensor(e.value, { c, isLogical: true });
   const { text: name } = e.output;
   const output = outputOf(e, c);
