@@ -69,7 +69,10 @@ export const MORE_FAULTS: Record<string, Case> = {
     expected: [{ code: "type-mismatch", message: "an output" }],
   },
   "an ensures of an output": {
-    text: signed("(x: T[4] local) -> (y: T[4] local, z: T[4] local) ensures z == x + ⟦y⟧ * 2"),
+    text: signed("(x: T[4] local) -> (y: T[4] local, z: T[4] local) ensures z == x + ⟦y⟧ * 2").replace(
+      "y[i] = x[i]",
+      "y[i] = x[i]\n    z[i] = x[i]",
+    ),
     expected: [{ code: "type-mismatch", message: "an output", help: /in terms of the inputs/ }],
   },
   "an ensures about nothing": {
