@@ -112,16 +112,21 @@ class Run {
     const wantedBy = everyRank.map((rank) => this.expectations[launch]!.of(output, rank));
     const gotBy = everyRank.map((rank) => this.held(output, launch, rank));
     const total = sizeOf(shape);
-    for (let at = 0; at < total; at++) {
-      const index = shards === null ? at : shards.index(at);
-      let last: ElementAt | null = null;
-      let wanted: Number_ = 0;
-      for (const rank of holders[shards === null ? 0 : shards.place(at)]!) {
-        this.checked++;
-        const got = gotBy[rank]!(index);
-        const want = wantedBy[rank]!;
-        if (want !== last) wanted = (last = want)(at);
-        if (got !== wanted && !algebra.isSame(got, wanted)) return { output, launch, rank, at };
+    const run = shards?.part ?? total;
+    for (let start = 0; start < total; start += run) {
+      const ranks = holders[shards?.place(start) ?? 0]!;
+      const first = shards?.index(start) ?? 0;
+      for (let i = 0; i < run; i++) {
+        let last: ElementAt | null = null;
+        let wanted: Number_ = 0;
+        for (let h = 0; h < ranks.length; h++) {
+          const rank = ranks[h]!;
+          this.checked++;
+          const got = gotBy[rank]!(first + i);
+          const want = wantedBy[rank]!;
+          if (want !== last) wanted = (last = want)(start + i);
+          if (got !== wanted && !algebra.isSame(got, wanted)) return { output, launch, rank, at: start + i };
+        }
       }
     }
     return null;

@@ -4,18 +4,21 @@ import { P, plus, Q, R, Residues, standIn } from "./residues.js";
 
 export type ExtremeFunction = "min" | "max";
 
+/** Fewer members are looked through without a table. */
+const FEW = 8;
+
 /** Values in the order in which they came, each once. Folds share it as it grows: a set is its first so many. */
 class Members {
   readonly all: Residues[] = [];
-  /** Three for each member: the sum of what stands for it and for those before it. */
-  private readonly sums: number[] = [];
-  /** A hash table of places, from 1. */
-  private slots = new Int32Array(8);
+  /** Three for each of the first members: the sum of what stands for it and for those before it. */
+  private sums: number[] = [];
+  /** A hash table of places, from 1; null while there are few. */
+  private slots: Int32Array | null = null;
 
   constructor(readonly fn: ExtremeFunction) {}
 
-  private slot(x: Residues): number {
-    const { slots, all } = this;
+  private slot(x: Residues, slots: Int32Array): number {
+    const { all } = this;
     const last = slots.length - 1;
     for (let s = (x.p ^ (x.q << 5)) & last; ; s = (s + 1) & last) {
       const place = slots[s]!;
@@ -25,36 +28,42 @@ class Members {
 
   /** Place of a value; -1 if it is no member. */
   place(x: Residues): number {
-    return this.slots[this.slot(x)]! - 1;
+    const { all, slots } = this;
+    if (slots !== null) return slots[this.slot(x, slots)]! - 1;
+    for (let i = 0; i < all.length; i++) if (all[i]!.equals(x)) return i;
+    return -1;
   }
 
   /** Adds what is no member yet. */
   push(x: Residues): void {
-    const { all, sums } = this;
+    const { all, slots } = this;
     all.push(x);
-    if (2 * all.length > this.slots.length) {
-      this.slots = new Int32Array(2 * this.slots.length);
-      all.forEach((member, i) => (this.slots[this.slot(member)] = i + 1));
-    } else this.slots[this.slot(x)] = all.length;
-    // Sums of what stands for members, not of members: those of different sets could be equal.
-    const { p, q, r } = standIn(-1, [x]);
-    const n = sums.length;
-    sums.push(
-      n === 0 ? p : plus(sums[n - 3]!, p, P),
-      n === 0 ? q : plus(sums[n - 2]!, q, Q),
-      n === 0 ? r : plus(sums[n - 1]!, r, R),
-    );
+    if (slots !== null && 2 * all.length <= slots.length) slots[this.slot(x, slots)] = all.length;
+    else if (all.length > FEW) {
+      const larger = (this.slots = new Int32Array(slots === null ? 8 * FEW : 4 * slots.length));
+      for (let i = 0; i < all.length; i++) larger[this.slot(all[i]!, larger)] = i + 1;
+    }
   }
 
-  /** The sum for the first `size` members, which tells sets apart. */
+  /**
+   * The sum for the first `size` members, which tells sets apart. Of what stands for members, not of members: the sums
+   * of different sets could be equal.
+   */
   sum(size: number): Residues {
+    const { all, sums } = this;
+    for (let n = sums.length; n < 3 * size; n += 3) {
+      const { p, q, r } = standIn(-1, [all[n / 3]!]);
+      if (n === 0) sums.push(p, q, r);
+      else sums.push(plus(sums[n - 3]!, p, P), plus(sums[n - 2]!, q, Q), plus(sums[n - 1]!, r, R));
+    }
     const at = 3 * (size - 1);
-    return new Residues(this.sums[at]!, this.sums[at + 1]!, this.sums[at + 2]!);
+    return new Residues(sums[at]!, sums[at + 1]!, sums[at + 2]!);
   }
 
   copy(size: number): Members {
     const members = new Members(this.fn);
     for (let i = 0; i < size; i++) members.push(this.all[i]!);
+    members.sums = this.sums.slice(0, 3 * size);
     return members;
   }
 }

@@ -101,7 +101,7 @@ export class FieldAlgebra implements Algebra {
   div(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a / b;
     const y = this.of(b);
-    const slot = y.p % INVERSES;
+    const slot = y.p & (INVERSES - 1);
     let known = this.inverses[slot];
     if (known === undefined || !known[0].equals(y)) {
       known = [y, new Residues(inverse(y.p, P), inverse(y.q, Q), inverse(y.r, R))];
@@ -136,7 +136,14 @@ export class FieldAlgebra implements Algebra {
   }
 
   factors(values: readonly Number_[]): Factors {
-    return values.map((x) => this.of(x));
+    const factors = new Array<Residues>(values.length);
+    let isNothing = true;
+    for (let i = 0; i < values.length; i++) {
+      const x = this.of(values[i]!);
+      factors[i] = x;
+      if (x !== ZERO) isNothing = false;
+    }
+    return isNothing ? NOTHING : factors;
   }
 
   isSame(a: Number_, b: Number_): boolean {
@@ -146,6 +153,9 @@ export class FieldAlgebra implements Algebra {
 
 /** As many products of 39 bits have an exact sum in a double. */
 const MOST_PRODUCTS = 2 ** 14;
+
+/** Factors of which each is 0, as those behind the edge of a tile are. */
+const NOTHING: Factors = [];
 
 class Total implements Accumulator {
   private p = 0;
@@ -176,6 +186,7 @@ class Total implements Accumulator {
   }
 
   addProducts(a: Factors, b: Factors): void {
+    if (a === NOTHING || b === NOTHING) return;
     for (let k = 0; k < a.length; k += MOST_PRODUCTS)
       this.addSome(a as readonly Residues[], b as readonly Residues[], k, Math.min(a.length, k + MOST_PRODUCTS));
   }
@@ -212,4 +223,4 @@ class Total implements Accumulator {
 
 /** total + low + 2^13 · high. */
 const whole = (total: number, low: number, high: number, m: number): number =>
-  plus(plus(total, rest(low, m), m), rest(rest(high, m) * 0x2000, m), m);
+  rest(low + total + rest(high, m) * 0x2000, m);

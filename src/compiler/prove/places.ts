@@ -60,7 +60,8 @@ export function broadcastPlaces(shape: readonly number[], operand: readonly numb
 /** How a tensor is cut along a dimension into equal parts. */
 export class Shards {
   private readonly whole: number;
-  private readonly part: number;
+  /** Neighbouring elements that lie in one part. */
+  readonly part: number;
 
   constructor(shape: readonly number[], dim: number, parts: number) {
     this.whole = sizeOf(shape.slice(dim));

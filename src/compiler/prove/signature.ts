@@ -6,6 +6,7 @@ import { partsOfSpecification, shapeOfSpecification, sharedParts } from "../spec
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { membersOf } from "../types/mesh.js";
+import { broadcastPlaces, type Places } from "./places.js";
 
 export class Signature {
   private readonly shapes = new Map<SignatureTensor, readonly number[]>();
@@ -62,6 +63,17 @@ export class Signature {
   shape(s: Specification): readonly number[] {
     const input = (name: string): readonly number[] => this.shapeOf(this.input(name));
     return shapeOfSpecification(s, { input, extent: (e) => evaluateExtent(e, this.dims) }, this.specificationShapes);
+  }
+
+  private readonly broadcast = new Map<Specification, Map<Specification, Places>>();
+
+  /** Where the elements of a specification's value lie in an operand that is broadcast to it. */
+  places(s: Specification, operand: Specification): Places {
+    let places = this.broadcast.get(s);
+    if (places === undefined) this.broadcast.set(s, (places = new Map()));
+    let found = places.get(operand);
+    if (found === undefined) places.set(operand, (found = broadcastPlaces(this.shape(s), this.shape(operand))));
+    return found;
   }
 
   /** The kind in which a specification's value is computed. */

@@ -66,7 +66,7 @@ export class Expectation {
   private make(s: Specification, self: number): ElementAt {
     const { algebra, signature } = this;
     const operand = (x: Specification): ElementAt =>
-      x.kind === "constant" ? this.tensor(x, self) : moved(this.tensor(x, self), this.broadcast(s, x));
+      x.kind === "constant" ? this.tensor(x, self) : moved(this.tensor(x, self), signature.places(s, x));
     switch (s.kind) {
       case "input":
         return this.input(signature.input(s.name), self);
@@ -119,10 +119,6 @@ export class Expectation {
       default:
         throw new CannotTell(`the prover does not know the specification '${(s as { kind: string }).kind}'`);
     }
-  }
-
-  private broadcast(s: Specification, x: Specification): Places {
-    return broadcastPlaces(this.signature.shape(s), this.signature.shape(x));
   }
 
   private matmul(s: Of<"matmul">, self: number): ElementAt {
