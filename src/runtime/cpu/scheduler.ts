@@ -23,9 +23,13 @@ export interface Wait {
 /** Whether what suspends a coroutine is over. */
 export function isReady(s: Suspension): boolean {
   if (s === null) return true;
-  if (Array.isArray(s)) return s.some(isReady);
-  const w = s as Wait;
-  return ((w.flags[w.slot]! - w.wanted) | 0) >= 0;
+  if (!Array.isArray(s)) return isOver(s as Wait);
+  for (const w of s as readonly Wait[]) if (isOver(w)) return true;
+  return false;
+}
+
+function isOver({ flags, slot, wanted }: Wait): boolean {
+  return ((flags[slot]! - wanted) | 0) >= 0;
 }
 
 interface Task {
@@ -33,9 +37,9 @@ interface Task {
   suspension: Suspension;
 }
 
-/** Resumes every task that can go on, once; gives those that are not finished and whether any ran. */
-function pass(tasks: readonly Task[]): { readonly rest: Task[]; readonly resumed: number } {
-  const rest: Task[] = [];
+/** Resumes every task that can go on, once; leaves those that are not finished and says how many ran. */
+function pass(tasks: Task[]): number {
+  let left = 0;
   let resumed = 0;
   for (const task of tasks) {
     if (isReady(task.suspension)) {
@@ -44,9 +48,10 @@ function pass(tasks: readonly Task[]): { readonly rest: Task[]; readonly resumed
       if (step.done === true) continue;
       task.suspension = step.value;
     }
-    rest.push(task);
+    tasks[left++] = task;
   }
-  return { rest, resumed };
+  tasks.length = left;
+  return resumed;
 }
 
 export interface ScheduleReport {
@@ -64,14 +69,13 @@ export function schedule(
   kernel: string,
   random: (() => number) | null,
 ): ScheduleReport {
-  let tasks: Task[] = coroutines.map((coroutine) => ({ coroutine, suspension: null }));
+  const tasks: Task[] = coroutines.map((coroutine) => ({ coroutine, suspension: null }));
   let resumptions = 0;
   while (tasks.length > 0) {
     if (random !== null) shuffle(tasks, random);
-    const { rest, resumed } = pass(tasks);
-    if (resumed === 0) throw deadlock(rest, coroutines.length, faults, kernel);
+    const resumed = pass(tasks);
+    if (resumed === 0) throw deadlock(tasks, coroutines.length, faults, kernel);
     resumptions += resumed;
-    tasks = rest;
   }
   return { resumptions };
 }
@@ -93,10 +97,9 @@ export function* join(
   thread: (first: number, step: number) => Generator<Suspension, void>,
 ): Generator<Suspension, void> {
   const count = Math.min(iterations, blockThreads);
-  let tasks: Task[] = Array.from({ length: count }, (_, t) => ({ coroutine: thread(t, count), suspension: null }));
+  const tasks: Task[] = Array.from({ length: count }, (_, t) => ({ coroutine: thread(t, count), suspension: null }));
   while (tasks.length > 0) {
-    const { rest, resumed } = pass(tasks);
-    tasks = rest;
+    const resumed = pass(tasks);
     if (resumed === 0) yield tasks.flatMap((t) => (t.suspension ?? []) as Wait[]);
   }
 }

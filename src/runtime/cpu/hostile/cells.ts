@@ -1,45 +1,93 @@
 /** Who touched each element of a memory last, for the detection of races. */
 import { type Strand, type Clock } from "./clock.js";
 
+// Numbers of a row, which follow each other.
+const STRAND = 0;
+const AGENT = 1;
+const PHASE = 2;
+const SEQUENCE = 3;
+const SITE = 4;
+const LAUNCH = 5;
+const WIDTH = 6;
+
 /** Rows of all accesses of a run. A row is shared by neighbouring accesses of one strand at one place. */
 export class AccessLog {
-  private readonly strands: Strand[] = [];
-  private sequences = new Int32Array(4096);
-  private sites = new Int32Array(4096);
+  /** Numbers rather than strands: there is one for nearly every iteration, and they would all be kept. */
+  private fields = new Int32Array(1024 * WIDTH);
   private rows = 0;
+  /** Lists of rows: a row, then the number of the link before it; 0 is no link. */
+  private links = new Int32Array(1024);
+  private linkCount = 1;
+  private lastStrand: Strand | null = null;
+  private lastSequence = -1;
+  private lastSite = -1;
+
+  /** Begins another run in the same memory, whose pages are there already. */
+  clear(): void {
+    this.rows = 0;
+    this.linkCount = 1;
+    this.lastStrand = null;
+  }
 
   /** Number of a row; `site` is -1 for the caller. */
   row(strand: Strand, site: number): number {
-    const last = this.rows - 1;
-    if (
-      last >= 0 &&
-      this.strands[last] === strand &&
-      this.sequences[last] === strand.sequence &&
-      this.sites[last] === site
-    )
-      return last;
-    if (this.rows === this.sites.length) {
-      this.sequences = doubled(this.sequences);
-      this.sites = doubled(this.sites);
-    }
-    this.strands.push(strand);
-    this.sequences[this.rows] = strand.sequence;
-    this.sites[this.rows] = site;
+    if (this.lastStrand === strand && this.lastSequence === strand.sequence && this.lastSite === site)
+      return this.rows - 1;
+    this.lastStrand = strand;
+    this.lastSequence = strand.sequence;
+    this.lastSite = site;
+    const at = this.rows * WIDTH;
+    if (at === this.fields.length) this.fields = doubled(this.fields);
+    const { fields } = this;
+    fields[at + STRAND] = strand.id;
+    fields[at + AGENT] = strand.agent;
+    fields[at + PHASE] = strand.phase;
+    fields[at + SEQUENCE] = strand.sequence;
+    fields[at + SITE] = site;
+    fields[at + LAUNCH] = strand.launch;
     return this.rows++;
   }
 
-  strandOf(row: number): Strand {
-    return this.strands[row]!;
+  /** A list with a row before those of `rest`, which is 0 or a list. */
+  linked(row: number, rest: number): number {
+    const link = this.linkCount++;
+    if (2 * link === this.links.length) this.links = doubled(this.links);
+    this.links[2 * link] = row;
+    this.links[2 * link + 1] = rest;
+    return link;
+  }
+
+  firstOf(link: number): number {
+    return this.links[2 * link]!;
+  }
+
+  restOf(link: number): number {
+    return this.links[2 * link + 1]!;
+  }
+
+  agentOf(row: number): number {
+    return this.fields[row * WIDTH + AGENT]!;
+  }
+
+  launchOf(row: number): number {
+    return this.fields[row * WIDTH + LAUNCH]!;
   }
 
   siteOf(row: number): number {
-    return this.sites[row]!;
+    return this.fields[row * WIDTH + SITE]!;
+  }
+
+  isOf(row: number, strand: Strand): boolean {
+    return this.fields[row * WIDTH + STRAND] === strand.id;
   }
 
   /** Whether the access in `row` happened before what `strand`, who knows `clock`, does now. */
   isBefore(row: number, strand: Strand, clock: Clock): boolean {
-    const earlier = this.strands[row]!;
-    return earlier === strand || clock.covers(earlier, this.sequences[row]!);
+    const { fields } = this;
+    const at = row * WIDTH;
+    const id = fields[at + STRAND]!;
+    if (id === strand.id) return true;
+    return clock.covers(id, fields[at + AGENT]!, fields[at + PHASE]!, fields[at + SEQUENCE]!);
   }
 }
 
@@ -58,7 +106,8 @@ export interface Conflict {
 export class Cells {
   private readonly lastWrite: Int32Array;
   private readonly firstRead: Int32Array;
-  private readonly furtherReads = new Map<number, number[]>();
+  /** Of each element, as a list with the latest first; null as long as there are none. */
+  private furtherReads: Int32Array | null = null;
 
   constructor(length: number) {
     this.lastWrite = new Int32Array(length).fill(-1);
@@ -74,10 +123,10 @@ export class Cells {
     if (w >= 0 && !log.isBefore(w, strand, clock)) return { earlier: w, earlierWrites: true };
     const first = this.firstRead[element]!;
     if (first < 0) this.firstRead[element] = row;
-    else if (log.strandOf(first) !== strand) {
-      const further = this.furtherReads.get(element);
-      if (further === undefined) this.furtherReads.set(element, [row]);
-      else if (further.at(-1) !== row) further.push(row);
+    else if (first !== row && !log.isOf(first, strand)) {
+      this.furtherReads ??= new Int32Array(this.firstRead.length);
+      const before = this.furtherReads[element]!;
+      if (before === 0 || log.firstOf(before) !== row) this.furtherReads[element] = log.linked(row, before);
     }
     return null;
   }
@@ -89,11 +138,23 @@ export class Cells {
     if (first >= 0) {
       if (!log.isBefore(first, strand, clock)) return { earlier: first, earlierWrites: false };
       this.firstRead[element] = -1;
-      for (const r of this.furtherReads.get(element) ?? [])
-        if (!log.isBefore(r, strand, clock)) return { earlier: r, earlierWrites: false };
-      this.furtherReads.delete(element);
+      const further = this.furtherReads === null ? 0 : this.furtherReads[element]!;
+      if (further !== 0) {
+        const unordered = oldestUnordered(further, log, strand, clock);
+        if (unordered !== null) return { earlier: unordered, earlierWrites: false };
+        this.furtherReads![element] = 0;
+      }
     }
     this.lastWrite[element] = row;
     return null;
   }
+}
+
+function oldestUnordered(latest: number, log: AccessLog, strand: Strand, clock: Clock): number | null {
+  let found: number | null = null;
+  for (let link = latest; link !== 0; link = log.restOf(link)) {
+    const row = log.firstOf(link);
+    if (!log.isBefore(row, strand, clock)) found = row;
+  }
+  return found;
 }

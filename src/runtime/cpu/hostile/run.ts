@@ -16,6 +16,7 @@ import { compileForCpu, type CompiledKernel } from "../compiled.js";
 import { CpuFault, type CpuFaultKind, FaultReporter, type FaultPlace } from "../faults.js";
 import { Launch } from "../launch.js";
 import { deadlock, isReady, type Suspension } from "../scheduler.js";
+import { AccessLog } from "./cells.js";
 import { type Candidate, type Strategy, strategyOf } from "./strategies.js";
 import { drawTimeline } from "./timeline.js";
 import { type HostileBlock, Watch } from "./watch.js";
@@ -64,11 +65,13 @@ export function runHostile(kernel: Kernel, manifest: Manifest, options: HostileO
   const compiled = [false, true].map((reverseThreads) =>
     compileForCpu(kernel, { detectUnwritten: false, preempt: true, reverseThreads, hostile: true }),
   );
+  const log = new AccessLog();
   let steps = 0;
   for (let k = 0; k < options.schedules; k++) {
     options.onSchedule?.(k);
     const seed = options.seed + k;
-    const run = new HostileRun(kernel, manifest, options, compiled[seed % 3 === 2 ? 1 : 0]!, seed);
+    log.clear();
+    const run = new HostileRun(kernel, manifest, options, compiled[seed % 3 === 2 ? 1 : 0]!, seed, log);
     const failure = run.run();
     steps += run.watch.timeline.length;
     if (failure !== null) return { schedules: k + 1, steps, failure };
@@ -101,6 +104,7 @@ class HostileRun {
     private readonly options: HostileOptions,
     private readonly compiled: CompiledKernel,
     private readonly seed: number,
+    log: AccessLog,
   ) {
     const { dims } = options;
     this.launches = options.launches ?? 3;
@@ -121,7 +125,7 @@ class HostileRun {
     // Every other schedule starts the caller's tensors past an aligned address.
     const shift = Math.floor(seed / 2) % 2;
     const offsets = kernel.buffers.map((b) => ranks.map(() => (b.role === "input" || b.role === "output" ? shift : 0)));
-    this.watch = new Watch(kernel, this.grid, lengths, this.arrays, this.faults, this.strategy);
+    this.watch = new Watch(kernel, this.grid, lengths, this.arrays, this.faults, this.strategy, log);
     const always = (): boolean => true;
     this.launch = new Launch(kernel, dims, this.grid, this.arrays, offsets, [], this.faults, always, false, this.watch);
     this.started = ranks.map(() => 0);

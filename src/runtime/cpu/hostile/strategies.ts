@@ -34,10 +34,11 @@ export function strategyOf(seed: number, world: number, grid: number): Strategy 
         pick(candidates) {
           let best = -1;
           let first = 0;
-          candidates.forEach((c, i) => {
-            if (key(c) > last && (best < 0 || key(c) < key(candidates[best]!))) best = i;
-            if (key(c) < key(candidates[first]!)) first = i;
-          });
+          for (let i = 0; i < candidates.length; i++) {
+            const k = key(candidates[i]!);
+            if (k > last && (best < 0 || k < key(candidates[best]!))) best = i;
+            if (k < key(candidates[first]!)) first = i;
+          }
           const chosen = best < 0 ? first : best;
           last = key(candidates[chosen]!);
           return chosen;
@@ -59,7 +60,14 @@ export function strategyOf(seed: number, world: number, grid: number): Strategy 
             if (p === undefined) priorities.set(key(c), (p = random() + 1));
             return p;
           };
-          const best = candidates.reduce((b, c, i) => (priority(c) > priority(candidates[b]!) ? i : b), 0);
+          let best = 0;
+          let highest = -Infinity;
+          for (let i = 0; i < candidates.length; i++) {
+            const p = priority(candidates[i]!);
+            if (p <= highest) continue;
+            best = i;
+            highest = p;
+          }
           if (random() % 32 === 0) priorities.set(key(candidates[best]!), --lowest);
           return best;
         },

@@ -29,20 +29,22 @@ export function copy(
   if (!(stage >= 0 && stage < stages)) L.faults.dimension(site, rank, block, 0, stage, stages);
   const [height, width] = L.shapes[from]! as [number, number];
   const watch = watchOf(L);
-  const each = (visit: (target: number, source: number | null) => void): void => {
-    for (let r = 0; r < rows; r++)
-      for (let c = 0; c < cols; c++) {
-        const inside = row + r >= 0 && row + r < height && col + c >= 0 && col + c < width;
-        visit((stage * rows + r) * cols + c, inside ? (row + r) * width + col + c : null);
-      }
-  };
+  // The columns that lie in the source, in the rows that do.
+  const [left, right] = [Math.max(0, -col), Math.min(cols, width - col)];
+  const isInside = (r: number): boolean => row + r >= 0 && row + r < height && left < right;
   const start = watch.strand(K);
-  each((_, source) => source !== null && watch.read(site, K, start, from, peer, source));
+  for (let r = 0; r < rows; r++)
+    if (isInside(r)) watch.readRun(site, K, start, from, peer, (row + r) * width + col + left, right - left);
   K.open.push(() => {
     const end = watch.strand(K);
-    each((target, source) =>
-      watch.write(site, K, end, to, rank, target, source === null ? 0 : watch.read(site, K, end, from, peer, source)),
-    );
+    for (let r = 0; r < rows; r++) {
+      const target = (stage * rows + r) * cols;
+      const source = (row + r) * width + col;
+      for (let c = 0; c < cols; c++) {
+        const value = isInside(r) && c >= left && c < right ? watch.read(site, K, end, from, peer, source + c) : 0;
+        watch.write(site, K, end, to, rank, target + c, value);
+      }
+    }
   });
 }
 
@@ -62,7 +64,7 @@ export function multiply(
   for (const j of [a, b]) {
     const [stages, rows, cols] = L.shapes[j]! as [number, number, number];
     if (!(stage >= 0 && stage < stages)) L.faults.dimension(site, rank, block, 0, stage, stages);
-    for (let i = stage * rows * cols; i < (stage + 1) * rows * cols; i++) watch.read(site, K, strand, j, rank, i);
+    watch.readRun(site, K, strand, j, rank, stage * rows * cols, rows * cols);
   }
   plain.multiply(L, K, site, rank, block, accumulator, a, b, stage);
 }

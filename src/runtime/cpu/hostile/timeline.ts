@@ -56,12 +56,15 @@ export class Timeline {
     owner: number,
     index: number,
   ): void {
-    for (const g of this.growing)
+    // The latest first, which are the block's own.
+    for (let i = this.growing.length - 1; i >= 0; i--) {
+      const g = this.growing[i]!;
       if (g.site === site && g.rank === rank && g.block === block && g.owner === owner) {
         g.first = Math.min(g.first, index);
         g.last = Math.max(g.last, index);
         return;
       }
+    }
     const step = { rank, block, launch, site, verb, buffer, owner, first: index, last: index, number: 0 };
     this.push(step);
     this.growing.push(step);

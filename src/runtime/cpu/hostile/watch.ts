@@ -7,42 +7,30 @@ import { isGlobal, type Kernel, type Span } from "../../../compiler/index.js";
 import type { TypedArray } from "../../numbers/index.js";
 import { CpuFault, type FaultPlace, type FaultReporter } from "../faults.js";
 import { BlockState } from "../launch.js";
-import { AccessLog, Cells, type Conflict } from "./cells.js";
+import { type AccessLog, Cells, type Conflict } from "./cells.js";
 import { Clock, Strand } from "./clock.js";
 import { Flags } from "./flags.js";
+import { type Hidden, HiddenStores, type Storer } from "./hidden.js";
 import type { Strategy } from "./strategies.js";
 import { elementName, Timeline } from "./timeline.js";
-
-/** A store that not everybody sees. */
-interface Hidden {
-  readonly memory: GlobalMemory;
-  readonly index: number;
-  readonly value: number;
-  readonly agent: Agent;
-  readonly strand: Strand;
-  readonly sequence: number;
-  /** Blocks of its own rank see it. */
-  onGpu: boolean;
-}
 
 interface GlobalMemory {
   readonly name: string;
   readonly owner: number;
   readonly array: TypedArray;
   readonly cells: Cells;
-  /** What was stored to an element and is hidden, oldest first. */
-  readonly hidden: Map<number, Hidden[]>;
+  readonly hidden: HiddenStores;
   readonly isTracked: boolean;
 }
 
 /** A block number of a rank over all launches, or the rank's caller. */
-class Agent {
+class Agent implements Storer {
   phase = 0;
   clock: Clock;
   /** Strands of this phase that have learnt something. */
   readonly learnt = new Set<Strand>();
-  /** Stores of its own that not everybody sees. */
-  readonly hidden = new Set<Hidden>();
+  firstHidden: Hidden | null = null;
+  lastHidden: Hidden | null = null;
 
   constructor(
     readonly number: number,
@@ -71,11 +59,12 @@ const CALLER_SPAN: Span = { start: 0, end: 0 };
 /** The names are read by generated code; see `codegen-memory.ts`. */
 export class Watch {
   readonly timeline: Timeline;
-  private readonly log = new AccessLog();
   private readonly agents: Agent[];
   private readonly memories: GlobalMemory[][];
   private readonly flags: Flags[][];
   private strands = 0;
+  /** Of each buffer. */
+  private readonly isGlobal: readonly boolean[];
 
   constructor(
     private readonly kernel: Kernel,
@@ -84,8 +73,10 @@ export class Watch {
     private readonly arrays: readonly (readonly TypedArray[])[],
     private readonly faults: FaultReporter,
     private readonly strategy: Strategy,
+    private readonly log: AccessLog,
   ) {
     this.timeline = new Timeline(faults);
+    this.isGlobal = kernel.buffers.map(isGlobal);
     const count = kernel.world * (grid + 1);
     this.agents = Array.from(
       { length: count },
@@ -97,7 +88,7 @@ export class Watch {
         owner,
         array,
         cells: new Cells(lengths[j]!),
-        hidden: new Map<number, Hidden[]>(),
+        hidden: new HiddenStores(array),
         isTracked: b.role === "scratch" || b.role === "output",
       })),
     );
@@ -128,10 +119,11 @@ export class Watch {
     const caller = this.agent(rank, -1);
     for (let block = 0; block < this.grid; block++) {
       const agent = this.agent(rank, block);
-      for (const h of [...agent.hidden]) this.show(h);
+      for (let h = agent.firstHidden; h !== null; h = h.next) h.stores.show(h);
       this.endPhase(agent);
-      caller.clock = caller.clock.join(agent.clock);
     }
+    const blocks = Array.from({ length: this.grid }, (_, block) => this.agent(rank, block).clock);
+    caller.clock = caller.clock.joinAll(blocks);
     this.timeline.note(rank, -1, launch, -1, () => "sees the launch end, reads the outputs");
     this.touchArguments(caller, rank, launch, () => false);
     this.endPhase(caller);
@@ -161,10 +153,6 @@ export class Watch {
     return new Strand(this.strands++, K.agent.number, K.agent.phase, K.launch);
   }
 
-  private strandOf(K: HostileBlock, strand: Strand | null): Strand {
-    return strand ?? this.strand(K);
-  }
-
   /** Poisoned shared memory has been given to a block. */
   enter(K: HostileBlock): void {
     K.cells = this.kernel.buffers.map((b, j) => (b.role === "shared" ? new Cells(this.lengths[j]!) : undefined));
@@ -172,35 +160,54 @@ export class Watch {
 
   /** What element `index` holds for this block. */
   read(site: number, K: HostileBlock, given: Strand | null, buffer: number, owner: number, index: number): number {
-    const strand = this.strandOf(K, given);
-    const { agent } = K;
-    const clock = strand.clock ?? agent.clock;
+    const strand = given ?? this.strand(K);
+    const clock = strand.clockIn(K.agent.clock);
     const row = this.log.row(strand, site);
-    const b = this.kernel.buffers[buffer]!;
-    if (!isGlobal(b)) {
+    return this.readIn(site, K, strand, clock, row, buffer, owner, index);
+  }
+
+  /** Reads `count` elements from `first` on, for what they may conflict with. */
+  readRun(
+    site: number,
+    K: HostileBlock,
+    strand: Strand,
+    buffer: number,
+    owner: number,
+    first: number,
+    count: number,
+  ): void {
+    const clock = strand.clockIn(K.agent.clock);
+    const row = this.log.row(strand, site);
+    for (let i = first; i < first + count; i++) this.readIn(site, K, strand, clock, row, buffer, owner, i);
+  }
+
+  private readIn(
+    site: number,
+    K: HostileBlock,
+    strand: Strand,
+    clock: Clock,
+    row: number,
+    buffer: number,
+    owner: number,
+    index: number,
+  ): number {
+    const { agent } = K;
+    if (!this.isGlobal[buffer]!) {
       const cells = K.cells[buffer];
       if (cells !== undefined) {
         if (!cells.isWritten(index)) this.faults.unwritten(site, agent.rank, agent.block, agent.rank, index);
         const c = cells.read(this.log, index, row, strand, clock);
-        if (c !== null)
-          this.race(b.name, `block ${agent.block} of rank ${agent.rank}`, index, c, agent, K.launch, site, false);
+        if (c !== null) this.raceInBlock(buffer, index, c, K, site, false);
       }
       return K.memory[buffer]![index]!;
     }
     const memory = this.memories[buffer]![owner]!;
-    this.timeline.access(agent.rank, agent.block, K.launch, site, "reads", b.name, owner, index);
+    this.timeline.access(agent.rank, agent.block, K.launch, site, "reads", memory.name, owner, index);
     const c = memory.cells.read(this.log, index, row, strand, clock);
-    if (c !== null) this.race(b.name, `rank ${owner}`, index, c, agent, K.launch, site, false);
+    if (c !== null) this.race(memory.name, `rank ${owner}`, index, c, agent, K.launch, site, false);
     if (memory.isTracked && !memory.cells.isWritten(index))
       this.faults.unwritten(site, agent.rank, agent.block, owner, index);
-    if (memory.hidden.size > 0) {
-      const hidden = memory.hidden.get(index);
-      for (let i = (hidden?.length ?? 0) - 1; i >= 0; i--) {
-        const h = hidden![i]!;
-        if (h.agent === agent || (h.onGpu && h.agent.rank === agent.rank)) return h.value;
-      }
-    }
-    return memory.array[index]!;
+    return memory.hidden.valueFor(agent, index);
   }
 
   write(
@@ -212,27 +219,21 @@ export class Watch {
     index: number,
     value: number,
   ): void {
-    const strand = this.strandOf(K, given);
+    const strand = given ?? this.strand(K);
     const { agent } = K;
-    const clock = strand.clock ?? agent.clock;
+    const clock = strand.clockIn(agent.clock);
     const row = this.log.row(strand, site);
-    const b = this.kernel.buffers[buffer]!;
-    if (!isGlobal(b)) {
+    if (!this.isGlobal[buffer]!) {
       const c = K.cells[buffer]?.write(this.log, index, row, strand, clock) ?? null;
-      if (c !== null)
-        this.race(b.name, `block ${agent.block} of rank ${agent.rank}`, index, c, agent, K.launch, site, true);
+      if (c !== null) this.raceInBlock(buffer, index, c, K, site, true);
       K.memory[buffer]![index] = value;
       return;
     }
     const memory = this.memories[buffer]![owner]!;
-    this.timeline.access(agent.rank, agent.block, K.launch, site, "writes", b.name, owner, index);
+    this.timeline.access(agent.rank, agent.block, K.launch, site, "writes", memory.name, owner, index);
     const c = memory.cells.write(this.log, index, row, strand, clock);
-    if (c !== null) this.race(b.name, `rank ${owner}`, index, c, agent, K.launch, site, true);
-    const h: Hidden = { memory, index, value, agent, strand, sequence: strand.sequence, onGpu: false };
-    agent.hidden.add(h);
-    const there = memory.hidden.get(index);
-    if (there === undefined) memory.hidden.set(index, [h]);
-    else there.push(h);
+    if (c !== null) this.race(memory.name, `rank ${owner}`, index, c, agent, K.launch, site, true);
+    memory.hidden.add(index, value, agent, strand);
   }
 
   signal(
@@ -247,10 +248,10 @@ export class Watch {
     sys: boolean,
     releases: boolean,
   ): void {
-    const strand = this.strandOf(K, given);
+    const strand = given ?? this.strand(K);
     const { agent } = K;
     if (releases) this.release(agent, strand, sys);
-    const clock = releases ? (strand.clock ?? agent.clock).withStrand(strand) : null;
+    const clock = releases ? strand.clockIn(agent.clock).withStrand(strand) : null;
     const memory = this.memories[buffer]![owner]!;
     this.flags[buffer]![owner]!.signal(memory.array as Uint32Array, slot, amount, {
       clock,
@@ -288,11 +289,11 @@ export class Watch {
     sys: boolean,
     acquires: boolean,
   ): void {
-    const strand = this.strandOf(K, given);
+    const strand = given ?? this.strand(K);
     const { agent } = K;
     const learnt = acquires ? this.flags[buffer]![agent.rank]!.learn(slot, wanted, agent.rank, sys) : null;
     if (learnt !== null) {
-      strand.clock = (strand.clock ?? agent.clock).join(learnt);
+      strand.learn(learnt);
       agent.learnt.add(strand);
     }
     const { name } = this.kernel.buffers[buffer]!;
@@ -307,8 +308,10 @@ export class Watch {
   }
 
   private endPhase(agent: Agent): void {
-    for (const s of agent.learnt) agent.clock = agent.clock.join(s.clock!);
-    agent.learnt.clear();
+    if (agent.learnt.size > 0) {
+      agent.clock = agent.clock.joinAll([...agent.learnt].flatMap((s) => s.learnt));
+      agent.learnt.clear();
+    }
     agent.clock = agent.clock.withPhases(agent.number, ++agent.phase);
   }
 
@@ -316,40 +319,42 @@ export class Watch {
 
   /** Shows what a release covers: what the block did before it synchronised last, and what the thread did itself. */
   private release(agent: Agent, strand: Strand, sys: boolean): void {
-    const clock = strand.clock ?? agent.clock;
-    for (const h of [...agent.hidden])
+    // A store that is shown takes with it those before it, which these loops have passed.
+    for (let h = agent.firstHidden; h !== null; h = h.next)
       if (h.strand === strand || h.strand.phase < agent.phase) {
-        if (sys) this.show(h);
+        if (sys) h.stores.show(h);
         else h.onGpu = true;
       }
     // What other blocks of the rank have shown it goes along.
     if (!sys) return;
+    const clock = strand.clockIn(agent.clock);
     for (let block = 0; block < this.grid; block++)
-      for (const h of [...this.agent(agent.rank, block).hidden])
-        if (h.onGpu && clock.covers(h.strand, h.sequence)) this.show(h);
-  }
-
-  /** Lets everybody see a store, and those to the same element before it. */
-  private show(h: Hidden): void {
-    const all = h.memory.hidden.get(h.index);
-    if (all === undefined) return;
-    const at = all.indexOf(h);
-    if (at < 0) return;
-    h.memory.array[h.index] = h.value;
-    for (const done of all.splice(0, at + 1)) done.agent.hidden.delete(done);
-    if (all.length === 0) h.memory.hidden.delete(h.index);
+      for (let h = this.agent(agent.rank, block).firstHidden; h !== null; h = h.next)
+        if (h.onGpu && clock.covers(h.strand.id, h.strand.agent, h.strand.phase, h.sequence)) h.stores.show(h);
   }
 
   /** Between two steps: perhaps some hidden store becomes visible, in no order. */
   leak(): void {
     if (!this.strategy.leaks()) return;
     for (const agent of this.agents) {
-      const h = agent.hidden.values().next().value;
-      if (h !== undefined) this.show(h);
+      const h = agent.firstHidden;
+      if (h !== null) h.stores.show(h);
     }
   }
 
   // -- reports ----------------------------------------------------------------------------------------------------
+
+  private raceInBlock(
+    buffer: number,
+    element: number,
+    conflict: Conflict,
+    { agent, launch }: HostileBlock,
+    site: number,
+    writes: boolean,
+  ): never {
+    const owner = `block ${agent.block} of rank ${agent.rank}`;
+    this.race(this.kernel.buffers[buffer]!.name, owner, element, conflict, agent, launch, site, writes);
+  }
 
   private race(
     buffer: string,
@@ -361,8 +366,8 @@ export class Watch {
     site: number,
     writes: boolean,
   ): never {
-    const earlier = this.log.strandOf(conflict.earlier);
-    const first = this.agents[earlier.agent]!;
+    const first = this.agents[this.log.agentOf(conflict.earlier)]!;
+    const before = this.log.launchOf(conflict.earlier);
     const who = (a: Agent, l: number): string =>
       a.block < 0 ? `the caller of rank ${a.rank} around launch ${l}` : `rank ${a.rank}, block ${a.block}, launch ${l}`;
     const verb = (w: boolean): string => (w ? "write" : "read");
@@ -374,7 +379,7 @@ export class Watch {
         : this.faults.place(s, a.rank, a.block, element);
     throw new CpuFault(
       "race",
-      `data race on ${name}: the ${verb(conflict.earlierWrites)} by ${who(first, earlier.launch)} and the ${verb(writes)} by ${who(agent, launch)} are not ordered`,
+      `data race on ${name}: the ${verb(conflict.earlierWrites)} by ${who(first, before)} and the ${verb(writes)} by ${who(agent, launch)} are not ordered`,
       [place(this.log.siteOf(conflict.earlier), first), place(site, agent)],
     );
   }
