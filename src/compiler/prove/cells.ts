@@ -49,10 +49,13 @@ export class Cells {
   /** Splits the cell that starts at `start`, so that another starts at `place`. */
   split(start: number, place: number): void {
     const { table } = this;
-    const [from, to] = [start * CELL_FIELDS, place * CELL_FIELDS];
-    table.copyWithin(to, from, from + CELL_FIELDS);
-    table[from] = place;
+    const from = start * CELL_FIELDS;
+    const to = place * CELL_FIELDS;
+    table[to] = table[from]!;
+    table[to + 1] = table[from + 1]!;
+    table[to + 2] = table[from + 2]!;
     table[to + 3] = this.copy(table[from + 3]!);
+    table[from] = place;
   }
 
   private copy(list: number): number {

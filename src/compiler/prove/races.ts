@@ -67,27 +67,28 @@ class Check {
     for (let at = start; at < end; at = table[at * CELL_FIELDS]!) {
       const cell = at * CELL_FIELDS;
       if (table[cell]! > end) cells.split(at, end);
-      if (table[cell + 1] !== NONE && table[cell + 2] !== segment) {
+      const write = table[cell + 1]!;
+      if (write !== NONE && table[cell + 2] !== segment) {
         // Most are of a phase that is known, or of an earlier one of the block; this is `isBefore` for those.
         const row = table[cell + 2]! * SEGMENT_FIELDS;
-        const [by, then] = [segments[row + 2]!, segments[row + 3]!];
-        if (phases[known + by]! <= then && (by !== entity || phase <= then)) this.check(table[cell + 1]! - 1, i, at);
+        const by = segments[row + 2]!;
+        const then = segments[row + 3]!;
+        if (phases[known + by]! <= then && (by !== entity || phase <= then)) this.check(write - 1, i, at);
       }
       let node = table[cell + 3]!;
       if (writes) {
         table[cell + 1] = i + 1;
         table[cell + 2] = segment;
-        if (node === NONE) continue;
-        const { nodes } = cells;
+        table[cell + 3] = NONE;
         for (; node !== NONE; node = cells.remove(node)) {
+          const { nodes } = cells;
           const reader = nodes[node * CELL_FIELDS + 1]!;
-          if (reader === segment) continue;
           const row = reader * SEGMENT_FIELDS;
-          const [by, then] = [segments[row + 2]!, segments[row + 3]!];
-          if (phases[known + by]! <= then && (by !== entity || phase <= then))
+          const by = segments[row + 2]!;
+          const then = segments[row + 3]!;
+          if (reader !== segment && phases[known + by]! <= then && (by !== entity || phase <= then))
             this.check(nodes[node * CELL_FIELDS]!, i, at);
         }
-        table[cell + 3] = NONE;
       } else if (node === NONE || cells.nodes[node * CELL_FIELDS + 1] !== segment)
         // One for each segment in a row that reads.
         table[cell + 3] = cells.node(i, segment, node);
