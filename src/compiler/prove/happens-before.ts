@@ -14,6 +14,7 @@ import {
   ENDS,
   ENDS_PHASE,
   EVENT_FIELDS,
+  type Flag,
   SEGMENT_FIELDS,
   type Signal,
   SIGNALS,
@@ -56,7 +57,9 @@ export class HappensBefore {
       if (rounds === MOST_ROUNDS - 1) throw new CannotTell("the order of signals did not settle");
       this.round(false);
     }
-    for (const wait of trace.waits) this.checkLost(wait);
+    const inTurn = new Set(trace.flags.filter(isSetInTurn));
+    for (const wait of trace.waits)
+      if (!inTurn.has(wait.flag) || !suffices(wait.flag.signals.at(-1)!, wait)) this.checkLost(wait);
   }
 
   /** Whether segment `a` happened before segment `b`; within a strand as numbered. */
@@ -74,7 +77,7 @@ export class HappensBefore {
    * behind it the wait takes what the last round has left of them.
    */
   private isSettled(): boolean {
-    return this.trace.waits.every((w) => this.knowledge.equals(this.gainedBy(w, false), this.gained[w.id]!));
+    return this.trace.waits.every((w) => this.knowledge.equals(this.gainedBy(w, false, true), this.gained[w.id]!));
   }
 
   /** One pass over all events. */
@@ -132,7 +135,7 @@ export class HappensBefore {
         }
         case WAITS: {
           const wait = trace.waits[about]!;
-          const gained = this.gainedBy(wait, isFirst);
+          const gained = this.gainedBy(wait, isFirst, isFirst);
           this.gained[about] = gained;
           learnt[wait.strand] = knowledge.join(learnt[wait.strand]! || bases[wait.entity]!, gained);
           waited[wait.entity]!.push(wait.strand);
@@ -164,7 +167,8 @@ export class HappensBefore {
     return this.knowledge.knows(this.knownAt[signal.id]!, strand, segment);
   }
 
-  private gainedBy(wait: Wait, isFirst: boolean): number {
+  /** @param areOfOneRound whether what signals hand on is all of the same round, and none is still of the one before */
+  private gainedBy(wait: Wait, isFirst: boolean, areOfOneRound: boolean): number {
     const { flag, value } = wait;
     if (flag.signals.length > 0 && flag.signals[0]!.add) {
       const candidates = flag.signals.filter((s) => this.isCandidate(s, wait, isFirst));
@@ -178,14 +182,18 @@ export class HappensBefore {
     // The flag starts at zero: a wait for that needs nobody.
     if ((-value | 0) >= 0) return NOTHING;
     // Any one that suffices may be the one that was seen.
-    let gained = NONE;
+    let least: Signal | null = null;
+    let gained = NOTHING;
     for (const s of flag.signals) {
-      if (((s.value - value) | 0) < 0 || !this.isCandidate(s, wait, isFirst)) continue;
+      if (isFirst && s.at > wait.at) break;
+      if (!suffices(s, wait) || !this.isCandidate(s, wait, isFirst)) continue;
       if (!this.synchronises(s, wait)) return NOTHING;
-      const handedOn = this.handedOn[s.id]!;
-      gained = gained === NONE ? handedOn : this.knowledge.meet(gained, handedOn);
+      if (least === null) gained = this.handedOn[(least = s).id]!;
+      // A block hands on all that it has handed on in earlier phases.
+      else if (!areOfOneRound || s.entity !== least.entity || s.phase <= least.phase)
+        gained = this.knowledge.meet(gained, this.handedOn[s.id]!);
     }
-    return gained === NONE ? NOTHING : gained;
+    return gained;
   }
 
   /** Release and acquire, each with a scope that includes the other's thread. */
@@ -202,11 +210,10 @@ export class HappensBefore {
   private checkLost(wait: Wait): void {
     const { signals, buffer, slot, owner } = wait.flag;
     if (signals.length === 0 || signals[0]!.add) return;
-    const suffices = (s: Signal): boolean => ((s.value - wait.value) | 0) >= 0;
     for (const low of signals) {
-      if (suffices(low) || this.isAfter(low, wait)) continue;
+      if (suffices(low, wait) || this.isAfter(low, wait)) continue;
       const { strand, entity, phase, segment } = low;
-      if (signals.some((s) => suffices(s) && this.knowsOf(s, strand, entity, phase, segment))) continue;
+      if (signals.some((s) => suffices(s, wait) && this.knowsOf(s, strand, entity, phase, segment))) continue;
       const place = (s: Signal | Wait, what: string) => ({
         rank: this.rankOf(s),
         block: s.entity % (this.trace.grid + 1),
@@ -222,4 +229,15 @@ export class HappensBefore {
       );
     }
   }
+}
+
+/** Whether the value of a signal that sets is as high as a wait wants it. */
+function suffices(signal: Signal, wait: Wait): boolean {
+  return ((signal.value - wait.value) | 0) >= 0;
+}
+
+/** Whether one block makes all signals of a flag, and the last in a phase of its own: it overwrites the others. */
+function isSetInTurn({ signals }: Flag): boolean {
+  const last = signals.at(-1);
+  return last !== undefined && signals.every((s) => s === last || (s.entity === last.entity && s.phase < last.phase));
 }

@@ -46,28 +46,29 @@ export class KnowledgeTable {
     return knowledge;
   }
 
-  /** Leaves out strands whose phase is known to a row. */
+  /** Leaves out strands whose phase is known to a row, or of which nothing is. */
   private keepOpen(knowledge: number): void {
     const open = new Map<Strand, number>();
     for (const [s, n] of this.segments[knowledge] ?? [])
-      if (!this.knowsPhase(this.phases, knowledge * this.entities, s)) open.set(s, n);
+      if (n > 0 && !this.knowsPhase(this.phases, knowledge * this.entities, s)) open.set(s, n);
     this.segments[knowledge] = open.size === 0 ? null : open;
+  }
+
+  /** Whether the phases that `a` knows are known to `b`. */
+  private isWithin(a: number, b: number): boolean {
+    const { entities, phases } = this;
+    const difference = (b - a) * entities;
+    for (let at = a * entities; at < (a + 1) * entities; at++) if (phases[at]! > phases[at + difference]!) return false;
+    return true;
   }
 
   join(a: number, b: number): number {
     if (a === b || b === NOTHING) return a;
     if (a === NOTHING) return b;
-    const { entities, segments } = this;
-    const [rowA, rowB] = [a * entities, b * entities];
-    let [isInA, isInB] = [true, true];
-    for (let e = 0; e < entities; e++) {
-      const difference = this.phases[rowA + e]! - this.phases[rowB + e]!;
-      if (difference < 0) isInA = false;
-      else if (difference > 0) isInB = false;
-    }
-    const [ofA, ofB] = [segments[a]!, segments[b]!];
-    if (isInA && ofB === null) return a;
-    if (isInB && ofA === null) return b;
+    const ofA = this.segments[a]!;
+    const ofB = this.segments[b]!;
+    if (ofB === null && this.isWithin(b, a)) return a;
+    if (ofA === null && this.isWithin(a, b)) return b;
     let both = ofA ?? ofB;
     if (ofA !== null && ofB !== null) {
       const most = new Map(ofA);
@@ -75,9 +76,11 @@ export class KnowledgeTable {
       both = most;
     }
     const knowledge = this.copy(a, both);
-    const { phases } = this;
-    const row = knowledge * entities;
-    for (let e = 0; e < entities; e++) if (phases[rowB + e]! > phases[row + e]!) phases[row + e] = phases[rowB + e]!;
+    const { phases, entities } = this;
+    for (let e = 0; e < entities; e++) {
+      const other = phases[b * entities + e]!;
+      if (other > phases[knowledge * entities + e]!) phases[knowledge * entities + e] = other;
+    }
     if (both !== null) this.keepOpen(knowledge);
     return knowledge;
   }
@@ -99,36 +102,32 @@ export class KnowledgeTable {
   /** What is known whichever of two is. */
   meet(a: number, b: number): number {
     if (a === b) return a;
-    const { entities, segments } = this;
-    const [rowA, rowB] = [a * entities, b * entities];
-    let [isInA, isInB] = [true, true];
-    for (let e = 0; e < entities; e++) {
-      const difference = this.phases[rowA + e]! - this.phases[rowB + e]!;
-      if (difference < 0) isInA = false;
-      else if (difference > 0) isInB = false;
-    }
-    const [ofA, ofB] = [segments[a]!, segments[b]!];
-    if (isInB && ofA === null) return a;
-    if (isInA && ofB === null) return b;
+    const ofA = this.segments[a]!;
+    const ofB = this.segments[b]!;
+    if (ofA === null && this.isWithin(a, b)) return a;
+    if (ofB === null && this.isWithin(b, a)) return b;
     const knowledge = this.copy(a, null);
-    const { phases } = this;
-    const row = knowledge * entities;
-    for (let e = 0; e < entities; e++) if (phases[rowB + e]! < phases[row + e]!) phases[row + e] = phases[rowB + e]!;
-    const least = new Map<Strand, number>();
-    for (const of of [ofA, ofB])
-      for (const s of of?.keys() ?? []) {
-        const n = Math.min(this.segmentsOf(a, s), this.segmentsOf(b, s));
-        if (n > 0 && !this.knowsPhase(phases, row, s)) least.set(s, n);
-      }
-    if (least.size > 0) segments[knowledge] = least;
+    const { phases, entities } = this;
+    for (let e = 0; e < entities; e++) {
+      const other = phases[b * entities + e]!;
+      if (other < phases[knowledge * entities + e]!) phases[knowledge * entities + e] = other;
+    }
+    if (ofA !== null || ofB !== null) {
+      const least = new Map<Strand, number>();
+      for (const s of [...(ofA?.keys() ?? []), ...(ofB?.keys() ?? [])])
+        least.set(s, Math.min(this.segmentsOf(a, s), this.segmentsOf(b, s)));
+      this.segments[knowledge] = least;
+      this.keepOpen(knowledge);
+    }
     return knowledge;
   }
 
   equals(a: number, b: number): boolean {
     if (a === b) return true;
-    const { entities, phases } = this;
-    for (let e = 0; e < entities; e++) if (phases[a * entities + e] !== phases[b * entities + e]) return false;
-    const [ofA, ofB] = [this.segments[a]!, this.segments[b]!];
+    if (!this.isWithin(a, b) || !this.isWithin(b, a)) return false;
+    const ofA = this.segments[a]!;
+    const ofB = this.segments[b]!;
+    if (ofA === null && ofB === null) return true;
     if ((ofA?.size ?? 0) !== (ofB?.size ?? 0)) return false;
     for (const [s, n] of ofA ?? []) if (ofB!.get(s) !== n) return false;
     return true;
