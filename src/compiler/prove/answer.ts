@@ -174,13 +174,7 @@ class Run {
     };
     if (layout.kind !== "partial" || kernel.specification[output]!.kind === "elements") return on(rank);
     const parts = signature.membersFor(tensor, rank).map(on);
-    const expectation = this.expectations[launch]!;
-    return (index) =>
-      expectation.reduce(
-        layout.op,
-        parts.map((part) => part(index)),
-        tensor.dtype,
-      );
+    return this.expectations[launch]!.reduced(layout.op, parts, tensor.dtype);
   }
 }
 

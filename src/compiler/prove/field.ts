@@ -9,7 +9,7 @@
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { type Accumulator, type Algebra, type Factors, fractionOf, type Number_ } from "./algebra.js";
 import { type ExtremeFunction, Extremum } from "./extremum.js";
-import { inverse, P, plus, Q, R, RandomResidues, residue, Residues, rest, standIn, times, ZERO } from "./residues.js";
+import { inverse, member, P, plus, Q, R, residue, Residues, rest, standIn, times, ZERO } from "./residues.js";
 
 /** As many divisors are remembered with their inverses. */
 const INVERSES = 4096;
@@ -20,20 +20,16 @@ export class FieldAlgebra implements Algebra {
   private readonly constants = new Map<number, Residues>();
   private readonly tags = new Map<string, number>();
   private readonly inverses = new Array<readonly [of: Residues, is: Residues] | undefined>(INVERSES).fill(undefined);
-  private readonly random: RandomResidues;
-
-  /** @param seed of the random members; any will do */
-  constructor(seed = 1) {
-    this.random = new RandomResidues(seed);
-  }
+  /** How many leaves there are. */
+  private count = 0;
 
   leaf(launch: number, buffer: string, rank: number, index: number): Residues {
-    return (this.row(launch, buffer, rank)[index] ??= this.random.next());
+    return (this.row(launch, buffer, rank)[index] ??= member(this.count++));
   }
 
   leavesOf(launch: number, buffer: string, rank: number): (index: number) => Residues {
     const row = this.row(launch, buffer, rank);
-    return (index) => (row[index] ??= this.random.next());
+    return (index) => (row[index] ??= member(this.count++));
   }
 
   private row(launch: number, buffer: string, rank: number): Residues[] {

@@ -37,15 +37,22 @@ export const plus = (a: number, b: number, m: number): number => {
   return s >= m ? (s - m) | 0 : s;
 };
 
-/** a^(m-2) = 1/a. */
+/** 1 / a, and 0 of 0; Euclid's algorithm. */
 export function inverse(a: number, m: number): number {
-  let result = 1;
-  let square = a;
-  for (let e = m - 2; e > 0; e >>= 1) {
-    if ((e & 1) === 1) result = times(result, square, m);
-    square = times(square, square, m);
+  let larger = m;
+  let smaller = a;
+  let before = 0;
+  let now = 1;
+  while (smaller > 0) {
+    const quotient = (larger / smaller) | 0;
+    const left = larger - quotient * smaller;
+    larger = smaller;
+    smaller = left;
+    const next = before - quotient * now;
+    before = now;
+    now = next;
   }
-  return result;
+  return a === 0 ? 0 : before < 0 ? before + m : before;
 }
 
 /** Of any whole number. */
@@ -58,7 +65,7 @@ function mixed(z: number): number {
   return z ^ (z >>> 15);
 }
 
-const STEP = 0x9e3779b9;
+const STEP = 0x9e3779b9 | 0;
 
 /** From 1 to m - 1, for an m that 2^26 just exceeds: from the 26 highest bits. */
 const within = (z: number, m: number): number => {
@@ -66,19 +73,21 @@ const within = (z: number, m: number): number => {
   return x < m - 1 ? x + 1 : x - m + 2;
 };
 
-/** Random members; SplitMix32. */
-export class RandomResidues {
-  constructor(private state: number) {}
+const members: Residues[] = [];
 
-  next(): Residues {
-    const s = this.state;
-    this.state = (s + 3 * STEP) | 0;
-    return new Residues(
-      within(mixed((s + STEP) | 0), P),
-      within(mixed((s + 2 * STEP) | 0), Q),
-      within(mixed((s + 3 * STEP) | 0), R),
+/** The random member with a number, from SplitMix32. Kept, since each proof takes those from 0 on. */
+export function member(number: number): Residues {
+  for (let n = members.length; n <= number; n++) {
+    const state = Math.imul(3 * n, STEP);
+    members.push(
+      new Residues(
+        within(mixed((state + STEP) | 0), P),
+        within(mixed((state + 2 * STEP) | 0), Q),
+        within(mixed((state + 3 * STEP) | 0), R),
+      ),
     );
   }
+  return members[number]!;
 }
 
 /**

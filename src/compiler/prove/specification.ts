@@ -202,25 +202,29 @@ export class Expectation {
         const shards = new Shards(signature.shapeOf(t), t.layout.dim, parts.length);
         return (at) => parts[shards.place(at)]!(shards.index(at));
       }
-      case "partial": {
-        const parts = members.map(on);
-        const { op } = t.layout;
-        return (at) =>
-          this.reduce(
-            op,
-            parts.map((part) => part(at)),
-            t.dtype,
-          );
-      }
+      case "partial":
+        return this.reduced(t.layout.op, members.map(on), t.dtype);
     }
   }
 
-  /** The value a `partial` tensor stands for, from each rank's summand. */
-  reduce(op: ReductionOp, parts: readonly Number_[], dtype: SignatureTensor["dtype"]): Number_ {
+  /** The values a `partial` tensor stands for, from each rank's summands. */
+  reduced(op: ReductionOp, parts: readonly ElementAt[], dtype: SignatureTensor["dtype"]): ElementAt {
+    const { algebra } = this;
     const fn = ({ sum: "add", avg: "add", min: "min", max: "max", prod: "mul" } as const)[op];
     const kind = DTYPES[dtype].compute;
-    const folded = parts.reduce((a, b) => binaryOf(this.algebra, fn, kind, a, b));
-    return op === "avg" ? binaryOf(this.algebra, "div", kind, folded, parts.length) : folded;
+    const whole = (folded: Number_): Number_ =>
+      op === "avg" ? binaryOf(algebra, "div", kind, folded, parts.length) : folded;
+    return (at) => {
+      let folded = parts[0]!(at);
+      if (fn === "add" && typeof folded !== "number") {
+        const total = algebra.accumulator();
+        total.add(folded);
+        for (let i = 1; i < parts.length; i++) total.add(parts[i]!(at));
+        return whole(total.build());
+      }
+      for (let i = 1; i < parts.length; i++) folded = binaryOf(algebra, fn, kind, folded, parts[i]!(at));
+      return whole(folded);
+    };
   }
 }
 

@@ -32,6 +32,7 @@ export function wrap(kind: ScalarKind, x: number): number {
 }
 
 function known(fn: BinaryFunction, kind: ScalarKind, a: number, b: number): number {
+  if (kind === "index" && fn !== "and" && fn !== "or") return foldBinary(fn, a, b) ?? NaN;
   if (isInteger(kind)) {
     if (fn === "mul") return wrap(kind, Math.imul(a, b));
     if (fn === "div") return wrap(kind, Math.trunc(a / b));
