@@ -8,8 +8,9 @@ import type { Kernel } from "./ir/module.js";
 import { lowerCollective } from "./lower/lower-collective.js";
 import type { Manifest } from "./manifest.js";
 import { type CompileOptions, DEFAULT_ARCH, passOptions } from "./options.js";
+import type { PassOptions } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
-import { runPasses } from "./passes/runner.js";
+import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
 import { SourceFile } from "./source.js";
 import type { DType } from "./types/dtype.js";
 
@@ -30,6 +31,7 @@ export interface CompileResult {
   readonly kernel: Kernel | null;
   readonly cuda: string | null;
   readonly manifest: Manifest | null;
+  readonly options: CompileOptions;
 }
 
 /**
@@ -40,7 +42,7 @@ export interface CompileResult {
 export function compile(text: string, options: CompileOptions): CompileResult {
   const source = new SourceFile(options.file ?? "<input>", text);
   const parsed = parseProgram(source);
-  const failed = { source, checked: null, snapshots: [], kernel: null, cuda: null, manifest: null };
+  const failed = { options, source, checked: null, snapshots: [], kernel: null, cuda: null, manifest: null };
   if (parsed.diagnostics.some((d) => d.severity === "error")) return { ...failed, diagnostics: parsed.diagnostics };
   const dtypes = typeof options.dtype === "string" ? everyVariable(options.dtype) : (options.dtype ?? {});
   const { checked, diagnostics } = checkCollective(parsed.program, options.collective, {
@@ -58,16 +60,58 @@ export function compile(text: string, options: CompileOptions): CompileResult {
     passLimit: options.passLimit,
     observe: (pass, k) => snapshots.push({ pass, kernel: k }),
   });
-  const isWhole = kernel.level === "device" && snapshots.at(-1)!.pass === PIPELINE.at(-1)!.name;
-  return {
-    diagnostics: all,
-    source,
-    checked,
-    snapshots,
-    kernel: isWhole ? kernel : null,
-    cuda: isWhole ? emitCuda(kernel, source) : null,
-    manifest: isWhole ? manifestOf(kernel, options.arch ?? DEFAULT_ARCH) : null,
-  };
+  return new Compiled(all, source, checked, snapshots, kernel, options);
+}
+
+/**
+ * What `compile` gives for the same program and options with another mapping. The passes before the first that the
+ * difference can reach are not run again.
+ *
+ * @throws RangeError for a compilation that was stopped on the way
+ */
+export function withMapping(compiled: CompileResult, mapping: Partial<PassOptions>): CompileResult {
+  const options: CompileOptions = { ...compiled.options, mapping };
+  const { checked, source, diagnostics } = compiled;
+  if (checked === null) return { ...compiled, options };
+  if (compiled.kernel === null) throw new RangeError("only what was compiled to the end can be mapped anew");
+  const [old, now] = [passOptions(compiled.options), passOptions(options)];
+  const isReached = (pass: Pass): boolean => (pass.reads ?? []).some((name) => old[name] !== now[name]);
+  const first = PIPELINE.findIndex(isReached);
+  const [same, rest] = first < 0 ? [PIPELINE, []] : [PIPELINE.slice(0, first), PIPELINE.slice(first)];
+  const kept = new Set(["lower", ...same.map((pass) => pass.name)]);
+  const snapshots = compiled.snapshots.filter(({ pass }) => kept.has(pass));
+  const kernel = continuePasses(snapshots.at(-1)!.kernel, rest, now, {
+    observe: (pass, k) => snapshots.push({ pass, kernel: k }),
+  });
+  return new Compiled(diagnostics, source, checked, snapshots, kernel, options);
+}
+
+/** A program without errors. Its CUDA text and its manifest are made when somebody asks for them. */
+class Compiled implements CompileResult {
+  readonly kernel: Kernel | null;
+  private text: string | null = null;
+  private launched: Manifest | null = null;
+
+  /** @param last what the last pass gave that ran */
+  constructor(
+    readonly diagnostics: readonly Diagnostic[],
+    readonly source: SourceFile,
+    readonly checked: CheckedCollective,
+    readonly snapshots: readonly Snapshot[],
+    last: Kernel,
+    readonly options: CompileOptions,
+  ) {
+    this.kernel = last.level === "device" && snapshots.at(-1)!.pass === PIPELINE.at(-1)!.name ? last : null;
+  }
+
+  get cuda(): string | null {
+    return this.kernel === null ? null : (this.text ??= emitCuda(this.kernel, this.source));
+  }
+
+  get manifest(): Manifest | null {
+    if (this.kernel === null) return null;
+    return (this.launched ??= manifestOf(this.kernel, this.options.arch ?? DEFAULT_ARCH));
+  }
 }
 
 /** One dtype for whatever variables there are. */

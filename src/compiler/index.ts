@@ -2,7 +2,7 @@
  * The compiler's only door. Pure: text in; diagnostics, CUDA text and launch manifest out. It reads no file,
  * starts no process and needs no GPU.
  */
-export { compile, type CompileResult, type Snapshot } from "./driver.js";
+export { compile, type CompileResult, type Snapshot, withMapping } from "./driver.js";
 export { type CompileOptions, DEFAULT_ARCH } from "./options.js";
 export { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
 export { PIPELINE } from "./passes/pipeline.js";

@@ -14,12 +14,12 @@ import { isPolynomial, polynomialOf } from "../types/normal-form.js";
 import type { PassOptions } from "./options.js";
 import { printLayout } from "../types/layout.js";
 
-export function chooseAlgorithms(kernel: Kernel, options: PassOptions): Kernel {
+export function chooseAlgorithms(kernel: Kernel, options: Pick<PassOptions, "oneShotBytes">): Kernel {
   const ops = kernel.body.ops.map((op) => (op.name === "convert" ? decided(op, kernel, options) : op));
   return { ...kernel, body: { arguments: [], ops } };
 }
 
-function decided(op: Op, kernel: Kernel, options: PassOptions): Op {
+function decided(op: Op, kernel: Kernel, options: Pick<PassOptions, "oneShotBytes">): Op {
   const [from, to] = [op.operands[0]!.type, op.results[0]!.type];
   if (from.kind !== "tensor" || to.kind !== "tensor" || to.layout.kind !== "replicated") return op;
   if (from.layout.kind !== "partial" && from.layout.kind !== "on") return op;

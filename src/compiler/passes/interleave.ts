@@ -11,7 +11,9 @@ import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 import type { PassOptions } from "./options.js";
 
-export function interleave(kernel: Kernel, options: PassOptions): Kernel {
+type InterleaveOptions = Pick<PassOptions, "loadsInFlight" | "accessBytes">;
+
+export function interleave(kernel: Kernel, options: InterleaveOptions): Kernel {
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     const threads = fullRow(op, kernel.blockThreads, b, values);
@@ -39,7 +41,7 @@ function fullRow(op: Op, blockThreads: number, build: Builder, values: Substitut
 }
 
 /** Wide accesses that one turn of the body waits for. */
-function wideLoads(threads: Op, kernel: Kernel, options: PassOptions): number {
+function wideLoads(threads: Op, kernel: Kernel, options: InterleaveOptions): number {
   let count = 0;
   for (const op of threads.regions[0]!.ops)
     if (op.name === "load") {

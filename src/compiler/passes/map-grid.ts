@@ -15,7 +15,9 @@ import { Definitions } from "./support/analysis.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 import { mostElements } from "./support/upper-bound.js";
 
-export function mapGrid(kernel: Kernel, options: PassOptions): Kernel {
+type GridOptions = Pick<PassOptions, "elementThreads" | "elementBlocks" | "accessBytes">;
+
+export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
   const row = threads * vectorLanes(kernel, options);
   const work: Extent[] = [...kernel.work];

@@ -19,7 +19,9 @@ import { forwarding, type Producer } from "./support/row-forwarding.js";
 import { mostElements, upperBound } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 
-export function mapRows(kernel: Kernel, options: PassOptions): Kernel {
+type RowOptions = Pick<PassOptions, "elementThreads" | "accessBytes" | "rowLoadsInFlight">;
+
+export function mapRows(kernel: Kernel, options: RowOptions): Kernel {
   const found: Op[] = [];
   walkKernel(kernel, (op) => void (isRowLoop(op) && found.push(op)));
   if (found.length === 0) return kernel;
@@ -50,7 +52,7 @@ class RowMapping {
 
   constructor(
     private readonly kernel: Kernel,
-    private readonly options: PassOptions,
+    private readonly options: RowOptions,
     private readonly loops: readonly Op[],
   ) {
     this.definitions = new Definitions(kernel);

@@ -10,7 +10,7 @@ import { lowerTensors } from "./lower-tensors.js";
 import { mapGrid } from "./map-grid.js";
 import { mapRows } from "./map-rows.js";
 import { rotatePeers } from "./rotate-peers.js";
-import type { Pass } from "./runner.js";
+import { type Pass, reading } from "./runner.js";
 import { simplify } from "./simplify.js";
 import { tileContractions } from "./tile-contractions.js";
 import { unroll } from "./unroll.js";
@@ -19,23 +19,38 @@ import { vectorize } from "./vectorize.js";
 
 export const PIPELINE: readonly Pass[] = [
   { name: "simplify-tensors", from: "tensor", to: "tensor", run: simplify },
-  { name: "choose-algorithms", from: "tensor", to: "tensor", run: chooseAlgorithms },
+  { name: "choose-algorithms", from: "tensor", to: "tensor", ...reading(["oneShotBytes"], chooseAlgorithms) },
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
   { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },
   { name: "derive-sync", from: "rank", to: "rank", run: deriveSync },
-  { name: "tile-contractions", from: "rank", to: "rank", run: tileContractions },
-  { name: "map-rows", from: "rank", to: "rank", run: mapRows },
-  { name: "map-grid", from: "rank", to: "device", run: mapGrid },
+  {
+    name: "tile-contractions",
+    from: "rank",
+    to: "rank",
+    ...reading(["tile", "tileThreads", "tileBlocks"], tileContractions),
+  },
+  {
+    name: "map-rows",
+    from: "rank",
+    to: "rank",
+    ...reading(["elementThreads", "accessBytes", "rowLoadsInFlight"], mapRows),
+  },
+  {
+    name: "map-grid",
+    from: "rank",
+    to: "device",
+    ...reading(["elementThreads", "elementBlocks", "accessBytes"], mapGrid),
+  },
   { name: "rotate-peers", from: "device", to: "device", run: rotatePeers },
   { name: "linearize", from: "device", to: "device", run: linearize },
   { name: "unroll", from: "device", to: "device", run: unroll },
   { name: "simplify", from: "device", to: "device", run: simplify },
-  { name: "vectorize", from: "device", to: "device", run: vectorize },
+  { name: "vectorize", from: "device", to: "device", ...reading(["accessBytes"], vectorize) },
   { name: "simplify-vectors", from: "device", to: "device", run: simplify },
   { name: "unswitch", from: "device", to: "device", run: unswitch },
-  { name: "interleave", from: "device", to: "device", run: interleave },
+  { name: "interleave", from: "device", to: "device", ...reading(["loadsInFlight", "accessBytes"], interleave) },
   { name: "expand-barriers", from: "device", to: "device", run: expandBarriers },
   { name: "simplify-last", from: "device", to: "device", run: simplify },
 ];

@@ -11,7 +11,17 @@ export interface Pass {
   /** Level of the kernel it takes, and of the one it gives. A kernel already beyond `from` skips the pass. */
   readonly from: Level;
   readonly to: Level;
+  /** Options that it depends on: none, if left out. */
+  readonly reads?: readonly (keyof PassOptions)[];
   readonly run: (kernel: Kernel, options: PassOptions) => Kernel;
+}
+
+/** A pass that depends on options. It can take no others than those it names here. */
+export function reading<K extends keyof PassOptions>(
+  reads: readonly K[],
+  run: (kernel: Kernel, options: Pick<PassOptions, K>) => Kernel,
+): Pick<Pass, "reads" | "run"> {
+  return { reads, run };
 }
 
 export interface RunOptions {
@@ -24,9 +34,19 @@ export interface RunOptions {
 }
 
 export function runPasses(input: Kernel, passes: readonly Pass[], options: PassOptions, run: RunOptions = {}): Kernel {
+  verify(input, "as lowered");
+  run.observe?.("lower", input);
+  return continuePasses(input, passes, options, run);
+}
+
+/** Runs the passes over a kernel that some pass before them gave. */
+export function continuePasses(
+  input: Kernel,
+  passes: readonly Pass[],
+  options: PassOptions,
+  run: RunOptions = {},
+): Kernel {
   let kernel = input;
-  verify(kernel, "as lowered");
-  run.observe?.("lower", kernel);
   let count = 0;
   for (const pass of passes) {
     if (LEVELS.indexOf(kernel.level) > LEVELS.indexOf(pass.from)) continue;

@@ -17,7 +17,9 @@ import { Definitions } from "./support/analysis.js";
 import { type Contraction, matchContraction } from "./support/contraction.js";
 import { upperBound } from "./support/upper-bound.js";
 
-export function tileContractions(kernel: Kernel, options: PassOptions): Kernel {
+type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks">;
+
+export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
   const found = new Map<Op, Contraction>();
   walkKernel(kernel, (op) => {
@@ -54,7 +56,7 @@ type TileShape = PassOptions["tile"];
  * of twice the size get stages of half the depth, so that the pipeline fits into an A100's shared memory too. Beside a
  * whole accumulator there are not the registers for the bounds of several products: those spill, with half of it they do not.
  */
-function shapeFor(match: Contraction, kernel: Kernel, products: number, { tile }: PassOptions): TileShape {
+function shapeFor(match: Contraction, kernel: Kernel, products: number, { tile }: TileOptions): TileShape {
   const { dtype } = bufferOf(kernel, text(match.a.load, "buffer"));
   const n = products > 1 || dtype === "f32" ? Math.min(tile.n, 128) : tile.n;
   return dtype === "f32" ? { ...tile, n, k: Math.min(tile.k, 32) } : { ...tile, n };

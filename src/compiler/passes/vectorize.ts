@@ -26,7 +26,7 @@ import { Definitions } from "./support/analysis.js";
 import { type LaneFacts, laneFacts } from "./support/lanes.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 
-export function vectorize(kernel: Kernel, options: PassOptions): Kernel {
+export function vectorize(kernel: Kernel, options: Pick<PassOptions, "accessBytes">): Kernel {
   const lanes = vectorLanes(kernel, options);
   const definitions = new Definitions(kernel);
   const build = new Builder({ start: 0, end: 0 });
@@ -50,7 +50,7 @@ function emit(
   op: Op,
   { lanes, facts, hasTail }: { lanes: number; facts: LaneFacts; hasTail: boolean },
   kernel: Kernel,
-  options: PassOptions,
+  options: Pick<PassOptions, "accessBytes">,
   build: Builder,
   values: Substitution,
 ): void {

@@ -9,7 +9,7 @@ import type { PassOptions } from "../options.js";
  * than it could, but the accesses of a warp stay contiguous: were a thread to take two accesses' worth of the
  * widest, each store of the warp would fill every second half of a sector, and cross NVLink as twice the packets.
  */
-export function vectorLanes(kernel: Kernel, options: PassOptions): number {
+export function vectorLanes(kernel: Kernel, options: Pick<PassOptions, "accessBytes">): number {
   const buffers = kernel.buffers.filter((b) => b.role === "input" || b.role === "output" || b.role === "scratch");
   // Tables of a fixed length, such as one of splits, are not what the kernel moves.
   const isLong = (e: Extent | undefined): boolean => e !== undefined && extentNames(e).size > 0;

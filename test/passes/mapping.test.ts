@@ -1,0 +1,44 @@
+/** A compilation that is mapped anew is the one that would have been made from the text. */
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { compile, printKernel, PROOF_MAPPING, withMapping } from "../../src/compiler/index.js";
+import { importsFromDisk } from "../../src/runtime/imports.js";
+
+const FILES = ["matmul/all_gather_qkv", "fused/softmax_over_ranks", "all_reduce/quantised", "all_gather/ring"];
+
+function compiled(name: string, extra: object = {}) {
+  const file = new URL(`../../kernels/${name}.coll`, import.meta.url).pathname;
+  return compile(readFileSync(file, "utf8"), { file, ranks: 4, dtype: "bf16", resolve: importsFromDisk, ...extra });
+}
+
+it.each(FILES)("%s", (name) => {
+  // The second begins with the first pass but one, and the last changes nothing.
+  for (const mapping of [PROOF_MAPPING, { oneShotBytes: 0 }, { loadsInFlight: 1 }, {}]) {
+    const anew = withMapping(compiled(name), mapping);
+    const whole = compiled(name, { mapping });
+    const passes = ({ snapshots }: typeof whole) => snapshots.map((s) => `${s.pass}\n${printKernel(s.kernel)}`);
+    expect(passes(anew)).toEqual(passes(whole));
+    expect(anew.cuda).toBe(whole.cuda);
+    expect(anew.manifest).toEqual(whole.manifest);
+    expect(withMapping(anew, {}).cuda).toBe(compiled(name).cuda);
+  }
+});
+
+it("does not run the passes that the difference cannot reach", () => {
+  const first = compiled("all_gather/ring");
+  const second = withMapping(first, PROOF_MAPPING);
+  const at = (result: typeof first, pass: string) => result.snapshots.find((s) => s.pass === pass)!.kernel;
+  expect(at(second, "derive-sync")).toBe(at(first, "derive-sync"));
+  expect(at(second, "map-grid")).not.toBe(at(first, "map-grid"));
+});
+
+it("gives a program with errors back with its errors", () => {
+  const wrong = compile("collective f(x: T[n] replicated) -> y: T[n] replicated { y = z }", { ranks: 2 });
+  expect(wrong.diagnostics).not.toEqual([]);
+  expect(withMapping(wrong, PROOF_MAPPING)).toMatchObject({ diagnostics: wrong.diagnostics, kernel: null });
+});
+
+it("refuses what was stopped on the way", () => {
+  const stopped = compiled("all_gather/ring", { stopAfter: "derive-sync" });
+  expect(() => withMapping(stopped, PROOF_MAPPING)).toThrow(RangeError);
+});
