@@ -39,18 +39,12 @@ export class Cells {
     }
   }
 
-  /** Makes a cell start at a place. */
+  /** Splits a cell, so that one starts at a place where none does. */
   startAt(place: number): void {
-    let start = place;
-    while (this.table[start * CELL_FIELDS] === 0) start--;
-    if (start !== place) this.split(start, place);
-  }
-
-  /** Splits the cell that starts at `start`, so that another starts at `place`. */
-  split(start: number, place: number): void {
     const { table } = this;
-    const from = start * CELL_FIELDS;
     const to = place * CELL_FIELDS;
+    let from = to;
+    while (table[from] === 0) from -= CELL_FIELDS;
     table[to] = table[from]!;
     table[to + 1] = table[from + 1]!;
     table[to + 2] = table[from + 2]!;

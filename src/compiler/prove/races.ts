@@ -63,10 +63,10 @@ class Check {
     const known = order.segments[segment]! * trace.entities;
     const entity = segments[segment * SEGMENT_FIELDS + 2]!;
     const phase = segments[segment * SEGMENT_FIELDS + 3]!;
-    if (start < end && table[start * CELL_FIELDS] === 0) cells.startAt(start);
+    if (table[start * CELL_FIELDS] === 0) cells.startAt(start);
+    if (table[end * CELL_FIELDS] === 0) cells.startAt(end);
     for (let at = start; at < end; at = table[at * CELL_FIELDS]!) {
       const cell = at * CELL_FIELDS;
-      if (table[cell]! > end) cells.split(at, end);
       const write = table[cell + 1]!;
       if (write !== NONE && table[cell + 2] !== segment) {
         // Most are of a phase that is known, or of an earlier one of the block; this is `isBefore` for those.
