@@ -11,7 +11,7 @@ import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
 import type { Answer } from "./results.js";
-import { type ProofShape, rowDimension, shapesToProve } from "./shapes.js";
+import { oddShape, type ProofShape, rowDimension, shapesToProve } from "./shapes.js";
 import { steeringOf } from "./steering.js";
 
 export interface ProveOptions {
@@ -141,7 +141,7 @@ interface Setting {
 }
 
 /**
- * What is proved of the shapes: all aligned, and the ragged one otherwise, too; each set of values that steer at the
+ * What is proved of the shapes: all aligned, and one otherwise, too; each set of values that steer at the
  * ragged one, with shorter rows where it has rows.
  */
 function settingsOf(
@@ -151,17 +151,20 @@ function settingsOf(
 ): Setting[] {
   const shapes: readonly ProofShape[] =
     asked?.map((dims) => ({ dims, isFurther: false })) ?? shapesToProve(kernel, claim);
-  const ragged = shapes[Math.min(1, shapes.length - 1)]!.dims;
+  const plain = shapes.filter((s) => !s.isFurther).map(({ dims }) => dims);
+  const ragged = plain[Math.min(1, plain.length - 1)]!;
   const names = Object.keys(ragged);
   const row = rowDimension(kernel) ?? "";
   const short = { ...ragged, [row]: Math.min(ragged[row] ?? 0, SHORT_ROW) };
   const sampled = names.length > 1 && kernel.requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
   const last = Math.max(0, sampleCount(kernel) - 1);
   const basic = { aligned: true, sample: last, unevenGrids: false, isFurther: false };
-  const settings = shapes.filter((s) => !s.isFurther).map(({ dims }): Setting => ({ ...basic, dims }));
-  // Starting at odd addresses leaves only the scalar paths; the ragged shape takes all of those.
-  if (misaligned !== false) settings.push({ ...basic, dims: ragged, aligned: false });
-  settings.push({ ...basic, dims: ragged, unevenGrids: true });
+  const settings = plain.map((dims): Setting => ({ ...basic, dims }));
+  // Starting at odd addresses leaves only the scalar paths.
+  if (misaligned !== false)
+    settings.push({ ...basic, dims: asked === undefined ? oddShape(kernel, ragged) : ragged, aligned: false });
+  // What blocks keep from launch to launch does not depend on tails, which the ragged shape is for.
+  settings.push({ ...basic, dims: plain[2] ?? ragged, unevenGrids: true });
   for (let sample = 0; sample < last; sample++) settings.push({ ...basic, dims: sampled, sample });
   for (const { dims, isFurther } of shapes) if (isFurther) settings.push({ ...basic, dims, isFurther });
   return settings;

@@ -24,6 +24,9 @@ const ROWS_IN_FLIGHT = 4;
 /** Into as many pieces kernels cut tensors, if not into one for each rank. */
 const MOST_PIECES = 8;
 
+/** Of dimensions before the last one, where that is long. */
+const FEW_ROWS = 3;
+
 export interface ProofShape {
   readonly dims: DimValues;
   /** Only worth a proof if some path was not taken at the shapes before it. */
@@ -47,6 +50,21 @@ export function shapesToProve(kernel: Kernel, claim: "answer" | "ordering"): Pro
       if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther });
     }
   return [...shapes.values()];
+}
+
+/**
+ * Where buffers start at odd addresses: the ragged shape, or one as much shorter as scalar loops reach their main paths
+ * sooner than vector loops. Products go by tiles, whatever their addresses.
+ */
+export function oddShape(kernel: Kernel, ragged: DimValues): DimValues {
+  const row = rowDimension(kernel);
+  if (row === undefined || multiplies(kernel)) return ragged;
+  const threads = Math.max(kernel.blockThreads, 1);
+  const parts = isSharded(kernel, row) ? kernel.world : 1;
+  const shorter = Math.ceil(ragged[row]! / parts / Math.min(...vectorLanes(kernel)));
+  const wanted = { ...ragged, [row]: roundUp(restFrom(shorter, threads, [1], false) * parts, stepOf(kernel, row)) };
+  const dims = fitting(kernel, wanted);
+  return dims !== null && dims[row]! < ragged[row]! ? dims : ragged;
 }
 
 /** All of them, as they are. */
@@ -78,7 +96,7 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
     Object.fromEntries(dims.map((name, d) => [name, roundUp(lengths(name, d), steps.get(name)!)]));
   if (dims.length === 0) return { basic: [{}], further: [] };
   const threads = Math.max(kernel.blockThreads, 1);
-  const lanes = [...new Set(kernel.buffers.map((b) => 16 / DTYPES[b.dtype].bytes))];
+  const lanes = vectorLanes(kernel);
   const row = threads * Math.max(...lanes);
   /** Elements after which a loop over them has taken its main path. */
   const main = ROWS_IN_FLIGHT * kernel.maxBlocks * row;
@@ -90,10 +108,8 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
     return { basic: all, further: sharded ? [] : [shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)] };
   }
   const last = rowDimension(kernel)!;
-  let multiplies = false;
-  walkKernel(kernel, (op) => void (multiplies ||= op.name === "mma"));
-  if (!multiplies) {
-    const long = (n: number) => shape((name) => (name === last ? n : 3) * (isSharded(kernel, name) ? world : 1));
+  if (!multiplies(kernel)) {
+    const long = (n: number) => shape((name) => (name === last ? n : FEW_ROWS) * (isSharded(kernel, name) ? world : 1));
     // Of one to three rows, neither is a multiple of the elements that blocks have in flight.
     // A block may take several short rows at once, and more than once.
     const short = shape((name) => (name === last ? 8 : 13) * (isSharded(kernel, name) ? world : 1));
@@ -116,6 +132,17 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
   const deep = 24;
   const columns = isSharded(kernel, last) ? Math.ceil(deep / world) : deep;
   return { basic, further: [part(Math.ceil((main + row) / deep) * world, columns, deep, columns)] };
+}
+
+/** Elements of the vectors of 16 bytes that a kernel may work on. */
+function vectorLanes({ buffers }: Kernel): number[] {
+  return [...new Set(buffers.map((b) => 16 / DTYPES[b.dtype].bytes))];
+}
+
+function multiplies(kernel: Kernel): boolean {
+  let found = false;
+  walkKernel(kernel, (op) => void (found ||= op.name === "mma"));
+  return found;
 }
 
 /**
