@@ -95,8 +95,9 @@ export const CLOSE = 4;
 /** Numbers that an access has in `Trace.tables`: segment, memory, first element, elements, kind, copy, op. */
 export const FIELDS = 7;
 
-/** Accesses in one of `Trace.tables`. */
-export const TABLE_ROWS = 2 ** 15;
+/** Accesses in one of `Trace.tables`: a power of two, so that shifts find the table and the row. */
+const TABLE_BITS = 15;
+export const TABLE_ROWS = 1 << TABLE_BITS;
 
 /** Beyond, memory would run out. */
 const MOST_ACCESSES = 40_000_000;
@@ -216,8 +217,8 @@ export class Trace {
     if (segment < 0) segment = this.startSegment(strand);
     while (memory >= this.latest.length) this.latest = twice(this.latest);
     if (copy === 0 && this.goesOn(segment, op, memory, start, length, kind)) return;
-    const table = this.tables[Math.floor(this.accesses / TABLE_ROWS)] ?? this.newTable();
-    let row = (this.accesses % TABLE_ROWS) * FIELDS;
+    const table = this.tables[this.accesses >> TABLE_BITS] ?? this.newTable();
+    let row = (this.accesses & (TABLE_ROWS - 1)) * FIELDS;
     table[row++] = segment;
     table[row++] = memory;
     table[row++] = start;
@@ -255,7 +256,7 @@ export class Trace {
 
   /** One of the `FIELDS` numbers of an access. */
   field(access: number, field: number): number {
-    return this.tables[Math.floor(access / TABLE_ROWS)]![(access % TABLE_ROWS) * FIELDS + field]!;
+    return this.tables[access >> TABLE_BITS]![(access & (TABLE_ROWS - 1)) * FIELDS + field]!;
   }
 
   /**
@@ -265,8 +266,8 @@ export class Trace {
   private goesOn(segment: number, op: number, memory: number, start: number, length: number, kind: number): boolean {
     const latest = this.latest[memory]!;
     if (latest === 0) return false;
-    const table = this.tables[Math.floor((latest - 1) / TABLE_ROWS)]!;
-    const at = ((latest - 1) % TABLE_ROWS) * FIELDS;
+    const table = this.tables[(latest - 1) >> TABLE_BITS]!;
+    const at = ((latest - 1) & (TABLE_ROWS - 1)) * FIELDS;
     if (table[at] !== segment || table[at + 2]! + table[at + 3]! !== start) return false;
     if (table[at + 4] !== kind || table[at + 6] !== op) return false;
     table[at + 3]! += length;
