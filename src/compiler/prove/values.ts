@@ -1,7 +1,7 @@
 /** Scalar operations on numbers, where they are known, and on terms, where they stand for data. */
 import { foldBinary, foldCompare } from "../ir/fold.js";
 import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
-import { DTYPE_NAMES, DTYPES, type ScalarKind } from "../types/dtype.js";
+import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 import type { Algebra, Number_, Term } from "./algebra.js";
 
 /** What a value of the IR holds: one number, or one a lane. Truth values are 0 and 1. */
@@ -12,11 +12,16 @@ export const OPAQUE: Term = { id: 0 };
 
 const COMMUTES = new Set(["and", "or", "xor"]);
 
-const INTEGERS = new Set<ScalarKind>(DTYPE_NAMES.filter((d) => DTYPES[d].kind === "int"));
-const FLOATS = new Set<ScalarKind>(DTYPE_NAMES.filter((d) => DTYPES[d].kind === "float"));
-
 function isInteger(kind: ScalarKind): boolean {
-  return INTEGERS.has(kind);
+  switch (kind) {
+    case "i32":
+    case "u32":
+    case "i8":
+    case "u8":
+      return true;
+    default:
+      return false;
+  }
 }
 
 /** Arithmetic of a known number in an integer kind wraps. */
@@ -120,8 +125,8 @@ export function selectOf(algebra: Algebra | null, condition: Number_, a: Number_
 export function castOf(algebra: Algebra | null, from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
   if (typeof a === "number") return isInteger(to) || to === "index" ? wrap(to, Math.trunc(a)) : a;
   if (algebra === null) return OPAQUE;
-  const cuts = FLOATS.has(from) && (isInteger(to) || to === "index");
-  return cuts ? algebra.apply("truncate", [a]) : a;
+  if (!isInteger(to) && to !== "index") return a;
+  return isDType(from) && DTYPES[from].kind === "float" ? algebra.apply("truncate", [a]) : a;
 }
 
 /** Start value of a fold. */

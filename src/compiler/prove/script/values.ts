@@ -48,7 +48,13 @@ export function writeValue(w: Writer, op: Op, hasData: boolean): boolean {
       const a = w.form(op.operands[0]!);
       const one = (x: string): string => `unaryOf(A, ${JSON.stringify(fn as UnaryFunction)}, "${kind}", ${x})`;
       // A known number stays one, but for the functions that only terms have.
-      define(eachText(a, one, a.isKnown && (fn === "not" || fn === "neg" || fn === "abs")));
+      define(eachText(
+        w,
+        a,
+        `${fn as string}_${kind}`,
+        one,
+        a.isKnown && (fn === "not" || fn === "neg" || fn === "abs"),
+      ));
       return true;
     }
     case "compare":
@@ -58,7 +64,7 @@ export function writeValue(w: Writer, op: Op, hasData: boolean): boolean {
       define(selectText(w, op.operands, lanesOf(result.type)));
       return true;
     case "cast":
-      define(castText(w.form(op.operands[0]!), kind, scalarOf(result.type)));
+      define(castText(w, w.form(op.operands[0]!), kind, scalarOf(result.type)));
       return true;
     case "splat":
       // One number goes with every lane.
@@ -76,16 +82,37 @@ interface Computed {
   readonly isKnown: boolean;
 }
 
-function eachText(a: Form, one: (x: string) => string, isKnown: boolean): Computed {
+/** `name` is of the function for arrays: one of its own for each, since V8 puts what it calls into its loop. */
+function eachText(w: Writer, a: Form, name: string, one: (x: string) => string, isKnown: boolean): Computed {
   if (a.lanes === "one") return { text: one(a.text), lanes: "one", isKnown };
-  return { text: `each(${a.text}, (x) => ${one("x")})`, lanes: a.lanes, isKnown: false };
+  if (a.lanes === "either") return { text: `each(${a.text}, (x) => ${one("x")})`, lanes: a.lanes, isKnown: false };
+  return {
+    text: `${w.constant(`${name}_each`, lanewise("a", "a", one("a[i]")))}(${a.text})`,
+    lanes: "many",
+    isKnown: false,
+  };
 }
 
 function pairText(w: Writer, a: Form, b: Form, name: string, one: (x: string, y: string) => string): Computed {
   if (a.lanes === "one" && b.lanes === "one") return { text: one(a.text, b.text), lanes: "one", isKnown: false };
+  if (a.lanes !== "either" && b.lanes !== "either") {
+    const [x, y] = [a, b].map((form, i) => (form.lanes === "many" ? "ab"[i]! + "[i]" : "ab"[i]!)) as [string, string];
+    const text = lanewise("a, b", a.lanes === "many" ? "a" : "b", one(x, y));
+    return {
+      text: `${w.constant(`${name}_${a.lanes}_${b.lanes}`, text)}(${a.text}, ${b.text})`,
+      lanes: "many",
+      isKnown: false,
+    };
+  }
   const lanes = a.lanes === "many" || b.lanes === "many" ? "many" : "either";
   const pair = w.constant(name, `(x, y) => ${one("x", "y")}`);
   return { text: `pairwise(${a.text}, ${b.text}, ${pair})`, lanes, isKnown: false };
+}
+
+/** Text of a function that computes as many elements as the array `like` has. */
+function lanewise(parameters: string, like: string, element: string): string {
+  const loop = `for (let i = 0; i < r.length; i++) r[i] = ${element};`;
+  return `(${parameters}) => { const r = new Array(${like}.length); ${loop} return r; }`;
 }
 
 /** The text of a function of two values; the same for the folds of `reduce`. */
@@ -140,10 +167,13 @@ function selectText(w: Writer, operands: readonly Value[], lanes: number): Compu
   return { text: `chosen(A, ${lanes}, ${c.text}, ${a.text}, ${b.text})`, lanes: "either", isKnown: false };
 }
 
-function castText(a: Form, from: ScalarKind, to: ScalarKind): Computed {
+function castText(w: Writer, a: Form, from: ScalarKind, to: ScalarKind): Computed {
   if (a.isKnown && (from === "index" || from === "bool" || from === "u32" || from === "i32")) {
     const text = to === "u32" ? `(${a.text} >>> 0)` : to === "i32" ? `(${a.text} | 0)` : a.text;
     return { text, lanes: "one", isKnown: true };
   }
-  return eachText(a, (x) => `castOf(A, "${from}", "${to}", ${x})`, a.isKnown);
+  const isFloat = isDType(to) && DTYPES[to].kind === "float";
+  // Roundings are the identity; see `castOf`.
+  if (isFloat) return { text: a.text, lanes: a.lanes, isKnown: a.isKnown && a.lanes === "one" };
+  return eachText(w, a, `cast_${from}_${to}`, (x) => `castOf(A, "${from}", "${to}", ${x})`, a.isKnown);
 }
