@@ -10,9 +10,9 @@ import { foldBinary, foldCompare } from "./fold.js";
 export class Builder {
   ops: Op[] = [];
   /** Constants known for values this builder made, for folding. */
-  private readonly constants = new WeakMap<Value, number>();
+  private readonly constants = new Map<Value, number>();
   /** Index values this builder made that are surely not below zero. */
-  private readonly natural = new WeakSet<Value>();
+  private readonly natural = new Set<Value>();
 
   constructor(public span: Span) {}
 
@@ -28,7 +28,7 @@ export class Builder {
     const op: Op = { name, operands, results, attributes, regions, span: this.span };
     this.ops.push(op);
     const result = results[0] ?? null;
-    if (result !== null && staysNatural(op, (v) => this.natural.has(v))) this.natural.add(result);
+    if (result !== null && staysNatural(op, this.natural)) this.natural.add(result);
     return result;
   }
 
@@ -200,8 +200,7 @@ export class Builder {
 }
 
 /** Whether an op gives an index that is surely not below zero, knowing the same of its operands. */
-function staysNatural({ name, operands, attributes }: Op, isNatural: (v: Value) => boolean): boolean {
-  const fn = attributes["fn"] as BinaryFunction;
+function staysNatural({ name, operands, attributes }: Op, natural: ReadonlySet<Value>): boolean {
   switch (name) {
     case "const":
       return (attributes["value"] as number) >= 0;
@@ -209,12 +208,14 @@ function staysNatural({ name, operands, attributes }: Op, isNatural: (v: Value) 
     case "rank":
       return true;
     case "select":
-      return isNatural(operands[1]!) && isNatural(operands[2]!);
-    case "binary":
+      return natural.has(operands[1]!) && natural.has(operands[2]!);
+    case "binary": {
+      const fn = attributes["fn"] as BinaryFunction;
       if (fn === "sub") return false;
-      if (fn === "rem") return isNatural(operands[0]!);
-      if (fn === "max" || fn === "and") return operands.some(isNatural);
-      return operands.every(isNatural);
+      const [a, b] = [natural.has(operands[0]!), natural.has(operands[1]!)];
+      if (fn === "rem") return a;
+      return fn === "max" || fn === "and" ? a || b : a && b;
+    }
     default:
       return false;
   }

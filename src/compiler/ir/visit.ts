@@ -10,7 +10,9 @@ export function walk(
 ): void {
   for (const op of region.ops) {
     visit(op, parents);
-    for (const inner of op.regions) walk(inner, visit, [...parents, op]);
+    if (op.regions.length === 0) continue;
+    const inside = [...parents, op];
+    for (const inner of op.regions) walk(inner, visit, inside);
   }
 }
 
@@ -25,7 +27,10 @@ export class Substitution {
   constructor(private readonly outer?: Substitution) {}
 
   get(v: Value): Value {
-    return this.map.get(v) ?? this.outer?.get(v) ?? v;
+    let found = this.map.get(v);
+    for (let scope = this.outer; found === undefined && scope !== undefined; scope = scope.outer)
+      found = scope.map.get(v);
+    return found ?? v;
   }
 
   set(from: Value, to: Value): void {
@@ -60,7 +65,8 @@ export function copyOp(op: Op, build: Builder, values: Substitution, rewrite: Re
     values.set(op.results[0]!, folded);
     return;
   }
-  const regions = op.regions.map((region) => copyRegion(region, build, values, rewrite));
+  const { regions: inner } = op;
+  const regions = inner.length === 0 ? inner : inner.map((region) => copyRegion(region, build, values, rewrite));
   const result = build.op(op.name, operands, op.attributes, op.results[0]?.type ?? null, regions);
   if (result !== null) values.set(op.results[0]!, result);
 }

@@ -82,7 +82,12 @@ class Simplifier {
     const attributes = constant === undefined ? op.attributes : { value: constant };
     const inputs = constant === undefined ? operands : [];
     const at = constant === undefined ? level : 0;
-    const key = `${name} ${JSON.stringify(Object.entries(attributes))} ${String(attributes["value"])} ${printType(type)} ${inputs.map((v) => this.id(v)).join(",")}`;
+    let key = `${name} ${printType(type)}`;
+    for (const v of inputs) key += ` ${this.id(v)}`;
+    for (const attribute in attributes) {
+      const given = attributes[attribute]!;
+      key += `\n${attribute} ${typeof given === "object" ? JSON.stringify(given) : given}`;
+    }
     for (let d = this.scopes.length - 1; d >= 0; d--) {
       const found = this.scopes[d]!.known.get(key);
       if (found !== undefined) return found;

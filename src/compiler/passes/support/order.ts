@@ -122,8 +122,10 @@ export class Order {
     const pairs = new RankPairs(this.world);
     let isGrid = false;
     let conflict: Conflict | null = null;
-    for (const access of later)
-      for (const p of this.pending.get(access.place)?.values() ?? []) {
+    for (const access of later) {
+      const entries = this.pending.get(access.place);
+      if (entries === undefined) continue;
+      for (const p of entries.values()) {
         if (!(p.access.writes || access.writes)) continue;
         const scope = order(p, access);
         if (scope === null || !mayConflict(p.access, access)) continue;
@@ -131,6 +133,7 @@ export class Order {
         isGrid ||= scope === "grid";
         conflict ??= [p.access, access];
       }
+    }
     return conflict === null ? null : { pairs, isGrid, conflict };
   }
 
@@ -150,9 +153,9 @@ export class Order {
     };
     this.update((p) => {
       // Every block meets itself first; then it tells, and hears.
-      const near = p.near | bit(p.access.rank);
-      const far = p.far | toldBy(p.far);
-      return isGrid ? { ...p, near, far: far | toldBy(near) } : { ...p, near: near | toldBy(near), far };
+      const met = p.near | bit(p.access.rank);
+      const told = p.far | toldBy(p.far);
+      return isGrid ? changed(p, met, told | toldBy(met)) : changed(p, met | toldBy(met), told);
     });
   }
 
@@ -161,7 +164,7 @@ export class Order {
     this.update((p) => {
       const near = p.access.rank === from ? p.near | bit(from) : p.near;
       if (((near | p.far) & bit(from)) !== 0n) knew.add(p.time);
-      return { ...p, near };
+      return changed(p, near, p.far);
     });
     const queue = this.notified.get(`${from}>${to}`) ?? [];
     queue.push(knew);
@@ -171,7 +174,7 @@ export class Order {
   await(to: number, from: number): void {
     const knew = this.notified.get(`${from}>${to}`)?.shift();
     if (knew === undefined || this.isUnmatched) return this.giveUpMatching();
-    this.update((p) => (knew.has(p.time) ? { ...p, far: p.far | bit(to) } : p));
+    this.update((p) => (knew.has(p.time) ? changed(p, p.near, p.far | bit(to)) : p));
   }
 
   /** The end of a launch and the start of the next: of this one, what touched `kept` buffers is left, wherever it did. */
@@ -182,7 +185,7 @@ export class Order {
       if (!kept.has(access.buffer)) continue;
       const known = near | far | bit(access.rank);
       // Another launch may have other dimensions, so that its parts and its blocks compare with none of this one's.
-      const whole = accessOf({ ...access, part: null, position: null, isEarlier: true });
+      const whole = wholeOf(access);
       const twin = this.pending.get(whole.place)?.get(whole.key);
       const both = twin === undefined ? known : known & twin.far;
       this.add(whole, { near: both, far: both });
@@ -196,9 +199,24 @@ export class Order {
       for (const [key, p] of entries) {
         const next = change(p);
         if (next.far === this.everybody) entries.delete(key);
-        else if (next.near !== p.near || next.far !== p.far) entries.set(key, next);
+        else if (next !== p) entries.set(key, next);
       }
   }
+}
+
+/** The same if nothing is new. */
+function changed(p: Pending, near: Ranks, far: Ranks): Pending {
+  return near === p.near && far === p.far ? p : { access: p.access, time: p.time, near, far };
+}
+
+/** What accesses are called in the launch after theirs. */
+const wholes = new WeakMap<Access, Access>();
+
+function wholeOf(access: Access): Access {
+  let whole = wholes.get(access);
+  if (whole === undefined)
+    wholes.set(access, (whole = accessOf({ ...access, part: null, position: null, isEarlier: true })));
+  return whole;
 }
 
 const BITS: Ranks[] = [];

@@ -27,6 +27,7 @@ export class SyncKernel {
   readonly definitions: Definitions;
   readonly varying: ReadonlySet<Value>;
   readonly collector: AccessCollector;
+  readonly callers: readonly Access[];
   /** For each rank in launches of even number, then in those of odd number. */
   private readonly values: readonly (readonly RankValues[])[];
   /** Launches after which the kernel does the same again, scratch in two copies aside. */
@@ -44,6 +45,7 @@ export class SyncKernel {
     this.definitions = new Definitions(kernel);
     this.varying = rankVarying(kernel);
     this.collector = new AccessCollector(kernel.world);
+    this.callers = this.callersOf(kernel);
     const parities: Value[] = [];
     walkKernel(kernel, (op) => void (op.name === "launch_parity" && parities.push(...op.results)));
     this.period = parities.length > 0 ? 2 : 1;
@@ -56,6 +58,16 @@ export class SyncKernel {
 
   valuesIn(launch: number): readonly RankValues[] {
     return this.values[launch % this.period]!;
+  }
+
+  /** Around a launch the caller of each rank does with that rank's tensors what it likes. */
+  private callersOf({ buffers, world }: Kernel): Access[] {
+    const tensors = buffers.filter((b) => b.role === "input" || b.role === "output");
+    return tensors.flatMap(({ name: buffer }) =>
+      Array.from({ length: world }, (_, rank) =>
+        accessOf({ rank, owner: rank, buffer, part: null, writes: true, position: null, span: null }),
+      ),
+    );
   }
 
   otherCopy(access: Access): Access {
@@ -109,26 +121,15 @@ export class SyncWalk {
     const states: string[] = [];
     for (let round = 0; round < MOST_ROUNDS; round++) {
       this.isOdd = round % period === 1;
-      for (const access of this.callers()) this.order.addExternal(access);
+      for (const access of this.shared.callers) this.order.addExternal(access);
       states.push(`${this.plan.size} ${this.order.key}`);
       if (states[round] === states[round - period]) return;
       this.cost = 0;
       this.sequence(kernel.body.ops, this.shared.valuesIn(round));
-      this.settle(kernel.body, this.callers(), true);
+      this.settle(kernel.body, this.shared.callers, true);
       if (this.missing.length > 0) return;
       this.order.nextLaunch(kept);
     }
-  }
-
-  /** Around a launch the caller of each rank does with that rank's tensors what it likes. */
-  private callers(): Access[] {
-    const { buffers, world } = this.shared.kernel;
-    const tensors = buffers.filter((b) => b.role === "input" || b.role === "output");
-    return tensors.flatMap(({ name: buffer }) =>
-      Array.from({ length: world }, (_, rank) =>
-        accessOf({ rank, owner: rank, buffer, part: null, writes: true, position: null, span: null }),
-      ),
-    );
   }
 
   private get isDone(): boolean {
