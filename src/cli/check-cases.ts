@@ -2,6 +2,7 @@
 import {
   type Answer,
   compile,
+  type CompileResult,
   type Diagnostic,
   type DimValues,
   parseProgram,
@@ -27,6 +28,8 @@ export interface CaseOptions {
   readonly dims?: DimValues;
   /** The file is one of several, of which some have no mesh and other dimensions to choose. */
   readonly isOneOfMany?: boolean;
+  /** Called with what will be compiled and asked, the largest first, before that is done. */
+  readonly onExpected?: (request: ProofRequest) => void;
 }
 
 /** One collective on one number of ranks; it compiles. */
@@ -34,6 +37,8 @@ export type Case = ProofRequest & {
   readonly program: ProgramText;
   /** Whether all blocks of the kernel that ships are resident, as they must be. */
   readonly residency: Answer;
+  /** As it ships. */
+  readonly compiled: CompileResult;
 };
 
 /** A file, and what is wrong with it before anything is proved. */
@@ -77,8 +82,9 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       // Of several, those without a mesh have nothing to choose.
       const mesh = mayLack && collective.mesh.length === 0 ? undefined : meshFor(collective, options.mesh);
       const dtype = dtypesFor(collective, options.dtype);
-      const tried = options.ranks.map((ranks) => {
-        const request = { collective: collective.name.text, ranks, dtype, mesh };
+      const requests = options.ranks.map((ranks) => ({ collective: collective.name.text, ranks, dtype, mesh }));
+      for (const request of requests.toSorted((a, b) => b.ranks - a.ranks)) options.onExpected?.(request);
+      const tried = requests.map((request) => {
         const result = compile(program.text, { file: program.file, resolve: importsFromDisk, ...request });
         source = result.source;
         return { request, result };
@@ -92,7 +98,8 @@ export function diagnose(program: ProgramText, name: string | undefined, options
         if (result.kernel === null) continue;
         for (const dim of result.manifest!.dims) dims.add(dim);
         const residency = proveResidency(result.kernel);
-        cases.push({ ...request, program, residency, dims: askedDims(result.manifest!, options.dims) });
+        const asked = askedDims(result.manifest!, options.dims);
+        cases.push({ ...request, program, residency, compiled: result, dims: asked });
       }
       if (used.length < tried.length)
         skipped.push({

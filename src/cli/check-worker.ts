@@ -1,17 +1,34 @@
 /** A thread of `collc check`: answers one question after the other. */
 import { parentPort } from "node:worker_threads";
+import type { CompileResult } from "../compiler/index.js";
 import type { Reply } from "./check-thread.js";
 import type { Query } from "./check-workers.js";
-import { inquire, Subject } from "./proofs.js";
+import { compileForProofs, inquire, type ProofRequest, Subject } from "./proofs.js";
 
 const port = parentPort!;
 
+/** The last one that was compiled before there was a question about it. */
+let expected: { readonly key: string; readonly compiled: CompileResult } | null = null;
 /** The last subject: several questions about one collective come in a row. */
 let known: { readonly number: number; readonly subject: Subject } | null = null;
 
-function answer({ number, job, question, schedule }: Query): unknown {
-  if (question === "all") return inquire(job);
-  if (known?.number !== number) known = { number, subject: new Subject(job) };
+/** The same for what is compiled alike. */
+function keyOf({ collective, ranks, dtype, mesh }: ProofRequest): string {
+  return JSON.stringify([collective, ranks, dtype ?? null, mesh ?? null]);
+}
+
+function answer(query: Query): unknown {
+  if (query.question === "compile") {
+    const compiled = compileForProofs(query.program, query.request);
+    expected = compiled.kernel === null ? null : { key: keyOf(query.request), compiled };
+    return null;
+  }
+  const { job, question, schedule } = query;
+  if (question === "all") return inquire(job, null);
+  if (known?.number !== query.number) {
+    const compiled = expected?.key === keyOf(job.request) ? expected.compiled : null;
+    known = { number: query.number, subject: new Subject(job, compiled) };
+  }
   const { subject } = known;
   return question === "schedules" ? subject.schedules(schedule) : subject[question]();
 }

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { Command, Option } from "commander";
 import type { DimValues, Printable } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
-import { type Diagnosis, diagnose } from "./check-cases.js";
+import { type CaseOptions, type Diagnosis, diagnose } from "./check-cases.js";
 import { type FileReport, printReport, reportOf, reportToJson } from "./check-report.js";
-import { Inquirers } from "./check-workers.js";
+import { type Asked, Inquirers } from "./check-workers.js";
 import { hasErrors } from "./diagnostics.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
@@ -14,7 +14,7 @@ import type { Io } from "./io.js";
 import { type MeshChoice, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
-import { DEFAULT_SCHEDULES, type Job } from "./proofs.js";
+import { DEFAULT_SCHEDULES, type Job, type ProofRequest } from "./proofs.js";
 import { type ProgramText, readProgram } from "./source-file.js";
 
 const DEFAULT_RANKS: readonly number[] = [2, 4];
@@ -73,48 +73,87 @@ export function checkCommand(io: Io): Command {
         ["collc check my.coll --json", "for editors and build systems"],
       ),
     )
-    .action(async (file: string, name: string | undefined, options: CheckOptions) => {
-      const inquirers = options.prove === false && options.schedules === undefined ? null : new Inquirers();
-      try {
-        await withProgress(io, (progress) => check(io, progress, inquirers, file, name, options));
-      } finally {
-        await inquirers?.close();
-      }
-    });
+    .action((file: string, name: string | undefined, options: CheckOptions) =>
+      withProgress(io, (progress) => check(io, progress, file, name, options)),
+    );
 }
 
 async function check(
   io: Io,
   progress: Progress,
-  /** Null where nothing is asked beyond compiling. */
-  inquirers: Inquirers | null,
   path: string,
   name: string | undefined,
   options: CheckOptions,
 ): Promise<void> {
   const programs = programsOf(path, name, io);
-  const mesh = options.mesh;
-  const total = ranksOfMesh(mesh);
-  const ranks = options.ranks ?? (total === null ? DEFAULT_RANKS : [total]);
-  const diagnoses = programs.map((program) =>
-    diagnose(program, name, { ranks, dtype: options.dtype, mesh, dims: options.dim, isOneOfMany: programs.length > 1 }),
-  );
-  const jobs = diagnoses.map((d) => jobsOf(d, options));
   const start = performance.now();
   const onStart = ({ request }: Job): void => {
     const text = `checking ${request.collective} on ${request.ranks} rank${request.ranks === 1 ? "" : "s"}`;
     // The proof keeps the event loop, so no timer can show the line later.
     if (performance.now() - start > 500) progress.now(text);
   };
-  const inquiries = (await inquirers?.answer(jobs.flat(), onStart)) ?? [];
+  const reports = await withInquirers(options, onStart, (inquirers) =>
+    programs.length === 1
+      ? reportOfOne(programs[0]!, name, options, inquirers)
+      : reportsOfMany(programs, options, inquirers),
+  );
   progress.end();
-  const reports = diagnoses.map((d, i) => reportOf(d, inquiries.splice(0, jobs[i]!.length)));
   if (options.json === true) io.out.write(JSON.stringify(reports.flatMap(reportToJson), null, 2) + "\n");
   else for (const report of reports) printReport(io, report);
   const isBad = (f: Printable): boolean => f.severity === "error" || options.strict === true;
   const hasBad = ({ diagnosis, findings }: FileReport): boolean =>
     hasErrors(diagnosis.diagnostics) || findings.slice(diagnosis.diagnostics.length).some(isBad);
   if (reports.some(hasBad)) throw new Exit(exitCodes.program);
+}
+
+/** @param action is given null where nothing is asked beyond compiling */
+async function withInquirers<T>(
+  options: CheckOptions,
+  onStart: (job: Job) => void,
+  action: (inquirers: Inquirers | null) => Promise<T>,
+): Promise<T> {
+  const inquirers = options.prove === false && options.schedules === undefined ? null : new Inquirers(onStart);
+  try {
+    return await action(inquirers);
+  } finally {
+    await inquirers?.close();
+  }
+}
+
+async function reportOfOne(
+  program: ProgramText,
+  name: string | undefined,
+  options: CheckOptions,
+  inquirers: Inquirers | null,
+): Promise<FileReport[]> {
+  const onExpected = (request: ProofRequest): void => inquirers?.expect(program, request);
+  const diagnosis = diagnose(program, name, { ...caseOptions(options), onExpected });
+  return [reportOf(diagnosis, (await inquirers?.answer(jobsOf(diagnosis, options))) ?? [])];
+}
+
+/** While one program is compiled, threads prove those before it. */
+async function reportsOfMany(
+  programs: readonly ProgramText[],
+  options: CheckOptions,
+  inquirers: Inquirers | null,
+): Promise<FileReport[]> {
+  const reports: Promise<FileReport>[] = [];
+  for (const program of programs) {
+    const { cases, ...rest } = diagnose(program, undefined, { ...caseOptions(options), isOneOfMany: true });
+    const jobs = jobsOf({ ...rest, cases }, options);
+    const inquiries = inquirers === null ? [] : jobs.map(({ job }) => inquirers.inquire(job));
+    // Without the cases: what is compiled of all programs would fill the memory.
+    const report = Promise.all(inquiries).then((found) => reportOf({ ...rest, cases: [] }, found));
+    report.catch(() => {}); // told below, where it is waited for
+    reports.push(report);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return Promise.all(reports);
+}
+
+function caseOptions({ ranks, dtype, mesh, dim }: CheckOptions): CaseOptions {
+  const total = ranksOfMesh(mesh);
+  return { ranks: ranks ?? (total === null ? DEFAULT_RANKS : [total]), dtype, mesh, dims: dim };
 }
 
 /** The programs of a file, or of all files in a folder. */
@@ -128,16 +167,13 @@ function programsOf(path: string, name: string | undefined, io: Io): ProgramText
 }
 
 /** What to prove and run; nothing where the file is wrong already. */
-function jobsOf({ diagnostics, cases }: Diagnosis, options: CheckOptions): Job[] {
+function jobsOf({ diagnostics, cases }: Diagnosis, options: CheckOptions): Asked[] {
   const proves = options.prove !== false;
   if (hasErrors(diagnostics) || (!proves && options.schedules === undefined)) return [];
   const asked = options.schedules ?? (options.seed === undefined ? null : DEFAULT_SCHEDULES);
   const schedule = asked === null ? null : { schedules: asked, seed: options.seed ?? 0 };
-  return cases.map(({ program, residency, ...request }) => ({
-    program,
-    residency,
-    request,
-    proves,
-    schedule,
+  return cases.map(({ program, residency, compiled, ...request }) => ({
+    compiled,
+    job: { program, residency, request, proves, schedule },
   }));
 }

@@ -22,6 +22,7 @@ import {
   rowDimension,
   sharedLayout,
   summaryLine,
+  withMapping,
 } from "../compiler/index.js";
 import { type HostileReport, runHostile } from "../runtime/cpu/index.js";
 import { importsFromDisk } from "../runtime/imports.js";
@@ -72,18 +73,25 @@ export interface Inquiry {
 /** Enough that each strategy has its turn. */
 export const DEFAULT_SCHEDULES = 4;
 
+/** A collective as proofs want it. */
+export function compileForProofs({ file, text }: ProgramText, { dims: _, ...chosen }: ProofRequest): CompileResult {
+  return compile(text, { file, resolve: importsFromDisk, ...chosen, mapping: PROOF_MAPPING });
+}
+
 /** A compiled collective, about which questions are answered. */
 export class Subject {
   private readonly compiled: CompileResult;
   private readonly kernel: Kernel;
   private readonly options: ProveOptions;
 
-  /** Compiles a job's collective, which compiles. */
-  constructor(private readonly job: Job) {
+  /** @param compiled the job's collective, which compiles; null where nobody has compiled it yet */
+  constructor(
+    private readonly job: Job,
+    compiled: CompileResult | null,
+  ) {
     const { program, request } = job;
-    const { dims, ...chosen } = request;
-    const options = { file: program.file, resolve: importsFromDisk, ...chosen };
-    this.compiled = compile(program.text, { ...options, mapping: PROOF_MAPPING });
+    const { dims } = request;
+    this.compiled = compiled === null ? compileForProofs(program, request) : withMapping(compiled, PROOF_MAPPING);
     const { kernel } = this.compiled;
     if (kernel === null) throw new InternalCompilerError(`${request.collective} does not compile a second time`);
     this.kernel = kernel;
@@ -135,9 +143,9 @@ export function schedulesOf({ schedule }: Job, claims: Claims | null): ScheduleR
   return schedule ?? { schedules: isWrong ? 0 : DEFAULT_SCHEDULES, seed: 0 };
 }
 
-/** Answers the questions of a job, one after the other. */
-export function inquire(job: Job): Inquiry {
-  const subject = new Subject(job);
+/** Answers the questions of a job, one after the other; see `Subject`. */
+export function inquire(job: Job, compiled: CompileResult | null): Inquiry {
+  const subject = new Subject(job, compiled);
   const claims = job.proves ? subject.claims(subject.answers(), subject.orderings()) : null;
   return subject.inquiry(claims, subject.schedules(schedulesOf(job, claims)));
 }
