@@ -93,11 +93,10 @@ export class RankPairs {
 
   /** The pairs one by one. */
   list(): [from: number, to: number][] {
-    return this.ranks().flatMap((from) =>
-      this.ranks()
-        .filter((to) => this.has(from, to))
-        .map((to): [number, number] => [from, to]),
-    );
+    const found: [number, number][] = [];
+    for (let from = 0; from < this.world; from++)
+      for (let to = 0; to < this.world; to++) if (this.has(from, to)) found.push([from, to]);
+    return found;
   }
 
   /** The text; empty if no rank tells any. */
@@ -114,8 +113,11 @@ export class RankPairs {
       .join();
   }
 
-  private get count(): number {
-    return this.bits.reduce((a, b) => a + b, 0);
+  /** Number of pairs. */
+  get count(): number {
+    let count = 0;
+    for (const bit of this.bits) count += bit;
+    return count;
   }
 
   private ranks(): number[] {

@@ -138,7 +138,7 @@ export class Order {
   }
 
   sync({ pairs, isGrid }: Sync): void {
-    const targets = Array.from({ length: this.world }, (_, from) => maskWhere(this.world, (to) => pairs.has(from, to)));
+    const targets = targetsOf(pairs);
     const told = (ranks: Ranks): Ranks => {
       let all = 0n;
       for (let from = 0; from < this.world; from++) if ((ranks & bit(from)) !== 0n) all |= targets[from]!;
@@ -225,8 +225,15 @@ function bit(rank: number): Ranks {
   return (BITS[rank] ??= 1n << BigInt(rank));
 }
 
-function maskWhere(world: number, holds: (rank: number) => boolean): Ranks {
-  let mask = 0n;
-  for (let r = 0; r < world; r++) if (holds(r)) mask |= bit(r);
-  return mask;
+const knownTargets = new WeakMap<RankPairs, readonly Ranks[]>();
+
+/** Whom each rank tells. A plan is followed many times, and its pairs stay as they are. */
+function targetsOf(pairs: RankPairs): readonly Ranks[] {
+  let masks = knownTargets.get(pairs);
+  if (masks === undefined) {
+    const all = Array.from({ length: pairs.world }, () => 0n);
+    for (const [from, to] of pairs.list()) all[from]! |= bit(to);
+    knownTargets.set(pairs, (masks = all));
+  }
+  return masks;
 }

@@ -129,7 +129,7 @@ export function both(a: Sync, b: Sync): Sync {
 
 /** Of one that does more, more. */
 export function sizeOf({ pairs, isGrid }: Sync): number {
-  return 2 * pairs.list().length + Number(isGrid);
+  return 2 * pairs.count + Number(isGrid);
 }
 
 /** What a synchronisation costs, roughly, in trips between GPUs; within a block it is nearly free. */
