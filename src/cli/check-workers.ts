@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { CompileResult, Proof } from "../compiler/index.js";
 import type { HostileReport } from "../runtime/cpu/index.js";
 import { CheckThread } from "./check-thread.js";
+import { optimiseLater } from "./patient-compiler.js";
 import {
   DEFAULT_SCHEDULES,
   inquire,
@@ -60,7 +61,9 @@ export class Inquirers {
    * compiles meanwhile. Threads run what is built; from TypeScript sources, as in tests, there are none.
    */
   constructor(private readonly onStart: (job: Job) => void) {
-    if (this.path.endsWith(".js")) this.grow(Math.min(this.cores - 1, MOST_PARTS - 1));
+    if (!this.path.endsWith(".js")) return;
+    optimiseLater();
+    this.grow(Math.min(this.cores - 1, MOST_PARTS - 1));
   }
 
   private grow(count: number): void {
