@@ -4,11 +4,14 @@ import { Worker } from "node:worker_threads";
 /** What a thread answers. */
 export type Reply = { readonly value: unknown } | { readonly error: unknown };
 
-/** Answers one question at a time. */
+/** Answers questions one after the other. */
 export class CheckThread {
   private readonly worker: Worker;
-  private waiting: { readonly resolve: (value: unknown) => void; readonly reject: (error: unknown) => void } | null =
-    null;
+  /** Who waits for an answer, in the order of the questions. */
+  private readonly waiting: {
+    readonly resolve: (value: unknown) => void;
+    readonly reject: (error: unknown) => void;
+  }[] = [];
   /** Why it answers no more. */
   private failure: Error | null = null;
 
@@ -18,10 +21,9 @@ export class CheckThread {
     this.worker.on("error", (error) => this.fail(error as Error));
     this.worker.on("exit", (code) => this.fail(new Error(`a thread of collc check ended with ${code}`)));
     this.worker.on("message", (reply: Reply) => {
-      const { waiting } = this;
-      this.waiting = null;
-      if ("value" in reply) waiting?.resolve(reply.value);
-      else waiting?.reject(reply.error);
+      const first = this.waiting.shift()!;
+      if ("value" in reply) first.resolve(reply.value);
+      else first.reject(reply.error);
     });
   }
 
@@ -29,7 +31,7 @@ export class CheckThread {
   ask(question: unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.failure !== null) return reject(this.failure);
-      this.waiting = { resolve, reject };
+      this.waiting.push({ resolve, reject });
       this.worker.postMessage(question);
     });
   }
@@ -40,7 +42,6 @@ export class CheckThread {
 
   private fail(error: Error): void {
     this.failure ??= error;
-    this.waiting?.reject(this.failure);
-    this.waiting = null;
+    for (const { reject } of this.waiting.splice(0)) reject(this.failure);
   }
 }

@@ -7,8 +7,8 @@ import { compileForProofs, inquire, type ProofRequest, Subject } from "./proofs.
 
 const port = parentPort!;
 
-/** The last one that was compiled before there was a question about it. */
-let expected: { readonly key: string; readonly compiled: CompileResult } | null = null;
+/** What was compiled before there was a question about it. */
+const expected = new Map<string, CompileResult>();
 /** The last subject: several questions about one collective come in a row. */
 let known: { readonly number: number; readonly subject: Subject } | null = null;
 
@@ -20,15 +20,13 @@ function keyOf({ collective, ranks, dtype, mesh }: ProofRequest): string {
 function answer(query: Query): unknown {
   if (query.question === "compile") {
     const compiled = compileForProofs(query.program, query.request);
-    expected = compiled.kernel === null ? null : { key: keyOf(query.request), compiled };
+    if (compiled.kernel !== null) expected.set(keyOf(query.request), compiled);
     return null;
   }
   const { job, question, schedule } = query;
-  if (question === "all") return inquire(job, null);
-  if (known?.number !== query.number) {
-    const compiled = expected?.key === keyOf(job.request) ? expected.compiled : null;
-    known = { number: query.number, subject: new Subject(job, compiled) };
-  }
+  const compiled = (): CompileResult | null => expected.get(keyOf(job.request)) ?? null;
+  if (question === "all") return inquire(job, compiled());
+  if (known?.number !== query.number) known = { number: query.number, subject: new Subject(job, compiled()) };
   const { subject } = known;
   return question === "schedules" ? subject.schedules(schedule) : subject[question]();
 }

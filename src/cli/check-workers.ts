@@ -43,6 +43,8 @@ interface Part {
   readonly query: Query;
   readonly here: (subject: Subject) => unknown;
   readonly keep: (value: unknown) => void;
+  /** Whether it still matters; without it, it does. */
+  readonly isNeeded?: () => boolean;
 }
 
 /** The threads of a check. */
@@ -50,8 +52,7 @@ export class Inquirers {
   private readonly path = fileURLToPath(new URL(`./check-worker${extname(import.meta.url)}`, import.meta.url));
   private readonly cores = availableParallelism();
   private readonly threads: CheckThread[] = [];
-  /** Of each thread: done with what it was told to compile. */
-  private readonly expecting: Promise<unknown>[] = [];
+  private expected = 0;
   /** Whole jobs that wait for a thread. */
   private readonly queue: (() => Promise<void>)[] = [];
   private readonly idle: CheckThread[] = [];
@@ -74,13 +75,12 @@ export class Inquirers {
     }
   }
 
-  /** Tells a thread what it will be asked about, if one has not been told yet. */
+  /** Tells the threads what they will be asked about, for each the next one; no more than a few. */
   expect(program: ProgramText, request: ProofRequest): void {
-    const thread = this.threads[this.expecting.length];
-    if (thread === undefined) return;
-    const done = thread.ask({ question: "compile", program, request } satisfies Query);
-    done.catch(() => {}); // said again when the thread is asked
-    this.expecting.push(done);
+    if (this.expected >= MOST_EXPECTED * this.threads.length) return;
+    const thread = this.threads[this.expected++ % this.threads.length]!;
+    // What goes wrong is said again when the thread is asked.
+    thread.ask({ question: "compile", program, request } satisfies Query).catch(() => {});
   }
 
   /**
@@ -88,7 +88,7 @@ export class Inquirers {
    * @returns one inquiry a job, in the order of the jobs
    */
   async answer(asked: readonly Asked[]): Promise<Inquiry[]> {
-    if (this.threads.length > 0 && asked.length < 2 * this.cores) return this.inParts(asked);
+    if (this.threads.length > 0 && asked.length <= 4 * this.cores) return this.inParts(asked);
     const inquiries = new Array<Inquiry>(asked.length);
     const one = async (i: number): Promise<void> =>
       void (inquiries[i] = await this.inquire(asked[i]!.job, asked[i]!.compiled));
@@ -105,7 +105,6 @@ export class Inquirers {
       return inquire(job, compiled);
     }
     this.grow(this.cores);
-    await Promise.all(this.expecting);
     return new Promise((resolve, reject) => {
       this.queue.push(async () => {
         const thread = this.idle.pop()!;
@@ -124,9 +123,9 @@ export class Inquirers {
 
   /** A few jobs, of which this thread and the others each take parts. */
   private async inParts(asked: readonly Asked[]): Promise<Inquiry[]> {
-    const found = asked.map((): Found => ({}));
+    const found = asked.map((): Found => ({ hostile: [] }));
     const begun = new Set<Job>();
-    const parts = largestFirst(asked).flatMap((i) => partsOf(asked[i]!.job, i, found[i]!));
+    const parts = largestFirst(asked).flatMap((i) => partsOf(asked[i]!.job, i, found[i]!, this.threads.length + 1));
     const subjects = new Map<number, Subject>();
     const subjectOf = (number: number): Subject => {
       let subject = subjects.get(number);
@@ -135,15 +134,14 @@ export class Inquirers {
       return subject;
     };
     const next = (): Part | undefined => {
-      const part = parts.shift();
+      let part = parts.shift();
+      while (part?.isNeeded?.() === false) part = parts.shift();
       if (part !== undefined && !begun.has(part.job)) this.onStart(part.job);
       if (part !== undefined) begun.add(part.job);
       return part;
     };
-    const serve = async (thread: CheckThread, i: number): Promise<void> => {
-      const part = next();
-      await this.expecting[i];
-      for (let p = part; p !== undefined; p = next()) p.keep(await thread.ask(p.query));
+    const serve = async (thread: CheckThread): Promise<void> => {
+      for (let part = next(); part !== undefined; part = next()) part.keep(await thread.ask(part.query));
     };
     const serveHere = async (): Promise<void> => {
       for (let part = next(); part !== undefined; part = next()) {
@@ -152,12 +150,13 @@ export class Inquirers {
         part.keep(part.here(subjectOf(part.number)));
       }
     };
-    await Promise.all([serveHere(), ...this.threads.map(serve)]);
+    // Each has its next question before it has answered the last: this thread, while busy, hears no answer.
+    await Promise.all([serveHere(), ...[...this.threads, ...this.threads].map(serve)]);
     return asked.map(({ job }, i) => {
       const { answers, orderings, hostile } = found[i]!;
       const claims = job.proves ? subjectOf(i).claims(answers!, orderings!) : null;
       // Nobody asked for schedules of what is wrong already; see `Job.schedule`.
-      return subjectOf(i).inquiry(claims, schedulesOf(job, claims).schedules === 0 ? null : (hostile ?? null));
+      return subjectOf(i).inquiry(claims, schedulesOf(job, claims).schedules === 0 ? null : together(hostile));
     });
   }
 
@@ -170,14 +169,24 @@ export class Inquirers {
 interface Found {
   orderings?: Proof;
   answers?: Proof;
-  hostile?: HostileReport | null;
+  /** One for each run of schedules, in order. */
+  readonly hostile: HostileReport[];
 }
 
 /** Most parts of one job. */
 const MOST_PARTS = 3;
 
-function partsOf(job: Job, number: number, found: Found): Part[] {
-  const schedule = job.schedule ?? { schedules: DEFAULT_SCHEDULES, seed: 0 };
+/** Programs that a thread compiles before it is asked about them. */
+const MOST_EXPECTED = 4;
+
+/** Schedules in one part, at least: a thread's first one takes as long as the next four. */
+const LEAST_SCHEDULES = 4;
+
+/** At most: between parts a key or a signal is noticed. */
+const MOST_SCHEDULES = 250;
+
+/** @param threads that take parts, this one included */
+function partsOf(job: Job, number: number, found: Found, threads: number): Part[] {
   const orderings: Part = {
     job,
     number,
@@ -192,14 +201,34 @@ function partsOf(job: Job, number: number, found: Found): Part[] {
     here: (subject) => subject.answers(),
     keep: (value) => void (found.answers = value as Proof),
   };
-  const schedules: Part = {
-    job,
-    number,
-    query: { ...queryOf(job, number, "schedules"), schedule },
-    here: (subject) => subject.schedules(schedule),
-    keep: (value) => void (found.hostile = value as HostileReport | null),
-  };
-  return [...(job.proves ? [orderings, answers] : []), ...(schedule.schedules > 0 ? [schedules] : [])];
+  const all = job.schedule ?? { schedules: DEFAULT_SCHEDULES, seed: 0 };
+  const size = Math.min(Math.max(Math.ceil(all.schedules / threads), LEAST_SCHEDULES), MOST_SCHEDULES);
+  const schedules: Part[] = [];
+  for (let first = 0; first < all.schedules; first += size) {
+    const schedule = { schedules: Math.min(size, all.schedules - first), seed: all.seed + first };
+    const place = schedules.length;
+    schedules.push({
+      job,
+      number,
+      query: { ...queryOf(job, number, "schedules"), schedule },
+      here: (subject) => subject.schedules(schedule),
+      keep: (value) => void (found.hostile[place] = value as HostileReport),
+      isNeeded: () => !found.hostile.some((report) => report.failure !== null),
+    });
+  }
+  return [...(job.proves ? [orderings, answers] : []), ...schedules];
+}
+
+/** What runs of successive schedules say together: they end with the first that fails. */
+function together(reports: readonly HostileReport[]): HostileReport | null {
+  let sum: HostileReport | null = null;
+  for (const report of reports) {
+    const before: HostileReport = sum ?? { schedules: 0, steps: 0, failure: null };
+    const { schedules, steps, failure } = report;
+    sum = { schedules: before.schedules + schedules, steps: before.steps + steps, failure };
+    if (failure !== null) break;
+  }
+  return sum;
 }
 
 /** Numbers of jobs, the largest first, so that none is left alone at the end. */

@@ -1,5 +1,6 @@
 /** `collc check`: what it looks at, what it says, and its exit codes. */
 import { mkdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseMesh } from "../../src/cli/mesh.js";
@@ -15,11 +16,13 @@ describe("collc check", () => {
     expect(out.match(/survives 4 hostile schedules/g)).toHaveLength(2);
   });
 
-  // Few ranks are done in turn, more get a thread for their schedules, and many jobs a thread for each core.
+  // The parts of a few jobs go to several threads; of many jobs, each goes to one as a whole.
   it.runIf(isBuilt).each([
     ["8", forgetful, []],
     ["8", oneShot, ["--schedules", "1", "--seed", "2"]],
-    ["2,3,4,5", forgetful, []],
+    ["2,3", forgetful, ["--no-prove", "--schedules", "40", "--seed", "5"]],
+    ["2,3", oneShot, ["--no-prove", "--schedules", "40"]],
+    [Array.from({ length: 4 * availableParallelism() + 1 }, (_, i) => i + 1).join(), forgetful, ["--dim", "n=9"]],
   ])("says the same with threads as without, on %s ranks", { timeout: 120_000 }, async (ranks, text, options) => {
     const argv = ["check", file(folder, "threads.coll", text), "--ranks", ranks, ...options];
     const { code, out, err } = await collc(argv);

@@ -1,6 +1,6 @@
 /**
- * How long `collc check` takes: each file of the library on its own, for 4 ranks and for 8, then the whole library for 2, 4 and
- * 8 ranks. Seconds as a person waits for them, so on a machine that does nothing else; CPU seconds of all threads beside
+ * How long `collc check` takes: each file of the library on its own, for 4 ranks, for 8, and for 2, 4 and 8 together, then the
+ * whole library for 2, 4 and 8 ranks. Seconds as a person waits for them, so on a machine that does nothing else; CPU seconds of all threads beside
  * them. Fails above the limits, which are for two cores.
  *
  *     npm run build && node test/prove/speed.mjs [FOLDER]
@@ -49,11 +49,11 @@ const seconds = (s) => `${s.toFixed(2).padStart(6)} s`;
 const files = readdirSync(kernels, { recursive: true, encoding: "utf8" })
   .filter((f) => f.endsWith(".coll"))
   .sort();
-console.log(" 4 ranks      (CPU)  8 ranks      (CPU)");
+console.log(" 4 ranks      (CPU)  8 ranks      (CPU)  2, 4, 8      (CPU)");
 for (const file of files) {
   const columns = [];
-  for (const ranks of [4, 8]) {
-    const { cpu, wall, ok } = measure("check", join(kernels, file), "--ranks", String(ranks));
+  for (const ranks of ["4", "8", "2,4,8"]) {
+    const { cpu, wall, ok } = measure("check", join(kernels, file), "--ranks", ranks);
     columns.push(`${seconds(wall)} (${seconds(cpu)})`);
     if (!ok) problems.push(`collc check is not content with ${file}`);
     if (!(wall <= LIMITS.file))

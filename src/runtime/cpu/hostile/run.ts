@@ -62,16 +62,23 @@ const CALLER = -1;
 
 /** Tries schedules until one fails. Throws what is not the kernel's fault. */
 export function runHostile(kernel: Kernel, manifest: Manifest, options: HostileOptions): HostileReport {
-  const compiled = [false, true].map((reverseThreads) =>
-    compileForCpu(kernel, { detectUnwritten: false, preempt: true, reverseThreads, hostile: true }),
-  );
+  const compiled: CompiledKernel[] = [];
+  const compiledFor = (seed: number): CompiledKernel => {
+    const reverseThreads = seed % 3 === 2;
+    return (compiled[Number(reverseThreads)] ??= compileForCpu(kernel, {
+      detectUnwritten: false,
+      preempt: true,
+      reverseThreads,
+      hostile: true,
+    }));
+  };
   const log = new AccessLog();
   let steps = 0;
   for (let k = 0; k < options.schedules; k++) {
     options.onSchedule?.(k);
     const seed = options.seed + k;
     log.clear();
-    const run = new HostileRun(kernel, manifest, options, compiled[seed % 3 === 2 ? 1 : 0]!, seed, log);
+    const run = new HostileRun(kernel, manifest, options, compiledFor(seed), seed, log);
     const failure = run.run();
     steps += run.watch.timeline.length;
     if (failure !== null) return { schedules: k + 1, steps, failure };
