@@ -1,8 +1,6 @@
 /** A thread of `collc check`, seen from the one that asks it. */
 import { Worker } from "node:worker_threads";
-
-/** What a thread answers. */
-export type Reply = { readonly value: unknown } | { readonly error: unknown };
+import type { Reply } from "./check-protocol.js";
 
 /** Answers questions one after the other. */
 export class CheckThread {

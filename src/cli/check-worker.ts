@@ -1,8 +1,7 @@
 /** A thread of `collc check`: answers one question after the other. */
 import { parentPort } from "node:worker_threads";
 import type { CompileResult } from "../compiler/index.js";
-import type { Reply } from "./check-thread.js";
-import type { Query } from "./check-workers.js";
+import { type Preparation, type Question, type Reply, TAKEN, takes } from "./check-protocol.js";
 import { compileForProofs, inquire, type ProofRequest, Subject } from "./proofs.js";
 
 const port = parentPort!;
@@ -17,24 +16,24 @@ function keyOf({ collective, ranks, dtype, mesh }: ProofRequest): string {
   return JSON.stringify([collective, ranks, dtype ?? null, mesh ?? null]);
 }
 
-function answer(query: Query): unknown {
-  if (query.question === "compile") {
-    const compiled = compileForProofs(query.program, query.request);
-    if (compiled.kernel !== null) expected.set(keyOf(query.request), compiled);
-    return null;
-  }
-  const { job, question, schedule } = query;
-  const compiled = (): CompileResult | null => expected.get(keyOf(job.request)) ?? null;
-  if (question === "all") return inquire(job, compiled());
-  if (known?.number !== query.number) known = { number: query.number, subject: new Subject(job, compiled()) };
-  const { subject } = known;
-  return question === "schedules" ? subject.schedules(schedule) : subject[question]();
+function prepare({ program, request }: Preparation): void {
+  const compiled = compileForProofs(program, request);
+  if (compiled.kernel !== null) expected.set(keyOf(request), compiled);
 }
 
-port.on("message", (query: Query) => {
+function answer({ about, job, number, schedule, claim }: Question): unknown {
+  if (claim !== null && !takes(claim)) return TAKEN;
+  const compiled = (): CompileResult | null => expected.get(keyOf(job.request)) ?? null;
+  if (about === "all") return inquire(job, compiled());
+  if (known?.number !== number) known = { number, subject: new Subject(job, compiled()) };
+  const { subject } = known;
+  return about === "schedules" ? subject.schedules(schedule) : subject[about]();
+}
+
+port.on("message", (message: Preparation | Question) => {
   let reply: Reply;
   try {
-    reply = { value: answer(query) };
+    reply = { value: message.about === "compile" ? prepare(message) : answer(message) };
   } catch (error) {
     reply = { error };
   }
