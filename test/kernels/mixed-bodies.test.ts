@@ -78,6 +78,18 @@ collective f(x: T[2 * n] partial(sum), r: T[2 * n] on(0)) -> (y: T[2 * n] local,
   }
   z = whole[half..2 * half]
 }`,
+  "elements that one rank alone has": `
+collective f(x: T[n] partial(sum), r: T[n] on(0)) -> (y: T[n] on(0), z: T[n] on(0))
+  ensures y[i] == (sum(p in ranks) x@p[i]) + f32(rank + 1)
+  ensures z == r + 1 {
+  let s = reduce(f32(x), to: 0)
+  if rank == 0 {
+    for i in tiles(n) {
+      y[i] = s[i] + 1
+    }
+  }
+  z = r + 1
+}`,
   "scratch that is assigned right below its declaration, with a layout and without": `
 collective f(x: T[n] partial(sum), v: T[n] local) -> (y: T[n] replicated, z: T[n] local) {
   scratch sums: T[n] replicated

@@ -154,10 +154,10 @@ class Run {
     const shape = s.kind === "elements" ? signature.localShapeOf(tensor) : signature.shapeOf(tensor);
     const isMember = (place: number) => (rank: number) => signature.membersFor(tensor, rank)[place] === rank;
     const some = (place: number): readonly number[] => this.everyRank.filter(isMember(place));
+    if (layout.kind === "on") return { output, shape, shards: null, holders: [some(layout.rank)] };
     if (s.kind === "elements" || layout.kind === "replicated" || layout.kind === "local")
       return { output, shape, shards: null, holders: [this.everyRank] };
-    if (layout.kind !== "sharded")
-      return { output, shape, shards: null, holders: [some(layout.kind === "on" ? layout.rank : 0)] };
+    if (layout.kind !== "sharded") return { output, shape, shards: null, holders: [some(0)] };
     const parts = signature.membersFor(tensor, 0).length;
     const holders = Array.from({ length: parts }, (_, place) => some(place));
     return { output, shape, shards: new Shards(shape, layout.dim, parts), holders };

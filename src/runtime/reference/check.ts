@@ -192,7 +192,9 @@ function checkElements(
   const shape = tensor.localShape.map((e) => evaluateExtent(e, dims));
   const row = Math.max(rowLength(shape), 1);
   const counts = { checked: 0, total: 0 };
+  const { layout } = tensor;
   ranks.forEach((r, rank) => {
+    if (layout.kind === "on" && layout.rank !== membersFor(tensor, manifest, rank).indexOf(rank)) return;
     counts.total += shape.reduce((a, n) => a * n, 1);
     if (r === undefined) return;
     const actual = outputOf(ranks, rank, tensor.name);
