@@ -36,6 +36,25 @@ describe("claims about elements", () => {
     expect(messages(claims)).toContain("output 'y'[0] on rank 0: lacks rank 1's x[0], has 2 times rank 2's x[0]");
   });
 
+  it("may fold whole numbers from the smallest or the largest of them", () => {
+    for (const [dtype, fn] of [
+      ["i32", "max"],
+      ["i32", "min"],
+      ["u32", "max"],
+      ["u32", "min"],
+      ["f32", "max"],
+    ] as const) {
+      const text = `
+collective extreme(x: ${dtype}[n] local) -> y: ${dtype}[n] local
+  ensures y[i] == ${fn}(p in ranks) x@p[i] {
+  for i in tiles(n) {
+    y[i] = ${fn}(p in ranks) x@p[i]
+  }
+}`;
+      expect(statuses(proved(text, 2)), `${fn} of ${dtype}`).toEqual(["proved", "proved"]);
+    }
+  });
+
   it("may choose, and read only what they choose", () => {
     const halo = (edge: string): string => `
 collective halo(x: T[n] local) -> y: T[n + 1] local

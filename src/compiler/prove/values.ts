@@ -66,8 +66,13 @@ export function binaryOf(
     case "div":
       return isInteger(kind) ? algebra.apply("quotient", [a, b]) : algebra.div(a, b);
     case "min":
-    case "max":
+    case "max": {
+      // No value of the kind lies beyond the start of a fold, so it changes nothing.
+      const neutral = identityOf(fn, kind);
+      if (a === neutral) return b;
+      if (b === neutral) return a;
       return algebra.extreme(fn, a, b);
+    }
     default:
       return algebra.apply(fn, [a, b], COMMUTES.has(fn));
   }
