@@ -12,6 +12,8 @@ import {
   printProgram,
   SourceFile,
 } from "../../src/compiler/index.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import { type Claims, prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { formatColl } from "../../src/formatter/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
@@ -76,4 +78,38 @@ export function expectRuns(compiled: CompileResult, shapes: readonly DimValues[]
       const of = `${manifest!.ranks} ranks, ${JSON.stringify(manifest!.dtypes)}, ${JSON.stringify(dims)}, launch ${launch}`;
       expect(result, of).toMatchObject({ correct: true, unspecified: [] });
     }
+}
+
+/** The same where outputs may have no specification: those are the same under any schedule, on any number of blocks. */
+export function expectRunsAgree(compiled: CompileResult, shapes: readonly DimValues[], seed: number): void {
+  const { kernel, manifest, source } = compiled;
+  const groups = [
+    new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, seed }),
+    new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, seed: seed + 1, maxBlocks: 2, reverseThreads: true }), // prettier-ignore
+  ];
+  for (const [launch, dims] of shapes.entries()) {
+    const [one, other] = groups.map((group) => {
+      const ranks = makeInputs(manifest!, dims, seed + launch);
+      group.run(ranks, dims);
+      return ranks;
+    });
+    const of = `${manifest!.ranks} ranks, ${JSON.stringify(manifest!.dtypes)}, ${JSON.stringify(dims)}`;
+    const result = checkOutputs(manifest!, dims, one!, one!);
+    expect(result, of).toMatchObject({ correct: true });
+    expect(result.bitwiseEqualAcrossRanks, of).not.toBe(false);
+    for (const { name, layout } of manifest!.outputs)
+      for (const rank of layout.kind === "on" ? [layout.rank] : one!.keys())
+        expect(other![rank]!.outputs[name], `${name} of rank ${rank}, ${of}`).toEqual(one![rank]!.outputs[name]);
+  }
+}
+
+/**
+ * The prover finds neither a wrong answer nor a wrong order; what it says.
+ * @param shapes without them, those that take every path of the kernel, which takes seconds where much is folded
+ */
+export function expectNothingWrong(text: string, ranks: number, dtype: DType, shapes?: readonly DimValues[]): Claims {
+  const { kernel } = compile(text, { file: "f.coll", ranks, dtype, mapping: PROOF_MAPPING });
+  const claims = prove({ kernel }, { shared: sharedLayout(kernel!), ...(shapes && { shapes }) });
+  for (const claim of [claims.answer, claims.ordering]) expect(claim.status, summaryLine(claims)).not.toBe("wrong");
+  return claims;
 }
