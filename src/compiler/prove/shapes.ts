@@ -54,11 +54,12 @@ export function shapesToProve(kernel: Kernel, claim: "answer" | "ordering"): Pro
 
 /**
  * Where buffers start at odd addresses: the ragged shape, or one as much shorter as scalar loops reach their main paths
- * sooner than vector loops. Products go by tiles, whatever their addresses.
+ * sooner than vector loops. Not for blocks that share memory: products go by tiles, whatever their addresses, and what
+ * folds rows goes through long ones otherwise than through short ones.
  */
 export function oddShape(kernel: Kernel, ragged: DimValues): DimValues {
   const row = rowDimension(kernel);
-  if (row === undefined || multiplies(kernel)) return ragged;
+  if (row === undefined || kernel.buffers.some((b) => b.role === "shared")) return ragged;
   const threads = Math.max(kernel.blockThreads, 1);
   const parts = isSharded(kernel, row) ? kernel.world : 1;
   const shorter = Math.ceil(ragged[row]! / parts / Math.min(...vectorLanes(kernel)));
