@@ -26,7 +26,25 @@ export function questionOf(job: Job, number: number, about: Question["about"]): 
 }
 
 /** What a thread answers. */
-export type Reply = { readonly value: unknown } | { readonly error: unknown };
+export type Reply = { readonly value: unknown } | { readonly error: Thrown };
+
+/** An error as plain data: a clone of one has lost its fields, which the report of a bug is made of. */
+export interface Thrown {
+  readonly message: string;
+  readonly stack: string | undefined;
+  readonly fields: object;
+}
+
+/** What a thread has thrown, for another. */
+export function thrown(error: unknown): Thrown {
+  if (!(error instanceof Error)) return { message: String(error), stack: undefined, fields: {} };
+  return { message: error.message, stack: error.stack, fields: { ...error } };
+}
+
+/** The error again, but for its class. */
+export function errorOf({ message, stack, fields }: Thrown): Error {
+  return Object.assign(new Error(message), fields, { stack });
+}
 
 /** One of a list of flags that all threads share: 1 when somebody has taken what it stands for. */
 export interface PartClaim {

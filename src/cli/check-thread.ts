@@ -1,6 +1,6 @@
 /** A thread of `collc check`, seen from the one that asks it. */
 import { Worker } from "node:worker_threads";
-import type { Reply } from "./check-protocol.js";
+import { errorOf, type Reply } from "./check-protocol.js";
 
 /** Answers questions one after the other. */
 export class CheckThread {
@@ -21,7 +21,7 @@ export class CheckThread {
     this.worker.on("message", (reply: Reply) => {
       const first = this.waiting.shift()!;
       if ("value" in reply) first.resolve(reply.value);
-      else first.reject(reply.error);
+      else first.reject(errorOf(reply.error));
     });
   }
 

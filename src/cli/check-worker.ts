@@ -1,7 +1,7 @@
 /** A thread of `collc check`: answers one question after the other. */
 import { parentPort } from "node:worker_threads";
 import type { CompileResult } from "../compiler/index.js";
-import { type Preparation, type Question, type Reply, TAKEN, takes } from "./check-protocol.js";
+import { type Preparation, type Question, type Reply, TAKEN, takes, thrown } from "./check-protocol.js";
 import { compileForProofs, inquire, type ProofRequest, Subject } from "./proofs.js";
 
 const port = parentPort!;
@@ -35,7 +35,7 @@ port.on("message", (message: Preparation | Question) => {
   try {
     reply = { value: message.about === "compile" ? prepare(message) : answer(message) };
   } catch (error) {
-    reply = { error };
+    reply = { error: thrown(error) };
   }
   port.postMessage(reply);
 });

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
+import { errorOf, thrown } from "../../src/cli/check-protocol.js";
 import { bugExitCode, describeFailure, Exit, reportFailure } from "../../src/cli/failure.js";
 import type { Io } from "../../src/cli/io.js";
 import { InternalCompilerError } from "../../src/compiler/index.js";
@@ -50,8 +51,12 @@ describe("from errors to exit codes", () => {
     expect(report(new Exit(1))).toEqual({ code: 1, err: "" });
   });
 
-  it("a bug of the compiler is ours: exit 70, a file with the module, no stack on the terminal", () => {
-    const { code, err } = report(new InternalCompilerError("an op without a span", "kernel broken {}"));
+  const bug = new InternalCompilerError("an op without a span", "kernel broken {}");
+  it.each([
+    ["", bug],
+    [" in another thread", errorOf(structuredClone(thrown(bug)))],
+  ])("a bug of the compiler%s is ours: exit 70, a file with the module, no stack on the terminal", (_, error) => {
+    const { code, err } = report(error);
     expect(code).toBe(bugExitCode);
     expect(err).toContain("this is a bug in collc, not in your program: an op without a span");
     const path = /report it with (\S+),/.exec(err)![1]!;
