@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
-import { PROOF_MAPPING, proveOrdering } from "../../src/compiler/prove/index.js";
+import { prove, PROOF_MAPPING, proveOrdering, summaryLine } from "../../src/compiler/prove/index.js";
 import { oddShape, proofShapes } from "../../src/compiler/prove/shapes.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
 
@@ -19,4 +19,12 @@ describe("the shape at odd addresses", () => {
       expect(ran(ragged)).not.toEqual([]);
       expect(ran(oddShape(kernel, ragged))).toEqual(expect.arrayContaining([...ran(ragged)]));
     });
+});
+
+it("is not among the shapes of which the summary speaks, for aligned buffers are not proved there", () => {
+  const file = LIBRARY.find((f) => f.name === "all_reduce/two_shot")!;
+  const kernel = compileFile(file, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING }).kernel!;
+  const [one, ragged, even] = proofShapes(kernel) as [DimValues, DimValues, DimValues];
+  expect(oddShape(kernel, ragged)["n"]).toBeLessThan(ragged["n"]!);
+  expect(summaryLine(prove({ kernel }))).toContain(`(n=${one["n"]}; n=${ragged["n"]}; n=${even["n"]})`);
 });

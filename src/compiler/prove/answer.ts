@@ -31,7 +31,8 @@ export interface AnswerOptions {
  */
 export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
   const launches = options.launches ?? 2;
-  const claim = { ranks: kernel.world, dims: options.dims, grid: gridOf(kernel, options.dims), launches };
+  const { dims, aligned = true } = options;
+  const claim = { ranks: kernel.world, dims, grid: gridOf(kernel, dims), launches, aligned };
   try {
     const unspecified = kernel.outputs.filter((_, o) => kernel.specification[o] == null).map((t) => t.name);
     if (unspecified.length === kernel.outputs.length)

@@ -1,5 +1,5 @@
 /** What the inputs hold: symbols, and numbers where they steer. */
-import type { Kernel, Value } from "../ir/module.js";
+import type { Kernel } from "../ir/module.js";
 import type { SignatureTensor } from "../manifest.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { membersOf } from "../types/mesh.js";
@@ -38,16 +38,6 @@ export class InputValues {
   /** Whether an input steers, so that its elements are numbers. */
   steers(name: string): boolean {
     return this.steering.inputs.has(name);
-  }
-
-  /** Whether a value decides what happens, as opposed to what comes out. */
-  decides(value: Value): boolean {
-    return this.steering.deciding.has(value);
-  }
-
-  /** Whether values of a buffer matter even where data does not. */
-  carries(name: string): boolean {
-    return this.steering.carriers.has(name);
   }
 
   /**

@@ -5,7 +5,7 @@ import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { InputValues } from "./inputs.js";
 import { limitHelp } from "./limits.js";
-import { type Claim, Fails, type Place, type WrongKind } from "./results.js";
+import { Fails, type Place, type WrongKind } from "./results.js";
 import type { Accumulator, Algebra, Number_ } from "./algebra.js";
 import type { Strand, Trace } from "./trace.js";
 
@@ -80,7 +80,6 @@ export class Machine {
   /** Blocks of the largest launch. */
   readonly grid: number;
   private readonly unevenGrids: boolean;
-  readonly claim: Claim;
   /** By buffer number and rank. Absent elements were never written. */
   readonly memory: Number_[][][];
   /** Ops that ran, by number, once it is done; see `countedOps`. */
@@ -109,7 +108,6 @@ export class Machine {
     this.lengths = this.shapes.map((s) => s.reduce((a, n) => a * n, 1));
     this.grid = gridOf(kernel, options.dims);
     this.unevenGrids = options.unevenGrids ?? false;
-    this.claim = { ranks: kernel.world, dims: options.dims, grid: this.grid, launches: options.launches };
     this.trace = makeTrace?.(this.grid) ?? null;
     const isFlag = (b: Buffer): boolean => b.role === "signal" || b.role === "state";
     this.memory = kernel.buffers.map((b, j) =>

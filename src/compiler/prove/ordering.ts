@@ -51,7 +51,7 @@ function checkResidency(kernel: Kernel, grid: number, resident: number): void {
  * the mapping that ships, whatever the shape.
  */
 export function proveResidency(kernel: Kernel, residentBlocks = MULTIPROCESSORS): Answer {
-  const claim = { ranks: kernel.world, dims: {}, grid: kernel.maxBlocks, launches: 1 };
+  const claim = { ranks: kernel.world, dims: {}, grid: kernel.maxBlocks, launches: 1, aligned: true };
   try {
     checkResidency(kernel, kernel.maxBlocks, residentBlocks);
     return { status: "proved", claim, checked: kernel.maxBlocks, samples: 0, unspecified: [], executed: [] };
@@ -70,7 +70,7 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
   // With uneven grids, the third is the first with all blocks again.
   const launches = options.launches ?? Math.max(launchesOf(kernel), options.unevenGrids === true ? 3 : 0);
   const grid = gridOf(kernel, options.dims);
-  const claim = { ranks: kernel.world, dims: options.dims, grid, launches };
+  const claim = { ranks: kernel.world, dims: options.dims, grid, launches, aligned: options.aligned ?? true };
   try {
     checkResidency(kernel, grid, options.residentBlocks ?? MULTIPROCESSORS);
     const machine = execute(kernel, { ...options, launches }, null, true);

@@ -74,11 +74,11 @@ function labelText(p: Place): string {
   return `${p.what}, by rank ${p.rank}, block ${p.block}, launch ${p.launch}`;
 }
 
-/** "4 ranks, n=595, 2 blocks each, 2 launches". */
-export function claimText({ ranks, dims, grid, launches }: Claim): string {
+/** "4 ranks, n=595, 2 blocks each, 2 launches", and whether buffers start at odd addresses. */
+export function claimText({ ranks, dims, grid, launches, aligned }: Claim): string {
   const shape = dimsText(dims);
   const parts = [count(ranks, "rank"), ...(shape === "" ? [] : [shape]), `${count(grid, "block")} each`];
-  return [...parts, count(launches, "launch", "launches")].join(", ");
+  return [...parts, count(launches, "launch", "launches"), ...(aligned ? [] : ["odd addresses"])].join(", ");
 }
 
 function count(n: number, one: string, many = `${one}s`): string {
@@ -95,7 +95,9 @@ export function dimsText(dims: DimValues): string {
 export function summaryLine(claims: Claims): string {
   const { collective, ordering, coverage } = claims;
   const word = (a: Answer): string => (a.status === "wrong" ? a.status.toUpperCase() : a.status);
-  const shapes = [...new Set(claims.orderings.map((a) => dimsText(a.claim.dims)))].filter((s) => s !== "");
+  // A shape for odd addresses alone says nothing of the others.
+  const proved = claims.orderings.filter((a) => a.claim.aligned);
+  const shapes = [...new Set(proved.map((a) => dimsText(a.claim.dims)))].filter((s) => s !== "");
   const at = shapes.length === 0 ? "" : ` (${shapes.join("; ")})`;
   const took = `${coverage.ran} of ${coverage.total} memory operations took part`;
   return `${collective}, ${count(claims.ranks, "rank")}${at}: answer ${answerText(claims)}, ordering ${word(ordering)}; ${took}`;

@@ -37,6 +37,8 @@ export interface Claim {
   readonly grid: number;
   /** Successive launches of the kernel that were looked at together. */
   readonly launches: number;
+  /** Whether buffers start at aligned addresses. */
+  readonly aligned: boolean;
 }
 
 export interface Proved {
