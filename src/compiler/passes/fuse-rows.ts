@@ -30,6 +30,8 @@ interface RowLoop {
   readonly op: Op;
   readonly uses: readonly Use[];
   readonly folds: boolean;
+  /** How many of its variables name a row: all but the last; or all, where every element is the fold of a row of its own. */
+  readonly rows: number;
 }
 
 class RowFusion {
@@ -75,19 +77,40 @@ class RowFusion {
     if (op.name !== "for" || op.attributes["map"] !== "tiles") return null;
     const [body] = op.regions as [Region];
     const { definitions } = this;
-    const number = body.ops.filter((o) => isRowFold(o, definitions)).length;
-    const folds = number > 0;
-    if (number > 1) return null; // parts of one row's fold at a time have room
-    if (op.operands.length === 2 && !folds) return null; // all elements in one row: more than one block should have them
-    // A fold for each element of a row, instead of one, is many folds: the loop over elements spreads them better.
+    const found = body.ops.filter((o) => isRowFold(o, definitions));
+    if (found.length > 1) return null; // parts of one row's fold at a time have room
+    const [fold] = found;
+    const variables = body.arguments.length;
     const [lo, hi] = op.operands.slice(-2).map((v) => definitions.constant(v));
-    if (folds && !(lo === 0 && hi === 1)) return null;
+    const isOneColumn = lo === 0 && hi === 1;
+    // A fold for each element of a row is many folds. Threads share each where its terms are neighbours in memory; else the
+    // loop over elements spreads them better.
+    const isEach = fold !== undefined && !isOneColumn;
+    if (isEach && !this.takesNeighbours(fold)) return null;
+    const rows = isEach ? variables : variables - 1;
+    if (rows === 0 && fold === undefined) return null; // all elements in one row: more than one block should have them
     if (matchContraction(op, this.kernel, definitions) !== null) return null;
-    return { op, uses: this.usesOf(op), folds };
+    return { op, uses: this.usesOf(op, rows), folds: fold !== undefined, rows };
   }
 
-  private usesOf(loop: Op): Use[] {
-    const rows = loop.regions[0]!.arguments.slice(0, -1);
+  /** Whether each load of a fold's terms goes along memory with the fold. */
+  private takesNeighbours(fold: Op): boolean {
+    const [region] = fold.regions as [Region];
+    const [along] = region.arguments as [Value];
+    const depends = (v: Value): boolean => this.definitions.argumentsOf(v).includes(along);
+    let all = true;
+    walk(region, (op) => {
+      if (op.name !== "load") return;
+      const { indices, peer } = memoryOperands(op);
+      const last = indices.at(-1)!;
+      const isAlong = !depends(last) || this.definitions.isNext(last, along);
+      all &&= isAlong && ![...indices.slice(0, -1), ...(peer === null ? [] : [peer])].some(depends);
+    });
+    return all;
+  }
+
+  private usesOf(loop: Op, count: number): Use[] {
+    const rows = loop.regions[0]!.arguments.slice(0, count);
     const uses: Use[] = [];
     walk(loop.regions[0]!, (op) => {
       if (op.name !== "load" && op.name !== "store") return;
@@ -99,7 +122,7 @@ class RowFusion {
 
   /** The leading indices, if they are the loop's variables, each plus something from outside the loop. */
   private rowOf(indices: readonly Value[], rows: readonly Value[]): string | null {
-    if (indices.length <= rows.length) return null;
+    if (indices.length < rows.length) return null;
     const parts = rows.map((variable, d) => {
       const index = indices[d]!;
       if (index === variable) return "";
@@ -113,7 +136,7 @@ class RowFusion {
 
   private boundsOf(loop: RowLoop): string {
     return loop.op.operands
-      .slice(0, -2)
+      .slice(0, 2 * loop.rows)
       .map((v) => {
         if (!this.ids.has(v)) this.ids.set(v, this.ids.size);
         return this.ids.get(v);
@@ -122,7 +145,7 @@ class RowFusion {
   }
 
   private mayJoin(loop: RowLoop, group: readonly RowLoop[]): boolean {
-    if (loop.op.operands.length === 2 || this.boundsOf(loop) !== this.boundsOf(group[0]!)) return false;
+    if (loop.rows === 0 || this.boundsOf(loop) !== this.boundsOf(group[0]!)) return false;
     return group.every((earlier) => conflicts(earlier, loop).every(([a, b]) => a.row !== null && a.row === b.row));
   }
 
@@ -134,7 +157,7 @@ class RowFusion {
     if (first < 0 || !this.foldedRows.has(this.boundsOf(group[first]!))) return group.map((l) => l.op);
     const last = group.findLastIndex(isBound);
     const ops = group.map((l) => l.op);
-    return [...ops.slice(0, first), rowsLoop(ops.slice(first, last + 1)), ...ops.slice(last + 1)];
+    return [...ops.slice(0, first), rowsLoop(group.slice(first, last + 1)), ...ops.slice(last + 1)];
   }
 }
 
@@ -145,19 +168,21 @@ function conflicts(a: RowLoop, b: RowLoop): (readonly [Use, Use])[] {
   );
 }
 
-function rowsLoop(loops: readonly Op[]): Op {
-  const [first] = loops as [Op];
-  const build = new Builder(first.span);
+function rowsLoop(loops: readonly RowLoop[]): Op {
+  const [first] = loops as [RowLoop];
+  const build = new Builder(first.op.span);
   const pairs = (op: Op): [Value, Value][] =>
     op.regions[0]!.arguments.map((_, d) => [op.operands[2 * d]!, op.operands[2 * d + 1]!]);
-  const bounds = pairs(first);
-  build.for("rows", bounds.length > 1 ? bounds.slice(0, -1) : bounds, (rows) => {
-    for (const op of loops) {
+  const bounds = pairs(first.op);
+  build.for("rows", first.rows > 0 ? bounds.slice(0, first.rows) : bounds, (rows) => {
+    for (const { op, rows: count } of loops) {
       build.span = op.span;
       const [body] = op.regions as [Region];
-      build.for("tiles", pairs(op).slice(-1), ([column]) => {
+      const columns = (): [Value, Value][] =>
+        count < body.arguments.length ? pairs(op).slice(-1) : [[build.constant(0), build.constant(1)]];
+      build.for("tiles", columns(), ([column]) => {
         const inner = new Substitution();
-        body.arguments.forEach((a, d) => inner.set(a, d < body.arguments.length - 1 ? rows[d]! : column!));
+        body.arguments.forEach((a, d) => inner.set(a, d < count ? rows[d]! : column!));
         rewriteOps(body.ops, build, inner);
       });
     }

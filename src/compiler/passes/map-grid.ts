@@ -12,10 +12,11 @@ import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
+import { isBusy } from "./support/busy.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 import { mostElements } from "./support/upper-bound.js";
 
-type GridOptions = Pick<PassOptions, "elementThreads" | "elementBlocks" | "accessBytes">;
+type GridOptions = Pick<PassOptions, "elementThreads" | "elementBlocks" | "busyBlocks" | "accessBytes">;
 
 export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
@@ -31,7 +32,8 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
     mapLoop(op, b, values, row);
     return true;
   });
-  const maxBlocks = kernel.maxBlocks > 0 ? kernel.maxBlocks : options.elementBlocks;
+  const blocks = isBusy(kernel, definitions) ? options.busyBlocks : options.elementBlocks;
+  const maxBlocks = kernel.maxBlocks > 0 ? kernel.maxBlocks : blocks;
   return {
     ...kernel,
     level: "device",

@@ -19,7 +19,7 @@ import { forwarding, type Producer } from "./support/row-forwarding.js";
 import { mostElements, upperBound } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 
-type RowOptions = Pick<PassOptions, "elementThreads" | "accessBytes" | "rowLoadsInFlight">;
+type RowOptions = Pick<PassOptions, "elementThreads" | "rowThreads" | "accessBytes" | "rowLoadsInFlight">;
 
 export function mapRows(kernel: Kernel, options: RowOptions): Kernel {
   const found: Op[] = [];
@@ -44,7 +44,7 @@ class RowMapping {
   private readonly buffers: Buffer[];
   private readonly build = new Builder({ start: 0, end: 0 });
   private readonly lanes: number;
-  /** Elements that a block's threads take with one wide access each. */
+  /** Elements that a block's threads take with one wide access each; or a few rows of known length. */
   private readonly span: number;
   /** Rows in a turn. */
   private readonly rows: Extent;
@@ -58,8 +58,9 @@ class RowMapping {
     this.definitions = new Definitions(kernel);
     this.buffers = [...kernel.buffers];
     this.lanes = vectorLanes(kernel, options);
-    this.span = (kernel.blockThreads || options.elementThreads) * this.lanes;
-    const longest = loops.map((loop) => this.longest(loop)).reduce((a, b) => extent("max", a, b));
+    const wide = (kernel.blockThreads || options.elementThreads) * this.lanes;
+    const longest = loops.map((loop) => this.longest(loop, wide)).reduce((a, b) => extent("max", a, b));
+    this.span = Math.max(wide, this.severalRows(longest));
     this.folds = new RowFolds(this.build, this.span, this.lanes, (name, dtype, length) => {
       const full = `${name}_${dtype}`;
       const known = this.buffers.find((b) => b.name === full && b.role === "shared");
@@ -83,13 +84,20 @@ class RowMapping {
     return { ...kernel, buffers, work, body: { arguments: [], ops: build.ops } };
   }
 
+  /** Elements of two rows of known length, if that is short enough for a block to take several. */
+  private severalRows(length: Extent): number {
+    const whole = this.whole(length);
+    if (typeof whole !== "number") return 0;
+    return 2 * whole <= this.options.rowThreads * this.lanes ? 2 * whole : 0;
+  }
+
   /** Whole vectors. */
   private whole(length: Extent): Extent {
     return extent("mul", extent("ceildiv", length, this.lanes), this.lanes);
   }
 
   /** Most elements of a row in any of the loops inside, folded or not. */
-  private longest(rows: Op): Extent {
+  private longest(rows: Op, span: number): Extent {
     const { definitions } = this;
     const lengths: (Extent | null)[] = [];
     walk(rows.regions[0]!, (op) => {
@@ -97,7 +105,7 @@ class RowMapping {
         lengths.push(upperBound(op.operands[0]!, op.operands[1]!, definitions));
       else if (isRowFold(op, definitions)) lengths.push(upperBound(op.operands[0]!, op.operands[1]!, definitions));
     });
-    return lengths.reduce<Extent>((a, b) => extent("max", a, b ?? this.span), 1);
+    return lengths.reduce<Extent>((a, b) => extent("max", a, b ?? span), 1);
   }
 
   /**

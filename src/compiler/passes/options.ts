@@ -4,8 +4,15 @@ export interface PassOptions {
   readonly elementThreads: number;
   /** Threads of a block that multiplies tiles. */
   readonly tileThreads: number;
+  /**
+   * Threads whose widest accesses decide whether a block takes several rows of known length at a time; `elementThreads` of the
+   * mapping that ships. One with fewer threads, such as that of proofs, takes several where this one does.
+   */
+  readonly rowThreads: number;
   /** Most blocks of a kernel that only moves and reduces; more do not move bytes faster over NVLink. */
   readonly elementBlocks: number;
+  /** Most blocks of a kernel that does more with its elements than the wire takes time for; see `support/busy.ts`. */
+  readonly busyBlocks: number;
   /** Most blocks of a kernel that multiplies: as many as are resident. */
   readonly tileBlocks: number;
   /** Rows, columns and depth of a tile of a product, and stages of its pipeline. */
@@ -28,8 +35,10 @@ export interface PassOptions {
  */
 export const DEFAULT_PASS_OPTIONS: PassOptions = {
   elementThreads: 512,
+  rowThreads: 512,
   tileThreads: 256,
   elementBlocks: 32,
+  busyBlocks: 132,
   tileBlocks: 132,
   tile: { m: 128, n: 256, k: 64, stages: 3 },
   accessBytes: 16,

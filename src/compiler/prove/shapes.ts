@@ -13,6 +13,7 @@ import { divisorOf, nearestFit, requirementHolds } from "../types/requirement.js
 export const PROOF_MAPPING: Partial<PassOptions> = {
   elementThreads: 4,
   elementBlocks: 3,
+  busyBlocks: 3,
   tileThreads: 32,
   tileBlocks: 2,
   tile: { m: 16, n: 16, k: 8, stages: 3 },

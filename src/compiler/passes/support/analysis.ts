@@ -45,6 +45,14 @@ export class Definitions {
     return ["add", "sub", "min", "max"].includes(fn) && !parts.includes(false);
   }
 
+  /** Whether an index grows by one with a variable, by its form. */
+  isNext(index: Value, variable: Value): boolean {
+    if (index === variable) return true;
+    const sum = this.binary(index, "add")?.operands ?? [];
+    const next = sum.filter((v) => this.argumentsOf(v).includes(variable));
+    return next.length === 1 && this.isNext(next[0]!, variable);
+  }
+
   /** Loop variables that the value is computed from. */
   argumentsOf(v: Value): readonly Value[] {
     let found = this.reached.get(v);

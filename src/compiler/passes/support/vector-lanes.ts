@@ -1,5 +1,5 @@
 /** How many neighbouring elements one thread takes at once; one number for all loops of a kernel. */
-import type { Kernel } from "../../ir/module.js";
+import type { Buffer, Kernel } from "../../ir/module.js";
 import { DTYPES } from "../../types/dtype.js";
 import { type Extent, extentNames } from "../../types/extent.js";
 import type { PassOptions } from "../options.js";
@@ -13,9 +13,17 @@ export function vectorLanes(kernel: Kernel, options: Pick<PassOptions, "accessBy
   const buffers = kernel.buffers.filter((b) => b.role === "input" || b.role === "output" || b.role === "scratch");
   // Tables of a fixed length, such as one of splits, are not what the kernel moves.
   const isLong = (e: Extent | undefined): boolean => e !== undefined && extentNames(e).size > 0;
-  // Nor is a number for each row: its neighbours are in other rows.
-  const isNarrow = (shape: readonly Extent[]): boolean => shape.length > 1 && !isLong(shape.at(-1));
-  const long = buffers.filter((b) => b.shape.some(isLong) && !isNarrow(b.shape));
+  // Nor is a number for each row, or for many elements: its neighbours are elsewhere, and it is asked for seldom.
+  const isNarrow = ({ role, shape }: Buffer): boolean =>
+    (shape.length > 1 && !isLong(shape.at(-1))) || (role === "scratch" && shape.some(isShare));
+  const long = buffers.filter((b) => b.shape.some(isLong) && !isNarrow(b));
   const sizes = (long.length > 0 ? long : buffers).map((b) => DTYPES[b.dtype].bytes);
   return options.accessBytes / Math.max(...sizes, 1);
+}
+
+/** Elements of something, to which a length of so many times fewer has one. */
+const MANY = 16;
+
+function isShare(e: Extent): boolean {
+  return typeof e === "object" && e.op === "div" && typeof e.b === "number" && e.b >= MANY;
 }

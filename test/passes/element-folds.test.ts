@@ -1,0 +1,107 @@
+/** Folds that authors write for each element: which of them threads share, which kernels take the whole machine, and that it is right. */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import { walkKernel } from "../../src/compiler/ir/visit.js";
+import { PROOF_MAPPING, prove } from "../../src/compiler/prove/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+
+/** The greatest of each piece of 100, then what each element is of it. */
+const PIECES = `
+collective pieces(x: T[n] local) -> y: T[n] local where n % 100 == 0
+  ensures y[i] == x[i] - max(k in 0..100) x[i - i % 100 + k] {
+  scratch most: T[n / 100]
+  for b in tiles(n / 100) {
+    most[b] = max(k in 0..100) x[b * 100 + k]
+  }
+  for b, k in tiles(n / 100, 100) {
+    y[b * 100 + k] = x[b * 100 + k] - most[b]
+  }
+}
+`;
+const fold = (fn: string, element: string): string => `
+collective f(x: T[m, n] local) -> y: T[m] local ensures y[i] == ${fn}(k in 0..n) ${element} {
+  for i in tiles(m) {
+    y[i] = ${fn}(k in 0..n) ${element}
+  }
+}
+`;
+
+function kernelOf(text: string, ranks: number, pass?: string) {
+  const { snapshots, kernel, diagnostics } = compile(text, { ranks, dtype: "f32" });
+  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  return pass === undefined ? kernel! : snapshots.find((s) => s.pass === pass)!.kernel;
+}
+
+/** How loops are mapped, in order. */
+function loops(text: string): string {
+  const maps: string[] = [];
+  walkKernel(
+    kernelOf(text, 2, "fuse-rows"),
+    (op) => void (op.name === "for" && maps.push(String(op.attributes["map"]))),
+  );
+  return maps.join(" ");
+}
+
+describe("folds of each element", () => {
+  it("are shared by threads where terms are neighbours in memory, together with what uses them", () => {
+    expect(loops(PIECES)).toBe("rows tiles tiles");
+    expect(loops(fold("max", "x[i, k]"))).toBe("rows tiles");
+    expect(loops(fold("min", "(x[i, k] * 2)"))).toBe("rows tiles");
+  });
+
+  it("stay with their threads where terms are apart, are few, or have an order", () => {
+    const columns = fold("max", "x[k, i]").replace("y: T[m] local", "y: T[n] local").replaceAll("0..n", "0..m");
+    expect(loops(columns.replace("tiles(m)", "tiles(n)"))).toBe("tiles");
+    expect(loops(PIECES.replaceAll("100", "32"))).toBe("tiles tiles");
+    expect(loops(fold("sum", "x[i, k]"))).toBe("tiles");
+  });
+
+  it.each([
+    [1, 1],
+    [3, 7],
+    [40, 100],
+    [5, 20_000],
+  ])("are right for rows of any length, %i × %i", (m, n) => {
+    for (const [text, dims] of [
+      [fold("max", "x[i, k]"), { m, n }],
+      [PIECES, { n: 100 * m }],
+    ] as const) {
+      const { kernel, manifest, source } = compile(text, { ranks: 2, dtype: "f32" });
+      const ranks = makeInputs(manifest!, dims, 1);
+      new CpuGroup(kernel!, manifest!, { source }).run(ranks, dims);
+      expect(checkOutputs(manifest!, dims, ranks, ranks)).toMatchObject({ correct: true, unspecified: [] });
+    }
+  });
+
+  it("are proved as they ship: several short rows in a turn of a block", () => {
+    const compiled = compile(PIECES, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING });
+    const claims = prove(compiled, { shared: sharedLayout(compiled.kernel!) });
+    expect([claims.answer.status, claims.ordering.status]).toEqual(["proved", "proved"]);
+    const sharedBuffers = (kernel: typeof compiled.kernel): string[] =>
+      kernel!.buffers.filter((b) => b.role === "shared").map((b) => b.name);
+    expect(sharedBuffers(compiled.kernel)).toEqual(sharedBuffers(kernelOf(PIECES, 2)));
+    // Two rows of 100 are more than the widest accesses of its four threads.
+    expect(compiled.kernel!.buffers.find((b) => b.name === "parts_f32")!.shape).toEqual([200]);
+  });
+});
+
+describe("blocks", () => {
+  const blocks = (text: string): number => kernelOf(text, 2).maxBlocks;
+  const each = (e: string): string =>
+    `collective f(x: T[m, n] local) -> y: T[m, n] local { for i, j in tiles(m, n) { y[i, j] = ${e} } }`;
+
+  it("are few where elements only move and are added", () => {
+    for (const e of ["x[i, j]", "sum(p in ranks) x@p[i, j]", "x@(rank ^ 1)[i, j] * 3", "max(x[i, j], 0)"])
+      expect(blocks(each(e)), e).toBe(32);
+  });
+
+  it("are as many as are resident where threads have more to do than the wire", () => {
+    for (const e of ["exp(x[i, j])", "x[i, j] / x@(rank ^ 1)[i, j]", "T(f8e4m3(x[i, j]))"])
+      expect(blocks(each(e)), e).toBe(132);
+    expect(blocks(PIECES)).toBe(132);
+    const turned = each("x[i, j]").replace("y: T[m, n]", "y: T[n, m]").replace("y[i, j]", "y[j, i]");
+    expect(blocks(turned)).toBe(132);
+  });
+});
