@@ -32,13 +32,15 @@ export type Reply = { readonly value: unknown } | { readonly error: Thrown };
 export interface Thrown {
   readonly message: string;
   readonly stack: string | undefined;
-  readonly fields: object;
+  /** Those that are text. */
+  readonly fields: Readonly<Record<string, string>>;
 }
 
 /** What a thread has thrown, for another. */
 export function thrown(error: unknown): Thrown {
   if (!(error instanceof Error)) return { message: String(error), stack: undefined, fields: {} };
-  return { message: error.message, stack: error.stack, fields: { ...error } };
+  const fields = Object.entries(error).filter((field): field is [string, string] => typeof field[1] === "string");
+  return { message: error.message, stack: error.stack, fields: Object.fromEntries(fields) };
 }
 
 /** The error again, but for its class. */

@@ -65,6 +65,11 @@ describe("from errors to exit codes", () => {
     expect(err).not.toMatch(/^\s+at /m);
   });
 
+  it("what cannot go from thread to thread takes no error with it", () => {
+    const error = Object.assign(new TypeError("x is not a function"), { code: "ENOSPC", callback: () => {} });
+    expect(describeFailure(errorOf(structuredClone(thrown(error))))).toEqual(describeFailure(error));
+  });
+
   it("so is anything unforeseen", () => {
     const { message, help, exitCode } = describeFailure(new TypeError("x is not a function"));
     expect(exitCode).toBe(bugExitCode);
