@@ -55,6 +55,16 @@ collective extreme(x: ${dtype}[n] local) -> y: ${dtype}[n] local
     }
   });
 
+  it("do not hold for 0 where they divide by zero", () => {
+    const text = (value: string): string => `
+collective w(x: T[n] local) -> y: T[n] local
+  ensures y[i] == x[i] / (x[i] - x[i]) {
+  for i in tiles(n) { y[i] = ${value} }
+}`;
+    expect(statuses(proved(text("0 * x[i]"), 2))).toEqual(["unknown", "proved"]);
+    expect(statuses(proved(text("x[i] / (x[i] - x[i])"), 2))).toEqual(["proved", "proved"]);
+  });
+
   it("may choose, and read only what they choose", () => {
     const halo = (edge: string): string => `
 collective halo(x: T[n] local) -> y: T[n + 1] local

@@ -97,6 +97,8 @@ export class FieldAlgebra implements Algebra {
   div(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a / b;
     const y = this.of(b);
+    // No member of the fields: neither 0 nor equal to anything else.
+    if (y.equals(ZERO)) return this.apply("divided by zero", [a]);
     const slot = y.p & (INVERSES - 1);
     let known = this.inverses[slot];
     if (known === undefined || !known[0].equals(y)) {
