@@ -30,6 +30,7 @@ export {
   partsOfExpression,
   partsOfSpecification,
   shapeOfSpecification,
+  freeVariables,
   sharedParts,
   someSpecification,
 } from "./specification-shape.js";

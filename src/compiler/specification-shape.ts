@@ -47,6 +47,25 @@ export function partsOfExpression(e: ElementExpression): readonly ElementExpress
   }
 }
 
+/**
+ * Variables that a claim or a reduction around an expression binds. A part that is used twice is looked at once.
+ * @param known filled with what is found of each part
+ */
+export function freeVariables(
+  e: ElementExpression,
+  known = new Map<ElementExpression, ReadonlySet<string>>(),
+): ReadonlySet<string> {
+  let free = known.get(e);
+  if (free === undefined) {
+    const found = new Set(partsOfExpression(e).flatMap((part) => [...freeVariables(part, known)]));
+    if (e.kind === "variable") found.add(e.name);
+    // The bounds of a reduction do not know its variable: names mean one thing.
+    if (e.kind === "reduce") found.delete(e.variable);
+    known.set(e, (free = found));
+  }
+  return free;
+}
+
 /** Whether a specification, or one that it is made of, is such. A part that is used twice is looked at once. */
 export function someSpecification(s: Specification, is: (part: Specification) => boolean): boolean {
   const seen = new Set<Specification>();

@@ -65,6 +65,27 @@ collective w(x: T[n] local) -> y: T[n] local
     expect(statuses(proved(text("x[i] / (x[i] - x[i])"), 2))).toEqual(["proved", "proved"]);
   });
 
+  it("fold whole numbers beside sums of products", () => {
+    const text = `
+collective beside(x: i32[m, n] local, w: i32[n, n] replicated) -> y: i32[m, n] local {
+  y = (x @ w) + min(x, dim: 1)
+}`;
+    expect(statuses(proved(text, 2))).toEqual(["proved", "proved"]);
+  });
+
+  it("fold once what some indices decide, for each value of those", () => {
+    const norm = (fold: string): string => `
+collective norm(x: T[m, n] local) -> y: T[m, n] local
+  ensures y[i, j] == x[i, j] - (sum(p in ranks) (max(k in 0..n) ${fold})) {
+  for i, j in tiles(m, n) {
+    y[i, j] = x[i, j] - (sum(p in ranks) (max(k in 0..n) x@p[i, k]))
+  }
+}`;
+    expect(statuses(proved(norm("x@p[i, k]"), 2))).toEqual(["proved", "proved"]);
+    for (const wrong of ["x@p[0, k]", "x[i, k]", "x@p[i, j]"])
+      expect(statuses(proved(norm(wrong), 2)), wrong).toEqual(["wrong", "proved"]);
+  });
+
   it("may choose, and read only what they choose", () => {
     const halo = (edge: string): string => `
 collective halo(x: T[n] local) -> y: T[n + 1] local

@@ -8,7 +8,7 @@ import {
   type UnaryFunction,
 } from "../ir/ops.js";
 import type { ElementExpression, ElementSpecification, SignatureTensor } from "../manifest.js";
-import { partsOfExpression, sharedParts } from "../specification-shape.js";
+import { freeVariables, partsOfExpression, sharedParts } from "../specification-shape.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Algebra, Number_ } from "./algebra.js";
@@ -25,6 +25,9 @@ interface Claim {
   /** Values of variables by number. */
   readonly variables: number[];
   readonly numbers: ReadonlyMap<string, number>;
+  /** Numbers of the indices that the claim is about; the others are of reductions. */
+  readonly own: readonly number[];
+  readonly free: Map<ElementExpression, ReadonlySet<string>>;
   /** Another for each place: what is known of shared values is known there alone. */
   turn: number;
   turns: number;
@@ -51,8 +54,7 @@ export class ElementExpectation {
     let made = this.claims.get(s);
     if (made === undefined) this.claims.set(s, (made = this.claim(s)));
     const { claim, value } = made;
-    const { variables, numbers } = claim;
-    const own = s.variables.map((v) => numbers.get(v)!);
+    const { variables, own } = claim;
     return (at) => {
       claim.rank = rank;
       claim.turn = ++claim.turns;
@@ -81,6 +83,8 @@ export class ElementExpectation {
       rank: -1,
       variables: new Array<number>(numbers.size).fill(0),
       numbers,
+      own: s.variables.map((v) => numbers.get(v)!),
+      free: new Map(),
       turn: 0,
       turns: 0,
       shared: sharedParts([s.value], partsOfExpression),
@@ -146,7 +150,7 @@ export class ElementExpectation {
       case "load":
         return this.load(e, claim);
       case "reduce":
-        return this.reduce(e, claim);
+        return foldedOnce(this.reduce(e, claim), e, claim);
     }
   }
 
@@ -275,5 +279,27 @@ function remembered(evaluate: Evaluate, claim: Claim): Evaluate {
       value = now;
     }
     return value;
+  };
+}
+
+/** Results of a reduction that are kept at a time. */
+const MOST_FOLDED = 1 << 16;
+
+/** A reduction that not all indices of the claim decide about, as in `max(k in 0..n) x[i, k]`, is folded once for those that do. */
+function foldedOnce(fold: Evaluate, e: ElementExpression, claim: Claim): Evaluate {
+  const deciding = [...freeVariables(e, claim.free)].map((name) => claim.numbers.get(name)!);
+  if (claim.own.every((number) => deciding.includes(number))) return fold;
+  const { variables } = claim;
+  const known = new Map<string, Number_>();
+  return () => {
+    let key = String(claim.rank);
+    for (const number of deciding) key += ` ${variables[number]!}`;
+    let total = known.get(key);
+    if (total === undefined) {
+      total = fold();
+      if (known.size >= MOST_FOLDED) known.clear();
+      known.set(key, total);
+    }
+    return total;
   };
 }

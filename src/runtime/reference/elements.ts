@@ -5,6 +5,7 @@
 import {
   DTYPES,
   evaluateExtent,
+  freeVariables,
   InternalCompilerError,
   type DimValues,
   type ElementExpression,
@@ -31,10 +32,19 @@ interface Place {
   readonly read: InputReader;
   readonly rank: number;
   readonly variables: Map<string, number>;
+  /** The indices that the claim is about; other variables are of reductions. */
+  readonly own: readonly string[];
   /** What the claim is made of in more than one place. */
   readonly shared: ReadonlySet<ElementExpression>;
   /** What of that is known as long as the variables stay as they are. Without it, the time doubles with every such use. */
   known: Map<ElementExpression, Known>;
+  readonly folds: Map<ElementExpression, Fold | null>;
+}
+
+/** Results of a reduction by the values of the variables that decide about it. */
+interface Fold {
+  readonly deciding: readonly string[];
+  readonly results: Map<string, Known>;
 }
 
 /**
@@ -56,7 +66,17 @@ export function evaluateElements(
   let copied = true;
   let exact = true;
   const shared = sharedParts([s.value], partsOfExpression);
-  const place: Place = { manifest, dims, read, rank, variables: new Map(), shared, known: new Map() };
+  const place: Place = {
+    manifest,
+    dims,
+    read,
+    rank,
+    variables: new Map(),
+    shared,
+    known: new Map(),
+    own: s.variables,
+    folds: new Map(),
+  };
   for (let at = from; at < to; at++) {
     place.known.clear();
     let rest = at;
@@ -128,26 +148,51 @@ function load(e: Extract<ElementExpression, { kind: "load" }>, at: Place): Known
   return { value, error: 0, copied: true };
 }
 
-function reduce(e: Extract<ElementExpression, { kind: "reduce" }>, at: Place): Known {
+type Reduction = Extract<ElementExpression, { kind: "reduce" }>;
+
+/** Results of a reduction that are kept at a time. */
+const MOST_FOLDED = 1 << 16;
+
+/** A reduction that not all indices of the claim decide about, as in `max(k in 0..n) x[i, k]`, is folded once for those that do. */
+function reduce(e: Reduction, at: Place): Known {
+  let fold = at.folds.get(e);
+  if (fold === undefined) {
+    const free = freeVariables(e);
+    fold = at.own.every((name) => free.has(name)) ? null : { deciding: [...free], results: new Map() };
+    at.folds.set(e, fold);
+  }
+  if (fold === null) return folded(e, at);
+  const { results } = fold;
+  const key = fold.deciding.map((name) => at.variables.get(name)!).join(" ");
+  let result = results.get(key);
+  if (result === undefined) {
+    result = folded(e, at);
+    if (results.size >= MOST_FOLDED) results.clear();
+    results.set(key, result);
+  }
+  return result;
+}
+
+function folded(e: Reduction, at: Place): Known {
   const [from, to] = [evaluate(e.from, at).value, evaluate(e.to, at).value];
   const outer = at.variables.get(e.variable);
   const knownOutside = at.known;
   at.known = new Map();
   const start = { sum: 0, prod: 1, min: Infinity, max: -Infinity }[e.fn];
   const fn = { sum: "add", prod: "mul", min: "min", max: "max" }[e.fn];
-  let folded = number(start);
+  let total = number(start);
   for (let k = from; k < to; k++) {
     at.variables.set(e.variable, k);
     at.known.clear();
     const next = evaluate(e.body, at);
     // Nothing is rounded when zero is added or one is multiplied by: so a search for one element stays exact.
-    if (folded.value === start && folded.error === 0) folded = next;
-    else if (!(next.value === start && next.error === 0)) folded = binary(fn, folded, next);
+    if (total.value === start && total.error === 0) total = next;
+    else if (!(next.value === start && next.error === 0)) total = binary(fn, total, next);
   }
   at.known = knownOutside;
   if (outer === undefined) at.variables.delete(e.variable);
   else at.variables.set(e.variable, outer);
-  return folded;
+  return total;
 }
 
 function compare(fn: string, a: number, b: number): boolean {

@@ -1,0 +1,42 @@
+/** Claims about single elements, `ensures y[i, j] == …`, as the reference evaluates them. */
+import { expect, test } from "vitest";
+import { compile } from "../../src/compiler/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+
+function isRight(text: string): boolean {
+  const { kernel, manifest, diagnostics } = compile(text, { ranks: 2, dtype: "f32" });
+  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  const dims = { m: 3, n: 5 };
+  const ranks = makeInputs(manifest!, dims, 1);
+  new CpuGroup(kernel!, manifest!, { detectUnwritten: true }).run(ranks, dims);
+  return checkOutputs(manifest!, dims, ranks, ranks).correct;
+}
+
+const claimed = (claim: string): string => `
+collective f(x: T[m, n] local) -> y: T[m, n] local
+  ensures y[i, j] == ${claim} {
+  for i, j in tiles(m, n) {
+    y[i, j] = x[i, j] - (sum(p in ranks) (max(k in 0..n) x@p[i, k]))
+  }
+}`;
+
+test("what some indices decide is folded for each value of those", () => {
+  const norm = (fold: string): string => claimed(`x[i, j] - (sum(p in ranks) (max(k in 0..n) ${fold}))`);
+  expect(isRight(norm("x@p[i, k]"))).toBe(true);
+  for (const wrong of ["x@p[0, k]", "x[i, k]", "x@p[i, j]"]) expect(isRight(norm(wrong)), wrong).toBe(false);
+});
+
+test("of an output on one rank, that rank's elements are claimed", () => {
+  const text = (claim: string): string => `
+collective f(x: T[m, n] partial(sum)) -> y: T[m, n] on(1)
+  ensures y[i, j] == ${claim} {
+  if rank == 1 {
+    for i, j in tiles(m, n) {
+      y[i, j] = sum(p in ranks) x@p[i, j]
+    }
+  }
+}`;
+  expect(isRight(text("sum(p in ranks) x@p[i, j]"))).toBe(true);
+  expect(isRight(text("x[i, j]"))).toBe(false);
+});
