@@ -60,7 +60,7 @@ export function compile(text: string, options: CompileOptions): CompileResult {
     passLimit: options.passLimit,
     observe: (pass, k) => snapshots.push({ pass, kernel: k }),
   });
-  return new Compiled(all, source, checked, snapshots, kernel, options);
+  return compiledOf({ diagnostics: all, source, checked, snapshots, options }, kernel);
 }
 
 /**
@@ -83,35 +83,31 @@ export function withMapping(compiled: CompileResult, mapping: Partial<PassOption
   const kernel = continuePasses(snapshots.at(-1)!.kernel, rest, now, {
     observe: (pass, k) => snapshots.push({ pass, kernel: k }),
   });
-  return new Compiled(diagnostics, source, checked, snapshots, kernel, options);
+  return compiledOf({ diagnostics, source, checked, snapshots, options }, kernel);
 }
 
-/** A program without errors. Its CUDA text and its manifest are made when somebody asks for them. */
-class Compiled implements CompileResult {
-  readonly kernel: Kernel | null;
-  private text: string | null = null;
-  private launched: Manifest | null = null;
-
-  /** @param last what the last pass gave that ran */
-  constructor(
-    readonly diagnostics: readonly Diagnostic[],
-    readonly source: SourceFile,
-    readonly checked: CheckedCollective,
-    readonly snapshots: readonly Snapshot[],
-    last: Kernel,
-    readonly options: CompileOptions,
-  ) {
-    this.kernel = last.level === "device" && snapshots.at(-1)!.pass === PIPELINE.at(-1)!.name ? last : null;
-  }
-
-  get cuda(): string | null {
-    return this.kernel === null ? null : (this.text ??= emitCuda(this.kernel, this.source));
-  }
-
-  get manifest(): Manifest | null {
-    if (this.kernel === null) return null;
-    return (this.launched ??= manifestOf(this.kernel, this.options.arch ?? DEFAULT_ARCH));
-  }
+/**
+ * A program without errors. Its CUDA text and its manifest are made when somebody asks for them; properties of its own all
+ * the same, so that a copy has them.
+ * @param last what the last pass gave that ran
+ */
+function compiledOf(
+  parts: Pick<CompileResult, "diagnostics" | "source" | "checked" | "snapshots" | "options">,
+  last: Kernel,
+): CompileResult {
+  const kernel = last.level === "device" && parts.snapshots.at(-1)!.pass === PIPELINE.at(-1)!.name ? last : null;
+  let cuda: string | null = null;
+  let manifest: Manifest | null = null;
+  return {
+    ...parts,
+    kernel,
+    get cuda() {
+      return kernel === null ? null : (cuda ??= emitCuda(kernel, parts.source));
+    },
+    get manifest() {
+      return kernel === null ? null : (manifest ??= manifestOf(kernel, parts.options.arch ?? DEFAULT_ARCH));
+    },
+  };
 }
 
 /** One dtype for whatever variables there are. */

@@ -42,3 +42,8 @@ it("refuses what was stopped on the way", () => {
   const stopped = compiled("all_gather/ring", { stopAfter: "derive-sync" });
   expect(() => withMapping(stopped, PROOF_MAPPING)).toThrow(RangeError);
 });
+
+it("has its CUDA text and its manifest as properties of its own, though they are made when asked for", () => {
+  const { cuda, manifest } = compiled("all_gather/ring");
+  expect({ ...compiled("all_gather/ring") }).toMatchObject({ cuda, manifest });
+});
