@@ -96,6 +96,8 @@ export function diagnose(program: ProgramText, name: string | undefined, options
         keep(result.diagnostics);
         worlds.add(request.ranks);
         if (result.kernel === null) continue;
+        // Printed for nobody: what cannot be printed is wrong, too, however well it is proved.
+        void result.cuda;
         for (const dim of result.manifest!.dims) dims.add(dim);
         const residency = proveResidency(result.kernel);
         const asked = askedDims(result.manifest!, options.dims);
