@@ -23,7 +23,7 @@ function shapesFor({ dims, requirements, inputs, outputs }: Manifest, world: num
 for (const file of LIBRARY)
   describe(file.name, () => {
     for (const world of WORLDS.filter((w) => allows(file, w)))
-      it(`is correct on ${world} ranks`, () => {
+      it(`is correct on ${world} ranks`, { timeout: 120_000 }, () => {
         for (const dtype of DTYPES) {
           if (!allows(file, world, dtype)) continue;
           const { kernel, manifest, source, diagnostics } = compileFile(file, { ranks: world, dtype });
