@@ -122,8 +122,9 @@ export class Cells {
     const w = this.lastWrite[element]!;
     if (w >= 0 && !log.isBefore(w, strand, clock)) return { earlier: w, earlierWrites: true };
     const first = this.firstRead[element]!;
-    if (first < 0) this.firstRead[element] = row;
-    else if (first !== row && !log.isOf(first, strand)) {
+    // Of one strand's reads the latest counts: what comes after it comes after those before it.
+    if (first < 0 || log.isOf(first, strand)) this.firstRead[element] = row;
+    else if (first !== row) {
       this.furtherReads ??= new Int32Array(this.firstRead.length);
       const before = this.furtherReads[element]!;
       if (before === 0 || log.firstOf(before) !== row) this.furtherReads[element] = log.linked(row, before);
