@@ -1,7 +1,7 @@
 /**
- * How long `collc check` takes: each file of the library on its own, for 4 ranks, for 8, and for 2, 4 and 8 together, then the
- * whole library for 2, 4 and 8 ranks. Seconds as a person waits for them, so on a machine that does nothing else; CPU seconds of all threads beside
- * them. Fails above the limits, which are for two cores.
+ * How long `collc check` takes: each file of the library on its own, for 4 ranks, for 8, and for 2, 4 and 8 together; then the
+ * whole library for 2, 4 and 8 ranks. Seconds as a person waits for them, so on a machine that does nothing else; CPU seconds
+ * of all threads beside them. Fails above the limits, which are for two cores.
  *
  *     npm run build && node test/prove/speed.mjs [FOLDER]
  *
