@@ -5,11 +5,11 @@
 export const COLLECTIVES = {
   /** Everybody learns the largest absolute value of each row that anybody holds. */
   loudest: `
-/// The largest magnitude of each row, over all ranks.
-collective loudest(samples: T[rows, columns] local) -> peak: f32[rows] local {
+/// The largest magnitude of each short row, over all ranks.
+collective loudest(samples: T[rows, 12] local) -> peak: f32[rows] local {
   scratch own: f32[rows]
   for r in tiles(rows) {
-    own[r] = max(c in 0..columns) abs(samples[r, c])
+    own[r] = max(c in 0..12) abs(samples[r, c])
   }
   for r in tiles(rows) {
     peak[r] = max(other in ranks) own@other[r]

@@ -43,7 +43,6 @@ test("other names change nothing but names", () => {
     peak: "y",
     own: "stage",
     rows: "n",
-    columns: "m",
     r: "i",
     other: "p",
   };

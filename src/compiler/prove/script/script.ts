@@ -1,7 +1,7 @@
 /**
- * A kernel as JavaScript. Each run of the prover takes the same kernel through many thousand accesses, at several shapes;
- * as a program of its own it costs a tenth of what an interpreter does. Blocks are coroutines, which suspend where a
- * flag is not there yet.
+ * A kernel as JavaScript. Each run of the prover takes the same kernel through many thousand accesses, at several shapes: a
+ * program of its own, which V8 compiles once for all of them. Blocks are coroutines, which suspend where a flag is not
+ * there yet.
  */
 import type { Kernel, Op } from "../../ir/module.js";
 import { countedOps } from "../counted-ops.js";
