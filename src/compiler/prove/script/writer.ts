@@ -130,7 +130,7 @@ export class Writer {
   outline(body: () => void): string {
     const name = `t${this.counter++}`;
     const { lines, free } = this.collect(body);
-    this.functions.push(`function ${[name]}(${["f", ...free].join(", ")}) {\n${lines.join("\n")}\n}`);
+    this.functions.push(`function ${name}(${["f", ...free].join(", ")}) {\n${lines.join("\n")}\n}`);
     for (const n of free) this.use(n);
     return `${name}(${["f", ...free].join(", ")})`;
   }
