@@ -58,6 +58,28 @@ describe("folds of each element", () => {
     expect(loops(fold("sum", "x[i, k]"))).toBe("tiles");
   });
 
+  it("stay with their threads where terms are made of what the same turn stores, or after a condition", () => {
+    const before = (statements: string, term: string): string => `
+collective f(x: T[m, n] local) -> (y: T[m] local, z: T[m] local)
+  ensures y[i] == x[i, 0] * 2
+  ensures z[i] == max(k in 0..n) (x[i, 0] * 2 + x[i, k]) {
+  for i in tiles(m) {
+    ${statements}
+    z[i] = max(k in 0..n) (${term} + x[i, k])
+  }
+}
+`;
+    const own = before("y[i] = x[i, 0] * 2", "y[i]");
+    const conditional = before("if i >= 0 { y[i] = x[i, 0] * 2 }", "x[i, 0] * 2");
+    const apart = before("y[i] = x[i, 0] * 2", "x[i, 0] * 2");
+    expect([own, conditional, apart].map(loops)).toEqual(["tiles", "tiles", "rows tiles"]);
+    for (const text of [own, conditional, apart]) {
+      const compiled = compile(text, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING });
+      const claims = prove(compiled, { shared: sharedLayout(compiled.kernel!) });
+      expect([claims.answer.status, claims.ordering.status]).toEqual(["proved", "proved"]);
+    }
+  });
+
   it.each([
     [1, 1],
     [3, 7],

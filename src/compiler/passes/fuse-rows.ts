@@ -87,6 +87,7 @@ class RowFusion {
     // loop over elements spreads them better.
     const isEach = fold !== undefined && !isOneColumn;
     if (isEach && !this.takesNeighbours(fold)) return null;
+    if (fold !== undefined && !standsAlone(fold, body)) return null;
     const rows = isEach ? variables : variables - 1;
     if (rows === 0 && fold === undefined) return null; // all elements in one row: more than one block should have them
     if (matchContraction(op, this.kernel, definitions) !== null) return null;
@@ -159,6 +160,21 @@ class RowFusion {
     const ops = group.map((l) => l.op);
     return [...ops.slice(0, first), rowsLoop(group.slice(first, last + 1)), ...ops.slice(last + 1)];
   }
+}
+
+/**
+ * Whether the terms of a fold can be made ahead of its turn of the loop, by other threads, and more than once: what comes before
+ * it only computes, loads and stores, and stores nothing that they are made of.
+ */
+function standsAlone(fold: Op, body: Region): boolean {
+  const before = body.ops.slice(0, body.ops.indexOf(fold));
+  const stored = new Set(before.filter((op) => op.name === "store").map((op) => text(op, "buffer")));
+  const mayRepeat = (op: Op): boolean =>
+    op.name === "yield" ||
+    definitionOf(op.name).effect === "pure" ||
+    (op.name === "load" && !stored.has(text(op, "buffer"))) ||
+    (op.name === "reduce" && op.regions[0]!.ops.every(mayRepeat));
+  return mayRepeat(fold) && before.every((op) => op.name === "store" || mayRepeat(op));
 }
 
 /** Pairs of uses of one buffer, one of them a store. */
