@@ -109,7 +109,7 @@ function productionPackages() {
       const folder = resolvePackage(from, name);
       if (folder === null) {
         if (optional) continue;
-        fail(`package ${name}, needed by ${relative(root, from) || "collc"}, is not installed: run \`npm install\``);
+        fail(`package ${name}, needed by ${relative(root, from) || "collc"}, is not installed: run \`npm ci\``);
       }
       if (found.has(folder)) continue;
       found.add(folder);
