@@ -13,7 +13,11 @@ export function problemsOf(kernel: Kernel): Problem[] {
 
 /** Throws InternalCompilerError if the kernel is not well formed. `when` says where in the pipeline. */
 export function verify(kernel: Kernel, when: string): void {
-  const problems = problemsOf(kernel);
+  expectNone(problemsOf(kernel), kernel, when);
+}
+
+/** Throws InternalCompilerError if there are problems. */
+export function expectNone(problems: readonly Problem[], kernel: Kernel, when: string): void {
   if (problems.length === 0) return;
   const list = problems.slice(0, 8).map((p) => `  - ${p.message}`);
   throw new InternalCompilerError(`the IR is malformed ${when}:\n${list.join("\n")}`, printKernel(kernel));

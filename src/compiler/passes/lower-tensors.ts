@@ -278,8 +278,12 @@ class TensorLowering {
     const missing = shape.length - operand.shape.length;
     const repeats = missing > 0 || operand.shape.some((n, d) => n === 1 && shape[d] !== 1);
     const isCut = type.layout.kind !== "replicated";
-    const whole = isCut ? this.memory.everywhere(operand) : operand;
-    const source = repeats && whole.isCostly ? this.memory.held(this.aligned(whole)) : whole;
+    // All ranks need what is repeated along a dimension that is divided among them.
+    const isRepeated = (p: Partition | null): boolean =>
+      p !== null && repeats && (p.kind === "chunks" || operand.shape[p.dim] === 1);
+    const isWanted = isCut || isRepeated(operand.owned) || isRepeated(operand.spread);
+    const whole = isWanted ? this.memory.everywhere(operand) : operand;
+    const source = repeats && whole.isCostly ? this.memory.held(whole) : whole;
     const moved = this.view(source, type, shape, (i) => this.broadcastIndex(i, source.shape));
     return {
       ...moved,

@@ -12,6 +12,7 @@ import { mapRows } from "./map-rows.js";
 import { rotatePeers } from "./rotate-peers.js";
 import { type Pass, reading } from "./runner.js";
 import { simplify } from "./simplify.js";
+import { storedWhereLoaded } from "./support/stored-where-loaded.js";
 import { tileContractions } from "./tile-contractions.js";
 import { unroll } from "./unroll.js";
 import { unswitch } from "./unswitch.js";
@@ -20,7 +21,7 @@ import { vectorize } from "./vectorize.js";
 export const PIPELINE: readonly Pass[] = [
   { name: "simplify-tensors", from: "tensor", to: "tensor", run: simplify },
   { name: "choose-algorithms", from: "tensor", to: "tensor", ...reading(["oneShotBytes"], chooseAlgorithms) },
-  { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors },
+  { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors, ensures: storedWhereLoaded },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
   { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },

@@ -3,7 +3,8 @@ import { InternalCompilerError } from "../diagnostics/ice.js";
 import { type Level, LEVELS } from "../ir/ops.js";
 import type { Kernel } from "../ir/module.js";
 import { printKernel } from "../ir/print.js";
-import { verify } from "../ir/verify.js";
+import { expectNone, verify } from "../ir/verify.js";
+import type { Problem } from "../ir/verify-structure.js";
 import type { PassOptions } from "./options.js";
 
 export interface Pass {
@@ -14,6 +15,8 @@ export interface Pass {
   /** Options that it depends on: none, if left out. */
   readonly reads?: readonly (keyof PassOptions)[];
   readonly run: (kernel: Kernel, options: PassOptions) => Kernel;
+  /** What, beyond being well formed, the kernel that it gives must be. */
+  readonly ensures?: (after: Kernel, before: Kernel) => Problem[];
 }
 
 /** A pass that depends on options. It can take no others than those it names here. */
@@ -64,7 +67,10 @@ export function continuePasses(
         printKernel(kernel),
       );
     // The same object is as sound as it was.
-    if (kernel !== before) verify(kernel, `after '${pass.name}'`);
+    if (kernel !== before) {
+      verify(kernel, `after '${pass.name}'`);
+      expectNone(pass.ensures?.(kernel, before) ?? [], kernel, `after '${pass.name}'`);
+    }
     run.observe?.(pass.name, kernel);
     if (pass.name === run.stopAfter) break;
   }

@@ -1,0 +1,92 @@
+/**
+ * What lower-tensors promises of the memory that it makes: a rank loads no element that nobody has stored there.
+ *
+ * Where ranks divide a tensor and each keeps its part to itself, the loops that store the part have bounds made of the
+ * rank. Such memory may be loaded only on the same rank, in loops with the same bounds, at the same place along the divided
+ * dimension. A constant index, another loop's variable or a peer's copy may lie in a part that is somebody else's.
+ */
+import { type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import type { Problem } from "../../ir/verify-structure.js";
+import { walkKernel } from "../../ir/visit.js";
+
+export function storedWhereLoaded(after: Kernel, before: Kernel): Problem[] {
+  const given = new Set(before.buffers.map((b) => b.name));
+  const made = after.buffers.filter((b) => !given.has(b.name)).map((b) => b.name);
+  const accesses = new Map<string, { readonly stores: Op[]; readonly loads: Op[] }>(
+    made.map((name) => [name, { stores: [], loads: [] }]),
+  );
+  const ranges = new Ranges(after.body);
+  walkKernel(after, (op) => {
+    if (op.name !== "load" && op.name !== "store") return;
+    const found = accesses.get(text(op, "buffer"));
+    if (op.name === "load") found?.loads.push(op);
+    else found?.stores.push(op);
+  });
+  return [...accesses].flatMap(([name, { stores, loads }]) => {
+    const isOwn = stores.every((s) => memoryOperands(s).peer === null);
+    return isOwn ? stores.flatMap((s) => loads.flatMap((l) => problemsOf(name, s, l, ranges))) : [];
+  });
+}
+
+function problemsOf(name: string, store: Op, load: Op, ranges: Ranges): Problem[] {
+  const [to, from] = [memoryOperands(store), memoryOperands(load)];
+  return to.indices.flatMap((index, d) => {
+    const part = ranges.of(index);
+    if (part === null || !part.isOfRank) return [];
+    const found = ranges.of(from.indices[d]!);
+    if (from.peer === null && found?.key === part.key) return [];
+    const how =
+      from.peer === null ? "at an index that may lie outside its part" : "from a peer, which has another part";
+    const message = `load: '${name}', of which each rank stores a part along dimension ${d}, is loaded ${how}`;
+    return [{ message, op: load }];
+  });
+}
+
+/** Values that an index takes. */
+interface Range {
+  /** Equal for equal ranges. */
+  readonly key: string;
+  /** It differs from rank to rank. */
+  readonly isOfRank: boolean;
+}
+
+/** The ranges of loops' variables, and of such a variable after what the rank's part begins with. */
+class Ranges {
+  private readonly makers = new Map<Value, Op>();
+  private readonly bounds = new Map<Value, readonly [Value, Value]>();
+
+  constructor(body: Region) {
+    this.collect(body);
+  }
+
+  private collect(region: Region): void {
+    for (const op of region.ops) {
+      for (const r of op.results) this.makers.set(r, op);
+      if (op.name === "for" || op.name === "reduce")
+        op.regions[0]!.arguments.forEach((v, d) =>
+          this.bounds.set(v, [op.operands[2 * d]!, op.operands[2 * d + 1]!] as const),
+        );
+      for (const inner of op.regions) this.collect(inner);
+    }
+  }
+
+  of(v: Value): Range | null {
+    const bounds = this.bounds.get(v);
+    if (bounds !== undefined) {
+      const [lo, hi] = bounds.map((b) => this.expression(b)) as [string, string];
+      return { key: `${lo}..${hi}`, isOfRank: /\brank\b/.test(lo + hi) };
+    }
+    const op = this.makers.get(v);
+    if (op?.name !== "binary" || op.attributes["fn"] !== "add") return null;
+    const [a, b] = op.operands.map((each) => this.of(each)?.key ?? this.expression(each)) as [string, string];
+    return { key: `${a} + ${b}`, isOfRank: /\brank\b/.test(a + b) };
+  }
+
+  /** What a value is computed from, down to constants, dimensions and the rank. */
+  private expression(v: Value): string {
+    const op = this.makers.get(v);
+    if (op === undefined) return `%${[...this.bounds.keys()].indexOf(v)}`;
+    const parts = [...Object.values(op.attributes).map(String), ...op.operands.map((o) => this.expression(o))];
+    return `${op.name}(${parts.join(", ")})`;
+  }
+}

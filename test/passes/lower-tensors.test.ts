@@ -1,0 +1,88 @@
+/** Memory that ranks divide among themselves: what is kept of it, and what of it other ranks get. */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import { parseKernel } from "../../src/compiler/ir/parse.js";
+import { printKernel } from "../../src/compiler/ir/print.js";
+import { storedWhereLoaded } from "../../src/compiler/passes/support/stored-where-loaded.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+
+/** Rows of length 1, divided among ranks and then repeated. */
+const REPEATED = {
+  "a sum over ranks, repeated for all rows": `
+collective f(a: T[m, n] sharded(0), b: T[m, n] replicated) -> y: T[m, n] replicated
+  where m % world == 0 { y = b + all_reduce(sum(a, dim: 0)) + sum(b, dim: 1) }`,
+  "a product over ranks, of one row": `
+collective f(a: T[1, k] sharded(1), b: T[k, n] sharded(0), c: T[m, n] replicated) -> y: T[m, n] replicated
+  where k % world == 0 { y = c * all_reduce(a @ b) + sum(c, dim: 1) }`,
+  "one value, repeated and as it is": `
+collective f(a: T[1, n] partial(sum), b: T[m, n] replicated) -> (y: T[m, n] replicated, z: T[1, n] replicated) {
+  let s = relu(all_reduce(a))
+  y = b + s + sum(b, dim: 1)
+  z = s * 2
+}`,
+};
+
+const compiled = (text: string, ranks: number) => {
+  const result = compile(text, { ranks, dtype: "f32" });
+  expect(result.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  return result;
+};
+
+describe("a tensor that ranks divide", () => {
+  for (const [name, text] of Object.entries(REPEATED))
+    it(`reaches all of them: ${name}`, () => {
+      for (const ranks of [1, 2, 3, 5]) {
+        const { kernel, manifest, source } = compiled(text, ranks);
+        const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+        for (const [m, n] of [
+          [ranks, 7],
+          [1, 1],
+          [30, 12],
+          [0, 3],
+        ] as const) {
+          // prettier-ignore
+          const dims = Object.fromEntries(manifest!.dims.map((d) => [d, { m, n, k: 2 * ranks }[d]!]));
+          if (m % ranks !== 0 && text.includes("m % world")) continue;
+          const tensors = makeInputs(manifest!, dims, 1);
+          group.run(tensors, dims);
+          const result = checkOutputs(manifest!, dims, tensors, tensors);
+          expect(result, `${ranks} ranks, ${JSON.stringify(dims)}`).toMatchObject({ correct: true });
+        }
+      }
+    });
+});
+
+describe("what lower-tensors ensures", () => {
+  const text = `
+collective f(a: T[m, n] partial(sum)) -> y: T[m, n] replicated {
+  let s = all_reduce(a)
+  y = s - max(s, dim: 1)
+}`;
+  const { snapshots } = compiled(text, 4);
+  const at = (pass: string) => snapshots.find((s) => s.pass === pass)!.kernel;
+  const before = at("choose-algorithms");
+  const printed = printKernel(at("lower-tensors"));
+  /** The kernel with the one load of a divided buffer changed. */
+  const problems = (from: RegExp, to: string): string[] => {
+    const changed = printed.replace(from, to);
+    expect(changed).not.toBe(printed);
+    return storedWhereLoaded(parseKernel(changed), before).map((p) => p.message);
+  };
+
+  it("holds as it is", () => {
+    expect(storedWhereLoaded(parseKernel(printed), before)).toEqual([]);
+  });
+
+  it("does not hold where a fixed row of the rank's part is loaded", () => {
+    expect(problems(/load %\d+, (%\d+) \{buffer="folded"\}/, 'load $1, $1 {buffer="folded"}')).toEqual([
+      "load: 'folded', of which each rank stores a part along dimension 0, is loaded at an index that may lie outside its part",
+    ]);
+  });
+
+  it("does not hold where a peer's copy is loaded", () => {
+    expect(problems(/load (%\d+, %\d+) \{buffer="folded"\}/, 'load %0, $1 {buffer="folded", remote=true}')).toEqual([
+      "load: 'folded', of which each rank stores a part along dimension 0, is loaded from a peer, which has another part",
+    ]);
+  });
+});
