@@ -1,11 +1,13 @@
 /** Facts about the machine that numbers are worthless without. */
 import { execFileSync } from "node:child_process";
 import { cpus } from "node:os";
+import { MACHINES } from "../compiler/index.js";
 import { describeDevices, openCuda } from "../runtime/cuda/index.js";
 import type { BackendName } from "../runtime/group.js";
 import { packageRoot } from "../runtime/native.js";
 import { openNvrtc } from "../runtime/program.js";
 import { collcVersion } from "../runtime/version.js";
+import type { Suite } from "./suites.js";
 
 export interface MachineFacts {
   readonly cpu: string;
@@ -56,4 +58,19 @@ function commit(): string | null {
   } catch {
     return null;
   }
+}
+
+/**
+ * Microseconds that a machine allows on paper: a launch, each exchange's flag, and the bytes of the busiest GPU at the rate
+ * its stores reach; the least over the suite's ways. Null for machines and suites that nobody has described.
+ */
+export function floorOf({ gpus }: MachineFacts, suite: Suite, size: number, world: number): number | null {
+  const gpu = gpus[0]?.toLowerCase() ?? "";
+  const machine = MACHINES.find(({ name }) => gpu.includes(name.split("x")[0]!));
+  if (machine === undefined || suite.ways === null) return null;
+  const { launch, flag, push } = machine;
+  const seconds = suite
+    .ways(size, world)
+    .map(({ exchanges, bytes }) => launch.value + (world > 1 ? exchanges * flag.value : 0) + bytes / push.value);
+  return Math.min(...seconds) * 1e6;
 }

@@ -5,32 +5,27 @@ import { join } from "node:path";
 import { compile, type CompileResult, DTYPES, type DType } from "../compiler/index.js";
 import { InternalCompilerError } from "../compiler/index.js";
 import { messageOf } from "../runtime/errors.js";
-import type { Group, Timing, TimingOptions } from "../runtime/group.js";
+import type { Group, TimingOptions } from "../runtime/group.js";
 import { packageRoot } from "../runtime/native.js";
 import { checkDims } from "../runtime/shapes.js";
+import { type Cell, type Cells, cellTiming } from "./cells.js";
 import { execute } from "./execute.js";
-import type { Peer } from "./peers.js";
+import type { NcclPeer, PeerName } from "./peers.js";
 import { type BenchCase, suites, type SuiteName } from "./suites.js";
-
-/** Microseconds of one call: of each rank the median, of the ranks the slowest. */
-export type CellTiming = Pick<Timing, "median" | "min" | "max">;
-
-/** A time, or why there is none. */
-export type Cell = { readonly us: CellTiming; readonly maxError: number | null } | { readonly problem: string };
 
 export interface BenchRow {
   readonly label: string;
   readonly size: number;
   readonly dims: BenchCase["dims"];
   /** By kernel, `all_reduce/one_shot`. */
-  readonly kernels: Readonly<Record<string, Cell>>;
+  readonly kernels: Cells;
   /** By name of the peer. */
-  readonly peers: Readonly<Record<string, Cell>>;
+  readonly peers: Cells;
 }
 
 export interface Measured {
   readonly rows: readonly BenchRow[];
-  readonly peers: readonly { readonly name: string; readonly version: string }[];
+  readonly peers: readonly PeerName[];
 }
 
 export interface MeasureOptions {
@@ -45,7 +40,7 @@ export interface MeasureOptions {
 const checkedElements = 2 ** 21;
 
 /** Measures all cases. A kernel that fails a case is a cell with the reason, not the end of the run. */
-export async function measure(group: Group, peers: readonly Peer[], options: MeasureOptions): Promise<Measured> {
+export async function measure(group: Group, nccl: NcclPeer | null, options: MeasureOptions): Promise<Measured> {
   const suite = suites[options.suite];
   const compiled = new Map(suite.kernels.map((kernel) => [kernel, compileKernel(kernel, group.world, options.dtype)]));
   const rows: BenchRow[] = [];
@@ -59,13 +54,13 @@ export async function measure(group: Group, peers: readonly Peer[], options: Mea
       );
     }
     const others: Record<string, Cell> = {};
-    for (const peer of peers) {
-      options.onProgress(told(peer.name), false);
-      others[peer.name] = await peerCell(peer, one, options);
+    for (const { name } of nccl?.names ?? []) {
+      options.onProgress(told(name), false);
+      others[name] = await nccl!.time(name, suite, one, options.dtype, options.timing);
     }
     rows.push({ label: one.label, size: one.size, dims: one.dims, kernels, peers: others });
   }
-  return { rows, peers: peers.map(({ name, version }) => ({ name, version })) };
+  return { rows, peers: nccl?.names ?? [] };
 }
 
 function compileKernel(kernel: string, ranks: number, dtype: DType): CompileResult {
@@ -104,16 +99,6 @@ async function kernelCell(
   if (!check.correct || timing === null) return { problem: "wrong result" };
   if (bitwiseEqualAcrossRanks === false) return { problem: "ranks differ" };
   return { us: cellTiming(timing), maxError: check.maxError };
-}
-
-async function peerCell(peer: Peer, one: BenchCase, options: MeasureOptions): Promise<Cell> {
-  const timing = await peer.time(suites[options.suite], one, options.dtype, options.timing);
-  return { us: cellTiming(timing), maxError: null };
-}
-
-function cellTiming({ median, min, max }: Timing): CellTiming {
-  const round = (us: number): number => Math.round(us * 1000) / 1000;
-  return { median: round(median), min: round(min), max: round(max) };
 }
 
 /** The cases that `sizes` name. @throws RangeError with the entry that is none. */

@@ -1,132 +1,121 @@
-/** A line chart of times over sizes as one SVG text: both axes logarithmic, one line a kernel or peer. */
+/**
+ * A result as one SVG: times and bus bandwidth over sizes, and below them, on a linear scale that shows 10 %, how the
+ * fastest kernel compares with the fastest peer. Drawn by Vega-Lite, which is loaded when a plot is asked for.
+ */
+import { bestOf, ratioOf } from "./cells.js";
+import type { BenchResult } from "./results.js";
+import { suites } from "./suites.js";
 
-export interface Line {
-  readonly name: string;
-  /** Drawn dashed: something to compare with. */
-  readonly isPeer: boolean;
-  readonly points: readonly (readonly [size: number, us: number])[];
-}
-
-export interface Plot {
-  readonly title: string;
-  /** Below the title: machine, dtype. */
-  readonly subtitle: string;
-  readonly xTitle: string;
-  readonly yTitle: string;
-  /** Text of a size on the horizontal axis. */
-  readonly xLabel: (size: number) => string;
-  readonly lines: readonly Line[];
-}
-
-const width = 860;
-const height = 520;
-const frame = { left: 80, right: 210, top: 70, bottom: 70 };
-/** Okabe and Ito's colours, which colour-blind people can tell apart. */
+/** Okabe and Ito's colours, which colour-blind people can tell apart; the darker ones first. */
 const colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 
-/** The chart. Lines without points are left out. */
-export function svgPlot(plot: Plot): string {
-  const lines = plot.lines.filter((line) => line.points.length > 0);
-  const sizes = [...new Set(lines.flatMap((line) => line.points.map(([size]) => size)))].sort((a, b) => a - b);
-  const times = lines.flatMap((line) => line.points.map(([, us]) => us));
-  const x = logScale(sizes[0] ?? 1, sizes.at(-1) ?? 10, frame.left, width - frame.right);
-  const ticks = decades(Math.min(...times, 1e9), Math.max(...times, 1e-9));
-  const y = logScale(ticks[0]!, ticks.at(-1)!, height - frame.bottom, frame.top);
-  const body = [
-    text(frame.left, 30, plot.title, { size: 18, weight: 600 }),
-    text(frame.left, 50, plot.subtitle, { fill: "#555" }),
-    ...grid(ticks, y),
-    ...xAxis(sizes, x, plot.xLabel),
-    text((frame.left + width - frame.right) / 2, height - 16, plot.xTitle, { anchor: "middle" }),
-    `<g transform="rotate(-90 22 ${(frame.top + height - frame.bottom) / 2})">${text(22, (frame.top + height - frame.bottom) / 2, plot.yTitle, { anchor: "middle" })}</g>`,
-    ...lines.flatMap((line, i) => drawLine(line, colours[i % colours.length]!, x, y)),
-    ...legend(lines),
-  ];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="13">
-<rect width="${width}" height="${height}" fill="#fff"/>
-${body.join("\n")}
-</svg>
-`;
+/** The chart's text. Sizes where nothing was measured are left out. */
+export async function plotOf(result: BenchResult): Promise<string> {
+  const [vega, lite] = await Promise.all([import("vega"), import("vega-lite")]);
+  const { spec } = lite.compile(specificationOf(result) as Parameters<typeof lite.compile>[0]);
+  const view = new vega.View(vega.parse(spec), { renderer: "none" });
+  try {
+    return (await view.toSVG()) + "\n";
+  } finally {
+    view.finalize();
+  }
 }
 
-type Scale = (value: number) => number;
-
-function logScale(low: number, high: number, from: number, to: number): Scale {
-  const span = Math.log(high / low);
-  return (value) => (span === 0 ? (from + to) / 2 : from + (Math.log(value / low) / span) * (to - from));
+interface Point {
+  readonly label: string;
+  readonly size: number;
+  readonly who: string;
+  readonly isPeer: boolean;
+  readonly us: number;
+  readonly min: number;
+  readonly max: number;
+  /** GB/s; null where a size counts multiplications. */
+  readonly bandwidth: number | null;
 }
 
-/** 1, 2, 5 times powers of ten that enclose a range. */
-function decades(low: number, high: number): number[] {
-  const steps: number[] = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
-    steps.push(...[1, 2, 5].map((n) => n * 10 ** power));
-  const first = Math.max(
-    0,
-    steps.findLastIndex((step) => step <= low),
+/** The chart in Vega-Lite's terms. */
+export function specificationOf(result: BenchResult): object {
+  const { machine, ranks, dtype } = result;
+  const suite = suites[result.suite];
+  const rows = [...result.rows].sort((a, b) => a.size - b.size);
+  const versions = new Map(result.peers.map(({ name, version }) => [name, `${name} ${version}`]));
+  const points = rows.flatMap((row) =>
+    [...Object.entries(row.kernels), ...Object.entries(row.peers)].flatMap(([name, cell]): Point[] => {
+      if (!("us" in cell)) return [];
+      const isPeer = !Object.hasOwn(row.kernels, name);
+      const bandwidth = suite.busBytes === null ? null : suite.busBytes(row.size, ranks) / (cell.us.median * 1e3);
+      const { median: us, min, max } = cell.us;
+      return [{ label: row.label, size: row.size, who: versions.get(name) ?? name, isPeer, us, min, max, bandwidth }];
+    }),
   );
-  const last = steps.findIndex((step) => step >= high);
-  return steps.slice(first, (last < 0 ? steps.length - 1 : last) + 1);
-}
-
-function grid(ticks: readonly number[], y: Scale): string[] {
-  return ticks.flatMap((tick) => [
-    `<line x1="${frame.left}" x2="${width - frame.right}" y1="${round(y(tick))}" y2="${round(y(tick))}" stroke="#ddd"/>`,
-    text(frame.left - 8, round(y(tick)) + 4, String(Number(tick.toPrecision(3))), { anchor: "end" }),
-  ]);
-}
-
-function xAxis(sizes: readonly number[], x: Scale, label: (size: number) => string): string[] {
-  let last = -Infinity;
-  return sizes.flatMap((size) => {
-    const at = round(x(size));
-    const tick = `<line x1="${at}" x2="${at}" y1="${height - frame.bottom}" y2="${height - frame.bottom + 5}" stroke="#555"/>`;
-    if (at - last < 52) return [tick]; // no room for its text
-    last = at;
-    return [tick, text(at, height - frame.bottom + 20, label(size), { anchor: "middle" })];
+  const ratios = rows.flatMap((row) => {
+    const ratio = ratioOf(row);
+    if (ratio === null) return [];
+    const [ours, theirs] = [bestOf(row.kernels)!, bestOf(row.peers)!];
+    return [{ label: row.label, ratio, text: ratio.toFixed(2), ours: ours.name, theirs: theirs.name }];
   });
-}
-
-function drawLine(line: Line, colour: string, x: Scale, y: Scale): string[] {
-  const points = line.points.map(([size, us]) => [round(x(size)), round(y(us))] as const);
-  const dash = line.isPeer ? ' stroke-dasharray="6 4"' : "";
-  return [
-    `<polyline fill="none" stroke="${colour}" stroke-width="2"${dash} points="${points.map((p) => p.join(",")).join(" ")}"/>`,
-    ...points.map(
-      ([px, py], i) =>
-        `<circle cx="${px}" cy="${py}" r="3" fill="${colour}"><title>${escape(line.name)}: ${line.points[i]![1]} µs</title></circle>`,
-    ),
-  ];
-}
-
-function legend(lines: readonly Line[]): string[] {
-  const left = width - frame.right + 18;
-  return lines.flatMap((line, i) => {
-    const at = frame.top + 10 + i * 22;
-    const dash = line.isPeer ? ' stroke-dasharray="6 4"' : "";
-    return [
-      `<line x1="${left}" x2="${left + 24}" y1="${at}" y2="${at}" stroke="${colours[i % colours.length]}" stroke-width="2"${dash}/>`,
-      text(left + 32, at + 4, line.name),
-    ];
+  const order = rows.map((row) => row.label);
+  const x = { field: "label", type: "ordinal", sort: order, axis: { labelAngle: -40, title: xTitle(suite.unit) } };
+  const who = [...new Set(points.map((p) => p.who))];
+  const colour = {
+    field: "who",
+    type: "nominal",
+    title: null,
+    scale: { domain: who, range: who.map((_, i) => colours[i % colours.length]) },
+    legend: { orient: "right", symbolStrokeWidth: 2, labelLimit: 260 },
+  };
+  const dash = { condition: { test: "datum.isPeer", value: [5, 3] }, value: [1, 0] };
+  const curve = (field: string, title: string, scale: object): object => ({
+    width: 430,
+    height: 300,
+    data: { values: points },
+    layer: [
+      {
+        mark: { type: "line", strokeWidth: 2 },
+        encoding: { x, y: { field, type: "quantitative", title, scale }, color: colour, strokeDash: dash },
+      },
+      {
+        mark: { type: "point", filled: true, size: 28 },
+        encoding: { x, y: { field, type: "quantitative" }, color: colour },
+      },
+    ],
   });
-}
-
-interface TextStyle {
-  readonly anchor?: "middle" | "end";
-  readonly size?: number;
-  readonly weight?: number;
-  readonly fill?: string;
-}
-
-function text(x: number, y: number, content: string, { anchor, size, weight, fill }: TextStyle = {}): string {
-  const attributes = [
-    anchor && `text-anchor="${anchor}"`,
-    size && `font-size="${size}"`,
-    weight && `font-weight="${weight}"`,
-    fill && `fill="${fill}"`,
+  const curves = [
+    curve("us", "microseconds a call, lower is better", { type: "log" }),
+    ...(suite.busBytes === null ? [] : [curve("bandwidth", "bus bandwidth, GB/s, higher is better", { zero: true })]),
   ];
-  return `<text x="${x}" y="${y}" ${attributes.filter(Boolean).join(" ")}>${escape(content)}</text>`;
+  const ratioPanel = {
+    width: suite.busBytes === null ? 430 : 960,
+    height: 150,
+    data: { values: ratios },
+    layer: [
+      {
+        mark: { type: "bar", size: 18 },
+        encoding: {
+          x,
+          y: { field: "ratio", type: "quantitative", title: "fastest peer ÷ collc", scale: { zero: true } },
+          color: { condition: { test: "datum.ratio >= 1", value: "#009E73" }, value: "#D55E00" },
+        },
+      },
+      {
+        mark: { type: "text", dy: -7 },
+        encoding: { x, y: { field: "ratio", type: "quantitative" }, text: { field: "text" } },
+      },
+      { data: { values: [{ one: 1 }] }, mark: { type: "rule", color: "#333" }, encoding: { y: { datum: 1 } } },
+    ],
+  };
+  const where = machine.gpus.length > 0 ? `${ranks} × ${machine.gpus[0]}` : `${ranks} ranks emulated on the CPU`;
+  return {
+    background: "white",
+    padding: 12,
+    title: {
+      text: `${suite.title}, ${dtype}`,
+      subtitle: `${where}, collc ${machine.collc} (${machine.commit ?? "no checkout"}), ${result.date.slice(0, 10)}`,
+      anchor: "start",
+    },
+    config: { font: "sans-serif", axis: { grid: true, gridColor: "#e5e5e5" }, view: { stroke: null } },
+    vconcat: [{ hconcat: curves }, ...(ratios.length > 0 ? [ratioPanel] : [])],
+  };
 }
 
-const round = (value: number): number => Math.round(value * 10) / 10;
-const escape = (content: string): string => content.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+const xTitle = (unit: "bytes" | "M×N×K"): string => (unit === "bytes" ? "size of the full tensor" : unit);

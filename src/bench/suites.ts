@@ -16,6 +16,12 @@ export interface BenchCase {
   readonly dims: DimValues;
 }
 
+/** One way to do a collective, as far as its time on paper goes. */
+export interface Way {
+  readonly exchanges: number;
+  readonly bytes: number;
+}
+
 export interface Suite {
   readonly title: string;
   /** Files in `kernels/`, without `.coll`. */
@@ -24,6 +30,13 @@ export interface Suite {
   readonly nccl: NcclCall | null;
   /** What a row's label counts. */
   readonly unit: "bytes" | "M×N×K";
+  /** Bytes behind the bus bandwidth of nccl-tests, which is the same at any number of ranks; null for products. */
+  readonly busBytes: ((size: number, world: number) => number) | null;
+  /**
+   * Ways to do it, each with the exchanges it takes one after the other and the bytes that leave the busiest GPU: the
+   * fastest on paper is the floor. Null where the arithmetic counts too.
+   */
+  readonly ways: ((size: number, world: number) => readonly Way[]) | null;
   readonly defaults: Readonly<Record<"cpu" | "cuda", readonly string[]>>;
   /** Parses one entry of `--sizes`; null when it is none. */
   readonly parse: (text: string, elementBytes: number, world: number) => BenchCase | null;
@@ -67,6 +80,10 @@ function product(text: string): BenchCase | null {
   return { label: `${m}×${n}×${k}`, size: m * n * k, dims: { m, n, k } };
 }
 
+/** Each rank's part goes once to each of the others. */
+const spread = (size: number, world: number): number => (size * (world - 1)) / world;
+const inOneExchange = (size: number, world: number): Way[] => [{ exchanges: 1, bytes: spread(size, world) }];
+
 const productDefaults = {
   cpu: ["128x128x128", "256x256x256"],
   cuda: [
@@ -87,6 +104,11 @@ export const suites = {
     kernels: ["all_reduce/one_shot", "all_reduce/two_shot", "all_reduce/ring"],
     nccl: "allReduce",
     unit: "bytes",
+    busBytes: (size, world) => 2 * spread(size, world),
+    ways: (size, world) => [
+      { exchanges: 1, bytes: size * (world - 1) },
+      { exchanges: 2, bytes: 2 * spread(size, world) },
+    ],
     defaults: vectorDefaults,
     parse: vector,
   },
@@ -95,14 +117,18 @@ export const suites = {
     kernels: ["all_gather/push", "all_gather/pull"],
     nccl: "allGather",
     unit: "bytes",
+    busBytes: spread,
+    ways: inOneExchange,
     defaults: vectorDefaults,
     parse: vector,
   },
   reduce_scatter: {
     title: "reduce_scatter",
-    kernels: ["reduce_scatter/pull"],
+    kernels: ["reduce_scatter/pull", "reduce_scatter/push"],
     nccl: "reduceScatter",
     unit: "bytes",
+    busBytes: spread,
+    ways: inOneExchange,
     defaults: vectorDefaults,
     parse: vector,
   },
@@ -111,14 +137,22 @@ export const suites = {
     kernels: ["all_to_all/push"],
     nccl: "allToAll",
     unit: "bytes",
+    busBytes: spread,
+    ways: inOneExchange,
     defaults: vectorDefaults,
     parse: matrix,
   },
   broadcast: {
     title: "broadcast",
-    kernels: ["broadcast/flat"],
+    kernels: ["broadcast/flat", "broadcast/scatter_gather"],
     nccl: "broadcast",
     unit: "bytes",
+    busBytes: (size) => size,
+    // The root sends all of it at least once; what each rank got a part of, it hands on in a second exchange.
+    ways: (size, world) => [
+      { exchanges: 1, bytes: size * (world - 1) },
+      { exchanges: 2, bytes: size },
+    ],
     defaults: vectorDefaults,
     parse: vector,
   },
@@ -128,9 +162,16 @@ export const suites = {
     // The counterpart is cuBLAS and then NCCL; cuBLAS is not opened yet. See peers.ts.
     nccl: null,
     unit: "M×N×K",
+    busBytes: null,
+    ways: null,
     defaults: productDefaults,
     parse: product,
   },
 } as const satisfies Record<string, Suite>;
 
 export type SuiteName = keyof typeof suites;
+
+/** Suites that run together, by name: one session, one machine, the same peers. */
+export const groups: Readonly<Record<string, readonly SuiteName[]>> = {
+  collectives: ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"],
+};

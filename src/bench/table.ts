@@ -1,7 +1,10 @@
 /** Measurements as a table: one row a size, times in microseconds, and how the best kernel compares with each peer. */
 import Table from "cli-table3";
+import { bestOf, geometricMean, medianOf, ratioOf } from "./cells.js";
 import { significant } from "./format.js";
-import type { Cell, Measured } from "./measure.js";
+import type { Measured } from "./measure.js";
+import type { BenchResult } from "./results.js";
+import { suites } from "./suites.js";
 
 /** Colours, or identities. */
 export interface TablePalette {
@@ -11,26 +14,23 @@ export interface TablePalette {
   readonly dim: (text: string) => string;
 }
 
-/** Median of a cell, or null. */
-export const medianOf = (cell: Cell | undefined): number | null =>
-  cell !== undefined && "us" in cell ? cell.us.median : null;
-
-/** The fastest kernel of a row. */
-export function bestOf(kernels: Readonly<Record<string, Cell>>): { readonly name: string; readonly us: number } | null {
-  const timed = Object.entries(kernels).flatMap(([name, cell]) => ("us" in cell ? [{ name, us: cell.us.median }] : []));
-  return timed.reduce<(typeof timed)[number] | null>(
-    (best, one) => (best === null || one.us < best.us ? one : best),
-    null,
-  );
+/** The text table: a result's rows, the unit that their labels count, and the floor of each where one is known. */
+export interface TableInput extends Measured {
+  readonly unit: string;
+  /** Microseconds that the machine allows on paper, by row. */
+  readonly floors: readonly (number | null)[];
 }
 
 /** The table as text, and below it what went wrong where. */
-export function benchTable({ rows, peers }: Measured, unit: string, c: TablePalette): string {
+export function benchTable({ rows, peers, unit, floors }: TableInput, c: TablePalette): string {
   const names = Object.keys(rows[0]?.kernels ?? {});
+  const hasFloor = floors.some((floor) => floor !== null);
   const head = [
     unit,
     ...names.map((name) => `${name} µs`),
-    ...peers.flatMap(({ name }) => [`${name} µs`, `${name} ÷ best`]),
+    ...peers.map(({ name }) => `${name} µs`),
+    ...(peers.length > 0 ? ["best peer ÷ collc"] : []),
+    ...(hasFloor ? ["floor µs", "floor ÷ collc"] : []),
   ];
   const table = new Table({
     head: head.map(c.bold),
@@ -38,26 +38,60 @@ export function benchTable({ rows, peers }: Measured, unit: string, c: TablePale
     colAligns: head.map(() => "right"),
   });
   const problems: string[] = [];
-  for (const row of rows) {
+  for (const [i, row] of rows.entries()) {
     const best = bestOf(row.kernels);
-    const cells = names.map((name) => {
-      const cell = row.kernels[name]!;
-      if ("problem" in cell) problems.push(`${row.label}, ${name}: ${cell.problem}`);
-      const text = "us" in cell ? significant(cell.us.median, 3) : "–";
-      return best?.name === name && names.length > 1 ? c.bold(text) : text;
-    });
-    const compared = peers.flatMap(({ name }) => {
-      const us = medianOf(row.peers[name]);
-      if (us === null) return ["–", "–"];
-      const ratio = best === null ? null : us / best.us;
-      const text = ratio === null ? "–" : `${ratio.toFixed(2)}×`;
-      return [significant(us, 3), ratio !== null && ratio >= 1 ? c.green(text) : c.yellow(text)];
-    });
-    table.push([row.label, ...cells, ...compared]);
+    const bestPeer = bestOf(row.peers);
+    const cellText = (name: string, isBest: boolean, isAlone: boolean): string => {
+      const cell = row.kernels[name] ?? row.peers[name];
+      if (cell !== undefined && "problem" in cell) problems.push(`${row.label}, ${name}: ${cell.problem}`);
+      const us = medianOf(cell);
+      const text = us === null ? "–" : significant(us, 3);
+      return isBest && !isAlone ? c.bold(text) : text;
+    };
+    const ratio = ratioOf(row);
+    const floor = floors[i] ?? null;
+    table.push([
+      row.label,
+      ...names.map((name) => cellText(name, best?.name === name, names.length === 1)),
+      ...peers.map(({ name }) => cellText(name, bestPeer?.name === name, peers.length === 1)),
+      ...(peers.length > 0 ? [ratio === null ? "–" : (ratio >= 1 ? c.green : c.yellow)(`${ratio.toFixed(2)}×`)] : []),
+      ...(hasFloor
+        ? [
+            floor === null ? "–" : significant(floor, 3),
+            floor === null || best === null ? "–" : `${Math.round((floor / best.us) * 100)} %`,
+          ]
+        : []),
+    ]);
   }
-  const legend =
-    peers.length > 0
-      ? `${c.dim("÷ best: time of the peer over that of the fastest kernel; above 1, collc is faster")}\n`
-      : "";
-  return `${table.toString()}\n${legend}${problems.map((line) => `${c.yellow(line)}\n`).join("")}`;
+  const mean = geometricMean(rows.flatMap((row) => ratioOf(row) ?? []));
+  const legend = [
+    ...(mean === null ? [] : [`geometric mean of best peer ÷ collc: ${mean.toFixed(2)}× (above 1, collc is faster)`]),
+    ...(hasFloor ? ["floor: launch, exchanges and bytes over the wire at the machine's measured rates"] : []),
+  ];
+  return [table.toString(), ...legend.map(c.dim), ...problems.map(c.yellow)].join("\n") + "\n";
+}
+
+/**
+ * Results of several suites as one Markdown table: a row a suite, a column a size; in each cell the fastest peer's time
+ * over that of the fastest kernel, and the kernel's microseconds.
+ */
+export function markdownTable(results: readonly BenchResult[]): string {
+  const labels = [...new Map(results.flatMap(({ rows }) => rows.map((row) => [row.label, row.size])))]
+    .sort((a, b) => a[1] - b[1])
+    .map(([label]) => label);
+  const lines = results.map((result) => {
+    const cells = labels.map((label) => {
+      const row = result.rows.find((r) => r.label === label);
+      const best = row === undefined ? null : bestOf(row.kernels);
+      if (best === null) return "–";
+      const ratio = ratioOf(row!);
+      const us = `${significant(best.us, 3)} µs`;
+      return ratio === null ? us : `${ratio.toFixed(2)} (${us})`;
+    });
+    const mean = geometricMean(result.rows.flatMap((row) => ratioOf(row) ?? []));
+    return [suites[result.suite].title, ...cells, mean === null ? "–" : mean.toFixed(2)];
+  });
+  const head = ["", ...labels, "geomean"];
+  const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [row(head), row(head.map((_, i) => (i === 0 ? "---" : "---:"))), ...lines.map(row)].join("\n") + "\n";
 }

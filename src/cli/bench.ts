@@ -1,12 +1,13 @@
 /** `collc bench`: times kernels the way the baselines were timed, next to NCCL in the same run. */
-import { Command, Option } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { DTYPE_NAMES, type DType } from "../compiler/index.js";
-import { machineFacts } from "../bench/machine.js";
+import { floorOf, machineFacts } from "../bench/machine.js";
 import { casesOf, measure } from "../bench/measure.js";
-import { ncclPeer } from "../bench/peers.js";
+import { type NcclPeer, ncclPeer } from "../bench/peers.js";
 import { type BenchResult, saveResult } from "../bench/results.js";
-import { type SuiteName, suites } from "../bench/suites.js";
+import { groups, type SuiteName, suites } from "../bench/suites.js";
 import { benchTable } from "../bench/table.js";
+import { timeTorch, torchPeers, torchVersion, withTorch } from "../bench/torch-peer.js";
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
@@ -15,12 +16,16 @@ import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
 import { parseSingleDType, seconds, shared, wholeNumber } from "./options.js";
 import { choosePlace, distribute, type OnProgress, type Place } from "./place.js";
+import { withProgress } from "./progress.js";
 import { suggestion } from "./suggest.js";
+
+const peerChoices = ["nccl", "torch"] as const;
+type PeerChoice = (typeof peerChoices)[number];
 
 interface BenchOptions {
   readonly ranks?: number;
   readonly backend?: BackendName | "auto";
-  readonly peers?: readonly "nccl"[];
+  readonly peers?: readonly PeerChoice[];
   readonly sizes?: string;
   readonly dtype: DType;
   readonly inner: number;
@@ -34,13 +39,17 @@ interface BenchOptions {
 
 /** The command, printing to `io`. */
 export function benchCommand(io: Io): Command {
-  const names = Object.keys(suites).join(", ");
+  const names = [...Object.keys(groups), ...Object.keys(suites)].join(", ");
   return new Command("bench")
     .description(
       "Time kernels the way the baselines were timed: graphs of launches, random data, checked first, the slowest rank's median.",
     )
     .argument("<suite>", names)
-    .addOption(new Option("-p, --peers <names...>", "what to measure beside them").choices(["nccl"]))
+    .addOption(
+      new Option("-p, --peers <names>", "what to measure beside them: nccl, torch, or both with a comma").argParser(
+        parsePeers,
+      ),
+    )
     .addOption(shared.ranks())
     .addOption(
       new Option("-b, --backend <name>", "where to run; auto takes GPUs when there are enough").choices([
@@ -67,7 +76,8 @@ export function benchCommand(io: Io): Command {
     .addHelpText(
       "after",
       examples(
-        ["collc bench all_reduce --peers nccl --svg", "all kernels and NCCL on all GPUs"],
+        ["collc bench collectives --peers nccl,torch --svg", "every collective beside NCCL and PyTorch, on all GPUs"],
+        ["collc bench all_reduce --peers nccl", "all kernels and NCCL"],
         ["collc bench all_gather --sizes 32Ki,64Mi --ranks 2", "two sizes on two GPUs"],
         ["collc bench matmul --sizes 512x8192x8192", "a fused matmul"],
       ),
@@ -75,44 +85,111 @@ export function benchCommand(io: Io): Command {
     .action((suite: string, options: BenchOptions) => bench(io, suite, options));
 }
 
+function parsePeers(text: string): PeerChoice[] {
+  return text.split(",").map((name) => {
+    const known = peerChoices.find((peer) => peer === name.trim());
+    if (known === undefined) throw new InvalidArgumentError(`Peers are ${peerChoices.join(", ")}.`);
+    return known;
+  });
+}
+
 async function bench(io: Io, name: string, options: BenchOptions): Promise<void> {
-  if (!Object.hasOwn(suites, name))
-    throw new UsageError(`there is no suite '${name}'`, suggestion(name, Object.keys(suites), "suites"));
-  const suite = name as SuiteName;
+  const chosen = suitesNamed(name);
   const place = choosePlace(io, options);
-  const cases = parseCases(suite, options, place);
+  const plan = chosen.map((suite) => ({ suite, cases: parseCases(suite, options, place) }));
   const peers = options.peers ?? [];
-  if (peers.length > 0 && suites[suite].nccl === null) {
+  const alone = chosen.find((suite) => suites[suite].nccl === null);
+  if (peers.length > 0 && alone !== undefined) {
     throw new UsageError(
-      `the peer of ${suite} is cuBLAS with NCCL, which collc does not open yet`,
+      `the peer of ${alone} is cuBLAS with NCCL, which collc does not open yet`,
       "leave --peers out; shared/baselines/fused_matmul.py measures it",
     );
   }
   if (peers.length > 0 && place.backend === "cpu")
-    throw new UsageError("NCCL runs on GPUs", "add --backend cuda, or leave --peers out");
-  const result = await distribute(
+    throw new UsageError("peers run on GPUs", "add --backend cuda, or leave --peers out");
+  const withPyTorch = peers.includes("torch");
+  if (withPyTorch && place.launcher !== null && !place.isSpawned)
+    throw new UsageError(
+      "PyTorch's peers bring processes of their own, and a launcher has started these",
+      "start collc alone, with --ranks, or leave 'torch' out of --peers",
+    );
+  // Asked for before anything is timed: whoever waits for minutes should not learn at the end that it is missing.
+  const torch = withPyTorch && place.speaks ? await torchVersion() : null;
+  let results = await distribute(
     io,
     place,
-    () => rankArguments(suite, options, place),
-    (group, onProgress) => run(group, suite, cases, options, onProgress),
+    () => rankArguments(name, options, place),
+    (group, onProgress) => run(group, plan, options, onProgress),
   );
-  if (result === null || !place.speaks) return;
-  const saved = options.save ? await saveResult(options.out, result, options.svg === true) : [];
-  if (options.json === true) io.out.write(JSON.stringify(result, null, 1) + "\n");
-  else {
+  if (results === null || !place.speaks) return;
+  if (torch !== null) results = await besideTorch(io, results, plan, torch);
+  if (options.json === true) {
+    const saved = options.save ? await saveAll(options, results) : [];
+    io.out.write(JSON.stringify(results.length === 1 ? results[0] : results, null, 1) + "\n");
+    for (const path of saved) io.err.write(`saved ${path}\n`);
+  } else {
     const c = paletteOf(io.out, io.env);
-    const { machine } = result;
-    io.out.write(
-      `\n${c.bold(suites[suite].title)}  ${result.dtype}, ${result.ranks} ranks, ${machine.gpus[0] ?? `emulated on ${machine.cpu}`}\n`,
-    );
-    io.out.write(benchTable(result, suites[suite].unit, c));
-    for (const path of saved) io.out.write(c.dim(`saved ${path}\n`));
+    for (const result of results) {
+      const { machine, rows, dtype, ranks } = result;
+      const suite = suites[result.suite];
+      const floors = rows.map((row) => floorOf(machine, suite, row.size, ranks));
+      const where = machine.gpus[0] ?? `emulated on ${machine.cpu}`;
+      io.out.write(`\n${c.bold(suite.title)}  ${dtype}, ${ranks} ranks, ${where}\n`);
+      io.out.write(benchTable({ ...result, unit: suite.unit, floors }, c));
+    }
+    for (const path of options.save ? await saveAll(options, results) : []) io.out.write(c.dim(`saved ${path}\n`));
   }
-  const problems = result.rows.some((row) =>
-    Object.values(row.kernels).some((cell) => "problem" in cell && /wrong|differ/.test(cell.problem)),
+  const problems = results.some(({ rows }) =>
+    rows.some((row) =>
+      Object.values(row.kernels).some((cell) => "problem" in cell && /wrong|differ/.test(cell.problem)),
+    ),
   );
   if (problems) throw new Exit(exitCodes.program);
 }
+
+/** The suites that a name stands for: itself, or a group's. */
+function suitesNamed(name: string): readonly SuiteName[] {
+  const group = Object.hasOwn(groups, name) ? groups[name] : undefined;
+  if (group !== undefined) return group;
+  if (Object.hasOwn(suites, name)) return [name as SuiteName];
+  const known = [...Object.keys(groups), ...Object.keys(suites)];
+  throw new UsageError(`there is no suite '${name}'`, suggestion(name, known, "suites"));
+}
+
+async function saveAll(options: BenchOptions, results: readonly BenchResult[]): Promise<string[]> {
+  const saved: string[] = [];
+  for (const result of results) saved.push(...(await saveResult(options.out, result, options.svg === true)));
+  return saved;
+}
+
+/** PyTorch's processes, once ours have left the GPUs. */
+async function besideTorch(
+  io: Io,
+  results: readonly BenchResult[],
+  plan: Plan,
+  version: string,
+): Promise<BenchResult[]> {
+  const { ranks, dtype, timing } = results[0]!;
+  const sizes = [...new Set(plan.flatMap(({ cases }) => cases.map((one) => one.size)))];
+  const cells = await withProgress(io, (progress) =>
+    timeTorch({
+      ...{ ranks, dtype, timing, sizes },
+      suites: plan.map(({ suite }) => suite),
+      timeoutMs: torchTimeoutMs,
+      onProgress: (what) => progress.set(`PyTorch: ${what}`),
+    }),
+  );
+  return results.map((result) => ({
+    ...result,
+    peers: [...result.peers, ...torchPeers(result.suite, cells, version)],
+    rows: withTorch(result.suite, result.rows, cells),
+  }));
+}
+
+/** For all sizes together; a hung peer must not hold the machine. */
+const torchTimeoutMs = 240_000;
+
+type Plan = readonly { readonly suite: SuiteName; readonly cases: ReturnType<typeof casesOf> }[];
 
 function parseCases(suite: SuiteName, options: BenchOptions, { backend, ranks }: Place): ReturnType<typeof casesOf> {
   const sizes = options.sizes?.split(",") ?? suites[suite].defaults[backend === "cpu" ? "cpu" : "cuda"];
@@ -125,46 +202,38 @@ function parseCases(suite: SuiteName, options: BenchOptions, { backend, ranks }:
   }
 }
 
-async function run(
-  group: Group,
-  suite: SuiteName,
-  cases: ReturnType<typeof casesOf>,
-  options: BenchOptions,
-  onProgress: OnProgress,
-): Promise<BenchResult> {
+async function run(group: Group, plan: Plan, options: BenchOptions, onProgress: OnProgress): Promise<BenchResult[]> {
   onProgress("looking at the machine", false);
   const machine = await machineFacts(group.backend);
-  const peers = (options.peers ?? []).length > 0 ? [await ncclPeer(group)] : [];
+  const nccl: NcclPeer | null = options.peers?.includes("nccl") === true ? await ncclPeer(group) : null;
   const timing = { inner: options.inner, outer: options.outer };
+  const { backend, world } = group;
   try {
-    const measured = await measure(group, peers, { suite, cases, dtype: options.dtype, timing, onProgress });
-    for (const peer of peers) await peer.close();
-    const { backend, world } = group;
-    return {
-      formatVersion: 1,
-      suite,
-      date: new Date().toISOString(),
-      backend,
-      ranks: world,
-      dtype: options.dtype,
-      timing,
-      machine,
-      ...measured,
-    };
+    const results: BenchResult[] = [];
+    for (const { suite, cases } of plan) {
+      const measured = await measure(group, nccl, { suite, cases, dtype: options.dtype, timing, onProgress });
+      results.push({
+        ...{ formatVersion: 1, suite, date: new Date().toISOString(), backend, ranks: world },
+        ...{ dtype: options.dtype, timing, machine },
+        ...measured,
+      });
+    }
+    await nccl?.close();
+    return results;
   } catch (error) {
     // The others may have failed too, or not: leaving together is over.
-    for (const peer of peers) await peer.abort().catch(() => {});
+    await nccl?.abort().catch(() => {});
     throw error;
   }
 }
 
 /** What a rank process is started with. */
-function rankArguments(suite: SuiteName, options: BenchOptions, place: Place): string[] {
+function rankArguments(suite: string, options: BenchOptions, place: Place): string[] {
   return [
     ...["bench", suite, "--backend", place.backend, "--ranks", String(place.ranks), "--dtype", options.dtype],
     ...["--inner", String(options.inner), "--outer", String(options.outer), "--no-save"],
     ...(options.sizes === undefined ? [] : ["--sizes", options.sizes]),
     ...(options.timeout === undefined ? [] : ["--timeout", String(options.timeout / 1000)]),
-    ...(options.peers === undefined ? [] : ["--peers", ...options.peers]),
+    ...(options.peers?.includes("nccl") === true ? ["--peers", "nccl"] : []),
   ];
 }

@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { suites } from "../../src/bench/suites.js";
-import { svgPlot } from "../../src/bench/plot.js";
-import { bestOf, benchTable } from "../../src/bench/table.js";
+import { bestOf, geometricMean, ratioOf } from "../../src/bench/cells.js";
+import { floorOf, type MachineFacts } from "../../src/bench/machine.js";
+import { plotOf, specificationOf } from "../../src/bench/plot.js";
+import type { BenchResult } from "../../src/bench/results.js";
+import { groups, suites } from "../../src/bench/suites.js";
+import { benchTable, markdownTable } from "../../src/bench/table.js";
 import { collc, temporaryFolder } from "./support.js";
 
 const folder = temporaryFolder();
@@ -26,7 +29,7 @@ describe("collc bench", () => {
     expect(Object.keys(saved.machine)).toEqual(["cpu", "gpus", "driver", "nvrtc", "node", "collc", "commit"]);
     expect(saved.rows).toHaveLength(2);
     expect(Object.keys(saved.rows[0]!.kernels)).toEqual([...suites.all_reduce.kernels]);
-    expect(readFileSync(join(folder, names[1]!), "utf8")).toMatch(/^<svg [\s\S]*<polyline[\s\S]*<\/svg>\n$/);
+    expect(readFileSync(join(folder, names[1]!), "utf8")).toMatch(/^<svg [\s\S]*<\/svg>\n$/);
   });
 
   it("keeps earlier results of the day", async () => {
@@ -69,31 +72,107 @@ describe("tables and plots", () => {
     maxError: null,
   });
   const plain = { bold: (s: string) => s, green: (s: string) => s, yellow: (s: string) => s, dim: (s: string) => s };
-  it("compares the best kernel with the peer and explains gaps", () => {
-    const row = {
-      label: "1 KiB",
-      size: 1024,
-      dims: { n: 512 },
-      kernels: { "a/slow": cell(8), "a/fast": cell(4), "a/none": { problem: "n=512 does not divide by 3" } },
-      peers: { nccl: cell(6) },
-    };
-    expect(bestOf(row.kernels)).toEqual({ name: "a/fast", us: 4 });
-    const text = benchTable({ rows: [row], peers: [{ name: "nccl", version: "2.28" }] }, "bytes", plain);
-    expect(text).toContain("1.50×");
-    expect(text).toContain("1 KiB, a/none: n=512 does not divide by 3");
+  const machine: MachineFacts = {
+    cpu: "cpu",
+    gpus: ["NVIDIA H200"],
+    driver: "13.0",
+    nvrtc: "13.0",
+    node: "20.0.0",
+    collc: "0.1.0",
+    commit: "abc",
+  };
+  const result: BenchResult = {
+    formatVersion: 1,
+    suite: "all_reduce",
+    date: "2026-11-22T10:00:00Z",
+    backend: "cuda",
+    ranks: 4,
+    dtype: "bf16",
+    timing: { inner: 10, outer: 15 },
+    machine,
+    peers: [
+      { name: "nccl", version: "2.28" },
+      { name: "torch one_shot", version: "2.11" },
+    ],
+    rows: [
+      {
+        label: "1 MiB",
+        size: 2 ** 20,
+        dims: { n: 2 ** 19 },
+        kernels: { "a<slow": cell(40), "a/fast": cell(10) },
+        peers: { nccl: cell(12), "torch one_shot": { problem: "refused" } },
+      },
+      {
+        label: "1 KiB",
+        size: 1024,
+        dims: { n: 512 },
+        kernels: { "a<slow": cell(8), "a/fast": { problem: "n=512 does not divide by 3" } },
+        peers: { nccl: cell(9), "torch one_shot": cell(4) },
+      },
+    ],
+  };
+
+  it("compares the fastest kernel with the fastest peer and explains gaps", () => {
+    const [large, small] = result.rows;
+    expect(bestOf(large!.kernels)).toEqual({ name: "a/fast", us: 10 });
+    expect(ratioOf(large!)).toBeCloseTo(1.2);
+    expect(ratioOf(small!)).toBeCloseTo(0.5);
+    expect(ratioOf({ kernels: {}, peers: small!.peers })).toBeNull();
+    expect(geometricMean([4, 0.25])).toBeCloseTo(1);
+    const text = benchTable({ ...result, unit: "bytes", floors: [8, null] }, plain);
+    for (const part of [
+      "1.20×",
+      "0.50×",
+      "80 %",
+      "1 KiB, a/fast: n=512 does not divide by 3",
+      "torch one_shot: refused",
+    ])
+      expect(text).toContain(part);
+    expect(text).toContain("0.77×"); // √(1.2 · 0.5)
   });
 
-  it("draws lines with one point, and escapes names", () => {
-    const svg = svgPlot({
-      title: "a<b",
-      subtitle: "",
-      xTitle: "",
-      yTitle: "",
-      xLabel: String,
-      lines: [{ name: "x&y", isPeer: true, points: [[1024, 5]] }],
-    });
-    expect(svg).toContain("a&#60;b");
-    expect(svg).not.toMatch(/NaN|Infinity/);
+  it("knows what the wire allows: one exchange of all for short tensors, two of parts for long ones", () => {
+    const suite = suites.all_reduce;
+    const microseconds = (bytes: number): number => floorOf(machine, suite, bytes, 4)!;
+    expect(microseconds(0)).toBeCloseTo(0.58 + 1.33, 2);
+    expect(microseconds(2 ** 28)).toBeCloseTo(0.58 + 2 * 1.33 + (1.5 * 2 ** 28) / 347e3, 0);
+    expect(floorOf({ ...machine, gpus: [] }, suite, 1024, 4)).toBeNull();
+    expect(floorOf(machine, suites.matmul, 1024, 4)).toBeNull();
+  });
+
+  it("makes one Markdown table of several suites, by size", () => {
+    const lines = markdownTable([result, { ...result, suite: "broadcast", rows: result.rows.slice(1) }]).split("\n");
+    expect(lines[0]).toBe("|  | 1 KiB | 1 MiB | geomean |");
+    expect(lines[2]).toBe("| all_reduce | 0.50 (8.00 µs) | 1.20 (10.0 µs) | 0.77 |");
+    expect(lines[3]).toBe("| broadcast | 0.50 (8.00 µs) | – | 0.50 |");
+  });
+
+  it("draws times, bandwidth and ratios, in order of size, and escapes names", async () => {
+    const svg = await plotOf(result);
+    expect(svg).toMatch(/^<svg[\s\S]*<\/svg>\n$/);
+    expect(svg).toContain("a&lt;slow");
+    expect(svg).not.toMatch(/NaN|Infinity|undefined/);
+    const spec = JSON.stringify(specificationOf(result));
+    expect(spec).toContain('"sort":["1 KiB","1 MiB"]');
+    // 1.5 · 1 MiB in 10 µs.
+    expect(spec).toContain(`"bandwidth":${(1.5 * 2 ** 20) / 1e4}`);
+    expect(await plotOf({ ...result, suite: "matmul", peers: [] })).not.toContain("bandwidth");
+  });
+
+  it("says in the README what the committed results say", () => {
+    const root = join(import.meta.dirname, "../..");
+    const cells = (text: string): string[] => text.split("|").map((cell) => cell.trim().replace(/^:?-+:?$/, "-"));
+    for (const name of ["README.md", "bench/results/README.md"]) {
+      const marked = /<!-- bench-table ([^>]*?) -->\n([\s\S]*?)<!-- \/bench-table -->/g;
+      for (const [, files, table] of readFileSync(join(root, name), "utf8").matchAll(marked)) {
+        const results = files!.split(/\s+/).map((f) => JSON.parse(readFileSync(join(root, f), "utf8")) as BenchResult);
+        expect(cells(table!.trim()), name).toEqual(cells(markdownTable(results).trim()));
+      }
+    }
+  });
+
+  it("names only suites that exist in its groups", () => {
+    for (const names of Object.values(groups)) for (const name of names) expect(suites[name].nccl).not.toBeNull();
   });
 });
 

@@ -1,0 +1,87 @@
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { timeTorch, torchPeers, torchVersion, withTorch } from "../../src/bench/torch-peer.js";
+import { temporaryFolder } from "./support.js";
+
+const folder = temporaryFolder();
+
+/** Something that is started as python3 is. */
+function python(name: string, body: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, `#!/bin/sh\n${body}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+const options = {
+  ranks: 4,
+  dtype: "bf16",
+  timing: { inner: 10, outer: 15 },
+  sizes: [1024],
+  suites: ["all_reduce", "broadcast"],
+  timeoutMs: 20_000,
+  onProgress: () => {},
+} as const;
+
+describe("PyTorch as a peer", () => {
+  it("starts the script under torchrun and puts its cells beside the others", async () => {
+    const asked = join(folder, "asked.txt");
+    const line = (peer: string, rest: string): string =>
+      `echo '{"op": "all_reduce", "bytes": 1024, "peer": "${peer}", ${rest}}'`;
+    const fake = python(
+      "good",
+      [
+        `echo "$@" > ${asked}`,
+        "echo 'a warning of some library'",
+        line("torch one_shot", '"us": {"median": 7.1, "min": 7, "max": 8}'),
+        line("torch two_shot", '"problem": "wrong result"'),
+      ].join("\n"),
+    );
+    const told: string[] = [];
+    const cells = await timeTorch({ ...options, python: fake, onProgress: (what) => told.push(what) });
+    expect(told).toHaveLength(2);
+    expect(readFileSync(asked, "utf8")).toMatch(
+      /torch\.distributed\.run --standalone --nproc-per-node 4 \S+torch_collectives\.py --sizes 1024 --dtype bf16 --ops all_reduce --inner 10 --outer 15/,
+    );
+    const row = { label: "1 KiB", size: 1024, dims: { n: 512 }, kernels: {}, peers: { nccl: { problem: "none" } } };
+    const [merged] = withTorch("all_reduce", [row], cells);
+    expect(merged!.peers).toEqual({
+      nccl: { problem: "none" },
+      "torch one_shot": { us: { median: 7.1, min: 7, max: 8 }, maxError: null },
+      "torch two_shot": { problem: "wrong result" },
+    });
+    expect(withTorch("broadcast", [row], cells)).toEqual([row]);
+    expect(torchPeers("all_reduce", cells, "2.11").map((p) => p.name)).toEqual(["torch one_shot", "torch two_shot"]);
+  });
+
+  it("says what the script said last when it fails", async () => {
+    const fake = python("bad", "echo 'RuntimeError: no NVLink' >&2; exit 3");
+    await expect(timeTorch({ ...options, python: fake })).rejects.toThrow(/code 3: RuntimeError: no NVLink/);
+  });
+
+  it("ends a script that hangs, and all that it started", async () => {
+    const pid = join(folder, "pid.txt");
+    const fake = python("hung", `sleep 600 & echo $! > ${pid}; wait`);
+    await expect(timeTorch({ ...options, timeoutMs: 1500, python: fake })).rejects.toThrow(/SIGKILL/);
+    const child = Number(readFileSync(pid, "utf8"));
+    await expect.poll(() => isRunning(child), { timeout: 10_000 }).toBe(false);
+  });
+
+  it("teaches what to do without PyTorch, and refuses dtypes that its kernels do not have", async () => {
+    await expect(torchVersion(python("none", "echo 'No module named torch' >&2; exit 1"))).rejects.toMatchObject({
+      exitCode: 3,
+      help: expect.stringContaining("pip install torch") as string,
+    });
+    await expect(timeTorch({ ...options, dtype: "i8" })).rejects.toThrow(/bf16, f16, f32, not i8/);
+  });
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
