@@ -9,7 +9,8 @@ export interface Found {
   orderings?: Proof;
   answers?: Proof;
   /** One for each run of schedules, in order. */
-  readonly hostile: HostileReport[];
+  /** Null for schedules that could not run. */
+  readonly hostile: (HostileReport | null)[];
 }
 
 /** A part of a job: this thread or another takes it, whichever is free. */
@@ -53,18 +54,19 @@ export function partsOf(job: Job, number: number, found: Found, threads: number)
     schedules.push({
       question: { ...questionOf(job, number, "schedules"), schedule },
       here: (subject) => subject.schedules(schedule),
-      keep: (value) => void (found.hostile[place] = value as HostileReport),
+      keep: (value) => void (found.hostile[place] = value as HostileReport | null),
       // They are taken in order: one that has failed was taken after all that count before it.
-      isNeeded: () => !found.hostile.some((report) => report.failure !== null),
+      isNeeded: () => !found.hostile.some((report) => (report?.failure ?? null) !== null),
     });
   }
   return [...(job.proves ? [orderings, answers] : []), ...schedules];
 }
 
 /** What runs of successive schedules say together: they end with the first that fails. */
-export function together(reports: readonly HostileReport[]): HostileReport | null {
+export function together(reports: readonly (HostileReport | null)[]): HostileReport | null {
   let sum: HostileReport | null = null;
   for (const report of reports) {
+    if (report === null) continue;
     const before: HostileReport = sum ?? { schedules: 0, steps: 0, failure: null };
     const { schedules, steps, failure } = report;
     sum = { schedules: before.schedules + schedules, steps: before.steps + steps, failure };

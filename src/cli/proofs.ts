@@ -107,8 +107,10 @@ export class Subject {
   }
 
   schedules({ schedules, seed }: ScheduleRequest): HostileReport | null {
-    const attack = { dims: attackedAt(this.compiled, this.job.request), schedules, seed, source: this.compiled.source };
-    return schedules === 0 ? null : runHostile(this.kernel, this.compiled.manifest!, attack);
+    const dims = attackedAt(this.compiled, this.job.request);
+    if (schedules === 0 || dims === null) return null;
+    const attack = { dims, schedules, seed, source: this.compiled.source };
+    return runHostile(this.kernel, this.compiled.manifest!, attack);
   }
 
   /** What both proofs come to, with what is left to prove. */
@@ -131,7 +133,7 @@ export class Subject {
       hostile,
       findings: [
         ...(claims === null ? [] : findings(claims)),
-        ...hostileFindings(request, attackedAt(this.compiled, request), hostile),
+        ...hostileFindings(request, attackedAt(this.compiled, request) ?? {}, hostile),
       ],
     };
   }
@@ -152,12 +154,13 @@ export function inquire(job: Job, compiled: CompileResult | null): Inquiry {
 
 /**
  * Where hostile schedules run: at the shape asked for, or at a quarter of the ragged one that proofs use, where every block
- * still has something to do. What they try is order, not length.
+ * still has something to do. What they try is order, not length. Null where proofs have no shape.
  */
-function attackedAt({ kernel }: CompileResult, { dims }: ProofRequest): DimValues {
+function attackedAt({ kernel }: CompileResult, { dims }: ProofRequest): DimValues | null {
   const { requirements } = kernel!;
   const shapes = dims === undefined ? proofShapes(kernel!) : shapesWith(kernel!, dims);
-  const ragged = shapes[Math.min(1, shapes.length - 1)]!;
+  const ragged = shapes[Math.min(1, shapes.length - 1)];
+  if (ragged === undefined) return null;
   const row = rowDimension(kernel!);
   if (row === undefined || dims?.[row] !== undefined) return ragged;
   return fitDims(requirements, { ...ragged, [row]: Math.ceil(ragged[row]! / 4) }, new Set([row]));
@@ -167,7 +170,9 @@ function attackedAt({ kernel }: CompileResult, { dims }: ProofRequest): DimValue
 function shapesWith(kernel: Kernel, asked: DimValues): DimValues[] {
   const free = new Set(kernel.dims.filter((name) => asked[name] === undefined));
   if (free.size === 0) return [asked];
-  const shapes = proofShapes(kernel).map((shape) => fitDims(kernel.requirements, { ...shape, ...asked }, free));
+  const usual = proofShapes(kernel);
+  const wanted = usual.length > 0 ? usual : [Object.fromEntries(kernel.dims.map((name) => [name, 1]))];
+  const shapes = wanted.map((shape) => fitDims(kernel.requirements, { ...shape, ...asked }, free));
   return [...new Map(shapes.map((shape) => [JSON.stringify(shape), shape])).values()];
 }
 

@@ -1,7 +1,9 @@
 /** Shapes of proofs: small, and still through all paths. */
 import { describe, expect, it } from "vitest";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import { compile } from "../../src/compiler/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
+import { requirementHolds } from "../../src/compiler/types/requirement.js";
 import { prove, PROOF_MAPPING, proveOrdering, summaryLine } from "../../src/compiler/prove/index.js";
 import { oddShape, proofShapes } from "../../src/compiler/prove/shapes.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
@@ -27,4 +29,59 @@ it("is not among the shapes of which the summary speaks, for aligned buffers are
   const [one, ragged, even] = proofShapes(kernel) as [DimValues, DimValues, DimValues];
   expect(oddShape(kernel, ragged)["n"]).toBeLessThan(ragged["n"]!);
   expect(summaryLine(prove({ kernel }))).toContain(`(n=${one["n"]}; n=${ragged["n"]}; n=${even["n"]})`);
+});
+
+describe("shapes under conditions", () => {
+  const kernelOf = (text: string, ranks = 4) => {
+    const { kernel, diagnostics } = compile(text, { ranks, mapping: PROOF_MAPPING });
+    expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+    return kernel!;
+  };
+  const reduced = (shape: string, where: string): string =>
+    `collective f(x: T[${shape}] partial(sum)) -> y: T[${shape}] replicated ${where} { y = all_reduce(x) }`;
+  const RMS = (n: string, where: string): string => `
+    collective f(x: T[m, ${n}] partial(sum), weight: T[${n}] replicated) -> y: T[m, ${n}] replicated ${where} {
+      let s = all_reduce(x)
+      y = s * rsqrt(mean(s * s, dim: 1) + 1e-6) * weight
+    }`;
+
+  for (const [name, text] of [
+    ["far above", reduced("n", "where n >= 100000")],
+    ["far above, and a multiple", reduced("n", "where n >= 70000 and n % 96 == 0")],
+    ["a multiple of much", reduced("n", "where n % 100000 == 0")],
+    ["equal lengths", reduced("m, n", "where m == n and n >= 40")],
+    ["one length from the other", reduced("m, n", "where m == 3 * n + 1 and m % 4 == 0")],
+    ["a product", reduced("m, n", "where m * n >= 10000")],
+    ["lengths that are differences", reduced("n - 5", "")],
+    ["quotients by dimensions", reduced("n / m", "where n % m == 0")],
+    ["all but one", reduced("n", "where n != 1 and n != 2")],
+  ] as const)
+    it(`fulfil them: ${name}`, () => {
+      for (const ranks of [2, 8]) {
+        const kernel = kernelOf(text, ranks);
+        const shapes = proofShapes(kernel);
+        expect(shapes.length).toBeGreaterThan(0);
+        for (const dims of shapes) expect(kernel.requirements.filter((r) => !requirementHolds(r, dims))).toEqual([]);
+      }
+    });
+
+  for (const [name, text, why] of [
+    ["there are none", reduced("n", "where n >= 10 and n < 5"), /no sizes were found .*where n >= 10; where n < 5/],
+    ["they are all too large", reduced("m, n", "where m * n >= 100000000"), /more elements than a proof can look at/],
+    ["the rows of a product are", `collective f(x: T[m, 7168] sharded(1), w: T[7168, 4096] sharded(0))
+      -> y: T[m, 4096] replicated { y = all_reduce(x @ w) }`, /more elements/], // prettier-ignore
+  ] as const)
+    it(`are unknown where ${name}, and the proof says so`, () => {
+      const claims = prove({ kernel: kernelOf(text) });
+      for (const answer of [claims.answer, claims.ordering])
+        expect(answer).toMatchObject({ status: "unknown", reason: expect.stringMatching(why) as string });
+    });
+
+  it("are as few rows of a length of their own as of one that a condition gives", () => {
+    const rows = (kernel: ReturnType<typeof kernelOf>) => proofShapes(kernel).map((dims) => dims["m"]!);
+    const literal = rows(kernelOf(RMS("7168", "")));
+    expect(Math.max(...literal)).toBe(Math.max(...rows(kernelOf(RMS("n", "where n == 7168")))));
+    // Of short rows there are enough that loops over all elements take their main paths.
+    expect(Math.max(...rows(kernelOf(RMS("8", ""))))).toBeGreaterThan(16);
+  });
 });

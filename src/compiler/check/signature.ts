@@ -95,7 +95,10 @@ function shapeExtent(e: Expression, c: Checking): Extent {
   };
   const found = c.extentOf(e);
   if (typeof found === "number" && found < 1) return bad(`the length ${found}`);
-  if (found !== null) return found;
+  if (found !== null) {
+    requireLength(found, found, c);
+    return found;
+  }
   if (someParts(e, (p) => p.kind === "name" && p.name === "rank")) return bad("what differs from rank to rank");
   let unknown = false;
   someParts(e, (p) => {
@@ -106,6 +109,19 @@ function shapeExtent(e: Expression, c: Checking): Extent {
     return false;
   });
   return unknown ? 1 : bad("this");
+}
+
+/** Lengths are numbers, and none is negative: launches with dimensions that make one so are refused. */
+function requireLength(e: Extent, whole: Extent, c: Checking): void {
+  if (typeof e !== "object") return;
+  const text = showExtent(whole);
+  if (e.op === "sub")
+    c.require({ left: e, relation: "ge", right: 0, reason: `no length is negative, as in [${text}]` });
+  const isDivision = e.op === "div" || e.op === "ceildiv" || e.op === "mod";
+  if (isDivision && typeof e.b !== "number")
+    c.require({ left: e.b, relation: "ge", right: 1, reason: `[${text}] divides by ${showExtent(e.b)}` });
+  requireLength(e.a, whole, c);
+  requireLength(e.b, whole, c);
 }
 
 /** How many ranks a layout is about: all, or those of one row along its axis. */

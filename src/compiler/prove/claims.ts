@@ -11,7 +11,7 @@ import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
 import type { Answer } from "./results.js";
-import { oddShape, type ProofShape, rowDimension, shapesToProve } from "./shapes.js";
+import { oddShape, type ProofShape, rowDimension, shapesToProve, whyNoShape } from "./shapes.js";
 import { steeringOf } from "./steering.js";
 
 export interface ProveOptions {
@@ -58,12 +58,14 @@ export function proveOrderings(kernel: Kernel, options: ProveOptions = {}): Proo
   const { launches, residentBlocks, shared } = options;
   const of = (setting: Setting): Answer => proveOrdering(kernel, { ...setting, launches, residentBlocks, shared });
   const settings = settingsOf(kernel, "ordering", options).filter((s) => !s.unevenGrids || keepsState(kernel));
+  if (settings.length === 0) return unknownOf(kernel);
   return proofOf(kernel, settings, of);
 }
 
 /** Proves the answer at the basic shapes. */
 export function proveAnswers(kernel: Kernel, options: ProveOptions = {}): Proof {
   const settings = settingsOf(kernel, "answer", options).filter((s) => !s.unevenGrids && !s.isFurther);
+  if (settings.length === 0) return unknownOf(kernel);
   return proofOf(kernel, settings, answerOf(kernel, options));
 }
 
@@ -77,6 +79,13 @@ export function proveFurtherAnswers(kernel: Kernel, options: ProveOptions, answe
 
 function answerOf(kernel: Kernel, { launches }: ProveOptions): (setting: Setting) => Answer {
   return (setting) => proveAnswer(kernel, { ...setting, launches });
+}
+
+/** Where there is no shape to prove it at. */
+function unknownOf(kernel: Kernel): Proof {
+  const claim = { ranks: kernel.world, dims: {}, grid: null, launches: 0, aligned: true };
+  const reason = whyNoShape(kernel) ?? "no shape was asked for";
+  return { answers: [{ status: "unknown", claim, reason }], further: [], ran: [] };
 }
 
 /** Both proofs together. */
@@ -152,7 +161,8 @@ function settingsOf(
   const shapes: readonly ProofShape[] =
     asked?.map((dims) => ({ dims, isFurther: false })) ?? shapesToProve(kernel, claim);
   const plain = shapes.filter((s) => !s.isFurther).map(({ dims }) => dims);
-  const ragged = plain[Math.min(1, plain.length - 1)]!;
+  const ragged = plain[Math.min(1, plain.length - 1)];
+  if (ragged === undefined) return [];
   const names = Object.keys(ragged);
   const row = rowDimension(kernel) ?? "";
   const short = { ...ragged, [row]: Math.min(ragged[row] ?? 0, SHORT_ROW) };

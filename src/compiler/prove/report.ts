@@ -77,6 +77,7 @@ function labelText(p: Place): string {
 /** "4 ranks, n=595, 2 blocks each, 2 launches", and whether buffers start at odd addresses. */
 export function claimText({ ranks, dims, grid, launches, aligned }: Claim): string {
   const shape = dimsText(dims);
+  if (grid === null) return count(ranks, "rank");
   const parts = [count(ranks, "rank"), ...(shape === "" ? [] : [shape]), `${count(grid, "block")} each`];
   return [...parts, count(launches, "launch", "launches"), ...(aligned ? [] : ["odd addresses"])].join(", ");
 }

@@ -33,8 +33,8 @@ export type WrongKind =
 export interface Claim {
   readonly ranks: number;
   readonly dims: DimValues;
-  /** Blocks of each rank. */
-  readonly grid: number;
+  /** Blocks of each rank; null where nothing was executed. */
+  readonly grid: number | null;
   /** Successive launches of the kernel that were looked at together. */
   readonly launches: number;
   /** Whether buffers start at aligned addresses. */

@@ -1,10 +1,11 @@
 /** Shapes to prove a kernel at: small, and together enough that loops take their main, remainder and tail paths. */
 import type { Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
+import type { SignatureTensor } from "../manifest.js";
 import type { PassOptions } from "../passes/options.js";
 import { DTYPES } from "../types/dtype.js";
-import { type DimValues, extentNames } from "../types/extent.js";
-import { divisorOf, nearestFit, requirementHolds } from "../types/requirement.js";
+import { type DimValues, evaluateExtent, type Extent, extentNames, productOf } from "../types/extent.js";
+import { divisorOf, fitDims, requirementHolds } from "../types/requirement.js";
 
 /**
  * A mapping with few threads, blocks and small tiles: the same passes, the same kinds of loops and the same
@@ -34,11 +35,50 @@ export interface ProofShape {
   readonly isFurther: boolean;
 }
 
+/** Elements of all ranks that an execution goes through at most: some ten seconds. */
+const MOST_ELEMENTS = 2 ** 21;
+
+/** Why there is nothing that a proof can look at; null if there is something. */
+export function whyNoShape(kernel: Kernel): string | null {
+  if (shapesToProve(kernel, "answer").length > 0) return null;
+  const conditions = kernel.requirements.length === 0 ? "" : `: ${kernel.requirements.map((r) => r.reason).join("; ")}`;
+  const smallest = fittingShapes(kernel, "answer")[0]?.dims;
+  if (smallest === undefined) return `no sizes were found that the conditions allow${conditions}`;
+  const sizes = Object.entries(smallest).map(([name, n]) => `${name}=${n}`);
+  const which = sizes.length === 0 ? "" : ` at the smallest sizes that were found (${sizes.join(" ")})`;
+  return `there are more elements than a proof can look at${which}${conditions}`;
+}
+
 /**
- * Shapes to prove. `ordering` gives those that are cheap only when values do not matter: products with enough rows that
+ * Elements that an execution goes through on all ranks, about: those of all tensors, and those of the largest product that
+ * three of them can be the factors and the result of.
+ */
+function workOf(kernel: Kernel, dims: DimValues): number {
+  const elements = [...outerTensors(kernel).map((t) => t.localShape), ...scratchShapes(kernel)].map((s) =>
+    elementsOf(s, dims),
+  );
+  const moved = elements.reduce((a, b) => a + b, 0);
+  if (!multiplies(kernel)) return moved * kernel.world;
+  const [a, b, c] = [...elements.toSorted((x, y) => y - x), 1, 1, 1];
+  return (moved + Math.sqrt(a! * b! * c!)) * kernel.world;
+}
+
+function scratchShapes({ buffers }: Kernel): readonly (readonly Extent[])[] {
+  return buffers.filter((b) => b.role === "scratch").map((b) => b.shape);
+}
+
+/**
+ * Shapes to prove, none where the conditions allow none that are small enough. `ordering` gives those that are cheap only when values do not matter: products with enough rows that
  * the loops around them, which move or fold elements, take their main paths.
  */
 export function shapesToProve(kernel: Kernel, claim: "answer" | "ordering"): ProofShape[] {
+  const shapes = fittingShapes(kernel, claim).filter(({ dims }) => workOf(kernel, dims) <= MOST_ELEMENTS);
+  // The shortest is there for what is nearly empty. Where conditions have made it as long as the others, they do.
+  const isShort = shapes.length < 2 || workOf(kernel, shapes[0]!.dims) < workOf(kernel, shapes[1]!.dims) / 2;
+  return isShort ? shapes : shapes.slice(1);
+}
+
+function fittingShapes(kernel: Kernel, claim: "answer" | "ordering"): ProofShape[] {
   const { basic, further } = wantedShapes(kernel, claim);
   const shapes = new Map<string, ProofShape>();
   for (const [list, isFurther] of [
@@ -74,16 +114,27 @@ export function proofShapes(kernel: Kernel, claim: "answer" | "ordering" = "answ
   return shapesToProve(kernel, claim).map(({ dims }) => dims);
 }
 
-/** The dimensions, moved to the nearest that the kernel takes; null if none are near. */
-function fitting({ requirements, dims: names }: Kernel, wanted: DimValues): DimValues | null {
-  let dims = wanted;
+/**
+ * The dimensions, moved to the nearest that the kernel takes; null if none are found. What moves up moves by whole rows of
+ * blocks where it can, and so keeps the rest that it was chosen for.
+ */
+function fitting(kernel: Kernel, wanted: DimValues): DimValues | null {
+  const { requirements, dims: names } = kernel;
+  const isAllowed = (dims: DimValues): boolean => requirements.every((r) => requirementHolds(r, dims));
+  if (isAllowed(wanted)) return wanted;
+  let dims = fitDims(requirements, wanted, new Set(names));
+  if (!isAllowed(dims)) return null;
   for (const name of names) {
-    const about = requirements.filter((r) => extentNames(r.left).has(name) || extentNames(r.right).has(name));
-    if (about.every((r) => requirementHolds(r, dims))) continue;
-    const near = nearestFit(requirements, dims, name, 1) ?? nearestFit(requirements, dims, name, -1);
-    if (near !== null) dims = { ...dims, [name]: near };
+    const row = rowOf(kernel) * stepOf(kernel, name);
+    const moved = { ...dims, [name]: wanted[name]! + Math.ceil((dims[name]! - wanted[name]!) / row) * row };
+    if (wanted[name]! > 1 && dims[name]! > wanted[name]! && isAllowed(moved)) dims = moved;
   }
-  return requirements.every((r) => requirementHolds(r, dims)) ? dims : null;
+  return dims;
+}
+
+/** Elements that the threads of a block take together, with the widest vectors. */
+function rowOf(kernel: Kernel): number {
+  return Math.max(kernel.blockThreads, 1) * Math.max(...vectorLanes(kernel));
 }
 
 interface WantedShapes {
@@ -99,17 +150,25 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
   if (dims.length === 0) return { basic: [{}], further: [] };
   const threads = Math.max(kernel.blockThreads, 1);
   const lanes = vectorLanes(kernel);
-  const row = threads * Math.max(...lanes);
+  const row = rowOf(kernel);
   /** Elements after which a loop over them has taken its main path. */
   const main = ROWS_IN_FLIGHT * kernel.maxBlocks * row;
-  if (dims.length === 1) {
+  const last = rowDimension(kernel);
+  if (dims.length === 1 && last !== undefined) {
     const sharded = isSharded(kernel, dims[0]!);
     const lengths = [1, restFrom(main + row, threads, lanes, false), restFrom(main + row, threads, lanes, true)];
     const all = lengths.map((n) => shape(() => n * (sharded ? world : 1)));
     // A kernel that works on a share, or on one piece of several, of what is not sharded needs that many times as much.
     return { basic: all, further: sharded ? [] : [shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)] };
   }
-  const last = rowDimension(kernel)!;
+  const few = (n: number): DimValues => shape((name) => n * (isSharded(kernel, name) ? world : 1));
+  if (last === undefined) {
+    // Rows have a length of their own, as in `T[m, 7168]`: few of long ones, and of short ones as many as lead loops over
+    // all elements to their main paths.
+    const length = Math.max(1, ...outerTensors(kernel).map((t) => elementsOf(t.localShape, few(1))));
+    const rows = Math.max(FEW_ROWS, Math.ceil((main + row) / length));
+    return { basic: [few(1), few(rows), few(rows + 1), few(13)], further: [] };
+  }
   if (!multiplies(kernel)) {
     const long = (n: number) => shape((name) => (name === last ? n : FEW_ROWS) * (isSharded(kernel, name) ? world : 1));
     // Of one to three rows, neither is a multiple of the elements that blocks have in flight.
@@ -136,6 +195,14 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
   return { basic, further: [part(Math.ceil((main + row) / deep) * world, columns, deep, columns)] };
 }
 
+function outerTensors({ inputs, outputs }: Kernel): readonly SignatureTensor[] {
+  return [...inputs, ...outputs];
+}
+
+function elementsOf(shape: readonly Extent[], dims: DimValues): number {
+  return evaluateExtent(productOf(shape), dims);
+}
+
 /** Elements of the vectors of 16 bytes that a kernel may work on. */
 function vectorLanes({ buffers }: Kernel): number[] {
   return [...new Set(buffers.map((b) => 16 / DTYPES[b.dtype].bytes))];
@@ -159,12 +226,12 @@ function restFrom(least: number, threads: number, lanes: readonly number[], even
   return candidates.reduce((best, n) => (score(n) > score(best) ? n : best));
 }
 
-/** The dimension that neighbours in memory differ in: the last one of most tensors. Undefined without dimensions. */
+/** The dimension that neighbours in memory differ in: the last one of most tensors. Undefined if that has no name. */
 export function rowDimension({ dims, inputs, outputs }: Kernel): string | undefined {
   const rows = [...inputs, ...outputs].map((t) => t.shape.at(-1));
   const count = (dim: string): number => rows.filter((e) => e !== undefined && extentNames(e).has(dim)).length;
   return dims.reduce<string | undefined>(
-    (best, d) => (best === undefined || count(d) >= count(best) ? d : best),
+    (best, d) => (count(d) > 0 && (best === undefined || count(d) >= count(best)) ? d : best),
     undefined,
   );
 }

@@ -61,7 +61,7 @@ export interface BrokenRequirement {
 export function brokenRequirement(requirements: readonly Requirement[], dims: DimValues): BrokenRequirement | null {
   const broken = requirements.find((r) => !requirementHolds(r, dims));
   if (broken === undefined) return null;
-  const names = [...new Set([...extentNames(broken.left), ...extentNames(broken.right)])];
+  const names = namesIn(broken);
   const near = names.flatMap((name) => {
     const options = [-1, +1].flatMap((step) => nearestFit(requirements, dims, name, step as 1 | -1) ?? []);
     return options.length === 0 ? [] : [options.map((v) => `${name}=${v}`).join(" or ")];
@@ -80,24 +80,52 @@ function showDividend(length: Extent, values: string, dims: DimValues): string {
   return typeof length === "string" ? values : `${evaluateExtent(length, dims)} (${values})`;
 }
 
-/** The dimensions, with the `free` ones among them changed until the requirements hold, where that can be done. */
+/** Changes of single dimensions that `fitDims` makes at most: conditions that dimensions share may need several rounds. */
+const MOST_CHANGES = 64;
+
+/**
+ * The dimensions, with the `free` ones among them changed until the requirements hold, where that can be done by changing
+ * one after the other. Whoever needs to know asks `brokenRequirement` of what comes out.
+ */
 export function fitDims(
   requirements: readonly Requirement[],
   dims: DimValues,
   free: ReadonlySet<string>,
 ): Record<string, number> {
   const fitted: Record<string, number> = { ...dims };
-  // Rules are few and independent in practice; a handful of rounds settles those that share a dimension.
-  for (let round = 0; round < 4; round++)
-    for (const rule of requirements) {
-      const name = [...extentNames(rule.left), ...extentNames(rule.right)].find((each) => free.has(each));
-      if (name === undefined || requirementHolds(rule, fitted)) continue;
-      fitted[name] = nearestFit([rule], fitted, name, +1) ?? nearestFit([rule], fitted, name, -1) ?? fitted[name]!;
-    }
+  const seen = new Set<string>();
+  for (let change = 0; change < MOST_CHANGES; change++) {
+    const broken = requirements.find((r) => !requirementHolds(r, fitted));
+    if (broken === undefined) return fitted;
+    const names = namesIn(broken).filter((name) => free.has(name));
+    const near = (rules: readonly Requirement[]): readonly [string, number][] =>
+      names.flatMap((name) => {
+        const found = nearestFit(rules, fitted, name, +1) ?? nearestFit(rules, fitted, name, -1);
+        return found === null || seen.has(stateOf(fitted, name, found)) ? [] : [[name, found] as const];
+      });
+    // What all rules about a dimension allow; else what this one does, and the others get their turn.
+    const [next] = [...near(requirements), ...near([broken])];
+    if (next === undefined) return fitted;
+    seen.add(stateOf(fitted, ...next));
+    fitted[next[0]] = next[1];
+  }
   return fitted;
 }
 
-/** The nearest other value of one dimension, up or down, with which all requirements about it hold; null if none is near. */
+function stateOf(dims: DimValues, name: string, value: number): string {
+  return JSON.stringify({ ...dims, [name]: value });
+}
+
+const namesIn = (r: Requirement): string[] => [...new Set([...extentNames(r.left), ...extentNames(r.right)])];
+
+/** No dimension is longer: sizes in bytes stay exact numbers. */
+const LONGEST = 2 ** 40;
+/** Values that are tried one after the other, if no divisor asks for more. */
+const NEIGHBOURS = 65536;
+/** The same where some rule seems to hold nowhere in that direction. */
+const FEW_NEIGHBOURS = 1024;
+
+/** The nearest other value of one dimension, up or down, with which all requirements about it hold; null if none is found. */
 export function nearestFit(
   requirements: readonly Requirement[],
   dims: DimValues,
@@ -105,10 +133,67 @@ export function nearestFit(
   step: 1 | -1,
 ): number | null {
   const about = requirements.filter((r) => extentNames(r.left).has(name) || extentNames(r.right).has(name));
-  for (let i = 1; i <= 65536; i++) {
-    const value = dims[name]! + step * i;
-    if (value <= 0) return null;
-    if (about.every((r) => requirementHolds(r, { ...dims, [name]: value }))) return value;
+  const holds = (r: Requirement, value: number): boolean => requirementHolds(r, { ...dims, [name]: value });
+  const isAllowed = (value: number): boolean => about.every((r) => holds(r, value));
+  const divisors = about.map((r) => divisorOf(r)?.divisor ?? 1);
+  const ordered = about.filter((r) => divisorOf(r) === null);
+  let value = dims[name]! + step;
+  let isSteady = true;
+  // Over what an inequality or an equation excludes in one go, as those of products and far constants do.
+  for (let jump = 0; jump < 32; jump++) {
+    const next = ordered.map((r) => firstAllowed((v) => holds(r, v), gapOf(r, dims, name), value, step));
+    if (next.includes(null)) {
+      isSteady = false;
+      break;
+    }
+    const furthest = step > 0 ? Math.max(value, ...(next as number[])) : Math.min(value, ...(next as number[]));
+    if (furthest === value) break;
+    value = furthest;
   }
+  const most = Math.max(NEIGHBOURS, 2 * divisors.reduce((a, b) => Math.max(a, b), 1));
+  const tries = isSteady ? Math.min(2 ** 22, most) : FEW_NEIGHBOURS;
+  for (let i = 0; i < tries && value > 0 && value <= LONGEST; i++, value += step) if (isAllowed(value)) return value;
   return null;
+}
+
+/** How far the left side is above the right one, by the value of one dimension. */
+function gapOf({ left, right }: Requirement, dims: DimValues, name: string): (value: number) => number {
+  return (value) => {
+    const at = { ...dims, [name]: value };
+    return evaluateExtent(left, at) - evaluateExtent(right, at);
+  };
+}
+
+/**
+ * The first value from `from` on, up or down, that a relation allows, or that the sides have come past each other at;
+ * null if the search, with growing steps, finds none. Between the steps the sides are taken to grow or to fall steadily.
+ */
+function firstAllowed(
+  isAllowed: (value: number) => boolean,
+  gap: (value: number) => number,
+  from: number,
+  step: 1 | -1,
+): number | null {
+  if (from < 1) return null;
+  if (isAllowed(from)) return from;
+  const side = Math.sign(gap(from));
+  const isReached = (v: number): boolean => isAllowed(v) || Math.sign(gap(v)) === -side;
+  let before = 0;
+  for (let far = 1; ; far *= 2) {
+    const value = from + step * far;
+    if (value < 1 && from + step * before <= 1) return null;
+    if (value > LONGEST) return null;
+    const reached = Math.min(far, step < 0 ? from - 1 : far);
+    if (!isReached(from + step * reached)) {
+      before = reached;
+      continue;
+    }
+    let [low, high] = [before, reached];
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (isReached(from + step * middle)) high = middle;
+      else low = middle;
+    }
+    return from + step * high;
+  }
 }
