@@ -172,11 +172,15 @@ function times(c: Palette, e: Explanation, machine: Machine): string {
   const us = (seconds: number): string => duration(seconds * 1e6);
   const wireSource = `${significant(machine.push.value / 1e9, 3)} GB/s stored, ${significant(machine.pull.value / 1e9, 3)} GB/s loaded`;
   const rows = [
-    ["latency", us(p.latency), "launch, points of synchronisation, first answers of peers"],
+    ["latency", us(p.latency), "launch, flags, and round trips to memory that nothing else covers"],
     ["wire", us(p.wire), wireSource],
     ["memory", us(p.memory), `${significant(machine.memory.value / 1e12, 2)} TB/s`],
     ["arithmetic", us(p.arithmetic), `${significant(machine.scalar.value / 1e12, 3)}e12/s on elements, ${significant(machine.tensor.value / 1e12, 3)}e12/s in products`], // prettier-ignore
-    ["total", us(p.total), "latency, and the longest of the others wherever they overlap"],
+    [
+      "total",
+      us(p.total),
+      `latency, and the longest of the others wherever they overlap; ${p.blocks} block${p.blocks === 1 ? "" : "s"}`,
+    ],
   ];
   const left = e.unknown.length === 0 ? "" : "\n  What moves as data decides is in none of these.";
   return table(c, ["", "", ""], rows, [1]) + left;

@@ -1,6 +1,14 @@
 /** `collc explain`: how a collective works and what it costs, for a person. */
 import { Command, Option } from "commander";
-import { type DimValues, explain, type Machine, MACHINES, predictTime } from "../compiler/index.js";
+import {
+  DEFAULT_ARCH,
+  type DimValues,
+  explain,
+  type Machine,
+  machineFor,
+  MACHINES,
+  predictTime,
+} from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { compileWhole, dtypesFor, selectCollective } from "./collectives.js";
 import { chooseDims } from "./dims.js";
@@ -18,7 +26,7 @@ interface ExplainOptions {
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly dim?: DimValues;
-  readonly machine: string;
+  readonly machine?: string;
   readonly json?: boolean;
 }
 
@@ -33,9 +41,10 @@ export function explainCommand(io: Io): Command {
     .addOption(shared.dtype())
     .addOption(new Option("-d, --dim <name=n...>", "sizes to count for").argParser(collectDims))
     .addOption(
-      new Option("-m, --machine <name>", "machine to predict the time on")
-        .choices(MACHINES.map((m) => m.name))
-        .default(MACHINES[0]!.name),
+      new Option(
+        "-m, --machine <name>",
+        "machine to predict the time on (default: the smallest with so many GPUs)",
+      ).choices(MACHINES.map((m) => m.name)),
     )
     .option("--json", "print all of it as JSON; times in seconds, sizes in bytes")
     .addHelpText(
@@ -51,14 +60,14 @@ export function explainCommand(io: Io): Command {
 }
 
 function run(io: Io, file: string, name: string | undefined, options: ExplainOptions): void {
-  const machine = MACHINES.find((m) => m.name === options.machine)!;
   const ranks = options.ranks ?? ranksOfMesh(options.mesh) ?? DEFAULT_RANKS;
-  if (ranks > machine.gpus)
-    throw new UsageError(`${machine.name} has ${machine.gpus} GPUs, not ${ranks}`, `use --ranks ${machine.gpus}`);
+  const machine = MACHINES.find((m) => m.name === options.machine) ?? machineFor(DEFAULT_ARCH, ranks);
+  if (ranks > machine.ranks)
+    throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, `use --ranks ${machine.ranks}`);
   const selected = selectCollective(io, file, name);
   const dtype = dtypesFor(selected.collective, options.dtype);
   const mesh = meshFor(selected.collective, options.mesh);
-  const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype, mesh });
+  const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype, mesh, machine });
   const dims = chooseDims(compiled.manifest, options.dim ?? {}, false);
   const explanation = explain(compiled, dims, machine);
   const compared = comparisons(selected.file, compiled, machine, ranks);

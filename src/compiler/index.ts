@@ -78,5 +78,7 @@ export {
   type PartyStep,
   type SyncStep,
 } from "./explain/explain.js";
-export { type Machine, MACHINES, type Sourced } from "./explain/machines.js";
-export type { Prediction } from "./explain/predict.js";
+export { type Prediction, predictWork } from "./machine/cost.js";
+export { DEFAULT_MACHINE, type Machine, machineFor, MACHINES, type Rates, type Sourced } from "./machine/machines.js";
+export { type Architecture, architectureOf, ARCHITECTURES } from "./machine/architectures.js";
+export { gridOf, type RankWork, workOfRank } from "./machine/work.js";

@@ -1,7 +1,8 @@
 /** Options of a compilation, with their defaults. */
 import type { ResolveImport } from "./link/link.js";
 import type { DType } from "./types/dtype.js";
-import { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
+import { type Machine, machineFor } from "./machine/machines.js";
+import { type PassOptions, passOptionsFor } from "./passes/options.js";
 
 export interface CompileOptions {
   /** Name shown in diagnostics and comments; the file is not read. */
@@ -18,6 +19,8 @@ export interface CompileOptions {
   readonly mesh?: Readonly<Record<string, number>>;
   /** Architecture of the cubin, such as `sm_90a`. Changes no semantics. */
   readonly arch?: string;
+  /** What it is to run on; by default the machine of `MACHINES` that has the architecture and so many ranks. */
+  readonly machine?: Machine;
   /** Knobs of the mapping to the machine. */
   readonly mapping?: Partial<PassOptions>;
   /** Stop after this pass; for looking into the compiler. */
@@ -28,6 +31,10 @@ export interface CompileOptions {
 
 export const DEFAULT_ARCH = "sm_90a";
 
+export function machineOf({ machine, arch, ranks }: CompileOptions): Machine {
+  return machine ?? machineFor(arch ?? DEFAULT_ARCH, ranks);
+}
+
 export function passOptions(options: CompileOptions): PassOptions {
-  return { ...DEFAULT_PASS_OPTIONS, ...options.mapping };
+  return { ...passOptionsFor(machineOf(options)), ...options.mapping };
 }

@@ -36,11 +36,8 @@ describe("the report", () => {
     expect(code).toBe(0);
     const { measured } = JSON.parse(out) as { measured: { label: string; predictedUs: number; measuredUs: number }[] };
     expect(measured.map((m) => m.label)).toContain("256 MiB");
-    for (const m of measured) {
-      // The model is coarse; what it must never be is off by its kind.
-      expect(m.predictedUs / m.measuredUs).toBeGreaterThan(0.3);
-      expect(m.predictedUs / m.measuredUs).toBeLessThan(3);
-    }
+    // Measured of an earlier form of the kernel, it may be; never are they apart by their kind.
+    for (const m of measured) expect(Math.abs(Math.log2(m.predictedUs / m.measuredUs))).toBeLessThan(1);
   });
 
   test("a program that nobody measured is compared with nothing", async () => {
@@ -71,9 +68,11 @@ describe("the report", () => {
   });
 
   test("more ranks than the machine has GPUs", async () => {
-    const { code, err } = await collc(["explain", "-", "--ranks", "5"], { stdin: TWO_SHOT });
+    const { code, err } = await collc(["explain", "-", "--ranks", "5", "--machine", "h200x4"], { stdin: TWO_SHOT });
     expect(code).toBe(2);
     expect(err).toContain("h200x4 has 4 GPUs, not 5");
+    const { out } = await collc(["explain", "-", "--ranks", "5", "--json"], { stdin: TWO_SHOT });
+    expect(JSON.parse(out)).toMatchObject({ machine: "h100x8" });
   });
 });
 
@@ -117,17 +116,22 @@ describe("bytes on the wire", () => {
 describe("the prediction", () => {
   test("is latency where there is nothing to move", () => {
     const { prediction: p } = explained(TWO_SHOT, 4, { n: 4 });
-    const latency = H200.launch.value + 2 * H200.barrier.value + H200.remoteLoad.value;
-    expect(p.latency).toBeCloseTo(latency, 12);
+    const { launch, flag, drain, peerLoad, ownLoad } = H200;
+    // The kernel's own epoch, a flag, the peers' elements, their sums' way out, another flag.
+    const latency = launch.value + ownLoad.value + 2 * flag.value + peerLoad.value + drain.value;
+    expect(p.latency).toBeCloseTo(latency, 9);
     expect(p.total / latency).toBeLessThan(1.001);
+    expect(p.blocks).toBe(1);
   });
 
   test("is wire where there is much to move", () => {
     const n = 2 ** 27;
     const { prediction: p } = explained(TWO_SHOT, 4, { n });
+    // What a rank sends: a chunk's sums to three peers, and what three peers load of it.
     const perRank = (n * 2 * 3) / 4;
-    expect(p.wire).toBeCloseTo(perRank / H200.pull.value + perRank / H200.push.value, 9);
+    expect(p.wire / (perRank / H200.pull.value + perRank / H200.push.value)).toBeCloseTo(1, 6);
     expect(p.total).toBeCloseTo(p.wire + p.latency, 9);
+    expect(p.blocks).toBe(H200.wireBlocks.value);
   });
 });
 

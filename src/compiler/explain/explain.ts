@@ -6,10 +6,13 @@ import type { Kernel, Op } from "../ir/module.js";
 import type { Position, SourceFile, Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
-import type { Machine } from "./machines.js";
-import { predict, type Prediction, type Wire, wireOf } from "./predict.js";
+import { type Prediction, predict } from "../machine/cost.js";
+import type { Machine } from "../machine/machines.js";
 import { type Party, syncReasons, syncsOf } from "./sync-reasons.js";
 import { type RankTraffic, trafficOfRank } from "./traffic.js";
+
+/** Bytes that go from rank to rank: `[from][to]`, zero from a rank to itself. */
+export type Wire = readonly (readonly number[])[];
 
 /** A place in the program, or in a file that it imports. */
 export interface Place extends Position {
@@ -112,17 +115,27 @@ export function explain(compiled: CompileResult, dims: DimValues, machine: Machi
     isSampled: ranks.some((r) => r.isSampled),
     unknown: eachPlace(ranks.flatMap((r) => r.unknown)).map((s) => placeOf(s, source)),
     machine: machine.name,
-    prediction: predict(ranks, machine),
+    prediction: predictTime(compiled, dims, machine),
   };
 }
 
 /** The time alone, for comparing many sizes. */
 export function predictTime(compiled: CompileResult, dims: DimValues, machine: Machine): Prediction {
-  const kernel = compiled.snapshots.find((s) => s.pass === COUNTED_AFTER)!.kernel;
-  return predict(
-    Array.from({ length: kernel.world }, (_, r) => trafficOfRank(kernel, r, dims)),
-    machine,
-  );
+  if (compiled.kernel === null) throw new InternalCompilerError("only what was compiled to the end has a time");
+  return predict(compiled.kernel, dims, machine);
+}
+
+/** Who sends whom how much, whether it is stored there or loaded from here. */
+function wireOf(ranks: readonly RankTraffic[]): Wire {
+  const wire = ranks.map(() => new Array<number>(ranks.length).fill(0));
+  ranks.forEach(({ stretches }, rank) => {
+    for (const { moves } of stretches)
+      for (const { kind, bytesAt } of moves)
+        bytesAt.forEach((bytes, owner) => {
+          if (owner !== rank) wire[kind === "store" ? rank : owner]![kind === "store" ? owner : rank]! += bytes;
+        });
+  });
+  return wire;
 }
 
 function parameters(kernel: Kernel): LayoutStep[] {

@@ -11,7 +11,7 @@ import { lanesOf, scalarOf } from "../ir/types.js";
 import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { type Known, NeedsTurns, turnsOf } from "./turns.js";
+import { type Known, NeedsTurns, turnsOf } from "../machine/turns.js";
 
 /** Bytes that one line of the program moves, in one stretch between two points of synchronisation. */
 export interface Move {

@@ -1,3 +1,6 @@
+import { architectureOf } from "../machine/architectures.js";
+import { DEFAULT_MACHINE, type Machine } from "../machine/machines.js";
+
 /** What passes may depend on besides the kernel: the shape of the machine, and knobs of the mapping. */
 export interface PassOptions {
   /** Threads of a block that moves and reduces elements. */
@@ -28,21 +31,25 @@ export interface PassOptions {
 }
 
 /**
- * Chosen on 4×H200, 2026-11 (64 MiB bf16, µs): with 8 loads in flight instead of 4, all_gather push takes 317 instead of
+ * The options for a machine. Chosen on 4×H200, 2026-11 (64 MiB bf16, µs): with 8 loads in flight instead of 4, all_gather push takes 317 instead of
  * 161 and two_shot 569 instead of 353, because each thread's accesses then fall into more pages than the TLB of its
  * multiprocessor holds; 32 blocks instead of 64 bring two_shot from 353 to 341 and cost all_gather push 4 %. All-reduce of bf16
  * (bench/results): one_shot and two_shot are equal at 64 KiB, one_shot is 0.5 µs ahead at 1 KiB and 6 µs behind at 1 MiB.
  */
-export const DEFAULT_PASS_OPTIONS: PassOptions = {
-  elementThreads: 512,
-  rowThreads: 512,
-  tileThreads: 256,
-  elementBlocks: 32,
-  busyBlocks: 132,
-  tileBlocks: 132,
-  tile: { m: 128, n: 256, k: 64, stages: 3 },
-  accessBytes: 16,
-  oneShotBytes: 64 * 1024,
-  loadsInFlight: 4,
-  rowLoadsInFlight: 12,
-};
+export function passOptionsFor(machine: Machine): PassOptions {
+  return {
+    elementThreads: 512,
+    rowThreads: 512,
+    tileThreads: 256,
+    elementBlocks: Math.min(machine.wireBlocks.value, machine.multiprocessors),
+    busyBlocks: machine.multiprocessors,
+    tileBlocks: machine.multiprocessors,
+    tile: { m: 128, n: 256, k: 64, stages: 3 },
+    accessBytes: architectureOf(machine.arch).accessBytes,
+    oneShotBytes: 64 * 1024,
+    loadsInFlight: 4,
+    rowLoadsInFlight: 12,
+  };
+}
+
+export const DEFAULT_PASS_OPTIONS: PassOptions = passOptionsFor(DEFAULT_MACHINE);

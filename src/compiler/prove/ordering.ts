@@ -1,5 +1,6 @@
 /** Is it ordered? Races, deadlocks, lost and unmatched signals over all ranks and blocks, and over successive launches. */
 import type { Kernel, Op } from "../ir/module.js";
+import { DEFAULT_MACHINE } from "../machine/machines.js";
 import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { execute } from "./execute.js";
@@ -22,12 +23,12 @@ export interface OrderingOptions {
   readonly unevenGrids?: boolean;
   /** Where shared buffers lie, if some lie over each other: `sharedLayout(kernel)` of the printer. */
   readonly shared?: SharedLayout;
-  /** Blocks that are resident at once on one GPU; 132 by default, one for each multiprocessor of an H200. */
+  /** Blocks that are resident at once on one GPU; by default, one for each multiprocessor of the default machine. */
   readonly residentBlocks?: number;
 }
 
-/** Of an H200: a block on each is resident whatever it needs. */
-const MULTIPROCESSORS = 132;
+/** A block on each multiprocessor is resident whatever it needs. */
+const RESIDENT = DEFAULT_MACHINE.multiprocessors;
 
 /** A wait spins: the block that it waits for must be running, or it never will. */
 function checkResidency(kernel: Kernel, grid: number, resident: number): void {
@@ -50,7 +51,7 @@ function checkResidency(kernel: Kernel, grid: number, resident: number): void {
  * Holds the largest grid of a kernel against the blocks that are resident at once. Unlike the other proofs it is about
  * the mapping that ships, whatever the shape.
  */
-export function proveResidency(kernel: Kernel, residentBlocks = MULTIPROCESSORS): Answer {
+export function proveResidency(kernel: Kernel, residentBlocks = RESIDENT): Answer {
   const claim = { ranks: kernel.world, dims: {}, grid: kernel.maxBlocks, launches: 1, aligned: true };
   try {
     checkResidency(kernel, kernel.maxBlocks, residentBlocks);
@@ -72,7 +73,7 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
   const grid = gridOf(kernel, options.dims);
   const claim = { ranks: kernel.world, dims: options.dims, grid, launches, aligned: options.aligned ?? true };
   try {
-    checkResidency(kernel, grid, options.residentBlocks ?? MULTIPROCESSORS);
+    checkResidency(kernel, grid, options.residentBlocks ?? RESIDENT);
     const machine = execute(kernel, { ...options, launches }, null, true);
     const trace = machine.trace!;
     checkRaces(trace, new HappensBefore(trace));

@@ -6,9 +6,9 @@ export type Known = number | "loop" | "data";
 /** Thrown inside a loop that was taken as a whole where its variable decides something; it is then gone through. */
 export class NeedsTurns extends Error {}
 
-/** Most turns that are looked at one by one; of more, as many are picked evenly, and each stands for its neighbours. */
-const MOST_TURNS = 512;
-const PICKED = 128;
+/** Most turns that are looked at one by one; of more, as many as `picked` are picked evenly, and each stands for its neighbours. */
+export const MANY_TURNS = { most: 512, picked: 128 } as const;
+export const FEW_TURNS = { most: 16, picked: 8 } as const;
 
 export interface Turn {
   readonly values: readonly number[];
@@ -20,11 +20,15 @@ export interface Turn {
  * The turns of a loop over ranges of several variables, the last one fastest.
  * @param mayPick false if each turn has to be looked at.
  */
-export function turnsOf(ranges: readonly (readonly [lo: number, hi: number])[], mayPick: boolean): Turn[] {
+export function turnsOf(
+  ranges: readonly (readonly [lo: number, hi: number])[],
+  mayPick: boolean,
+  { most, picked }: { readonly most: number; readonly picked: number } = MANY_TURNS,
+): Turn[] {
   const lengths = ranges.map(([lo, hi]) => Math.max(0, hi - lo));
   const total = lengths.reduce((a, b) => a * b, 1);
-  const isPicked = mayPick && total > MOST_TURNS;
-  const count = isPicked ? PICKED : total;
+  const isPicked = mayPick && total > most;
+  const count = isPicked ? picked : total;
   return Array.from({ length: count }, (_, i) => {
     let rest = isPicked ? Math.floor(((i + 0.5) * total) / count) : i;
     const values = new Array<number>(ranges.length);

@@ -1,0 +1,138 @@
+/**
+ * How long a launch takes on a machine, from what its ranks do (`work.ts`) and the machine's numbers alone. One model: `explain`
+ * prints it, plans are made by it, `tune` fits its numbers.
+ *
+ * Ranks come to the same meetings, in between each has a stretch of work. A stretch takes as long as the longest of
+ *   - its path: round trips to memory, one after the other;
+ *   - the first of them, and then what passes the busiest port, memory, or its blocks' share of either, which overlap.
+ * A flag is seen some time after what was stored before it has arrived; a rank goes on when it has seen all it waits for.
+ */
+import type { Kernel } from "../ir/module.js";
+import type { DimValues } from "../types/extent.js";
+import type { Machine } from "./machines.js";
+import { gridOf, type RankWork, type Stretch, workOfRank } from "./work.js";
+
+/** Seconds. Its terms are those of the rank that is done last. */
+export interface Prediction {
+  readonly total: number;
+  /** Launch, flags, and round trips to memory that nothing else covers. */
+  readonly latency: number;
+  /** What the terms below would take alone. */
+  readonly wire: number;
+  readonly memory: number;
+  readonly arithmetic: number;
+  /** Blocks of the launch. */
+  readonly blocks: number;
+}
+
+/** The time of a launch. @param limit most blocks, where fewer than the kernel's own */
+export function predict(kernel: Kernel, dims: DimValues, machine: Machine, limit = Infinity): Prediction {
+  const grid = gridOf(kernel, dims, limit);
+  return predictWork(
+    Array.from({ length: kernel.world }, (_, rank) => workOfRank(kernel, rank, dims, grid)),
+    machine,
+  );
+}
+
+type Terms = Record<"wire" | "memory" | "arithmetic", number>;
+
+/** The time of a launch whose ranks do this. */
+export function predictWork(ranks: readonly RankWork[], machine: Machine): Prediction {
+  const time = ranks.map(() => machine.launch.value);
+  const terms = ranks.map((): Terms => ({ wire: 0, memory: 0, arithmetic: 0 }));
+  const overlapped = ranks.map(() => 0);
+  const isPending = ranks.map(() => false);
+  const told = ranks.map(() => ranks.map(() => 0));
+  const count = Math.max(...ranks.map((r) => r.stretches.length));
+  for (let i = 0; i < count; i++) {
+    const stretches = ranks.map((r) => r.stretches[i]);
+    const ports = portsOf(stretches, machine);
+    stretches.forEach((stretch, rank) => {
+      if (stretch === undefined) return;
+      const one = stretchTerms(stretch, rank, ports, ranks[rank]!.grid, machine);
+      const { trips } = stretch;
+      const path = trips.peer * machine.peerLoad.value + trips.own * machine.ownLoad.value;
+      const first = trips.peer > 0 ? machine.peerLoad.value : trips.own > 0 ? machine.ownLoad.value : 0;
+      const covered = Math.max(one.wire, one.memory, one.arithmetic, one.share);
+      time[rank]! += Math.max(path, first + covered);
+      overlapped[rank]! += covered;
+      for (const key of ["wire", "memory", "arithmetic"] as const) terms[rank]![key] += one[key];
+      isPending[rank] ||= stretch.stored.some((bytes, owner) => owner !== rank && bytes > 0);
+    });
+    ranks.forEach(({ meetings }, rank) => {
+      const tells = meetings[i]?.tells ?? [];
+      if (tells.length === 0) return;
+      if (isPending[rank]!) time[rank]! += machine.drain.value;
+      isPending[rank] = false;
+      for (const peer of tells) told[rank]![peer] = time[rank]!;
+    });
+    const seen = ranks.map(({ meetings }, rank) => {
+      const meeting = meetings[i];
+      if (meeting === undefined) return 0;
+      const { awaits, isGrid } = meeting;
+      const flags = machine.flag.value + machine.flagRank.value * Math.max(0, awaits.length - 1);
+      const last = Math.max(0, ...awaits.map((peer) => told[peer]![rank]! + flags));
+      return Math.max(last, time[rank]!) + (isGrid ? machine.grid.value : 0);
+    });
+    seen.forEach((t, rank) => (time[rank] = Math.max(time[rank]!, t)));
+  }
+  const total = Math.max(...time);
+  const last = time.indexOf(total);
+  return { total, ...terms[last]!, latency: total - overlapped[last]!, blocks: ranks[last]!.grid };
+}
+
+/** Seconds that each rank's port is busy in either direction, and its memory, with what all ranks do in one stretch. */
+interface Ports {
+  readonly sends: number[];
+  readonly receives: number[];
+  readonly memory: number[];
+}
+
+function portsOf(stretches: readonly (Stretch | undefined)[], m: Machine): Ports {
+  const zeros = (): number[] => stretches.map(() => 0);
+  const ports: Ports = { sends: zeros(), receives: zeros(), memory: zeros() };
+  stretches.forEach((stretch, rank) => {
+    if (stretch === undefined) return;
+    const { loaded, stored } = stretch;
+    for (let peer = 0; peer < stretches.length; peer++) {
+      ports.memory[peer]! += (loaded[peer]! + stored[peer]!) / m.memory.value;
+      if (peer === rank) continue;
+      ports.sends[rank]! += stored[peer]! / m.push.value;
+      ports.receives[peer]! += stored[peer]! / m.push.value;
+      ports.sends[peer]! += loaded[peer]! / m.serve.value;
+      ports.receives[rank]! += loaded[peer]! / m.pull.value;
+    }
+  });
+  return ports;
+}
+
+/** `share`: what the blocks' part of wire, memory and arithmetic allows. */
+function stretchTerms(s: Stretch, rank: number, ports: Ports, grid: number, m: Machine): Terms & { share: number } {
+  let wire = Math.max(ports.sends[rank]!, ports.receives[rank]!);
+  const total = { loaded: 0, stored: 0 };
+  s.loaded.forEach((bytes, peer) => {
+    if (peer === rank) return;
+    const pushed = s.stored[peer]!;
+    // Whoever loads waits for the port that serves, whoever stores for the one that takes.
+    if (bytes > 0) wire = Math.max(wire, ports.sends[peer]!);
+    if (pushed > 0) wire = Math.max(wire, ports.receives[peer]!, pushed / m.pairPush.value);
+    total.loaded += bytes;
+    total.stored += pushed;
+  });
+  const own = s.loaded[rank]! + s.stored[rank]! + total.stored;
+  const working = Math.min(grid, m.multiprocessors);
+  const arithmetic = s.scalarOps / m.scalar.value + s.tensorOps / m.tensor.value;
+  const share = Math.max(
+    total.loaded / m.blockPull.value + total.stored / m.blockPush.value,
+    own / m.blockMemory.value,
+    arithmetic * m.multiprocessors,
+  );
+  // Of what is in flight together once, the path has the time.
+  const rounds = Math.max(1, s.trips.peer + s.trips.own);
+  return {
+    wire,
+    memory: ports.memory[rank]!,
+    arithmetic,
+    share: (share / working) * (1 - 1 / rounds),
+  };
+}

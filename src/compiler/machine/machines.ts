@@ -1,0 +1,161 @@
+/** What a machine can do, as measured or published: times are predicted, plans made and defaults chosen from these numbers alone. */
+import { architectureOf } from "./architectures.js";
+
+/** A number with where it comes from. */
+export interface Sourced {
+  readonly value: number;
+  readonly source: string;
+}
+
+/** What `tune` measures and fits; rates in bytes a second, latencies in seconds. */
+export interface Rates {
+  /** One GPU's stores to its peers, all of them together, and to one of them. */
+  readonly push: Sourced;
+  readonly pairPush: Sourced;
+  /** One GPU's loads from its peers, and what one GPU's port serves to all who load from it. */
+  readonly pull: Sourced;
+  readonly serve: Sourced;
+  /** What one block stores to peers, and loads from them, while it does so in turns. */
+  readonly blockPush: Sourced;
+  readonly blockPull: Sourced;
+  /** A copy engine's copies to one peer, and bulk copies by single threads. */
+  readonly copyEngine: Sourced;
+  readonly bulkCopy: Sourced;
+  /** One GPU's memory, and what one block gets of it. */
+  readonly memory: Sourced;
+  readonly blockMemory: Sourced;
+  /** A launch that does nothing, in a graph of launches. */
+  readonly launch: Sourced;
+  /** From a flag that one rank sets to its being seen on another, and what the kernel does around that. */
+  readonly flag: Sourced;
+  /** What each further rank adds to waiting for one. */
+  readonly flagRank: Sourced;
+  /** How long a flag waits for stores to peers to have arrived. */
+  readonly drain: Sourced;
+  /** What waiting for all blocks of a GPU adds. */
+  readonly grid: Sourced;
+  /** From a load of a peer's memory, and of one's own, to its value. */
+  readonly peerLoad: Sourced;
+  readonly ownLoad: Sourced;
+  /** An exchange among all ranks whose flags travel with the data. */
+  readonly packet: Sourced;
+}
+
+export interface Machine extends Rates {
+  readonly name: string;
+  readonly title: string;
+  /** `sm_90a` */
+  readonly arch: string;
+  readonly multiprocessors: number;
+  /** GPUs of one host, which reach each other at these rates. */
+  readonly ranks: number;
+  /** Blocks that fill the wire: more move no bytes faster. */
+  readonly wireBlocks: Sourced;
+  /** Operations a second on f32 numbers, one a lane and instruction. */
+  readonly scalar: Sourced;
+  /** Multiplications and additions a second in products of 16-bit matrices. */
+  readonly tensor: Sourced;
+  /** Fitted to times of kernels that ran there; else published numbers, and those of the nearest machine that was. */
+  readonly isCalibrated: boolean;
+}
+
+const of = (value: number, source: string): Sourced => ({ value, source });
+
+const MEASURED = "measured on 4×H200, every pair NV18, no multicast, 2026-11";
+const FITTED =
+  "fitted to the library's times in bench/results, 2026-11; bench/results/prediction.md has what is left over";
+const DATA_SHEET = "NVIDIA's data sheet";
+
+const h200x4: Machine = {
+  name: "h200x4",
+  title: "4×H200, NVLink 4, every pair NV18",
+  arch: "sm_90a",
+  multiprocessors: 132,
+  ranks: 4,
+  wireBlocks: of(32, `${MEASURED}: 28 blocks of 512 threads fill the wire with stores, 24 with loads`),
+  push: of(313e9, `${FITTED}; alone, 16-byte stores reach 345 to 350`),
+  pairPush: of(294e9, FITTED),
+  pull: of(317e9, `${FITTED}; alone, 16-byte loads reach 330`),
+  serve: of(369e9, `${FITTED}: a broadcast that all load from its root`),
+  blockPush: of(20e9, FITTED),
+  blockPull: of(20e9, FITTED),
+  copyEngine: of(392e9, `${MEASURED}: one pair, one direction`),
+  bulkCopy: of(350e9, "published for 8×H100: ParallelKittens, arXiv 2511.13940"),
+  memory: of(4.1e12, "reached in practice of the 4.8 TB/s of NVIDIA's data sheet"),
+  blockMemory: of(30e9, `${FITTED}: kernels that work on rows, with 32, 64 and 132 blocks`),
+  scalar: of(33.5e12, `${DATA_SHEET}: 67 TFLOP/s of f32, counted as two operations each`),
+  tensor: of(795e12, "cuBLAS, bf16, 8192³ on random data, measured on an H200"),
+  launch: of(0.58e-6, `${MEASURED}: an empty kernel in a graph`),
+  flag: of(1.66e-6, `${FITTED}; alone, release to acquire at system scope takes 1.33 µs`),
+  flagRank: of(0, `${FITTED}: 3 ranks are waited for as long as 1`),
+  drain: of(0.7e-6, FITTED),
+  grid: of(1.6e-6, FITTED),
+  peerLoad: of(1.56e-6, FITTED),
+  ownLoad: of(0.66e-6, FITTED),
+  packet: of(1.4e-6, `${MEASURED}: data and epoch in one 16-byte store, 1 to 64 KiB`),
+  isCalibrated: true,
+};
+
+const h200x2: Machine = {
+  ...h200x4,
+  name: "h200x2",
+  title: "2×H200, NVLink 4, NV18",
+  ranks: 2,
+  push: of(275e9, FITTED),
+  pairPush: of(210e9, FITTED),
+  pull: of(335e9, FITTED),
+  serve: of(335e9, FITTED),
+  flag: of(1.55e-6, FITTED),
+  drain: of(0.5e-6, FITTED),
+};
+
+/** Another device's rates from those of a calibrated machine, where nobody has measured them. */
+function scaled(machine: Machine, wire: number, memory: number, title: string): Partial<Machine> {
+  const by = (rate: Sourced, factor: number, what: string): Sourced =>
+    of(rate.value * factor, `${title}: ${machine.name}'s, times ${factor.toFixed(2)}, the ratio of published ${what}`);
+  return {
+    ...Object.fromEntries(
+      (["push", "pairPush", "pull", "serve", "blockPush", "blockPull", "copyEngine", "bulkCopy"] as const).map((k) => [
+        k,
+        by(machine[k], wire, "NVLink rates"),
+      ]),
+    ),
+    memory: by(machine.memory, memory, "memory rates"),
+    blockMemory: by(machine.blockMemory, memory, "memory rates"),
+    isCalibrated: false,
+  };
+}
+
+const h100x8: Machine = {
+  ...h200x4,
+  ...scaled(h200x4, 1, 3.35 / 4.8, "H100 SXM has the H200's NVLink 4 and 3.35 TB/s of memory"),
+  name: "h100x8",
+  title: "8×H100 SXM, NVLink 4, published rates",
+  ranks: 8,
+};
+
+const a100x8: Machine = {
+  ...h200x4,
+  ...scaled(h200x4, 300 / 450, 2.039 / 4.8, "A100 SXM has 300 of 450 GB/s a direction and 2.04 of 4.8 TB/s"),
+  name: "a100x8",
+  title: "8×A100 SXM 80 GB, NVLink 3, published rates",
+  arch: "sm_80",
+  multiprocessors: 108,
+  ranks: 8,
+  bulkCopy: of(0, "sm_80 has no bulk copies"),
+  scalar: of(9.75e12, `${DATA_SHEET}: 19.5 TFLOP/s of f32, counted as two operations each`),
+  tensor: of(250e12, `${DATA_SHEET}: 312 TFLOP/s, of which cuBLAS reaches about 80 %`),
+};
+
+/** The first is the one that nobody has to name. */
+export const MACHINES: readonly Machine[] = [h200x4, h200x2, h100x8, a100x8];
+
+export const DEFAULT_MACHINE = h200x4;
+
+/** The machine to plan for where nobody says: of the architecture, and large enough; calibrated ones first. */
+export function machineFor(arch: string, ranks: number): Machine {
+  const { name } = architectureOf(arch);
+  const fits = MACHINES.filter((m) => architectureOf(m.arch).name === name);
+  const large = fits.filter((m) => m.ranks >= ranks).sort((a, b) => a.ranks - b.ranks);
+  return large[0] ?? fits.at(-1) ?? DEFAULT_MACHINE;
+}

@@ -1,0 +1,431 @@
+/**
+ * What one rank does in a launch, counted on its device-level kernel at given sizes and a given grid: bytes of whose memory,
+ * arithmetic, and the path of the busiest thread of block 0, which has no fewer turns than any other block.
+ *
+ * Nothing here knows a collective or a machine. A loop whose variable decides nothing is counted once and multiplied; others are
+ * gone through turn by turn, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
+ */
+import { foldBinary, foldCompare } from "../ir/fold.js";
+import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
+import { lanesOf, scalarOf } from "../ir/types.js";
+import { DTYPES, isDType } from "../types/dtype.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { FEW_TURNS, type Known, NeedsTurns, turnsOf } from "./turns.js";
+
+/**
+ * Round trips to memory one after the other: those of loads that wait for values of loads before them, or that stand behind a
+ * store which may have changed what they read.
+ */
+export interface Trips {
+  readonly peer: number;
+  readonly own: number;
+}
+
+/** What a rank does between two waits. */
+export interface Stretch {
+  /** Bytes that all blocks load from, and store to, the memory of each rank, this one's included. */
+  readonly loaded: readonly number[];
+  readonly stored: readonly number[];
+  readonly trips: Trips;
+  /** Of all blocks: operations on elements, counted as additions, and those of products of tiles. */
+  readonly scalarOps: number;
+  readonly tensorOps: number;
+}
+
+/** Where a rank may wait for flags. All ranks come to the same places, so that the stretches between them are of one number. */
+export interface Meeting {
+  /** Other ranks whose flags are set since the place before, after what was stored to them has arrived. */
+  readonly tells: readonly number[];
+  /** Other ranks whose flags are waited for. */
+  readonly awaits: readonly number[];
+  /** Flags of all blocks are waited for, and not of the block's namesakes alone. */
+  readonly isGrid: boolean;
+}
+
+export interface RankWork {
+  /** One more than there are meetings. */
+  readonly stretches: readonly Stretch[];
+  readonly meetings: readonly Meeting[];
+  readonly grid: number;
+}
+
+interface OpenStretch {
+  loaded: number[];
+  stored: number[];
+  scalarOps: number;
+  tensorOps: number;
+  trips: Trips;
+}
+
+/** Meetings of one rank that are followed at most: more tell nobody anything. */
+const MOST_MEETINGS = 10_000;
+/** Turns of a sum that the C compiler has in flight together. */
+const REDUCED_TOGETHER = 4;
+/** Additions that a function takes as long as, about: it goes through the special function unit, or through a few steps. */
+const SLOW: Readonly<Record<string, number>> = { exp: 8, log: 8, sqrt: 12, rsqrt: 8, tanh: 12, gelu: 24, silu: 16, sigmoid: 16 }; // prettier-ignore
+const DIVISION = 12;
+/** Taking an 8-bit float apart, or making one. */
+const EIGHTH = 6;
+
+/** Blocks of a launch, as the manifest's rule has it. @param limit fewer than the kernel's own most */
+export function gridOf(kernel: Pick<Kernel, "work" | "maxBlocks">, dims: DimValues, limit = Infinity): number {
+  const wanted = Math.max(1, ...kernel.work.map((e) => evaluateExtent(e, dims)));
+  return Math.max(1, Math.min(wanted, kernel.maxBlocks, limit));
+}
+
+/** Counts what one rank does. @param kernel at device level, barriers expanded */
+export function workOfRank(kernel: Kernel, rank: number, dims: DimValues, grid = gridOf(kernel, dims)): RankWork {
+  return new Counter(kernel, rank, dims, grid).run();
+}
+
+const NONE: Trips = { peer: 0, own: 0 };
+const add = (a: Trips, b: Trips, times = 1): Trips => ({ peer: a.peer + times * b.peer, own: a.own + times * b.own });
+/** A trip to a peer takes about twice as long; which of two paths is the longer one needs no more than that. */
+const length = (t: Trips): number => 2 * t.peer + t.own;
+const later = (a: Trips, b: Trips): Trips => (length(b) > length(a) ? b : a);
+const since = (a: Trips, b: Trips): Trips => ({ peer: a.peer - b.peer, own: a.own - b.own });
+
+class Counter {
+  private readonly known = new Map<Value, Known>();
+  /** When values are there, on the thread's path. */
+  private readonly ready = new Map<Value, Trips>();
+  /** The innermost loop, counted from outside, whose variable a value depends on. */
+  private readonly depends = new Map<Value, number>();
+  private depth = 0;
+  /** Where the thread has come to. */
+  private now: Trips = NONE;
+  private readonly stretches: OpenStretch[];
+  private readonly meetings: Meeting[] = [];
+  private tells = new Set<number>();
+  private awaits = new Set<number>();
+  /** Flags that the threads of a loop wait for. */
+  private flags = 0;
+  private readonly buffers;
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly rank: number,
+    private readonly dims: DimValues,
+    private readonly grid: number,
+  ) {
+    this.stretches = [this.opened()];
+    this.buffers = new Map(kernel.buffers.map((b) => [b.name, b]));
+  }
+
+  run(): RankWork {
+    this.region(this.kernel.body, this.grid);
+    this.closeStretch();
+    return { stretches: this.stretches, meetings: this.meetings, grid: this.grid };
+  }
+
+  private opened(): OpenStretch {
+    const zeros = (): number[] => new Array<number>(this.kernel.world).fill(0);
+    return { loaded: zeros(), stored: zeros(), scalarOps: 0, tensorOps: 0, trips: NONE };
+  }
+
+  private get stretch(): OpenStretch {
+    return this.stretches.at(-1)!;
+  }
+
+  private closeStretch(): void {
+    this.stretch.trips = this.now;
+    this.now = NONE;
+    this.ready.clear();
+  }
+
+  /**
+   * Goes through ops in order. Loads of one run of ops without loops between them start together, where no value and no store
+   * stands between; whoever comes to a loop, or to the end, has all values before it.
+   * @param weight how often all blocks and threads together do each of them
+   */
+  private region(region: Region, weight: number): void {
+    const stretch = this.stretches.length;
+    let front = this.now;
+    let stored = this.now;
+    const loaded = new Map<Value, Set<string>>();
+    for (const op of region.ops) {
+      if (op.regions.length > 0 || op.name === "block_sync" || op.name === "copy_wait") this.now = front;
+      this.op(op, weight);
+      if (op.regions.length > 0) {
+        // A wait inside has begun the path anew.
+        front = this.stretches.length === stretch ? later(front, this.now) : this.now;
+        stored = this.now;
+        continue;
+      }
+      let at = this.now;
+      for (const v of op.operands) at = later(at, this.ready.get(v) ?? NONE);
+      if (op.name === "load" && this.isGlobal(op))
+        at = add(later(at, stored), this.isHeld(op, loaded) ? NONE : this.tripOf(op));
+      if (op.name === "copy_tile") at = add(at, this.tripOf(op));
+      if (op.name === "store" && this.isGlobal(op)) stored = later(stored, at);
+      for (const v of op.results) {
+        if (length(at) > 0) this.ready.set(v, at);
+        const innermost = Math.max(0, ...op.operands.map((o) => this.depends.get(o) ?? 0));
+        if (innermost > 0) this.depends.set(v, innermost);
+      }
+      front = later(front, at);
+    }
+    this.now = front;
+  }
+
+  private isGlobal(op: Op): boolean {
+    return isGlobal(this.buffers.get(text(op, "buffer")) ?? bufferOf(this.kernel, text(op, "buffer")));
+  }
+
+  /** What is loaded from own memory again, by every turn of the loop around it or further down, is in the cache. */
+  private isHeld(op: Op, loaded: Map<Value, Set<string>>): boolean {
+    if (isRemote(op)) return false;
+    const index = op.operands.at(-1)!;
+    const buffers = loaded.get(index) ?? new Set();
+    loaded.set(index, buffers);
+    const name = text(op, "buffer");
+    if (buffers.has(name)) return true;
+    buffers.add(name);
+    return this.depth > 0 && Math.max(0, ...op.operands.map((v) => this.depends.get(v) ?? 0)) < this.depth;
+  }
+
+  private tripOf(op: Op): Trips {
+    if (!isRemote(op)) return { peer: 0, own: 1 };
+    const { peer } = op.name === "copy_tile" ? { peer: op.operands[0]! } : memoryOperands(op);
+    return this.of(peer!) === this.rank ? { peer: 0, own: 1 } : { peer: 1, own: 0 };
+  }
+
+  private of(v: Value): Known {
+    return this.known.get(v) ?? "data";
+  }
+
+  /** A number that decides what is counted; null if only the data knows. @throws NeedsTurns */
+  private deciding(v: Value): number | null {
+    const known = this.of(v);
+    if (known === "loop") throw new NeedsTurns();
+    return known === "data" ? null : known;
+  }
+
+  private op(op: Op, weight: number): void {
+    const [result] = op.results;
+    switch (op.name) {
+      case "const":
+        return void this.known.set(result!, op.attributes["value"] as number);
+      case "dim":
+        return void this.known.set(result!, this.dims[text(op, "name")]!);
+      case "rank":
+        return void this.known.set(result!, this.rank);
+      case "grid":
+        return void this.known.set(result!, this.grid);
+      case "block":
+        return void this.known.set(result!, 0);
+      case "aligned":
+        return void this.known.set(result!, 1);
+      case "launch_parity":
+        return void this.known.set(result!, 0);
+      case "binary":
+      case "compare":
+        return this.arithmetic(op, weight);
+      case "select":
+        return this.select(op, weight);
+      case "unary":
+        this.stretch.scalarOps += weight * lanesOf(result!.type) * (SLOW[op.attributes["fn"] as string] ?? 1);
+        return;
+      case "cast":
+        return this.cast(op, weight);
+      case "load":
+      case "store":
+        return this.access(op, weight);
+      case "copy_tile":
+        return this.tile(op, weight);
+      case "mma":
+        return this.product(op, weight);
+      case "if": {
+        // Counters that outlive the launch are kept by threads of certain numbers.
+        if (op.regions.every((r) => this.isBookkeeping(r))) return;
+        const condition = this.deciding(op.operands[0]!);
+        return this.region(op.regions[condition === 0 ? 1 : 0]!, weight);
+      }
+      case "for":
+      case "reduce":
+        return this.loop(op, weight);
+      case "signal":
+        return this.signal(op);
+      case "wait":
+        return this.flag(op);
+    }
+  }
+
+  private signal(op: Op): void {
+    const { peer } = memoryOperands(op);
+    const to = peer === null ? this.rank : this.deciding(peer);
+    if (to !== null && to !== this.rank) this.tells.add(to);
+  }
+
+  private flag(op: Op): void {
+    const peer = op.operands[2];
+    const from = peer === undefined ? this.rank : this.deciding(peer);
+    this.flags++;
+    if (from !== null && from !== this.rank) this.awaits.add(from);
+  }
+
+  private isBookkeeping(region: Region): boolean {
+    return region.ops.every((op) => {
+      if (op.regions.length > 0) return false;
+      if (op.name !== "load" && op.name !== "store") return op.results.length > 0;
+      return ["state", "register"].includes(this.buffers.get(text(op, "buffer"))!.role);
+    });
+  }
+
+  private cast(op: Op, weight: number): void {
+    const [from, to] = [op.operands[0]!, op.results[0]!];
+    if (scalarOf(to.type) === "index" || scalarOf(from.type) === "index") return void this.known.set(to, this.of(from));
+    const isEighth = [from, to].some((v) => isNarrow(scalarOf(v.type)));
+    this.stretch.scalarOps += weight * lanesOf(to.type) * (isEighth ? EIGHTH : 1);
+  }
+
+  private arithmetic(op: Op, weight: number): void {
+    const [a, b] = op.operands.map((v) => this.of(v));
+    const { type } = op.operands[0]!;
+    const isIndex = ["index", "bool"].includes(scalarOf(type));
+    const cost = op.attributes["fn"] === "div" ? DIVISION : 1;
+    if (!isIndex) this.stretch.scalarOps += weight * lanesOf(type) * cost;
+    this.known.set(op.results[0]!, isIndex ? folded(op, a!, b!) : "data");
+  }
+
+  private select(op: Op, weight: number): void {
+    const [condition, a, b] = op.operands.map((v) => this.of(v));
+    const { type } = op.results[0]!;
+    if (scalarOf(type) !== "index") this.stretch.scalarOps += weight * lanesOf(type);
+    const chosen = typeof condition === "number" ? (condition !== 0 ? a! : b!) : condition === "loop" ? "loop" : "data";
+    this.known.set(op.results[0]!, chosen);
+  }
+
+  /** Turns that the busiest block or thread has of those in the range. */
+  private ownTurns(op: Op, total: number): number {
+    const map = op.attributes["map"];
+    if (map === "blocks") return Math.ceil(total / this.grid);
+    if (map === "threads") return Math.ceil(total / this.kernel.blockThreads);
+    return total;
+  }
+
+  private loop(op: Op, weight: number): void {
+    const bounds = op.operands.map((v) => this.deciding(v));
+    if (bounds.includes(null)) return;
+    const [body] = op.regions as [Region];
+    const ranges = body.arguments.map((_, i) => [bounds[2 * i]!, bounds[2 * i + 1]!] as const);
+    const total = ranges.reduce((n, [lo, hi]) => n * Math.max(0, hi - lo), 1);
+    if (total === 0) return;
+    if (op.attributes["map"] === "threads" && synchronises(op)) return this.meet(body, ranges[0]!);
+    const own = this.ownTurns(op, total);
+    const each = this.each(op, weight);
+    if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += each * total;
+    this.depth++;
+    for (const a of body.arguments) this.depends.set(a, this.depth);
+    const isOrdered = synchronises(op);
+    // Terms of a sum that nothing is stored between are loaded several at a time.
+    const path = op.name === "reduce" ? Math.ceil(own / REDUCED_TOGETHER) : own;
+    try {
+      if (total > 1 && !isOrdered && this.taken(body, each * total, path)) return;
+      this.turnByTurn(body, ranges, { each, path, total, isOrdered });
+    } finally {
+      this.depth--;
+    }
+  }
+
+  private turnByTurn(
+    body: Region,
+    ranges: readonly (readonly [number, number])[],
+    { each, path, total, isOrdered }: { each: number; path: number; total: number; isOrdered: boolean },
+  ): void {
+    for (const turn of turnsOf(ranges, !isOrdered, FEW_TURNS)) {
+      const before = this.now;
+      body.arguments.forEach((a, i) => this.known.set(a, turn.values[i]!));
+      this.region(body, each * turn.weight);
+      // Of turns that threads or blocks share, the path has its part.
+      if (!isOrdered) this.now = add(before, since(this.now, before), (turn.weight * path) / total);
+    }
+  }
+
+  /** What all blocks and threads together do in one turn: a turn of a loop over blocks is one block's. */
+  private each(op: Op, weight: number): number {
+    return op.attributes["map"] === "blocks" ? weight / this.grid : weight;
+  }
+
+  /** Counts all turns at once. @returns false, with nothing counted, if the variables decide something. */
+  private taken(body: Region, weight: number, path: number): boolean {
+    const before = { ...this.stretch, loaded: [...this.stretch.loaded], stored: [...this.stretch.stored] };
+    const { now } = this;
+    const tells = new Set(this.tells);
+    for (const a of body.arguments) this.known.set(a, "loop");
+    try {
+      this.region(body, weight);
+      this.now = add(now, since(this.now, now), path);
+      return true;
+    } catch (error) {
+      if (!(error instanceof NeedsTurns)) throw error;
+      this.stretches[this.stretches.length - 1] = before;
+      this.now = now;
+      this.tells = tells;
+      return false;
+    }
+  }
+
+  /** A loop whose threads wait for a flag each. */
+  private meet(body: Region, [lo, hi]: readonly [number, number]): void {
+    this.closeStretch();
+    this.flags = 0;
+    for (let i = lo; i < hi; i++) {
+      this.known.set(body.arguments[0]!, i);
+      this.region(body, 1);
+    }
+    const isGrid = this.flags > this.awaits.size + 1;
+    this.meetings.push({ tells: [...this.tells], awaits: [...this.awaits], isGrid });
+    this.tells.clear();
+    this.awaits.clear();
+    if (this.meetings.length > MOST_MEETINGS) throw new RangeError("too many points of synchronisation to follow");
+    this.stretches.push(this.opened());
+    this.now = NONE;
+  }
+
+  private access(op: Op, weight: number): void {
+    const buffer = this.buffers.get(text(op, "buffer"))!;
+    if (op.name === "load" && buffer.role === "state") return void this.known.set(op.results[0]!, 0);
+    if (buffer.role !== "input" && buffer.role !== "output" && buffer.role !== "scratch") return;
+    const { peer } = memoryOperands(op);
+    const owner = isRemote(op) ? this.deciding(peer!) : this.rank;
+    if (owner === null || owner < 0 || owner >= this.kernel.world) return;
+    const type = op.name === "store" ? op.operands[0]!.type : op.results[0]!.type;
+    const bytes = weight * lanesOf(type) * DTYPES[buffer.dtype].bytes;
+    this.stretch[op.name === "store" ? "stored" : "loaded"][owner]! += bytes;
+  }
+
+  /** A tile is cut off where its source ends. */
+  private tile(op: Op, weight: number): void {
+    const from = bufferOf(this.kernel, text(op, "from"));
+    const to = bufferOf(this.kernel, text(op, "to"));
+    const owner = isRemote(op) ? this.deciding(op.operands[0]!) : this.rank;
+    if (owner === null || owner < 0 || owner >= this.kernel.world) return;
+    const [, ...sizes] = to.shape.map((e) => evaluateExtent(e, this.dims));
+    const whole = from.shape.slice(-2).map((e) => evaluateExtent(e, this.dims));
+    const area = Math.min(sizes[0]!, whole[0]!) * Math.min(sizes[1]!, whole[1]!);
+    this.stretch.loaded[owner]! += weight * area * DTYPES[from.dtype].bytes;
+  }
+
+  private product(op: Op, weight: number): void {
+    const shape = (key: string): number[] =>
+      bufferOf(this.kernel, text(op, key)).shape.map((e) => evaluateExtent(e, this.dims));
+    const [rows, inner] = shape("a").slice(-2) as [number, number];
+    this.stretch.tensorOps += 2 * weight * rows * inner * shape("b").at(-1)!;
+  }
+}
+
+function folded(op: Op, a: Known, b: Known): Known {
+  if (a === "data" || b === "data") return "data";
+  if (a === "loop" || b === "loop") return "loop";
+  const fn = op.attributes["fn"] as never;
+  return op.name === "compare" ? Number(foldCompare(fn, a, b)) : (foldBinary(fn, a, b) ?? "data");
+}
+
+function isNarrow(kind: string): boolean {
+  return isDType(kind) && DTYPES[kind].kind === "float" && DTYPES[kind].bytes === 1;
+}
+
+function synchronises(op: Op): boolean {
+  return op.name === "wait" || op.regions.some((r) => r.ops.some(synchronises));
+}

@@ -1,0 +1,139 @@
+/** What the model counts on device-level kernels, held against what `explain` counts on rank-level ones, and by hand. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { describe, expect, test } from "vitest";
+import {
+  ARCHITECTURES,
+  architectureOf,
+  compile,
+  DEFAULT_MACHINE,
+  explain,
+  machineFor,
+  MACHINES,
+  predictTime,
+  workOfRank,
+} from "../../src/compiler/index.js";
+import { importsFromDisk } from "../../src/runtime/imports.js";
+
+const KERNELS = join(import.meta.dirname, "../../kernels");
+
+/** Kernels whose elements are moved one by one, by everybody: tiles of products are cut off at edges, and data decides elsewhere. */
+const MOVED = ["all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
+  .flatMap((folder) => readdirSync(join(KERNELS, folder)).map((file) => `${folder}/${file}`))
+  .filter((file) => !/dispatch|combine|quantised/.test(file));
+
+const compiled = (file: string, ranks: number): ReturnType<typeof compile> =>
+  compile(readFileSync(join(KERNELS, file), "utf8"), {
+    file: relative(process.cwd(), join(KERNELS, file)),
+    ranks,
+    dtype: "bf16",
+    resolve: importsFromDisk,
+  });
+
+describe("bytes from rank to rank are those of the rank level", () => {
+  for (const file of MOVED)
+    test(file, () => {
+      const program = compiled(file, 4);
+      const { kernel, manifest } = program;
+      for (const n of [64, 4096 * 4, 2 ** 22]) {
+        const dims = Object.fromEntries(manifest!.dims.map((name) => [name, manifest!.dims.length > 1 ? 1024 : n]));
+        const { wire } = explain(program, dims, DEFAULT_MACHINE);
+        for (let rank = 0; rank < 4; rank++) {
+          const { stretches } = workOfRank(kernel!, rank, dims);
+          const total = stretches.reduce(
+            (sum, s) => sum + [...s.loaded, ...s.stored].reduce((a, b) => a + b, 0) - s.loaded[rank]! - s.stored[rank]!,
+            0,
+          );
+          // Of the wire, what this rank itself loads or stores: each pair's bytes are one of the two.
+          const sent = wire[rank]!.reduce((a, b) => a + b, 0) + wire.reduce((a, row) => a + row[rank]!, 0);
+          expect(total, `rank ${rank}, ${JSON.stringify(dims)}`).toBeLessThanOrEqual(sent * 1.001);
+        }
+        const all = [0, 1, 2, 3].flatMap((rank) =>
+          workOfRank(kernel!, rank, dims).stretches.map(
+            (s) => [...s.loaded, ...s.stored].reduce((a, b) => a + b, 0) - s.loaded[rank]! - s.stored[rank]!,
+          ),
+        );
+        const wired = wire.flat().reduce((a, b) => a + b, 0);
+        expect(Math.abs(all.reduce((a, b) => a + b, 0) / wired - 1), JSON.stringify(dims)).toBeLessThan(0.02);
+      }
+    });
+});
+
+describe("trips to memory", () => {
+  const trips = (body: string, n: number): { peer: number; own: number }[] => {
+    const { kernel, diagnostics } = compile(`collective c(x: T[n] local) -> y: T[n] local { ${body} }`, {
+      ranks: 4,
+      dtype: "f32",
+    });
+    expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+    return workOfRank(kernel!, 0, { n }).stretches.map((s) => s.trips);
+  };
+
+  test("loads of all peers are one, of one block's row after the other as many as there are", () => {
+    const row = 512 * 4;
+    expect(trips("for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }", row)[1]).toEqual({ peer: 1, own: 0 });
+    // 32 blocks have a row each; then two.
+    expect(trips("for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }", 32 * row)[1]).toEqual({ peer: 1, own: 0 });
+    expect(trips("for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }", 64 * row)[1]).toEqual({ peer: 2, own: 0 });
+  });
+
+  test("a load that waits for another's value comes after it", () => {
+    const [only] = trips("for i in tiles(n) { y[i] = x[i] + y[i] }", 64);
+    expect(only).toEqual({ peer: 0, own: 1 });
+  });
+
+  test("what a rank has loaded is not fetched again", () => {
+    const stretches = trips("for i in tiles(n) { for p in ranks { y@p[i] = x[i] } }", 64);
+    expect(stretches[1]).toEqual({ peer: 0, own: 1 });
+  });
+});
+
+describe("times", () => {
+  const program = compiled("all_reduce/two_shot.coll", 4);
+
+  test("grow with the size", () => {
+    const times = [2, 64, 4096, 2 ** 16, 2 ** 20, 2 ** 24, 2 ** 27].map(
+      (n) => predictTime(program, { n }, DEFAULT_MACHINE).total,
+    );
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+  });
+
+  test("are longer with fewer blocks, where there is enough to do", () => {
+    const with8 = compile(program.source.text, { ranks: 4, dtype: "bf16", mapping: { elementBlocks: 4 } });
+    const [few, many] = [with8, program].map((p) => predictTime(p, { n: 2 ** 24 }, DEFAULT_MACHINE).total);
+    expect(few! / many!).toBeGreaterThan(1.5);
+  });
+
+  test("come from every machine, for as many ranks as it has", () => {
+    for (const machine of MACHINES) {
+      const text = program.source.text;
+      const made = compile(text, { ranks: machine.ranks, dtype: "bf16", machine });
+      const { total } = predictTime(made, { n: 2 ** 20 }, machine);
+      expect(total, machine.name).toBeGreaterThan(5e-6);
+      expect(total, machine.name).toBeLessThan(50e-6);
+    }
+  });
+});
+
+describe("the tables", () => {
+  test("every number of a machine says where it comes from", () => {
+    for (const machine of MACHINES)
+      for (const [key, value] of Object.entries(machine))
+        if (typeof value === "object") expect((value as { source: string }).source.length, key).toBeGreaterThan(10);
+  });
+
+  test("a name that is newer than the table is taken for the newest that is older", () => {
+    expect(architectureOf("sm_90a").capability).toBe(90);
+    expect(architectureOf("sm_101a").capability).toBe(100);
+    expect(architectureOf("sm_200").capability).toBe(ARCHITECTURES.at(-1)!.capability);
+    expect(architectureOf("sm_61").capability).toBe(75);
+  });
+
+  test("the machine of an architecture and a number of ranks", () => {
+    expect(machineFor("sm_90a", 2).name).toBe("h200x2");
+    expect(machineFor("sm_90a", 3).name).toBe("h200x4");
+    expect(machineFor("sm_90a", 8).name).toBe("h100x8");
+    expect(machineFor("sm_80", 4).name).toBe("a100x8");
+    expect(machineFor("sm_100a", 4)).toBe(DEFAULT_MACHINE);
+  });
+});
