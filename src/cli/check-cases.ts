@@ -22,6 +22,8 @@ import { suggestion } from "./suggest.js";
 
 export interface CaseOptions {
   readonly ranks: readonly number[];
+  /** Nobody chose the ranks: a collective with a mesh is looked at on one whose axes differ, too. */
+  readonly mayAddMesh?: boolean;
   readonly dtype?: DTypeChoice;
   readonly mesh?: MeshChoice;
   /** Lengths to prove at. */
@@ -31,6 +33,9 @@ export interface CaseOptions {
   /** Called with what will be compiled and asked, the largest first, before that is done. */
   readonly onExpected?: (request: ProofRequest) => void;
 }
+
+/** As a mesh, 2 × 3: one axis taken for the other shows there, but not on 1 × 2 and 2 × 2. */
+const UNEVEN_RANKS = 6;
 
 /** One collective on one number of ranks; it compiles. */
 export type Case = ProofRequest & {
@@ -82,7 +87,9 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       // Of several, those without a mesh have nothing to choose.
       const mesh = mayLack && collective.mesh.length === 0 ? undefined : meshFor(collective, options.mesh);
       const dtype = dtypesFor(collective, options.dtype);
-      const requests = options.ranks.map((ranks) => ({ collective: collective.name.text, ranks, dtype, mesh }));
+      const requestOf = (ranks: number): ProofRequest => ({ collective: collective.name.text, ranks, dtype, mesh });
+      const isUneven = options.mayAddMesh === true && mesh === undefined && collective.mesh.length > 1;
+      const requests = [...options.ranks, ...(isUneven ? [UNEVEN_RANKS] : [])].map(requestOf);
       for (const request of requests.toSorted((a, b) => b.ranks - a.ranks)) options.onExpected?.(request);
       const tried = requests.map((request) => {
         const result = compile(program.text, { file: program.file, resolve: importsFromDisk, ...request });

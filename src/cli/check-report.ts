@@ -17,12 +17,16 @@ export function reportOf(diagnosis: Diagnosis, inquiries: readonly Inquiry[]): F
   return { diagnosis, inquiries, findings: [...diagnosis.diagnostics, ...eachOnce(inquiries)] };
 }
 
-/** One object a finding. */
-export function reportToJson({ diagnosis, findings }: FileReport): object[] {
-  return findings.map((f) => ({
-    ...toJson(f, diagnosis.source),
-    ...(f.notes === undefined ? {} : { notes: f.notes }),
-  }));
+/** One object a finding, then one of severity `info` for what is proved of each collective on each number of ranks. */
+export function reportToJson({ diagnosis, inquiries, findings }: FileReport): object[] {
+  const { source } = diagnosis;
+  const proved = inquiries.flatMap(({ proof }) =>
+    proof === null
+      ? []
+      : [{ code: "proof", severity: "info", message: proof.summary, file: source.name, ...proof.json }],
+  );
+  const found = findings.map((f) => ({ ...toJson(f, source), ...(f.notes === undefined ? {} : { notes: f.notes }) }));
+  return [...found, ...proved];
 }
 
 export function printReport(io: Io, { diagnosis, inquiries, findings }: FileReport): void {

@@ -39,7 +39,7 @@ export function checkCommand(io: Io): Command {
     )
     .argument("<file>", "program, a folder of them, or - for standard input")
     .argument("[name]", "collective to check (default: all in the file)")
-    .addOption(shared.rankList(`(default: ${DEFAULT_RANKS.join(",")}, or those of --mesh)`))
+    .addOption(shared.rankList(`(default: ${DEFAULT_RANKS.join(",")}, with a mesh 6 as well; or those of --mesh)`))
     .addOption(shared.dtype())
     .addOption(shared.mesh())
     .addOption(
@@ -153,7 +153,8 @@ async function reportsOfMany(
 
 function caseOptions({ ranks, dtype, mesh, dim }: CheckOptions): CaseOptions {
   const total = ranksOfMesh(mesh);
-  return { ranks: ranks ?? (total === null ? DEFAULT_RANKS : [total]), dtype, mesh, dims: dim };
+  const mayAddMesh = ranks === undefined && mesh === undefined;
+  return { ranks: ranks ?? (total === null ? DEFAULT_RANKS : [total]), mayAddMesh, dtype, mesh, dims: dim };
 }
 
 /** The programs of a file, or of all files in a folder. */

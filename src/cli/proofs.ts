@@ -3,15 +3,18 @@ import {
   type Answer,
   type Claims,
   claimsOf,
+  claimsToJson,
   compile,
   type CompileResult,
   type DimValues,
   type DType,
   findings,
   fitDims,
+  idleLine,
   InternalCompilerError,
   type Kernel,
   type Printable,
+  programOf,
   type Proof,
   proveAnswers,
   proveFurtherAnswers,
@@ -64,6 +67,10 @@ export interface Inquiry {
     readonly ordering: Answer["status"];
     /** What is claimed, in one line. */
     readonly summary: string;
+    /** What took no part, in another; null where all did. */
+    readonly idle: string | null;
+    /** The claims as tools read them. */
+    readonly json: object;
   } | null;
   /** Null where no schedules were asked for. */
   readonly hostile: HostileReport | null;
@@ -95,7 +102,11 @@ export class Subject {
     const { kernel } = this.compiled;
     if (kernel === null) throw new InternalCompilerError(`${request.collective} does not compile a second time`);
     this.kernel = kernel;
-    this.options = { shapes: dims === undefined ? undefined : shapesWith(kernel, dims), shared: sharedLayout(kernel) };
+    this.options = {
+      program: programOf(this.compiled.snapshots),
+      shapes: dims === undefined ? undefined : shapesWith(kernel, dims),
+      shared: sharedLayout(kernel),
+    };
   }
 
   orderings(): Proof {
@@ -116,7 +127,7 @@ export class Subject {
   /** What both proofs come to, with what is left to prove. */
   claims(answers: Proof, orderings: Proof): Claims {
     const { kernel, options } = this;
-    const claims = claimsOf(kernel, proveFurtherAnswers(kernel, options, answers, orderings), orderings);
+    const claims = claimsOf(kernel, options, proveFurtherAnswers(kernel, options, answers, orderings), orderings);
     const { residency } = this.job;
     return residency.status === "proved" ? claims : { ...claims, ordering: residency };
   }
@@ -129,7 +140,13 @@ export class Subject {
       proof:
         claims === null
           ? null
-          : { answer: claims.answer.status, ordering: claims.ordering.status, summary: summaryLine(claims) },
+          : {
+              answer: claims.answer.status,
+              ordering: claims.ordering.status,
+              summary: summaryLine(claims),
+              idle: idleLine(claims, (at) => this.compiled.source.position(at).line),
+              json: claimsToJson(claims),
+            },
       hostile,
       findings: [
         ...(claims === null ? [] : findings(claims)),
@@ -222,6 +239,7 @@ export function printInquiry(io: Io, { proof, hostile, request }: Inquiry): void
     const statuses = [proof.answer, proof.ordering];
     const colour = statuses.includes("wrong") ? c.red : statuses.includes("unknown") ? c.yellow : c.green;
     io.out.write(colour(`  ${proof.summary}`) + "\n");
+    if (proof.idle !== null) io.out.write(c.yellow(`    ${proof.idle}`) + "\n");
   }
   if (hostile === null) return;
   const { schedules, steps, failure } = hostile;

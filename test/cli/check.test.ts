@@ -12,7 +12,7 @@ describe("collc check", () => {
   it("proves the answer and the ordering", async () => {
     const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--ranks", "2,3"]);
     expect(code).toBe(0);
-    expect(out.match(/answer proved, ordering proved/g)).toHaveLength(2);
+    expect(out.match(/answer proved for n ≤ \d+ \(\d+ shapes\), ordering proved for n ≤ \d+ /g)).toHaveLength(2);
     expect(out.match(/survives 4 hostile schedules/g)).toHaveLength(2);
   });
 
@@ -59,8 +59,8 @@ collective line(x: T[k] local) -> y: T[k] local { for i in tiles(k) { y[i] = x[i
     // The other dimensions, and the other collective, take lengths as always.
     const some = await check("--dim", "n=5");
     expect(some.code).toBe(0);
-    expect(some.out).toMatch(/rows, 2 ranks \(m=1 n=5; m=3 n=5; m=13 n=5\): .*ordering proved/);
-    expect(some.out).toMatch(/line, 2 ranks \(k=1; k=\d+; /);
+    expect(some.out).toMatch(/rows, 2 ranks: .*ordering proved for m ≤ 13, n = 5 \(3 shapes\)/);
+    expect(some.out).toMatch(/line, 2 ranks: .*ordering proved for k ≤ \d+ /);
   });
 
   it("prints a timeline, and the options that run the failing schedule again", async () => {
@@ -101,7 +101,7 @@ collective stuck(x: T[n] local) -> y: T[n] local {
     const text =
       "collective open(x: T[n] local) -> y: T[n] local { for i in tiles(n) { y[i] = x@((rank + 1) % world)[i] } }";
     const { code, out } = await collc(["check", "-", "--ranks", "2"], { stdin: text });
-    expect([code, out.includes("answer not specified, ordering proved")]).toEqual([0, true]);
+    expect([code, out.includes("answer not specified, ordering proved for n ≤ ")]).toEqual([0, true]);
   });
 
   it("refutes a sum over the peers alone, and says where", async () => {
@@ -111,6 +111,7 @@ collective stuck(x: T[n] local) -> y: T[n] local {
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject([
       { code: "proof-answer", severity: "error", message: expect.stringMatching(/lacks rank 0's x\[0\]/) },
+      { code: "proof", severity: "info", answer: { status: "wrong" } },
     ]);
   });
 
@@ -151,10 +152,32 @@ collective stuck(x: T[n] local) -> y: T[n] local {
     expect(out).toMatch(/: 1 error, \d warnings? for 2, 4, 8 ranks/);
   });
 
-  it("prints an empty array for a correct program", async () => {
-    const { code, out } = await collc(["check", "-", "--json"], { stdin: oneShot });
+  it("prints nothing but how far the proofs go for a correct program", async () => {
+    const { code, out } = await collc(["check", "-", "--json", "--ranks", "2"], { stdin: oneShot });
     expect(code).toBe(0);
-    expect(JSON.parse(out)).toEqual([]);
+    const [proof, ...others] = JSON.parse(out) as Record<string, unknown>[];
+    expect(others).toEqual([]);
+    expect(proof).toMatchObject({
+      code: "proof",
+      severity: "info",
+      message: expect.stringMatching(/answer proved for n ≤ \d+/),
+      ranks: 2,
+      mapping: { threads: 4, blocks: 3 },
+      answer: { status: "proved", shapes: expect.arrayContaining([{ n: 1, aligned: true }]) },
+    });
+  });
+
+  it("warns of a constant that matters only at lengths that were not proved, and names one", async () => {
+    const text = oneShot
+      .replace("y[i] = ", "if i == 77000000 { y[i] = 0 } else { y[i] = ")
+      .replace("x@p[i]", "x@p[i] }");
+    const { code, err, out } = await collc(["check", "-", "--ranks", "2"], { stdin: text });
+    expect(err).toMatch(
+      /warning\[proof-limited\]: proved for n ≤ \d+ .*; 77000000 makes a difference here only at larger/,
+    );
+    expect(err).toContain("--dim n=77000002");
+    expect([code, out.includes("nothing wrong")]).toEqual([0, false]);
+    expect((await collc(["check", "-", "--ranks", "2", "--strict"], { stdin: text })).code).toBe(1);
   });
 
   it("checks one collective of several", async () => {

@@ -32,7 +32,10 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
     orderings: [answer],
     answer: nothing,
     ordering: answer,
-    coverage: { total: 0, ran: 0 },
+    coverage: { total: 0, ran: 0, idle: [] },
+    mapping: { threads: kernel.blockThreads, blocks: kernel.maxBlocks },
+    mesh: kernel.mesh,
+    beyond: [],
   };
 }
 

@@ -10,7 +10,7 @@ import { ExactAlgebra, TooLarge } from "./exact.js";
 import { execute } from "./execute.js";
 import { FieldAlgebra } from "./field.js";
 import { gridOf } from "./machine.js";
-import { type Answer, CannotTell, Fails } from "./results.js";
+import { type Answer, CannotTell, Fails, unknownBecause } from "./results.js";
 import { indexOf, Shards, sizeOf } from "./places.js";
 import { Signature } from "./signature.js";
 import { type ElementAt, Expectation } from "./specification.js";
@@ -42,7 +42,7 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
     if (difference !== null) explain(kernel, { ...options, launches }, difference, run.indexOf(difference));
     return { status: "proved", claim, checked: run.checked, samples: 0, unspecified, executed: run.executed };
   } catch (e) {
-    if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
+    if (e instanceof CannotTell) return unknownBecause(kernel, claim, e);
     if (!(e instanceof Fails)) throw e;
     const { kind, message, places, witness, help } = e;
     return { status: "wrong", claim, kind, message, places, witness, help };
@@ -204,6 +204,7 @@ function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly
       const seen = atData === "agree" ? "agree at random data" : "could not be compared at random data";
       throw new CannotTell(
         `output ${element} on rank ${rank} is written in another form than the signature's, and no rule says that they are equal (they ${seen})`,
+        places[0]?.span,
       );
     }
     [message, ...witness] = describeDifference(got, wanted, launch) as [string, ...string[]];

@@ -2,19 +2,31 @@
  * The claims about one kernel: its answer and its ordering, each at all shapes and alignments that are worth it. The two
  * can be proved by different threads; what comes out is plain data.
  */
-import type { Kernel } from "../ir/module.js";
+import type { Kernel, Op } from "../ir/module.js";
+import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
+import type { MeshAxis } from "../types/mesh.js";
 import { requirementHolds } from "../types/requirement.js";
 import { proveAnswer } from "./answer.js";
 import { countedOps } from "./counted-ops.js";
 import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
-import type { Answer } from "./results.js";
-import { oddShape, type ProofShape, rowDimension, shapesToProve, whyNoShape } from "./shapes.js";
+import { type Answer, placeOf } from "./results.js";
+import {
+  constantsBeyond,
+  lengthBeyond,
+  oddShape,
+  type ProofShape,
+  rowDimension,
+  shapesToProve,
+  whyNoShape,
+} from "./shapes.js";
 import { steeringOf } from "./steering.js";
 
 export interface ProveOptions {
+  /** The kernel on rank level, as its author wrote it: its constants say which shapes to prove. See `programOf`. */
+  readonly program?: Kernel | null;
   /** Shapes to prove; by default some that take every path of the kernel. */
   readonly shapes?: readonly DimValues[];
   /** Successive launches looked at together; 2 by default. */
@@ -49,8 +61,36 @@ export interface Claims {
   /** The worst of the answers: wrong, else unknown, else proved. */
   readonly answer: Answer;
   readonly ordering: Answer;
-  /** Ops that touch memory or flags: how many there are, and how many ran in some proof. */
-  readonly coverage: { readonly total: number; readonly ran: number };
+  /** Ops that touch memory or flags: how many there are, how many ran in some proof, and where the others come from. */
+  readonly coverage: { readonly total: number; readonly ran: number; readonly idle: readonly IdleOps[] };
+  /** What was executed: the mapping, and the mesh where there is one. */
+  readonly mapping: { readonly threads: number; readonly blocks: number };
+  readonly mesh: readonly MeshAxis[];
+  /** Constants of the program that matter only at lengths that were not proved. */
+  readonly beyond: readonly Beyond[];
+}
+
+/** Ops of one place in the source that ran at no shape. */
+export interface IdleOps {
+  readonly span: Span;
+  /** "load of 'x'". */
+  readonly what: string;
+  readonly count: number;
+  /** Whether other ops of that place ran: the same for other lengths or addresses. */
+  readonly isVariant: boolean;
+}
+
+/** A constant on whose other side nothing was proved. */
+export interface Beyond {
+  readonly span: Span;
+  readonly constant: number;
+  /** A length at which it matters. */
+  readonly at: DimValues | null;
+}
+
+/** The program among the kernels that passes gave: the last of them whose constants are those of its author. */
+export function programOf(snapshots: readonly { readonly pass: string; readonly kernel: Kernel }[]): Kernel | null {
+  return snapshots.find(({ pass }) => pass === "simplify-elements")?.kernel ?? null;
 }
 
 /** Proves the ordering, at all shapes. */
@@ -85,11 +125,11 @@ function answerOf(kernel: Kernel, { launches }: ProveOptions): (setting: Setting
 function unknownOf(kernel: Kernel): Proof {
   const claim = { ranks: kernel.world, dims: {}, grid: null, launches: 0, aligned: true };
   const reason = whyNoShape(kernel) ?? "no shape was asked for";
-  return { answers: [{ status: "unknown", claim, reason }], further: [], ran: [] };
+  return { answers: [{ status: "unknown", claim, reason, span: placeOf(kernel) }], further: [], ran: [] };
 }
 
 /** Both proofs together. */
-export function claimsOf(kernel: Kernel, answers: Proof, orderings: Proof): Claims {
+export function claimsOf(kernel: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Claims {
   return {
     collective: kernel.name,
     ranks: kernel.world,
@@ -99,8 +139,42 @@ export function claimsOf(kernel: Kernel, answers: Proof, orderings: Proof): Clai
     orderings: orderings.answers,
     answer: worst(answers.answers),
     ordering: worst(orderings.answers),
-    coverage: { total: countedOps(kernel).size, ran: new Set([...answers.ran, ...orderings.ran]).size },
+    coverage: coverageOf(kernel, new Set([...answers.ran, ...orderings.ran])),
+    mapping: { threads: kernel.blockThreads, blocks: kernel.maxBlocks },
+    mesh: kernel.mesh,
+    beyond: beyondOf(kernel, options, orderings),
   };
+}
+
+function coverageOf(kernel: Kernel, ran: ReadonlySet<number>): Claims["coverage"] {
+  const counted = countedOps(kernel);
+  const idle = new Map<string, { span: Span; what: string; count: number; isVariant: boolean }>();
+  const active = new Set<string>();
+  const keyOf = (op: Op): string => `${op.span.start}-${op.span.end} ${op.name}`;
+  for (const [op, number] of counted) if (ran.has(number)) active.add(keyOf(op));
+  for (const [op, number] of counted) {
+    if (ran.has(number)) continue;
+    const buffer = op.attributes["buffer"];
+    const what = typeof buffer === "string" ? `${op.name} of '${buffer}'` : op.name;
+    const key = `${keyOf(op)} ${what}`;
+    const known = idle.get(key);
+    if (known === undefined) idle.set(key, { span: op.span, what, count: 1, isVariant: active.has(keyOf(op)) });
+    else known.count++;
+  }
+  return { total: counted.size, ran: ran.size, idle: [...idle.values()] };
+}
+
+/** Where lengths were asked for, nothing is claimed of others. */
+function beyondOf(kernel: Kernel, { program, shapes }: ProveOptions, { answers }: Proof): Beyond[] {
+  if (program === undefined || program === null || shapes !== undefined) return [];
+  const proved = answers.filter((a) => a.status === "proved").map((a) => a.claim.dims);
+  const places = new Map<string, Beyond>();
+  for (const threshold of constantsBeyond(program, proved)) {
+    const { span, constant } = threshold;
+    const key = `${span.start}-${span.end}`;
+    if (!places.has(key)) places.set(key, { span, constant, at: lengthBeyond(kernel, program, threshold) });
+  }
+  return [...places.values()];
 }
 
 /** Goes through settings until one is wrong; those of further shapes only while there are ops that have not run. */
@@ -156,10 +230,10 @@ interface Setting {
 function settingsOf(
   kernel: Kernel,
   claim: "answer" | "ordering",
-  { shapes: asked, misaligned }: ProveOptions,
+  { shapes: asked, misaligned, program }: ProveOptions,
 ): Setting[] {
   const shapes: readonly ProofShape[] =
-    asked?.map((dims) => ({ dims, isFurther: false })) ?? shapesToProve(kernel, claim);
+    asked?.map((dims) => ({ dims, isFurther: false })) ?? shapesToProve(kernel, claim, program ?? null);
   const plain = shapes.filter((s) => !s.isFurther).map(({ dims }) => dims);
   const ragged = plain[Math.min(1, plain.length - 1)];
   if (ragged === undefined) return [];

@@ -6,6 +6,7 @@ import type { Kernel } from "../ir/module.js";
 import {
   type Claims,
   claimsOf,
+  programOf,
   proveAnswers,
   proveFurtherAnswers,
   proveOrderings,
@@ -16,6 +17,7 @@ export { proveAnswer, type AnswerOptions } from "./answer.js";
 export {
   type Claims,
   claimsOf,
+  programOf,
   type Proof,
   proveAnswers,
   proveFurtherAnswers,
@@ -25,7 +27,7 @@ export {
 export { proveOrdering, type OrderingOptions } from "./ordering.js";
 export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
 export type { SharedLayout } from "./machine.js";
-export { claimText, findings, summaryLine } from "./report.js";
+export { claimsToJson, claimText, findings, idleLine, summaryLine } from "./report.js";
 export { proveResidency } from "./ordering.js";
 export { PROOF_MAPPING, proofShapes, rowDimension } from "./shapes.js";
 
@@ -35,11 +37,18 @@ export { PROOF_MAPPING, proofShapes, rowDimension } from "./shapes.js";
  *
  * @throws RangeError for a kernel that did not reach the device level
  */
-export function prove(compiled: { readonly kernel: Kernel | null }, options: ProveOptions = {}): Claims {
-  const { kernel } = compiled;
+export function prove(
+  compiled: {
+    readonly kernel: Kernel | null;
+    readonly snapshots?: readonly { readonly pass: string; readonly kernel: Kernel }[];
+  },
+  asked: ProveOptions = {},
+): Claims {
+  const { kernel, snapshots = [] } = compiled;
+  const options = { program: programOf(snapshots), ...asked };
   if (kernel === null) throw new RangeError("only a kernel that was compiled to the end can be proved");
   // The ordering says at which shapes an answer is worth its cost.
   const orderings = proveOrderings(kernel, options);
   const answers = proveFurtherAnswers(kernel, options, proveAnswers(kernel, options), orderings);
-  return claimsOf(kernel, answers, orderings);
+  return claimsOf(kernel, options, answers, orderings);
 }

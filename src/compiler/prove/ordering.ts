@@ -8,7 +8,7 @@ import { HappensBefore } from "./happens-before.js";
 import { launchesOf } from "./launches.js";
 import { gridOf, type SharedLayout } from "./machine.js";
 import { checkRaces } from "./races.js";
-import { type Answer, CannotTell, Fails, type Place } from "./results.js";
+import { type Answer, CannotTell, Fails, type Place, unknownBecause } from "./results.js";
 import { checkUnmatched } from "./unmatched.js";
 import { walkKernel } from "../ir/visit.js";
 
@@ -87,7 +87,7 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
       executed: machine.executed,
     };
   } catch (e) {
-    if (e instanceof CannotTell) return { status: "unknown", claim, reason: e.message };
+    if (e instanceof CannotTell) return unknownBecause(kernel, claim, e);
     if (!(e instanceof Fails)) throw e;
     const { kind, message, places, witness, help } = e;
     return { status: "wrong", claim, kind, message, places, witness, help };

@@ -2,7 +2,7 @@
 import type { Label } from "../diagnostics/create.js";
 import type { Printable } from "../diagnostics/render.js";
 import type { DimValues } from "../types/extent.js";
-import type { Claims } from "./claims.js";
+import type { Beyond, Claims } from "./claims.js";
 import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
 import { NO_SPAN } from "../source.js";
 
@@ -27,9 +27,11 @@ export function findings(claims: Claims): Printable[] {
     ordering.status === "wrong" &&
     answer.kind === ordering.kind &&
     answer.message === ordering.message;
-  return (isSame ? [ordering] : [answer, ordering]).flatMap((a) =>
+  const found = (isSame ? [ordering] : [answer, ordering]).flatMap((a) =>
     a.status === "proved" ? [] : [finding(claims.collective, a)],
   );
+  // Of what is wrong or unknown already, how far the rest goes does not matter.
+  return found.length > 0 ? found : claims.beyond.map((b) => limit(claims, b));
 }
 
 function finding(collective: string, a: Wrong | Unknown): Printable {
@@ -39,7 +41,7 @@ function finding(collective: string, a: Wrong | Unknown): Printable {
       code: "proof-unknown",
       severity: "warning",
       message: `not proved: ${a.reason}`,
-      span: NO_SPAN,
+      span: a.span,
       labels: [],
       help: null,
       notes: [found],
@@ -94,21 +96,97 @@ export function dimsText(dims: DimValues): string {
 
 /** One line for claims: what is proved, and of what. Findings say the rest. */
 export function summaryLine(claims: Claims): string {
-  const { collective, ordering, coverage } = claims;
-  const word = (a: Answer): string => (a.status === "wrong" ? a.status.toUpperCase() : a.status);
-  // A shape for odd addresses alone says nothing of the others.
-  const proved = claims.orderings.filter((a) => a.claim.aligned);
-  const shapes = [...new Set(proved.map((a) => dimsText(a.claim.dims)))].filter((s) => s !== "");
-  const at = shapes.length === 0 ? "" : ` (${shapes.join("; ")})`;
+  const { collective, mapping, coverage } = claims;
+  const { threads, blocks } = mapping;
+  const by = `by ${count(threads, "thread")} in ${count(blocks, "block")}`;
   const took = `${coverage.ran} of ${coverage.total} memory operations took part`;
-  return `${collective}, ${count(claims.ranks, "rank")}${at}: answer ${answerText(claims)}, ordering ${word(ordering)}; ${took}`;
+  return `${collective}, ${ranksText(claims)}: answer ${answerText(claims)}, ordering ${orderingText(claims)}, ${by}; ${took}`;
 }
 
-/** "proved", "proved for 5 sampled values of counts", "not specified". */
-function answerText({ answer, steering, outputs }: Claims): string {
+/** "4 ranks", "4 ranks as 2 × 2". */
+function ranksText({ ranks, mesh }: Claims): string {
+  const sizes = mesh.map((axis) => axis.size).join(" × ");
+  return count(ranks, "rank") + (mesh.length > 1 ? ` as ${sizes}` : "");
+}
+
+/**
+ * What the tools of others read of claims: statuses, and the shapes that were proved.
+ */
+export function claimsToJson(claims: Claims): object {
+  const { collective, ranks, mesh, mapping, coverage } = claims;
+  const of = (worst: Answer, all: readonly Answer[]): object => ({
+    status: worst.status,
+    shapes: all.filter((a) => a.status === "proved").map((a) => ({ ...a.claim.dims, aligned: a.claim.aligned })),
+  });
+  return {
+    collective,
+    ranks,
+    mesh: Object.fromEntries(mesh.map((axis) => [axis.name, axis.size])),
+    mapping,
+    answer: of(claims.answer, claims.answers),
+    ordering: of(claims.ordering, claims.orderings),
+    memoryOperations: { total: coverage.total, ran: coverage.ran },
+  };
+}
+
+/** The operations that ran at no shape, and where they come from; null where all ran. */
+export function idleLine({ coverage }: Claims, lineOf: (at: number) => number): string | null {
+  if (coverage.idle.length === 0) return null;
+  const texts = coverage.idle.map(({ span, what, count: n, isVariant }) => {
+    const times = n === 1 ? "" : `, ${n} times`;
+    const where = span.end === 0 ? "" : ` of line ${lineOf(span.start)}`;
+    return `${what}${where}${isVariant ? " in another form" : ""}${times}`;
+  });
+  const shown = texts.slice(0, MOST_IDLE);
+  const more = texts.length > shown.length ? `; and ${texts.length - shown.length} more` : "";
+  return `did not take part: ${shown.join("; ")}${more}`;
+}
+
+/** Kinds of operations that are named. */
+const MOST_IDLE = 6;
+
+/** "proved for n ≤ 595 (4 shapes)", with samples and what is not specified. */
+function answerText({ answer, answers, steering, outputs }: Claims): string {
   if (answer.status !== "proved") return answer.status === "wrong" ? "WRONG" : answer.status;
   const { unspecified, samples } = answer;
   if (unspecified.length === outputs) return "not specified";
-  const values = samples > 0 ? ` for ${samples} sampled values of ${steering.join(", ")}` : "";
-  return `proved${values}${unspecified.length === 0 ? "" : `, of ${unspecified.join(", ")} not specified`}`;
+  const values = samples > 0 ? ` and ${samples} samples of ${steering.join(", ")}` : "";
+  return `proved ${scopeText(answers)}${values}${unspecified.length === 0 ? "" : `, of ${unspecified.join(", ")} not specified`}`;
+}
+
+function orderingText({ ordering, orderings, steering }: Claims): string {
+  if (ordering.status !== "proved") return ordering.status === "wrong" ? "WRONG" : ordering.status;
+  const values = ordering.samples > 0 ? ` and ${ordering.samples} samples of ${steering.join(", ")}` : "";
+  return `proved ${scopeText(orderings)}${values}`;
+}
+
+/** Of which shapes a claim was proved: the largest of each dimension, and how many. Odd addresses alone say nothing of others. */
+function scopeText(answers: readonly Answer[]): string {
+  const shapes = new Map(
+    answers.filter((a) => a.status === "proved" && a.claim.aligned).map((a) => [dimsText(a.claim.dims), a.claim.dims]),
+  );
+  const all = [...shapes.values()];
+  const names = Object.keys(all[0] ?? {});
+  // Without dimensions there is one shape, and it is the program's.
+  if (names.length === 0) return "for its one shape";
+  const bounds = names.map((name) => {
+    const lengths = all.map((dims) => dims[name]!);
+    const most = Math.max(...lengths);
+    return lengths.every((n) => n === most) ? `${name} = ${most}` : `${name} ≤ ${most}`;
+  });
+  return `for ${bounds.join(", ")} (${count(all.length, "shape")})`;
+}
+
+/** What a constant decides at lengths that were not proved. */
+function limit({ collective, ranks, orderings }: Claims, { span, constant, at }: Beyond): Printable {
+  const shows = at === null ? "" : `, from ${dimsText(at)} on`;
+  return {
+    code: "proof-limited",
+    severity: "warning",
+    message: `proved ${scopeText(orderings)}; ${constant} makes a difference here only at larger ones${shows}`,
+    span,
+    labels: [],
+    help: at === null ? null : `ask for lengths on both sides of it: --dim ${dimsText(at).replaceAll(" ", " --dim ")}`,
+    notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
+  };
 }

@@ -1,5 +1,7 @@
 /** What the prover answers. Each answer is about one concrete world size and shape. */
-import type { Span } from "../source.js";
+import type { Kernel } from "../ir/module.js";
+import { walkKernel } from "../ir/visit.js";
+import { NO_SPAN, type Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 
 /** Who did something, and where it is in the source. */
@@ -71,12 +73,34 @@ export interface Unknown {
   readonly status: "unknown";
   readonly claim: Claim;
   readonly reason: string;
+  /** What cannot be followed. */
+  readonly span: Span;
 }
 
 export type Answer = Proved | Wrong | Unknown;
 
 /** Thrown inside the prover when a kernel does what it cannot follow; becomes "unknown". */
-export class CannotTell extends Error {}
+export class CannotTell extends Error {
+  /** @param span null where the whole kernel is meant */
+  constructor(
+    message: string,
+    readonly span: Span | null = null,
+  ) {
+    super(message);
+  }
+}
+
+/** Where a kernel begins to do something: the place of what is said of it as a whole. */
+export function placeOf(kernel: Kernel): Span {
+  let found: Span | null = null;
+  walkKernel(kernel, ({ span }) => void (span.end > 0 && (found ??= span)));
+  return found ?? NO_SPAN;
+}
+
+/** "Unknown", because of what was thrown. */
+export function unknownBecause(kernel: Kernel, claim: Claim, { message, span }: CannotTell): Unknown {
+  return { status: "unknown", claim, reason: message, span: span ?? placeOf(kernel) };
+}
 
 /** Thrown inside the prover when the execution itself fails; becomes "wrong". */
 export class Fails extends Error {

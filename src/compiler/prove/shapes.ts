@@ -6,6 +6,7 @@ import type { PassOptions } from "../passes/options.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames, productOf } from "../types/extent.js";
 import { divisorOf, fitDims, requirementHolds } from "../types/requirement.js";
+import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
 
 /**
  * A mapping with few threads, blocks and small tiles: the same passes, the same kinds of loops and the same
@@ -29,6 +30,16 @@ const MOST_PIECES = 8;
 /** Of dimensions before the last one, where that is long. */
 const FEW_ROWS = 3;
 
+/**
+ * Loads and stores of all ranks at the largest shape that is tried for a constant's sake, and at all such shapes together.
+ * A proof takes about two seconds for 10⁶ on one core.
+ */
+const MOST_ACCESSES = 300_000;
+const MOST_ACCESSES_TOGETHER = 600_000;
+
+/** Lengths around so many constants are tried. */
+const MOST_EDGES = 12;
+
 export interface ProofShape {
   readonly dims: DimValues;
   /** Only worth a proof if some path was not taken at the shapes before it. */
@@ -40,9 +51,9 @@ const MOST_ELEMENTS = 2 ** 21;
 
 /** Why there is nothing that a proof can look at; null if there is something. */
 export function whyNoShape(kernel: Kernel): string | null {
-  if (shapesToProve(kernel, "answer").length > 0) return null;
+  if (shapesToProve(kernel, "answer", null).length > 0) return null;
   const conditions = kernel.requirements.length === 0 ? "" : `: ${kernel.requirements.map((r) => r.reason).join("; ")}`;
-  const smallest = fittingShapes(kernel, "answer")[0]?.dims;
+  const smallest = fittingShapes(kernel, "answer", null)[0]?.dims;
   if (smallest === undefined) return `no sizes were found that the conditions allow${conditions}`;
   const sizes = Object.entries(smallest).map(([name, n]) => `${name}=${n}`);
   const which = sizes.length === 0 ? "" : ` at the smallest sizes that were found (${sizes.join(" ")})`;
@@ -68,29 +79,128 @@ function scratchShapes({ buffers }: Kernel): readonly (readonly Extent[])[] {
 }
 
 /**
- * Shapes to prove, none where the conditions allow none that are small enough. `ordering` gives those that are cheap only when values do not matter: products with enough rows that
- * the loops around them, which move or fold elements, take their main paths.
+ * Shapes to prove, none where the conditions allow none that are small enough. `ordering` gives those that are cheap only
+ * when values do not matter: products with enough rows that the loops around them, which move or fold elements, take their
+ * main paths.
+ * @param program the kernel on rank level, as its author wrote it; its constants say which lengths to try besides
  */
-export function shapesToProve(kernel: Kernel, claim: "answer" | "ordering"): ProofShape[] {
-  const shapes = fittingShapes(kernel, claim).filter(({ dims }) => workOf(kernel, dims) <= MOST_ELEMENTS);
+export function shapesToProve(kernel: Kernel, claim: "answer" | "ordering", program: Kernel | null): ProofShape[] {
+  const shapes = fittingShapes(kernel, claim, program).filter(({ dims }) => workOf(kernel, dims) <= MOST_ELEMENTS);
   // The shortest is there for what is nearly empty. Where conditions have made it as long as the others, they do.
   const isShort = shapes.length < 2 || workOf(kernel, shapes[0]!.dims) < workOf(kernel, shapes[1]!.dims) / 2;
   return isShort ? shapes : shapes.slice(1);
 }
 
-function fittingShapes(kernel: Kernel, claim: "answer" | "ordering"): ProofShape[] {
+function fittingShapes(kernel: Kernel, claim: "answer" | "ordering", program: Kernel | null): ProofShape[] {
   const { basic, further } = wantedShapes(kernel, claim);
   const shapes = new Map<string, ProofShape>();
-  for (const [list, isFurther] of [
-    [basic, false],
-    [further, true],
-  ] as const)
-    for (const wanted of list) {
-      const dims = fitting(kernel, wanted);
-      const key = JSON.stringify(dims);
-      if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther });
-    }
+  const add = (wanted: DimValues, isFurther: boolean): DimValues | null => {
+    const dims = fitting(kernel, wanted);
+    const key = JSON.stringify(dims);
+    if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther });
+    return dims;
+  };
+  const plain = basic.map((wanted) => add(wanted, false)).filter((dims) => dims !== null);
+  if (program !== null) for (const wanted of shapesAround(kernel, program, plain)) add(wanted, false);
+  for (const wanted of further) add(wanted, true);
   return [...shapes.values()];
+}
+
+/** How far the roots of a program's indices get at some shapes. */
+class Reached {
+  private readonly most = new Map<Root, number>();
+
+  constructor(private readonly program: Kernel) {}
+
+  add(dims: DimValues): void {
+    for (const [root, n] of reachOf(this.program, dims).most)
+      this.most.set(root, Math.max(n, this.most.get(root) ?? 0));
+  }
+
+  isPast({ root, at }: Threshold): boolean {
+    return (this.most.get(root) ?? 0) >= at;
+  }
+}
+
+/** Constants of the program on one side of which no shape lies. */
+export function constantsBeyond(program: Kernel, shapes: readonly DimValues[]): Threshold[] {
+  const reached = new Reached(program);
+  for (const dims of shapes) reached.add(dims);
+  return thresholdsOf(program).filter((t) => !reached.isPast(t));
+}
+
+/** Shapes on both sides of the program's constants, as far as they are affordable. */
+function shapesAround(kernel: Kernel, program: Kernel, plain: readonly DimValues[]): DimValues[] {
+  const shapes: DimValues[] = [];
+  const reached = new Reached(program);
+  for (const dims of plain) reached.add(dims);
+  let spent = 0;
+  const add = (wanted: DimValues): void => {
+    const dims = fitting(kernel, wanted);
+    const accesses = dims === null ? Infinity : reachOf(program, dims).accesses;
+    if (!(accesses <= MOST_ACCESSES && spent + accesses <= MOST_ACCESSES_TOGETHER)) return;
+    spent += accesses;
+    reached.add(dims!);
+    shapes.push(wanted);
+  };
+  const short = shortShape(kernel);
+  const thresholds = [...thresholdsOf(program)].sort((a, b) => a.at - b.at);
+  const edges = new Map<string, DimValues[]>();
+  for (const { root, at, isEdge } of thresholds)
+    if (isEdge && typeof root === "string")
+      edges.set(
+        `${root} ${at}`,
+        [at - 1, at, at + 1].map((n) => ({ ...short, [root]: Math.max(1, n) })),
+      );
+  for (const around of [...edges.values()].slice(0, MOST_EDGES)) around.forEach(add);
+  // Then as long as it takes for loops to come past the constants that indices are held against.
+  const row = rowDimension(kernel);
+  for (const threshold of thresholds) {
+    if (reached.isPast(threshold)) continue;
+    const names = dimsBehind(program, threshold.root);
+    const dim = row !== undefined && names.has(row) ? row : [...names][0];
+    const n = dim === undefined ? null : lengthPast(program, short, dim, threshold, 2 * MOST_ACCESSES);
+    // An odd length, so that nothing divides it that divided those before it.
+    if (n !== null) add({ ...short, [dim!]: n | 1 });
+  }
+  return shapes;
+}
+
+/** How long a dimension must be for a root to come past a place; null where more than `most` accesses come first. */
+function lengthPast(
+  program: Kernel,
+  short: DimValues,
+  dim: string,
+  { root, at }: Threshold,
+  most: number,
+): number | null {
+  const reach = (n: number) => reachOf(program, { ...short, [dim]: n });
+  const isPast = (n: number): boolean => (reach(n).most.get(root) ?? 0) > at;
+  let high = short[dim]!;
+  for (; !isPast(high); high *= 2) if (reach(high).accesses > most || high > 2 ** 40) return null;
+  let low = Math.floor(high / 2);
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (isPast(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+/** A length at which a constant matters, of one dimension that goes with it; null where none is found. */
+export function lengthBeyond(kernel: Kernel, program: Kernel, threshold: Threshold): DimValues | null {
+  const short = shortShape(kernel);
+  for (const dim of dimsBehind(program, threshold.root)) {
+    const n = lengthPast(program, short, dim, threshold, Infinity);
+    if (n !== null) return { [dim]: n };
+  }
+  return null;
+}
+
+/** A few elements of a few rows. */
+function shortShape(kernel: Kernel): DimValues {
+  const row = rowDimension(kernel);
+  return Object.fromEntries(kernel.dims.map((d) => [d, roundUp(d === row ? 8 : FEW_ROWS, stepOf(kernel, d))]));
 }
 
 /**
@@ -110,8 +220,12 @@ export function oddShape(kernel: Kernel, ragged: DimValues): DimValues {
 }
 
 /** All of them, as they are. */
-export function proofShapes(kernel: Kernel, claim: "answer" | "ordering" = "answer"): DimValues[] {
-  return shapesToProve(kernel, claim).map(({ dims }) => dims);
+export function proofShapes(
+  kernel: Kernel,
+  claim: "answer" | "ordering" = "answer",
+  program: Kernel | null = null,
+): DimValues[] {
+  return shapesToProve(kernel, claim, program).map(({ dims }) => dims);
 }
 
 /**
@@ -157,7 +271,9 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
   if (dims.length === 1 && last !== undefined) {
     const sharded = isSharded(kernel, dims[0]!);
     const lengths = [1, restFrom(main + row, threads, lanes, false), restFrom(main + row, threads, lanes, true)];
-    const all = lengths.map((n) => shape(() => n * (sharded ? world : 1)));
+    // Of 64 and of 16, which chunks and vectors go by; the one before is a multiple of neither where vectors are short.
+    const multiples = [64, 16].map((of) => (Math.ceil(main / of) | (of === 64 ? 0 : 1)) * of);
+    const all = [...lengths, ...multiples].map((n) => shape(() => n * (sharded ? world : 1)));
     // A kernel that works on a share, or on one piece of several, of what is not sharded needs that many times as much.
     return { basic: all, further: sharded ? [] : [shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)] };
   }
@@ -174,7 +290,7 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
     // Of one to three rows, neither is a multiple of the elements that blocks have in flight.
     // A block may take several short rows at once, and more than once.
     const short = shape((name) => (name === last ? 8 : 13) * (isSharded(kernel, name) ? world : 1));
-    return { basic: [shape(() => 1), long(235), long(232), short], further: [] };
+    return { basic: [shape(() => 1), long(235), long(232), short, long(192), long(208)], further: [] };
   }
   // Products: several tiles with ragged edges, and a depth that fills the pipeline and empties it.
   const depth = (name: string): boolean => kernel.inputs.every((t) => t.shape.includes(name));
