@@ -10,6 +10,7 @@ import type { Manifest } from "./manifest.js";
 import { type CompileOptions, DEFAULT_ARCH, passOptions } from "./options.js";
 import type { PassOptions } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
+import { productWarnings } from "./passes/support/product-warnings.js";
 import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
 import { SourceFile } from "./source.js";
 import type { DType } from "./types/dtype.js";
@@ -45,14 +46,14 @@ export function compile(text: string, options: CompileOptions): CompileResult {
   const failed = { options, source, checked: null, snapshots: [], kernel: null, cuda: null, manifest: null };
   if (parsed.diagnostics.some((d) => d.severity === "error")) return { ...failed, diagnostics: parsed.diagnostics };
   const dtypes = typeof options.dtype === "string" ? everyVariable(options.dtype) : (options.dtype ?? {});
-  const { checked, diagnostics } = checkCollective(parsed.program, options.collective, {
+  const { checked, diagnostics: found } = checkCollective(parsed.program, options.collective, {
     world: options.ranks,
     dtypes,
     file: source,
     ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
     ...(options.mesh === undefined ? {} : { mesh: options.mesh }),
   });
-  const all = [...parsed.diagnostics, ...diagnostics];
+  const all = [...parsed.diagnostics, ...found];
   if (checked === null || all.some((d) => d.severity === "error")) return { ...failed, diagnostics: all };
   const snapshots: Snapshot[] = [];
   const kernel = runPasses(lowerCollective(checked), PIPELINE, passOptions(options), {
@@ -60,7 +61,8 @@ export function compile(text: string, options: CompileOptions): CompileResult {
     passLimit: options.passLimit,
     observe: (pass, k) => snapshots.push({ pass, kernel: k }),
   });
-  return compiledOf({ diagnostics: all, source, checked, snapshots, options }, kernel);
+  const diagnostics = [...all, ...productWarnings(kernel)];
+  return compiledOf({ diagnostics, source, checked, snapshots, options }, kernel);
 }
 
 /**

@@ -23,6 +23,7 @@ export { manifestOf } from "./emit/manifest.js";
 export type { Attribute, Buffer, Kernel, Op, Region, Value } from "./ir/module.js";
 export { bufferOf, isGlobal, isRemote, memoryOperands, text } from "./ir/module.js";
 export { LEVELS, type Level, OPS, type OpDefinition, type OpName } from "./ir/ops.js";
+export { tileWindow, type TileWindow } from "./ir/tile-window.js";
 export { lanesOf, printType, scalarOf, type Type } from "./ir/types.js";
 export { walkKernel } from "./ir/visit.js";
 export * from "./manifest.js";

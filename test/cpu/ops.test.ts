@@ -328,11 +328,11 @@ describe("tiles", () => {
     %one = const {value=1} : index
     %row = const {value=2} : index
     fragment_clear {buffer="acc"}
-    copy_tile %zero, %zero, %zero {from="a", to="as"}
-    copy_tile %zero, %zero, %zero {from="b", to="bs"}
+    copy_tile %zero, %zero, %zero {from="a", to="as", rows=0}
+    copy_tile %zero, %zero, %zero {from="b", to="bs", rows=0}
     copy_commit loc(0:0)
-    copy_tile %row, %zero, %one {from="a", to="as"}
-    copy_tile %row, %zero, %one {from="b", to="bs"}
+    copy_tile %row, %zero, %one {from="a", to="as", rows=0}
+    copy_tile %row, %zero, %one {from="b", to="bs", rows=0}
     copy_commit loc(0:0)
     copy_wait {pending=1}
     block_sync loc(0:0)
@@ -383,7 +383,7 @@ describe("tiles", () => {
     const group = load(small("buffer a: input i8[2, 2] symmetric buffer t: shared i8[1, 2, 4] buffer y: output i8[8]", `%zero = const {value=0} : index
       %one = const {value=1} : index
       %col = const {value=-1} : index
-      copy_tile %one, %zero, %col, %zero {from="a", to="t", remote=true}
+      copy_tile %one, %zero, %col, %zero {from="a", to="t", rows=0, remote=true}
       copy_commit loc(0:0)
       copy_wait {pending=0}
       %n = const {value=8} : index
@@ -400,8 +400,8 @@ describe("tiles", () => {
   test("integer products wrap in 32 bits", () => {
     const group = load(small("buffer a: input i8[1, 2] buffer as: shared i8[1, 1, 2] buffer bs: shared i8[1, 2, 1] buffer acc: fragment i32[1, 1] buffer cs: shared i32[1, 1] buffer y: output i32[1] buffer b: input i8[2, 1]", `%zero = const {value=0} : index
       fragment_clear {buffer="acc"}
-      copy_tile %zero, %zero, %zero {from="a", to="as"}
-      copy_tile %zero, %zero, %zero {from="b", to="bs"}
+      copy_tile %zero, %zero, %zero {from="a", to="as", rows=0}
+      copy_tile %zero, %zero, %zero {from="b", to="bs", rows=0}
       copy_commit loc(0:0)
       copy_wait {pending=0}
       mma %zero {accumulator="acc", a="as", b="bs"}

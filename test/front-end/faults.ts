@@ -195,6 +195,11 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   ),
   "sync-in-tiles": inTiles("⟦signal 0⟧\n    y[i] = x[i]"),
   "wait-for-itself": loops("  ⟦signal rank⟧\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
+  "scalar-product": {
+    text: "collective f(a: T[m, k] replicated, b: T[k, n] replicated) -> c: T[m, n] replicated {\n  c = ⟦a @ b⟧\n}\n",
+    settings: { dtypes: { T: "f8e4m3" } },
+    message: /products of f8e4m3 have no tiles; cast the operands to bf16 or f16/,
+  },
   "ensures-index": element("x[i]").replace(" {", "\n  ensures y[⟦n⟧] == x[0] {"),
   "barrier-may-hang": loops("  if ⟨rank == 0⟩ {\n    ⟦barrier⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
 };

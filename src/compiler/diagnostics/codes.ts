@@ -105,6 +105,7 @@ export const CODES = {
   "barrier-in-unordered-loop": { severity: "error", message: "a barrier stands inside a loop over {domain}", help: "take the ranks in order: for p in 0..world", explain: "The turns of a loop over ranks or peers run in any order, so nothing waits between them." },
   "sync-in-tiles": { severity: "error", message: "`{what}` stands inside a tiles loop", help: "end the loop, place it, and begin another loop", explain: "Signals and waits are a rank's, not an element's." },
   "wait-for-itself": { severity: "warning", message: "this rank signals and waits for itself", explain: "A rank's own statements are in order without signals." },
+  "scalar-product": { severity: "warning", message: "no tensor core takes this product, and it will be slow: {reason}", explain: "Tensor cores multiply matrices of bf16 or f16 that lie in memory with even strides." },
   "ensures-index": { severity: "error", message: "the index '{name}' of an `ensures` clause is taken", help: "choose a name that means nothing else", explain: "The indices of an `ensures` clause are new names." },
   "barrier-may-hang": { severity: "error", message: "not all ranks come to this barrier equally often", help: "move it out of what differs from rank to rank", explain: "A barrier under a condition or loop that differs from rank to rank hangs." },
 } as const satisfies Record<string, Row>;

@@ -150,16 +150,16 @@ COLLC_SIGNAL(gpu, relaxed)
   copies: `
 __device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 template <typename T, int ROWS, int COLS, int STRIDE, int THREADS>
-__device__ __forceinline__ void copy_tile(T* to, const T* from, i64 rows, i64 cols, i64 row, i64 col) {
+__device__ __forceinline__ void copy_tile(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
   constexpr int PER = 16 / sizeof(T), ACROSS = COLS / PER;
-  const bool wide = ((u64)from % 16 == 0) & (cols % PER == 0) & (col % PER == 0);
+  const bool wide = ((u64)from % 16 == 0) & (stride % PER == 0) & (cols % PER == 0) & (col % PER == 0);
   if (wide) {
 #pragma unroll
     for (int i = 0; i < (ROWS * ACROSS + THREADS - 1) / THREADS; i++) {
       const int e = i * THREADS + threadIdx.x, r = e / ACROSS, c = e % ACROSS * PER;
       if (ROWS * ACROSS % THREADS != 0 && e >= ROWS * ACROSS) break;
       const bool inside = (row + r < rows) & (col + c < cols);
-      const T* source = inside ? from + (row + r) * cols + col + c : from;
+      const T* source = inside ? from + (row + r) * stride + col + c : from;
       const int bytes = inside ? 16 : 0; // the rest of the 16 is filled with zeros
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to + r * STRIDE + c)), "l"(source), "r"(bytes) : "memory");
     }
@@ -167,13 +167,19 @@ __device__ __forceinline__ void copy_tile(T* to, const T* from, i64 rows, i64 co
     for (int e = threadIdx.x; e < ROWS * COLS; e += THREADS) {
       const int r = e / COLS, c = e % COLS;
       const bool inside = (row + r < rows) & (col + c < cols);
-      to[r * STRIDE + c] = inside ? from[(row + r) * cols + col + c] : T(0);
+      to[r * STRIDE + c] = inside ? from[(row + r) * stride + col + c] : T(0);
     }
   }
 }
 `,
   // Warp tile 64 rows by N / (warps / 2) columns, of m16n8k16 instructions.
   mma16: `
+__device__ __forceinline__ void load_matrix(u32* d, const u16* from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) : "r"(shared_address(from)) : "memory");
+}
+__device__ __forceinline__ void load_matrix_trans(u32* d, const u16* from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) : "r"(shared_address(from)) : "memory");
+}
 template <int TYPE> __device__ __forceinline__ void mma_16816(float* d, const u32* a, const u32* b) {
   if constexpr (TYPE == 0)
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
@@ -182,7 +188,7 @@ template <int TYPE> __device__ __forceinline__ void mma_16816(float* d, const u3
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-template <int TYPE, int M, int N, int K, int SA, int SB, int THREADS>
+template <int TYPE, int M, int N, int K, int SA, int SB, int THREADS, bool TA, bool TB>
 __device__ __forceinline__ void mma_tile(float* acc, const u16* a, const u16* b) {
   constexpr int WN = THREADS / 64, TM = M / 2, TN = N / WN, MI = TM / 16, NI = TN / 8;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row0 = warp / WN * TM, col0 = warp % WN * TN;
@@ -191,13 +197,17 @@ __device__ __forceinline__ void mma_tile(float* acc, const u16* a, const u16* b)
     u32 af[MI][4], bf[NI][2];
 #pragma unroll
     for (int i = 0; i < MI; i++) {
-      const u32 at = shared_address(a + (row0 + i * 16 + lane % 16) * SA + k + lane / 16 * 8);
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(af[i][0]), "=r"(af[i][1]), "=r"(af[i][2]), "=r"(af[i][3]) : "r"(at) : "memory");
+      if constexpr (TA)
+        load_matrix_trans(af[i], a + (k + lane / 16 * 8 + lane % 8) * SA + row0 + i * 16 + lane / 8 % 2 * 8);
+      else
+        load_matrix(af[i], a + (row0 + i * 16 + lane % 16) * SA + k + lane / 16 * 8);
     }
 #pragma unroll
     for (int j = 0; j < NI; j += 2) {
-      const u32 at = shared_address(b + (k + lane % 16) * SB + col0 + j * 8 + lane / 16 * 8);
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(bf[j][0]), "=r"(bf[j][1]), "=r"(bf[j + 1][0]), "=r"(bf[j + 1][1]) : "r"(at) : "memory");
+      if constexpr (TB)
+        load_matrix(bf[j], b + (col0 + j * 8 + lane / 16 * 8 + lane % 8) * SB + k + lane / 8 % 2 * 8);
+      else
+        load_matrix_trans(bf[j], b + (k + lane % 16) * SB + col0 + j * 8 + lane / 16 * 8);
     }
 #pragma unroll
     for (int i = 0; i < MI; i++)
@@ -221,7 +231,7 @@ template <int M, int N, int THREADS> __device__ __forceinline__ void store_mma16
 `,
   // Full f32 products: every thread owns an 8-by-(M·N/threads/8) patch and multiplies on the scalar units.
   mma32: `
-template <int M, int N, int K, int SA, int SB, int THREADS>
+template <int M, int N, int K, int SA, int SB, int THREADS, bool TA, bool TB>
 __device__ __forceinline__ void fma_tile(float* acc, const float* a, const float* b) {
   constexpr int PN = M * N / THREADS / 8, AX = N / PN;
   const int row0 = threadIdx.x / AX * 8, col0 = threadIdx.x % AX;
@@ -229,9 +239,9 @@ __device__ __forceinline__ void fma_tile(float* acc, const float* a, const float
   for (int k = 0; k < K; k++) {
     float x[8], y[PN];
 #pragma unroll
-    for (int i = 0; i < 8; i++) x[i] = a[(row0 + i) * SA + k];
+    for (int i = 0; i < 8; i++) x[i] = TA ? a[k * SA + row0 + i] : a[(row0 + i) * SA + k];
 #pragma unroll
-    for (int j = 0; j < PN; j++) y[j] = b[k * SB + col0 + j * AX];
+    for (int j = 0; j < PN; j++) y[j] = TB ? b[(col0 + j * AX) * SB + k] : b[k * SB + col0 + j * AX];
 #pragma unroll
     for (int i = 0; i < 8; i++)
 #pragma unroll

@@ -1,6 +1,7 @@
 /** Where shared buffers lie in a block's dynamic shared memory; those that are never in use together overlap. */
-import type { Buffer, Kernel, Op, Region } from "../ir/module.js";
+import { type Buffer, type Kernel, type Op, type Region, text } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
+import { walkKernel } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 
 export interface SharedPlace {
@@ -22,12 +23,14 @@ const PAD_BYTES = 16;
 export function sharedLayout(kernel: Kernel): { places: ReadonlyMap<string, SharedPlace>; bytes: number } {
   const places = new Map<string, SharedPlace & { end: number }>();
   const uses = lifetimes(kernel);
+  const tiles = new Set<string>();
+  walkKernel(kernel, (op) => void (op.name === "copy_tile" && tiles.add(text(op, "to"))));
   let total = 0;
   for (const buffer of kernel.buffers) {
     if (buffer.role !== "shared") continue;
     const { bytes } = DTYPES[buffer.dtype];
     const shape = buffer.shape as readonly number[]; // shared memory is sized at compile time
-    const isOperand = shape.length === 3;
+    const isOperand = tiles.has(buffer.name);
     const rowStride = shape.at(-1)! + (isOperand ? PAD_BYTES / bytes : 0);
     const stageStride = isOperand ? shape[1]! * rowStride : 0;
     const elements = isOperand ? shape[0]! * stageStride : shape.reduce((a, b) => a * b, 1);

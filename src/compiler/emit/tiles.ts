@@ -1,9 +1,10 @@
 /** CUDA text of the ops that work on tiles: calls of prelude functions, with shapes as template arguments. */
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { type Buffer, bufferOf, isRemote, type Op, text } from "../ir/module.js";
+import { type Buffer, bufferOf, isRemote, type Op, text, type Value } from "../ir/module.js";
+import { productShape } from "../ir/tile-window.js";
 import { walkKernel } from "../ir/visit.js";
 import type { DType } from "../types/dtype.js";
-import type { Extent } from "../types/extent.js";
+import { type Extent, productOf } from "../types/extent.js";
 import type { CudaEmitter } from "./cuda.js";
 import { bufferName, dimName } from "./names.js";
 import { C_TYPE } from "./scalars.js";
@@ -17,14 +18,12 @@ export function tileText(op: Op, out: CudaEmitter): void {
       const from = bufferOf(kernel, text(op, "from"));
       const to = out.shared.places.get(text(op, "to"))!;
       const [rows, columns] = to.buffer.shape.slice(1) as number[];
-      const operands = [...op.operands];
-      const peer = isRemote(op) ? operands.shift()! : null;
-      const [row, column, stage] = operands.map((v) => out.name(v));
-      const source = isRemote(op) ? out.address(op, peer, "from") : bufferName(from.name);
+      const { peer, indices, stage, end } = copyOperands(op, from);
+      const source = peer === null ? bufferName(from.name) : out.address(op, peer, "from");
       const shape = `${C_TYPE[from.dtype]}, ${rows}, ${columns}, ${to.rowStride}, ${threads}`;
-      const extents = from.shape.map(extentText).join(", ");
+      const { start, extents } = matrixText(op, from, indices.map((v) => out.name(v)), end === null ? null : out.name(end)); // prettier-ignore
       out.line(
-        `copy_tile<${shape}>(${bufferName(to.buffer.name)} + ${stage} * ${to.stageStride}, ${source}, ${extents}, ${row}, ${column});`,
+        `copy_tile<${shape}>(${bufferName(to.buffer.name)} + ${out.name(stage)} * ${to.stageStride}, ${source}${start}, ${extents});`,
       );
       return;
     }
@@ -41,10 +40,10 @@ export function tileText(op: Op, out: CudaEmitter): void {
       const a = out.shared.places.get(text(op, "a"))!;
       const b = out.shared.places.get(text(op, "b"))!;
       const stage = out.name(op.operands[0]!);
-      const [, m, k] = a.buffer.shape as number[];
-      const n = b.buffer.shape[2] as number;
+      const { m, n, k, transposed } = productShape(op, out.kernel);
       const operand = (p: typeof a): string => `${bufferName(p.buffer.name)} + ${stage} * ${p.stageStride}`;
-      const shape = `${m}, ${n}, ${k}, ${a.rowStride}, ${b.rowStride}, ${threads}`;
+      const turned = ["a", "b"].map((operand) => transposed.includes(operand)).join(", ");
+      const shape = `${m}, ${n}, ${k}, ${a.rowStride}, ${b.rowStride}, ${threads}, ${turned}`;
       const wide = a.buffer.dtype === "f32";
       out.use("copies");
       out.use(wide ? "mma32" : "mma16");
@@ -77,6 +76,46 @@ function operandDType(accumulator: Buffer, out: CudaEmitter): DType {
   if (dtypes.size !== 1 || dtype === undefined)
     throw new InternalCompilerError(`accumulator '${accumulator.name}' has operands of ${dtypes.size} dtypes`);
   return dtype;
+}
+
+/** Operands of a `copy_tile`, by meaning. */
+export function copyOperands(
+  op: Op,
+  from: Buffer,
+): {
+  readonly peer: Value | null;
+  readonly indices: readonly Value[];
+  readonly stage: Value;
+  readonly end: Value | null;
+} {
+  const first = isRemote(op) ? 1 : 0;
+  const rank = from.shape.length;
+  const [stage, end] = op.operands.slice(first + rank);
+  return {
+    peer: isRemote(op) ? op.operands[0]! : null,
+    indices: op.operands.slice(first, first + rank),
+    stage: stage!,
+    end: end ?? null,
+  };
+}
+
+/** The matrix in a buffer that a tile is cut from: where it starts; then its row stride, lengths, and the tile's place. */
+function matrixText(
+  op: Op,
+  { shape }: Buffer,
+  indices: readonly string[],
+  end: string | null,
+): { readonly start: string; readonly extents: string } {
+  const rows = op.attributes["rows"] as number;
+  const last = shape.length - 1;
+  const stride = (d: number): string => (d === last ? "1" : extentText(productOf(shape.slice(d + 1))));
+  const others = indices.flatMap((v, d) => (d === rows || d === last ? [] : [` + ${v} * ${stride(d)}`]));
+  const cut = (d: number, which: string): string => {
+    const whole = extentText(shape[d]!);
+    return end !== null && op.attributes["end"] === which ? `(${end} < ${whole} ? ${end} : ${whole})` : whole;
+  };
+  const extents = [stride(rows), cut(rows, "rows"), cut(last, "columns"), indices[rows], indices[last]].join(", ");
+  return { start: others.join(""), extents };
 }
 
 const INFIX: Record<string, string> = { add: "+", sub: "-", mul: "*", div: "/" };

@@ -7,6 +7,7 @@
  */
 import { foldBinary, foldCompare } from "../ir/fold.js";
 import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
+import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
@@ -213,20 +214,22 @@ class Counter {
   private tile(op: Op, weight: number): void {
     const from = bufferOf(this.kernel, text(op, "from"));
     const to = bufferOf(this.kernel, text(op, "to"));
-    const [row, column] = op.operands.slice(isRemote(op) ? 1 : 0).map((v) => this.deciding(v, op.span));
-    const owner = isRemote(op) ? this.deciding(op.operands[0]!, op.span) : this.rank;
-    if (owner === null || row == null || column == null) return;
-    const [, ...sizes] = to.shape.map((e) => evaluateExtent(e, this.dims));
-    const whole = from.shape.slice(-2).map((e) => evaluateExtent(e, this.dims));
-    const length = (at: number, d: number): number => Math.max(0, Math.min(sizes[d]!, whole[d]! - at));
-    this.move(op, from.name, "load", owner, weight * length(row, 0) * length(column, 1) * DTYPES[from.dtype].bytes);
+    const numbers = op.operands.map((v) => this.deciding(v, op.span));
+    if (numbers.includes(null)) return;
+    const owner = isRemote(op) ? (numbers.shift() as number) : this.rank;
+    const [shape, target] = [from.shape, to.shape].map((s) => s.map((e) => evaluateExtent(e, this.dims)));
+    const source = tileSource(op, shape!, target!);
+    const [, end] = numbers.splice(shape!.length) as [number, number | undefined];
+    const { left, right, start } = tileWindow(source, numbers as number[], end);
+    const rows = Array.from({ length: source.tile[0] }, (_, r) => start(r)).filter((at) => at !== null).length;
+    this.move(op, from.name, "load", owner, weight * rows * Math.max(0, right - left) * DTYPES[from.dtype].bytes);
   }
 
   private product(op: Op, weight: number): void {
-    const shape = (key: string): number[] =>
-      bufferOf(this.kernel, text(op, key)).shape.map((e) => evaluateExtent(e, this.dims));
-    const [rows, inner] = shape("a").slice(-2) as [number, number];
-    this.stretch.tensorOps += 2 * weight * rows * inner * shape("b").at(-1)!;
+    const { m, n, k, unit } = productShape(op, this.kernel);
+    // A multiplication and an addition are two operations of the tensor cores, one of the scalar units.
+    if (unit === "scalar") this.stretch.scalarOps += weight * m * n * k;
+    else this.stretch.tensorOps += 2 * weight * m * n * k;
   }
 
   private move(op: Op, buffer: string, kind: Move["kind"], owner: number, bytes: number): void {

@@ -189,6 +189,18 @@ export class Builder {
     return this.value("reduce", [from, to], { fn, ...extra }, type, [region]);
   }
 
+  /** One element of a matrix product; see the op `contract`. */
+  contract(from: Value, to: Value, body: (k: Value) => readonly [Value, Value]): Value {
+    let type: Type = INDEX;
+    const factors = ([k]: readonly Value[]): void => {
+      const pair = body(k!);
+      type = pair[0].type;
+      this.op("yield", pair, {}, null);
+    };
+    const region = this.region(1, factors, [from]);
+    return this.value("contract", [from, to], {}, type, [region]);
+  }
+
   /** Emits the computation of an extent. */
   extent(e: Extent): Value {
     if (typeof e === "number") return this.constant(e);

@@ -34,6 +34,7 @@ export interface OpDefinition {
 
 const T: readonly Level[] = ["tensor"];
 const TRD: readonly Level[] = ["tensor", "rank", "device"];
+const R: readonly Level[] = ["rank"];
 const RD: readonly Level[] = ["rank", "device"];
 const D: readonly Level[] = ["device"];
 const MANY = 16;
@@ -101,8 +102,9 @@ export const OPS = {
     doc: "Runs its region for every index in lo..hi (one pair of operands a variable). `tiles`: elements in any order, spread over the machine (rank level). `rows`: in any order, each turn by one block, which goes through the tile loops inside one after the other with all its threads (rank level). `ranks`: in any order. `serial`: in order; with `unordered`, any order would do. `blocks`: those indices that are this block's number modulo the grid, in order. `threads`: spread over the block's threads, in any order; the body synchronises nothing. `unroll`: how many turns of a thread to write out in one, where that should not be the C compiler's choice.",
   },
   if: { levels: TRD, effect: "control", operands: [1, 1], results: 0, regions: { count: 2, arguments: 0 }, doc: "First region if the operand is true, else the second." },
-  reduce: { levels: TRD, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, attributes: { fn: REDUCTIONS }, optional: { unordered: "bool", unroll: "int" }, doc: "Folds the values its region yields for lo..hi, in increasing order; with `unordered`, in any order that is the same on every rank. `unroll`: as of `for`." },
-  yield: { levels: TRD, effect: "control", operands: [1, 1], results: 0, doc: "Ends the region of a reduce with its value." },
+  reduce: { levels: TRD, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, attributes: { fn: REDUCTIONS }, optional: { unordered: "bool", unroll: "int", product: "string" }, doc: "Folds the values its region yields for lo..hi, in increasing order; with `unordered`, in any order that is the same on every rank. `unroll`: as of `for`. `product`: it was a `contract`, and this is why no unit for matrices takes it." },
+  contract: { levels: R, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, doc: "One element of a matrix product: the sum over lo..hi of the product of the two values its region yields, accumulated in their type, in an order that is the same on every rank. The loads behind the two say how the operands lie in memory; the loop around it, whose other ops are its epilogue, says which elements there are." },
+  yield: { levels: TRD, effect: "control", operands: [1, 2], results: 0, doc: "Ends the region of a reduce with its value, that of a contract with its two." },
   // -- memory -------------------------------------------------------------------------------------
   load: { levels: TRD, effect: "read", operands: [1, MANY], results: 1, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Reads an element, or at device level as many neighbouring ones as the result has lanes (naturally aligned). Operands: [peer] index…; one index a dimension, or one linear index once linearised." },
   store: { levels: TRD, effect: "write", operands: [2, MANY], results: 0, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Writes operand 0. Operands: value [peer] index…" },
@@ -118,11 +120,11 @@ export const OPS = {
   block: { levels: D, effect: "pure", operands: [0, 0], results: 1, doc: "This block's number." },
   grid: { levels: D, effect: "pure", operands: [0, 0], results: 1, doc: "Number of blocks, the same on every rank." },
   // -- tiles of a matrix product (each by a whole block) ----------------------------------------------
-  copy_tile: { levels: RD, effect: "read", operands: [3, 4], results: 0, attributes: { from: "buffer", to: "buffer" }, optional: { remote: "bool" }, doc: "Starts copying the [rows, cols] tile at (row, col) of a 2-D global buffer into stage s of a shared one [stages, rows, cols]; what lies outside the source is zero. Operands: [peer] row, col, stage." },
+  copy_tile: { levels: RD, effect: "read", operands: [3, MANY], results: 0, attributes: { from: "buffer", to: "buffer", rows: "int" }, optional: { remote: "bool", end: ["rows", "columns"] }, doc: "Starts copying a tile of a global buffer into stage s of a shared one [stages, rows, columns]. The tile begins at the indices; its rows go along dimension `rows` of the source, its columns along the last. What lies outside the source, or at or beyond `end` along its rows or columns, is zero. Operands: [peer] index…, stage, [end]." },
   copy_commit: { levels: RD, effect: "sync", operands: [0, 0], results: 0, doc: "Closes the group of copies started since the last one." },
   copy_wait: { levels: RD, effect: "sync", operands: [0, 0], results: 0, attributes: { pending: "int" }, doc: "This thread's copies have landed, but for the `pending` newest groups." },
   fragment_clear: { levels: RD, effect: "write", operands: [0, 0], results: 0, attributes: { buffer: "buffer" }, doc: "Zeroes a block's accumulator." },
-  mma: { levels: RD, effect: "write", operands: [1, 1], results: 0, attributes: { accumulator: "buffer", a: "buffer", b: "buffer" }, doc: "accumulator += a[stage]·b[stage], all of the block's tiles; operand 0 is the stage." },
+  mma: { levels: RD, effect: "write", operands: [1, 1], results: 0, attributes: { accumulator: "buffer", a: "buffer", b: "buffer" }, optional: { transposed: ["a", "b", "ab"] }, doc: "accumulator += a[stage]·b[stage], all of the block's tiles; operand 0 is the stage. A tile of a is [m, k] and one of b [k, n]; those of `transposed` are [k, m] and [n, k]." },
   fragment_store: { levels: RD, effect: "write", operands: [0, 0], results: 0, attributes: { from: "buffer", to: "buffer" }, doc: "Writes an accumulator to a shared f32 tile of the same shape." },
 } as const satisfies Record<string, OpDefinition>;
 

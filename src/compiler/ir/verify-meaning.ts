@@ -151,7 +151,7 @@ function verifyVariance(
     if (
       sources.includes(op.name) ||
       (varies && definitionOf(op.name).effect === "pure") ||
-      (op.name === "reduce" && varies)
+      ((op.name === "reduce" || op.name === "contract") && varies)
     )
       for (const r of op.results) varying.add(r);
     for (const inner of op.regions) {

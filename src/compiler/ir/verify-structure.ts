@@ -22,7 +22,7 @@ export function verifyStructure(kernel: Kernel): Problem[] {
     if (buffers.has(b.name)) problems.push({ message: `two buffers are named '${b.name}'`, op: null });
     else buffers.set(b.name, b);
   }
-  new StructureVerifier(kernel, buffers, problems).region(kernel.body, false);
+  new StructureVerifier(kernel, buffers, problems).region(kernel.body, 0);
   return problems;
 }
 
@@ -40,8 +40,8 @@ class StructureVerifier {
     this.problems.push({ message: `${op.name}: ${message}`, op });
   }
 
-  /** @param yields whether it is the region of a reduce */
-  region(region: Region, yields: boolean): void {
+  /** @param yields how many values it ends with: 1 in a reduce, 2 in a contract, else 0 */
+  region(region: Region, yields: number): void {
     const { defined } = this;
     const own: Value[] = [];
     const define = (v: Value): void => {
@@ -56,16 +56,17 @@ class StructureVerifier {
       for (const v of op.operands) if (!defined.has(v)) this.report(op, "uses a value that is not defined before it");
       this.op(op);
       if (isInner && isOfTensors(op)) this.report(op, "works on whole tensors inside a region");
-      if (op.name === "yield" && !(yields && i === ops.length - 1)) this.report(op, "is not at the end of a reduce");
-      for (const inner of op.regions) this.region(inner, op.name === "reduce");
+      if (op.name === "yield" && !(yields === op.operands.length && i === ops.length - 1))
+        this.report(op, "is not at the end of a reduce or a contract, with as many values as it takes");
+      for (const inner of op.regions) this.region(inner, YIELDS[op.name] ?? 0);
       for (const r of op.results) {
         if (defined.has(r)) this.report(op, "defines a value twice");
         else define(r);
       }
     }
     for (const v of own) defined.delete(v);
-    if (yields && ops.at(-1)?.name !== "yield")
-      this.problems.push({ message: "reduce: its region does not end in a yield", op: null });
+    if (yields > 0 && ops.at(-1)?.name !== "yield")
+      this.problems.push({ message: "a region of a reduce or a contract does not end in a yield", op: null });
   }
 
   private op(op: Op): void {
@@ -150,6 +151,11 @@ class StructureVerifier {
         if (yielded !== undefined && !sameType(yielded, result!)) this.report(op, "yields another type than it gives");
         break;
       }
+      case "contract":
+        this.indices(op, "a bound");
+        if (!op.regions[0]?.ops.at(-1)?.operands.every((v) => sameType(v.type, result!)))
+          this.report(op, "yields values of another type than it gives");
+        break;
       case "load":
       case "store":
         this.memory(op);
@@ -185,6 +191,8 @@ class StructureVerifier {
       this.report(op, `has ${indices} indices for '${buffer.name}' of ${buffer.shape.length} dimensions`);
   }
 }
+
+const YIELDS: Readonly<Record<string, number>> = { reduce: 1, contract: 2 };
 
 type AttributeKinds = Readonly<Record<string, AttributeKind>>;
 const NONE: AttributeKinds = {};

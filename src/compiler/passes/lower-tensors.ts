@@ -132,7 +132,7 @@ class TensorLowering {
           this.uses.soleOutput(op.results[0]!) !== null,
         );
       case "matmul":
-        return this.product(operands as [LocalTensor, LocalTensor], type, shape);
+        return this.product(op, operands as [LocalTensor, LocalTensor], type, shape);
       case "fold":
         return this.fold(op, first!, type, shape);
       case "expand":
@@ -154,7 +154,7 @@ class TensorLowering {
     const element = (): Value => {
       throw new InternalCompilerError("a tensor without elements is read");
     };
-    const facts = { isReachable: true, isExact: false, isConverted: false, isCostly: false };
+    const facts = { isReachable: true, isExact: false, isConverted: false, isCostly: false, isStrided: false };
     return { dtype, layout, shape, element, buffer: null, products: new Set(), owned: null, spread: null, ...facts };
   }
 
@@ -227,19 +227,26 @@ class TensorLowering {
   // -- products and folds --------------------------------------------------------------------------
 
   private product(
+    { span }: Op,
     [left, right]: readonly [LocalTensor, LocalTensor],
     type: TensorType,
     shape: readonly Extent[],
   ): LocalTensor {
     const { at } = this;
-    const [a, b] = [this.memory.inMemory(left), this.memory.inMemory(right)];
+    const [a, b] = [this.memory.strided(left), this.memory.strided(right)];
     const depth = a.shape.at(-1)!;
     const element = (index: Index): Value => {
       const [i, j] = index.slice(-2) as [Value, Value];
       const batch = (t: LocalTensor): Index => this.broadcastIndex(index.slice(0, -2), t.shape.slice(0, -2));
-      return at.reduce("sum", depth, true, (k) =>
-        this.build.mul(a.element([...batch(a), i, k]), b.element([...batch(b), k, j])),
-      );
+      const around = this.build.span;
+      this.build.span = span;
+      const factors = (k: Value): readonly [Value, Value] => [
+        a.element([...batch(a), i, k]),
+        b.element([...batch(b), k, j]),
+      ];
+      const sum = at.contract(depth, factors);
+      this.build.span = around;
+      return sum;
     };
     const facts = { isReachable: false, isCostly: true, products: new Set([{}]) };
     return this.memory.computed({ ...this.plain(type, shape), element, ...facts });
@@ -303,19 +310,27 @@ class TensorLowering {
     const source = this.aligned(operand);
     const moved = this.view(source, type, shape, (i) => order.map((_, d) => i[order.indexOf(d)]!));
     const place = (d: number): number => order.indexOf(d);
-    return { ...moved, owned: movedPartition(source.owned, place), spread: movedPartition(source.spread, place) };
+    const [owned, spread] = [source.owned, source.spread].map((p) => movedPartition(p, place)) as [
+      Partition | null,
+      Partition | null,
+    ];
+    return { ...moved, isStrided: source.isStrided, owned, spread };
   }
 
   private reshape(operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
     const source = this.memory.everywhere(operand);
     const isSame = shape.length === source.shape.length && shape.every((n, d) => sameExtent(n, source.shape[d]!));
-    return this.view(source, type, shape, (i) => (isSame ? i : this.at.unfold(this.at.linear(i, shape), source.shape)));
+    const moved = this.view(source, type, shape, (i) =>
+      isSame ? i : this.at.unfold(this.at.linear(i, shape), source.shape),
+    );
+    return { ...moved, isStrided: isSame && source.isStrided };
   }
 
   private slice(op: Op, operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
     const source = this.memory.everywhere(operand);
     const starts = op.operands.slice(1).map((v) => this.numbers.get(v));
-    return this.view(source, type, shape, (i) => i.map((v, d) => this.at.index("add", v, starts[d]!)));
+    const moved = this.view(source, type, shape, (i) => i.map((v, d) => this.at.index("add", v, starts[d]!)));
+    return { ...moved, isStrided: source.isStrided };
   }
 
   /** The parts, stored one after the other where the whole is to lie. */

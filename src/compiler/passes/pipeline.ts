@@ -9,6 +9,7 @@ import { linearize } from "./linearize.js";
 import { lowerTensors } from "./lower-tensors.js";
 import { mapGrid } from "./map-grid.js";
 import { mapRows } from "./map-rows.js";
+import { raiseProducts } from "./raise-products.js";
 import { rotatePeers } from "./rotate-peers.js";
 import { type Pass, reading } from "./runner.js";
 import { simplify } from "./simplify.js";
@@ -23,6 +24,7 @@ export const PIPELINE: readonly Pass[] = [
   { name: "choose-algorithms", from: "tensor", to: "tensor", ...reading(["oneShotBytes"], chooseAlgorithms) },
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors, ensures: storedWhereLoaded },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
+  { name: "raise-products", from: "rank", to: "rank", run: raiseProducts },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
   { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },
   { name: "derive-sync", from: "rank", to: "rank", run: deriveSync },

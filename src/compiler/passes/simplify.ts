@@ -150,7 +150,9 @@ function dropUnused(region: Region): Region {
     const kept: Op[] = [];
     for (const op of [...r.ops].reverse()) {
       const { effect } = definitionOf(op.name);
-      const isValue = (effect === "pure" || op.name === "load" || op.name === "reduce") && op.results.length > 0;
+      const isValue =
+        (effect === "pure" || op.name === "load" || op.name === "reduce" || op.name === "contract") &&
+        op.results.length > 0;
       if (isValue && !used.has(op.results[0]!)) continue;
       const regions = op.regions.map(sweep);
       if ((op.name === "for" || op.name === "if") && regions.every((inner) => inner.ops.length === 0)) continue;

@@ -1,20 +1,19 @@
 /**
- * tile-contractions: a tile loop over (i, j) whose body folds a[i + …, k] · b[k, j + …] over k becomes a product
- * of tiles on the tensor cores.
+ * tile-contractions: a loop over elements with a `contract` becomes tiles of a matrix product, on the units that multiply
+ * matrices; a `contract` that they cannot take becomes a fold, which says why.
  *
  * Each block takes tiles of the result. Per tile: the operands' tiles stream through shared memory in a
  * pipeline of stages, the accumulator stays in registers, then goes to a shared tile from where the rest of the
- * loop's body, whatever it is, reads it element by element. Any program with this shape gets it: nothing here knows
- * what the result is for.
+ * loop's body, whatever it is, reads it element by element. Nothing here knows what the result is for.
  */
 import { Builder } from "../ir/builder.js";
-import { type Buffer, bufferOf, type Kernel, type Op, text, type Value } from "../ir/module.js";
+import { type Buffer, type Kernel, type Op, type Value } from "../ir/module.js";
 import { scalar } from "../ir/types.js";
-import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
-import { extent, type Extent } from "../types/extent.js";
+import { copyRegion, rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
+import { extent, type Extent, productOf } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
-import { type Contraction, matchContraction } from "./support/contraction.js";
+import { type Contraction, contractOf, copyTile, type Refusal, viewContraction } from "./support/contraction.js";
 import { upperBound } from "./support/upper-bound.js";
 
 type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks">;
@@ -22,31 +21,62 @@ type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks">;
 export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
   const found = new Map<Op, Contraction>();
-  walkKernel(kernel, (op) => {
-    const match = matchContraction(op, kernel, definitions);
-    if (match !== null) found.set(op, match);
+  const refused = new Map<Op, Refusal>();
+  walkKernel(kernel, (op, parents) => {
+    if (op.name !== "contract") return;
+    const loop = parents.at(-1)!;
+    const view: Contraction | Refusal =
+      contractOf(loop) === op
+        ? viewContraction(loop, op, kernel, definitions)
+        : { reason: "another product stands in the same loop, or a condition around it" };
+    if ("reason" in view) refused.set(op, view);
+    else found.set(loop, view);
   });
-  if (found.size === 0) return kernel;
+  if (found.size === 0 && refused.size === 0) return kernel;
   const buffers: Buffer[] = [...kernel.buffers];
   const work: Extent[] = [...kernel.work];
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
+    if (refused.has(op)) {
+      values.set(op.results[0]!, foldOf(op, refused.get(op)!, b, values));
+      return true;
+    }
     const match = found.get(op);
     if (match === undefined) return false;
-    const shape = shapeFor(match, kernel, found.size, options);
-    emitTiles(op, match, { ...tileBuffers(match, kernel, buffers, shape), shape }, b, values);
-    const [rows, columns] = [0, 2].map((d) => upperBound(op.operands[d]!, op.operands[d + 1]!, definitions) ?? 1);
-    work.push(extent("mul", extent("ceildiv", rows!, shape.m), extent("ceildiv", columns!, shape.n)));
+    const shape = shapeFor(match, found.size, options);
+    emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values);
+    const lengths = op.regions[0]!.arguments.map((v, d): Extent => {
+      const length = upperBound(op.operands[2 * d]!, op.operands[2 * d + 1]!, definitions) ?? 1;
+      return v === match.row || v === match.column
+        ? extent("ceildiv", length, v === match.row ? shape.m : shape.n)
+        : length;
+    });
+    work.push(productOf(lengths));
     return true;
   });
+  const mapped = { blockThreads: options.tileThreads, maxBlocks: options.tileBlocks };
   return {
     ...kernel,
+    ...(found.size > 0 ? mapped : {}),
     buffers,
     work,
-    blockThreads: options.tileThreads,
-    maxBlocks: options.tileBlocks,
     body: { arguments: [], ops: build.ops },
   };
+}
+
+/** The same sum in scalar arithmetic, one term after the other. */
+function foldOf(op: Op, { reason }: Refusal, build: Builder, values: Substitution): Value {
+  const [from, to] = op.operands.map((v) => values.get(v)) as [Value, Value];
+  const [region] = op.regions;
+  const inner = copyRegion(region!, build, values);
+  const [a, b] = inner.ops.at(-1)!.operands as [Value, Value];
+  const body = build.region(1, ([k]) => {
+    const renamed = new Substitution();
+    renamed.set(inner.arguments[0]!, k!);
+    rewriteOps(inner.ops.slice(0, -1), build, renamed);
+    build.op("yield", [build.mul(renamed.get(a), renamed.get(b))], {}, null);
+  });
+  return build.op("reduce", [from, to], { fn: "sum", product: reason }, op.results[0]!.type, [body])!;
 }
 
 type TileShape = PassOptions["tile"];
@@ -56,10 +86,9 @@ type TileShape = PassOptions["tile"];
  * of twice the size get stages of half the depth, so that the pipeline fits into an A100's shared memory too. Beside a
  * whole accumulator there are not the registers for the bounds of several products: those spill, with half of it they do not.
  */
-function shapeFor(match: Contraction, kernel: Kernel, products: number, { tile }: TileOptions): TileShape {
-  const { dtype } = bufferOf(kernel, text(match.a.load, "buffer"));
-  const n = products > 1 || dtype === "f32" ? Math.min(tile.n, 128) : tile.n;
-  return dtype === "f32" ? { ...tile, n, k: Math.min(tile.k, 32) } : { ...tile, n };
+function shapeFor({ a }: Contraction, products: number, { tile }: TileOptions): TileShape {
+  const n = products > 1 || a.dtype === "f32" ? Math.min(tile.n, 128) : tile.n;
+  return a.dtype === "f32" ? { ...tile, n, k: Math.min(tile.k, 32) } : { ...tile, n };
 }
 
 interface TileBuffers {
@@ -74,33 +103,50 @@ interface Tiles extends TileBuffers {
 }
 
 /** Shared and register memory for a product; products of one kernel that follow each other share it. */
-function tileBuffers(match: Contraction, kernel: Kernel, buffers: Buffer[], tile: TileShape): TileBuffers {
-  const dtype = bufferOf(kernel, text(match.a.load, "buffer")).dtype;
+function tileBuffers({ a, b }: Contraction, buffers: Buffer[], tile: TileShape): TileBuffers {
+  const { dtype } = a;
   const declare = (name: string, role: Buffer["role"], kind: Buffer["dtype"], shape: readonly number[]): string => {
     const full = role === "fragment" ? name : `${name}_${kind}`;
-    if (!buffers.some((b) => b.name === full)) buffers.push({ name: full, role, dtype: kind, shape, symmetric: false });
+    if (!buffers.some((x) => x.name === full)) buffers.push({ name: full, role, dtype: kind, shape, symmetric: false });
     return full;
   };
+  const { stages, m, n, k } = tile;
   return {
-    a: declare("tile_a", "shared", dtype, [tile.stages, tile.m, tile.k]),
-    b: declare("tile_b", "shared", dtype, [tile.stages, tile.k, tile.n]),
+    a: declare(a.isDeep ? "tile_a" : "tile_at", "shared", dtype, a.isDeep ? [stages, m, k] : [stages, k, m]),
+    b: declare(b.isDeep ? "tile_bt" : "tile_b", "shared", dtype, b.isDeep ? [stages, n, k] : [stages, k, n]),
     accumulator: declare(`accumulator_${dtype}`, "fragment", "f32", [tile.m, tile.n]),
     result: declare("tile_c", "shared", "f32", [tile.m, tile.n]),
   };
 }
 
+/** Which operands' tiles lie the other way round. */
+function transposedOf({ a, b }: Contraction): { readonly transposed?: string } {
+  const transposed = `${a.isDeep ? "" : "a"}${b.isDeep ? "b" : ""}`;
+  return transposed === "" ? {} : { transposed };
+}
+
 function emitTiles(op: Op, match: Contraction, tiles: Tiles, build: Builder, values: Substitution): void {
-  const [iLo, iHi, jLo, jHi] = op.operands.map((v) => values.get(v)) as [Value, Value, Value, Value];
+  const variables = op.regions[0]!.arguments;
+  const low = variables.map((_, d) => values.get(op.operands[2 * d]!));
+  const high = variables.map((_, d) => values.get(op.operands[2 * d + 1]!));
   const zero = build.constant(0);
-  const [m, n] = [build.constant(tiles.shape.m), build.constant(tiles.shape.n)];
-  const rows = build.binary("max", build.sub(iHi, iLo), zero);
-  const columns = build.binary("max", build.sub(jHi, jLo), zero);
-  const across = build.ceilDiv(columns, n);
-  build.for("blocks", [[zero, build.mul(build.ceilDiv(rows, m), across)]], ([tile]) => {
-    const i0 = build.add(iLo, build.mul(build.div(tile!, across), m));
-    const j0 = build.add(jLo, build.mul(build.rem(tile!, across), n));
-    emitProduct(match, tiles, i0, j0, build, values);
-    emitEpilogue(op, match, tiles, { i0, j0, iHi, jHi }, build, values);
+  const sizes = variables.map((v) =>
+    build.constant(v === match.row ? tiles.shape.m : v === match.column ? tiles.shape.n : 1),
+  );
+  const counts = variables.map((_, d) =>
+    build.ceilDiv(build.binary("max", build.sub(high[d]!, low[d]!), zero), sizes[d]!),
+  );
+  build.for("blocks", [[zero, counts.reduce((a, b) => build.mul(a, b))]], ([tile]) => {
+    const at = new Map<Value, Value>();
+    let rest = tile!;
+    for (let d = variables.length - 1; d >= 0; d--) {
+      const number = d === 0 ? rest : build.rem(rest, counts[d]!);
+      at.set(variables[d]!, build.add(low[d]!, build.mul(number, sizes[d]!)));
+      if (d > 0) rest = build.div(rest, counts[d]!);
+    }
+    emitProduct(match, tiles, at, build, values);
+    const end = (v: Value): Value => high[variables.indexOf(v)]!;
+    emitEpilogue(op, match, tiles, { at, rowEnd: end(match.row), columnEnd: end(match.column) }, build, values);
   });
 }
 
@@ -108,8 +154,7 @@ function emitTiles(op: Op, match: Contraction, tiles: Tiles, build: Builder, val
 function emitProduct(
   match: Contraction,
   tiles: Tiles,
-  i0: Value,
-  j0: Value,
+  at: ReadonlyMap<Value, Value>,
   build: Builder,
   values: Substitution,
 ): void {
@@ -118,12 +163,13 @@ function emitProduct(
   const [k, stages] = [build.constant(tiles.shape.k), build.constant(tiles.shape.stages)];
   const steps = build.ceilDiv(depth, k);
   const ahead = tiles.shape.stages - 1;
+  const along = match.contract.regions[0]!.arguments[0]!;
   const start = (step: Value): void => {
     build.if(build.compare("lt", step, steps), () => {
-      const at = build.mul(step, k);
+      const here = new Map([...at, [along, build.mul(step, k)]]);
       const stage = build.rem(step, stages);
-      copyTile(build, match.a, tiles.a, match.a.row(build, i0, values), at, stage, values);
-      copyTile(build, match.b, tiles.b, at, match.b.column(build, j0, values), stage, values);
+      copyTile(build, match.a, tiles.a, here, stage, depth, values);
+      copyTile(build, match.b, tiles.b, here, stage, depth, values);
     });
     // One group a step, empty past the end, so that counting groups counts steps.
     build.op("copy_commit", [], {}, null);
@@ -134,7 +180,8 @@ function emitProduct(
     build.op("copy_wait", [], { pending: ahead - 1 }, null);
     build.op("block_sync", [], {}, null); // everybody's part of the tile is there, and the oldest stage is free
     start(build.add(step!, build.constant(ahead)));
-    build.op("mma", [build.rem(step!, stages)], { accumulator: tiles.accumulator, a: tiles.a, b: tiles.b }, null);
+    const { accumulator, a, b } = tiles;
+    build.op("mma", [build.rem(step!, stages)], { accumulator, a, b, ...transposedOf(match) }, null);
   });
   build.op("copy_wait", [], { pending: 0 }, null);
   build.op("block_sync", [], {}, null);
@@ -142,54 +189,36 @@ function emitProduct(
   build.op("block_sync", [], {}, null);
 }
 
-function copyTile(
-  build: Builder,
-  operand: Contraction["a"],
-  to: string,
-  row: Value,
-  column: Value,
-  stage: Value,
-  values: Substitution,
-): void {
-  const from = text(operand.load, "buffer");
-  const peer = operand.peer === null ? [] : [values.get(operand.peer)];
-  build.op(
-    "copy_tile",
-    [...peer, row, column, stage],
-    { from, to, ...(peer.length > 0 ? { remote: true } : {}) },
-    null,
-  );
+interface TilePlace {
+  /** First values of the loop's variables in the tile. */
+  readonly at: ReadonlyMap<Value, Value>;
+  readonly rowEnd: Value;
+  readonly columnEnd: Value;
 }
 
-interface TileBounds {
-  readonly i0: Value;
-  readonly j0: Value;
-  readonly iHi: Value;
-  readonly jHi: Value;
-}
-
-/** The loop's body over the elements of the tile, the fold replaced by its value. */
+/** The loop's body over the elements of the tile, the product replaced by its value. */
 function emitEpilogue(
   op: Op,
   match: Contraction,
   tiles: Tiles,
-  at: TileBounds,
+  { at, rowEnd, columnEnd }: TilePlace,
   build: Builder,
   values: Substitution,
 ): void {
   const zero = build.constant(0);
   const [m, n] = [build.constant(tiles.shape.m), build.constant(tiles.shape.n)];
-  const rows = build.binary("min", m, build.sub(at.iHi, at.i0));
-  const columns = build.binary("min", n, build.sub(at.jHi, at.j0));
+  const rows = build.binary("min", m, build.sub(rowEnd, at.get(match.row)!));
+  const columns = build.binary("min", n, build.sub(columnEnd, at.get(match.column)!));
   const body = (width: Value, e: Value): void => {
     const inner = new Substitution(values);
     const i = build.div(e, width);
     const j = build.rem(e, width);
-    const [iArgument, jArgument] = op.regions[0]!.arguments;
-    inner.set(iArgument!, build.add(at.i0, i));
-    inner.set(jArgument!, build.add(at.j0, j));
+    for (const [variable, first] of at) {
+      const offset = variable === match.row ? i : variable === match.column ? j : null;
+      inner.set(variable, offset === null ? first : build.add(first, offset));
+    }
     rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
-      if (o !== match.fold) return false;
+      if (o !== match.contract) return false;
       v.set(o.results[0]!, b.load(tiles.result, [i, j], scalar("f32")));
       return true;
     });

@@ -3,6 +3,7 @@
  * source's values when it lands: the traces say so, and the analysis of ordering holds both ends against other accesses.
  */
 import { type Op, text } from "../ir/module.js";
+import { tileSource, tileWindow } from "../ir/tile-window.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Frame, Machine } from "./machine.js";
 import { elementOf, known } from "./script/support.js";
@@ -61,46 +62,43 @@ function copyStep(machine: Machine, op: Op, number: number): Step {
   const remote = op.attributes["remote"] === true;
   const [from, to] = [text(op, "from"), text(op, "to")].map((name) => machine.bufferNumber(name)) as [number, number];
   const [stages, rows, cols] = machine.shapes[to] as [number, number, number];
-  const [height, width] = machine.shapes[from] as [number, number];
+  const source = tileSource(op, machine.shapes[from]!, machine.shapes[to]!);
   return (f, ...operands) => {
     const owner = remote ? known(operands.shift()!, "the rank a copy comes from") : f.rank;
-    const [row, col, stage] = operands.map((v) => known(v, "the place of a tile")) as [number, number, number];
+    const numbers = operands.map((v) => known(v, "the place of a tile"));
+    const [stage, end] = numbers.splice(source.shape.length) as [number, number | undefined];
     if (!(owner >= 0 && owner < machine.kernel.world))
       machine.fail("bounds", f, op, `a tile is copied from rank ${owner}`);
     if (!(stage >= 0 && stage < stages))
       machine.fail("bounds", f, op, `a tile is copied to stage ${stage} of ${stages}`);
+    const { left, right, start, outside } = tileWindow(source, numbers, end);
+    if (outside !== null)
+      machine.fail("bounds", f, op, `a tile begins at ${numbers[outside]} of dimension ${outside}, of ${source.shape[outside]}`); // prettier-ignore
     const base = stage * rows * cols;
-    const left = Math.max(0, -col);
-    const right = Math.min(cols, width - col);
     const copy = trace?.newCopy() ?? 0;
-    const note = (g: Frame, end: number): void => {
+    const note = (g: Frame, edge: number): void => {
       if (trace === null) return;
-      machine.noteShared(g, number, to, base, rows * cols, WRITE | end, copy);
+      machine.noteShared(g, number, to, base, rows * cols, WRITE | edge, copy);
       const strand = machine.strandOf(g);
-      for (let r = Math.max(0, -row); r < Math.min(rows, height - row); r++)
-        if (right > left)
-          trace.access(
-            strand,
-            number,
-            machine.memoryOf(from, owner),
-            (row + r) * width + col + left,
-            right - left,
-            READ | end,
-            copy,
-          );
+      const memory = machine.memoryOf(from, owner);
+      for (let r = 0; r < rows && right > left; r++) {
+        const at = start(r);
+        if (at !== null) trace.access(strand, number, memory, at + left, right - left, READ | edge, copy);
+      }
     };
     note(f, OPEN);
     const land = (g: Frame): void => {
       note(g, CLOSE);
       if (algebra === null) return;
       const target = g.own[to]!;
-      const source = machine.memory[from]![owner]!;
-      for (let r = 0; r < rows; r++)
+      const memory = machine.memory[from]![owner]!;
+      for (let r = 0; r < rows; r++) {
+        const at = start(r);
         for (let c = 0; c < cols; c++) {
-          const inside = row + r >= 0 && row + r < height && c >= left && c < right;
-          const at = (row + r) * width + col + c;
-          target[base + r * cols + c] = inside ? elementOf(machine, source, from, owner, at) : 0;
+          const inside = at !== null && c >= left && c < right;
+          target[base + r * cols + c] = inside ? elementOf(machine, memory, from, owner, at + c) : 0;
         }
+      }
     };
     f.copies.open.push({ land });
   };
@@ -113,8 +111,13 @@ function mmaStep(machine: Machine, op: Op, number: number): Step {
     number,
     number,
   ];
-  const [stages, m, k] = machine.shapes[a] as [number, number, number];
-  const n = machine.shapes[b]![2]!;
+  const transposed = (op.attributes["transposed"] as string | undefined) ?? "";
+  const [stages, ...left] = machine.shapes[a] as [number, number, number];
+  const [m, k] = transposed.includes("a") ? [left[1], left[0]] : left;
+  const n = machine.shapes[b]![transposed.includes("b") ? 1 : 2]!;
+  // From one term, and from one row or column of the product, to the next.
+  const [termOfA, rowOfA] = transposed.includes("a") ? [m, 1] : [1, k];
+  const [termOfB, columnOfB] = transposed.includes("b") ? [1, k] : [n, 1];
   return (f, operand) => {
     const stage = known(operand!, "the stage of a product");
     if (!(stage >= 0 && stage < stages)) machine.fail("bounds", f, op, `a product of stage ${stage} of ${stages}`);
@@ -130,9 +133,9 @@ function mmaStep(machine: Machine, op: Op, number: number): Step {
       for (let q = 0; q < k; q++) values[q] = elementOf(machine, memory, j, f.rank, from + q * step);
       return algebra.factors(values);
     };
-    const columns = Array.from({ length: n }, (_, j) => line(y, b, stage * k * n + j, n));
+    const columns = Array.from({ length: n }, (_, j) => line(y, b, stage * k * n + j * columnOfB, termOfB));
     for (let i = 0; i < m; i++) {
-      const row = line(x, a, (stage * m + i) * k, 1);
+      const row = line(x, a, stage * m * k + i * rowOfA, termOfA);
       for (let j = 0; j < n; j++) z[i * n + j]!.addProducts(row, columns[j]!);
     }
   };

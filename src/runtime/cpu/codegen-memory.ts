@@ -195,7 +195,9 @@ function emitTile(e: Emitter, op: Op): boolean {
     case "copy_tile": {
       const { id, who } = e.site(op, text(op, "from"));
       const peer = isRemote(op) ? "" : `${e.use("rank")},`;
-      e.line(`tiles.copy(L,${e.use("K")},${id},${who},${number("from")},${number("to")},${peer}${operands()});`);
+      const { rows, end = null } = op.attributes;
+      const copied = JSON.stringify({ site: id, from: number("from"), to: number("to"), rows, end });
+      e.line(`tiles.copy(L,${e.use("K")},${copied},${who},${peer}${operands()});`);
       return true;
     }
     case "copy_commit":
@@ -210,7 +212,7 @@ function emitTile(e: Emitter, op: Op): boolean {
     case "mma": {
       const { id, who } = e.site(op, text(op, "a"));
       e.line(
-        `tiles.multiply(L,${e.use("K")},${id},${who},${number("accumulator")},${number("a")},${number("b")},${operands()});`,
+        `tiles.multiply(L,${e.use("K")},${id},${who},${number("accumulator")},${number("a")},${number("b")},${JSON.stringify(op.attributes["transposed"] ?? "")},${operands()});`,
       );
       return true;
     }

@@ -2,52 +2,71 @@
  * Tiles and block-wide matrix products. Copies land as late as the program allows: at the `copy_wait` that
  * needs them, not when they start, so that a pipeline that reads a stage too early is seen to do so.
  */
-import { DTYPES, type DType } from "../../compiler/index.js";
+import { DTYPES, type DType, tileWindow, type TileWindow } from "../../compiler/index.js";
 import { decodeInto, type TypedArray } from "../numbers/index.js";
 import type { BlockState, Launch } from "./launch.js";
 
 /** A tile copy that has been started. Performed when it lands. */
 export type Copy = () => void;
 
-/** `copy_tile`: the [rows, cols] tile at (row, col) of `from` on `peer` into stage `stage` of shared `to`. */
+/** What a copy does wherever it goes, made once for each op. */
+export interface CopySite {
+  readonly site: number;
+  readonly from: number;
+  readonly to: number;
+  /** Rows go along this dimension of the source, columns along the last. */
+  readonly rows: number;
+  readonly end: "rows" | "columns" | null;
+}
+
+/** The elements of a copy, once its peer and its stage are known to exist. */
+export function windowOf(
+  L: Launch,
+  { site, from, to, rows, end }: CopySite,
+  rank: number,
+  block: number,
+  peer: number,
+  numbers: readonly number[],
+): TileWindow & { readonly base: number } {
+  const { world } = L.kernel;
+  if (!(peer >= 0 && peer < world)) L.faults.peer(site, rank, block, peer, world);
+  const [stages, height, width] = L.shapes[to]! as [number, number, number];
+  const shape = L.shapes[from]!;
+  const [stage, last] = numbers.slice(shape.length) as [number, number | undefined];
+  if (!(stage >= 0 && stage < stages)) L.faults.dimension(site, rank, block, 0, stage, stages);
+  const window = tileWindow({ shape, tile: [height, width], rows, end }, numbers.slice(0, shape.length), last);
+  const { outside } = window;
+  if (outside !== null) L.faults.dimension(site, rank, block, outside, numbers[outside]!, shape[outside]!);
+  return { ...window, base: stage * height * width };
+}
+
+/** `copy_tile`: `numbers` are the place in `from` on `peer` that the tile begins at, the stage of `to`, and the end. */
 export function copy(
   L: Launch,
   K: BlockState,
-  site: number,
+  op: CopySite,
   rank: number,
   block: number,
-  from: number,
-  to: number,
   peer: number,
-  row: number,
-  col: number,
-  stage: number,
+  ...numbers: readonly number[]
 ): void {
-  const world = L.kernel.world;
-  if (!(peer >= 0 && peer < world)) L.faults.peer(site, rank, block, peer, world);
-  const [stages, rows, cols] = L.shapes[to]! as [number, number, number];
-  if (!(stage >= 0 && stage < stages)) L.faults.dimension(site, rank, block, 0, stage, stages);
-  const [height, width] = L.shapes[from]! as [number, number];
-  const source = L.arrays[from]![peer]!;
-  const written = L.shadows[from]![peer];
-  const target = K.memory[to]!;
-  const landed = K.shadows[to];
-  const base = stage * rows * cols;
+  const { left, right, start, base } = windowOf(L, op, rank, block, peer, numbers);
+  const [, rows, cols] = L.shapes[op.to]! as [number, number, number];
+  const source = L.arrays[op.from]![peer]!;
+  const written = L.shadows[op.from]![peer];
+  const target = K.memory[op.to]!;
+  const landed = K.shadows[op.to];
   K.open.push(() => {
-    // Columns of the tile that exist in the source, as a range of the tile's own columns.
-    const first = Math.min(Math.max(-col, 0), cols);
-    const last = Math.max(Math.min(width - col, cols), first);
     for (let r = 0; r < rows; r++) {
-      const at = base + r * cols;
-      const inside = row + r >= 0 && row + r < height;
-      target.fill(0, at, at + cols);
-      if (!inside || last === first) continue;
-      const start = (row + r) * width + col;
+      const to = base + r * cols;
+      const at = start(r);
+      target.fill(0, to, to + cols);
+      if (at === null || right <= left) continue;
       if (written !== undefined) {
-        const hole = written.subarray(start + first, start + last).indexOf(0);
-        if (hole >= 0) L.faults.unwritten(site, rank, block, peer, start + first + hole);
+        const hole = written.subarray(at + left, at + right).indexOf(0);
+        if (hole >= 0) L.faults.unwritten(op.site, rank, block, peer, at + left + hole);
       }
-      target.set(source.subarray(start + first, start + last), at + first);
+      target.set(source.subarray(at + left, at + right), to + left);
     }
     landed?.fill(1, base, base + rows * cols);
   });
@@ -86,10 +105,12 @@ export function multiply(
   accumulator: number,
   a: number,
   b: number,
+  transposed: string,
   stage: number,
 ): void {
-  const [stages, m, k] = L.shapes[a]! as [number, number, number];
-  const n = L.shapes[b]![2]!;
+  const [stages, ...rows] = L.shapes[a]! as [number, number, number];
+  const [m, k] = transposed.includes("a") ? [rows[1], rows[0]] : rows;
+  const n = L.shapes[b]![transposed.includes("b") ? 1 : 2]!;
   if (!(stage >= 0 && stage < stages)) L.faults.dimension(site, rank, block, 0, stage, stages);
   for (const [j, size] of [
     [a, m * k],
@@ -102,8 +123,8 @@ export function multiply(
   const kind = L.kernel.buffers[a]!.dtype;
   const other = L.kernel.buffers[b]!.dtype;
   if (DTYPES[kind].kind === "int") {
-    const x = K.memory[a]!.subarray(stage * m * k, (stage + 1) * m * k);
-    const y = K.memory[b]!.subarray(stage * k * n, (stage + 1) * k * n);
+    const x = upright(K.memory[a]!.subarray(stage * m * k, (stage + 1) * m * k), transposed.includes("a"), m, k);
+    const y = upright(K.memory[b]!.subarray(stage * k * n, (stage + 1) * k * n), transposed.includes("b"), k, n);
     for (let i = 0; i < m; i++)
       for (let p = 0; p < k; p++)
         for (let j = 0; j < n; j++) c[i * n + j] = c[i * n + j]! + Math.imul(x[i * k + p]!, y[p * n + j]!);
@@ -111,7 +132,16 @@ export function multiply(
   }
   left = decodeStage(kind, K.memory[a]!, stage * m * k, m * k, left);
   right = decodeStage(other, K.memory[b]!, stage * k * n, k * n, right);
-  addProduct(c as Float32Array, left, right, m, n, k);
+  const [x, y] = [upright(left, transposed.includes("a"), m, k), upright(right, transposed.includes("b"), k, n)];
+  addProduct(c as Float32Array, x, y, m, n, k);
+}
+
+/** A tile as [rows, columns], which may lie as [columns, rows]. */
+function upright<A extends TypedArray>(tile: A, isTransposed: boolean, rows: number, columns: number): A {
+  if (!isTransposed) return tile;
+  const turned = tile.slice(0, rows * columns) as A;
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) turned[i * columns + j] = tile[j * rows + i]!;
+  return turned;
 }
 
 /** Kept apart from the checks, so that V8 compiles nothing but the loops. */

@@ -91,6 +91,7 @@ export class AccessCollector {
         return;
       }
       case "reduce":
+      case "contract":
       case "for": {
         const [body] = op.regions as [Region];
         const isSpread = op.attributes["map"] === "tiles" || op.attributes["map"] === "rows";

@@ -80,7 +80,7 @@ export class Definitions {
     const attributes = Object.values(op.attributes).join(" ");
     const operands = op.operands.map((o) => this.key(o));
     if (op.name === "binary" && ["add", "mul", "min", "max"].includes(String(op.attributes["fn"]))) operands.sort();
-    const isImpure = op.name === "load" || op.name === "reduce";
+    const isImpure = op.name === "load" || op.name === "reduce" || op.name === "contract";
     return `(${op.name}${isImpure ? `#${[...this.ops.keys()].indexOf(v)}` : ""} ${attributes} ${operands.join(" ")})`;
   }
 }

@@ -1,50 +1,105 @@
-/** Recognises a matrix product among the elements of a tile loop. */
+/** How the operands of a matrix product lie in memory: what the loads behind a `contract` and the loop around it say. */
 import type { Builder } from "../../ir/builder.js";
 import { bufferOf, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
 import type { Substitution } from "../../ir/visit.js";
+import type { DType } from "../../types/dtype.js";
+import { sameExtent } from "../../types/extent.js";
 import type { Definitions } from "./analysis.js";
+import { valueExtent } from "./upper-bound.js";
 
-/** An operand: the load of one element, and how its place follows from the tile's origin. */
-export interface ContractionOperand {
-  readonly load: Op;
+/** An index of an operand: one of the product's variables, or none, plus values from outside the loop. */
+interface Index {
+  readonly along: Value | null;
+  readonly terms: readonly Term[];
+}
+
+interface Term {
+  readonly fn: "add" | "sub";
+  readonly value: Value | number;
+}
+
+/** A matrix in a buffer, strided: one dimension runs with the depth, one with the rows or columns of the product. */
+export interface OperandView {
+  readonly buffer: string;
+  readonly dtype: DType;
   /** Rank it is read from, the same for all elements; null for this one. */
   readonly peer: Value | null;
-  readonly row: (build: Builder, origin: Value, values: Substitution) => Value;
-  readonly column: (build: Builder, origin: Value, values: Substitution) => Value;
+  readonly indices: readonly Index[];
+  /** Dimension that the rows of its tiles go along; their columns go along the last. */
+  readonly rows: number;
+  /** Whether the depth goes along the last dimension. */
+  readonly isDeep: boolean;
+  /** Whether the depth ends before the buffer does, so that what lies beyond belongs to something else. */
+  readonly isCut: boolean;
 }
 
 export interface Contraction {
-  /** The fold that computes the element. */
-  readonly fold: Op;
-  /** Number of terms; the fold starts at 0. */
+  /** The op that computes the element. */
+  readonly contract: Op;
+  /** The loop's variables that count rows and columns; the others count batches. */
+  readonly row: Value;
+  readonly column: Value;
+  /** Number of terms; they start at 0. */
   readonly depth: Value;
-  readonly a: ContractionOperand;
-  readonly b: ContractionOperand;
+  readonly a: OperandView;
+  readonly b: OperandView;
 }
 
-/** The product computed by a tile loop over (i, j), or null if it is not of that shape. */
-export function matchContraction(loop: Op, kernel: Kernel, definitions: Definitions): Contraction | null {
-  if (loop.name !== "for" || loop.attributes["map"] !== "tiles" || loop.operands.length !== 4) return null;
+/** Why a product is left to scalar arithmetic, and what would bring it to the units for matrices. */
+export interface Refusal {
+  readonly reason: string;
+}
+
+/** The product that a loop over elements computes, if it computes one. */
+export function contractOf(loop: Op): Op | undefined {
+  const isTiles = loop.name === "for" && loop.attributes["map"] === "tiles";
+  return isTiles ? loop.regions[0]!.ops.find((op) => op.name === "contract") : undefined;
+}
+
+/** Dtypes of operands that are multiplied by tiles: 16-bit floats on tensor cores, f32 on the scalar units. */
+const TILED: readonly DType[] = ["f32", "f16", "bf16"];
+
+/** The operands of a loop's product as strided matrices, or why they are none. */
+export function viewContraction(
+  loop: Op,
+  contract: Op,
+  kernel: Kernel,
+  definitions: Definitions,
+): Contraction | Refusal {
   const [body] = loop.regions;
-  const [i, j] = body!.arguments as [Value, Value];
-  const folds = body!.ops.filter(
-    (o) => o.name === "reduce" && o.attributes["fn"] === "sum" && definitions.constant(o.operands[1]!) === undefined,
-  );
-  if (folds.length !== 1) return null;
-  const fold = folds[0]!;
-  const k = fold.regions[0]!.arguments[0]!;
-  const product = definitions.binary(fold.regions[0]!.ops.at(-1)!.operands[0]!, "mul");
-  if (product === undefined || definitions.constant(fold.operands[0]!) !== 0) return null;
-  const inside = new Set([...fold.regions[0]!.ops, ...body!.ops].flatMap((o) => o.results).concat(i, j, k));
-  const loads = product.operands.map((v) => elementLoad(v, definitions));
-  for (const [first, second] of [loads, [...loads].reverse()]) {
-    if (first == null || second == null) return null;
-    const a = operand(first, kernel, inside, definitions, { row: i, column: k });
-    const b = operand(second, kernel, inside, definitions, { row: k, column: j });
-    const sameDType = bufferOf(kernel, text(first, "buffer")).dtype === bufferOf(kernel, text(second, "buffer")).dtype;
-    if (a !== null && b !== null && sameDType) return { fold, depth: fold.operands[1]!, a, b };
-  }
-  return null;
+  const [region] = contract.regions;
+  const k = region!.arguments[0]!;
+  const inside = new Set([...region!.ops, ...body!.ops].flatMap((o) => o.results).concat(body!.arguments, k));
+  const loads = region!.ops.at(-1)!.operands.map((v) => elementLoad(v, definitions));
+  const [first, second] = loads;
+  if (first == null || second == null)
+    return { reason: "an operand is computed as it is multiplied; name it with `let` before the product" };
+  const dtypes = loads.map((load) => bufferOf(kernel, text(load!, "buffer")).dtype);
+  if (dtypes[0] !== dtypes[1])
+    return { reason: `its operands are of ${dtypes.join(" and ")}; cast one of them to the other's dtype` };
+  if (!TILED.includes(dtypes[0]!))
+    return { reason: `products of ${dtypes[0]!} have no tiles; cast the operands to bf16 or f16` };
+  const indices = loads.map((load) => indicesOf(load!, inside, definitions));
+  const [x, y] = indices;
+  if (x == null || y == null)
+    return { reason: "an operand's index is more than a variable plus something fixed; copy the operand to an array" };
+  const isOf = (of: readonly Index[], v: Value): boolean => of.some((i) => i.along === v);
+  const only = (of: readonly Index[], other: readonly Index[]): Value | undefined =>
+    body!.arguments.findLast((v) => isOf(of, v) && !isOf(other, v));
+  const [mine, yours] = [only(x, y), only(y, x)];
+  if (mine === undefined || yours === undefined)
+    return { reason: "one operand is a vector: each of its elements serves one row only" };
+  // Columns are what varies last: neighbours of a row are stored together.
+  const isSwapped = body!.arguments.indexOf(mine) > body!.arguments.indexOf(yours);
+  const [row, column] = isSwapped ? [yours, mine] : [mine, yours];
+  const depth = contract.operands[1]!;
+  const view = (n: number, free: Value): OperandView | Refusal =>
+    viewOf(loads[n]!, indices[n]!, { k, free, depth }, kernel, inside, definitions);
+  const a = view(isSwapped ? 1 : 0, row);
+  const b = view(isSwapped ? 0 : 1, column);
+  if ("reason" in a) return a;
+  if ("reason" in b) return b;
+  return { contract, row, column, depth, a, b };
 }
 
 /** The load behind an element, through its widening. */
@@ -54,32 +109,94 @@ function elementLoad(v: Value, definitions: Definitions): Op | null {
   return op?.name === "load" ? op : null;
 }
 
-type Place = (build: Builder, origin: Value, values: Substitution) => Value;
+function indicesOf(load: Op, inside: ReadonlySet<Value>, definitions: Definitions): readonly Index[] | null {
+  const indices = memoryOperands(load).indices.map((v) => indexOf(v, inside, definitions));
+  return indices.includes(null) ? null : (indices as Index[]);
+}
 
-function operand(
+function indexOf(v: Value, inside: ReadonlySet<Value>, definitions: Definitions): Index | null {
+  if (!inside.has(v)) return { along: null, terms: [{ fn: "add", value: v }] };
+  const op = definitions.of(v);
+  if (op?.name === "const") return { along: null, terms: [{ fn: "add", value: definitions.constant(v)! }] };
+  if (op === undefined) return { along: v, terms: [] };
+  const fn = op.name === "binary" ? op.attributes["fn"] : null;
+  if (fn !== "add" && fn !== "sub") return null;
+  const [a, b] = op.operands as [Value, Value];
+  const isFixed = (x: Value): boolean => !inside.has(x) || definitions.constant(x) !== undefined;
+  const [base, value] = fn === "add" && isFixed(a) ? [b, a] : [a, b];
+  const plus = definitions.constant(value) ?? (inside.has(value) ? null : value);
+  const index = plus === null ? null : indexOf(base, inside, definitions);
+  return index === null ? null : { ...index, terms: [...index.terms, { fn, value: plus! }] };
+}
+
+function viewOf(
   load: Op,
+  indices: readonly Index[],
+  { k, free, depth }: { k: Value; free: Value; depth: Value },
   kernel: Kernel,
   inside: ReadonlySet<Value>,
   definitions: Definitions,
-  variables: { row: Value; column: Value },
-): ContractionOperand | null {
-  const { dtype } = bufferOf(kernel, text(load, "buffer"));
-  if (!["f32", "f16", "bf16"].includes(dtype)) return null;
-  const { peer, indices } = memoryOperands(load);
-  if (indices.length !== 2 || (isRemote(load) && inside.has(peer!))) return null;
-  const row = place(indices[0]!, variables.row, inside, definitions);
-  const column = place(indices[1]!, variables.column, inside, definitions);
-  return row === null || column === null ? null : { load, peer, row, column };
+): OperandView | Refusal {
+  const buffer = bufferOf(kernel, text(load, "buffer"));
+  const { peer } = memoryOperands(load);
+  if (isRemote(load) && inside.has(peer!))
+    return { reason: `'${buffer.name}' is read from several ranks; gather it first` };
+  const places = (v: Value): number[] => indices.flatMap((i, d) => (i.along === v ? [d] : []));
+  const [deep, wide] = [places(k), places(free)];
+  const last = indices.length - 1;
+  if (deep.length !== 1 || wide.length !== 1)
+    return { reason: `'${buffer.name}' is read along a diagonal; copy it to an array` };
+  if (deep[0] !== last && wide[0] !== last)
+    return { reason: `neighbours in a row of '${buffer.name}' are not multiplied together; copy it to an array` };
+  const end = valueExtent(depth, definitions);
+  const isWhole = indices[deep[0]!]!.terms.length === 0 && end !== null && sameExtent(end, buffer.shape[deep[0]!]!);
+  return {
+    buffer: buffer.name,
+    dtype: buffer.dtype,
+    peer: isRemote(load) ? peer : null,
+    indices,
+    rows: deep[0] === last ? wide[0]! : deep[0]!,
+    isDeep: deep[0] === last,
+    isCut: !isWhole,
+  };
 }
 
-/** The index as origin + something from outside the loop, if it is `variable` plus that. */
-function place(index: Value, variable: Value, inside: ReadonlySet<Value>, definitions: Definitions): Place | null {
-  if (index === variable) return (_build, origin) => origin;
-  for (const fn of ["add", "sub"] as const) {
-    const [a, b] = definitions.binary(index, fn)?.operands ?? [];
-    if (a === variable && !inside.has(b!)) return (build, origin, values) => build.binary(fn, origin, values.get(b!));
-    if (fn === "add" && b === variable && !inside.has(a!))
-      return (build, origin, values) => build.add(values.get(a!), origin);
-  }
-  return null;
+/** Emits an index that begins at `from`. */
+function emitIndex(build: Builder, { terms }: Index, from: Value, values: Substitution): Value {
+  return terms.reduce((sum, { fn, value }) => {
+    return build.binary(fn, sum, typeof value === "number" ? build.constant(value) : values.get(value));
+  }, from);
+}
+
+/** Emits the start of a copy of the tile of an operand where the product's variables have the values `at`. */
+export function copyTile(
+  build: Builder,
+  view: OperandView,
+  to: string,
+  at: ReadonlyMap<Value, Value>,
+  stage: Value,
+  depth: Value,
+  values: Substitution,
+  extra: { readonly ring?: string } = {},
+): void {
+  const last = view.indices.length - 1;
+  const deep = view.isDeep ? last : view.rows;
+  const indices = view.indices.map((index) => {
+    const from = index.along === null ? build.constant(0) : at.get(index.along)!;
+    return emitIndex(build, index, from, values);
+  });
+  const operands = [...(view.peer === null ? [] : [values.get(view.peer)]), ...indices, stage];
+  build.op(
+    "copy_tile",
+    view.isCut ? [...operands, emitIndex(build, view.indices[deep]!, depth, values)] : operands,
+    {
+      from: view.buffer,
+      to,
+      rows: view.rows,
+      ...(view.peer === null ? {} : { remote: true }),
+      ...(view.isCut ? { end: view.isDeep ? "columns" : "rows" } : {}),
+      ...extra,
+    },
+    null,
+  );
 }

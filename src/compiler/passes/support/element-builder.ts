@@ -120,6 +120,12 @@ export class ElementBuilder {
     this.build.if(condition, () => this.inScope(body));
   }
 
+  /** An element of a matrix product of `count` terms. */
+  contract(count: Extent, body: (k: Value) => readonly [Value, Value]): Value {
+    const [lo, hi] = [this.constant(0), this.extent(count)];
+    return this.build.contract(lo, hi, (k) => this.inScope(() => body(k)));
+  }
+
   /** @param isOrdered whether the order is the user's, and not the machine's, to choose */
   reduce(fn: Reduction, count: Extent, isOrdered: boolean, body: (k: Value) => Value): Value {
     const [lo, hi] = [this.constant(0), this.extent(count)];

@@ -6,8 +6,7 @@ import { Builder } from "../../ir/builder.js";
 import { freshName, type Kernel, type Op, text, type Value } from "../../ir/module.js";
 import { INDEX } from "../../ir/types.js";
 import { copyOp, rewriteOps, Substitution, walkKernel } from "../../ir/visit.js";
-import { Definitions } from "./analysis.js";
-import { matchContraction } from "./contraction.js";
+import { contractOf } from "./contraction.js";
 import { hasSync } from "./sync-walk.js";
 
 /**
@@ -16,12 +15,10 @@ import { hasSync } from "./sync-walk.js";
  */
 export function rotatable(kernel: Kernel): string[] {
   const candidates = new Set(kernel.buffers.filter((b) => b.role === "scratch").map((b) => b.name));
-  const definitions = new Definitions(kernel);
   walkKernel(kernel, (op, parents) => {
     if (op.name !== "load" && op.name !== "store") return;
     const tiles = parents.find((p) => p.attributes["map"] === "tiles");
-    if (tiles === undefined || matchContraction(tiles, kernel, definitions) !== null)
-      candidates.delete(text(op, "buffer"));
+    if (tiles === undefined || contractOf(tiles) !== undefined) candidates.delete(text(op, "buffer"));
   });
   return [...candidates];
 }

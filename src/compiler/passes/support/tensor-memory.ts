@@ -41,7 +41,7 @@ export class TensorMemory {
       const key = `t${number} ${index.map((v) => at.id(v)).join(",")} ${peer === undefined ? "" : at.id(peer)}`;
       return at.once(key, () => tensor.element(index, peer));
     };
-    return { ...tensor, element };
+    return { ...tensor, element, isStrided: false };
   }
 
   /** @param isSame every rank's copy has the same values, so that one's own stands for any peer's. */
@@ -51,7 +51,7 @@ export class TensorMemory {
     const { build } = this.at;
     const element = (index: Index, peer?: Value): Value =>
       build.cast(build.load(name, index, scalar(dtype), isSame ? null : (peer ?? null)), kind);
-    return this.computed({
+    const computed = this.computed({
       ...like,
       buffer: dtype === like.dtype ? name : null,
       element,
@@ -63,6 +63,7 @@ export class TensorMemory {
       owned: null,
       spread: null,
     });
+    return { ...computed, isStrided: dtype === like.dtype };
   }
 
   // -- storing -------------------------------------------------------------------------------------
@@ -139,7 +140,12 @@ export class TensorMemory {
     return this.inBuffer(name, t, true);
   }
 
-  /** In memory, whole, in its dtype: as operands of products must be. */
+  /** In memory, whole, in its dtype, perhaps as a transposed or cut view of what lies there: as operands of products must be. */
+  strided(t: LocalTensor): LocalTensor {
+    return t.isStrided && t.owned === null && t.spread === null ? t : this.inMemory(t);
+  }
+
+  /** In memory, whole, in its dtype, as it is. */
   inMemory(t: LocalTensor): LocalTensor {
     const whole = this.everywhere(t);
     return this.held(whole, whole.dtype === "bool" ? "u8" : whole.dtype);

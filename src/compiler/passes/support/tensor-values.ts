@@ -24,6 +24,8 @@ export interface LocalTensor {
   readonly shape: readonly Extent[];
   /** The buffer that holds exactly this tensor in its dtype, if one does. */
   readonly buffer: string | null;
+  /** Each element is one load from a buffer in its dtype, each index of it one of the tensor's plus something fixed. */
+  readonly isStrided: boolean;
   /** Emits the element at a local index, in the dtype's compute kind; on `peer`, if given, what that rank has there. */
   readonly element: (index: Index, peer?: Value) => Value;
   /** Whether `element` can be asked for a peer's: all it reads lies in memory that peers can reach. */

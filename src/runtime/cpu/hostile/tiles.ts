@@ -13,36 +13,29 @@ function watchOf(L: Launch): Watch {
 export function copy(
   L: Launch,
   K: HostileBlock,
-  site: number,
+  op: plain.CopySite,
   rank: number,
   block: number,
-  from: number,
-  to: number,
   peer: number,
-  row: number,
-  col: number,
-  stage: number,
+  ...numbers: readonly number[]
 ): void {
-  const { world } = L.kernel;
-  if (!(peer >= 0 && peer < world)) L.faults.peer(site, rank, block, peer, world);
-  const [stages, rows, cols] = L.shapes[to]! as [number, number, number];
-  if (!(stage >= 0 && stage < stages)) L.faults.dimension(site, rank, block, 0, stage, stages);
-  const [height, width] = L.shapes[from]! as [number, number];
+  const { site, from, to } = op;
+  const { left, right, start, base } = plain.windowOf(L, op, rank, block, peer, numbers);
+  const [, rows, cols] = L.shapes[to]! as [number, number, number];
   const watch = watchOf(L);
-  // The columns that lie in the source, in the rows that do.
-  const [left, right] = [Math.max(0, -col), Math.min(cols, width - col)];
-  const isInside = (r: number): boolean => row + r >= 0 && row + r < height && left < right;
-  const start = watch.strand(K);
-  for (let r = 0; r < rows; r++)
-    if (isInside(r)) watch.readRun(site, K, start, from, peer, (row + r) * width + col + left, right - left);
+  const begun = watch.strand(K);
+  for (let r = 0; r < rows && left < right; r++) {
+    const at = start(r);
+    if (at !== null) watch.readRun(site, K, begun, from, peer, at + left, right - left);
+  }
   K.open.push(() => {
     const end = watch.strand(K);
     for (let r = 0; r < rows; r++) {
-      const target = (stage * rows + r) * cols;
-      const source = (row + r) * width + col;
+      const at = start(r);
       for (let c = 0; c < cols; c++) {
-        const value = isInside(r) && c >= left && c < right ? watch.read(site, K, end, from, peer, source + c) : 0;
-        watch.write(site, K, end, to, rank, target + c, value);
+        const isInside = at !== null && c >= left && c < right;
+        const value = isInside ? watch.read(site, K, end, from, peer, at + c) : 0;
+        watch.write(site, K, end, to, rank, base + r * cols + c, value);
       }
     }
   });
@@ -57,6 +50,7 @@ export function multiply(
   accumulator: number,
   a: number,
   b: number,
+  transposed: string,
   stage: number,
 ): void {
   const watch = watchOf(L);
@@ -66,7 +60,7 @@ export function multiply(
     if (!(stage >= 0 && stage < stages)) L.faults.dimension(site, rank, block, 0, stage, stages);
     watch.readRun(site, K, strand, j, rank, stage * rows * cols, rows * cols);
   }
-  plain.multiply(L, K, site, rank, block, accumulator, a, b, stage);
+  plain.multiply(L, K, site, rank, block, accumulator, a, b, transposed, stage);
 }
 
 export function storeFragment(L: Launch, K: HostileBlock, from: number, to: number, site: number): void {

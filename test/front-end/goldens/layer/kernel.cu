@@ -86,16 +86,16 @@ COLLC_SIGNAL(gpu, release)
 COLLC_SIGNAL(gpu, relaxed)
 __device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 template <typename T, int ROWS, int COLS, int STRIDE, int THREADS>
-__device__ __forceinline__ void copy_tile(T* to, const T* from, i64 rows, i64 cols, i64 row, i64 col) {
+__device__ __forceinline__ void copy_tile(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
   constexpr int PER = 16 / sizeof(T), ACROSS = COLS / PER;
-  const bool wide = ((u64)from % 16 == 0) & (cols % PER == 0) & (col % PER == 0);
+  const bool wide = ((u64)from % 16 == 0) & (stride % PER == 0) & (cols % PER == 0) & (col % PER == 0);
   if (wide) {
 #pragma unroll
     for (int i = 0; i < (ROWS * ACROSS + THREADS - 1) / THREADS; i++) {
       const int e = i * THREADS + threadIdx.x, r = e / ACROSS, c = e % ACROSS * PER;
       if (ROWS * ACROSS % THREADS != 0 && e >= ROWS * ACROSS) break;
       const bool inside = (row + r < rows) & (col + c < cols);
-      const T* source = inside ? from + (row + r) * cols + col + c : from;
+      const T* source = inside ? from + (row + r) * stride + col + c : from;
       const int bytes = inside ? 16 : 0; // the rest of the 16 is filled with zeros
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to + r * STRIDE + c)), "l"(source), "r"(bytes) : "memory");
     }
@@ -103,9 +103,15 @@ __device__ __forceinline__ void copy_tile(T* to, const T* from, i64 rows, i64 co
     for (int e = threadIdx.x; e < ROWS * COLS; e += THREADS) {
       const int r = e / COLS, c = e % COLS;
       const bool inside = (row + r < rows) & (col + c < cols);
-      to[r * STRIDE + c] = inside ? from[(row + r) * cols + col + c] : T(0);
+      to[r * STRIDE + c] = inside ? from[(row + r) * stride + col + c] : T(0);
     }
   }
+}
+__device__ __forceinline__ void load_matrix(u32* d, const u16* from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) : "r"(shared_address(from)) : "memory");
+}
+__device__ __forceinline__ void load_matrix_trans(u32* d, const u16* from) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3]) : "r"(shared_address(from)) : "memory");
 }
 template <int TYPE> __device__ __forceinline__ void mma_16816(float* d, const u32* a, const u32* b) {
   if constexpr (TYPE == 0)
@@ -115,7 +121,7 @@ template <int TYPE> __device__ __forceinline__ void mma_16816(float* d, const u3
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-template <int TYPE, int M, int N, int K, int SA, int SB, int THREADS>
+template <int TYPE, int M, int N, int K, int SA, int SB, int THREADS, bool TA, bool TB>
 __device__ __forceinline__ void mma_tile(float* acc, const u16* a, const u16* b) {
   constexpr int WN = THREADS / 64, TM = M / 2, TN = N / WN, MI = TM / 16, NI = TN / 8;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row0 = warp / WN * TM, col0 = warp % WN * TN;
@@ -124,13 +130,17 @@ __device__ __forceinline__ void mma_tile(float* acc, const u16* a, const u16* b)
     u32 af[MI][4], bf[NI][2];
 #pragma unroll
     for (int i = 0; i < MI; i++) {
-      const u32 at = shared_address(a + (row0 + i * 16 + lane % 16) * SA + k + lane / 16 * 8);
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(af[i][0]), "=r"(af[i][1]), "=r"(af[i][2]), "=r"(af[i][3]) : "r"(at) : "memory");
+      if constexpr (TA)
+        load_matrix_trans(af[i], a + (k + lane / 16 * 8 + lane % 8) * SA + row0 + i * 16 + lane / 8 % 2 * 8);
+      else
+        load_matrix(af[i], a + (row0 + i * 16 + lane % 16) * SA + k + lane / 16 * 8);
     }
 #pragma unroll
     for (int j = 0; j < NI; j += 2) {
-      const u32 at = shared_address(b + (k + lane % 16) * SB + col0 + j * 8 + lane / 16 * 8);
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(bf[j][0]), "=r"(bf[j][1]), "=r"(bf[j + 1][0]), "=r"(bf[j + 1][1]) : "r"(at) : "memory");
+      if constexpr (TB)
+        load_matrix(bf[j], b + (col0 + j * 8 + lane / 16 * 8 + lane % 8) * SB + k + lane / 8 % 2 * 8);
+      else
+        load_matrix_trans(bf[j], b + (k + lane % 16) * SB + col0 + j * 8 + lane / 16 * 8);
     }
 #pragma unroll
     for (int i = 0; i < MI; i++)
@@ -168,6 +178,8 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   *(b_epoch + 0ll) = v4;
   const i64 v7 = d_m / 4ll;
   const i64 v8 = (i64)rank * v7;
+  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+  // layer.coll:5: out = gather(silu(hidden), to: 0)
   const u32 v12 = *(b_epoch + 0ll);
   const u32 v14 = v12 + 1u;
   *(b_epoch + 0ll) = v14;
@@ -206,12 +218,12 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   }
   __syncthreads();
   const i64 v43 = v7 > 0ll ? v7 : 0ll;
-  const i64 v44 = d_n > 0ll ? d_n : 0ll;
-  const i64 v46 = v44 + 255ll;
-  const i64 v47 = v46 / 256ll;
-  const i64 v49 = v43 + 127ll;
-  const i64 v50 = v49 / 128ll;
-  const i64 v51 = v50 * v47;
+  const i64 v45 = v43 + 127ll;
+  const i64 v46 = v45 / 128ll;
+  const i64 v47 = d_n > 0ll ? d_n : 0ll;
+  const i64 v49 = v47 + 255ll;
+  const i64 v50 = v49 / 256ll;
+  const i64 v51 = v46 * v50;
   const i64 v54 = d_k + 63ll;
   const i64 v55 = v54 / 64ll;
   const bool v56 = 0ll < v55;
@@ -226,20 +238,20 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   #pragma unroll
   for (int l = 0; l < 8; l++) v65.v[l] = 5e-1f;
   for (i64 v66 = blockIdx.x; v66 < v51; v66 += gridDim.x) {
-    const i64 v67 = v66 / v47;
-    const i64 v68 = v67 * 128ll;
-    const i64 v69 = v66 % v47;
-    const i64 v70 = v69 * 256ll;
+    const i64 v67 = v66 % v50;
+    const i64 v68 = v67 * 256ll;
+    const i64 v69 = v66 / v50;
+    const i64 v70 = v69 * 128ll;
     #pragma unroll
     for (int l = 0; l < sizeof(b_accumulator_bf16) / sizeof(float); l++) b_accumulator_bf16[l] = 0.0f;
     if (v56) {
-      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 0ll * 9216, b_a, (d_m / 4ll), d_k, v68, 0ll);
-      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 0ll * 16896, b_b, d_k, d_n, 0ll, v70);
+      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 0ll * 9216, b_a, d_k, (d_m / 4ll), d_k, v70, 0ll);
+      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 0ll * 16896, b_b, d_n, d_k, d_n, 0ll, v68);
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
     if (v57) {
-      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 1ll * 9216, b_a, (d_m / 4ll), d_k, v68, 64ll);
-      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 1ll * 16896, b_b, d_k, d_n, 64ll, v70);
+      copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + 1ll * 9216, b_a, d_k, (d_m / 4ll), d_k, v70, 64ll);
+      copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + 1ll * 16896, b_b, d_n, d_k, d_n, 64ll, v68);
     }
     asm volatile("cp.async.commit_group;" ::: "memory");
     for (i64 v71 = 0ll; v71 < v55; v71++) {
@@ -250,20 +262,20 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       const i64 v74 = v72 * 64ll;
       const i64 v75 = v72 % 3ll;
       if (v73) {
-        copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + v75 * 9216, b_a, (d_m / 4ll), d_k, v68, v74);
-        copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + v75 * 16896, b_b, d_k, d_n, v74, v70);
+        copy_tile<u16, 128, 64, 72, 256>(b_tile_a_bf16 + v75 * 9216, b_a, d_k, (d_m / 4ll), d_k, v70, v74);
+        copy_tile<u16, 64, 256, 264, 256>(b_tile_b_bf16 + v75 * 16896, b_b, d_n, d_k, d_n, v74, v68);
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
       const i64 v76 = v71 % 3ll;
-      mma_tile<0, 128, 256, 64, 72, 264, 256>(b_accumulator_bf16, b_tile_a_bf16 + v76 * 9216, b_tile_b_bf16 + v76 * 16896);
+      mma_tile<0, 128, 256, 64, 72, 264, 256, false, false>(b_accumulator_bf16, b_tile_a_bf16 + v76 * 9216, b_tile_b_bf16 + v76 * 16896);
     }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
     __syncthreads();
     store_mma16<128, 256, 256>(b_tile_c_f32, b_accumulator_bf16);
     __syncthreads();
-    const i64 v77 = v7 - v68;
+    const i64 v77 = v7 - v70;
     const i64 v78 = 128ll < v77 ? 128ll : v77;
-    const i64 v79 = d_n - v70;
+    const i64 v79 = d_n - v68;
     const i64 v80 = 256ll < v79 ? 256ll : v79;
     const bool v81 = v80 == 256ll;
     const i64 v82 = v78 * 256ll;
@@ -281,17 +293,19 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v92 = v91 * 8ll;
           const i64 v93 = v92 / 256ll;
           const i64 v94 = v92 % 256ll;
-          const i64 v95 = v68 + v93;
-          const i64 v96 = v70 + v94;
-          const i64 v97 = v95 + v8;
+          const i64 v95 = v68 + v94;
+          const i64 v96 = v70 + v93;
+          const i64 v97 = v96 + v8;
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           const i64 v98 = v93 * 256ll;
           const i64 v99 = v98 + v94;
           const Vec<float, 8> v100 = load_vec<float, 8>(b_tile_c_f32 + v99);
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
           Vec<float, 8> v101;
           #pragma unroll
           for (int l = 0; l < 8; l++) v101.v[l] = v65.v[l] * v100.v[l];
-          const i64 v102 = v95 * d_n;
-          const i64 v103 = v102 + v96;
+          const i64 v102 = v96 * d_n;
+          const i64 v103 = v102 + v95;
           const Vec<u16, 8> v104 = load_vec<u16, 8>(b_bias + v103);
           Vec<float, 8> v105;
           #pragma unroll
@@ -306,29 +320,31 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           #pragma unroll
           for (int l = 0; l < 8; l++) v108.v[l] = f32_to_bf16(v107.v[l]);
           const i64 v109 = v97 * d_n;
-          const i64 v110 = v109 + v96;
+          const i64 v110 = v109 + v95;
           store_vec(((u16*)b_out_peers.p[0ll]) + v110, v108);
         }
       } else {
         for (i64 v111 = threadIdx.x; v111 < v82; v111 += 256) {
           const i64 v112 = v111 / 256ll;
           const i64 v113 = v111 % 256ll;
-          const i64 v114 = v68 + v112;
-          const i64 v115 = v70 + v113;
-          const i64 v116 = v114 + v8;
+          const i64 v114 = v68 + v113;
+          const i64 v115 = v70 + v112;
+          const i64 v116 = v115 + v8;
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           const i64 v117 = v112 * 256ll;
           const i64 v118 = v117 + v113;
           const float v119 = *(b_tile_c_f32 + v118);
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
           const float v120 = 5e-1f * v119;
-          const i64 v121 = v114 * d_n;
-          const i64 v122 = v121 + v115;
+          const i64 v121 = v115 * d_n;
+          const i64 v122 = v121 + v114;
           const u16 v123 = *(b_bias + v122);
           const float v124 = bf16_to_f32(v123);
           const float v125 = v120 + v124;
           const float v126 = fn_silu(v125);
           const u16 v127 = f32_to_bf16(v126);
           const i64 v128 = v116 * d_n;
-          const i64 v129 = v128 + v115;
+          const i64 v129 = v128 + v114;
           *(((u16*)b_out_peers.p[0ll]) + v129) = v127;
         }
       }
@@ -338,17 +354,19 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v131 = v130 * 8ll;
           const i64 v132 = v131 / v80;
           const i64 v133 = v131 % v80;
-          const i64 v134 = v68 + v132;
-          const i64 v135 = v70 + v133;
-          const i64 v136 = v134 + v8;
+          const i64 v134 = v68 + v133;
+          const i64 v135 = v70 + v132;
+          const i64 v136 = v135 + v8;
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           const i64 v137 = v132 * 256ll;
           const i64 v138 = v137 + v133;
           const Vec<float, 8> v139 = load_vec<float, 8>(b_tile_c_f32 + v138);
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
           Vec<float, 8> v140;
           #pragma unroll
           for (int l = 0; l < 8; l++) v140.v[l] = v65.v[l] * v139.v[l];
-          const i64 v141 = v134 * d_n;
-          const i64 v142 = v141 + v135;
+          const i64 v141 = v135 * d_n;
+          const i64 v142 = v141 + v134;
           const Vec<u16, 8> v143 = load_vec<u16, 8>(b_bias + v142);
           Vec<float, 8> v144;
           #pragma unroll
@@ -363,50 +381,54 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           #pragma unroll
           for (int l = 0; l < 8; l++) v147.v[l] = f32_to_bf16(v146.v[l]);
           const i64 v148 = v136 * d_n;
-          const i64 v149 = v148 + v135;
+          const i64 v149 = v148 + v134;
           store_vec(((u16*)b_out_peers.p[0ll]) + v149, v147);
         }
         for (i64 v150 = v90 + threadIdx.x; v150 < v83; v150 += 256) {
           const i64 v151 = v150 / v80;
           const i64 v152 = v150 % v80;
-          const i64 v153 = v68 + v151;
-          const i64 v154 = v70 + v152;
-          const i64 v155 = v153 + v8;
+          const i64 v153 = v68 + v152;
+          const i64 v154 = v70 + v151;
+          const i64 v155 = v154 + v8;
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           const i64 v156 = v151 * 256ll;
           const i64 v157 = v156 + v152;
           const float v158 = *(b_tile_c_f32 + v157);
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
           const float v159 = 5e-1f * v158;
-          const i64 v160 = v153 * d_n;
-          const i64 v161 = v160 + v154;
+          const i64 v160 = v154 * d_n;
+          const i64 v161 = v160 + v153;
           const u16 v162 = *(b_bias + v161);
           const float v163 = bf16_to_f32(v162);
           const float v164 = v159 + v163;
           const float v165 = fn_silu(v164);
           const u16 v166 = f32_to_bf16(v165);
           const i64 v167 = v155 * d_n;
-          const i64 v168 = v167 + v154;
+          const i64 v168 = v167 + v153;
           *(((u16*)b_out_peers.p[0ll]) + v168) = v166;
         }
       } else {
         for (i64 v169 = threadIdx.x; v169 < v83; v169 += 256) {
           const i64 v170 = v169 / v80;
           const i64 v171 = v169 % v80;
-          const i64 v172 = v68 + v170;
-          const i64 v173 = v70 + v171;
-          const i64 v174 = v172 + v8;
+          const i64 v172 = v68 + v171;
+          const i64 v173 = v70 + v170;
+          const i64 v174 = v173 + v8;
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           const i64 v175 = v170 * 256ll;
           const i64 v176 = v175 + v171;
           const float v177 = *(b_tile_c_f32 + v176);
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
           const float v178 = 5e-1f * v177;
-          const i64 v179 = v172 * d_n;
-          const i64 v180 = v179 + v173;
+          const i64 v179 = v173 * d_n;
+          const i64 v180 = v179 + v172;
           const u16 v181 = *(b_bias + v180);
           const float v182 = bf16_to_f32(v181);
           const float v183 = v178 + v182;
           const float v184 = fn_silu(v183);
           const u16 v185 = f32_to_bf16(v184);
           const i64 v186 = v174 * d_n;
-          const i64 v187 = v186 + v173;
+          const i64 v187 = v186 + v172;
           *(((u16*)b_out_peers.p[0ll]) + v187) = v185;
         }
       }

@@ -1,0 +1,76 @@
+/** Which elements of a buffer a `copy_tile` takes. Every executor of the op asks here. */
+import { bufferOf, isRemote, type Kernel, type Op, text } from "./module.js";
+
+/** What stays the same of a copy: the source's shape, the tile's, and how it lies in the source. */
+export interface TileSource {
+  readonly shape: readonly number[];
+  /** Rows and columns of the tile. */
+  readonly tile: readonly [rows: number, columns: number];
+  /** Dimension of the source that rows go along; columns go along the last. */
+  readonly rows: number;
+  /** What `end` bounds; null where there is none. */
+  readonly end: "rows" | "columns" | null;
+}
+
+/** Operands of a copy after the peer: the place it begins at, the stage it goes to, and the end. */
+export function tileSource(op: Op, shape: readonly number[], target: readonly number[]): TileSource {
+  const [, rows, columns] = target as [number, number, number];
+  const end = (op.attributes["end"] as "rows" | "columns" | undefined) ?? null;
+  return { shape, tile: [rows, columns], rows: op.attributes["rows"] as number, end };
+}
+
+/** Number of operands of a copy before its stage. */
+export function tileIndices(op: Op, rank: number): number {
+  return rank + (isRemote(op) ? 1 : 0);
+}
+
+export interface TileWindow {
+  /** Columns of the tile that lie in the source: from `left`, before `right`. None where `right <= left`. */
+  readonly left: number;
+  readonly right: number;
+  /** Element of the source at column 0 of a row of the tile, which may lie before the source; null for rows outside. */
+  readonly start: (row: number) => number | null;
+  /** A dimension, neither of rows nor columns, whose index lies outside the source; null where all are inside. */
+  readonly outside: number | null;
+}
+
+export function tileWindow(source: TileSource, indices: readonly number[], end: number | undefined): TileWindow {
+  const { shape, tile, rows, end: bounded } = source;
+  const last = shape.length - 1;
+  const cut = (d: number, which: "rows" | "columns"): number =>
+    bounded === which ? Math.min(shape[d]!, end!) : shape[d]!;
+  const [height, width] = [cut(rows, "rows"), cut(last, "columns")];
+  const strides = shape.map((_, d) => shape.slice(d + 1).reduce((a, b) => a * b, 1));
+  const isOther = (d: number): boolean => d !== rows && d !== last;
+  const base = indices.reduce((sum, at, d) => sum + at * strides[d]!, 0);
+  const column = indices[last]!;
+  const outside = indices.findIndex((at, d) => isOther(d) && !(at >= 0 && at < shape[d]!));
+  return {
+    left: Math.max(0, -column),
+    right: Math.min(tile[1], width - column),
+    start: (row) => {
+      const at = indices[rows]! + row;
+      return at >= 0 && at < height ? base + row * strides[rows]! : null;
+    },
+    outside: outside < 0 ? null : outside,
+  };
+}
+
+/** Sizes of the tiles that an `mma` multiplies, which of them lie the other way round, and what multiplies them. */
+export function productShape(
+  op: Op,
+  kernel: Kernel,
+): {
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly transposed: string;
+  readonly unit: "tensor" | "scalar";
+} {
+  const transposed = (op.attributes["transposed"] as string | undefined) ?? "";
+  const [a, b] = ["a", "b"].map((key) => bufferOf(kernel, text(op, key)));
+  const [rows, columns] = [a, b].map((buffer) => buffer!.shape.slice(1) as number[]) as [number[], number[]];
+  const [m, k] = (transposed.includes("a") ? rows.toReversed() : rows) as [number, number];
+  const n = (transposed.includes("b") ? columns[0] : columns[1])!;
+  return { m, n, k, transposed, unit: a!.dtype === "f32" ? "scalar" : "tensor" };
+}

@@ -1,0 +1,105 @@
+/** Which products the units for matrices take, and how; all of them are right on the cpu backend, and proved. */
+import { describe, expect, it } from "vitest";
+import { compile, type CompileResult, type DType } from "../../src/compiler/index.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import type { Op } from "../../src/compiler/ir/module.js";
+import { walkKernel } from "../../src/compiler/ir/visit.js";
+import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+
+const SIGNATURES: Readonly<Record<string, string>> = {
+  a: "T[m, k]",
+  b: "T[k, n]",
+  at: "T[k, m]",
+  bt: "T[n, k]",
+  deep: "T[3, m, k]",
+  deepB: "T[3, k, n]",
+  wide: "T[m, 2 * k + 3]",
+  tall: "T[2 * k + 3, n]",
+  heads: "T[m, 2, k]",
+};
+
+/** Name, the expression of y, and y's shape. */
+const PRODUCTS: readonly (readonly [string, string, string])[] = [
+  ["rows by columns", "a @ b", "m, n"],
+  ["a transposed right operand", "a @ transpose(bt)", "m, n"],
+  ["a transposed left operand", "transpose(at) @ b", "m, n"],
+  ["both transposed", "transpose(at) @ transpose(bt)", "m, n"],
+  ["batches", "deep @ deepB", "3, m, n"],
+  ["one matrix for all batches", "deep @ b", "3, m, n"],
+  ["batches of one left matrix", "a @ deepB", "3, m, n"],
+  ["a part of the depth of both", "wide[.., 3..k + 3] @ tall[3..k + 3, ..]", "m, n"],
+  ["heads in the middle", "permute(heads, 1, 0, 2) @ b", "2, m, n"],
+];
+
+const program = (e: string, shape: string): string => {
+  const used = Object.entries(SIGNATURES).filter(([name]) => new RegExp(`\\b${name}\\b`).test(e));
+  const inputs = used.map(([name, type]) => `${name}: ${type} replicated`).join(", ");
+  return `collective f(${inputs}) -> y: T[${shape}] replicated {\n  y = ${e}\n}\n`;
+};
+
+function compiled(text: string, dtype: DType, mapping = {}): CompileResult {
+  const result = compile(text, { ranks: 2, dtype, mapping });
+  expect(result.diagnostics.filter((d) => d.severity === "error").map((d) => d.message)).toEqual([]);
+  return result;
+}
+
+function opsOf(result: CompileResult, name: string): Op[] {
+  const found: Op[] = [];
+  walkKernel(result.kernel!, (op) => void (op.name === name && found.push(op)));
+  return found;
+}
+
+describe.each(PRODUCTS)("%s", (_name, e, shape) => {
+  const text = program(e, shape);
+
+  it("takes the tensor cores, and copies no operand", () => {
+    const result = compiled(text, "bf16");
+    expect(result.diagnostics).toEqual([]);
+    expect(opsOf(result, "mma")).toHaveLength(1);
+    expect(result.kernel!.buffers.filter((b) => b.role === "scratch")).toEqual([]);
+  });
+
+  it("is right, beyond the ends of its operands too", () => {
+    for (const dtype of ["bf16", "f32"] as const) {
+      const { kernel, manifest, source } = compiled(text, dtype, PROOF_MAPPING);
+      const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+      const sizes = { m: 21, n: 37, k: 19 };
+      const dims = Object.fromEntries(manifest!.dims.map((d) => [d, sizes[d as "m"]]));
+      const data = makeInputs(manifest!, dims, 5);
+      group.run(data, dims);
+      expect(checkOutputs(manifest!, dims, data, data), dtype).toMatchObject({ correct: true, unspecified: [] });
+    }
+  });
+
+  it("is proved", () => {
+    const { kernel } = compiled(text, "bf16", PROOF_MAPPING);
+    const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
+    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+  });
+});
+
+describe("a product that no unit for matrices takes", () => {
+  it("is a warning with the reason, and a fold", () => {
+    const result = compiled(program("a @ b", "m, n"), "f8e4m3");
+    expect(result.diagnostics.map((d) => [d.code, d.severity])).toEqual([["scalar-product", "warning"]]);
+    expect(opsOf(result, "mma")).toEqual([]);
+    expect(opsOf(result, "reduce")[0]!.attributes["product"]).toMatch(/f8e4m3/);
+  });
+});
+
+describe("a product that an author wrote out", () => {
+  const loops = (body: string): string =>
+    `collective f(a: T[m, k] local, b: T[k, n] local) -> c: T[m, n] local {\n  for i, j in tiles(m, n) {\n    c[i, j] = ${body}\n  }\n}\n`;
+
+  it("is raised to the op", () => {
+    expect(opsOf(compiled(loops("sum(q in 0..k) a[i, q] * b[q, j]"), "bf16"), "mma")).toHaveLength(1);
+  });
+
+  it("stays the fold it is where no unit takes it, without a word", () => {
+    const result = compiled(loops("sum(q in 0..k) a[i, q] * b[q, j] * a[i, q]"), "bf16");
+    expect(result.diagnostics).toEqual([]);
+    expect(opsOf(result, "mma")).toEqual([]);
+  });
+});
