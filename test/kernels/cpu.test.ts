@@ -27,7 +27,9 @@ for (const file of LIBRARY)
         for (const dtype of DTYPES) {
           if (!allows(file, world, dtype)) continue;
           const { kernel, manifest, source, diagnostics } = compileFile(file, { ranks: world, dtype });
-          expect(diagnostics).toEqual([]);
+          // Of products alone there is something to say, in dtypes that no tensor core takes.
+          const isTiled = ["f32", "f16", "bf16"].includes(dtype);
+          expect(diagnostics.filter((d) => isTiled || d.code !== "scalar-product")).toEqual([]);
           const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
           for (const dims of shapesFor(manifest!, world)) {
             // Twice, because the second launch meets the flags and scratch that the first one left.
