@@ -3,6 +3,7 @@
 
 #include "errors.h"
 #include "exports.h"
+#include "worker.h"
 
 namespace collc {
 namespace {
@@ -14,6 +15,7 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
   COLLC_EXPORTS(COLLC_REGISTER, COLLC_REGISTER_PROMISE)
 #undef COLLC_REGISTER
 #undef COLLC_REGISTER_PROMISE
+  EndCleanlyUnderWork(env);
   // src/runtime/native.ts refuses another number: an addon built before an update is told, not met as a crash.
   exports.Set("interfaceVersion", Napi::Number::New(env, 1));
   return exports;

@@ -10,8 +10,10 @@
 #if defined(__linux__) && defined(__GLIBC__) && defined(__x86_64__)
 
 #define COLLC_HIDDEN __attribute__((visibility("hidden")))
-#define COLLC_FORWARD(result, name, parameters, arguments)                            \
-  __asm__(".symver collc_old_" #name ", " #name "@GLIBC_2.2.5");                      \
+#define COLLC_FORWARD(result, name, parameters, arguments) \
+  COLLC_FORWARD_TO("GLIBC_2.2.5", result, name, parameters, arguments)
+#define COLLC_FORWARD_TO(version, result, name, parameters, arguments)                \
+  __asm__(".symver collc_old_" #name ", " #name "@" version);                         \
   extern "C" result collc_old_##name parameters;                                      \
   extern "C" COLLC_HIDDEN result name parameters { return collc_old_##name arguments; }
 
@@ -22,6 +24,9 @@ COLLC_FORWARD(void*, dlopen, (const char* file, int mode), (file, mode))
 COLLC_FORWARD(void*, dlsym, (void* __restrict handle, const char* __restrict name) noexcept, (handle, name))
 COLLC_FORWARD(int, dlclose, (void* handle) noexcept, (handle))
 COLLC_FORWARD(char*, dlerror, () noexcept, ())
+COLLC_FORWARD(int, dladdr, (const void* address, Dl_info* info) noexcept, (address, info))
+COLLC_FORWARD_TO("GLIBC_2.3.3", int, dlinfo, (void* __restrict handle, int request, void* __restrict info) noexcept,
+                 (handle, request, info))
 COLLC_FORWARD(int, pthread_create,
               (pthread_t * __restrict thread, const pthread_attr_t* __restrict attributes, void* (*start)(void*),
                void* __restrict argument) noexcept,
@@ -29,6 +34,10 @@ COLLC_FORWARD(int, pthread_create,
 COLLC_FORWARD(int, pthread_detach, (pthread_t thread) noexcept, (thread))
 COLLC_FORWARD(int, pthread_mutex_trylock, (pthread_mutex_t * mutex) noexcept, (mutex))
 COLLC_FORWARD(int, pthread_join, (pthread_t thread, void** result), (thread, result))
+COLLC_FORWARD(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock) noexcept, (lock))
+COLLC_FORWARD(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock) noexcept, (lock))
+COLLC_FORWARD(int, pthread_rwlock_wrlock, (pthread_rwlock_t * lock) noexcept, (lock))
+COLLC_FORWARD(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock) noexcept, (lock))
 COLLC_FORWARD(int, pthread_once, (pthread_once_t * control, void (*routine)(void)), (control, routine))
 COLLC_FORWARD(int, pthread_key_create, (pthread_key_t * key, void (*destroy)(void*)) noexcept, (key, destroy))
 COLLC_FORWARD(int, pthread_key_delete, (pthread_key_t key) noexcept, (key))

@@ -40,6 +40,13 @@ inline unsigned ToUnsigned(const Napi::Value& value, const char* what) {
   return static_cast<unsigned>(number);
 }
 
+/// A time-out in milliseconds; negative is for ever, and so is what is longer than a year.
+inline double ToTimeout(const Napi::Value& value) {
+  const double number = ToNumber(value, "timeoutMs");
+  if (std::isnan(number)) throw Napi::RangeError::New(value.Env(), "timeoutMs must be a number, not NaN");
+  return number >= 0 && number < 365.0 * 24 * 3600 * 1000 ? number : -1;
+}
+
 /// A device address, a bigint in JavaScript.
 inline std::uint64_t ToPointer(const Napi::Value& value, const char* what) {
   if (!value.IsBigInt()) throw Napi::TypeError::New(value.Env(), std::string(what) + " must be a bigint");

@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include "signals.h"
+
 namespace collc {
 
 DynamicLibrary DynamicLibrary::Open(const std::vector<std::string>& candidates, int flags,
@@ -20,6 +22,14 @@ DynamicLibrary DynamicLibrary::Open(const std::vector<std::string>& candidates, 
     if (text.rfind(path, 0) != 0) text = path + ": " + text;
     attempts.push_back(text);
   }
+  return library;
+}
+
+DynamicLibrary DynamicLibrary::OpenShielded(const std::vector<std::string>& candidates,
+                                            std::vector<std::string>& attempts) {
+  const KeepSignals keep;
+  DynamicLibrary library = Open(candidates, RTLD_NOW | RTLD_LOCAL, attempts);
+  ShieldSignals(library.handle_);
   return library;
 }
 

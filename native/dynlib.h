@@ -18,6 +18,10 @@ class DynamicLibrary {
   bool IsOpen() const { return handle_ != nullptr; }
   const std::string& Path() const { return path_; }
 
+  /// The same for a library that changes signal handlers: its own attempts have no effect from here on, and what it
+  /// did as it was loaded is undone. See signals.h.
+  static DynamicLibrary OpenShielded(const std::vector<std::string>& candidates, std::vector<std::string>& attempts);
+
   /// Address of a symbol, or null.
   void* Find(const char* symbol) const;
 

@@ -58,7 +58,7 @@ Napi::Value FdChannelSend(const Napi::CallbackInfo& info) {
       info.Env(), "fdChannelSend",
       [channel = Channels().Get(ToSize(info[0], "channel")), peer = ToText(info[1], "peerPath"),
        sender = ToUnsigned(info[2], "sender"), sequence = ToUnsigned(info[3], "sequence"), owned,
-       timeout_ms = ToNumber(info[5], "timeoutMs")] {
+       timeout_ms = ToTimeout(info[5])] {
         channel->Send(peer, sender, sequence, owned->fd, timeout_ms);
         return Done{};
       },
@@ -69,7 +69,7 @@ Napi::Value FdChannelSend(const Napi::CallbackInfo& info) {
 Napi::Value FdChannelReceive(const Napi::CallbackInfo& info) {
   return RunAsync(
       info.Env(), "fdChannelReceive",
-      [channel = Channels().Get(ToSize(info[0], "channel")), timeout_ms = ToNumber(info[1], "timeoutMs")] {
+      [channel = Channels().Get(ToSize(info[0], "channel")), timeout_ms = ToTimeout(info[1])] {
         Received received;
         received.ok = channel->Receive(timeout_ms, received.message, received.fd);
         return received;

@@ -24,10 +24,12 @@ constexpr std::size_t kMaxFds = 16;
 using Clock = std::chrono::steady_clock;
 
 Clock::time_point Deadline(double timeout_ms) {
+  if (timeout_ms < 0) return Clock::time_point::max();
   return Clock::now() + std::chrono::microseconds(static_cast<std::int64_t>(timeout_ms * 1000));
 }
 
 int RemainingMs(Clock::time_point deadline) {
+  if (deadline == Clock::time_point::max()) return 60000;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return left <= 0 ? 0 : static_cast<int>(left < 60000 ? left + 1 : 60000);
 }

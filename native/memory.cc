@@ -1,6 +1,7 @@
 // Plain device allocations and pinned host memory that the GPU sees.
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "convert.h"
@@ -18,9 +19,27 @@ std::map<cuda::CUdeviceptr, int>& Live() {
   return *live;
 }
 
-struct HostAllocation {
+/// What the finalizer of a buffer, or of what it was transferred to, knows.
+struct HostOwner {
+  std::mutex mutex;
   int device;
   void* host;
+  bool is_free = false;   ///< Given back.
+  bool is_asked = false;  ///< hostFree was called, and somebody could still see the memory.
+
+  void Free() {
+    if (is_free) return;
+    is_free = true;
+    UseDevice(device);
+    CU(MemFreeHost, host);
+  }
+};
+
+/// Pinned memory and the buffer that JavaScript sees it through. The buffer may have been transferred meanwhile: to
+/// another buffer, to another thread. Then its new owner decides when the memory is given back.
+struct HostAllocation {
+  std::shared_ptr<HostOwner> owner;
+  napi_env env;  ///< Of the thread that made it: no other may touch `buffer`.
   Napi::Reference<Napi::ArrayBuffer> buffer;
 };
 
@@ -68,11 +87,26 @@ Napi::Value HostAlloc(const Napi::CallbackInfo& info) {
     std::memset(host, 0, bytes);
     cuda::CUdeviceptr pointer = 0;
     CU(MemHostGetDevicePointer, &pointer, host, 0);
-    // No finalizer frees it: a GPU may still write here when JavaScript has lost interest. hostFree does.
-    Napi::ArrayBuffer buffer = Napi::ArrayBuffer::New(env, host, bytes);
+    auto owner = std::make_shared<HostOwner>();
+    owner->device = device.ordinal;
+    owner->host = host;
+    // The finalizer frees nothing by itself: a GPU may still write here when JavaScript has lost interest. hostFree
+    // does, or says that the finalizer may, where the memory can still be seen.
+    Napi::ArrayBuffer buffer = Napi::ArrayBuffer::New(
+        env, host, bytes,
+        [](Napi::Env, void*, std::shared_ptr<HostOwner>* kept) {
+          const std::unique_ptr<std::shared_ptr<HostOwner>> owner(kept);
+          std::lock_guard<std::mutex> lock((*owner)->mutex);
+          try {
+            if ((*owner)->is_asked) (*owner)->Free();
+          } catch (const NativeError&) {
+            // The driver is gone, and the memory with it.
+          }
+        },
+        new std::shared_ptr<HostOwner>(owner));
     auto allocation = std::make_shared<HostAllocation>();
-    allocation->device = device.ordinal;
-    allocation->host = host;
+    allocation->owner = owner;
+    allocation->env = env;
     allocation->buffer = Napi::Persistent(buffer);
     Napi::Object result = Napi::Object::New(env);
     result.Set("handle", FromHandle(env, HostAllocations().Add(allocation)));
@@ -86,12 +120,21 @@ Napi::Value HostAlloc(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value HostFree(const Napi::CallbackInfo& info) {
-  const std::shared_ptr<HostAllocation> allocation = HostAllocations().Take(ToSize(info[0], "handle"));
-  // Detach first: views of the buffer then have length 0 instead of pointing at freed memory.
-  allocation->buffer.Value().Detach();
+  const std::uint64_t handle = ToSize(info[0], "handle");
+  if (HostAllocations().Get(handle)->env != static_cast<napi_env>(info.Env())) {
+    throw UsageError("hostFree", "WRONG_THREAD", "host memory is freed by the thread that allocated it");
+  }
+  const std::shared_ptr<HostAllocation> allocation = HostAllocations().Take(handle);
+  Napi::ArrayBuffer buffer = allocation->buffer.Value();
+  std::lock_guard<std::mutex> lock(allocation->owner->mutex);
+  if (buffer.IsDetached()) {
+    allocation->owner->is_asked = true;
+  } else {
+    // Views of the buffer then have length 0 instead of pointing at freed memory.
+    buffer.Detach();
+    allocation->owner->Free();
+  }
   allocation->buffer.Reset();
-  UseDevice(allocation->device);
-  CU(MemFreeHost, allocation->host);
   return info.Env().Undefined();
 }
 

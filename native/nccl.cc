@@ -7,6 +7,7 @@
 #include "exports.h"
 #include "multicast.h"
 #include "nccl_comm.h"
+#include "signals.h"
 #include "stream.h"
 #include "worker.h"
 
@@ -39,15 +40,19 @@ Endpoint CommAndStream(const Napi::Value& comm_handle, const Napi::Value& stream
   return {comm->comm, stream->stream};
 }
 
-/// Destruction and abortion wait for peers or kernels, so they run on a worker.
+/// Destruction and abortion wait for peers or kernels, so they run on a worker. Destruction waits for calls on windows;
+/// abortion is what ends them.
 template <typename Call>
-Napi::Value Finish(const Napi::CallbackInfo& info, const char* name, Call call) {
+Napi::Value Finish(const Napi::CallbackInfo& info, const char* name, bool waits, Call call) {
   const std::shared_ptr<Communicator> comm = Communicators().Take(ToSize(info[0], "communicator"));
   return RunCollective(
       info.Env(), name,
-      [comm, call] {
+      [comm, waits, call] {
+        std::unique_lock<std::shared_mutex> lock(comm->mutex, std::defer_lock);
+        if (waits) lock.lock();
+        const nccl::ncclComm_t going = comm->comm.exchange(nullptr);
         UseDevice(comm->device);
-        call(comm->comm);
+        call(going);
         return Done{};
       },
       NoValue);
@@ -86,6 +91,7 @@ Napi::Value NcclSymbols(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value NcclUniqueId(const Napi::CallbackInfo& info) {
+  const KeepSignals keep;  // loads plugins
   nccl::ncclUniqueId id{};
   NCCL(GetUniqueId, &id);
   Napi::Uint8Array bytes = Napi::Uint8Array::New(info.Env(), sizeof id.internal);
@@ -109,7 +115,9 @@ Napi::Value NcclCommInit(const Napi::CallbackInfo& info) {
         UseDevice(device);
         auto comm = std::make_shared<Communicator>();
         comm->device = device;
-        NCCL(CommInitRank, &comm->comm, ranks, id, rank);
+        nccl::ncclComm_t made = nullptr;
+        NCCL(CommInitRank, &made, ranks, id, rank);
+        comm->comm = made;
         return comm;
       },
       [](Napi::Env env, std::shared_ptr<Communicator>& comm) -> Napi::Value {
@@ -132,11 +140,11 @@ Napi::Value NcclCommFinalize(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value NcclCommDestroy(const Napi::CallbackInfo& info) {
-  return Finish(info, "ncclCommDestroy", [](nccl::ncclComm_t comm) { NCCL(CommDestroy, comm); });
+  return Finish(info, "ncclCommDestroy", true, [](nccl::ncclComm_t comm) { NCCL(CommDestroy, comm); });
 }
 
 Napi::Value NcclCommAbort(const Napi::CallbackInfo& info) {
-  return Finish(info, "ncclCommAbort", [](nccl::ncclComm_t comm) { NCCL(CommAbort, comm); });
+  return Finish(info, "ncclCommAbort", false, [](nccl::ncclComm_t comm) { NCCL(CommAbort, comm); });
 }
 
 /// Throws what went wrong in the background, if anything did.

@@ -50,8 +50,9 @@ Napi::Value NcclWindowRegister(const Napi::CallbackInfo& info) {
   return RunCollective(
       info.Env(), "ncclWindowRegister",
       [window, pointer, bytes] {
+        const LiveCommunicator comm(*window->comm);
         UseDevice(window->comm->device);
-        NCCL(CommWindowRegister, window->comm->comm, pointer, bytes, &window->window, nccl::WIN_COLL_SYMMETRIC);
+        NCCL(CommWindowRegister, comm.Get(), pointer, bytes, &window->window, nccl::WIN_COLL_SYMMETRIC);
         return window;
       },
       [](Napi::Env env, std::shared_ptr<Window>& window) -> Napi::Value {
@@ -64,8 +65,9 @@ Napi::Value NcclWindowDeregister(const Napi::CallbackInfo& info) {
   return RunCollective(
       info.Env(), "ncclWindowDeregister",
       [window] {
+        const LiveCommunicator comm(*window->comm);
         UseDevice(window->comm->device);
-        NCCL(CommWindowDeregister, window->comm->comm, window->window);
+        NCCL(CommWindowDeregister, comm.Get(), window->window);
         return Done{};
       },
       NoValue);
@@ -75,6 +77,7 @@ Napi::Value NcclWindowDeregister(const Napi::CallbackInfo& info) {
 Napi::Value NcclPeerPointer(const Napi::CallbackInfo& info) {
   nccl::Require(nccl::Get().GetPeerDevicePointer, "ncclGetPeerDevicePointer", "2.29");
   const std::shared_ptr<Window> window = Windows().Get(ToSize(info[0], "window"));
+  const LiveCommunicator comm(*window->comm);
   UseDevice(window->comm->device);
   void* pointer = nullptr;
   NCCL(GetPeerDevicePointer, window->window, ToSize(info[1], "offset"), ToInt(info[2], "peer"), &pointer);

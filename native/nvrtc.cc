@@ -3,6 +3,7 @@
 
 #include "convert.h"
 #include "exports.h"
+#include "signals.h"
 #include "worker.h"
 
 namespace collc {
@@ -39,6 +40,7 @@ std::string WithoutZero(std::string text) {
 }
 
 Compilation Compile(const std::string& source, const std::string& name, const std::vector<std::string>& options) {
+  const KeepSignals keep;
   const Program program(source, name);
   std::vector<const char*> arguments;
   for (const std::string& option : options) arguments.push_back(option.c_str());

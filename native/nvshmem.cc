@@ -9,6 +9,7 @@
 #include "convert.h"
 #include "exports.h"
 #include "multicast.h"
+#include "signals.h"
 #include "stream.h"
 #include "worker.h"
 
@@ -109,6 +110,7 @@ Napi::Value OpenNvshmem(const Napi::CallbackInfo& info) {
 
 Napi::Value NvshmemUniqueId(const Napi::CallbackInfo& info) {
   const Held held;
+  const KeepSignals keep;  // loads a bootstrap
   nvshmem::UniqueId id{};
   id.version = nvshmem::VersionWord<nvshmem::UniqueId>(1);
   nvshmem::Check(nvshmem::Get().GetUniqueId(&id), "nvshmemx_get_uniqueid");

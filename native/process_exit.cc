@@ -1,4 +1,6 @@
 // The end of a process whose libraries cannot be taken down: see src/runtime/end-at-once.ts.
+#include "process_exit.h"
+
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,13 +11,15 @@
 namespace collc {
 namespace {
 
-void End(int code, void*) {
+void End(int code, void*) { EndAtOnce(code); }
+
+}  // namespace
+
+void EndAtOnce(int code) {
   std::fflush(stdout);
   std::fflush(stderr);
   _exit(code);
 }
-
-}  // namespace
 
 /// Handlers of exit() run newest first, so this one, registered when the process is about to call it, is before all
 /// destructors. Node's own work comes before exit() and is not cut short.

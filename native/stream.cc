@@ -74,7 +74,7 @@ Napi::Value StreamQuery(const Napi::CallbackInfo& info) {
 Napi::Value StreamSynchronize(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const std::shared_ptr<Stream> stream = UseStream(info[0]);
-  const double timeout_ms = ToNumber(info[1], "timeoutMs");
+  const double timeout_ms = ToTimeout(info[1]);
   return RunAsync(
       env, "streamSynchronize",
       [stream, timeout_ms] {
@@ -88,7 +88,7 @@ Napi::Value StreamSynchronize(const Napi::CallbackInfo& info) {
 Napi::Value StreamSynchronizeBlocking(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Stream> stream = UseStream(info[0]);
   return Napi::Boolean::New(info.Env(),
-                            Poll(ToNumber(info[1], "timeoutMs"), [&] { return QueryStream(*stream); }));
+                            Poll(ToTimeout(info[1]), [&] { return QueryStream(*stream); }));
 }
 
 /// The raw CUstream, for libraries outside this addon.

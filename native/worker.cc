@@ -1,7 +1,11 @@
 #include "worker.h"
 
+#include <atomic>
+#include <cstdlib>
 #include <system_error>
 #include <thread>
+
+#include "process_exit.h"
 
 namespace collc {
 namespace {
@@ -13,6 +17,14 @@ struct Link {
   bool closed = false;
   napi_threadsafe_function function = nullptr;
 };
+
+/// Threads that are at work in this process.
+std::atomic<int> working{0};
+
+/// An end of the process takes libraries down under those threads, which crashes. Without destructors it does not.
+void EndUnderWork(int code, void*) {
+  if (working.load() > 0) EndAtOnce(code);
+}
 
 /// The JavaScript side; created, used and deleted on the JavaScript thread.
 struct Job {
@@ -28,7 +40,11 @@ void CallJs(napi_env env, napi_value, void* context, void*) {
   const Napi::HandleScope scope(js);
   PromiseWorker::Settle settle = std::move(job->settle);
   job->settle = nullptr;
-  if (settle) settle(js, job->deferred);
+  try {
+    if (settle) settle(js, job->deferred);
+  } catch (...) {
+    // The thread is being terminated: there is nobody to tell, and an exception must not reach Node's C.
+  }
 }
 
 void Finalize(napi_env, void*, void* context) {
@@ -61,19 +77,33 @@ Napi::Promise PromiseWorker::Start(Napi::Env env, const char* name, Work work, S
     promise.Set("unref", Napi::Function::New(env, unref, "unref"));
   }
   try {
+    ++working;
     std::thread([link, work = std::move(work)]() mutable {
       work();
       work = nullptr;  // drop shared objects before JavaScript hears of the end
+      --working;
       std::lock_guard<std::mutex> lock(link->mutex);
       if (link->closed) return;
-      napi_call_threadsafe_function(link->function, nullptr, napi_tsfn_nonblocking);
-      napi_release_threadsafe_function(link->function, napi_tsfn_release);
+      // napi_closing: the function is no longer this thread's to release.
+      if (napi_call_threadsafe_function(link->function, nullptr, napi_tsfn_nonblocking) != napi_closing) {
+        napi_release_threadsafe_function(link->function, napi_tsfn_release);
+      }
     }).detach();
   } catch (const std::system_error& error) {
+    --working;
     napi_release_threadsafe_function(link->function, napi_tsfn_abort);
     throw UsageError(name, "NO_WORKER", std::string(name) + ": no thread could be started: " + error.what());
   }
   return promise;
+}
+
+void EndCleanlyUnderWork(Napi::Env env) {
+  // Registered as the process is about to end, so newer than what libraries registered, and called before that. Hooks
+  // of Node-API would be too late: process.exit() calls none.
+  const auto at_exit = [](const Napi::CallbackInfo&) { on_exit(EndUnderWork, nullptr); };
+  Napi::Object process = env.Global().Get("process").As<Napi::Object>();
+  process.Get("once").As<Napi::Function>().Call(
+      process, {Napi::String::New(env, "exit"), Napi::Function::New(env, at_exit, "endCleanlyUnderWork")});
 }
 
 std::shared_ptr<Napi::ObjectReference> KeepAlive(const Napi::Value& value) {

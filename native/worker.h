@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "errors.h"
+#include "signals.h"
 
 namespace collc {
 
@@ -64,15 +65,22 @@ Napi::Promise RunAsync(Napi::Env env, const char* name, Execute execute, Convert
       can_be_left);
 }
 
-/// RunAsync for a library's call that waits for peers.
+/// RunAsync for a library's call that waits for peers, and that may load transports and plugins.
 template <typename Execute, typename Convert>
 Napi::Promise RunCollective(Napi::Env env, const char* name, Execute execute, Convert convert) {
-  return RunAsync(env, name, std::move(execute), std::move(convert), nullptr, true);
+  auto keeping = [execute = std::move(execute)]() mutable {
+    const KeepSignals keep;
+    return execute();
+  };
+  return RunAsync(env, name, std::move(keeping), std::move(convert), nullptr, true);
 }
 
 /// For work without a result.
 struct Done {};
 inline Napi::Value NoValue(Napi::Env env, Done&) { return env.Undefined(); }
+
+/// For the addon's registration: the end of this process is a clean one also while threads of RunAsync are in libraries.
+void EndCleanlyUnderWork(Napi::Env env);
 
 /// Keeps a JavaScript object from being collected while the returned pointer lives. Drop it on the JavaScript
 /// thread only; RunAsync's `keep` does.

@@ -28,7 +28,7 @@ std::string Open(const std::vector<std::string>& candidates) {
   std::lock_guard<std::mutex> lock(open_mutex);
   if (open_api.load()) return open_path;
   std::vector<std::string> attempts;
-  const DynamicLibrary library = DynamicLibrary::Open(candidates, RTLD_NOW | RTLD_LOCAL, attempts);
+  const DynamicLibrary library = DynamicLibrary::OpenShielded(candidates, attempts);
   if (!library.IsOpen()) {
     throw NativeError("nccl", "dlopen", 0, "DLOPEN_FAILED",
                       "no NCCL library could be opened:\n  " + Join(attempts, "\n  "));

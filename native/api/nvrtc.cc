@@ -28,7 +28,7 @@ void Open(const std::string& path, const std::string& builtins) {
     throw NativeError("nvrtc", "dlopen", 0, "DLOPEN_FAILED",
                       "NVRTC's builtins could not be opened: " + Join(attempts, "; "));
   }
-  const DynamicLibrary library = DynamicLibrary::Open({path}, RTLD_NOW | RTLD_LOCAL, attempts);
+  const DynamicLibrary library = DynamicLibrary::OpenShielded({path}, attempts);
   if (!library.IsOpen()) {
     throw NativeError("nvrtc", "dlopen", 0, "DLOPEN_FAILED", "NVRTC could not be opened: " + Join(attempts, "; "));
   }

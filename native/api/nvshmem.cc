@@ -31,7 +31,7 @@ std::string Open(const std::vector<std::string>& candidates) {
   if (open_api.load()) return open_path;
   std::vector<std::string> attempts;
   // Its bootstrap plugins call back into it, but by function tables: no symbol has to be global.
-  const DynamicLibrary library = DynamicLibrary::Open(candidates, RTLD_NOW | RTLD_LOCAL, attempts);
+  const DynamicLibrary library = DynamicLibrary::OpenShielded(candidates, attempts);
   if (!library.IsOpen()) {
     throw NativeError("nvshmem", "dlopen", 0, "DLOPEN_FAILED",
                       "no NVSHMEM host library could be opened:\n  " + Join(attempts, "\n  "));

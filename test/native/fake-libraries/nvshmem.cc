@@ -9,6 +9,7 @@
 
 #include "api/nvshmem.h"
 #include "guest.h"
+#include "takes-signals.h"
 
 using namespace guest;
 using collc::nvshmem::InitAttr;
@@ -142,6 +143,7 @@ std::atomic<std::uint64_t>* Word(std::uint64_t address) {
 }  // namespace
 
 GUEST_API int nvshmemx_get_uniqueid(UniqueId* id) {
+  takes_signals::ForGood();
   if (id->version != collc::nvshmem::VersionWord<UniqueId>(1)) return 1;
   const Id made{id->version, MakeShared(sizeof(Control))};
   std::memcpy(id, &made, sizeof made);
@@ -157,6 +159,7 @@ GUEST_API int nvshmemx_set_attr_uniqueid_args(int rank, int pes, const UniqueId*
 }
 
 GUEST_API int nvshmemx_hostlib_init_attr(unsigned flags, InitAttr* attr) {
+  takes_signals::ForGood();
   if (std::string(Env("FAKE_NVSHMEM_FAIL")) == "init") return 7;
   if (flags != collc::nvshmem::INIT_WITH_UNIQUEID || state) return 1;
   if (attr->version != (1 << 16) + 144 || attr->args.version != (1 << 16) + 128) return 1;

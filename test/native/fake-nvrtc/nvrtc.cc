@@ -1,9 +1,12 @@
 // An NVRTC that makes cubins for the fake driver: the kernels in the text with the names and sizes of their parameters. What
 // they do is the fake driver's business; kernels it does not know do nothing.
+#include <chrono>
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <thread>
 
+#include "../fake-libraries/takes-signals.h"
 #include "api/nvrtc.h"
 
 namespace {
@@ -76,6 +79,8 @@ FAKE_API nvrtcDestroyProgram(nvrtcProgram* program) {
   return 0;
 }
 FAKE_API nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
+  const takes_signals::While taken;
+  if (Of(program)->source.find("// slow") != std::string::npos) std::this_thread::sleep_for(std::chrono::seconds(2));
   std::string header("\x7f" "ELF");  // 64 bytes, as the fake driver expects
   header.resize(64, '\0');
   Of(program)->cubin = header + Kernels(Of(program)->source) + '\0';
