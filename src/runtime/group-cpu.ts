@@ -1,6 +1,16 @@
 /** The cpu backend: all ranks of the group emulated in this process, executing the IR that is printed as CUDA. */
-import type { CompileResult, DimValues, DType, Manifest } from "../compiler/index.js";
-import { CpuGroup, type CpuOptions } from "./cpu/index.js";
+import {
+  type CompileResult,
+  describeOutside,
+  type DimValues,
+  type DType,
+  programOf,
+  type Kernel,
+  type Manifest,
+  outsideDimension,
+  type SourceFile,
+} from "../compiler/index.js";
+import { CpuFault, CpuGroup, type CpuOptions } from "./cpu/index.js";
 import { defaultTimeoutMs } from "./env.js";
 import { MachineError, UsageError } from "./errors.js";
 import type {
@@ -136,7 +146,10 @@ export class EmulatedGroup extends HostPrimitives implements Group {
     const cpu = { ...(seed !== undefined && { seed }), ...(detectUnwritten !== undefined && { detectUnwritten }) };
     const make = (elementOffset: Record<string, number>): CpuGroup =>
       new CpuGroup(kernel, manifest, { ...cpu, elementOffset, source });
-    return new EmulatedKernel(manifest, make, this);
+    const elements = programOf(compiled.snapshots);
+    const whyOutside = (dims: DimValues): CpuFault | null =>
+      elements === null ? null : outside(elements, dims, source);
+    return new EmulatedKernel(manifest, make, whyOutside, this);
   }
 
   stream(): HostStream {
@@ -178,13 +191,27 @@ export class EmulatedGroup extends HostPrimitives implements Group {
   }
 }
 
+/** An access with an index outside its dimension, which a linear index may hide. */
+function outside(elements: Kernel, dims: DimValues, source: SourceFile): CpuFault | null {
+  const found = outsideDimension(elements, dims);
+  if (found === null) return null;
+  const { op, rank, buffer, index } = found;
+  const { line, column } = source.position(op.span.start);
+  const where = `${elements.name}, ${source.fileOf(op.span.start)}:${line}:${column}, rank ${rank}`;
+  const places = [{ kernel: elements.name, rank, block: 0, buffer, index, span: op.span }];
+  return new CpuFault("bounds", `${where}: ${describeOutside(found)}`, places);
+}
+
 class EmulatedKernel implements LoadedKernel {
   /** One instance per alignment of the tensors: the emulation fixes it when a kernel is loaded. */
   private readonly instances = new Map<string, CpuGroup>();
+  /** Dimensions at which indices stay inside theirs. */
+  private readonly bounded = new Set<string>();
 
   constructor(
     readonly manifest: Manifest,
     private readonly make: (elementOffset: Record<string, number>) => CpuGroup,
+    private readonly whyOutside: (dims: DimValues) => CpuFault | null,
     private readonly group: EmulatedGroup,
   ) {}
 
@@ -211,6 +238,11 @@ class EmulatedKernel implements LoadedKernel {
       requireSameRanks(this.group, hostTensor(tensor).owner, `'${name}'`);
     }
     checkTensors(this.manifest, tensors, dims);
+    const key = JSON.stringify(dims);
+    if (this.bounded.has(key)) return;
+    const fault = this.whyOutside(dims);
+    if (fault !== null) throw fault;
+    this.bounded.add(key);
   }
 
   private execute(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {

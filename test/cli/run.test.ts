@@ -107,7 +107,7 @@ describe("collc run on emulated ranks", () => {
     const path = file(folder, "outside.coll", oneShot.replace("x@p[i]", "x@p[i + 1]"));
     const { code, err } = await cpu(path, "--dim", "n=10");
     expect(code).toBe(1);
-    expect(err).toMatch(/outside\.coll:3:\d+: index 10 of 'x' lies outside/);
+    expect(err).toMatch(/outside\.coll:3:\d+, rank 0: index 10 of dimension 0 lies outside 'x', which has 10/);
   });
 
   it("chooses dimensions that fit three ranks by itself", async () => {

@@ -9,10 +9,11 @@ import type { MeshAxis } from "../types/mesh.js";
 import { requirementHolds } from "../types/requirement.js";
 import { proveAnswer } from "./answer.js";
 import { countedOps } from "./counted-ops.js";
+import { describeOutside, outsideDimension } from "./dimension-bounds.js";
 import { SAMPLE_NAMES } from "./inputs.js";
-import type { SharedLayout } from "./machine.js";
+import { gridOf, type SharedLayout } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
-import { type Answer, placeOf } from "./results.js";
+import { type Answer, placeOf, type Wrong } from "./results.js";
 import {
   constantsBeyond,
   lengthBeyond,
@@ -25,7 +26,10 @@ import {
 import { steeringOf } from "./steering.js";
 
 export interface ProveOptions {
-  /** The kernel on rank level, as its author wrote it: its constants say which shapes to prove. See `programOf`. */
+  /**
+   * The kernel on rank level, as its author wrote it: its constants say which shapes to prove, and
+   * its indices have to stay inside their dimensions. See `programOf`.
+   */
   readonly program?: Kernel | null;
   /** Shapes to prove; by default some that take every path of the kernel. */
   readonly shapes?: readonly DimValues[];
@@ -96,7 +100,8 @@ export function programOf(snapshots: readonly { readonly pass: string; readonly 
 /** Proves the ordering, at all shapes. */
 export function proveOrderings(kernel: Kernel, options: ProveOptions = {}): Proof {
   const { launches, residentBlocks, shared } = options;
-  const of = (setting: Setting): Answer => proveOrdering(kernel, { ...setting, launches, residentBlocks, shared });
+  const of = (setting: Setting): Answer =>
+    outsideAt(kernel, setting, options) ?? proveOrdering(kernel, { ...setting, launches, residentBlocks, shared });
   const settings = settingsOf(kernel, "ordering", options).filter((s) => !s.unevenGrids || keepsState(kernel));
   if (settings.length === 0) return unknownOf(kernel);
   return proofOf(kernel, settings, of);
@@ -117,8 +122,26 @@ export function proveFurtherAnswers(kernel: Kernel, options: ProveOptions, answe
   return proofOf(kernel, settings, answerOf(kernel, options), answers);
 }
 
-function answerOf(kernel: Kernel, { launches }: ProveOptions): (setting: Setting) => Answer {
-  return (setting) => proveAnswer(kernel, { ...setting, launches });
+function answerOf(kernel: Kernel, options: ProveOptions): (setting: Setting) => Answer {
+  const { launches } = options;
+  return (setting) => outsideAt(kernel, setting, options) ?? proveAnswer(kernel, { ...setting, launches });
+}
+
+/** What is wrong where an index leaves its dimension. The execution cannot see it: it has linear indices. */
+function outsideAt(kernel: Kernel, { dims, aligned }: Setting, { program, launches = 2 }: ProveOptions): Wrong | null {
+  const found = program == null ? null : outsideDimension(program, dims);
+  if (found === null) return null;
+  const { op, rank, buffer } = found;
+  const what = op.name === "store" ? `'${buffer}' is stored here` : `'${buffer}' is loaded here`;
+  return {
+    status: "wrong",
+    claim: { ranks: kernel.world, dims, grid: gridOf(kernel, dims), launches, aligned },
+    kind: "bounds",
+    message: `${describeOutside(found)} on rank ${rank}`,
+    places: [{ rank, block: -1, launch: 0, span: op.span, what }],
+    witness: [],
+    help: null,
+  };
 }
 
 /** Where there is no shape to prove it at. */

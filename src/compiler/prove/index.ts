@@ -24,6 +24,7 @@ export {
   type ProveOptions,
   proveOrderings,
 } from "./claims.js";
+export { describeOutside, type OutsideDimension, outsideDimension } from "./dimension-bounds.js";
 export { proveOrdering, type OrderingOptions } from "./ordering.js";
 export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
 export type { SharedLayout } from "./machine.js";
