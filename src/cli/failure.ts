@@ -1,4 +1,5 @@
 /** From anything that was thrown to a message and an exit code. No stack ever reaches a person. */
+import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -75,7 +76,8 @@ export function reportFailure(io: Io, error: unknown): number {
 /** The stack and the compiler's module, in a file: too long for a terminal, needed for the report. */
 function writeReport(error: unknown): string | null {
   const stamp = new Date().toISOString().replace(/[:.]/g, "-");
-  const path = join(tmpdir(), `collc-bug-${stamp}-${process.pid}.txt`);
+  // A name that nobody can foresee, and no file that is there already: the folder is everybody's.
+  const path = join(tmpdir(), `collc-bug-${stamp}-${randomBytes(8).toString("hex")}.txt`);
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
   // By its field, not its class: `collc --version` has no use for the compiler.
   const module = (error as Partial<InternalCompilerError> | null)?.moduleText ?? "";
@@ -83,6 +85,7 @@ function writeReport(error: unknown): string | null {
   try {
     writeFileSync(path, `${head}arguments: ${JSON.stringify(process.argv.slice(2))}\n\n${stack}\n\n${module}`, {
       mode: 0o600,
+      flag: "wx",
     });
     return path;
   } catch {

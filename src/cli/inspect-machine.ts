@@ -5,7 +5,8 @@ import { capabilities, type DeviceCapability, type PeerCapability } from "../run
 import { archOf, describeDevices, openCuda } from "../runtime/cuda/index.js";
 import { type Environment, environmentTable } from "../runtime/env.js";
 import { CollcError, messageOf } from "../runtime/errors.js";
-import { cacheDirectory } from "../runtime/jit-cache.js";
+import { cacheDirectory, cacheHelp } from "../runtime/jit-cache.js";
+import { distrust } from "../runtime/trust.js";
 import { addonCandidates, type DeviceDescription, native } from "../runtime/native.js";
 import { findNvrtc, type NvrtcAttempt, nvrtcHelp } from "../runtime/nvrtc.js";
 import { openNccl } from "../runtime/nccl/index.js";
@@ -205,6 +206,8 @@ async function inspectLibrary(
 
 async function inspectCache(env: Environment): Promise<MachineReport["cache"]> {
   const path = cacheDirectory(env);
+  const why = distrust(path);
+  if (why !== null) return { ok: false, summary: `not used: ${why}`, next: cacheHelp, path, bytes: 0 };
   const size = await folderBytes(path);
   return { ok: true, summary: `${path}, ${bytes(size)}`, next: null, path, bytes: size };
 }

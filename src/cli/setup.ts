@@ -1,6 +1,6 @@
 /** `collc setup nvrtc`: fetches what collc needs and a machine lacks, when a person asks for it. */
 import { Command } from "commander";
-import { setupNvrtc } from "../runtime/nvrtc.js";
+import { pinnedNvrtc, setupNvrtc } from "../runtime/nvrtc.js";
 import { type Io, paletteOf } from "./io.js";
 import { examples } from "./examples.js";
 import { withProgress } from "./progress.js";
@@ -11,11 +11,15 @@ export function setupCommand(io: Io): Command {
   setup
     .command("nvrtc")
     .description("Fetch NVIDIA's runtime compiler: its wheel, with pip, from the package index pip is configured for.")
-    .option("--package <requirement>", "what to fetch", "nvidia-cuda-nvrtc")
+    .option(
+      "--package <requirement>",
+      "what to fetch; only the default is checked against a known hash",
+      pinnedNvrtc.requirement,
+    )
     .addHelpText(
       "after",
       examples(
-        ["collc setup nvrtc", "the newest"],
+        ["collc setup nvrtc", "the version that collc was tested with"],
         ["collc setup nvrtc --package 'nvidia-cuda-nvrtc-cu12==12.8.*'", "one for an older driver"],
       ),
     )

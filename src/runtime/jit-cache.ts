@@ -4,16 +4,18 @@
  * entry both get a kernel.
  *
  * An entry is one file, `<key>.kernel`: a line of JSON (length and SHA-256 of the payload, and the caller's
- * `meta`), a line feed, the payload. A file that is cut short or changed cannot pass.
+ * `meta`), a line feed, the payload. A file that is cut short or changed cannot pass, and a folder that others could
+ * have written to is not used at all, see trust.ts.
  */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { access, mkdir, readFile, readdir, rm, stat, utimes } from "node:fs/promises";
-import { homedir, tmpdir, userInfo } from "node:os";
+import { access, mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { sweepAbandoned, writeFileAtomic } from "./atomic-file.js";
 import { type Environment, processEnvironment, readEnv, readEnvInteger } from "./env.js";
 import { messageOf, systemCode } from "./errors.js";
+import { distrust, readOwnFile } from "./trust.js";
 
 const suffix = ".kernel";
 const formatVersion = 1;
@@ -52,14 +54,30 @@ export interface JitCacheOptions {
   readonly onWarning?: (message: string) => void;
 }
 
-/** collc's cache folder: COLLC_CACHE_DIR, $XDG_CACHE_HOME/collc or ~/.cache/collc. Not created here. */
+/** What to do about a cache that others can write to. */
+export const cacheHelp = "chmod -R go-w on it if it is yours; else name a folder of your own in COLLC_CACHE_DIR";
+
+/** This user's home folder, or "" where there is none: a number without a row in the list of users has none. */
+function homeFolder(env: Environment): string {
+  try {
+    return readEnv("HOME", env) ?? homedir();
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * collc's cache folder: COLLC_CACHE_DIR, $XDG_CACHE_HOME/collc or ~/.cache/collc; without a home, one in the temporary
+ * folder. Not created here, and not to be used before `distrust` has nothing against it.
+ */
 export function cacheDirectory(env: Environment = processEnvironment()): string {
   const explicit = readEnv("COLLC_CACHE_DIR", env);
   if (explicit !== undefined) return explicit;
   const xdg = readEnv("XDG_CACHE_HOME", env);
   if (xdg !== undefined) return join(xdg, "collc");
-  const home = readEnv("HOME", env) ?? homedir();
-  return home === "/" || home === "" ? join(tmpdir(), `collc-cache-${userInfo().uid}`) : join(home, ".cache", "collc");
+  const home = homeFolder(env);
+  const own = `collc-cache-${process.getuid?.() ?? "user"}`;
+  return home === "/" || home === "" ? join(tmpdir(), own) : join(home, ".cache", "collc");
 }
 
 /** Hash over all parts, 64 hexadecimal digits. Parts are framed, so moving text from one to another changes it. */
@@ -77,6 +95,7 @@ export class JitCache {
   readonly #building = new Map<string, Promise<CacheResult>>();
   readonly #warned = new Set<string>();
   #prepared: Promise<boolean> | undefined;
+  #isTrusted: boolean | undefined;
 
   /** @throws UsageError when COLLC_CACHE_MAX_MB is not a number. */
   constructor(options: JitCacheOptions = {}) {
@@ -101,7 +120,7 @@ export class JitCache {
   }
 
   async #getOrBuild(key: string, build: () => CachedKernel | Promise<CachedKernel>): Promise<CacheResult> {
-    const path = this.directory === null ? null : join(this.directory, key + suffix);
+    const path = this.directory === null || !this.#isOurs() ? null : join(this.directory, key + suffix);
     const found = path === null ? null : await this.#read(path);
     if (found) return { ...found, from: "disk" };
     const built = await build();
@@ -124,7 +143,7 @@ export class JitCache {
   async #read(path: string): Promise<CachedKernel | null> {
     let data: Buffer;
     try {
-      data = await readFile(path);
+      data = readOwnFile(path, cacheHelp);
     } catch (error) {
       if (systemCode(error) !== "ENOENT") this.#warnUnusable(error);
       return null;
@@ -138,6 +157,18 @@ export class JitCache {
     const now = new Date();
     await utimes(path, now, now).catch(() => {}); // the order of eviction; a read-only cache has none
     return entry;
+  }
+
+  /** Whether nobody else can have put anything here. Asked once, before anything is read or written. */
+  #isOurs(): boolean {
+    if (this.#isTrusted === undefined) {
+      const why = distrust(this.directory!);
+      this.#isTrusted = why === null;
+      if (why !== null) {
+        this.#warn("distrusted", `the kernel cache is not used, kernels are compiled each time: ${why}; ${cacheHelp}`);
+      }
+    }
+    return this.#isTrusted;
   }
 
   /** Makes the folder and sweeps it, once. False: there is no writing here. */

@@ -4,13 +4,15 @@
  * path or loaded already. So both are found here, and whoever loads them takes the builtins first, by full path.
  */
 import { execFile } from "node:child_process";
-import { open, readdir, realpath, rm, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { mkdir, open, readdir, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { makeDirectoryAtomic, sweepAbandoned } from "./atomic-file.js";
 import { type Environment, processEnvironment, readEnv } from "./env.js";
 import { MachineError, messageOf } from "./errors.js";
-import { cacheDirectory } from "./jit-cache.js";
+import { cacheDirectory, cacheHelp } from "./jit-cache.js";
 import { describeFailure, findPython, runPython } from "./python.js";
+import { distrust } from "./trust.js";
 
 export type NvrtcSource = "COLLC_NVRTC" | "CUDA toolkit" | "Python package" | "collc setup" | "loader";
 
@@ -64,6 +66,8 @@ export async function findNvrtc(options: FindNvrtcOptions = {}): Promise<NvrtcSe
     const found: NvrtcLocation | null = inspected.path
       ? { path: inspected.path, builtins: inspected.builtins, source: where }
       : null;
+    // Of all places, this one is collc's own to look after; in the others people install what they trust.
+    if (found && outcome === null && where === "collc setup") outcome = distrustLibrary(found);
     if (found && outcome === null) outcome = options.probe?.(found) ?? null;
     const shown = inspected.path ?? (file === null ? directory : join(directory, file));
     attempts.push({ where, path: shown, outcome: outcome ?? "found" });
@@ -82,6 +86,12 @@ export async function findNvrtc(options: FindNvrtcOptions = {}): Promise<NvrtcSe
     if (problem === null) return { found, attempts };
   }
   return { found: null, attempts };
+}
+
+/** Why a library in collc's cache is not loaded, or null. */
+function distrustLibrary({ path, builtins }: NvrtcLocation): string | null {
+  const why = distrust(path) ?? (builtins === null ? null : distrust(builtins));
+  return why === null ? null : `not loaded: ${why}; ${cacheHelp}`;
 }
 
 /** {@link findNvrtc}, or the list of what was tried as an error. @throws MachineError */
@@ -200,8 +210,10 @@ async function inspectFile(path: string): Promise<Inspected> {
 
 async function isElf(path: string): Promise<boolean> {
   try {
-    const handle = await open(path, "r");
+    // Not waiting for the writer of a FIFO.
+    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
+      if (!(await handle.stat()).isFile()) return false;
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0);
       return bytesRead === 4 && buffer.toString("latin1") === "\x7fELF";
     } finally {
@@ -233,11 +245,20 @@ export interface SetupNvrtcOptions {
   readonly env?: Environment;
   /** Told what happens, one line each. */
   readonly onProgress?: (line: string) => void;
-  /** Requirement for pip, default `nvidia-cuda-nvrtc`: the newest. */
+  /** Requirement for pip, default {@link pinnedNvrtc}, with its hash. */
   readonly requirement?: string;
   /** Bound of the download in milliseconds, default 10 minutes. */
   readonly timeoutMs?: number;
 }
+
+/** What is fetched where nobody asks for another: one version, and the bytes that it had when collc was tested with it. */
+export const pinnedNvrtc = {
+  requirement: "nvidia-cuda-nvrtc==13.0.88",
+  /** SHA-256 of the wheel, by Node's name of the processor. */
+  sha256: { x64: "ad9b6d2ead2435f11cbb6868809d2adeeee302e9bb94bcf0539c7a40d80e8575" } as Readonly<
+    Record<string, string>
+  >,
+} as const;
 
 // Names are checked by hand: zipfile keeps members below the target, and this says so if it ever did not.
 const unpack = `import sys, zipfile
@@ -247,15 +268,22 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
     wheel.extractall(sys.argv[2], [n for n in wheel.namelist() if "/lib/" in n or ".dist-info/" in n])`;
 
 /**
- * Fetches NVIDIA's nvrtc wheel with pip into collc's cache folder and unpacks it there, whole or not at all.
- * @throws MachineError when there is no python3, no pip, no network, no space, or the wheel has no libnvrtc.
+ * Fetches NVIDIA's nvrtc wheel with pip into collc's cache folder and unpacks it there, whole or not at all. Python runs
+ * isolated (`-I`): neither the current folder nor PYTHONPATH has a say in what is executed.
+ * @throws MachineError when there is no python3, no pip, no network, no space, the cache is not this user's alone, or the
+ *   wheel has no libnvrtc or not the bytes it should have.
  */
 export async function setupNvrtc(options: SetupNvrtcOptions = {}): Promise<NvrtcLocation> {
-  const { env = processEnvironment(), onProgress = () => {}, requirement = "nvidia-cuda-nvrtc" } = options;
+  const { env = processEnvironment(), onProgress = () => {}, requirement = pinnedNvrtc.requirement } = options;
   const timeoutMs = options.timeoutMs ?? 600_000;
   const setup = setupDirectory(env);
+  await mkdir(setup, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw new MachineError(`there is no making ${setup}: ${messageOf(error)}`, "COLLC_CACHE_DIR names another folder");
+  });
+  const why = distrust(setup);
+  if (why !== null) throw new MachineError(`nothing is fetched into ${setup}: ${why}`, cacheHelp);
   const { executable } = await findPython(env);
-  const pip = await runPython(executable, ["-m", "pip", "--version"], { env, timeoutMs: 30_000 });
+  const pip = await runPython(executable, ["-I", "-m", "pip", "--version"], { env, timeoutMs: 30_000 });
   if (pip.error) {
     throw new MachineError(
       `${executable} has no pip (${describeFailure(pip.error, pip.stderr)})`,
@@ -264,8 +292,15 @@ export async function setupNvrtc(options: SetupNvrtcOptions = {}): Promise<Nvrtc
   }
   const fill = async (directory: string): Promise<string> => {
     const wheels = join(directory, "wheels");
-    const args = ["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--progress-bar", "off"];
-    const download = [...args, "--dest", wheels, requirement];
+    const args = ["-I", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--progress-bar", "off"];
+    const sha256 = requirement === pinnedNvrtc.requirement ? pinnedNvrtc.sha256[process.arch] : undefined;
+    // pip takes hashes from a file only.
+    const requirements = join(directory, "requirements.txt");
+    await writeFile(requirements, sha256 === undefined ? requirement : `${requirement} --hash=sha256:${sha256}`, {
+      flag: "wx",
+    });
+    const what = sha256 === undefined ? [requirement] : ["--require-hashes", "-r", requirements];
+    const download = [...args, "--dest", wheels, ...what];
     const fetched = await runPython(executable, download, {
       env,
       timeoutMs,
@@ -282,7 +317,10 @@ export async function setupNvrtc(options: SetupNvrtcOptions = {}): Promise<Nvrtc
     const version = /^[^-]+-(\d[\w.]*)-/.exec(wheel ?? "")?.[1];
     if (wheel === undefined || version === undefined) throw new MachineError(`pip fetched no wheel of ${requirement}`);
     onProgress(`unpacking ${wheel}`);
-    const unpacked = await runPython(executable, ["-c", unpack, join(wheels, wheel), directory], { env, timeoutMs });
+    const unpacked = await runPython(executable, ["-I", "-c", unpack, join(wheels, wheel), directory], {
+      env,
+      timeoutMs,
+    });
     if (unpacked.error) {
       throw new MachineError(
         `${wheel} could not be unpacked: ${describeFailure(unpacked.error, unpacked.stderr)}`,
@@ -290,6 +328,7 @@ export async function setupNvrtc(options: SetupNvrtcOptions = {}): Promise<Nvrtc
       );
     }
     await rm(wheels, { recursive: true });
+    await rm(join(directory, "requirements.txt"));
     const { problem } = await inspectSetup(directory);
     if (problem !== null) throw new MachineError(`${wheel} is of no use: ${problem}`);
     // A folder of that version that has lost its files would stay in place for ever.

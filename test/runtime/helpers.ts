@@ -38,6 +38,7 @@ const modules = [
   "store-file",
   "store-server",
   "store-wire",
+  "trust",
   "watch-launcher",
 ];
 

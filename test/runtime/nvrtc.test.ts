@@ -134,7 +134,7 @@ describe("setupNvrtc", () => {
     Object.assign(env, { PIP_NO_INDEX: "1", PIP_CONFIG_FILE: "/dev/null" });
     const error = await rejection(setupNvrtc({ env }));
     expect(error).toBeInstanceOf(MachineError);
-    expect(error.message).toMatch(/pip could not fetch nvidia-cuda-nvrtc: ERROR/);
+    expect(error.message).toMatch(/pip could not fetch nvidia-cuda-nvrtc==13.0.88: ERROR/);
     expect(readdirSync(setupDirectory(env))).toEqual([]);
   }, 20_000);
 
