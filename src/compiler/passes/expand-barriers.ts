@@ -77,7 +77,7 @@ class Expansion {
     const launches = asksForParity ? this.launches() : null;
     rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => {
       if (op.name === "launch_parity") values.set(op.results[0]!, launches!.parity);
-      else if (op.name === "barrier") this.barrier(op);
+      else if (op.name === "barrier") this.barrier(op, values);
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
       else if (op.name === "await") this.notifications.await(values.get(op.operands[0]!));
       else return false;
@@ -129,31 +129,51 @@ class Expansion {
     };
   }
 
-  private barrier(op: Op): void {
-    const { build, kernel } = this;
+  private barrier(op: Op, values: Substitution): void {
+    const { build } = this;
     const { pairs, isGrid } = this.meaning(op);
+    const half = op.attributes["half"];
     if (!isGrid && pairs.between === 0) return void build.op("block_sync", [], {}, null);
     const isSyncedBefore = isSynced(build.ops, build.ops === this.top, [
       this.names.epochs,
       this.names.now,
       this.names.launches,
     ]);
-    if (!isSyncedBefore) build.op("block_sync", [], {}, null);
-    const epoch = build.add(this.now(), build.constant(1, scalar("u32")));
-    build.store(this.names.now, epoch, [this.zero]);
-    const isLocal = pairs.between === 0;
-    const scope = isLocal ? "gpu" : "sys";
+    if (!isSyncedBefore && half !== "wait") build.op("block_sync", [], {}, null);
+    let epoch: Value;
+    if (half === "wait") {
+      const [behind] = op.operands.map((v) => values.get(v));
+      epoch = behind === undefined ? this.now() : build.sub(this.now(), build.cast(behind, "u32"));
+    } else {
+      epoch = build.add(this.now(), build.constant(1, scalar("u32")));
+      build.store(this.names.now, epoch, [this.zero]);
+    }
+    const scope = pairs.between === 0 ? "gpu" : "sys";
+    if (half !== "wait") this.arrive(pairs, epoch, scope);
+    if (half === "arrive") return;
+    this.wait(pairs, isGrid, epoch, scope);
+    // All threads have read the epoch before one of them stores it.
+    if (op !== this.last || isSyncedBefore) build.op("block_sync", [], {}, null);
+  }
+
+  private arrive(pairs: RankPairs, epoch: Value, scope: "gpu" | "sys"): void {
+    const { build, kernel } = this;
     const rank = build.rank();
     const row = build.mul(this.block, this.world);
     const receivers = receiversOf(pairs, build, rank);
     build.for("threads", [[this.zero, build.constant(receivers.count)]], ([k]) =>
       receivers.each(k!, (peer) => {
-        const to = kernel.world === 1 || isLocal ? [] : [peer];
+        const to = kernel.world === 1 || scope === "gpu" ? [] : [peer];
         const remote: Attributes = to.length > 0 ? { remote: true } : {};
         build.op("signal", [epoch, ...to, build.add(row, rank)], { buffer: this.names.flags, mode: "set", scope, order: "release", ...remote }, null); // prettier-ignore
       }),
     );
-    const senders = sendersOf(pairs, build, rank);
+  }
+
+  private wait(pairs: RankPairs, isGrid: boolean, epoch: Value, scope: "gpu" | "sys"): void {
+    const { build } = this;
+    const row = build.mul(this.block, this.world);
+    const senders = sendersOf(pairs, build, build.rank());
     const count = build.constant(senders.count);
     build.for("threads", [[this.zero, isGrid ? build.mul(this.grid, count) : count]], ([t]) =>
       senders.each(isGrid ? build.rem(t!, count) : t!, (peer) => {
@@ -166,7 +186,5 @@ class Expansion {
         );
       }),
     );
-    // All threads have read the epoch before one of them stores it.
-    if (op !== this.last || isSyncedBefore) build.op("block_sync", [], {}, null);
   }
 }

@@ -24,6 +24,11 @@ export interface PassOptions {
   readonly accessBytes: number;
   /** Bytes of a tensor up to which every rank reads all of it, instead of sharing the work in two steps. */
   readonly oneShotBytes: number;
+  /**
+   * Rows of a block in a slab, where an exchange is overlapped with the work on what it brought; 0 where it is not
+   * (`overlap-exchanges`).
+   */
+  readonly slabRows: number;
   /** Wide loads each thread should have in flight. */
   readonly loadsInFlight: number;
   /** The same while a block folds a row, whose elements are neighbours: pages are few, and a block has its row to itself. */
@@ -47,6 +52,7 @@ export function passOptionsFor(machine: Machine): PassOptions {
     tile: { m: 128, n: 256, k: 64, stages: 3 },
     accessBytes: architectureOf(machine.arch).accessBytes,
     oneShotBytes: 64 * 1024,
+    slabRows: 0,
     loadsInFlight: 4,
     rowLoadsInFlight: 12,
   };

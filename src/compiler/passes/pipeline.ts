@@ -10,6 +10,7 @@ import { lowerTensors } from "./lower-tensors.js";
 import { mapGrid } from "./map-grid.js";
 import { mapRows } from "./map-rows.js";
 import { raiseProducts } from "./raise-products.js";
+import { overlapExchanges } from "./overlap-exchanges.js";
 import { rotatePeers } from "./rotate-peers.js";
 import { type Pass, reading } from "./runner.js";
 import { simplify } from "./simplify.js";
@@ -39,6 +40,12 @@ export const PIPELINE: readonly Pass[] = [
     from: "rank",
     to: "rank",
     ...reading(["elementThreads", "rowThreads", "accessBytes", "rowLoadsInFlight"], mapRows),
+  },
+  {
+    name: "overlap-exchanges",
+    from: "rank",
+    to: "rank",
+    ...reading(["slabRows", "elementThreads", "elementBlocks", "accessBytes"], overlapExchanges),
   },
   {
     name: "map-grid",
