@@ -33,7 +33,7 @@ class FdChannel {
   /// Throws ETIMEDOUT at the deadline. The descriptor stays the caller's.
   void Send(const std::string& peer, std::uint32_t sender, std::uint32_t sequence, int fd, double timeout_ms);
 
-  /// The next message with our secret and one descriptor, which becomes the caller's. Anything else is dropped, its
+  /// The next message of a process of this user with our secret and one descriptor, which becomes the caller's. Anything else is dropped, its
   /// descriptors closed. False when the time ran out.
   bool Receive(double timeout_ms, FdMessage& message, int& fd);
 

@@ -50,6 +50,17 @@ bool SameSecret(const std::array<std::uint8_t, kSecretBytes>& a, const std::arra
   return difference == 0;
 }
 
+/// Whether the kernel says that this user, or root, sent a message.
+bool IsOurs(msghdr& header) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred sender{};
+    std::memcpy(&sender, CMSG_DATA(c), sizeof sender);
+    return sender.uid == geteuid() || sender.uid == 0;
+  }
+  return false;
+}
+
 /// Descriptors that came with a message; closes those not taken.
 class ReceivedFds {
  public:
@@ -89,6 +100,14 @@ FdChannel::FdChannel(std::string path, const std::uint8_t* secret) : path_(std::
     const int error = errno;
     close(socket_);
     throw SystemError("eventfd", error, path_);
+  }
+  // With each message the kernel then says who sent it.
+  const int on = 1;
+  if (setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) {
+    const int error = errno;
+    close(socket_);
+    close(wake_);
+    throw SystemError("setsockopt", error, path_);
   }
   if (bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
     const int error = errno;
@@ -161,7 +180,7 @@ bool FdChannel::Receive(double timeout_ms, FdMessage& message, int& fd) {
     // One byte more than a message, to notice a longer one.
     char bytes[sizeof(FdMessage) + 1];
     iovec data{bytes, sizeof bytes};
-    alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))];
+    alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int)) + CMSG_SPACE(sizeof(ucred))];
     msghdr header{};
     header.msg_iov = &data;
     header.msg_iovlen = 1;
@@ -173,7 +192,7 @@ bool FdChannel::Receive(double timeout_ms, FdMessage& message, int& fd) {
       const bool whole = received == static_cast<ssize_t>(sizeof(FdMessage)) &&
                          !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && fds.Count() == 1;
       if (whole) std::memcpy(&message, bytes, sizeof message);
-      if (whole && message.magic == kMagic && message.version == kVersion && SameSecret(message.secret, secret_)) {
+      if (whole && IsOurs(header) && message.magic == kMagic && message.version == kVersion && SameSecret(message.secret, secret_)) {
         fd = fds.TakeOnly();
         return true;
       }

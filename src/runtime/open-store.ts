@@ -2,7 +2,7 @@
 import { lookup } from "node:dns/promises";
 import { networkInterfaces } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Environment, LauncherInfo } from "./env.js";
+import { type Environment, type LauncherInfo, readEnv } from "./env.js";
 import { hostIdentity } from "./hosts.js";
 import { storeAddressOf } from "./store-address.js";
 import { connectStoreByFile, hostStoreInFile } from "./store-file.js";
@@ -22,7 +22,7 @@ export interface OpenedStore {
 /**
  * Joins the store of a run that a launcher describes; rank 0 hosts it where the launcher does not.
  * @param path file that leads to the store, where there is one.
- * @param onRefused told of strangers that were turned away.
+ * @param onRefused told of strangers that were turned away, and of a store that any of them could join.
  * @throws as `joinGroup`.
  */
 export async function openStore(
@@ -44,8 +44,18 @@ export async function openStore(
     const store = await connectStore({ ...address, rank, world, timeoutMs });
     return { store, server: null, removeFile: null };
   }
+  if (readEnv("COLLC_STORE_SECRET", env) === undefined) onRefused(openDoor(launcher, address.host));
   const server = await hostStore({ ...address, world, host: await listenAddress(address.host), onRefused });
   return { store: memoryStore(server.core, 0, `${address.host}:${server.port}`), server, removeFile: null };
+}
+
+/** Said once a run: what the launcher gives all ranks, others can find out too. */
+function openDoor(launcher: string, host: string): string {
+  return (
+    `warning: COLLC_STORE_SECRET is not set, and ${launcher} gives the ranks no secret: whoever reaches ${host} and ` +
+    "guesses the name of this run can join it. Set it to the same random text for all ranks: " +
+    "export COLLC_STORE_SECRET=$(openssl rand -hex 32)"
+  );
 }
 
 /** MASTER_ADDR itself where it is an address of this machine, so that no other interface is open; else all. */

@@ -48,7 +48,7 @@ export function storePorts(masterPort: number): number[] {
  *
  * The secret is COLLC_STORE_SECRET. Without it, torchrun and mpirun give the ranks nothing that a stranger
  * cannot know, and the secret is derived from the run's name: that keeps runs apart, and it keeps nobody out
- * who can reach the port and guess the name. Then, on one host, the store listens on the loopback only.
+ * who can reach the port and guess the name; rank 0 says so. Then, on one host, the store listens on the loopback only.
  * @throws UsageError when nothing names the host of rank 0.
  */
 export function storeAddressOf(info: LauncherInfo, env: Environment = processEnvironment()): StoreAddress {

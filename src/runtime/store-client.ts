@@ -13,6 +13,7 @@ import {
   type Frame,
   type Header,
   decodeError,
+  printable,
   encodeFrame,
   handshakeProof,
   isSameProof,
@@ -120,7 +121,9 @@ export class TcpTransport implements StoreTransport {
         if (isOpen) return transport.#onFrame(frame);
         if (header["refused"] !== undefined) {
           const { message, help, code } = decodeError(header["refused"]);
-          throw new RuntimeError(`the store at ${host}:${port} refused rank ${rank}: ${message}`, help, code);
+          // Nothing has proved yet that this is our store.
+          const said = `the store at ${host}:${port} refused rank ${rank}: ${printable(message)}`;
+          throw new RuntimeError(said, help === undefined ? undefined : printable(help), code);
         }
         if (storeNonce === null) {
           if (header["store"] !== "collc") throw new NotOurStore("something else listens there");

@@ -4,13 +4,14 @@
  * launcher. What a killed run left in the file is recognised by nobody answering, and replaced by the next rank 0.
  */
 import { randomBytes } from "node:crypto";
-import { readFileSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { writeFileAtomic } from "./atomic-file.js";
-import { RuntimeError, UsageError, systemCode } from "./errors.js";
+import { MachineError, RuntimeError, UsageError, systemCode } from "./errors.js";
 import { newSecret } from "./store-address.js";
 import { type Store, type StoreServer, connectStore, hostStore } from "./store.js";
+import { readOwnFile } from "./trust.js";
 
 interface Entry {
   readonly runId: string;
@@ -112,9 +113,13 @@ export async function connectStoreByFile({
 function readEntry(path: string): Entry | null {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    // Whoever writes this file decides whose store we join.
+    text = readOwnFile(path, "name a file of your own in COLLC_STORE_FILE").toString();
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
+    if (error instanceof MachineError) throw new UsageError(error.message, error.help);
+    if (systemCode(error) === "ELOOP")
+      throw new UsageError(`${path} is a link`, "name the file itself in COLLC_STORE_FILE");
     throw error;
   }
   try {

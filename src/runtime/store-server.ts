@@ -15,14 +15,17 @@ import {
   isSameProof,
   maxFrameBytes,
   parseRequest,
+  printable,
   protocolVersion,
   runTag,
 } from "./store-wire.js";
 
 /** A stranger has this long to prove the secret, in milliseconds. */
 const handshakeMs = 10_000;
-/** Strangers served at a time; more are turned away, so that they cannot use up file descriptors. */
+/** Strangers served at a time, so that they cannot use up file descriptors; one more, and the oldest has to go. */
 const maxStrangers = 128;
+/** Lines about strangers that a run prints; they may come for as long as it lives. */
+const maxRefusals = 5;
 
 export interface HostStoreOptions {
   readonly world: number;
@@ -33,7 +36,7 @@ export interface HostStoreOptions {
   readonly host?: string;
   /** Ports to try in order, default [0]: any free one. */
   readonly ports?: readonly number[];
-  /** Told of each connection that was turned away: who and why. */
+  /** Told of the first connections that were turned away, in one printable line each: who and why. */
   readonly onRefused?: (message: string) => void;
 }
 
@@ -66,7 +69,9 @@ export class StoreServer {
   readonly #options: HostStoreOptions;
   readonly #server: Server;
   readonly #members = new Map<number, Socket>();
+  /** Oldest first. */
   readonly #strangers = new Set<Socket>();
+  #refusals = 0;
   #isClosing = false;
 
   constructor(options: HostStoreOptions) {
@@ -129,15 +134,31 @@ export class StoreServer {
   }
 
   #refuse(socket: Socket, error: unknown): void {
-    this.#options.onRefused?.(`the store refused ${describePeer(socket)}: ${messageOf(error)}`);
+    this.#report(`the store refused ${describePeer(socket)}: ${messageOf(error)}`);
     socket.end(encodeFrame({ refused: encodeError(error) }), () => socket.destroySoon());
+  }
+
+  #report(message: string): void {
+    this.#refusals++;
+    if (this.#refusals > maxRefusals) return;
+    const isLast = this.#refusals === maxRefusals;
+    this.#options.onRefused?.(printable(message) + (isLast ? "; of more like this, nothing is said" : ""));
   }
 
   #serve(socket: Socket): void {
     socket.on("error", () => {}); // "close" follows and says all
-    if (this.#isClosing || this.#strangers.size >= maxStrangers) {
+    if (this.#isClosing) {
       socket.destroy();
       return;
+    }
+    // Whoever knows the secret proves it at once; the longer one says nothing, the less it is one of ours.
+    const [oldest] = this.#strangers;
+    if (oldest !== undefined && this.#strangers.size >= maxStrangers) {
+      this.#strangers.delete(oldest);
+      oldest.destroy();
+      this.#report(
+        `the store dropped ${describePeer(oldest)}: it said nothing, and ${maxStrangers} strangers are here`,
+      );
     }
     const reader = new FrameReader(maxFrameBytes.stranger);
     const storeNonce = randomBytes(32).toString("hex");

@@ -106,6 +106,12 @@ export function isSameProof(actual: unknown, expected: string): boolean {
 }
 
 /** An error as it travels. */
+/** Text of a stranger for a terminal: one line, no control characters and nothing that turns writing around, not long. */
+export function printable(text: string, maxLength = 300): string {
+  const short = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
+  return short.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (c) => `\\u{${c.codePointAt(0)!.toString(16)}}`);
+}
+
 export function encodeError(error: unknown): Header {
   if (error instanceof RuntimeError) return { message: error.message, help: error.help, code: error.code };
   return { message: error instanceof Error ? error.message : String(error), code: "failed" };

@@ -61,7 +61,7 @@ export function transpiledRuntime(): (module: string) => string {
     } catch {
       rmSync(aside, { recursive: true }); // another test file was faster
     }
-    for (const name of readdirSync(base)) if (name !== hash) rmSync(join(base, name), { recursive: true, force: true });
+    for (const name of readdirSync(base)) if (name !== hash && !name.startsWith("new-")) rmSync(join(base, name), { recursive: true, force: true });
   }
   return (module) => pathToFileURL(join(folder, `${module}.js`)).href;
 }
