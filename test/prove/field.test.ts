@@ -2,7 +2,10 @@
 import { describe, expect, it } from "vitest";
 import type { Number_ } from "../../src/compiler/prove/algebra.js";
 import { FieldAlgebra } from "../../src/compiler/prove/field.js";
-import { inverse, member, P, Q, R, type Residues, standIn, times } from "../../src/compiler/prove/residues.js";
+import { inverse, P, Q, R, type Residues, times, VALUES } from "../../src/compiler/prove/residues.js";
+
+const member = (n: number): Residues => VALUES.member(n);
+const standIn = (tag: number, args: readonly Residues[]): Residues => VALUES.standIn(tag, args);
 
 const leaves = (a: FieldAlgebra, n: number, rank = 0): Number_[] =>
   Array.from({ length: n }, (_, i) => a.leaf(0, "x", rank, i));

@@ -3,6 +3,8 @@
  * values are equal, quickly; `ExactAlgebra` keeps them as sums of products, to say how they differ.
  */
 
+import type { Comparison } from "../ir/ops.js";
+
 /** A symbolic number. Only the algebra that made it understands it. */
 export interface Term {
   readonly id: number;
@@ -36,6 +38,10 @@ export interface Algebra {
   div(a: Number_, b: Number_): Number_;
   /** Of any number of values, in any order and however often. */
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_;
+  /** 1 where it holds, else 0. */
+  compare(fn: Comparison, a: Number_, b: Number_): Number_;
+  /** `condition` is 0 or 1. */
+  select(condition: Number_, a: Number_, b: Number_): Number_;
   /** Any other function: equal arguments give equal results, and nothing else is known of it. */
   apply(fn: string, args: readonly Number_[], commutes?: boolean): Term;
   accumulator(): Accumulator;

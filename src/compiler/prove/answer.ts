@@ -2,12 +2,15 @@
 import { type Kernel, text } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
-import type { DimValues } from "../types/extent.js";
+import type { SignatureTensor } from "../manifest.js";
+import { type DType, DTYPES } from "../types/dtype.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { describeDifference } from "./difference.js";
-import { compareAtData } from "./evaluate.js";
+import { AllData, compareAtData, type RangeOf } from "./evaluate.js";
 import { ExactAlgebra, TooLarge } from "./exact.js";
 import { execute } from "./execute.js";
+import { ExponentialAlgebra } from "./exponentials.js";
 import { FieldAlgebra } from "./field.js";
 import { gridOf } from "./machine.js";
 import { type Answer, CannotTell, Fails, unknownBecause } from "./results.js";
@@ -37,8 +40,13 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
     const unspecified = kernel.outputs.filter((_, o) => kernel.specification[o] == null).map((t) => t.name);
     if (unspecified.length === kernel.outputs.length)
       return { status: "proved", claim, checked: 0, samples: 0, unspecified, executed: [] };
-    const run = new Run(kernel, { ...options, launches }, new FieldAlgebra());
-    const difference = run.firstDifference();
+    const run = new Run(kernel, { ...options, launches }, algebraFor(kernel));
+    let difference = run.firstDifference();
+    if (difference !== null && isOfFewIntegers(kernel)) {
+      const data = new AllData(rangesOf(kernel, dims));
+      const exact = new Run(kernel, { ...options, launches }, new ExactAlgebra((a, b) => data.areEqual(a, b)));
+      difference = exact.firstDifference();
+    }
     if (difference !== null) explain(kernel, { ...options, launches }, difference, run.indexOf(difference));
     return { status: "proved", claim, checked: run.checked, samples: 0, unspecified, executed: run.executed };
   } catch (e) {
@@ -47,6 +55,40 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
     const { kind, message, places, witness, help } = e;
     return { status: "wrong", claim, kind, message, places, witness, help };
   }
+}
+
+/** What the elements of inputs may be, by the clauses of the signature and by their dtypes. */
+function rangesOf(kernel: Kernel, dims: DimValues): RangeOf {
+  const ranges = new Map(kernel.inputs.map((t) => [t.name, rangeOf(t, dims)]));
+  return (leaf) => ranges.get(leaf.buffer) ?? null;
+}
+
+function rangeOf({ dtype, values }: SignatureTensor, dims: DimValues): readonly [number, number] | null {
+  const limits = INTEGER_LIMITS[dtype];
+  if (limits === undefined || values === undefined) return limits ?? null;
+  return [evaluateExtent(values.from, dims), evaluateExtent(values.to, dims)];
+}
+
+const INTEGER_LIMITS: Partial<Record<DType, readonly [number, number]>> = {
+  i8: [-(2 ** 7), 2 ** 7],
+  u8: [0, 2 ** 8],
+  i32: [-(2 ** 31), 2 ** 31],
+  u32: [0, 2 ** 32],
+};
+
+/** Whether an input has elements of so few values that all of them can be tried. */
+function isOfFewIntegers({ inputs }: Kernel): boolean {
+  return inputs.some(
+    ({ dtype, values }) => DTYPES[dtype].kind === "int" && (values !== undefined || DTYPES[dtype].bytes === 1),
+  );
+}
+
+/** Exponentials cost twice as much, and more. */
+function algebraFor(kernel: Kernel): Algebra {
+  let has = false;
+  const isOne = (fn: unknown): boolean => fn === "exp" || fn === "log";
+  walkKernel(kernel, (op) => void (has ||= op.name === "unary" && isOne(op.attributes["fn"])));
+  return has ? new ExponentialAlgebra() : new FieldAlgebra();
 }
 
 /** Where an output is not what it should be. For a `partial` output the rank is 0, and the value that of all ranks. */
@@ -199,7 +241,7 @@ function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly
   let witness: readonly string[] = [];
   try {
     const { got, wanted } = new Run(kernel, options, new ExactAlgebra()).values(place);
-    const atData = compareAtData(got, wanted);
+    const atData = compareAtData(got, wanted, rangesOf(kernel, options.dims));
     if (atData !== "differ") {
       const seen = atData === "agree" ? "agree at random data" : "could not be compared at random data";
       throw new CannotTell(

@@ -7,6 +7,7 @@
  * Roundings are the identity: the claim is about the mathematics, as the signature is.
  */
 
+import type { Comparison } from "../ir/ops.js";
 import { type Accumulator, type Algebra, type Factors, type Number_, type Term, tidy } from "./algebra.js";
 
 abstract class Identified implements Term {
@@ -126,6 +127,9 @@ export class ExactAlgebra implements Algebra {
   private readonly pairs = new Map<string, Map<number, Number_>>();
   private total = 0;
 
+  /** @param areEqual says of values of different forms whether they are equal for all data */
+  constructor(private readonly areEqual: (a: Number_, b: Number_) => boolean = () => false) {}
+
   private intern<T extends Term>(key: string, make: (id: number) => T): T {
     let t = this.table.get(key);
     if (t === undefined) {
@@ -213,6 +217,14 @@ export class ExactAlgebra implements Algebra {
     return this.mul(a, this.apply("reciprocal", [b]));
   }
 
+  compare(fn: Comparison, a: Number_, b: Number_): Number_ {
+    return this.apply(fn, [a, b]);
+  }
+
+  select(condition: Number_, a: Number_, b: Number_): Number_ {
+    return this.apply("select", [condition, a, b]);
+  }
+
   accumulator(): Accumulator {
     return new Combination(this);
   }
@@ -222,7 +234,7 @@ export class ExactAlgebra implements Algebra {
   }
 
   isSame(a: Number_, b: Number_): boolean {
-    return a === b;
+    return a === b || this.areEqual(a, b);
   }
 
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_ {

@@ -1,6 +1,6 @@
 /** Values of `min` and `max`, which are sets: of any number of values, in any order and however often. */
 import type { Term } from "./algebra.js";
-import { P, plus, Q, R, Residues, standIn } from "./residues.js";
+import { type Fields, type Residues, ZERO } from "./residues.js";
 
 export type ExtremeFunction = "min" | "max";
 
@@ -10,12 +10,13 @@ const FEW = 8;
 /** Values in the order in which they came, each once. Folds share it as it grows: a set is its first so many. */
 class Members {
   readonly all: Residues[] = [];
-  /** Three for each of the first members: the sum of what stands for it and for those before it. */
-  private sums: number[] = [];
   /** A hash table of places, from 1; null while there are few. */
   private slots: Int32Array | null = null;
 
-  constructor(readonly fn: ExtremeFunction) {}
+  constructor(
+    readonly fn: ExtremeFunction,
+    readonly fields: Fields,
+  ) {}
 
   private slot(x: Residues, slots: Int32Array): number {
     const { all } = this;
@@ -46,24 +47,27 @@ class Members {
   }
 
   /**
-   * The sum for the first `size` members, which tells sets apart. Of what stands for members, not of members: the sums
-   * of different sets could be equal.
+   * What stands for the first `size` members. It moves with them, as an extremum does: their mean, and something of how each
+   * differs from it, which depends on the set alone. Of -x instead of x it is the other extremum.
    */
-  sum(size: number): Residues {
-    const { all, sums } = this;
-    for (let n = sums.length; n < 3 * size; n += 3) {
-      const { p, q, r } = standIn(-1, [all[n / 3]!]);
-      if (n === 0) sums.push(p, q, r);
-      else sums.push(plus(sums[n - 3]!, p, P), plus(sums[n - 2]!, q, Q), plus(sums[n - 1]!, r, R));
+  standIn(size: number): Residues {
+    const { all, fields, fn } = this;
+    let sum = ZERO;
+    for (let i = 0; i < size; i++) sum = fields.plus(sum, all[i]!);
+    const mean = fields.times(sum, fields.inverse(fields.residues(size)));
+    let rest = ZERO;
+    for (let i = 0; i < size; i++) {
+      const difference = fn === "max" ? fields.minus(all[i]!, mean) : fields.minus(mean, all[i]!);
+      rest = fields.plus(rest, fields.standIn(-1, [difference]));
     }
-    const at = 3 * (size - 1);
-    return new Residues(sums[at]!, sums[at + 1]!, sums[at + 2]!);
+    // Of the sum, not the sum: those of different sets could be equal.
+    const whole = fields.standIn(-2, [rest]);
+    return fn === "max" ? fields.plus(mean, whole) : fields.minus(mean, whole);
   }
 
   copy(size: number): Members {
-    const members = new Members(this.fn);
+    const members = new Members(this.fn, this.fields);
     for (let i = 0; i < size; i++) members.push(this.all[i]!);
-    members.sums = this.sums.slice(0, 3 * size);
     return members;
   }
 }
@@ -74,6 +78,9 @@ export class Extremum implements Term {
   /** The last one that this was joined with: each rank of a kernel may do so. */
   private other: Extremum | null = null;
   private joined: Extremum | null = null;
+  /** The last value that came to it, and what came out: the same fold may be asked for by each element of a row. */
+  private last: Residues | null = null;
+  private next: Extremum | null = null;
 
   private constructor(
     private readonly members: Members,
@@ -81,11 +88,19 @@ export class Extremum implements Term {
   ) {}
 
   /** Of two different values. */
-  static of(fn: ExtremeFunction, a: Residues, b: Residues): Extremum {
-    const members = new Members(fn);
+  static of(fields: Fields, fn: ExtremeFunction, a: Residues, b: Residues): Extremum {
+    const members = new Members(fn, fields);
     members.push(a);
     members.push(b);
     return new Extremum(members, 2);
+  }
+
+  /** A multiple of this: of a negative one, the other extremum of multiples. */
+  times(factor: Residues, isNegative: boolean): Extremum {
+    const { all, fn, fields } = this.members;
+    const members = new Members(isNegative === (fn === "min") ? "max" : "min", fields);
+    for (let i = 0; i < this.size; i++) members.push(fields.times(all[i]!, factor));
+    return new Extremum(members, this.size);
   }
 
   get id(): number {
@@ -98,12 +113,16 @@ export class Extremum implements Term {
 
   /** What stands for the set; made when it is asked for, since a fold asks for that of the last alone. */
   get residues(): Residues {
-    return (this.known ??= standIn(this.fn === "min" ? -2 : -3, [this.members.sum(this.size)]));
+    return (this.known ??= this.members.standIn(this.size));
   }
 
   /** This and another value. */
   with(x: Residues): Extremum {
-    return this.grown([x], 1);
+    if (this.last !== x) {
+      this.next = this.grown([x], 1);
+      this.last = x;
+    }
+    return this.next!;
   }
 
   /** This and another of the same function. */

@@ -7,12 +7,17 @@
  * chance of 2^-78. Roundings are the identity: the claim is about the mathematics.
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { type Accumulator, type Algebra, type Factors, fractionOf, type Number_ } from "./algebra.js";
+import { foldCompare } from "../ir/fold.js";
+import type { Comparison } from "../ir/ops.js";
+import { type Accumulator, type Algebra, type Factors, fractionOf, type Number_, type Term } from "./algebra.js";
 import { type ExtremeFunction, Extremum } from "./extremum.js";
-import { inverse, member, P, plus, Q, R, residue, Residues, rest, standIn, times, ZERO } from "./residues.js";
+import { type Fields, inverse, plus, residue, Residues, rest, times, VALUES, ZERO } from "./residues.js";
 
 /** As many divisors are remembered with their inverses. */
 const INVERSES = 4096;
+
+/** As many folds are remembered by their first two values. */
+const FOLDS = 4096;
 
 export class FieldAlgebra implements Algebra {
   /** By input, launch, rank + 1 and index. */
@@ -23,13 +28,17 @@ export class FieldAlgebra implements Algebra {
   /** How many leaves there are. */
   private count = 0;
 
+  private readonly folds = new Array<{ a: Residues; b: Residues; is: Extremum } | undefined>(FOLDS).fill(undefined);
+
+  constructor(readonly fields: Fields = VALUES) {}
+
   leaf(launch: number, buffer: string, rank: number, index: number): Residues {
-    return (this.row(launch, buffer, rank)[index] ??= member(this.count++));
+    return (this.row(launch, buffer, rank)[index] ??= this.fields.member(this.count++));
   }
 
   leavesOf(launch: number, buffer: string, rank: number): (index: number) => Residues {
     const row = this.row(launch, buffer, rank);
-    return (index) => (row[index] ??= member(this.count++));
+    return (index) => (row[index] ??= this.fields.member(this.count++));
   }
 
   private row(launch: number, buffer: string, rank: number): Residues[] {
@@ -39,7 +48,7 @@ export class FieldAlgebra implements Algebra {
   }
 
   poison(buffer: string, rank: number, index: number): Residues {
-    return standIn(this.tag(`poison ${buffer}`), [new Residues(rank, index, 0)]);
+    return this.fields.standIn(this.tag(`poison ${buffer}`), [new Residues(rank, index, 0)]);
   }
 
   /** Number of a function; those of `Extremum` are negative. */
@@ -52,7 +61,7 @@ export class FieldAlgebra implements Algebra {
   /** The residues of a value. */
   of(x: Number_): Residues {
     if (x instanceof Residues) return x;
-    if (x instanceof Extremum) return x.residues;
+    if (x instanceof Extremum || x instanceof Compared) return x.residues;
     if (typeof x !== "number") throw new InternalCompilerError("a value of another algebra");
     if (x === 0) return ZERO;
     let value = this.constants.get(x);
@@ -63,11 +72,12 @@ export class FieldAlgebra implements Algebra {
   private constant(x: number): Residues {
     const fraction = fractionOf(x);
     if (fraction === null) {
-      const value = standIn(this.tag(`constant ${Math.fround(Math.abs(x))}`), []);
+      const value = this.fields.standIn(this.tag(`constant ${Math.fround(Math.abs(x))}`), []);
       return x > 0 ? value : (this.sub(0, value) as Residues);
     }
     const of = (m: number): number => times(residue(fraction[0], m), inverse(residue(fraction[1], m), m), m);
-    return new Residues(of(P), of(Q), of(R));
+    const { p, q, r } = this.fields;
+    return new Residues(of(p), of(q), of(r));
   }
 
   add(a: Number_, b: Number_): Number_ {
@@ -76,22 +86,25 @@ export class FieldAlgebra implements Algebra {
     if (b === 0) return a;
     const x = this.of(a);
     const y = this.of(b);
-    return new Residues(plus(x.p, y.p, P), plus(x.q, y.q, Q), plus(x.r, y.r, R));
+    return this.fields.plus(x, y);
   }
 
   sub(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a - b;
+    if (a === 0 && b instanceof Extremum) return b.times(this.of(-1), true);
     const x = this.of(a);
     const y = this.of(b);
-    return new Residues(plus(x.p, P - y.p, P), plus(x.q, Q - y.q, Q), plus(x.r, R - y.r, R));
+    return this.fields.minus(x, y);
   }
 
   mul(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a * b;
     if (a === 0 || b === 0) return 0;
+    if (typeof a === "number" && b instanceof Extremum) return b.times(this.of(a), a < 0);
+    if (typeof b === "number" && a instanceof Extremum) return a.times(this.of(b), b < 0);
     const x = this.of(a);
     const y = this.of(b);
-    return new Residues(times(x.p, y.p, P), times(x.q, y.q, Q), times(x.r, y.r, R));
+    return this.fields.times(x, y);
   }
 
   div(a: Number_, b: Number_): Number_ {
@@ -102,7 +115,7 @@ export class FieldAlgebra implements Algebra {
     const slot = y.p & (INVERSES - 1);
     let known = this.inverses[slot];
     if (known === undefined || !known[0].equals(y)) {
-      known = [y, new Residues(inverse(y.p, P), inverse(y.q, Q), inverse(y.r, R))];
+      known = [y, this.fields.inverse(y)];
       this.inverses[slot] = known;
     }
     return this.mul(a, known[1]);
@@ -119,14 +132,67 @@ export class FieldAlgebra implements Algebra {
     if (y !== null) return y.with(this.of(a));
     const u = this.of(a);
     const v = this.of(b);
-    return u.equals(v) ? a : Extremum.of(fn, u, v);
+    if (u.equals(v)) return a;
+    const slot = (u.p ^ (v.p << 1) ^ (fn === "min" ? 1 : 0)) & (FOLDS - 1);
+    let begun = this.folds[slot];
+    if (begun === undefined || begun.is.fn !== fn || begun.a !== u || begun.b !== v)
+      this.folds[slot] = begun = { a: u, b: v, is: Extremum.of(this.fields, fn, u, v) };
+    return begun.is;
+  }
+
+  compare(fn: Comparison, a: Number_, b: Number_): Number_ {
+    // Data are finite.
+    const isInfinite = (x: Number_): boolean => typeof x === "number" && !Number.isFinite(x);
+    if (isInfinite(a) || isInfinite(b)) {
+      const [x, y] = [a, b].map((value) => (typeof value === "number" ? value : 0)) as [number, number];
+      return foldCompare(fn, x, y) ? 1 : 0;
+    }
+    switch (fn) {
+      case "lt":
+        return new Compared(this, "lt", a, b, false);
+      case "gt":
+        return new Compared(this, "lt", b, a, false);
+      case "le":
+        return new Compared(this, "lt", b, a, true);
+      case "ge":
+        return new Compared(this, "lt", a, b, true);
+      default:
+        return new Compared(this, "eq", a, b, fn === "ne");
+    }
+  }
+
+  select(condition: Number_, a: Number_, b: Number_): Number_ {
+    if (condition instanceof Compared && condition.fn === "lt") {
+      const [x, y] = condition.isNegated ? [b, a] : [a, b];
+      const extreme = this.chosenBySize(condition.a, condition.b, x, y);
+      if (extreme !== null) return extreme;
+    }
+    const isInfinite = (x: Number_): boolean => typeof x === "number" && !Number.isFinite(x);
+    if (isInfinite(a) || isInfinite(b)) return this.apply("select", [condition, a, b]);
+    // A condition is 0 or 1: written as b + condition · (a - b), a choice is seen to pass through sums.
+    return this.add(b, this.mul(condition, this.sub(a, b)));
+  }
+
+  /** `x` if a < b, else `y`: where x - y is a positive multiple of b - a, the larger of them; of a negative one, the smaller. */
+  private chosenBySize(a: Number_, b: Number_, x: Number_, y: Number_): Number_ | null {
+    if (x === b && y === a) return this.extreme("max", a, b);
+    if (x === a && y === b) return this.extreme("min", a, b);
+    if ([x, y].some((value) => typeof value === "number" && !Number.isFinite(value))) return null;
+    const compared = this.sub(b, a);
+    const chosen = this.of(this.sub(x, y));
+    for (const times of [1, 2, 0.5]) {
+      const multiple = this.mul(compared, times);
+      if (chosen.equals(this.of(multiple))) return this.extreme("max", x, y);
+      if (chosen.equals(this.of(this.sub(0, multiple)))) return this.extreme("min", x, y);
+    }
+    return null;
   }
 
   apply(fn: string, args: readonly Number_[], commutes = false): Residues {
-    if (args.length === 1) return standIn(this.tag(fn), [this.of(args[0]!)]);
+    if (args.length === 1) return this.fields.standIn(this.tag(fn), [this.of(args[0]!)]);
     const of = args.map((a) => this.of(a));
     if (commutes) of.sort((x, y) => x.p - y.p || x.q - y.q || x.r - y.r);
-    return standIn(this.tag(fn), of);
+    return this.fields.standIn(this.tag(fn), of);
   }
 
   accumulator(): Accumulator {
@@ -149,6 +215,38 @@ export class FieldAlgebra implements Algebra {
   }
 }
 
+/** Whether a < b, or a = b; or whether not. */
+class Compared implements Term {
+  private known: Residues | null = null;
+
+  constructor(
+    private readonly algebra: FieldAlgebra,
+    readonly fn: "lt" | "eq",
+    readonly a: Number_,
+    readonly b: Number_,
+    readonly isNegated: boolean,
+  ) {}
+
+  get id(): number {
+    return 0;
+  }
+
+  /** Depends on the difference alone; made when it is asked for, since a choice by size never does. */
+  get residues(): Residues {
+    return (this.known ??= this.find());
+  }
+
+  private find(): Residues {
+    const { algebra, fn, isNegated } = this;
+    const { fields } = algebra;
+    let difference = fields.minus(algebra.of(this.b), algebra.of(this.a));
+    const holds = difference.equals(ZERO) ? fields.residues(fn === "eq" ? 1 : 0) : null;
+    if (fn === "eq" && 2 * difference.p > fields.p) difference = fields.minus(ZERO, difference);
+    const value = holds ?? algebra.apply(fn, [difference]);
+    return isNegated ? fields.minus(fields.residues(1), value) : value;
+  }
+}
+
 /** As many products of 39 bits have an exact sum in a double. */
 const MOST_PRODUCTS = 2 ** 14;
 
@@ -161,16 +259,20 @@ class Total implements Accumulator {
   private r = 0;
   private isZero = true;
 
-  constructor(private readonly algebra: FieldAlgebra) {}
+  private readonly fields: Fields;
+
+  constructor(private readonly algebra: FieldAlgebra) {
+    this.fields = algebra.fields;
+  }
 
   add(x: Number_, by = 1): void {
     if (x === 0 || by === 0) return;
     if (by !== 1) return this.addProduct(x, by);
     this.isZero = false;
     const { p, q, r } = this.algebra.of(x);
-    this.p = plus(this.p, p, P);
-    this.q = plus(this.q, q, Q);
-    this.r = plus(this.r, r, R);
+    this.p = plus(this.p, p, this.fields.p);
+    this.q = plus(this.q, q, this.fields.q);
+    this.r = plus(this.r, r, this.fields.r);
   }
 
   addProduct(a: Number_, b: Number_): void {
@@ -178,9 +280,9 @@ class Total implements Accumulator {
     this.isZero = false;
     const x = this.algebra.of(a);
     const y = this.algebra.of(b);
-    this.p = plus(this.p, times(x.p, y.p, P), P);
-    this.q = plus(this.q, times(x.q, y.q, Q), Q);
-    this.r = plus(this.r, times(x.r, y.r, R), R);
+    this.p = plus(this.p, times(x.p, y.p, this.fields.p), this.fields.p);
+    this.q = plus(this.q, times(x.q, y.q, this.fields.q), this.fields.q);
+    this.r = plus(this.r, times(x.r, y.r, this.fields.r), this.fields.r);
   }
 
   addProducts(a: Factors, b: Factors): void {
@@ -209,9 +311,9 @@ class Total implements Accumulator {
       rl += x.r * (y.r & 0x1fff);
       rh += x.r * (y.r >>> 13);
     }
-    this.p = whole(this.p, pl, ph, P);
-    this.q = whole(this.q, ql, qh, Q);
-    this.r = whole(this.r, rl, rh, R);
+    this.p = whole(this.p, pl, ph, this.fields.p);
+    this.q = whole(this.q, ql, qh, this.fields.q);
+    this.r = whole(this.r, rl, rh, this.fields.r);
   }
 
   build(): Number_ {

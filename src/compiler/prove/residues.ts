@@ -1,8 +1,11 @@
 /** Members of three prime fields, and random numbers among them. */
 import type { Term } from "./algebra.js";
 
-/** The three largest primes below 2^26: products of residues are exact in a double, and residues are small integers. */
-export const [P, Q, R] = [67108859, 67108837, 67108819] as const;
+/**
+ * The three largest primes below 2^26 of which the half, rounded down, is prime: products of residues are exact in a double,
+ * and residues are small integers. Exponents of their squares are members of three fields again, those of the halves.
+ */
+export const [P, Q, R] = [67108187, 67107983, 67107539] as const;
 
 /** A value's residues. There are many: they hold nothing else. */
 export class Residues implements Term {
@@ -67,42 +70,85 @@ function mixed(z: number): number {
 
 const STEP = 0x9e3779b9 | 0;
 
-/** From 1 to m - 1, for an m that 2^26 just exceeds: from the 26 highest bits. */
-const within = (z: number, m: number): number => {
-  const x = z >>> 6;
+/** From 1 to m - 1, for an m that a power of 2 just exceeds: from the highest bits. */
+const within = (z: number, m: number, unused: number): number => {
+  const x = z >>> unused;
   return x < m - 1 ? x + 1 : x - m + 2;
 };
 
-const members: Residues[] = [];
+/** Three prime fields, and members of them as if they were random. */
+export class Fields {
+  private readonly members: Residues[] = [];
+  /** Bits of a hash that no member needs. */
+  private readonly unused: number;
 
-/** The random member with a number, from SplitMix32. Kept, since each proof takes those from 0 on. */
-export function member(number: number): Residues {
-  for (let n = members.length; n <= number; n++) {
-    const state = Math.imul(3 * n, STEP);
-    members.push(
-      new Residues(
-        within(mixed((state + STEP) | 0), P),
-        within(mixed((state + 2 * STEP) | 0), Q),
-        within(mixed((state + 3 * STEP) | 0), R),
-      ),
-    );
+  /** @param salt tells apart the members of fields that are used together */
+  constructor(
+    readonly p: number,
+    readonly q: number,
+    readonly r: number,
+    private readonly salt: number,
+  ) {
+    this.unused = Math.clz32(p);
   }
-  return members[number]!;
+
+  /** The random member with a number, from SplitMix32. Kept, since each proof takes those from 0 on. */
+  member(number: number): Residues {
+    const { members, salt } = this;
+    for (let n = members.length; n <= number; n++) {
+      const state = (Math.imul(3 * n, STEP) ^ salt) | 0;
+      members.push(this.from(mixed((state + STEP) | 0), mixed((state + 2 * STEP) | 0), mixed((state + 3 * STEP) | 0)));
+    }
+    return members[number]!;
+  }
+
+  private from(a: number, b: number, c: number): Residues {
+    const { p, q, r, unused } = this;
+    return new Residues(within(a, p, unused), within(b, q, unused), within(c, r, unused));
+  }
+
+  /**
+   * Members as if they were random, a function of a number and of values: three hashes of 32 bits that start differently.
+   * So nothing has to be kept to give equal arguments equal results.
+   */
+  standIn(tag: number, args: readonly Residues[]): Residues {
+    let a = mixed((tag + STEP) | 0);
+    let b = mixed((tag + 0x6a09e667) | 0);
+    let c = mixed((tag + 0x3c6ef372) | 0);
+    for (let i = 0; i < args.length; i++) {
+      const { p, q, r } = args[i]!;
+      a = mixed((mixed((mixed((a ^ p) + STEP) ^ q) + STEP) ^ r) + i);
+      b = mixed((mixed((mixed((b ^ r) + STEP) ^ p) + STEP) ^ q) + i);
+      c = mixed((mixed((mixed((c ^ q) + STEP) ^ r) + STEP) ^ p) + i);
+    }
+    return this.from(a, b, c);
+  }
+
+  plus(x: Residues, y: Residues): Residues {
+    return new Residues(plus(x.p, y.p, this.p), plus(x.q, y.q, this.q), plus(x.r, y.r, this.r));
+  }
+
+  minus(x: Residues, y: Residues): Residues {
+    const { p, q, r } = this;
+    return new Residues(plus(x.p, p - y.p, p), plus(x.q, q - y.q, q), plus(x.r, r - y.r, r));
+  }
+
+  times(x: Residues, y: Residues): Residues {
+    return new Residues(times(x.p, y.p, this.p), times(x.q, y.q, this.q), times(x.r, y.r, this.r));
+  }
+
+  inverse(x: Residues): Residues {
+    return new Residues(inverse(x.p, this.p), inverse(x.q, this.q), inverse(x.r, this.r));
+  }
+
+  /** Of a whole number. */
+  residues(x: number): Residues {
+    return new Residues(residue(x, this.p), residue(x, this.q), residue(x, this.r));
+  }
 }
 
-/**
- * Members as if they were random, a function of a number and of values: three hashes of 32 bits that start differently.
- * So nothing has to be kept to give equal arguments equal results.
- */
-export function standIn(tag: number, args: readonly Residues[]): Residues {
-  let a = mixed((tag + STEP) | 0);
-  let b = mixed((tag + 0x6a09e667) | 0);
-  let c = mixed((tag + 0x3c6ef372) | 0);
-  for (let i = 0; i < args.length; i++) {
-    const { p, q, r } = args[i]!;
-    a = mixed((mixed((mixed((a ^ p) + STEP) ^ q) + STEP) ^ r) + i);
-    b = mixed((mixed((mixed((b ^ r) + STEP) ^ p) + STEP) ^ q) + i);
-    c = mixed((mixed((mixed((c ^ q) + STEP) ^ r) + STEP) ^ p) + i);
-  }
-  return new Residues(within(a, P), within(b, Q), within(c, R));
-}
+/** Where values are. */
+export const VALUES = new Fields(P, Q, R, 0);
+
+/** Where the exponents of values are: what a square to the power of one comes to depends on nothing else. */
+export const EXPONENTS = new Fields((P - 1) / 2, (Q - 1) / 2, (R - 1) / 2, 0x51ed270b);

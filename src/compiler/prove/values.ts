@@ -97,8 +97,12 @@ export function unaryOf(algebra: Algebra | null, fn: UnaryFunction, kind: Scalar
   }
   if (algebra === null) return OPAQUE;
   switch (fn) {
+    case "not":
+      return kind === "bool" ? algebra.sub(1, a) : algebra.apply(fn, [a]);
     case "neg":
       return algebra.sub(0, a);
+    case "abs":
+      return algebra.extreme("max", a, algebra.sub(0, a));
     case "relu":
       return algebra.extreme("max", a, 0);
     case "silu":
@@ -114,16 +118,13 @@ export function unaryOf(algebra: Algebra | null, fn: UnaryFunction, kind: Scalar
 
 export function compareOf(algebra: Algebra | null, fn: Comparison, a: Number_, b: Number_): Number_ {
   if (typeof a === "number" && typeof b === "number") return foldCompare(fn, a, b) ? 1 : 0;
-  return algebra === null ? OPAQUE : algebra.apply(fn, [a, b]);
+  return algebra === null ? OPAQUE : algebra.compare(fn, a, b);
 }
 
 export function selectOf(algebra: Algebra | null, condition: Number_, a: Number_, b: Number_): Number_ {
   if (typeof condition === "number") return condition !== 0 ? a : b;
   if (algebra === null) return OPAQUE;
-  const isInfinite = (x: Number_): boolean => typeof x === "number" && !Number.isFinite(x);
-  if (isInfinite(a) || isInfinite(b)) return a === b ? a : algebra.apply("select", [condition, a, b]);
-  // A condition is 0 or 1: written as b + condition · (a - b), a choice is seen to pass through sums.
-  return a === b ? a : algebra.add(b, algebra.mul(condition, algebra.sub(a, b)));
+  return a === b ? a : algebra.select(condition, a, b);
 }
 
 /** Roundings between floats are the identity for the algebra; cutting off a fraction is not. */

@@ -1,0 +1,271 @@
+/**
+ * Values that know what exponentials do: exp(a + b) = exp(a) · exp(b), log(exp(a)) = a, and what follows from them, such as
+ * that a softmax may be shifted.
+ *
+ * Each value stands in two places at once. In the first it is a member of the fields of p = 2p' + 1, in the second of those of
+ * p', and inputs are random in both, independently: as x and exp(x) are, between which no equation holds but those above.
+ * The exponential of a value is, in the first place, 4 to the power of what it is in the second; 4 has the order p'. The
+ * logarithm of something positive is, in the second place, the exponent of 4 that gives its square, halved. Both keep every
+ * law of theirs exactly; where they have no value of their own, they are functions like any other. So values that are
+ * equal in either place are equal for all data, but for a chance as small as that of residues alone.
+ */
+import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
+import type { Comparison } from "../ir/ops.js";
+import { FieldAlgebra } from "./field.js";
+import { EXPONENTS, Residues, times, VALUES } from "./residues.js";
+
+/** A value in both places. */
+class Dual implements Term {
+  constructor(
+    readonly value: Number_,
+    readonly exponent: Number_,
+    /** Whether it is known to be greater than 0. */
+    readonly isPositive: boolean,
+    /**
+     * Its exponential, where that is known to be more than a power of 4: of the logarithm of a value it is the value, while
+     * a power of 4 is that or its negative.
+     */
+    readonly exponential: Residues | null = null,
+  ) {}
+
+  get id(): number {
+    return 0;
+  }
+}
+
+const valueOf = (x: Number_): Number_ => (x instanceof Dual ? x.value : x);
+const exponentOf = (x: Number_): Number_ => (x instanceof Dual ? x.exponent : x);
+const isPositive = (x: Number_): boolean => (x instanceof Dual ? x.isPositive : (x as number) > 0);
+
+const exponentialOf = (x: Number_): Residues | null => (x instanceof Dual ? x.exponential : null);
+
+const dual = (value: Number_, exponent: Number_, positive: boolean, exponential: Residues | null = null): Number_ =>
+  typeof value === "number" && typeof exponent === "number" ? value : new Dual(value, exponent, positive, exponential);
+
+/** Factors in both places. */
+class DualFactors extends Array<Number_> {
+  inValues: Factors = [];
+  inExponents: Factors = [];
+  arePositive = true;
+}
+
+/** As many exponents are remembered with their powers. */
+const POWERS = 2 ** 14;
+
+export class ExponentialAlgebra implements Algebra {
+  readonly values = new FieldAlgebra(VALUES);
+  readonly exponents = new FieldAlgebra(EXPONENTS);
+
+  leaf(launch: number, buffer: string, rank: number, index: number): Dual {
+    const [value, exponent] = [this.values, this.exponents].map((a) => a.leaf(launch, buffer, rank, index));
+    return new Dual(value!, exponent!, false);
+  }
+
+  leavesOf(launch: number, buffer: string, rank: number): (index: number) => Dual {
+    const value = this.values.leavesOf(launch, buffer, rank);
+    const exponent = this.exponents.leavesOf(launch, buffer, rank);
+    const known: Dual[] = [];
+    return (index) => (known[index] ??= new Dual(value(index), exponent(index), false));
+  }
+
+  poison(buffer: string, rank: number, index: number): Dual {
+    const [value, exponent] = [this.values, this.exponents].map((a) => a.poison(buffer, rank, index));
+    return new Dual(value!, exponent!, false);
+  }
+
+  private both(of: (a: FieldAlgebra, place: (x: Number_) => Number_) => Number_, positive: boolean): Number_ {
+    return dual(of(this.values, valueOf), of(this.exponents, exponentOf), positive);
+  }
+
+  add(a: Number_, b: Number_): Number_ {
+    if (a === 0) return b;
+    if (b === 0) return a;
+    const exponential = this.hasExponential(a, b) ? VALUES.times(this.power(a), this.power(b)) : null;
+    return dual(
+      this.values.add(valueOf(a), valueOf(b)),
+      this.exponents.add(exponentOf(a), exponentOf(b)),
+      isPositive(a) && isPositive(b),
+      exponential,
+    );
+  }
+
+  sub(a: Number_, b: Number_): Number_ {
+    if (b === 0) return a;
+    const exponential = this.hasExponential(a, b) ? VALUES.times(this.power(a), VALUES.inverse(this.power(b))) : null;
+    return dual(
+      this.values.sub(valueOf(a), valueOf(b)),
+      this.exponents.sub(exponentOf(a), exponentOf(b)),
+      false,
+      exponential,
+    );
+  }
+
+  mul(a: Number_, b: Number_): Number_ {
+    return this.both((f, x) => f.mul(x(a), x(b)), isPositive(a) && isPositive(b));
+  }
+
+  div(a: Number_, b: Number_): Number_ {
+    return this.both((f, x) => f.div(x(a), x(b)), isPositive(a) && isPositive(b));
+  }
+
+  extreme(fn: "min" | "max", a: Number_, b: Number_): Number_ {
+    const positive = fn === "max" ? isPositive(a) || isPositive(b) : isPositive(a) && isPositive(b);
+    return this.both((f, x) => f.extreme(fn, x(a), x(b)), positive);
+  }
+
+  compare(fn: Comparison, a: Number_, b: Number_): Number_ {
+    return this.both((f, x) => f.compare(fn, x(a), x(b)), false);
+  }
+
+  select(condition: Number_, a: Number_, b: Number_): Number_ {
+    return this.both((f, x) => f.select(x(condition), x(a), x(b)), isPositive(a) && isPositive(b));
+  }
+
+  apply(fn: string, args: readonly Number_[], commutes = false): Dual {
+    const [value, exponent] = [
+      this.values.apply(fn, args.map(valueOf), commutes),
+      this.exponents.apply(fn, args.map(exponentOf), commutes),
+    ];
+    if (fn === "exp") return new Dual(this.power(args[0]!), exponent, true);
+    if (fn === "log" && isPositive(args[0]!))
+      return new Dual(value, this.logarithm(args[0]!), false, this.values.of(valueOf(args[0]!)));
+    return new Dual(value, exponent, fn === "sqrt" && isPositive(args[0]!));
+  }
+
+  private hasExponential(a: Number_, b: Number_): boolean {
+    return exponentialOf(a) !== null || exponentialOf(b) !== null;
+  }
+
+  /** The exponential of a value, in the first place. */
+  private power(x: Number_): Residues {
+    const known = exponentialOf(x);
+    if (known !== null) return known;
+    const exponent = this.exponents.of(exponentOf(x));
+    const slot = exponent.p & (POWERS - 1);
+    let found = this.powers[slot];
+    if (found === undefined || !found[0].equals(exponent)) {
+      const { p, q, r } = exponent;
+      found = [exponent, new Residues(power(p, VALUES.p), power(q, VALUES.q), power(r, VALUES.r))];
+      this.powers[slot] = found;
+    }
+    return found[1];
+  }
+
+  private readonly powers = new Array<readonly [of: Residues, is: Residues] | undefined>(POWERS).fill(undefined);
+
+  private readonly logarithms = new Map<number, Residues>();
+
+  private logarithm(x: Number_): Residues {
+    const { p, q, r } = this.values.of(valueOf(x));
+    // Two residues tell values apart nearly as well as three, and a logarithm is of what all ranks compute alike.
+    const key = p * 2 ** 26 + q;
+    let found = this.logarithms.get(key);
+    if (found === undefined) {
+      found = new Residues(logarithm(p, VALUES.p), logarithm(q, VALUES.q), logarithm(r, VALUES.r));
+      this.logarithms.set(key, found);
+    }
+    return found;
+  }
+
+  accumulator(): Accumulator {
+    return new DualTotal(this);
+  }
+
+  factors(values: readonly Number_[]): Factors {
+    const factors = DualFactors.from(values) as DualFactors;
+    factors.inValues = this.values.factors(values.map(valueOf));
+    factors.inExponents = this.exponents.factors(values.map(exponentOf));
+    factors.arePositive = values.length > 0 && values.every(isPositive);
+    return factors;
+  }
+
+  isSame(a: Number_, b: Number_): boolean {
+    return a === b || this.values.isSame(valueOf(a), valueOf(b)) || this.exponents.isSame(exponentOf(a), exponentOf(b));
+  }
+}
+
+class DualTotal implements Accumulator {
+  private readonly value: Accumulator;
+  private readonly exponent: Accumulator;
+  /** Null where nothing was added yet. */
+  private isPositive: boolean | null = null;
+
+  constructor(algebra: ExponentialAlgebra) {
+    this.value = algebra.values.accumulator();
+    this.exponent = algebra.exponents.accumulator();
+  }
+
+  private note(positive: boolean): void {
+    this.isPositive = (this.isPositive ?? true) && positive;
+  }
+
+  add(x: Number_, times = 1): void {
+    if (x === 0 || times === 0) return;
+    this.value.add(valueOf(x), times);
+    this.exponent.add(exponentOf(x), times);
+    this.note(isPositive(x) && times > 0);
+  }
+
+  addProduct(a: Number_, b: Number_): void {
+    if (a === 0 || b === 0) return;
+    this.value.addProduct(valueOf(a), valueOf(b));
+    this.exponent.addProduct(exponentOf(a), exponentOf(b));
+    this.note(isPositive(a) && isPositive(b));
+  }
+
+  addProducts(a: Factors, b: Factors): void {
+    const [x, y] = [a as DualFactors, b as DualFactors];
+    this.value.addProducts(x.inValues, y.inValues);
+    this.exponent.addProducts(x.inExponents, y.inExponents);
+    this.note(x.arePositive && y.arePositive);
+  }
+
+  build(): Number_ {
+    return dual(this.value.build(), this.exponent.build(), this.isPositive === true);
+  }
+}
+
+/** 4 to a power, modulo a prime. */
+function power(exponent: number, m: number, base = 4): number {
+  let result = 1;
+  let square = base;
+  for (let e = exponent; e > 0; e = Math.floor(e / 2)) {
+    if (e % 2 === 1) result = times(result, square, m);
+    square = times(square, square, m);
+  }
+  return result;
+}
+
+/** Steps of the one size and of the other whose product is more than any exponent. */
+const STEPS = 2 ** 15;
+
+interface Steps {
+  /** By the power of 4, its exponent, for the first exponents. */
+  readonly small: ReadonlyMap<number, number>;
+  /** 4 to the power of -STEPS. */
+  readonly large: number;
+}
+
+/** Made once for each prime: they do not change. */
+const stepsOf = new Map<number, Steps>();
+
+/** The exponent of 4 that gives the square of x, halved, modulo (m - 1) / 2; 0 of 0. By small steps and large ones. */
+function logarithm(x: number, m: number): number {
+  let steps = stepsOf.get(m);
+  if (steps === undefined) {
+    const small = new Map<number, number>();
+    for (let e = 0, value = 1; e < STEPS; e++, value = times(value, 4, m)) small.set(value, e);
+    stepsOf.set(m, (steps = { small, large: power((m - 1) / 2 - STEPS, m) }));
+  }
+  const order = (m - 1) / 2;
+  let value = times(x, x, m);
+  for (let e = 0; e < order; e += STEPS) {
+    const found = steps.small.get(value);
+    if (found !== undefined) {
+      const exponent = (e + found) % order;
+      return exponent % 2 === 0 ? exponent / 2 : (exponent + order) / 2;
+    }
+    value = times(value, steps.large, m);
+  }
+  return 0;
+}
