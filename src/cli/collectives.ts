@@ -9,7 +9,7 @@ import {
 } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import { importsFromDisk } from "../runtime/imports.js";
-import { hasErrors, printDiagnostics } from "./diagnostics.js";
+import { hasErrors, printDiagnostics, wrongProgram } from "./diagnostics.js";
 import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
 import type { DTypeChoice } from "./options.js";
@@ -38,7 +38,7 @@ export function selectCollectives(io: Io, path: string, name: string | null): Se
   const parsed = parseProgram(source);
   if (hasErrors(parsed.diagnostics)) {
     printDiagnostics(io, parsed.diagnostics, source);
-    throw new Exit(exitCodes.program);
+    throw new Exit(exitCodes.program, wrongProgram(parsed.diagnostics, source));
   }
   const all = parsed.program.collectives;
   if (name === null) return { ...program, source, collectives: all };
@@ -129,7 +129,7 @@ export function compilePartly(
 ): CompileResult {
   const result = tryCompile(selected, collective, options);
   printDiagnostics(io, result.diagnostics, result.source);
-  if (hasErrors(result.diagnostics)) throw new Exit(exitCodes.program);
+  if (hasErrors(result.diagnostics)) throw new Exit(exitCodes.program, wrongProgram(result.diagnostics, result.source));
   return result;
 }
 

@@ -1,10 +1,26 @@
 /** Diagnostics on the terminal. */
-import { type Diagnostic, type Printable, printDiagnostics as render, type SourceFile } from "../compiler/index.js";
+import {
+  type Diagnostic,
+  type Printable,
+  printDiagnostics as render,
+  type SourceFile,
+  toJson,
+} from "../compiler/index.js";
+import type { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
 
 /** Whether any is an error. */
 export function hasErrors(diagnostics: readonly Diagnostic[]): boolean {
   return diagnostics.some((d) => d.severity === "error");
+}
+
+/** What `--json` has instead of code frames, for a program that cannot be compiled. */
+export function wrongProgram(diagnostics: readonly Diagnostic[], source: SourceFile): NonNullable<Exit["said"]> {
+  const errors = diagnostics.filter((d) => d.severity === "error").length;
+  return {
+    message: `${source.name}: ${errors} error${errors === 1 ? "" : "s"}`,
+    diagnostics: diagnostics.map((d) => toJson(d, source)),
+  };
 }
 
 /** Prints code frames to stderr, so that what a command makes can still be piped. */

@@ -20,9 +20,13 @@ export interface Failure {
   readonly exitCode: number;
 }
 
-/** The exit code was decided and all was said: nothing to print. */
+/** The exit code was decided and all was said to people: nothing to print. */
 export class Exit extends Error {
-  constructor(readonly exitCode: number) {
+  /** @param said what was printed, for those who asked for JSON and have got none yet. */
+  constructor(
+    readonly exitCode: number,
+    readonly said: { readonly message: string; readonly help?: string; readonly diagnostics?: unknown } | null = null,
+  ) {
     super(`exit ${exitCode}`);
   }
 }
@@ -63,14 +67,25 @@ export function printFailure(io: Io, failure: Failure): void {
   if (failure.help !== undefined) io.err.write(`${c.cyan(c.bold("help:"))} ${failure.help}\n`);
 }
 
-/** Prints what has to be printed and gives the exit code. */
-export function reportFailure(io: Io, error: unknown): number {
-  if (error instanceof Exit) return error.exitCode;
+/**
+ * Prints what has to be printed and gives the exit code.
+ * @param asJson the command line asked for JSON: stdout gets `{"error": {exitCode, message, help, diagnostics?}}`.
+ */
+export function reportFailure(io: Io, error: unknown, asJson = false): number {
+  const print = (exitCode: number, said: Exit["said"]): number => {
+    if (asJson && said !== null) io.out.write(JSON.stringify({ error: { exitCode, help: null, ...said } }) + "\n");
+    return exitCode;
+  };
+  if (error instanceof Exit) return print(error.exitCode, error.said);
   // Commander has printed its message; help and version are no errors.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.fine : exitCodes.usage;
+  if (error instanceof CommanderError)
+    return error.exitCode === 0
+      ? exitCodes.fine
+      : print(exitCodes.usage, { message: error.message.replace(/^error: /, "") });
   const failure = describeFailure(error);
   printFailure(io, failure);
-  return failure.exitCode;
+  const { message, help, exitCode } = failure;
+  return print(exitCode, { message, ...(help === undefined ? {} : { help }) });
 }
 
 /** The stack and the compiler's module, in a file: too long for a terminal, needed for the report. */

@@ -7,7 +7,7 @@ import { collcVersion } from "../runtime/version.js";
 import { watchLauncher } from "../runtime/watch-launcher.js";
 import { examples } from "./examples.js";
 import { reportFailure } from "./failure.js";
-import { type Io, processIo, paletteOf } from "./io.js";
+import { type Io, processIo, paletteOf, written } from "./io.js";
 import { failAsRank, isSpawnedRank } from "./spawned-rank.js";
 
 /** The commands, in the order of the help text. What one needs is loaded with it: all of them take a third of a second. */
@@ -30,7 +30,14 @@ Exit codes:
   1  the program, or its run, is wrong
   2  the command line is wrong
   3  the machine lacks something; the message says what and how to get it
+  70 a bug in collc; the message names a file with what a report of it needs
 `;
+
+/** Whether results were asked for as JSON; errors then are, too. */
+function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  return argv.slice(0, end < 0 ? undefined : end).includes("--json");
+}
 
 /** The commands that a command line needs: the one it begins with, or all, for help and for suggestions. */
 function neededBy([first]: readonly string[]): readonly string[] {
@@ -93,7 +100,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
     else await program.parseAsync([...argv], { from: "user" });
   } catch (error) {
     // A rank tells its launcher, which prints once for all.
-    exitCode = isSpawnedRank(io) ? await failAsRank(error) : reportFailure(io, error);
+    exitCode = isSpawnedRank(io) ? await failAsRank(error) : reportFailure(io, error, wantsJson(argv));
   }
   return exitCode;
 }
@@ -108,5 +115,7 @@ if (isEntry()) {
   // Before anything that takes time: a rank must not outlive the launcher that started it.
   watchLauncher();
   // Handles of libraries may linger; when the command is done, so is the process.
-  process.exit(await main(process.argv.slice(2), processIo()));
+  const exitCode = await main(process.argv.slice(2), processIo());
+  await written();
+  process.exit(exitCode);
 }

@@ -5,7 +5,7 @@ import { parseMesh } from "./mesh.js";
 import { suggestion } from "./suggest.js";
 
 /** Most ranks of one run on one machine. */
-export const maxRanks = 64;
+export const maxRanks = 1024;
 
 /** What dtype variables stand for: one dtype for all, or one each. */
 export type DTypeChoice = DType | Readonly<Record<string, DType>>;

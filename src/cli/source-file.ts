@@ -1,13 +1,11 @@
 /** Reads a `.coll` file, and says what is wrong with a file that is none. */
-import { closeSync, existsSync, fstatSync, openSync, readFileSync, readdirSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, openSync, readdirSync } from "node:fs";
+import { isatty } from "node:tty";
 import { basename, dirname, extname, join } from "node:path";
 import { UsageError, messageOf, systemCode } from "../runtime/errors.js";
 import { packageRoot } from "../runtime/native.js";
-import type { Io } from "./io.js";
+import { type Io, maxInputBytes, readAtMost } from "./io.js";
 import { nearest } from "./suggest.js";
-
-/** Larger than any program; smaller than what makes a person wait. */
-const maxBytes = 8 * 2 ** 20;
 
 export interface ProgramText {
   /** Path as it is shown in messages. */
@@ -21,7 +19,7 @@ export interface ProgramText {
  * @throws UsageError for what is no text file.
  */
 export function readProgram(path: string, io: Io): ProgramText {
-  if (path === "-") return { file: "<stdin>", text: decode("<stdin>", io.readStdin()) };
+  if (path === "-") return { file: "<stdin>", text: decode("<stdin>", bounded("<stdin>", io.readStdin())) };
   const found = existsSync(path) ? path : (shippedFile(path) ?? path);
   return { file: found, text: decode(path, readBytes(found, path)) };
 }
@@ -45,15 +43,23 @@ function readBytes(file: string, shown: string): Buffer {
   try {
     const entry = fstatSync(descriptor);
     if (entry.isDirectory()) throw new UsageError(`${shown} is a folder, not a file`, describeFolder(shown));
-    if (entry.size > maxBytes)
-      throw new UsageError(
-        `${shown} is ${Math.ceil(entry.size / 2 ** 20)} MiB; a Coll program is at most 8`,
-        "is it the right file?",
-      );
-    return readFileSync(descriptor);
+    if (entry.isCharacterDevice() || entry.isBlockDevice()) {
+      const isTerminal = isatty(descriptor);
+      if (!isTerminal) throw new UsageError(`${shown} is a device, not a file`, "name a .coll file");
+    }
+    return bounded(shown, readAtMost(descriptor, maxInputBytes));
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** @throws UsageError for more than any program has. */
+function bounded(shown: string, bytes: Buffer): Buffer {
+  if (bytes.length <= maxInputBytes) return bytes;
+  throw new UsageError(
+    `${shown} is longer than ${maxInputBytes / 2 ** 20} MiB, which no Coll program is`,
+    "is it the right file?",
+  );
 }
 
 /** Text of the bytes, which must be UTF-8 without zeros; a byte order mark is dropped. */

@@ -38,13 +38,13 @@ export async function runAsRanks<T>(io: Io, ranks: number, args: readonly string
   // A rank that found a fault says it better than its exit code does.
   const own = failure.rank === null ? undefined : failures.get(failure.rank);
   const said = own ?? (exitCode === exitCodes.fine ? undefined : [...failures.values()][0]);
-  if (said === undefined) printFailure(io, { message: failure.message, help: undefined, exitCode });
-  else
-    printFailure(io, {
-      ...said,
-      message: sameOnAll(failures, ranks) ? said.message : `rank ${failure.rank}: ${said.message}`,
-    });
-  throw new Exit(said?.exitCode ?? exitCode);
+  const shown: Failure =
+    said === undefined
+      ? { message: failure.message, help: undefined, exitCode }
+      : { ...said, message: sameOnAll(failures, ranks) ? said.message : `rank ${failure.rank}: ${said.message}` };
+  printFailure(io, shown);
+  const { message, help } = shown;
+  throw new Exit(shown.exitCode, { message, ...(help === undefined ? {} : { help }) });
 }
 
 function sameOnAll(failures: ReadonlyMap<number, Failure>, ranks: number): boolean {

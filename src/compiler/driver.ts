@@ -1,4 +1,5 @@
 /** The compiler from end to end: text in; diagnostics, IR, CUDA text and manifest out. Pure. */
+import { UsageError } from "../errors.js";
 import type { CheckedCollective } from "./check/checked.js";
 import type { Diagnostic } from "./diagnostics/create.js";
 import { emitCuda } from "./emit/cuda.js";
@@ -7,11 +8,19 @@ import { checkCollective, parseProgram } from "./front-end.js";
 import type { Kernel } from "./ir/module.js";
 import { lowerCollective } from "./lower/lower-collective.js";
 import type { Manifest } from "./manifest.js";
-import { type CompileOptions, DEFAULT_ARCH, passOptions } from "./options.js";
+import {
+  checkDTypeVariables,
+  checkMapping,
+  checkOptions,
+  type CompileOptions,
+  DEFAULT_ARCH,
+  passOptions,
+} from "./options.js";
 import type { PassOptions } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
 import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
+import { shown } from "./rules.js";
 import { SourceFile } from "./source.js";
 import type { DType } from "./types/dtype.js";
 
@@ -38,13 +47,18 @@ export interface CompileResult {
 /**
  * Compiles one collective of a Coll source text.
  *
- * @throws InternalCompilerError for a bug in the compiler; faults of the program are diagnostics.
+ * @throws UsageError for options that are unknown or cannot be, InternalCompilerError for a bug in the compiler; faults of
+ *   the program are diagnostics.
  */
 export function compile(text: string, options: CompileOptions): CompileResult {
+  if (typeof text !== "string") throw new UsageError(`a program is a text, not ${shown(text)}`);
+  checkOptions(options);
   const source = new SourceFile(options.file ?? "<input>", text);
   const parsed = parseProgram(source);
   const failed = { options, source, checked: null, snapshots: [], kernel: null, cuda: null, manifest: null };
   if (parsed.diagnostics.some((d) => d.severity === "error")) return { ...failed, diagnostics: parsed.diagnostics };
+  const named = parsed.program.collectives.filter((c) => [c.name.text, undefined].includes(options.collective));
+  if (named.length === 1) checkDTypeVariables(named[0]!, options);
   const dtypes = typeof options.dtype === "string" ? everyVariable(options.dtype) : (options.dtype ?? {});
   const { checked, diagnostics: found } = checkCollective(parsed.program, options.collective, {
     world: options.ranks,
@@ -69,9 +83,10 @@ export function compile(text: string, options: CompileOptions): CompileResult {
  * What `compile` gives for the same program and options with another mapping. The passes before the first that the
  * difference can reach are not run again.
  *
- * @throws RangeError for a compilation that was stopped on the way
+ * @throws UsageError for a mapping that cannot be; RangeError for a compilation that was stopped on the way
  */
 export function withMapping(compiled: CompileResult, mapping: Partial<PassOptions>): CompileResult {
+  checkMapping(mapping);
   const options: CompileOptions = { ...compiled.options, mapping };
   const { checked, source, diagnostics } = compiled;
   if (checked === null) return { ...compiled, options };

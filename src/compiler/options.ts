@@ -1,8 +1,14 @@
 /** Options of a compilation, with their defaults. */
+import { UsageError } from "../errors.js";
+import type { Collective } from "./ast/nodes.js";
+import { suggestion } from "./diagnostics/suggest.js";
 import type { ResolveImport } from "./link/link.js";
-import type { DType } from "./types/dtype.js";
+import { ARCHITECTURES, isKnownArchitecture } from "./machine/architectures.js";
 import { type Machine, machineFor } from "./machine/machines.js";
-import { type PassOptions, passOptionsFor } from "./passes/options.js";
+import { PASS_OPTION_RULES, type PassOptions, passOptionsFor } from "./passes/options.js";
+import { PIPELINE } from "./passes/pipeline.js";
+import { callable, either, isRecord, oneOf, recordOf, type Rule, shown, text, wholeNumber } from "./rules.js";
+import { DTYPE_NAMES, type DType, isDType } from "./types/dtype.js";
 
 export interface CompileOptions {
   /** Name shown in diagnostics and comments; the file is not read. */
@@ -30,6 +36,83 @@ export interface CompileOptions {
 }
 
 export const DEFAULT_ARCH = "sm_90a";
+
+/** Most ranks of a world that a kernel can be compiled for: each block of a kernel knows all of them. */
+export const MAX_WORLD = 4096;
+
+/** The architecture's name itself; whether the compiler of CUDA text knows it is NVRTC's to say. */
+const architecture: Rule = (value) =>
+  typeof value === "string" && /^(sm|compute)_\d{2,3}[af]?$/.test(value) && isKnownArchitecture(value)
+    ? null
+    : `an architecture such as ${ARCHITECTURES.map((a) => a.name).join(", ")}`;
+
+const dtype = oneOf(DTYPE_NAMES);
+
+/** What each option may be: a row for each. */
+const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
+  file: text,
+  collective: text,
+  ranks: wholeNumber(1, MAX_WORLD),
+  dtype: either(dtype, recordOf(dtype)),
+  resolve: callable,
+  mesh: recordOf(wholeNumber(1, MAX_WORLD)),
+  arch: architecture,
+  machine: (value) =>
+    isRecord(value) && architecture(value["arch"]) === null ? null : "one of MACHINES, or like them",
+  mapping: (value) => (isRecord(value) ? null : "an object"),
+  stopAfter: oneOf(["lower", ...PIPELINE.map((pass) => pass.name)]),
+  passLimit: wholeNumber(0, PIPELINE.length),
+};
+
+/** @throws UsageError naming the first option that is unknown, missing, or not what it may be. */
+export function checkOptions(options: CompileOptions): void {
+  if (!isRecord(options))
+    throw new UsageError(`options must be an object, not ${shown(options)}`, "give at least { ranks }");
+  checkKeys(options, RULES, "option", ["ranks"]);
+  if (options.mapping !== undefined) checkMapping(options.mapping);
+}
+
+/** The same for the mapping alone. @throws UsageError */
+export function checkMapping(mapping: Partial<PassOptions>): void {
+  checkKeys(mapping, PASS_OPTION_RULES, "mapping option", []);
+}
+
+function checkKeys(
+  given: object,
+  rules: Readonly<Record<string, Rule>>,
+  kind: string,
+  needed: readonly string[],
+): void {
+  for (const name of needed) {
+    if (!Object.hasOwn(given, name))
+      throw new UsageError(`the ${kind} '${name}' is missing`, `give it: { ${name}: … }`);
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(rules, name)) {
+      throw new UsageError(`there is no ${kind} '${name}'`, suggestion(name, Object.keys(rules)) ?? undefined);
+    }
+    if (value === undefined && kind === "option" && !needed.includes(name)) continue; // as if it were not there
+    const wrong = rules[name]!(value);
+    if (wrong !== null) throw new UsageError(`the ${kind} '${name}' is ${shown(value)}; it must be ${wrong}`);
+  }
+}
+
+/**
+ * Dtypes for variables that the collective does not have would be left out in silence.
+ * @throws UsageError
+ */
+export function checkDTypeVariables(collective: Collective, { dtype: given }: CompileOptions): void {
+  if (typeof given !== "object") return;
+  const variables = new Set(
+    [...collective.inputs, ...collective.outputs].map((t) => t.dtype.name).filter((name) => !isDType(name)),
+  );
+  const unknown = Object.keys(given).find((name) => !variables.has(name));
+  if (unknown === undefined) return;
+  throw new UsageError(
+    `${collective.name.text} has no dtype variable '${unknown}'`,
+    suggestion(unknown, [...variables]) ?? "it has none: leave dtype out",
+  );
+}
 
 export function machineOf({ machine, arch, ranks }: CompileOptions): Machine {
   return machine ?? machineFor(arch ?? DEFAULT_ARCH, ranks);

@@ -77,6 +77,7 @@ export const environmentTable = {
   TMPDIR: row("system", "where temporary folders live (default: /tmp)"),
   CI: row("system", "set on build machines: what would be skipped for want of a library fails instead"),
   NO_COLOR: row("system", "no colours in the output"),
+  TERM: row("system", "the terminal's kind; dumb: no colours in the output"),
 } as const;
 
 /** Name of a row of {@link environmentTable}. */

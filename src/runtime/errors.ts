@@ -3,14 +3,9 @@
  * and what to do about it in `help`; the CLI prints both and maps the class to an exit code.
  */
 
-/** Exit codes of collc. `rankLost` is used between ranks and their launcher only: "I stopped because of another". */
-export const exitCodes = {
-  fine: 0,
-  program: 1,
-  usage: 2,
-  machine: 3,
-  rankLost: 76,
-} as const;
+import { CollcError, exitCodes, UsageError } from "../errors.js";
+
+export { CollcError, exitCodes, UsageError };
 
 /** Why a {@link RuntimeError} happened, for callers that react to some of them. */
 export type RuntimeErrorCode =
@@ -26,19 +21,6 @@ export type RuntimeErrorCode =
   /** Ranks disagree on which collective step they are in. */
   | "mismatch";
 
-/** Base of all errors below. `help` is one line that tells a person what to do, or undefined. */
-export class CollcError extends Error {
-  readonly help: string | undefined;
-  readonly exitCode: number;
-
-  constructor(message: string, help: string | undefined, exitCode: number) {
-    super(message);
-    this.name = new.target.name;
-    this.help = help;
-    this.exitCode = exitCode;
-  }
-}
-
 /** The machine lacks something: a library, a GPU, a Python, disk. Exit code 3. */
 export class MachineError extends CollcError {
   constructor(message: string, help?: string) {
@@ -53,13 +35,6 @@ export class RuntimeError extends CollcError {
   constructor(message: string, help?: string, code: RuntimeErrorCode = "failed") {
     super(message, help, exitCodes.program);
     this.code = code;
-  }
-}
-
-/** The command line, an option or an environment variable is wrong. Exit code 2. */
-export class UsageError extends CollcError {
-  constructor(message: string, help?: string) {
-    super(message, help, exitCodes.usage);
   }
 }
 

@@ -45,6 +45,9 @@ interface Kept {
   isAlive: boolean;
 }
 
+/** Most ranks that one process emulates. */
+const maxRanks = 1024;
+
 export class EmulatedGroup extends HostPrimitives implements Group {
   readonly backend = "cpu";
   readonly localRanks: readonly number[];
@@ -57,10 +60,10 @@ export class EmulatedGroup extends HostPrimitives implements Group {
     world: number,
     private readonly options: EmulationOptions = {},
     readonly name = "world",
-    readonly ranks: readonly number[] = Array.from({ length: Math.min(Math.max(world, 0), 64) }, (_, r) => r),
+    readonly ranks: readonly number[] = Array.from({ length: Math.min(Math.max(world, 0), maxRanks) }, (_, r) => r),
   ) {
-    if (!Number.isInteger(world) || world < 1 || world > 64)
-      throw new UsageError(`${world} ranks cannot be emulated`, "the cpu backend takes 1 to 64");
+    if (!Number.isInteger(world) || world < 1 || world > maxRanks)
+      throw new UsageError(`${world} ranks cannot be emulated`, `the cpu backend takes 1 to ${maxRanks}`);
     super(world, options.timeoutMs ?? defaultTimeoutMs(), options.signalPadBytes);
     this.localRanks = Array.from({ length: world }, (_, r) => r);
   }

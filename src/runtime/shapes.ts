@@ -28,8 +28,16 @@ export function signatureOf(manifest: Manifest): Manifest["inputs"] {
   return [...manifest.inputs, ...manifest.outputs];
 }
 
-/** @throws UsageError when a dimension has no value or breaks a requirement. */
+/** @throws UsageError when a dimension has no value, is none of the collective's, or breaks a requirement. */
 export function checkDims(manifest: Manifest, dims: DimValues): void {
+  const unknown = Object.keys(dims).find((name) => !manifest.dims.includes(name));
+  if (unknown !== undefined) {
+    const near = nearest(unknown, manifest.dims);
+    throw new UsageError(
+      `${manifest.collective} has no dimension '${unknown}'`,
+      near === null ? `it has ${manifest.dims.join(", ") || "none"}` : `did you mean '${near}'?`,
+    );
+  }
   for (const name of manifest.dims) {
     const value = dims[name];
     if (value === undefined)

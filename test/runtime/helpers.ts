@@ -18,7 +18,9 @@ import ts from "typescript";
 import { afterEach, beforeEach, expect, vi } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
+/** Of `src/runtime`, but for the first. */
 const modules = [
+  "../errors",
   "at-exit",
   "atomic-file",
   "bootstrap",
@@ -51,10 +53,11 @@ export function transpiledRuntime(): (module: string) => string {
   if (!existsSync(folder)) {
     mkdirSync(base, { recursive: true });
     const aside = mkdtempSync(join(base, "new-"));
+    mkdirSync(join(aside, "runtime"));
     const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
     sources.forEach((source, i) => {
       const { outputText } = ts.transpileModule(source, { compilerOptions });
-      writeFileSync(join(aside, `${modules[i]}.js`), outputText);
+      writeFileSync(join(aside, "runtime", `${modules[i]}.js`), outputText);
     });
     try {
       renameSync(aside, folder);
@@ -63,7 +66,7 @@ export function transpiledRuntime(): (module: string) => string {
     }
     for (const name of readdirSync(base)) if (name !== hash && !name.startsWith("new-")) rmSync(join(base, name), { recursive: true, force: true });
   }
-  return (module) => pathToFileURL(join(folder, `${module}.js`)).href;
+  return (module) => pathToFileURL(join(folder, "runtime", `${module}.js`)).href;
 }
 
 /** A test's own folder, which is TMPDIR for all it starts, and a mark that its processes carry. */

@@ -77,3 +77,9 @@ export function architectureOf(arch: string): Architecture {
   const capability = Number(/^(?:sm|compute)_(\d+)[af]?$/.exec(arch)?.[1] ?? NaN);
   return ARCHITECTURES.filter((a) => a.capability <= capability).at(-1) ?? ARCHITECTURES[0]!;
 }
+
+/** Whether a name is of an architecture of the table, or of one newer than all of them. */
+export function isKnownArchitecture(arch: string): boolean {
+  const capability = Number(/^(?:sm|compute)_(\d+)[af]?$/.exec(arch)?.[1] ?? NaN);
+  return ARCHITECTURES.some((a) => a.capability === capability) || capability > ARCHITECTURES.at(-1)!.capability;
+}

@@ -1,5 +1,6 @@
 import { architectureOf } from "../machine/architectures.js";
 import { DEFAULT_MACHINE, type Machine } from "../machine/machines.js";
+import { oneOf, record, type Rule, wholeNumber } from "../rules.js";
 
 /** What passes may depend on besides the kernel: the shape of the machine, and knobs of the mapping. */
 export interface PassOptions {
@@ -34,6 +35,24 @@ export interface PassOptions {
   /** The same while a block folds a row, whose elements are neighbours: pages are few, and a block has its row to itself. */
   readonly rowLoadsInFlight: number;
 }
+
+const count = (min: number, max: number) => wholeNumber(min, max);
+
+/** What each option may be. A row for each, so that what callers give is checked; see `checkOptions`. */
+export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
+  elementThreads: count(1, 1024),
+  tileThreads: count(1, 1024),
+  rowThreads: count(1, 1024),
+  elementBlocks: count(1, 2 ** 16),
+  busyBlocks: count(1, 2 ** 16),
+  tileBlocks: count(1, 2 ** 16),
+  tile: record({ m: count(1, 1024), n: count(1, 1024), k: count(1, 1024), stages: count(1, 16) }),
+  accessBytes: oneOf([1, 2, 4, 8, 16, 32]),
+  oneShotBytes: count(0, Number.MAX_SAFE_INTEGER),
+  slabRows: count(0, 2 ** 20),
+  loadsInFlight: count(1, 1024),
+  rowLoadsInFlight: count(1, 1024),
+};
 
 /**
  * The options for a machine. Chosen on 4×H200, 2026-11 (64 MiB bf16, µs): with 8 loads in flight instead of 4, all_gather push takes 317 instead of
