@@ -262,7 +262,7 @@ describe("without collc run", () => {
     }
     for (const child of mpi) {
       expect(await child.ended, child.output()).toEqual({ code: 0, signal: null });
-      expect(child.output()).toMatch(/^\[0,10\] openmpi/);
+      expect(child.output()).toMatch(/^\[0,10\] openmpi/m);
     }
     expect(existsSync(others[0]!.output().split(" ")[2]!.trim())).toBe(false);
   });
