@@ -23,7 +23,21 @@ export { manifestOf } from "./emit/manifest.js";
 export type { Attribute, Buffer, Kernel, Op, Region, Value } from "./ir/module.js";
 export { bufferOf, isGlobal, isRemote, memoryOperands, text } from "./ir/module.js";
 export { LEVELS, type Level, OPS, type OpDefinition, type OpName } from "./ir/ops.js";
-export { tileWindow, type TileWindow } from "./ir/tile-window.js";
+export { erf, FLOAT_FUNCTIONS, maximum, minimum } from "./ir/functions.js";
+export type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "./ir/ops.js";
+export {
+  decode,
+  encode,
+  ENCODERS,
+  F32_WORD,
+  I32_WORD,
+  isNarrowFloat,
+  LARGEST_FINITE,
+  type NarrowFloat,
+  oddBits,
+  SMALLEST_STEP,
+  valuesOf,
+} from "./types/formats.js";
 export { lanesOf, printType, scalarOf, type Type } from "./ir/types.js";
 export { walkKernel } from "./ir/visit.js";
 export * from "./manifest.js";
@@ -48,6 +62,26 @@ export {
   requirementHolds,
   type BrokenRequirement,
 } from "./types/requirement.js";
+export type * as Execution from "./execute/index.js";
+export {
+  blockedIn,
+  Clocks,
+  isReady,
+  KnowledgeTable,
+  newBlock,
+  NOTHING,
+  NUMBER_TILES,
+  NUMBERS,
+  plainSetting,
+  type Executable,
+  executableOf,
+  Races,
+  READ,
+  READY,
+  resumeAll,
+  Trace,
+  WRITE,
+} from "./execute/index.js";
 export { SourceFile, type Position, type Span } from "./source.js";
 export {
   type Answer,

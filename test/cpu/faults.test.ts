@@ -209,7 +209,7 @@ describe("what does not fit", () => {
 
   test("ops that an earlier pass expands", () => {
     expect(() => load(small("", 'barrier {scope="grid", ranks="all"}'))).toThrow(
-      "'barrier' reached the cpu backend; an earlier pass expands it",
+      "'barrier' reached the executor; an earlier pass expands it",
     );
     expect(() => load(small("", "").replace("level=device", "level=rank"))).toThrow(
       "the cpu backend runs device-level IR, not rank-level",

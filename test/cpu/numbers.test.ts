@@ -17,7 +17,7 @@ import {
   randomKey,
   sameBytes,
 } from "../../src/runtime/numbers/index.js";
-import { erf, FLOAT_FUNCTIONS } from "../../src/runtime/numbers/functions.js";
+import { erf, FLOAT_FUNCTIONS } from "../../src/compiler/ir/functions.js";
 
 interface Format {
   readonly name: NarrowFloat;

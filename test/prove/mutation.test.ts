@@ -8,7 +8,7 @@ import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import type { Kernel } from "../../src/compiler/ir/module.js";
 import { proofShapes, PROOF_MAPPING, proveAnswer, proveOrdering } from "../../src/compiler/prove/index.js";
 import { SAMPLE_NAMES } from "../../src/compiler/prove/inputs.js";
-import { steeringOf } from "../../src/compiler/prove/steering.js";
+import { steeringOf } from "../../src/compiler/execute/steering.js";
 import { allows, compileFile, LIBRARY, type LibraryFile } from "../kernels/library.js";
 import { barrierMutantsOf } from "./barrier-mutants.js";
 import { type Mutant, mutantsOf } from "./mutants.js";

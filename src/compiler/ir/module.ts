@@ -16,7 +16,7 @@ export class Value {
 }
 
 export type Attribute = number | string | boolean | Layout;
-export type Attributes = Readonly<Record<string, Attribute>>;
+export type Attributes = Readonly<Record<string, Attribute | undefined>>;
 
 export interface Op {
   readonly name: OpName;

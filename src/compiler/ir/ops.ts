@@ -29,14 +29,16 @@ export interface OpDefinition {
   readonly regions?: { readonly count: number; readonly arguments: 0 | 1 | "pairs" };
   readonly attributes?: Readonly<Record<string, AttributeKind>>;
   readonly optional?: Readonly<Record<string, AttributeKind>>;
+  /** Whether it may suspend the thread that carries it out until others have done something. */
+  readonly suspends?: true;
   readonly doc: string;
 }
 
-const T: readonly Level[] = ["tensor"];
-const TRD: readonly Level[] = ["tensor", "rank", "device"];
-const R: readonly Level[] = ["rank"];
-const RD: readonly Level[] = ["rank", "device"];
-const D: readonly Level[] = ["device"];
+const T = ["tensor"] as const;
+const TRD = ["tensor", "rank", "device"] as const;
+const R = ["rank"] as const;
+const RD = ["rank", "device"] as const;
+const D = ["device"] as const;
 const MANY = 16;
 
 export const BINARY_FUNCTIONS = [
@@ -115,7 +117,7 @@ export const OPS = {
   await: { levels: TRD, effect: "sync", operands: [1, 1], results: 0, doc: "Returns after the next notify from the rank in operand 0 that no earlier await has taken. By all blocks of the rank." },
   block_sync: { levels: RD, effect: "sync", operands: [0, 0], results: 0, doc: "All threads of the block arrive before any leaves." },
   signal: { levels: D, effect: "sync", operands: [2, 3], results: 0, attributes: { buffer: "buffer", mode: ["set", "add"], scope: ["gpu", "sys"], order: ["relaxed", "release"] }, optional: { remote: "bool" }, doc: "Sets a flag to operand 0, or adds it, after earlier accesses of the block as `order` says. Operands: value [peer] slot. By one thread." },
-  wait: { levels: D, effect: "sync", operands: [2, 3], results: 0, attributes: { buffer: "buffer", scope: ["gpu", "sys"], order: ["relaxed", "acquire"] }, doc: "Spins until flag[slot] - value, as a signed 32-bit difference, is not negative. Operands: value, slot, [peer expected to signal, for the error report]. Bounded by the launch's timeout. By one thread." },
+  wait: { levels: D, effect: "sync", suspends: true, operands: [2, 3], results: 0, attributes: { buffer: "buffer", scope: ["gpu", "sys"], order: ["relaxed", "acquire"] }, doc: "Spins until flag[slot] - value, as a signed 32-bit difference, is not negative. Operands: value, slot, [peer expected to signal, for the error report]. Bounded by the launch's timeout. By one thread." },
   // -- the machine --------------------------------------------------------------------------------
   block: { levels: D, effect: "pure", operands: [0, 0], results: 1, doc: "This block's number." },
   grid: { levels: D, effect: "pure", operands: [0, 0], results: 1, doc: "Number of blocks, the same on every rank." },

@@ -69,7 +69,9 @@ function printOp(op: Op, indent: string, out: string[], names: Map<Value, string
   const regionHeads: string[] = [];
   const results = op.results.map(define).join(", ");
   let line = `${results === "" ? "" : `${results} = `}${op.name}${operands === "" ? "" : ` ${operands}`}`;
-  const attributes = Object.entries(op.attributes).map(([k, v]) => `${k}=${printAttribute(v)}`);
+  const attributes = Object.entries(op.attributes).flatMap(([k, v]) =>
+    v === undefined ? [] : `${k}=${printAttribute(v)}`,
+  );
   if (attributes.length > 0) line += ` {${attributes.join(", ")}}`;
   if (op.results.length > 0) line += ` : ${op.results.map((r) => printType(r.type)).join(", ")}`;
   if (spans) line += ` loc(${op.span.start}:${op.span.end})`;

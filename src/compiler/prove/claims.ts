@@ -11,7 +11,8 @@ import { proveAnswer } from "./answer.js";
 import { countedOps } from "./counted-ops.js";
 import { describeOutside, outsideDimension } from "./dimension-bounds.js";
 import { SAMPLE_NAMES } from "./inputs.js";
-import { gridOf, type SharedLayout } from "./machine.js";
+import type { SharedLayout } from "../execute/order/shared-places.js";
+import { gridOf } from "./machine.js";
 import { proveOrdering } from "./ordering.js";
 import { type Answer, placeOf, type Wrong } from "./results.js";
 import {
@@ -23,7 +24,7 @@ import {
   shapesToProve,
   whyNoShape,
 } from "./shapes.js";
-import { steeringOf } from "./steering.js";
+import { steeringOf } from "../execute/steering.js";
 
 export interface ProveOptions {
   /**

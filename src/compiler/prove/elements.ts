@@ -11,10 +11,11 @@ import type { ElementExpression, ElementSpecification, SignatureTensor } from ".
 import { freeVariables, partsOfExpression, sharedParts } from "../specification-shape.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { identityOf, REDUCES_WITH } from "../execute/identities.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import type { InputValues } from "./inputs.js";
 import { CannotTell } from "./results.js";
-import { binaryOf, castOf, compareOf, FOLD, identityOf, selectOf, unaryOf } from "./values.js";
+import { binaryOf, castOf, compareOf, selectOf, unaryOf } from "./values.js";
 
 /** An expression where the claim now is. */
 type Evaluate = () => Number_;
@@ -162,7 +163,7 @@ export class ElementExpectation {
       Evaluate,
     ];
     const kind = this.kind(e.body);
-    const [first, fn] = [identityOf(e.fn, kind), FOLD[e.fn]];
+    const [first, fn] = [identityOf(e.fn, kind), REDUCES_WITH[e.fn]];
     const { variables } = claim;
     const number = claim.numbers.get(e.variable)!;
     return () => {

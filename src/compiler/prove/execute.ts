@@ -2,16 +2,28 @@
  * Executes all ranks, blocks and threads of a kernel, for several launches, in one deterministic schedule. Control flow
  * does not depend on the schedule (the steps refuse what would make it), so one run has the accesses of every run.
  */
+import { blockedIn, READY, resumeAll, type Running, type Task } from "../execute/coroutines.js";
+import { symbols } from "../execute/domains/symbols.js";
+import { type Block, type Blocked, newBlock } from "../execute/machine.js";
+import { READ, WRITE } from "../execute/order/trace.js";
+import { type Executable, executableOf } from "../execute/executable.js";
+import { plainSetting, type Setting } from "../execute/setting.js";
 import { type Kernel, text } from "../ir/module.js";
-import { type Frame, Machine, type MachineOptions } from "./machine.js";
+import type { Algebra } from "./algebra.js";
+import { countedOps } from "./counted-ops.js";
+import { type MachineOptions, ProofMachine } from "./machine.js";
 import { Fails, type Place } from "./results.js";
-import { type Script, scriptOf } from "./script/script.js";
-import type { Blocked, Running } from "./script/support.js";
-import { type Algebra, type Number_ } from "./algebra.js";
-import { READ, Trace, WRITE } from "./trace.js";
+import { symbolTiles } from "./symbol-tiles.js";
+import { SYMBOL_HELPERS } from "./symbols.js";
 
 /** Called for each rank when a launch has ended there. */
-export type AfterLaunch = (machine: Machine, rank: number, launch: number) => void;
+export type AfterLaunch = (machine: ProofMachine, rank: number, launch: number) => void;
+
+/** By whether there is an algebra, and whether accesses are traced. */
+function settingOf(hasData: boolean, observes: boolean): Setting {
+  const key = `proof of ${hasData ? "answers" : "order"}${observes ? ", traced" : ""}`;
+  return { ...plainSetting(key, symbols(hasData, SYMBOL_HELPERS)), observes, counts: true };
+}
 
 /**
  * @param algebra null to follow control and addresses only
@@ -23,18 +35,21 @@ export function execute(
   algebra: Algebra | null,
   traced: boolean,
   afterLaunch: AfterLaunch = () => {},
-): Machine {
-  const machine = new Machine(kernel, options, algebra, traced ? (grid) => new Trace(kernel.world, grid) : null);
-  const script = scriptOf(machine);
+): ProofMachine {
+  const machine = new ProofMachine(kernel, options, algebra, traced);
+  const program = executableOf(kernel, settingOf(algebra !== null, traced));
+  const ran = new Uint8Array(program.ops.length);
+  const tiles = algebra === null ? null : symbolTiles(machine, algebra);
+  const start = program.start(machine, machine.trace, tiles, algebra, ran);
   const ranks = Array.from(
     { length: kernel.world },
-    (_, rank) => new RankRun(machine, script, rank, options.launches, afterLaunch),
+    (_, rank) => new RankRun(machine, start, rank, options.launches, afterLaunch),
   );
   for (;;) {
     let went = false;
     for (const r of ranks) went = r.advance() || went;
     if (ranks.every((r) => r.isDone)) {
-      machine.executed = script.executed();
+      machine.executed = executedOps(program, ran);
       return machine;
     }
     if (!went)
@@ -45,9 +60,9 @@ export function execute(
   }
 }
 
-interface Task {
-  readonly running: Running;
-  blocked: readonly Blocked[];
+function executedOps({ kernel, ops }: Executable, ran: Uint8Array): number[] {
+  const counted = countedOps(kernel);
+  return ops.flatMap((op, i) => (ran[i] === 1 ? (counted.get(op) ?? []) : []));
 }
 
 /** A rank's stream: its launches one after the other, the caller's accesses in between. */
@@ -57,8 +72,8 @@ class RankRun {
   isDone = false;
 
   constructor(
-    private readonly machine: Machine,
-    private readonly script: Script,
+    private readonly machine: ProofMachine,
+    private readonly start: (f: Block) => Running,
     private readonly rank: number,
     private readonly launches: number,
     private readonly afterLaunch: AfterLaunch,
@@ -72,23 +87,13 @@ class RankRun {
       this.begin();
       went = true;
     }
-    const rest: Task[] = [];
-    for (const task of this.tasks) {
-      if (task.blocked.length > 0 && !task.blocked.some((b) => b.ready())) {
-        rest.push(task);
-        continue;
-      }
-      went = true;
-      const next = task.running.next();
-      if (next.done !== true) rest.push({ running: task.running, blocked: next.value });
-    }
-    this.tasks = rest;
-    if (rest.length === 0) this.end();
+    went = resumeAll(this.tasks) > 0 || went;
+    if (this.tasks.length === 0) this.end();
     return went;
   }
 
   blocked(): readonly Blocked[] {
-    return this.tasks.flatMap((t) => t.blocked);
+    return this.tasks.flatMap((t) => blockedIn(t.suspension));
   }
 
   private begin(): void {
@@ -96,8 +101,10 @@ class RankRun {
     this.callerAccesses();
     const { machine, rank, launch } = this;
     machine.trace?.start(rank);
-    for (let block = 0; block < machine.gridAt(launch); block++)
-      this.tasks.push({ running: this.block(block), blocked: [] });
+    for (let block = 0; block < machine.gridAt(launch); block++) {
+      const f = newBlock(rank, block, launch, machine.trace?.entity(rank, block) ?? 0);
+      this.tasks.push({ running: this.start(f), suspension: READY });
+    }
   }
 
   private end(): void {
@@ -119,8 +126,9 @@ class RankRun {
       const n = machine.lengths[j]!;
       if (trace !== null && n > 0) {
         const strand = trace.strand(trace.host(rank), launch);
-        trace.access(strand, 0, machine.memoryOf(j, rank), 0, n, b.role === "input" ? WRITE : READ);
-        if (b.role === "output") trace.access(strand, 0, machine.memoryOf(j, rank), 0, n, WRITE);
+        const memory = trace.memoryOf(j, rank);
+        trace.access(strand, 0, memory, 0, n, b.role === "input" ? WRITE : READ, 0);
+        if (b.role === "output") trace.access(strand, 0, memory, 0, n, WRITE, 0);
       }
       const steers = b.role === "input" && machine.inputs.steers(b.name);
       if (algebra === null && !steers) return;
@@ -135,39 +143,19 @@ class RankRun {
       for (let i = 0; i < n; i++) memory.push(element(i));
     });
   }
-
-  private block(block: number): Running {
-    const { machine, rank, launch } = this;
-    const own: (Number_[] | undefined)[] = [];
-    machine.kernel.buffers.forEach((b, j) => {
-      if (b.role === "shared" || b.role === "register") own[j] = [];
-    });
-    const ownMemory = machine.ownMemoryOf(rank, block);
-    const frame: Frame = {
-      rank,
-      block,
-      launch,
-      own,
-      ownMemory,
-      accumulators: [],
-      strand: null,
-      copies: { open: [], groups: [] },
-    };
-    return this.script.block(frame);
-  }
 }
 
-function deadlock(machine: Machine, blocked: readonly Blocked[]): Fails {
+function deadlock(machine: ProofMachine, blocked: readonly Blocked[]): Fails {
   const places: Place[] = [];
   const lines: string[] = [];
   for (const b of blocked) {
-    const { frame, op, buffer } = b;
+    const { f, op, buffer } = b;
     const name = machine.kernel.buffers[buffer]!.name;
-    const seen = machine.memory[buffer]![frame.rank]![b.slot] as number;
+    const seen = machine.memory[buffer]![f.rank]![b.slot] as number;
     const whom = b.peer < 0 ? "" : ` for rank ${b.peer}`;
-    places.push(machine.place(frame, op.span, `wait for '${name}'[${b.slot}]`));
+    places.push(machine.place(f, op.span, `wait for '${name}'[${b.slot}]`));
     lines.push(
-      `launch ${frame.launch}: rank ${frame.rank}, block ${frame.block} waits${whom}: '${name}'[${b.slot}] should reach ${b.wanted} and stays ${seen}`,
+      `launch ${f.launch}: rank ${f.rank}, block ${f.block} waits${whom}: '${name}'[${b.slot}] should reach ${b.wanted >>> 0} and stays ${seen}`,
     );
   }
   const unheard = unheardSignals(machine, blocked);
@@ -179,11 +167,11 @@ function deadlock(machine: Machine, blocked: readonly Blocked[]): Fails {
 }
 
 /** Signals to flags that nobody has waited for or waits for now: meant for somebody else, perhaps. */
-function unheardSignals({ trace }: Machine, blocked: readonly Blocked[]): string[] {
+function unheardSignals({ trace }: ProofMachine, blocked: readonly Blocked[]): string[] {
   if (trace === null) return [];
   const heard = new Set(trace.waits.map((w) => w.flag));
   const wanted = (buffer: string, owner: number, slot: number): boolean =>
-    blocked.some((b) => text(b.op, "buffer") === buffer && b.frame.rank === owner && b.slot === slot);
+    blocked.some((b) => text(b.op, "buffer") === buffer && b.f.rank === owner && b.slot === slot);
   return trace.flags
     .filter((f) => f.signals.length > 0 && !heard.has(f) && !wanted(f.buffer, f.owner, f.slot))
     .map((f) => `'${f.buffer}'[${f.slot}] of rank ${f.owner} is signalled, and nobody waits for it`);
@@ -192,7 +180,7 @@ function unheardSignals({ trace }: Machine, blocked: readonly Blocked[]): string
 /** A circle of ranks that wait for each other, first rank repeated at the end. */
 function cycleOf(blocked: readonly Blocked[]): number[] | null {
   const waitsFor = new Map<number, number>();
-  for (const b of blocked) if (b.peer >= 0 && !waitsFor.has(b.frame.rank)) waitsFor.set(b.frame.rank, b.peer);
+  for (const b of blocked) if (b.peer >= 0 && !waitsFor.has(b.f.rank)) waitsFor.set(b.f.rank, b.peer);
   for (const start of waitsFor.keys()) {
     const path = [start];
     for (let at = waitsFor.get(start); at !== undefined; at = waitsFor.get(at)) {

@@ -4,7 +4,7 @@ import type { SignatureTensor } from "../manifest.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { membersOf } from "../types/mesh.js";
 import type { Algebra, Number_ } from "./algebra.js";
-import { steeringOf, type Steering } from "./steering.js";
+import { steeringOf, type Steering } from "../execute/steering.js";
 
 /** How the inputs that steer are filled. The first three are the extremes. */
 export const SAMPLE_NAMES = ["all least", "all greatest", "all to one", "random", "random", "random"] as const;

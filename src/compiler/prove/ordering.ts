@@ -3,11 +3,13 @@ import type { Kernel, Op } from "../ir/module.js";
 import { DEFAULT_MACHINE } from "../machine/machines.js";
 import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
+import { HappensBefore } from "../execute/order/happens-before.js";
+import { checkRaces } from "../execute/order/races.js";
+import type { SharedLayout } from "../execute/order/shared-places.js";
 import { execute } from "./execute.js";
-import { HappensBefore } from "./happens-before.js";
 import { launchesOf } from "./launches.js";
-import { gridOf, type SharedLayout } from "./machine.js";
-import { checkRaces } from "./races.js";
+import { gridOf } from "./machine.js";
+import { raceOf } from "./race-witness.js";
 import { type Answer, CannotTell, Fails, type Place, unknownBecause } from "./results.js";
 import { checkUnmatched } from "./unmatched.js";
 import { walkKernel } from "../ir/visit.js";
@@ -76,7 +78,8 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
     checkResidency(kernel, grid, options.residentBlocks ?? RESIDENT);
     const machine = execute(kernel, { ...options, launches }, null, true);
     const trace = machine.trace!;
-    checkRaces(trace, new HappensBefore(trace));
+    const order = new HappensBefore(trace);
+    checkRaces(trace, order, (a, b, element) => raceOf(trace, order, a, b, element));
     checkUnmatched(trace);
     return {
       status: "proved",

@@ -1,13 +1,13 @@
 /** Words for a data race: both places, and an interleaving in which the two accesses meet. */
 import { NO_SPAN } from "../source.js";
-import type { HappensBefore } from "./happens-before.js";
+import type { Order } from "../execute/order/clocks.js";
+import { type Segment, type Signal, type Trace, type Wait, WRITE } from "../execute/order/trace.js";
 import { Fails, type Place } from "./results.js";
-import { type Segment, type Signal, type Trace, type Wait, WRITE } from "./trace.js";
 
 type Doer = Segment | Signal | Wait;
 
 /** The failure for access `a`, earlier in the trace, and access `b`, which nothing orders. */
-export function raceOf(trace: Trace, order: HappensBefore, a: number, b: number, element: number): Fails {
+export function raceOf(trace: Trace, order: Order, a: number, b: number, element: number): Fails {
   const { buffer, owner } = trace.memories[trace.field(a, 1)]!;
   const [first, second] = [placeOf(trace, a, buffer, element), placeOf(trace, b, buffer, element)];
   const [x, y] = [a, b].map((access) => trace.field(access, 0)) as [number, number];

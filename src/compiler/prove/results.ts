@@ -1,36 +1,11 @@
 /** What the prover answers. Each answer is about one concrete world size and shape. */
+import { CannotTell, Fails, type Place, type WrongKind } from "../execute/failures.js";
 import type { Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import { NO_SPAN, type Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 
-/** Who did something, and where it is in the source. */
-export interface Place {
-  readonly rank: number;
-  /** -1 for the caller, who works on the stream before and after the launches. */
-  readonly block: number;
-  /** Launch, from 0. For the caller: the launch that follows. */
-  readonly launch: number;
-  readonly span: Span;
-  /** "load of 'x'[3] on rank 1". */
-  readonly what: string;
-}
-
-export type WrongKind =
-  /** An output element is not what the signature says. */
-  | "answer"
-  /** Two conflicting accesses that nothing orders. */
-  | "race"
-  /** A wait that nobody satisfies. */
-  | "deadlock"
-  /** A flag is set back, so that a wait may miss it. */
-  | "lost-signal"
-  /** A flag ends higher than any wait asks for. */
-  | "unmatched-signal"
-  /** Blocks wait for blocks that may not be resident. */
-  | "residency"
-  /** An access outside its buffer, or not aligned. */
-  | "bounds";
+export { CannotTell, Fails, type Place, type WrongKind };
 
 export interface Claim {
   readonly ranks: number;
@@ -79,17 +54,6 @@ export interface Unknown {
 
 export type Answer = Proved | Wrong | Unknown;
 
-/** Thrown inside the prover when a kernel does what it cannot follow; becomes "unknown". */
-export class CannotTell extends Error {
-  /** @param span null where the whole kernel is meant */
-  constructor(
-    message: string,
-    readonly span: Span | null = null,
-  ) {
-    super(message);
-  }
-}
-
 /** Where a kernel begins to do something: the place of what is said of it as a whole. */
 export function placeOf(kernel: Kernel): Span {
   let found: Span | null = null;
@@ -100,17 +64,4 @@ export function placeOf(kernel: Kernel): Span {
 /** "Unknown", because of what was thrown. */
 export function unknownBecause(kernel: Kernel, claim: Claim, { message, span }: CannotTell): Unknown {
   return { status: "unknown", claim, reason: message, span: span ?? placeOf(kernel) };
-}
-
-/** Thrown inside the prover when the execution itself fails; becomes "wrong". */
-export class Fails extends Error {
-  constructor(
-    readonly kind: WrongKind,
-    message: string,
-    readonly places: readonly Place[],
-    readonly witness: readonly string[] = [],
-    readonly help: string | null = null,
-  ) {
-    super(message);
-  }
 }

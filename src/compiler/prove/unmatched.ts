@@ -1,6 +1,6 @@
 /** Signals that no wait is for: the next launch's waits would take them for its own. */
 import { Fails } from "./results.js";
-import type { Flag, Signal, Trace, Wait } from "./trace.js";
+import type { Flag, Signal, Trace, Wait } from "../execute/order/trace.js";
 
 /** Throws for a flag that ends higher than any wait asks for. */
 export function checkUnmatched(trace: Trace): void {
@@ -17,8 +17,8 @@ export function checkUnmatched(trace: Trace): void {
     if (((end - asked) | 0) <= 0) continue;
     const name = `'${flag.buffer}'[${flag.slot}] of rank ${flag.owner}`;
     const place = (e: Signal | Wait, what: string) => ({
-      rank: Math.floor(e.entity / (trace.grid + 1)),
-      block: e.entity % (trace.grid + 1),
+      rank: trace.rankOf(e.entity),
+      block: trace.blockOf(e.entity),
       launch: e.launch,
       span: e.op.span,
       what,

@@ -1,11 +1,9 @@
 /** Scalar operations on numbers, where they are known, and on terms, where they stand for data. */
+import { identityOf } from "../execute/identities.js";
 import { foldBinary, foldCompare } from "../ir/fold.js";
-import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
+import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 import type { Algebra, Number_, Term } from "./algebra.js";
-
-/** What a value of the IR holds: one number, or one a lane. Truth values are 0 and 1. */
-export type Held = Number_ | readonly Number_[];
 
 /** Any data, where only the ordering of accesses is asked for. */
 export const OPAQUE: Term = { id: 0 };
@@ -134,14 +132,3 @@ export function castOf(algebra: Algebra | null, from: ScalarKind, to: ScalarKind
   if (!isInteger(to) && to !== "index") return a;
   return isDType(from) && DTYPES[from].kind === "float" ? algebra.apply("truncate", [a]) : a;
 }
-
-/** Start value of a fold. */
-export function identityOf(fn: Reduction, kind: ScalarKind): number {
-  if (fn === "sum") return 0;
-  if (fn === "prod") return 1;
-  if (kind === "u32") return fn === "min" ? 0xffffffff : 0;
-  if (kind === "i32") return fn === "min" ? 0x7fffffff : -0x80000000;
-  return fn === "min" ? Infinity : -Infinity;
-}
-
-export const FOLD: Record<Reduction, BinaryFunction> = { sum: "add", prod: "mul", min: "min", max: "max" };

@@ -1,5 +1,5 @@
 /** Errors of a kernel running on the CPU backend: each names the kernel, the place and who did it. */
-import type { Op, SourceFile, Span } from "../../compiler/index.js";
+import type { Execution, Kernel, Op, SourceFile, Span } from "../../compiler/index.js";
 import { RuntimeError } from "../errors.js";
 
 export type CpuFaultKind =
@@ -15,13 +15,6 @@ export type CpuFaultKind =
   | "deadlock"
   /** Two conflicting accesses that nothing orders (only under a hostile schedule). */
   | "race";
-
-/** A place in generated code that can fail: the op it came from. */
-export interface Site {
-  readonly op: Op;
-  /** Name of the buffer the op touches, if any. */
-  readonly buffer: string | null;
-}
 
 /** Where a fault happened. */
 export interface FaultPlace {
@@ -56,79 +49,83 @@ export function describeSpan(span: Span, source: SourceFile | undefined): string
 /** Makes faults for one kernel. */
 export class FaultReporter {
   constructor(
-    private readonly kernel: string,
-    private readonly sites: readonly Site[],
+    readonly kernel: Kernel,
     private readonly source: SourceFile | undefined,
   ) {}
 
-  place(site: number, rank: number, block: number, index: number | null): FaultPlace {
-    const { op, buffer } = this.sites[site]!;
-    return { kernel: this.kernel, rank, block, buffer, index, span: op.span };
+  place(op: Op, buffer: number | null, rank: number, block: number, index: number | null): FaultPlace {
+    const name = buffer === null ? null : this.kernel.buffers[buffer]!.name;
+    return { kernel: this.kernel.name, rank, block, buffer: name, index, span: op.span };
   }
 
   /** "wait at file:3:5", for lists. */
-  where(site: number): string {
-    const { op } = this.sites[site]!;
-    return `${op.name} at ${describeSpan(op.span, this.source)}`;
+  where(op: Op): string {
+    return `${op.name} at ${this.line(op)}`;
   }
 
-  /** "file:3:5" of a site. */
-  line(site: number): string {
-    return describeSpan(this.sites[site]!.op.span, this.source);
+  /** "file:3:5" of an op. */
+  line(op: Op): string {
+    return describeSpan(op.span, this.source);
   }
 
-  make(kind: CpuFaultKind, site: number, rank: number, block: number, index: number | null, what: string): CpuFault {
-    const message = `kernel '${this.kernel}', rank ${rank}, block ${block}, ${this.where(site)}: ${what}`;
-    return new CpuFault(kind, message, [this.place(site, rank, block, index)]);
+  make(
+    kind: CpuFaultKind,
+    f: Execution.Block,
+    op: Op,
+    buffer: number | null,
+    index: number | null,
+    what: string,
+  ): CpuFault {
+    const message = `kernel '${this.kernel.name}', rank ${f.rank}, block ${f.block}, ${this.where(op)}: ${what}`;
+    return new CpuFault(kind, message, [this.place(op, buffer, f.rank, f.block, index)]);
+  }
+}
+
+/** What a running kernel must not do, as faults: of a machine with these lengths. */
+export class MachineFaults implements Execution.Faults {
+  constructor(
+    private readonly reporter: FaultReporter,
+    private readonly machine: Pick<Execution.Machine, "shapes" | "lengths" | "offsets">,
+  ) {}
+
+  private name(buffer: number): string {
+    return `'${this.reporter.kernel.buffers[buffer]!.name}'`;
   }
 
-  bounds(site: number, rank: number, block: number, index: number, length: number, lanes: number): never {
-    const { buffer } = this.sites[site]!;
-    const what = lanes === 1 ? `index ${index}` : `elements ${index} to ${index + lanes - 1}`;
-    throw this.make("bounds", site, rank, block, index, `${what} of '${buffer}' lies outside its ${length} elements`);
+  bounds(f: Execution.Block, op: Op, buffer: number, index: number, lanes: number): never {
+    const elements = lanes === 1 ? `index ${index}` : `elements ${index} to ${index + lanes - 1}`;
+    const what = `${elements} of ${this.name(buffer)} lies outside its ${this.machine.lengths[buffer]!} elements`;
+    throw this.reporter.make("bounds", f, op, buffer, index, what);
   }
 
-  dimension(site: number, rank: number, block: number, d: number, index: number, length: number): never {
-    const { buffer } = this.sites[site]!;
-    const what = `index ${index} of dimension ${d} lies outside '${buffer}', which has ${length}`;
-    throw this.make("bounds", site, rank, block, index, what);
+  dimension(f: Execution.Block, op: Op, buffer: number, d: number, index: number): never {
+    const length = this.machine.shapes[buffer]![d]!;
+    const what = `index ${index} of dimension ${d} lies outside ${this.name(buffer)}, which has ${length}`;
+    throw this.reporter.make("bounds", f, op, buffer, index, what);
   }
 
-  peer(site: number, rank: number, block: number, peer: number, world: number): never {
-    const { buffer } = this.sites[site]!;
-    throw this.make(
-      "bounds",
-      site,
-      rank,
-      block,
-      peer,
-      `'${buffer}' of rank ${peer} is asked for; the ranks are 0 to ${world - 1}`,
-    );
+  peer(f: Execution.Block, op: Op, buffer: number, peer: number): never {
+    const last = this.reporter.kernel.world - 1;
+    const what = `${this.name(buffer)} of rank ${peer} is asked for; the ranks are 0 to ${last}`;
+    throw this.reporter.make("bounds", f, op, buffer, peer, what);
   }
 
-  misaligned(site: number, rank: number, block: number, index: number, offset: number, lanes: number): never {
-    const { buffer } = this.sites[site]!;
+  misaligned(f: Execution.Block, op: Op, buffer: number, index: number, owner: number, lanes: number): never {
+    const offset = this.machine.offsets[buffer]?.[owner] ?? 0;
     const where = offset === 0 ? "" : ` (which starts ${offset} elements past an aligned address)`;
-    const what = `${lanes} elements at index ${index} of '${buffer}'${where} are not naturally aligned`;
-    throw this.make("misaligned", site, rank, block, index, what);
+    const what = `${lanes} elements at index ${index} of ${this.name(buffer)}${where} are not naturally aligned`;
+    throw this.reporter.make("misaligned", f, op, buffer, index, what);
   }
 
-  unwritten(site: number, rank: number, block: number, peer: number, index: number): never {
-    const { buffer } = this.sites[site]!;
-    const whose = peer === rank ? "" : ` of rank ${peer}`;
-    throw this.make(
-      "unwritten",
-      site,
-      rank,
-      block,
-      index,
-      `element ${index} of '${buffer}'${whose} is read but was never written`,
-    );
+  unwritten(f: Execution.Block, op: Op, buffer: number, owner: number, index: number): never {
+    const whose = owner === f.rank ? "" : ` of rank ${owner}`;
+    const what = `element ${index} of ${this.name(buffer)}${whose} is read but was never written`;
+    throw this.reporter.make("unwritten", f, op, buffer, index, what);
   }
 
-  arithmetic(site: number, rank: number, block: number, a: number, b: number): never {
-    const { op } = this.sites[site]!;
+  arithmetic(f: Execution.Block, op: Op, a: number, b: number): never {
     const fn = String(op.attributes["fn"]);
-    throw this.make("arithmetic", site, rank, block, null, `${fn} of ${a} by ${b === 0 ? "zero" : `${b}, below zero`}`);
+    const what = `${fn} of ${a} by ${b === 0 ? "zero" : `${b}, below zero`}`;
+    throw this.reporter.make("arithmetic", f, op, null, null, what);
   }
 }

@@ -8,12 +8,18 @@ import {
   brokenRequirement,
   type SourceFile,
   isGlobal,
+  newBlock,
+  NUMBER_TILES,
+  NUMBERS,
+  plainSetting,
+  type Executable,
+  executableOf,
+  READY,
 } from "../../compiler/index.js";
 import { UsageError } from "../errors.js";
 import { holds, randomKey, randomStream, type TypedArray } from "../numbers/index.js";
-import { type CompiledKernel, compileForCpu } from "./compiled.js";
 import { FaultReporter } from "./faults.js";
-import { BlockState, Launch } from "./launch.js";
+import { CpuMachine } from "./launch.js";
 import { PersistentMemory } from "./memory.js";
 import { schedule } from "./scheduler.js";
 
@@ -53,7 +59,7 @@ export interface RunReport {
 }
 
 export class CpuGroup {
-  private readonly compiled: CompiledKernel;
+  private readonly program: Executable;
   private readonly memory = new PersistentMemory();
   private readonly faults: FaultReporter;
   private launches = 0;
@@ -67,18 +73,21 @@ export class CpuGroup {
     readonly manifest: Manifest,
     private readonly options: CpuOptions = {},
   ) {
-    this.compiled = compileForCpu(kernel, {
-      detectUnwritten: options.detectUnwritten ?? false,
-      preempt: options.seed !== undefined,
-      reverseThreads: options.reverseThreads ?? false,
-      hostile: false,
+    const { detectUnwritten: detectsUnwritten = false, reverseThreads: reversesThreads = false } = options;
+    const preempts = options.seed !== undefined;
+    const key = `numbers ${Number(detectsUnwritten)}${Number(preempts)}${Number(reversesThreads)}`;
+    this.program = executableOf(kernel, {
+      ...plainSetting(key, NUMBERS),
+      detectsUnwritten,
+      preempts,
+      reversesThreads,
     });
-    this.faults = new FaultReporter(kernel.name, this.compiled.sites, options.source);
+    this.faults = new FaultReporter(kernel, options.source);
   }
 
   /** The JavaScript the kernel became, for debugging. */
   get generatedText(): string {
-    return this.compiled.text;
+    return this.program.text;
   }
 
   /** A scratch, signal or state buffer as the last launch left it; undefined before the first launch. */
@@ -124,7 +133,7 @@ export class CpuGroup {
     }
     const random = options.seed === undefined ? null : randomStream(randomKey(options.seed, this.launches));
     this.launches++;
-    const launch = new Launch(
+    const machine = new CpuMachine(
       kernel,
       dims,
       grid,
@@ -135,11 +144,15 @@ export class CpuGroup {
       random === null ? () => false : () => random() % 4 === 0,
       options.detectUnwritten ?? false,
     );
-    const coroutines = ranks.flatMap((_, rank) =>
-      Array.from({ length: grid }, (_, block) => this.compiled.program(launch, new BlockState(), rank, block)),
+    const begin = this.program.start(machine, null, NUMBER_TILES);
+    const tasks = ranks.flatMap((_, rank) =>
+      Array.from({ length: grid }, (_, block) => ({
+        running: begin(newBlock(rank, block, this.launches, 0)),
+        suspension: READY,
+      })),
     );
-    const { resumptions } = schedule(coroutines, this.faults, kernel.name, random);
-    return { grid, resumptions, blockedWaits: launch.blockedWaits, milliseconds: performance.now() - start };
+    const { resumptions } = schedule(tasks, machine, this.faults, random);
+    return { grid, resumptions, blockedWaits: machine.blockedWaits, milliseconds: performance.now() - start };
   }
 
   /** Blocks on each rank for these dimensions: the manifest's rule, under this group's limit. */

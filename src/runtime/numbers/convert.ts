@@ -1,45 +1,8 @@
 /** Conversion between numbers and element bits, one value or whole arrays at a time. One rounding each. */
-import type { DType } from "../../compiler/index.js";
 import { allocate, type TypedArray } from "./arrays.js";
-import { ENCODERS, F32_WORD, I32_WORD, isNarrowFloat, valuesOf } from "./formats.js";
+import { type DType, encode, ENCODERS, decode, isNarrowFloat, oddBits, valuesOf } from "../../compiler/index.js";
 
-/**
- * Bits of the float32 next to `x` towards zero, the last bit set when that lost anything ("round to odd").
- * Rounding this to a format at least two bits narrower equals rounding `x` itself: no double rounding.
- */
-function oddBits(x: number): number {
-  F32_WORD[0] = x;
-  const y = F32_WORD[0]!;
-  let u = I32_WORD[0]!;
-  if (y !== x && x === x) {
-    if (Math.abs(y) > Math.abs(x)) u -= 1;
-    u |= 1;
-  }
-  return u;
-}
-
-/** The element (a code for narrow floats, the number itself otherwise) nearest to `x`. Integers wrap. */
-export function encode(dtype: DType, x: number): number {
-  if (isNarrowFloat(dtype)) return ENCODERS[dtype](oddBits(x));
-  switch (dtype) {
-    case "f32":
-      return Math.fround(x);
-    case "i32":
-      return x | 0;
-    case "u32":
-      return x >>> 0;
-    case "i8":
-      return (x << 24) >> 24;
-    case "u8":
-      return x & 0xff;
-  }
-  return x;
-}
-
-/** The number an element stands for. */
-export function decode(dtype: DType, element: number): number {
-  return isNarrowFloat(dtype) ? valuesOf(dtype)[element]! : element;
-}
+export { decode, encode };
 
 /** Encodes many numbers. `into` must be of the dtype's class and as long as `numbers`; made if absent. */
 export function encodeArray(

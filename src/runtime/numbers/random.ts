@@ -9,7 +9,7 @@
 import type { DType } from "../../compiler/index.js";
 import type { TypedArray } from "./arrays.js";
 import { encode } from "./convert.js";
-import { isNarrowFloat } from "./formats.js";
+import { isNarrowFloat } from "../../compiler/index.js";
 
 /** A 32-bit mixing function (murmur3's finaliser): every input bit moves every output bit. */
 export function mix32(h: number): number {

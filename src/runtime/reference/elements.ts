@@ -15,7 +15,7 @@ import {
   sharedParts,
 } from "../../compiler/index.js";
 import { decode, encode } from "../numbers/index.js";
-import { FLOAT_FUNCTIONS, maximum, minimum, type UnaryFunction } from "../numbers/functions.js";
+import { FLOAT_FUNCTIONS, maximum, minimum, type UnaryFunction } from "../../compiler/index.js";
 import type { InputReader } from "./inputs.js";
 import { type Rows, U32 } from "./logical.js";
 

@@ -7,7 +7,7 @@ import {
   type BinaryFunction,
   type Comparison,
   type UnaryFunction,
-} from "../numbers/functions.js";
+} from "../../compiler/index.js";
 import { decode, encode } from "../numbers/index.js";
 import { type Rows, U32 } from "./logical.js";
 

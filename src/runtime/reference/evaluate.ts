@@ -12,7 +12,7 @@ import {
   shapeOfSpecification,
   type Specification,
 } from "../../compiler/index.js";
-import type { BinaryFunction, Comparison, UnaryFunction } from "../numbers/functions.js";
+import type { BinaryFunction, Comparison, UnaryFunction } from "../../compiler/index.js";
 import { binaryRows, castRows, compareRows, roundedRows, selectRows, unaryRows } from "./elementwise.js";
 import { foldRows } from "./folds.js";
 import type { TypedArray } from "../numbers/index.js";

@@ -1,6 +1,6 @@
 /** Folds along a dimension in float64, with the error that float32 sums in any order may make. */
 import type { Specification } from "../../compiler/index.js";
-import { maximum, minimum } from "../numbers/functions.js";
+import { maximum, minimum } from "../../compiler/index.js";
 import { type Context, evaluateRows, evaluateWhole, isInteger, specificationShape } from "./evaluate.js";
 import { type Rows, U32 } from "./logical.js";
 

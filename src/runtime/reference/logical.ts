@@ -9,7 +9,7 @@ import {
   type SignatureTensor,
 } from "../../compiler/index.js";
 import { decodeInto, type TypedArray } from "../numbers/index.js";
-import { maximum, minimum } from "../numbers/functions.js";
+import { maximum, minimum } from "../../compiler/index.js";
 
 /** Unit roundoff of float32, which all accumulation is done in. */
 export const U32 = 2 ** -24;

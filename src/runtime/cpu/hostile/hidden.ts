@@ -1,6 +1,5 @@
 /** Stores that not everybody sees yet, in lists by element and by who stored. */
 import type { TypedArray } from "../../numbers/index.js";
-import type { Strand } from "./clock.js";
 
 /** A store that not everybody sees. */
 export interface Hidden {
@@ -8,8 +7,8 @@ export interface Hidden {
   readonly index: number;
   readonly value: number;
   readonly by: Storer;
-  readonly strand: Strand;
-  readonly sequence: number;
+  /** Number of the segment that stored it. */
+  readonly segment: number;
   /** Blocks of its own rank see it. */
   onGpu: boolean;
   /** The store to the same element before it. */
@@ -37,11 +36,10 @@ export class HiddenStores {
     this.latest = new Array<Hidden | null>(array.length).fill(null);
   }
 
-  add(index: number, value: number, by: Storer, strand: Strand): void {
-    const { sequence } = strand;
+  add(index: number, value: number, by: Storer, segment: number): void {
     const older = this.latest[index]!;
     const previous = by.lastHidden;
-    const h: Hidden = { stores: this, index, value, by, strand, sequence, onGpu: false, older, previous, next: null, isShown: false }; // prettier-ignore
+    const h: Hidden = { stores: this, index, value, by, segment, onGpu: false, older, previous, next: null, isShown: false }; // prettier-ignore
     this.latest[index] = h;
     if (previous === null) by.firstHidden = h;
     else previous.next = h;

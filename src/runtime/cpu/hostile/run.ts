@@ -4,7 +4,15 @@
  */
 import {
   evaluateExtent,
+  type Execution,
   isGlobal,
+  isReady,
+  newBlock,
+  NUMBERS,
+  plainSetting,
+  type Executable,
+  executableOf,
+  READY,
   type DimValues,
   type Kernel,
   type Manifest,
@@ -12,14 +20,12 @@ import {
 } from "../../../compiler/index.js";
 import { allocate, fillPoison, type TypedArray } from "../../numbers/index.js";
 import { checkOutputs, makeInputs, type RankTensors } from "../../reference/index.js";
-import { compileForCpu, type CompiledKernel } from "../compiled.js";
 import { CpuFault, type CpuFaultKind, FaultReporter, type FaultPlace } from "../faults.js";
-import { Launch } from "../launch.js";
-import { deadlock, isReady, type Suspension } from "../scheduler.js";
-import { AccessLog } from "./cells.js";
+import { CpuMachine } from "../launch.js";
+import { deadlock } from "../scheduler.js";
 import { type Candidate, type Strategy, strategyOf } from "./strategies.js";
 import { drawTimeline } from "./timeline.js";
-import { type HostileBlock, Watch } from "./watch.js";
+import { Watch } from "./watch.js";
 
 export interface HostileOptions {
   readonly dims: DimValues;
@@ -62,23 +68,22 @@ const CALLER = -1;
 
 /** Tries schedules until one fails. Throws what is not the kernel's fault. */
 export function runHostile(kernel: Kernel, manifest: Manifest, options: HostileOptions): HostileReport {
-  const compiled: CompiledKernel[] = [];
-  const compiledFor = (seed: number): CompiledKernel => {
-    const reverseThreads = seed % 3 === 2;
-    return (compiled[Number(reverseThreads)] ??= compileForCpu(kernel, {
-      detectUnwritten: false,
-      preempt: true,
-      reverseThreads,
-      hostile: true,
-    }));
+  const programFor = (seed: number): Executable => {
+    const reversesThreads = seed % 3 === 2;
+    return executableOf(kernel, {
+      ...plainSetting(`hostile${reversesThreads ? ", backwards" : ""}`, NUMBERS),
+      observes: true,
+      hides: true,
+      detectsUnwritten: true,
+      preempts: true,
+      reversesThreads,
+    });
   };
-  const log = new AccessLog();
   let steps = 0;
   for (let k = 0; k < options.schedules; k++) {
     options.onSchedule?.(k);
     const seed = options.seed + k;
-    log.clear();
-    const run = new HostileRun(kernel, manifest, options, compiledFor(seed), seed, log);
+    const run = new HostileRun(kernel, manifest, options, programFor(seed), seed);
     const failure = run.run();
     steps += run.watch.timeline.length;
     if (failure !== null) return { schedules: k + 1, steps, failure };
@@ -86,9 +91,20 @@ export function runHostile(kernel: Kernel, manifest: Manifest, options: HostileO
   return { schedules: options.schedules, steps, failure: null };
 }
 
-interface Task extends Candidate {
-  readonly coroutine: Generator<Suspension, void>;
-  suspension: Suspension;
+interface Task extends Candidate, Execution.Task {}
+
+/** Lets blocks go on everywhere, and tells the watch what it does not see itself. */
+class HostileMachine extends CpuMachine {
+  watch: Watch | null = null;
+
+  override enter(f: Execution.Block): void {
+    super.enter(f);
+    f.memories = this.watch!.ownMemoryOf(f.rank, f.block);
+  }
+
+  override blocks(blocked?: Execution.Blocked): void {
+    this.watch!.blocks(blocked!);
+  }
 }
 
 class HostileRun {
@@ -97,7 +113,8 @@ class HostileRun {
   private readonly launches: number;
   private readonly strategy: Strategy;
   private readonly faults: FaultReporter;
-  private readonly launch: Launch;
+  private readonly machine: HostileMachine;
+  private readonly startBlock: (f: Execution.Block) => Execution.Running;
   private readonly arrays: TypedArray[][];
   /** Number of launches that each rank has started. */
   private readonly started: number[];
@@ -109,16 +126,15 @@ class HostileRun {
     private readonly kernel: Kernel,
     private readonly manifest: Manifest,
     private readonly options: HostileOptions,
-    private readonly compiled: CompiledKernel,
+    program: Executable,
     private readonly seed: number,
-    log: AccessLog,
   ) {
     const { dims } = options;
     this.launches = options.launches ?? 3;
     const wanted = kernel.work.reduce<number>((a, e) => Math.max(a, evaluateExtent(e, dims)), 1);
     this.grid = Math.max(1, Math.min(wanted, kernel.maxBlocks));
     this.strategy = strategyOf(seed, kernel.world, this.grid);
-    this.faults = new FaultReporter(kernel.name, compiled.sites, options.source);
+    this.faults = new FaultReporter(kernel, options.source);
     const lengths = kernel.buffers.map((b) => b.shape.reduce<number>((a, e) => a * evaluateExtent(e, dims), 1));
     const ranks = Array.from({ length: kernel.world }, (_, r) => r);
     this.arrays = kernel.buffers.map((b, j) =>
@@ -132,9 +148,16 @@ class HostileRun {
     // Every other schedule starts the caller's tensors past an aligned address.
     const shift = Math.floor(seed / 2) % 2;
     const offsets = kernel.buffers.map((b) => ranks.map(() => (b.role === "input" || b.role === "output" ? shift : 0)));
-    this.watch = new Watch(kernel, this.grid, lengths, this.arrays, this.faults, this.strategy, log);
+    // The caller writes the outputs before each launch.
+    const written = kernel.buffers.map((b, j) =>
+      isGlobal(b) ? ranks.map(() => new Uint8Array(lengths[j]!).fill(b.role === "scratch" ? 0 : 1)) : [],
+    );
     const always = (): boolean => true;
-    this.launch = new Launch(kernel, dims, this.grid, this.arrays, offsets, [], this.faults, always, false, this.watch);
+    const { arrays, faults } = this;
+    this.machine = new HostileMachine(kernel, dims, this.grid, arrays, offsets, written, faults, always, true);
+    this.watch = new Watch(kernel, this.grid, lengths, arrays, faults, this.strategy);
+    this.machine.watch = this.watch;
+    this.startBlock = program.start(this.machine, this.watch, this.watch.tiles);
     this.started = ranks.map(() => 0);
     this.tasks = ranks.map(() => []);
     this.given = Array.from({ length: this.launches }, (_, l) => makeInputs(manifest, dims, seed * this.launches + l));
@@ -169,10 +192,10 @@ class HostileRun {
       if (candidates.length === 0) {
         const left = this.tasks.flat();
         if (left.length === 0) return;
-        throw deadlock(left, this.kernel.world * this.grid, this.faults, this.kernel.name);
+        throw deadlock(left, this.kernel.world * this.grid, this.machine, this.faults);
       }
       const picked = candidates[this.strategy.pick(candidates)]!;
-      if ("coroutine" in picked) this.step(picked);
+      if ("running" in picked) this.step(picked);
       else this.begin(picked.rank);
       this.watch.leak();
     }
@@ -181,21 +204,21 @@ class HostileRun {
   /** Starts a rank's next launch. */
   private begin(rank: number): void {
     const launch = this.started[rank]!++;
-    const blocks = this.watch.begin(rank, launch);
+    this.watch.begin(rank, launch);
     this.kernel.buffers.forEach((b, j) => {
       if (b.role === "input") this.arrays[j]![rank]!.set(this.given[launch]![rank]!.inputs[b.name]!);
       if (b.role === "output") fillPoison(this.arrays[j]![rank]!);
     });
-    this.tasks[rank] = blocks.map((state: HostileBlock, block) => ({
+    this.tasks[rank] = Array.from({ length: this.grid }, (_, block) => ({
       rank,
       block,
-      coroutine: this.compiled.program(this.launch, state, rank, block),
-      suspension: null,
+      running: this.startBlock(newBlock(rank, block, launch, this.watch.entity(rank, block))),
+      suspension: READY,
     }));
   }
 
   private step(task: Task): void {
-    const next = task.coroutine.next();
+    const next = task.running.next();
     if (next.done !== true) {
       task.suspension = next.value;
       return;
@@ -204,7 +227,7 @@ class HostileRun {
     this.tasks[rank] = this.tasks[rank]!.filter((t) => t !== task);
     if (this.tasks[rank]!.length > 0) return;
     const launch = this.started[rank]! - 1;
-    this.watch.end(rank, launch);
+    this.watch.finish(rank, launch);
     const outputs: Record<string, TypedArray> = {};
     this.kernel.buffers.forEach((b, j) => {
       if (b.role === "output") outputs[b.name] = this.arrays[j]![rank]!.slice();

@@ -1,4 +1,5 @@
 /** The last steps of every rank and block, as a picture with a lane each. */
+import type { Op } from "../../../compiler/index.js";
 import type { FaultReporter } from "../faults.js";
 
 export interface Step {
@@ -16,7 +17,7 @@ interface Growing {
   readonly rank: number;
   readonly block: number;
   readonly launch: number;
-  readonly site: number;
+  readonly op: Op;
   readonly verb: string;
   readonly buffer: string;
   readonly owner: number;
@@ -30,7 +31,7 @@ interface Noted {
   readonly rank: number;
   readonly block: number;
   readonly launch: number;
-  readonly place: number;
+  readonly op: Op | null;
   readonly say: () => string;
   number: number;
 }
@@ -45,35 +46,36 @@ export class Timeline {
 
   constructor(private readonly faults: FaultReporter) {}
 
-  /** An access to one element; those of a block at the same place, until somebody synchronises, are one step. */
+  /** An access to some elements; those of a block at the same place, until somebody synchronises, are one step. */
   access(
     rank: number,
     block: number,
     launch: number,
-    site: number,
+    op: Op,
     verb: string,
     buffer: string,
     owner: number,
-    index: number,
+    first: number,
+    last: number,
   ): void {
     // The latest first, which are the block's own.
     for (let i = this.growing.length - 1; i >= 0; i--) {
       const g = this.growing[i]!;
-      if (g.site === site && g.rank === rank && g.block === block && g.owner === owner) {
-        g.first = Math.min(g.first, index);
-        g.last = Math.max(g.last, index);
+      if (g.op === op && g.rank === rank && g.block === block && g.owner === owner) {
+        g.first = Math.min(g.first, first);
+        g.last = Math.max(g.last, last);
         return;
       }
     }
-    const step = { rank, block, launch, site, verb, buffer, owner, first: index, last: index, number: 0 };
+    const step = { rank, block, launch, op, verb, buffer, owner, first, last, number: 0 };
     this.push(step);
     this.growing.push(step);
   }
 
-  /** @param site -1 for the caller */
-  note(rank: number, block: number, launch: number, site: number, say: () => string): void {
+  /** @param op null for the caller */
+  note(rank: number, block: number, launch: number, op: Op | null, say: () => string): void {
     this.growing = [];
-    this.push({ rank, block, launch, place: site, say, number: 0 });
+    this.push({ rank, block, launch, op, say, number: 0 });
   }
 
   private push(step: Growing | Noted): void {
@@ -89,12 +91,12 @@ export class Timeline {
   /** The last `count` steps. */
   last(count: number): Step[] {
     return this.steps.slice(-count).map((s) => {
-      if ("say" in s) return { ...s, what: s.say(), where: s.place < 0 ? "" : this.faults.line(s.place) };
+      if ("say" in s) return { ...s, what: s.say(), where: s.op === null ? "" : this.faults.line(s.op) };
       const range = s.first === s.last ? `${s.first}` : `${s.first}…${s.last}`;
       return {
         ...s,
         what: `${s.verb} ${elementName(s.buffer, range, s.owner, s.rank)}`,
-        where: this.faults.line(s.site),
+        where: this.faults.line(s.op),
       };
     });
   }

@@ -1,386 +1,281 @@
 /**
- * Memory as generated code sees it under a hostile schedule. Every access is checked against vector clocks. Stores are
- * hidden from other blocks until a release that covers them (or until they leak, if the schedule lets them); a release
- * at GPU scope shows them to the blocks of its own rank only.
+ * The observer of a hostile schedule. Every access is held against vector clocks as it comes. Stores are hidden from other
+ * blocks until a release that covers them (or until they leak, if the schedule lets them); a release at GPU scope shows
+ * them to the blocks of its own rank only.
  */
-import { isGlobal, type Kernel, type Span } from "../../../compiler/index.js";
+import {
+  Clocks,
+  type Execution,
+  isGlobal,
+  type Kernel,
+  KnowledgeTable,
+  NOTHING,
+  NUMBER_TILES,
+  type Op,
+  Races,
+  READ,
+  type Span,
+  Trace,
+  WRITE,
+} from "../../../compiler/index.js";
 import type { TypedArray } from "../../numbers/index.js";
 import { CpuFault, type FaultPlace, type FaultReporter } from "../faults.js";
-import { BlockState } from "../launch.js";
-import { type AccessLog, Cells, type Conflict } from "./cells.js";
-import { Clock, Strand } from "./clock.js";
-import { Flags } from "./flags.js";
 import { type Hidden, HiddenStores, type Storer } from "./hidden.js";
 import type { Strategy } from "./strategies.js";
 import { elementName, Timeline } from "./timeline.js";
 
-interface GlobalMemory {
-  readonly name: string;
-  readonly owner: number;
-  readonly array: TypedArray;
-  readonly cells: Cells;
-  readonly hidden: HiddenStores;
-  readonly isTracked: boolean;
-}
-
-/** A block number of a rank over all launches, or the rank's caller. */
-class Agent implements Storer {
-  phase = 0;
-  clock: Clock;
-  /** Strands of this phase that have learnt something. */
-  readonly learnt = new Set<Strand>();
-  firstHidden: Hidden | null = null;
-  lastHidden: Hidden | null = null;
-
-  constructor(
-    readonly number: number,
-    readonly rank: number,
-    readonly block: number,
-    agents: number,
-  ) {
-    this.clock = Clock.zero(agents);
-  }
-}
-
-/** A block in one launch. */
-export class HostileBlock extends BlockState {
-  cells: (Cells | undefined)[] = [];
-
-  constructor(
-    readonly agent: Agent,
-    readonly launch: number,
-  ) {
-    super();
-  }
-}
-
 const CALLER_SPAN: Span = { start: 0, end: 0 };
 
-/** The names are read by generated code; see `codegen-memory.ts`. */
-export class Watch {
+/** For a signal that hands nothing on. */
+const NONE = -1;
+
+export class Watch extends Trace {
   readonly timeline: Timeline;
-  private readonly agents: Agent[];
-  private readonly memories: GlobalMemory[][];
-  private readonly flags: Flags[][];
-  private strands = 0;
-  /** Of each buffer. */
-  private readonly isGlobal: readonly boolean[];
+  private readonly clocks: Clocks;
+  private readonly races: Races;
+  /** By entity. */
+  private readonly storers: Storer[];
+  /** Of each buffer and rank. */
+  private readonly hidden: HiddenStores[][];
+  /** By rank: the launch that it is in. */
+  private readonly launches: number[] = [];
+  /** By signal: the flag's value after it, and what it handed on. */
+  private readonly reached: number[] = [];
+  private readonly handedOn: number[] = [];
 
   constructor(
-    private readonly kernel: Kernel,
-    private readonly grid: number,
-    private readonly lengths: readonly number[],
-    private readonly arrays: readonly (readonly TypedArray[])[],
+    private readonly kernelOf: Kernel,
+    grid: number,
+    lengths: readonly number[],
+    arrays: readonly (readonly TypedArray[])[],
     private readonly faults: FaultReporter,
     private readonly strategy: Strategy,
-    private readonly log: AccessLog,
   ) {
+    super(kernelOf, grid, lengths);
     this.timeline = new Timeline(faults);
-    this.isGlobal = kernel.buffers.map(isGlobal);
-    const count = kernel.world * (grid + 1);
-    this.agents = Array.from(
-      { length: count },
-      (_, i) => new Agent(i, Math.floor(i / (grid + 1)), (i % (grid + 1)) - 1, count),
-    );
-    this.memories = kernel.buffers.map((b, j) =>
-      arrays[j]!.map((array, owner) => ({
-        name: b.name,
-        owner,
-        array,
-        cells: new Cells(lengths[j]!),
-        hidden: new HiddenStores(array),
-        isTracked: b.role === "scratch" || b.role === "output",
-      })),
-    );
-    this.flags = kernel.buffers.map((_, j) => arrays[j]!.map(() => new Flags()));
-  }
-
-  private agent(rank: number, block: number): Agent {
-    return this.agents[rank * (this.grid + 1) + block + 1]!;
+    this.clocks = new Clocks(this, new KnowledgeTable(this));
+    this.races = new Races(this, this.clocks, (a, b, element) => this.race(a, b, element));
+    this.storers = Array.from({ length: this.entities }, (_, e) => ({
+      rank: this.rankOf(e),
+      firstHidden: null,
+      lastHidden: null,
+    }));
+    this.hidden = kernelOf.buffers.map((b, j) => (isGlobal(b) ? arrays[j]!.map((a) => new HiddenStores(a)) : []));
   }
 
   // -- launches ---------------------------------------------------------------------------------------------------
 
   /** The caller of a rank overwrites its inputs and poisons its outputs, then launches. */
-  begin(rank: number, launch: number): HostileBlock[] {
-    const caller = this.agent(rank, -1);
-    this.touchArguments(caller, rank, launch, (role) => role === "input" || role === "output");
-    this.timeline.note(rank, -1, launch, -1, () => "writes the inputs, launches");
-    this.endPhase(caller);
-    return Array.from({ length: this.grid }, (_, block) => {
-      const agent = this.agent(rank, block);
-      agent.clock = agent.clock.join(caller.clock);
-      return new HostileBlock(agent, launch);
-    });
+  begin(rank: number, launch: number): void {
+    this.launches[rank] = launch;
+    this.touchArguments(rank, launch, (role) => (role === "input" || role === "output" ? WRITE : null));
+    this.timeline.note(rank, -1, launch, null, () => "writes the inputs, launches");
+    this.start(rank);
+    this.clocks.start(rank);
   }
 
   /** All blocks of a launch are over: what they stored is there for everybody, and the caller reads the outputs. */
-  end(rank: number, launch: number): void {
-    const caller = this.agent(rank, -1);
-    for (let block = 0; block < this.grid; block++) {
-      const agent = this.agent(rank, block);
-      for (let h = agent.firstHidden; h !== null; h = h.next) h.stores.show(h);
-      this.endPhase(agent);
-    }
-    const blocks = Array.from({ length: this.grid }, (_, block) => this.agent(rank, block).clock);
-    caller.clock = caller.clock.joinAll(blocks);
-    this.timeline.note(rank, -1, launch, -1, () => "sees the launch end, reads the outputs");
-    this.touchArguments(caller, rank, launch, () => false);
-    this.endPhase(caller);
+  finish(rank: number, launch: number): void {
+    for (let block = 0; block < this.grid; block++)
+      for (let h = this.storers[this.entity(rank, block)]!.firstHidden; h !== null; h = h.next) h.stores.show(h);
+    this.end(rank);
+    this.clocks.end(rank);
+    this.timeline.note(rank, -1, launch, null, () => "sees the launch end, reads the outputs");
+    this.touchArguments(rank, launch, (role) => (role === "output" ? READ : null));
+    // What the caller does next comes after that.
+    super.endPhase(this.host(rank));
+    this.clocks.endPhase(this.host(rank));
   }
 
-  private touchArguments(caller: Agent, rank: number, launch: number, writes: (role: string) => boolean): void {
-    const strand = new Strand(this.strands++, caller.number, caller.phase, launch);
-    this.kernel.buffers.forEach((b, j) => {
-      if (b.role !== "input" && b.role !== "output") return;
-      const write = writes(b.role);
-      if (!write && b.role === "input") return;
-      const memory = this.memories[j]![rank]!;
-      const row = this.log.row(strand, -1);
-      for (let e = 0; e < memory.array.length; e++) {
-        const c = write
-          ? memory.cells.write(this.log, e, row, strand, caller.clock)
-          : memory.cells.read(this.log, e, row, strand, caller.clock);
-        if (c !== null) this.race(memory.name, `rank ${rank}`, e, c, caller, launch, -1, write);
-      }
+  private touchArguments(rank: number, launch: number, kindOf: (role: string) => number | null): void {
+    const strand = this.strand(this.host(rank), launch);
+    this.kernelOf.buffers.forEach((b, j) => {
+      const kind = kindOf(b.role);
+      const memory = kind === null ? -1 : this.memoryOf(j, rank);
+      if (kind !== null && this.memories[memory]!.length > 0)
+        this.access(strand, 0, memory, 0, this.memories[memory]!.length, kind, 0);
     });
   }
 
   // -- what blocks do ---------------------------------------------------------------------------------------------
 
-  /** An iteration of a loop over threads begins. */
-  strand(K: HostileBlock): Strand {
-    return new Strand(this.strands++, K.agent.number, K.agent.phase, K.launch);
+  protected override startSegment(strand: Execution.Strand): number {
+    const id = super.startSegment(strand);
+    this.clocks.enter(id);
+    return id;
   }
 
-  /** Poisoned shared memory has been given to a block. */
-  enter(K: HostileBlock): void {
-    K.cells = this.kernel.buffers.map((b, j) => (b.role === "shared" ? new Cells(this.lengths[j]!) : undefined));
-  }
-
-  /** What element `index` holds for this block. */
-  read(site: number, K: HostileBlock, given: Strand | null, buffer: number, owner: number, index: number): number {
-    const strand = given ?? this.strand(K);
-    const clock = strand.clockIn(K.agent.clock);
-    const row = this.log.row(strand, site);
-    return this.readIn(site, K, strand, clock, row, buffer, owner, index);
-  }
-
-  /** Reads `count` elements from `first` on, for what they may conflict with. */
-  readRun(
-    site: number,
-    K: HostileBlock,
-    strand: Strand,
-    buffer: number,
-    owner: number,
-    first: number,
-    count: number,
+  override access(
+    strand: Execution.Strand,
+    op: number,
+    memory: number,
+    start: number,
+    length: number,
+    kind: number,
+    copy: number,
   ): void {
-    const clock = strand.clockIn(K.agent.clock);
-    const row = this.log.row(strand, site);
-    for (let i = first; i < first + count; i++) this.readIn(site, K, strand, clock, row, buffer, owner, i);
-  }
-
-  private readIn(
-    site: number,
-    K: HostileBlock,
-    strand: Strand,
-    clock: Clock,
-    row: number,
-    buffer: number,
-    owner: number,
-    index: number,
-  ): number {
-    const { agent } = K;
-    if (!this.isGlobal[buffer]!) {
-      const cells = K.cells[buffer];
-      if (cells !== undefined) {
-        if (!cells.isWritten(index)) this.faults.unwritten(site, agent.rank, agent.block, agent.rank, index);
-        const c = cells.read(this.log, index, row, strand, clock);
-        if (c !== null) this.raceInBlock(buffer, index, c, K, site, false);
-      }
-      return K.memory[buffer]![index]!;
+    super.access(strand, op, memory, start, length, kind, copy);
+    const { buffer, rank: owner, isOwn } = this.memories[memory]!;
+    const made = this.opNumbered(op);
+    const segment = this.segmentOf(strand);
+    if (!isOwn && made !== null) {
+      const { entity, launch } = this.segment(segment);
+      const verb = (kind & WRITE) === 0 ? "reads" : "writes";
+      const [rank, block] = [this.rankOf(entity), this.blockOf(entity)];
+      this.timeline.access(rank, block, launch, made, verb, buffer, owner, start, start + length - 1);
     }
-    const memory = this.memories[buffer]![owner]!;
-    this.timeline.access(agent.rank, agent.block, K.launch, site, "reads", memory.name, owner, index);
-    const c = memory.cells.read(this.log, index, row, strand, clock);
-    if (c !== null) this.race(memory.name, `rank ${owner}`, index, c, agent, K.launch, site, false);
-    if (memory.isTracked && !memory.cells.isWritten(index))
-      this.faults.unwritten(site, agent.rank, agent.block, owner, index);
-    return memory.hidden.valueFor(agent, index);
+    this.races.check(this.lastOf(memory), segment, memory, start, length, kind);
   }
 
-  write(
-    site: number,
-    K: HostileBlock,
-    given: Strand | null,
+  override signal(
+    strand: Execution.Strand,
+    flag: Execution.Flag,
+    value: number,
+    op: Op,
+    kind?: Execution.SignalKind,
+  ): void {
+    super.signal(strand, flag, value, op, kind);
+    const { signals, buffer, slot, owner } = flag;
+    const s = signals.at(-1)!;
+    const before = s.add && signals.length > 1 ? this.reached[signals.at(-2)!.id]! : 0;
+    this.reached[s.id] = (s.add ? before + value : value) >>> 0;
+    this.handedOn[s.id] = s.release ? this.clocks.handOn(s) : NONE;
+    if (s.release) this.release(s.entity, this.handedOn[s.id]!, s.sys);
+    const [rank, block] = [this.rankOf(s.entity), this.blockOf(s.entity)];
+    const how = `${s.release ? "release" : "relaxed"}, ${s.sys ? "sys" : "gpu"}`;
+    const name = elementName(buffer, String(slot), owner, rank);
+    this.timeline.note(rank, block, s.launch, op, () => `signals ${name} ${s.add ? "+=" : "="} ${value} (${how})`);
+  }
+
+  /** A wait begins that must first suspend. */
+  blocks({ f, op, buffer, slot, wanted }: Execution.Blocked): void {
+    const { name } = this.kernelOf.buffers[buffer]!;
+    this.timeline.note(f.rank, f.block, f.launch, op, () => `waits for '${name}'[${slot}] to reach ${wanted >>> 0}`);
+  }
+
+  /** A wait is satisfied. */
+  override wait(
+    strand: Execution.Strand,
+    flag: Execution.Flag,
+    value: number,
+    op: Op,
+    kind?: Execution.WaitKind,
+  ): void {
+    super.wait(strand, flag, value, op, kind);
+    const w = this.waits.at(-1)!;
+    const rank = this.rankOf(w.entity);
+    const gained = w.acquire ? this.gainedBy(flag, value, rank, w.sys) : NOTHING;
+    if (gained !== NOTHING) this.clocks.learn(strand, w.entity, gained);
+    this.timeline.note(
+      rank,
+      this.blockOf(w.entity),
+      w.launch,
+      op,
+      () => `sees '${flag.buffer}'[${flag.slot}] reach ${value}`,
+    );
+  }
+
+  /**
+   * What a satisfied wait learns: from the earliest signal that suffices, and from no more. A set speaks for itself; a sum
+   * speaks for all that were added up.
+   */
+  private gainedBy({ signals }: Execution.Flag, wanted: number, rank: number, sys: boolean): number {
+    const at = signals.findIndex((s) => ((this.reached[s.id]! - wanted) | 0) >= 0);
+    if (at < 0) return NOTHING;
+    let gained = NOTHING;
+    for (const s of signals.slice(signals[at]!.add ? 0 : at, at + 1))
+      if (s.release && ((s.sys && sys) || this.rankOf(s.entity) === rank))
+        gained = this.clocks.knowledge.join(gained, this.handedOn[s.id]!);
+    return gained;
+  }
+
+  /** All threads of the block meet. */
+  override endPhase(entity: number, op: Op): void {
+    const launch = this.launches[this.rankOf(entity)]!;
+    this.timeline.note(this.rankOf(entity), this.blockOf(entity), launch, op, () => "synchronises its threads");
+    super.endPhase(entity);
+    this.clocks.endPhase(entity);
+  }
+
+  // -- visibility -------------------------------------------------------------------------------------------------
+
+  /** What an element of global memory holds for a block. */
+  held(f: Execution.Block, buffer: number, owner: number, index: number): number {
+    return this.hidden[buffer]![owner]!.valueFor(this.storers[f.entity]!, index);
+  }
+
+  /** A block stores to an element of global memory, which it has just accessed. */
+  hide(
+    f: Execution.Block,
+    strand: Execution.Strand,
     buffer: number,
     owner: number,
     index: number,
     value: number,
   ): void {
-    const strand = given ?? this.strand(K);
-    const { agent } = K;
-    const clock = strand.clockIn(agent.clock);
-    const row = this.log.row(strand, site);
-    if (!this.isGlobal[buffer]!) {
-      const c = K.cells[buffer]?.write(this.log, index, row, strand, clock) ?? null;
-      if (c !== null) this.raceInBlock(buffer, index, c, K, site, true);
-      K.memory[buffer]![index] = value;
-      return;
-    }
-    const memory = this.memories[buffer]![owner]!;
-    this.timeline.access(agent.rank, agent.block, K.launch, site, "writes", memory.name, owner, index);
-    const c = memory.cells.write(this.log, index, row, strand, clock);
-    if (c !== null) this.race(memory.name, `rank ${owner}`, index, c, agent, K.launch, site, true);
-    memory.hidden.add(index, value, agent, strand);
+    this.hidden[buffer]![owner]!.add(index, value, this.storers[f.entity]!, this.segmentOf(strand));
   }
 
-  signal(
-    site: number,
-    K: HostileBlock,
-    given: Strand | null,
-    buffer: number,
-    owner: number,
-    slot: number,
-    amount: number,
-    adds: boolean,
-    sys: boolean,
-    releases: boolean,
-  ): void {
-    const strand = given ?? this.strand(K);
-    const { agent } = K;
-    if (releases) this.release(agent, strand, sys);
-    const clock = releases ? strand.clockIn(agent.clock).withStrand(strand) : null;
-    const memory = this.memories[buffer]![owner]!;
-    this.flags[buffer]![owner]!.signal(memory.array as Uint32Array, slot, amount, {
-      clock,
-      rank: agent.rank,
-      sys,
-      adds,
-    });
-    const say = (): string =>
-      `signals ${elementName(memory.name, String(slot), owner, agent.rank)} ${adds ? "+=" : "="} ${amount} (${releases ? "release" : "relaxed"}, ${sys ? "sys" : "gpu"})`;
-    this.timeline.note(agent.rank, agent.block, K.launch, site, say);
-    strand.sequence++;
-  }
-
-  /** A wait begins that must first suspend. */
-  blocks(site: number, K: HostileBlock, buffer: number, slot: number, wanted: number): void {
-    const { agent } = K;
-    const { name } = this.kernel.buffers[buffer]!;
-    this.timeline.note(
-      agent.rank,
-      agent.block,
-      K.launch,
-      site,
-      () => `waits for '${name}'[${slot}] to reach ${wanted >>> 0}`,
-    );
-  }
-
-  /** A wait is satisfied. */
-  acquire(
-    site: number,
-    K: HostileBlock,
-    given: Strand | null,
-    buffer: number,
-    slot: number,
-    wanted: number,
-    sys: boolean,
-    acquires: boolean,
-  ): void {
-    const strand = given ?? this.strand(K);
-    const { agent } = K;
-    const learnt = acquires ? this.flags[buffer]![agent.rank]!.learn(slot, wanted, agent.rank, sys) : null;
-    if (learnt !== null) {
-      strand.learn(learnt);
-      agent.learnt.add(strand);
-    }
-    const { name } = this.kernel.buffers[buffer]!;
-    this.timeline.note(agent.rank, agent.block, K.launch, site, () => `sees '${name}'[${slot}] reach ${wanted >>> 0}`);
-    strand.sequence++;
-  }
-
-  /** All threads of the block meet. */
-  sync(site: number, K: HostileBlock): void {
-    this.timeline.note(K.agent.rank, K.agent.block, K.launch, site, () => "synchronises its threads");
-    this.endPhase(K.agent);
-  }
-
-  private endPhase(agent: Agent): void {
-    if (agent.learnt.size > 0) {
-      agent.clock = agent.clock.joinAll([...agent.learnt].flatMap((s) => s.learnt));
-      agent.learnt.clear();
-    }
-    agent.clock = agent.clock.withPhases(agent.number, ++agent.phase);
-  }
-
-  // -- visibility -------------------------------------------------------------------------------------------------
+  /** The values of tiles, which copies read as the block sees them. */
+  readonly tiles: Execution.TileValues = {
+    ...NUMBER_TILES,
+    copyRow: (_machine, f, _op, to, at, length, left, right, from, owner, start) => {
+      const target = f.own[to]!;
+      for (let c = 0; c < length; c++)
+        target[at + c] = c >= left && c < right ? this.held(f, from, owner, start + c - left) : 0;
+    },
+  };
 
   /** Shows what a release covers: what the block did before it synchronised last, and what the thread did itself. */
-  private release(agent: Agent, strand: Strand, sys: boolean): void {
+  private release(entity: number, handedOn: number, sys: boolean): void {
+    const { rank } = this.storers[entity]!;
     // A store that is shown takes with it those before it, which these loops have passed.
-    for (let h = agent.firstHidden; h !== null; h = h.next)
-      if (h.strand === strand || h.strand.phase < agent.phase) {
+    for (let h = this.storers[entity]!.firstHidden; h !== null; h = h.next)
+      if (this.isCovered(h, handedOn)) {
         if (sys) h.stores.show(h);
         else h.onGpu = true;
       }
     // What other blocks of the rank have shown it goes along.
     if (!sys) return;
-    const clock = strand.clockIn(agent.clock);
     for (let block = 0; block < this.grid; block++)
-      for (let h = this.agent(agent.rank, block).firstHidden; h !== null; h = h.next)
-        if (h.onGpu && clock.covers(h.strand.id, h.strand.agent, h.strand.phase, h.sequence)) h.stores.show(h);
+      for (let h = this.storers[this.entity(rank, block)]!.firstHidden; h !== null; h = h.next)
+        if (h.onGpu && this.isCovered(h, handedOn)) h.stores.show(h);
+  }
+
+  private isCovered(h: Hidden, handedOn: number): boolean {
+    return this.clocks.knows(handedOn, h.segment);
   }
 
   /** Between two steps: perhaps some hidden store becomes visible, in no order. */
   leak(): void {
     if (!this.strategy.leaks()) return;
-    for (const agent of this.agents) {
-      const h = agent.firstHidden;
-      if (h !== null) h.stores.show(h);
-    }
+    for (const { firstHidden } of this.storers) firstHidden?.stores.show(firstHidden);
   }
 
   // -- reports ----------------------------------------------------------------------------------------------------
 
-  private raceInBlock(
-    buffer: number,
-    element: number,
-    conflict: Conflict,
-    { agent, launch }: HostileBlock,
-    site: number,
-    writes: boolean,
-  ): never {
-    const owner = `block ${agent.block} of rank ${agent.rank}`;
-    this.race(this.kernel.buffers[buffer]!.name, owner, element, conflict, agent, launch, site, writes);
-  }
-
-  private race(
-    buffer: string,
-    owner: string,
-    element: number,
-    conflict: Conflict,
-    agent: Agent,
-    launch: number,
-    site: number,
-    writes: boolean,
-  ): never {
-    const first = this.agents[this.log.agentOf(conflict.earlier)]!;
-    const before = this.log.launchOf(conflict.earlier);
-    const who = (a: Agent, l: number): string =>
-      a.block < 0 ? `the caller of rank ${a.rank} around launch ${l}` : `rank ${a.rank}, block ${a.block}, launch ${l}`;
-    const verb = (w: boolean): string => (w ? "write" : "read");
-    const name = `'${buffer}'[${element}] of ${owner}`;
-    this.timeline.note(agent.rank, agent.block, launch, site, () => `${verb(writes)}s ${name}: RACE`);
-    const place = (s: number, a: Agent): FaultPlace =>
-      s < 0
-        ? { kernel: this.kernel.name, rank: a.rank, block: -1, buffer, index: element, span: CALLER_SPAN }
-        : this.faults.place(s, a.rank, a.block, element);
-    throw new CpuFault(
+  private race(earlier: number, later: number, element: number): CpuFault {
+    const memory = this.memories[this.field(later, 1)]!;
+    const name = `'${memory.buffer}'[${element}] of ${memory.owner}`;
+    const verb = (access: number): string => ((this.field(access, 4) & WRITE) !== 0 ? "write" : "read");
+    const about = (access: number): { who: string; place: FaultPlace; rank: number; block: number; launch: number } => {
+      const { entity, launch } = this.segment(this.field(access, 0));
+      const rank = this.rankOf(entity);
+      const op = this.opOf(access);
+      const block = op === null ? -1 : this.blockOf(entity);
+      const who = block < 0 ? `the caller of rank ${rank} around launch ${launch}` : `rank ${rank}, block ${block}, launch ${launch}`; // prettier-ignore
+      const { buffer } = memory;
+      const kernel = this.kernelOf.name;
+      const span = op === null ? CALLER_SPAN : op.span;
+      return { who, place: { kernel, rank, block, buffer, index: element, span }, rank, block, launch };
+    };
+    const [first, second] = [about(earlier), about(later)];
+    const op = this.opOf(later);
+    this.timeline.note(second.rank, second.block, second.launch, op, () => `${verb(later)}s ${name}: RACE`);
+    return new CpuFault(
       "race",
-      `data race on ${name}: the ${verb(conflict.earlierWrites)} by ${who(first, before)} and the ${verb(writes)} by ${who(agent, launch)} are not ordered`,
-      [place(this.log.siteOf(conflict.earlier), first), place(site, agent)],
+      `data race on ${name}: the ${verb(earlier)} by ${first.who} and the ${verb(later)} by ${second.who} are not ordered`,
+      [first.place, second.place],
     );
   }
 }

@@ -1,7 +1,6 @@
-/** Finds conflicting accesses that nothing orders: one pass over a trace, cell by cell. */
+/** Finds conflicting accesses that nothing orders, cell by cell: over a whole trace, or as accesses come. */
 import { CELL_FIELDS, Cells, NONE } from "./cells.js";
-import type { HappensBefore } from "./happens-before.js";
-import { raceOf } from "./race-witness.js";
+import type { Order } from "./clocks.js";
 import { CLOSE, FIELDS, OPEN, SEGMENT_FIELDS, TABLE_ROWS, type Trace, WRITE } from "./trace.js";
 
 /** Part of a copy that is under way. */
@@ -17,41 +16,43 @@ interface Copies {
   readonly writes: Map<number, Going[]>;
 }
 
+/** What is thrown for two unordered accesses, by their numbers, to an element of a memory. */
+export type RaceOf = (earlier: number, later: number, element: number) => Error;
+
 /**
- * Throws Fails("race") for the first unordered pair. Relies on the trace's own order being one that could happen:
+ * Throws for the first unordered pair. Relies on the trace's own order being one that could happen:
  * it is enough to hold each access against the last write and the reads since.
  */
-export function checkRaces(trace: Trace, order: HappensBefore): void {
-  new Check(trace, order).run();
+export function checkRaces(trace: Trace, order: Order, raceOf: RaceOf): void {
+  const races = new Races(trace, order, raceOf);
+  for (let first = 0; first < trace.accesses; first += TABLE_ROWS) {
+    const table = trace.tables[first / TABLE_ROWS]!;
+    const end = Math.min(trace.accesses, first + TABLE_ROWS);
+    for (let i = first, row = 0; i < end; i++, row += FIELDS)
+      races.check(i, table[row]!, table[row + 1]!, table[row + 2]!, table[row + 3]!, table[row + 4]!);
+  }
 }
 
-class Check {
+/** What the accesses so far have left. */
+export class Races {
   private readonly cells: Cells;
   /** By memory; absent where there was no copy. */
   private readonly copies: (Copies | undefined)[];
 
   constructor(
     private readonly trace: Trace,
-    private readonly order: HappensBefore,
+    private readonly order: Order,
+    private readonly raceOf: RaceOf,
   ) {
     this.cells = new Cells(trace);
     this.copies = new Array<Copies | undefined>(trace.memories.length).fill(undefined);
   }
 
-  run(): void {
-    const { trace } = this;
-    const { bases } = this.cells;
-    for (let first = 0; first < trace.accesses; first += TABLE_ROWS) {
-      const table = trace.tables[first / TABLE_ROWS]!;
-      const end = Math.min(trace.accesses, first + TABLE_ROWS);
-      for (let i = first, row = 0; i < end; i++, row += FIELDS) {
-        const memory = table[row + 1]!;
-        const kind = table[row + 4]!;
-        const start = bases[memory]! + table[row + 2]!;
-        this.checkCells(i, table[row]!, start, start + table[row + 3]!, (kind & WRITE) !== 0);
-        if ((kind & (OPEN | CLOSE)) !== 0 || this.copies[memory] !== undefined) this.checkCopies(i, memory, kind);
-      }
-    }
+  /** Holds access number `i`, or what it has grown by, against those before it. */
+  check(i: number, segment: number, memory: number, start: number, length: number, kind: number): void {
+    const from = this.cells.baseOf(memory) + start;
+    this.checkCells(i, segment, from, from + length, (kind & WRITE) !== 0);
+    if ((kind & (OPEN | CLOSE)) !== 0 || this.copies[memory] !== undefined) this.checkCopies(i, memory, kind);
   }
 
   /** Holds access `i`, by a segment, against the earlier ones of the cells from one place to before another. */
@@ -73,7 +74,7 @@ class Check {
         const row = table[cell + 2]! * SEGMENT_FIELDS;
         const by = segments[row + 2]!;
         const then = segments[row + 3]!;
-        if (phases[known + by]! <= then && (by !== entity || phase <= then)) this.check(write - 1, i, at);
+        if (phases[known + by]! <= then && (by !== entity || phase <= then)) this.compare(write - 1, i, at);
       }
       let node = table[cell + 3]!;
       if (writes) {
@@ -87,7 +88,7 @@ class Check {
           const by = segments[row + 2]!;
           const then = segments[row + 3]!;
           if (reader !== segment && phases[known + by]! <= then && (by !== entity || phase <= then))
-            this.check(nodes[node * CELL_FIELDS]!, i, at);
+            this.compare(nodes[node * CELL_FIELDS]!, i, at);
         }
       } else if (node === NONE || cells.nodes[node * CELL_FIELDS + 1] !== segment)
         // One for each segment in a row that reads.
@@ -96,12 +97,12 @@ class Check {
   }
 
   /** Parts of one copy may touch the same place. */
-  private check(earlier: number, i: number, place: number): void {
+  private compare(earlier: number, i: number, place: number): void {
     const { trace, order } = this;
     if (order.isBefore(trace.field(earlier, 0), trace.field(i, 0))) return;
     const copy = trace.field(i, 5);
     if (copy !== 0 && trace.field(earlier, 5) === copy) return;
-    throw raceOf(trace, order, earlier, i, place - this.cells.bases[trace.field(i, 1)]!);
+    throw this.raceOf(earlier, i, place - this.cells.baseOf(trace.field(i, 1)));
   }
 
   /** Nothing else may touch what a copy under way writes, nor write what it reads. */
@@ -127,7 +128,6 @@ class Check {
     for (const [other, parts] of open)
       if (other !== copy)
         for (const g of parts)
-          if (g.start < end && start < g.end)
-            throw raceOf(this.trace, this.order, g.access, i, Math.max(start, g.start));
+          if (g.start < end && start < g.end) throw this.raceOf(g.access, i, Math.max(start, g.start));
   }
 }

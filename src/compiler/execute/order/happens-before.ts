@@ -8,14 +8,14 @@
  * until nothing changes. What is left holds: the first wait in time that broke it would have seen only signals that
  * are counted here.
  */
+import { CannotTell, Fails } from "../failures.js";
+import { Clocks, type Order } from "./clocks.js";
 import { KnowledgeTable, NOTHING } from "./knowledge.js";
-import { CannotTell, Fails } from "./results.js";
 import {
   ENDS,
   ENDS_PHASE,
   EVENT_FIELDS,
   type Flag,
-  SEGMENT_FIELDS,
   type Signal,
   SIGNALS,
   STARTS,
@@ -29,14 +29,10 @@ const MOST_ROUNDS = 20;
 /** For a signal that hands nothing on. */
 const NONE = -1;
 
-export class HappensBefore {
-  /**
-   * By number: knowledge. What a strand knows comes without the earlier phases of its own block, which go without saying:
-   * so phases end without new knowledge.
-   */
+export class HappensBefore implements Order {
   readonly knowledge: KnowledgeTable;
-  /** What is known in each segment. */
-  readonly segments: Int32Array;
+  /** The clocks after the last round. */
+  private clocks: Clocks;
   /** By signal: what its strand knew, and what it handed on, which says its own block's phases too. */
   private readonly knownAt: Int32Array;
   private readonly handedOn: Int32Array;
@@ -45,7 +41,7 @@ export class HappensBefore {
 
   constructor(private readonly trace: Trace) {
     this.knowledge = new KnowledgeTable(trace);
-    this.segments = new Int32Array(trace.segmentCount);
+    this.clocks = new Clocks(trace, this.knowledge);
     this.knownAt = new Int32Array(trace.signals.length);
     this.handedOn = new Int32Array(trace.signals.length);
     this.gained = new Int32Array(trace.waits.length);
@@ -62,13 +58,12 @@ export class HappensBefore {
       if (!inTurn.has(wait.flag) || !suffices(wait.flag.signals.at(-1)!, wait)) this.checkLost(wait);
   }
 
-  /** Whether segment `a` happened before segment `b`; within a strand as numbered. */
+  get segments(): Int32Array {
+    return this.clocks.segments;
+  }
+
   isBefore(a: number, b: number): boolean {
-    const { segments } = this.trace;
-    const [rowA, rowB] = [a * SEGMENT_FIELDS, b * SEGMENT_FIELDS];
-    if (segments[rowA] === segments[rowB]) return segments[rowA + 1]! <= segments[rowB + 1]!;
-    if (segments[rowA + 2] === segments[rowB + 2] && segments[rowA + 3]! < segments[rowB + 3]!) return true;
-    return this.knowledge.knows(this.segments[b]!, segments[rowA]!, segments[rowA + 1]!);
+    return this.clocks.isBefore(a, b);
   }
 
   /**
@@ -83,72 +78,41 @@ export class HappensBefore {
   /** One pass over all events. */
   private round(isFirst: boolean): void {
     const { trace, knowledge } = this;
-    const { events, grid } = trace;
-    /** By entity: what all strands of its phase know, its phase, and strands of the phase that have waited. */
-    const bases = new Int32Array(trace.entities);
-    const phases = new Int32Array(trace.entities);
-    const waited = Array.from(bases, (): number[] => []);
-    /** By strand: what it knows, when it has waited. */
-    const learnt = new Int32Array(trace.strandCount);
+    const { events } = trace;
+    const clocks = (this.clocks = new Clocks(trace, knowledge));
     let segment = 0;
-    const knowTo = (end: number): void => {
-      for (; segment < end; segment++) {
-        const row = segment * SEGMENT_FIELDS;
-        this.segments[segment] = learnt[trace.segments[row]!]! || bases[trace.segments[row + 2]!]!;
-      }
+    const enterTo = (end: number): void => {
+      for (; segment < end; segment++) clocks.enter(segment);
     };
-    const endPhase = (entity: number): void => {
-      for (const s of waited[entity]!) bases[entity] = knowledge.join(bases[entity]!, learnt[s]!);
-      waited[entity]!.length = 0;
-      phases[entity]!++;
-    };
-    const toldBy = (entity: number): number => knowledge.withPhase(bases[entity]!, entity, phases[entity]!);
     for (let at = 0; at < trace.eventCount; at++) {
       const row = at * EVENT_FIELDS;
       const about = events[row + 1]!;
-      knowTo(events[row + 2]!);
+      enterTo(events[row + 2]!);
       switch (events[row]) {
         case ENDS_PHASE:
-          endPhase(about);
+          clocks.endPhase(about);
           break;
-        case STARTS: {
-          const host = trace.host(about);
-          endPhase(host);
-          const told = toldBy(host);
-          for (let e = host - grid; e < host; e++) bases[e] = knowledge.join(bases[e]!, told);
+        case STARTS:
+          clocks.start(about);
           break;
-        }
-        case ENDS: {
-          const host = trace.host(about);
-          for (let e = host - grid; e < host; e++) {
-            endPhase(e);
-            bases[host] = knowledge.join(bases[host]!, toldBy(e));
-          }
+        case ENDS:
+          clocks.end(about);
           break;
-        }
         case SIGNALS: {
           const signal = trace.signals[about]!;
-          const own = learnt[signal.strand]! || bases[signal.entity]!;
-          this.knownAt[about] = own;
-          this.handedOn[about] = signal.release ? this.handOn(signal, own) : NONE;
+          this.knownAt[about] = clocks.known(signal.strand, signal.entity);
+          this.handedOn[about] = signal.release ? clocks.handOn(signal) : NONE;
           break;
         }
         case WAITS: {
           const wait = trace.waits[about]!;
           const gained = this.gainedBy(wait, isFirst, isFirst);
           this.gained[about] = gained;
-          learnt[wait.strand] = knowledge.join(learnt[wait.strand]! || bases[wait.entity]!, gained);
-          waited[wait.entity]!.push(wait.strand);
+          clocks.learn(wait.strand, wait.entity, gained);
         }
       }
     }
-    knowTo(trace.segmentCount);
-  }
-
-  private handOn({ strand, entity, phase, segment, acted }: Signal, own: number): number {
-    const { knowledge } = this;
-    const known = knowledge.withPhase(own, entity, phase);
-    return acted ? knowledge.withStrand(known, strand, segment + 1) : known;
+    enterTo(trace.segmentCount);
   }
 
   /** Whether a wait could have seen a signal: if it does not itself come after the wait. */
@@ -199,11 +163,7 @@ export class HappensBefore {
   /** Release and acquire, each with a scope that includes the other's thread. */
   private synchronises(signal: Signal, wait: Wait): boolean {
     if (!signal.release || !wait.acquire) return false;
-    return (signal.sys && wait.sys) || this.rankOf(signal) === this.rankOf(wait);
-  }
-
-  private rankOf({ entity }: Signal | Wait): number {
-    return Math.floor(entity / (this.trace.grid + 1));
+    return (signal.sys && wait.sys) || this.trace.rankOf(signal.entity) === this.trace.rankOf(wait.entity);
   }
 
   /** A `set` to a lower value that may come last hides the one a wait is for. */
@@ -215,8 +175,8 @@ export class HappensBefore {
       const { strand, entity, phase, segment } = low;
       if (signals.some((s) => suffices(s, wait) && this.knowsOf(s, strand, entity, phase, segment))) continue;
       const place = (s: Signal | Wait, what: string) => ({
-        rank: this.rankOf(s),
-        block: s.entity % (this.trace.grid + 1),
+        rank: this.trace.rankOf(s.entity),
+        block: this.trace.blockOf(s.entity),
         launch: s.launch,
         span: s.op.span,
         what,

@@ -1,11 +1,5 @@
 /** The unary functions of the op table in float64, shared by the CPU backend and the reference. */
-import type { OPS } from "../../compiler/index.js";
-
-/** Names of the functions in the op table. */
-export type UnaryFunction = (typeof OPS)["unary"]["attributes"]["fn"][number];
-export type BinaryFunction = (typeof OPS)["binary"]["attributes"]["fn"][number];
-export type Comparison = (typeof OPS)["compare"]["attributes"]["fn"][number];
-export type Reduction = (typeof OPS)["reduce"]["attributes"]["fn"][number];
+import type { UnaryFunction } from "./ops.js";
 
 /** The error function to float64 precision: series near 0, continued fraction in the tail. */
 export function erf(x: number): number {

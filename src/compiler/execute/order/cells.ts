@@ -16,27 +16,38 @@ export const CELL_FIELDS = 4;
  */
 export class Cells {
   /** By memory: the place of its first element. */
-  readonly bases: Int32Array;
+  private readonly bases: number[] = [];
+  private places = 0;
   /** By the place where a cell starts: where it ends, its last write, segment of that, list of reads since. 0 elsewhere. */
-  readonly table: Int32Array;
+  table: Int32Array;
   /** Nodes of lists: access, its segment, next node. Nodes that are freed are used again. */
   nodes = new Int32Array(CELL_FIELDS * 1024);
   private used = 1;
   private free = NONE;
 
-  constructor({ memories }: Trace) {
-    this.bases = new Int32Array(memories.length);
-    let places = 0;
-    for (let m = 0; m < memories.length; m++) {
-      this.bases[m] = places;
-      places += memories[m]!.length;
-    }
+  constructor(private readonly trace: Trace) {
+    const places = trace.memories.reduce((n, { length }) => n + length + 1, 0);
     this.table = new Int32Array(places * CELL_FIELDS);
-    for (let m = 0; m < memories.length; m++) {
-      const [base, { length }] = [this.bases[m]!, memories[m]!];
+  }
+
+  /** The place of a memory's first element. */
+  baseOf(memory: number): number {
+    return this.bases[memory] ?? this.grow(memory);
+  }
+
+  /** Adds the memories up to this one. */
+  private grow(memory: number): number {
+    for (let m = this.bases.length; m <= memory; m++) {
+      const { length } = this.trace.memories[m]!;
+      const base = (this.bases[m] = this.places);
+      this.places += length + 1;
+      while (this.places * CELL_FIELDS > this.table.length) this.table = twice(this.table);
       for (let i = 0; i < length; i += LONGEST)
         this.table[(base + i) * CELL_FIELDS] = base + Math.min(length, i + LONGEST);
+      // Behind the last element: a place that no access splits.
+      this.table[(base + length) * CELL_FIELDS] = -1;
     }
+    return this.bases[memory]!;
   }
 
   /** Splits a cell, so that one starts at a place where none does. */

@@ -7,8 +7,9 @@
  * An *entity* is a block number of a rank, over all launches, or a rank's caller; its time is counted in *phases*,
  * which end where the block synchronises.
  */
-import type { Op } from "../ir/module.js";
-import { CannotTell } from "./results.js";
+import { isGlobal, type Kernel, type Op } from "../../ir/module.js";
+import { CannotTell } from "../failures.js";
+import { type SharedLayout, SharedPlaces } from "./shared-places.js";
 
 /** Number of a strand in its trace. */
 export type Strand = number;
@@ -30,7 +31,7 @@ const SEGMENT_ID = 4;
 const ACTED = 5;
 
 /** What a strand is, beside its number. */
-interface StrandOf {
+export interface StrandOf {
   readonly strand: Strand;
   readonly entity: number;
   readonly phase: number;
@@ -58,10 +59,31 @@ interface FlagOperation extends StrandOf {
   readonly before: number;
 }
 
+/** What a signal does to its flag, and what it hands on: nothing, what its own strand did last, or all that it may. */
+export interface SignalKind {
+  readonly add: boolean;
+  readonly sys: boolean;
+  readonly hands: "nothing" | "itself" | "everything";
+}
+
 export interface Signal extends FlagOperation {
   readonly acted: boolean;
   readonly add: boolean;
   readonly release: boolean;
+  readonly hands: SignalKind["hands"];
+}
+
+export interface WaitKind {
+  readonly sys: boolean;
+  readonly acquire: boolean;
+}
+
+function signalKind({ attributes: { mode, scope, order } }: Op): SignalKind {
+  return { add: mode === "add", sys: scope === "sys", hands: order === "release" ? "everything" : "nothing" };
+}
+
+function waitKind({ attributes: { scope, order } }: Op): WaitKind {
+  return { sys: scope === "sys", acquire: order === "acquire" };
 }
 
 export interface Wait extends FlagOperation {
@@ -109,6 +131,17 @@ export function twice(a: Int32Array): Int32Array<ArrayBuffer> {
   return larger;
 }
 
+/** What accesses go to. */
+export interface Memory {
+  readonly buffer: string;
+  /** In words: a rank, or a block of one. */
+  readonly owner: string;
+  readonly rank: number;
+  /** Whether it is a block's own. */
+  readonly isOwn: boolean;
+  readonly length: number;
+}
+
 /**
  * `memory` numbers what is accessed: a buffer of a rank, or of a block of a launch. What there is much of lies in tables
  * of numbers: objects for each strand or access would keep the garbage collector busy.
@@ -131,8 +164,7 @@ export class Trace {
   /** `FIELDS` numbers for each access, in order; one table follows another, since one that grows would have to move. */
   readonly tables: Int32Array[] = [];
   accesses = 0;
-  /** Name, owner and length of each memory. */
-  readonly memories: { readonly buffer: string; readonly owner: string; readonly length: number }[] = [];
+  readonly memories: Memory[] = [];
   /** In the order of their first use. */
   readonly flags: Flag[] = [];
   /** By buffer, then by slot and owner. */
@@ -141,12 +173,52 @@ export class Trace {
   /** By memory: one more than the number of its last access; 0 for none. */
   private latest = new Int32Array(256);
   private copies = 0;
+  readonly world: number;
+  private readonly shared: SharedPlaces | null;
+  /** By buffer: the number of rank 0's memory. */
+  private readonly globals: number[] = [];
 
+  /**
+   * @param grid blocks of the largest launch, on each rank
+   * @param lengths elements of each buffer
+   * @param layout where shared buffers lie; without it each has memory of its own
+   */
   constructor(
-    readonly world: number,
+    private readonly kernel: Kernel,
     readonly grid: number,
+    private readonly lengths: readonly number[],
+    layout: SharedLayout | null = null,
   ) {
-    this.phases = new Int32Array(world * (grid + 1));
+    this.world = kernel.world;
+    this.shared = layout === null ? null : new SharedPlaces(kernel, layout);
+    this.phases = new Int32Array(kernel.world * (grid + 1));
+    kernel.buffers.forEach((b, j) => {
+      if (!isGlobal(b)) return;
+      this.globals[j] = this.memories.length;
+      for (let r = 0; r < kernel.world; r++)
+        this.memories.push({ buffer: b.name, owner: `rank ${r}`, rank: r, isOwn: false, length: lengths[j]! });
+    });
+  }
+
+  /** Number of a buffer of a rank. */
+  memoryOf(buffer: number, rank: number): number {
+    return this.globals[buffer]! + rank;
+  }
+
+  /** Numbers of a new block's shared buffers. */
+  ownMemoryOf(rank: number, block: number): number[] {
+    const owner = `block ${block} of rank ${rank}`;
+    let whole = -1;
+    return this.kernel.buffers.map((b, j) => {
+      if (b.role !== "shared") return -1;
+      if (this.shared === null)
+        return this.memories.push({ buffer: b.name, owner, rank, isOwn: true, length: this.lengths[j]! }) - 1;
+      // Granules of the shared memory stand for elements.
+      if (whole < 0)
+        whole =
+          this.memories.push({ buffer: "shared memory", owner, rank, isOwn: true, length: this.shared.length }) - 1;
+      return whole;
+    });
   }
 
   get entities(): number {
@@ -155,6 +227,15 @@ export class Trace {
 
   entity(rank: number, block: number): number {
     return rank * (this.grid + 1) + block;
+  }
+
+  rankOf(entity: number): number {
+    return Math.floor(entity / (this.grid + 1));
+  }
+
+  /** A block's number; that of the caller is the grid. */
+  blockOf(entity: number): number {
+    return entity % (this.grid + 1);
   }
 
   /** The caller of a rank. */
@@ -174,7 +255,8 @@ export class Trace {
     return strand;
   }
 
-  endPhase(entity: number): void {
+  /** @param _op what ends the phase, for those who tell people */
+  endPhase(entity: number, _op?: Op): void {
     this.event(ENDS_PHASE, entity);
     this.phases[entity]!++;
   }
@@ -209,7 +291,7 @@ export class Trace {
     return ++this.copies;
   }
 
-  access(strand: Strand, op: number, memory: number, start: number, length: number, kind: number, copy = 0): void {
+  access(strand: Strand, op: number, memory: number, start: number, length: number, kind: number, copy: number): void {
     const { strands } = this;
     const at = strand * STRAND_FIELDS;
     strands[at + ACTED] = 1;
@@ -229,7 +311,22 @@ export class Trace {
     this.latest[memory] = ++this.accesses;
   }
 
-  private startSegment(strand: Strand): number {
+  /** An access to a block's shared buffer, by the number of its memory and of the buffer. */
+  accessOwn(
+    strand: Strand,
+    op: number,
+    memory: number,
+    buffer: number,
+    start: number,
+    length: number,
+    kind: number,
+    copy: number,
+  ): void {
+    if (this.shared === null) return this.access(strand, op, memory, start, length, kind, copy);
+    this.shared.each(buffer, start, length, (from, count) => this.access(strand, op, memory, from, count, kind, copy));
+  }
+
+  protected startSegment(strand: Strand): number {
     const id = this.segmentCount++;
     let row = id * SEGMENT_FIELDS;
     if (row === this.segments.length) this.segments = twice(this.segments);
@@ -249,9 +346,24 @@ export class Trace {
     return number;
   }
 
+  /** The op that a number stands for; null for the caller's. */
+  opNumbered(number: number): Op | null {
+    return this.ops[number]!;
+  }
+
   /** What makes an access; null for the caller's. */
   opOf(access: number): Op | null {
     return this.ops[this.field(access, 6)]!;
+  }
+
+  /** The number of the last access to a memory. */
+  protected lastOf(memory: number): number {
+    return this.latest[memory]! - 1;
+  }
+
+  /** The number of a strand's current segment among all. */
+  protected segmentOf(strand: Strand): number {
+    return this.strands[strand * STRAND_FIELDS + SEGMENT_ID]!;
   }
 
   /** One of the `FIELDS` numbers of an access. */
@@ -294,8 +406,8 @@ export class Trace {
     return flag;
   }
 
-  signal(strand: Strand, flag: Flag, value: number, op: Op): void {
-    const { mode, scope, order } = op.attributes;
+  /** @param kind by default as the op's `mode`, `scope` and `order` say */
+  signal(strand: Strand, flag: Flag, value: number, op: Op, kind: SignalKind = signalKind(op)): void {
     const [row, { strands }] = [strand * STRAND_FIELDS, this];
     const signal: Signal = {
       id: this.signals.length,
@@ -307,9 +419,10 @@ export class Trace {
       acted: strands[row + ACTED] === 1,
       flag,
       value,
-      add: mode === "add",
-      sys: scope === "sys",
-      release: order === "release",
+      add: kind.add,
+      sys: kind.sys,
+      release: kind.hands !== "nothing",
+      hands: kind.hands,
       op,
       at: this.eventCount,
       before: this.segmentCount,
@@ -320,8 +433,8 @@ export class Trace {
     this.endSegment(strand);
   }
 
-  wait(strand: Strand, flag: Flag, value: number, op: Op): void {
-    const { scope, order } = op.attributes;
+  /** @param kind by default as the op's `scope` and `order` say */
+  wait(strand: Strand, flag: Flag, value: number, op: Op, kind: WaitKind = waitKind(op)): void {
     const [row, { strands }] = [strand * STRAND_FIELDS, this];
     const wait: Wait = {
       id: this.waits.length,
@@ -332,8 +445,7 @@ export class Trace {
       segment: strands[row + SEGMENT]!,
       flag,
       value,
-      sys: scope === "sys",
-      acquire: order === "acquire",
+      ...kind,
       op,
       at: this.eventCount,
       before: this.segmentCount,

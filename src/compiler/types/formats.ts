@@ -3,6 +3,7 @@
  * Encoders work on the bits of a float32 and round to nearest, ties to even, in integer arithmetic.
  * They are the same functions the CPU backend calls from its generated code.
  */
+import type { DType } from "./dtype.js";
 
 /** One word seen as float32 and as int32: how JavaScript reinterprets bits. Not re-entrant, and need not be. */
 export const F32_WORD = new Float32Array(16);
@@ -104,6 +105,44 @@ export function valuesOf(format: NarrowFloat): Float32Array {
 
 export function isNarrowFloat(dtype: string): dtype is NarrowFloat {
   return dtype === "f16" || dtype === "bf16" || dtype === "f8e4m3" || dtype === "f8e5m2";
+}
+
+/**
+ * Bits of the float32 next to `x` towards zero, the last bit set when that lost anything ("round to odd").
+ * Rounding this to a format at least two bits narrower equals rounding `x` itself: no double rounding.
+ */
+export function oddBits(x: number): number {
+  F32_WORD[0] = x;
+  const y = F32_WORD[0]!;
+  let u = I32_WORD[0]!;
+  if (y !== x && x === x) {
+    if (Math.abs(y) > Math.abs(x)) u -= 1;
+    u |= 1;
+  }
+  return u;
+}
+
+/** The element (a code for narrow floats, the number itself otherwise) nearest to `x`. Integers wrap. */
+export function encode(dtype: DType, x: number): number {
+  if (isNarrowFloat(dtype)) return ENCODERS[dtype](oddBits(x));
+  switch (dtype) {
+    case "f32":
+      return Math.fround(x);
+    case "i32":
+      return x | 0;
+    case "u32":
+      return x >>> 0;
+    case "i8":
+      return (x << 24) >> 24;
+    case "u8":
+      return x & 0xff;
+  }
+  return x;
+}
+
+/** The number an element stands for. */
+export function decode(dtype: DType, element: number): number {
+  return isNarrowFloat(dtype) ? valuesOf(dtype)[element]! : element;
 }
 
 /** Largest finite value of each float dtype; what f8 saturates to and the others overflow past. */

@@ -1,0 +1,200 @@
+/**
+ * Values as the machine has them: rounded and wrapped exactly. f32 is held as a number that is always a float32; narrow
+ * floats as their codes, so that copies keep every bit; integers as numbers in range; indices as exact doubles; bool as
+ * boolean. Names the text uses: `F`/`I` (one word as f32 and as i32), `V_…` (values by code of each narrow float), `E_…`
+ * (encoders), `U` (unary functions), `fround`, `fmin`, `fmax`, `wide` (and/or/xor of 64-bit indices).
+ */
+import { InternalCompilerError } from "../../diagnostics/ice.js";
+import { FLOAT_FUNCTIONS, maximum, minimum } from "../../ir/functions.js";
+import type { BinaryFunction, Comparison, UnaryFunction } from "../../ir/ops.js";
+import type { ScalarKind } from "../../types/dtype.js";
+import { encode, ENCODERS, F32_WORD, I32_WORD, isNarrowFloat, valuesOf } from "../../types/formats.js";
+import { isGlobal } from "../../ir/module.js";
+import { at, type Place } from "../semantics/memory.js";
+import type { Domain, Form } from "../setting.js";
+import type { Writer } from "../writer.js";
+
+const known = (text: string): Form => ({ text, isKnown: true });
+
+function isFloat(kind: ScalarKind): boolean {
+  return kind === "f32" || isNarrowFloat(kind);
+}
+
+/** Text of the float32 value of a lane. */
+function toFloat(kind: ScalarKind, x: string): string {
+  if (kind === "bf16") return `(I[0]=${x}<<16,F[0])`;
+  return isNarrowFloat(kind) ? `V_${kind}[${x}]` : x;
+}
+
+/** Text that holds the float32 value `x` as an element of a float kind. */
+function fromFloat(kind: ScalarKind, x: string): string {
+  return isNarrowFloat(kind) ? `(F[0]=${x},E_${kind}(I[0]))` : x;
+}
+
+/** Text that brings the exact number `x` into the range of an integer kind. */
+function wrap(kind: ScalarKind, x: string): string {
+  switch (kind) {
+    case "i32":
+      return `(${x}|0)`;
+    case "u32":
+      return `(${x}>>>0)`;
+    case "i8":
+      return `((${x})<<24>>24)`;
+    case "u8":
+      return `((${x})&255)`;
+    default:
+      return `(${x})`;
+  }
+}
+
+function literal(kind: ScalarKind, value: number): string {
+  if (kind === "bool") return value === 0 ? "false" : "true";
+  const held = kind === "index" ? value : encode(kind, value);
+  return held < 0 || Object.is(held, -0) ? `(${Object.is(held, -0) ? "-0" : held})` : String(held);
+}
+
+const OPERATORS: Partial<Record<BinaryFunction, string>> = {
+  add: "+", sub: "-", mul: "*", div: "/", rem: "%", and: "&", or: "|", xor: "^", shl: "<<", shr: ">>",
+}; // prettier-ignore
+
+function unsupported(fn: string, kind: ScalarKind): never {
+  throw new InternalCompilerError(`there is no '${fn}' of ${kind}`);
+}
+
+/** Text of `fn(a, b)`. Divisors of integers and indices must have been checked before. */
+function binary(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string {
+  const operator = OPERATORS[fn];
+  if (isFloat(kind)) {
+    if (["and", "or", "xor", "shl", "shr"].includes(fn)) unsupported(fn, kind);
+    const x = toFloat(kind, a);
+    const y = toFloat(kind, b);
+    if (operator === undefined) return fromFloat(kind, `f${fn}(${x},${y})`);
+    return fromFloat(kind, `fround(${x}${operator}${y})`);
+  }
+  if (kind === "bool") {
+    if (fn === "and" || fn === "min" || fn === "mul") return `(${a}&&${b})`;
+    if (fn === "or" || fn === "max") return `(${a}||${b})`;
+    return fn === "xor" ? `(${a}!==${b})` : unsupported(fn, kind);
+  }
+  if (fn === "min") return `(${a}<${b}?${a}:${b})`;
+  if (fn === "max") return `(${a}>${b}?${a}:${b})`;
+  if (kind === "index") {
+    if (fn === "div") return `trunc(${a}/${b})`;
+    if (fn === "shl") return `(${a}*2**${b})`;
+    if (fn === "shr") return `floor(${a}/2**${b})`;
+    return fn === "and" || fn === "or" || fn === "xor" ? `wide.${fn}(${a},${b})` : `(${a}${operator}${b})`;
+  }
+  if (fn === "mul") return wrap(kind, `imul(${a},${b})`);
+  return wrap(kind, `(${a}${operator}${b})`);
+}
+
+function unary(fn: UnaryFunction, kind: ScalarKind, a: string): string {
+  if (isFloat(kind)) {
+    const x = toFloat(kind, a);
+    if (fn === "not") unsupported(fn, kind);
+    if (fn === "neg") return fromFloat(kind, `(-${x})`);
+    return fromFloat(kind, `fround(U.${fn}(${x}))`);
+  }
+  if (kind === "bool") return fn === "not" ? `(!${a})` : unsupported(fn, kind);
+  if (fn === "neg") return kind === "index" ? `(0-${a})` : wrap(kind, `(0-${a})`);
+  if (fn === "not") return `(${a}===0?1:0)`;
+  if (fn === "abs") return wrap(kind, `(${a}<0?0-${a}:${a})`);
+  if (fn === "relu") return `(${a}>0?${a}:0)`;
+  return unsupported(fn, kind);
+}
+
+const COMPARISONS: Record<Comparison, string> = { eq: "===", ne: "!==", lt: "<", le: "<=", gt: ">", ge: ">=" };
+
+function compare(fn: Comparison, kind: ScalarKind, a: string, b: string): string {
+  const x = isFloat(kind) ? toFloat(kind, a) : a;
+  const y = isFloat(kind) ? toFloat(kind, b) : b;
+  return `(${x}${COMPARISONS[fn]}${y})`;
+}
+
+/**
+ * Text of a conversion. Floats go to integers towards zero, saturated to 32 bits, NaN to 0, then wrapped to
+ * 8 bits if need be (as CUDA converts); integers go to narrow floats by way of float32.
+ */
+function cast(from: ScalarKind, to: ScalarKind, a: string): string {
+  if (from === to) return a;
+  if (isFloat(from)) {
+    const x = toFloat(from, a);
+    if (isFloat(to)) return fromFloat(to, x);
+    if (to === "bool") return `(${x}!==0)`;
+    if (to === "index") return `trunc(${x})`;
+    return wrap(to, to === "u32" || to === "u8" ? `toU32(${x})` : `toI32(${x})`);
+  }
+  const x = from === "bool" ? `(${a}?1:0)` : a;
+  if (isFloat(to)) return fromFloat(to, `fround(${x})`);
+  return to === "bool" ? `(${x}!==0)` : wrap(to, x);
+}
+
+/** Whether an access goes through an observer that hides stores. */
+function isHidden(w: Writer, p: Place): boolean {
+  return w.setting.hides && isGlobal(p.buffer);
+}
+
+export const NUMBERS: Domain = {
+  hasData: true,
+  isSymbolic: false,
+  checksDivisors: true,
+  literal: (kind, value) => known(literal(kind, value)),
+  binary: (fn, kind, a, b) => known(binary(fn, kind, a.text, b.text)),
+  unary: (fn, kind, a) => known(unary(fn, kind, a.text)),
+  compare: (fn, kind, a, b) => known(compare(fn, kind, a.text, b.text)),
+  select: (c, a, b) => known(`(${c.text}?${a.text}:${b.text})`),
+  cast: (from, to, a) => known(cast(from, to, a.text)),
+  helpers: numberHelpers,
+  condition: (x) => x,
+  truth: (condition) => known(condition),
+  load(w, p, lane) {
+    const index = at(p.index, lane);
+    return known(isHidden(w, p) ? `T.held(f,${p.number},${p.owner},${index})` : `${p.memory}[${index}]`);
+  },
+  store(w, p, lane, value) {
+    const index = at(p.index, lane);
+    if (isHidden(w, p)) w.line(`T.hide(f,${p.strand},${p.number},${p.owner},${index},${value});`);
+    else w.line(`${p.memory}[${index}]=${value};`);
+  },
+};
+
+/** Bitwise functions of indices: 64-bit two's complement, quick where 32 bits do. */
+const wide = {
+  and: (a: number, b: number): number =>
+    (a | 0) === a && (b | 0) === b ? a & b : Number(BigInt.asIntN(64, BigInt(a) & BigInt(b))),
+  or: (a: number, b: number): number =>
+    (a | 0) === a && (b | 0) === b ? a | b : Number(BigInt.asIntN(64, BigInt(a) | BigInt(b))),
+  xor: (a: number, b: number): number =>
+    (a | 0) === a && (b | 0) === b ? a ^ b : Number(BigInt.asIntN(64, BigInt(a) ^ BigInt(b))),
+};
+
+/** Float to integer towards zero; out of range saturates and NaN gives 0, as `cvt.rzi` does. */
+function toI32(x: number): number {
+  return x >= 2147483647 ? 2147483647 : x <= -2147483648 ? -2147483648 : x | 0;
+}
+
+function toU32(x: number): number {
+  return x >= 4294967295 ? 4294967295 : x > 0 ? x >>> 0 : 0;
+}
+
+/** What the text of numbers calls. */
+function numberHelpers(text: string): Record<string, unknown> {
+  const helpers: Record<string, unknown> = {
+    F: F32_WORD,
+    I: I32_WORD,
+    fround: Math.fround,
+    trunc: Math.trunc,
+    imul: Math.imul,
+    fmin: minimum,
+    fmax: maximum,
+    U: FLOAT_FUNCTIONS,
+    wide,
+    toI32,
+    toU32,
+  };
+  for (const format of ["f16", "bf16", "f8e4m3", "f8e5m2"] as const) {
+    helpers[`E_${format}`] = ENCODERS[format];
+    if (text.includes(`V_${format}`)) helpers[`V_${format}`] = valuesOf(format);
+  }
+  return helpers;
+}

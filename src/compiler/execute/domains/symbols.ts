@@ -1,0 +1,108 @@
+/**
+ * Values that stand for data: terms of an algebra, and numbers where they are known. Truth values are 0 and 1. Without an
+ * algebra only what decides something (addresses, bounds, conditions, flags) is computed, and all data is `OPAQUE`.
+ */
+import type { BinaryFunction, Comparison } from "../../ir/ops.js";
+import { DTYPES, isDType, type ScalarKind } from "../../types/dtype.js";
+import { at } from "../semantics/memory.js";
+import type { Domain, Form } from "../setting.js";
+
+const OPERATORS: Partial<Record<BinaryFunction, string>> = { add: "+", sub: "-", mul: "*" };
+const COMPARISONS: Record<Comparison, string> = { eq: "===", ne: "!==", lt: "<", le: "<=", gt: ">", ge: ">=" };
+const METHODS: Partial<Record<BinaryFunction, (a: string, b: string) => string>> = {
+  add: (a, b) => `A.add(${a},${b})`,
+  sub: (a, b) => `A.sub(${a},${b})`,
+  mul: (a, b) => `A.mul(${a},${b})`,
+  div: (a, b) => `A.div(${a},${b})`,
+  min: (a, b) => `A.extreme("min",${a},${b})`,
+  max: (a, b) => `A.extreme("max",${a},${b})`,
+};
+
+function isFloat(kind: ScalarKind): boolean {
+  return isDType(kind) && DTYPES[kind].kind === "float";
+}
+
+/** A literal's text, which JavaScript reads as the same number. */
+function literal(x: number): string {
+  return x < 0 || Object.is(x, -0) ? `(${Object.is(x, -0) ? "-0" : x})` : String(x);
+}
+
+/** Arithmetic of two known numbers as JavaScript has it; null where it takes more. See `known` in `prove/values.ts`. */
+function knownText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string | null {
+  const operator = OPERATORS[fn];
+  const isLiteral = /^[1-9]\d*$/.test(b);
+  if (kind === "i8" || kind === "u8") return null;
+  if (kind === "u32" || kind === "i32") {
+    const wrap = kind === "u32" ? ">>>0" : "|0";
+    if (fn === "mul") return `(Math.imul(${a},${b})${wrap})`;
+    return operator === undefined ? null : `((${a}${operator}${b})${wrap})`;
+  }
+  if (operator !== undefined) return `(${a}${operator}${b})`;
+  if (fn === "min" || fn === "max") return `${fn}(${a},${b})`;
+  if (kind === "bool") return fn === "and" ? `(${a}&${b})` : fn === "or" ? `(${a}|${b})` : null;
+  if (kind !== "index" || !isLiteral) return null;
+  return fn === "div" ? `trunc(${a}/${b})` : fn === "rem" ? `(${a}%${b})` : null;
+}
+
+function binary(hasData: boolean, fn: BinaryFunction, kind: ScalarKind, a: Form, b: Form): Form {
+  const general = `binaryOf(A,"${fn}","${kind}",${a.text},${b.text})`;
+  if (a.isKnown && b.isKnown) return { text: knownText(fn, kind, a.text, b.text) ?? general, isKnown: true };
+  const method = hasData && isFloat(kind) ? METHODS[fn] : undefined;
+  return { text: method?.(a.text, b.text) ?? general, isKnown: false };
+}
+
+function cast(from: ScalarKind, to: ScalarKind, a: Form): Form {
+  if (a.isKnown && (from === "index" || from === "bool" || from === "u32" || from === "i32")) {
+    const text = to === "u32" ? `(${a.text}>>>0)` : to === "i32" ? `(${a.text}|0)` : a.text;
+    return { text, isKnown: true };
+  }
+  // Roundings are the identity; see `castOf`.
+  if (isFloat(to)) return a;
+  return { text: `castOf(A,"${from}","${to}",${a.text})`, isKnown: a.isKnown };
+}
+
+/** What the text calls for whatever is not plain arithmetic; each takes the algebra, or null, first. */
+export interface SymbolHelpers {
+  readonly OPAQUE: unknown;
+  readonly known: unknown;
+  readonly refuse: unknown;
+  readonly unwritten: unknown;
+  readonly binaryOf: unknown;
+  readonly unaryOf: unknown;
+  readonly compareOf: unknown;
+  readonly selectOf: unknown;
+  readonly castOf: unknown;
+}
+
+/** @param hasData whether there is an algebra */
+export function symbols(hasData: boolean, helpers: SymbolHelpers): Domain {
+  return {
+    helpers: () => ({ ...helpers }),
+    hasData,
+    isSymbolic: true,
+    checksDivisors: false,
+    literal: (_kind, value) => ({ text: literal(value), isKnown: true }),
+    binary: (fn, kind, a, b) => binary(hasData, fn, kind, a, b),
+    unary: (fn, kind, a) => ({
+      text: `unaryOf(A,"${fn}","${kind}",${a.text})`,
+      // A known number stays one, but for the functions that only terms have.
+      isKnown: a.isKnown && (fn === "not" || fn === "neg" || fn === "abs"),
+    }),
+    compare: (fn, _kind, a, b) =>
+      a.isKnown && b.isKnown
+        ? { text: `(${a.text}${COMPARISONS[fn]}${b.text}?1:0)`, isKnown: true }
+        : { text: `compareOf(A,"${fn}",${a.text},${b.text})`, isKnown: false },
+    select: (c, a, b) =>
+      c.isKnown
+        ? { text: `(${c.text}!==0?${a.text}:${b.text})`, isKnown: a.isKnown && b.isKnown }
+        : { text: `selectOf(A,${c.text},${a.text},${b.text})`, isKnown: false },
+    cast,
+    condition: (x) => `${x}!==0`,
+    truth: (condition) => ({ text: `(${condition}?1:0)`, isKnown: true }),
+    load: (_w, p, lane) => {
+      const index = at(p.index, lane);
+      return { text: `${p.memory}[${index}]??unwritten(M,${p.number},${p.owner},${index})`, isKnown: false };
+    },
+    store: (w, p, lane, value) => w.line(`${p.memory}[${at(p.index, lane)}]=${value};`),
+  };
+}

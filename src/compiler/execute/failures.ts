@@ -1,0 +1,54 @@
+/** How an execution or its analysis ends before its time. */
+import type { Span } from "../source.js";
+
+/** Who did something, and where it is in the source. */
+export interface Place {
+  readonly rank: number;
+  /** -1 for the caller, who works on the stream before and after the launches. */
+  readonly block: number;
+  /** Launch, from 0. For the caller: the launch that follows. */
+  readonly launch: number;
+  readonly span: Span;
+  /** "load of 'x'[3] on rank 1". */
+  readonly what: string;
+}
+
+export type WrongKind =
+  /** An output element is not what the signature says. */
+  | "answer"
+  /** Two conflicting accesses that nothing orders. */
+  | "race"
+  /** A wait that nobody satisfies. */
+  | "deadlock"
+  /** A flag is set back, so that a wait may miss it. */
+  | "lost-signal"
+  /** A flag ends higher than any wait asks for. */
+  | "unmatched-signal"
+  /** Blocks wait for blocks that may not be resident. */
+  | "residency"
+  /** An access outside its buffer, or not aligned. */
+  | "bounds";
+
+/** Thrown when a kernel does what cannot be followed. */
+export class CannotTell extends Error {
+  /** @param span null where the whole kernel is meant */
+  constructor(
+    message: string,
+    readonly span: Span | null = null,
+  ) {
+    super(message);
+  }
+}
+
+/** Thrown when the execution itself fails. */
+export class Fails extends Error {
+  constructor(
+    readonly kind: WrongKind,
+    message: string,
+    readonly places: readonly Place[],
+    readonly witness: readonly string[] = [],
+    readonly help: string | null = null,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,142 @@
+/** Ops with regions: conditions, loops over numbers, blocks and threads, and reductions. */
+import { InternalCompilerError } from "../../diagnostics/ice.js";
+import type { Region, Value } from "../../ir/module.js";
+import { printKernel } from "../../ir/print.js";
+import type { OpOf } from "../../ir/typed.js";
+import { lanesOf, scalarOf } from "../../ir/types.js";
+import { identityOf, REDUCES_WITH } from "../identities.js";
+import type { Writer } from "../writer.js";
+import { region } from "./index.js";
+
+export function branch(w: Writer, { operands: [condition], regions: [then, otherwise] }: OpOf<"if">): void {
+  w.line(`if(${w.domain.condition(w.known(condition, "the condition of an if"))}){`);
+  region(w, then);
+  if (otherwise.ops.length > 0) w.line("}else{");
+  region(w, otherwise);
+  w.line("}");
+}
+
+type Bounds = readonly (readonly [low: string, high: string])[];
+
+export function loop(w: Writer, op: OpOf<"for">): void {
+  const [body] = op.regions;
+  const bounds = body.arguments.map((_, d): [string, string] => [
+    bound(w, op.operands[2 * d]!),
+    bound(w, op.operands[2 * d + 1]!),
+  ]);
+  switch (op.attributes.map) {
+    case "serial":
+    case "ranks":
+      return nested(w, body, bounds, false, () => region(w, body));
+    case "blocks":
+      return blocks(w, body, bounds);
+    case "threads":
+      return threads(w, body, bounds);
+    default:
+      throw new InternalCompilerError(
+        `a loop over ${op.attributes.map} reached the executor; an earlier pass maps it`,
+        printKernel(w.kernel),
+      );
+  }
+}
+
+function bound(w: Writer, v: Value): string {
+  return w.known(v, "the bound of a loop");
+}
+
+function nested(w: Writer, { arguments: variables }: Region, bounds: Bounds, reverse: boolean, body: () => void): void {
+  bounds.forEach(([low, high], d) => {
+    const v = w.index(variables[d]!);
+    w.line(reverse ? `for(let ${v}=${high}-1;${v}>=${low};${v}--){` : `for(let ${v}=${low};${v}<${high};${v}++){`);
+  });
+  body();
+  w.line("}".repeat(bounds.length));
+}
+
+/** Every `step`-th iteration from number `first` on, counted row-major over all variables. */
+function everyOther(
+  w: Writer,
+  { arguments: variables }: Region,
+  bounds: Bounds,
+  first: string,
+  step: string,
+  body: () => void,
+): void {
+  const counts = bounds.map(([low, high]) => w.variable("n", `max(${high}-${low},0)`));
+  const q = w.fresh("q");
+  w.line(`for(let ${q}=${first};${q}<${counts.join("*")};${q}+=${step}){`);
+  bounds.forEach(([low], d) => {
+    const inner = counts.slice(d + 1);
+    const quotient = inner.length === 0 ? q : `floor(${q}/(${inner.join("*")}))`;
+    const v = w.index(variables[d]!);
+    w.line(`const ${v}=${low}+${d === 0 ? quotient : `${quotient}%${counts[d]}`};`);
+  });
+  body();
+  w.line("}");
+}
+
+/** With one variable its value, with several the number of the iteration, is the block's modulo the grid. */
+function blocks(w: Writer, body: Region, bounds: Bounds): void {
+  const block = w.use("block");
+  const { grid } = w;
+  if (bounds.length > 1) return everyOther(w, body, bounds, block, grid, () => region(w, body));
+  const [low, high] = bounds[0]!;
+  const v = w.index(body.arguments[0]!);
+  const first = low === "0" ? block : `${low}+((${block}-${low})%${grid}+${grid})%${grid}`;
+  w.line(`for(let ${v}=${first};${v}<${high};${v}+=${grid}){`);
+  region(w, body);
+  w.line("}");
+}
+
+/** Iterations that never wait run one after the other; where one may wait, threads are coroutines. */
+function threads(w: Writer, body: Region, bounds: Bounds): void {
+  const iteration = (): void => w.asThread(() => region(w, body));
+  const mention = (): void => bounds.flat().forEach((text) => void (/^[A-Za-z]/.test(text) && w.use(text)));
+  w.preemption();
+  if (!w.mayWait(body)) {
+    const { reversesThreads } = w.setting;
+    if (!w.canWait) return nested(w, body, bounds, reversesThreads, iteration);
+    const call = w.outline(false, [], () => {
+      mention();
+      nested(w, body, bounds, reversesThreads, iteration);
+    });
+    return w.line(`${call([])};`);
+  }
+  const call = w.outline(true, ["first", "step"], () => {
+    mention();
+    everyOther(w, body, bounds, "first", "step", iteration);
+  });
+  const total = bounds.map(([low, high]) => `max(${high}-${low},0)`).join("*");
+  const count = Math.max(w.kernel.blockThreads, 1);
+  w.line(`yield* threads(${total},${count},(first,step)=>${call(["first", "step"])});`);
+}
+
+export function reduce(w: Writer, op: OpOf<"reduce">): void {
+  const { domain } = w;
+  const [result] = op.results;
+  const [body] = op.regions;
+  const { fn } = op.attributes;
+  if (w.mayWait(body)) throw new InternalCompilerError("a wait inside a 'reduce'");
+  const kind = scalarOf(result.type);
+  const counts = domain.hasData || w.steering.deciding.has(result);
+  const [low, high] = op.operands.map((v) => w.known(v, "the bound of a reduce"));
+  const start = domain.literal(kind, identityOf(fn, kind)).text;
+  const totals = counts ? Array.from({ length: lanesOf(result.type) }, () => w.fresh("r")) : [];
+  for (const t of totals) w.line(`let ${t}=${start};`);
+  const v = w.index(body.arguments[0]!);
+  w.line(`for(let ${v}=${low};${v}<${high};${v}++){`);
+  region(w, { arguments: [], ops: body.ops.slice(0, -1) });
+  let isKnown = true;
+  const yielded = body.ops.at(-1)!.operands[0]!;
+  totals.forEach((t, i) => {
+    const next = w.form(yielded, i);
+    isKnown &&= next.isKnown;
+    w.line(`${t}=${domain.binary(REDUCES_WITH[fn], kind, { text: t, isKnown: next.isKnown }, next).text};`);
+  });
+  w.line("}");
+  if (counts)
+    w.bind(
+      result,
+      totals.map((text) => ({ text, isKnown })),
+    );
+}

@@ -1,0 +1,147 @@
+/**
+ * Copies and products of tiles while a kernel runs: what is read and written, and when. Copies land as late as the program
+ * allows: at the `copy_wait` that needs them, not when they start, so that a pipeline that reads a stage too early is seen
+ * to do so. The observer is told of both ends.
+ */
+import type { Op } from "../ir/module.js";
+import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
+import type { Block, Machine } from "./machine.js";
+import { CLOSE, OPEN, READ, type Trace, WRITE } from "./order/trace.js";
+
+/** Sizes of a product of tiles, and which of them lie the other way round: "", "a", "b" or "ab". */
+export interface ProductShape {
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly transposed: string;
+}
+
+/** What a domain does with the values of tiles. Buffers by number. */
+export interface TileValues {
+  /**
+   * Fills `length` elements of a shared buffer from `at` on: those from `left` to before `right` with elements of a global
+   * one, the first of which is `start`; the others with zero.
+   */
+  copyRow(
+    machine: Machine,
+    f: Block,
+    op: Op,
+    to: number,
+    at: number,
+    length: number,
+    left: number,
+    right: number,
+    from: number,
+    owner: number,
+    start: number,
+  ): void;
+  /** Zeroes an accumulator. */
+  clear(machine: Machine, f: Block, accumulator: number): void;
+  /** accumulator += a[stage] · b[stage]. */
+  multiply(
+    machine: Machine,
+    f: Block,
+    accumulator: number,
+    a: number,
+    b: number,
+    stage: number,
+    of: ProductShape,
+  ): void;
+  /** Writes an accumulator to a shared tile of the same shape. */
+  storeFragment(machine: Machine, f: Block, from: number, to: number): void;
+}
+
+/**
+ * `copy_tile` of `from` on `owner` into shared `to`.
+ * @param numbers where the tile begins in the source, the stage it goes to, and the end if there is one
+ */
+export function copy(
+  machine: Machine,
+  trace: Trace | null,
+  values: TileValues | null,
+  f: Block,
+  op: Op,
+  from: number,
+  to: number,
+  owner: number,
+  ...numbers: readonly number[]
+): void {
+  if (!(owner >= 0 && owner < machine.kernel.world)) machine.faults.peer(f, op, from, owner);
+  const [stages, rows, cols] = machine.shapes[to] as [number, number, number];
+  const shape = machine.shapes[from]!;
+  const [stage, last] = numbers.slice(shape.length) as [number, number | undefined];
+  if (!(stage >= 0 && stage < stages)) machine.faults.dimension(f, op, to, 0, stage);
+  const { left, right, start, outside } = tileWindow(
+    tileSource(op, shape, machine.shapes[to]!),
+    numbers.slice(0, shape.length),
+    last,
+  );
+  if (outside !== null) machine.faults.dimension(f, op, from, outside, numbers[outside]!);
+  const base = stage * rows * cols;
+  const number = trace?.newCopy() ?? 0;
+  const note = (end: number): void => {
+    if (trace === null) return;
+    const strand = trace.strand(f.entity, f.launch);
+    const made = trace.numberOf(op);
+    trace.accessOwn(strand, made, f.memories[to]!, to, base, rows * cols, WRITE | end, number);
+    const memory = trace.memoryOf(from, owner);
+    for (let r = 0; r < rows && right > left; r++) {
+      const at = start(r);
+      if (at !== null) trace.access(strand, made, memory, at + left, right - left, READ | end, number);
+    }
+  };
+  note(OPEN);
+  f.open.push(() => {
+    note(CLOSE);
+    if (values === null) return;
+    for (let r = 0; r < rows; r++) {
+      const at = start(r);
+      const until = at === null ? left : Math.max(left, right);
+      values.copyRow(machine, f, op, to, base + r * cols, cols, left, until, from, owner, (at ?? 0) + left);
+    }
+    f.written[to]?.fill(1, base, base + rows * cols);
+  });
+}
+
+/** `copy_wait`: lands all committed groups but the `pending` newest. */
+export function land(f: Block, pending: number): void {
+  while (f.groups.length > pending) for (const copy of f.groups.shift()!) copy();
+}
+
+export function multiply(
+  machine: Machine,
+  trace: Trace | null,
+  values: TileValues | null,
+  f: Block,
+  op: Op,
+  accumulator: number,
+  a: number,
+  b: number,
+  stage: number,
+): void {
+  const strand = trace?.strand(f.entity, f.launch) ?? 0;
+  for (const j of [a, b]) {
+    const [stages, rows, cols] = machine.shapes[j] as [number, number, number];
+    if (!(stage >= 0 && stage < stages)) machine.faults.dimension(f, op, j, 0, stage);
+    const [from, size] = [stage * rows * cols, rows * cols];
+    const hole = f.written[j]?.subarray(from, from + size).indexOf(0) ?? -1;
+    if (hole >= 0) machine.faults.unwritten(f, op, j, f.rank, from + hole);
+    trace?.accessOwn(strand, trace.numberOf(op), f.memories[j]!, j, from, size, READ, 0);
+  }
+  values?.multiply(machine, f, accumulator, a, b, stage, productShape(op, machine.kernel));
+}
+
+export function storeFragment(
+  machine: Machine,
+  trace: Trace | null,
+  values: TileValues | null,
+  f: Block,
+  op: Op,
+  from: number,
+  to: number,
+): void {
+  const length = machine.lengths[to]!;
+  trace?.accessOwn(trace.strand(f.entity, f.launch), trace.numberOf(op), f.memories[to]!, to, 0, length, WRITE, 0);
+  f.written[to]?.fill(1);
+  values?.storeFragment(machine, f, from, to);
+}

@@ -1,0 +1,279 @@
+/**
+ * The growing JavaScript text of a kernel: functions in the making, and what stands for the IR's values in them.
+ * Vectors become one variable a lane. `semantics/` writes through this.
+ */
+import { InternalCompilerError } from "../diagnostics/ice.js";
+import { type Kernel, type Op, type Region, type Value } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
+import { printKernel } from "../ir/print.js";
+import { lanesOf } from "../ir/types.js";
+import { walk } from "../ir/visit.js";
+import { evaluateExtent } from "../types/extent.js";
+import { type Steering, steeringOf } from "./steering.js";
+import type { Domain, Form, Setting } from "./setting.js";
+
+interface Scope {
+  readonly lines: string[];
+  readonly defined: Set<string>;
+  readonly used: Set<string>;
+  /** Whether `yield` may stand here. */
+  readonly canWait: boolean;
+}
+
+/**
+ * What every function of the text takes first: the block, the machine, the observer, the values of tiles, the algebra, and
+ * the record of ops that ran. They change from run to run, and functions do not: V8 then takes what functions close over
+ * for constant.
+ */
+export const RUN = ["f", "M", "T", "V", "A", "E"];
+
+const LITERAL_WORDS = new Set(["true", "false", "NaN", "Infinity", "OPAQUE"]);
+
+export class Writer {
+  /** By number, as the text names them: `O[number]`. */
+  readonly ops: Op[] = [];
+  readonly domain: Domain;
+  readonly steering: Steering;
+  private readonly opNumbers = new Map<Op, number>();
+  private readonly forms = new Map<Value, readonly Form[]>();
+  /** Names that are computed once as a block starts. */
+  private readonly constants = new Map<string, string>();
+  private readonly functions: string[] = [];
+  private readonly scopes: Scope[] = [];
+  private readonly suspends = new Map<Region, boolean>();
+  private counter = 0;
+  /** Text of what stands for the thread in code that one thread runs; null in code of the whole block. */
+  private thread: string | null = null;
+
+  constructor(
+    readonly kernel: Kernel,
+    readonly setting: Setting,
+  ) {
+    this.domain = setting.domain;
+    this.steering = steeringOf(kernel);
+  }
+
+  // -- lines and names --------------------------------------------------------------------------------------------
+
+  private get scope(): Scope {
+    return this.scopes.at(-1)!;
+  }
+
+  line(text: string): void {
+    this.scope.lines.push(text);
+  }
+
+  /** Notes that the function at hand uses a name, and gives it back. */
+  use(name: string): string {
+    this.scope.used.add(name);
+    return name;
+  }
+
+  /** A fresh name, defined in the function at hand. */
+  fresh(prefix: string): string {
+    const name = `${prefix}${this.counter++}`;
+    this.scope.defined.add(name);
+    return name;
+  }
+
+  /** A new variable with this value. */
+  variable(prefix: string, text: string): string {
+    const name = this.fresh(prefix);
+    this.line(`const ${name}=${text};`);
+    return name;
+  }
+
+  /** The name of what is computed once, as a block starts. */
+  constant(name: string, text: string): string {
+    this.constants.set(name, text);
+    return this.use(name);
+  }
+
+  /** Text of an op, for those who are told of it. */
+  op(op: Op): string {
+    return `O[${this.opNumber(op)}]`;
+  }
+
+  /** Text of an op's number in the observer's record. */
+  opInTrace(op: Op): string {
+    const number = this.opNumber(op);
+    return this.constant(`Q${number}`, `T.numberOf(O[${number}])`);
+  }
+
+  /** Notes that an op runs, where proofs say how many took part. */
+  ran(op: Op): void {
+    if (this.setting.counts) this.line(`E[${this.opNumber(op)}]=1;`);
+  }
+
+  private opNumber(op: Op): number {
+    let number = this.opNumbers.get(op);
+    if (number === undefined) this.opNumbers.set(op, (number = this.ops.push(op) - 1));
+    return number;
+  }
+
+  // -- values -----------------------------------------------------------------------------------------------------
+
+  /** Lets texts stand for the lanes of a value; one serves every lane. */
+  bind(value: Value, lanes: readonly Form[]): void {
+    this.forms.set(value, lanes);
+  }
+
+  /** Gives each lane of a value a variable of its own. */
+  define(value: Value, lane: (i: number) => Form): void {
+    const forms = Array.from({ length: lanesOf(value.type) }, (_, i) => lane(i));
+    this.bind(
+      value,
+      forms.map(({ text, isKnown }) => ({ text: this.variable("v", text), isKnown })),
+    );
+  }
+
+  /** A variable that the text counts up: an index. */
+  index(value: Value): string {
+    const name = this.fresh("i");
+    this.bind(value, [{ text: name, isKnown: true }]);
+    return name;
+  }
+
+  /** What stands for one lane of a value; null for a value that decides nothing and so was left out. */
+  formOf(value: Value, lane = 0): Form | null {
+    const lanes = this.forms.get(value);
+    if (lanes === undefined) return null;
+    const form = lanes.length === 1 ? lanes[0]! : lanes[lane]!;
+    if (/^[A-Za-z]/.test(form.text) && !LITERAL_WORDS.has(form.text)) this.use(form.text);
+    return form;
+  }
+
+  form(value: Value, lane = 0): Form {
+    const form = this.formOf(value, lane);
+    if (form === null) throw new InternalCompilerError("the executor met a value that is not defined");
+    return form;
+  }
+
+  lane(value: Value, lane = 0): string {
+    return this.form(value, lane).text;
+  }
+
+  /** Text of a value that decides what happens, so must be a number; it can be used more than once. */
+  known(value: Value, what: string): string {
+    const { text, isKnown } = this.form(value);
+    return isKnown ? text : this.variable("k", `known(${text},${JSON.stringify(what)})`);
+  }
+
+  // -- the kernel -------------------------------------------------------------------------------------------------
+
+  /** Text of a buffer's length along a dimension: a literal where it is known. */
+  dimension(buffer: number, d: number): string {
+    const e = this.kernel.buffers[buffer]!.shape[d]!;
+    return typeof e === "number" ? String(e) : this.constant(`S${buffer}_${d}`, `M.shapes[${buffer}][${d}]`);
+  }
+
+  /** Text of a buffer's number of elements. */
+  length(buffer: number): string {
+    const { shape } = this.kernel.buffers[buffer]!;
+    if (shape.every((e) => typeof e === "number")) return String(shape.reduce((a, e) => a * evaluateExtent(e, {}), 1));
+    return this.constant(`N${buffer}`, `M.lengths[${buffer}]`);
+  }
+
+  /** Text of the grid. */
+  get grid(): string {
+    return this.constant("grid", "M.gridAt(f.launch)");
+  }
+
+  // -- functions and coroutines -----------------------------------------------------------------------------------
+
+  /** Whether an op of the region may suspend what runs it. */
+  mayWait(region: Region): boolean {
+    let may = this.suspends.get(region);
+    if (may === undefined) {
+      may = false;
+      walk(region, (op) => void (may ||= definitionOf(op.name).suspends === true));
+      this.suspends.set(region, may);
+    }
+    return may;
+  }
+
+  get canWait(): boolean {
+    return this.scope.canWait;
+  }
+
+  /**
+   * Waits until a JavaScript condition holds.
+   * @param blocked text of the `Blocked` that says so to people; its `ready` must be of the same condition
+   */
+  until(condition: string, blocked: string): void {
+    if (!this.canWait) throw new InternalCompilerError("a wait where nothing can suspend", printKernel(this.kernel));
+    const b = this.fresh("b");
+    this.line(`if(!(${condition})){const ${b}=${blocked};M.blocks(${b});`);
+    this.line(`do yield ${b};while(!(${condition}));}`);
+  }
+
+  /** Writes parts of a block that run beside each other: each a coroutine, which the others overtake where it waits. */
+  together(bodies: readonly (() => void)[]): void {
+    const calls = bodies.map((body) => this.outline(true, [], body)([]));
+    this.line(`yield* together([${calls.join(",")}]);`);
+  }
+
+  /** A point where a schedule may let another block go on. */
+  preemption(): void {
+    if (this.setting.preempts && this.canWait) this.line("if(M.preempts())yield READY;");
+  }
+
+  /** Name of the strand that does what follows, for the observer: the thread's, or a new one of the whole block. */
+  get strandName(): string {
+    return this.thread === null ? this.variable("s", "T.strand(f.entity,f.launch)") : this.use(this.thread);
+  }
+
+  get isInThread(): boolean {
+    return this.thread !== null;
+  }
+
+  /** Writes what one thread does between two synchronisations of its block. */
+  asThread(body: () => void): void {
+    const outer = this.thread;
+    this.thread = this.fresh("s");
+    if (this.setting.observes) this.line(`const ${this.thread}=T.strand(f.entity,f.launch);`);
+    body();
+    this.thread = outer;
+  }
+
+  /**
+   * Writes `body` into a function of its own, whose parameters are those of the run and what it uses from outside; gives the text
+   * of the call. Hot loops become small functions, which V8 compiles well, apart from the coroutine of a block.
+   * @param extra names of further parameters
+   */
+  outline(canWait: boolean, extra: readonly string[], body: () => void): (extra: readonly string[]) => string {
+    const name = `t${this.counter++}`;
+    const { lines, free } = this.collect(canWait, new Set([...RUN, ...extra]), body);
+    this.functions.push(
+      `function${canWait ? "*" : ""} ${name}(${[...RUN, ...free, ...extra].join(",")}){\n${lines.join("\n")}\n}`,
+    );
+    for (const n of free) this.use(n);
+    return (given) => `${name}(${[...RUN, ...free, ...given].join(",")})`;
+  }
+
+  private collect(
+    canWait: boolean,
+    defined: Set<string>,
+    body: () => void,
+  ): { readonly lines: readonly string[]; readonly free: readonly string[]; readonly used: ReadonlySet<string> } {
+    this.scopes.push({ lines: [], defined, used: new Set(), canWait });
+    body();
+    const { lines, used } = this.scopes.pop()!;
+    return { lines, free: [...used].filter((n) => !defined.has(n)), used };
+  }
+
+  /** The whole text: functions and, given back, the coroutine of a block, which `body` writes. */
+  finish(body: () => void): string {
+    const { lines, used } = this.collect(true, new Set(), body);
+    const constants = [...this.constants].filter(([n]) => used.has(n)).map(([n, text]) => `const ${n}=${text};`);
+    const main = [
+      `function* main(${RUN.join(",")}){`,
+      "M.enter(f);",
+      "const{rank,block}=f;",
+      ...constants,
+      ...lines,
+      "M.leave(f);",
+    ];
+    return [...this.functions, ...main, "}", "return main;"].join("\n");
+  }
+}

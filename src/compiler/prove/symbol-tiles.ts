@@ -1,0 +1,50 @@
+/** Products of tiles whose elements stand for data. An accumulator is a list of sums that are still growing. */
+import type { Block } from "../execute/machine.js";
+import type { TileValues } from "../execute/tiles.js";
+import type { Accumulator, Algebra, Factors, Number_ } from "./algebra.js";
+import type { ProofMachine } from "./machine.js";
+import { elementOf } from "./symbols.js";
+
+export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues {
+  const own = (f: Block, j: number): Number_[] => f.own[j] as Number_[];
+  return {
+    copyRow(_machine, f, _op, to, at, length, left, right, from, owner, start) {
+      const target = own(f, to);
+      const source = machine.memory[from]![owner]!;
+      for (let c = 0; c < length; c++)
+        target[at + c] = c >= left && c < right ? elementOf(machine, source, from, owner, start + c - left) : 0;
+    },
+
+    clear(_machine, f, accumulator) {
+      f.own[accumulator] = Array.from({ length: machine.lengths[accumulator]! }, () => algebra.accumulator());
+    },
+
+    multiply(_machine, f, accumulator, a, b, stage, { m, n, k, transposed }) {
+      // From one term, and from one row or column of the product, to the next.
+      const [termOfA, rowOfA] = transposed.includes("a") ? [m, 1] : [1, k];
+      const [termOfB, columnOfB] = transposed.includes("b") ? [1, k] : [n, 1];
+      const z = f.own[accumulator] as readonly Accumulator[];
+      // Products with an accumulator that was never cleared are of no value; the store says so.
+      if (z.length === 0) return;
+      // One line of a tile, `step` elements apart.
+      const line = (j: number, from: number, step: number): Factors => {
+        const memory = own(f, j);
+        const values = new Array<Number_>(k);
+        for (let q = 0; q < k; q++) values[q] = elementOf(machine, memory, j, f.rank, from + q * step);
+        return algebra.factors(values);
+      };
+      const columns = Array.from({ length: n }, (_, j) => line(b, stage * k * n + j * columnOfB, termOfB));
+      for (let i = 0; i < m; i++) {
+        const row = line(a, stage * m * k + i * rowOfA, termOfA);
+        for (let j = 0; j < n; j++) z[i * n + j]!.addProducts(row, columns[j]!);
+      }
+    },
+
+    storeFragment(_machine, f, from, to) {
+      const sums = f.own[from] as readonly (Accumulator | undefined)[];
+      const { name } = machine.kernel.buffers[from]!;
+      const target = own(f, to);
+      for (let i = 0; i < machine.lengths[to]!; i++) target[i] = sums[i]?.build() ?? algebra.poison(name, f.rank, i);
+    },
+  };
+}

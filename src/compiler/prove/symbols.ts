@@ -1,0 +1,43 @@
+/** What the text of a kernel calls where values stand for data. */
+import { CannotTell } from "../execute/failures.js";
+import type { SymbolHelpers } from "../execute/domains/symbols.js";
+import type { Number_ } from "./algebra.js";
+import type { ProofMachine } from "./machine.js";
+import { binaryOf, castOf, compareOf, OPAQUE, selectOf, unaryOf } from "./values.js";
+
+/** A number that decides control flow or an address. */
+function known(value: Number_, what: string): number {
+  if (typeof value === "number") return value;
+  throw new CannotTell(`${what} depends on data`);
+}
+
+function refuse(why: string): never {
+  throw new CannotTell(why);
+}
+
+/** One element of a rank's memory; what nobody has written has a name of its own. */
+export function elementOf(
+  machine: ProofMachine,
+  memory: Number_[],
+  buffer: number,
+  owner: number,
+  index: number,
+): Number_ {
+  return memory[index] ?? unwritten(machine, buffer, owner, index);
+}
+
+function unwritten({ algebra, kernel }: ProofMachine, buffer: number, owner: number, index: number): Number_ {
+  return algebra?.poison(kernel.buffers[buffer]!.name, owner, index) ?? OPAQUE;
+}
+
+export const SYMBOL_HELPERS: SymbolHelpers = {
+  OPAQUE,
+  known,
+  refuse,
+  unwritten,
+  binaryOf,
+  unaryOf,
+  compareOf,
+  selectOf,
+  castOf,
+};
