@@ -212,7 +212,7 @@ describe("what does not fit", () => {
       "'barrier' reached the executor; an earlier pass expands it",
     );
     expect(() => load(small("", "").replace("level=device", "level=rank"))).toThrow(
-      "the cpu backend runs device-level IR, not rank-level",
+      "device-level IR is executed, not rank-level",
     );
   });
 });
