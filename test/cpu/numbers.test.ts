@@ -144,15 +144,19 @@ describe("random data", () => {
     }
   });
 
-  test("floats fill [-1, 1), integers are small", () => {
+  test("floats fill [-1, 1), whole numbers all of their dtype", () => {
     for (const dtype of DTYPE_NAMES) {
       const values = decodeArray(dtype, fillRandom(dtype, allocate(dtype, 20000), 5));
       const mean = values.reduce((a, x) => a + x, 0) / values.length;
       const low = Math.min(...values);
       const high = Math.max(...values);
-      if (dtype.startsWith("i")) expect([low, high]).toEqual([-8, 7]);
-      else if (dtype.startsWith("u")) expect([low, high]).toEqual([0, 15]);
-      else {
+      const bits = dtype === "i8" || dtype === "u8" ? 8 : 32;
+      if (dtype.startsWith("i") || dtype.startsWith("u")) {
+        const least = dtype.startsWith("i") ? -(2 ** (bits - 1)) : 0;
+        expect((low - least) / 2 ** bits).toBeLessThan(0.001);
+        expect((high - least) / 2 ** bits).toBeGreaterThan(bits === 8 ? 254.5 / 256 : 0.999);
+        expect(Math.abs((mean - least) / 2 ** bits - 0.5)).toBeLessThan(0.01);
+      } else {
         expect(Math.abs(mean)).toBeLessThan(0.02);
         expect(low).toBeGreaterThanOrEqual(-1);
         expect(low).toBeLessThan(-0.99);

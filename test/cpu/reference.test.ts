@@ -34,8 +34,15 @@ function move(from: string, to: string, world: number, dtype: DType, out: DType 
 const dims = (m: number, n: number, k = 1): { m: number; n: number; k: number } => ({ m, n, k });
 
 /** Logical x[i][j] as each rank holds it, or the ranks' values reduced; written apart from the code under test. */
-function logical(layout: string, arrays: readonly ArrayLike<number>[], m: number, n: number): number[] {
+function logical(
+  layout: string,
+  arrays: readonly ArrayLike<number>[],
+  m: number,
+  n: number,
+  isWhole = false,
+): number[] {
   const world = arrays.length;
+  const times = isWhole ? Math.imul : (a: number, b: number) => a * b;
   const out: number[] = [];
   for (let i = 0; i < m; i++)
     for (let j = 0; j < n; j++) {
@@ -48,7 +55,7 @@ function logical(layout: string, arrays: readonly ArrayLike<number>[], m: number
       else if (layout === "replicated") out.push(all[0]!);
       else if (layout === "partial(min)") out.push(Math.min(...all));
       else if (layout === "partial(max)") out.push(Math.max(...all));
-      else if (layout === "partial(prod)") out.push(all.reduce((a, b) => a * b));
+      else if (layout === "partial(prod)") out.push(all.reduce(times));
       else out.push(all.reduce((a, b) => a + b) / (layout === "partial(avg)" ? world : 1));
     }
   return out;
@@ -88,10 +95,10 @@ describe("layouts", () => {
           if (dtype === "i32" && from === "partial(avg)") continue;
           const it = move(from, to, world, dtype);
           const ranks = makeInputs(it, dims(m, n), 3);
-          const inputs = ranks.map((r) => decodeArray(dtype, r.inputs["x"]!));
+          const inputs = ranks.map((r) => (dtype === "i32" ? r.inputs["x"]! : decodeArray(dtype, r.inputs["x"]!)));
           place(
             to,
-            logical(from, inputs, m, n),
+            logical(from, inputs, m, n, dtype === "i32"),
             ranks.map((r) => r.outputs["y"]!),
             dtype,
             m,

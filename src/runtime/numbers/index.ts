@@ -3,4 +3,4 @@ export * from "./arrays.js";
 export * from "./compare.js";
 export * from "./convert.js";
 export { isNarrowFloat, LARGEST_FINITE, type NarrowFloat, SMALLEST_STEP, valuesOf } from "../../compiler/index.js";
-export { fillRandom, mix32, randomKey, randomStream } from "./random.js";
+export { fillRandom, mix32, randomKey, randomStream, textKey } from "./random.js";

@@ -3,8 +3,8 @@
  * can make any rank's data, or a piece of it, without making the rest.
  *
  * Distribution: floats are uniform in [-1, 1), rounded once to the dtype (16- and 8-bit floats take one of
- * 65536 equally spaced values first). Signed integers are uniform in -8..7, unsigned in 0..15: small enough
- * that sums over any world and products over eight ranks do not wrap in 32 bits.
+ * 65536 equally spaced values first). Whole numbers are uniform over all of their dtype: what wraps on the way has to wrap
+ * as it does in the reference.
  */
 import type { DType } from "../../compiler/index.js";
 import type { TypedArray } from "./arrays.js";
@@ -27,6 +27,13 @@ export function randomKey(...parts: readonly number[]): number {
   return h;
 }
 
+/** A key from a text. */
+export function textKey(text: string): number {
+  let h = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) h = mix32(h ^ text.charCodeAt(i)) + 0x9e3779b9;
+  return h >>> 0;
+}
+
 /** A stream of 32-bit numbers from a key, for schedules and sampling. */
 export function randomStream(key: number): () => number {
   let i = 0;
@@ -45,6 +52,14 @@ function quantilesOf(dtype: DType): Uint16Array {
   return codes;
 }
 
+/** Whole numbers from 32 random bits. */
+const WHOLE: Readonly<Record<"i32" | "u32" | "i8" | "u8", (bits: number) => number>> = {
+  i32: (bits) => bits | 0,
+  u32: (bits) => bits,
+  i8: (bits) => bits >> 24,
+  u8: (bits) => bits >>> 24,
+};
+
 /**
  * Fills an array with elements `from`, `from + 1`, … of the key's sequence. `from` must be even.
  */
@@ -61,10 +76,9 @@ export function fillRandom<A extends TypedArray>(dtype: DType, array: A, key: nu
     }
     return array;
   }
-  const low = dtype === "i32" || dtype === "i8" ? -8 : 0;
   for (let i = 0; i < n; i++) {
     const h = mix32(k ^ Math.imul(from + i + 1, 0x9e3779b9));
-    array[i] = dtype === "f32" ? (h | 0) * 2 ** -31 : low + (h >>> 28);
+    array[i] = dtype === "f32" ? (h | 0) * 2 ** -31 : WHOLE[dtype](h);
   }
   return array;
 }

@@ -47,12 +47,14 @@ export type RankOutputs = { readonly outputs: Readonly<Record<string, TypedArray
 /**
  * Compares outputs with the float64 reference of the signature.
  *
- * Tolerances, all per element, u = 2^-24 and ε the unit roundoff of the output's dtype:
+ * Tolerances, all per element, u = 2^-24 and ε the unit roundoff of the output's dtype. They go with the operations and
+ * the size of their terms, never with what is left of a sum whose terms cancel:
  * - elements that only move must be equal bit for bit (any NaN equals any NaN);
- * - min, max and integers must be equal in value;
+ * - min, max and whole numbers, which wrap, must be equal in value; so must NaN and infinity;
  * - elements that the kernel sends through a narrower dtype (`manifest.roundings`): one rounding to it each
  *   (see `roundings.ts`);
- * - sums over ranks: (world - 1)·u·Σ|x_r|, then one rounding, ε·|y|;
+ * - sums of n terms: min(n - 1, 6·√n)·u·Σ|x_i| in any order (see `LAMBDA`), then one rounding, ε·|y|; each rank's part of a
+ *   sum over ranks that is computed may be rounded once to its dtype before it travels;
  * - products: 6·√K·u·‖a_i‖·‖b_j‖ (see `product.ts`), then one rounding; computed operands, and the parts that ranks
  *   compute of a product whose contracted dimension is sharded, may each be rounded once to their dtype;
  * - functions: 16 u of argument and of result; other arithmetic one u each, carried through (see `evaluate.ts`).

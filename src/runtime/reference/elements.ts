@@ -1,6 +1,12 @@
 /**
  * Evaluates claims about single elements, `ensures y[i] == x@next[i]`, in float64, with the same kind of error bound as
- * `evaluate.ts`: u = 2^-24 for each float32 operation, carried through.
+ * `evaluate.ts`: u = 2^-24 for each float32 operation, carried through. Whole numbers wrap as they do in 32 bits.
+ *
+ * A sum may be added up in another order than it is written in, so its error goes with its terms: Higham's
+ * (n - 1)·u·Σ|x_i| ("Accuracy and Stability of Numerical Algorithms", 4.2), however small the sum is.
+ *
+ * An expression becomes closures once. Those of floats leave in `State` how far a float32 computation may be off; those of
+ * indices and whole numbers, which are exact, are plain functions.
  */
 import {
   DTYPES,
@@ -14,38 +20,26 @@ import {
   partsOfExpression,
   sharedParts,
 } from "../../compiler/index.js";
-import { decode, encode } from "../numbers/index.js";
-import { FLOAT_FUNCTIONS, maximum, minimum, type UnaryFunction } from "../../compiler/index.js";
+import { decode, decodeInto, encode } from "../numbers/index.js";
+import { FLOAT_FUNCTIONS, maximum, type UnaryFunction } from "../../compiler/index.js";
 import type { InputReader } from "./inputs.js";
+import {
+  added,
+  COMPARE,
+  type Compute,
+  computedIn,
+  errorOf,
+  FLOAT_OPERATIONS,
+  FUNCTION_ULPS,
+  joined,
+  type Kind,
+  set,
+  type State,
+  WHOLE_FUNCTIONS,
+  wholeFunction,
+  wrapped,
+} from "./element-operations.js";
 import { type Rows, U32 } from "./logical.js";
-
-/** A number, how far a float32 computation of it may be off, and whether it is an input's element, untouched. */
-interface Known {
-  readonly value: number;
-  readonly error: number;
-  readonly copied: boolean;
-}
-
-interface Place {
-  readonly manifest: Manifest;
-  readonly dims: DimValues;
-  readonly read: InputReader;
-  readonly rank: number;
-  readonly variables: Map<string, number>;
-  /** The indices that the claim is about; other variables are of reductions. */
-  readonly own: readonly string[];
-  /** What the claim is made of in more than one place. */
-  readonly shared: ReadonlySet<ElementExpression>;
-  /** What of that is known as long as the variables stay as they are. Without it, the time doubles with every such use. */
-  known: Map<ElementExpression, Known>;
-  readonly folds: Map<ElementExpression, Fold | null>;
-}
-
-/** Results of a reduction by the values of the variables that decide about it. */
-interface Fold {
-  readonly deciding: readonly string[];
-  readonly results: Map<string, Known>;
-}
 
 /**
  * What the claim says of elements `from` … `to` (exclusive) of one rank's output, counted row-major in its local shape.
@@ -65,213 +59,431 @@ export function evaluateElements(
   const error = new Float64Array(to - from);
   let copied = true;
   let exact = true;
-  const shared = sharedParts([s.value], partsOfExpression);
-  const place: Place = {
-    manifest,
-    dims,
-    read,
-    rank,
-    variables: new Map(),
-    shared,
-    known: new Map(),
-    own: s.variables,
-    folds: new Map(),
-  };
+  const claim = new Claim(s, manifest, dims, read, rank);
+  const { state } = claim;
+  const compute = claim.float(s.value);
+  const index = s.variables.map((name) => claim.slot(name));
   for (let at = from; at < to; at++) {
-    place.known.clear();
     let rest = at;
     for (let d = shape.length - 1; d >= 0; d--) {
-      place.variables.set(s.variables[d]!, rest % shape[d]!);
+      state.variables[index[d]!] = rest % shape[d]!;
       rest = Math.floor(rest / shape[d]!);
     }
-    const known = evaluate(s.value, place);
-    values[at - from] = known.value;
-    error[at - from] = known.error;
-    copied &&= known.copied;
-    exact &&= known.error === 0;
+    values[at - from] = compute();
+    const off = errorOf(state);
+    error[at - from] = off;
+    copied &&= state.copied;
+    exact &&= off === 0;
   }
   return { values, error: exact ? null : error, copied };
 }
 
-const number = (value: number): Known => ({ value, error: 0, copied: false });
-
-function evaluate(e: ElementExpression, at: Place): Known {
-  if (!at.shared.has(e)) return compute(e, at);
-  let known = at.known.get(e);
-  if (known === undefined) at.known.set(e, (known = compute(e, at)));
-  return known;
+/** What is remembered of a number. */
+interface Known {
+  readonly value: number;
+  readonly error: number;
+  readonly terms: number;
+  readonly size: number;
+  readonly copied: boolean;
 }
 
-function compute(e: ElementExpression, at: Place): Known {
-  switch (e.kind) {
-    case "constant":
-      return number(e.value);
-    case "variable":
-      return number(at.variables.get(e.name)!);
-    case "dim":
-      return number(at.dims[e.name]!);
-    case "rank":
-      return number(at.rank);
-    case "unary":
-      return unary(e.fn, evaluate(e.a, at));
-    case "binary":
-      return binary(e.fn, evaluate(e.a, at), evaluate(e.b, at));
-    case "compare":
-      return number(compare(e.fn, evaluate(e.a, at).value, evaluate(e.b, at).value) ? 1 : 0);
-    case "select":
-      return evaluate(evaluate(e.condition, at).value !== 0 ? e.a : e.b, at);
-    case "cast": {
-      const a = evaluate(e.a, at);
-      const value = decode(e.dtype, encode(e.dtype, a.value));
-      return { value, error: a.error + (a.error > 0 ? DTYPES[e.dtype].epsilon * Math.abs(value) : 0), copied: false };
-    }
-    case "load":
-      return load(e, at);
-    case "reduce":
-      return reduce(e, at);
-  }
+function known(value: number, { error, terms, size, copied }: State): Known {
+  return { value, error, terms, size, copied };
 }
 
-function load(e: Extract<ElementExpression, { kind: "load" }>, at: Place): Known {
-  const tensor = at.manifest.inputs.find((t) => t.name === e.input)!;
-  const rank = e.peer === null ? at.rank : evaluate(e.peer, at).value;
-  if (!(rank >= 0 && rank < at.manifest.ranks)) throw new RangeError(`the claim reads '${e.input}' of rank ${rank}`);
-  let offset = 0;
-  e.indices.forEach((index, d) => {
-    const length = evaluateExtent(tensor.localShape[d]!, at.dims);
-    const i = evaluate(index, at).value;
-    if (!(i >= 0 && i < length))
-      throw new RangeError(`the claim reads '${e.input}' at ${i} of ${length} in dimension ${d}`);
-    offset = offset * length + i;
-  });
-  const value = decode(tensor.dtype, at.read(e.input, rank, offset, offset + 1)[0]!);
-  return { value, error: 0, copied: true };
+function recall(k: Known, state: State): number {
+  state.error = k.error;
+  state.terms = k.terms;
+  state.size = k.size;
+  state.copied = k.copied;
+  return k.value;
 }
-
-type Reduction = Extract<ElementExpression, { kind: "reduce" }>;
 
 /** Results of a reduction that are kept at a time. */
 const MOST_FOLDED = 1 << 16;
+/** Elements of a rank's input that are decoded whole. */
+const MOST_DECODED = 1 << 22;
 
-/** A reduction that not all indices of the claim decide about, as in `max(k in 0..n) x[i, k]`, is folded once for those that do. */
-function reduce(e: Reduction, at: Place): Known {
-  let fold = at.folds.get(e);
-  if (fold === undefined) {
-    const free = freeVariables(e);
-    fold = at.own.every((name) => free.has(name)) ? null : { deciding: [...free], results: new Map() };
-    at.folds.set(e, fold);
+const decoded = new WeakMap<InputReader, Map<string, Float64Array>>();
+
+type Load = Extract<ElementExpression, { kind: "load" }>;
+type Reduction = Extract<ElementExpression, { kind: "reduce" }>;
+
+const STARTS = { sum: 0, prod: 1, min: Infinity, max: -Infinity } as const;
+
+/** A claim for one rank, as closures. */
+class Claim {
+  readonly state: State = { variables: [], error: 0, terms: 1, size: 0, copied: false };
+  private readonly slots = new Map<string, number>();
+  private readonly kinds = new Map<ElementExpression, Kind>();
+  private readonly floats = new Map<ElementExpression, Compute>();
+  private readonly wholes = new Map<ElementExpression, Compute>();
+  /** What the claim is made of in more than one place: without remembering it, the time doubles with every such use. */
+  private readonly shared: ReadonlySet<ElementExpression>;
+  /** Variables that are bound where closures are being made. */
+  private readonly scope: string[];
+
+  constructor(
+    s: ElementSpecification,
+    private readonly manifest: Manifest,
+    private readonly dims: DimValues,
+    private readonly read: InputReader,
+    private readonly rank: number,
+  ) {
+    this.shared = sharedParts([s.value], partsOfExpression);
+    this.scope = [...s.variables];
   }
-  if (fold === null) return folded(e, at);
-  const { results } = fold;
-  const key = fold.deciding.map((name) => at.variables.get(name)!).join(" ");
-  let result = results.get(key);
-  if (result === undefined) {
-    result = folded(e, at);
-    if (results.size >= MOST_FOLDED) results.clear();
-    results.set(key, result);
+
+  slot(name: string): number {
+    let slot = this.slots.get(name);
+    if (slot === undefined) this.slots.set(name, (slot = this.slots.size));
+    return slot;
   }
-  return result;
-}
 
-function folded(e: Reduction, at: Place): Known {
-  const [from, to] = [evaluate(e.from, at).value, evaluate(e.to, at).value];
-  const outer = at.variables.get(e.variable);
-  const knownOutside = at.known;
-  at.known = new Map();
-  const start = { sum: 0, prod: 1, min: Infinity, max: -Infinity }[e.fn];
-  const fn = { sum: "add", prod: "mul", min: "min", max: "max" }[e.fn];
-  let total = number(start);
-  for (let k = from; k < to; k++) {
-    at.variables.set(e.variable, k);
-    at.known.clear();
-    const next = evaluate(e.body, at);
-    // Nothing is rounded when zero is added or one is multiplied by: so a search for one element stays exact.
-    if (total.value === start && total.error === 0) total = next;
-    else if (!(next.value === start && next.error === 0)) total = binary(fn, total, next);
+  private kind(e: ElementExpression): Kind {
+    let kind = this.kinds.get(e);
+    if (kind === undefined) this.kinds.set(e, (kind = this.kindOf(e)));
+    return kind;
   }
-  at.known = knownOutside;
-  if (outer === undefined) at.variables.delete(e.variable);
-  else at.variables.set(e.variable, outer);
-  return total;
-}
 
-function compare(fn: string, a: number, b: number): boolean {
-  switch (fn) {
-    case "eq":
-      return a === b;
-    case "ne":
-      return a !== b;
-    case "lt":
-      return a < b;
-    case "le":
-      return a <= b;
-    case "gt":
-      return a > b;
-    default:
-      return a >= b;
+  private kindOf(e: ElementExpression): Kind {
+    switch (e.kind) {
+      case "constant":
+        return Number.isInteger(e.value) ? "index" : "float";
+      case "variable":
+      case "dim":
+      case "rank":
+      case "compare":
+        return "index";
+      case "unary":
+        if (e.fn === "not") return "index";
+        return WHOLE_FUNCTIONS.includes(e.fn) ? this.kind(e.a) : "float";
+      case "binary": {
+        const kind = joined(this.kind(e.a), this.kind(e.b));
+        return e.fn === "div" && kind === "index" ? "float" : kind;
+      }
+      case "select":
+        return joined(this.kind(e.a), this.kind(e.b));
+      case "cast":
+        return computedIn(e.dtype);
+      case "load":
+        return computedIn(this.tensor(e).dtype);
+      case "reduce":
+        return this.kind(e.body);
+    }
   }
-}
 
-const EXACT = ["neg", "not", "abs", "relu"];
-/** As in `evaluate.ts`: a float32 implementation of a function may be off by this many u of argument and result. */
-const FUNCTION_ULPS = 16;
+  private tensor(e: Load): Manifest["inputs"][number] {
+    return this.manifest.inputs.find((t) => t.name === e.input)!;
+  }
 
-function unary(fn: string, a: Known): Known {
-  if (fn === "not") return number(a.value === 0 ? 1 : 0);
-  const f = FLOAT_FUNCTIONS[fn as UnaryFunction];
-  if (f === undefined) throw new InternalCompilerError(`the reference has no function '${fn}'`);
-  const value = f(a.value);
-  const isExact = EXACT.includes(fn);
-  if (isExact && a.error === 0) return number(value);
-  const own = isExact ? 0 : FUNCTION_ULPS * U32;
-  const d = a.error + own * Math.abs(a.value);
-  const spread = maximum(Math.abs(f(a.value + d) - value), Math.abs(f(a.value - d) - value));
-  const scale = fn === "gelu" ? Math.abs(a.value) : Math.abs(value);
-  return { value, error: spread + own * scale, copied: false };
-}
+  // -- whole numbers -------------------------------------------------------------------------------
 
-function binary(fn: string, a: Known, b: Known): Known {
-  const x = a.value;
-  const y = b.value;
-  const rounded = (value: number, error: number): Known => {
-    const isExact = a.error === 0 && b.error === 0 && Number.isInteger(value) && Math.abs(value) < 2 ** 24;
-    return { value, error: isExact ? 0 : error + U32 * Math.abs(value), copied: false };
-  };
-  switch (fn) {
-    case "add":
-      return rounded(x + y, a.error + b.error);
-    case "sub":
-      return rounded(x - y, a.error + b.error);
-    case "mul":
-      return rounded(x * y, Math.abs(x) * b.error + Math.abs(y) * a.error + a.error * b.error);
-    case "div":
-      return {
-        value: x / y,
-        error:
-          Math.abs(y) > b.error
-            ? (a.error + Math.abs(x / y) * b.error) / (Math.abs(y) - b.error) + 4 * U32 * Math.abs(x / y)
-            : Infinity,
-        copied: false,
+  /** A whole number, or a condition. */
+  private whole(e: ElementExpression): Compute {
+    let compute = this.wholes.get(e);
+    if (compute === undefined) this.wholes.set(e, (compute = this.makeWhole(e)));
+    return compute;
+  }
+
+  private makeWhole(e: ElementExpression): Compute {
+    const kind = this.kind(e);
+    if (kind === "float") return this.float(e);
+    switch (e.kind) {
+      case "constant":
+      case "dim": {
+        const value = e.kind === "constant" ? e.value : this.dims[e.name]!;
+        return () => value;
+      }
+      case "rank":
+        return () => this.rank;
+      case "variable": {
+        const [{ variables }, slot] = [this.state, this.slot(e.name)];
+        return () => variables[slot]!;
+      }
+      case "unary": {
+        const a = this.whole(e.a);
+        if (e.fn === "not") return () => (a() === 0 ? 1 : 0);
+        const f = FLOAT_FUNCTIONS[e.fn as UnaryFunction];
+        return wrapped(kind, () => f(a()));
+      }
+      case "binary": {
+        const [a, b] = [this.whole(e.a), this.whole(e.b)];
+        const f = wholeFunction(e.fn, kind);
+        return () => f(a(), b());
+      }
+      case "compare": {
+        if (joined(this.kind(e.a), this.kind(e.b)) === "float") return this.float(e);
+        const [a, b, f] = [this.whole(e.a), this.whole(e.b), COMPARE[e.fn]!];
+        return () => (f(a(), b()) ? 1 : 0);
+      }
+      case "select": {
+        const [condition, a, b] = [this.whole(e.condition), this.whole(e.a), this.whole(e.b)];
+        return () => (condition() !== 0 ? a() : b());
+      }
+      case "cast": {
+        const [a, { dtype }] = [this.whole(e.a), e];
+        return () => decode(dtype, encode(dtype, a()));
+      }
+      case "load":
+        return this.element(e);
+      case "reduce":
+        return this.reduction(e, this.wholeFold(e, kind));
+    }
+  }
+
+  private wholeFold(e: Reduction, kind: Kind): Compute {
+    const { from, to, slot, body } = this.inside(e, () => this.whole(e.body));
+    const { variables } = this.state;
+    const f = wholeFunction({ sum: "add", prod: "mul", min: "min", max: "max" }[e.fn], kind);
+    return () => {
+      const [first, last] = [from(), to()];
+      let total: number = STARTS[e.fn];
+      for (let k = first; k < last; k++) {
+        variables[slot] = k;
+        total = f(total, body());
+      }
+      return total;
+    };
+  }
+
+  // -- floats --------------------------------------------------------------------------------------
+
+  /** Any value, with what is known of it in `state`. */
+  float(e: ElementExpression): Compute {
+    let compute = this.floats.get(e);
+    if (compute === undefined) {
+      compute = this.makeFloat(e);
+      if (this.shared.has(e) && e.kind !== "reduce") compute = this.remembered(e, compute);
+      this.floats.set(e, compute);
+    }
+    return compute;
+  }
+
+  private makeFloat(e: ElementExpression): Compute {
+    const { state } = this;
+    const isCopy = e.kind === "load" || e.kind === "select" || e.kind === "reduce";
+    const comparesFloats = e.kind === "compare" && joined(this.kind(e.a), this.kind(e.b)) === "float";
+    if (this.kind(e) !== "float" && !comparesFloats && !isCopy) {
+      const whole = this.whole(e);
+      return () => set(state, whole(), 0);
+    }
+    switch (e.kind) {
+      case "constant":
+        return () => set(state, e.value, 0);
+      case "unary":
+        return this.unary(e.fn, this.float(e.a));
+      case "binary":
+        return this.binary(e.fn, this.float(e.a), this.float(e.b));
+      case "compare": {
+        const [a, b, f] = [this.float(e.a), this.float(e.b), COMPARE[e.fn]!];
+        return () => {
+          const x = a();
+          const off = errorOf(state);
+          const y = b();
+          const both = off + errorOf(state);
+          return set(state, f(x, y) ? 1 : 0, both > 0 && Math.abs(x - y) <= both ? 1 : 0);
+        };
+      }
+      case "select":
+        return this.choice(this.float(e.condition), this.float(e.a), this.float(e.b));
+      case "cast":
+        return this.cast(e.dtype, this.float(e.a));
+      case "load": {
+        const element = this.element(e);
+        return () => {
+          const value = set(state, element(), 0);
+          state.copied = true;
+          return value;
+        };
+      }
+      case "reduce":
+        return this.reduction(e, this.kind(e) === "float" ? this.floatFold(e) : this.floatOfWhole(e));
+      default:
+        throw new InternalCompilerError(`the reference has no float '${e.kind}'`);
+    }
+  }
+
+  private floatOfWhole(e: Reduction): Compute {
+    const [whole, { state }] = [this.wholeFold(e, this.kind(e)), this];
+    return () => set(state, whole(), 0);
+  }
+
+  private unary(fn: string, a: Compute): Compute {
+    const { state } = this;
+    const f = FLOAT_FUNCTIONS[fn as UnaryFunction];
+    if (f === undefined) throw new InternalCompilerError(`the reference has no function '${fn}'`);
+    if (fn === "neg")
+      return () => {
+        const x = a();
+        state.copied = false;
+        return -x;
       };
-    case "floordiv":
-      return number(Math.floor(x / y));
-    case "mod":
-      return number(((x % y) + y) % y);
-    case "min":
-      return { value: minimum(x, y), error: Math.max(a.error, b.error), copied: false };
-    case "max":
-      return { value: maximum(x, y), error: Math.max(a.error, b.error), copied: false };
-    case "and":
-      return number(x & y);
-    case "or":
-      return number(x | y);
-    case "xor":
-      return number(x ^ y);
-    case "shl":
-      return number(x * 2 ** y);
-    case "shr":
-      return number(Math.floor(x / 2 ** y));
-    default:
-      throw new InternalCompilerError(`the reference has no function '${fn}'`);
+    const own = WHOLE_FUNCTIONS.includes(fn) ? 0 : FUNCTION_ULPS * U32;
+    return () => {
+      const x = a();
+      const off = errorOf(state);
+      const value = f(x);
+      if (own === 0 && off === 0) return set(state, value, 0);
+      const d = off + own * Math.abs(x);
+      const spread = maximum(Math.abs(f(x + d) - value), Math.abs(f(x - d) - value));
+      return set(state, value, spread + own * (fn === "gelu" ? Math.abs(x) : Math.abs(value)));
+    };
+  }
+
+  private binary(fn: string, a: Compute, b: Compute): Compute {
+    const { state } = this;
+    if (fn === "add" || fn === "sub") {
+      const sign = fn === "sub" ? -1 : 1;
+      return () => {
+        const x = a();
+        const { error, terms, size } = state;
+        const y = sign * b();
+        return added(state, x, error, terms, size, y);
+      };
+    }
+    const f = FLOAT_OPERATIONS[fn];
+    if (f === undefined) throw new InternalCompilerError(`the reference has no function '${fn}'`);
+    return () => {
+      const x = a();
+      const ea = errorOf(state);
+      const y = b();
+      return f(state, x, ea, y, errorOf(state));
+    };
+  }
+
+  /** The chosen side alone is evaluated, and the other one, too, where the errors leave the choice open. */
+  private choice(condition: Compute, a: Compute, b: Compute): Compute {
+    const { state } = this;
+    return () => {
+      const chosen = condition();
+      const isOpen = state.error > 0;
+      const value = chosen !== 0 ? a() : b();
+      if (!isOpen) return value;
+      const off = errorOf(state);
+      let other: number;
+      try {
+        other = chosen !== 0 ? b() : a();
+      } catch (e) {
+        if (!(e instanceof RangeError)) throw e;
+        return set(state, value, off);
+      }
+      return set(state, value, Math.abs(value - other) + Math.max(off, errorOf(state)));
+    };
+  }
+
+  private cast(dtype: Manifest["inputs"][number]["dtype"], a: Compute): Compute {
+    const { state } = this;
+    const { epsilon, kind } = DTYPES[dtype];
+    const round = (x: number): number => decode(dtype, encode(dtype, x));
+    return () => {
+      const x = a();
+      const off = errorOf(state);
+      const value = round(x);
+      if (off === 0) return set(state, value, 0);
+      if (kind === "int") return set(state, value, Math.max(Math.abs(round(x - off) - value), Math.abs(round(x + off) - value))); // prettier-ignore
+      // What is not known exactly may be rounded to a neighbour.
+      return set(state, value, off + 2 * epsilon * (Math.abs(value) + off));
+    };
+  }
+
+  private floatFold(e: Reduction): Compute {
+    const { state } = this;
+    const { from, to, slot, body } = this.inside(e, () => this.float(e.body));
+    const start = STARTS[e.fn];
+    const f = e.fn === "sum" ? null : FLOAT_OPERATIONS[{ prod: "mul", min: "min", max: "max" }[e.fn]]!;
+    return () => {
+      const [first, last] = [from(), to()];
+      let total: number = set(state, start, 0);
+      let isStart = true;
+      for (let k = first; k < last; k++) {
+        const before = known(total, state);
+        state.variables[slot] = k;
+        const next = body();
+        // Nothing is rounded when zero is added or one is multiplied by: so a search for one element stays exact.
+        if (isStart) {
+          total = next;
+          isStart = total === start && errorOf(state) === 0;
+        } else if (next === start && errorOf(state) === 0) total = recall(before, state);
+        else if (f === null) total = added(state, before.value, before.error, before.terms, before.size, next);
+        else {
+          const off = errorOf(state);
+          recall(before, state);
+          total = f(state, before.value, errorOf(state), next, off);
+        }
+      }
+      return total;
+    };
+  }
+
+  // -- reductions, loads, memory ---------------------------------------------------------------------
+
+  /** Bounds and body of a reduction, whose variable is bound inside alone. */
+  private inside(e: Reduction, make: () => Compute) {
+    const [from, to] = [this.whole(e.from), this.whole(e.to)];
+    const slot = this.slot(e.variable);
+    this.scope.push(e.variable);
+    const body = make();
+    this.scope.pop();
+    return { from, to, slot, body };
+  }
+
+  /** A reduction that not all variables around decide about, as in `max(k in 0..n) x[i, k]`, is folded once for those that do. */
+  private reduction(e: Reduction, fold: Compute): Compute {
+    const free = freeVariables(e);
+    if (this.scope.every((name) => free.has(name)) && !this.shared.has(e)) return fold;
+    return this.remembered(e, fold, MOST_FOLDED);
+  }
+
+  /** Keeps results by the values of the variables that decide about them. */
+  private remembered(e: ElementExpression, compute: Compute, most = 1): Compute {
+    const { state } = this;
+    const deciding = [...freeVariables(e)].map((name) => this.slot(name));
+    const results = new Map<number | string, Known>();
+    return () => {
+      const { variables } = state;
+      const key = deciding.length === 1 ? variables[deciding[0]!]! : deciding.map((slot) => variables[slot]).join(" ");
+      const found = results.get(key);
+      if (found !== undefined) return recall(found, state);
+      const value = compute();
+      if (results.size >= most) results.clear();
+      results.set(key, known(value, state));
+      return value;
+    };
+  }
+
+  private element(e: Load): Compute {
+    const { dims, manifest } = this;
+    const tensor = this.tensor(e);
+    const peer = e.peer === null ? (): number => this.rank : this.whole(e.peer);
+    const indices = e.indices.map((index) => this.whole(index));
+    const lengths = tensor.localShape.map((n) => evaluateExtent(n, dims));
+    const size = lengths.reduce((a, n) => a * n, 1);
+    const arrays: (Float64Array | null | undefined)[] = [];
+    return () => {
+      const rank = peer();
+      if (!(rank >= 0 && rank < manifest.ranks)) throw new RangeError(`the claim reads '${e.input}' of rank ${rank}`);
+      let offset = 0;
+      for (let d = 0; d < indices.length; d++) {
+        const i = indices[d]!();
+        if (!(i >= 0 && i < lengths[d]!))
+          throw new RangeError(`the claim reads '${e.input}' at ${i} of ${lengths[d]} in dimension ${d}`);
+        offset = offset * lengths[d]! + i;
+      }
+      const array = (arrays[rank] ??= size > MOST_DECODED ? null : this.decoded(tensor, rank, size));
+      return array === null ? decode(tensor.dtype, this.read(e.input, rank, offset, offset + 1)[0]!) : array[offset]!;
+    };
+  }
+
+  private decoded(tensor: Manifest["inputs"][number], rank: number, size: number): Float64Array {
+    let arrays = decoded.get(this.read);
+    if (arrays === undefined) decoded.set(this.read, (arrays = new Map()));
+    const key = `${tensor.name} ${rank}`;
+    let array = arrays.get(key);
+    if (array === undefined) {
+      array = decodeInto(tensor.dtype, this.read(tensor.name, rank, 0, size), new Float64Array(size));
+      arrays.set(key, array);
+    }
+    return array;
   }
 }

@@ -9,17 +9,18 @@ import {
   type UnaryFunction,
 } from "../../compiler/index.js";
 import { decode, encode } from "../numbers/index.js";
-import { type Rows, U32 } from "./logical.js";
+import { type Rows, timesWhole, U32, type Whole, wrap } from "./logical.js";
 
 const EXACT_FUNCTIONS: readonly UnaryFunction[] = ["neg", "not", "abs", "relu"];
 
 /** Errors a float32 implementation of a function may make, in units of u: of its argument and of its result. */
 const FUNCTION_ULPS = 16;
 
-export function unaryRows(fn: UnaryFunction, a: Rows): Rows {
+/** @param whole how whole numbers wrap; null for floats */
+export function unaryRows(fn: UnaryFunction, a: Rows, whole: Whole | null): Rows {
   const f = FLOAT_FUNCTIONS[fn];
   if (f === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
-  const values = a.values.map(f);
+  const values = a.values.map(whole === null || fn === "not" ? f : (x) => wrap(whole, f(x)));
   const exact = EXACT_FUNCTIONS.includes(fn);
   const sizes = fn === "neg" && a.sizes !== undefined ? { sizes: a.sizes } : {};
   if (exact && a.error === null) return { values, error: null, copied: false, ...sizes };
@@ -49,14 +50,15 @@ const BINARY: Record<BinaryFunction, (a: number, b: number) => number> = {
   shr: (a, b) => Math.floor(a / 2 ** b),
 };
 
-export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, integer: boolean): Rows {
+/** @param whole how whole numbers wrap; null for floats */
+export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, whole: Whole | null): Rows {
   if (BINARY[fn] === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
-  const f = integer && fn === "div" ? (x: number, y: number) => Math.trunc(x / y) : BINARY[fn];
+  const f = whole === null ? BINARY[fn] : wholeFunction(fn, whole);
   const n = Math.max(a.values.length, b.values.length);
   const values = new Float64Array(n);
   for (let i = 0; i < n; i++) values[i] = f(a.values[i]!, b.values[i]!);
   const keeps = fn === "min" || fn === "max" || fn === "rem";
-  if (integer || (keeps && a.error === null && b.error === null)) return { values, error: null, copied: false };
+  if (whole !== null || (keeps && a.error === null && b.error === null)) return { values, error: null, copied: false };
   const error = values.map((r, i) => {
     const ea = a.error?.[i] ?? 0;
     const eb = b.error?.[i] ?? 0;
@@ -66,11 +68,13 @@ export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, integer: boolea
     switch (fn) {
       case "add":
       case "sub":
-        return ea + eb + U32 * size;
+        // With the size of its terms, as they may be sums that are added up in another order.
+        return ea + eb + U32 * (x + y);
       case "mul":
         return x * eb + y * ea + ea * eb + U32 * size;
       case "div":
-        return y > eb ? (ea + size * eb) / (y - eb) + 4 * U32 * size : Infinity;
+        if (y > eb) return (ea + size * eb) / (y - eb) + 4 * U32 * size;
+        return ea === 0 && eb === 0 ? 0 : Infinity;
       case "rem":
         return ea + eb * Math.trunc(x / y);
       default:
@@ -78,6 +82,12 @@ export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, integer: boolea
     }
   });
   return { values, error, copied: false, ...sizesOf(fn, a, b) };
+}
+
+function wholeFunction(fn: BinaryFunction, whole: Whole): (a: number, b: number) => number {
+  if (fn === "mul") return (a, b) => timesWhole(whole, a, b);
+  const f = BINARY[fn];
+  return fn === "div" ? (a, b) => wrap(whole, Math.trunc(a / b)) : (a, b) => wrap(whole, f(a, b));
 }
 
 /** Of what is linear in a sum over ranks. */
@@ -113,13 +123,19 @@ export function selectRows(condition: Rows, a: Rows, b: Rows): Rows {
   const values = a.values.map((x, i) => (condition.values[i] !== 0 ? x : b.values[i]!));
   if (condition.error === null && a.error === null && b.error === null)
     return { values, error: null, copied: a.copied && b.copied };
+  const sizes =
+    a.sizes === undefined && b.sizes === undefined
+      ? {}
+      : { sizes: values.map((_, i) => sizeAt(condition.values[i] !== 0 ? a : b, i)) };
   const error = values.map((_, i) => {
     const own = (condition.values[i] !== 0 ? a : b).error?.[i] ?? 0;
     if ((condition.error?.[i] ?? 0) === 0) return own;
     return Math.abs(a.values[i]! - b.values[i]!) + Math.max(a.error?.[i] ?? 0, b.error?.[i] ?? 0);
   });
-  return { values, error, copied: false };
+  return { values, error, copied: false, ...sizes };
 }
+
+const sizeAt = ({ sizes, values }: Rows, i: number): number => sizes?.[i] ?? Math.abs(values[i]!);
 
 /** Rounds to the dtype; a value that is not known exactly may be rounded to a neighbour. */
 export function castRows(dtype: DType, a: Rows): Rows {

@@ -4,6 +4,7 @@
  */
 import {
   DTYPES,
+  type DType,
   evaluateExtent,
   InternalCompilerError,
   type DimValues,
@@ -17,7 +18,7 @@ import { binaryRows, castRows, compareRows, roundedRows, selectRows, unaryRows }
 import { foldRows } from "./folds.js";
 import type { TypedArray } from "../numbers/index.js";
 import type { InputReader } from "./inputs.js";
-import { membersFor, readRows, type Rows, shapeOf } from "./logical.js";
+import { membersFor, readRows, type Rows, shapeOf, type Whole } from "./logical.js";
 import { evaluateProduct } from "./product.js";
 import { withRoundings } from "./roundings.js";
 import { concatRows, permuteRows, reshapeRows, sliceRows, spreadRows } from "./views.js";
@@ -35,7 +36,7 @@ export interface Context {
 
 interface Knowledge {
   readonly shapes: Map<Specification, readonly number[]>;
-  readonly integers: Map<Specification, boolean>;
+  readonly kinds: Map<Specification, Whole | "any" | null>;
   /** Whether a dimension lies over the ranks. */
   readonly sharded: Map<Specification, Map<number, boolean>>;
   readonly wholes: Map<Specification, Map<number, Rows>>;
@@ -44,7 +45,7 @@ interface Knowledge {
 }
 
 export function newKnowledge(): Knowledge {
-  return { shapes: new Map(), integers: new Map(), sharded: new Map(), wholes: new Map(), rows: new Map() };
+  return { shapes: new Map(), kinds: new Map(), sharded: new Map(), wholes: new Map(), rows: new Map() };
 }
 
 /** Gives back the memory of rows that nobody asks for again. */
@@ -65,25 +66,39 @@ function tensorOf(name: string, c: Context): Manifest["inputs"][number] {
   return tensor;
 }
 
-/** Whether a value is computed in integers: its inputs are. */
-export function isInteger(s: Specification, c: Context): boolean {
-  let known = c.known.integers.get(s);
-  if (known === undefined) c.known.integers.set(s, (known = computesIntegers(s, c)));
+/** How a value is computed in whole numbers, which wrap: its inputs are such. Null where it is computed in floats. */
+export function wholeOf(s: Specification, c: Context): Whole | null {
+  const kind = kindOf(s, c);
+  return kind === "any" ? "i32" : kind;
+}
+
+/** `any`: constants that are whole numbers go with either. */
+function kindOf(s: Specification, c: Context): Whole | "any" | null {
+  let known = c.known.kinds.get(s);
+  if (known === undefined) c.known.kinds.set(s, (known = findKind(s, c)));
   return known;
 }
 
-function computesIntegers(s: Specification, c: Context): boolean {
+function findKind(s: Specification, c: Context): Whole | "any" | null {
+  const ofDType = (dtype: DType): Whole | null => {
+    const { compute } = DTYPES[dtype];
+    return compute === "f32" ? null : compute;
+  };
+  const together = (parts: readonly Specification[]): Whole | "any" | null => {
+    const kinds = parts.map((p) => kindOf(p, c));
+    return kinds.includes(null) ? null : (kinds.find((k) => k !== "any") ?? "any");
+  };
   switch (s.kind) {
     case "input":
-      return DTYPES[tensorOf(s.name, c).dtype].kind === "int";
+      return ofDType(tensorOf(s.name, c).dtype);
     case "constant":
-      return Number.isInteger(s.value);
+      return Number.isInteger(s.value) ? "any" : null;
     case "cast":
-      return DTYPES[s.dtype].kind === "int";
+      return ofDType(s.dtype);
     case "select":
-      return isInteger(s.a, c) && isInteger(s.b, c);
+      return together([s.a, s.b]);
     default:
-      return partsOfSpecification(s).every((p) => isInteger(p, c));
+      return together(partsOfSpecification(s));
   }
 }
 
@@ -119,9 +134,9 @@ function computeRows(s: Specification, c: Context, first: number, last: number, 
     case "matmul":
       return evaluateProduct(s, c, first, last, self);
     case "unary":
-      return unaryRows(s.fn as UnaryFunction, rowsOf(s.a));
+      return unaryRows(s.fn as UnaryFunction, rowsOf(s.a), wholeOf(s, c));
     case "binary":
-      return binaryRows(s.fn as BinaryFunction, operand(s.a), operand(s.b), isInteger(s, c));
+      return binaryRows(s.fn as BinaryFunction, operand(s.a), operand(s.b), wholeOf(s, c));
     case "compare":
       return compareRows(s.fn as Comparison, operand(s.a), operand(s.b));
     case "select":

@@ -1,14 +1,14 @@
 /** Folds along a dimension in float64, with the error that float32 sums in any order may make. */
 import type { Specification } from "../../compiler/index.js";
 import { maximum, minimum } from "../../compiler/index.js";
-import { type Context, evaluateRows, evaluateWhole, isInteger, specificationShape } from "./evaluate.js";
-import { type Rows, U32 } from "./logical.js";
+import { type Context, evaluateRows, evaluateWhole, specificationShape, wholeOf } from "./evaluate.js";
+import { LAMBDA, type Rows, timesWhole, U32, type Whole, wrap } from "./logical.js";
 
 type Fold = Extract<Specification, { kind: "fold" }>;
 
 /**
  * Rows of a fold. Sums of n float32 numbers err by at most (n - 1)·u·Σ|x| in any order; as rounding errors behave like a
- * random walk, 6·√n·u·Σ|x| holds but once in 3·10^7 (see `product.ts`), so the smaller of the two is allowed.
+ * random walk, 6·√n·u·Σ|x| holds but once in 3·10^7 (see `LAMBDA`), so the smaller of the two is allowed.
  */
 export function foldRows(s: Fold, c: Context, first: number, last: number, self: number): Rows {
   const own = specificationShape(s.a, c);
@@ -18,21 +18,42 @@ export function foldRows(s: Fold, c: Context, first: number, last: number, self:
   const outer = s.dim === 0 ? 1 : own.slice(1, s.dim).reduce((a, n) => a * n, last - first);
   const values = new Float64Array(outer * inner);
   const error = new Float64Array(outer * inner);
-  const integer = isInteger(s, c);
+  const whole = wholeOf(s, c);
+  const sizes =
+    rows.sizes === undefined || (s.fn !== "sum" && s.fn !== "mean") ? null : new Float64Array(outer * inner);
   for (let o = 0; o < outer; o++)
     for (let i = 0; i < inner; i++) {
       const at = (k: number): number => (o * length + k) * inner + i;
-      [values[o * inner + i], error[o * inner + i]] = foldOne(s.fn, length, (k) => [
-        rows.values[at(k)]!,
-        rows.error?.[at(k)] ?? 0,
-      ]);
-      if (integer && s.fn === "mean") values[o * inner + i] = Math.trunc(values[o * inner + i]!);
+      const to = o * inner + i;
+      if (whole !== null) {
+        values[to] = foldWhole(s.fn, whole, length, (k) => rows.values[at(k)]!);
+        continue;
+      }
+      [values[to], error[to]] = foldOne(s.fn, length, (k) => [rows.values[at(k)]!, rows.error?.[at(k)] ?? 0]);
+      if (sizes === null) continue;
+      for (let k = 0; k < length; k++) sizes[to] = sizes[to]! + rows.sizes![at(k)]!;
+      if (s.fn === "mean") sizes[to] = sizes[to]! / length;
     }
-  const isExact = integer || ((s.fn === "min" || s.fn === "max") && rows.error === null);
-  return { values, error: isExact ? null : error, copied: false };
+  const isExact = whole !== null || ((s.fn === "min" || s.fn === "max") && rows.error === null);
+  return { values, error: isExact ? null : error, copied: false, ...(sizes === null ? {} : { sizes }) };
+}
+
+/** What a fold of nothing gives. */
+const STARTS = { sum: 0, mean: 0, prod: 1, min: Infinity, max: -Infinity } as const;
+
+function foldWhole(fn: Fold["fn"], whole: Whole, length: number, element: (k: number) => number): number {
+  let total: number = STARTS[fn];
+  for (let k = 0; k < length; k++) {
+    const x = element(k);
+    if (fn === "min") total = Math.min(total, x);
+    else if (fn === "max") total = Math.max(total, x);
+    else total = fn === "prod" ? timesWhole(whole, total, x) : wrap(whole, total + x);
+  }
+  return fn === "mean" ? Math.trunc(total / length) : total;
 }
 
 function foldOne(fn: Fold["fn"], length: number, element: (k: number) => readonly [number, number]): [number, number] {
+  if (length === 0) return [fn === "mean" ? NaN : STARTS[fn], 0];
   if (fn === "min" || fn === "max") {
     let [value, error] = element(0);
     for (let k = 1; k < length; k++) {
@@ -58,6 +79,6 @@ function foldOne(fn: Fold["fn"], length: number, element: (k: number) => readonl
     size += Math.abs(x);
     error += e;
   }
-  error += Math.min(length - 1, 6 * Math.sqrt(length)) * U32 * size;
+  error += Math.min(length - 1, LAMBDA * Math.sqrt(length)) * U32 * size;
   return fn === "sum" ? [value, error] : [value / length, error / length + (3 * U32 * size) / length];
 }

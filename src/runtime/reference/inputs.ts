@@ -1,7 +1,7 @@
 /** Input data for a collective that respects the layouts of its signature, the same in every process. */
 import { evaluateExtent, type DimValues, type Manifest, type SignatureTensor } from "../../compiler/index.js";
 import { membersFor } from "./logical.js";
-import { allocate, encode, fillPoison, fillRandom, randomKey, type TypedArray } from "../numbers/index.js";
+import { allocate, encode, fillPoison, fillRandom, randomKey, textKey, type TypedArray } from "../numbers/index.js";
 
 /** One rank's tensors by name; fits `CpuGroup.run`. */
 export interface RankTensors {
@@ -17,12 +17,24 @@ export function localLength(tensor: SignatureTensor, dims: DimValues): number {
   return tensor.localShape.reduce<number>((a, e) => a * evaluateExtent(e, dims), 1);
 }
 
+const programKeys = new WeakMap<Manifest, number>();
+
+/** Of what the program computes, not of how it does: the same data for each mapping and arch. */
+function programKey(manifest: Manifest): number {
+  let key = programKeys.get(manifest);
+  if (key === undefined) {
+    const { collective, dtypes, specification } = manifest;
+    programKeys.set(manifest, (key = textKey(JSON.stringify([collective, dtypes, specification]))));
+  }
+  return key;
+}
+
+/** Different for each program, input, seed and rank: tensors and programs have nothing in common. */
 function keyOf(manifest: Manifest, name: string, seed: number, rank: number): number {
-  const number = manifest.inputs.findIndex((t) => t.name === name);
-  const tensor = manifest.inputs[number]!;
+  const tensor = manifest.inputs.find((t) => t.name === name)!;
   // Replicated ones are equal on all ranks of a row of the mesh, or of the group.
   const row = tensor.layout.axis === undefined ? 0 : membersFor(tensor, manifest, rank)[0]!;
-  return randomKey(seed, number, tensor.layout.kind === "replicated" ? -1 - row : rank);
+  return randomKey(seed, programKey(manifest), textKey(name), tensor.layout.kind === "replicated" ? -1 - row : rank);
 }
 
 /**
@@ -44,10 +56,25 @@ function fillInput(t: SignatureTensor, dims: DimValues, into: TypedArray, key: n
   if (t.values === undefined) return into;
   const from = evaluateExtent(t.values.from, dims);
   const count = Math.max(1, evaluateExtent(t.values.to, dims) - from);
-  const raw = allocate("u32", into.length);
-  fillRandom("u32", raw, key, start);
-  for (let i = 0; i < into.length; i++) into[i] = encode(t.dtype, from + (raw[i]! % count));
+  for (let i = 0; i < into.length; i++) into[i] = encode(t.dtype, from + chosen(key, start + i, count));
   return into;
+}
+
+/**
+ * One of `count` choices for element i. Every other run of `count` elements has each of them once, so that what routes,
+ * with a choice for each rank, leaves none out; the runs between are random, with choices that are taken twice and not at all.
+ */
+function chosen(key: number, i: number, count: number): number {
+  const run = Math.floor(i / count);
+  if (run % 2 === 1) return randomKey(key, i) % count;
+  // The step has no divisor in common with the count, so that it leads to each choice.
+  let step = 1 + (randomKey(key, run, 1) % count);
+  while (greatestCommon(step, count) !== 1) step++;
+  return (randomKey(key, run, 2) + (i % count) * step) % count;
+}
+
+function greatestCommon(a: number, b: number): number {
+  return b === 0 ? a : greatestCommon(b, a % b);
 }
 
 /** The inputs and outputs of all ranks. */

@@ -11,8 +11,28 @@ import {
 import { decodeInto, type TypedArray } from "../numbers/index.js";
 import { maximum, minimum } from "../../compiler/index.js";
 
+/** The whole numbers that are computed with; 8-bit ones are kept as they come out, and wrap when they are stored. */
+export type Whole = "i32" | "u32";
+
+/** A whole number as 32 bits hold it; exact below 2^53. */
+export function wrap(whole: Whole, value: number): number {
+  return whole === "i32" ? value | 0 : value >>> 0;
+}
+
+/** The product of two whole numbers, which float64 cannot hold. */
+export function timesWhole(whole: Whole, a: number, b: number): number {
+  return wrap(whole, Math.imul(a, b));
+}
+
 /** Unit roundoff of float32, which all accumulation is done in. */
 export const U32 = 2 ** -24;
+
+/**
+ * Factor on √n·u·Σ|x_i|. Rounding errors of n sums behave like a random walk (Higham and Mary, "A new approach to
+ * probabilistic rounding error analysis", 2019): |error| ≤ λ·√n·u·Σ|x_i| holds with probability 1 - 2·exp(-λ²/2) for each
+ * element. λ = 6 leaves one in 3·10^7. Where (n - 1)·u·Σ|x_i|, which holds always, is less, that is taken.
+ */
+export const LAMBDA = 6;
 
 /** Rows of a tensor in float64, with a bound on how far correct float32 arithmetic may be from them. */
 export interface Rows {
@@ -117,12 +137,15 @@ export function readRows(
     case "partial": {
       gather(0, values);
       const next = new Float64Array(n);
-      const float = DTYPES[dtype].kind === "float";
+      const { compute } = DTYPES[dtype];
+      const whole = compute === "f32" ? null : compute;
+      const float = whole === null;
       const error = float && world > 1 ? values.map(Math.abs) : null;
-      for (let rank = 1; rank < world; rank++) accumulate(layout.op, values, error, gather(rank, next));
+      for (let rank = 1; rank < world; rank++) accumulate(layout.op, values, error, gather(rank, next), whole);
       const parts = layout.op === "avg" ? world : 1;
       const isSum = layout.op === "sum" || layout.op === "avg";
       const sizes = isSum && error !== null ? { sizes: error.map((size) => size / parts) } : {};
+      if (whole !== null) for (let i = 0; i < n; i++) values[i] = wrap(whole, values[i]!);
       finish(layout.op, values, error, world, float);
       return { values, error: layout.op === "min" || layout.op === "max" ? null : error, copied: false, ...sizes };
     }
@@ -130,13 +153,21 @@ export function readRows(
 }
 
 /** Folds one more rank into `values`; `sizes` sums up magnitudes. */
-function accumulate(op: ReductionOp, values: Float64Array, sizes: Float64Array | null, next: Float64Array): void {
+function accumulate(
+  op: ReductionOp,
+  values: Float64Array,
+  sizes: Float64Array | null,
+  next: Float64Array,
+  whole: Whole | null,
+): void {
   const n = values.length;
   if (op === "sum" || op === "avg") {
     for (let i = 0; i < n; i++) values[i] = values[i]! + next[i]!;
     if (sizes !== null) for (let i = 0; i < n; i++) sizes[i] = sizes[i]! + Math.abs(next[i]!);
-  } else if (op === "prod") for (let i = 0; i < n; i++) values[i] = values[i]! * next[i]!;
-  else {
+  } else if (op === "prod") {
+    const times = whole === null ? (a: number, b: number) => a * b : (a: number, b: number) => timesWhole(whole, a, b);
+    for (let i = 0; i < n; i++) values[i] = times(values[i]!, next[i]!);
+  } else {
     const better = op === "min" ? minimum : maximum;
     for (let i = 0; i < n; i++) values[i] = better(values[i]!, next[i]!);
   }

@@ -1,18 +1,11 @@
 /** Matrix products in float64, blocked for the cache, with their error bound. */
 import { partsOfSpecification, type Specification } from "../../compiler/index.js";
-import { type Context, evaluateRows, inputEpsilon, isInteger, specificationShape } from "./evaluate.js";
-import { type Rows, U32 } from "./logical.js";
+import { type Context, evaluateRows, inputEpsilon, specificationShape, wholeOf } from "./evaluate.js";
+import { LAMBDA, type Rows, U32, type Whole, wrap } from "./logical.js";
 import { spreadRows } from "./views.js";
 
 /** Rows of b that are held in float64 at a time. */
 const PANEL = 128;
-
-/**
- * Factor on √K·u·‖a_i‖·‖b_j‖. Rounding errors of K accumulated products behave like a random walk (Higham and
- * Mary, "A new approach to probabilistic rounding error analysis", 2019): |error| ≤ λ·√K·u·Σ|a||b| holds with
- * probability 1 - 2·exp(-λ²/2) for each element, and Σ|a||b| ≤ ‖a_i‖·‖b_j‖. λ = 6 leaves one in 3·10^7.
- */
-const LAMBDA = 6;
 
 /** Rows `first` … `last` of a·b. Operands that are themselves computed may have been rounded to the input dtype. */
 export function evaluateProduct(
@@ -23,6 +16,8 @@ export function evaluateProduct(
   self: number,
 ): Rows {
   const shape = specificationShape(s, c);
+  const whole = wholeOf(s, c);
+  if (whole !== null) return wholeProduct(s, shape, whole, c, first, last, self);
   if (shape.length > 2) return evaluateBatches(s, shape, c, first, last, self);
   const k = specificationShape(s.a, c)[1]!;
   const n = shape[1]!;
@@ -45,7 +40,6 @@ export function evaluateProduct(
       bErrs = true;
     }
   }
-  if (isInteger(s, c)) return { values, error: null, copied: false };
   const unit = LAMBDA * Math.sqrt(k) * U32 + c.productEpsilon;
   const norms = columns.map(Math.sqrt);
   const errorNorms = bErrs ? columnErrors.map(Math.sqrt) : null;
@@ -104,16 +98,45 @@ function evaluateBatches(
     const [lengthA, lengthB, offA, offB] = [sumA, sumB, errA, errB].map(Math.sqrt) as [number, number, number, number];
     error[at] = (unit * lengthA + offA) * lengthB + (lengthA + offA) * offB + partError * parts;
   }
-  return isInteger(s, c) ? { values, error: null, copied: false } : { values, error, copied: false };
+  return { values, error, copied: false };
+}
+
+/** A product of whole numbers, which wrap: what float64 cannot hold, `Math.imul` can. */
+function wholeProduct(
+  s: Extract<Specification, { kind: "matmul" }>,
+  shape: readonly number[],
+  whole: Whole,
+  c: Context,
+  first: number,
+  last: number,
+  self: number,
+): Rows {
+  const k = specificationShape(s.a, c).at(-1)!;
+  const [m, n] = shape.slice(-2) as [number, number];
+  const batches = shape.slice(0, -2);
+  const isPlain = batches.length === 0;
+  const rows = isPlain ? last - first : m;
+  const a = spreadRows(s.a, [...batches, m, k], c, first, last, self).values;
+  const b = isPlain ? evaluateRows(s.b, c, 0, k, self).values : spreadRows(s.b, [...batches, k, n], c, first, last, self).values; // prettier-ignore
+  const count = isPlain ? 1 : batches.slice(1).reduce((x, y) => x * y, last - first);
+  const values = new Float64Array(count * rows * n);
+  for (let at = 0; at < values.length; at++) {
+    const row = Math.floor(at / n);
+    const ofB = Math.floor(row / rows) * k * n + (at % n);
+    let sum = 0;
+    for (let q = 0; q < k; q++) sum = (sum + Math.imul(a[row * k + q]!, b[ofB + q * n]!)) | 0;
+    values[at] = wrap(whole, sum);
+  }
+  return { values, error: null, copied: false };
 }
 
 /**
- * Whether the contracted dimension lies over the ranks, so that each rank computes a part of the product:
+ * Whether the contracted dimension lies over the ranks, of one operand at least: the other may have been cut on the way. Then each rank computes a part of the product:
  * a `partial(sum)` tensor, whose elements are of the inputs' dtype, each rounded once before the sum.
  */
 function isSplit(s: Extract<Specification, { kind: "matmul" }>, c: Context): boolean {
   const [rankA, rankB] = [specificationShape(s.a, c).length, specificationShape(s.b, c).length];
-  return c.manifest.ranks > 1 && isSharded(s.a, rankA - 1, c) && isSharded(s.b, rankB - 2, c);
+  return c.manifest.ranks > 1 && (isSharded(s.a, rankA - 1, c) || isSharded(s.b, rankB - 2, c));
 }
 
 /** Whether a dimension lies over the ranks, as far as the inputs say. */

@@ -76,7 +76,7 @@ export function tallyRun(
     const number = decode(dtype, element);
     const e = error[constant ? 0 : logical + i]!;
     if (saturates) reference = Math.min(Math.max(reference, -largest), largest);
-    const tolerance = e + epsilon * (Math.abs(reference) + e) + half;
+    const tolerance = toleranceOf(reference, e, epsilon * (Math.abs(reference) + e) + half);
     const overflown =
       Math.abs(number) === Infinity &&
       Math.sign(number) === Math.sign(reference) &&
@@ -84,7 +84,7 @@ export function tallyRun(
     if (overflown) continue;
     const d = distance(number, reference);
     if (d > tally.maxError) note(tally, d, tolerance);
-    if (!(d <= tolerance)) tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance };
+    if (d > tolerance) tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance };
   }
 }
 
@@ -111,11 +111,21 @@ export function tallyReduced(
     if (kind === "int" && encode(tensor.dtype, value) === encode(tensor.dtype, reference)) continue;
     // `readRows` bounds the error of the sum by (world - 1)·u·Σ|y_r|; see there.
     const size = actual.error === null ? Math.abs(value) : actual.error[i]! / (Math.max(world - 1, 1) * U32);
-    const tolerance = (expected.error?.[i] ?? 0) + epsilon * size * (isProduct ? world : 1) + half;
+    const rounding = epsilon * size * (isProduct ? world : 1) + half;
+    const tolerance = toleranceOf(reference, expected.error?.[i] ?? 0, rounding);
     const d = distance(value, reference);
     if (d > tally.maxError) note(tally, d, tolerance);
-    if (!(d <= tolerance)) tally.first ??= { rank: 0, index: from + i, expected: reference, actual: value, tolerance };
+    if (d > tolerance) tally.first ??= { rank: 0, index: from + i, expected: reference, actual: value, tolerance };
   }
+}
+
+/**
+ * The error that is allowed. NaN and infinity are right answers that no error leads away from. A bound that is no number,
+ * as where infinities cancel, bounds nothing.
+ */
+function toleranceOf(reference: number, error: number, rounding: number): number {
+  if (!Number.isFinite(reference)) return error === Infinity ? Infinity : 0;
+  return error + rounding === error + rounding ? error + rounding : Infinity;
 }
 
 function note(tally: Tally, error: number, tolerance: number): void {

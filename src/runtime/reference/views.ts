@@ -31,7 +31,8 @@ function gather(rows: Rows, shape: readonly number[], steps: readonly number[], 
     }
   }
   const take = (x: Float64Array): Float64Array => Float64Array.from(from, (i) => x[i]!);
-  return { values: take(rows.values), error: rows.error === null ? null : take(rows.error), copied: rows.copied };
+  const { values, error, copied, sizes } = rows;
+  return { values: take(values), error: error && take(error), copied, ...(sizes && { sizes: take(sizes) }) };
 }
 
 /** Rows of an operand, broadcast to the rows of a value of that shape. */
@@ -78,6 +79,7 @@ function sub(rows: Rows, from: number, to: number): Rows {
     values: rows.values.subarray(from, to),
     error: rows.error === null ? null : rows.error.subarray(from, to),
     copied: rows.copied,
+    ...(rows.sizes && { sizes: rows.sizes.subarray(from, to) }),
   };
 }
 
@@ -103,7 +105,8 @@ export function concatRows(s: Node<"concat">, c: Context, first: number, last: n
   const count = (last - first) * rowLength(shape);
   const values = new Float64Array(count);
   const error = new Float64Array(count);
-  let [isExact, copied] = [true, true];
+  const sizes = new Float64Array(count);
+  let [isExact, copied, isWhole] = [true, true, true];
   const inner = shape.slice(s.dim + 1).reduce((a, n) => a * n, 1);
   const whole = shape[s.dim]! * inner;
   let start = 0;
@@ -117,11 +120,13 @@ export function concatRows(s: Node<"concat">, c: Context, first: number, last: n
       for (let at = 0, to = offset; at < rows.values.length; at += width, to += whole) {
         values.set(rows.values.subarray(at, at + width), to);
         if (rows.error !== null) error.set(rows.error.subarray(at, at + width), to);
+        sizes.set(rows.sizes?.subarray(at, at + width) ?? rows.values.subarray(at, at + width).map(Math.abs), to);
       }
       isExact &&= rows.error === null;
+      isWhole &&= rows.sizes === undefined;
       copied &&= rows.copied;
     }
     start += length;
   }
-  return { values, error: isExact ? null : error, copied };
+  return { values, error: isExact ? null : error, copied, ...(isWhole ? {} : { sizes }) };
 }

@@ -1,0 +1,120 @@
+/** Single numbers in float64 with their error bounds: the operations that claims about elements are made of. */
+import { DTYPES, type DType, InternalCompilerError } from "../../compiler/index.js";
+import { maximum, minimum } from "../../compiler/index.js";
+import { LAMBDA, U32, wrap } from "./logical.js";
+
+/** What is known of the number that a closure has just returned. */
+export interface State {
+  readonly variables: number[];
+  /** Bound on its error, but for the rounding of the sum that it is. */
+  error: number;
+  /** Number of terms that it is the sum of, and the sum of their magnitudes. */
+  terms: number;
+  size: number;
+  /** It is an input's element, untouched. */
+  copied: boolean;
+}
+
+export type Compute = () => number;
+/** `index` is a whole number that does not wrap; `i32` and `u32` do; the rest is a float. */
+export type Kind = "index" | "i32" | "u32" | "float";
+
+export function errorOf({ error, terms, size }: State): number {
+  return terms > 1 ? error + Math.min(terms - 1, LAMBDA * Math.sqrt(terms)) * U32 * size : error;
+}
+
+export function set(state: State, value: number, error: number): number {
+  state.error = error;
+  state.terms = 1;
+  state.size = Math.abs(value);
+  state.copied = false;
+  return value;
+}
+
+/** The sum of a number whose facts are given and of `y`, whose facts are in the state. */
+export function added(state: State, x: number, error: number, terms: number, size: number, y: number): number {
+  const value = x + y;
+  const isExact = error === 0 && terms === 1 && state.error === 0 && state.terms === 1;
+  state.size += size;
+  // Whole numbers below 2^24 are added exactly, in any order.
+  if (isExact && Number.isInteger(x) && Number.isInteger(y) && state.size < 2 ** 24) state.error = 0;
+  else {
+    state.error += error;
+    state.terms += terms;
+  }
+  state.copied = false;
+  return value;
+}
+
+export const WHOLE_FUNCTIONS = ["neg", "abs", "relu"];
+/** As in `evaluate.ts`: a float32 implementation of a function may be off by this many u of argument and result. */
+export const FUNCTION_ULPS = 16;
+
+export function joined(a: Kind, b: Kind): Kind {
+  if (a === "float" || b === "float") return "float";
+  return a === "index" ? b : a;
+}
+
+export function computedIn(dtype: DType): Kind {
+  const { compute } = DTYPES[dtype];
+  return compute === "f32" ? "float" : compute;
+}
+
+export function wrapped(kind: Kind, compute: Compute): Compute {
+  return kind === "i32" || kind === "u32" ? () => wrap(kind, compute()) : compute;
+}
+
+export const COMPARE: Readonly<Record<string, (a: number, b: number) => boolean>> = {
+  eq: (a, b) => a === b,
+  ne: (a, b) => a !== b,
+  lt: (a, b) => a < b,
+  le: (a, b) => a <= b,
+  gt: (a, b) => a > b,
+  ge: (a, b) => a >= b,
+};
+
+const WHOLE_OPERATIONS: Readonly<Record<string, (a: number, b: number) => number>> = {
+  add: (a, b) => a + b,
+  sub: (a, b) => a - b,
+  mul: (a, b) => a * b,
+  div: (a, b) => Math.trunc(a / b),
+  floordiv: (a, b) => Math.floor(a / b),
+  mod: (a, b) => ((a % b) + b) % b,
+  min: Math.min,
+  max: Math.max,
+  and: (a, b) => a & b,
+  or: (a, b) => a | b,
+  xor: (a, b) => a ^ b,
+  shl: (a, b) => a * 2 ** b,
+  shr: (a, b) => Math.floor(a / 2 ** b),
+};
+
+/** An operation on indices, or on elements, which wrap. */
+export function wholeFunction(fn: string, kind: Kind): (a: number, b: number) => number {
+  const f = WHOLE_OPERATIONS[fn];
+  if (f === undefined) throw new InternalCompilerError(`the reference has no function '${fn}'`);
+  if (kind === "index" || fn === "min" || fn === "max") return f;
+  const exact = fn === "mul" ? Math.imul : f;
+  return kind === "i32" ? (a, b) => exact(a, b) | 0 : (a, b) => exact(a, b) >>> 0;
+}
+
+/** Operations on floats but for sums: numbers with their errors, and the state that takes what comes out. */
+export const FLOAT_OPERATIONS: Readonly<
+  Record<string, (state: State, x: number, ea: number, y: number, eb: number) => number>
+> = {
+  mul: (state, x, ea, y, eb) => {
+    const value = x * y;
+    const isExact = ea === 0 && eb === 0 && Number.isInteger(value) && Math.abs(value) < 2 ** 24;
+    const carried = ea === 0 && eb === 0 ? 0 : Math.abs(x) * eb + Math.abs(y) * ea + ea * eb;
+    return set(state, value, isExact ? 0 : carried + U32 * Math.abs(value));
+  },
+  div: (state, x, ea, y, eb) => {
+    const value = x / y;
+    const size = Math.abs(value);
+    return set(state, value, Math.abs(y) > eb ? (ea + size * eb) / (Math.abs(y) - eb) + 4 * U32 * size : ea === 0 && eb === 0 ? 0 : Infinity); // prettier-ignore
+  },
+  min: (state, x, ea, y, eb) => set(state, minimum(x, y), Math.max(ea, eb)),
+  max: (state, x, ea, y, eb) => set(state, maximum(x, y), Math.max(ea, eb)),
+  floordiv: (state, x, _, y) => set(state, Math.floor(x / y), 0),
+  mod: (state, x, _, y) => set(state, ((x % y) + y) % y, 0),
+};
