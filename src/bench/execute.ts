@@ -47,7 +47,7 @@ export async function makeTensors(
   const tensors: Record<string, Tensor> = {};
   for (const t of [...manifest.inputs, ...manifest.outputs]) {
     const shape = t.localShape.map((e) => evaluateExtent(e, dims));
-    const symmetric = manifest.buffers.find((b) => b.name === t.name)?.symmetric === true;
+    const symmetric = manifest.symmetric.includes(t.name);
     tensors[t.name] = symmetric ? await group.symmetric(t.dtype, shape) : group.local(t.dtype, shape);
   }
   for (const rank of group.localRanks) {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { basename, dirname, extname, resolve } from "node:path";
 import { Command } from "commander";
-import { type Manifest, printExtent } from "../compiler/index.js";
+import { type KernelManifest, type Manifest, printExtent } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { compileCuda } from "../runtime/program.js";
 import { collcVersion } from "../runtime/version.js";
@@ -16,7 +16,7 @@ import {
 } from "./collectives.js";
 import { bytes } from "../bench/format.js";
 import { examples } from "./examples.js";
-import { bytesOfBuffer, headerOf, parameterMeaning } from "./header.js";
+import { bytesOfBuffer, headerOf, parameterMeaning, programName } from "./header.js";
 import { type Io, paletteOf } from "./io.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
 import { type DTypeChoice, shared } from "./options.js";
@@ -31,7 +31,7 @@ interface BuildOptions {
   readonly out: string;
 }
 
-/** One kernel to be built: a collective at one number of ranks. */
+/** One program to be built: a collective at one number of ranks. */
 interface Unit {
   /** File name without its ending. */
   readonly name: string;
@@ -54,8 +54,8 @@ export function buildCommand(io: Io): Command {
     .addHelpText(
       "after",
       `
-Writes NAME.cu, NAME.ptx, NAME.cubin and NAME.h for each kernel, and one manifest.json for all. Files appear together
-when everything has worked; a build that fails leaves nothing.
+Writes NAME.cu, NAME.ptx, NAME.cubin and NAME.h for each program, and one manifest.json for all; of a program with several
+kernels NAME_0.cu, NAME_1.cu, …. Files appear together when everything has worked; a build that fails leaves nothing.
 ` +
         examples(
           ["collc build my.coll --arch sm_90a --ranks 4 --dtype bf16 -o out", "one kernel"],
@@ -68,31 +68,46 @@ when everything has worked; a build that fails leaves nothing.
 async function build(io: Io, files: readonly string[], options: BuildOptions): Promise<void> {
   const units = planned(io, files, options);
   const contents = new Map<string, Uint8Array | string>();
-  const kernels: unknown[] = [];
+  const programs: unknown[] = [];
   let version = "";
   await withProgress(io, async (progress) => {
     for (const [i, { name, file, compiled }] of units.entries()) {
       progress.set(`compiling ${name} for ${options.arch} (${i + 1} of ${units.length})`);
-      const { cubin, ptx, nvrtcVersion } = await compileCuda(compiled.cuda, options.arch);
-      version = nvrtcVersion;
-      const names = { cu: `${name}.cu`, ptx: `${name}.ptx`, cubin: `${name}.cubin`, header: `${name}.h` };
-      contents.set(names.cu, compiled.cuda);
-      contents.set(names.ptx, ptx);
-      contents.set(names.cubin, cubin);
-      contents.set(names.header, headerOf(compiled.manifest, names.cubin));
-      kernels.push(entryOf(compiled.manifest, basename(file), names, cubin));
+      const built: BuiltKernel[] = [];
+      for (const [k, variant] of compiled.variants.entries()) {
+        const { cubin, ptx, nvrtcVersion } = await compileCuda(variant.compiled.cuda!, options.arch);
+        version = nvrtcVersion;
+        // Of several, each by its own symbol.
+        const stem = compiled.variants.length === 1 ? name : `${name}_${k}`;
+        const files = { cu: `${stem}.cu`, ptx: `${stem}.ptx`, cubin: `${stem}.cubin` };
+        contents.set(files.cu, variant.compiled.cuda!);
+        contents.set(files.ptx, ptx);
+        contents.set(files.cubin, cubin);
+        built.push({ files, cubin });
+      }
+      const header = `${name}.h`;
+      contents.set(
+        header,
+        headerOf(
+          compiled.manifest,
+          built.map(({ files }) => files.cubin),
+        ),
+      );
+      programs.push(entryOf(compiled.manifest, basename(file), header, built));
     }
     progress.set("writing");
-    const manifest = { formatVersion: 2, collcVersion: collcVersion(), nvrtcVersion: version, kernels };
+    const manifest = { formatVersion: 3, collcVersion: collcVersion(), nvrtcVersion: version, programs };
     contents.set("manifest.json", JSON.stringify(manifest, null, 2) + "\n");
     await writeTogether(resolve(options.out), contents);
   });
   const c = paletteOf(io.out, io.env);
-  for (const { name } of units) {
-    const size = (contents.get(`${name}.cubin`) as Uint8Array).byteLength;
-    io.out.write(`${c.green("✓")} ${name}  ${c.dim(`cubin ${bytes(size)}`)}\n`);
+  for (const { name, compiled } of units) {
+    const stems = compiled.variants.length === 1 ? [name] : compiled.variants.map((_, k) => `${name}_${k}`);
+    const sizes = stems.map((stem) => (contents.get(`${stem}.cubin`) as Uint8Array).byteLength);
+    const of = sizes.length === 1 ? "" : ` of ${sizes.length} kernels, by size`;
+    io.out.write(`${c.green("✓")} ${name}  ${c.dim(`cubin ${bytes(sizes.reduce((a, b) => a + b, 0))}${of}`)}\n`);
   }
-  io.out.write(`${units.length} kernel${units.length === 1 ? "" : "s"} for ${options.arch} in ${options.out}\n`);
+  io.out.write(`${units.length} program${units.length === 1 ? "" : "s"} for ${options.arch} in ${options.out}\n`);
 }
 
 /** Everything that can be wrong with the programs shows before NVRTC starts. */
@@ -114,7 +129,7 @@ function planned(io: Io, files: readonly string[], options: BuildOptions): Unit[
           continue;
         }
         const compiled = compileWhole(io, selected, collective, request);
-        units.push({ name: compiled.manifest.symbol, file: selected.file, compiled });
+        units.push({ name: programName(compiled.manifest), file: selected.file, compiled });
       }
     }
   if (units.length === 0)
@@ -138,30 +153,34 @@ function distinct(units: readonly Unit[]): Unit[] {
   return renamed;
 }
 
-/** The launch manifest with what a person or a build system wants to know besides. */
-function entryOf(
-  manifest: Manifest,
-  source: string,
-  files: Readonly<Record<string, string>>,
-  cubin: Uint8Array,
-): unknown {
-  const signals = manifest.buffers.filter((b) => b.role === "signal");
-  const workspace = manifest.buffers.filter((b) => b.role === "scratch" || b.role === "signal" || b.role === "state");
-  return {
-    ...manifest,
-    source,
-    files,
-    cubinSha256: createHash("sha256").update(cubin).digest("hex"),
-    block: [manifest.blockThreads, 1, 1],
-    parameters: manifest.parameters.map((p) => ({ ...p, meaning: parameterMeaning(manifest, p) })),
-    symmetricBuffers: manifest.buffers.filter((b) => b.symmetric).map((b) => b.name),
-    // Sizes are numbers, or expressions over the dimensions where they depend on them.
-    signalSlots: Object.fromEntries(signals.map((b) => [b.name, b.shape.map(printExtent).join(" * ")])),
-    workspaceBytes: Object.fromEntries(workspace.map((b) => [b.name, sizeOf(b)])),
-  };
+/** What became of one kernel of a program. */
+interface BuiltKernel {
+  readonly files: Readonly<Record<"cu" | "ptx" | "cubin", string>>;
+  readonly cubin: Uint8Array;
 }
 
-function sizeOf(buffer: Manifest["buffers"][number]): number | string {
+/** The manifest with what a person or a build system wants to know besides. */
+function entryOf(manifest: Manifest, source: string, header: string, built: readonly BuiltKernel[]): unknown {
+  const kernels = manifest.kernels.map((kernel, i) => {
+    const { files, cubin } = built[i]!;
+    const signals = kernel.buffers.filter((b) => b.role === "signal");
+    const workspace = kernel.buffers.filter((b) => b.role === "scratch" || b.role === "signal" || b.role === "state");
+    return {
+      ...kernel,
+      files,
+      cubinSha256: createHash("sha256").update(cubin).digest("hex"),
+      block: [kernel.blockThreads, 1, 1],
+      parameters: kernel.parameters.map((p) => ({ ...p, meaning: parameterMeaning(kernel, p) })),
+      symmetricBuffers: kernel.buffers.filter((b) => b.symmetric).map((b) => b.name),
+      // Sizes are numbers, or expressions over the dimensions where they depend on them.
+      signalSlots: Object.fromEntries(signals.map((b) => [b.name, b.shape.map(printExtent).join(" * ")])),
+      workspaceBytes: Object.fromEntries(workspace.map((b) => [b.name, sizeOf(b)])),
+    };
+  });
+  return { ...manifest, source, header, kernels };
+}
+
+function sizeOf(buffer: KernelManifest["buffers"][number]): number | string {
   const size = bytesOfBuffer(buffer);
   return typeof size === "number" ? size : printExtent(size);
 }

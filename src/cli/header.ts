@@ -1,6 +1,6 @@
 /**
- * The C header of a kernel that is compiled ahead of time: an inline launch function over the CUDA driver API, the grid,
- * and the sizes of what the caller must allocate. Needs `<cuda.h>` and nothing of collc.
+ * The C header of a program that is compiled ahead of time: of each kernel an inline launch function over the CUDA driver API, the
+ * grid, and the sizes of what the caller must allocate; and which kernel some dimensions take. Needs `<cuda.h>` and nothing of collc.
  */
 import {
   DTYPES,
@@ -9,6 +9,7 @@ import {
   printLayout,
   RELATION_SIGNS,
   type Extent,
+  type KernelManifest,
   type Manifest,
 } from "../compiler/index.js";
 
@@ -42,37 +43,40 @@ const dimName = (name: string): string => `dim_${name}`;
 const bufferName = (name: string): string => `buf_${name}`;
 
 /** Bytes of one rank's buffer. */
-export function bytesOfBuffer(buffer: Manifest["buffers"][number]): Extent {
+export function bytesOfBuffer(buffer: KernelManifest["buffers"][number]): Extent {
   return extent("mul", productOf(buffer.shape), DTYPES[buffer.dtype].bytes);
 }
 
-/** The header's text. `cubinFile` is named in the comment only. */
-export function headerOf(manifest: Manifest, cubinFile: string): string {
-  const { symbol } = manifest;
-  const guard = `COLLC_${symbol.toUpperCase()}_H`;
-  const dims = manifest.dims.map((name) => `int64_t ${dimName(name)}`);
-  const dimNames = manifest.dims.map(dimName);
-  const unused = dimNames.map((name) => `  (void)${name};\n`).join("");
-  const over = dims.length === 0 ? "void" : dims.join(", ");
-  const work = manifest.grid.work.map((e) => `  if (${extentInC(e)} > blocks) blocks = ${extentInC(e)};\n`).join("");
-  const sizes = manifest.buffers.map(
-    (buffer) => `/* ${describe(buffer)} */
-static inline int64_t ${symbol}_bytes_${buffer.name}(${over}) {
-${unused}  return ${extentInC(bytesOfBuffer(buffer))};
+/** What a program is called in C, and its files on disk: of one kernel, that kernel's symbol. */
+export function programName({ collective, ranks, dtypes, kernels }: Manifest): string {
+  if (kernels.length === 1) return kernels[0]!.symbol;
+  return ["coll", collective, `w${ranks}`, ...Object.values(dtypes)].join("_");
 }
-`,
+
+/** The header's text. `cubinFiles`, one a kernel, are named in the comment only. */
+export function headerOf(manifest: Manifest, cubinFiles: readonly string[]): string {
+  const { kernels } = manifest;
+  const name = programName(manifest);
+  const guard = `COLLC_${name.toUpperCase()}_H`;
+  const how = kernels.map(
+    (
+      { symbol },
+      i,
+    ) => ` * Load ${cubinFiles[i]!} with cuModuleLoad and get "${symbol}" with cuModuleGetFunction, then, on every rank:
+ *   ${symbol}_prepare(function);                 once
+ *   ${symbol}_launch(function, …, stream);       any number of times`,
   );
-  const rules = manifest.requirements.map(
-    (rule) =>
-      `  if (!(${extentInC(rule.left)} ${RELATION_SIGNS[rule.relation]} ${extentInC(rule.right)})) return CUDA_ERROR_INVALID_VALUE; /* ${comment(rule.reason)} */\n`,
-  );
-  return `/* Made by collc: ${symbol}, for ${manifest.ranks} ranks and ${manifest.arch}.
+  const whole =
+    kernels.length === 1
+      ? ""
+      : ` * Which of its ${kernels.length} kernels some dimensions take, ${name}_choose says: all ranks launch that one.
+ *
+`;
+  return `/* Made by collc: ${name}, for ${manifest.ranks} ranks and ${manifest.arch}.
  *
  *   ${signature(manifest)}
  *
- * Load ${cubinFile} with cuModuleLoad and get "${symbol}" with cuModuleGetFunction, then, on every rank:
- *   ${symbol}_prepare(function);                 once
- *   ${symbol}_launch(function, …, stream);       any number of times
+${whole}${how.join("\n *\n")}
  *
  * A buffer of several pointers is symmetric: entry p is rank p's memory as mapped here, the own one included.
  * Zero signal and state buffers once, when they are allocated, and never again.
@@ -83,38 +87,95 @@ ${unused}  return ${extentInC(bytesOfBuffer(buffer))};
 #include <cuda.h>
 #include <stdint.h>
 
-#define ${symbol.toUpperCase()}_NAME "${symbol}"
+${kernels.map((_, i) => kernelText(manifest, i)).join("\n")}${chooseText(manifest)}
+#endif
+`;
+}
+
+/** The number of the kernel that a size takes, for programs with several. */
+function chooseText({ plan, kernels, dims, ...rest }: Manifest): string {
+  if (kernels.length === 1) return "";
+  const { unused, over } = dimsInC(dims);
+  const lines = plan.choices.map(({ below, steps }) => {
+    const [step] = steps;
+    const found = `return ${step!.kernel}; /* ${kernels[step!.kernel]!.symbol} */\n`;
+    return below === null ? `  ${found}` : `  if (size < INT64_C(${below})) ${found}`;
+  });
+  return `
+/* The kernel that these dimensions take: every size takes exactly one, the same on all ranks. */
+static inline int ${programName({ plan, kernels, dims, ...rest })}_choose(${over}) {
+  const int64_t size = ${extentInC(plan.by)};
+${unused}${lines.join("")}}
+`;
+}
+
+function dimsInC(dims: readonly string[]): { names: string[]; unused: string; over: string } {
+  const names = dims.map(dimName);
+  return {
+    names,
+    unused: names.map((name) => `  (void)${name};\n`).join(""),
+    over: names.length === 0 ? "void" : names.map((name) => `int64_t ${name}`).join(", "),
+  };
+}
+
+function kernelText(manifest: Manifest, index: number): string {
+  const kernel = manifest.kernels[index]!;
+  const { symbol } = kernel;
+  const { names, unused, over } = dimsInC(manifest.dims);
+  const work = kernel.grid.work.map((e) => `  if (${extentInC(e)} > blocks) blocks = ${extentInC(e)};\n`).join("");
+  const sizes = kernel.buffers.map(
+    (buffer) => `/* ${describe(buffer)} */
+static inline int64_t ${symbol}_bytes_${buffer.name}(${over}) {
+${unused}  return ${extentInC(bytesOfBuffer(buffer))};
+}
+`,
+  );
+  const rules = manifest.requirements.map(
+    (rule) =>
+      `  if (!(${extentInC(rule.left)} ${RELATION_SIGNS[rule.relation]} ${extentInC(rule.right)})) return CUDA_ERROR_INVALID_VALUE; /* ${comment(rule.reason)} */\n`,
+  );
+  return `#define ${symbol.toUpperCase()}_NAME "${symbol}"
 #define ${symbol.toUpperCase()}_RANKS ${manifest.ranks}
-#define ${symbol.toUpperCase()}_BLOCK_THREADS ${manifest.blockThreads}
-#define ${symbol.toUpperCase()}_SHARED_BYTES ${manifest.sharedBytes}
+#define ${symbol.toUpperCase()}_BLOCK_THREADS ${kernel.blockThreads}
+#define ${symbol.toUpperCase()}_SHARED_BYTES ${kernel.sharedBytes}
 
 ${sizes.join("\n")}
 /* Blocks of a launch, the same on every rank. */
 static inline unsigned ${symbol}_grid(${over}) {
   int64_t blocks = 1;
-${unused}${work}  if (blocks > ${manifest.grid.maxBlocks}) blocks = ${manifest.grid.maxBlocks};
-  return (unsigned)blocks;
+${unused}${work}${limits(manifest, index)}  return (unsigned)blocks;
 }
 
 /* Once for a function: asks for its shared memory. */
 static inline CUresult ${symbol}_prepare(CUfunction function) {
-  return cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, ${manifest.sharedBytes});
+  return cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, ${kernel.sharedBytes});
 }
 
 /*
-${parameterLines(manifest)
+${parameterLines(kernel)
   .map((line) => ` * ${line}`)
   .join("\n")}
  *
  * CUDA_ERROR_INVALID_VALUE: the dimensions cannot be divided as the layouts ask.
  */
-static inline CUresult ${symbol}_launch(${["CUfunction function", ...manifest.parameters.map(parameterInC), "CUstream stream"].join(", ")}) {
-${rules.join("")}  void *arguments[] = {${manifest.parameters.map(argumentInC).join(", ")}};
-  ${launchCall(manifest, dimNames)}
+static inline CUresult ${symbol}_launch(${["CUfunction function", ...kernel.parameters.map(parameterInC), "CUstream stream"].join(", ")}) {
+${rules.join("")}  void *arguments[] = {${kernel.parameters.map(argumentInC).join(", ")}};
+  ${launchCall(kernel, names)}
+}
+`;
 }
 
-#endif
-`;
+/** The plan's most blocks of a kernel, by size where they differ. */
+function limits({ plan, kernels }: Manifest, index: number): string {
+  const limit = (blocks: number): string => `if (blocks > ${blocks}) blocks = ${blocks};`;
+  const asked = plan.choices.map((c) => c.steps.find((step) => step.kernel === index)?.maxBlocks ?? null);
+  const own = asked.filter((blocks) => blocks !== null);
+  if (new Set(own).size <= 1) return `  ${limit(own[0] ?? kernels[index]!.grid.maxBlocks)}\n`;
+  const lines = plan.choices.map(({ below }, i) => {
+    const then = asked[i] === null ? "{}" : `{ ${limit(asked[i]!)} }`;
+    return below === null ? then : `if (${extentInC(plan.by)} < INT64_C(${below})) ${then} else `;
+  });
+  return `  ${lines.join("")}\n`;
 }
 
 function signature(manifest: Manifest): string {
@@ -133,13 +194,13 @@ const shapeText = (e: Extent): string =>
     : String(e);
 const comment = (text: string): string => text.replaceAll("*/", "* /");
 
-function describe(buffer: Manifest["buffers"][number]): string {
+function describe(buffer: KernelManifest["buffers"][number]): string {
   const where = buffer.symmetric ? "in symmetric memory" : "local to the rank";
   const zero = buffer.role === "signal" || buffer.role === "state" ? ", zeroed once" : "";
   return `Bytes of ${buffer.role} '${buffer.name}' on each rank, ${where}${zero}.`;
 }
 
-type Parameter = Manifest["parameters"][number];
+type Parameter = KernelManifest["parameters"][number];
 
 function parameterInC(p: Parameter): string {
   switch (p.kind) {
@@ -176,7 +237,7 @@ function argumentInC(p: Parameter): string {
   }
 }
 
-function parameterLines(manifest: Manifest): string[] {
+function parameterLines(manifest: KernelManifest): string[] {
   const width = Math.max(...manifest.parameters.map((p) => parameterName(p).length));
   return manifest.parameters.map((p) => `${parameterName(p).padEnd(width)}  ${parameterMeaning(manifest, p)}`);
 }
@@ -188,7 +249,7 @@ function parameterName(p: Parameter): string {
 }
 
 /** What a caller passes, in words; also in the manifest that `collc build` writes. */
-export function parameterMeaning(manifest: Manifest, p: Parameter): string {
+export function parameterMeaning(manifest: KernelManifest, p: Parameter): string {
   const role = (name: string): string => manifest.buffers.find((b) => b.name === name)?.role ?? "buffer";
   switch (p.kind) {
     case "peers":
@@ -206,7 +267,10 @@ export function parameterMeaning(manifest: Manifest, p: Parameter): string {
   }
 }
 
-function launchCall({ symbol, blockThreads, sharedBytes, cooperative }: Manifest, dims: readonly string[]): string {
+function launchCall(
+  { symbol, blockThreads, sharedBytes, cooperative }: KernelManifest,
+  dims: readonly string[],
+): string {
   const shape = `${symbol}_grid(${dims.join(", ")}), 1, 1, ${blockThreads}, 1, 1, ${sharedBytes}, stream, arguments`;
   // Blocks that wait on each other must all be resident, which a cooperative launch sees to.
   return cooperative

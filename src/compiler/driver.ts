@@ -3,10 +3,11 @@ import { UsageError } from "../errors.js";
 import type { CheckedCollective } from "./check/checked.js";
 import type { Diagnostic } from "./diagnostics/create.js";
 import { emitCuda } from "./emit/cuda.js";
-import { manifestOf } from "./emit/manifest.js";
+import { manifestOf, programOf, roundingsOf, signatureOf } from "./emit/manifest.js";
 import { checkCollective, parseProgram } from "./front-end.js";
 import type { Kernel } from "./ir/module.js";
 import { lowerCollective } from "./lower/lower-collective.js";
+import type { Machine } from "./machine/machines.js";
 import type { Manifest } from "./manifest.js";
 import {
   checkDTypeVariables,
@@ -14,15 +15,18 @@ import {
   checkOptions,
   type CompileOptions,
   DEFAULT_ARCH,
+  machineOf,
   passOptions,
 } from "./options.js";
+import { openConversions } from "./passes/choose-algorithms.js";
 import type { PassOptions } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
 import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
+import { everyVariable, soleConversion, waysOf } from "./program/library.js";
+import { planOf, sizeOf } from "./program/plan.js";
 import { shown } from "./rules.js";
 import { SourceFile } from "./source.js";
-import type { DType } from "./types/dtype.js";
 
 /** The kernel after one pass, for looking into the compiler. */
 export interface Snapshot {
@@ -37,60 +41,180 @@ export interface CompileResult {
   readonly source: SourceFile;
   readonly checked: CheckedCollective | null;
   readonly snapshots: readonly Snapshot[];
-  /** The kernel as it is printed; what the cpu backend executes. Null when stopped before the device level. */
+  /**
+   * The kernel as it is printed; what the cpu backend executes. Of a program with several, that of the largest sizes, and
+   * `variants` has all. Null when stopped before the device level.
+   */
   readonly kernel: Kernel | null;
   readonly cuda: string | null;
+  /** The program: kernels, and which of them a size takes. */
   readonly manifest: Manifest | null;
+  /** Each of the manifest's kernels as a program of its own, in the manifest's order. */
+  readonly variants: readonly Variant[];
+  /** Ways of doing it that were compared; those that no size takes are not among the variants. */
+  readonly considered: readonly Variant[];
+  readonly machine: Machine;
   readonly options: CompileOptions;
 }
 
+/** One kernel of a program: as `compile` gives it with the option `variant`. */
+export interface Variant {
+  readonly name: string;
+  readonly compiled: CompileResult;
+}
+
+/** What is known of a program before its kernels are made. */
+type Front = Pick<CompileResult, "diagnostics" | "source" | "checked" | "options">;
+
 /**
- * Compiles one collective of a Coll source text.
+ * Compiles one collective of a Coll source text. A program that can do what it says in several ways has a kernel for each that is
+ * the fastest at some size, by the model of the machine.
  *
- * @throws UsageError for options that are unknown or cannot be, InternalCompilerError for a bug in the compiler; faults of
- *   the program are diagnostics.
+ * @throws UsageError for options that are unknown or cannot be, such as a `variant` that the program does not have;
+ *   InternalCompilerError for a bug in the compiler; faults of the program are diagnostics.
  */
 export function compile(text: string, options: CompileOptions): CompileResult {
   if (typeof text !== "string") throw new UsageError(`a program is a text, not ${shown(text)}`);
   checkOptions(options);
   const source = new SourceFile(options.file ?? "<input>", text);
   const parsed = parseProgram(source);
-  const failed = { options, source, checked: null, snapshots: [], kernel: null, cuda: null, manifest: null };
+  const machine = machineOf(options);
+  const nothing = { snapshots: [], kernel: null, cuda: null, manifest: null, variants: [], considered: [] };
+  const failed = { options, source, machine, checked: null, ...nothing };
   if (parsed.diagnostics.some((d) => d.severity === "error")) return { ...failed, diagnostics: parsed.diagnostics };
   const named = parsed.program.collectives.filter((c) => [c.name.text, undefined].includes(options.collective));
   if (named.length === 1) checkDTypeVariables(named[0]!, options);
   const dtypes = typeof options.dtype === "string" ? everyVariable(options.dtype) : (options.dtype ?? {});
-  const { checked, diagnostics: found } = checkCollective(parsed.program, options.collective, {
+  const { checked, diagnostics } = checkCollective(parsed.program, options.collective, {
     world: options.ranks,
     dtypes,
     file: source,
     ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
     ...(options.mesh === undefined ? {} : { mesh: options.mesh }),
   });
-  const all = [...parsed.diagnostics, ...found];
+  const all = [...parsed.diagnostics, ...diagnostics];
   if (checked === null || all.some((d) => d.severity === "error")) return { ...failed, diagnostics: all };
+  const front = { diagnostics: all, source, checked, options };
+  const lowered = lowerCollective(checked);
+  // What stops on the way is looked at, not run.
+  const isWhole = options.stopAfter === undefined && options.passLimit === undefined;
+  const ways = isWhole ? waysToDo(lowered, front) : [];
+  if (options.variant !== undefined) return only(options.variant, ways, front, lowered).compiled();
+  return ways.length < 2 ? (ways[0]?.compiled() ?? compiledOf(front, lowered)) : programFrom(ways, front);
+}
+
+interface WayToDo {
+  readonly name: string;
+  /** Compiles it, once. */
+  readonly compiled: () => CompileResult;
+}
+
+function way(name: string, compile: () => CompileResult): WayToDo {
+  let made: CompileResult | null = null;
+  return { name, compiled: () => (made ??= compile()) };
+}
+
+/** The ways that the compiler has to choose from; none where the program says how it is done. */
+function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
+  const { options } = front;
+  const conversion = options.library === undefined ? null : soleConversion(lowered);
+  const named = (name: string): Front => ({ ...front, options: { ...options, variant: name } });
+  if (conversion !== null) {
+    const ways = waysOf(lowered, conversion, options.library!, options.resolve).map(({ name, source, kernel }) =>
+      way(name, () => compiledOf({ ...named(name), source }, kernel)),
+    );
+    const exact = ways.filter(({ compiled }) => roundingsOf(compiled().kernel!).length === 0);
+    if (exact.length > 0) return exact;
+  }
+  if (lowered.level !== "tensor" || openConversions(lowered).length === 0) return [];
+  return (["one_shot", "two_shot"] as const).map((algorithm) => {
+    // The one for large sizes keeps the collective's name.
+    const kernel = algorithm === "two_shot" ? lowered : { ...lowered, name: `${lowered.name}_${algorithm}` };
+    const own = named(algorithm);
+    const mapping = { ...options.mapping, algorithm };
+    return way(algorithm, () => compiledOf({ ...own, options: { ...own.options, mapping } }, kernel));
+  });
+}
+
+function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Kernel): WayToDo {
+  const found = ways.find((way) => way.name === name);
+  if (found !== undefined) return found;
+  if (name === lowered.name && ways.length === 0) return { name, compiled: () => compiledOf(front, lowered) };
+  const known = ways.length === 0 ? lowered.name : ways.map((way) => way.name).join(", ");
+  throw new UsageError(`${lowered.name} has no variant '${name}'`, `it has ${known}`);
+}
+
+/** Plans a program; the kernels are made when somebody asks. */
+function programFrom(ways: readonly WayToDo[], front: Front): CompileResult {
+  const { options } = front;
+  const machine = machineOf(options);
+  let made: Omit<CompileResult, keyof Front | "machine"> | null = null;
+  const program = (): NonNullable<typeof made> => {
+    if (made !== null) return made;
+    const considered = ways.map(({ name, compiled }): Variant => ({ name, compiled: compiled() }));
+    const candidates = considered.map(({ name, compiled }) => ({ name, kernel: compiled.kernel! }));
+    const { plan, used } = planOf(candidates, sizeOf(candidates[0]!.kernel), machine);
+    const variants = used.map((u) => considered[candidates.indexOf(u)]!);
+    const largest = variants[plan.choices.at(-1)!.steps.at(-1)!.kernel]!.compiled;
+    const signature = { ...signatureOf(largest.kernel!), collective: front.checked!.syntax.name.text };
+    const manifest = programOf(signature, used, plan, options.arch ?? DEFAULT_ARCH);
+    const { kernel, snapshots } = largest;
+    return (made = { kernel, snapshots, cuda: largest.cuda, manifest, variants, considered });
+  };
+  return {
+    ...front,
+    // The ways differ in what moves, not in what is multiplied.
+    diagnostics: ways.at(-1)!.compiled().diagnostics,
+    machine,
+    get kernel() {
+      return program().kernel;
+    },
+    get snapshots() {
+      return program().snapshots;
+    },
+    get cuda() {
+      return program().cuda;
+    },
+    get manifest() {
+      return program().manifest;
+    },
+    get variants() {
+      return program().variants;
+    },
+    get considered() {
+      return program().considered;
+    },
+  };
+}
+
+/** One kernel, through the pipeline. */
+function compiledOf(front: Front, lowered: Kernel): CompileResult {
+  const { options } = front;
   const snapshots: Snapshot[] = [];
-  const kernel = runPasses(lowerCollective(checked), PIPELINE, passOptions(options), {
+  const kernel = runPasses(lowered, PIPELINE, passOptions(options), {
     stopAfter: options.stopAfter,
     passLimit: options.passLimit,
     observe: (pass, k) => snapshots.push({ pass, kernel: k }),
   });
-  const diagnostics = [...all, ...productWarnings(kernel)];
-  return compiledOf({ diagnostics, source, checked, snapshots, options }, kernel);
+  return resultOf({ ...front, diagnostics: [...front.diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
 }
 
 /**
  * What `compile` gives for the same program and options with another mapping. The passes before the first that the
  * difference can reach are not run again.
  *
- * @throws UsageError for a mapping that cannot be; RangeError for a compilation that was stopped on the way
+ * @param compiled of one kernel
+ * @throws UsageError for a mapping that cannot be; RangeError for a compilation that was stopped on the way, and for a program of several kernels
  */
 export function withMapping(compiled: CompileResult, mapping: Partial<PassOptions>): CompileResult {
   checkMapping(mapping);
-  const options: CompileOptions = { ...compiled.options, mapping };
+  if (compiled.checked !== null && compiled.kernel === null)
+    throw new RangeError("only what was compiled to the end can be mapped anew");
+  if (compiled.variants.length > 1) throw new RangeError("a program of several kernels is mapped anew one by one");
+  const { algorithm } = passOptions(compiled.options);
+  const options: CompileOptions = { ...compiled.options, mapping: { algorithm, ...mapping } };
   const { checked, source, diagnostics } = compiled;
   if (checked === null) return { ...compiled, options };
-  if (compiled.kernel === null) throw new RangeError("only what was compiled to the end can be mapped anew");
   const [old, now] = [passOptions(compiled.options), passOptions(options)];
   const isReached = (pass: Pass): boolean => (pass.reads ?? []).some((name) => old[name] !== now[name]);
   const first = PIPELINE.findIndex(isReached);
@@ -100,34 +224,38 @@ export function withMapping(compiled: CompileResult, mapping: Partial<PassOption
   const kernel = continuePasses(snapshots.at(-1)!.kernel, rest, now, {
     observe: (pass, k) => snapshots.push({ pass, kernel: k }),
   });
-  return compiledOf({ diagnostics, source, checked, snapshots, options }, kernel);
+  return resultOf({ diagnostics, source, checked, options }, snapshots, kernel);
 }
 
 /**
- * A program without errors. Its CUDA text and its manifest are made when somebody asks for them; properties of its own all
- * the same, so that a copy has them.
+ * A program without errors, of one kernel. Its CUDA text and its manifest are made when somebody asks for them; properties of its
+ * own all the same, so that a copy has them.
  * @param last what the last pass gave that ran
  */
-function compiledOf(
-  parts: Pick<CompileResult, "diagnostics" | "source" | "checked" | "snapshots" | "options">,
-  last: Kernel,
-): CompileResult {
-  const kernel = last.level === "device" && parts.snapshots.at(-1)!.pass === PIPELINE.at(-1)!.name ? last : null;
+function resultOf(front: Front, snapshots: readonly Snapshot[], last: Kernel): CompileResult {
+  const kernel = last.level === "device" && snapshots.at(-1)!.pass === PIPELINE.at(-1)!.name ? last : null;
+  const { options, source, checked } = front;
   let cuda: string | null = null;
   let manifest: Manifest | null = null;
-  return {
-    ...parts,
+  const result: CompileResult = {
+    ...front,
+    snapshots,
     kernel,
+    machine: machineOf(options),
     get cuda() {
-      return kernel === null ? null : (cuda ??= emitCuda(kernel, parts.source));
+      return kernel === null ? null : (cuda ??= emitCuda(kernel, source));
     },
     get manifest() {
-      return kernel === null ? null : (manifest ??= manifestOf(kernel, parts.options.arch ?? DEFAULT_ARCH));
+      if (kernel === null) return null;
+      const collective = checked!.syntax.name.text;
+      return (manifest ??= { ...manifestOf(kernel, options.arch ?? DEFAULT_ARCH), collective });
+    },
+    get variants() {
+      return kernel === null ? [] : [{ name: options.variant ?? kernel.name, compiled: result }];
+    },
+    get considered() {
+      return result.variants;
     },
   };
-}
-
-/** One dtype for whatever variables there are. */
-function everyVariable(dtype: DType): Readonly<Record<string, DType>> {
-  return new Proxy({}, { get: (_target, key) => (typeof key === "string" ? dtype : undefined), has: () => true });
+  return result;
 }

@@ -2,13 +2,14 @@
  * The compiler's only door. Pure: text in; diagnostics, CUDA text and launch manifest out. It reads no file,
  * starts no process and needs no GPU.
  */
-export { compile, type CompileResult, type Snapshot, withMapping } from "./driver.js";
+export { compile, type CompileResult, type Snapshot, type Variant, withMapping } from "./driver.js";
 export { type CompileOptions, DEFAULT_ARCH } from "./options.js";
 export { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
 export { PIPELINE } from "./passes/pipeline.js";
 export type { Pass } from "./passes/runner.js";
 export { checkCollective, constantOf, parseProgram } from "./front-end.js";
 export type { ResolveImport } from "./link/link.js";
+export type { Library, LibraryFile } from "./program/library.js";
 export { CONVERSIONS, UNARY_NAMES } from "./check/functions.js";
 export type { CheckedCollective, ExpressionType } from "./check/checked.js";
 export type * as Ast from "./ast/nodes.js";

@@ -3,7 +3,7 @@
  * The compiler writes it, the runtime and the ahead-of-time header read it.
  */
 import type { DType, ScalarKind } from "./types/dtype.js";
-import type { Extent } from "./types/extent.js";
+import { type DimValues, evaluateExtent, type Extent, extentNames } from "./types/extent.js";
 import type { Layout, ReductionOp } from "./types/layout.js";
 import type { MeshAxis } from "./types/mesh.js";
 import type { Requirement } from "./types/requirement.js";
@@ -160,14 +160,12 @@ export type ManifestParameter =
   | { readonly kind: "timeout" }
   | { readonly kind: "status" };
 
-export interface Manifest {
-  readonly formatVersion: 2;
-  /** Collective's name in the source, and the kernel's symbol in the module. */
+/** What a collective takes and gives, and what the result must be. */
+export interface Signature {
+  /** Its name in the source. */
   readonly collective: string;
-  readonly symbol: string;
   readonly ranks: number;
   readonly dtypes: Readonly<Record<string, DType>>;
-  readonly arch: string;
   /** Names of the dimensions, in the order the signature mentions them. */
   readonly dims: readonly string[];
   readonly inputs: readonly SignatureTensor[];
@@ -177,17 +175,94 @@ export interface Manifest {
   readonly mesh: readonly MeshAxis[];
   /** What the dimensions of a launch must fulfil. */
   readonly requirements: readonly Requirement[];
-  /** Float dtypes narrower than those of all inputs through which the kernel sends values: as exact as the result can be. */
-  readonly roundings: readonly DType[];
+}
+
+/** All that a host needs to launch one kernel. */
+export interface KernelManifest {
+  /** Which way of doing it this is, such as `all_reduce/two_shot`; the collective's name where there is one. */
+  readonly name: string;
+  /** The kernel's symbol in its module. */
+  readonly symbol: string;
   readonly buffers: readonly ManifestBuffer[];
   readonly parameters: readonly ManifestParameter[];
   readonly blockThreads: number;
-  /** grid = clamp(max over `work` of its value, 1, maxBlocks); the same on every rank. */
+  /** grid = clamp(max over `work` of its value, 1, maxBlocks), or fewer where a step says so; the same on every rank. */
   readonly grid: { readonly work: readonly Extent[]; readonly maxBlocks: number };
   /** Dynamic shared memory in bytes. */
   readonly sharedBytes: number;
   /** Blocks wait on each other, so all must be resident: launch cooperatively. */
   readonly cooperative: boolean;
+}
+
+/** One thing that a rank enqueues. */
+export interface LaunchStep {
+  readonly kind: "launch";
+  /** Index in `kernels`. */
+  readonly kernel: number;
+  /** Most blocks; at most the kernel's own. */
+  readonly maxBlocks: number;
+}
+
+export type Step = LaunchStep;
+
+/** What is done at some sizes. */
+export interface Choice {
+  /** Holds where the plan's size is below this number, and no choice before it does; null: the last, for all others. */
+  readonly below: number | null;
+  /** In order, on one stream. */
+  readonly steps: readonly Step[];
+}
+
+/** Which steps a size takes. Every size has exactly one choice, by construction: bounds grow, and the last has none. */
+export interface Plan {
+  /** The size: a number of elements. */
+  readonly by: Extent;
+  readonly choices: readonly Choice[];
+}
+
+/** A program: kernels, and steps over them by the dimensions of a launch. */
+export interface Manifest extends Signature {
+  readonly formatVersion: 3;
+  readonly arch: string;
+  /** Float dtypes narrower than those of all inputs through which a kernel sends values: as exact as the result can be. */
+  readonly roundings: readonly DType[];
+  /** Inputs and outputs that peers access in some kernel, so that they must lie in symmetric memory. */
+  readonly symmetric: readonly string[];
+  readonly kernels: readonly KernelManifest[];
+  readonly plan: Plan;
+}
+
+/** The plan's choice for these dimensions. Nothing is allocated. */
+export function choiceOf({ plan }: Pick<Manifest, "plan">, dims: DimValues): Choice {
+  const { choices } = plan;
+  if (choices.length === 1) return choices[0]!;
+  const size = evaluateExtent(plan.by, dims);
+  let i = 0;
+  while (choices[i]!.below !== null && size >= choices[i]!.below!) i++;
+  return choices[i]!;
+}
+
+/** What is wrong with a plan, in words; null if every size has exactly one choice, and every step a kernel. */
+export function planProblem({ plan, kernels, dims }: Pick<Manifest, "plan" | "kernels" | "dims">): string | null {
+  const { choices, by } = plan;
+  if (choices.length === 0) return "it has no choice";
+  const unknown = [...extentNames(by)].find((name) => !dims.includes(name));
+  if (unknown !== undefined) return `its size depends on '${unknown}', which is no dimension`;
+  let last = 0;
+  for (const [i, { below, steps }] of choices.entries()) {
+    if ((below === null) !== (i === choices.length - 1)) return "all choices but the last have a bound, and only they";
+    if (below !== null && !(Number.isSafeInteger(below) && below > last))
+      return `the bound ${below} does not grow: the sizes below it have a choice already`;
+    last = below ?? last;
+    if (steps.length === 0) return `choice ${i} does nothing`;
+    for (const { kernel, maxBlocks } of steps) {
+      const launched = kernels[kernel];
+      if (launched === undefined) return `choice ${i} launches kernel ${kernel}, and there are ${kernels.length}`;
+      if (!(maxBlocks >= 1 && maxBlocks <= launched.grid.maxBlocks))
+        return `choice ${i} asks for ${maxBlocks} blocks of ${launched.name}, which has at most ${launched.grid.maxBlocks}`;
+    }
+  }
+  return null;
 }
 
 export type { DType, Extent, Layout, MeshAxis, ReductionOp, Requirement, ScalarKind };

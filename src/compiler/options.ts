@@ -4,6 +4,7 @@ import type { Collective } from "./ast/nodes.js";
 import { suggestion } from "./diagnostics/suggest.js";
 import type { ResolveImport } from "./link/link.js";
 import { ARCHITECTURES, isKnownArchitecture } from "./machine/architectures.js";
+import type { Library } from "./program/library.js";
 import { type Machine, machineFor } from "./machine/machines.js";
 import { PASS_OPTION_RULES, type PassOptions, passOptionsFor } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
@@ -21,6 +22,13 @@ export interface CompileOptions {
   readonly dtype?: DType | Readonly<Record<string, DType>>;
   /** Finds imported files; see {@link ResolveImport}. Without it, imports are errors. */
   readonly resolve?: ResolveImport;
+  /**
+   * The library's files for a conversion such as `all_reduce`. With it, a body that is one conversion, `y = all_reduce(x)`, is
+   * done by those of them that are the fastest; without it, by the compiler's own code for the conversion.
+   */
+  readonly library?: Library;
+  /** Takes one way of doing it at every size, of a program that has several: `all_reduce/two_shot`. */
+  readonly variant?: string;
   /** Ranks along the axes of a mesh, `{ node: 2, gpu: 4 }`; those left out are as equal as can be. */
   readonly mesh?: Readonly<Record<string, number>>;
   /** Architecture of the cubin, such as `sm_90a`. Changes no semantics. */
@@ -55,6 +63,8 @@ const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
   ranks: wholeNumber(1, MAX_WORLD),
   dtype: either(dtype, recordOf(dtype)),
   resolve: callable,
+  library: callable,
+  variant: text,
   mesh: recordOf(wholeNumber(1, MAX_WORLD)),
   arch: architecture,
   machine: (value) =>

@@ -1,5 +1,12 @@
-/** Kernels of a device group: their own memory, launches, and waits that ran out. */
-import { DTYPES, evaluateExtent, type DimValues, type Manifest } from "../compiler/index.js";
+/** Programs of a device group: their kernels with memory of their own, launches, and waits that ran out. */
+import {
+  choiceOf,
+  DTYPES,
+  evaluateExtent,
+  type DimValues,
+  type KernelManifest,
+  type Manifest,
+} from "../compiler/index.js";
 import { allOf } from "./all-of.js";
 import {
   DeviceMemory,
@@ -14,7 +21,7 @@ import type { DeviceStream, Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
 import { RuntimeError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
-import type { GroupStream, LoadedKernel, Tensor, Timing, TimingOptions } from "./group.js";
+import type { GroupStream, LoadedKernel, PreparedRun, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
 import { checkTensors, requireSameRanks, elementsOf } from "./shapes.js";
 import { freeBehind } from "./stuck-work.js";
@@ -32,26 +39,30 @@ interface Placed {
   readonly free: () => Promise<void>;
 }
 
-export class DeviceKernel implements LoadedKernel, Watched {
+/** One kernel of a program on this rank's GPU. */
+class ProgramKernel {
   /** Scratch by buffer; grows when a launch asks for more. */
   private readonly scratch = new Map<string, Placed>();
   private readonly fixed: Addresses = { pointers: {}, peers: {} };
   /** Pads and counters, which launches on all ranks advance in step. */
   private readonly counters: Placed[] = [];
-  /** A wait ran out, so the counters differ between ranks until the group recovers. */
-  private isOutOfStep = false;
-  private isUnloaded = false;
 
   private constructor(
     private readonly group: DeviceGroup,
-    readonly manifest: Manifest,
+    readonly manifest: KernelManifest,
+    private readonly collective: string,
     private readonly kernel: Kernel,
     private readonly status: StatusRecord,
   ) {}
 
-  static async load(group: DeviceGroup, manifest: Manifest, cubin: Uint8Array): Promise<DeviceKernel> {
+  static async load(
+    group: DeviceGroup,
+    manifest: KernelManifest,
+    collective: string,
+    cubin: Uint8Array,
+  ): Promise<ProgramKernel> {
     const kernel = new Kernel(group.device, manifest, cubin);
-    const loaded = new DeviceKernel(group, manifest, kernel, new StatusRecord(group.device));
+    const loaded = new ProgramKernel(group, manifest, collective, kernel, new StatusRecord(group.device));
     for (const buffer of manifest.buffers) {
       if (buffer.role !== "signal" && buffer.role !== "state") continue;
       const bytes = elementsOf(buffer.shape, {}) * DTYPES[buffer.dtype].bytes;
@@ -69,10 +80,7 @@ export class DeviceKernel implements LoadedKernel, Watched {
       this.fixed.pointers[name] = memory.pointer;
       return { memory, free };
     }
-    const { localPointer, peerPointers, free } = await group.allocateSymmetric(
-      bytes,
-      `${this.manifest.collective}.${name}`,
-    );
+    const { localPointer, peerPointers, free } = await group.allocateSymmetric(bytes, `${this.manifest.name}.${name}`);
     this.fixed.peers[name] = peerPointers;
     return { memory: DeviceMemory.view(group.device, localPointer, bytes), free };
   }
@@ -83,24 +91,19 @@ export class DeviceKernel implements LoadedKernel, Watched {
       const bytes = buffer.shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1) * DTYPES[buffer.dtype].bytes;
       const held = this.scratch.get(buffer.name);
       if (held !== undefined && held.memory.bytes >= bytes) continue;
-      requireNoCapture(`allocating ${bytes} bytes of scratch for ${this.manifest.collective} (launch it once before)`);
+      requireNoCapture(`allocating ${bytes} bytes of scratch for ${this.collective} (launch it once before)`);
       await this.group.settle();
       await held?.free();
       this.scratch.set(buffer.name, await this.place(buffer.name, bytes, buffer.symmetric));
     }
   }
 
-  private async prepare(
+  /** @param tensors checked against the signature */
+  async prepare(
     tensors: Readonly<Record<string, Tensor>>,
     dims: DimValues,
-  ): Promise<ReturnType<Kernel["prepare"]>> {
-    if (this.isUnloaded) throw new RuntimeError(`${this.manifest.collective} was unloaded`);
-    if (this.isOutOfStep)
-      throw new RuntimeError(
-        `a wait of ${this.manifest.collective} ran out before, so the ranks are out of step`,
-        "call group.recover() on all ranks, or load the kernel again",
-      );
-    checkTensors(this.manifest, tensors, dims);
+    maxBlocks: number,
+  ): Promise<PreparedLaunch> {
     await this.placeScratch(dims);
     const pointers = { ...this.fixed.pointers };
     const peers = { ...this.fixed.peers };
@@ -118,52 +121,98 @@ export class DeviceKernel implements LoadedKernel, Watched {
       if (far >= 0) throw notReachable(far, this.group.rank);
     }
     const timeoutNs = BigInt(this.group.timeoutMs) * 1_000_000n;
-    return this.kernel.prepare({
-      rank: this.group.rank,
-      dims,
-      pointers,
-      peers,
-      timeoutNs,
-      status: this.status.pointer,
-    });
+    const { rank } = this.group;
+    return this.kernel.prepare({ rank, dims, pointers, peers, timeoutNs, status: this.status.pointer }, maxBlocks);
   }
 
   /** What a wait that ran out left. The context lives on, the counters are out of step. */
   takeFailure(): RuntimeError | null {
-    if (this.isUnloaded) return null;
     const failure = this.status.read();
     if (failure === null) return null;
     this.status.clear();
-    this.isOutOfStep = true;
     const { rank, peer, slot, wanted, seen, line } = failure;
     const buffer = this.manifest.buffers[failure.buffer]?.name ?? "?";
     return new RuntimeError(
-      `rank ${rank} waited ${this.group.timeoutMs} ms for rank ${peer} in ${this.manifest.collective} (line ${line}, ${buffer}[${slot}]: wanted ${wanted}, saw ${seen})`,
+      `rank ${rank} waited ${this.group.timeoutMs} ms for rank ${peer} in ${this.manifest.name} (line ${line}, ${buffer}[${slot}]: wanted ${wanted}, saw ${seen})`,
       `see whether rank ${peer} launched the kernel, or raise COLLC_TIMEOUT_MS; before it is used again, call group.recover() on all ranks`,
       "timeout",
     );
   }
 
-  /** Enqueues a prepared launch behind the group's last one. */
-  private enqueue(launch: PreparedLaunch, stream: DeviceStream): void {
-    this.group.turns.pass(stream, isRecording(stream.handle), () => launch.enqueue(stream.handle));
-    stream.watch(this);
+  /** Zeroes pads and counters of this rank. Nothing may be in flight on any rank. */
+  reset(): void {
+    for (const { memory } of this.counters) memory.fill(0);
+    this.status.clear();
+  }
+
+  free(): (() => Promise<void> | void)[] {
+    const memory = [...this.scratch.values(), ...this.counters].map(({ free }) => free);
+    return [...memory, () => this.status.free(), () => this.kernel.unload()];
+  }
+}
+
+/** A program that a group has loaded. */
+export class DeviceKernel implements LoadedKernel, Watched {
+  /** A wait ran out, so the counters differ between ranks until the group recovers. */
+  private isOutOfStep = false;
+  private isUnloaded = false;
+
+  private constructor(
+    private readonly group: DeviceGroup,
+    readonly manifest: Manifest,
+    private readonly kernels: readonly ProgramKernel[],
+  ) {}
+
+  /** @param cubins of the manifest's kernels, in order */
+  static async load(group: DeviceGroup, manifest: Manifest, cubins: readonly Uint8Array[]): Promise<DeviceKernel> {
+    const kernels: ProgramKernel[] = [];
+    for (const [i, kernel] of manifest.kernels.entries())
+      kernels.push(await ProgramKernel.load(group, kernel, manifest.collective, cubins[i]!));
+    return new DeviceKernel(group, manifest, kernels);
+  }
+
+  /** The steps of the plan for these dimensions, ready to be enqueued. */
+  async prepare(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<PreparedProgram> {
+    if (this.isUnloaded) throw new RuntimeError(`${this.manifest.collective} was unloaded`);
+    if (this.isOutOfStep)
+      throw new RuntimeError(
+        `a wait of ${this.manifest.collective} ran out before, so the ranks are out of step`,
+        "call group.recover() on all ranks, or load the kernel again",
+      );
+    checkTensors(this.manifest, tensors, dims);
+    const launches: PreparedLaunch[] = [];
+    try {
+      for (const { kernel, maxBlocks } of choiceOf(this.manifest, dims).steps)
+        launches.push(await this.kernels[kernel]!.prepare(tensors, dims, maxBlocks));
+    } catch (error) {
+      for (const launch of launches) launch.release();
+      throw error;
+    }
+    return new PreparedProgram(this.group, this, launches);
+  }
+
+  takeFailure(): RuntimeError | null {
+    if (this.isUnloaded) return null;
+    let first: RuntimeError | null = null;
+    for (const kernel of this.kernels) first = kernel.takeFailure() ?? first;
+    this.isOutOfStep ||= first !== null;
+    return first;
   }
 
   async run(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<void> {
     requireNoCapture(`waiting for ${this.manifest.collective} (use launch)`);
     const stream = this.group.defaultStream;
     await this.launch(tensors, dims, stream);
-    await stream.synchronize(this.manifest.symbol);
+    await stream.synchronize(this.manifest.collective);
   }
 
   async launch(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, stream: GroupStream): Promise<void> {
     const own = this.group.ownStream(stream);
-    const launch = await this.prepare(tensors, dims);
+    const prepared = await this.prepare(tensors, dims);
     try {
-      this.enqueue(launch, own);
+      prepared.launch(own);
     } finally {
-      launch.release();
+      prepared.release();
     }
   }
 
@@ -172,25 +221,24 @@ export class DeviceKernel implements LoadedKernel, Watched {
     dims: DimValues,
     { inner = 10, outer = 15 }: TimingOptions = {},
   ): Promise<Timing> {
-    const launch = await this.prepare(tensors, dims);
+    const prepared = await this.prepare(tensors, dims);
     const stream = this.group.defaultStream;
-    const run = (): void => launch.enqueue(stream.handle);
+    const run = (): void => prepared.enqueue(stream);
     const finish = (): Promise<void> => {
       stream.watch(this);
-      return stream.synchronize(this.manifest.symbol);
+      return stream.synchronize(this.manifest.collective);
     };
     try {
       await this.group.settle();
       return await timeGraph(this.group, this.group.device, stream.handle, run, { inner, outer }, finish);
     } finally {
-      launch.release();
+      prepared.release();
     }
   }
 
   /** Zeroes pads and counters of this rank. Nothing may be in flight on any rank. */
   reset(): void {
-    for (const { memory } of this.counters) memory.fill(0);
-    this.status.clear();
+    for (const kernel of this.kernels) kernel.reset();
     this.isOutOfStep = false;
   }
 
@@ -199,8 +247,39 @@ export class DeviceKernel implements LoadedKernel, Watched {
     requireNoCapture(`unloading ${this.manifest.collective}`);
     this.isUnloaded = true;
     this.group.forget(this);
-    const memory = [...this.scratch.values(), ...this.counters].map(({ free }) => free);
-    const free = (): Promise<void> => allOf([...memory, () => this.status.free(), () => this.kernel.unload()]);
+    const free = (): Promise<void> => allOf(this.kernels.flatMap((kernel) => kernel.free()));
     await freeBehind(() => this.group.settle(), free);
   };
+}
+
+/** Steps with everything decided: a launch costs the driver's calls, and allocates nothing. */
+export class PreparedProgram implements PreparedRun {
+  private stream: DeviceStream | null = null;
+  private isReleased = false;
+  private readonly enqueueAll = (): void => this.enqueue(this.stream!);
+
+  constructor(
+    private readonly group: DeviceGroup,
+    private readonly program: Watched,
+    private readonly launches: readonly PreparedLaunch[],
+  ) {}
+
+  launch(stream: GroupStream): void {
+    if (this.isReleased) throw new RuntimeError("the prepared launch was released");
+    const own = this.group.ownStream(stream);
+    this.stream = own;
+    this.group.turns.pass(own, isRecording(own.handle), this.enqueueAll);
+    own.watch(this.program);
+  }
+
+  /** On a stream that has its turn. */
+  enqueue(stream: DeviceStream): void {
+    for (const launch of this.launches) launch.enqueue(stream.handle);
+  }
+
+  release(): void {
+    if (this.isReleased) return;
+    this.isReleased = true;
+    for (const launch of this.launches) launch.release();
+  }
 }

@@ -1,5 +1,6 @@
 /** The cpu backend: all ranks of the group emulated in this process, executing the IR that is printed as CUDA. */
 import {
+  choiceOf,
   type CompileResult,
   describeOutside,
   type DimValues,
@@ -18,6 +19,7 @@ import type {
   Group,
   GroupStream,
   LoadedKernel,
+  PreparedRun,
   SubgroupOptions,
   SymmetricOptions,
   Tensor,
@@ -137,8 +139,8 @@ export class EmulatedGroup extends HostPrimitives implements Group {
   async load(compiled: CompileResult): Promise<LoadedKernel> {
     requireNoRecording("loading a kernel");
     this.requireOpen();
-    const { kernel, manifest, source } = compiled;
-    if (kernel === null || manifest === null)
+    const { manifest, variants } = compiled;
+    if (manifest === null)
       throw new UsageError(
         "the program has errors, so there is no kernel to load",
         "look at the diagnostics of the compilation",
@@ -147,11 +149,13 @@ export class EmulatedGroup extends HostPrimitives implements Group {
       throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
     const { seed, detectUnwritten } = this.options;
     const cpu = { ...(seed !== undefined && { seed }), ...(detectUnwritten !== undefined && { detectUnwritten }) };
-    const make = (elementOffset: Record<string, number>): CpuGroup =>
-      new CpuGroup(kernel, manifest, { ...cpu, elementOffset, source });
-    const elements = programOf(compiled.snapshots);
-    const whyOutside = (dims: DimValues): CpuFault | null =>
-      elements === null ? null : outside(elements, dims, source);
+    const make: MakeKernel = (kernel, elementOffset) => {
+      const { kernel: ir, source } = variants[kernel]!.compiled;
+      return new CpuGroup(ir!, manifest, { ...cpu, elementOffset, source });
+    };
+    const elements = variants.map(({ compiled: one }) => programOf(one.snapshots));
+    const whyOutside = (kernel: number, dims: DimValues): CpuFault | null =>
+      elements[kernel] == null ? null : outside(elements[kernel], dims, variants[kernel]!.compiled.source);
     return new EmulatedKernel(manifest, make, whyOutside, this);
   }
 
@@ -205,16 +209,18 @@ function outside(elements: Kernel, dims: DimValues, source: SourceFile): CpuFaul
   return new CpuFault("bounds", `${where}: ${describeOutside(found)}`, places);
 }
 
+type MakeKernel = (kernel: number, elementOffset: Record<string, number>) => CpuGroup;
+
 class EmulatedKernel implements LoadedKernel {
-  /** One instance per alignment of the tensors: the emulation fixes it when a kernel is loaded. */
+  /** One instance per kernel and alignment of the tensors: the emulation fixes it when a kernel is loaded. */
   private readonly instances = new Map<string, CpuGroup>();
   /** Dimensions at which indices stay inside theirs. */
   private readonly bounded = new Set<string>();
 
   constructor(
     readonly manifest: Manifest,
-    private readonly make: (elementOffset: Record<string, number>) => CpuGroup,
-    private readonly whyOutside: (dims: DimValues) => CpuFault | null,
+    private readonly make: MakeKernel,
+    private readonly whyOutside: (kernel: number, dims: DimValues) => CpuFault | null,
     private readonly group: EmulatedGroup,
   ) {}
 
@@ -243,25 +249,34 @@ class EmulatedKernel implements LoadedKernel {
     checkTensors(this.manifest, tensors, dims);
     const key = JSON.stringify(dims);
     if (this.bounded.has(key)) return;
-    const fault = this.whyOutside(dims);
-    if (fault !== null) throw fault;
+    for (const { kernel } of choiceOf(this.manifest, dims).steps) {
+      const fault = this.whyOutside(kernel, dims);
+      if (fault !== null) throw fault;
+    }
     this.bounded.add(key);
   }
 
   private execute(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
     const offsets = Object.fromEntries(Object.entries(tensors).map(([name, t]) => [name, hostTensor(t).offset]));
-    const key = JSON.stringify(offsets);
-    let instance = this.instances.get(key);
-    if (instance === undefined) this.instances.set(key, (instance = this.make(offsets)));
     const pick = (parameters: Manifest["inputs"], rank: number): Record<string, TypedArray> =>
       Object.fromEntries(parameters.map((p) => [p.name, hostTensor(tensors[p.name]!).of(rank)]));
-    instance.run(
-      this.ranks.map((rank) => ({
-        inputs: pick(this.manifest.inputs, rank),
-        outputs: pick(this.manifest.outputs, rank),
-      })),
-      dims,
-    );
+    const ranks = this.ranks.map((rank) => ({
+      inputs: pick(this.manifest.inputs, rank),
+      outputs: pick(this.manifest.outputs, rank),
+    }));
+    for (const { kernel, maxBlocks } of choiceOf(this.manifest, dims).steps) {
+      const key = JSON.stringify([kernel, offsets]);
+      let instance = this.instances.get(key);
+      if (instance === undefined) this.instances.set(key, (instance = this.make(kernel, offsets)));
+      instance.run(ranks, dims, maxBlocks);
+    }
+  }
+
+  prepare(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<PreparedRun> {
+    this.check(tensors, dims);
+    const launch = (stream: GroupStream): void =>
+      hostStream(stream).enqueue({ ranks: this.ranks, run: () => this.execute(tensors, dims) });
+    return Promise.resolve({ launch, release: () => {} });
   }
 
   /** Wall time of the emulation: says how long a test takes, nothing about a GPU. */

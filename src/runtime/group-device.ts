@@ -280,17 +280,19 @@ export class DeviceGroup extends DevicePrimitives implements Group {
 
   async load(compiled: CompileResult, options: LoadOptions = {}): Promise<LoadedKernel> {
     requireNoCapture("loading a kernel");
-    const { manifest, cuda } = compiled;
-    if (manifest === null || cuda === null)
+    const { manifest, variants } = compiled;
+    const texts = variants.map((variant) => variant.compiled.cuda!);
+    if (manifest === null)
       throw new UsageError(
         "the program has errors, so there is no kernel to load",
         "look at the diagnostics of the compilation",
       );
     if (manifest.ranks !== this.world)
       throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
-    await this.requireSameKernel(cuda, manifest);
-    const cubin = await cubinOf(cuda, archOf(describeDevice(this.device)), options.onProgress);
-    const loaded = await DeviceKernel.load(this, manifest, cubin);
+    await this.requireSameProgram(texts, manifest);
+    const arch = archOf(describeDevice(this.device));
+    const cubins = await Promise.all(texts.map((cuda) => cubinOf(cuda, arch, options.onProgress)));
+    const loaded = await DeviceKernel.load(this, manifest, cubins);
     this.kernels.add(loaded);
     this.owned.add(loaded.unload);
     return loaded;
@@ -310,15 +312,23 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     this.owned.delete(kernel.unload);
   }
 
-  /** Ranks that run different kernels would wait for signals that never come: refuse before anything is launched. */
-  private async requireSameKernel(cuda: string, manifest: Manifest): Promise<void> {
-    const hash = createHash("sha256").update(cuda).digest("hex").slice(0, 16);
-    const all = await this.exchangeChannel.allGather("kernel", { symbol: manifest.symbol, hash });
+  /**
+   * Ranks that run different kernels, or plan different ones for a size, would wait for signals that never come: refuse before
+   * anything is launched.
+   */
+  private async requireSameProgram(texts: readonly string[], { collective, plan, kernels }: Manifest): Promise<void> {
+    const hash = createHash("sha256")
+      .update(JSON.stringify([texts, plan]))
+      .digest("hex")
+      .slice(0, 16);
+    const { symbol } = kernels[0]!;
+    const named = kernels.length === 1 ? symbol : `${collective} of ${kernels.map((k) => k.name).join(", ")}`;
+    const all = await this.exchangeChannel.allGather("kernel", { symbol: named, hash });
     const other = all.findIndex((k) => k.hash !== hash);
     if (other < 0) return;
     throw new RuntimeError(
-      `rank ${this.rank} loads ${manifest.symbol} (${hash}), but rank ${other} loads ${all[other]!.symbol} (${all[other]!.hash})`,
-      "all ranks must load the same kernel, from the same source and options, in the same order",
+      `rank ${this.rank} loads ${named} (${hash}), but rank ${other} loads ${all[other]!.symbol} (${all[other]!.hash})`,
+      "all ranks must load the same kernels, from the same source and options, with the same plan, in the same order",
       "mismatch",
     );
   }

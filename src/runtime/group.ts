@@ -79,10 +79,24 @@ export interface LoadedKernel {
    * that share ranks do not know of each other: enqueue their launches in one order on all ranks, or synchronise between.
    */
   launch(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, stream: GroupStream): Promise<void>;
+  /**
+   * Does now what a launch does once for given tensors and dimensions: checks, scratch, choosing what the program's plan has for
+   * the size. What it gives may be launched any number of times, as long as the tensors live and nobody unloads the kernel.
+   * Collective where it allocates scratch.
+   */
+  prepare(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<PreparedRun>;
   /** Times launches the way the baselines do: a graph of `inner` launches, replayed `outer` times. Collective. */
   time(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, options?: TimingOptions): Promise<Timing>;
   /** Frees scratch, signal pads and code. Collective. */
   unload(): Promise<void>;
+}
+
+/** A launch with everything decided. */
+export interface PreparedRun {
+  /** Enqueues it, allocating nothing; as {@link LoadedKernel.launch} otherwise. */
+  launch(stream: GroupStream): void;
+  /** Gives up what it holds. What was enqueued runs on. */
+  release(): void;
 }
 
 export interface LoadOptions {

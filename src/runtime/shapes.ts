@@ -81,8 +81,7 @@ export function checkTensors(manifest: Manifest, tensors: Readonly<Record<string
     const wanted = elementsOf(parameter.localShape, dims);
     if (tensor.length !== wanted)
       throw new UsageError(`'${name}' has ${tensor.length} elements on a rank; the dimensions ask for ${wanted}`);
-    const isSymmetric = manifest.buffers.find((b) => b.name === name)?.symmetric === true;
-    if (isSymmetric && !tensor.symmetric)
+    if (manifest.symmetric.includes(name) && !tensor.symmetric)
       throw new UsageError(
         `peers access '${name}', which is not in symmetric memory`,
         "make it with group.symmetric(dtype, shape)",

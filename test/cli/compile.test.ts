@@ -82,7 +82,7 @@ describe("the C header", () => {
     for (const source of sources) {
       const { manifest, diagnostics } = compile(source, { ranks: 4, dtype: "bf16", resolve: importsFromDisk });
       expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
-      const path = file(folder, "kernel.h", headerOf(manifest!, "kernel.cubin"));
+      const path = file(folder, "kernel.h", headerOf(manifest!, ["kernel.cubin"]));
       for (const [compiler, language] of [
         ["gcc", "c"],
         ["g++", "c++"],
@@ -104,8 +104,8 @@ describe("the C header", () => {
       dtype: "bf16",
       resolve: importsFromDisk,
     });
-    const { symbol } = manifest!;
-    file(folder, "ring.h", headerOf(manifest!, "ring.cubin"));
+    const { symbol } = manifest!.kernels[0]!;
+    file(folder, "ring.h", headerOf(manifest!, ["ring.cubin"]));
     const program = `#include <stdio.h>
 CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int v) { (void)f; (void)a; (void)v; return CUDA_SUCCESS; }
 int main(void) { printf("%u %lld", ${symbol}_grid(100000), (long long)${symbol}_bytes_inbox(100000)); return 0; }`;
@@ -116,7 +116,7 @@ int main(void) { printf("%u %lld", ${symbol}_grid(100000), (long long)${symbol}_
     const [grid, inbox] = execFileSync(binary, { encoding: "utf8" }).split(" ").map(Number);
     expect(inbox).toBe(100000 * 4);
     expect(grid).toBeGreaterThanOrEqual(1);
-    expect(grid).toBeLessThanOrEqual(manifest!.grid.maxBlocks);
+    expect(grid).toBeLessThanOrEqual(manifest!.kernels[0]!.grid.maxBlocks);
   });
 });
 
@@ -137,10 +137,11 @@ describe.runIf(nvrtc !== null || process.env["CI"] === "true")("collc build", ()
     const names = readdirSync(out);
     expect(names).toHaveLength(3 * 4 + 1);
     const manifest = JSON.parse(readFileSync(join(out, "manifest.json"), "utf8")) as {
-      kernels: Record<string, never>[];
+      programs: { kernels: unknown[]; header: string }[];
     };
-    expect(manifest.kernels).toHaveLength(3);
-    for (const entry of manifest.kernels as unknown as {
+    expect(manifest.programs).toHaveLength(3);
+    for (const { header } of manifest.programs) expect(names).toContain(header);
+    for (const entry of manifest.programs.flatMap((program) => program.kernels) as {
       files: Record<string, string>;
       cubinSha256: string;
       parameters: { meaning: string }[];

@@ -20,10 +20,12 @@ const canRun = isBuilt && nvrtc !== null && existsSync(join(fake, "libcuda.so.1"
 /** Puts a cubin that only the fake driver reads where the ranks look for the kernel's. */
 async function plantFakeCubin(cache: string, path: string, ranks: number): Promise<void> {
   const { manifest, cuda } = compile(readFileSync(path, "utf8"), { file: path, ranks, dtype: "bf16" });
-  const sizes = manifest!.parameters.map((p) => (p.kind === "peers" ? 8 * p.ranks : p.kind === "rank" ? 4 : 8));
+  const sizes = manifest!.kernels[0]!.parameters.map((p) =>
+    p.kind === "peers" ? 8 * p.ranks : p.kind === "rank" ? 4 : 8,
+  );
   const header = Buffer.alloc(64);
   header.writeUInt32BE(0x7f454c46, 0);
-  const text = `FAKE\n${manifest!.symbol} params=${sizes.join(",")} registers=32\n\0`;
+  const text = `FAKE\n${manifest!.kernels[0]!.symbol} params=${sizes.join(",")} registers=32\n\0`;
   const arch = "sm_90a";
   const nvrtcVersion = await openNvrtc();
   const key = jitCacheKey({

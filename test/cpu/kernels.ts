@@ -2,42 +2,20 @@
 import type { Kernel } from "../../src/compiler/ir/module.js";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
 import { verify } from "../../src/compiler/ir/verify.js";
+import { manifestOf } from "../../src/compiler/emit/manifest.js";
 import type { Manifest } from "../../src/compiler/manifest.js";
-import { tableOf } from "../../src/compiler/specification-table.js";
 import { evaluateExtent } from "../../src/compiler/types/extent.js";
 import { CpuGroup, type CpuOptions, type RankArguments } from "../../src/runtime/cpu/index.js";
 import { allocate, fillPoison, type TypedArray } from "../../src/runtime/numbers/index.js";
 
-/** The manifest a compiler would write for a kernel, as far as the CPU backend and the reference read it. */
-export function manifestOf(kernel: Kernel): Manifest {
-  return {
-    formatVersion: 2,
-    collective: kernel.name,
-    symbol: kernel.name,
-    ranks: kernel.world,
-    dtypes: kernel.dtypes,
-    arch: "sm_90a",
-    dims: kernel.dims,
-    inputs: kernel.inputs,
-    outputs: kernel.outputs,
-    specification: tableOf(kernel.specification),
-    mesh: kernel.mesh,
-    roundings: [],
-    requirements: kernel.requirements,
-    buffers: kernel.buffers.filter((b) => b.role !== "shared" && b.role !== "fragment") as Manifest["buffers"],
-    parameters: [],
-    blockThreads: kernel.blockThreads,
-    grid: { work: kernel.work, maxBlocks: kernel.maxBlocks },
-    sharedBytes: 0,
-    cooperative: true,
-  };
-}
+/** The manifest of a kernel of a test. */
+export const manifestFor = (kernel: Kernel): Manifest => manifestOf(kernel, "sm_90a");
 
 /** Parses, verifies and loads a kernel. */
 export function load(text: string, options: CpuOptions = {}): CpuGroup {
   const kernel = parseKernel(text);
   verify(kernel, "in a test");
-  return new CpuGroup(kernel, manifestOf(kernel), options);
+  return new CpuGroup(kernel, manifestFor(kernel), options);
 }
 
 /** Zeroed inputs and poisoned outputs of the kernel's input and output buffers, one set a rank. */

@@ -6,7 +6,7 @@ import { PIPELINE } from "../../src/compiler/passes/pipeline.js";
 import { runPasses } from "../../src/compiler/passes/runner.js";
 import { CpuGroup, type CpuOptions } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
-import { manifestOf } from "./kernels.js";
+import { manifestFor } from "./kernels.js";
 
 const local = (shape: readonly string[], layout: string, world: number): string => {
   const d = /^sharded\((\d)\)/.exec(layout);
@@ -57,7 +57,7 @@ function product(world: number, dtype: string, a: string, b: string, c: string, 
 
 function checked(text: string, dims: Record<string, number>, options: CpuOptions, launches = 2): void {
   const kernel = runPasses(parseKernel(text), PIPELINE, DEFAULT_PASS_OPTIONS, {});
-  const manifest = manifestOf(kernel);
+  const manifest = manifestFor(kernel);
   const group = new CpuGroup(kernel, manifest, options);
   for (let launch = 0; launch < launches; launch++) {
     const ranks = makeInputs(manifest, dims, launch);

@@ -12,10 +12,10 @@ import {
   makeRankInputs,
   type RankTensors,
 } from "../../src/runtime/reference/index.js";
-import { fastest, manifestOf } from "./kernels.js";
+import { fastest, manifestFor } from "./kernels.js";
 
 const manifest = (rows: string, world: number): Manifest =>
-  manifestOf(
+  manifestFor(
     parseKernel(`kernel k level=device world=${world} threads=32 blocks=1 { dim m dim n dim k ${rows} body { } }`),
   );
 

@@ -146,7 +146,7 @@ async function makeTensors(group, manifest, local, offset) {
   for (const [name, values] of [...Object.entries(local.inputs), ...Object.entries(local.outputs)]) {
     const { dtype } = [...manifest.inputs, ...manifest.outputs].find((t) => t.name === name);
     const length = values.length + 2 * GUARD + offset;
-    const symmetric = manifest.buffers.find((b) => b.name === name).symmetric;
+    const symmetric = manifest.symmetric.includes(name);
     const tensor = symmetric ? await group.symmetric(dtype, [length]) : group.local(dtype, [length]);
     const guarded = fillPoison(allocate(dtype, length));
     guarded.set(values, GUARD + offset);

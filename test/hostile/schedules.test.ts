@@ -5,13 +5,13 @@ import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import type { Kernel } from "../../src/compiler/ir/module.js";
 import { PROOF_MAPPING, proveOrdering } from "../../src/compiler/prove/index.js";
 import { type HostileReport, runHostile } from "../../src/runtime/cpu/index.js";
-import { manifestOf } from "../cpu/kernels.js";
+import { manifestFor } from "../cpu/kernels.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
 import { CORPUS, loadEntry } from "../prove/corpus.js";
 import { mutantsOf } from "../prove/mutants.js";
 
 function attack(kernel: Kernel, schedules = 16, seed = 0, dims = {}): HostileReport {
-  return runHostile(kernel, manifestOf(kernel), { dims, schedules, seed });
+  return runHostile(kernel, manifestFor(kernel), { dims, schedules, seed });
 }
 
 /** Small, and enough for every block to have something. */

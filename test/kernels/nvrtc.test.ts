@@ -30,7 +30,7 @@ for (const file of LIBRARY)
           const { cuda, manifest } = compileFile(file, { ranks: 4, dtype, arch });
           const { cubin, ptx, log } = await compileCuda(cuda!, arch);
           expect([...cubin.subarray(0, 4)], "an ELF file").toEqual([0x7f, 0x45, 0x4c, 0x46]);
-          expect(ptx).toContain(`.entry ${manifest!.symbol}(`);
+          expect(ptx).toContain(`.entry ${manifest!.kernels[0]!.symbol}(`);
           expect(cuda).not.toContain("#include");
           expect(log, "registers spill").not.toMatch(/[1-9]\d* bytes spill/);
           expect(ptx, "an array went to local memory").not.toMatch(/\b(ld|st)\.local/);

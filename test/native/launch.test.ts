@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 
-import type { Manifest, ManifestParameter } from "../../src/compiler/manifest.js";
+import type { KernelManifest, ManifestParameter } from "../../src/compiler/manifest.js";
 import { CudaGraph } from "../../src/runtime/cuda/graph.js";
 import { checkCubin, KernelFunction, packParameters, type LaunchArguments } from "../../src/runtime/cuda/launch.js";
 import { DeviceMemory } from "../../src/runtime/cuda/memory.js";
@@ -72,20 +72,9 @@ describe("packing", () => {
   });
 });
 
-const manifest = (changes: Partial<Manifest> = {}): Manifest => ({
-  formatVersion: 2,
-  collective: "add",
+const manifest = (changes: Partial<KernelManifest> = {}): KernelManifest => ({
+  name: "add",
   symbol: "fake_add",
-  ranks: 1,
-  dtypes: {},
-  arch: "sm_90a",
-  dims: [],
-  inputs: [],
-  outputs: [],
-  specification: { nodes: [], outputs: [] },
-  mesh: [],
-  roundings: [],
-  requirements: [],
   buffers: [],
   parameters: [{ kind: "pointer", buffer: "y" }, { kind: "rank" }],
   blockThreads: 256,

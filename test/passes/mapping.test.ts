@@ -13,7 +13,7 @@ function compiled(name: string, extra: object = {}) {
 
 it.each(FILES)("%s", (name) => {
   // The second begins with the first pass but one, and the last changes nothing.
-  for (const mapping of [PROOF_MAPPING, { oneShotBytes: 0 }, { loadsInFlight: 1 }, {}]) {
+  for (const mapping of [PROOF_MAPPING, { algorithm: "one_shot" as const }, { loadsInFlight: 1 }, {}]) {
     const anew = withMapping(compiled(name), mapping);
     const whole = compiled(name, { mapping });
     const passes = ({ snapshots }: typeof whole) => snapshots.map((s) => `${s.pass}\n${printKernel(s.kernel)}`);

@@ -1,40 +1,87 @@
 /** The launch manifest of a device-level kernel. Parameter order here is the order of the printed signature. */
 import { isGlobal, type Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
-import type { Manifest, ManifestBuffer, ManifestParameter } from "../manifest.js";
+import {
+  type KernelManifest,
+  type Manifest,
+  type ManifestBuffer,
+  type ManifestParameter,
+  type Plan,
+  planProblem,
+  type Signature,
+} from "../manifest.js";
+import { InternalCompilerError } from "../diagnostics/ice.js";
 import { tableOf } from "../specification-table.js";
 import { sharedLayout } from "./shared-layout.js";
 import { symbolName } from "./names.js";
 import { scalarOf } from "../ir/types.js";
 import { type DType, DTYPES, isDType } from "../types/dtype.js";
 
-export function manifestOf(kernel: Kernel, arch: string): Manifest {
-  let waits = false;
-  walkKernel(kernel, (op) => {
-    if (op.name === "wait") waits = true;
-  });
-  const buffers = kernel.buffers.filter(isGlobal) as ManifestBuffer[];
+/** The signature of a kernel's collective. */
+export function signatureOf(kernel: Kernel): Signature {
   return {
-    formatVersion: 2,
     collective: kernel.name,
-    symbol: symbolName(kernel),
     ranks: kernel.world,
     dtypes: kernel.dtypes,
-    arch,
     dims: kernel.dims,
     inputs: kernel.inputs,
     outputs: kernel.outputs,
     specification: tableOf(kernel.specification),
     mesh: kernel.mesh,
     requirements: kernel.requirements,
-    roundings: roundingsOf(kernel),
-    buffers,
+  };
+}
+
+/** What a host needs to launch it. @param name of the way of doing it that this is */
+export function kernelManifestOf(kernel: Kernel, name = kernel.name): KernelManifest {
+  let waits = false;
+  walkKernel(kernel, (op) => {
+    if (op.name === "wait") waits = true;
+  });
+  return {
+    name,
+    symbol: symbolName(kernel),
+    buffers: kernel.buffers.filter(isGlobal) as ManifestBuffer[],
     parameters: parametersOf(kernel),
     blockThreads: kernel.blockThreads,
     grid: { work: kernel.work, maxBlocks: kernel.maxBlocks },
     sharedBytes: sharedLayout(kernel).bytes,
     cooperative: waits,
   };
+}
+
+/** The program of one kernel, launched at every size. */
+export function manifestOf(kernel: Kernel, arch: string): Manifest {
+  const choices = [{ below: null, steps: [{ kind: "launch" as const, kernel: 0, maxBlocks: kernel.maxBlocks }] }];
+  return programOf(signatureOf(kernel), [{ kernel, name: kernel.name }], { by: 1, choices }, arch);
+}
+
+/**
+ * The program of some kernels of one signature.
+ * @throws InternalCompilerError for a plan that leaves a size without a choice, or gives it two
+ */
+export function programOf(
+  signature: Signature,
+  kernels: readonly { readonly kernel: Kernel; readonly name: string }[],
+  plan: Plan,
+  arch: string,
+): Manifest {
+  const manifests = kernels.map(({ kernel, name }) => kernelManifestOf(kernel, name));
+  const parameters = [...signature.inputs, ...signature.outputs].map((t) => t.name);
+  const isReached = (name: string): boolean =>
+    manifests.some((k) => k.buffers.some((b) => b.name === name && b.symmetric));
+  const manifest: Manifest = {
+    formatVersion: 3,
+    ...signature,
+    arch,
+    roundings: [...new Set(kernels.flatMap(({ kernel }) => roundingsOf(kernel)))].sort(),
+    symmetric: parameters.filter(isReached),
+    kernels: manifests,
+    plan,
+  };
+  const problem = planProblem(manifest);
+  if (problem !== null) throw new InternalCompilerError(`the plan of ${signature.collective}: ${problem}`);
+  return manifest;
 }
 
 export function parametersOf(kernel: Kernel): ManifestParameter[] {
@@ -48,7 +95,7 @@ export function parametersOf(kernel: Kernel): ManifestParameter[] {
 }
 
 /** Narrower float dtypes than the inputs' that some value is cast to. */
-function roundingsOf(kernel: Kernel): DType[] {
+export function roundingsOf(kernel: Kernel): DType[] {
   const inputs = kernel.inputs.map((t) => DTYPES[t.dtype]).filter((d) => d.kind === "float");
   const coarsest = Math.max(0, ...inputs.map((d) => d.epsilon));
   const found = new Set<DType>();

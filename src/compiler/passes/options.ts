@@ -23,13 +23,13 @@ export interface PassOptions {
   readonly tile: { readonly m: number; readonly n: number; readonly k: number; readonly stages: number };
   /** Bytes of the widest memory access of one thread. */
   readonly accessBytes: number;
-  /** Bytes of a tensor up to which every rank reads all of it, instead of sharing the work in two steps. */
-  readonly oneShotBytes: number;
   /**
    * Rows of a block in a slab, where an exchange is overlapped with the work on what it brought; 0 where it is not
    * (`overlap-exchanges`).
    */
   readonly slabRows: number;
+  /** How conversions that can be done in two ways are done; see `choose-algorithms`. */
+  readonly algorithm: "one_shot" | "two_shot";
   /** Wide loads each thread should have in flight. */
   readonly loadsInFlight: number;
   /** The same while a block folds a row, whose elements are neighbours: pages are few, and a block has its row to itself. */
@@ -48,7 +48,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   tileBlocks: count(1, 2 ** 16),
   tile: record({ m: count(1, 1024), n: count(1, 1024), k: count(1, 1024), stages: count(1, 16) }),
   accessBytes: oneOf([1, 2, 4, 8, 16, 32]),
-  oneShotBytes: count(0, Number.MAX_SAFE_INTEGER),
+  algorithm: oneOf(["one_shot", "two_shot"]),
   slabRows: count(0, 2 ** 20),
   loadsInFlight: count(1, 1024),
   rowLoadsInFlight: count(1, 1024),
@@ -57,8 +57,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
 /**
  * The options for a machine. Chosen on 4×H200, 2026-11 (64 MiB bf16, µs): with 8 loads in flight instead of 4, all_gather push takes 317 instead of
  * 161 and two_shot 569 instead of 353, because each thread's accesses then fall into more pages than the TLB of its
- * multiprocessor holds; 32 blocks instead of 64 bring two_shot from 353 to 341 and cost all_gather push 4 %. All-reduce of bf16
- * (bench/results): one_shot and two_shot are equal at 64 KiB, one_shot is 0.5 µs ahead at 1 KiB and 6 µs behind at 1 MiB.
+ * multiprocessor holds; 32 blocks instead of 64 bring two_shot from 353 to 341 and cost all_gather push 4 %.
  */
 export function passOptionsFor(machine: Machine): PassOptions {
   return {
@@ -70,8 +69,8 @@ export function passOptionsFor(machine: Machine): PassOptions {
     tileBlocks: machine.multiprocessors,
     tile: { m: 128, n: 256, k: 64, stages: 3 },
     accessBytes: architectureOf(machine.arch).accessBytes,
-    oneShotBytes: 64 * 1024,
     slabRows: 0,
+    algorithm: "two_shot",
     loadsInFlight: 4,
     rowLoadsInFlight: 12,
   };

@@ -22,7 +22,7 @@ import { vectorize } from "./vectorize.js";
 
 export const PIPELINE: readonly Pass[] = [
   { name: "simplify-tensors", from: "tensor", to: "tensor", run: simplify },
-  { name: "choose-algorithms", from: "tensor", to: "tensor", ...reading(["oneShotBytes"], chooseAlgorithms) },
+  { name: "choose-algorithms", from: "tensor", to: "tensor", ...reading(["algorithm"], chooseAlgorithms) },
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors, ensures: storedWhereLoaded },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
   { name: "raise-products", from: "rank", to: "rank", run: raiseProducts },

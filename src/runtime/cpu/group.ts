@@ -99,13 +99,14 @@ export class CpuGroup {
    * Launches the kernel on all ranks and returns when all are done. Outputs are written in place.
    * @param ranks one entry a rank, in order
    * @param dims a value for every dimension of the signature, in elements
+   * @param maxBlocks of this launch, where fewer than the kernel's own
    * @throws UsageError if arguments do not fit the signature; CpuFault if the kernel does what it must not
    */
-  run(ranks: readonly RankArguments[], dims: DimValues): RunReport {
+  run(ranks: readonly RankArguments[], dims: DimValues, maxBlocks = Infinity): RunReport {
     const start = performance.now();
     const { kernel, options } = this;
     this.checkDims(ranks, dims);
-    const grid = this.gridFor(dims);
+    const grid = this.gridFor(dims, maxBlocks);
     const arrays: TypedArray[][] = [];
     const shadows: Uint8Array[][] = [];
     const offsets: number[][] = [];
@@ -156,9 +157,9 @@ export class CpuGroup {
   }
 
   /** Blocks on each rank for these dimensions: the manifest's rule, under this group's limit. */
-  gridFor(dims: DimValues): number {
-    const { work, maxBlocks } = this.manifest.grid;
-    const most = Math.min(maxBlocks, this.options.maxBlocks ?? maxBlocks);
+  gridFor(dims: DimValues, limit = Infinity): number {
+    const { work, maxBlocks } = this.kernel;
+    const most = Math.min(maxBlocks, this.options.maxBlocks ?? maxBlocks, limit);
     const wanted = work.reduce<number>((a, e) => Math.max(a, evaluateExtent(e, dims)), 1);
     return Math.max(1, Math.min(wanted, most));
   }

@@ -2,7 +2,7 @@
  * From a manifest and a cubin to launches: loading, packing parameters, residency. Runs without the compiler, which is
  * imported for types only.
  */
-import type { DimValues, Manifest, ManifestParameter } from "../../compiler/index.js";
+import type { DimValues, KernelManifest, ManifestParameter } from "../../compiler/index.js";
 import { MachineError, RuntimeError } from "../errors.js";
 import {
   native,
@@ -111,7 +111,7 @@ function writeParameter(view: DataView, at: number, parameter: ManifestParameter
 
 /** A loaded kernel on one device, launched with any number of blocks. `Kernel` chooses that number. */
 export class KernelFunction {
-  readonly manifest: Manifest;
+  readonly manifest: KernelManifest;
   readonly device: number;
   readonly attributes: FunctionAttributes;
   /** Blocks of this kernel that the whole device holds at once. */
@@ -124,7 +124,7 @@ export class KernelFunction {
    * @throws MachineError when the device cannot run it: other architecture, too little shared memory.
    * @throws RuntimeError when the cubin is cut short.
    */
-  constructor(device: number, manifest: Manifest, cubin: Uint8Array) {
+  constructor(device: number, manifest: KernelManifest, cubin: Uint8Array) {
     const description = describeDevice(device);
     checkCubin(cubin);
     this.device = device;

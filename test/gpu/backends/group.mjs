@@ -47,7 +47,7 @@ async function tensorsFor(group, manifest, dims, seed) {
   const tensors = {};
   for (const [name, values] of [...Object.entries(local.inputs), ...Object.entries(local.outputs)]) {
     const { dtype } = [...manifest.inputs, ...manifest.outputs].find((tensor) => tensor.name === name);
-    const symmetric = manifest.buffers.find((buffer) => buffer.name === name).symmetric;
+    const symmetric = manifest.symmetric.includes(name);
     tensors[name] = symmetric ? await group.symmetric(dtype, [values.length]) : group.local(dtype, [values.length]);
     tensors[name].write(values);
   }

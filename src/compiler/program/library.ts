@@ -1,0 +1,181 @@
+/**
+ * Collectives of the library as ways to do one conversion of a tensor: what `y = all_reduce(x)` is made of.
+ *
+ * Which files belong together is said by folder and signature: those of `kernels/all_reduce/` that turn the one layout into the
+ * other are the ways of `all_reduce`. A way takes the place of the conversion with its parameters and dimensions renamed; of a
+ * tensor with several dimensions it sees the elements, row by row. One that needs more of the sizes than the conversion does,
+ * rounds on the way, or is made for a mesh, is none.
+ */
+import { CONVERSIONS } from "../check/functions.js";
+import { checkCollective, parseProgram } from "../front-end.js";
+import { Builder } from "../ir/builder.js";
+import { bufferOf, type Buffer, type Kernel, type Op, text } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
+import { rewriteOps, Substitution } from "../ir/visit.js";
+import type { ResolveImport } from "../link/link.js";
+import { lowerCollective } from "../lower/lower-collective.js";
+import type { Requirement, SignatureTensor } from "../manifest.js";
+import { SourceFile } from "../source.js";
+import type { DType } from "../types/dtype.js";
+import { extent, type Extent, productOf, sameExtent } from "../types/extent.js";
+import { printLayout } from "../types/layout.js";
+import { divisorOf } from "../types/requirement.js";
+
+export interface LibraryFile {
+  /** Path that diagnostics and comments show. */
+  readonly file: string;
+  readonly text: string;
+}
+
+/** The library's files for a conversion, `all_reduce`; none where it has none. */
+export type Library = (conversion: string) => readonly LibraryFile[];
+
+/** A way to do the conversion, with the signature of the kernel that does it. */
+export interface Way {
+  /** `all_reduce/two_shot` */
+  readonly name: string;
+  readonly source: SourceFile;
+  /** At rank level. */
+  readonly kernel: Kernel;
+}
+
+/** The conversion that a tensor-level kernel is, if it is one and nothing else; null if not. */
+export function soleConversion(kernel: Kernel): string | null {
+  if (kernel.level !== "tensor" || kernel.inputs.length !== 1 || kernel.outputs.length !== 1) return null;
+  const [input, convert, output, ...more] = kernel.body.ops;
+  if (more.length > 0 || input?.name !== "input" || convert?.name !== "convert" || output?.name !== "output")
+    return null;
+  if (kernel.inputs[0]!.dtype !== kernel.outputs[0]!.dtype || kernel.mesh.length > 0) return null;
+  const [from, to] = [kernel.inputs[0]!.layout.kind, kernel.outputs[0]!.layout.kind];
+  return [...CONVERSIONS].find(([, c]) => c.from === from && c.to === to)?.[0] ?? null;
+}
+
+/** The library's ways to do what the kernel does. */
+export function waysOf(kernel: Kernel, conversion: string, library: Library, resolve?: ResolveImport): Way[] {
+  return library(conversion).flatMap(({ file, text: source }) => {
+    const parsed = parseProgram(new SourceFile(file, source));
+    if (parsed.diagnostics.some((d) => d.severity === "error")) return [];
+    return parsed.program.collectives.flatMap((collective): Way[] => {
+      const one = new SourceFile(file, source);
+      const { dtype } = kernel.inputs[0]!;
+      const { checked } = checkCollective(parsed.program, collective.name.text, {
+        world: kernel.world,
+        dtypes: everyVariable(dtype),
+        file: one,
+        ...(resolve === undefined ? {} : { resolve }),
+      });
+      if (checked === null || checked.mesh.length > 0) return [];
+      const lowered = lowerCollective(checked);
+      const fitted = lowered.level === "rank" ? fit(lowered, kernel, lowered.name) : null;
+      return fitted === null ? [] : [{ name: `${conversion}/${lowered.name}`, source: one, kernel: fitted }];
+    });
+  });
+}
+
+/** One dtype for whatever variables there are. */
+export function everyVariable(dtype: DType): Readonly<Record<string, DType>> {
+  return new Proxy({}, { get: (_target, key) => (typeof key === "string" ? dtype : undefined), has: () => true });
+}
+
+/** The library's kernel under the signature of another; null if its own does not go with that. */
+function fit(way: Kernel, kernel: Kernel, name: string): Kernel | null {
+  if (way.inputs.length !== 1 || way.outputs.length !== 1) return null;
+  const dims = unified(way, kernel);
+  if (dims === null) return null;
+  const within = (e: Extent): Extent => substituted(e, dims);
+  if (!way.requirements.every((r) => isImplied({ ...r, left: within(r.left), right: within(r.right) }, kernel)))
+    return null;
+  const names = new Map([
+    [way.inputs[0]!.name, kernel.inputs[0]!.name],
+    [way.outputs[0]!.name, kernel.outputs[0]!.name],
+  ]);
+  for (const { name: own, role } of way.buffers) {
+    if (role === "input" || role === "output") continue;
+    let fresh = own;
+    while ([...names.values()].includes(fresh)) fresh += "_";
+    names.set(own, fresh);
+  }
+  const buffers = way.buffers.map((b): Buffer => {
+    const named = { ...b, name: names.get(b.name)! };
+    const isParameter = b.role === "input" || b.role === "output";
+    return { ...named, shape: isParameter ? bufferOf(kernel, named.name).shape : b.shape.map(within) };
+  });
+  const flat = [way.inputs[0]!.localShape.length, kernel.inputs[0]!.localShape.length];
+  // The body has one index where the buffer has several dimensions: all of them at once, in the same order.
+  const shaped = flat[0] === flat[1] ? buffers : buffers.map((b) => ({ ...b, shape: flatShape(b) }));
+  const build = new Builder(way.body.ops[0]?.span ?? { start: 0, end: 0 });
+  rewriteOps(way.body.ops, build, new Substitution(), (op, b, values) => {
+    if (op.name !== "dim") return false;
+    values.set(op.results[0]!, b.extent(dims.get(text(op, "name"))!));
+    return true;
+  });
+  const { world, dtypes, inputs, outputs, specification, mesh, requirements } = kernel;
+  return {
+    ...way,
+    name: `${kernel.name}_${name}`,
+    ...{ world, dtypes, dims: kernel.dims, inputs, outputs, specification, mesh, requirements },
+    buffers: shaped,
+    body: { arguments: [], ops: build.ops.map((op) => renamed(op, names)) },
+  };
+}
+
+function flatShape({ role, shape }: Buffer): readonly Extent[] {
+  return role === "input" || role === "output" ? [productOf(shape)] : shape;
+}
+
+/** What the way's dimensions are in terms of the kernel's; null if its tensors are no such tensors. */
+function unified(way: Kernel, kernel: Kernel): Map<string, Extent> | null {
+  const pairs: [SignatureTensor, SignatureTensor][] = [
+    [way.inputs[0]!, kernel.inputs[0]!],
+    [way.outputs[0]!, kernel.outputs[0]!],
+  ];
+  const found = new Map<string, Extent>();
+  const take = (e: Extent, value: Extent): boolean => {
+    if (typeof e !== "string") return sameExtent(e, value);
+    const known = found.get(e);
+    if (known === undefined) found.set(e, value);
+    return known === undefined || sameExtent(known, value);
+  };
+  for (const [a, b] of pairs) {
+    if (a.dtype !== b.dtype || printLayout(a.layout) !== printLayout(b.layout) || b.values !== undefined) return null;
+    if (a.shape.length === b.shape.length) {
+      if (!a.shape.every((e, d) => take(e, b.shape[d]!))) return null;
+    } else {
+      // Slices of the first dimension are neighbours in memory, and whatever is whole is so in any shape.
+      const isWhole = b.layout.kind !== "sharded" || b.layout.dim === 0;
+      if (a.shape.length !== 1 || !isWhole || !take(a.shape[0]!, productOf(b.shape))) return null;
+    }
+  }
+  return way.dims.every((d) => found.has(d)) ? found : null;
+}
+
+function substituted(e: Extent, dims: ReadonlyMap<string, Extent>): Extent {
+  if (typeof e === "number") return e;
+  if (typeof e === "string") return dims.get(e) ?? e;
+  return extent(e.op, substituted(e.a, dims), substituted(e.b, dims));
+}
+
+/** Whether the kernel asks for it already: for the same, or that a factor of the length divides. */
+function isImplied(r: Requirement, { requirements }: Kernel): boolean {
+  const wanted = divisorOf(r);
+  return requirements.some((known) => {
+    if (known.relation === r.relation && sameExtent(known.left, r.left) && sameExtent(known.right, r.right))
+      return true;
+    const held = divisorOf(known);
+    if (wanted === null || held === null || held.divisor % wanted.divisor !== 0) return false;
+    return factorsOf(wanted.length).some((factor) => sameExtent(factor, held.length));
+  });
+}
+
+function factorsOf(e: Extent): Extent[] {
+  return typeof e === "object" && e.op === "mul" ? [e, ...factorsOf(e.a), ...factorsOf(e.b)] : [e];
+}
+
+function renamed(op: Op, names: ReadonlyMap<string, string>): Op {
+  const { attributes = {}, optional = {} } = definitionOf(op.name);
+  const own = { ...op.attributes };
+  for (const [key, kind] of Object.entries({ ...attributes, ...optional }))
+    if (kind === "buffer" && typeof own[key] === "string") own[key] = names.get(own[key]) ?? own[key];
+  const regions = op.regions.map((r) => ({ ...r, ops: r.ops.map((inner) => renamed(inner, names)) }));
+  return { ...op, attributes: own, regions };
+}

@@ -1,0 +1,188 @@
+/**
+ * Which kernel a size takes: the one that the model says is fastest there. Sizes four times apart are tried, and between two of
+ * them that differ the crossover is looked for. A kernel that gains little wherever it is the fastest is left out: each costs
+ * every rank memory for its flags and time to load.
+ */
+import type { Kernel } from "../ir/module.js";
+import { predict } from "../machine/cost.js";
+import type { Machine } from "../machine/machines.js";
+import type { Choice, Plan } from "../manifest.js";
+import { DTYPES } from "../types/dtype.js";
+import { type DimValues, evaluateExtent, type Extent, extentNames, productOf, sameExtent } from "../types/extent.js";
+import { isPolynomial, polynomialOf } from "../types/normal-form.js";
+import { fitDims } from "../types/requirement.js";
+
+/** A kernel that could be launched. */
+export interface Candidate {
+  readonly name: string;
+  readonly kernel: Kernel;
+}
+
+/** What the model says about one size. */
+export interface PlannedSize {
+  readonly size: number;
+  readonly dims: DimValues;
+  /** Seconds of each candidate, the fastest first. */
+  readonly times: readonly { readonly name: string; readonly seconds: number }[];
+}
+
+export interface Planned {
+  readonly plan: Plan;
+  /** Candidates that the plan launches, in the order of its steps' numbers. */
+  readonly used: readonly Candidate[];
+}
+
+/** Less than this part of the time is not worth a kernel more. */
+const WORTHWHILE = 0.03;
+/** Bytes of the largest size that is looked at; above, what is best there stays best. */
+const LARGEST_BYTES = 2 ** 30;
+/** A crossover is known this well, as a factor of the size. */
+const PRECISION = 1.05;
+/** Crossovers are given as so many leading bits: nobody needs `n < 130793`. */
+const LEADING_BITS = 4;
+
+/** @param by what the size of a launch is @param candidates of one signature, at device level */
+export function planOf(candidates: readonly Candidate[], by: Extent, machine: Machine): Planned {
+  const [first] = candidates as readonly [Candidate, ...Candidate[]];
+  if (candidates.length === 1) return { plan: { by, choices: [choice(null, 0, first)] }, used: candidates };
+  const times = new Times(candidates, by, machine);
+  const sizes = sizesOf(first.kernel, by);
+  const kept = worthwhile(
+    candidates.map((_, i) => i),
+    sizes.map((size) => times.at(size)),
+  );
+  const best = (size: number): number => times.fastest(size, kept);
+  const bounds: { below: number | null; candidate: number }[] = [];
+  for (const [i, size] of sizes.entries()) {
+    const next = sizes[i + 1];
+    const [here, there] = [best(size), next === undefined ? null : best(next)];
+    if (there === null) bounds.push({ below: null, candidate: here });
+    else if (here !== there) bounds.push({ below: crossover(size, next!, here, there, times), candidate: here });
+  }
+  const merged = bounds.filter((b, i) => b.below === null || b.below < (bounds[i + 1]?.below ?? Infinity));
+  const used = [...new Set(merged.map((b) => b.candidate))];
+  const choices = merged.map(({ below, candidate }) => choice(below, used.indexOf(candidate), candidates[candidate]!));
+  return { plan: { by, choices }, used: used.map((i) => candidates[i]!) };
+}
+
+/** What the model says about a launch of each candidate. */
+export function compared(candidates: readonly Candidate[], dims: DimValues, machine: Machine): PlannedSize["times"] {
+  return candidates
+    .map(({ name, kernel }) => ({ name, seconds: predict(kernel, dims, machine).total }))
+    .sort((a, b) => a.seconds - b.seconds);
+}
+
+function choice(below: number | null, kernel: number, { kernel: { maxBlocks } }: Candidate): Choice {
+  return { below, steps: [{ kind: "launch", kernel, maxBlocks }] };
+}
+
+class Times {
+  private readonly known = new Map<number, readonly number[]>();
+
+  constructor(
+    private readonly candidates: readonly Candidate[],
+    private readonly by: Extent,
+    private readonly machine: Machine,
+  ) {}
+
+  /** Seconds of each candidate. */
+  at(size: number): readonly number[] {
+    let times = this.known.get(size);
+    if (times === undefined) {
+      const dims = dimsOf(this.candidates[0]!.kernel, this.by, size);
+      times = this.candidates.map(({ kernel }) => predict(kernel, dims, this.machine).total);
+      this.known.set(size, times);
+    }
+    return times;
+  }
+
+  fastest(size: number, among: readonly number[]): number {
+    const times = this.at(size);
+    return among.reduce((best, i) => (times[i]! < times[best]! ? i : best));
+  }
+}
+
+/** Candidates without those whose absence costs little anywhere, the least useful first. */
+function worthwhile(all: readonly number[], times: readonly (readonly number[])[]): readonly number[] {
+  const costWithout = (kept: readonly number[], i: number): number =>
+    Math.max(
+      ...times.map((t) => {
+        const rest = kept.filter((k) => k !== i).map((k) => t[k]!);
+        return Math.min(...rest) / Math.min(...kept.map((k) => t[k]!)) - 1;
+      }),
+    );
+  let kept = all;
+  while (kept.length > 1) {
+    const [least] = [...kept].sort((a, b) => costWithout(kept, a) - costWithout(kept, b));
+    if (costWithout(kept, least!) >= WORTHWHILE) break;
+    kept = kept.filter((i) => i !== least);
+  }
+  return kept;
+}
+
+/** The size from which on `there` is faster, which it is at `high` and not at `low`. */
+function crossover(low: number, high: number, here: number, there: number, times: Times): number {
+  let [from, to] = [low, high];
+  while (to / from > PRECISION && to - from > 1) {
+    const middle = Math.round(Math.sqrt(from * to));
+    if (middle <= from || middle >= to) break;
+    if (times.fastest(middle, [here, there]) === here) from = middle;
+    else to = middle;
+  }
+  const unit = 2 ** Math.max(0, Math.floor(Math.log2(to)) - LEADING_BITS + 1);
+  return Math.max(low + 1, Math.round(to / unit) * unit);
+}
+
+/** Sizes to look at, up to what the kernel's requirements allow. */
+function sizesOf(kernel: Kernel, by: Extent): number[] {
+  const { bytes } = DTYPES[kernel.outputs[0]!.dtype];
+  const most = Math.min(largest(by, kernel) ?? Infinity, LARGEST_BYTES / bytes);
+  const sizes: number[] = [];
+  for (let size = 1; size < most; size *= 4) sizes.push(size);
+  return [...sizes, most];
+}
+
+/** The size that a program's plan goes by: elements of its largest output. */
+export function sizeOf(kernel: Kernel): Extent {
+  return productOf(kernel.outputs[0]!.shape);
+}
+
+/** Longest dimension of a matrix that is looked at, but for the first: rows get more, not longer. */
+const LONGEST_ROW = 4096;
+
+/** Dimensions at which a kernel has the size. Those that do not matter for it are of the same order. */
+export function dimsOf(kernel: Kernel, by: Extent, size: number): Record<string, number> {
+  const names = [...extentNames(by)];
+  const rest = names.slice(1);
+  const each = Math.max(1, Math.min(LONGEST_ROW, Math.floor(size ** (1 / Math.max(1, names.length)))));
+  const dims: Record<string, number> = Object.fromEntries(
+    kernel.dims.map((name) => [name, rest.includes(name) ? each : LONGEST_ROW]),
+  );
+  const [first] = names;
+  if (first !== undefined) {
+    const others = evaluateExtent(by, { ...dims, [first]: 1 });
+    dims[first] = Math.max(1, Math.round(size / Math.max(1, others)));
+  }
+  return fitDims(kernel.requirements, dims, new Set(kernel.dims));
+}
+
+/** The most elements that a launch may have, from the extent itself or the requirements; null if they do not say. */
+function largest(elements: Extent, { requirements }: Kernel): number | null {
+  if (typeof elements === "number") return elements;
+  const bounds = requirements.flatMap(({ left, relation, right }) => {
+    if (typeof right !== "number") return [];
+    if (relation === "le" || relation === "eq") return [{ left, most: right }];
+    return relation === "lt" ? [{ left, most: right - 1 }] : [];
+  });
+  const direct = bounds.filter((b) => sameExtent(b.left, elements)).map((b) => b.most);
+  if (direct.length > 0) return Math.min(...direct);
+  const isIncreasing = isPolynomial(elements) && [...polynomialOf(elements).values()].every((c) => c >= 0);
+  if (!isIncreasing) return null;
+  const dims: Record<string, number> = {};
+  for (const name of extentNames(elements)) {
+    const own = bounds.filter((b) => sameExtent(b.left, name)).map((b) => b.most);
+    if (own.length === 0) return null;
+    dims[name] = Math.min(...own);
+  }
+  return evaluateExtent(elements, dims);
+}
