@@ -1,5 +1,5 @@
 /** Runs a suite on a group: each kernel is checked first and then timed, next to its peers. Collective throughout. */
-import { importsFromDisk } from "../runtime/imports.js";
+import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile, type CompileResult, DTYPES, type DType } from "../compiler/index.js";
@@ -70,6 +70,7 @@ function compileKernel(kernel: string, ranks: number, dtype: DType): CompileResu
     ranks,
     dtype,
     resolve: importsFromDisk,
+    library: libraryFromDisk,
   });
   const error = result.diagnostics.find((d) => d.severity === "error");
   if (error !== undefined) throw new InternalCompilerError(`kernels/${kernel}.coll does not compile: ${error.message}`);

@@ -10,7 +10,7 @@ import {
   SourceFile,
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
-import { importsFromDisk } from "../runtime/imports.js";
+import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
 import { dtypesFor, isExcludedWorld } from "./collectives.js";
 import { hasErrors } from "./diagnostics.js";
 import { askedDims } from "./dims.js";
@@ -92,7 +92,12 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       const requests = [...options.ranks, ...(isUneven ? [UNEVEN_RANKS] : [])].map(requestOf);
       for (const request of requests.toSorted((a, b) => b.ranks - a.ranks)) options.onExpected?.(request);
       const tried = requests.map((request) => {
-        const result = compile(program.text, { file: program.file, resolve: importsFromDisk, ...request });
+        const result = compile(program.text, {
+          file: program.file,
+          resolve: importsFromDisk,
+          library: libraryFromDisk,
+          ...request,
+        });
         source = result.source;
         return { request, result };
       });
@@ -103,12 +108,16 @@ export function diagnose(program: ProgramText, name: string | undefined, options
         keep(result.diagnostics);
         worlds.add(request.ranks);
         if (result.kernel === null) continue;
-        // Printed for nobody: what cannot be printed is wrong, too, however well it is proved.
-        void result.cuda;
         for (const dim of result.manifest!.dims) dims.add(dim);
-        const residency = proveResidency(result.kernel);
         const asked = askedDims(result.manifest!, options.dims);
-        cases.push({ ...request, program, residency, compiled: result, dims: asked });
+        // Every size takes exactly one kernel of the program, or there would be none: each of them is asked about.
+        for (const { name: variant, compiled } of result.variants) {
+          // Printed for nobody: what cannot be printed is wrong, too, however well it is proved.
+          void compiled.cuda;
+          const residency = proveResidency(compiled.kernel!);
+          const chosen = result.variants.length === 1 ? request : { ...request, variant };
+          cases.push({ ...chosen, program, residency, compiled, dims: asked });
+        }
       }
       if (used.length < tried.length)
         skipped.push({

@@ -12,13 +12,14 @@ const expected = new Map<string, CompileResult>();
 let known: { readonly number: number; readonly subject: Subject } | null = null;
 
 /** The same for what is compiled alike. */
-function keyOf({ collective, ranks, dtype, mesh }: ProofRequest): string {
-  return JSON.stringify([collective, ranks, dtype ?? null, mesh ?? null]);
+function keyOf({ collective, ranks, dtype, mesh, variant }: ProofRequest): string {
+  return JSON.stringify([collective, ranks, dtype ?? null, mesh ?? null, variant ?? null]);
 }
 
 function prepare({ program, request }: Preparation): void {
   const compiled = compileForProofs(program, request);
-  if (compiled.kernel !== null) expected.set(keyOf(request), compiled);
+  // Of a program that can be done in several ways, those that its plan has are named with the question.
+  if (compiled.ways.length < 2 && compiled.kernel !== null) expected.set(keyOf(request), compiled);
 }
 
 function answer({ about, job, number, schedule, claim }: Question): unknown {

@@ -8,7 +8,7 @@ import {
   SourceFile,
 } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
-import { importsFromDisk } from "../runtime/imports.js";
+import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
 import { hasErrors, printDiagnostics, wrongProgram } from "./diagnostics.js";
 import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
@@ -140,5 +140,5 @@ export function tryCompile(
   options: Omit<CompileOptions, "file" | "collective">,
 ): CompileResult {
   const file = { file: selected.file, collective: collective.name.text };
-  return compile(selected.text, { resolve: importsFromDisk, ...options, ...file });
+  return compile(selected.text, { resolve: importsFromDisk, library: libraryFromDisk, ...options, ...file });
 }

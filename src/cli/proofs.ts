@@ -28,7 +28,7 @@ import {
   withMapping,
 } from "../compiler/index.js";
 import { type HostileReport, runHostile } from "../runtime/cpu/index.js";
-import { importsFromDisk } from "../runtime/imports.js";
+import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
 import { type Io, paletteOf } from "./io.js";
 import type { ProgramText } from "./source-file.js";
 
@@ -36,6 +36,8 @@ export interface ProofRequest {
   readonly collective: string;
   readonly ranks: number;
   readonly dtype?: DType | Readonly<Record<string, DType>>;
+  /** The kernel of a program with several; see `CompileOptions.variant`. */
+  readonly variant?: string;
   /** Ranks along the axes of its mesh; see `CompileOptions.mesh`. */
   readonly mesh?: Readonly<Record<string, number>>;
   /** Lengths that were asked for; the other dimensions take some that lead through the paths of the kernel. */
@@ -82,7 +84,7 @@ export const DEFAULT_SCHEDULES = 4;
 
 /** A collective as proofs want it. */
 export function compileForProofs({ file, text }: ProgramText, { dims: _, ...chosen }: ProofRequest): CompileResult {
-  return compile(text, { file, resolve: importsFromDisk, ...chosen, mapping: PROOF_MAPPING });
+  return compile(text, { file, resolve: importsFromDisk, library: libraryFromDisk, ...chosen, mapping: PROOF_MAPPING });
 }
 
 /** A compiled collective, about which questions are answered. */

@@ -49,6 +49,8 @@ export interface CompileResult {
   readonly cuda: string | null;
   /** The program: kernels, and which of them a size takes. */
   readonly manifest: Manifest | null;
+  /** Names of the ways of doing it that the compiler chooses from; empty where the program says how it is done. */
+  readonly ways: readonly string[];
   /** Each of the manifest's kernels as a program of its own, in the manifest's order. */
   readonly variants: readonly Variant[];
   /** Ways of doing it that were compared; those that no size takes are not among the variants. */
@@ -79,7 +81,7 @@ export function compile(text: string, options: CompileOptions): CompileResult {
   const source = new SourceFile(options.file ?? "<input>", text);
   const parsed = parseProgram(source);
   const machine = machineOf(options);
-  const nothing = { snapshots: [], kernel: null, cuda: null, manifest: null, variants: [], considered: [] };
+  const nothing = { snapshots: [], kernel: null, cuda: null, manifest: null, variants: [], considered: [], ways: [] };
   const failed = { options, source, machine, checked: null, ...nothing };
   if (parsed.diagnostics.some((d) => d.severity === "error")) return { ...failed, diagnostics: parsed.diagnostics };
   const named = parsed.program.collectives.filter((c) => [c.name.text, undefined].includes(options.collective));
@@ -120,11 +122,10 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   const conversion = options.library === undefined ? null : soleConversion(lowered);
   const named = (name: string): Front => ({ ...front, options: { ...options, variant: name } });
   if (conversion !== null) {
-    const ways = waysOf(lowered, conversion, options.library!, options.resolve).map(({ name, source, kernel }) =>
-      way(name, () => compiledOf({ ...named(name), source }, kernel)),
+    const ways = waysOf(lowered, conversion, options.library!, front.source, options.resolve).map(({ name, kernel }) =>
+      way(name, () => compiledOf(named(name), kernel)),
     );
-    const exact = ways.filter(({ compiled }) => roundingsOf(compiled().kernel!).length === 0);
-    if (exact.length > 0) return exact;
+    if (ways.length > 0) return ways;
   }
   if (lowered.level !== "tensor" || openConversions(lowered).length === 0) return [];
   return (["one_shot", "two_shot"] as const).map((algorithm) => {
@@ -148,10 +149,13 @@ function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Ker
 function programFrom(ways: readonly WayToDo[], front: Front): CompileResult {
   const { options } = front;
   const machine = machineOf(options);
-  let made: Omit<CompileResult, keyof Front | "machine"> | null = null;
+  let made: Omit<CompileResult, keyof Front | "machine" | "ways"> | null = null;
   const program = (): NonNullable<typeof made> => {
     if (made !== null) return made;
-    const considered = ways.map(({ name, compiled }): Variant => ({ name, compiled: compiled() }));
+    const all = ways.map(({ name, compiled }): Variant => ({ name, compiled: compiled() }));
+    // What rounds on the way is for those who ask for it by name.
+    const exact = all.filter(({ compiled }) => roundingsOf(compiled.kernel!).length === 0);
+    const considered = exact.length > 0 ? exact : all;
     const candidates = considered.map(({ name, compiled }) => ({ name, kernel: compiled.kernel! }));
     const { plan, used } = planOf(candidates, sizeOf(candidates[0]!.kernel), machine);
     const variants = used.map((u) => considered[candidates.indexOf(u)]!);
@@ -166,6 +170,7 @@ function programFrom(ways: readonly WayToDo[], front: Front): CompileResult {
     // The ways differ in what moves, not in what is multiplied.
     diagnostics: ways.at(-1)!.compiled().diagnostics,
     machine,
+    ways: ways.map(({ name }) => name),
     get kernel() {
       return program().kernel;
     },
@@ -242,6 +247,7 @@ function resultOf(front: Front, snapshots: readonly Snapshot[], last: Kernel): C
     snapshots,
     kernel,
     machine: machineOf(options),
+    ways: [],
     get cuda() {
       return kernel === null ? null : (cuda ??= emitCuda(kernel, source));
     },

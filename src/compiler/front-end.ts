@@ -98,6 +98,8 @@ export interface CheckOptions {
   /** What dtype variables stand for. */
   readonly dtypes: Readonly<Record<string, DType>>;
   readonly file: SourceFile;
+  /** The program's own path, where its text lies behind that of the file; see {@link parseIncluded}. */
+  readonly path?: string;
   /** Finds imported files; without it there are none. */
   readonly resolve?: ResolveImport;
   /** Ranks along each axis of a mesh; see `meshOf`. */
@@ -137,14 +139,14 @@ export function constantOf(
 
 function scopeOf(
   program: Program,
-  { file, resolve }: Pick<CheckOptions, "file" | "resolve">,
+  { file, path, resolve }: Pick<CheckOptions, "file" | "path" | "resolve">,
   report: (d: Diagnostic) => void,
 ): FileScope {
   const parse = (path: string, from: string): ParsedFile | null => {
     const found = resolve?.(path, from) ?? null;
-    return found === null ? null : parseImport(found, file);
+    return found === null ? null : parseIncluded(found, file);
   };
-  return linkProgram({ name: file.name, program, hasErrors: false }, parse, report);
+  return linkProgram({ name: path ?? file.name, program, hasErrors: false }, parse, report);
 }
 
 function checkChosen(
@@ -165,8 +167,11 @@ function checkChosen(
 
 const imported = new WeakMap<SourceFile, Map<string, ParsedFile>>();
 
-/** An imported file, parsed behind the text of the one that is being compiled; once for each. */
-function parseImport({ name, text }: { readonly name: string; readonly text: string }, file: SourceFile): ParsedFile {
+/** Another file, parsed behind the text of the one that is being compiled, for places in it; once for each. */
+export function parseIncluded(
+  { name, text }: { readonly name: string; readonly text: string },
+  file: SourceFile,
+): ParsedFile {
   const known = imported.get(file) ?? new Map<string, ParsedFile>();
   imported.set(file, known);
   let parsed = known.get(name);

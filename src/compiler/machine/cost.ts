@@ -41,7 +41,8 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
   const time = ranks.map(() => machine.launch.value);
   const terms = ranks.map((): Terms => ({ wire: 0, memory: 0, arithmetic: 0 }));
   const overlapped = ranks.map(() => 0);
-  const isPending = ranks.map(() => false);
+  /** What a flag waits for until the stores before it have arrived. */
+  const pending = ranks.map(() => 0);
   const told = ranks.map(() => ranks.map(() => 0));
   const count = Math.max(...ranks.map((r) => r.stretches.length));
   for (let i = 0; i < count; i++) {
@@ -57,13 +58,16 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
       time[rank]! += Math.max(path, first + covered);
       overlapped[rank]! += covered;
       for (const key of ["wire", "memory", "arithmetic"] as const) terms[rank]![key] += one[key];
-      isPending[rank] ||= stretch.stored.some((bytes, owner) => owner !== rank && bytes > 0);
+      stretch.stored.forEach((bytes, owner) => {
+        const { drain, ownDrain } = machine;
+        if (bytes > 0) pending[rank] = Math.max(pending[rank]!, (owner === rank ? ownDrain : drain).value);
+      });
     });
     ranks.forEach(({ meetings }, rank) => {
       const tells = meetings[i]?.tells ?? [];
       if (tells.length === 0) return;
-      if (isPending[rank]!) time[rank]! += machine.drain.value;
-      isPending[rank] = false;
+      time[rank]! += pending[rank]!;
+      pending[rank] = 0;
       for (const peer of tells) told[rank]![peer] = time[rank]!;
     });
     const seen = ranks.map(({ meetings }, rank) => {

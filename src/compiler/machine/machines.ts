@@ -30,8 +30,9 @@ export interface Rates {
   readonly flag: Sourced;
   /** What each further rank adds to waiting for one. */
   readonly flagRank: Sourced;
-  /** How long a flag waits for stores to peers to have arrived. */
+  /** How long a flag waits for stores to peers to have arrived, and for stores to own memory. */
   readonly drain: Sourced;
+  readonly ownDrain: Sourced;
   /** What waiting for all blocks of a GPU adds. */
   readonly grid: Sourced;
   /** From a load of a peer's memory, and of one's own, to its value. */
@@ -73,8 +74,8 @@ const h200x4: Machine = {
   multiprocessors: 132,
   ranks: 4,
   wireBlocks: of(32, `${MEASURED}: 28 blocks of 512 threads fill the wire with stores, 24 with loads`),
-  push: of(313e9, `${FITTED}; alone, 16-byte stores reach 345 to 350`),
-  pairPush: of(294e9, FITTED),
+  push: of(312e9, `${FITTED}; alone, 16-byte stores reach 345 to 350`),
+  pairPush: of(312e9, `${FITTED}: no less than to all`),
   pull: of(317e9, `${FITTED}; alone, 16-byte loads reach 330`),
   serve: of(369e9, `${FITTED}: a broadcast that all load from its root`),
   blockPush: of(20e9, FITTED),
@@ -86,12 +87,16 @@ const h200x4: Machine = {
   scalar: of(33.5e12, `${DATA_SHEET}: 67 TFLOP/s of f32, counted as two operations each`),
   tensor: of(795e12, "cuBLAS, bf16, 8192³ on random data, measured on an H200"),
   launch: of(0.58e-6, `${MEASURED}: an empty kernel in a graph`),
-  flag: of(1.66e-6, `${FITTED}; alone, release to acquire at system scope takes 1.33 µs`),
+  flag: of(
+    1.04e-6,
+    `${FITTED}, apart from what it waits for; together with that, release to acquire at system scope takes 1.33 µs alone`,
+  ),
   flagRank: of(0, `${FITTED}: 3 ranks are waited for as long as 1`),
-  drain: of(0.7e-6, FITTED),
-  grid: of(1.6e-6, FITTED),
-  peerLoad: of(1.56e-6, FITTED),
-  ownLoad: of(0.66e-6, FITTED),
+  drain: of(1.49e-6, FITTED),
+  ownDrain: of(1.23e-6, FITTED),
+  grid: of(1.18e-6, FITTED),
+  peerLoad: of(1.51e-6, FITTED),
+  ownLoad: of(0.75e-6, FITTED),
   packet: of(1.4e-6, `${MEASURED}: data and epoch in one 16-byte store, 1 to 64 KiB`),
   isCalibrated: true,
 };
@@ -101,12 +106,17 @@ const h200x2: Machine = {
   name: "h200x2",
   title: "2×H200, NVLink 4, NV18",
   ranks: 2,
-  push: of(275e9, FITTED),
-  pairPush: of(210e9, FITTED),
-  pull: of(335e9, FITTED),
-  serve: of(335e9, FITTED),
-  flag: of(1.55e-6, FITTED),
-  drain: of(0.5e-6, FITTED),
+  push: of(266e9, FITTED),
+  pairPush: of(225e9, FITTED),
+  pull: of(333e9, FITTED),
+  serve: of(333e9, FITTED),
+  flag: of(1.25e-6, FITTED),
+  flagRank: of(0.06e-6, FITTED),
+  drain: of(0.67e-6, FITTED),
+  ownDrain: of(0.87e-6, FITTED),
+  grid: of(1.34e-6, FITTED),
+  peerLoad: of(1.66e-6, FITTED),
+  ownLoad: of(0.87e-6, FITTED),
 };
 
 /** Another device's rates from those of a calibrated machine, where nobody has measured them. */

@@ -7,7 +7,7 @@
  * rounds on the way, or is made for a mesh, is none.
  */
 import { CONVERSIONS } from "../check/functions.js";
-import { checkCollective, parseProgram } from "../front-end.js";
+import { checkCollective, parseIncluded } from "../front-end.js";
 import { Builder } from "../ir/builder.js";
 import { bufferOf, type Buffer, type Kernel, type Op, text } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
@@ -15,7 +15,7 @@ import { rewriteOps, Substitution } from "../ir/visit.js";
 import type { ResolveImport } from "../link/link.js";
 import { lowerCollective } from "../lower/lower-collective.js";
 import type { Requirement, SignatureTensor } from "../manifest.js";
-import { SourceFile } from "../source.js";
+import type { SourceFile } from "../source.js";
 import type { DType } from "../types/dtype.js";
 import { extent, type Extent, productOf, sameExtent } from "../types/extent.js";
 import { printLayout } from "../types/layout.js";
@@ -34,7 +34,6 @@ export type Library = (conversion: string) => readonly LibraryFile[];
 export interface Way {
   /** `all_reduce/two_shot` */
   readonly name: string;
-  readonly source: SourceFile;
   /** At rank level. */
   readonly kernel: Kernel;
 }
@@ -50,24 +49,30 @@ export function soleConversion(kernel: Kernel): string | null {
   return [...CONVERSIONS].find(([, c]) => c.from === from && c.to === to)?.[0] ?? null;
 }
 
-/** The library's ways to do what the kernel does. */
-export function waysOf(kernel: Kernel, conversion: string, library: Library, resolve?: ResolveImport): Way[] {
-  return library(conversion).flatMap(({ file, text: source }) => {
-    const parsed = parseProgram(new SourceFile(file, source));
-    if (parsed.diagnostics.some((d) => d.severity === "error")) return [];
-    return parsed.program.collectives.flatMap((collective): Way[] => {
-      const one = new SourceFile(file, source);
+/** The library's ways to do what the kernel does. @param source of the kernel, behind which the library's texts are put */
+export function waysOf(
+  kernel: Kernel,
+  conversion: string,
+  library: Library,
+  source: SourceFile,
+  resolve?: ResolveImport,
+): Way[] {
+  return library(conversion).flatMap(({ file: path, text: own }) => {
+    const { program, hasErrors } = parseIncluded({ name: path, text: own }, source);
+    if (hasErrors) return [];
+    return program.collectives.flatMap((collective): Way[] => {
       const { dtype } = kernel.inputs[0]!;
-      const { checked } = checkCollective(parsed.program, collective.name.text, {
+      const { checked } = checkCollective(program, collective.name.text, {
         world: kernel.world,
         dtypes: everyVariable(dtype),
-        file: one,
+        file: source,
+        path,
         ...(resolve === undefined ? {} : { resolve }),
       });
       if (checked === null || checked.mesh.length > 0) return [];
       const lowered = lowerCollective(checked);
       const fitted = lowered.level === "rank" ? fit(lowered, kernel, lowered.name) : null;
-      return fitted === null ? [] : [{ name: `${conversion}/${lowered.name}`, source: one, kernel: fitted }];
+      return fitted === null ? [] : [{ name: `${conversion}/${lowered.name}`, kernel: fitted }];
     });
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Which kernel a size takes: the one that the model says is fastest there. Sizes four times apart are tried, and between two of
- * them that differ the crossover is looked for. A kernel that gains little wherever it is the fastest is left out: each costs
+ * Which kernel a size takes: the one that the model says is fastest there. Some sizes are tried, and between two of them that
+ * differ the crossover is looked for. A kernel that gains little wherever it is the fastest is left out: each costs
  * every rank memory for its flags and time to load.
  */
 import type { Kernel } from "../ir/module.js";
@@ -34,6 +34,9 @@ export interface Planned {
 
 /** Less than this part of the time is not worth a kernel more. */
 const WORTHWHILE = 0.03;
+/** Sizes that are tried are so many times apart. */
+const STEP = 8;
+const SMALLEST = 64;
 /** Bytes of the largest size that is looked at; above, what is best there stays best. */
 const LARGEST_BYTES = 2 ** 30;
 /** A crossover is known this well, as a factor of the size. */
@@ -49,7 +52,7 @@ export function planOf(candidates: readonly Candidate[], by: Extent, machine: Ma
   const sizes = sizesOf(first.kernel, by);
   const kept = worthwhile(
     candidates.map((_, i) => i),
-    sizes.map((size) => times.at(size)),
+    sizes.map((size) => candidates.map((_, i) => times.of(i, size))),
   );
   const best = (size: number): number => times.fastest(size, kept);
   const bounds: { below: number | null; candidate: number }[] = [];
@@ -77,7 +80,7 @@ function choice(below: number | null, kernel: number, { kernel: { maxBlocks } }:
 }
 
 class Times {
-  private readonly known = new Map<number, readonly number[]>();
+  private readonly known = new Map<number, number[]>();
 
   constructor(
     private readonly candidates: readonly Candidate[],
@@ -85,20 +88,16 @@ class Times {
     private readonly machine: Machine,
   ) {}
 
-  /** Seconds of each candidate. */
-  at(size: number): readonly number[] {
-    let times = this.known.get(size);
-    if (times === undefined) {
-      const dims = dimsOf(this.candidates[0]!.kernel, this.by, size);
-      times = this.candidates.map(({ kernel }) => predict(kernel, dims, this.machine).total);
-      this.known.set(size, times);
-    }
-    return times;
+  /** Seconds of a candidate. */
+  of(i: number, size: number): number {
+    const times = this.known.get(size) ?? [];
+    this.known.set(size, times);
+    const { kernel } = this.candidates[i]!;
+    return (times[i] ??= predict(kernel, dimsOf(kernel, this.by, size), this.machine).total);
   }
 
   fastest(size: number, among: readonly number[]): number {
-    const times = this.at(size);
-    return among.reduce((best, i) => (times[i]! < times[best]! ? i : best));
+    return among.reduce((best, i) => (this.of(i, size) < this.of(best, size) ? i : best));
   }
 }
 
@@ -130,7 +129,8 @@ function crossover(low: number, high: number, here: number, there: number, times
     else to = middle;
   }
   const unit = 2 ** Math.max(0, Math.floor(Math.log2(to)) - LEADING_BITS + 1);
-  return Math.max(low + 1, Math.round(to / unit) * unit);
+  const rounded = Math.round(to / unit) * unit;
+  return rounded > low ? rounded : low + unit;
 }
 
 /** Sizes to look at, up to what the kernel's requirements allow. */
@@ -138,7 +138,7 @@ function sizesOf(kernel: Kernel, by: Extent): number[] {
   const { bytes } = DTYPES[kernel.outputs[0]!.dtype];
   const most = Math.min(largest(by, kernel) ?? Infinity, LARGEST_BYTES / bytes);
   const sizes: number[] = [];
-  for (let size = 1; size < most; size *= 4) sizes.push(size);
+  for (let size = SMALLEST; size < most; size *= STEP) sizes.push(size);
   return [...sizes, most];
 }
 
