@@ -18,6 +18,7 @@ export {
   toJson,
 } from "./compiler/index.js";
 export type { Manifest, DType, Layout, Extent, Specification } from "./compiler/manifest.js";
+export { importsFromDisk, libraryFromDisk } from "./runtime/imports.js";
 export { connect } from "./runtime/connect.js";
 export type * from "./runtime/group.js";
 export { capabilities, type Capabilities } from "./runtime/capabilities/index.js";

@@ -46,6 +46,7 @@ export function explainReport(
   const parts = [
     `${c.bold(e.collective)} ${c.dim(`(${file})`)}\n${[`${e.ranks} rank${e.ranks === 1 ? "" : "s"}`, ...given].join(", ")}`,
     section(c, "Layouts", layouts(c, e, place)),
+    ...(e.plan === null ? [] : [section(c, "Plan", planned(c, e))]),
     section(c, "Algorithm", algorithm(e)),
     section(c, "What moves, in one launch, at rank 0", moves(c, e, place)),
     section(c, "Wire", wire(c, e)),
@@ -86,8 +87,33 @@ function layouts(c: Palette, e: Explanation, place: Show): string {
   return table(c, ["", "whole tensor", "layout", "", ""], rows);
 }
 
+/** Which kernel each size takes, and by how much it is ahead at these. */
+function planned(c: Palette, e: Explanation): string {
+  const { by, choices, chosen, times: all } = e.plan!;
+  const rows = choices.map(({ below, kernel }, i) => {
+    const from = choices[i - 1]?.below ?? null;
+    const bound = [...(from === null ? [] : [`${by} ≥ ${from}`]), ...(below === null ? [] : [`${by} < ${below}`])];
+    const sizes = bound.length === 0 ? "every size" : bound.join(", ");
+    return [sizes, kernel, kernel === chosen ? "← these sizes" : ""];
+  });
+  const us = (seconds: number): string => duration(seconds * 1e6);
+  const own = all.find((t) => t.name === chosen)!;
+  const next = all.find((t) => t.name !== chosen)!;
+  const ahead = next.seconds / own.seconds - 1;
+  const verdict =
+    ahead >= 0
+      ? `${next.name}, the next best, would take ${us(next.seconds)}: ${(ahead * 100).toFixed(0)} % more`
+      : `${next.name} would take ${us(next.seconds)}, which is too little less to have one kernel more`;
+  const others = all.filter((t) => t !== own && t !== next).map((t) => `${t.name} ${us(t.seconds)}`);
+  const rest = others.length === 0 ? "" : `\n  ${c.dim(`further: ${others.join(", ")}`)}`;
+  return `${table(c, ["", "", ""], rows)}\n  ${chosen} is predicted to take ${us(own.seconds)}. ${verdict}.${rest}`;
+}
+
 function algorithm(e: Explanation): string {
-  if (e.form === "explicit") return "  Written by its author: the body says which rank reads and stores what.";
+  if (e.form === "explicit")
+    return e.plan === null
+      ? "  Written by its author: the body says which rank reads and stores what."
+      : `  That of ${e.plan.chosen}, which the plan has for these sizes.`;
   const changes = e.layouts.filter((l) => l.from !== undefined);
   if (changes.length === 0) return "  Nothing changes its layout, so nothing has to move.";
   return changes

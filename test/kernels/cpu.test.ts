@@ -26,12 +26,14 @@ for (const file of LIBRARY)
       it(`is correct on ${world} ranks`, { timeout: 120_000 }, () => {
         for (const dtype of DTYPES) {
           if (!allows(file, world, dtype)) continue;
-          const { kernel, manifest, source, diagnostics } = compileFile(file, { ranks: world, dtype });
+          const { manifest, source, diagnostics, variants } = compileFile(file, { ranks: world, dtype });
           // Of products alone there is something to say, in dtypes that no tensor core takes.
           const isTiled = ["f32", "f16", "bf16"].includes(dtype);
           expect(diagnostics.filter((d) => isTiled || d.code !== "scalar-product")).toEqual([]);
-          const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
-          for (const dims of shapesFor(manifest!, world)) {
+          for (const [variant, dims] of variants.flatMap((v) =>
+            shapesFor(manifest!, world).map((d) => [v, d] as const),
+          )) {
+            const group = new CpuGroup(variant.compiled.kernel!, manifest!, { source, detectUnwritten: true });
             // Twice, because the second launch meets the flags and scratch that the first one left.
             for (const seed of [1, 2]) {
               const ranks = makeInputs(manifest!, dims, seed);

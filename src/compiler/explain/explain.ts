@@ -8,6 +8,8 @@ import type { DimValues } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import { type Prediction, predict } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
+import { type Choice, choiceOf } from "../manifest.js";
+import { compared } from "../program/plan.js";
 import { type Party, syncReasons, syncsOf } from "./sync-reasons.js";
 import { type RankTraffic, trafficOfRank } from "./traffic.js";
 
@@ -63,8 +65,21 @@ export interface PartyStep extends Omit<Party, "span"> {
   readonly at: Place | null;
 }
 
+/** Which kernel a size takes, and what else there was; null where the program has one way alone. */
+export interface PlanStep {
+  /** What counts as the size: a number of elements, as an expression over the dimensions. */
+  readonly by: string;
+  /** In order: the kernel of sizes below a number, of the last for all others. */
+  readonly choices: readonly { readonly below: number | null; readonly kernel: string }[];
+  /** The kernel that the explained sizes take. */
+  readonly chosen: string;
+  /** Seconds that the ways of doing it are predicted to take at these sizes, the fastest first. */
+  readonly times: readonly { readonly name: string; readonly seconds: number }[];
+}
+
 export interface Explanation {
   readonly collective: string;
+  readonly plan: PlanStep | null;
   readonly ranks: number;
   readonly dtypes: Readonly<Record<string, string>>;
   readonly dims: DimValues;
@@ -89,9 +104,10 @@ const ORDERED_AFTER = "derive-sync";
 
 /**
  * Explains a collective that was compiled to the end.
- * @param dims sizes to count for.
+ * @param dims sizes to count for: of a program with several kernels, the one that they take is explained.
  */
-export function explain(compiled: CompileResult, dims: DimValues, machine: Machine): Explanation {
+export function explain(program: CompileResult, dims: DimValues, machine: Machine): Explanation {
+  const compiled = kernelFor(program, dims);
   const { snapshots, source } = compiled;
   const after = (pass: string): Kernel => {
     const found = snapshots.find((s) => s.pass === pass);
@@ -103,7 +119,8 @@ export function explain(compiled: CompileResult, dims: DimValues, machine: Machi
   const tensors = snapshots.findLast((s) => s.kernel.level === "tensor");
   const first = ranks[0]!;
   return {
-    collective: counted.name,
+    collective: program.checked!.syntax.name.text,
+    plan: planStep(program, dims, machine),
     ranks: counted.world,
     dtypes: counted.dtypes,
     dims,
@@ -122,7 +139,30 @@ export function explain(compiled: CompileResult, dims: DimValues, machine: Machi
 /** The time alone, for comparing many sizes. */
 export function predictTime(compiled: CompileResult, dims: DimValues, machine: Machine): Prediction {
   if (compiled.kernel === null) throw new InternalCompilerError("only what was compiled to the end has a time");
-  return predict(compiled.kernel, dims, machine);
+  return predict(kernelFor(compiled, dims).kernel!, dims, machine);
+}
+
+/** The program of the one kernel that these sizes take. */
+function kernelFor(program: CompileResult, dims: DimValues): CompileResult {
+  if (program.variants.length < 2) return program;
+  return program.variants[choiceOf(program.manifest!, dims).steps.at(-1)!.kernel]!.compiled;
+}
+
+function planStep(program: CompileResult, dims: DimValues, machine: Machine): PlanStep | null {
+  const { manifest, considered } = program;
+  if (manifest === null || considered.length < 2) return null;
+  const { plan, kernels } = manifest;
+  const nameOf = (choice: Choice): string => kernels[choice.steps.at(-1)!.kernel]!.name;
+  return {
+    by: showExtent(plan.by),
+    choices: plan.choices.map((choice) => ({ below: choice.below, kernel: nameOf(choice) })),
+    chosen: nameOf(choiceOf(manifest, dims)),
+    times: compared(
+      considered.map(({ name, compiled }) => ({ name, kernel: compiled.kernel! })),
+      dims,
+      machine,
+    ),
+  };
 }
 
 /** Who sends whom how much, whether it is stored there or loaded from here. */
