@@ -68,9 +68,9 @@ export function floorOf({ gpus }: MachineFacts, suite: Suite, size: number, worl
   const gpu = gpus[0]?.toLowerCase() ?? "";
   const machine = MACHINES.find(({ name }) => gpu.includes(name.split("x")[0]!));
   if (machine === undefined || suite.ways === null) return null;
-  const { launch, flag, push } = machine;
+  const { launch, exchange, peak } = machine;
   const seconds = suite
     .ways(size, world)
-    .map(({ exchanges, bytes }) => launch.value + (world > 1 ? exchanges * flag.value : 0) + bytes / push.value);
+    .map(({ exchanges, bytes }) => launch.value + (world > 1 ? exchanges * exchange.value : 0) + bytes / peak.value);
   return Math.min(...seconds) * 1e6;
 }

@@ -52,6 +52,9 @@ export interface Machine extends Rates {
   readonly ranks: number;
   /** Blocks that fill the wire: more move no bytes faster. */
   readonly wireBlocks: Sourced;
+  /** What the wire and a flag allow a kernel that does nothing else: floors of every time. */
+  readonly peak: Sourced;
+  readonly exchange: Sourced;
   /** Operations a second on f32 numbers, one a lane and instruction. */
   readonly scalar: Sourced;
   /** Multiplications and additions a second in products of 16-bit matrices. */
@@ -74,7 +77,9 @@ const h200x4: Machine = {
   multiprocessors: 132,
   ranks: 4,
   wireBlocks: of(32, `${MEASURED}: 28 blocks of 512 threads fill the wire with stores, 24 with loads`),
-  push: of(312e9, `${FITTED}; alone, 16-byte stores reach 345 to 350`),
+  peak: of(347e9, `${MEASURED}: 345 to 350 GB/s with 16-byte stores from 28 blocks up`),
+  exchange: of(1.33e-6, `${MEASURED}: release to acquire, system scope, one way`),
+  push: of(312e9, FITTED),
   pairPush: of(312e9, `${FITTED}: no less than to all`),
   pull: of(317e9, `${FITTED}; alone, 16-byte loads reach 330`),
   serve: of(369e9, `${FITTED}: a broadcast that all load from its root`),
@@ -125,10 +130,9 @@ function scaled(machine: Machine, wire: number, memory: number, title: string): 
     of(rate.value * factor, `${title}: ${machine.name}'s, times ${factor.toFixed(2)}, the ratio of published ${what}`);
   return {
     ...Object.fromEntries(
-      (["push", "pairPush", "pull", "serve", "blockPush", "blockPull", "copyEngine", "bulkCopy"] as const).map((k) => [
-        k,
-        by(machine[k], wire, "NVLink rates"),
-      ]),
+      (["peak", "push", "pairPush", "pull", "serve", "blockPush", "blockPull", "copyEngine", "bulkCopy"] as const).map(
+        (k) => [k, by(machine[k], wire, "NVLink rates")],
+      ),
     ),
     memory: by(machine.memory, memory, "memory rates"),
     blockMemory: by(machine.blockMemory, memory, "memory rates"),
