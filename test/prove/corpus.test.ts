@@ -21,6 +21,7 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
     checked: 0,
     samples: 0,
     unspecified: [],
+    overflows: [],
     executed: [],
   } as const;
   return {
@@ -36,6 +37,8 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
     mapping: { threads: kernel.blockThreads, blocks: kernel.maxBlocks },
     mesh: kernel.mesh,
     beyond: [],
+    caveats: { rounding: [], overflow: [], isDivided: false, integers: [] },
+    saturating: [],
   };
 }
 

@@ -32,7 +32,7 @@ function verdictOf(claims: Claims): Verdict {
   const statuses = [claims.answer.status, claims.ordering.status];
   if (statuses.includes("wrong")) return "wrong";
   if (statuses.includes("unknown")) return "unknown";
-  return claims.beyond.length > 0 ? "limited" : "proved";
+  return claims.beyond.length + claims.saturating.length > 0 ? "limited" : "proved";
 }
 
 for (const verdict of ["wrong", "limited", "unknown", "proved"] as const)

@@ -16,6 +16,8 @@ export interface Place {
 export type WrongKind =
   /** An output element is not what the signature says. */
   | "answer"
+  /** Ranks hold a replicated output that is not equal bit for bit. */
+  | "bits"
   /** Two conflicting accesses that nothing orders. */
   | "race"
   /** A wait that nobody satisfies. */

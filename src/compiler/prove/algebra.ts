@@ -4,6 +4,7 @@
  */
 
 import type { Comparison } from "../ir/ops.js";
+import type { DType, ScalarKind } from "../types/dtype.js";
 
 /** A symbolic number. Only the algebra that made it understands it. */
 export interface Term {
@@ -38,6 +39,12 @@ export interface Algebra {
   div(a: Number_, b: Number_): Number_;
   /** Of any number of values, in any order and however often. */
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_;
+  /** Of another kind: whole numbers of 8 bits wrap, fractions are cut off; how floats are rounded, algebras differ about. */
+  cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_;
+  /** Dtypes that something was rounded to that may lie beyond their largest number. */
+  readonly overflows: ReadonlySet<DType>;
+  /** For arithmetic on integers, which is exact but that it wraps. */
+  readonly integers: Algebra;
   /** 1 where it holds, else 0. */
   compare(fn: Comparison, a: Number_, b: Number_): Number_;
   /** `condition` is 0 or 1. */

@@ -9,14 +9,17 @@ import type { Algebra, Number_ } from "./algebra.js";
 import { describeDifference } from "./difference.js";
 import { AllData, compareAtData, type RangeOf } from "./evaluate.js";
 import { ExactAlgebra, TooLarge } from "./exact.js";
+import { RoundingAlgebra } from "./rounding.js";
+import { membersOf } from "../types/mesh.js";
 import { execute } from "./execute.js";
 import { ExponentialAlgebra } from "./exponentials.js";
 import { FieldAlgebra } from "./field.js";
 import { gridOf } from "./machine.js";
-import { type Answer, CannotTell, Fails, unknownBecause } from "./results.js";
+import { type Answer, CannotTell, Fails, type Place as SourcePlace, unknownBecause } from "./results.js";
 import { indexOf, Shards, sizeOf } from "./places.js";
 import { Signature } from "./signature.js";
 import { type ElementAt, Expectation } from "./specification.js";
+import { castOf } from "./values.js";
 
 export interface AnswerOptions {
   readonly dims: DimValues;
@@ -38,17 +41,26 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
   const claim = { ranks: kernel.world, dims, grid: gridOf(kernel, dims), launches, aligned };
   try {
     const unspecified = kernel.outputs.filter((_, o) => kernel.specification[o] == null).map((t) => t.name);
-    if (unspecified.length === kernel.outputs.length)
-      return { status: "proved", claim, checked: 0, samples: 0, unspecified, executed: [] };
+    if (unspecified.length === kernel.outputs.length) {
+      proveReplicas(kernel, { ...options, launches });
+      return { status: "proved", claim, checked: 0, samples: 0, unspecified, overflows: [], executed: [] };
+    }
     const run = new Run(kernel, { ...options, launches }, algebraFor(kernel));
     let difference = run.firstDifference();
     if (difference !== null && isOfFewIntegers(kernel)) {
       const data = new AllData(rangesOf(kernel, dims));
-      const exact = new Run(kernel, { ...options, launches }, new ExactAlgebra((a, b) => data.areEqual(a, b)));
+      const exact = new Run(
+        kernel,
+        { ...options, launches },
+        new ExactAlgebra(dtypesOf(kernel), (a, b) => data.areEqual(a, b)),
+      );
       difference = exact.firstDifference();
     }
     if (difference !== null) explain(kernel, { ...options, launches }, difference, run.indexOf(difference));
-    return { status: "proved", claim, checked: run.checked, samples: 0, unspecified, executed: run.executed };
+    proveReplicas(kernel, { ...options, launches });
+    const { checked, executed } = run;
+    const overflows = [...run.algebra.overflows];
+    return { status: "proved", claim, checked, samples: 0, unspecified, overflows, executed };
   } catch (e) {
     if (e instanceof CannotTell) return unknownBecause(kernel, claim, e);
     if (!(e instanceof Fails)) throw e;
@@ -83,12 +95,16 @@ function isOfFewIntegers({ inputs }: Kernel): boolean {
   );
 }
 
+function dtypesOf({ inputs }: Kernel): ReadonlyMap<string, DType> {
+  return new Map(inputs.map((t) => [t.name, t.dtype]));
+}
+
 /** Exponentials cost twice as much, and more. */
 function algebraFor(kernel: Kernel): Algebra {
   let has = false;
   const isOne = (fn: unknown): boolean => fn === "exp" || fn === "log";
   walkKernel(kernel, (op) => void (has ||= op.name === "unary" && isOne(op.attributes["fn"])));
-  return has ? new ExponentialAlgebra() : new FieldAlgebra();
+  return has ? new ExponentialAlgebra(dtypesOf(kernel)) : new FieldAlgebra(dtypesOf(kernel));
 }
 
 /** Where an output is not what it should be. For a `partial` output the rank is 0, and the value that of all ranks. */
@@ -124,7 +140,7 @@ class Run {
   constructor(
     private readonly kernel: Kernel,
     options: RunOptions,
-    private readonly algebra: Algebra,
+    readonly algebra: Algebra,
   ) {
     const { launches, dims } = options;
     this.everyRank = Array.from({ length: kernel.world }, (_, r) => r);
@@ -154,6 +170,8 @@ class Run {
     const { algebra, everyRank } = this;
     const wantedBy = everyRank.map((rank) => this.expectations[launch]!.of(output, rank));
     const gotBy = everyRank.map((rank) => this.held(output, launch, rank));
+    const { dtype } = this.kernel.outputs[output]!;
+    const { compute } = DTYPES[dtype];
     const total = sizeOf(shape);
     const run = shards?.part ?? total;
     for (let start = 0; start < total; start += run) {
@@ -167,7 +185,7 @@ class Run {
           this.checked++;
           const got = gotBy[rank]!(first + i);
           const want = wantedBy[rank]!;
-          if (want !== last) wanted = (last = want)(start + i);
+          if (want !== last) wanted = castOf(algebra, compute, dtype, (last = want)(start + i));
           if (got !== wanted && !algebra.isSame(got, wanted)) return { output, launch, rank, at: start + i };
         }
       }
@@ -178,7 +196,8 @@ class Run {
   /** What a rank holds for an element, and what it should. */
   values({ output, launch, rank, at }: Place): { readonly got: Number_; readonly wanted: Number_ } {
     const { shards } = this.specified(output)!;
-    const wanted = this.expectations[launch]!.of(output, rank)(at);
+    const { dtype } = this.kernel.outputs[output]!;
+    const wanted = castOf(this.algebra, DTYPES[dtype].compute, dtype, this.expectations[launch]!.of(output, rank)(at));
     return { got: this.held(output, launch, rank)(shards === null ? at : shards.index(at)), wanted };
   }
 
@@ -217,8 +236,87 @@ class Run {
     };
     if (layout.kind !== "partial" || kernel.specification[output]!.kind === "elements") return on(rank);
     const parts = signature.membersFor(tensor, rank).map(on);
-    return this.expectations[launch]!.reduced(layout.op, parts, tensor.dtype);
+    const reduced = this.expectations[launch]!.reduced(layout.op, parts, tensor.dtype);
+    return (index) => castOf(algebra, DTYPES[tensor.dtype].compute, tensor.dtype, reduced(index));
   }
+}
+
+/** Outputs of floats that several ranks hold alike. */
+function replicatedFloats({ outputs }: Kernel): SignatureTensor[] {
+  return outputs.filter((t) => t.layout.kind === "replicated" && DTYPES[t.dtype].kind === "float");
+}
+
+/** Whether something is rounded, which an order decides about. */
+function rounds(kernel: Kernel): boolean {
+  let found = false;
+  walkKernel(kernel, (op) => void (found ||= op.name === "mma" || ROUNDING.has(op.attributes["fn"] as string)));
+  return found;
+}
+
+const ROUNDING = new Set(["add", "sub", "mul", "div", "sum", "prod"]);
+
+/**
+ * Executes the kernel once more, with values that know how they were rounded: what is replicated must be so bit for bit.
+ * @throws Fails where two ranks round in different ways
+ */
+function proveReplicas(kernel: Kernel, options: RunOptions): void {
+  const outputs = replicatedFloats(kernel);
+  if (outputs.length === 0 || kernel.world === 1 || !rounds(kernel)) return;
+  const difference = replicaThatDiffers(kernel, outputs, options, new RoundingAlgebra(dtypesOf(kernel)));
+  if (difference === null) return;
+  const algebra = new RoundingAlgebra(dtypesOf(kernel), true);
+  const { tensor, at, launch, first, other } = replicaThatDiffers(kernel, outputs, options, algebra)!;
+  const places = storesOf(kernel, tensor.name).map((span) => storePlace(tensor.name, other.rank, launch, span));
+  const shape = tensor.localShape.map((e) => evaluateExtent(e, options.dims));
+  throw new Fails(
+    "bits",
+    `output '${tensor.name}'[${indexOf(at, shape).join(", ")}] is replicated, but rank ${first.rank} and rank ${other.rank} add or round in different orders, so that their bits differ`,
+    places,
+    [first, other].map(({ rank, value }) => `rank ${rank} has ${algebra.print(value)}`),
+  );
+}
+
+interface Replica {
+  readonly rank: number;
+  readonly value: Number_;
+}
+
+function replicaThatDiffers(
+  kernel: Kernel,
+  outputs: readonly SignatureTensor[],
+  options: RunOptions,
+  algebra: Algebra,
+): { tensor: SignatureTensor; at: number; launch: number; first: Replica; other: Replica } | null {
+  const ended: Number_[][][][] = [];
+  const machine = execute(kernel, options, algebra, false, (m, rank, launch) => {
+    (ended[launch] ??= [])[rank] = outputs.map((t) => m.memory[m.bufferNumber(t.name)]![rank]!.slice());
+  });
+  for (const [launch, ranks] of ended.entries())
+    for (const [o, tensor] of outputs.entries())
+      for (let rank = 0; rank < kernel.world; rank++) {
+        const leader = membersOf(tensor.layout, kernel.mesh, kernel.world, rank)[0]!;
+        const [mine, its] = [ranks[rank]![o]!, ranks[leader]![o]!];
+        for (let at = 0; at < machine.lengths[machine.bufferNumber(tensor.name)]!; at++) {
+          const [value, known] = [mine[at], its[at]];
+          // What nobody has written is no value; the answer says so where that matters.
+          if (value === known || value === undefined || known === undefined || algebra.isSame(value, known)) continue;
+          return { tensor, at, launch, first: { rank: leader, value: known }, other: { rank, value } };
+        }
+      }
+  return null;
+}
+
+/** The places in the source that store to a buffer. */
+function storesOf(kernel: Kernel, name: string): Span[] {
+  const spans = new Map<number, Span>();
+  walkKernel(kernel, (op) => {
+    if (op.name === "store" && text(op, "buffer") === name) spans.set(op.span.start, op.span);
+  });
+  return [...spans.values()];
+}
+
+function storePlace(name: string, rank: number, launch: number, span: Span): SourcePlace {
+  return { rank, block: -1, launch, span, what: `'${name}' is stored here` };
 }
 
 /** Says how a value differs, with terms that can be read. Throws Fails, or CannotTell if it may not differ at all. */
@@ -226,21 +324,11 @@ function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly
   const { output, launch, rank } = place;
   const element = `'${kernel.outputs[output]!.name}'[${at.join(", ")}]`;
   const name = kernel.outputs[output]!.name;
-  const spans = new Map<number, Span>();
-  walkKernel(kernel, (op) => {
-    if (op.name === "store" && text(op, "buffer") === name) spans.set(op.span.start, op.span);
-  });
-  const places = [...spans.values()].map((span) => ({
-    rank,
-    block: -1,
-    launch,
-    span,
-    what: `'${name}' is stored here`,
-  }));
+  const places = storesOf(kernel, name).map((span) => storePlace(name, rank, launch, span));
   let message = "is not what the signature says";
   let witness: readonly string[] = [];
   try {
-    const { got, wanted } = new Run(kernel, options, new ExactAlgebra()).values(place);
+    const { got, wanted } = new Run(kernel, options, new ExactAlgebra(dtypesOf(kernel))).values(place);
     const atData = compareAtData(got, wanted, rangesOf(kernel, options.dims));
     if (atData !== "differ") {
       const seen = atData === "agree" ? "agree at random data" : "could not be compared at random data";

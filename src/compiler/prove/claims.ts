@@ -4,10 +4,12 @@
  */
 import type { Kernel, Op } from "../ir/module.js";
 import type { Span } from "../source.js";
+import type { DType } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
 import type { MeshAxis } from "../types/mesh.js";
 import { requirementHolds } from "../types/requirement.js";
 import { proveAnswer } from "./answer.js";
+import { type Caveats, caveatsOf, saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
 import { describeOutside, outsideDimension } from "./dimension-bounds.js";
 import { SAMPLE_NAMES } from "./inputs.js";
@@ -71,6 +73,10 @@ export interface Claims {
   /** What was executed: the mapping, and the mesh where there is one. */
   readonly mapping: { readonly threads: number; readonly blocks: number };
   readonly mesh: readonly MeshAxis[];
+  /** What the claim about the answer leaves out of what the machine does. */
+  readonly caveats: Caveats;
+  /** Where scratch is so narrow that values may not fit. */
+  readonly saturating: readonly { readonly span: Span; readonly dtype: DType }[];
   /** Constants of the program that matter only at lengths that were not proved. */
   readonly beyond: readonly Beyond[];
 }
@@ -154,6 +160,7 @@ function unknownOf(kernel: Kernel): Proof {
 
 /** Both proofs together. */
 export function claimsOf(kernel: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Claims {
+  const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));
   return {
     collective: kernel.name,
     ranks: kernel.world,
@@ -166,6 +173,8 @@ export function claimsOf(kernel: Kernel, options: ProveOptions, answers: Proof, 
     coverage: coverageOf(kernel, new Set([...answers.ran, ...orderings.ran])),
     mapping: { threads: kernel.blockThreads, blocks: kernel.maxBlocks },
     mesh: kernel.mesh,
+    caveats: caveatsOf(kernel, overflows),
+    saturating: saturating(kernel, overflows),
     beyond: beyondOf(kernel, options, orderings),
   };
 }

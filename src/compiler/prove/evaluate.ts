@@ -7,6 +7,8 @@ const FUNCTIONS: Readonly<Record<string, (...x: number[]) => number>> = {
   quotient: (x, y) => Math.trunc(x! / y!),
   rem: (x, y) => x! % y!,
   truncate: (x) => Math.trunc(x!),
+  "to i8": (x) => (x! << 24) >> 24,
+  "to u8": (x) => x! & 0xff,
   min: Math.min,
   max: Math.max,
   and: (x, y) => x! & y!,

@@ -8,6 +8,7 @@
  */
 
 import type { Comparison } from "../ir/ops.js";
+import { type DType, DTYPES, isDType, isNarrow, type ScalarKind } from "../types/dtype.js";
 import { type Accumulator, type Algebra, type Factors, type Number_, type Term, tidy } from "./algebra.js";
 
 abstract class Identified implements Term {
@@ -127,8 +128,14 @@ export class ExactAlgebra implements Algebra {
   private readonly pairs = new Map<string, Map<number, Number_>>();
   private total = 0;
 
-  /** @param areEqual says of values of different forms whether they are equal for all data */
-  constructor(private readonly areEqual: (a: Number_, b: Number_) => boolean = () => false) {}
+  /**
+   * @param dtypes of the inputs: what has one keeps its value in it
+   * @param areEqual says of values of different forms whether they are equal for all data
+   */
+  constructor(
+    private readonly dtypes: ReadonlyMap<string, DType> = new Map(),
+    private readonly areEqual: (a: Number_, b: Number_) => boolean = () => false,
+  ) {}
 
   private intern<T extends Term>(key: string, make: (id: number) => T): T {
     let t = this.table.get(key);
@@ -215,6 +222,20 @@ export class ExactAlgebra implements Algebra {
   div(a: Number_, b: Number_): Number_ {
     if (typeof b === "number") return this.mul(a, typeof a === "number" ? 1 / b : tidy(1 / b));
     return this.mul(a, this.apply("reciprocal", [b]));
+  }
+
+  readonly overflows = new Set<DType>();
+
+  get integers(): Algebra {
+    return this;
+  }
+
+  cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
+    const isFraction =
+      isDType(from) && DTYPES[from].kind === "float" && (isDType(to) ? DTYPES[to].kind === "int" : true);
+    const whole = isFraction ? this.apply("truncate", [a]) : a;
+    if (!isNarrow(to) || (whole instanceof Leaf && this.dtypes.get(whole.buffer) === to)) return whole;
+    return this.apply(`to ${to}`, [whole]);
   }
 
   compare(fn: Comparison, a: Number_, b: Number_): Number_ {

@@ -11,6 +11,7 @@
  */
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
 import type { Comparison } from "../ir/ops.js";
+import { type DType, DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 import { FieldAlgebra } from "./field.js";
 import { EXPONENTS, Residues, times, VALUES } from "./residues.js";
 
@@ -53,8 +54,14 @@ class DualFactors extends Array<Number_> {
 const POWERS = 2 ** 14;
 
 export class ExponentialAlgebra implements Algebra {
-  readonly values = new FieldAlgebra(VALUES);
-  readonly exponents = new FieldAlgebra(EXPONENTS);
+  readonly values: FieldAlgebra;
+  readonly exponents: FieldAlgebra;
+
+  /** @param dtypes of the inputs */
+  constructor(dtypes: ReadonlyMap<string, DType>) {
+    this.values = new FieldAlgebra(dtypes, VALUES);
+    this.exponents = new FieldAlgebra(dtypes, EXPONENTS);
+  }
 
   leaf(launch: number, buffer: string, rank: number, index: number): Dual {
     const [value, exponent] = [this.values, this.exponents].map((a) => a.leaf(launch, buffer, rank, index));
@@ -111,6 +118,18 @@ export class ExponentialAlgebra implements Algebra {
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_ {
     const positive = fn === "max" ? isPositive(a) || isPositive(b) : isPositive(a) && isPositive(b);
     return this.both((f, x) => f.extreme(fn, x(a), x(b)), positive);
+  }
+
+  get overflows(): ReadonlySet<DType> {
+    return this.values.overflows;
+  }
+
+  get integers(): Algebra {
+    return this;
+  }
+
+  cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
+    return this.both((f, x) => f.cast(from, to, x(a)), isPositive(a) && !(isDType(to) && DTYPES[to].kind === "int"));
   }
 
   compare(fn: Comparison, a: Number_, b: Number_): Number_ {

@@ -81,6 +81,8 @@ export class Extremum implements Term {
   /** The last value that came to it, and what came out: the same fold may be asked for by each element of a row. */
   private last: Residues | null = null;
   private next: Extremum | null = null;
+  /** The narrow dtype that all its members have, where they have one. */
+  fits: "i8" | "u8" | null = null;
 
   private constructor(
     private readonly members: Members,
@@ -114,6 +116,12 @@ export class Extremum implements Term {
   /** What stands for the set; made when it is asked for, since a fold asks for that of the last alone. */
   get residues(): Residues {
     return (this.known ??= this.members.standIn(this.size));
+  }
+
+  /** Whether a value is one of its members. */
+  has(x: Residues): boolean {
+    const place = this.members.place(x);
+    return place >= 0 && place < this.size;
   }
 
   /** This and another value. */

@@ -10,8 +10,12 @@ import { InternalCompilerError } from "../diagnostics/ice.js";
 import { foldCompare } from "../ir/fold.js";
 import type { Comparison } from "../ir/ops.js";
 import { type Accumulator, type Algebra, type Factors, fractionOf, type Number_, type Term } from "./algebra.js";
+import { type DType, DTYPES, isDType, isNarrow, type ScalarKind } from "../types/dtype.js";
 import { type ExtremeFunction, Extremum } from "./extremum.js";
 import { type Fields, inverse, plus, residue, Residues, rest, times, VALUES, ZERO } from "./residues.js";
+
+/** The largest finite numbers. */
+const LARGEST_F8 = { f8e4m3: 448, f8e5m2: 57344 } as const;
 
 /** As many divisors are remembered with their inverses. */
 const INVERSES = 4096;
@@ -21,27 +25,40 @@ const FOLDS = 4096;
 
 export class FieldAlgebra implements Algebra {
   /** By input, launch, rank + 1 and index. */
-  private readonly leaves = new Map<string, Residues[][][]>();
+  private readonly leaves = new Map<string, Term[][][]>();
   private readonly constants = new Map<number, Residues>();
   private readonly tags = new Map<string, number>();
   private readonly inverses = new Array<readonly [of: Residues, is: Residues] | undefined>(INVERSES).fill(undefined);
+  /** Quotients by a maximum, which may be known to be small. */
+  private readonly quotients = new WeakMap<Term, { readonly dividend: Number_; readonly divisor: Extremum }>();
+  /** Dtypes that something was rounded to that may lie beyond their largest number. */
+  readonly overflows = new Set<DType>();
   /** How many leaves there are. */
   private count = 0;
 
   private readonly folds = new Array<{ a: Residues; b: Residues; is: Extremum } | undefined>(FOLDS).fill(undefined);
 
-  constructor(readonly fields: Fields = VALUES) {}
+  /** @param dtypes of the inputs */
+  constructor(
+    private readonly dtypes: ReadonlyMap<string, DType> = new Map(),
+    readonly fields: Fields = VALUES,
+  ) {}
 
-  leaf(launch: number, buffer: string, rank: number, index: number): Residues {
-    return (this.row(launch, buffer, rank)[index] ??= this.fields.member(this.count++));
+  leaf(launch: number, buffer: string, rank: number, index: number): Term {
+    return this.leavesOf(launch, buffer, rank)(index);
   }
 
-  leavesOf(launch: number, buffer: string, rank: number): (index: number) => Residues {
+  leavesOf(launch: number, buffer: string, rank: number): (index: number) => Term {
     const row = this.row(launch, buffer, rank);
-    return (index) => (row[index] ??= this.fields.member(this.count++));
+    const dtype = this.dtypes.get(buffer);
+    const make = (): Term => {
+      const member = this.fields.member(this.count++);
+      return dtype !== undefined && isNarrow(dtype) ? new Wrapped(member, member, dtype) : member;
+    };
+    return (index) => (row[index] ??= make());
   }
 
-  private row(launch: number, buffer: string, rank: number): Residues[] {
+  private row(launch: number, buffer: string, rank: number): Term[] {
     let launches = this.leaves.get(buffer);
     if (launches === undefined) this.leaves.set(buffer, (launches = []));
     return ((launches[launch] ??= [])[rank + 1] ??= []);
@@ -61,7 +78,7 @@ export class FieldAlgebra implements Algebra {
   /** The residues of a value. */
   of(x: Number_): Residues {
     if (x instanceof Residues) return x;
-    if (x instanceof Extremum || x instanceof Compared) return x.residues;
+    if (x instanceof Extremum || x instanceof Compared || x instanceof Wrapped) return x.residues;
     if (typeof x !== "number") throw new InternalCompilerError("a value of another algebra");
     if (x === 0) return ZERO;
     let value = this.constants.get(x);
@@ -73,7 +90,7 @@ export class FieldAlgebra implements Algebra {
     const fraction = fractionOf(x);
     if (fraction === null) {
       const value = this.fields.standIn(this.tag(`constant ${Math.fround(Math.abs(x))}`), []);
-      return x > 0 ? value : (this.sub(0, value) as Residues);
+      return x > 0 ? value : this.fields.minus(ZERO, value);
     }
     const of = (m: number): number => times(residue(fraction[0], m), inverse(residue(fraction[1], m), m), m);
     const { p, q, r } = this.fields;
@@ -84,27 +101,28 @@ export class FieldAlgebra implements Algebra {
     if (typeof a === "number" && typeof b === "number") return a + b;
     if (a === 0) return b;
     if (b === 0) return a;
-    const x = this.of(a);
-    const y = this.of(b);
-    return this.fields.plus(x, y);
+    const sum = this.fields.plus(this.of(a), this.of(b));
+    return isWrapped(a, b) ? new Wrapped(sum, this.fields.plus(this.unwrapped(a), this.unwrapped(b)), null) : sum;
   }
 
   sub(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a - b;
     if (a === 0 && b instanceof Extremum) return b.times(this.of(-1), true);
-    const x = this.of(a);
-    const y = this.of(b);
-    return this.fields.minus(x, y);
+    const sum = this.fields.minus(this.of(a), this.of(b));
+    return isWrapped(a, b) ? new Wrapped(sum, this.fields.minus(this.unwrapped(a), this.unwrapped(b)), null) : sum;
   }
 
   mul(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a * b;
     if (a === 0 || b === 0) return 0;
+    if (a === 1) return b;
+    if (b === 1) return a;
     if (typeof a === "number" && b instanceof Extremum) return b.times(this.of(a), a < 0);
     if (typeof b === "number" && a instanceof Extremum) return a.times(this.of(b), b < 0);
-    const x = this.of(a);
-    const y = this.of(b);
-    return this.fields.times(x, y);
+    const product = this.fields.times(this.of(a), this.of(b));
+    return isWrapped(a, b)
+      ? new Wrapped(product, this.fields.times(this.unwrapped(a), this.unwrapped(b)), null)
+      : product;
   }
 
   div(a: Number_, b: Number_): Number_ {
@@ -112,16 +130,26 @@ export class FieldAlgebra implements Algebra {
     const y = this.of(b);
     // No member of the fields: neither 0 nor equal to anything else.
     if (y.equals(ZERO)) return this.apply("divided by zero", [a]);
+    if (typeof b === "number" && a instanceof Extremum) return a.times(this.fields.inverse(y), b < 0);
     const slot = y.p & (INVERSES - 1);
     let known = this.inverses[slot];
     if (known === undefined || !known[0].equals(y)) {
       known = [y, this.fields.inverse(y)];
       this.inverses[slot] = known;
     }
-    return this.mul(a, known[1]);
+    const quotient = this.mul(a, known[1]);
+    if (typeof quotient !== "number" && b instanceof Extremum && b.fn === "max")
+      this.quotients.set(quotient, { dividend: a, divisor: b });
+    return quotient;
   }
 
   extreme(fn: ExtremeFunction, a: Number_, b: Number_): Number_ {
+    const result = this.extremeOf(fn, a, b);
+    if (result instanceof Extremum && a !== b) result.fits = fitsOf(a) === fitsOf(b) ? fitsOf(a) : null;
+    return result;
+  }
+
+  private extremeOf(fn: ExtremeFunction, a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return fn === "min" ? Math.min(a, b) : Math.max(a, b);
     const neutral = fn === "min" ? Infinity : -Infinity;
     if (a === neutral) return b;
@@ -140,6 +168,40 @@ export class FieldAlgebra implements Algebra {
     return begun.is;
   }
 
+  get integers(): Algebra {
+    return this;
+  }
+
+  /** Roundings between floats are the identity; what may be too large for an f8 is noted. */
+  cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
+    if (to === "f8e4m3" || to === "f8e5m2") {
+      if (!this.overflows.has(to) && !this.isAtMost(a, LARGEST_F8[to])) this.overflows.add(to);
+      return a;
+    }
+    if (isDType(to) && DTYPES[to].kind === "float") return a;
+    const isFraction = isDType(from) && DTYPES[from].kind === "float";
+    const whole = isFraction ? this.apply("truncate", [a]) : a;
+    if (!isNarrow(to)) return whole;
+    if (whole instanceof Compared) return whole;
+    if ((whole instanceof Wrapped || whole instanceof Extremum) && whole.fits === to) return whole;
+    const unwrapped = this.unwrapped(whole);
+    return new Wrapped(this.apply(`to ${to}`, [unwrapped]), unwrapped, to);
+  }
+
+  /** Whether a value is a quotient that is no larger: some x by a maximum of which ±x / most are members. */
+  private isAtMost(a: Number_, most: number): boolean {
+    if (typeof a === "number") return Math.abs(a) <= most;
+    const quotient = this.quotients.get(a);
+    if (quotient === undefined) return false;
+    const part = this.of(this.div(quotient.dividend, most));
+    return quotient.divisor.has(part) && quotient.divisor.has(this.fields.minus(ZERO, part));
+  }
+
+  /** A value as if nothing had wrapped before: equal to it modulo 2⁸. */
+  unwrapped(x: Number_): Residues {
+    return x instanceof Wrapped ? x.unwrapped : this.of(x);
+  }
+
   compare(fn: Comparison, a: Number_, b: Number_): Number_ {
     // Data are finite.
     const isInfinite = (x: Number_): boolean => typeof x === "number" && !Number.isFinite(x);
@@ -147,6 +209,9 @@ export class FieldAlgebra implements Algebra {
       const [x, y] = [a, b].map((value) => (typeof value === "number" ? value : 0)) as [number, number];
       return foldCompare(fn, x, y) ? 1 : 0;
     }
+    // What is 0 or 1 already, held against 0.
+    if (a instanceof Compared && b === 0 && (fn === "ne" || fn === "eq"))
+      return fn === "ne" ? a : new Compared(this, a.fn, a.a, a.b, !a.isNegated);
     switch (fn) {
       case "lt":
         return new Compared(this, "lt", a, b, false);
@@ -215,6 +280,25 @@ export class FieldAlgebra implements Algebra {
   }
 }
 
+/** A whole number that was made 8 bits wide, or something computed from one. */
+class Wrapped implements Term {
+  constructor(
+    readonly residues: Residues,
+    /** Equal modulo 2⁸, since wrapping keeps sums and products. */
+    readonly unwrapped: Residues,
+    /** The dtype that it has. */
+    readonly fits: "i8" | "u8" | null,
+  ) {}
+
+  get id(): number {
+    return 0;
+  }
+}
+
+const isWrapped = (a: Number_, b: Number_): boolean => a instanceof Wrapped || b instanceof Wrapped;
+
+const fitsOf = (x: Number_): "i8" | "u8" | null => (x instanceof Wrapped || x instanceof Extremum ? x.fits : null);
+
 /** Whether a < b, or a = b; or whether not. */
 class Compared implements Term {
   private known: Residues | null = null;
@@ -258,7 +342,8 @@ class Total implements Accumulator {
   private q = 0;
   private r = 0;
   private isZero = true;
-
+  /** The same sum of what had not wrapped; null while nothing had. */
+  private unwrapped: Total | null = null;
   private readonly fields: Fields;
 
   constructor(private readonly algebra: FieldAlgebra) {
@@ -269,6 +354,7 @@ class Total implements Accumulator {
     if (x === 0 || by === 0) return;
     if (by !== 1) return this.addProduct(x, by);
     this.isZero = false;
+    this.noteWrapped(x, x)?.add(this.algebra.unwrapped(x));
     const { p, q, r } = this.algebra.of(x);
     this.p = plus(this.p, p, this.fields.p);
     this.q = plus(this.q, q, this.fields.q);
@@ -278,6 +364,7 @@ class Total implements Accumulator {
   addProduct(a: Number_, b: Number_): void {
     if (a === 0 || b === 0) return;
     this.isZero = false;
+    this.noteWrapped(a, b)?.addProduct(this.algebra.unwrapped(a), this.algebra.unwrapped(b));
     const x = this.algebra.of(a);
     const y = this.algebra.of(b);
     this.p = plus(this.p, times(x.p, y.p, this.fields.p), this.fields.p);
@@ -316,8 +403,19 @@ class Total implements Accumulator {
     this.r = whole(this.r, rl, rh, this.fields.r);
   }
 
+  /** Where what is unwrapped goes, from the first that had wrapped on. */
+  private noteWrapped(a: Number_, b: Number_): Total | null {
+    if (this.unwrapped === null && isWrapped(a, b)) {
+      this.unwrapped = new Total(this.algebra);
+      this.unwrapped.add(new Residues(this.p, this.q, this.r));
+    }
+    return this.unwrapped;
+  }
+
   build(): Number_ {
-    return this.isZero ? 0 : new Residues(this.p, this.q, this.r);
+    const sum = new Residues(this.p, this.q, this.r);
+    if (this.unwrapped !== null) return new Wrapped(sum, this.algebra.of(this.unwrapped.build()), null);
+    return this.isZero ? 0 : sum;
   }
 }
 

@@ -57,7 +57,15 @@ export function proveResidency(kernel: Kernel, residentBlocks = RESIDENT): Answe
   const claim = { ranks: kernel.world, dims: {}, grid: kernel.maxBlocks, launches: 1, aligned: true };
   try {
     checkResidency(kernel, kernel.maxBlocks, residentBlocks);
-    return { status: "proved", claim, checked: kernel.maxBlocks, samples: 0, unspecified: [], executed: [] };
+    return {
+      status: "proved",
+      claim,
+      checked: kernel.maxBlocks,
+      samples: 0,
+      unspecified: [],
+      overflows: [],
+      executed: [],
+    };
   } catch (e) {
     if (!(e instanceof Fails)) throw e;
     const { kind, message, places, witness, help } = e;
@@ -87,6 +95,7 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
       checked: trace.accesses,
       samples: 0,
       unspecified: [],
+      overflows: [],
       executed: machine.executed,
     };
   } catch (e) {

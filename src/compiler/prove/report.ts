@@ -8,6 +8,7 @@ import { NO_SPAN } from "../source.js";
 
 const HELP: Readonly<Record<WrongKind, string | null>> = {
   answer: null,
+  bits: "let all ranks add in one order, as `sum(p in ranks)` does, or let one rank add and give the result to all",
   race: "let the second access wait for a signal that is released after the first; a barrier between them does it",
   deadlock: "signal before waiting for what comes later, and wait only for what is signalled",
   "lost-signal": "let flags only grow, and wait for a value or more",
@@ -31,7 +32,8 @@ export function findings(claims: Claims): Printable[] {
     a.status === "proved" ? [] : [finding(claims.collective, a)],
   );
   // Of what is wrong or unknown already, how far the rest goes does not matter.
-  return found.length > 0 ? found : claims.beyond.map((b) => limit(claims, b));
+  if (found.length > 0) return found;
+  return [...claims.beyond.map((b) => limit(claims, b)), ...claims.saturating.map((s) => saturation(claims, s))];
 }
 
 function finding(collective: string, a: Wrong | Unknown): Printable {
@@ -123,6 +125,7 @@ export function claimsToJson(claims: Claims): object {
     ranks,
     mesh: Object.fromEntries(mesh.map((axis) => [axis.name, axis.size])),
     mapping,
+    upTo: claims.caveats,
     answer: of(claims.answer, claims.answers),
     ordering: of(claims.ordering, claims.orderings),
     memoryOperations: { total: coverage.total, ran: coverage.ran },
@@ -146,12 +149,13 @@ export function idleLine({ coverage }: Claims, lineOf: (at: number) => number): 
 const MOST_IDLE = 6;
 
 /** "proved for n ≤ 595 (4 shapes)", with samples and what is not specified. */
-function answerText({ answer, answers, steering, outputs }: Claims): string {
+function answerText(claims: Claims): string {
+  const { answer, answers, steering, outputs } = claims;
   if (answer.status !== "proved") return answer.status === "wrong" ? "WRONG" : answer.status;
   const { unspecified, samples } = answer;
   if (unspecified.length === outputs) return "not specified";
   const values = samples > 0 ? ` and ${samples} samples of ${steering.join(", ")}` : "";
-  return `proved ${scopeText(answers)}${values}${unspecified.length === 0 ? "" : `, of ${unspecified.join(", ")} not specified`}`;
+  return `proved ${scopeText(answers)}${values}${caveatText(claims)}${unspecified.length === 0 ? "" : `, of ${unspecified.join(", ")} not specified`}`;
 }
 
 function orderingText({ ordering, orderings, steering }: Claims): string {
@@ -175,6 +179,36 @@ function scopeText(answers: readonly Answer[]): string {
     return lengths.every((n) => n === most) ? `${name} = ${most}` : `${name} ≤ ${most}`;
   });
   return `for ${bounds.join(", ")} (${count(all.length, "shape")})`;
+}
+
+/** " up to rounding and overflow in bf16 and divisors that are 0". */
+function caveatText({ caveats: { rounding, overflow, isDivided, integers } }: Claims): string {
+  const inexact = rounding.filter((d) => !overflow.includes(d));
+  const parts = [
+    ...(inexact.length === 0 ? [] : [`rounding in ${listed(inexact)}`]),
+    ...(overflow.length === 0 ? [] : [`rounding and overflow in ${listed(overflow)}`]),
+    ...(integers.length === 0 ? [] : [`overflow in ${listed(integers)}`]),
+    ...(isDivided ? ["divisors that are 0"] : []),
+  ];
+  return parts.length === 0 ? "" : ` up to ${listed(parts)}`;
+}
+
+/** "a, b and c". */
+function listed(parts: readonly string[]): string {
+  return parts.length < 2 ? parts.join() : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
+}
+
+/** Scratch that values may not fit in. */
+function saturation({ collective, ranks }: Claims, { span, dtype }: Claims["saturating"][number]): Printable {
+  return {
+    code: "proof-overflow",
+    severity: "warning",
+    message: `proved up to overflow in ${dtype}: nothing shows that what is stored here fits, and what does not is cut off at the largest number`,
+    span,
+    labels: [],
+    help: "divide by a `max` over the absolute values of all that is scaled by it, itself divided by the largest number of the dtype",
+    notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
+  };
 }
 
 /** What a constant decides at lengths that were not proved. */

@@ -3,6 +3,7 @@ import { CannotTell, Fails, type Place, type WrongKind } from "../execute/failur
 import type { Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import { NO_SPAN, type Span } from "../source.js";
+import type { DType } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
 
 export { CannotTell, Fails, type Place, type WrongKind };
@@ -27,6 +28,8 @@ export interface Proved {
   readonly samples: number;
   /** Outputs of which nothing says what they must hold; of the ordering, none. */
   readonly unspecified: readonly string[];
+  /** Dtypes that something was rounded to that may lie beyond their largest number. */
+  readonly overflows: readonly DType[];
   /** Ops that ran, by number, for the coverage of several shapes together; see `countedOps`. */
   readonly executed: readonly number[];
 }

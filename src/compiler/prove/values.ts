@@ -2,7 +2,7 @@
 import { identityOf } from "../execute/identities.js";
 import { foldBinary, foldCompare } from "../ir/fold.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
-import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
+import type { ScalarKind } from "../types/dtype.js";
 import type { Algebra, Number_, Term } from "./algebra.js";
 
 /** Any data, where only the ordering of accesses is asked for. */
@@ -29,6 +29,10 @@ export function wrap(kind: ScalarKind, x: number): number {
       return x >>> 0;
     case "i32":
       return x | 0;
+    case "i8":
+      return (x << 24) >> 24;
+    case "u8":
+      return x & 0xff;
     default:
       return x;
   }
@@ -45,15 +49,10 @@ function known(fn: BinaryFunction, kind: ScalarKind, a: number, b: number): numb
   return wrap(kind, foldBinary(fn, a, b) ?? NaN);
 }
 
-export function binaryOf(
-  algebra: Algebra | null,
-  fn: BinaryFunction,
-  kind: ScalarKind,
-  a: Number_,
-  b: Number_,
-): Number_ {
+export function binaryOf(data: Algebra | null, fn: BinaryFunction, kind: ScalarKind, a: Number_, b: Number_): Number_ {
   if (typeof a === "number" && typeof b === "number") return known(fn, kind, a, b);
-  if (algebra === null) return OPAQUE;
+  if (data === null) return OPAQUE;
+  const algebra = isInteger(kind) ? data.integers : data;
   switch (fn) {
     case "add":
       return algebra.add(a, b);
@@ -125,10 +124,7 @@ export function selectOf(algebra: Algebra | null, condition: Number_, a: Number_
   return a === b ? a : algebra.select(condition, a, b);
 }
 
-/** Roundings between floats are the identity for the algebra; cutting off a fraction is not. */
 export function castOf(algebra: Algebra | null, from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
   if (typeof a === "number") return isInteger(to) || to === "index" ? wrap(to, Math.trunc(a)) : a;
-  if (algebra === null) return OPAQUE;
-  if (!isInteger(to) && to !== "index") return a;
-  return isDType(from) && DTYPES[from].kind === "float" ? algebra.apply("truncate", [a]) : a;
+  return algebra === null ? OPAQUE : algebra.cast(from, to, a);
 }

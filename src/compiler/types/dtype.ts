@@ -30,6 +30,11 @@ export const DTYPES: Readonly<Record<DType, DTypeFacts>> = {
 
 export const DTYPE_NAMES = Object.keys(DTYPES) as DType[];
 
+/** Whether whole numbers of a kind are narrower than those that are computed with. */
+export function isNarrow(kind: ScalarKind): kind is "i8" | "u8" {
+  return kind === "i8" || kind === "u8";
+}
+
 export function isDType(name: string): name is DType {
   return Object.hasOwn(DTYPES, name);
 }

@@ -22,6 +22,10 @@ function isFloat(kind: ScalarKind): boolean {
   return isDType(kind) && DTYPES[kind].kind === "float";
 }
 
+function isWider(from: ScalarKind, to: ScalarKind): boolean {
+  return isDType(from) && isDType(to) && isFloat(from) && DTYPES[from].bytes < DTYPES[to].bytes;
+}
+
 /** A literal's text, which JavaScript reads as the same number. */
 function literal(x: number): string {
   return x < 0 || Object.is(x, -0) ? `(${Object.is(x, -0) ? "-0" : x})` : String(x);
@@ -51,13 +55,13 @@ function binary(hasData: boolean, fn: BinaryFunction, kind: ScalarKind, a: Form,
   return { text: method?.(a.text, b.text) ?? general, isKnown: false };
 }
 
-function cast(from: ScalarKind, to: ScalarKind, a: Form): Form {
+function cast(hasData: boolean, from: ScalarKind, to: ScalarKind, a: Form): Form {
   if (a.isKnown && (from === "index" || from === "bool" || from === "u32" || from === "i32")) {
     const text = to === "u32" ? `(${a.text}>>>0)` : to === "i32" ? `(${a.text}|0)` : a.text;
     return { text, isKnown: true };
   }
-  // Roundings are the identity; see `castOf`.
-  if (isFloat(to)) return a;
+  // To a wider float nothing is rounded.
+  if (isFloat(to) && (!hasData || a.isKnown || isWider(from, to))) return a;
   return { text: `castOf(A,"${from}","${to}",${a.text})`, isKnown: a.isKnown };
 }
 
@@ -96,7 +100,7 @@ export function symbols(hasData: boolean, helpers: SymbolHelpers): Domain {
       c.isKnown
         ? { text: `(${c.text}!==0?${a.text}:${b.text})`, isKnown: a.isKnown && b.isKnown }
         : { text: `selectOf(A,${c.text},${a.text},${b.text})`, isKnown: false },
-    cast,
+    cast: (from, to, a) => cast(hasData, from, to, a),
     condition: (x) => `${x}!==0`,
     truth: (condition) => ({ text: `(${condition}?1:0)`, isKnown: true }),
     load: (_w, p, lane) => {

@@ -1,0 +1,135 @@
+/**
+ * Values as the bits they are rounded to: two are equal only where the same operations meet the same operands in the same
+ * order. So a tensor is `replicated` bit for bit where all its ranks hold one value of these.
+ *
+ * What is exact is equal in more forms: operands of + and · may change places, `min` and `max` are sets, and integers are
+ * computed in the ring that they are. A product that is added is one operation, since compilers contract it or not.
+ */
+import type { ScalarKind } from "../types/dtype.js";
+import { DTYPES, isDType, type DType } from "../types/dtype.js";
+import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
+import { FieldAlgebra } from "./field.js";
+import type { Residues } from "./residues.js";
+
+/** How a value was made, to print it. */
+interface Making {
+  readonly fn: string;
+  readonly args: readonly Number_[];
+}
+
+export class RoundingAlgebra extends FieldAlgebra {
+  private readonly whole: FieldAlgebra;
+  /** Of values that are known to have a float dtype, which. */
+  private readonly dtypesOf = new WeakMap<Term, DType>();
+  private readonly makings: WeakMap<Term, Making> | null;
+
+  /**
+   * @param dtypes of the inputs
+   * @param explains whether values will be printed
+   */
+  constructor(
+    private readonly inputs: ReadonlyMap<string, DType>,
+    explains = false,
+  ) {
+    super(inputs);
+    this.whole = new FieldAlgebra(inputs);
+    this.makings = explains ? new WeakMap() : null;
+  }
+
+  override get integers(): Algebra {
+    return this.whole;
+  }
+
+  override leavesOf(launch: number, buffer: string, rank: number): (index: number) => Term {
+    const leaf = super.leavesOf(launch, buffer, rank);
+    const dtype = this.inputs.get(buffer)!;
+    return (index) => {
+      const made = leaf(index);
+      this.dtypesOf.set(made, dtype);
+      this.makings?.set(made, { fn: `${rank < 0 ? "" : `rank ${rank}'s `}${buffer}[${index}]`, args: [] });
+      return made;
+    };
+  }
+
+  private made(fn: string, args: readonly Number_[], commutes: boolean): Residues {
+    const result = super.apply(fn, args, commutes);
+    this.makings?.set(result, { fn, args });
+    return result;
+  }
+
+  override apply(fn: string, args: readonly Number_[], commutes = false): Residues {
+    return this.made(fn, args, commutes);
+  }
+
+  override add(a: Number_, b: Number_): Number_ {
+    if (typeof a === "number" && typeof b === "number") return a + b;
+    return a === 0 ? b : b === 0 ? a : this.made("+", [a, b], true);
+  }
+
+  override sub(a: Number_, b: Number_): Number_ {
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    return b === 0 ? a : this.made("-", [a, b], false);
+  }
+
+  override mul(a: Number_, b: Number_): Number_ {
+    if (typeof a === "number" && typeof b === "number") return a * b;
+    if (a === 0 || b === 0) return 0;
+    return a === 1 ? b : b === 1 ? a : this.made("·", [a, b], true);
+  }
+
+  override div(a: Number_, b: Number_): Number_ {
+    return typeof a === "number" && typeof b === "number" ? a / b : b === 1 ? a : this.made("/", [a, b], false);
+  }
+
+  override cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
+    if (!isDType(to) || DTYPES[to].kind !== "float") return super.cast(from, to, a);
+    if (typeof a === "number" || this.dtypesOf.get(a) === to) return a;
+    if (isDType(from) && DTYPES[from].kind === "float" && DTYPES[from].bytes < DTYPES[to].bytes) return a;
+    const rounded = this.made(`to ${to}`, [a], false);
+    this.dtypesOf.set(rounded, to);
+    return rounded;
+  }
+
+  override accumulator(): Accumulator {
+    return new OrderedTotal(this);
+  }
+
+  override factors(values: readonly Number_[]): Factors {
+    return values;
+  }
+
+  /** Short text of a value. */
+  print(x: Number_, depth = 0): string {
+    if (typeof x === "number") return String(x);
+    const making = this.makings?.get(x);
+    if (making === undefined) return "…";
+    const { fn, args } = making;
+    if (args.length === 0) return fn;
+    if (depth > 7) return "…";
+    const of = args.map((a) => this.print(a, depth + 1));
+    return /^[-+·/]$/.test(fn) ? `(${of.join(` ${fn} `)})` : `${fn}(${of.join(", ")})`;
+  }
+}
+
+/** Adds in the order in which summands come. */
+class OrderedTotal implements Accumulator {
+  private total: Number_ = 0;
+
+  constructor(private readonly algebra: Algebra) {}
+
+  add(x: Number_, times = 1): void {
+    this.total = this.algebra.add(this.total, times === 1 ? x : this.algebra.mul(x, times));
+  }
+
+  addProduct(a: Number_, b: Number_): void {
+    this.add(this.algebra.mul(a, b));
+  }
+
+  addProducts(a: Factors, b: Factors): void {
+    for (let k = 0; k < a.length; k++) this.addProduct(a[k]!, b[k]!);
+  }
+
+  build(): Number_ {
+    return this.total;
+  }
+}
