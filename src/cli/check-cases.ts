@@ -34,8 +34,11 @@ export interface CaseOptions {
   readonly onExpected?: (request: ProofRequest) => void;
 }
 
-/** As a mesh, 2 × 3: one axis taken for the other shows there, but not on 1 × 2 and 2 × 2. */
-const UNEVEN_RANKS = 6;
+/** Along the first two axes. One axis taken for the other shows on one of them, but not on 1 × 2 and 2 × 2. */
+const UNEVEN_MESHES = [
+  [2, 3],
+  [3, 2],
+] as const;
 
 /** One collective on one number of ranks; it compiles. */
 export type Case = ProofRequest & {
@@ -89,7 +92,12 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       const dtype = dtypesFor(collective, options.dtype);
       const requestOf = (ranks: number): ProofRequest => ({ collective: collective.name.text, ranks, dtype, mesh });
       const isUneven = options.mayAddMesh === true && mesh === undefined && collective.mesh.length > 1;
-      const requests = [...options.ranks, ...(isUneven ? [UNEVEN_RANKS] : [])].map(requestOf);
+      const requests = options.ranks.map(requestOf);
+      if (isUneven)
+        for (const sizes of UNEVEN_MESHES) {
+          const axes = collective.mesh.map(({ text }, i) => [text, sizes[i] ?? 1] as const);
+          requests.push({ ...requestOf(sizes[0] * sizes[1]), mesh: Object.fromEntries(axes) });
+        }
       for (const request of requests.toSorted((a, b) => b.ranks - a.ranks)) options.onExpected?.(request);
       const tried = requests.map((request) => {
         const result = compile(program.text, {

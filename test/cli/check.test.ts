@@ -12,7 +12,11 @@ describe("collc check", () => {
   it("proves the answer and the ordering", async () => {
     const { code, out } = await collc(["check", kernel("all_reduce/two_shot"), "--ranks", "2,3"]);
     expect(code).toBe(0);
-    expect(out.match(/answer proved for n ≤ \d+ \(\d+ shapes\), ordering proved for n ≤ \d+ /g)).toHaveLength(2);
+    expect(
+      out.match(
+        /answer proved for n ≤ \d+ \(\d+ shapes\) up to rounding and overflow in bf16, ordering proved for n ≤ \d+ /g,
+      ),
+    ).toHaveLength(2);
     expect(out.match(/survives 4 hostile schedules/g)).toHaveLength(2);
   });
 

@@ -42,6 +42,8 @@ export class Writer {
   private readonly scopes: Scope[] = [];
   private readonly suspends = new Map<Region, boolean>();
   private counter = 0;
+  /** The op that is being written. */
+  current: Op | null = null;
   /** Text of what stands for the thread in code that one thread runs; null in code of the whole block. */
   private thread: string | null = null;
 
@@ -156,7 +158,9 @@ export class Writer {
   /** Text of a value that decides what happens, so must be a number; it can be used more than once. */
   known(value: Value, what: string): string {
     const { text, isKnown } = this.form(value);
-    return isKnown ? text : this.variable("k", `known(${text},${JSON.stringify(what)})`);
+    if (isKnown) return text;
+    const where = this.current === null ? "null" : this.op(this.current);
+    return this.variable("k", `known(${text},${JSON.stringify(what)},${where})`);
   }
 
   // -- the kernel -------------------------------------------------------------------------------------------------

@@ -241,9 +241,13 @@ class Run {
   }
 }
 
-/** Outputs of floats that several ranks hold alike. */
-function replicatedFloats({ outputs }: Kernel): SignatureTensor[] {
-  return outputs.filter((t) => t.layout.kind === "replicated" && DTYPES[t.dtype].kind === "float");
+/** Outputs that several ranks hold alike, but perhaps not: they round, or see different inputs. */
+function replicatedOutputs(kernel: Kernel): SignatureTensor[] {
+  if (kernel.world === 1) return [];
+  const views = kernel.inputs.some(({ layout }) => layout.kind === "local" || layout.axis !== undefined);
+  const isOne = ({ layout, dtype }: SignatureTensor): boolean =>
+    layout.kind === "replicated" && (views || (DTYPES[dtype].kind === "float" && rounds(kernel)));
+  return kernel.outputs.filter(isOne);
 }
 
 /** Whether something is rounded, which an order decides about. */
@@ -260,8 +264,8 @@ const ROUNDING = new Set(["add", "sub", "mul", "div", "sum", "prod"]);
  * @throws Fails where two ranks round in different ways
  */
 function proveReplicas(kernel: Kernel, options: RunOptions): void {
-  const outputs = replicatedFloats(kernel);
-  if (outputs.length === 0 || kernel.world === 1 || !rounds(kernel)) return;
+  const outputs = replicatedOutputs(kernel);
+  if (outputs.length === 0) return;
   const difference = replicaThatDiffers(kernel, outputs, options, new RoundingAlgebra(dtypesOf(kernel)));
   if (difference === null) return;
   const algebra = new RoundingAlgebra(dtypesOf(kernel), true);
@@ -270,7 +274,7 @@ function proveReplicas(kernel: Kernel, options: RunOptions): void {
   const shape = tensor.localShape.map((e) => evaluateExtent(e, options.dims));
   throw new Fails(
     "bits",
-    `output '${tensor.name}'[${indexOf(at, shape).join(", ")}] is replicated, but rank ${first.rank} and rank ${other.rank} add or round in different orders, so that their bits differ`,
+    `output '${tensor.name}'[${indexOf(at, shape).join(", ")}] is replicated, but rank ${first.rank} and rank ${other.rank} compute it in different ways, so that their bits differ`,
     places,
     [first, other].map(({ rank, value }) => `rank ${rank} has ${algebra.print(value)}`),
   );

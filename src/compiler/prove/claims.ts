@@ -12,6 +12,7 @@ import { proveAnswer } from "./answer.js";
 import { type Caveats, caveatsOf, saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
 import { describeOutside, outsideDimension } from "./dimension-bounds.js";
+import { explained } from "./explained.js";
 import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
 import { gridOf } from "./machine.js";
@@ -111,14 +112,14 @@ export function proveOrderings(kernel: Kernel, options: ProveOptions = {}): Proo
     outsideAt(kernel, setting, options) ?? proveOrdering(kernel, { ...setting, launches, residentBlocks, shared });
   const settings = settingsOf(kernel, "ordering", options).filter((s) => !s.unevenGrids || keepsState(kernel));
   if (settings.length === 0) return unknownOf(kernel);
-  return proofOf(kernel, settings, of);
+  return proofOf(kernel, options, settings, of);
 }
 
 /** Proves the answer at the basic shapes. */
 export function proveAnswers(kernel: Kernel, options: ProveOptions = {}): Proof {
   const settings = settingsOf(kernel, "answer", options).filter((s) => !s.unevenGrids && !s.isFurther);
   if (settings.length === 0) return unknownOf(kernel);
-  return proofOf(kernel, settings, answerOf(kernel, options));
+  return proofOf(kernel, options, settings, answerOf(kernel, options));
 }
 
 /** The answers, with those at further shapes where the ordering has shown that they are worth it. */
@@ -126,7 +127,7 @@ export function proveFurtherAnswers(kernel: Kernel, options: ProveOptions, answe
   const isWorthIt = ({ dims, isFurther }: Setting): boolean =>
     isFurther && orderings.further.includes(JSON.stringify(dims));
   const settings = settingsOf(kernel, "answer", options).filter(isWorthIt);
-  return proofOf(kernel, settings, answerOf(kernel, options), answers);
+  return proofOf(kernel, options, settings, answerOf(kernel, options), answers);
 }
 
 function answerOf(kernel: Kernel, options: ProveOptions): (setting: Setting) => Answer {
@@ -213,6 +214,7 @@ function beyondOf(kernel: Kernel, { program, shapes }: ProveOptions, { answers }
 /** Goes through settings until one is wrong; those of further shapes only while there are ops that have not run. */
 function proofOf(
   kernel: Kernel,
+  { program }: ProveOptions,
   settings: readonly Setting[],
   one: (setting: Setting) => Answer,
   before: Proof = { answers: [], further: [], ran: [] },
@@ -226,7 +228,7 @@ function proofOf(
     if (answers.at(-1)?.status === "wrong") break;
     if (setting.isFurther && ran.size === total) continue;
     const known = ran.size;
-    const answer = one(setting);
+    const answer = explained(kernel, program ?? null, setting.dims, setting.sample, one(setting));
     answers.push(answer.status === "proved" ? { ...answer, samples } : answer);
     if (answer.status === "proved") for (const op of answer.executed) ran.add(op);
     if (setting.isFurther && ran.size > known) further.push(JSON.stringify(setting.dims));

@@ -68,7 +68,11 @@ export class InputValues {
    * @param algebra is not asked about inputs that steer: their elements are numbers
    */
   elements(algebra: Algebra, launch: number, name: string, rank: number): (index: number) => Number_ {
-    if (!this.steers(name)) return algebra.leavesOf(launch, name, rank);
+    return this.steers(name) ? this.numbers(launch, name, rank) : algebra.leavesOf(launch, name, rank);
+  }
+
+  /** The elements of an input that steers. */
+  numbers(launch: number, name: string, rank: number): (index: number) => number {
     const [from, to] = this.range(this.tensors.get(name)!);
     const { world } = this.kernel;
     switch (this.sample) {

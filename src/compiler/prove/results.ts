@@ -66,5 +66,5 @@ export function placeOf(kernel: Kernel): Span {
 
 /** "Unknown", because of what was thrown. */
 export function unknownBecause(kernel: Kernel, claim: Claim, { message, span }: CannotTell): Unknown {
-  return { status: "unknown", claim, reason: message, span: span ?? placeOf(kernel) };
+  return { status: "unknown", claim, reason: message, span: span === null || span.end === 0 ? placeOf(kernel) : span };
 }

@@ -1,18 +1,19 @@
 /** What the text of a kernel calls where values stand for data. */
 import { CannotTell } from "../execute/failures.js";
 import type { SymbolHelpers } from "../execute/domains/symbols.js";
+import type { Op } from "../ir/module.js";
 import type { Number_ } from "./algebra.js";
 import type { ProofMachine } from "./machine.js";
 import { binaryOf, castOf, compareOf, OPAQUE, selectOf, unaryOf } from "./values.js";
 
 /** A number that decides control flow or an address. */
-function known(value: Number_, what: string): number {
+function known(value: Number_, what: string, op: Op | null): number {
   if (typeof value === "number") return value;
-  throw new CannotTell(`${what} depends on data`);
+  throw new CannotTell(`${what} depends on data`, op?.span);
 }
 
-function refuse(why: string): never {
-  throw new CannotTell(why);
+function refuse(why: string, op: Op): never {
+  throw new CannotTell(why, op.span);
 }
 
 /** One element of a rank's memory; what nobody has written has a name of its own. */

@@ -71,5 +71,6 @@ function write(w: Writer, op: Op): void {
       `'${op.name}' reached the executor; an earlier pass expands it`,
       printKernel(w.kernel),
     );
+  w.current = op;
   row(w, op);
 }

@@ -127,7 +127,7 @@ export function writeLanes(w: Writer, p: Place, lanes: number, value: (lane: num
 
 /** Writes that what may hold data is used as something else, which only real numbers can follow. */
 function refuse(w: Writer, why: string): void {
-  w.line(`refuse(${JSON.stringify(why)});`);
+  w.line(`refuse(${JSON.stringify(why)},${w.op(w.current!)});`);
 }
 
 export function load(w: Writer, op: OpOf<"load">): void {
