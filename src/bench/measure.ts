@@ -32,6 +32,8 @@ export interface MeasureOptions {
   readonly suite: SuiteName;
   readonly cases: readonly BenchCase[];
   readonly dtype: DType;
+  /** See `CompileOptions.sms`. */
+  readonly sms?: number | undefined;
   readonly timing: Required<TimingOptions>;
   readonly onProgress: (what: string, blocking: boolean) => void;
 }
@@ -42,7 +44,7 @@ const checkedElements = 2 ** 21;
 /** Measures all cases. A kernel that fails a case is a cell with the reason, not the end of the run. */
 export async function measure(group: Group, nccl: NcclPeer | null, options: MeasureOptions): Promise<Measured> {
   const suite = suites[options.suite];
-  const compiled = new Map(suite.kernels.map((kernel) => [kernel, compileKernel(kernel, group.world, options.dtype)]));
+  const compiled = new Map(suite.kernels.map((kernel) => [kernel, compileKernel(kernel, group.world, options)]));
   const rows: BenchRow[] = [];
   for (const [i, one] of options.cases.entries()) {
     const told = (what: string): string =>
@@ -63,12 +65,17 @@ export async function measure(group: Group, nccl: NcclPeer | null, options: Meas
   return { rows, peers: nccl?.names ?? [] };
 }
 
-function compileKernel(kernel: string, ranks: number, dtype: DType): CompileResult {
+function compileKernel(
+  kernel: string,
+  ranks: number,
+  { dtype, sms }: Pick<MeasureOptions, "dtype" | "sms">,
+): CompileResult {
   const file = join(packageRoot(), "kernels", `${kernel}.coll`);
   const result = compile(readFileSync(file, "utf8"), {
     file: `kernels/${kernel}.coll`,
     ranks,
     dtype,
+    ...(sms === undefined ? {} : { sms }),
     resolve: importsFromDisk,
     library: libraryFromDisk,
   });

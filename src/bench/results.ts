@@ -16,6 +16,8 @@ export interface BenchResult extends Measured {
   readonly backend: BackendName;
   readonly ranks: number;
   readonly dtype: DType;
+  /** Most multiprocessors of a kernel, where that was asked for. */
+  readonly sms?: number;
   readonly timing: Required<TimingOptions>;
   readonly machine: MachineFacts;
 }
@@ -23,7 +25,8 @@ export interface BenchResult extends Measured {
 /** "2026-11-21-4x-nvidia-h200-all_reduce", and the dtype where it is not bf16; further runs of a day get a number. */
 function freeName(folder: string, result: BenchResult): string {
   const dtype = result.dtype === "bf16" ? "" : `-${result.dtype}`;
-  const base = `${result.date.slice(0, 10)}-${machineSlug(result.machine, result.ranks)}-${result.suite}${dtype}`;
+  const sms = result.sms === undefined ? "" : `-${result.sms}-sms`;
+  const base = `${result.date.slice(0, 10)}-${machineSlug(result.machine, result.ranks)}-${result.suite}${dtype}${sms}`;
   for (let i = 1; ; i++) {
     const name = i === 1 ? base : `${base}-${i}`;
     if (!existsSync(join(folder, `${name}.json`))) return name;

@@ -101,7 +101,7 @@ const productDefaults = {
 export const suites = {
   all_reduce: {
     title: "all_reduce",
-    kernels: ["all_reduce/one_shot", "all_reduce/two_shot", "all_reduce/ring"],
+    kernels: ["all_reduce", "all_reduce/one_shot", "all_reduce/two_shot", "all_reduce/ring"],
     nccl: "allReduce",
     unit: "bytes",
     busBytes: (size, world) => 2 * spread(size, world),
@@ -114,7 +114,7 @@ export const suites = {
   },
   all_gather: {
     title: "all_gather",
-    kernels: ["all_gather/push", "all_gather/pull"],
+    kernels: ["all_gather", "all_gather/push", "all_gather/pull"],
     nccl: "allGather",
     unit: "bytes",
     busBytes: spread,
@@ -124,7 +124,7 @@ export const suites = {
   },
   reduce_scatter: {
     title: "reduce_scatter",
-    kernels: ["reduce_scatter/pull", "reduce_scatter/push"],
+    kernels: ["reduce_scatter", "reduce_scatter/pull", "reduce_scatter/push"],
     nccl: "reduceScatter",
     unit: "bytes",
     busBytes: spread,
@@ -134,7 +134,7 @@ export const suites = {
   },
   all_to_all: {
     title: "all_to_all",
-    kernels: ["all_to_all/push"],
+    kernels: ["all_to_all", "all_to_all/push"],
     nccl: "allToAll",
     unit: "bytes",
     busBytes: spread,
@@ -144,7 +144,7 @@ export const suites = {
   },
   broadcast: {
     title: "broadcast",
-    kernels: ["broadcast/flat", "broadcast/scatter_gather"],
+    kernels: ["broadcast", "broadcast/flat", "broadcast/scatter_gather"],
     nccl: "broadcast",
     unit: "bytes",
     busBytes: (size) => size,

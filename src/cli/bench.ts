@@ -28,6 +28,7 @@ interface BenchOptions {
   readonly peers?: readonly PeerChoice[];
   readonly sizes?: string;
   readonly dtype: DType;
+  readonly sms?: number;
   readonly inner: number;
   readonly outer: number;
   readonly timeout?: number;
@@ -61,6 +62,7 @@ export function benchCommand(io: Io): Command {
     .addOption(
       new Option("-t, --dtype <dtype>", `dtype: ${DTYPE_NAMES.join(", ")}`).argParser(parseSingleDType).default("bf16"),
     )
+    .addOption(shared.sms())
     .addOption(new Option("--inner <n>", "launches in a graph").argParser(wholeNumber(1, 1000)).default(10))
     .addOption(new Option("--outer <n>", "replays that are timed").argParser(wholeNumber(1, 10_000)).default(15))
     .addOption(
@@ -211,10 +213,14 @@ async function run(group: Group, plan: Plan, options: BenchOptions, onProgress: 
   try {
     const results: BenchResult[] = [];
     for (const { suite, cases } of plan) {
-      const measured = await measure(group, nccl, { suite, cases, dtype: options.dtype, timing, onProgress });
+      const measured = await measure(group, nccl, {
+        ...{ suite, cases, timing, onProgress },
+        ...{ dtype: options.dtype, sms: options.sms },
+      });
       results.push({
         ...{ formatVersion: 1, suite, date: new Date().toISOString(), backend, ranks: world },
         ...{ dtype: options.dtype, timing, machine },
+        ...(options.sms === undefined ? {} : { sms: options.sms }),
         ...measured,
       });
     }
@@ -231,6 +237,7 @@ async function run(group: Group, plan: Plan, options: BenchOptions, onProgress: 
 function rankArguments(suite: string, options: BenchOptions, place: Place): string[] {
   return [
     ...["bench", suite, "--backend", place.backend, "--ranks", String(place.ranks), "--dtype", options.dtype],
+    ...(options.sms === undefined ? [] : ["--sms", String(options.sms)]),
     ...["--inner", String(options.inner), "--outer", String(options.outer), "--no-save"],
     ...(options.sizes === undefined ? [] : ["--sizes", options.sizes]),
     ...(options.timeout === undefined ? [] : ["--timeout", String(options.timeout / 1000)]),

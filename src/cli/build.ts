@@ -27,6 +27,7 @@ interface BuildOptions {
   readonly ranks?: readonly number[];
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
+  readonly sms?: number;
   readonly arch: string;
   readonly out: string;
 }
@@ -49,6 +50,7 @@ export function buildCommand(io: Io): Command {
     .addOption(shared.rankList("(default: 4, or those of --mesh)"))
     .addOption(shared.mesh())
     .addOption(shared.dtype())
+    .addOption(shared.sms())
     .addOption(shared.arch())
     .option("-o, --out <dir>", "folder to write to", "out")
     .addHelpText(
@@ -122,7 +124,7 @@ function planned(io: Io, files: readonly string[], options: BuildOptions): Unit[
       const dtype = dtypesFor(collective, options.dtype);
       const worlds = options.ranks ?? [ranksOfMesh(options.mesh) ?? 4];
       for (const ranks of worlds) {
-        const request = { ranks, dtype, mesh, arch: options.arch };
+        const request = { ranks, dtype, mesh, arch: options.arch, sms: options.sms };
         const isRest = !isOne || worlds.length > 1;
         if (isRest && isExcludedWorld(tryCompile(selected, collective, request).diagnostics)) {
           io.err.write(`${collective.name.text} is not for ${ranks} ranks: left out\n`);

@@ -28,6 +28,8 @@ interface EmitOptions {
   readonly ranks?: number;
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
+  readonly sms?: number;
+  readonly variant?: string;
   readonly arch: string;
   readonly locations: boolean;
 }
@@ -49,6 +51,8 @@ export function emitCommand(io: Io): Command {
     .addOption(shared.ranks("(default: 4, or those of --mesh)"))
     .addOption(shared.mesh())
     .addOption(shared.dtype())
+    .addOption(shared.sms())
+    .option("--variant <name>", "of a program with several kernels, this one (default: that of the largest sizes)")
     .addOption(shared.arch())
     .option("--no-locations", "leave source places out of kernels")
     .addHelpText(
@@ -93,6 +97,8 @@ async function emit(io: Io, file: string | undefined, name: string | undefined, 
     mesh: meshFor(collective, options.mesh),
     dtype: dtypesFor(collective, options.dtype),
     arch: options.arch,
+    sms: options.sms,
+    variant: options.variant,
     stopAfter: options.after === "lower" ? undefined : options.after,
     passLimit: options.after === "lower" ? 0 : options.passLimit,
   });

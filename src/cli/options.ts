@@ -96,5 +96,9 @@ export const shared = {
       `what dtype variables stand for: ${DTYPE_NAMES.join(", ")}, or T=f16,U=f32`,
     ).argParser(parseDType),
   mesh: () => new Option("--mesh <sizes>", "ranks along the axes of a mesh: 2x4, or node=2,gpu=4").argParser(parseMesh),
+  sms: () =>
+    new Option("--sms <n>", "multiprocessors that a kernel may take at most, for work beside it").argParser(
+      wholeNumber(1, 2 ** 16),
+    ),
   arch: () => new Option("-a, --arch <arch>", "GPU architecture").argParser(parseArch).default(DEFAULT_ARCH),
 };

@@ -21,6 +21,7 @@ interface RunOptions {
   readonly backend?: BackendName | "auto";
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
+  readonly sms?: number;
   readonly dim?: DimValues;
   readonly iters?: number;
   readonly seed: number;
@@ -46,6 +47,7 @@ export function runCommand(io: Io): Command {
       ]),
     )
     .addOption(shared.dtype())
+    .addOption(shared.sms())
     .addOption(
       new Option("-d, --dim <name=n...>", "elements of dimensions, such as n=1048576 or m=1Ki").argParser(collectDims),
     )
@@ -107,7 +109,7 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
   const selected = selectCollective(io, file, name);
   const dtypes = dtypesFor(selected.collective, options.dtype);
   const mesh = meshFor(selected.collective, options.mesh);
-  const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype: dtypes, mesh });
+  const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype: dtypes, mesh, sms: options.sms });
   const dims = chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu");
   checkMemory(compiled.manifest, dims, backend === "cpu" ? ranks : 1);
   return { file: selected.file, compiled, dtypes, dims };
@@ -178,6 +180,7 @@ function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOption
     "run",
     ...["--backend", backend, "--ranks", String(manifest.ranks), "--seed", String(options.seed)],
     ...(dtype === "" ? [] : ["--dtype", dtype]),
+    ...(options.sms === undefined ? [] : ["--sms", String(options.sms)]),
     ...(manifest.mesh.length === 0
       ? []
       : ["--mesh", manifest.mesh.map((axis) => `${axis.name}=${axis.size}`).join(",")]),

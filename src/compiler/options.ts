@@ -35,6 +35,8 @@ export interface CompileOptions {
   readonly arch?: string;
   /** What it is to run on; by default the machine of `MACHINES` that has the architecture and so many ranks. */
   readonly machine?: Machine;
+  /** Multiprocessors that a kernel may take at most, one a block: for work that shares the GPU with others. */
+  readonly sms?: number;
   /** Knobs of the mapping to the machine. */
   readonly mapping?: Partial<PassOptions>;
   /** Stop after this pass; for looking into the compiler. */
@@ -69,6 +71,7 @@ const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
   arch: architecture,
   machine: (value) =>
     isRecord(value) && architecture(value["arch"]) === null ? null : "one of MACHINES, or like them",
+  sms: wholeNumber(1, 2 ** 16),
   mapping: (value) => (isRecord(value) ? null : "an object"),
   stopAfter: oneOf(["lower", ...PIPELINE.map((pass) => pass.name)]),
   passLimit: wholeNumber(0, PIPELINE.length),
@@ -129,5 +132,13 @@ export function machineOf({ machine, arch, ranks }: CompileOptions): Machine {
 }
 
 export function passOptions(options: CompileOptions): PassOptions {
-  return { ...passOptionsFor(machineOf(options)), ...options.mapping };
+  const chosen = { ...passOptionsFor(machineOf(options)), ...options.mapping };
+  const { sms = Infinity } = options;
+  const { elementBlocks, busyBlocks, tileBlocks } = chosen;
+  return {
+    ...chosen,
+    elementBlocks: Math.min(elementBlocks, sms),
+    busyBlocks: Math.min(busyBlocks, sms),
+    tileBlocks: Math.min(tileBlocks, sms),
+  };
 }
