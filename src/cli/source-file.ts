@@ -48,6 +48,9 @@ function readBytes(file: string, shown: string): Buffer {
       if (!isTerminal) throw new UsageError(`${shown} is a device, not a file`, "name a .coll file");
     }
     return bounded(shown, readAtMost(descriptor, maxInputBytes));
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error;
+    throw new UsageError(`${shown} cannot be read: ${messageOf(error)}`);
   } finally {
     closeSync(descriptor);
   }

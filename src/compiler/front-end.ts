@@ -10,6 +10,7 @@ import { largeNumbers } from "./ast/numbers.js";
 import { lexicalErrors, syntaxErrors } from "./ast/syntax-errors.js";
 import { checkOne } from "./check/check-collective.js";
 import type { CheckedCollective } from "./check/checked.js";
+import { checkSize, MAX_TOKENS, statementBeyondLimit } from "./check/limits.js";
 import { byPlace, diagnostic, type Diagnostic } from "./diagnostics/create.js";
 import { suggestion } from "./diagnostics/suggest.js";
 import type { ConstantValue } from "./link/constants.js";
@@ -44,6 +45,10 @@ function parseText(file: SourceFile, text: string, base: number): { program: Pro
   }
   const lexical = lexicalErrors(lexed.errors, file);
   diagnostics.push(...lexical);
+  if (lexed.tokens.length > MAX_TOKENS) {
+    report(diagnostic("program-too-long", tokenSpan(lexed.tokens[MAX_TOKENS]!), { limit: MAX_TOKENS }));
+    return { program: NOTHING, diagnostics: byPlace(diagnostics) };
+  }
   const tokens = withoutStrayDocs(lexed.tokens);
   diagnostics.push(...largeNumbers(tokens));
   const deep = tooDeepToken(tokens);
@@ -161,7 +166,10 @@ function checkChosen(
   const axes = meshOf(chosen.mesh, world, options.mesh, report);
   const expanded = expandCollective(chosen, scope, { world, axes, report });
   if (diagnostics.some((d) => d.severity === "error")) return { checked: null, diagnostics: byPlace(diagnostics) };
+  if (!checkSize(expanded, report)) return { checked: null, diagnostics: byPlace(diagnostics) };
   const result = checkOne(expanded, world, dtypes, axes);
+  const beyond = result.checked === null ? null : statementBeyondLimit(expanded);
+  if (beyond !== null) return { checked: null, diagnostics: byPlace([...diagnostics, ...result.diagnostics, beyond]) };
   return { ...result, diagnostics: byPlace([...diagnostics, ...result.diagnostics]) };
 }
 
