@@ -1,6 +1,7 @@
 /** Values for a collective's dimensions: defaults, and what a person gave, checked with help. */
 import {
   brokenRequirement,
+  choiceOf,
   DTYPES,
   evaluateExtent,
   type Extent,
@@ -105,16 +106,21 @@ export function checkMemory(
   ranksHere: number,
   available = process.availableMemory(),
 ): void {
-  const sizes = manifest.buffers.map(({ shape, dtype }) => {
+  const launched = new Set(choiceOf(manifest, dims).steps.map(({ kernel }) => manifest.kernels[kernel]!));
+  const own = [...launched].flatMap(({ buffers }) =>
+    buffers.filter(({ role }) => role !== "input" && role !== "output"),
+  );
+  const given = [...manifest.inputs, ...manifest.outputs].map((t) => ({ shape: t.localShape, dtype: t.dtype }));
+  const sizes = [...given, ...own].map(({ shape, dtype }) => {
     const elements = elementsOf(shape, dims);
     return { elements, bytes: elements * DTYPES[dtype].bytes };
   });
   const tensors = sizes.reduce((sum, { bytes: b }) => sum + b, 0) * ranksHere;
   const needed = tensors + bytesOfReference * Math.max(0, ...sizes.map(({ elements }) => elements));
   if (needed <= available && sizes.every(({ elements }) => elements < 2 ** 32)) return;
-  const given = Object.entries(dims).map(([name, n]) => `${name}=${n}`);
+  const asked = Object.entries(dims).map(([name, n]) => `${name}=${n}`);
   throw new UsageError(
-    `${given.join(", ")} asks for ${bytes(needed)} of memory, of which ${bytes(tensors)} are tensors of ${ranksHere} ` +
+    `${asked.join(", ")} asks for ${bytes(needed)} of memory, of which ${bytes(tensors)} are tensors of ${ranksHere} ` +
       `rank${ranksHere === 1 ? "" : "s"}; this machine has ${bytes(available)} left`,
     "choose smaller dimensions with --dim, or fewer ranks",
   );

@@ -97,10 +97,10 @@ describe("collc run on emulated ranks", () => {
     expect(err).toMatch(/no dimension 'mm'[\s\S]*did you mean 'm'\?/);
   });
 
-  it("sizes that no machine holds: exit 3, before anything is allocated", async () => {
+  it("sizes that no machine holds: exit 2, before anything is allocated", async () => {
     const { code, err } = await cpu(kernel("all_reduce/ring"), "--dim", "n=4000000000000");
-    expect(code).toBe(3);
-    expect(err).toMatch(/n=4000000000000 asks for .* TiB of tensors/);
+    expect(code).toBe(2);
+    expect(err).toMatch(/n=4000000000000 asks for .* TiB of memory/);
   });
 
   it("an access outside a tensor names the place in the program", async () => {

@@ -45,7 +45,7 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "too-deep": element(`${"(".repeat(300)}1${")".repeat(300)}`),
   "too-large": `${["fn f0(v) = v", ...Array.from({ length: 40 }, (_, i) => `fn f${i + 1}(v) = f${i}(v) + f${i}(v)`)].join("\n")}\n${element("f40(x[i])")}`,
   "program-too-long": loops(`  for i in tiles(n) {\n    y[i] = x[i]${" + x[i]".repeat(120_000)}\n  }`),
-  "too-many-statements": loops(`  for i in tiles(n) {\n${"    y[i] = x[i]\n".repeat(4998)}    ⟦y[i] = x[i]⟧\n  }`),
+  "too-many-statements": loops(`  for i in tiles(n) {\n${"    y[i] = x[i]\n".repeat(4999)}    ⟦y[i] = x[i]⟧\n  }`),
   "too-many-dimensions": signed("(x: T[4] local, ⟦z: T[a, b, c, d, e, f, g, h, i] local⟧) -> y: T[4] local"),
   "tensor-too-large": signed("(x: T[4] local, ⟦z: T[2147483648, 2147483648] local⟧) -> y: T[4] local"),
   "loop-too-long": element("sum(k in ⟦0..1000000000000⟧) x[i]"),
