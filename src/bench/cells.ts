@@ -30,9 +30,18 @@ export function bestOf(cells: Cells): Best | null {
   return timed.reduce<Best | null>((best, one) => (best === null || one.us < best.us ? one : best), null);
 }
 
-/** Time of the fastest peer over that of the fastest kernel: above 1 collc is ahead. Null where either is missing. */
+/**
+ * What a user gets: the program of one name, which has no folder, and where there is none the fastest kernel. Ways that are
+ * timed beside a program do not count for it.
+ */
+export function oursOf(kernels: Cells): Best | null {
+  const programs = Object.entries(kernels).filter(([name]) => !name.includes("/"));
+  return bestOf(programs.length > 0 ? Object.fromEntries(programs) : kernels);
+}
+
+/** Time of the fastest peer over ours: above 1 collc is ahead. Null where either is missing. */
 export function ratioOf({ kernels, peers }: { readonly kernels: Cells; readonly peers: Cells }): number | null {
-  const [ours, theirs] = [bestOf(kernels), bestOf(peers)];
+  const [ours, theirs] = [oursOf(kernels), bestOf(peers)];
   return ours === null || theirs === null ? null : theirs.us / ours.us;
 }
 

@@ -35,6 +35,8 @@ export interface MeasureOptions {
   /** See `CompileOptions.sms`. */
   readonly sms?: number | undefined;
   readonly timing: Required<TimingOptions>;
+  /** Also each way that the suite's programs choose from. */
+  readonly withWays: boolean;
   readonly onProgress: (what: string, blocking: boolean) => void;
 }
 
@@ -44,7 +46,8 @@ const checkedElements = 2 ** 21;
 /** Measures all cases. A kernel that fails a case is a cell with the reason, not the end of the run. */
 export async function measure(group: Group, nccl: NcclPeer | null, options: MeasureOptions): Promise<Measured> {
   const suite = suites[options.suite];
-  const compiled = new Map(suite.kernels.map((kernel) => [kernel, compileKernel(kernel, group.world, options)]));
+  const names = [...suite.kernels, ...(options.withWays ? suite.variants : [])];
+  const compiled = new Map(names.map((kernel) => [kernel, compileKernel(kernel, group.world, options)]));
   const rows: BenchRow[] = [];
   for (const [i, one] of options.cases.entries()) {
     const told = (what: string): string =>

@@ -2,7 +2,7 @@
  * A result as one SVG: times and bus bandwidth over sizes, and below them, on a linear scale that shows 10 %, how the
  * fastest kernel compares with the fastest peer. Drawn by Vega-Lite, which is loaded when a plot is asked for.
  */
-import { bestOf, ratioOf } from "./cells.js";
+import { bestOf, oursOf, ratioOf } from "./cells.js";
 import type { BenchResult } from "./results.js";
 import { suites } from "./suites.js";
 
@@ -51,7 +51,7 @@ export function specificationOf(result: BenchResult): object {
   const ratios = rows.flatMap((row) => {
     const ratio = ratioOf(row);
     if (ratio === null) return [];
-    const [ours, theirs] = [bestOf(row.kernels)!, bestOf(row.peers)!];
+    const [ours, theirs] = [oursOf(row.kernels)!, bestOf(row.peers)!];
     return [{ label: row.label, ratio, text: ratio.toFixed(2), ours: ours.name, theirs: theirs.name }];
   });
   const order = rows.map((row) => row.label);

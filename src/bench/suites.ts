@@ -24,8 +24,10 @@ export interface Way {
 
 export interface Suite {
   readonly title: string;
-  /** Files in `kernels/`, without `.coll`. */
+  /** Files in `kernels/`, without `.coll`. One without a folder is a program that takes the best of its folder's ways. */
   readonly kernels: readonly string[];
+  /** Those ways, which `--ways` times one by one. */
+  readonly variants: readonly string[];
   /** Null: NCCL alone has no counterpart. */
   readonly nccl: NcclCall | null;
   /** What a row's label counts. */
@@ -101,7 +103,8 @@ const productDefaults = {
 export const suites = {
   all_reduce: {
     title: "all_reduce",
-    kernels: ["all_reduce", "all_reduce/one_shot", "all_reduce/two_shot", "all_reduce/ring"],
+    kernels: ["all_reduce"],
+    variants: ["one_shot", "two_shot", "push", "ring"].map((way) => `all_reduce/${way}`),
     nccl: "allReduce",
     unit: "bytes",
     busBytes: (size, world) => 2 * spread(size, world),
@@ -114,7 +117,8 @@ export const suites = {
   },
   all_gather: {
     title: "all_gather",
-    kernels: ["all_gather", "all_gather/push", "all_gather/pull"],
+    kernels: ["all_gather"],
+    variants: ["push", "pull"].map((way) => `all_gather/${way}`),
     nccl: "allGather",
     unit: "bytes",
     busBytes: spread,
@@ -124,7 +128,8 @@ export const suites = {
   },
   reduce_scatter: {
     title: "reduce_scatter",
-    kernels: ["reduce_scatter", "reduce_scatter/pull", "reduce_scatter/push"],
+    kernels: ["reduce_scatter"],
+    variants: ["pull", "push"].map((way) => `reduce_scatter/${way}`),
     nccl: "reduceScatter",
     unit: "bytes",
     busBytes: spread,
@@ -134,7 +139,8 @@ export const suites = {
   },
   all_to_all: {
     title: "all_to_all",
-    kernels: ["all_to_all", "all_to_all/push"],
+    kernels: ["all_to_all"],
+    variants: ["push"].map((way) => `all_to_all/${way}`),
     nccl: "allToAll",
     unit: "bytes",
     busBytes: spread,
@@ -144,7 +150,8 @@ export const suites = {
   },
   broadcast: {
     title: "broadcast",
-    kernels: ["broadcast", "broadcast/flat", "broadcast/scatter_gather"],
+    kernels: ["broadcast"],
+    variants: ["flat", "scatter_gather", "relay"].map((way) => `broadcast/${way}`),
     nccl: "broadcast",
     unit: "bytes",
     busBytes: (size) => size,
@@ -159,6 +166,7 @@ export const suites = {
   matmul: {
     title: "matmul beside a collective",
     kernels: ["matmul/reduce_scatter", "matmul/all_gather"],
+    variants: [],
     // The counterpart is cuBLAS and then NCCL; cuBLAS is not opened yet. See peers.ts.
     nccl: null,
     unit: "M×N×K",

@@ -1,6 +1,6 @@
 /** Measurements as a table: one row a size, times in microseconds, and how the best kernel compares with each peer. */
 import Table from "cli-table3";
-import { bestOf, geometricMean, medianOf, ratioOf } from "./cells.js";
+import { bestOf, geometricMean, medianOf, oursOf, ratioOf } from "./cells.js";
 import { significant } from "./format.js";
 import type { Measured } from "./measure.js";
 import type { BenchResult } from "./results.js";
@@ -40,6 +40,7 @@ export function benchTable({ rows, peers, unit, floors }: TableInput, c: TablePa
   const problems: string[] = [];
   for (const [i, row] of rows.entries()) {
     const best = bestOf(row.kernels);
+    const ours = oursOf(row.kernels);
     const bestPeer = bestOf(row.peers);
     const cellText = (name: string, isBest: boolean, isAlone: boolean): string => {
       const cell = row.kernels[name] ?? row.peers[name];
@@ -58,7 +59,7 @@ export function benchTable({ rows, peers, unit, floors }: TableInput, c: TablePa
       ...(hasFloor
         ? [
             floor === null ? "–" : significant(floor, 3),
-            floor === null || best === null ? "–" : `${Math.round((floor / best.us) * 100)} %`,
+            floor === null || ours === null ? "–" : `${Math.round((floor / ours.us) * 100)} %`,
           ]
         : []),
     ]);
@@ -82,7 +83,7 @@ export function markdownTable(results: readonly BenchResult[]): string {
   const lines = results.map((result) => {
     const cells = labels.map((label) => {
       const row = result.rows.find((r) => r.label === label);
-      const best = row === undefined ? null : bestOf(row.kernels);
+      const best = row === undefined ? null : oursOf(row.kernels);
       if (best === null) return "–";
       const ratio = ratioOf(row!);
       const us = `${significant(best.us, 3)} µs`;

@@ -29,6 +29,7 @@ interface BenchOptions {
   readonly sizes?: string;
   readonly dtype: DType;
   readonly sms?: number;
+  readonly ways?: boolean;
   readonly inner: number;
   readonly outer: number;
   readonly timeout?: number;
@@ -63,6 +64,7 @@ export function benchCommand(io: Io): Command {
       new Option("-t, --dtype <dtype>", `dtype: ${DTYPE_NAMES.join(", ")}`).argParser(parseSingleDType).default("bf16"),
     )
     .addOption(shared.sms())
+    .option("--ways", "time each way that the programs choose from, too")
     .addOption(new Option("--inner <n>", "launches in a graph").argParser(wholeNumber(1, 1000)).default(10))
     .addOption(new Option("--outer <n>", "replays that are timed").argParser(wholeNumber(1, 10_000)).default(15))
     .addOption(
@@ -214,7 +216,7 @@ async function run(group: Group, plan: Plan, options: BenchOptions, onProgress: 
     const results: BenchResult[] = [];
     for (const { suite, cases } of plan) {
       const measured = await measure(group, nccl, {
-        ...{ suite, cases, timing, onProgress },
+        ...{ suite, cases, timing, onProgress, withWays: options.ways === true },
         ...{ dtype: options.dtype, sms: options.sms },
       });
       results.push({
@@ -240,6 +242,7 @@ function rankArguments(suite: string, options: BenchOptions, place: Place): stri
     ...(options.sms === undefined ? [] : ["--sms", String(options.sms)]),
     ...["--inner", String(options.inner), "--outer", String(options.outer), "--no-save"],
     ...(options.sizes === undefined ? [] : ["--sizes", options.sizes]),
+    ...(options.ways === true ? ["--ways"] : []),
     ...(options.timeout === undefined ? [] : ["--timeout", String(options.timeout / 1000)]),
     ...(options.peers?.includes("nccl") === true ? ["--peers", "nccl"] : []),
   ];
