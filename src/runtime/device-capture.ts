@@ -24,6 +24,9 @@ export async function captureGraph(
 
 class RecordedGraph implements CapturedGraph {
   readonly #watched: readonly Watched[];
+  /** Where the next replay goes: `launch` allocates nothing. */
+  #target: DeviceStream | null = null;
+  readonly #replay = (): void => this.graph.replay(this.#target!.handle);
   #isDestroyed = false;
 
   constructor(
@@ -42,7 +45,8 @@ class RecordedGraph implements CapturedGraph {
   launch(stream: GroupStream): void {
     if (this.#isDestroyed) throw new RuntimeError("the graph was destroyed");
     const own = this.group.ownStream(stream);
-    this.group.turns.pass(own, false, () => this.graph.replay(own.handle));
+    this.#target = own;
+    this.group.turns.pass(own, false, this.#replay);
     for (const watched of this.#watched) own.watch(watched);
   }
 

@@ -1,0 +1,123 @@
+/** Programs of several kernels on a device group: which kernel a size launches, prepared launches, memory of their own. */
+import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import type { KernelManifest, Manifest } from "../../src/compiler/manifest.js";
+import { DeviceKernel } from "../../src/runtime/device-kernel.js";
+import type { DeviceGroup } from "../../src/runtime/group-device.js";
+import { fakeCubin, live } from "../native/support.js";
+import { closeAll, connectRanks, useFakeMachine } from "./device-groups.js";
+
+beforeAll(useFakeMachine);
+
+let before: ReturnType<typeof live>;
+const open: DeviceGroup[] = [];
+beforeEach(() => void (before = live()));
+afterEach(async () => {
+  await closeAll(open.splice(0));
+  const { launches: _now, ...now } = live();
+  const { launches: _then, ...then } = before;
+  expect(now).toEqual(then);
+});
+
+const kernel = (symbol: string): KernelManifest => ({
+  name: symbol,
+  symbol,
+  buffers: [{ name: "y", role: "output", dtype: "u32", shape: ["n"], symmetric: false }],
+  parameters: [
+    { kind: "pointer", buffer: "y" },
+    { kind: "dim", name: "n" },
+  ],
+  blockThreads: 32,
+  grid: { work: [], maxBlocks: 4 },
+  sharedBytes: 0,
+  cooperative: false,
+});
+
+const launch = (index: number) => ({ kind: "launch" as const, kernel: index, maxBlocks: 4 });
+
+/** Sizes below 10 store their length, from 20 on they add it, and those between do both. */
+const manifest: Manifest = {
+  formatVersion: 3,
+  collective: "count",
+  ranks: 1,
+  dtypes: {},
+  arch: "sm_90a",
+  dims: ["n"],
+  inputs: [],
+  outputs: [{ name: "y", dtype: "u32", layout: { kind: "local" }, shape: ["n"], localShape: ["n"] }],
+  specification: { nodes: [], outputs: [null] },
+  mesh: [],
+  requirements: [],
+  roundings: [],
+  symmetric: [],
+  kernels: [kernel("fake_store"), kernel("fake_add")],
+  plan: {
+    by: "n",
+    choices: [
+      { below: 10, steps: [launch(0)] },
+      { below: 20, steps: [launch(0), launch(1)] },
+      { below: null, steps: [launch(1)] },
+    ],
+  },
+};
+const cubins = ["fake_store", "fake_add"].map((symbol) => fakeCubin(`${symbol} params=8,8 registers=32`));
+
+async function loaded(): Promise<{ group: DeviceGroup; program: DeviceKernel }> {
+  const [group] = await connectRanks(1);
+  open.push(group!);
+  return { group: group!, program: await DeviceKernel.load(group!, manifest, cubins) };
+}
+
+it("launches the steps of the size, bounds included", async () => {
+  const { group, program } = await loaded();
+  const results = [];
+  for (const n of [1, 9, 10, 19, 20, 21]) {
+    const y = group.local("u32", [n]);
+    y.write(new Uint32Array(n).fill(1000));
+    await program.run({ y }, { n });
+    results.push((await y.read())[0]);
+    await y.free();
+  }
+  expect(results).toEqual([1, 9, 20, 38, 1020, 1021]);
+  await program.unload();
+});
+
+it("prepares once and launches often, on any stream and into a graph", async () => {
+  const { group, program } = await loaded();
+  const y = group.local("u32", [30]);
+  y.write(new Uint32Array(30));
+  const prepared = await program.prepare({ y }, { n: 30 });
+  const stream = group.stream();
+  prepared.launch(stream);
+  prepared.launch(stream);
+  await stream.synchronize();
+  expect((await y.read())[0]).toBe(60);
+  const graph = await group.capture((recording) => {
+    for (let i = 0; i < 3; i++) prepared.launch(recording);
+  });
+  expect(graph.nodes).toBe(3);
+  await graph.replay();
+  await graph.replay();
+  expect((await y.read())[0]).toBe(60 + 6 * 30);
+  prepared.release();
+  prepared.release();
+  expect(() => prepared.launch(stream)).toThrow("the prepared launch was released");
+  graph.destroy();
+  await stream.destroy();
+  await program.unload();
+  await y.free();
+  await expect(program.prepare({ y }, { n: 30 })).rejects.toThrow("count was unloaded");
+});
+
+it("gives back what it prepared when a later step cannot be", async () => {
+  const [group] = (await connectRanks(1)) as [DeviceGroup];
+  open.push(group);
+  const broken: Manifest = {
+    ...manifest,
+    kernels: [kernel("fake_store"), { ...kernel("fake_add"), parameters: [{ kind: "pointer", buffer: "z" }] }],
+  };
+  const program = await DeviceKernel.load(group, broken, cubins);
+  const y = group.local("u32", [15]);
+  await expect(program.prepare({ y }, { n: 15 })).rejects.toThrow('no address for buffer "z"');
+  await program.unload();
+  await y.free();
+});
