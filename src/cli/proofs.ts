@@ -215,7 +215,10 @@ function hostileFindings(request: ProofRequest, dims: DimValues, report: Hostile
   const places = failure.places.filter((p) => p.span.end > 0);
   const again = replay(request, dims, failure.seed);
   const labels = new Map(
-    places.map((p) => [`${p.span.start}-${p.span.end}`, { span: p.span, text: `rank ${p.rank}, block ${p.block}` }]),
+    places.map((p) => {
+      const text = p.block < 0 ? `'${p.buffer}' is stored here` : `rank ${p.rank}, block ${p.block}`;
+      return [`${p.span.start}-${p.span.end}`, { span: p.span, text }];
+    }),
   );
   return [
     {

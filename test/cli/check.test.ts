@@ -45,7 +45,11 @@ describe("collc check", () => {
     const argv = ["check", "-", "--ranks", "2", "--no-prove", "--schedules", "1", "--seed", "3", "--dim", "n=20"];
     const [first, second] = [await collc(argv, { stdin: text }), await collc(argv, { stdin: text })];
     expect(first.code).toBe(1);
-    expect(first.err).toContain("error[schedule-answer]: output 'y' of rank 0 is wrong");
+    expect(first.err).toContain("error[schedule-answer]: output 'y' of rank 0 is wrong in launch 0");
+    // Where it is stored, and the steps of the launch that went wrong.
+    expect(first.err).toMatch(/--> <stdin>:1:\d+/);
+    expect(first.err).toContain("'y' is stored here");
+    expect(first.err).not.toMatch(/launch [12]: /);
     expect(first.err).toContain("--ranks 2 --dim n=20 --dtype T=bf16 --no-prove --schedules 1 --seed 3");
     expect(second).toEqual(first);
   });

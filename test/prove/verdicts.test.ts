@@ -48,3 +48,33 @@ for (const verdict of ["wrong", "limited", "unknown", "proved"] as const)
         expect(summaryLine(claims)).not.toMatch(/answer proved,|ordering proved,/);
       });
   });
+
+describe("the summary line", () => {
+  const summary = (text: string, dtype = "f32"): string => {
+    const result = compile(text, { ranks: 2, dtype: dtype as "f32", mapping: PROOF_MAPPING });
+    return summaryLine(prove(result));
+  };
+  const copy = (value: string, dtype = "T", ensures = value): string =>
+    `collective c(x: ${dtype}[n] local) -> y: ${dtype}[n] local ensures y[i] == ${ensures} { for i in tiles(n) { y[i] = ${value} } }`;
+
+  it("says what is rounded, and in which dtype it may be too large", () => {
+    expect(summary(copy("x[i]"), "bf16")).toMatch(/answer proved for n ≤ \d+ \(\d+ shapes\), ordering/);
+    expect(summary(copy("max(x[i], x@0[i])"), "bf16")).toMatch(/shapes\), ordering/);
+    expect(summary(copy("x[i] + x@0[i]"), "bf16")).toContain("shapes) up to rounding and overflow in bf16, ordering");
+    expect(summary(copy("x[i] + x@0[i]"))).toContain("shapes) up to rounding and overflow in f32, ordering");
+    expect(summary(copy("x[i] + x@0[i]"), "f8e4m3")).toContain("rounding and overflow in f8e4m3, ordering");
+  });
+
+  it("says where something is divided by data, and where integers may wrap before more is done with them", () => {
+    expect(summary(copy("x[i] / x[i]", "f32", "1"))).toContain("and divisors that are 0, ordering");
+    expect(summary(copy("x[i] / 2"))).not.toContain("divisors");
+    expect(summary(copy("x[i] + x@0[i]", "i32"))).toMatch(/shapes\), ordering/);
+    expect(summary(copy("(x[i] + x@0[i]) / 2", "i32"))).toContain("shapes) up to overflow in i32, ordering");
+  });
+
+  it("has the mapping and the mesh", () => {
+    expect(summary(copy("x[i]"))).toContain("by 4 threads in 3 blocks; ");
+    const text = copy("x[i]").replace("ensures", "mesh(node, gpu) ensures");
+    expect(summary(text)).toContain("c, 2 ranks as 1 × 2: answer");
+  });
+});

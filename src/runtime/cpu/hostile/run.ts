@@ -17,6 +17,7 @@ import {
   type Kernel,
   type Manifest,
   type SourceFile,
+  walkKernel,
 } from "../../../compiler/index.js";
 import { allocate, fillPoison, type TypedArray } from "../../numbers/index.js";
 import { checkOutputs, makeInputs, type RankTensors } from "../../reference/index.js";
@@ -174,8 +175,14 @@ class HostileRun {
     }
   }
 
-  private failure(kind: HostileFailure["kind"], message: string, places: readonly FaultPlace[]): HostileFailure {
-    const steps = this.watch.timeline.last(TIMELINE_STEPS);
+  /** @param launch whose last steps are shown; null: those of all, up to where it failed */
+  private failure(
+    kind: HostileFailure["kind"],
+    message: string,
+    places: readonly FaultPlace[],
+    launch: number | null = null,
+  ): HostileFailure {
+    const steps = this.watch.timeline.last(TIMELINE_STEPS, launch);
     const timeline = drawTimeline(steps, this.kernel.world, this.grid);
     return { kind, message, places, seed: this.seed, strategy: this.strategy.name, timeline };
   }
@@ -235,6 +242,22 @@ class HostileRun {
     this.results[launch]![rank] = { inputs: {}, outputs };
   }
 
+  /** Where an output is stored to. */
+  private storesOf(output: string, rank: number): FaultPlace[] {
+    const spans = new Map<number, FaultPlace["span"]>();
+    walkKernel(this.kernel, (op) => {
+      if (op.name === "store" && op.attributes["buffer"] === output) spans.set(op.span.start, op.span);
+    });
+    return [...spans.values()].map((span) => ({
+      kernel: this.kernel.name,
+      rank,
+      block: CALLER,
+      buffer: output,
+      index: null,
+      span,
+    }));
+  }
+
   private wrongAnswer(): HostileFailure | null {
     for (let launch = 0; launch < this.launches; launch++) {
       const result = checkOutputs(this.manifest, this.options.dims, this.given[launch]!, this.results[launch]!);
@@ -243,7 +266,8 @@ class HostileRun {
         return this.failure(
           "answer",
           `output '${m.output}' of rank ${m.rank} is wrong in launch ${launch}: ${describe(m)}`,
-          [],
+          this.storesOf(m.output, m.rank),
+          launch,
         );
     }
     return null;

@@ -88,9 +88,10 @@ export class Timeline {
     return this.count;
   }
 
-  /** The last `count` steps. */
-  last(count: number): Step[] {
-    return this.steps.slice(-count).map((s) => {
+  /** The last `count` steps, of one launch or of all. */
+  last(count: number, launch: number | null = null): Step[] {
+    const steps = launch === null ? this.steps : this.steps.filter((s) => s.launch === launch);
+    return steps.slice(-count).map((s) => {
       if ("say" in s) return { ...s, what: s.say(), where: s.op === null ? "" : this.faults.line(s.op) };
       const range = s.first === s.last ? `${s.first}` : `${s.first}…${s.last}`;
       return {
