@@ -81,6 +81,7 @@ export {
   READY,
   resumeAll,
   Trace,
+  waitKind,
   WRITE,
 } from "./execute/index.js";
 export { SourceFile, type Position, type Span } from "./source.js";

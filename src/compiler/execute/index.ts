@@ -8,7 +8,7 @@ export { type Block, type Blocked, type Elements, type Faults, type Machine, new
 export { Clocks } from "./order/clocks.js";
 export { KnowledgeTable, NOTHING } from "./order/knowledge.js";
 export { Races } from "./order/races.js";
-export { type Flag, READ, type SignalKind, type Strand, Trace, type WaitKind, WRITE } from "./order/trace.js";
+export { type Flag, READ, type SignalKind, type Strand, Trace, waitKind, type WaitKind, WRITE } from "./order/trace.js";
 export { type Executable, executableOf } from "./executable.js";
 export { plainSetting, type Setting } from "./setting.js";
 export type { TileValues } from "./tiles.js";

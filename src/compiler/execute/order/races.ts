@@ -55,6 +55,11 @@ export class Races {
     if ((kind & (OPEN | CLOSE)) !== 0 || this.copies[memory] !== undefined) this.checkCopies(i, memory, kind);
   }
 
+  /** Copies to and from a memory that are under way never land. */
+  forgetCopies(memory: number): void {
+    this.copies[memory] = undefined;
+  }
+
   /** Holds access `i`, by a segment, against the earlier ones of the cells from one place to before another. */
   private checkCells(i: number, segment: number, start: number, end: number, writes: boolean): void {
     const { cells, trace, order } = this;

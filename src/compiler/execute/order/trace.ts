@@ -82,7 +82,7 @@ function signalKind({ attributes: { mode, scope, order } }: Op): SignalKind {
   return { add: mode === "add", sys: scope === "sys", hands: order === "release" ? "everything" : "nothing" };
 }
 
-function waitKind({ attributes: { scope, order } }: Op): WaitKind {
+export function waitKind({ attributes: { scope, order } }: Op): WaitKind {
   return { sys: scope === "sys", acquire: order === "acquire" };
 }
 
@@ -281,6 +281,14 @@ export class Trace {
     this.events[at + 2] = this.segmentCount;
   }
 
+  entityOf(strand: Strand): number {
+    return this.strands[strand * STRAND_FIELDS + ENTITY]!;
+  }
+
+  launchOf(strand: Strand): number {
+    return this.strands[strand * STRAND_FIELDS + LAUNCH]!;
+  }
+
   segment(id: number): Segment {
     const [strand, number, entity, phase] = this.segments.subarray(id * SEGMENT_FIELDS);
     const launch = this.strands[strand! * STRAND_FIELDS + LAUNCH]!;
@@ -452,7 +460,12 @@ export class Trace {
     };
     this.waits.push(wait);
     this.event(WAITS, wait.id);
-    strands[row + ACTED] = 1;
+    this.pass(strand);
+  }
+
+  /** A strand has waited. */
+  protected pass(strand: Strand): void {
+    this.strands[strand * STRAND_FIELDS + ACTED] = 1;
     this.endSegment(strand);
   }
 

@@ -16,6 +16,7 @@ import {
   READ,
   type Span,
   Trace,
+  waitKind,
   WRITE,
 } from "../../../compiler/index.js";
 import type { TypedArray } from "../../numbers/index.js";
@@ -37,6 +38,8 @@ export class Watch extends Trace {
   private readonly storers: Storer[];
   /** Of each buffer and rank. */
   private readonly hidden: HiddenStores[][];
+  /** By entity: the numbers of its shared memory. */
+  private readonly own: number[][] = [];
   /** By rank: the launch that it is in. */
   private readonly launches: number[] = [];
   /** By signal: the flag's value after it, and what it handed on. */
@@ -97,6 +100,13 @@ export class Watch extends Trace {
     });
   }
 
+  /** A block has the same shared memory in each launch: what it did there before is of earlier phases. */
+  override ownMemoryOf(rank: number, block: number): number[] {
+    const memories = (this.own[this.entity(rank, block)] ??= super.ownMemoryOf(rank, block));
+    for (const memory of memories) if (memory >= 0) this.races.forgetCopies(memory);
+    return memories;
+  }
+
   // -- what blocks do ---------------------------------------------------------------------------------------------
 
   protected override startSegment(strand: Execution.Strand): number {
@@ -119,10 +129,19 @@ export class Watch extends Trace {
     const made = this.opNumbered(op);
     const segment = this.segmentOf(strand);
     if (!isOwn && made !== null) {
-      const { entity, launch } = this.segment(segment);
+      const entity = this.entityOf(strand);
       const verb = (kind & WRITE) === 0 ? "reads" : "writes";
-      const [rank, block] = [this.rankOf(entity), this.blockOf(entity)];
-      this.timeline.access(rank, block, launch, made, verb, buffer, owner, start, start + length - 1);
+      this.timeline.access(
+        this.rankOf(entity),
+        this.blockOf(entity),
+        this.launchOf(strand),
+        made,
+        verb,
+        buffer,
+        owner,
+        start,
+        start + length - 1,
+      );
     }
     this.races.check(this.lastOf(memory), segment, memory, start, length, kind);
   }
@@ -159,20 +178,15 @@ export class Watch extends Trace {
     flag: Execution.Flag,
     value: number,
     op: Op,
-    kind?: Execution.WaitKind,
+    kind: Execution.WaitKind = waitKind(op),
   ): void {
-    super.wait(strand, flag, value, op, kind);
-    const w = this.waits.at(-1)!;
-    const rank = this.rankOf(w.entity);
-    const gained = w.acquire ? this.gainedBy(flag, value, rank, w.sys) : NOTHING;
-    if (gained !== NOTHING) this.clocks.learn(strand, w.entity, gained);
-    this.timeline.note(
-      rank,
-      this.blockOf(w.entity),
-      w.launch,
-      op,
-      () => `sees '${flag.buffer}'[${flag.slot}] reach ${value}`,
-    );
+    this.pass(strand);
+    const entity = this.entityOf(strand);
+    const rank = this.rankOf(entity);
+    const gained = kind.acquire ? this.gainedBy(flag, value, rank, kind.sys) : NOTHING;
+    if (gained !== NOTHING) this.clocks.learn(strand, entity, gained);
+    const { buffer, slot } = flag;
+    this.timeline.note(rank, this.blockOf(entity), this.launchOf(strand), op, () => `sees '${buffer}'[${slot}] reach ${value}`); // prettier-ignore
   }
 
   /**
