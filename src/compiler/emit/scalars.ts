@@ -78,23 +78,32 @@ export function castText(from: ScalarKind, to: ScalarKind, a: string, use: (part
   return `f32_to_${to}(${from === "f32" ? a : `(float)${a}`})`;
 }
 
+/** A number in brackets if it has a sign, which another may stand before. */
+function signed(value: number, suffix: string): string {
+  const digits = suffix === "f" ? value.toExponential() : String(value);
+  return value < 0 ? `(${digits}${suffix})` : `${digits}${suffix}`;
+}
+
 /** A literal of the kind; f32 exactly, by its bits where decimal digits would not do. */
 export function literalText(value: number, kind: ScalarKind, use: (part: PreludePart) => void): string {
   switch (kind) {
     case "bool":
       return value !== 0 ? "true" : "false";
     case "index":
-      return `${value}ll`;
+      return signed(value, "ll");
     case "u32":
     case "u8":
       return `${value}u`;
     case "i32":
+      // C has no literal for it: a minus sign comes after the number has been read.
+      if (value === -(2 ** 31)) return "(-0x7fffffff - 1)";
+      return signed(value, "");
     case "i8":
-      return `${value}`;
+      return signed(value, "");
     case "f32":
       if (!Number.isFinite(value))
         return `__uint_as_float(${Number.isNaN(value) ? "0x7fffffffu" : value > 0 ? "0x7f800000u" : "0xff800000u"})`;
-      return `${Math.fround(value).toExponential()}f`;
+      return Object.is(value, -0) ? "(-0.0f)" : signed(Math.fround(value), "f");
     default:
       return castText("f32", kind, literalText(value, "f32", use), use);
   }

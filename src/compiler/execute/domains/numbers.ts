@@ -85,6 +85,8 @@ function binary(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): str
     return fn === "and" || fn === "or" || fn === "xor" ? `wide.${fn}(${a},${b})` : `(${a}${operator}${b})`;
   }
   if (fn === "mul") return wrap(kind, `imul(${a},${b})`);
+  // Unsigned numbers are filled with zeros from the left.
+  if (fn === "shr" && kind === "u32") return `(${a}>>>${b})`;
   return wrap(kind, `(${a}${operator}${b})`);
 }
 
