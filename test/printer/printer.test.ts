@@ -8,7 +8,7 @@ import type { Kernel } from "../../src/compiler/ir/module.js";
 import { decode, encodeArray, allocate, type TypedArray } from "../../src/runtime/numbers/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { randomKey, randomStream } from "../../src/runtime/numbers/index.js";
-import { manifestOf } from "../cpu/kernels.js";
+import { manifestFor } from "../cpu/kernels.js";
 import { type HostCase, lengthsOf, runOnHost } from "./host.js";
 import { BLOCKS, LENGTH, randomKernel } from "./kernels.js";
 
@@ -47,7 +47,7 @@ function executed(kernel: Kernel, seed: number): TypedArray[][] {
   const tensors = (role: string, rank: number): Record<string, TypedArray> =>
     Object.fromEntries(kernel.buffers.flatMap((b, j) => (b.role === role ? [[b.name, memory[j]![rank]!]] : [])));
   const ranks = Array.from({ length: kernel.world }, (_, r) => ({ inputs: tensors("input", r), outputs: tensors("output", r) })); // prettier-ignore
-  new CpuGroup(kernel, manifestOf(kernel), { detectUnwritten: true }).run(ranks, dims);
+  new CpuGroup(kernel, manifestFor(kernel), { detectUnwritten: true }).run(ranks, dims);
   return memory;
 }
 
