@@ -27,7 +27,7 @@ describe("collc check", () => {
     ["2,3", forgetful, ["--no-prove", "--schedules", "40", "--seed", "5"]],
     ["2,3", oneShot, ["--no-prove", "--schedules", "40"]],
     [Array.from({ length: 4 * availableParallelism() + 1 }, (_, i) => i + 1).join(), forgetful, ["--dim", "n=9"]],
-  ])("says the same with threads as without, on %s ranks", { timeout: 120_000 }, async (ranks, text, options) => {
+  ])("says the same with threads as without, on %s ranks", async (ranks, text, options) => {
     const argv = ["check", file(folder, "threads.coll", text), "--ranks", ranks, ...options];
     const { code, out, err } = await collc(argv);
     expect(await collcProcess(argv)).toMatchObject({ code, out, err });

@@ -29,7 +29,7 @@ function run(file: LibraryFile, ranks: number, options: CpuOptions): void {
 
 describe("the library on the CPU", () => {
   for (const file of LIBRARY)
-    test(file.name, { timeout: 60_000 }, () => {
+    test(file.name, () => {
       for (const ranks of [2, 3, 4]) {
         if (!allows(file, ranks, "bf16")) continue;
         run(file, ranks, { maxBlocks: 5, detectUnwritten: true });

@@ -20,7 +20,10 @@ describe("every kernel compiles to CUDA text for every dtype", () => {
           if (!allows(file, ranks, dtype)) continue;
           const { diagnostics, cuda } = compileFile(file, { ranks, dtype });
           // Of dtypes that have no tensor cores, products are slow, and said to be.
-          expect(diagnostics.filter((d) => d.code !== "scalar-product"), dtype).toEqual([]);
+          expect(
+            diagnostics.filter((d) => d.code !== "scalar-product"),
+            dtype,
+          ).toEqual([]);
           expect(cuda).toContain("__global__");
         }
     });

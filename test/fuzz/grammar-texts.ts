@@ -1,8 +1,13 @@
-/** Texts that follow the grammar, made from the parser itself, so that every construct is in them the day it exists. */
+/**
+ * Texts that follow the grammar, made from the parser itself, so that every construct is in them the day it exists. Whole
+ * files of them mean nothing, and show that errors are told. Put into a program in the place of an expression, with the
+ * names that are known there, many a one is a program.
+ */
 import type { Alternative, IProduction, Rule, TokenType } from "chevrotain";
 import type fc from "fast-check";
 import { chevrotain } from "../../grammar/chevrotain.js";
 import { CollParser } from "../../grammar/parser.js";
+import { parseProgram, SourceFile, type Span } from "../../src/compiler/index.js";
 import { TOKENS as T, VOCABULARY, type TokenName } from "../../grammar/tokens.js";
 import { type Choices, drawn } from "./choices.js";
 
@@ -23,24 +28,72 @@ export function grammarTexts(): fc.Arbitrary<string> {
   return drawn((choices) => {
     const out: string[] = [];
     const size = { left: 40 + choices.below(160) };
-    write(rules["program"]!, 0, size, choices, out);
+    write(rules["program"]!, 0, size, { choices, names: NAMES, integers: INTEGERS }, out);
     return joined(out, choices);
   });
+}
+
+const EXPRESSIONS = ["number", "name", "element", "unary", "binary", "call", "reduce", "matmul", "slice"];
+
+/** One of the programs with one or two of its expressions replaced by ones that the grammar makes of its names. */
+export function grammarPrograms(sources: readonly string[]): fc.Arbitrary<string> {
+  const known = sources.flatMap((text) => {
+    const places = expressionsIn(text);
+    const names = [...new Set(places.map((p) => text.slice(p.start, p.end)).filter((t) => /^[A-Za-z_]\w*$/.test(t)))];
+    return places.length === 0 ? [] : [{ text, places, names: [...names, ...NAMES.slice(0, 4), "rank", "world"] }];
+  });
+  return drawn((choices) => {
+    const { text, places, names } = choices.pick(known);
+    const [first, second] = [choices.pick(places), choices.pick(places)];
+    const chosen = choices.chance(0.4) && (first.end <= second.start || second.end <= first.start) ? [first, second] : [first]; // prettier-ignore
+    return chosen
+      .toSorted((a, b) => b.start - a.start)
+      .reduce((program, place) => {
+        const out: string[] = [];
+        const size = { left: 1 + choices.below(9) };
+        write(rules["expression"]!, 0, size, { choices, names, integers: ["0", "1", "2", "3"] }, out);
+        return `${program.slice(0, place.start)}(${joined(out, choices)})${program.slice(place.end)}`;
+      }, text);
+  });
+}
+
+/** Where expressions stand in a program's bodies and clauses. */
+function expressionsIn(text: string): Span[] {
+  const { program, diagnostics } = parseProgram(new SourceFile("f.coll", text));
+  if (diagnostics.some((d) => d.severity === "error")) return [];
+  const found = new Map<string, Span>();
+  const look = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return;
+    const { kind, span } = node as { kind?: string; span?: Span };
+    if (kind !== undefined && span !== undefined && EXPRESSIONS.includes(kind))
+      found.set(`${span.start} ${span.end}`, span);
+    Object.values(node).forEach(look);
+  };
+  for (const { body, ensures, requires } of program.collectives) look([body, ensures, requires]);
+  return [...found.values()];
+}
+
+/** What texts are made with. */
+interface Making {
+  readonly choices: Choices;
+  readonly names: readonly string[];
+  readonly integers: readonly string[];
 }
 
 interface Size {
   left: number;
 }
 
-function write(p: IProduction, depth: number, size: Size, c: Choices, out: string[]): void {
+function write(p: IProduction, depth: number, size: Size, making: Making, out: string[]): void {
+  const c = making.choices;
   const all = (parts: readonly IProduction[]): void => {
-    for (const part of parts) write(part, depth + 1, size, c, out);
+    for (const part of parts) write(part, depth + 1, size, making, out);
   };
   const isTired = size.left <= 0 || depth > 120;
   if (p instanceof Terminal) {
     size.left--;
-    out.push(imageOf(p.terminalType, c));
-  } else if (p instanceof NonTerminal) write(p.referencedRule, depth + 1, size, c, out);
+    out.push(imageOf(p.terminalType, making));
+  } else if (p instanceof NonTerminal) write(p.referencedRule, depth + 1, size, making, out);
   else if (p instanceof Alternation) {
     const cheap = [...p.definition].sort((a, b) => costOf(a) - costOf(b));
     all([isTired ? cheap[0]! : c.pick(p.definition)]);
@@ -54,7 +107,7 @@ function write(p: IProduction, depth: number, size: Size, c: Choices, out: strin
     const least = p instanceof RepetitionWithSeparator ? 0 : 1;
     const n = isTired ? least : least + c.below(3);
     for (let i = 0; i < n; i++) {
-      if (i > 0) out.push(imageOf(p.separator, c));
+      if (i > 0) out.push(imageOf(p.separator, making));
       all(p.definition);
     }
   } else all((p as Alternative | Rule).definition);
@@ -80,14 +133,14 @@ function found(p: IProduction): number {
   return (p as Rule).definition.reduce((sum, part) => sum + costOf(part), 0);
 }
 
-function imageOf(type: TokenType, c: Choices): string {
+function imageOf(type: TokenType, { choices: c, names, integers }: Making): string {
   const { pattern } = VOCABULARY[type.name as TokenName];
   if (typeof pattern === "string") return pattern;
-  if (type === T.Name) return c.pick(NAMES);
-  if (type === T.Integer) return c.pick(INTEGERS);
+  if (type === T.Name) return c.pick(names);
+  if (type === T.Integer) return c.pick(integers);
   if (type === T.Number) return c.pick(NUMBERS);
   if (type === T.Text) return c.pick(['"a.coll"', '""', '"all_reduce/ring.coll"']);
-  if (type === T.DocComment) return "/// about it\n";
+  if (type === T.DocComment) return c.pick(["/// about it\n", "///about\n", "///  it \n", "////\n"]);
   if (type === T.RemoteAt) return "\u0001"; // neither side has a space
   throw new Error(`no text for the token ${type.name}`);
 }

@@ -1,11 +1,15 @@
 /** What holds of any text, and of any program that is accepted. */
 import { expect } from "vitest";
 import {
+  brokenRequirement,
   compile,
   type CompileResult,
+  describeOutside,
   type DimValues,
   type DType,
+  programOf,
   InternalCompilerError,
+  outsideDimension,
   parseKernel,
   parseProgram,
   printKernel,
@@ -65,12 +69,22 @@ export function expectKernelsPrint({ snapshots }: CompileResult): void {
   }
 }
 
+/** No index leaves its dimension. */
+function expectInside(compiled: CompileResult, shapes: readonly DimValues[]): void {
+  const elements = programOf(compiled.snapshots)!;
+  for (const dims of shapes.filter((d) => brokenRequirement(elements.requirements, d) === null)) {
+    const found = outsideDimension(elements, dims);
+    expect(found === null ? "" : describeOutside(found)).toBe("");
+  }
+}
+
 /** Two launches on emulated ranks give what the signature says. */
 export function expectRuns(compiled: CompileResult, shapes: readonly DimValues[], seed: number): void {
   const { kernel, manifest, source, diagnostics } = compiled;
   expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
   const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, seed });
-  for (const dims of shapes)
+  expectInside(compiled, shapes);
+  for (const dims of shapes.filter((d) => brokenRequirement(manifest!.requirements, d) === null))
     for (const launch of [1, 2]) {
       const ranks = makeInputs(manifest!, dims, seed + launch);
       group.run(ranks, dims);
@@ -87,6 +101,7 @@ export function expectRunsAgree(compiled: CompileResult, shapes: readonly DimVal
     new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, seed }),
     new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, seed: seed + 1, maxBlocks: 2, reverseThreads: true }), // prettier-ignore
   ];
+  expectInside(compiled, shapes);
   for (const [launch, dims] of shapes.entries()) {
     const [one, other] = groups.map((group) => {
       const ranks = makeInputs(manifest!, dims, seed + launch);

@@ -16,18 +16,20 @@ const sharded = (dim: number): Layout => ({ kind: "sharded", dim });
 const written = (l: Layout): string =>
   l.kind === "sharded" ? `sharded(${l.dim})` : l.kind === "on" ? `on(${l.rank})` : l.kind === "partial" ? "partial(sum)" : "replicated"; // prettier-ignore
 
-/** Lengths that every number of ranks up to 4 divides. */
+/** Lengths that every number of ranks divides. */
 const DIMS: Readonly<Record<string, number>> = { m: 12, n: 24, k: 36 };
+const RANKS = [1, 2, 3, 4, 6] as const;
 
 export function tensorPrograms(): fc.Arbitrary<Generated> {
   return drawn(writeProgram);
 }
 
 function writeProgram(c: Choices): Generated {
-  const ranks = 1 + c.below(4);
+  const ranks = c.pick(RANKS);
   const dtype = c.pick(["f32", "bf16", "f16"] as const);
   const writer = new Writer(c, ranks);
-  const shape: Shape = c.chance(0.7) ? [c.pick(["m", "n"]), c.pick(["n", "m"])] : ["n"];
+  const rows = c.pick(["m", "n", "m", "n", "1"]);
+  const shape: Shape = c.chance(0.7) ? [rows, c.pick(rows === "1" ? ["n", "m"] : ["n", "m", "n", "m", "1"])] : ["n"];
   const outputs = Array.from({ length: 1 + c.below(2) }, (_, i) => {
     const layout = writer.anyLayout(shape);
     return { name: `y${i}`, layout, value: writer.value(layout, shape, 1 + c.below(3)) };
@@ -41,8 +43,11 @@ function writeProgram(c: Choices): Generated {
     "}\n",
   ].join("\n");
   const names = Object.keys(DIMS).filter((d) => new RegExp(`\\b${d}\\b`).test(text));
-  const shapeOf = (factor: number): Record<string, number> => Object.fromEntries(names.map((d) => [d, DIMS[d]! * factor])); // prettier-ignore
-  return { text, ranks, dtype, shapes: [shapeOf(1), shapeOf(2)] };
+  const shapeOf = (length: (d: string) => number): Record<string, number> =>
+    Object.fromEntries(names.map((d) => [d, length(d)]));
+  // No elements at all, one, and one for each rank are lengths, too; those that the program does not take are left out.
+  const short = shapeOf(() => c.pick([ranks, 0, 1, 2]));
+  return { text, ranks, dtype, shapes: [shapeOf((d) => DIMS[d]!), shapeOf((d) => 2 * DIMS[d]!), short] };
 }
 
 class Writer {
@@ -56,7 +61,8 @@ class Writer {
 
   anyLayout(shape: Shape): Layout {
     const { c } = this;
-    return c.pick([REPLICATED, sharded(c.below(shape.length)), PARTIAL, { kind: "on", rank: c.below(this.ranks) }]);
+    const cuts = shape.flatMap((e, d) => (e === "1" ? [] : [sharded(d)]));
+    return c.pick([REPLICATED, ...cuts, PARTIAL, { kind: "on", rank: c.below(this.ranks) }]);
   }
 
   /** An expression of this layout and shape; sometimes a part of it gets a name first. */
@@ -81,14 +87,15 @@ class Writer {
     const { c } = this;
     const of = (l: Layout, s: Shape = shape): string => this.value(l, s, depth);
     const ways: (() => string)[] = [() => this.input(layout, shape)];
-    const dim = c.below(shape.length);
+    const long = shape.flatMap((e, d) => (e === "1" ? [] : [d]));
+    const dim = long.length === 0 ? 0 : c.pick(long);
     const product = (a: Layout, b: Layout) => (): string => {
       const inner = c.pick(["k", "m", "n"]);
       return `(${of(a, [shape[0]!, inner])} @ ${of(b, [inner, shape[1]!])})`;
     };
     const isMatrix = shape.length === 2;
     // Parts along a dimension that each rank holds whole, in another order; of any expression, and of parts.
-    if (layout.kind !== "sharded" || layout.dim !== dim) {
+    if (long.length > 0 && (layout.kind !== "sharded" || layout.dim !== dim)) {
       const end = shape[dim]!;
       const part = (range: string): string => `[${shape.map((_, d) => (d === dim ? range : "..")).join(", ")}]`;
       const last = (): string => c.pick([part(`3..${end}`), part(`1..${end}`) + part(`2..${end} - 1`)]);
@@ -103,6 +110,21 @@ class Writer {
       return ways;
     }
     ways.push(() => `${c.pick(["relu", "abs", "tanh", "silu"])}(${of(layout)})`);
+    if (layout.kind !== "on") {
+      // Repeated along a dimension that each rank holds whole, or that the other operand brings.
+      const free = long.filter((d) => layout.kind !== "sharded" || layout.dim !== d);
+      const thin = (d: number): Shape => shape.with(d, "1");
+      if (free.length > 0)
+        ways.push(() => `(${of(layout)} ${c.pick(["+", "-", "*"])} ${of(layout, thin(c.pick(free)))})`);
+      if (isMatrix && layout.kind === "replicated")
+        ways.push(() => `(${of(layout)} ${c.pick(["+", "-"])} ${of(layout, [shape[1]!])})`);
+      // Folded to one.
+      const flat = shape.findIndex((e, d) => e === "1" && (layout.kind !== "sharded" || layout.dim !== d));
+      if (flat >= 0)
+        ways.push(
+          () => `${c.pick(["sum", "max", "min"])}(${of(layout, shape.with(flat, c.pick(["m", "n"])))}, dim: ${flat})`,
+        );
+    }
     ways.push(() => `(${of(layout)} ${c.pick(["+", "-", "*"])} ${of(layout)})`);
     ways.push(() => `${c.pick(["min", "max"])}(${of(layout)}, ${of(layout)})`);
     if (layout.kind === "replicated" || layout.kind === "sharded") {
@@ -115,7 +137,7 @@ class Writer {
     if (layout.kind === "replicated") {
       ways.push(
         () => `all_reduce(${of(PARTIAL)})`,
-        () => `all_gather(${of(sharded(dim))})`,
+        () => (long.length === 0 ? of(layout) : `all_gather(${of(sharded(dim))})`),
       );
       ways.push(() => `broadcast(${of({ kind: "on", rank: c.below(this.ranks) })})`);
       if (isMatrix) ways.push(product(REPLICATED, REPLICATED));
@@ -124,13 +146,13 @@ class Writer {
       ways.push(() => `reduce_scatter(${of(PARTIAL)}, dim: ${d})`);
       ways.push(() => `scatter(${of({ kind: "on", rank: c.below(this.ranks) })}, dim: ${d})`);
       ways.push(() => `(${of(layout)} + ${of(REPLICATED)})`);
+      if (isMatrix && shape[1 - d] !== "1") ways.push(() => `all_to_all(${of(sharded(1 - d))}, dim: ${d})`);
       if (isMatrix) {
-        ways.push(() => `all_to_all(${of(sharded(1 - d))}, dim: ${d})`);
         ways.push(d === 0 ? product(sharded(0), REPLICATED) : product(REPLICATED, sharded(1)));
       }
     } else if (layout.kind === "on") {
       ways.push(() => `reduce(${of(PARTIAL)}, to: ${layout.rank})`);
-      ways.push(() => `gather(${of(sharded(dim))}, to: ${layout.rank})`);
+      if (long.length > 0) ways.push(() => `gather(${of(sharded(dim))}, to: ${layout.rank})`);
     }
     return ways;
   }

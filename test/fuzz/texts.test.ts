@@ -9,7 +9,7 @@ import { COLLECTIVES } from "../front-end/collectives.js";
 import { EXAMPLES } from "../front-end/language.js";
 import { LIBRARY } from "../kernels/library.js";
 import { explore } from "./explore.js";
-import { grammarTexts } from "./grammar-texts.js";
+import { grammarPrograms, grammarTexts } from "./grammar-texts.js";
 import { mutants } from "./mutants.js";
 import { compileEach, expectFormats, expectKernelsPrint, expectTreePrints } from "./properties.js";
 
@@ -26,9 +26,11 @@ const answered = fc.record({
 /** How many were read, and how many compiled: else the generator makes nothing but errors. */
 const counts = { read: 0, compiled: 0 };
 
-for (const [name, texts, share, runs, least] of [
-  ["texts that follow the grammar", grammarTexts(), 0.15, 3000, 100],
-  ["programs with accidents", mutants(SOURCES), 0.3, 4000, 200],
+// The last number: how many of those that can be read compile, at least.
+for (const [name, texts, share, runs, least, compiles] of [
+  ["texts that follow the grammar", grammarTexts(), 0.1, 2000, 100, 0],
+  ["programs with expressions that the grammar makes", grammarPrograms(SOURCES), 0.15, 2000, 100, 0.01],
+  ["programs with accidents", mutants(SOURCES), 0.25, 3000, 200, 0.1],
 ] as const)
   test(`${name} get an answer`, { timeout: 3_600_000 }, async () => {
     counts.read = counts.compiled = 0;
@@ -51,4 +53,6 @@ for (const [name, texts, share, runs, least] of [
     });
     console.log(`${name}: ${counts.read} could be read, ${counts.compiled} collectives compiled`);
     expect(counts.read).toBeGreaterThan(least / 4);
+    // Else errors are all that is tried.
+    expect(counts.compiled).toBeGreaterThanOrEqual(counts.read * compiles);
   });

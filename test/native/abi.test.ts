@@ -45,7 +45,7 @@ function compile(lines: readonly string[], includes: readonly string[] = []): st
 
 describe("ABI", () => {
   const cuda = cudaHeader();
-  it.skipIf(cuda === null)("of the CUDA driver is cuda.h's", { timeout: 60_000 }, () => {
+  it.skipIf(cuda === null)("of the CUDA driver is cuda.h's", () => {
     const symbols = table("cuda.h");
     expect(symbols.length).toBeGreaterThan(50);
     const base = (symbol: string) =>
@@ -78,7 +78,7 @@ describe("ABI", () => {
   });
 
   const nccl = pythonHeader("nvidia/nccl/include/nccl.h");
-  it.skipIf(nccl === null || cuda === null)("of NCCL is nccl.h's", { timeout: 60_000 }, () => {
+  it.skipIf(nccl === null || cuda === null)("of NCCL is nccl.h's", () => {
     const symbols = table("nccl.h");
     expect(symbols.length).toBeGreaterThan(10);
     compile(
@@ -102,7 +102,7 @@ describe("ABI", () => {
   });
 
   const nvshmem = pythonHeader("nvidia/nvshmem/include/nvshmem_host.h");
-  it.skipIf(nvshmem === null || cuda === null)("of NVSHMEM is nvshmem_host.h's", { timeout: 60_000 }, () => {
+  it.skipIf(nvshmem === null || cuda === null)("of NVSHMEM is nvshmem_host.h's", () => {
     const symbols = table("nvshmem.h");
     expect(symbols.length).toBeGreaterThan(20);
     const structures = {
@@ -148,7 +148,7 @@ describe("ABI", () => {
   });
 
   const nvrtc = pythonHeader("nvidia/cu13/include/nvrtc.h");
-  it.skipIf(nvrtc === null)("of NVRTC is nvrtc.h's", { timeout: 60_000 }, () => {
+  it.skipIf(nvrtc === null)("of NVRTC is nvrtc.h's", () => {
     const symbols = table("nvrtc.h");
     expect(symbols.length).toBeGreaterThan(8);
     compile([

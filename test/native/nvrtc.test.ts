@@ -22,7 +22,7 @@ describe("NVRTC", () => {
     if (i < n) x[i] *= by;
   }`;
 
-  it.skipIf(found === null)("compiles to cubin and PTX", { timeout: 60_000 }, async () => {
+  it.skipIf(found === null)("compiles to cubin and PTX", async () => {
     const { major } = native().openNvrtc(found!.library, found!.builtins);
     expect(major).toBeGreaterThanOrEqual(12);
     expect(native().nvrtcSupportedArchs()).toContain(90);
@@ -42,7 +42,7 @@ describe("NVRTC", () => {
     expect(virtual.ptx).toContain(".entry scale");
   });
 
-  it.skipIf(found === null)("gives the log of what does not compile", { timeout: 60_000 }, async () => {
+  it.skipIf(found === null)("gives the log of what does not compile", async () => {
     native().openNvrtc(found!.library, found!.builtins);
     const wrong = await native().nvrtcCompile("__global__ void k() { undefined_name = 1; }", "wrong.cu", [
       "-arch=sm_80",

@@ -53,7 +53,7 @@ describe.each([
 ])("%s", (_name, job, library) => {
   const times = job === "nvrtc" ? ["during", "after"] : ["after"];
 
-  it.skipIf(library === null)("leaves signals to Node, which dies of them", { timeout: 120_000 }, async () => {
+  it.skipIf(library === null)("leaves signals to Node, which dies of them", async () => {
     for (const when of times) {
       for (const signal of ["SIGINT", "SIGTERM"] as const) {
         const end = await signalled([job, when, "none", ...library!], signal);
@@ -62,7 +62,7 @@ describe.each([
     }
   });
 
-  it.skipIf(library === null)("leaves listeners where they are", { timeout: 120_000 }, async () => {
+  it.skipIf(library === null)("leaves listeners where they are", async () => {
     for (const when of times) {
       for (const signal of ["SIGINT", "SIGUSR2"] as const) {
         const end = await signalled([job, when, "listen", ...library!], signal);

@@ -32,7 +32,7 @@ describe("worker threads", () => {
     "terminate-while-throwing",
     "terminate-while-settling",
     "free-elsewhere",
-  ])("%s ends no process", { timeout: 120_000 }, async (job) => {
+  ])("%s ends no process", async (job) => {
     const end = await child(path.join(import.meta.dirname, "thread-child.mjs"), [built("collc.node"), job]);
     expect(end).toEqual({ code: 0, signal: null, out: "held\n" });
   });
@@ -60,7 +60,7 @@ describe("time-outs", () => {
 });
 
 describe("host memory", () => {
-  it("stays while a buffer that it was transferred to lives, and goes with it", { timeout: 60_000 }, async () => {
+  it("stays while a buffer that it was transferred to lives, and goes with it", async () => {
     const code = `
       const addon = require(${JSON.stringify(built("collc.node"))});
       addon.openCuda([${JSON.stringify(built("fake-cuda/libcuda.so.1"))}]);

@@ -191,7 +191,7 @@ collective u(x: T[n] replicated, z: T[m, n] on(1)) -> y: T[m, n] on(1) where T i
     expect(claims.coverage.ran).toBeGreaterThan(0.8 * claims.coverage.total);
   });
 
-  it("take no longer for values that are used twice", { timeout: 20_000 }, () => {
+  it("take no longer for values that are used twice", () => {
     const uses = Array.from({ length: 40 }, (_, i) => `  let a${i + 1} = a${i} * 0.5 + a${i} * 0.25`);
     const text = `
 collective chain(x: T[n] partial(sum)) -> y: T[n] replicated where T in (f32) {

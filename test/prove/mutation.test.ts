@@ -9,6 +9,7 @@ import type { Kernel } from "../../src/compiler/ir/module.js";
 import { proofShapes, PROOF_MAPPING, proveAnswer, proveOrdering } from "../../src/compiler/prove/index.js";
 import { SAMPLE_NAMES } from "../../src/compiler/prove/inputs.js";
 import { steeringOf } from "../../src/compiler/execute/steering.js";
+import { isAll } from "../scope.js";
 import { allows, compileFile, LIBRARY, type LibraryFile } from "../kernels/library.js";
 import { barrierMutantsOf } from "./barrier-mutants.js";
 import { type Mutant, mutantsOf } from "./mutants.js";
@@ -54,8 +55,8 @@ const report: string[] = [];
 let [rejected, total] = [0, 0];
 
 describe("mutants of the library", () => {
-  for (const file of LIBRARY)
-    it(`${file.name}: rejected, or harmless for a reason`, { timeout: 120_000 }, () => {
+  for (const file of LIBRARY.filter((_, i) => isAll || i % 4 === 0))
+    it(`${file.name}: rejected, or harmless for a reason`, () => {
       const { killed, survivors } = scoreOf(file, ranksFor(file));
       rejected += killed;
       total += killed + survivors.length;

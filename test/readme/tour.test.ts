@@ -68,7 +68,7 @@ describe("the README's two minutes", () => {
   });
 
   for (const [i, step] of steps.entries())
-    test(`${i + 1}. ${step.kind === "file" ? step.name : step.line}`, { timeout: 120_000 }, async () => {
+    test(`${i + 1}. ${step.kind === "file" ? step.name : step.line}`, async () => {
       if (step.kind === "file") return writeFileSync(step.name, step.text);
       const out = await shown(step.line);
       // The whole text first, so that a difference can be read.

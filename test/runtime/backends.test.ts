@@ -9,6 +9,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { packageRoot } from "../../src/runtime/native.js";
+import { isAll } from "../scope.js";
 
 interface Row {
   readonly suite: string;
@@ -54,8 +55,8 @@ async function run(args: readonly string[], env: Readonly<Record<string, string>
 const leftOut = (rows: readonly Row[]): string[] =>
   rows.filter((row) => row.ok === null && !/fake/.test(row.detail)).map((row) => `${row.name}: ${row.detail}`);
 
-describe("backends on the fake libraries", () => {
-  it("nvshmem: memory, calls, teams, subgroups, faults, and groups on it", { timeout: 300_000 }, async () => {
+describe.runIf(isAll)("backends on the fake libraries", () => {
+  it("nvshmem: memory, calls, teams, subgroups, faults, and groups on it", async () => {
     const rows = await run(["--worlds", "3", "--only", "nvshmem"]);
     expect(leftOut(rows)).toEqual([]);
     expect(rows.filter((row) => row.ok === true && row.suite === "nvshmem").length).toBeGreaterThanOrEqual(14);
@@ -63,7 +64,7 @@ describe("backends on the fake libraries", () => {
     expect(rows.filter((row) => row.ok === true && row.suite === "far group on nvshmem").length).toBe(7);
   });
 
-  it("nccl: windows, collectives, lists, and groups on it", { timeout: 300_000 }, async () => {
+  it("nccl: windows, collectives, lists, and groups on it", async () => {
     const rows = await run(["--worlds", "3", "--only", "nccl"]);
     expect(leftOut(rows)).toEqual([]);
     expect(rows.filter((row) => row.ok === true && row.suite === "nccl").length).toBeGreaterThanOrEqual(12);
@@ -72,7 +73,7 @@ describe("backends on the fake libraries", () => {
       expect(rows.filter((row) => row.ok === true && row.suite === suite).length).toBe(6);
   });
 
-  it("cuda: groups; nvshmem with one rank", { timeout: 300_000 }, async () => {
+  it("cuda: groups; nvshmem with one rank", async () => {
     const rows = await run(["--worlds", "2", "--only", "group on cuda"]);
     expect(leftOut(rows)).toEqual([]);
     expect(rows.filter((row) => row.ok === true && row.name.startsWith("kernel all_reduce")).length).toBe(2);
@@ -80,19 +81,19 @@ describe("backends on the fake libraries", () => {
     expect(alone.filter((line) => !line.includes("one rank"))).toEqual([]);
   });
 
-  it("collc run on each backend", { timeout: 300_000 }, async () => {
+  it("collc run on each backend", async () => {
     const rows = await run(["--worlds", "2", "--only", "collc run all_reduce/two_shot"]);
     expect(rows.filter((row) => row.ok === true).length).toBe(3);
   });
 
-  it("an NVSHMEM whose teams take all ranks, and which reaches no peer", { timeout: 300_000 }, async () => {
+  it("an NVSHMEM whose teams take all ranks, and which reaches no peer", async () => {
     const env = { COLLC_NVSHMEM: path.join(built, "fake-nvshmem-old"), FAKE_NVSHMEM_NO_PTR: "1" };
     const rows = await run(["--worlds", "3", "--only", "nvshmem: nvshmem"], env);
     expect(leftOut(rows)).toEqual([]);
     expect(rows.find((row) => /addresses reach it/.test(row.name))?.detail).toBe("1 of 3 reachable");
   });
 
-  it("an NCCL that makes no windows", { timeout: 300_000 }, async () => {
+  it("an NCCL that makes no windows", async () => {
     const rows = await run(["--worlds", "2", "--only", "nccl: nccl: "], { FAKE_NCCL_NO_WINDOWS: "1" });
     expect(leftOut(rows)).toEqual([]);
   });

@@ -39,6 +39,6 @@ it.each([
   ["an error that nobody catches", "throw new Error('nobody')", 1],
   ["an error that nobody catches, later", "setTimeout(() => { throw new Error('nobody') }, 5)", 1],
   ["the last of its work", "process.exitCode = 3", 3],
-])("ends by %s: listeners run, destructors do not, and the code stays", { timeout: 30_000 }, async (_, end, code) => {
+])("ends by %s: listeners run, destructors do not, and the code stays", async (_, end, code) => {
   expect(await run(end)).toEqual({ code, signal: null, stdout: `timeout, listener: ${code}\n` });
 });
