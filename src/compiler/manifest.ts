@@ -131,12 +131,14 @@ export interface SpecificationTable {
 /**
  * Memory the kernel works on.
  * - `input`/`output`: the caller's tensors. `scratch`: workspace the runtime allocates.
+ * - `packet`: u32 words of packets that ranks write, four each: data, epoch, data, epoch. Zeroed when allocated, never again,
+ *   and used for nothing else.
  * - `signal`: u32 flags written by peers; zeroed once when allocated, never again (epochs only grow).
  * - `state`: u32 local to the rank that outlives launches; zeroed once when allocated.
  */
 export interface ManifestBuffer {
   readonly name: string;
-  readonly role: "input" | "output" | "scratch" | "signal" | "state";
+  readonly role: "input" | "output" | "scratch" | "packet" | "signal" | "state";
   readonly dtype: DType;
   readonly shape: readonly Extent[];
   /** Accessed by peers, so it must lie in symmetric memory, at the same offset on every rank. */

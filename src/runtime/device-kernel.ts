@@ -87,7 +87,7 @@ class ProgramKernel {
 
   private async placeScratch(dims: DimValues): Promise<void> {
     for (const buffer of this.manifest.buffers) {
-      if (buffer.role !== "scratch") continue;
+      if (buffer.role !== "scratch" && buffer.role !== "packet") continue;
       const bytes = buffer.shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1) * DTYPES[buffer.dtype].bytes;
       const held = this.scratch.get(buffer.name);
       if (held !== undefined && held.memory.bytes >= bytes) continue;
@@ -139,9 +139,10 @@ class ProgramKernel {
     );
   }
 
-  /** Zeroes pads and counters of this rank. Nothing may be in flight on any rank. */
+  /** Zeroes pads, packets and counters of this rank. Nothing may be in flight on any rank. */
   reset(): void {
     for (const { memory } of this.counters) memory.fill(0);
+    for (const { name, role } of this.manifest.buffers) if (role === "packet") this.scratch.get(name)?.memory.fill(0);
     this.status.clear();
   }
 

@@ -16,7 +16,7 @@ import {
 } from "../ir/module.js";
 import { printKernel } from "../ir/print.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
-import { lanesOf, scalarOf, type Type } from "../ir/types.js";
+import { lanesOf, sameType, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import { parametersOf } from "./manifest.js";
@@ -96,7 +96,7 @@ export class CudaEmitter {
   private openings(): void {
     let waits = false;
     walkKernel(this.kernel, (op) => {
-      waits ||= op.name === "wait";
+      waits ||= op.name === "wait" || op.name === "packet_load";
       if (op.name === "const") this.constants.set(op.results[0]!, op.attributes["value"] as number);
     });
     if (waits) {
@@ -120,9 +120,16 @@ export class CudaEmitter {
   }
 
   private region(region: Region): void {
-    for (const op of region.ops) {
+    for (let i = 0; i < region.ops.length; i++) {
+      const op = region.ops[i]!;
       this.mark(op);
-      this.op(op);
+      if (op.name !== "packet_load") this.op(op);
+      else {
+        const next = region.ops.slice(i).findIndex((o) => !isWithPacket(o, op));
+        const together = region.ops.slice(i, next < 0 ? undefined : i + next);
+        this.packets(together);
+        i += together.length - 1;
+      }
     }
   }
 
@@ -198,6 +205,14 @@ export class CudaEmitter {
         );
       case "splat":
         return this.define(op, ([a]) => a!);
+      case "pack": {
+        const elements = op.operands.map((v) => this.name(v)).join(", ");
+        return this.line(`const ${this.cType(op.results[0]!.type)} ${this.name(op.results[0]!)} = {{${elements}}};`);
+      }
+      case "lane":
+        return this.define(op, ([a]) => `${a}.v[${String(op.attributes["lane"])}]`);
+      case "packet_store":
+        return this.packetStore(op);
       case "for":
         return this.loop(op);
       case "if":
@@ -327,6 +342,45 @@ export class CudaEmitter {
     this.line(lanesOf(value!.type) === 1 ? `*(${at}) = ${name};` : `store_vec(${at}, ${name});`);
   }
 
+  /** Slots of the copy that an epoch has. */
+  private slots(op: Op, epoch: string, peer: string | null): string {
+    const [even, odd] = ["even", "odd"].map((key) => {
+      const name = bufferName(text(op, key));
+      return peer === null ? name : `${name}_peers.p[${peer}]`;
+    });
+    return `((uint4*)((${epoch} & 1u) != 0 ? ${odd} : ${even}))`;
+  }
+
+  private packetStore(op: Op): void {
+    this.use("packets");
+    const [value, epoch, ...rest] = op.operands.map((v) => this.name(v));
+    const { type } = op.operands[0]!;
+    const slots = this.slots(op, epoch!, isRemote(op) ? rest[0]! : null);
+    const [element, lanes] = [C_TYPE[scalarOf(type)], lanesOf(type)];
+    this.use("vector");
+    const data = lanes === 1 ? `Vec<${element}, 1>{{${value}}}` : value;
+    this.line(`store_packet<${PACKETS[text(op, "format")]!}>(${slots} + ${rest.at(-1)}, ${data}, ${epoch});`);
+  }
+
+  /** Loads of packets that are waited for together. */
+  private packets(ops: readonly Op[]): void {
+    this.use("packets");
+    this.use("vector");
+    const [op] = ops as [Op];
+    const [epoch, , share] = op.operands.map((v) => this.name(v));
+    const { type } = op.results[0]!;
+    const lanes = lanesOf(type);
+    const names = ops.map((o) => this.name(o.results[0]!));
+    const number = this.kernel.buffers.filter(isGlobal).findIndex((b) => b.name === op.attributes["even"]);
+    const count = ops.length;
+    this.line(`const i64 ${names[0]}_slots[${count}] = {${ops.map((o) => this.name(o.operands[1]!)).join(", ")}};`);
+    this.line(`Vec<${C_TYPE[scalarOf(type)]}, ${lanes}> ${names[0]}_data[${count}];`);
+    this.line(`load_packets<${PACKETS[text(op, "format")]!}>(${names[0]}_data, ${this.slots(op, epoch!, null)}, ${names[0]}_slots, ${epoch}, watch, ${number}u, ${share}, ${this.kernel.world}, ${this.lineOf(op)}u);`); // prettier-ignore
+    names.forEach((name, i) =>
+      this.line(`const ${this.cType(type)} ${name} = ${names[0]}_data[${i}]${lanes === 1 ? ".v[0]" : ""};`),
+    );
+  }
+
   private flag(op: Op): void {
     const order = text(op, "order");
     const scope = text(op, "scope");
@@ -343,6 +397,18 @@ export class CudaEmitter {
       `wait_${order}_${scope}(${bufferName(buffer)} + ${slot}, ${value}, watch, (u32)(${peer ?? "rank"}), ${number}u, (u32)(${slot}), ${this.lineOf(op)}u);`,
     );
   }
+}
+
+const PACKETS: Readonly<Record<string, string>> = { epoch: "EpochPacket", inverted: "InvertedPacket" };
+
+/** Whether two loads of packets can be waited for together. */
+function isWithPacket(op: Op, first: Op): boolean {
+  return (
+    op.name === "packet_load" &&
+    op.operands[0] === first.operands[0] &&
+    op.attributes["even"] === first.attributes["even"] &&
+    sameType(op.results[0]!.type, first.results[0]!.type)
+  );
 }
 
 function identityText(

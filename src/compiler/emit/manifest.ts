@@ -1,5 +1,5 @@
 /** The launch manifest of a device-level kernel. Parameter order here is the order of the printed signature. */
-import { isGlobal, type Kernel } from "../ir/module.js";
+import { type Buffer, isGlobal, type Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import {
   type KernelManifest,
@@ -36,12 +36,14 @@ export function signatureOf(kernel: Kernel): Signature {
 export function kernelManifestOf(kernel: Kernel, name = kernel.name): KernelManifest {
   let waits = false;
   walkKernel(kernel, (op) => {
-    if (op.name === "wait") waits = true;
+    if (op.name === "wait" || op.name === "packet_load") waits = true;
   });
+  // Slots of packets are of four words, whatever they hold.
+  const inMemory = (b: Buffer): Buffer => (b.role === "packet" ? { ...b, dtype: "u32", shape: [b.shape[0]!, 4] } : b);
   return {
     name,
     symbol: symbolName(kernel),
-    buffers: kernel.buffers.filter(isGlobal) as ManifestBuffer[],
+    buffers: kernel.buffers.filter(isGlobal).map(inMemory) as ManifestBuffer[],
     parameters: parametersOf(kernel),
     blockThreads: kernel.blockThreads,
     grid: { work: kernel.work, maxBlocks: kernel.maxBlocks },

@@ -147,6 +147,70 @@ COLLC_SIGNAL(sys, relaxed)
 COLLC_SIGNAL(gpu, release)
 COLLC_SIGNAL(gpu, relaxed)
 `,
+  // `EpochPacket`: data and epoch in each half of 16 bytes, so that a load that finds the epoch in a half finds the data that was
+  // stored with it. That a half is written and read in one piece is an axiom of the platform; of the whole it is not asked.
+  // `InvertedPacket`: data without a word of ones, inverted, so that a word that is not zero is data; each word for itself.
+  packets: `
+struct EpochPacket {
+  static constexpr int bytes = 8;
+  static __device__ __forceinline__ uint4 of(const uint4& w, u32 epoch) { return make_uint4(w.x, epoch, w.y, epoch); }
+  static __device__ __forceinline__ bool is(const uint4& p, u32 epoch) { return (p.y == epoch) & (p.w == epoch); }
+  static __device__ __forceinline__ u32 seen(const uint4& p, u32 epoch) { return p.y == epoch ? p.w : p.y; }
+  static __device__ __forceinline__ uint4 data(const uint4& p) { return make_uint4(p.x, p.z, 0, 0); }
+  static __device__ __forceinline__ void taken(uint4*) {}
+};
+struct InvertedPacket {
+  static constexpr int bytes = 16;
+  static __device__ __forceinline__ u32 word(u32 w) { return w == 0xffffffffu ? 0x80000000u : ~w; }
+  static __device__ __forceinline__ uint4 of(const uint4& w, u32) { return make_uint4(word(w.x), word(w.y), word(w.z), word(w.w)); }
+  static __device__ __forceinline__ bool is(const uint4& p, u32) { return (p.x != 0) & (p.y != 0) & (p.z != 0) & (p.w != 0); }
+  static __device__ __forceinline__ u32 seen(const uint4&, u32) { return 0; }
+  static __device__ __forceinline__ uint4 data(const uint4& p) { return make_uint4(~p.x, ~p.y, ~p.z, ~p.w); }
+  static __device__ __forceinline__ void taken(uint4* slot) {
+    asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %1, %1, %1};" ::"l"(slot), "r"(0));
+  }
+};
+template <typename P, typename T, int N> __device__ __forceinline__ void store_packet(uint4* slot, const Vec<T, N>& data, u32 epoch) {
+  static_assert(sizeof(T) * N <= P::bytes, "more than a packet holds");
+  uint4 w = make_uint4(0, 0, 0, 0);
+  memcpy(&w, &data, sizeof(T) * N);
+  const uint4 p = P::of(w, epoch);
+  asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(slot), "r"(p.x), "r"(p.y), "r"(p.z), "r"(p.w));
+}
+template <typename P, typename T, int N, int K>
+__device__ __forceinline__ void load_packets(Vec<T, N> (&data)[K], uint4* slots, const i64 (&slot)[K], u32 epoch, const Watch& w,
+                                             u32 buffer, i64 share, i64 ranks, u32 line) {
+  uint4 p[K];
+  u32 spins = 0;
+  u64 start = 0;
+  for (;;) {
+    bool arrived = true;
+#pragma unroll
+    for (int i = 0; i < K; i++)
+      asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(p[i].x), "=r"(p[i].y), "=r"(p[i].z), "=r"(p[i].w) : "l"(slots + slot[i]));
+#pragma unroll
+    for (int i = 0; i < K; i++) arrived = arrived & P::is(p[i], epoch);
+    if (arrived) break;
+    if ((++spins & 1023u) != 0) continue;
+    const u64 now = global_timer();
+    if (start == 0) start = now;
+    const bool late = w.timeout != 0 && now - start > w.timeout;
+    if (late) {
+      // Only the first that gives up leaves a record.
+#pragma unroll
+      for (int i = 0; i < K; i++)
+        if (!P::is(p[i], epoch)) give_up(w, (u32)(slot[i] / share % ranks), buffer, (u32)slot[i], epoch, P::seen(p[i], epoch), line);
+    }
+    if (late || *(volatile u32*)w.status != 0) break;
+  }
+#pragma unroll
+  for (int i = 0; i < K; i++) {
+    P::taken(slots + slot[i]);
+    const uint4 words = P::data(p[i]);
+    memcpy(&data[i], &words, sizeof(T) * N);
+  }
+}
+`,
   copies: `
 __device__ __forceinline__ u32 shared_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 template <typename T, int ROWS, int COLS, int STRIDE, int THREADS>

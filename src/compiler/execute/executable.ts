@@ -6,7 +6,7 @@ import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Kernel, Op } from "../ir/module.js";
 import { printKernel } from "../ir/print.js";
 import { READY, type Running, threads, together } from "./coroutines.js";
-import { type Block, type Machine, reached } from "./machine.js";
+import { arrived, type Block, isThere, type Machine, packetFlags, reached } from "./machine.js";
 import type { Trace } from "./order/trace.js";
 import { region } from "./semantics/index.js";
 import type { Setting } from "./setting.js";
@@ -35,6 +35,9 @@ export interface Executable {
 
 const COMMON = {
   READY,
+  arrived,
+  isThere,
+  packetFlags,
   reached,
   threads,
   together,

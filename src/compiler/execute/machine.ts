@@ -65,6 +65,28 @@ export function reached({ flags, slot, wanted }: Blocked): boolean {
   return (((flags[slot] as number) - wanted) | 0) >= 0;
 }
 
+/** `ready` of a wait for a packet: of an epoch, or of any. */
+export function arrived({ flags, slot, wanted }: Blocked): boolean {
+  return flags[slot] === wanted;
+}
+
+export function isThere({ flags, slot }: Blocked): boolean {
+  return flags[slot] !== 0;
+}
+
+const packets = new WeakMap<object, Uint32Array<ArrayBuffer>>();
+
+/** Epochs of the packets in a rank's memory, two for each of so many slots; 0 for none. They last as long as the memory. */
+export function packetFlags(memory: Elements, slots: number): Uint32Array {
+  const key = ArrayBuffer.isView(memory) ? memory.buffer : memory;
+  const held = packets.get(key);
+  if (held !== undefined && held.length >= 2 * slots) return held;
+  const flags = new Uint32Array(2 * slots);
+  flags.set(held ?? []);
+  packets.set(key, flags);
+  return flags;
+}
+
 /** The state of all ranks. The text reads these names. */
 export interface Machine {
   readonly kernel: Kernel;

@@ -27,9 +27,9 @@ function find(kernel: Kernel): Steering {
   const visit = (region: Region): void => {
     for (const op of region.ops) {
       for (const r of op.results) makers.set(r, op);
-      if (op.name === "store") {
-        const all = stored.get(text(op, "buffer"));
-        if (all === undefined) stored.set(text(op, "buffer"), [op.operands[0]!]);
+      for (const name of op.name === "store" || op.name === "packet_store" ? buffersOf(op) : []) {
+        const all = stored.get(name);
+        if (all === undefined) stored.set(name, [op.operands[0]!]);
         else all.push(op.operands[0]!);
       }
       needed.push(...decidingOperands(op));
@@ -47,17 +47,21 @@ function find(kernel: Kernel): Steering {
     if (op === undefined) continue; // a loop's variable, whose bounds are needed already
     needed.push(...op.operands);
     if (op.name === "reduce") needed.push(op.regions[0]!.ops.at(-1)!.operands[0]!);
-    if (op.name !== "load") continue;
-    const name = text(op, "buffer");
-    const { role, dtype } = kernel.buffers.find((b) => b.name === name)!;
-    if (role === "input") {
-      if (DTYPES[dtype].kind === "int") inputs.add(name);
-    } else if (!carriers.has(name)) {
-      carriers.add(name);
-      needed.push(...(stored.get(name) ?? []));
+    for (const name of op.name === "load" || op.name === "packet_load" ? buffersOf(op) : []) {
+      const { role, dtype } = kernel.buffers.find((b) => b.name === name)!;
+      if (role === "input") {
+        if (DTYPES[dtype].kind === "int") inputs.add(name);
+      } else if (!carriers.has(name)) {
+        carriers.add(name);
+        needed.push(...(stored.get(name) ?? []));
+      }
     }
   }
   return { inputs, carriers, deciding: seen };
+}
+
+function buffersOf(op: Op): readonly string[] {
+  return op.name === "load" || op.name === "store" ? [text(op, "buffer")] : [text(op, "even"), text(op, "odd")];
 }
 
 /** Operands that decide what happens, as opposed to what values come out. */
@@ -69,6 +73,9 @@ function decidingOperands(op: Op): readonly Value[] {
       const { value, peer, indices } = memoryOperands(op);
       return [...(op.name === "signal" ? [value!] : []), ...(peer === null ? [] : [peer]), ...indices];
     }
+    case "packet_store":
+      return op.operands.slice(1);
+    case "packet_load":
     case "wait":
     case "for":
     case "if":

@@ -35,11 +35,12 @@ export interface Region {
 export interface Buffer {
   readonly name: string;
   /**
-   * `input`, `output`, `scratch`: global memory; `signal`: flags peers write; `state`: u32 that outlive launches;
+   * `input`, `output`, `scratch`: global memory; `packet`: global memory that is written in packets of data and epoch, in
+   * two copies that launches take in turn, so that a load waits for its packet; `signal`: flags peers write; `state`: u32 that outlive launches;
    * `shared`: the block's; `fragment`: spread over the block's registers; `register`: every thread has its own, and
    * code that all threads run keeps them equal.
    */
-  readonly role: "input" | "output" | "scratch" | "signal" | "state" | "shared" | "fragment" | "register";
+  readonly role: "input" | "output" | "scratch" | "packet" | "signal" | "state" | "shared" | "fragment" | "register";
   readonly dtype: DType;
   /** What one rank (or block) holds, row-major. */
   readonly shape: readonly Extent[];

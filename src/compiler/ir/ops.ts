@@ -71,6 +71,7 @@ export const UNARY_FUNCTIONS = [
 ] as const;
 export const COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"] as const;
 export const FOLDS = ["sum", "mean", "min", "max", "prod"] as const;
+export const PACKET_FORMATS = ["epoch", "inverted"] as const;
 export const REDUCTIONS = ["sum", "min", "max", "prod"] as const;
 
 // prettier-ignore
@@ -80,11 +81,14 @@ export const OPS = {
   dim: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { name: "string" }, doc: "Run-time value of a dimension of the signature." },
   rank: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, doc: "This rank's number. The world size is a constant." },
   launch_parity: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "0 in the group's first launch of this kernel, then 1 and 0 in turn: the same on every rank. Scratch in two copies is taken by it." },
+  launch_epoch: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "The number of this launch of the kernel in the group, a u32 that begins with 1: the same on every rank." },
   binary: { levels: TRD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: BINARY_FUNCTIONS }, doc: "Elementwise; both operands and the result have one type. Index division floors, operands are not negative." },
   unary: { levels: TRD, effect: "pure", operands: [1, 1], results: 1, attributes: { fn: UNARY_FUNCTIONS }, doc: "Elementwise function." },
   compare: { levels: TRD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: COMPARISONS }, doc: "Elementwise comparison, gives bool." },
   select: { levels: TRD, effect: "pure", operands: [3, 3], results: 1, doc: "operand 0 ? operand 1 : operand 2." },
   cast: { levels: TRD, effect: "pure", operands: [1, 1], results: 1, doc: "To the result's element type; to a narrower float rounds to nearest even, to f8 saturates." },
+  pack: { levels: D, effect: "pure", operands: [2, MANY], results: 1, doc: "A vector of the scalar operands, the first in lane 0." },
+  lane: { levels: D, effect: "pure", operands: [1, 1], results: 1, attributes: { lane: "int" }, doc: "One lane of a vector." },
   splat: { levels: D, effect: "pure", operands: [1, 1], results: 1, doc: "A vector with the scalar operand in each lane." },
   // -- whole tensors ------------------------------------------------------------------------------
   input: { levels: T, effect: "pure", operands: [0, 0], results: 1, attributes: { buffer: "buffer" }, optional: { stores: "int" }, doc: "The tensor a buffer holds here. `stores`, where there are several: how often it has been stored to, which tells reads before a store from those after it." },
@@ -100,8 +104,8 @@ export const OPS = {
   // -- structure ----------------------------------------------------------------------------------
   for: {
     levels: TRD, effect: "control", operands: [2, MANY], results: 0, regions: { count: 1, arguments: "pairs" },
-    attributes: { map: ["tiles", "rows", "ranks", "serial", "blocks", "threads"] }, optional: { unordered: "bool", unroll: "int" },
-    doc: "Runs its region for every index in lo..hi (one pair of operands a variable). `tiles`: elements in any order, spread over the machine (rank level). `rows`: in any order, each turn by one block, which goes through the tile loops inside one after the other with all its threads (rank level). `ranks`: in any order. `serial`: in order; with `unordered`, any order would do. `blocks`: those indices that are this block's number modulo the grid, in order. `threads`: spread over the block's threads, in any order; the body synchronises nothing. `unroll`: how many turns of a thread to write out in one, where that should not be the C compiler's choice.",
+    attributes: { map: ["tiles", "rows", "ranks", "serial", "blocks", "threads"] }, optional: { unordered: "bool", unroll: "int", spread: "bool" },
+    doc: "Runs its region for every index in lo..hi (one pair of operands a variable). `tiles`: elements in any order, spread over the machine (rank level). `rows`: in any order, each turn by one block, which goes through the tile loops inside one after the other with all its threads (rank level). `ranks`: in any order. `serial`: in order; with `unordered`, any order would do. `blocks`: those indices that are this block's number modulo the grid, in order. `threads`: spread over the block's threads, in any order; the body synchronises nothing. `unroll`: how many turns of a thread to write out in one, where that should not be the C compiler's choice. `spread`, of `tiles`: blocks may take the tiles in any way, and share those of a loop over ranks around it.",
   },
   if: { levels: TRD, effect: "control", operands: [1, 1], results: 0, regions: { count: 2, arguments: 0 }, doc: "First region if the operand is true, else the second." },
   reduce: { levels: TRD, effect: "control", operands: [2, 2], results: 1, regions: { count: 1, arguments: 1 }, attributes: { fn: REDUCTIONS }, optional: { unordered: "bool", unroll: "int", product: "string" }, doc: "Folds the values its region yields for lo..hi, in increasing order; with `unordered`, in any order that is the same on every rank. `unroll`: as of `for`. `product`: it was a `contract`, and this is why no unit for matrices takes it." },
@@ -111,8 +115,10 @@ export const OPS = {
   load: { levels: TRD, effect: "read", operands: [1, MANY], results: 1, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Reads an element, or at device level as many neighbouring ones as the result has lanes (naturally aligned). Operands: [peer] index…; one index a dimension, or one linear index once linearised." },
   store: { levels: TRD, effect: "write", operands: [2, MANY], results: 0, attributes: { buffer: "buffer" }, optional: { remote: "bool" }, doc: "Writes operand 0. Operands: value [peer] index…" },
   aligned: { levels: D, effect: "pure", operands: [0, 1], results: 1, attributes: { buffer: "buffer", bytes: "int" }, optional: { remote: "bool" }, doc: "Whether the buffer's start address (on the peer in operand 0, if remote) is a multiple of `bytes`." },
+  packet_store: { levels: D, effect: "write", operands: [3, 4], results: 0, attributes: { format: PACKET_FORMATS, even: "buffer", odd: "buffer" }, optional: { remote: "bool" }, doc: "Writes operand 0, elements of one dtype, to a slot of 16 bytes. `epoch`: up to 8 bytes and the number in operand 1, which both lie in each half; each half is written in one piece. `inverted`: up to 16 bytes of floats, inverted, so that no word is zero; a word of ones, which is a NaN, goes as another NaN. Odd and even epochs have a buffer each. Operands: data, epoch, [peer], slot." },
+  packet_load: { levels: D, effect: "write", suspends: true, operands: [3, 3], results: 1, attributes: { format: PACKET_FORMATS, even: "buffer", odd: "buffer" }, doc: "Takes the elements of a slot as soon as they are there. `epoch`: spins until both halves hold the epoch in operand 0. `inverted`: until no word is zero, and leaves all of them zero; a packet is loaded once. It orders nothing else. Operands: epoch, slot, slots of each rank (slots of rank 0 come first), for the error report. Bounded by the launch's timeout." },
   // -- ordering -----------------------------------------------------------------------------------
-  barrier: { levels: TRD, effect: "sync", operands: [0, 1], results: 0, attributes: { scope: ["block", "grid"], ranks: "string" }, optional: { half: ["arrive", "wait"] }, doc: "Orders accesses of the ranks that tell, before it, before those of the ranks they tell, after it; `ranks` says who tells whom (`ir/rank-pairs.ts`). Between blocks of one number (`block`) or all blocks (`grid`). Uniform: every rank passes it. `half`: only what tells, `arrive`, or only what waits, `wait`; operand 0 of a wait says how many arrivals before the newest it waits for." },
+  barrier: { levels: TRD, effect: "sync", operands: [0, 1], results: 0, attributes: { scope: ["block", "grid", "launch"], ranks: "string" }, optional: { half: ["arrive", "wait"] }, doc: "Orders accesses of the ranks that tell, before it, before those of the ranks they tell, after it; `ranks` says who tells whom (`ir/rank-pairs.ts`). Between blocks of one number (`block`) or all blocks (`grid`). With `launch`, which stands first in the kernel, before the launch and after it: nothing inside waits. Uniform: every rank passes it. `half`: only what tells, `arrive`, or only what waits, `wait`; operand 0 of a wait says how many arrivals before the newest it waits for." },
   notify: { levels: TRD, effect: "sync", operands: [1, 1], results: 0, doc: "What this rank did before is there for what the rank in operand 0 does after the `await` that matches: its k-th for this rank matches the k-th notify to it. By all blocks of the rank." },
   await: { levels: TRD, effect: "sync", operands: [1, 1], results: 0, doc: "Returns after the next notify from the rank in operand 0 that no earlier await has taken. By all blocks of the rank." },
   block_sync: { levels: RD, effect: "sync", operands: [0, 0], results: 0, doc: "All threads of the block arrive before any leaves." },

@@ -60,7 +60,9 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
       for (const key of ["wire", "memory", "arithmetic"] as const) terms[rank]![key] += one[key];
       stretch.stored.forEach((bytes, owner) => {
         const { drain, ownDrain } = machine;
-        if (bytes > 0) pending[rank] = Math.max(pending[rank]!, (owner === rank ? ownDrain : drain).value);
+        // Packets arrive on their own.
+        if (bytes > 0 && ranks[rank]!.meetings[i]?.awaits !== null)
+          pending[rank] = Math.max(pending[rank]!, (owner === rank ? ownDrain : drain).value);
       });
     });
     ranks.forEach(({ meetings }, rank) => {
@@ -73,7 +75,12 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
     const seen = ranks.map(({ meetings }, rank) => {
       const meeting = meetings[i];
       if (meeting === undefined) return 0;
-      const { awaits, isGrid } = meeting;
+      const { isGrid } = meeting;
+      if (meeting.awaits === null) {
+        const senders = ranks.map((_, p) => p).filter((p) => ranks[p]!.meetings[i]?.tells.includes(rank) === true);
+        return Math.max(time[rank]!, ...senders.map((p) => told[p]![rank]! + machine.packet.value));
+      }
+      const { awaits } = meeting;
       const flags = machine.flag.value + machine.flagRank.value * Math.max(0, awaits.length - 1);
       const last = Math.max(0, ...awaits.map((peer) => told[peer]![rank]! + flags));
       return Math.max(last, time[rank]!) + (isGrid ? machine.grid.value : 0);

@@ -30,7 +30,9 @@ export function turnsOf(
   const isPicked = mayPick && total > most;
   const count = isPicked ? picked : total;
   return Array.from({ length: count }, (_, i) => {
-    let rest = isPicked ? Math.floor(((i + 0.5) * total) / count) : i;
+    // Not at the same place of each part: turns in order often go to one rank after the other.
+    const part = Math.floor(total / count);
+    let rest = isPicked ? Math.floor((i * total) / count) + ((Math.floor(part / 2) + i) % part) : i;
     const values = new Array<number>(ranges.length);
     for (let d = ranges.length - 1; d >= 0; d--) {
       values[d] = ranges[d]![0] + (rest % lengths[d]!);

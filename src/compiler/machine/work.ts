@@ -36,8 +36,8 @@ export interface Stretch {
 export interface Meeting {
   /** Other ranks whose flags are set since the place before, after what was stored to them has arrived. */
   readonly tells: readonly number[];
-  /** Other ranks whose flags are waited for. */
-  readonly awaits: readonly number[];
+  /** Other ranks whose flags are waited for; null for the packets of all who sent some. */
+  readonly awaits: readonly number[] | null;
   /** Flags of all blocks are waited for, and not of the block's namesakes alone. */
   readonly isGrid: boolean;
 }
@@ -64,6 +64,7 @@ const REDUCED_TOGETHER = 4;
 /** Additions that a function takes as long as, about: it goes through the special function unit, or through a few steps. */
 const SLOW: Readonly<Record<string, number>> = { exp: 8, log: 8, sqrt: 12, rsqrt: 8, tanh: 12, gelu: 24, silu: 16, sigmoid: 16 }; // prettier-ignore
 const DIVISION = 12;
+const SLOT_BYTES = 16;
 /** Taking an 8-bit float apart, or making one. */
 const EIGHTH = 6;
 
@@ -98,6 +99,8 @@ class Counter {
   private readonly meetings: Meeting[] = [];
   private tells = new Set<number>();
   private awaits = new Set<number>();
+  /** Buffers of packets that ranks have stored to since they last waited for what is in them. */
+  private readonly sent = new Set<string>();
   /** Flags that the threads of a loop wait for. */
   private flags = 0;
   private readonly buffers;
@@ -144,8 +147,10 @@ class Counter {
     let stored = this.now;
     const loaded = new Map<Value, Set<string>>();
     for (const op of region.ops) {
+      if (this.packetsOf(op)) front = stored = this.now;
       if (op.regions.length > 0 || op.name === "block_sync" || op.name === "copy_wait") this.now = front;
       this.op(op, weight);
+      for (const name of packetBuffers(op).stored) this.sent.add(name);
       if (op.regions.length > 0) {
         // A wait inside has begun the path anew.
         front = this.stretches.length === stretch ? later(front, this.now) : this.now;
@@ -166,6 +171,18 @@ class Counter {
       front = later(front, at);
     }
     this.now = front;
+  }
+
+  /** Before an op that loads packets, stored since, ranks wait for each other's: whether they run it or not, it is a place for all. */
+  private packetsOf(op: Op): boolean {
+    const { loaded } = packetBuffers(op);
+    if (!loaded.some((name) => this.sent.has(name))) return false;
+    this.closeStretch();
+    this.meetings.push({ tells: [...this.tells], awaits: null, isGrid: false });
+    this.tells.clear();
+    this.stretches.push(this.opened());
+    for (const name of loaded) this.sent.delete(name);
+    return true;
   }
 
   private isGlobal(op: Op): boolean {
@@ -244,11 +261,25 @@ class Counter {
       case "for":
       case "reduce":
         return this.loop(op, weight);
+      case "packet_store":
+      case "packet_load":
+        return this.packet(op, weight);
       case "signal":
         return this.signal(op);
       case "wait":
         return this.flag(op);
     }
+  }
+
+  /** Slots are stored to and loaded whole; what is not of an epoch is cleared, too. */
+  private packet(op: Op, weight: number): void {
+    const isLoad = op.name === "packet_load";
+    const owner = isLoad || !isRemote(op) ? this.rank : this.deciding(op.operands[2]!);
+    if (owner === null) return;
+    const bytes = weight * SLOT_BYTES;
+    if (isLoad) this.stretch.loaded[owner]! += bytes;
+    if (!isLoad || op.attributes["format"] === "inverted") this.stretch.stored[owner]! += bytes;
+    if (!isLoad && owner !== this.rank) this.tells.add(owner);
   }
 
   private signal(op: Op): void {
@@ -426,6 +457,25 @@ function isNarrow(kind: string): boolean {
   return isDType(kind) && DTYPES[kind].kind === "float" && DTYPES[kind].bytes === 1;
 }
 
+const knownPackets = new WeakMap<Op, { readonly loaded: readonly string[]; readonly stored: readonly string[] }>();
+
+/** Buffers whose packets an op loads, and to which it stores some. */
+function packetBuffers(op: Op): { readonly loaded: readonly string[]; readonly stored: readonly string[] } {
+  let known = knownPackets.get(op);
+  if (known === undefined) {
+    const all = op.regions.flatMap((r) => r.ops.map(packetBuffers));
+    const own = op.name === "packet_load" || op.name === "packet_store" ? [text(op, "even")] : [];
+    known = {
+      loaded: [...new Set([...all.flatMap((p) => p.loaded), ...(op.name === "packet_load" ? own : [])])],
+      stored: [...new Set([...all.flatMap((p) => p.stored), ...(op.name === "packet_store" ? own : [])])],
+    };
+    knownPackets.set(op, known);
+  }
+  return known;
+}
+
 function synchronises(op: Op): boolean {
+  const { loaded, stored } = packetBuffers(op);
+  if (loaded.some((name) => stored.includes(name))) return true;
   return op.name === "wait" || op.regions.some((r) => r.ops.some(synchronises));
 }

@@ -23,7 +23,12 @@ export function deriveSync(input: Kernel): Kernel {
   const plan = bestPlan(shared);
   const ops = new Placement(plan, shared, origins).sequence(kernel.body.ops);
   const end = plan.barriers(kernel.body, ops.at(-1) ?? NOTHING, null);
-  return rotate({ ...kernel, body: { arguments: [], ops: [...ops, ...end] } }, plan.rotated);
+  const start = plan.around === null ? [] : [aroundLaunch(plan.around, ops[0] ?? NOTHING)];
+  return rotate({ ...kernel, body: { arguments: [], ops: [...start, ...ops, ...end] } }, plan.rotated);
+}
+
+function aroundLaunch(pairs: RankPairs, at: Op): Op {
+  return { ...NOTHING, name: "barrier", attributes: { scope: "launch", ranks: pairs.print() }, span: at.span };
 }
 
 interface Priced {
@@ -31,23 +36,29 @@ interface Priced {
   readonly cost: number;
 }
 
-/** With scratch in two copies where that is cheaper, and no more of it than it takes. */
+/** With scratch in two copies, and word of launches, where that is cheaper, and no more of it than it takes. */
 function bestPlan(shared: SyncKernel): SyncPlan {
   let best = planFor(shared, new Set());
+  const isBetter = (other: Priced): boolean => other.cost < best.cost;
+  if (best.cost > 0 && shared.packets.size > 0) {
+    const told = planFor(shared, new Set(), RankPairs.all(shared.kernel.world));
+    if (isBetter(told)) best = told;
+  }
   const candidates = best.cost > 0 ? rotatable(shared.kernel) : [];
   if (candidates.length === 0) return best.plan;
-  const rotated = planFor(shared, new Set(candidates));
-  if (rotated.cost >= best.cost) return best.plan;
+  const { around } = best.plan;
+  const rotated = planFor(shared, new Set(candidates), around);
+  if (!isBetter(rotated)) return best.plan;
   best = rotated;
   for (const name of candidates.length > 1 ? candidates : []) {
-    const fewer = planFor(shared, new Set([...best.plan.rotated].filter((b) => b !== name)));
+    const fewer = planFor(shared, new Set([...best.plan.rotated].filter((b) => b !== name)), around);
     if (fewer.cost <= best.cost) best = fewer;
   }
   return best.plan;
 }
 
-function planFor(shared: SyncKernel, rotatedBuffers: ReadonlySet<string>): Priced {
-  const plan = new SyncPlan(rotatedBuffers);
+function planFor(shared: SyncKernel, rotatedBuffers: ReadonlySet<string>, around: RankPairs | null = null): Priced {
+  const plan = new SyncPlan(rotatedBuffers, around);
   new SyncWalk(shared, plan, "place").launches();
   for (const { place, turn, sync } of plan.all()) plan.set(place, turn, rounded(sync));
   minimise(shared, plan);
@@ -64,13 +75,16 @@ const MOST_LOOKS = 60_000;
 
 function minimise(shared: SyncKernel, plan: SyncPlan): void {
   const limit = shared.looks + MOST_LOOKS;
+  const isOrdered = (): boolean => {
+    const walk = new SyncWalk(shared, plan, "probe");
+    walk.launches();
+    return walk.missing.length === 0;
+  };
   const isEnough = ({ place, turn }: PlannedSync, sync: Sync | undefined): boolean => {
     if (shared.looks > limit) return false;
     const before = plan.get(place, turn);
     plan.set(place, turn, sync);
-    const walk = new SyncWalk(shared, plan, "probe");
-    walk.launches();
-    if (walk.missing.length === 0) return true;
+    if (isOrdered()) return true;
     plan.set(place, turn, before);
     return false;
   };
@@ -81,10 +95,21 @@ function minimise(shared: SyncKernel, plan: SyncPlan): void {
     if (isGrid) isEnough(planned, { pairs, isGrid: false });
     for (const part of pairs.print() === "all" ? [] : partsOf(pairs)) {
       const { pairs: left, isGrid: scope } = now();
-      const fewer = RankPairs.where(left.world, (from, to) => left.has(from, to) && !part.has(from, to));
+      const fewer = lacking(left, part);
       if (fewer.between > 0) isEnough(planned, { pairs: fewer, isGrid: scope });
     }
   }
+  for (const part of plan.around === null ? [] : [plan.around, ...partsOf(plan.around)]) {
+    const before: RankPairs | null = plan.around;
+    if (before === null || shared.looks > limit) break;
+    const fewer = lacking(before, part);
+    plan.around = fewer.between > 0 ? fewer : null;
+    if (!isOrdered()) plan.around = before;
+  }
+}
+
+function lacking(pairs: RankPairs, part: RankPairs): RankPairs {
+  return RankPairs.where(pairs.world, (from, to) => pairs.has(from, to) && !part.has(from, to));
 }
 
 /** What may be left out on its own: a step round the ring or a mask for all ranks, or else a pair. */

@@ -6,12 +6,17 @@
  * barriers, so epochs agree without being exchanged, and nothing is ever reset: a replayed graph needs no host.
  * At a barrier block b of rank r sets flags[b, r] to the epoch on every rank it tells (release); blocks that are told wait
  * for the flag of the same number (`block`) or for those of all blocks (`grid`), each flag by a thread of its own (acquire).
+ *
+ * A barrier around the launch is told of by the last block as it starts, and waited for as it ends, by its last threads: blocks
+ * of this launch come after all of the last one, by the rank's stream, and those of the next one after this block. The grid
+ * has one block more for it as long as it is not full, since a release takes longer than a packet travels.
  */
 import { Builder } from "../ir/builder.js";
 import { type Attributes, type Buffer, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
 import { INDEX, scalar } from "../ir/types.js";
 import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
+import { extent } from "../types/extent.js";
 import { NotifyExpansion } from "./support/notify-expansion.js";
 import { isSynced } from "./support/block-sync.js";
 import { receiversOf, sendersOf } from "./support/peer-lists.js";
@@ -19,11 +24,17 @@ import { receiversOf, sendersOf } from "./support/peer-lists.js";
 export function expandBarriers(kernel: Kernel): Kernel {
   const expansion = new Expansion(kernel);
   const ops = expansion.run();
-  return { ...kernel, buffers: [...kernel.buffers, ...expansion.buffers], body: { arguments: [], ops } };
+  const { buffers, work } = expansion;
+  return { ...kernel, work, buffers: [...kernel.buffers, ...buffers], body: { arguments: [], ops } };
+}
+
+function isAround(op: Op): boolean {
+  return op.name === "barrier" && op.attributes["scope"] === "launch";
 }
 
 class Expansion {
   readonly buffers: Buffer[] = [];
+  work: Kernel["work"];
   private readonly build: Builder;
   /** The kernel's own list of ops, as far as it is built. */
   private readonly top: readonly Op[];
@@ -39,11 +50,13 @@ class Expansion {
   constructor(private readonly kernel: Kernel) {
     const build = (this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 }));
     this.top = build.ops;
+    this.work = kernel.work;
     this.names = {
       flags: freshName(kernel, "flags"),
       epochs: freshName(kernel, "epochs"),
       now: freshName(kernel, "epoch"),
       launches: freshName(kernel, "launches"),
+      began: freshName(kernel, "began"),
     };
     this.block = build.op("block", [], {}, INDEX)!;
     this.grid = build.op("grid", [], {}, INDEX)!;
@@ -57,10 +70,12 @@ class Expansion {
     const { build, kernel } = this;
     let leavesBlock = false;
     let reachesPeers = false;
-    let asksForParity = false;
+    let countsLaunches = false;
+    let around: Op | null = null;
     walkKernel(kernel, (op) => {
-      asksForParity ||= op.name === "launch_parity";
-      if (op.name !== "barrier") return;
+      if (isAround(op)) around = op;
+      countsLaunches ||= op.name === "launch_parity" || op.name === "launch_epoch" || isAround(op);
+      if (op.name !== "barrier" || isAround(op)) return;
       const { pairs, isGrid } = this.meaning(op);
       leavesBlock ||= isGrid || pairs.between > 0;
       reachesPeers ||= pairs.between > 0;
@@ -74,20 +89,23 @@ class Expansion {
       );
       build.store(this.names.now, build.load(this.names.epochs, [this.block], scalar("u32")), [this.zero]);
     }
-    const launches = asksForParity ? this.launches() : null;
+    const launches = countsLaunches ? this.launches() : null;
     rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => {
       if (op.name === "launch_parity") values.set(op.results[0]!, launches!.parity);
+      else if (op.name === "launch_epoch") values.set(op.results[0]!, launches!.next);
+      else if (isAround(op)) this.tellOfLaunch(op, launches!.next);
       else if (op.name === "barrier") this.barrier(op, values);
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
       else if (op.name === "await") this.notifications.await(values.get(op.operands[0]!));
       else return false;
       return true;
     });
+    if (around !== null) this.awaitLaunches(around, launches!.next);
     const kept: [string, () => Value][] = leavesBlock ? [[this.names.epochs, () => this.now()]] : [];
     if (launches !== null) {
       kept.push([this.names.launches, () => launches.next]);
       // All threads have read the count before one of them stores it.
-      if (!kernel.body.ops.some((op) => ["barrier", "notify", "await"].includes(op.name)))
+      if (!kernel.body.ops.some((op) => ["barrier", "notify", "await"].includes(op.name) && !isAround(op)))
         build.op("block_sync", [], {}, null);
     }
     if (kept.length > 0) this.keep(kept);
@@ -106,6 +124,39 @@ class Expansion {
       parity: build.rem(build.cast(count, "index"), two),
       next: build.add(count, build.constant(1, scalar("u32"))),
     };
+  }
+
+  private tellOfLaunch(op: Op, epoch: Value): void {
+    const { build, names } = this;
+    const { world } = this.kernel;
+    this.work = this.work.map((e) => extent("add", e, 1));
+    this.buffers.push({ name: names.began, role: "signal", dtype: "u32", shape: [world], symmetric: true });
+    this.lastThreads(
+      op,
+      receiversOf,
+      (peer) =>
+      build.op("signal", [epoch, peer, build.rank()], { buffer: names.began, mode: "set", scope: "sys", order: "release", remote: true }, null), // prettier-ignore
+    );
+  }
+
+  private awaitLaunches(op: Op, epoch: Value): void {
+    const { build, names } = this;
+    build.span = op.span;
+    this.lastThreads(op, sendersOf, (peer) =>
+      build.op("wait", [epoch, peer, peer], { buffer: names.began, scope: "sys", order: "acquire" }, null),
+    );
+  }
+
+  private lastThreads(op: Op, listOf: typeof receiversOf, body: (peer: Value) => void): void {
+    const { build, zero } = this;
+    const { blockThreads } = this.kernel;
+    const peers = listOf(this.meaning(op).pairs, build, build.rank());
+    const first = build.constant(Math.max(0, blockThreads - peers.count));
+    build.if(build.compare("eq", build.add(this.block, build.constant(1)), this.grid), () =>
+      build.for("threads", [[zero, build.constant(Math.max(blockThreads, peers.count))]], ([t]) =>
+        build.if(build.compare("ge", t!, first), () => peers.each(build.sub(t!, first), body)),
+      ),
+    );
   }
 
   /** The next launch may have more blocks: entry i is kept by block i modulo the grid. */

@@ -2,16 +2,20 @@
  * interleave: a block takes several of its rows at once, the ops of the rows alternating, so that all their
  * loads are under way before the first is used. Latency over NVLink is a microsecond; only bytes in flight hide it.
  *
+ * Loads of packets that stand near each other then stand next to each other, and are waited for together.
+ *
  * Rows are independent by the meaning of the loop. How many: enough for `loadsInFlight` wide loads a thread.
  */
 import { Builder } from "../ir/builder.js";
-import { bufferOf, isGlobal, type Kernel, type Op, text, type Value } from "../ir/module.js";
+import { bufferOf, isGlobal, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
 import { lanesOf } from "../ir/types.js";
 import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 import type { PassOptions } from "./options.js";
 
 type InterleaveOptions = Pick<PassOptions, "loadsInFlight" | "accessBytes">;
+import { groupPacketLoads } from "./support/packets.js";
 
 export function interleave(kernel: Kernel, options: InterleaveOptions): Kernel {
   const build = new Builder({ start: 0, end: 0 });
@@ -26,7 +30,12 @@ export function interleave(kernel: Kernel, options: InterleaveOptions): Kernel {
     else inOneBlock(op, threads, copies, b, values);
     return true;
   });
-  return { ...kernel, body: { arguments: [], ops: build.ops } };
+  return { ...kernel, body: grouped({ arguments: [], ops: build.ops }) };
+}
+
+function grouped(region: Region): Region {
+  const ops = region.ops.map((op) => (op.regions.length === 0 ? op : { ...op, regions: op.regions.map(grouped) }));
+  return { arguments: region.arguments, ops: groupPacketLoads(ops, (op) => definitionOf(op.name).effect === "pure") };
 }
 
 /** The threads loop of a loop from 0 that holds nothing else but pure ops, when each thread has one turn. */
@@ -44,7 +53,8 @@ function fullRow(op: Op, blockThreads: number, build: Builder, values: Substitut
 function wideLoads(threads: Op, kernel: Kernel, options: InterleaveOptions): number {
   let count = 0;
   for (const op of threads.regions[0]!.ops)
-    if (op.name === "load") {
+    if (op.name === "packet_load") count++;
+    else if (op.name === "load") {
       const buffer = bufferOf(kernel, text(op, "buffer"));
       if (!isGlobal(buffer)) continue;
       const bytes = lanesOf(op.results[0]!.type) * DTYPES[buffer.dtype].bytes;

@@ -5,9 +5,13 @@
  * elements; row r goes to block r mod grid. One row length serves the whole kernel, so an offset always falls
  * to the block of one number, whatever loop it is in (derive-sync relies on this). Full rows have a
  * constant length, for vectorize and interleave; the last, short one is a loop of its own.
+ *
+ * Where a loop over ranks holds no more than a tile loop that blocks may take in any way, its iterations and their rows are
+ * one list that all blocks share: a short message to each of many ranks then leaves, or is taken, in one step.
  */
 import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
 import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
@@ -23,13 +27,15 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const row = threads * vectorLanes(kernel, options);
   const work: Extent[] = [...kernel.work];
   const definitions = new Definitions(kernel);
-  walkKernel(kernel, (op) => {
-    if (isTileLoop(op)) work.push(extent("ceildiv", mostElements(op, kernel, definitions), row));
+  const rowsOf = (op: Op): Extent => extent("ceildiv", mostElements(op, kernel, definitions), row);
+  walkKernel(kernel, (op, parents) => {
+    if (isTileLoop(op)) work.push(extent("mul", parents.some(isSpread) ? kernel.world : 1, rowsOf(op)));
   });
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
-    if (!isTileLoop(op)) return false;
-    mapLoop(op, b, values, row);
+    if (isSpread(op)) mapSpread(op, b, values, { row, rowsOf, world: kernel.world });
+    else if (isTileLoop(op)) mapLoop(op, b, values, row);
+    else return false;
     return true;
   });
   const blocks = isBusy(kernel, definitions) ? options.busyBlocks : options.elementBlocks;
@@ -46,6 +52,52 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
 
 function isTileLoop(op: Op): boolean {
   return op.name === "for" && op.attributes["map"] === "tiles";
+}
+
+/** A loop over all ranks with nothing in it but a tile loop that blocks may take in any way, perhaps under conditions. */
+function isSpread(op: Op): boolean {
+  return op.name === "for" && op.attributes["map"] === "ranks" && spreadLoop(op.regions[0]!.ops) !== null;
+}
+
+function spreadLoop(ops: readonly Op[]): Op | null {
+  const effects = ops.filter((o) => definitionOf(o.name).effect !== "pure");
+  const [only] = effects;
+  if (effects.length !== 1) return null;
+  if (only!.name === "if" && only!.regions[1]!.ops.length === 0) return spreadLoop(only!.regions[0]!.ops);
+  return isTileLoop(only!) && only!.attributes["spread"] === true ? only! : null;
+}
+
+interface Spreading {
+  readonly row: number;
+  readonly rowsOf: (op: Op) => Extent;
+  readonly world: number;
+}
+
+function mapSpread(op: Op, build: Builder, values: Substitution, { row, rowsOf, world }: Spreading): void {
+  const tiles = spreadLoop(op.regions[0]!.ops)!;
+  const zero = build.constant(0);
+  const ranks = build.constant(world);
+  const items = build.mul(build.extent(rowsOf(tiles)), ranks);
+  build.for("blocks", [[zero, items]], ([item]) => {
+    const number = build.div(item!, ranks);
+    // Neighbouring blocks turn to different ranks, and ranks to different ones at a time.
+    const peer = build.rem(build.add(build.add(build.rank(), build.constant(1)), item!), ranks);
+    const body = new Substitution(values);
+    body.set(op.regions[0]!.arguments[0]!, peer);
+    rewriteOps(op.regions[0]!.ops, build, body, (inner, _, at) => {
+      if (inner !== tiles) return false;
+      const [lo, hi] = tiles.operands.map((v) => at.get(v)) as [Value, Value];
+      const first = build.mul(number, build.constant(row));
+      const rest = build.sub(build.sub(hi, lo), first);
+      const length = build.binary("min", build.binary("max", rest, zero), build.constant(row));
+      build.for("threads", [[zero, length]], ([t]) => {
+        const element = new Substitution(at);
+        element.set(tiles.regions[0]!.arguments[0]!, build.add(lo, build.add(first, t!)));
+        rewriteOps(tiles.regions[0]!.ops, build, element);
+      });
+      return true;
+    });
+  });
 }
 
 function mapLoop(op: Op, build: Builder, values: Substitution, row: number): void {

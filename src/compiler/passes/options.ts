@@ -34,6 +34,17 @@ export interface PassOptions {
   readonly loadsInFlight: number;
   /** The same while a block folds a row, whose elements are neighbours: pages are few, and a block has its row to itself. */
   readonly rowLoadsInFlight: number;
+  /**
+   * `written`: elements travel as the program says, as loads from peers or stores to them. `staged`: all of them are sent to
+   * scratch of the rank that wants them, where that can be (`stage-transfers.ts`).
+   */
+  readonly transfers: "written" | "staged";
+  /**
+   * What says that staged elements have arrived. `barrier`: the barriers that derive-sync finds. `packet`: the elements
+   * themselves, in packets, so that nobody waits for anything else. Their memory is 2 × as much as all ranks send to one, for
+   * integers 4 ×: choose it for kernels whose launches are not too large for that.
+   */
+  readonly protocol: "barrier" | "packet";
 }
 
 const count = (min: number, max: number) => wholeNumber(min, max);
@@ -52,6 +63,8 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   slabRows: count(0, 2 ** 20),
   loadsInFlight: count(1, 1024),
   rowLoadsInFlight: count(1, 1024),
+  transfers: oneOf(["written", "staged"]),
+  protocol: oneOf(["barrier", "packet"]),
 };
 
 /**
@@ -73,6 +86,8 @@ export function passOptionsFor(machine: Machine): PassOptions {
     algorithm: "two_shot",
     loadsInFlight: 4,
     rowLoadsInFlight: 12,
+    transfers: "written",
+    protocol: "barrier",
   };
 }
 

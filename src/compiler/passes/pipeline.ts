@@ -15,6 +15,7 @@ import { rotatePeers } from "./rotate-peers.js";
 import { type Pass, reading } from "./runner.js";
 import { simplify } from "./simplify.js";
 import { storedWhereLoaded } from "./support/stored-where-loaded.js";
+import { stageTransfers } from "./stage-transfers.js";
 import { tileContractions } from "./tile-contractions.js";
 import { unroll } from "./unroll.js";
 import { unswitch } from "./unswitch.js";
@@ -26,6 +27,12 @@ export const PIPELINE: readonly Pass[] = [
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors, ensures: storedWhereLoaded },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
   { name: "raise-products", from: "rank", to: "rank", run: raiseProducts },
+  {
+    name: "stage-transfers",
+    from: "rank",
+    to: "rank",
+    ...reading(["transfers", "protocol"], stageTransfers),
+  },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
   { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },
   { name: "derive-sync", from: "rank", to: "rank", run: deriveSync },

@@ -11,7 +11,8 @@ import { DTYPES, isDType } from "../types/dtype.js";
 
 export function simplify(kernel: Kernel): Kernel {
   const body = new Simplifier().run(kernel.body);
-  return { ...kernel, body: dropUnused(body) };
+  const packets = new Set(kernel.buffers.filter((b) => b.role === "packet").map((b) => b.name));
+  return { ...kernel, body: dropUnused(body, packets) };
 }
 
 /** A region being built, and what is known inside it. */
@@ -143,17 +144,16 @@ class Simplifier {
   }
 }
 
-/** Drops values nobody uses and empty control, until nothing changes. */
-function dropUnused(region: Region): Region {
+/** Drops values nobody uses and empty control, until nothing changes. What is sent as a packet is taken, used or not. */
+function dropUnused(region: Region, packets: ReadonlySet<string>): Region {
   const used = new Set<Value>();
   const sweep = (r: Region): Region => {
     const kept: Op[] = [];
     for (const op of [...r.ops].reverse()) {
       const { effect } = definitionOf(op.name);
-      const isValue =
-        (effect === "pure" || op.name === "load" || op.name === "reduce" || op.name === "contract") &&
-        op.results.length > 0;
-      if (isValue && !used.has(op.results[0]!)) continue;
+      const isRead = op.name === "load" || op.name === "reduce" || op.name === "contract";
+      const isValue = effect === "pure" || (isRead && !takes(op, packets));
+      if (isValue && op.results.length > 0 && !used.has(op.results[0]!)) continue;
       const regions = op.regions.map(sweep);
       if ((op.name === "for" || op.name === "if") && regions.every((inner) => inner.ops.length === 0)) continue;
       for (const v of op.operands) used.add(v);
@@ -162,4 +162,9 @@ function dropUnused(region: Region): Region {
     return { arguments: r.arguments, ops: kept.reverse() };
   };
   return sweep(region);
+}
+
+/** Whether an op loads packets, or some op in it. */
+function takes(op: Op, packets: ReadonlySet<string>): boolean {
+  return packets.has(String(op.attributes["buffer"])) || op.regions.some((r) => r.ops.some((o) => takes(o, packets)));
 }

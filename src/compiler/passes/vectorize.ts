@@ -24,31 +24,42 @@ import { DTYPES } from "../types/dtype.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import { type LaneFacts, laneFacts } from "./support/lanes.js";
+import { Packets } from "./support/packets.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 
 export function vectorize(kernel: Kernel, options: Pick<PassOptions, "accessBytes">): Kernel {
   const lanes = vectorLanes(kernel, options);
   const definitions = new Definitions(kernel);
   const build = new Builder({ start: 0, end: 0 });
+  const packets = new Packets(kernel, lanes, build);
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     if (op.name !== "for" || op.attributes["map"] !== "threads" || !touchesMemory(op)) return false;
     const facts = laneFacts(op, lanes, kernel, definitions);
     const turns = b.constantOf(values.get(op.operands[1]!));
-    if (facts === null || (turns !== undefined && turns < lanes)) return false;
+    const isFit = facts !== null && !(turns !== undefined && turns < lanes);
+    if (!isFit && !packets.areIn(op)) return false;
     const hasTail = !definitions.isMultiple(op.operands[1]!, lanes);
-    emit(op, { lanes, facts, hasTail }, kernel, options, b, values);
+    emit(op, { lanes, facts: isFit ? facts : null, hasTail, packets }, kernel, options, b, values);
     return true;
   });
-  return { ...kernel, body: { arguments: [], ops: build.ops } };
+  return { ...kernel, buffers: packets.buffers, body: { arguments: [], ops: build.ops } };
 }
 
 function touchesMemory(op: Op): boolean {
   return op.name === "load" || op.name === "store" || op.regions.some((r) => r.ops.some(touchesMemory));
 }
 
+interface Widening {
+  readonly lanes: number;
+  /** Null where the body does not fit. */
+  readonly facts: LaneFacts | null;
+  readonly hasTail: boolean;
+  readonly packets: Packets;
+}
+
 function emit(
   op: Op,
-  { lanes, facts, hasTail }: { lanes: number; facts: LaneFacts; hasTail: boolean },
+  { lanes, facts, hasTail, packets }: Widening,
   kernel: Kernel,
   options: Pick<PassOptions, "accessBytes">,
   build: Builder,
@@ -70,34 +81,48 @@ function emit(
       extra,
     );
   const width = build.constant(lanes);
-  const wide = (): void => {
+  const vectorLoop = (turn: (first: Value) => void): Value => {
     const vectors = build.div(hi, width);
-    build.for(
-      "threads",
-      [[lo, vectors]],
-      ([v]) => {
-        const inner = new Substitution(values);
-        inner.set(variable, build.mul(v!, width));
-        new VectorBody(lanes, facts, build).region(body!, inner);
-      },
-      extra,
-    );
-    const covered = build.mul(vectors, width);
+    build.for("threads", [[lo, vectors]], ([v]) => turn(build.mul(v!, width)), extra);
+    return build.mul(vectors, width);
+  };
+  const wideLoop = (known: LaneFacts): Value =>
+    vectorLoop((first) => {
+      const inner = new Substitution(values);
+      inner.set(variable, first);
+      new VectorBody(lanes, known, build, packets).region(body!, inner);
+    });
+  if (packets.areIn(op)) {
+    const gathered = (): void => void vectorLoop((first) => packets.gathered(body!, first, values));
+    if (facts === null) gathered();
+    else build.if(isPossible(), () => void wideLoop(facts), gathered);
+    const covered = build.mul(build.div(hi, width), width);
+    if (hasTail) build.for("threads", [[covered, hi]], ([t]) => packets.single(body!, t!, covered, values), extra);
+    return;
+  }
+  const wide = (): void => {
+    const covered = wideLoop(facts!);
     if (hasTail) scalarLoop(covered, hi);
   };
-  let possible: Value = build.bool(true);
-  const require = (condition: Value): void => {
-    possible = build.constantOf(possible) === 1 ? condition : build.binary("and", possible, condition);
-  };
-  for (const name of facts.buffers) {
-    const buffer = bufferOf(kernel, name);
-    const bytes = Math.min(options.accessBytes, lanes * DTYPES[buffer.dtype].bytes);
-    // Symmetric buffers lie at one offset on all ranks, so the local address speaks for the peers'.
-    if (isGlobal(buffer))
-      require(build.op("aligned", [], { buffer: name, bytes }, { kind: "scalar", scalar: "bool" })!);
+  build.if(isPossible(), wide, () => scalarLoop(lo, hi));
+
+  /** What must hold so that every access of the wide loop is aligned. */
+  function isPossible(): Value {
+    let possible: Value = build.bool(true);
+    const require = (condition: Value): void => {
+      possible = build.constantOf(possible) === 1 ? condition : build.binary("and", possible, condition);
+    };
+    for (const name of facts!.buffers) {
+      if (packets.has(name)) continue;
+      const buffer = bufferOf(kernel, name);
+      const bytes = Math.min(options.accessBytes, lanes * DTYPES[buffer.dtype].bytes);
+      // Symmetric buffers lie at one offset on all ranks, so the local address speaks for the peers'.
+      if (isGlobal(buffer))
+        require(build.op("aligned", [], { buffer: name, bytes }, { kind: "scalar", scalar: "bool" })!);
+    }
+    for (const v of facts!.multiples) require(build.compare("eq", build.rem(values.get(v), width), build.constant(0)));
+    return possible;
   }
-  for (const v of facts.multiples) require(build.compare("eq", build.rem(values.get(v), width), build.constant(0)));
-  build.if(possible, wide, () => scalarLoop(lo, hi));
 }
 
 class VectorBody {
@@ -105,6 +130,7 @@ class VectorBody {
     private readonly lanes: number,
     private readonly facts: LaneFacts,
     private readonly build: Builder,
+    private readonly packets: Packets,
   ) {}
 
   region(region: Region, values: Substitution): void {
@@ -127,7 +153,12 @@ class VectorBody {
   private op(op: Op, values: Substitution): void {
     const { build, lanes } = this;
     const result = op.results[0];
-    if (op.name === "store") {
+    if (this.packets.isAccess(op)) {
+      const { value, peer, indices } = memoryOperands(op);
+      const slot = this.packets.slotOf(values.get(indices[0]!));
+      if (op.name === "load") values.set(result!, this.packets.load(op, slot, lanes));
+      else this.packets.store(op, this.asVector(value!, values), slot, peer === null ? null : values.get(peer));
+    } else if (op.name === "store") {
       const { value, peer, indices } = memoryOperands(op);
       const to = peer === null ? null : values.get(peer);
       build.store(

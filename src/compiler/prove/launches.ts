@@ -13,7 +13,7 @@ export function launchesOf(kernel: Kernel): number {
   walkKernel(kernel, (op) => {
     const isCount = op.operands.some((v) => counts.has(v)) || (op.name === "load" && state.has(text(op, "buffer")));
     if (isCount) for (const v of op.results) counts.add(v);
-    if (op.name === "if" && counts.has(op.operands[0]!)) decides = true;
+    if (op.name === "packet_load" || (op.name === "if" && counts.has(op.operands[0]!))) decides = true;
   });
   return decides ? 3 : 2;
 }

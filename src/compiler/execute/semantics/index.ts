@@ -11,6 +11,7 @@ import type { Writer } from "../writer.js";
 import * as control from "./control.js";
 import * as flags from "./flags.js";
 import * as memory from "./memory.js";
+import * as packets from "./packets.js";
 import * as tiles from "./tiles.js";
 import * as values from "./values.js";
 
@@ -29,6 +30,8 @@ const SEMANTICS: Semantics = {
   select: values.select,
   cast: values.cast,
   splat: values.splat,
+  pack: values.pack,
+  lane: values.lane,
   aligned: values.aligned,
   for: control.loop,
   if: control.branch,
@@ -37,6 +40,8 @@ const SEMANTICS: Semantics = {
   yield: () => {},
   load: memory.load,
   store: memory.store,
+  packet_store: packets.packetStore,
+  packet_load: packets.packetLoad,
   signal: flags.signal,
   wait: flags.wait,
   block_sync: flags.blockSync,
@@ -50,6 +55,7 @@ const SEMANTICS: Semantics = {
   notify: "expanded before",
   await: "expanded before",
   launch_parity: "expanded before",
+  launch_epoch: "expanded before",
 };
 
 /** Writes all ops of a region, in order. */

@@ -74,6 +74,14 @@ export function splat(w: Writer, { operands: [a], results }: OpOf<"splat">): voi
   w.bind(results[0], [w.form(a) satisfies Form]);
 }
 
+export function pack(w: Writer, { operands, results: [result] }: OpOf<"pack">): void {
+  w.define(result, (i) => w.form(operands[i]!));
+}
+
+export function lane(w: Writer, { operands: [a], results: [result], attributes }: OpOf<"lane">): void {
+  w.bind(result, [w.form(a, attributes.lane)]);
+}
+
 export function aligned(w: Writer, op: OpOf<"aligned">): void {
   const buffer = w.kernel.buffers.findIndex((b) => b.name === text(op, "buffer"));
   const [peer] = op.operands;

@@ -17,7 +17,11 @@ interface Pending {
   readonly time: number;
   readonly near: Ranks;
   readonly far: Ranks;
+  /** Ranks that it happened before when the launch began; none of an access of this launch. */
+  readonly before: Ranks;
 }
+
+type Known = Pick<Pending, "near" | "far" | "before">;
 
 /** An unordered pair of accesses, for messages. */
 export type Conflict = readonly [earlier: Access, later: Access];
@@ -43,12 +47,16 @@ export class Order {
 
   private readonly everybody: Ranks;
 
-  constructor(private readonly world: number) {
+  /** @param isPacket whether loads of a buffer wait for what they read */
+  constructor(
+    private readonly world: number,
+    private readonly isPacket: (buffer: string) => boolean = () => false,
+  ) {
     this.everybody = (1n << BigInt(world)) - 1n;
   }
 
   copy(): Order {
-    const copy = new Order(this.world);
+    const copy = new Order(this.world, this.isPacket);
     for (const [place, entries] of this.pending) copy.pending.set(place, new Map(entries));
     for (const [pair, queue] of this.notified) copy.notified.set(pair, [...queue]);
     copy.isUnmatched = this.isUnmatched;
@@ -63,7 +71,8 @@ export class Order {
       this.pending.set(place, own);
       for (const [key, p] of entries) {
         const mine = own.get(key);
-        own.set(key, mine === undefined ? p : { ...p, near: p.near & mine.near, far: p.far & mine.far });
+        const least = mine ?? p;
+        own.set(key, { ...p, near: p.near & least.near, far: p.far & least.far, before: p.before & least.before });
       }
     }
     this.times = Math.max(this.times, other.times);
@@ -85,7 +94,7 @@ export class Order {
     this.isUnmatched = true;
   }
 
-  add(access: Access, known: { readonly near: Ranks; readonly far: Ranks } = { near: 0n, far: 0n }): void {
+  add(access: Access, known: Known = { near: 0n, far: 0n, before: 0n }): void {
     const place = access.place;
     const entries = this.pending.get(place) ?? new Map<string, Pending>();
     this.pending.set(place, entries);
@@ -95,7 +104,7 @@ export class Order {
   /** An access outside the kernel, in the rank's stream: all blocks of the rank come after it. */
   addExternal(access: Access): void {
     const own = bit(access.rank);
-    this.add(access, { near: own, far: own });
+    this.add(access, { near: own, far: own, before: own });
   }
 
   /** What of these accesses nothing orders yet, and the weakest order told by the earlier accesses' own ranks. */
@@ -127,6 +136,8 @@ export class Order {
       if (entries === undefined) continue;
       for (const p of entries.values()) {
         if (!(p.access.writes || access.writes)) continue;
+        // The load waits for the packet itself.
+        if (!access.writes && this.isPacket(access.buffer)) continue;
         const scope = order(p, access);
         if (scope === null || !mayConflict(p.access, access)) continue;
         pairs.add(p.access.rank, access.rank);
@@ -177,19 +188,26 @@ export class Order {
     this.update((p) => (knew.has(p.time) ? changed(p, p.near, p.far | bit(to)) : p));
   }
 
-  /** The end of a launch and the start of the next: of this one, what touched `kept` buffers is left, wherever it did. */
-  nextLaunch(kept: ReadonlySet<string>): void {
+  /**
+   * The end of a launch and the start of the next: of this one, what touched `kept` buffers is left, wherever it did.
+   * @param around what happened before the launch on the first rank of a pair comes before what the second does after it
+   */
+  nextLaunch(kept: ReadonlySet<string>, around: RankPairs | null): void {
     const before = [...this.pending.values()].flatMap((m) => [...m.values()]);
     this.pending = new Map();
-    for (const { access, near, far } of before) {
-      if (!kept.has(access.buffer)) continue;
-      const known = near | far | bit(access.rank);
+    for (const p of before) {
+      const { access } = p;
+      // A packet is read in the launch that wrote it, so whoever comes after the load comes after the store.
+      if (!kept.has(access.buffer) || (access.writes && this.isPacket(access.buffer))) continue;
+      let known = p.near | p.far | bit(access.rank);
+      for (const [from, to] of around?.list() ?? []) if ((p.before & bit(from)) !== 0n) known |= bit(to);
       // Another launch may have other dimensions, so that its parts and its blocks compare with none of this one's.
       const whole = wholeOf(access);
       const twin = this.pending.get(whole.place)?.get(whole.key);
       const both = twin === undefined ? known : known & twin.far;
-      this.add(whole, { near: both, far: both });
+      this.add(whole, { near: both, far: both, before: both });
     }
+    this.update((p) => p);
     if (this.hasOpenNotifies) this.giveUpMatching();
   }
 
@@ -206,7 +224,7 @@ export class Order {
 
 /** The same if nothing is new. */
 function changed(p: Pending, near: Ranks, far: Ranks): Pending {
-  return near === p.near && far === p.far ? p : { access: p.access, time: p.time, near, far };
+  return near === p.near && far === p.far ? p : { ...p, near, far };
 }
 
 /** What accesses are called in the launch after theirs. */

@@ -55,15 +55,27 @@ export class RankValues {
     const bounds = new Map(this.bounds);
     for (let d = 0; d < variables.length; d++) {
       const [lo, hi] = [loop.operands[2 * d]!, loop.operands[2 * d + 1]!];
+      const length = this.form(lo)?.number === 0 ? this.lengthOf(hi, given) : null;
       const start = this.startOf(lo, hi);
       if (start !== null) given.set(lo, start);
-      const end = this.endOf(lo, hi, start);
+      const end = length ?? this.endOf(lo, hi, start);
       if (start !== null && end !== null && start.minus(end).isAtLeast(0)) return null;
       const name = `@${this.definitions.key(variables[d]!)}`;
       given.set(variables[d]!, Form.symbol(name));
       bounds.set(name, { lo: start, hi: end?.plus(Form.of(-1)) ?? null });
     }
     return new RankValues(this.definitions, this.rank, this, given, bounds);
+  }
+
+  /** The length of a range, max(end - start, 0), as the end of a loop from 0; where the loop has turns, the start is known. */
+  private lengthOf(hi: Value, given: Map<Value, Form>): Form | null {
+    const range = this.definitions.binary(this.definitions.binary(hi, "max")?.operands[0] ?? hi, "sub");
+    if (range === undefined) return null;
+    const [to, from] = range.operands as [Value, Value];
+    const start = this.startOf(from, to);
+    const end = this.endOf(from, to, start);
+    if (start !== null) given.set(from, start);
+    return start === null || end === null ? null : end.minus(start);
   }
 
   /** A loop from min(s, n) to min(s + p, n) that has turns at all starts at s: where it does not, s ≥ n. */

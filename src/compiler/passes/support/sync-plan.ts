@@ -17,8 +17,14 @@ export interface PlannedSync {
 export class SyncPlan {
   private readonly places = new Map<Place, Map<string, Sync>>();
 
-  /** @param rotated scratch that successive launches have two copies of, one for every other launch. */
-  constructor(readonly rotated: ReadonlySet<string> = new Set()) {}
+  /**
+   * @param rotated scratch that successive launches have two copies of, one for every other launch
+   * @param around pairs of which the second rank learns, by the end of a launch, that the first has begun it
+   */
+  constructor(
+    readonly rotated: ReadonlySet<string> = new Set(),
+    public around: RankPairs | null = null,
+  ) {}
 
   get(place: Place, turn: string): Sync | undefined {
     return this.places.get(place)?.get(turn);

@@ -21,6 +21,8 @@ export interface Missing {
 }
 
 const MOST_ROUNDS = 16;
+/** What it costs that ranks learn of each other's launches, which nothing waits for until the end; see `costOf`. */
+const AROUND_COST = 1;
 
 /** What the walks over one kernel share. */
 export class SyncKernel {
@@ -30,6 +32,8 @@ export class SyncKernel {
   readonly callers: readonly Access[];
   /** For each rank in launches of even number, then in those of odd number. */
   private readonly values: readonly (readonly RankValues[])[];
+  /** Buffers of packets, which launches have two copies of. */
+  readonly packets: ReadonlySet<string>;
   /** Launches after which the kernel does the same again, scratch in two copies aside. */
   readonly period: number;
   /** Loops whose turns need order among themselves. */
@@ -48,7 +52,10 @@ export class SyncKernel {
     this.callers = this.callersOf(kernel);
     const parities: Value[] = [];
     walkKernel(kernel, (op) => void (op.name === "launch_parity" && parities.push(...op.results)));
-    this.period = parities.length > 0 ? 2 : 1;
+    this.packets = new Set(
+      kernel.buffers.filter((b) => b.role === "packet").flatMap((b) => [b.name, otherName(b.name)]),
+    );
+    this.period = parities.length > 0 || this.packets.size > 0 ? 2 : 1;
     const ranks = Array.from({ length: kernel.world }, (_, r) => r);
     this.values = [0, 1].map((parity) => {
       const known = new Map(parities.map((v) => [v, parity]));
@@ -103,19 +110,27 @@ export class SyncWalk {
   /** Where in the loops around, as in `PlannedSync`. */
   private turn = "";
   private isOdd = false;
+  /** Who learns in a launch that the others have begun it. */
+  private around: RankPairs | null;
 
   constructor(
     private readonly shared: SyncKernel,
     private readonly plan: SyncPlan,
     private readonly mode: Mode,
   ) {
-    this.order = new Order(shared.kernel.world);
+    this.order = this.newOrder();
+    this.around = plan.around;
+  }
+
+  private newOrder(): Order {
+    const { kernel, packets } = this.shared;
+    return new Order(kernel.world, (buffer) => packets.has(buffer));
   }
 
   /** Follows launches until one begins like an earlier one that had the same copies of scratch. */
   launches(): void {
     const { kernel } = this.shared;
-    const scratch = kernel.buffers.filter((b) => b.role === "scratch").map((b) => b.name);
+    const scratch = kernel.buffers.filter((b) => b.role === "scratch" || b.role === "packet").map((b) => b.name);
     const kept = new Set([...scratch, ...scratch.map(otherName)]);
     const period = this.plan.rotated.size > 0 ? 2 : this.shared.period;
     const states: string[] = [];
@@ -124,11 +139,11 @@ export class SyncWalk {
       for (const access of this.shared.callers) this.order.addExternal(access);
       states.push(`${this.plan.size} ${this.order.key}`);
       if (states[round] === states[round - period]) return;
-      this.cost = 0;
+      this.cost = this.around === null ? 0 : AROUND_COST;
       this.sequence(kernel.body.ops, this.shared.valuesIn(round));
       this.settle(kernel.body, this.shared.callers, true);
       if (this.missing.length > 0) return;
-      this.order.nextLaunch(kept);
+      this.order.nextLaunch(kept, this.around);
     }
   }
 
@@ -139,7 +154,9 @@ export class SyncWalk {
   sequence(ops: readonly Op[], values: readonly RankValues[]): void {
     for (const op of ops) {
       if (this.isDone) return;
-      if (op.name === "barrier") this.sync(meaningOf(op, this.shared.kernel.world));
+      if (op.name === "barrier" && op.attributes["scope"] === "launch")
+        this.around = pairsOf(op, this.shared.kernel.world);
+      else if (op.name === "barrier") this.sync(meaningOf(op, this.shared.kernel.world));
       else if (op.name === "notify" || op.name === "await") this.words([[op, values]]);
       else if (this.shared.isUniformLoop(op)) this.loop(op, values);
       else if (this.shared.isUniformIf(op)) this.branches(op, values);
@@ -161,7 +178,9 @@ export class SyncWalk {
   private step(op: Op, values: readonly RankValues[]): void {
     const { rotated } = this.plan;
     const accesses = values.flatMap((v) => this.shared.collector.of(op, v));
-    const named = this.isOdd ? accesses.map((a) => (rotated.has(a.buffer) ? this.shared.otherCopy(a) : a)) : accesses;
+    const { packets } = this.shared;
+    const hasCopies = (a: Access): boolean => rotated.has(a.buffer) || packets.has(a.buffer);
+    const named = this.isOdd ? accesses.map((a) => (hasCopies(a) ? this.shared.otherCopy(a) : a)) : accesses;
     this.shared.looks += named.length;
     this.settle(op, named, false);
     for (const a of named) this.order.add(a);
@@ -255,7 +274,7 @@ export class SyncWalk {
     } else
       for (const turn of turns) {
         // Turns in any order promise not to touch what others write.
-        if (op.attributes["map"] === "ranks") probe.order = new Order(this.shared.kernel.world);
+        if (op.attributes["map"] === "ranks") probe.order = this.newOrder();
         probe.oneTurn(op, values, turn);
       }
     return probe.missing.length > 0;
@@ -308,9 +327,13 @@ export function hasSync(op: Op): boolean {
   return ["barrier", "notify", "await"].includes(op.name) || op.regions.some((r) => r.ops.some(hasSync));
 }
 
+function pairsOf(barrier: Op, world: number): RankPairs {
+  return RankPairs.parse(barrier.attributes["ranks"] as string, world)!;
+}
+
 function meaningOf(barrier: Op, world: number): Sync {
   return {
-    pairs: RankPairs.parse(barrier.attributes["ranks"] as string, world)!,
+    pairs: pairsOf(barrier, world),
     isGrid: barrier.attributes["scope"] === "grid",
   };
 }

@@ -11,6 +11,15 @@ export function upperBound(lo: Value, hi: Value, definitions: Definitions): Exte
     const bounds = clamp.operands.map((v) => upperBound(lo, v, definitions)).filter((e) => e !== null);
     return bounds.length === 0 ? null : bounds.reduce((a, b) => extent("min", a, b));
   }
+  if (definitions.constant(lo) === 0) {
+    // A length as stage-transfers writes it: max(end - start, 0), or a product of such.
+    const clamped = definitions.binary(hi, "max")?.operands;
+    const length = clamped?.find((_, i) => definitions.constant(clamped[1 - i]!) === 0);
+    const difference = length === undefined ? undefined : definitions.binary(length, "sub");
+    if (difference !== undefined) return upperBound(difference.operands[1]!, difference.operands[0]!, definitions);
+    const factors = definitions.binary(hi, "mul")?.operands.map((v) => upperBound(lo, v, definitions));
+    if (factors?.every((e) => e !== null)) return productOf(factors);
+  }
   const sum = definitions.binary(hi, "add");
   if (sum !== undefined) {
     const [a, b] = sum.operands as [Value, Value];

@@ -10,7 +10,9 @@ import type { PassOptions } from "../options.js";
  * widest, each store of the warp would fill every second half of a sector, and cross NVLink as twice the packets.
  */
 export function vectorLanes(kernel: Kernel, options: Pick<PassOptions, "accessBytes">): number {
-  const buffers = kernel.buffers.filter((b) => b.role === "input" || b.role === "output" || b.role === "scratch");
+  const moved = ["input", "output", "scratch", "packet"];
+  const buffers = kernel.buffers.filter((b) => moved.includes(b.role));
+  const bytes = packetFormat(kernel) === null ? options.accessBytes : PACKET_BYTES[packetFormat(kernel)!];
   // Tables of a fixed length, such as one of splits, are not what the kernel moves.
   const isLong = (e: Extent | undefined): boolean => e !== undefined && extentNames(e).size > 0;
   // Nor is a number for each row, or for many elements: its neighbours are elsewhere, and it is asked for seldom.
@@ -18,7 +20,20 @@ export function vectorLanes(kernel: Kernel, options: Pick<PassOptions, "accessBy
     (shape.length > 1 && !isLong(shape.at(-1))) || (role === "scratch" && shape.some(isShare));
   const long = buffers.filter((b) => b.shape.some(isLong) && !isNarrow(b));
   const sizes = (long.length > 0 ? long : buffers).map((b) => DTYPES[b.dtype].bytes);
-  return options.accessBytes / Math.max(...sizes, 1);
+  return bytes / Math.max(...sizes, 1);
+}
+
+/** Bytes of data in a packet of 16: a thread's vector is what one holds. */
+const PACKET_BYTES = { epoch: 8, inverted: 16 };
+
+/**
+ * What tells that a packet has arrived, one format for a kernel; null if it has none. Floats have patterns that stand for the
+ * same, so that one can be spared; integers have not.
+ */
+export function packetFormat(kernel: Kernel): keyof typeof PACKET_BYTES | null {
+  const packets = kernel.buffers.filter((b) => b.role === "packet");
+  if (packets.length === 0) return null;
+  return packets.every((b) => DTYPES[b.dtype].kind === "float") ? "inverted" : "epoch";
 }
 
 /** Elements of something, to which a length of so many times fewer has one. */

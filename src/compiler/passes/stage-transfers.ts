@@ -1,0 +1,422 @@
+/**
+ * stage-transfers: what a rank reads from its peers, they send; what a rank writes to its peers, they take from a box.
+ *
+ * A load `x@p[f(i)]` in a nest of loops becomes a load of `inbox[p, k]` from the rank's own memory, k the position of the
+ * iteration; before the nest every rank goes through the nests of all receivers, as they do, and stores what they will ask
+ * for: `inbox@r[rank, k] = x[f(i)]`. A store `y@p[g(i)] = v` becomes `box@p[rank, k] = v`; after the nest every rank goes
+ * through the nests of all senders and takes what was meant for it: `y[g(i)] = box[q, k]`. Inputs and outputs are then
+ * touched by their own rank alone, so that callers' tensors need no barrier, and what travels lies in scratch, whose
+ * synchronisation derive-sync finds; or it travels as packets, which carry their own (`protocol`).
+ *
+ * Nothing changes what is computed, or in which order: every element is moved once more. It takes that where an access goes
+ * does not depend on data, so that the other side can follow it. An access that does not qualify stays as it is, and
+ * `transfersOf` says why.
+ */
+import { Builder } from "../ir/builder.js";
+import { type Attributes, type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
+import { definitionOf } from "../ir/ops.js";
+import { copyOp, rewriteOps, Substitution, walk } from "../ir/visit.js";
+import { extent, type Extent } from "../types/extent.js";
+import type { PassOptions } from "./options.js";
+import { Definitions, rankVarying } from "./support/analysis.js";
+import { mostElements } from "./support/upper-bound.js";
+
+type TransferOptions = Pick<PassOptions, "transfers" | "protocol">;
+
+export function stageTransfers(kernel: Kernel, options: TransferOptions): Kernel {
+  if (options.transfers === "written") return kernel;
+  const staging = new Staging(kernel, options.protocol === "packet" && kernel.world <= MOST_ITERATIONS);
+  const body = { arguments: [], ops: staging.body() };
+  return staging.buffers.length === 0 ? kernel : { ...kernel, buffers: [...kernel.buffers, ...staging.buffers], body };
+}
+
+/** An access to a peer's memory, and why it cannot be staged; null if it can. */
+export interface Transfer {
+  readonly op: Op;
+  readonly refusal: string | null;
+}
+
+/** The accesses to peers' memory of a rank-level kernel, in the order of the text. */
+export function transfersOf(kernel: Kernel): readonly Transfer[] {
+  const staging = new Staging(kernel, false);
+  staging.body();
+  return staging.transfers;
+}
+
+/** Iterations of a loop around a transfer that each get a place of their own, at most. */
+const MOST_ITERATIONS = 16;
+/** Chunks are rounded up to so many elements, and one more, so that packets of a last, short vector have a slot each. */
+const ROUND = 64;
+
+/** An op on the way from a nest to an access, and the region of it that holds the next. */
+interface Step {
+  readonly op: Op;
+  readonly region: number;
+}
+
+/** What becomes of one access. */
+interface Staged {
+  readonly access: Op;
+  readonly buffer: Buffer;
+  readonly path: readonly Step[];
+  /** The loop over ranks whose variable is the peer, which the other side need not go through. */
+  readonly collapsed: Op | null;
+  /** Loops whose iterations have places of their own: those around the nest, then those in it. */
+  readonly leads: readonly Op[];
+}
+
+class Refused extends Error {}
+
+class Staging {
+  readonly buffers: Buffer[] = [];
+  readonly transfers: Transfer[] = [];
+  readonly definitions: Definitions;
+  readonly varying: ReadonlySet<Value>;
+  readonly build: Builder;
+
+  constructor(
+    readonly kernel: Kernel,
+    private readonly asPackets: boolean,
+  ) {
+    this.definitions = new Definitions(kernel);
+    this.varying = rankVarying(kernel);
+    this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
+  }
+
+  body(): readonly Op[] {
+    this.sequence(this.kernel.body.ops, new Substitution(), []);
+    return this.build.ops;
+  }
+
+  private sequence(ops: readonly Op[], values: Substitution, leads: readonly Op[]): void {
+    for (const op of ops) {
+      this.build.span = op.span;
+      if (op.regions.length === 0 || !reachesPeers(op)) copyOp(op, this.build, values);
+      else if (this.isSteps(op)) this.within(op, values, [...leads, op]);
+      else if (op.name === "if" && !this.varying.has(op.operands[0]!)) this.within(op, values, leads);
+      else this.nest(op, values, leads);
+    }
+  }
+
+  /** A serial loop that every rank goes through alike, few times. */
+  private isSteps(op: Op): boolean {
+    return op.name === "for" && op.attributes["map"] === "serial" && this.trips(op) !== null;
+  }
+
+  private trips(op: Op): number | null {
+    if (op.operands.length !== 2) return null;
+    const [lo, hi] = op.operands.map((v) => this.definitions.constant(v));
+    return lo !== undefined && hi !== undefined && hi - lo <= MOST_ITERATIONS ? Math.max(0, hi - lo) : null;
+  }
+
+  private within(op: Op, values: Substitution, leads: readonly Op[]): void {
+    const { build } = this;
+    const regions = op.regions.map((region) =>
+      build.region(region.arguments.length, (args) => {
+        const inner = new Substitution(values);
+        region.arguments.forEach((a, i) => inner.set(a, args[i]!));
+        this.sequence(region.ops, inner, leads);
+      }),
+    );
+    const operands = op.operands.map((v) => values.get(v));
+    build.op(op.name, operands, op.attributes, null, regions);
+  }
+
+  private nest(nest: Op, values: Substitution, leads: readonly Op[]): void {
+    const staged: Staged[] = [];
+    const after: (readonly Op[])[] = [];
+    for (const { access, path } of accessesIn(nest)) {
+      if (!isRemote(access)) continue;
+      const known = this.buffers.length;
+      try {
+        const one = this.plan(nest, access, path, leads);
+        const ops = this.collect(() => new OtherSide(this, one, values).emit());
+        if (access.name === "load") this.build.ops.push(...ops);
+        else after.push(ops);
+        staged.push(one);
+        this.transfers.push({ op: access, refusal: null });
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        this.buffers.length = known;
+        this.transfers.push({ op: access, refusal: error.message });
+      }
+    }
+    this.build.span = nest.span;
+    if (staged.length === 0) return copyOp(nest, this.build, values);
+    this.rewritten(nest, staged, values);
+    for (const ops of after) this.build.ops.push(...ops);
+  }
+
+  private collect(body: () => void): readonly Op[] {
+    const { build } = this;
+    const outer = build.ops;
+    build.ops = [];
+    try {
+      body();
+      return build.ops;
+    } finally {
+      build.ops = outer;
+    }
+  }
+
+  private plan(nest: Op, access: Op, path: readonly Step[], around: readonly Op[]): Staged {
+    const name = text(access, "buffer");
+    const { peer } = memoryOperands(access);
+    const tiles = path.filter(({ op }) => op.attributes["map"] === "tiles");
+    if (tiles.length !== 1) throw new Refused("it does not stand in one loop over tiles");
+    if (path.some(({ op }) => op.attributes["map"] === "rows")) throw new Refused("rows belong to a block each");
+    if (isLongWork(tiles[0]!.op, (op) => this.trips(op))) throw new Refused("its loop computes more than it moves");
+    const isTouched = (other: Op["name"]): boolean => {
+      let found = false;
+      walk({ arguments: [], ops: [nest] }, (op) => (found ||= op.name === other && text(op, "buffer") === name));
+      return found;
+    };
+    if (access.name === "load" && isTouched("store"))
+      throw new Refused(`'${name}' is stored to in the same loop, so its elements have no one value to send`);
+    const collapsed = path.find(({ op }) => op.regions[0]!.arguments[0] === peer && this.isAllRanks(op))?.op ?? null;
+    const inner = path.map(({ op }) => op).filter((op) => op.name !== "if" && op !== collapsed && op !== tiles[0]!.op);
+    if (inner.some((op) => this.trips(op) === null)) throw new Refused("a loop around it has an unknown length");
+    const leads = [...around, ...inner];
+    const most = mostElements(tiles[0]!.op, this.kernel, this.definitions);
+    const chunk = extent("mul", extent("add", extent("ceildiv", most, ROUND), 1), ROUND);
+    const shape: Extent[] = [...leads.map((op) => this.trips(op)!), this.kernel.world, chunk];
+    const isPlain = !path.some(({ op }) => op.name === "if" && this.reaches(op.operands[0]!, tiles[0]!.op));
+    const role = this.asPackets && isPlain && !this.reaches(peer!, tiles[0]!.op) ? "packet" : "scratch";
+    const { dtype } = bufferOf(this.kernel, name);
+    const wanted = `${name}_${access.name === "load" ? "inbox" : "box"}`;
+    const taken = { ...this.kernel, buffers: [...this.kernel.buffers, ...this.buffers] };
+    const buffer: Buffer = { name: freshName(taken, wanted), role, dtype, shape, symmetric: false };
+    this.buffers.push(buffer);
+    return { access, buffer, path, collapsed, leads };
+  }
+
+  /** Whether a value is computed from the variables of a loop. */
+  reaches(v: Value, loop: Op): boolean {
+    return this.definitions.argumentsOf(v).some((a) => loop.regions[0]!.arguments.includes(a));
+  }
+
+  private isAllRanks(op: Op): boolean {
+    if (op.name === "if" || op.attributes["map"] === "tiles") return false;
+    return this.trips(op) === this.kernel.world && this.definitions.constant(op.operands[0]!) === 0;
+  }
+
+  /**
+   * Whether blocks may take the tiles of a loop in any way that holds packets of these transfers and no other remote access:
+   * what else it writes, nothing else in the kernel touches, and what it reads, nothing writes.
+   */
+  isFree(ops: readonly Op[], staged: readonly Staged[]): boolean {
+    if (staged.some(({ buffer, leads }) => buffer.role !== "packet" || leads.length > 0)) return false;
+    const own = new Set<Op>();
+    walk({ arguments: [], ops }, (op) => void own.add(op));
+    const isMemory = (op: Op): boolean => op.name === "load" || op.name === "store";
+    const clashes = (op: Op): boolean => {
+      const isRead = op.name === "load";
+      if (isRemote(op) && !staged.some(({ access }) => access === op)) return true;
+      let found = false;
+      walk(this.kernel.body, (other) => {
+        const isSame = isMemory(other) && !own.has(other) && text(other, "buffer") === text(op, "buffer");
+        found ||= isSame && (!isRead || other.name === "store");
+      });
+      return found;
+    };
+    return ![...own].some((op) => isMemory(op) && clashes(op));
+  }
+
+  /** The nest with its loops over tiles counted from 0 in one variable, and staged accesses to the rank's own memory. */
+  private rewritten(nest: Op, staged: readonly Staged[], values: Substitution): void {
+    const positions = new Map<Op, Value>();
+    const extra: Attributes = this.isFree([nest], staged) ? { spread: true } : {};
+    const loops = new Set(staged.flatMap(({ path }) => path.map(({ op }) => op)));
+    rewriteOps([nest], this.build, values, function rewrite(op, build, inner): boolean {
+      if (op.attributes["map"] === "tiles" && loops.has(op)) {
+        flattened(op, { build, values: inner, get: (v) => inner.get(v), extra }, (k, body) => {
+          positions.set(op, k);
+          rewriteOps(op.regions[0]!.ops, build, body, rewrite);
+        });
+        return true;
+      }
+      const one = staged.find(({ access }) => access === op);
+      if (one === undefined) return false;
+      const { value, peer } = memoryOperands(op);
+      const k = positions.get(one.path.find((s) => s.op.attributes["map"] === "tiles")!.op)!;
+      const leads = one.leads.map((lead) => leadOf(lead, build, (v) => inner.get(v)));
+      if (op.name === "store")
+        build.store(one.buffer.name, inner.get(value!), [...leads, build.rank(), k], inner.get(peer!)); // prettier-ignore
+      else inner.set(op.results[0]!, build.load(one.buffer.name, [...leads, inner.get(peer!), k], op.results[0]!.type));
+      return true;
+    });
+  }
+}
+
+/** Emits what the other side of a transfer does: for each rank that is this side, its nest as far as it concerns this access. */
+class OtherSide {
+  private readonly build: Builder;
+  private readonly own: Value;
+  private readonly mayChooseBlocks: boolean;
+  private other: Value | null = null;
+  private position: Value | null = null;
+  private isChecked = false;
+
+  /** @param outside values from outside the nest as this rank has them */
+  constructor(
+    private readonly staging: Staging,
+    private readonly one: Staged,
+    private readonly outside: Substitution,
+  ) {
+    this.build = staging.build;
+    this.own = this.build.rank();
+    this.mayChooseBlocks = staging.isFree([one.access], [one]);
+  }
+
+  emit(): void {
+    const { build } = this;
+    const world = build.constant(this.staging.kernel.world);
+    build.for("ranks", [[build.constant(0), world]], ([other]) => {
+      this.other = other!;
+      this.step(0, new Substitution());
+    });
+  }
+
+  private step(at: number, values: Substitution): void {
+    const { build, one } = this;
+    if (this.mustCheck(at)) {
+      this.isChecked = true;
+      const peer = this.value(memoryOperands(one.access).peer!, values);
+      return build.if(build.compare("eq", peer, this.own), () => this.step(at, new Substitution(values)));
+    }
+    const step = one.path[at];
+    if (step === undefined) return this.leaf(values);
+    const { op, region } = step;
+    const next = (inner: Substitution): void => this.step(at + 1, inner);
+    const inner = new Substitution(values);
+    if (op === one.collapsed) {
+      inner.set(op.regions[0]!.arguments[0]!, this.own);
+      next(inner);
+    } else if (op.name === "if") {
+      const condition = this.value(op.operands[0]!, values);
+      if (region === 0) build.if(condition, () => next(inner));
+      else build.if(condition, () => {}, () => next(inner)); // prettier-ignore
+    } else if (op.attributes["map"] === "tiles") {
+      const extra: Attributes = this.mayChooseBlocks ? { spread: true } : {};
+      const get = (v: Value): Value => this.value(v, values);
+      flattened(op, { build, values, get, extra }, (k, body) => {
+        this.position = k;
+        next(body);
+      });
+    } else {
+      const [lo, hi] = op.operands.map((v) => this.value(v, values)) as [Value, Value];
+      build.for("serial", [[lo, hi]], ([i]) => {
+        inner.set(op.regions[0]!.arguments[0]!, i!);
+        next(inner);
+      });
+    }
+  }
+
+  /** The peer is tested as soon as the loops that it is computed from are around. */
+  private mustCheck(at: number): boolean {
+    const { one, staging } = this;
+    if (one.collapsed !== null || this.isChecked) return false;
+    const reached = staging.definitions.argumentsOf(memoryOperands(one.access).peer!);
+    const later = one.path.slice(at).flatMap(({ op }) => op.regions[0]!.arguments);
+    return !reached.some((a) => later.includes(a));
+  }
+
+  private leaf(values: Substitution): void {
+    const { build, one } = this;
+    const { access, buffer } = one;
+    build.span = access.span;
+    const places = memoryOperands(access).indices.map((v) => this.value(v, values));
+    const leads = one.leads.map((lead) => leadOf(lead, build, (v) => this.value(v, values)));
+    const name = text(access, "buffer");
+    if (access.name === "load") {
+      const element = build.load(name, places, access.results[0]!.type);
+      build.store(buffer.name, element, [...leads, this.own, this.position!], this.other!);
+    } else {
+      const { type } = access.operands[0]!;
+      build.store(name, build.load(buffer.name, [...leads, this.other!, this.position!], type), places);
+    }
+  }
+
+  /** A value as the other rank has it; `values` knows the variables of its loops. @throws Refused if data decides it */
+  private value(v: Value, values: Substitution): Value {
+    const known = values.get(v);
+    if (known !== v) return known;
+    const here = this.outside.get(v);
+    if (here !== v && !this.staging.varying.has(v)) return here;
+    const op = this.staging.definitions.of(v);
+    if (op?.name === "rank") return this.other!;
+    if (op === undefined) throw new Refused("where it goes depends on a loop that its peer does not run");
+    if (definitionOf(op.name).effect !== "pure")
+      throw new Refused("where it goes depends on data that its peer does not have");
+    for (const operand of op.operands) values.set(operand, this.value(operand, values));
+    copyOp(op, this.build, values);
+    return values.get(v);
+  }
+}
+
+function leadOf(loop: Op, build: Builder, get: (v: Value) => Value): Value {
+  return build.sub(get(loop.regions[0]!.arguments[0]!), get(loop.operands[0]!));
+}
+
+interface Flattening {
+  readonly build: Builder;
+  readonly values: Substitution;
+  /** The loop's bounds as they are here. */
+  readonly get: (v: Value) => Value;
+  readonly extra?: Attributes;
+}
+
+/** A loop over tiles in one variable from 0; its body's values then include the loop's own variables. */
+function flattened(op: Op, at: Flattening, body: (k: Value, inner: Substitution) => void): void {
+  const { build, values, get, extra } = at;
+  const zero = build.constant(0);
+  const variables = op.regions[0]!.arguments;
+  const lows = variables.map((_, d) => get(op.operands[2 * d]!));
+  const lengths = variables.map((_, d) => {
+    const hi = get(op.operands[2 * d + 1]!);
+    const isCount = build.constantOf(lows[d]!) === 0 && build.isNatural(hi);
+    return isCount ? hi : build.binary("max", build.sub(hi, lows[d]!), zero);
+  });
+  const total = lengths.reduce((a, b) => build.mul(a, b));
+  build.for(
+    "tiles",
+    [[zero, total]],
+    ([k]) => {
+      const inner = new Substitution(values);
+      let rest = k!;
+      for (let d = variables.length - 1; d >= 0; d--) {
+        const within = d === 0 ? rest : build.rem(rest, lengths[d]!);
+        inner.set(variables[d]!, build.add(lows[d]!, within));
+        if (d > 0) rest = build.div(rest, lengths[d]!);
+      }
+      body(k!, inner);
+    },
+    extra,
+  );
+}
+
+function reachesPeers(op: Op): boolean {
+  return isRemote(op) || op.regions.some((r) => r.ops.some(reachesPeers));
+}
+
+/** Whether a loop over tiles folds more terms for an element than it moves. */
+function isLongWork(loop: Op, trips: (op: Op) => number | null): boolean {
+  const isLong = (op: Op): boolean =>
+    op.name === "contract" ||
+    ((op.name === "reduce" || op.name === "for") && op !== loop && trips(op) === null) ||
+    op.regions.some((r) => r.ops.some(isLong));
+  return isLong(loop);
+}
+
+/** The loads and stores in an op, each with the way to it. */
+function accessesIn(nest: Op): { readonly access: Op; readonly path: readonly Step[] }[] {
+  const found: { access: Op; path: readonly Step[] }[] = [];
+  const visit = (region: Region, path: readonly Step[]): void => {
+    for (const op of region.ops) {
+      if (op.name === "load" || op.name === "store") found.push({ access: op, path });
+      op.regions.forEach((inner, i) => visit(inner, [...path, { op, region: i }]));
+    }
+  };
+  nest.regions.forEach((region, i) => visit(region, [{ op: nest, region: i }]));
+  return found;
+}

@@ -1,0 +1,147 @@
+/** What becomes of transfers that are staged: who sends what where, what waits for it, and what stays as it was written. */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import type { Kernel } from "../../src/compiler/ir/module.js";
+import { parseKernel } from "../../src/compiler/ir/parse.js";
+import { printKernel } from "../../src/compiler/ir/print.js";
+import { walkKernel } from "../../src/compiler/ir/visit.js";
+import { transfersOf } from "../../src/compiler/passes/stage-transfers.js";
+import { verifySync } from "../../src/compiler/passes/support/verify-sync.js";
+import type { PassOptions } from "../../src/compiler/passes/options.js";
+import { outline } from "./sync-helpers.js";
+
+const PACKETS: Partial<PassOptions> = { transfers: "staged", protocol: "packet" };
+const BARRIERS: Partial<PassOptions> = { transfers: "staged", protocol: "barrier" };
+
+const ONE_SHOT = `collective one_shot(x: T[n] partial(sum)) -> y: T[n] replicated {
+  for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }
+}`;
+const TWO_SHOT = `collective two_shot(x: T[n] partial(sum)) -> y: T[n] replicated {
+  for i in tiles(chunk(n, rank)) {
+    let s = sum(p in ranks) x@p[i]
+    for p in ranks { y@p[i] = s }
+  }
+}`;
+const SHIFT = `collective shift(x: T[n] local) -> y: T[n] local ensures y[i] == x@((rank + 1) % world)[i] {
+  for i in tiles(n) { y[i] = x@((rank + 1) % world)[i] }
+}`;
+const RING = `collective ring(x: T[n] sharded(0)) -> y: T[n] replicated {
+  for i in tiles(shard(n, rank)) { y[i] = x[i - shard(n, rank).start] }
+  for step in 0..world - 1 {
+    for i in tiles(shard(n, (rank - step) % world)) { y@((rank + 1) % world)[i] = y[i] }
+  }
+}`;
+
+function at(
+  text: string,
+  pass: string,
+  mapping: Partial<PassOptions>,
+  ranks = 4,
+  dtype: "bf16" | "i32" = "bf16",
+): Kernel {
+  const { snapshots, diagnostics } = compile(text, { ranks, dtype, mapping });
+  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  return snapshots.find((s) => s.pass === pass)!.kernel;
+}
+
+function names(kernel: Kernel): Map<string, number> {
+  const found = new Map<string, number>();
+  walkKernel(kernel, (op) => void found.set(op.name, (found.get(op.name) ?? 0) + 1));
+  return found;
+}
+
+const symmetric = (kernel: Kernel): string[] => kernel.buffers.filter((b) => b.symmetric).map((b) => b.name);
+
+describe("by packets", () => {
+  it("nothing waits inside a launch, callers need no symmetric memory, and the order is complete", () => {
+    for (const [text, boxes] of [
+      [ONE_SHOT, ["x_inbox"]],
+      [TWO_SHOT, ["x_inbox", "y_box"]],
+      [SHIFT, ["x_inbox"]],
+      [RING, ["y_box"]],
+    ] as const) {
+      const kernel = at(text, "derive-sync", PACKETS);
+      expect(symmetric(kernel)).toEqual(boxes);
+      expect(outline(kernel.body)).not.toMatch(/block (all|\+|\^|\d)|grid (all|\+|\^|\d)/);
+      expect(verifySync(kernel)).toEqual([]);
+      expect(printKernel(parseKernel(printKernel(kernel)))).toBe(printKernel(kernel));
+    }
+  });
+
+  it("ranks tell those of launches who write to them, and no others", () => {
+    const told = (text: string): string => /^launch (\S+);/.exec(outline(at(text, "derive-sync", PACKETS).body))![1]!;
+    expect(told(ONE_SHOT)).toBe("+1,+2,+3");
+    // Rank r reads from r + 1, which therefore writes to r: r tells r + 1.
+    expect(told(SHIFT)).toBe("+1");
+    expect(told(RING)).toBe("+3");
+  });
+
+  it("without word of launches, packets are found unordered", () => {
+    const kernel = at(TWO_SHOT, "derive-sync", PACKETS);
+    const body = { ...kernel.body, ops: kernel.body.ops.filter((op) => op.name !== "barrier") };
+    const [conflict] = verifySync({ ...kernel, body });
+    expect(conflict!.map((a) => [a.writes, a.isEarlier === true])).toEqual([
+      [false, true],
+      [true, false],
+    ]);
+  });
+
+  it("takes one packet a vector, whose format the dtype decides", () => {
+    for (const [dtype, format, lanes] of [
+      ["bf16", "inverted", 8],
+      ["i32", "epoch", 2],
+    ] as const) {
+      const kernel = at(ONE_SHOT, "vectorize", PACKETS, 4, dtype);
+      const text = printKernel(kernel, { spans: false });
+      expect(text).toContain(`format="${format}"`);
+      expect(text).toMatch(new RegExp(`packet_load .*: vec<${lanes} x ${dtype}>`));
+      expect(names(kernel).get("packet_store")).toBeGreaterThan(0);
+      expect(printKernel(parseKernel(text), { spans: false })).toBe(text);
+      for (const b of kernel.buffers) if (b.role === "packet") expect(b).toMatchObject({ dtype, symmetric: true });
+    }
+  });
+
+  it("loads of what all ranks sent are waited for together", () => {
+    const { cuda } = compile(ONE_SHOT, { ranks: 4, dtype: "bf16", mapping: PACKETS });
+    expect(cuda).toMatch(/load_packets<InvertedPacket>\(\w+_data, /);
+    expect(cuda).toMatch(/Vec<u16, 8> \w+_data\[4\];/);
+  });
+});
+
+describe("by barriers", () => {
+  it("one between sends and loads is enough", () => {
+    expect(outline(at(ONE_SHOT, "derive-sync", BARRIERS).body)).toBe(
+      "if {ranks {tiles} | ranks {tiles}}; block all; if {tiles | tiles}",
+    );
+    expect(verifySync(at(TWO_SHOT, "derive-sync", BARRIERS))).toEqual([]);
+  });
+});
+
+describe("what stays as it was written, and why", () => {
+  const refusals = (text: string): (string | null)[] =>
+    transfersOf(at(text, "raise-products", {})).map(({ refusal }) => refusal);
+
+  it("where data decides who gets what", () => {
+    expect(
+      refusals(`collective table(x: T[n] local, to: i32[1] local) -> y: T[n] local where to in 0..world {
+        for i in tiles(n) { y@index(to[0])[i] = x[i] }
+      }`),
+    ).toEqual(["where it goes depends on data that its peer does not have"]);
+  });
+
+  it("where what is sent changes in the same loop", () => {
+    expect(
+      refusals(`collective pairs(x: T[n] local) -> y: T[n] local {
+        scratch s: T[2, n]
+        for i in tiles(n) { s[0, i] = x[i] }
+        for i in tiles(n) { s[1, i] = s@(world - 1 - rank)[0, i] }
+        for i in tiles(n) { y[i] = s[1, i] }
+      }`),
+    ).toEqual(["'s' is stored to in the same loop, so its elements have no one value to send"]);
+  });
+
+  it("nothing, unless an option asks", () => {
+    expect(symmetric(at(ONE_SHOT, "derive-sync", {}))).toEqual(["x"]);
+    expect(refusals(TWO_SHOT)).toEqual([null, null]);
+  });
+});
