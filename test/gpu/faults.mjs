@@ -85,6 +85,8 @@ async function start(name, { launcher = "torchrun", world = ranks, env = () => (
         LOCAL_WORLD_SIZE: String(world),
         MASTER_ADDR: "127.0.0.1",
         MASTER_PORT: String(port),
+        // As a launcher would give it: without one, each rank warns.
+        COLLC_STORE_SECRET: "of this run",
         ...env(rank),
       },
       stdio: ["ignore", "pipe", "pipe"],
