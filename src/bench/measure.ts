@@ -1,5 +1,6 @@
 /** Runs a suite on a group: each kernel is checked first and then timed, next to its peers. Collective throughout. */
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
+import { tunedFromDisk } from "../runtime/tuned.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compile, type CompileResult, DTYPES, type DType } from "../compiler/index.js";
@@ -81,6 +82,7 @@ function compileKernel(
     ...(sms === undefined ? {} : { sms }),
     resolve: importsFromDisk,
     library: libraryFromDisk,
+    tuned: tunedFromDisk(),
   });
   const error = result.diagnostics.find((d) => d.severity === "error");
   if (error !== undefined) throw new InternalCompilerError(`kernels/${kernel}.coll does not compile: ${error.message}`);

@@ -9,12 +9,16 @@ import {
 } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
+import { tunedFromDisk } from "../runtime/tuned.js";
 import { hasErrors, printDiagnostics, wrongProgram } from "./diagnostics.js";
 import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
 import type { DTypeChoice } from "./options.js";
 import { type ProgramText, readProgram } from "./source-file.js";
 import { suggestion } from "./suggest.js";
+
+/** Measured plans, where this machine was tuned. */
+const tuned = tunedFromDisk();
 
 type Collective = ReturnType<typeof parseProgram>["program"]["collectives"][number];
 
@@ -140,5 +144,5 @@ export function tryCompile(
   options: Omit<CompileOptions, "file" | "collective">,
 ): CompileResult {
   const file = { file: selected.file, collective: collective.name.text };
-  return compile(selected.text, { resolve: importsFromDisk, library: libraryFromDisk, ...options, ...file });
+  return compile(selected.text, { resolve: importsFromDisk, library: libraryFromDisk, tuned, ...options, ...file });
 }

@@ -18,6 +18,7 @@ const commands: Readonly<Record<string, (io: Io) => Promise<Command>>> = {
   emit: async (io) => (await import("./emit.js")).emitCommand(io),
   build: async (io) => (await import("./build.js")).buildCommand(io),
   bench: async (io) => (await import("./bench.js")).benchCommand(io),
+  tune: async (io) => (await import("./tune.js")).tuneCommand(io),
   doctor: async (io) => (await import("./doctor.js")).doctorCommand(io),
   setup: async (io) => (await import("./setup.js")).setupCommand(io),
   fmt: async (io) => (await import("./fmt.js")).fmtCommand(io),

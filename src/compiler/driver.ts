@@ -24,7 +24,7 @@ import { PIPELINE } from "./passes/pipeline.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
 import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
 import { everyVariable, soleConversion, waysOf } from "./program/library.js";
-import { planOf, sizeOf } from "./program/plan.js";
+import { planFrom, planOf, sizeOf, type TunedChoice } from "./program/plan.js";
 import { shown } from "./rules.js";
 import { SourceFile } from "./source.js";
 
@@ -102,7 +102,26 @@ export function compile(text: string, options: CompileOptions): CompileResult {
   const isWhole = options.stopAfter === undefined && options.passLimit === undefined;
   const ways = isWhole ? waysToDo(lowered, front) : [];
   if (options.variant !== undefined) return only(options.variant, ways, front, lowered).compiled();
-  return ways.length < 2 ? (ways[0]?.compiled() ?? compiledOf(front, lowered)) : programFrom(ways, front);
+  return ways.length < 2
+    ? (ways[0]?.compiled() ?? compiledOf(front, lowered))
+    : programFrom(ways, front, measuredPlan(lowered, ways, options));
+}
+
+/** The plan that was measured for what the kernel does, or null. @throws UsageError for one of ways that are no more */
+function measuredPlan(
+  lowered: Kernel,
+  ways: readonly WayToDo[],
+  options: CompileOptions,
+): readonly TunedChoice[] | null {
+  const conversion = options.tuned === undefined || options.library === undefined ? null : soleConversion(lowered);
+  const tuned = conversion === null ? null : options.tuned!(conversion, lowered.inputs[0]!.dtype, lowered.world);
+  const unknown = tuned?.find(({ way }) => !ways.some(({ name }) => name === way));
+  if (unknown !== undefined)
+    throw new UsageError(
+      `the measured plan of ${conversion} takes ${unknown.way}, which there is not`,
+      "run `collc tune` again",
+    );
+  return tuned;
 }
 
 interface WayToDo {
@@ -146,18 +165,21 @@ function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Ker
 }
 
 /** Plans a program; the kernels are made when somebody asks. */
-function programFrom(ways: readonly WayToDo[], front: Front): CompileResult {
+function programFrom(all: readonly WayToDo[], front: Front, tuned: readonly TunedChoice[] | null): CompileResult {
+  // What was measured to be slower everywhere need not be compiled.
+  const ways = tuned === null ? all : all.filter(({ name }) => tuned.some(({ way }) => way === name));
   const { options } = front;
   const machine = machineOf(options);
   let made: Omit<CompileResult, keyof Front | "machine" | "ways"> | null = null;
   const program = (): NonNullable<typeof made> => {
     if (made !== null) return made;
-    const all = ways.map(({ name, compiled }): Variant => ({ name, compiled: compiled() }));
+    const compiledWays = ways.map(({ name, compiled }): Variant => ({ name, compiled: compiled() }));
     // What rounds on the way is for those who ask for it by name.
-    const exact = all.filter(({ compiled }) => roundingsOf(compiled.kernel!).length === 0);
-    const considered = exact.length > 0 ? exact : all;
+    const exact = compiledWays.filter(({ compiled }) => roundingsOf(compiled.kernel!).length === 0);
+    const considered = exact.length > 0 ? exact : compiledWays;
     const candidates = considered.map(({ name, compiled }) => ({ name, kernel: compiled.kernel! }));
-    const { plan, used } = planOf(candidates, sizeOf(candidates[0]!.kernel), machine);
+    const by = sizeOf(candidates[0]!.kernel);
+    const { plan, used } = tuned === null ? planOf(candidates, by, machine) : planFrom(tuned, candidates, by);
     const variants = used.map((u) => considered[candidates.indexOf(u)]!);
     const largest = variants[plan.choices.at(-1)!.steps.at(-1)!.kernel]!.compiled;
     const signature = { ...signatureOf(largest.kernel!), collective: front.checked!.syntax.name.text };
@@ -170,7 +192,7 @@ function programFrom(ways: readonly WayToDo[], front: Front): CompileResult {
     // The ways differ in what moves, not in what is multiplied.
     diagnostics: ways.at(-1)!.compiled().diagnostics,
     machine,
-    ways: ways.map(({ name }) => name),
+    ways: all.map(({ name }) => name),
     get kernel() {
       return program().kernel;
     },

@@ -10,6 +10,7 @@ export type { Pass } from "./passes/runner.js";
 export { checkCollective, constantOf, parseProgram } from "./front-end.js";
 export type { ResolveImport } from "./link/link.js";
 export type { Library, LibraryFile } from "./program/library.js";
+export { dimsOf, type Tuned, type TunedChoice } from "./program/plan.js";
 export { CONVERSIONS, UNARY_NAMES } from "./check/functions.js";
 export type { CheckedCollective, ExpressionType } from "./check/checked.js";
 export type * as Ast from "./ast/nodes.js";

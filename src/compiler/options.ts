@@ -5,6 +5,7 @@ import { suggestion } from "./diagnostics/suggest.js";
 import type { ResolveImport } from "./link/link.js";
 import { ARCHITECTURES, isKnownArchitecture } from "./machine/architectures.js";
 import type { Library } from "./program/library.js";
+import type { Tuned } from "./program/plan.js";
 import { type Machine, machineFor } from "./machine/machines.js";
 import { PASS_OPTION_RULES, type PassOptions, passOptionsFor } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
@@ -27,6 +28,11 @@ export interface CompileOptions {
    * done by those of them that are the fastest; without it, by the compiler's own code for the conversion.
    */
   readonly library?: Library;
+  /**
+   * Plans as measured on the machine, in place of the model's; see {@link Tuned}. All ranks must be given the same: programs
+   * that differ are refused when they are loaded.
+   */
+  readonly tuned?: Tuned;
   /** Takes one way of doing it at every size, of a program that has several: `all_reduce/two_shot`. */
   readonly variant?: string;
   /** Ranks along the axes of a mesh, `{ node: 2, gpu: 4 }`; those left out are as equal as can be. */
@@ -66,6 +72,7 @@ const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
   dtype: either(dtype, recordOf(dtype)),
   resolve: callable,
   library: callable,
+  tuned: callable,
   variant: text,
   mesh: recordOf(wholeNumber(1, MAX_WORLD)),
   arch: architecture,

@@ -7,7 +7,7 @@ import type { Kernel } from "../ir/module.js";
 import { predict } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
 import type { Choice, Plan } from "../manifest.js";
-import { DTYPES } from "../types/dtype.js";
+import { type DType, DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames, productOf, sameExtent } from "../types/extent.js";
 import { isPolynomial, polynomialOf } from "../types/normal-form.js";
 import { fitDims } from "../types/requirement.js";
@@ -16,6 +16,27 @@ import { fitDims } from "../types/requirement.js";
 export interface Candidate {
   readonly name: string;
   readonly kernel: Kernel;
+}
+
+/** What was measured to be the fastest: `way` for sizes below a number of elements, that of the last for all others. */
+export interface TunedChoice {
+  readonly below: number | null;
+  /** `all_reduce/two_shot` */
+  readonly way: string;
+}
+
+/** The measured plan of a conversion of the library; null where nobody has measured it. */
+export type Tuned = (conversion: string, dtype: DType, ranks: number) => readonly TunedChoice[] | null;
+
+/** The plan that was measured. @param candidates those that it names, and perhaps others */
+export function planFrom(tuned: readonly TunedChoice[], candidates: readonly Candidate[], by: Extent): Planned {
+  const names = [...new Set(tuned.map((t) => t.way))];
+  const used = names.map((name) => candidates.find((c) => c.name === name)!);
+  const choices = tuned.map(({ below, way }) => {
+    const kernel = names.indexOf(way);
+    return choice(below, kernel, used[kernel]!);
+  });
+  return { plan: { by, choices }, used };
 }
 
 /** What the model says about one size. */

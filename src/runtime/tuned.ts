@@ -1,0 +1,86 @@
+/** Plans that `collc tune` has measured on this machine: a readable file in collc's cache folder. */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DType, Tuned, TunedChoice } from "../compiler/index.js";
+import { writeFileAtomic } from "./atomic-file.js";
+import { libraryFromDisk } from "./imports.js";
+import { cacheDirectory } from "./jit-cache.js";
+
+/** The plan of one conversion, dtype and number of ranks. */
+export interface TunedPlan {
+  readonly conversion: string;
+  readonly dtype: DType;
+  readonly ranks: number;
+  /** Digest of the library's files that were measured: of others, the plan says nothing. */
+  readonly library: string;
+  readonly choices: readonly TunedChoice[];
+  /** Microseconds by size in elements, and way. */
+  readonly measured: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+/** What the file holds. */
+export interface TuneFile {
+  readonly formatVersion: 1;
+  readonly collcVersion: string;
+  /** Name of the GPUs. */
+  readonly machine: string;
+  readonly date: string;
+  readonly plans: readonly TunedPlan[];
+}
+
+export function tuneFilePath(): string {
+  return join(cacheDirectory(), "tune.json");
+}
+
+/** Digest of the library's files for a conversion. */
+export function libraryDigest(conversion: string): string {
+  const files = libraryFromDisk(conversion);
+  return createHash("sha256").update(JSON.stringify(files)).digest("hex").slice(0, 16);
+}
+
+/** The file, or null where there is none, or one that is no tune file of this format. */
+export function readTuneFile(path = tuneFilePath()): TuneFile | null {
+  if (!existsSync(path)) return null;
+  try {
+    const found = JSON.parse(readFileSync(path, "utf8")) as Partial<TuneFile>;
+    return found.formatVersion === 1 && Array.isArray(found.plans) && found.plans.every(isPlan)
+      ? (found as TuneFile)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+function isPlan(value: unknown): boolean {
+  const plan = value as Partial<TunedPlan> | null;
+  const choices = plan?.choices;
+  if (!Array.isArray(choices) || choices.length === 0 || typeof plan?.conversion !== "string") return false;
+  let last = 0;
+  return (choices as Partial<TunedChoice>[]).every(({ below, way }, i) => {
+    if (typeof way !== "string") return false;
+    if (i === choices.length - 1) return below === null;
+    const grows = Number.isSafeInteger(below) && below! > last;
+    last = below ?? last;
+    return grows;
+  });
+}
+
+/** Measured plans, for the option `tuned` of a compilation; none for files of the library that have changed since. */
+export function tunedFromDisk(path = tuneFilePath()): Tuned {
+  let file: TuneFile | null | undefined;
+  return (conversion, dtype, ranks) => {
+    if (file === undefined) file = readTuneFile(path);
+    const found = file?.plans.find((p) => p.conversion === conversion && p.dtype === dtype && p.ranks === ranks);
+    return found !== undefined && found.library === libraryDigest(conversion) ? found.choices : null;
+  };
+}
+
+/** Writes plans, and keeps those of other conversions, dtypes and numbers of ranks that were measured on the same machine. */
+export async function saveTuned(path: string, file: TuneFile): Promise<void> {
+  const before = readTuneFile(path);
+  const isNew = (p: TunedPlan): boolean =>
+    !file.plans.some((q) => q.conversion === p.conversion && q.dtype === p.dtype && q.ranks === p.ranks);
+  const kept = before?.machine === file.machine ? before.plans.filter(isNew) : [];
+  await writeFileAtomic(path, JSON.stringify({ ...file, plans: [...kept, ...file.plans] }, null, 1) + "\n");
+}

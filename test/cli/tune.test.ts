@@ -1,0 +1,121 @@
+/** `collc tune`: what it measures becomes the plan, and what does not fit any more does not. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { choicesOf } from "../../src/cli/tune.js";
+import { choiceOf, compile, type CompileOptions } from "../../src/compiler/index.js";
+import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
+import { libraryDigest, readTuneFile, saveTuned, type TuneFile, tunedFromDisk } from "../../src/runtime/tuned.js";
+import { collc, kernel, temporaryFolder } from "./support.js";
+
+const folder = temporaryFolder();
+const path = join(folder, "tune.json");
+
+describe("what the times say", () => {
+  it("the fastest way, until another is ahead by enough", () => {
+    const measured = {
+      "64": { a: 5, b: 6 },
+      "256": { a: 6.05, b: 6 }, // by less than it is worth
+      "1024": { a: 9, b: 7 },
+      "4096": { a: 20, b: 10 },
+    };
+    expect(choicesOf(measured)).toEqual([
+      { below: 512, way: "a" },
+      { below: null, way: "b" },
+    ]);
+    expect(choicesOf({ "8": { only: 1 } })).toEqual([{ below: null, way: "only" }]);
+  });
+});
+
+describe("a tuned machine", () => {
+  const text = readFileSync(kernel("reduce"), "utf8");
+  const options = (changes: Partial<CompileOptions> = {}): CompileOptions => ({
+    ...{ ranks: 2, dtype: "f32", resolve: importsFromDisk, library: libraryFromDisk, tuned: tunedFromDisk(path) },
+    ...changes,
+  });
+
+  beforeAll(async () => {
+    const { code, out, err } = await collc(
+      ["tune", "reduce", "--backend", "cpu", "--ranks", "2", "--dtype", "f32", "--out", path],
+      {},
+    );
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toContain(`kept in ${path}`);
+  });
+
+  it("plans as it measured, and compiles no more than that", () => {
+    const [plan] = readTuneFile(path)!.plans;
+    expect(plan).toMatchObject({ conversion: "reduce", dtype: "f32", ranks: 2, library: libraryDigest("reduce") });
+    expect(Object.keys(Object.values(plan!.measured)[0]!).sort()).toEqual(["reduce/pull", "reduce/scatter"]);
+    const { manifest, considered } = compile(text, options());
+    expect(manifest!.plan.choices.map((c) => c.below)).toEqual(plan!.choices.map((c) => c.below));
+    for (const { below, way } of plan!.choices) {
+      const step = choiceOf(manifest!, { n: (below ?? 2 ** 30) - 1 }).steps[0]!;
+      expect(manifest!.kernels[step.kernel]!.name).toBe(way);
+    }
+    expect(new Set(considered.map((v) => v.name))).toEqual(new Set(plan!.choices.map((c) => c.way)));
+    // Nobody has measured these.
+    expect(compile(text, options({ dtype: "bf16" })).considered).toHaveLength(2);
+    expect(compile(text, options({ ranks: 4 })).considered).toHaveLength(2);
+  });
+
+  it("takes what the file says, even a way that the model would not take", async () => {
+    const file = readTuneFile(path)!;
+    const plans = [
+      {
+        ...file.plans[0]!,
+        choices: [
+          { below: 7, way: "reduce/scatter" },
+          { below: null, way: "reduce/pull" },
+        ],
+      },
+    ];
+    const own = join(folder, "own.json");
+    await saveTuned(own, { ...file, plans });
+    const { manifest } = compile(text, options({ tuned: tunedFromDisk(own) }));
+    expect(manifest!.kernels.map((k) => k.name)).toEqual(["reduce/scatter", "reduce/pull"]);
+    expect(manifest!.plan.choices.map((c) => c.below)).toEqual([7, null]);
+  });
+
+  it("forgets the plan of a library that has changed, and refuses one of ways that are no more", async () => {
+    const file = readTuneFile(path)!;
+    const other = join(folder, "other.json");
+    const written = async (changes: object): Promise<ReturnType<typeof tunedFromDisk>> => {
+      await saveTuned(other, { ...file, plans: [{ ...file.plans[0]!, ...changes }] });
+      return tunedFromDisk(other);
+    };
+    expect((await written({ library: "0" }))("reduce", "f32", 2)).toBeNull();
+    const gone = await written({ choices: [{ below: null, way: "reduce/gone" }] });
+    expect(() => compile(text, options({ tuned: gone }))).toThrow("takes reduce/gone, which there is not");
+  });
+
+  it("takes no broken file, and keeps plans of other dtypes", async () => {
+    const file = readTuneFile(path)!;
+    const broken = join(folder, "broken.json");
+    const bad = (plan: object): TuneFile => ({ ...file, plans: [{ ...file.plans[0]!, ...plan }] });
+    for (const content of [
+      "{",
+      "[]",
+      JSON.stringify({ ...file, formatVersion: 2 }),
+      JSON.stringify(bad({ choices: [] })),
+      JSON.stringify(bad({ choices: [{ below: 5, way: "a" }] })),
+      JSON.stringify(bad({ choices: [{ below: 5, way: "a" }, { below: 5, way: "b" }, { below: null, way: "a" }] })), // prettier-ignore
+    ]) {
+      writeFileSync(broken, content);
+      expect(readTuneFile(broken), content).toBeNull();
+    }
+    const merged = join(folder, "merged.json");
+    await saveTuned(merged, file);
+    await saveTuned(merged, bad({ dtype: "bf16" }));
+    expect(readTuneFile(merged)!.plans.map((p) => p.dtype)).toEqual(["f32", "bf16"]);
+    await saveTuned(merged, { ...file, machine: "another" });
+    expect(readTuneFile(merged)!.plans.map((p) => p.dtype)).toEqual(["f32"]);
+  });
+
+  it("says what it cannot do", async () => {
+    const emulated = await collc(["tune", "reduce", "--backend", "cpu"]);
+    expect([emulated.code, emulated.err]).toEqual([2, expect.stringContaining("emulation say nothing")]);
+    const misspelt = await collc(["tune", "reduse", "--backend", "cpu", "--out", path]);
+    expect([misspelt.code, misspelt.err]).toEqual([2, expect.stringContaining("reduce")]);
+  });
+});
