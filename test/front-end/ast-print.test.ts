@@ -24,6 +24,9 @@ describe("print, parse, print", () => {
   for (const { name, text } of LIBRARY) test(`kernels/${name}.coll`, () => expectRoundTrip(text));
   for (const e of EXAMPLES)
     if (e.error === null) test(`LANGUAGE.md, line ${e.line}: ${e.section}`, () => expectRoundTrip(e.text));
+  test.each(["///Text", "///  Text", "////Text", "///\n///Text ", "///a\n\n///b"])("a description %j", (doc) =>
+    expectRoundTrip(`${doc}\ncollective f(x: T[n] local) -> y: T[n] local { y = x }\n`),
+  );
 });
 
 /** `e` inside a program, printed. */

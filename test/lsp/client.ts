@@ -97,7 +97,7 @@ export class Editor {
 
   /** The next diagnostics of a document, from a version on. */
   async diagnostics(uri: string, version = this.version): Promise<Diagnostic[]> {
-    const deadline = performance.now() + 10_000;
+    const deadline = performance.now() + 300_000;
     for (;;) {
       const found = this.published.find((p) => p.uri === uri && (p.version ?? 0) >= version);
       if (found !== undefined) return found.diagnostics;
