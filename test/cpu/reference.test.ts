@@ -250,14 +250,14 @@ function multiply(ranks: readonly RankTensors[], m: number, n: number, k: number
 }
 
 describe("large sizes", () => {
-  test("512 × 512 × 512 is checked in under a second", () => {
+  test("512 × 512 × 512 is checked in under two seconds of a processor", () => {
     const it = manifest(MATMUL, 2);
     const d = dims(512, 512, 512);
     const ranks = makeInputs(it, d, 1);
     multiply(ranks, d.m, d.n, d.k);
     const check = (): void =>
       expect(checkOutputs(it, d, ranks, ranks)).toMatchObject({ correct: true, checked: 512 * 512 });
-    expect(fastest(check)).toBeLessThan(1000);
+    expect(fastest(check)).toBeLessThan(2000);
     const c = ranks[1]!.outputs["c"]!;
     c[99] = encode("bf16", decodeArray("bf16", c)[99]! + 2);
     expect(checkOutputs(it, d, ranks, ranks).firstMismatch).toMatchObject({ rank: 1, index: 99 });
