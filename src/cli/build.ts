@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { basename, dirname, extname, resolve } from "node:path";
 import { Command } from "commander";
-import { type KernelManifest, type Manifest, printExtent } from "../compiler/index.js";
+import { type KernelManifest, type Manifest, type PassOptions, printExtent } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { compileCuda } from "../runtime/program.js";
 import { collcVersion } from "../runtime/version.js";
@@ -28,6 +28,7 @@ interface BuildOptions {
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly sms?: number;
+  readonly mapping?: Partial<PassOptions>;
   readonly arch: string;
   readonly out: string;
 }
@@ -51,6 +52,7 @@ export function buildCommand(io: Io): Command {
     .addOption(shared.mesh())
     .addOption(shared.dtype())
     .addOption(shared.sms())
+    .addOption(shared.mapping())
     .addOption(shared.arch())
     .option("-o, --out <dir>", "folder to write to", "out")
     .addHelpText(
@@ -124,7 +126,7 @@ function planned(io: Io, files: readonly string[], options: BuildOptions): Unit[
       const dtype = dtypesFor(collective, options.dtype);
       const worlds = options.ranks ?? [ranksOfMesh(options.mesh) ?? 4];
       for (const ranks of worlds) {
-        const request = { ranks, dtype, mesh, arch: options.arch, sms: options.sms };
+        const request = { ranks, dtype, mesh, arch: options.arch, sms: options.sms, mapping: options.mapping };
         const isRest = !isOne || worlds.length > 1;
         if (isRest && isExcludedWorld(tryCompile(selected, collective, request).diagnostics)) {
           io.err.write(`${collective.name.text} is not for ${ranks} ranks: left out\n`);
@@ -166,7 +168,7 @@ function entryOf(manifest: Manifest, source: string, header: string, built: read
   const kernels = manifest.kernels.map((kernel, i) => {
     const { files, cubin } = built[i]!;
     const signals = kernel.buffers.filter((b) => b.role === "signal");
-    const workspace = kernel.buffers.filter((b) => b.role === "scratch" || b.role === "signal" || b.role === "state");
+    const workspace = kernel.buffers.filter((b) => b.role !== "input" && b.role !== "output");
     return {
       ...kernel,
       files,

@@ -7,6 +7,7 @@ import {
   PIPELINE,
   printKernel,
   printProgram,
+  type PassOptions,
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { compileCuda } from "../runtime/program.js";
@@ -29,6 +30,7 @@ interface EmitOptions {
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly sms?: number;
+  readonly mapping?: Partial<PassOptions>;
   readonly variant?: string;
   readonly arch: string;
   readonly locations: boolean;
@@ -52,6 +54,7 @@ export function emitCommand(io: Io): Command {
     .addOption(shared.mesh())
     .addOption(shared.dtype())
     .addOption(shared.sms())
+    .addOption(shared.mapping())
     .option("--variant <name>", "of a program with several kernels, this one (default: that of the largest sizes)")
     .addOption(shared.arch())
     .option("--no-locations", "leave source places out of kernels")
@@ -98,6 +101,7 @@ async function emit(io: Io, file: string | undefined, name: string | undefined, 
     dtype: dtypesFor(collective, options.dtype),
     arch: options.arch,
     sms: options.sms,
+    mapping: options.mapping,
     variant: options.variant,
     stopAfter: options.after === "lower" ? undefined : options.after,
     passLimit: options.after === "lower" ? 0 : options.passLimit,

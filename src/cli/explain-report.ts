@@ -50,6 +50,7 @@ export function explainReport(
     section(c, "Algorithm", algorithm(e)),
     section(c, "What moves, in one launch, at rank 0", moves(c, e, place)),
     section(c, "Wire", wire(c, e)),
+    ...(e.unstaged.length === 0 ? [] : [section(c, "Transfers that stay as written", unstaged(e, place))]),
     section(c, "Synchronisation", syncs(c, e.syncs, place)),
     section(c, `Time on ${machine.name} (${machine.title}), predicted`, times(c, e, machine)),
     ...(compared.length === 0 ? [] : [section(c, "Beside what was measured", measured(c, compared))]),
@@ -152,12 +153,22 @@ function wire(c: Palette, e: Explanation): string {
   return table(c, head, rows, head.map((_, i) => i).slice(1));
 }
 
+const SCOPES: Readonly<Record<SyncStep["scope"], string>> = {
+  block: ", block by block",
+  grid: ", all blocks",
+  launch: ", as the launch begins; waited for as it ends",
+};
+
+function unstaged(e: Explanation, place: Show): string {
+  return e.unstaged.map((t) => `  ${place(t.at)} ${t.kind}s '${t.buffer}' at its peers: ${t.why}`).join("\n");
+}
+
 function syncs(c: Palette, all: readonly SyncStep[], place: Show): string {
   if (all.length === 0) return "  None is needed: no rank touches what another one uses.";
   return all
     .map((s, i) => {
       const who = s.kind === "barrier" ? whoMeets(s.ranks) : "";
-      const blocks = s.kind !== "barrier" ? "" : s.scope === "grid" ? ", all blocks" : ", block by block";
+      const blocks = s.kind !== "barrier" ? "" : SCOPES[s.scope];
       const times = s.times === 1 ? "" : `, ${s.times} times`;
       const where = s.isWritten ? `in ${place(s.at)}` : s.isAtEnd ? "at the end" : `before ${place(s.at)}`;
       const origin = s.isWritten ? "written" : "derived";

@@ -8,6 +8,7 @@ import {
   machineFor,
   MACHINES,
   predictTime,
+  type PassOptions,
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { compileWhole, dtypesFor, selectCollective } from "./collectives.js";
@@ -26,6 +27,7 @@ interface ExplainOptions {
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly sms?: number;
+  readonly mapping?: Partial<PassOptions>;
   readonly dim?: DimValues;
   readonly machine?: string;
   readonly json?: boolean;
@@ -41,6 +43,7 @@ export function explainCommand(io: Io): Command {
     .addOption(shared.mesh())
     .addOption(shared.dtype())
     .addOption(shared.sms())
+    .addOption(shared.mapping())
     .addOption(new Option("-d, --dim <name=n...>", "sizes to count for").argParser(collectDims))
     .addOption(
       new Option(
@@ -69,11 +72,21 @@ function run(io: Io, file: string, name: string | undefined, options: ExplainOpt
   const selected = selectCollective(io, file, name);
   const dtype = dtypesFor(selected.collective, options.dtype);
   const mesh = meshFor(selected.collective, options.mesh);
-  const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype, mesh, machine, sms: options.sms });
+  const compiled = compileWhole(io, selected, selected.collective, {
+    ranks,
+    dtype,
+    mesh,
+    machine,
+    sms: options.sms,
+    mapping: options.mapping,
+  });
   const dims = chooseDims(compiled.manifest, options.dim ?? {}, false);
   const explanation = explain(compiled, dims, machine);
   // What was measured had all the blocks it wanted.
-  const compared = options.sms === undefined ? comparisons(selected.file, compiled, machine, ranks) : [];
+  const compared =
+    options.sms === undefined && options.mapping === undefined
+      ? comparisons(selected.file, compiled, machine, ranks)
+      : [];
   if (options.json === true) io.out.write(JSON.stringify({ ...explanation, measured: compared }, null, 2) + "\n");
   else io.out.write(explainReport(io, selected.file, compiled, explanation, machine, compared));
 }

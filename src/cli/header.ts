@@ -79,7 +79,7 @@ export function headerOf(manifest: Manifest, cubinFiles: readonly string[]): str
 ${whole}${how.join("\n *\n")}
  *
  * A buffer of several pointers is symmetric: entry p is rank p's memory as mapped here, the own one included.
- * Zero signal and state buffers once, when they are allocated, and never again.
+ * Zero packet, signal and state buffers once, when they are allocated, and never again.
  */
 #ifndef ${guard}
 #define ${guard}
@@ -196,7 +196,7 @@ const comment = (text: string): string => text.replaceAll("*/", "* /");
 
 function describe(buffer: KernelManifest["buffers"][number]): string {
   const where = buffer.symmetric ? "in symmetric memory" : "local to the rank";
-  const zero = buffer.role === "signal" || buffer.role === "state" ? ", zeroed once" : "";
+  const zero = ["packet", "signal", "state"].includes(buffer.role) ? ", zeroed once" : "";
   return `Bytes of ${buffer.role} '${buffer.name}' on each rank, ${where}${zero}.`;
 }
 

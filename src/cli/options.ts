@@ -1,6 +1,6 @@
 /** Parsers of option values. What they throw, commander prints with the option's name, and exits with 2. */
 import { InvalidArgumentError, Option } from "commander";
-import { DEFAULT_ARCH, DTYPE_NAMES, type DType, isDType } from "../compiler/index.js";
+import { DEFAULT_ARCH, DTYPE_NAMES, type DType, isDType, type PassOptions } from "../compiler/index.js";
 import { parseMesh } from "./mesh.js";
 import { suggestion } from "./suggest.js";
 
@@ -82,6 +82,18 @@ export function collectDims(text: string, previous: Readonly<Record<string, numb
   return dims;
 }
 
+/** Knobs of the mapping as JSON; what they may be is the compiler's to say. */
+export function parseMapping(text: string): Partial<PassOptions> {
+  const example = '{"transfers":"staged","protocol":"packet"}';
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Told below.
+  }
+  throw new InvalidArgumentError(`It must be a JSON object, such as ${example}.`);
+}
+
 /** Options that several commands share, so that they read the same everywhere. */
 export const shared = {
   ranks: (about = "") =>
@@ -99,6 +111,10 @@ export const shared = {
   sms: () =>
     new Option("--sms <n>", "multiprocessors that a kernel may take at most, for work beside it").argParser(
       wholeNumber(1, 2 ** 16),
+    ),
+  mapping: () =>
+    new Option("--mapping <json>", "knobs of the mapping to the machine, as CompileOptions.mapping has them").argParser(
+      parseMapping,
     ),
   arch: () => new Option("-a, --arch <arch>", "GPU architecture").argParser(parseArch).default(DEFAULT_ARCH),
 };

@@ -1,6 +1,6 @@
 /** `collc run`: compile, fill inputs with random data, launch, check against the signature, time. */
 import { Command, Option } from "commander";
-import { printLayout, type DimValues } from "../compiler/index.js";
+import { type DimValues, type PassOptions, printLayout } from "../compiler/index.js";
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
@@ -22,6 +22,7 @@ interface RunOptions {
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly sms?: number;
+  readonly mapping?: Partial<PassOptions>;
   readonly dim?: DimValues;
   readonly iters?: number;
   readonly seed: number;
@@ -48,6 +49,7 @@ export function runCommand(io: Io): Command {
     )
     .addOption(shared.dtype())
     .addOption(shared.sms())
+    .addOption(shared.mapping())
     .addOption(
       new Option("-d, --dim <name=n...>", "elements of dimensions, such as n=1048576 or m=1Ki").argParser(collectDims),
     )
@@ -109,7 +111,13 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
   const selected = selectCollective(io, file, name);
   const dtypes = dtypesFor(selected.collective, options.dtype);
   const mesh = meshFor(selected.collective, options.mesh);
-  const compiled = compileWhole(io, selected, selected.collective, { ranks, dtype: dtypes, mesh, sms: options.sms });
+  const compiled = compileWhole(io, selected, selected.collective, {
+    ranks,
+    dtype: dtypes,
+    mesh,
+    sms: options.sms,
+    mapping: options.mapping,
+  });
   const dims = chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu");
   checkMemory(compiled.manifest, dims, backend === "cpu" ? ranks : 1);
   return { file: selected.file, compiled, dtypes, dims };
@@ -181,6 +189,7 @@ function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOption
     ...["--backend", backend, "--ranks", String(manifest.ranks), "--seed", String(options.seed)],
     ...(dtype === "" ? [] : ["--dtype", dtype]),
     ...(options.sms === undefined ? [] : ["--sms", String(options.sms)]),
+    ...(options.mapping === undefined ? [] : ["--mapping", JSON.stringify(options.mapping)]),
     ...(manifest.mesh.length === 0
       ? []
       : ["--mesh", manifest.mesh.map((axis) => `${axis.name}=${axis.size}`).join(",")]),

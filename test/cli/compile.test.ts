@@ -29,6 +29,15 @@ describe("collc emit", () => {
     expect(bare.out).not.toContain("loc(");
   });
 
+  it("takes knobs of the mapping, and says which there are not", async () => {
+    const emit = (mapping: string): ReturnType<typeof collc> =>
+      collc(["emit", kernel("all_reduce/one_shot"), "--mapping", mapping]);
+    expect((await emit('{"transfers":"staged","protocol":"packet"}')).out).toContain("load_packets<InvertedPacket>");
+    const wrong = await emit('{"protocol":"pigeon"}');
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining("one of barrier, packet") });
+    expect(await emit("packets")).toMatchObject({ code: 2, err: expect.stringContaining("JSON object") });
+  });
+
   it("prints CUDA text for the ranks and dtype asked for", async () => {
     const { code, out } = await collc(["emit", kernel("all_reduce/one_shot"), "--ranks", "3", "--dtype", "f16"]);
     expect(code).toBe(0);

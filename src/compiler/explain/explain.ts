@@ -2,7 +2,9 @@
 import { showExtent } from "../check/extents.js";
 import type { CompileResult } from "../driver.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import type { Kernel, Op } from "../ir/module.js";
+import { type Kernel, type Op, text } from "../ir/module.js";
+import { passOptions } from "../options.js";
+import { transfersOf } from "../passes/stage-transfers.js";
 import type { Position, SourceFile, Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
@@ -50,7 +52,8 @@ export interface SyncStep {
   readonly kind: "barrier" | "signal" | "wait";
   /** `all`, `+1`, …: who tells whom, as the IR writes it; empty for signals and waits. */
   readonly ranks: string;
-  readonly scope: "block" | "grid";
+  /** `launch`: told as a launch begins, waited for as it ends. */
+  readonly scope: "block" | "grid" | "launch";
   /** It stands in the program, and was not derived. */
   readonly isWritten: boolean;
   /** What it stands before; or the last thing before the end, where it stands last. */
@@ -88,6 +91,8 @@ export interface Explanation {
   readonly layouts: readonly LayoutStep[];
   readonly moves: readonly MoveStep[];
   readonly syncs: readonly SyncStep[];
+  /** Accesses to peers that staging was asked for and left as they are, with the reasons. */
+  readonly unstaged: readonly { readonly kind: "load" | "store"; readonly buffer: string; readonly at: Place; readonly why: string }[]; // prettier-ignore
   /** Bytes from rank to rank in one launch. */
   readonly wire: Wire;
   /** Long loops were sampled, so the bytes are close, not exact. */
@@ -101,6 +106,8 @@ export interface Explanation {
 /** The last kernel after which ranks still are ranks, and not blocks and threads. */
 const COUNTED_AFTER = "tile-contractions";
 const ORDERED_AFTER = "derive-sync";
+/** The last kernel with all transfers as they were written. */
+const STAGED_AFTER = "raise-products";
 
 /**
  * Explains a collective that was compiled to the end.
@@ -127,6 +134,7 @@ export function explain(program: CompileResult, dims: DimValues, machine: Machin
     form: tensors === undefined ? "explicit" : "tensor",
     layouts: [...parameters(counted), ...(tensors === undefined ? [] : tensorSteps(tensors.kernel, source))],
     moves: movesOf(first, source),
+    unstaged: passOptions(compiled.options).transfers === "written" ? [] : unstaged(after(STAGED_AFTER), source),
     syncs: syncSteps(ordered, counted, first, source),
     wire: wireOf(ranks),
     isSampled: ranks.some((r) => r.isSampled),
@@ -163,6 +171,13 @@ function planStep(program: CompileResult, dims: DimValues, machine: Machine): Pl
       machine,
     ),
   };
+}
+
+function unstaged(kernel: Kernel, source: SourceFile): Explanation["unstaged"] {
+  return transfersOf(kernel).flatMap(({ op, refusal }) => {
+    if (refusal === null || (op.name !== "load" && op.name !== "store")) return [];
+    return [{ kind: op.name, buffer: text(op, "buffer"), at: placeOf(op.span, source), why: refusal }];
+  });
 }
 
 /** Who sends whom how much, whether it is stored there or loaded from here. */
@@ -236,7 +251,7 @@ function syncSteps(ordered: Kernel, counted: Kernel, rank: RankTraffic, source: 
     return {
       kind: KINDS[op.name as keyof typeof KINDS],
       ranks: typeof op.attributes["ranks"] === "string" ? op.attributes["ranks"] : "",
-      scope: op.attributes["scope"] === "grid" ? "grid" : "block",
+      scope: (op.attributes["scope"] ?? "block") as SyncStep["scope"],
       isWritten: /^(barrier|signal|wait)\b/.test(text),
       at: placeOf(op.span, source),
       isAtEnd: op === ordered.body.ops.at(-1),
