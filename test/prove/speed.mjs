@@ -17,7 +17,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const kernels = process.argv[2] ?? join(root, "kernels");
 
 /** Seconds: one file on any number of ranks, and the library. */
-const LIMITS = { file: 2, library: 60 };
+const LIMITS = { file: 2, library: 30 };
 
 const command = join(root, "dist/src/cli/main.js");
 if (!existsSync(command)) throw new Error("build first: npm run build");

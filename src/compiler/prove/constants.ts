@@ -19,6 +19,8 @@ export interface Threshold {
   readonly span: Span;
   /** Whether lengths next to it differ by it: it is compared, a divisor or a modulus, and not only added. */
   readonly isEdge: boolean;
+  /** Whether it is a modulus, so that lengths differ by what they leave. */
+  readonly isModulus: boolean;
 }
 
 /** What an index is made of. */
@@ -167,7 +169,7 @@ class Finder {
       case "and":
       case "or":
       case "xor":
-        if (by !== null && isRooted(a)) this.note(op, a, fn === "rem" ? by : by + 1, b.constant, true);
+        if (by !== null && isRooted(a)) this.note(op, a, fn === "rem" ? by : by + 1, b.constant, true, true);
         return sum;
       case "min":
       case "max":
@@ -210,10 +212,10 @@ class Finder {
     if (all.offset > 0) this.note(op, all, all.offset, all.constant, isEdge);
   }
 
-  private note(op: Op, form: Form, at: number, constant: number, isEdge: boolean): void {
+  private note(op: Op, form: Form, at: number, constant: number, isEdge: boolean, isModulus = false): void {
     for (const [root, scale] of form.scales) {
       const length = Math.min(Math.ceil(at * scale), OUT_OF_REACH);
-      this.found.push({ root, at: length, constant, span: op.span, isEdge });
+      this.found.push({ root, at: length, constant, span: op.span, isEdge, isModulus });
     }
   }
 }

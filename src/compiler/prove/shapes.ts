@@ -153,6 +153,7 @@ function shapesAround(kernel: Kernel, program: Kernel, plain: readonly DimValues
         [at - 1, at, at + 1].map((n) => ({ ...short, [root]: Math.max(1, n) })),
       );
   for (const around of [...edges.values()].slice(0, MOST_EDGES)) around.forEach(add);
+  for (const { dim, period } of periodsOf(thresholds)) for (let n = 1; n <= period; n++) add({ ...short, [dim]: n });
   // Then as long as it takes for loops to come past the constants that indices are held against.
   const row = rowDimension(kernel);
   for (const threshold of thresholds) {
@@ -164,6 +165,21 @@ function shapesAround(kernel: Kernel, program: Kernel, plain: readonly DimValues
     if (n !== null) add({ ...short, [dim!]: n | 1 });
   }
   return shapes;
+}
+
+/** Lengths of one period are all tried up to this one. */
+const LONGEST_PERIOD = 128;
+
+/** Dimensions that are taken modulo several constants, which hold together for some of the lengths of a period alone. */
+function periodsOf(thresholds: readonly Threshold[]): { readonly dim: string; readonly period: number }[] {
+  const moduli = new Map<string, Set<number>>();
+  for (const { root, at, isModulus } of thresholds)
+    if (isModulus && typeof root === "string") moduli.set(root, (moduli.get(root) ?? new Set<number>()).add(at));
+  const leastCommon = (a: number, b: number): number => (a / greatestCommon(a, b)) * b;
+  return [...moduli]
+    .filter(([, all]) => all.size > 1)
+    .map(([dim, all]) => ({ dim, period: [...all].reduce(leastCommon) }))
+    .filter(({ period }) => period <= LONGEST_PERIOD);
 }
 
 /** How long a dimension must be for a root to come past a place; null where more than `most` accesses come first. */
