@@ -3,6 +3,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    // Those that take minutes run with `npm run test:all`, which .ci/run calls.
+    exclude: process.env["COLLC_TESTS"] === "all" ? [] : ["test/**/*.long.test.ts"],
     globalSetup: ["test/setup-nvrtc.ts"],
     reporters: ["default", "./test/count-reporter.ts"],
     // Both cores of the machine that CI has, not all but one.

@@ -2,8 +2,9 @@
  * How a process becomes a rank: it reads what its launcher says, opens the store, learns who is on which host,
  * and makes sure that it does not outlive the run.
  */
-import { rmSync } from "node:fs";
-import { mkdtemp } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, rmSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { atExit } from "./at-exit.js";
@@ -15,11 +16,12 @@ import {
   processEnvironment,
   readEnv,
 } from "./env.js";
-import { RuntimeError, UsageError, exitCodes, messageOf } from "./errors.js";
+import { MachineError, RuntimeError, UsageError, exitCodes, messageOf, systemCode } from "./errors.js";
 import { Exchange } from "./exchange.js";
 import { type HostRanks, groupByHost, hostIdentity } from "./hosts.js";
 import { closeServer, openStore } from "./open-store.js";
 import { type Store, describeMember, memoryStores } from "./store.js";
+import { distrust } from "./trust.js";
 import { endWithLauncher, printLine, watchLauncher } from "./watch-launcher.js";
 
 export type { HostRanks } from "./hosts.js";
@@ -64,10 +66,10 @@ export interface BootstrapGroup {
   /** Tells the others that this rank is done for, and why. They fail within moments. */
   abort(error: unknown): void;
   /**
-   * Leaves the group; the rank that hosts the store waits up to 10 s until the others have left too.
-   * Never throws; twice is fine. A process that exits with 0 leaves by itself, unless it hosts the store.
+   * Leaves the group; the rank that hosts the store waits until the others have left too, up to 10 s and up to `boundMs`,
+   * default the group's time-out. Never throws; twice is fine. A process that exits with 0 leaves by itself, unless it hosts the store.
    */
-  close(): Promise<void>;
+  close(boundMs?: number): Promise<void>;
 }
 
 /**
@@ -120,11 +122,11 @@ export async function joinGroup(options: JoinOptions = {}): Promise<BootstrapGro
         store.abandon(messageOf(error));
         void server?.close();
       },
-      async close() {
+      async close(boundMs = timeoutMs) {
         if (isClosed) return;
         end();
         await store.close();
-        if (server) await closeServer(server);
+        if (server) await closeServer(server, boundMs);
       },
     };
   } catch (error) {
@@ -202,6 +204,7 @@ async function shareDirectory(
   cleanups: (() => void)[],
 ): Promise<string> {
   const given = readEnv("COLLC_RUN_DIR", env);
+  if (given !== undefined) claimRunDirectory(given);
   let own: string | null = null;
   if (given === undefined && rank === localRanks[0]) {
     const path = (own = await makeRunDirectory());
@@ -213,10 +216,30 @@ async function shareDirectory(
 }
 
 /**
- * A new folder `collc-<pid>-XXXXXX` of mode 0700 in the temporary folder. UNIX socket paths hold 107 bytes, so
- * a long TMPDIR is passed over.
+ * A path `collc-<pid>-XXXXXX` in the temporary folder, for a run's folder that its first rank makes. UNIX socket paths hold
+ * 107 bytes, so a long TMPDIR is passed over.
  */
-export async function makeRunDirectory(): Promise<string> {
+export function runDirectoryPath(): string {
   const base = tmpdir().length <= 60 ? tmpdir() : "/tmp";
-  return mkdtemp(join(base, `collc-${process.pid}-`));
+  return join(
+    base,
+    `collc-${process.pid}-${randomBytes(8).toString("base64url").replaceAll(/[-_]/g, "x").slice(0, 6)}`,
+  );
+}
+
+/** Makes the launcher's folder unless another rank has. @throws MachineError when it is there and not this user's alone. */
+function claimRunDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (systemCode(error) !== "EEXIST") throw error;
+    const why = distrust(path);
+    if (why !== null) throw new MachineError(`the run's folder is not used: ${why}`, "start the run again");
+  }
+}
+
+async function makeRunDirectory(): Promise<string> {
+  const path = runDirectoryPath();
+  await mkdir(path, { mode: 0o700 });
+  return path;
 }

@@ -36,6 +36,7 @@ export const environmentTable = {
   COLLC_STORE_FILE: row("user", "file through which ranks find each other, where they share a folder and no launcher"),
   COLLC_STORE: row("run", "host:port of the store that `collc run` hosts"),
   COLLC_RUN_ID: row("run", "name of the run; tells the stores of several runs on one machine apart"),
+  COLLC_LAUNCHER: row("run", "process id of `collc run`; a rank that does not find it alive ends"),
   COLLC_RUN_DIR: row("run", "private folder of the run, mode 0700; sockets live there"),
 
   RANK: row("launcher", "torchrun: rank of this process"),

@@ -62,6 +62,9 @@ interface Seat {
   readonly exchange: Exchange;
 }
 
+/** For the others to leave after a close that has used up its time, in milliseconds. */
+const lastWordsMs = 250;
+
 export class DeviceGroup extends DevicePrimitives implements Group {
   readonly backend: DeviceBackend;
   readonly name: string;
@@ -354,6 +357,8 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
+    // All waits together: a rank that stands still costs one time-out, not one for each thing that is given back.
+    const deadline = performance.now() + this.timeoutMs;
     for (const group of [...this.subgroups].reverse()) {
       await group.close();
       this.isStuck ||= group.isStuck;
@@ -390,6 +395,6 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     // Together, so that nobody's end is taken for the loss of a rank that others still need.
     await attempt(() => this.exchangeChannel.barrier("group close"));
     if (isWhole) this.runDestructors();
-    if (this.parent === null) await this.boot.close();
+    if (this.parent === null) await this.boot.close(Math.max(lastWordsMs, deadline - performance.now()));
   }
 }

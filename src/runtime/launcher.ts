@@ -12,7 +12,7 @@ import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isProcessAlive } from "./atomic-file.js";
-import { makeRunDirectory } from "./bootstrap.js";
+import { runDirectoryPath } from "./bootstrap.js";
 import { type Environment, childEnvironment, environmentTable } from "./env.js";
 import { MachineError, RuntimeError, UsageError, exitCodes, messageOf } from "./errors.js";
 import { newSecret } from "./store-address.js";
@@ -89,7 +89,8 @@ export async function launchRanks(options: LaunchOptions): Promise<LaunchResult>
   if (!Number.isSafeInteger(ranks) || ranks < 1 || ranks > 4096) {
     throw new UsageError(`${ranks} ranks cannot be started`, "ranks count from 1");
   }
-  const runDirectory = await makeRunDirectory();
+  // The ranks make it: a launcher that is killed before it has started them leaves nothing behind.
+  const runDirectory = runDirectoryPath();
   sweepRunDirectories(dirname(runDirectory));
   const removeDirectory = (): void => rmSync(runDirectory, { recursive: true, force: true });
   const secret = newSecret();
@@ -104,6 +105,7 @@ export async function launchRanks(options: LaunchOptions): Promise<LaunchResult>
       COLLC_STORE_SECRET: secret,
       COLLC_RUN_ID: runId,
       COLLC_RUN_DIR: runDirectory,
+      COLLC_LAUNCHER: String(process.pid),
     });
     return await run.finish();
   } finally {

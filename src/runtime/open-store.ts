@@ -66,9 +66,9 @@ async function listenAddress(host: string): Promise<string> {
   return isOwn ? resolved.address : "0.0.0.0";
 }
 
-/** Closes a store that this process hosts, once the others have left it or some seconds have gone by. */
-export async function closeServer(server: StoreServer): Promise<void> {
-  const deadline = performance.now() + lingerMs;
+/** Closes a store that this process hosts, once the others have left it or some seconds, at most `boundMs`, have gone by. */
+export async function closeServer(server: StoreServer, boundMs: number): Promise<void> {
+  const deadline = performance.now() + Math.min(lingerMs, boundMs);
   while (server.members().some(({ state }) => state === "joined") && performance.now() < deadline) await sleep(10);
   await server.close();
 }

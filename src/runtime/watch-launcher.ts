@@ -1,7 +1,8 @@
 /** A rank does not outlive its launcher. A file of its own, so that it is on guard before anything else is loaded. */
 import { rmSync, writeSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { type Environment, processEnvironment, readEnv } from "./env.js";
+import { isProcessAlive } from "./atomic-file.js";
+import { type Environment, processEnvironment, readEnv, readEnvInteger } from "./env.js";
 import { systemCode } from "./errors.js";
 
 /** Set while a launcher is watched: what to do when it is gone. */
@@ -24,6 +25,7 @@ export function watchLauncher(env: Environment = processEnvironment()): void {
   const runDirectory = readEnv("COLLC_RUN_DIR", env);
   if (end !== null || runDirectory === undefined || process.send === undefined) return;
   const launcher = process.ppid;
+  const named = readEnvInteger("COLLC_LAUNCHER", env);
   const text = `collc: rank ${readEnv("RANK", env) ?? "?"} stops: its launcher is gone`;
   end = (): void => {
     printLine(text);
@@ -37,6 +39,8 @@ export function watchLauncher(env: Environment = processEnvironment()): void {
       }
     }
   };
+  // It died before this process could look: then the parent is somebody else already, for ever.
+  if (named !== undefined && !isProcessAlive(named)) return endWithLauncher();
   // A broken pipe to the launcher may end this process before the store tells.
   let isPipeBroken = false;
   process.on("uncaughtExceptionMonitor", (error) => {

@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import path from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 
-import { packageRoot } from "../../src/runtime/native.js";
-import { fakeDriver, nvrtcLibrary } from "./support.js";
+import { buildFolder, fakeDriver, nvrtcLibrary } from "./support.js";
 
 const script = path.join(import.meta.dirname, "signal-child.mjs");
-const built = (file: string): string => path.join(packageRoot(), "build/Release", file);
+/** Where the addon in use is, with the fakes beside it. */
+const built = (file: string): string => path.join(buildFolder, file);
 const real = await nvrtcLibrary();
 
 const running = new Set<number>();

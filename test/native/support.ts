@@ -10,7 +10,13 @@ import type { Json } from "../../src/runtime/exchange.js";
 import { findNvrtc } from "../../src/runtime/nvrtc.js";
 import { native, packageRoot } from "../../src/runtime/native.js";
 
-export const fakeDriver = path.join(packageRoot(), "build/Release/fake-cuda/libcuda.so.1");
+/** Where the addon is that these tests load, with the fakes beside it: another one when sanitizers are at work. */
+export const buildFolder =
+  process.env["COLLC_ADDON"] === undefined
+    ? path.join(packageRoot(), "build/Release")
+    : path.dirname(process.env["COLLC_ADDON"]);
+
+export const fakeDriver = path.join(buildFolder, "fake-cuda/libcuda.so.1");
 
 /** Opens the fake driver; every test file runs in a process of its own. */
 export function openFakeCuda(): void {

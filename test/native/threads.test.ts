@@ -3,10 +3,11 @@ import { spawn } from "node:child_process";
 import path from "node:path";
 import { describe, expect, it } from "vitest";
 
-import { native, packageRoot } from "../../src/runtime/native.js";
-import { live, openFakeCuda } from "./support.js";
+import { native } from "../../src/runtime/native.js";
+import { buildFolder, live, openFakeCuda } from "./support.js";
 
-const built = (file: string): string => path.join(packageRoot(), "build/Release", file);
+/** Where the addon in use is, with the fakes beside it. */
+const built = (file: string): string => path.join(buildFolder, file);
 
 interface End {
   readonly code: number | null;

@@ -1,0 +1,82 @@
+/** Ends of runs: a launcher that is gone before its ranks look, and a rank that stands still while others close. */
+import { fork, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { useSandbox } from "../runtime/helpers.js";
+
+const sandbox = useSandbox();
+
+describe("a launcher", () => {
+  test("that died before its rank could look leaves no rank and no folder", async () => {
+    const dead = Number(spawnSync("sh", ["-c", "echo $$"], { encoding: "utf8" }).stdout);
+    const script = sandbox.script(
+      "rank",
+      `import { watchLauncher } from "@watch-launcher";
+       watchLauncher();
+       setTimeout(() => console.log("it goes on"), 5000);`,
+    );
+    const runDirectory = join(sandbox.directory, "collc-1-abcdef");
+    // Its parent is this test: alive, as the process that adopts an orphan is.
+    const rank = fork(script, [], {
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      env: { ...process.env, RANK: "0", COLLC_RUN_DIR: runDirectory, COLLC_LAUNCHER: String(dead) },
+    });
+    let said = "";
+    for (const stream of [rank.stdout!, rank.stderr!]) stream.on("data", (text) => (said += String(text)));
+    const [, signal] = (await once(rank, "exit")) as [number | null, string | null];
+    expect(signal).toBe("SIGKILL");
+    expect(said).toContain("its launcher is gone");
+    expect(existsSync(runDirectory)).toBe(false);
+  }, 20_000);
+
+  test("that is killed at once, at any moment, leaves nothing", async () => {
+    const script = sandbox.script(
+      "launch",
+      `import { launchRanks } from "@launcher";
+       await launchRanks({ ranks: 2, args: [process.argv[2]] });`,
+    );
+    const rank = sandbox.script(
+      "member",
+      `import { joinGroup } from "@bootstrap";
+       const group = await joinGroup({ timeoutMs: 5000 });
+       setTimeout(() => {}, 60_000);`,
+    );
+    const before = new Set(readdirSync(sandbox.directory));
+    for (const ms of [0, 40, 80, 120, 160, 250, 400]) {
+      const child = sandbox.node(script, [rank]);
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      process.kill(child.pid, "SIGKILL");
+      await child.ended;
+    }
+    // Ranks that had just been started look after themselves within moments.
+    const left = (): string[] =>
+      readdirSync(sandbox.directory).filter((name) => !before.has(name) && /^collc-\d+-/.test(name));
+    for (let i = 0; i < 100 && left().length > 0; i++) await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(left()).toEqual([]);
+  }, 60_000);
+});
+
+test("a rank that stands still while others close costs one time-out", async () => {
+  const script = sandbox.script(
+    "close",
+    `import { joinGroup } from "@bootstrap";
+     const [rank, file] = [Number(process.argv[2]), process.argv[3]];
+     const group = await joinGroup({ rank, world: 2, storeFile: file, timeoutMs: 2000 });
+     await group.exchange.barrier("together");
+     if (rank === 1) process.kill(process.pid, "SIGSTOP");
+     const started = performance.now();
+     await group.close();
+     console.log(Math.round(performance.now() - started));
+     process.exit(0);`,
+  );
+  const file = join(sandbox.directory, "store");
+  const [zero, one] = [0, 1].map((rank) => sandbox.node(script, [String(rank), file]));
+  expect(await zero!.ended, zero!.output()).toEqual({ code: 0, signal: null });
+  process.kill(one!.pid, "SIGKILL");
+  await one!.ended;
+  // 10 s without the bound.
+  expect(Number(zero!.output())).toBeLessThan(6000);
+}, 30_000);
