@@ -78,6 +78,7 @@
   X("launchUpdate", LaunchUpdate)                    \
   X("launchPrepared", LaunchPrepared)                \
   X("launchRelease", LaunchRelease)                  \
+  X("tensorMapEncode", TensorMapEncode)              \
   /* fd_channel.cc */                                \
   X("fdChannelOpen", FdChannelOpen)                  \
   P("fdChannelSend", FdChannelSend)                  \

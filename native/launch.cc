@@ -96,6 +96,37 @@ Napi::Value LaunchPrepared(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+/// tensorMapEncode(type, address, sizes[], strides[], box[]): the 128 bytes of a tensor map. Innermost dimension first; strides
+/// in bytes, of all dimensions but that one. Boxes are swizzled by 128 bytes, and zero beyond the tensor.
+Napi::Value TensorMapEncode(const Napi::CallbackInfo& info) {
+  const int type = ToInt(info[0], "type");
+  const std::uint64_t address = ToPointer(info[1], "address");
+  std::uint64_t sizes[cuda::kMostTensorDimensions] = {}, strides[cuda::kMostTensorDimensions] = {};
+  std::uint32_t box[cuda::kMostTensorDimensions] = {}, steps[cuda::kMostTensorDimensions] = {};
+  const auto list = [&](int i, const char* what) {
+    if (!info[i].IsArray()) throw Napi::TypeError::New(info.Env(), std::string(what) + " must be an array");
+    return info[i].As<Napi::Array>();
+  };
+  const Napi::Array size_list = list(2, "sizes"), stride_list = list(3, "strides"), box_list = list(4, "box");
+  const std::uint32_t rank = size_list.Length();
+  if (rank == 0 || rank > cuda::kMostTensorDimensions || box_list.Length() != rank || stride_list.Length() + 1 != rank) {
+    throw Napi::RangeError::New(info.Env(), "a tensor map has 1 to 5 dimensions, a box as many, strides one less");
+  }
+  for (std::uint32_t d = 0; d < rank; ++d) {
+    sizes[d] = ToSize(size_list.Get(d), "size");
+    box[d] = ToUnsigned(box_list.Get(d), "box");
+    steps[d] = 1;
+    if (d + 1 < rank) strides[d] = ToSize(stride_list.Get(d), "stride");
+  }
+  cuda::CUtensorMap map = {};
+  CU(TensorMapEncodeTiled, &map, type, rank, reinterpret_cast<void*>(address), sizes, strides, box, steps,
+     cuda::TENSOR_MAP_INTERLEAVE_NONE, cuda::TENSOR_MAP_SWIZZLE_128B, cuda::TENSOR_MAP_L2_PROMOTION_L2_256B,
+     cuda::TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  Napi::Uint8Array bytes = Napi::Uint8Array::New(info.Env(), sizeof map);
+  std::memcpy(bytes.Data(), &map, sizeof map);
+  return bytes;
+}
+
 Napi::Value LaunchRelease(const Napi::CallbackInfo& info) {
   Launches().Take(ToSize(info[0], "launch"));
   return info.Env().Undefined();

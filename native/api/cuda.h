@@ -56,6 +56,18 @@ enum : int {
   MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1,
   MEM_HANDLE_TYPE_FABRIC = 8,
 };
+/// How the copy engine sees a tensor: the driver fills it, kernels take it by value.
+struct alignas(64) CUtensorMap {
+  std::uint64_t opaque[16];
+};
+static_assert(sizeof(CUtensorMap) == 128);
+enum : int {
+  TENSOR_MAP_INTERLEAVE_NONE = 0,
+  TENSOR_MAP_SWIZZLE_128B = 3,
+  TENSOR_MAP_L2_PROMOTION_L2_256B = 3,
+  TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0,
+};
+constexpr std::uint32_t kMostTensorDimensions = 5;
 /// CUmemFabricHandle.
 constexpr std::size_t kFabricHandleBytes = 64;
 enum : int { MEM_GRANULARITY_MINIMUM = 0, MEM_GRANULARITY_RECOMMENDED = 1 };
@@ -142,6 +154,8 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
     unsigned, CUstream, void**, void**)                                                                           \
   X(LaunchCooperativeKernel, "cuLaunchCooperativeKernel", CUfunction, unsigned, unsigned, unsigned, unsigned,     \
     unsigned, unsigned, unsigned, CUstream, void**)                                                               \
+  X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled", CUtensorMap*, int, std::uint32_t, void*, const std::uint64_t*,  \
+    const std::uint64_t*, const std::uint32_t*, const std::uint32_t*, int, int, int, int)                          \
   X(StreamCreate, "cuStreamCreate", CUstream*, unsigned)                                                          \
   X(StreamDestroy, "cuStreamDestroy_v2", CUstream)                                                                \
   X(StreamSynchronize, "cuStreamSynchronize", CUstream)                                                           \

@@ -48,6 +48,7 @@ export function explainReport(
     section(c, "Layouts", layouts(c, e, place)),
     ...(e.plan === null ? [] : [section(c, "Plan", planned(c, e))]),
     section(c, "Algorithm", algorithm(e)),
+    ...(e.products.length === 0 ? [] : [section(c, "Products", products(c, e, place))]),
     section(c, "What moves, in one launch, at rank 0", moves(c, e, place)),
     section(c, "Wire", wire(c, e)),
     ...(e.unstaged.length === 0 ? [] : [section(c, "Transfers that stay as written", unstaged(e, place))]),
@@ -77,6 +78,15 @@ function table(
   });
   t.push(...rows.map((r) => [...r]));
   return indent(t.toString().replace(/[ \t]+$/gm, ""));
+}
+
+function products(c: Palette, e: Explanation, place: Show): string {
+  const rows = e.products.map(({ at, unit, tile, stages, why }) => [
+    place(at),
+    unit,
+    tile === null ? (why ?? "") : `tiles of ${tile.join("×")}, ${stages} stages`,
+  ]);
+  return table(c, ["", "", ""], rows);
 }
 
 function layouts(c: Palette, e: Explanation, place: Show): string {

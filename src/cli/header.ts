@@ -158,8 +158,8 @@ ${parameterLines(kernel)
  *
  * CUDA_ERROR_INVALID_VALUE: the dimensions cannot be divided as the layouts ask.
  */
-static inline CUresult ${symbol}_launch(${["CUfunction function", ...kernel.parameters.map(parameterInC), "CUstream stream"].join(", ")}) {
-${rules.join("")}  void *arguments[] = {${kernel.parameters.map(argumentInC).join(", ")}};
+static inline CUresult ${symbol}_launch(${["CUfunction function", ...kernel.parameters.flatMap((p) => parameterInC(p) ?? []), "CUstream stream"].join(", ")}) {
+${rules.join("")}${kernel.parameters.flatMap((p) => (p.kind === "tensor-map" ? tensorMapInC(kernel, p) : [])).join("")}  void *arguments[] = {${kernel.parameters.map(argumentInC).join(", ")}};
   ${launchCall(kernel, names)}
 }
 `;
@@ -202,7 +202,7 @@ function describe(buffer: KernelManifest["buffers"][number]): string {
 
 type Parameter = KernelManifest["parameters"][number];
 
-function parameterInC(p: Parameter): string {
+function parameterInC(p: Parameter): string | null {
   switch (p.kind) {
     case "peers":
       return `const CUdeviceptr ${bufferName(p.buffer)}[${p.ranks}]`;
@@ -216,6 +216,8 @@ function parameterInC(p: Parameter): string {
       return "uint64_t timeout_ns";
     case "status":
       return "CUdeviceptr status";
+    case "tensor-map":
+      return null; // made by the launch
   }
 }
 
@@ -234,12 +236,47 @@ function argumentInC(p: Parameter): string {
       return "&timeout_ns";
     case "status":
       return "&status";
+    case "tensor-map":
+      return mapName(p);
   }
+}
+
+type TensorMap = Extract<Parameter, { kind: "tensor-map" }>;
+
+const mapName = ({ buffer, box }: TensorMap): string => `map_${buffer}_${box.join("x")}`;
+
+const MAP_TYPES: Readonly<Record<string, string>> = {
+  bf16: "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
+  f16: "CU_TENSOR_MAP_DATA_TYPE_FLOAT16",
+};
+
+/** Fills a tensor map, or one a rank; of what no map can describe it stays zero, which the kernel knows to avoid. */
+function tensorMapInC(manifest: KernelManifest, p: TensorMap): string {
+  const buffer = manifest.buffers.find((b) => b.name === p.buffer)!;
+  const { bytes } = DTYPES[buffer.dtype];
+  const sizes = [...buffer.shape].reverse().map(extentInC);
+  const strides = sizes.slice(1).map((_, d) => `(${[...sizes.slice(0, d + 1), String(bytes)].join(" * ")})`);
+  const count = Math.max(1, p.ranks);
+  const own = bufferName(p.buffer);
+  const start = p.ranks > 0 ? `${own}[p]` : buffer.symmetric ? `${own}[rank]` : own;
+  const list = (texts: readonly string[]): string => `{${texts.join(", ")}}`;
+  return `  CUtensorMap ${mapName(p)}[${count}] = {{{0}}};
+  for (int p = 0; p < ${count}; p++) {
+    const cuuint64_t sizes[] = ${list(sizes.map((e) => `(cuuint64_t)${e}`))}, strides[] = ${list(strides.map((e) => `(cuuint64_t)${e}`))};
+    const cuuint32_t box[] = ${list([...p.box].reverse().map(String))}, steps[] = ${list(p.box.map(() => "1"))};
+    if (${start} % 16 != 0 || strides[0] % 16 != 0) continue;
+    const CUresult mapped = cuTensorMapEncodeTiled(&${mapName(p)}[p], ${MAP_TYPES[buffer.dtype]!}, ${sizes.length}, (void *)${start}, sizes, strides, box, steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (mapped != CUDA_SUCCESS) return mapped;
+  }
+`;
 }
 
 function parameterLines(manifest: KernelManifest): string[] {
   const width = Math.max(...manifest.parameters.map((p) => parameterName(p).length));
-  return manifest.parameters.map((p) => `${parameterName(p).padEnd(width)}  ${parameterMeaning(manifest, p)}`);
+  return manifest.parameters
+    .filter((p) => p.kind !== "tensor-map")
+    .map((p) => `${parameterName(p).padEnd(width)}  ${parameterMeaning(manifest, p)}`);
 }
 
 function parameterName(p: Parameter): string {
@@ -264,6 +301,8 @@ export function parameterMeaning(manifest: KernelManifest, p: Parameter): string
       return "how long a wait may take, in nanoseconds; 0: for ever";
     case "status":
       return "device address of 16 zeroed 32-bit words; the first is 1 after a wait that ran out";
+    case "tensor-map":
+      return `tensor maps of '${p.buffer}' in boxes of ${p.box.join("×")}`;
   }
 }
 

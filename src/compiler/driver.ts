@@ -185,7 +185,17 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: readonly Tune
     const signature = { ...signatureOf(largest.kernel!), collective: front.checked!.syntax.name.text };
     const manifest = programOf(signature, used, plan, options.arch ?? DEFAULT_ARCH);
     const { kernel, snapshots } = largest;
-    return (made = { kernel, snapshots, cuda: largest.cuda, manifest, variants, considered });
+    return (made = {
+      kernel,
+      snapshots,
+      // Printed when somebody asks: tiles as small as those of proofs have no instructions.
+      get cuda() {
+        return largest.cuda;
+      },
+      manifest,
+      variants,
+      considered,
+    });
   };
   return {
     ...front,

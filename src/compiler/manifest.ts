@@ -153,6 +153,9 @@ export interface ManifestBuffer {
  * - `timeout`: u64 nanoseconds each wait may take, 0 = for ever.
  * - `status`: 64-bit pointer to a 16-word u32 record, zero before the launch. A wait that runs out writes
  *   [1, rank, peer, buffer index in `buffers`, slot, wanted value, seen value, source line] and the kernel ends early.
+ * - `tensor-map`: 128-byte CUtensorMap by value, aligned to 64 bytes, of the whole buffer of this rank, or with `ranks` above 0
+ *   an array of them, entry p of rank p's; `box` elements of each dimension, row-major, at a time, swizzled by 128 bytes, zeros
+ *   beyond the ends. Of a buffer that no map can describe (its start or its rows not at multiples of 16 bytes) 128 zero bytes.
  */
 export type ManifestParameter =
   | { readonly kind: "peers"; readonly buffer: string; readonly ranks: number }
@@ -160,7 +163,8 @@ export type ManifestParameter =
   | { readonly kind: "dim"; readonly name: string }
   | { readonly kind: "rank" }
   | { readonly kind: "timeout" }
-  | { readonly kind: "status" };
+  | { readonly kind: "status" }
+  | { readonly kind: "tensor-map"; readonly buffer: string; readonly ranks: number; readonly box: readonly number[] };
 
 /** What a collective takes and gives, and what the result must be. */
 export interface Signature {

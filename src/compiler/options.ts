@@ -3,7 +3,7 @@ import { UsageError } from "../errors.js";
 import type { Collective } from "./ast/nodes.js";
 import { suggestion } from "./diagnostics/suggest.js";
 import type { ResolveImport } from "./link/link.js";
-import { ARCHITECTURES, isKnownArchitecture } from "./machine/architectures.js";
+import { architectureOf, ARCHITECTURES, isKnownArchitecture } from "./machine/architectures.js";
 import type { Library } from "./program/library.js";
 import type { Tuned } from "./program/plan.js";
 import { type Machine, machineFor } from "./machine/machines.js";
@@ -139,7 +139,10 @@ export function machineOf({ machine, arch, ranks }: CompileOptions): Machine {
 }
 
 export function passOptions(options: CompileOptions): PassOptions {
-  const chosen = { ...passOptionsFor(machineOf(options)), ...options.mapping };
+  // Code for all devices of a generation has none of its own instructions, which roles are made of.
+  const arch = options.arch ?? DEFAULT_ARCH;
+  const hasRoles = arch.endsWith("a") && architectureOf(arch).has.wgmma;
+  const chosen = { ...passOptionsFor(machineOf(options)), ...options.mapping, ...(hasRoles ? {} : { roles: null }) };
   const { sms = Infinity } = options;
   const { elementBlocks, busyBlocks, tileBlocks } = chosen;
   return {

@@ -239,6 +239,18 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   launchUpdate(launch: LaunchHandle, offset: number, bytes: ArrayBufferView): void;
   launchPrepared(launch: LaunchHandle, stream: StreamHandle): void;
   launchRelease(launch: LaunchHandle): void;
+  /**
+   * The 128 bytes of a tensor map of boxes swizzled by 128 bytes, for a kernel parameter.
+   * @param type the driver's CUtensorMapDataType
+   * @param sizes innermost dimension first, as everything here; strides in bytes, of all dimensions but the innermost
+   */
+  tensorMapEncode(
+    type: number,
+    address: DevicePointer,
+    sizes: readonly number[],
+    strides: readonly number[],
+    box: readonly number[],
+  ): Uint8Array;
 
   /** `secret`: 32 bytes. The path must not exist; at most 107 bytes. */
   fdChannelOpen(path: string, secret: Uint8Array): FdChannelHandle;

@@ -61,6 +61,44 @@ describe("packing", () => {
     expect(packParameters([], args).bytes.length).toBe(0);
   });
 
+  describe("of tensor maps", () => {
+    const buffers = [
+      { name: "x", role: "input", dtype: "bf16", shape: [3, "k", "n"], symmetric: true },
+      { name: "y", role: "input", dtype: "f16", shape: ["k", "n"], symmetric: false },
+    ] as const;
+    const dims = { n: 24, k: 7 };
+    const words = (bytes: Uint8Array): bigint[] => [...new BigUint64Array(bytes.slice().buffer)];
+    const pack = (parameter: ManifestParameter, changed: Partial<LaunchArguments> = {}) =>
+      packParameters([{ kind: "rank" }, parameter], { ...args, dims, ...changed }, buffers);
+
+    it("has the driver encode them, at multiples of 64 bytes", () => {
+      const map = { kind: "tensor-map", buffer: "y", ranks: 0, box: [32, 64] } as const;
+      const { bytes, offsets } = pack(map, { pointers: { y: 0x1000n } });
+      expect(offsets).toEqual([0, 64]);
+      expect(bytes.length).toBe(64 + 128);
+      // The fake's map: address, type and dimensions, innermost length, box.
+      expect(words(bytes.slice(64)).slice(0, 4)).toEqual([0x1000n, (6n << 32n) | 2n, 24n, (64n << 32n) | 32n]);
+    });
+
+    it("has one for each rank's memory, or this rank's of what is symmetric", () => {
+      const peers = { x: [0x100n, 0x200n, 0x300n] };
+      const map = { kind: "tensor-map", buffer: "x", ranks: 3, box: [1, 16, 64] } as const;
+      const { bytes } = pack(map, { peers });
+      expect([0, 1, 2].map((p) => words(bytes.slice(64 + 128 * p, 192 + 128 * p))[0])).toEqual(peers.x);
+      expect(words(pack({ ...map, ranks: 0 }, { peers, rank: 1 }).bytes.slice(64))[0]).toBe(0x200n);
+    });
+
+    it("leaves zeros for what no map can describe", () => {
+      const map = { kind: "tensor-map", buffer: "y", ranks: 0, box: [32, 64] } as const;
+      for (const changed of [{ pointers: { y: 0x1002n } }, { pointers: { y: 0x1000n }, dims: { n: 25, k: 7 } }])
+        expect(
+          pack(map, changed)
+            .bytes.slice(64)
+            .every((b) => b === 0),
+        ).toBe(true);
+    });
+  });
+
   it("says which value is missing or wrong", () => {
     const pack = (parameter: ManifestParameter, changed: Partial<LaunchArguments> = {}) =>
       packParameters([parameter], { ...args, ...changed });

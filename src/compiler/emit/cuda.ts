@@ -23,6 +23,7 @@ import { parametersOf } from "./manifest.js";
 import { bufferName, dimName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
+import { fragmentLoopText, fragmentThreads, type FragmentTurn, rolesText, tensorMapName } from "./roles.js";
 import { sharedLayout } from "./shared-layout.js";
 import { tileText } from "./tiles.js";
 
@@ -38,12 +39,37 @@ export class CudaEmitter {
   private indent = "  ";
   private lastLine = 0;
   private readonly constants = new Map<Value, number>();
+  /** Functions that ops of this kernel need, by name, beside the prelude's. */
+  private readonly helpers = new Map<string, string>();
+  /** The threads that run the text: the block's, or those of a role. */
+  role: { readonly threads: number; readonly first: number };
+  private fragment: FragmentTurn | null = null;
 
   constructor(
     readonly kernel: Kernel,
     private readonly source: SourceFile | null,
   ) {
     this.shared = sharedLayout(kernel);
+    this.role = { threads: kernel.blockThreads, first: 0 };
+  }
+
+  helper(name: string, definition: string): void {
+    this.helpers.set(name, definition);
+  }
+
+  /** Prints a region as the text of some of the block's threads. */
+  inRole(role: CudaEmitter["role"], region: Region): void {
+    const outer = this.role;
+    this.role = role;
+    this.region(region);
+    this.role = outer;
+  }
+
+  /** Prints the body of a loop over an accumulator's elements. */
+  inFragment(turn: FragmentTurn, region: Region): void {
+    this.fragment = turn;
+    this.region(region);
+    this.fragment = null;
   }
 
   readonly use = (part: PreludePart): void => void this.used.add(part);
@@ -57,7 +83,8 @@ export class CudaEmitter {
     const where = this.source === null ? "" : ` from ${this.source.name}`;
     const head = `// ${kernel.name}${where}, compiled by collc for ${kernel.world} rank${kernel.world === 1 ? "" : "s"}`;
     const signature = `extern "C" __global__ void __launch_bounds__(${kernel.blockThreads}, 1)\n${symbolName(kernel)}(${this.parameters().join(", ")})`;
-    return `${head}\n${preludeText(this.used)}\n\n${signature} {\n${this.lines.join("\n")}\n}\n`;
+    const prelude = [preludeText(this.used), ...this.helpers.values()].join("\n");
+    return `${head}\n${prelude}\n\n${signature} {\n${this.lines.join("\n")}\n}\n`;
   }
 
   line(s: string): void {
@@ -88,6 +115,9 @@ export class CudaEmitter {
           return "const u64 timeout";
         case "status":
           return "u32* const status";
+        case "tensor-map":
+          this.use("rings");
+          return `const __grid_constant__ ${p.ranks === 0 ? "TensorMap" : `TensorMaps<${p.ranks}>`} ${tensorMapName(p)}`;
       }
     });
   }
@@ -113,10 +143,17 @@ export class CudaEmitter {
         this.line(`${type}* const ${bufferName(b.name)} = (${type}*)(shared_memory + ${place.offset});`);
       if (b.role === "register") this.line(`${type} ${bufferName(b.name)}[${b.shape.join(" * ")}];`);
       if (b.role === "fragment") {
-        const elements = (b.shape as number[]).reduce((x, y) => x * y, 1) / this.kernel.blockThreads;
+        const elements = (b.shape as number[]).reduce((x, y) => x * y, 1) / fragmentThreads(this.kernel);
         this.line(`float ${bufferName(b.name)}[${elements}];`);
       }
     }
+  }
+
+  indented(body: () => void): void {
+    const outer = this.indent;
+    this.indent += "  ";
+    body();
+    this.indent = outer;
   }
 
   private region(region: Region): void {
@@ -229,6 +266,8 @@ export class CudaEmitter {
       }
       case "block_sync":
         return this.line("__syncthreads();");
+      case "roles":
+        return rolesText(op, this, op === this.kernel.body.ops.at(-1));
       case "signal":
       case "wait":
         return this.flag(op);
@@ -237,6 +276,11 @@ export class CudaEmitter {
       case "copy_wait":
       case "fragment_clear":
       case "mma":
+      case "mma_wait":
+      case "ring_acquire":
+      case "ring_fill":
+      case "ring_wait":
+      case "ring_release":
       case "fragment_store":
         return tileText(op, this);
       default:
@@ -268,6 +312,8 @@ export class CudaEmitter {
           `for (i64 ${i} = ${from === 0 ? "" : `${lo} + `}threadIdx.x; ${i} < ${hi}; ${i} += ${threads})`,
           body,
         );
+      case "fragment":
+        return fragmentLoopText(op, this);
       default:
         throw new InternalCompilerError(
           `a loop over ${String(op.attributes["map"])} cannot be printed as CUDA`,
@@ -327,11 +373,24 @@ export class CudaEmitter {
   private load(op: Op): void {
     const { peer, indices } = memoryOperands(op);
     const result = op.results[0]!;
+    if (bufferOf(this.kernel, text(op, "buffer")).role === "fragment") return this.loadFragment(op);
     const at = `${this.address(op, peer)} + ${this.linear(op, indices)}`;
     const lanes = lanesOf(result.type);
     const element = C_TYPE[scalarOf(result.type)];
     const value = lanes === 1 ? `*(${at})` : `load_vec<${element}, ${lanes}>(${at})`;
     this.line(`const ${this.cType(result.type)} ${this.name(result)} = ${value};`);
+  }
+
+  /** Of an accumulator, a thread has what the loop around the load counts, and nothing else. */
+  private loadFragment(op: Op): void {
+    const turn = this.fragment;
+    const result = op.results[0]!;
+    if (turn?.buffer !== text(op, "buffer") || turn.lanes !== lanesOf(result.type))
+      throw new InternalCompilerError("an accumulator is read where its elements are not counted");
+    if (turn.lanes === 1) return this.line(`const float ${this.name(result)} = ${turn.register(0)};`);
+    this.line(`${this.cType(result.type)} ${this.name(result)};`);
+    for (let lane = 0; lane < turn.lanes; lane++)
+      this.line(`${this.name(result)}.v[${lane}] = ${turn.register(lane)};`);
   }
 
   private store(op: Op): void {

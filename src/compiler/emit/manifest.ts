@@ -12,6 +12,7 @@ import {
 } from "../manifest.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { tableOf } from "../specification-table.js";
+import { tensorMapsOf } from "./roles.js";
 import { sharedLayout } from "./shared-layout.js";
 import { symbolName } from "./names.js";
 import { scalarOf } from "../ir/types.js";
@@ -93,7 +94,7 @@ export function parametersOf(kernel: Kernel): ManifestParameter[] {
       b.symmetric ? { kind: "peers", buffer: b.name, ranks: kernel.world } : { kind: "pointer", buffer: b.name },
     );
   const dims = kernel.dims.map((name): ManifestParameter => ({ kind: "dim", name }));
-  return [...memory, ...dims, { kind: "rank" }, { kind: "timeout" }, { kind: "status" }];
+  return [...memory, ...dims, { kind: "rank" }, { kind: "timeout" }, { kind: "status" }, ...tensorMapsOf(kernel)];
 }
 
 /** Narrower float dtypes than the inputs' that some value is cast to. */

@@ -36,10 +36,12 @@ template <typename T, int N> __device__ __forceinline__ Vec<T, N> load_vec(const
 template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, const Vec<T, N>& r) {
   constexpr int bytes = sizeof(T) * N;
   if constexpr (bytes % 16 == 0) {
+    // As text: NVVM takes some 16-byte stores apart into four.
     uint4 w[bytes / 16];
     memcpy(w, &r, bytes);
 #pragma unroll
-    for (int i = 0; i < bytes / 16; i++) reinterpret_cast<uint4*>(p)[i] = w[i];
+    for (int i = 0; i < bytes / 16; i++)
+      asm volatile("st.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(reinterpret_cast<uint4*>(p) + i), "r"(w[i].x), "r"(w[i].y), "r"(w[i].z), "r"(w[i].w) : "memory");
   } else if constexpr (bytes == 8) {
     uint2 w;
     memcpy(&w, &r, bytes);
@@ -319,6 +321,118 @@ template <int M, int N, int THREADS> __device__ __forceinline__ void store_mma32
   for (int i = 0; i < 8; i++)
 #pragma unroll
     for (int j = 0; j < PN; j++) to[(row0 + i) * N + col0 + j * AX] = acc[i * PN + j];
+}
+`,
+  /** Stages of tiles between a producer and consumers: for each stage a barrier that it is full and one that it is free. */
+  rings: `
+struct alignas(64) TensorMap { u64 words[16]; };
+template <int N> struct alignas(64) TensorMaps { TensorMap m[N]; };
+struct Filling { u32 bytes; bool by_threads; };
+__device__ __forceinline__ u32 ring_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+template <int STAGES> __device__ __forceinline__ u32 ring_full(const void* ring, i64 stage) { return ring_address(ring) + (u32)stage * 8; }
+template <int STAGES> __device__ __forceinline__ u32 ring_free(const void* ring, i64 stage) { return ring_full<STAGES>(ring, stage) + STAGES * 8; }
+template <int STAGES, int CONSUMERS> __device__ __forceinline__ void ring_begin(const void* ring) {
+  // What was read and written so far, by threads, comes before what the copy engine does.
+  asm volatile("fence.proxy.async;" ::: "memory");
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < STAGES; s++) {
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ring_full<STAGES>(ring, s)) : "memory");
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_free<STAGES>(ring, s)), "n"(CONSUMERS) : "memory");
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async;" ::: "memory");
+  }
+  __syncthreads();
+}
+template <int STAGES> __device__ __forceinline__ void ring_end(const void* ring) {
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (int s = 0; s < 2 * STAGES; s++) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(ring_full<STAGES>(ring, s)) : "memory");
+  __syncthreads();
+}
+__device__ __forceinline__ void ring_spin(u32 barrier, u32 parity) {
+  asm volatile("{\\n.reg .pred p;\\nWAIT:\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\\n@p bra DONE;\\nbra WAIT;\\nDONE:\\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+// The n-th time around, a stage is free after the consumers have released it n times, and full after the producer has filled it n + 1 times.
+template <int STAGES> __device__ __forceinline__ void ring_acquire(const void* ring, i64 position) {
+  ring_spin(ring_free<STAGES>(ring, (u64)position % STAGES), ((u64)position / STAGES & 1) ^ 1);
+}
+template <int STAGES> __device__ __forceinline__ void ring_wait(const void* ring, i64 position) {
+  ring_spin(ring_full<STAGES>(ring, (u64)position % STAGES), (u64)position / STAGES & 1);
+}
+template <int STAGES> __device__ __forceinline__ void ring_release(const void* ring, i64 position) {
+  if (threadIdx.x % 32 == 0)
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_free<STAGES>(ring, (u64)position % STAGES)) : "memory");
+}
+template <int STAGES, int THREADS, int FIRST> __device__ __forceinline__ void ring_fill(const void* ring, i64 position, Filling& filling) {
+  if (filling.by_threads) {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
+  }
+  if (threadIdx.x == FIRST)
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring_full<STAGES>(ring, (u64)position % STAGES)), "r"(filling.bytes) : "memory");
+  filling = {0, false};
+}
+// threadIdx.x, read anew: what follows from it is computed where it is used, and not kept in registers through a main loop.
+__device__ __forceinline__ u32 thread_here() { u32 t; asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t)); return t; }
+// The copy engine addresses rows at multiples of 16 bytes.
+template <typename T> __device__ __forceinline__ bool can_map(const T* from, i64 columns) { return (u64)from % 16 == 0 && columns * sizeof(T) % 16 == 0; }
+__device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, u32 full, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(ring_address(to)), "l"(map), "r"(full), "r"(x), "r"(y) : "memory");
+}
+__device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, u32 full, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(ring_address(to)), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z) : "memory");
+}
+__device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, u32 full, int x, int y, int z, int v) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(ring_address(to)), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z), "r"(v) : "memory");
+}
+__device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, u32 full, int x, int y, int z, int v, int w) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(ring_address(to)), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z), "r"(v), "r"(w) : "memory");
+}
+// As the copy engine lays it out: slabs of 128 bytes a row, their 16-byte pieces permuted by the row.
+template <typename T, int ROWS, int COLS, int THREADS, int FIRST>
+__device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
+  constexpr int SLAB = 128 / sizeof(T);
+#pragma unroll 4
+  for (int e = thread_here() - FIRST; e < ROWS * COLS; e += THREADS) {
+    const int r = e / COLS, c = e % COLS, b = c % SLAB * (int)sizeof(T) ^ (r & 7) << 4;
+    const bool inside = (row + r < rows) & (col + c < cols);
+    to[(c / SLAB * ROWS + r) * SLAB + b / (int)sizeof(T)] = inside ? from[(row + r) * stride + col + c] : T(0);
+  }
+}
+`,
+  wgmma: `
+// A tile of 128-byte rows, swizzled: eight rows lie 1024 bytes apart, slabs as far as is said.
+__device__ __forceinline__ u64 tile_descriptor(u32 address, u32 slab) {
+  return (u64)((address & 0x3ffffu) >> 4) | (u64)(slab >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
+}
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// The compiler moves no use of the accumulator across this.
+template <int N> __device__ __forceinline__ void keep(float (&acc)[N]) {
+#pragma unroll
+  for (int l = 0; l < N; l++) asm volatile("" : "+f"(acc[l])::"memory");
+}
+// Of each 32 columns, a thread of a quad has four pairs, eight columns apart, in two rows: they become eight neighbours in each.
+template <int N> __device__ __forceinline__ void spread_fragment(float* acc) {
+  const int q = threadIdx.x & 3;
+#pragma unroll
+  for (int g = 0; g < N / 32; g++)
+#pragma unroll
+    for (int step = 1; step <= 2; step *= 2) {
+      const bool up = (q & step) != 0;
+#pragma unroll
+      for (int j = 0; j < 4; j++)
+#pragma unroll
+        for (int x = 0; x < 4; x++) {
+          if (j & step) continue;
+          float &low = acc[g * 16 + j * 4 + x], &high = acc[g * 16 + (j + step) * 4 + x];
+          const float got = __shfl_xor_sync(0xffffffffu, up ? low : high, step);
+          if (up) low = got;
+          else high = got;
+        }
+    }
 }
 `,
 } as const;

@@ -20,23 +20,34 @@ export interface SharedPlace {
  */
 const PAD_BYTES = 16;
 
+/** The pattern in which the copy engine and the instructions for matrices permute a tile's 16-byte pieces repeats after so many. */
+const SWIZZLE_BYTES = 1024;
+
+/** Two barriers in shared memory for each stage of a ring: it is full, it is free. */
+const RING_BYTES = 16;
+
 export function sharedLayout(kernel: Kernel): { places: ReadonlyMap<string, SharedPlace>; bytes: number } {
   const places = new Map<string, SharedPlace & { end: number }>();
   const uses = lifetimes(kernel);
   const tiles = new Set<string>();
-  walkKernel(kernel, (op) => void (op.name === "copy_tile" && tiles.add(text(op, "to"))));
+  const swizzled = new Set<string>();
+  walkKernel(kernel, (op) => {
+    if (op.name === "copy_tile") ("ring" in op.attributes ? swizzled : tiles).add(text(op, "to"));
+  });
   let total = 0;
   for (const buffer of kernel.buffers) {
-    if (buffer.role !== "shared") continue;
-    const { bytes } = DTYPES[buffer.dtype];
+    if (buffer.role !== "shared" && buffer.role !== "ring") continue;
+    const bytes = buffer.role === "ring" ? RING_BYTES : DTYPES[buffer.dtype].bytes;
     const shape = buffer.shape as readonly number[]; // shared memory is sized at compile time
     const isOperand = tiles.has(buffer.name);
     const rowStride = shape.at(-1)! + (isOperand ? PAD_BYTES / bytes : 0);
-    const stageStride = isOperand ? shape[1]! * rowStride : 0;
-    const elements = isOperand ? shape[0]! * stageStride : shape.reduce((a, b) => a * b, 1);
+    const isStaged = isOperand || swizzled.has(buffer.name);
+    const stageStride = isStaged ? shape[1]! * rowStride : 0;
+    const elements = isStaged ? shape[0]! * stageStride : shape.reduce((a, b) => a * b, 1);
     // After everything that is in use at the same time.
     const neighbours = [...places.values()].filter((p) => overlap(uses.get(p.buffer.name), uses.get(buffer.name)));
-    const offset = Math.max(0, ...neighbours.map((p) => p.end));
+    const grain = swizzled.has(buffer.name) ? SWIZZLE_BYTES : 128;
+    const offset = Math.ceil(Math.max(0, ...neighbours.map((p) => p.end)) / grain) * grain;
     const end = offset + Math.ceil((elements * bytes) / 128) * 128;
     places.set(buffer.name, { buffer, offset, rowStride, stageStride, end });
     total = Math.max(total, end);
@@ -62,7 +73,7 @@ function overlap(a: Lifetimes | null | undefined, b: Lifetimes | null | undefine
  * and at the end of each turn.
  */
 function lifetimes(kernel: Kernel): Map<string, Lifetimes | null> {
-  const shared = new Set(kernel.buffers.filter((b) => b.role === "shared").map((b) => b.name));
+  const shared = new Set(kernel.buffers.filter((b) => b.role === "shared" || b.role === "ring").map((b) => b.name));
   const found = new Map<string, Map<Region, { first: number; last: number }> | null>();
   const note = (name: string, turn: Region, at: number): void => {
     if (!shared.has(name) || found.get(name) === null) return;

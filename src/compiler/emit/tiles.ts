@@ -7,6 +7,7 @@ import type { DType } from "../types/dtype.js";
 import { type Extent, productOf } from "../types/extent.js";
 import type { CudaEmitter } from "./cuda.js";
 import { bufferName, dimName } from "./names.js";
+import { asyncProductText, productWaitText, ringCopyText, ringText } from "./roles.js";
 import { C_TYPE } from "./scalars.js";
 
 export function tileText(op: Op, out: CudaEmitter): void {
@@ -14,6 +15,7 @@ export function tileText(op: Op, out: CudaEmitter): void {
   const threads = kernel.blockThreads;
   switch (op.name) {
     case "copy_tile": {
+      if ("ring" in op.attributes) return ringCopyText(op, out);
       out.use("copies");
       const from = bufferOf(kernel, text(op, "from"));
       const to = out.shared.places.get(text(op, "to"))!;
@@ -21,9 +23,9 @@ export function tileText(op: Op, out: CudaEmitter): void {
       const { peer, indices, stage, end } = copyOperands(op, from);
       const source = peer === null ? bufferName(from.name) : out.address(op, peer, "from");
       const shape = `${C_TYPE[from.dtype]}, ${rows}, ${columns}, ${to.rowStride}, ${threads}`;
-      const { start, extents } = matrixText(op, from, indices.map((v) => out.name(v)), end === null ? null : out.name(end)); // prettier-ignore
+      const { start, parts } = matrixText(op, from, indices.map((v) => out.name(v)), end === null ? null : out.name(end)); // prettier-ignore
       out.line(
-        `copy_tile<${shape}>(${bufferName(to.buffer.name)} + ${out.name(stage)} * ${to.stageStride}, ${source}${start}, ${extents});`,
+        `copy_tile<${shape}>(${bufferName(to.buffer.name)} + ${out.name(stage)} * ${to.stageStride}, ${source}${start}, ${parts.join(", ")});`,
       );
       return;
     }
@@ -37,6 +39,7 @@ export function tileText(op: Op, out: CudaEmitter): void {
       return out.line(`for (int l = 0; l < sizeof(${name}) / sizeof(float); l++) ${name}[l] = 0.0f;`);
     }
     case "mma": {
+      if (op.attributes["async"] === true) return asyncProductText(op, out);
       const a = out.shared.places.get(text(op, "a"))!;
       const b = out.shared.places.get(text(op, "b"))!;
       const stage = out.name(op.operands[0]!);
@@ -50,6 +53,13 @@ export function tileText(op: Op, out: CudaEmitter): void {
       const call = wide ? `fma_tile<${shape}>` : `mma_tile<${a.buffer.dtype === "bf16" ? 0 : 1}, ${shape}>`;
       return out.line(`${call}(${bufferName(text(op, "accumulator"))}, ${operand(a)}, ${operand(b)});`);
     }
+    case "mma_wait":
+      return productWaitText(op, out);
+    case "ring_acquire":
+    case "ring_fill":
+    case "ring_wait":
+    case "ring_release":
+      return ringText(op, out);
     case "fragment_store": {
       const from = bufferOf(kernel, text(op, "from"));
       const [m, n] = from.shape as number[];
@@ -99,13 +109,17 @@ export function copyOperands(
   };
 }
 
-/** The matrix in a buffer that a tile is cut from: where it starts; then its row stride, lengths, and the tile's place. */
-function matrixText(
-  op: Op,
-  { shape }: Buffer,
-  indices: readonly string[],
-  end: string | null,
-): { readonly start: string; readonly extents: string } {
+/** The matrix in a buffer that a tile is cut from, as text. */
+interface MatrixText {
+  /** What is added to the buffer's start. */
+  readonly start: string;
+  /** Row stride, lengths as far as the program goes, and the tile's place. */
+  readonly parts: readonly [stride: string, height: string, width: string, row: string, column: string];
+  /** Lengths of the buffer. */
+  readonly whole: { readonly height: string; readonly width: string };
+}
+
+export function matrixText(op: Op, { shape }: Buffer, indices: readonly string[], end: string | null): MatrixText {
   const rows = op.attributes["rows"] as number;
   const last = shape.length - 1;
   const stride = (d: number): string => (d === last ? "1" : extentText(productOf(shape.slice(d + 1))));
@@ -114,8 +128,11 @@ function matrixText(
     const whole = extentText(shape[d]!);
     return end !== null && op.attributes["end"] === which ? `(${end} < ${whole} ? ${end} : ${whole})` : whole;
   };
-  const extents = [stride(rows), cut(rows, "rows"), cut(last, "columns"), indices[rows], indices[last]].join(", ");
-  return { start: others.join(""), extents };
+  return {
+    start: others.join(""),
+    parts: [stride(rows), cut(rows, "rows"), cut(last, "columns"), indices[rows]!, indices[last]!],
+    whole: { height: extentText(shape[rows]!), width: extentText(shape[last]!) },
+  };
 }
 
 const INFIX: Record<string, string> = { add: "+", sub: "-", mul: "*", div: "/" };

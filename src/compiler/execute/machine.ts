@@ -8,8 +8,8 @@ export interface Elements {
   [index: number]: unknown;
 }
 
-/** A copy of a tile that has been started; performed when it lands. */
-export type Copy = () => void;
+/** A copy or a product of tiles that has been started; performed when it ends, for the part of the block that waited for it. */
+export type Copy = (f: Block) => void;
 
 /** One block of one launch. */
 export interface Block {
@@ -27,10 +27,26 @@ export interface Block {
   /** Copies started since the last commit, and committed groups that have not landed. */
   open: Copy[];
   groups: Copy[][];
+  /** Asynchronous products that have not ended. */
+  products: Copy[];
+  /** The strand of the role that this is of a block; null for the whole. */
+  readonly strand: number | null;
 }
 
 export function newBlock(rank: number, block: number, launch: number, entity: number): Block {
-  return { rank, block, launch, entity, own: [], written: [], memories: [], open: [], groups: [] };
+  return {
+    rank,
+    block,
+    launch,
+    entity,
+    own: [],
+    written: [],
+    memories: [],
+    open: [],
+    groups: [],
+    products: [],
+    strand: null,
+  };
 }
 
 /** Told of what a kernel must not do; each throws. Buffers by number. */

@@ -82,6 +82,10 @@ function decidingOperands(op: Op): readonly Value[] {
     case "reduce":
     case "copy_tile":
     case "mma":
+    case "ring_acquire":
+    case "ring_fill":
+    case "ring_wait":
+    case "ring_release":
       return op.operands;
     default:
       return [];

@@ -5,8 +5,8 @@
  */
 import type { Op } from "../ir/module.js";
 import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
-import type { Block, Machine } from "./machine.js";
-import { CLOSE, OPEN, READ, type Trace, WRITE } from "./order/trace.js";
+import type { Block, Copy, Machine } from "./machine.js";
+import { CLOSE, OPEN, READ, type SignalKind, type Strand, type Trace, type WaitKind, WRITE } from "./order/trace.js";
 
 /** Sizes of a product of tiles, and which of them lie the other way round: "", "a", "b" or "ab". */
 export interface ProductShape {
@@ -47,8 +47,15 @@ export interface TileValues {
     stage: number,
     of: ProductShape,
   ): void;
+  /** One element of an accumulator. */
+  element(machine: Machine, f: Block, accumulator: number, index: number): unknown;
   /** Writes an accumulator to a shared tile of the same shape. */
   storeFragment(machine: Machine, f: Block, from: number, to: number): void;
+}
+
+/** Who does what a block does: a role of it, or a strand of its own. */
+function strandOf(trace: Trace, f: Block): Strand {
+  return f.strand ?? trace.strand(f.entity, f.launch);
 }
 
 /**
@@ -79,9 +86,9 @@ export function copy(
   if (outside !== null) machine.faults.dimension(f, op, from, outside, numbers[outside]!);
   const base = stage * rows * cols;
   const number = trace?.newCopy() ?? 0;
-  const note = (end: number): void => {
+  const note = (g: Block, end: number): void => {
     if (trace === null) return;
-    const strand = trace.strand(f.entity, f.launch);
+    const strand = strandOf(trace, g);
     const made = trace.numberOf(op);
     trace.accessOwn(strand, made, f.memories[to]!, to, base, rows * cols, WRITE | end, number);
     const memory = trace.memoryOf(from, owner);
@@ -90,9 +97,9 @@ export function copy(
       if (at !== null) trace.access(strand, made, memory, at + left, right - left, READ | end, number);
     }
   };
-  note(OPEN);
-  f.open.push(() => {
-    note(CLOSE);
+  note(f, OPEN);
+  f.open.push((g) => {
+    note(g, CLOSE);
     if (values === null) return;
     for (let r = 0; r < rows; r++) {
       const at = start(r);
@@ -105,7 +112,7 @@ export function copy(
 
 /** `copy_wait`: lands all committed groups but the `pending` newest. */
 export function land(f: Block, pending: number): void {
-  while (f.groups.length > pending) for (const copy of f.groups.shift()!) copy();
+  while (f.groups.length > pending) for (const copy of f.groups.shift()!) copy(f);
 }
 
 export function multiply(
@@ -119,16 +126,75 @@ export function multiply(
   b: number,
   stage: number,
 ): void {
-  const strand = trace?.strand(f.entity, f.launch) ?? 0;
+  const isAsync = op.attributes["async"] === true;
+  const copies = [a, b].map(() => (isAsync ? (trace?.newCopy() ?? 0) : 0));
+  const note = (g: Block, kind: number): void => {
+    if (trace === null) return;
+    const strand = strandOf(trace, g);
+    [a, b].forEach((j, i) => {
+      const [, rows, cols] = machine.shapes[j] as [number, number, number];
+      const size = rows * cols;
+      trace.accessOwn(strand, trace.numberOf(op), f.memories[j]!, j, stage * size, size, READ | kind, copies[i]!);
+    });
+  };
   for (const j of [a, b]) {
     const [stages, rows, cols] = machine.shapes[j] as [number, number, number];
     if (!(stage >= 0 && stage < stages)) machine.faults.dimension(f, op, j, 0, stage);
     const [from, size] = [stage * rows * cols, rows * cols];
     const hole = f.written[j]?.subarray(from, from + size).indexOf(0) ?? -1;
     if (hole >= 0) machine.faults.unwritten(f, op, j, f.rank, from + hole);
-    trace?.accessOwn(strand, trace.numberOf(op), f.memories[j]!, j, from, size, READ, 0);
   }
-  values?.multiply(machine, f, accumulator, a, b, stage, productShape(op, machine.kernel));
+  const product = (): void => values?.multiply(machine, f, accumulator, a, b, stage, productShape(op, machine.kernel));
+  note(f, isAsync ? OPEN : 0);
+  if (!isAsync) return product();
+  // It takes its tiles as they are when it is waited for: a stage that is filled anew before is seen to be wrong.
+  f.products.push((g) => {
+    note(g, CLOSE);
+    product();
+  });
+}
+
+/** `mma_wait`: ends all asynchronous products but the `pending` newest. */
+export function endProducts(f: Block, pending: number): void {
+  while (f.products.length > pending) f.products.shift()!(f);
+}
+
+/** The counts of a ring, and what is on its way to each stage. */
+export interface Ring {
+  readonly full: Int32Array;
+  readonly free: Int32Array;
+  readonly landing: Copy[][];
+  /** Where the observer's numbers of its flags begin: no two rings share flags. */
+  readonly first: number;
+}
+
+/** How many stages of rings an observer has heard of. */
+const heardOf = new WeakMap<Trace, number>();
+
+export function newRing(stages: number, trace: Trace | null): Ring {
+  const first = trace === null ? 0 : (heardOf.get(trace) ?? 0);
+  if (trace !== null) heardOf.set(trace, first + stages);
+  return {
+    full: new Int32Array(stages),
+    free: new Int32Array(stages),
+    landing: Array.from({ length: stages }, () => []),
+    first,
+  };
+}
+
+/** What a barrier in shared memory hands on, and learns: what its strand did, in the block. */
+export const RING_SIGNAL: SignalKind = { add: true, sys: false, hands: "itself" };
+export const RING_WAIT: WaitKind = { sys: false, acquire: true };
+
+/** `ring_fill`: the copies started since the last one belong to the stage. */
+export function fill(ring: Ring, stage: number, f: Block): void {
+  ring.landing[stage]!.push(...f.open);
+  f.open = [];
+}
+
+/** Lands what was on its way to a stage, for the role that found it full. */
+export function landIn(ring: Ring, stage: number, f: Block): void {
+  for (const copy of ring.landing[stage]!.splice(0)) copy(f);
 }
 
 export function storeFragment(
@@ -141,7 +207,7 @@ export function storeFragment(
   to: number,
 ): void {
   const length = machine.lengths[to]!;
-  trace?.accessOwn(trace.strand(f.entity, f.launch), trace.numberOf(op), f.memories[to]!, to, 0, length, WRITE, 0);
+  trace?.accessOwn(strandOf(trace, f), trace.numberOf(op), f.memories[to]!, to, 0, length, WRITE, 0);
   f.written[to]?.fill(1);
   values?.storeFragment(machine, f, from, to);
 }

@@ -240,6 +240,16 @@ export class Writer {
     this.thread = outer;
   }
 
+  /** Writes what the threads of a role do: one strand, and a block of its own as far as copies and products go. */
+  asRole(body: () => void): void {
+    const outer = this.thread;
+    this.thread = this.fresh("s");
+    this.line(`const ${this.thread}=${this.setting.observes ? "T.strand(f.entity,f.launch)" : "0"};`);
+    this.line(`f={...f,strand:${this.thread},open:[],groups:[],products:[]};`);
+    body();
+    this.thread = outer;
+  }
+
   /**
    * Writes `body` into a function of its own, whose parameters are those of the run and what it uses from outside; gives the text
    * of the call. Hot loops become small functions, which V8 compiles well, apart from the coroutine of a block.

@@ -2,7 +2,9 @@
 import { showExtent } from "../check/extents.js";
 import type { CompileResult } from "../driver.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { type Kernel, type Op, text } from "../ir/module.js";
+import { bufferOf, type Kernel, type Op, text } from "../ir/module.js";
+import { productShape } from "../ir/tile-window.js";
+import { walkKernel } from "../ir/visit.js";
 import { passOptions } from "../options.js";
 import { transfersOf } from "../passes/stage-transfers.js";
 import type { Position, SourceFile, Span } from "../source.js";
@@ -64,6 +66,19 @@ export interface SyncStep {
   readonly why: { readonly earlier: PartyStep; readonly later: PartyStep } | null;
 }
 
+/** How a product is multiplied. */
+export interface ProductStep {
+  readonly at: Place;
+  /** The instruction, or the units that multiply element by element. */
+  readonly unit: string;
+  /** Rows, columns and depth of a tile; null for a product that goes by elements. */
+  readonly tile: readonly [m: number, n: number, k: number] | null;
+  /** Stages of tiles in shared memory. */
+  readonly stages: number;
+  /** Why no unit for matrices takes it; null for one that is taken. */
+  readonly why: string | null;
+}
+
 export interface PartyStep extends Omit<Party, "span"> {
   readonly at: Place | null;
 }
@@ -89,6 +104,7 @@ export interface Explanation {
   /** The author says how data moves (`explicit`), or what is computed (`tensor`). */
   readonly form: "explicit" | "tensor";
   readonly layouts: readonly LayoutStep[];
+  readonly products: readonly ProductStep[];
   readonly moves: readonly MoveStep[];
   readonly syncs: readonly SyncStep[];
   /** Accesses to peers that staging was asked for and left as they are, with the reasons. */
@@ -133,6 +149,7 @@ export function explain(program: CompileResult, dims: DimValues, machine: Machin
     dims,
     form: tensors === undefined ? "explicit" : "tensor",
     layouts: [...parameters(counted), ...(tensors === undefined ? [] : tensorSteps(tensors.kernel, source))],
+    products: productsOf(counted, source),
     moves: movesOf(first, source),
     unstaged: passOptions(compiled.options).transfers === "written" ? [] : unstaged(after(STAGED_AFTER), source),
     syncs: syncSteps(ordered, counted, first, source),
@@ -218,6 +235,27 @@ function tensorSteps(kernel: Kernel, source: SourceFile): LayoutStep[] {
     };
     return [op.name === "convert" ? { ...step, ...conversion(op, layout) } : step];
   });
+}
+
+function productsOf(kernel: Kernel, source: SourceFile): ProductStep[] {
+  const found: ProductStep[] = [];
+  walkKernel(kernel, (op) => {
+    const why = op.attributes["product"];
+    const at = placeOf(op.span, source);
+    if (typeof why === "string") found.push({ at, unit: "scalar units", tile: null, stages: 0, why });
+    if (op.name !== "mma") return;
+    const { m, n, k, unit } = productShape(op, kernel);
+    const [stages] = bufferOf(kernel, text(op, "a")).shape as readonly number[];
+    const instruction = op.attributes["async"] === true ? `wgmma m64n${n}k16` : "mma.sync m16n8k16";
+    found.push({
+      at,
+      unit: unit === "scalar" ? "scalar units" : instruction,
+      tile: [m, n, k],
+      stages: stages!,
+      why: null,
+    });
+  });
+  return found;
 }
 
 /** What the passes have noted about how a layout is changed. */

@@ -123,6 +123,12 @@ class Counter {
         if (condition !== null) this.region(op.regions[condition !== 0 ? 0 : 1]!, weight);
         return;
       }
+      case "grid":
+        // How many blocks share the tiles decides where in the ring they go, and nothing that is counted.
+        return void this.known.set(result!, 1);
+      case "roles":
+        // What producers load, consumers use.
+        return [...op.regions].reverse().forEach((region) => this.region(region, weight));
       case "for":
       case "reduce":
         return this.loop(op, weight);

@@ -37,10 +37,11 @@ export interface Buffer {
   /**
    * `input`, `output`, `scratch`: global memory; `packet`: global memory that is written in packets of data and epoch, in
    * two copies that launches take in turn, so that a load waits for its packet; `signal`: flags peers write; `state`: u32 that outlive launches;
-   * `shared`: the block's; `fragment`: spread over the block's registers; `register`: every thread has its own, and
+   * `shared`: the block's; `ring`: flags of a pipeline in shared memory, [stages]; `fragment`: spread over the block's registers; `register`: every thread has its own, and
    * code that all threads run keeps them equal.
    */
-  readonly role: "input" | "output" | "scratch" | "packet" | "signal" | "state" | "shared" | "fragment" | "register";
+  readonly role:
+    "input" | "output" | "scratch" | "packet" | "signal" | "state" | "shared" | "ring" | "fragment" | "register";
   readonly dtype: DType;
   /** What one rank (or block) holds, row-major. */
   readonly shape: readonly Extent[];
@@ -84,7 +85,12 @@ export function freshName(kernel: Kernel, wanted: string): string {
 
 /** Whether a buffer lies in global memory, so that a launch must be given its address. */
 export function isGlobal(buffer: Buffer): boolean {
-  return !(buffer.role === "shared" || buffer.role === "fragment" || buffer.role === "register");
+  return !(
+    buffer.role === "shared" ||
+    buffer.role === "ring" ||
+    buffer.role === "fragment" ||
+    buffer.role === "register"
+  );
 }
 
 /** The string attribute `key` of an op; verified IR always has it. */

@@ -30,13 +30,19 @@ const BLOCK_WIDE = new Set([
   "copy_wait",
   "fragment_clear",
   "mma",
+  "mma_wait",
+  "roles",
+  "ring_acquire",
+  "ring_fill",
+  "ring_wait",
+  "ring_release",
   "fragment_store",
 ]);
 
 /** What the loops around an op mean for it. */
 interface Around {
   /** What the outermost loop that spreads its turns over threads is over; null outside of any. */
-  readonly spread: "threads" | "tiles" | null;
+  readonly spread: "threads" | "tiles" | "fragment" | null;
   /** Blocks run some loop different numbers of times. */
   readonly isUneven: boolean;
   readonly isOverRanks: boolean;
@@ -126,7 +132,7 @@ function mapOf(loop: Op): LoopMap {
 function insideOf(op: Op, { spread, isUneven, isOverRanks, parents }: Around): Around {
   const map = op.name === "for" ? mapOf(op) : null;
   return {
-    spread: spread ?? (map === "threads" || map === "tiles" ? map : null),
+    spread: spread ?? (map === "threads" || map === "tiles" || map === "fragment" ? map : null),
     isUneven: isUneven || map === "blocks" || map === "rows",
     isOverRanks: isOverRanks || map === "ranks",
     parents: [...parents, op],

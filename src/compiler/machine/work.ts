@@ -7,6 +7,7 @@
  */
 import { foldBinary, foldCompare } from "../ir/fold.js";
 import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
+import { productShape } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import { DTYPES, isDType } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
@@ -258,6 +259,9 @@ class Counter {
         const condition = this.deciding(op.operands[0]!);
         return this.region(op.regions[condition === 0 ? 1 : 0]!, weight);
       }
+      case "roles":
+        // What producers load, consumers use.
+        return [...op.regions].reverse().forEach((region) => this.region(region, weight));
       case "for":
       case "reduce":
         return this.loop(op, weight);
@@ -331,7 +335,7 @@ class Counter {
   private ownTurns(op: Op, total: number): number {
     const map = op.attributes["map"];
     if (map === "blocks") return Math.ceil(total / this.grid);
-    if (map === "threads") return Math.ceil(total / this.kernel.blockThreads);
+    if (map === "threads" || map === "fragment") return Math.ceil(total / this.kernel.blockThreads);
     return total;
   }
 
@@ -439,10 +443,10 @@ class Counter {
   }
 
   private product(op: Op, weight: number): void {
-    const shape = (key: string): number[] =>
-      bufferOf(this.kernel, text(op, key)).shape.map((e) => evaluateExtent(e, this.dims));
-    const [rows, inner] = shape("a").slice(-2) as [number, number];
-    this.stretch.tensorOps += 2 * weight * rows * inner * shape("b").at(-1)!;
+    const { m, n, k, unit } = productShape(op, this.kernel);
+    // A multiplication and an addition are two operations of the tensor cores, one of the scalar units.
+    if (unit === "scalar") this.stretch.scalarOps += weight * m * n * k;
+    else this.stretch.tensorOps += 2 * weight * m * n * k;
   }
 }
 

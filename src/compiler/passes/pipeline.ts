@@ -40,7 +40,7 @@ export const PIPELINE: readonly Pass[] = [
     name: "tile-contractions",
     from: "rank",
     to: "rank",
-    ...reading(["tile", "tileThreads", "tileBlocks"], tileContractions),
+    ...reading(["tile", "tileThreads", "tileBlocks", "roles"], tileContractions),
   },
   {
     name: "map-rows",

@@ -28,6 +28,8 @@ class Simplifier {
   private readonly depth = new Map<Value, number>();
   private readonly ids = new Map<Value, number>();
   private readonly producers = new Map<Value, Op>();
+  /** The scope that values do not leave: a role has few registers, and what it computes for itself costs less than to keep. */
+  private floor = 0;
 
   run(region: Region, values = new Substitution()): Region {
     const level = this.scopes.length;
@@ -59,7 +61,10 @@ class Simplifier {
         return;
       }
     }
+    const { floor } = this;
+    if (op.name === "roles") this.floor = this.scopes.length;
     const regions = op.regions.map((r) => this.run(r, values));
+    this.floor = floor;
     const copy: Op = { ...op, operands, results: op.results.map((r) => new Value(r.type)), regions };
     if (result !== undefined) {
       values.set(result, copy.results[0]!);
@@ -74,7 +79,7 @@ class Simplifier {
     if (undone !== null) return undone;
     const level = this.isPartial(op, operands)
       ? this.scopes.length - 1
-      : operands.reduce((d, v) => Math.max(d, this.depth.get(v) ?? 0), 0);
+      : operands.reduce((d, v) => Math.max(d, this.depth.get(v) ?? 0), this.floor);
     const type = op.results[0]!.type;
     const folded = this.fold(op, operands);
     if (folded !== null && operands.includes(folded)) return folded;
@@ -89,7 +94,7 @@ class Simplifier {
       const given = attributes[attribute]!;
       key += `\n${attribute} ${typeof given === "object" ? JSON.stringify(given) : given}`;
     }
-    for (let d = this.scopes.length - 1; d >= 0; d--) {
+    for (let d = this.scopes.length - 1; d >= (constant === undefined ? this.floor : 0); d--) {
       const found = this.scopes[d]!.known.get(key);
       if (found !== undefined) return found;
     }

@@ -13,10 +13,18 @@ import { copyRegion, rewriteOps, Substitution, walkKernel } from "../ir/visit.js
 import { extent, type Extent, productOf } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
-import { type Contraction, contractOf, copyTile, type Refusal, viewContraction } from "./support/contraction.js";
+import {
+  type Contraction,
+  contractOf,
+  copyTile,
+  type Refusal,
+  transposedOf,
+  viewContraction,
+} from "./support/contraction.js";
+import { emitRoles, type RoleShape } from "./support/role-products.js";
 import { upperBound } from "./support/upper-bound.js";
 
-type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks">;
+type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles">;
 
 export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
@@ -33,6 +41,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     else found.set(loop, view);
   });
   if (found.size === 0 && refused.size === 0) return kernel;
+  const roles = rolesFor([...found.values()], options);
   const buffers: Buffer[] = [...kernel.buffers];
   const work: Extent[] = [...kernel.work];
   const build = new Builder({ start: 0, end: 0 });
@@ -43,8 +52,9 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     }
     const match = found.get(op);
     if (match === undefined) return false;
-    const shape = shapeFor(match, found.size, options);
-    emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values);
+    const shape = roles ?? shapeFor(match, found.size, options);
+    if (roles !== null) emitRoles(op, match, roles, buffers, b, values);
+    else emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values);
     const lengths = op.regions[0]!.arguments.map((v, d): Extent => {
       const length = upperBound(op.operands[2 * d]!, op.operands[2 * d + 1]!, definitions) ?? 1;
       return v === match.row || v === match.column
@@ -54,7 +64,8 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     work.push(productOf(lengths));
     return true;
   });
-  const mapped = { blockThreads: options.tileThreads, maxBlocks: options.tileBlocks };
+  const blockThreads = roles === null ? options.tileThreads : roles.consumers + roles.producers;
+  const mapped = { blockThreads, maxBlocks: options.tileBlocks };
   return {
     ...kernel,
     ...(found.size > 0 ? mapped : {}),
@@ -78,6 +89,17 @@ function foldOf(op: Op, { reason }: Refusal, build: Builder, values: Substitutio
   });
   return build.op("reduce", [from, to], { fn: "sum", product: reason }, op.results[0]!.type, [body])!;
 }
+
+/** Roles where the machine has them, for operands that its instructions for matrices in shared memory take. */
+function rolesFor(products: readonly Contraction[], { roles }: TileOptions): RoleShape | null {
+  const isTaken = ({ a, b }: Contraction): boolean =>
+    a.dtype !== "f32" &&
+    [a, b].every((view) => view.indices.length <= MOST_DIMENSIONS && view.rows < view.indices.length - 1);
+  return products.every(isTaken) ? roles : null;
+}
+
+/** Dimensions that a tensor map describes. */
+const MOST_DIMENSIONS = 5;
 
 type TileShape = PassOptions["tile"];
 
@@ -117,12 +139,6 @@ function tileBuffers({ a, b }: Contraction, buffers: Buffer[], tile: TileShape):
     accumulator: declare(`accumulator_${dtype}`, "fragment", "f32", [tile.m, tile.n]),
     result: declare("tile_c", "shared", "f32", [tile.m, tile.n]),
   };
-}
-
-/** Which operands' tiles lie the other way round. */
-function transposedOf({ a, b }: Contraction): { readonly transposed?: string } {
-  const transposed = `${a.isDeep ? "" : "a"}${b.isDeep ? "b" : ""}`;
-  return transposed === "" ? {} : { transposed };
 }
 
 function emitTiles(op: Op, match: Contraction, tiles: Tiles, build: Builder, values: Substitution): void {

@@ -24,14 +24,9 @@ function rewrite(op: Op, build: Builder, values: Substitution, inThreads: boolea
   const map = op.attributes["map"];
   const trips = constantTrips(op, build, values);
   const [body] = op.regions;
-  if (op.name === "for" && map === "threads") {
+  if (op.name === "for" && (map === "threads" || map === "fragment")) {
     const bounds = op.operands.map((v) => values.get(v)) as [Value, Value];
-    build.for(
-      "threads",
-      [bounds],
-      ([t]) => recurse(body!.ops, bound(values, body!.arguments[0]!, t!), true),
-      extra(op),
-    );
+    build.for(map, [bounds], ([t]) => recurse(body!.ops, bound(values, body!.arguments[0]!, t!), true), extra(op));
     return true;
   }
   if (trips === null || !inThreads || (op.name === "for" && map !== "serial")) return false;

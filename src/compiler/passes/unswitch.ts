@@ -4,7 +4,7 @@
  */
 import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
-import type { LoopMap } from "../ir/ops.js";
+import { definitionOf, type LoopMap } from "../ir/ops.js";
 import { rewriteOps, Substitution } from "../ir/visit.js";
 
 export function unswitch(kernel: Kernel): Kernel {
@@ -38,7 +38,7 @@ function invariantChoice(op: Op): Op | null {
   if (op.name !== "for" || !(op.attributes["map"] === "blocks" || op.attributes["unordered"] === true)) return null;
   const [body] = op.regions;
   // Where the block meets in a turn, there is nothing to interleave.
-  if (body!.ops.some((o) => o.name === "block_sync")) return null;
+  if (body!.ops.some((o) => definitionOf(o.name).effect === "sync")) return null;
   const choices = body!.ops.filter((o) => o.name === "if");
   if (choices.length !== 1) return null;
   const inside = new Set(body!.ops.flatMap((o) => o.results).concat(body!.arguments));

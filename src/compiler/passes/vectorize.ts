@@ -8,6 +8,7 @@
  */
 import { Builder } from "../ir/builder.js";
 import {
+  type Attribute,
   bufferOf,
   isGlobal,
   type Kernel,
@@ -17,7 +18,7 @@ import {
   text,
   type Value,
 } from "../ir/module.js";
-import { definitionOf } from "../ir/ops.js";
+import { definitionOf, type LoopMap } from "../ir/ops.js";
 import { scalarOf, vector } from "../ir/types.js";
 import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
@@ -33,7 +34,8 @@ export function vectorize(kernel: Kernel, options: Pick<PassOptions, "accessByte
   const build = new Builder({ start: 0, end: 0 });
   const packets = new Packets(kernel, lanes, build);
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
-    if (op.name !== "for" || op.attributes["map"] !== "threads" || !touchesMemory(op)) return false;
+    if (op.name !== "for" || !SPREAD.has(op.attributes["map"]!) || !touchesMemory(op)) return false;
+    if (op.attributes["map"] === "fragment" && lanes > FRAGMENT_LANES) return false;
     const facts = laneFacts(op, lanes, kernel, definitions);
     const turns = b.constantOf(values.get(op.operands[1]!));
     const isFit = facts !== null && !(turns !== undefined && turns < lanes);
@@ -44,6 +46,11 @@ export function vectorize(kernel: Kernel, options: Pick<PassOptions, "accessByte
   });
   return { ...kernel, buffers: packets.buffers, body: { arguments: [], ops: build.ops } };
 }
+
+/** Loops whose turns threads take in any order. */
+const SPREAD: ReadonlySet<Attribute> = new Set<Attribute>(["threads", "fragment"]);
+/** Most neighbours of a row that a thread has of an accumulator. */
+const FRAGMENT_LANES = 8;
 
 function touchesMemory(op: Op): boolean {
   return op.name === "load" || op.name === "store" || op.regions.some((r) => r.ops.some(touchesMemory));
@@ -67,11 +74,12 @@ function emit(
 ): void {
   const [body] = op.regions;
   const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
-  const { map: _map, ...extra } = op.attributes;
+  const { map, ...extra } = op.attributes as Op["attributes"] & { readonly map: LoopMap };
+  const counted = map === "fragment" ? { ...extra, lanes } : extra;
   const variable = body!.arguments[0]!;
   const scalarLoop = (from: Value, to: Value): void =>
     build.for(
-      "threads",
+      map,
       [[from, to]],
       ([t]) => {
         const inner = new Substitution(values);
@@ -83,7 +91,7 @@ function emit(
   const width = build.constant(lanes);
   const vectorLoop = (turn: (first: Value) => void): Value => {
     const vectors = build.div(hi, width);
-    build.for("threads", [[lo, vectors]], ([v]) => turn(build.mul(v!, width)), extra);
+    build.for(map, [[lo, vectors]], ([v]) => turn(build.mul(v!, width)), counted);
     return build.mul(vectors, width);
   };
   const wideLoop = (known: LaneFacts): Value =>
@@ -97,7 +105,7 @@ function emit(
     if (facts === null) gathered();
     else build.if(isPossible(), () => void wideLoop(facts), gathered);
     const covered = build.mul(build.div(hi, width), width);
-    if (hasTail) build.for("threads", [[covered, hi]], ([t]) => packets.single(body!, t!, covered, values), extra);
+    if (hasTail) build.for(map, [[covered, hi]], ([t]) => packets.single(body!, t!, covered, values), extra);
     return;
   }
   const wide = (): void => {

@@ -19,6 +19,8 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
   tileThreads: 32,
   tileBlocks: 2,
   tile: { m: 16, n: 16, k: 8, stages: 3 },
+  // Where the machine has roles; as many threads as without.
+  roles: { m: 16, n: 16, k: 8, stages: 3, consumers: 16, producers: 16, registers: null, group: 2 },
 };
 
 /** Wide rows that a thread of an interleaved loop has under way; see `passes/options.ts`. */

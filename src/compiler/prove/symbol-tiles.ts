@@ -40,6 +40,11 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
       }
     },
 
+    element(_machine, f, accumulator, index) {
+      const { name } = machine.kernel.buffers[accumulator]!;
+      return (f.own[accumulator] as readonly (Accumulator | undefined)[])[index]?.build() ?? algebra.poison(name, f.rank, index); // prettier-ignore
+    },
+
     storeFragment(_machine, f, from, to) {
       const sums = f.own[from] as readonly (Accumulator | undefined)[];
       const { name } = machine.kernel.buffers[from]!;

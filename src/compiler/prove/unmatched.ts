@@ -11,7 +11,8 @@ export function checkUnmatched(trace: Trace): void {
   }
   for (const flag of trace.flags) {
     const last = flag.signals.at(-1);
-    if (last === undefined) continue;
+    // A stage of a ring that is free at the end is as it should be: rings begin anew.
+    if (last === undefined || last.op.name === "ring_release") continue;
     const end = last.add ? flag.signals.reduce((sum, s) => (sum + s.value) | 0, 0) : last.value;
     const asked = waits.get(flag)?.value ?? 0;
     if (((end - asked) | 0) <= 0) continue;

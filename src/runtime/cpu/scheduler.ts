@@ -64,7 +64,7 @@ export function deadlock(
   const lines = shown.map((group) => {
     const w = group[0]!;
     const from = w.peer < 0 ? "" : ` from rank ${w.peer}`;
-    const seen = String(machine.memory[w.buffer]![w.f.rank]![w.slot]);
+    const seen = String(w.flags[w.slot]);
     const one = `rank ${w.f.rank}, block ${w.f.block} waits${from} for ${flagsOf(w)}[${w.slot}] to reach ${w.wanted >>> 0}, sees ${seen}`;
     return `  ${group.length === 1 ? one : `${crowd(group)}: for one, ${one}`} (${faults.where(w.op)})`;
   });

@@ -1,8 +1,15 @@
 /**
- * From a manifest and a cubin to launches: loading, packing parameters, residency. Runs without the compiler, which is
- * imported for types only.
+ * From a manifest and a cubin to launches: loading, packing parameters, residency. Runs without the compiler, of
+ * which only tables of dtypes and extents are imported.
  */
-import type { DimValues, KernelManifest, ManifestParameter } from "../../compiler/index.js";
+import {
+  type DimValues,
+  type DType,
+  DTYPES,
+  evaluateExtent,
+  type KernelManifest,
+  type ManifestParameter,
+} from "../../compiler/index.js";
 import { MachineError, RuntimeError } from "../errors.js";
 import {
   native,
@@ -36,6 +43,10 @@ export interface ParameterBlock {
   readonly offsets: readonly number[];
 }
 
+const TENSOR_MAP_BYTES = 128;
+
+type TensorMapParameter = Extract<ManifestParameter, { kind: "tensor-map" }>;
+
 /** Size and alignment of a parameter in bytes, as CUDA lays it out. */
 function shapeOf(parameter: ManifestParameter): { size: number; align: number } {
   switch (parameter.kind) {
@@ -43,6 +54,8 @@ function shapeOf(parameter: ManifestParameter): { size: number; align: number } 
       return { size: 8 * parameter.ranks, align: 8 };
     case "rank":
       return { size: 4, align: 4 };
+    case "tensor-map":
+      return { size: TENSOR_MAP_BYTES * Math.max(1, parameter.ranks), align: 64 };
     case "pointer":
     case "dim":
     case "timeout":
@@ -55,7 +68,11 @@ function shapeOf(parameter: ManifestParameter): { size: number; align: number } 
  * Packs the parameters of a launch in the manifest's order, little-endian.
  * @throws RuntimeError when a buffer has no address, a dimension no value, or the number of peers is wrong.
  */
-export function packParameters(parameters: readonly ManifestParameter[], args: LaunchArguments): ParameterBlock {
+export function packParameters(
+  parameters: readonly ManifestParameter[],
+  args: LaunchArguments,
+  buffers: KernelManifest["buffers"] = [],
+): ParameterBlock {
   const offsets: number[] = [];
   let size = 0;
   for (const parameter of parameters) {
@@ -66,11 +83,53 @@ export function packParameters(parameters: readonly ManifestParameter[], args: L
   }
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
-  parameters.forEach((parameter, i) => writeParameter(view, offsets[i]!, parameter, args));
+  parameters.forEach((parameter, i) => {
+    if (parameter.kind === "tensor-map") bytes.set(tensorMaps(parameter, args, buffers), offsets[i]!);
+    else writeParameter(view, offsets[i]!, parameter, args);
+  });
   return { bytes, offsets };
 }
 
-function writeParameter(view: DataView, at: number, parameter: ManifestParameter, args: LaunchArguments): void {
+/** CUtensorMapDataType by dtype. */
+const MAP_TYPES: Partial<Record<DType, number>> = { f16: 6, bf16: 9 };
+
+/** Bytes that starts and strides of a tensor map are multiples of. */
+const MAP_GRAIN = 16;
+
+/** The maps of a parameter one after the other; zeros for what no map can describe, which the kernel copies without. */
+function tensorMaps(
+  { buffer: name, ranks, box }: TensorMapParameter,
+  args: LaunchArguments,
+  buffers: KernelManifest["buffers"],
+): Uint8Array {
+  const buffer = buffers.find((b) => b.name === name);
+  const type = buffer === undefined ? undefined : MAP_TYPES[buffer.dtype];
+  if (buffer === undefined || type === undefined) throw new RuntimeError(`no tensor map describes buffer "${name}"`);
+  const peers = args.peers[name];
+  const own = buffer.symmetric ? peers?.[args.rank] : args.pointers[name];
+  const addresses = ranks > 0 ? peers : [own];
+  if (addresses?.length !== Math.max(1, ranks)) throw new RuntimeError(`no peer addresses for buffer "${name}"`);
+  const sizes = buffer.shape.map((e) => evaluateExtent(e, args.dims)).reverse();
+  const { bytes } = DTYPES[buffer.dtype];
+  const strides = sizes.slice(1).map((_, d) => sizes.slice(0, d + 1).reduce((a, b) => a * b, bytes));
+  const maps = new Uint8Array(TENSOR_MAP_BYTES * addresses.length);
+  addresses.forEach((address, p) => {
+    if (address === undefined) throw new RuntimeError(`no address for buffer "${name}"`);
+    const isMapped =
+      address % BigInt(MAP_GRAIN) === 0n && strides.every((s) => s % MAP_GRAIN === 0) && !sizes.includes(0);
+    if (!isMapped) return;
+    const map = explain(() => native().tensorMapEncode(type, address, sizes, strides, [...box].reverse()));
+    maps.set(map, p * TENSOR_MAP_BYTES);
+  });
+  return maps;
+}
+
+function writeParameter(
+  view: DataView,
+  at: number,
+  parameter: Exclude<ManifestParameter, TensorMapParameter>,
+  args: LaunchArguments,
+): void {
   switch (parameter.kind) {
     case "peers": {
       const addresses = args.peers[parameter.buffer];
@@ -171,7 +230,7 @@ export class KernelFunction {
         `compile with at most ${this.residentBlocks} blocks`,
       );
     }
-    const block = packParameters(manifest.parameters, args);
+    const block = packParameters(manifest.parameters, args, manifest.buffers);
     const handle = native().launchPrepare(
       this.#function,
       [blocks, 1, 1],

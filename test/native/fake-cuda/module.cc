@@ -165,6 +165,25 @@ FAKE_API cuFuncSetAttribute(CUfunction handle, int attribute, int value) {
   return 0;
 }
 
+// What the driver refuses, it refuses; the map's first words are the address, the type and rank, the first size and the box.
+FAKE_API cuTensorMapEncodeTiled(CUtensorMap* map, int type, std::uint32_t rank, void* address, const std::uint64_t* sizes,
+                                const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* steps,
+                                int interleave, int swizzle, int promotion, int fill) {
+  FAKE_ENTER("cuTensorMapEncodeTiled");
+  const auto start = reinterpret_cast<std::uint64_t>(address);
+  if (start % 16 != 0 || rank == 0 || rank > 5 || interleave != 0 || swizzle != 3 || promotion != 3 || fill != 0) return kInvalidValue;
+  for (std::uint32_t d = 0; d < rank; ++d) {
+    if (sizes[d] == 0 || sizes[d] > (1ull << 32) || box[d] == 0 || box[d] > 256 || steps[d] != 1) return kInvalidValue;
+    if (d + 1 < rank && strides[d] % 16 != 0) return kInvalidValue;
+  }
+  *map = {};
+  map->opaque[0] = start;
+  map->opaque[1] = static_cast<std::uint64_t>(type) << 32 | rank;
+  map->opaque[2] = sizes[0];
+  map->opaque[3] = static_cast<std::uint64_t>(box[0]) << 32 | (rank > 1 ? box[1] : 0);
+  return 0;
+}
+
 FAKE_API cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction handle, int threads, std::size_t shared) {
   FAKE_CONTEXT("cuOccupancyMaxActiveBlocksPerMultiprocessor");
   auto* function = reinterpret_cast<Function*>(handle);

@@ -53,6 +53,10 @@ export const NUMBER_TILES: TileValues = {
     addProduct(c as Float32Array, upright(left, isTurned, m, k), upright(right, isOtherTurned, k, n), m, n, k);
   },
 
+  element(_machine, f, accumulator, index) {
+    return f.own[accumulator]![index];
+  },
+
   storeFragment(_machine, f, from, to) {
     (f.own[to] as Numbers).set(f.own[from] as Numbers);
   },

@@ -31,6 +31,7 @@ export function loop(w: Writer, op: OpOf<"for">): void {
     case "blocks":
       return blocks(w, body, bounds);
     case "threads":
+    case "fragment":
       return threads(w, body, bounds);
     default:
       throw new InternalCompilerError(

@@ -12,6 +12,7 @@ import * as control from "./control.js";
 import * as flags from "./flags.js";
 import * as memory from "./memory.js";
 import * as packets from "./packets.js";
+import * as roles from "./roles.js";
 import * as tiles from "./tiles.js";
 import * as values from "./values.js";
 
@@ -50,7 +51,13 @@ const SEMANTICS: Semantics = {
   copy_wait: tiles.copyWait,
   fragment_clear: tiles.fragmentClear,
   mma: tiles.mma,
+  mma_wait: tiles.mmaWait,
   fragment_store: tiles.fragmentStore,
+  roles: roles.roles,
+  ring_acquire: roles.ringAcquire,
+  ring_fill: roles.ringFill,
+  ring_wait: roles.ringWait,
+  ring_release: roles.ringRelease,
   barrier: "expanded before",
   notify: "expanded before",
   await: "expanded before",

@@ -134,7 +134,7 @@ export function load(w: Writer, op: OpOf<"load">): void {
   const { buffer: name } = op.attributes;
   const { role } = bufferOf(w.kernel, name);
   const [result] = op.results;
-  if (w.domain.isSymbolic && (role === "signal" || role === "fragment")) {
+  if (w.domain.isSymbolic && role === "signal") {
     refuse(w, `a load of '${name}' reads a flag without waiting for it`);
     return w.bind(result, [OPAQUE]);
   }
@@ -142,6 +142,11 @@ export function load(w: Writer, op: OpOf<"load">): void {
   const lanes = lanesOf(result.type);
   const p = place(w, op, name, peer, indices, lanes);
   w.ran(op);
+  // What an asynchronous product will add to an accumulator is not there before it has been waited for.
+  if (role === "fragment")
+    w.line(`if(f.products.length>0)M.faults.unwritten(f,${w.op(op)},${p.number},${p.owner},${p.index});`);
+  if (role === "fragment" && w.domain.isSymbolic && w.domain.hasData)
+    return w.define(result, (i) => ({ text: `V.element(M,f,${p.number},${at(p.index, i)})`, isKnown: false }));
   const loaded = readLanes(w, p, lanes);
   if (keeps(w, p.buffer)) w.define(result, loaded);
   else w.bind(result, [loaded(0)]);

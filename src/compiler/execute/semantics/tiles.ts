@@ -48,6 +48,11 @@ export function mma(w: Writer, op: OpOf<"mma">): void {
   w.line(`tiles.multiply(${context(w, op)},${number(w, accumulator)},${number(w, a)},${number(w, b)},${stage});`);
 }
 
+export function mmaWait(w: Writer, op: OpOf<"mma_wait">): void {
+  w.ran(op);
+  w.line(`tiles.endProducts(f,${op.attributes.pending});`);
+}
+
 export function fragmentStore(w: Writer, op: OpOf<"fragment_store">): void {
   w.ran(op);
   const { from, to } = op.attributes;

@@ -200,3 +200,9 @@ export function copyTile(
     null,
   );
 }
+
+/** Which operands' tiles lie the other way round. */
+export function transposedOf({ a, b }: Contraction): { readonly transposed?: string } {
+  const transposed = `${a.isDeep ? "" : "a"}${b.isDeep ? "b" : ""}`;
+  return transposed === "" ? {} : { transposed };
+}

@@ -26,6 +26,9 @@ export function laneFacts(loop: Op, width: number, kernel: Kernel, definitions: 
   }
 }
 
+/** Comparisons that no vector between two multiples of its width is divided by. */
+const SPLITS: ReadonlySet<string> = new Set(["lt", "ge"]);
+
 const NOT_POSSIBLE = Symbol("the body cannot be vectorised");
 
 class LaneAnalysis implements LaneFacts {
@@ -106,6 +109,12 @@ class LaneAnalysis implements LaneFacts {
     const ca = this.consecutive.has(a);
     const cb = this.consecutive.has(b);
     if (this.data.has(a) || this.data.has(b) || (ca && cb)) this.refuse();
+    if (op.name === "compare" && ca && SPLITS.has(op.attributes["fn"] as string)) {
+      // Of a vector that starts at a multiple of the width, all lanes are below a bound that is one too, or none is.
+      this.mustBeMultiple(a);
+      this.mustBeMultiple(b);
+      return;
+    }
     if (fn === "add" || (fn === "sub" && ca)) {
       this.consecutive.add(result);
       return;

@@ -17,6 +17,8 @@ export class TensorMemory {
   buffers: readonly Buffer[];
   private readonly world: number;
   private tensors = 0;
+  /** Tensors that were given to all ranks once, for whoever asks again. */
+  private readonly gathered = new WeakMap<LocalTensor, LocalTensor>();
 
   constructor(
     kernel: Kernel,
@@ -135,6 +137,12 @@ export class TensorMemory {
   /** A replicated tensor that can be asked for any element at no great cost: in every rank's memory, if it is not so already. */
   everywhere(t: LocalTensor): LocalTensor {
     if (t.owned === null && t.spread === null) return t;
+    let whole = this.gathered.get(t);
+    if (whole === undefined) this.gathered.set(t, (whole = this.gather(t)));
+    return whole;
+  }
+
+  private gather(t: LocalTensor): LocalTensor {
     const name = this.scratch("gathered", t.isConverted && t.dtype !== "bool" ? t.dtype : keptIn(t), t.shape);
     this.store(name, t);
     return this.inBuffer(name, t, true);

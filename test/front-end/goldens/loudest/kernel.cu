@@ -26,10 +26,12 @@ template <typename T, int N> __device__ __forceinline__ Vec<T, N> load_vec(const
 template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, const Vec<T, N>& r) {
   constexpr int bytes = sizeof(T) * N;
   if constexpr (bytes % 16 == 0) {
+    // As text: NVVM takes some 16-byte stores apart into four.
     uint4 w[bytes / 16];
     memcpy(w, &r, bytes);
 #pragma unroll
-    for (int i = 0; i < bytes / 16; i++) reinterpret_cast<uint4*>(p)[i] = w[i];
+    for (int i = 0; i < bytes / 16; i++)
+      asm volatile("st.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(reinterpret_cast<uint4*>(p) + i), "r"(w[i].x), "r"(w[i].y), "r"(w[i].z), "r"(w[i].w) : "memory");
   } else if constexpr (bytes == 8) {
     uint2 w;
     memcpy(&w, &r, bytes);

@@ -1,0 +1,54 @@
+/**
+ * Builds the kernels that `products.py` checks and times: those of `products.coll`, and its first in tiles of other shapes.
+ *
+ *     node bench/build-products.mjs DIR
+ *
+ * Needs the built package (`npm run build`) and NVRTC, and no GPU.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { compile } from "../dist/src/compiler/index.js";
+import { compileCuda } from "../dist/src/runtime/program.js";
+
+const source = fileURLToPath(new URL("products.coll", import.meta.url));
+const [folder] = process.argv.slice(2);
+if (folder === undefined) {
+  console.error("usage: node bench/build-products.mjs DIR");
+  process.exit(2);
+}
+mkdirSync(folder, { recursive: true });
+
+const two = { consumers: 256, producers: 128, registers: { consumer: 224, producer: 56 }, group: 8 };
+const one = { consumers: 128, producers: 128, registers: null, group: 8 };
+/** Tiles beside those that the compiler chooses. */
+const SHAPES = {
+  "128x256 of 16": { m: 128, n: 256, k: 64, stages: 4, ...two, group: 16 },
+  "128x192": { m: 128, n: 192, k: 64, stages: 5, ...two },
+  "128x128": { m: 128, n: 128, k: 64, stages: 6, ...two },
+  "64x256": { m: 64, n: 256, k: 64, stages: 5, ...one },
+  "64x128": { m: 64, n: 128, k: 64, stages: 8, ...one },
+};
+
+const text = readFileSync(source, "utf8");
+const names = [...text.matchAll(/^collective (\w+)/gm)].map(([, name]) => name);
+const units = [
+  ...names.map((collective) => ({ collective, name: collective, mapping: {} })),
+  ...Object.entries(SHAPES).map(([shape, roles]) => ({ collective: "mm", name: `mm@${shape}`, mapping: { roles } })),
+];
+const kernels = [];
+for (const { collective, name, mapping } of units) {
+  const compiled = compile(text, { file: source, collective, ranks: 1, dtype: "bf16", arch: "sm_90a", mapping });
+  const { cubin, log } = await compileCuda(compiled.cuda, "sm_90a");
+  const notes = log.split("\n").filter((line) => /C75(0\d|1[0-8])|[1-9]\d* bytes spill/.test(line));
+  console.log(`${name}: ${cubin.length} bytes${notes.length > 0 ? `, ${notes.join("; ")}` : ""}`);
+  const file = `${name.replaceAll(/\W/g, "_")}.cubin`;
+  writeFileSync(path.join(folder, file), cubin);
+  const {
+    inputs,
+    outputs,
+    kernels: [kernel],
+  } = compiled.manifest;
+  kernels.push({ inputs, outputs, ...kernel, collective: name, files: { cubin: file } });
+}
+writeFileSync(path.join(folder, "manifest.json"), JSON.stringify({ kernels }));

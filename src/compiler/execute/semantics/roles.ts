@@ -1,0 +1,83 @@
+/**
+ * Roles of a block, and the rings between them. A role is a coroutine, and one strand for the observer: each of its threads goes
+ * through all of its ops in order. A ring is a count of how often each stage has been filled, and one of how often it has been
+ * released; what has been copied to a stage lands where the consumers find it full, as late as the program allows.
+ */
+import { InternalCompilerError } from "../../diagnostics/ice.js";
+import { bufferOf, type Op, type Region } from "../../ir/module.js";
+import type { OpOf } from "../../ir/typed.js";
+import type { Writer } from "../writer.js";
+import { region } from "./index.js";
+
+/** Names of the rings that roles around the text at hand have opened, by buffer. */
+const open = new WeakMap<Writer, Map<string, string>>();
+
+function meet(w: Writer, op: Op): void {
+  if (w.setting.observes) w.line(`T.endPhase(f.entity,${w.op(op)});`);
+  w.preemption();
+}
+
+export function roles(w: Writer, op: OpOf<"roles">): void {
+  const { ring } = op.attributes;
+  const rings = open.get(w) ?? new Map<string, string>();
+  open.set(w, rings);
+  w.ran(op);
+  meet(w, op);
+  rings.set(ring, w.variable("ring", `tiles.newRing(${stagesOf(w, ring)},${w.setting.observes ? "T" : "null"})`));
+  w.together(op.regions.map((body) => () => role(w, body)));
+  rings.delete(ring);
+  meet(w, op);
+}
+
+function role(w: Writer, body: Region): void {
+  w.asRole(() => region(w, body));
+}
+
+function stagesOf(w: Writer, ring: string): number {
+  return bufferOf(w.kernel, ring).shape[0] as number;
+}
+
+type RingOp = OpOf<"ring_acquire"> | OpOf<"ring_fill"> | OpOf<"ring_wait"> | OpOf<"ring_release">;
+
+/** Texts of what every op on a ring needs. */
+function partsOf(w: Writer, op: RingOp): { ring: string; slot: string; round: string; flag: (side: string) => string } {
+  const name = open.get(w)?.get(op.attributes.ring);
+  if (name === undefined) throw new InternalCompilerError(`'${op.name}' outside of the roles of its ring`);
+  const ring = w.use(name);
+  const stages = stagesOf(w, op.attributes.ring);
+  const position = w.known(op.operands[0], "a position in a ring");
+  const slot = w.variable("k", `${position}%${stages}`);
+  const round = w.variable("k", `floor(${position}/${stages})`);
+  const text = JSON.stringify(op.attributes.ring);
+  const flag = (side: string): string => `T.flag(${text}+${JSON.stringify(` ${side}`)},f.rank,${ring}.first+${slot})`;
+  w.ran(op);
+  return { ring, slot, round, flag };
+}
+
+/** Waits until a stage's count is there, and learns what those did who counted. */
+function awaitCount(w: Writer, op: RingOp, side: "full" | "free", wanted: (round: string) => string): void {
+  const { ring, slot, round, flag } = partsOf(w, op);
+  const count = w.variable("n", wanted(round));
+  const buffer = w.kernel.buffers.indexOf(bufferOf(w.kernel, op.attributes.ring));
+  w.until(
+    `${ring}.${side}[${slot}]>=${count}`,
+    `{f,op:${w.op(op)},buffer:${buffer},peer:-1,flags:${ring}.${side},slot:${slot},wanted:${count},ready:reached}`,
+  );
+  if (w.setting.observes)
+    w.line(`if(${count}>0)T.wait(${w.strandName},${flag(side)},${count},${w.op(op)},tiles.RING_WAIT);`);
+  if (side === "full") w.line(`tiles.landIn(${ring},${slot},f);`);
+  w.preemption();
+}
+
+function count(w: Writer, op: RingOp, side: "full" | "free"): void {
+  const { ring, slot, flag } = partsOf(w, op);
+  if (side === "full") w.line(`tiles.fill(${ring},${slot},f);`);
+  w.line(`${ring}.${side}[${slot}]++;`);
+  if (w.setting.observes) w.line(`T.signal(${w.strandName},${flag(side)},1,${w.op(op)},tiles.RING_SIGNAL);`);
+  w.preemption();
+}
+
+export const ringAcquire = (w: Writer, op: OpOf<"ring_acquire">): void => awaitCount(w, op, "free", (round) => round);
+export const ringFill = (w: Writer, op: OpOf<"ring_fill">): void => count(w, op, "full");
+export const ringWait = (w: Writer, op: OpOf<"ring_wait">): void => awaitCount(w, op, "full", (round) => `${round}+1`);
+export const ringRelease = (w: Writer, op: OpOf<"ring_release">): void => count(w, op, "free");

@@ -1,0 +1,199 @@
+/**
+ * Products by roles: while the consumers of a block multiply, its producer has the next tiles of the operands copied into
+ * the stages of a ring. Blocks are persistent: the ring goes on from tile to tile, so that the producer is ahead while the
+ * consumers store a tile.
+ */
+import type { Builder } from "../../ir/builder.js";
+import type { Buffer, Op, Value } from "../../ir/module.js";
+import { scalar } from "../../ir/types.js";
+import { rewriteOps, Substitution } from "../../ir/visit.js";
+import { type Contraction, copyTile, transposedOf } from "./contraction.js";
+
+/** Sizes of a tile, and how a block's threads and registers are divided. */
+export interface RoleShape {
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly stages: number;
+  readonly consumers: number;
+  readonly producers: number;
+  /** Registers of a thread of each role, where the even share would not do. */
+  readonly registers: { readonly consumer: number; readonly producer: number } | null;
+  /** Rows of tiles that blocks go through together, so that what they load of the other operand is still in the cache. */
+  readonly group: number;
+}
+
+interface RoleBuffers {
+  readonly a: string;
+  readonly b: string;
+  readonly accumulator: string;
+  readonly ring: string;
+}
+
+/** Declares what the product needs; products of one kernel that follow each other share it. */
+function roleBuffers({ a, b }: Contraction, buffers: Buffer[], shape: RoleShape): RoleBuffers {
+  const { stages, m, n, k } = shape;
+  const declare = (wanted: string, role: Buffer["role"], dtype: Buffer["dtype"], sizes: readonly number[]): string => {
+    const name = `${wanted}_${sizes.join("x")}`;
+    if (!buffers.some((x) => x.name === name)) buffers.push({ name, role, dtype, shape: sizes, symmetric: false });
+    return name;
+  };
+  return {
+    a: declare(`ring_a_${a.dtype}`, "shared", a.dtype, a.isDeep ? [stages, m, k] : [stages, k, m]),
+    b: declare(`ring_b_${b.dtype}`, "shared", b.dtype, b.isDeep ? [stages, n, k] : [stages, k, n]),
+    accumulator: declare("accumulator", "fragment", "f32", [m, n]),
+    ring: declare("ring", "ring", "u32", [stages]),
+  };
+}
+
+/** Places of the tile: first values of the loop's variables in it. */
+type TileAt = ReadonlyMap<Value, Value>;
+
+export function emitRoles(
+  op: Op,
+  match: Contraction,
+  shape: RoleShape,
+  buffers: Buffer[],
+  build: Builder,
+  values: Substitution,
+): void {
+  const names = roleBuffers(match, buffers, shape);
+  const variables = op.regions[0]!.arguments;
+  const zero = build.constant(0);
+  const low = variables.map((_, d) => values.get(op.operands[2 * d]!));
+  const high = variables.map((_, d) => values.get(op.operands[2 * d + 1]!));
+  const size = (v: Value): number => (v === match.row ? shape.m : v === match.column ? shape.n : 1);
+  const number = (v: Value): number => variables.indexOf(v);
+  const along = match.contract.regions[0]!.arguments[0]!;
+  const depth = values.get(match.depth);
+  const stages = (): Value => build.constant(shape.stages);
+  const steps = (): Value => build.ceilDiv(depth, build.constant(shape.k));
+
+  /** Numbers of tiles along each variable. Each role computes its own: it has few registers to keep them in. */
+  const counted = (): Value[] =>
+    variables.map((v, d) =>
+      build.ceilDiv(build.binary("max", build.sub(high[d]!, low[d]!), zero), build.constant(size(v))),
+    );
+
+  /** Where a tile lies: batch by batch, and in one in groups of a few rows of tiles, column by column. */
+  const tileAt = (tile: Value, counts: readonly Value[]): TileAt => {
+    const at = new Map<Value, Value>();
+    const [down, across] = [counts[number(match.row)]!, counts[number(match.column)]!];
+    const plane = build.mul(down, across);
+    const group = build.constant(shape.group);
+    const batches = variables.filter((v) => v !== match.row && v !== match.column).reverse();
+    const inPlane = batches.length === 0 ? tile : build.rem(tile, plane);
+    const perGroup = build.mul(group, across);
+    const first = build.mul(build.div(inPlane, perGroup), group);
+    const height = build.binary("min", group, build.sub(down, first));
+    const inGroup = build.rem(inPlane, perGroup);
+    const place = (v: Value, tileNumber: Value): void => {
+      at.set(v, build.add(low[number(v)]!, build.mul(tileNumber, build.constant(size(v)))));
+    };
+    place(match.row, build.add(first, build.rem(inGroup, height)));
+    place(match.column, build.div(inGroup, height));
+    let rest = batches.length === 0 ? zero : build.div(tile, plane);
+    batches.forEach((v, i) => {
+      const isLast = i === batches.length - 1;
+      place(v, isLast ? rest : build.rem(rest, counts[number(v)]!));
+      if (!isLast) rest = build.div(rest, counts[number(v)]!);
+    });
+    return at;
+  };
+
+  /** What went through the ring before this block's tile: the block takes every grid-th, each as deep as the others. */
+  const eachTile = (body: (at: TileAt, before: Value) => void): void => {
+    const counts = counted();
+    const total = counts.reduce((a, b) => build.mul(a, b));
+    build.for("blocks", [[zero, total]], ([tile]) => {
+      const grid = build.op("grid", [], {}, zero.type)!;
+      body(tileAt(tile!, counts), build.mul(build.div(tile!, grid), steps()));
+    });
+  };
+
+  const producer = build.region(0, () =>
+    eachTile((at, before) =>
+      build.for("serial", [[zero, steps()]], ([step]) => {
+        const position = build.add(before, step!);
+        const stage = build.rem(position, stages());
+        const here = new Map([...at, [along, build.mul(step!, build.constant(shape.k))]]);
+        build.op("ring_acquire", [position], { ring: names.ring }, null);
+        copyTile(build, match.a, names.a, here, stage, depth, values, { ring: names.ring });
+        copyTile(build, match.b, names.b, here, stage, depth, values, { ring: names.ring });
+        build.op("ring_fill", [position], { ring: names.ring }, null);
+      }),
+    ),
+  );
+
+  const { accumulator, a, b, ring } = names;
+  const consumer = build.region(0, () =>
+    eachTile((at, before) => {
+      build.op("fragment_clear", [], { buffer: accumulator }, null);
+      build.for("serial", [[zero, steps()]], ([step]) => {
+        const position = build.add(before, step!);
+        build.op("ring_wait", [position], { ring }, null);
+        const stage = build.rem(position, stages());
+        build.op("mma", [stage], { accumulator, a, b, ...transposedOf(match), async: true }, null);
+        // The product before this one has ended, so its stage is free; this one goes on while the next stage is awaited.
+        build.op("mma_wait", [], { accumulator, pending: 1 }, null);
+        build.if(build.compare("gt", step!, zero), () =>
+          build.op("ring_release", [build.sub(position, build.constant(1))], { ring }, null),
+        );
+      });
+      build.op("mma_wait", [], { accumulator, pending: 0 }, null);
+      const last = build.sub(build.add(before, steps()), build.constant(1));
+      build.if(build.compare("gt", steps(), zero), () => build.op("ring_release", [last], { ring }, null));
+      emitElements(op, match, shape, { accumulator, at, high: (v) => high[number(v)]! }, build, values);
+    }),
+  );
+  const { consumers, producers, registers } = shape;
+  const even = { consumers, producers, ring };
+  const divided =
+    registers === null
+      ? even
+      : { ...even, consumerRegisters: registers.consumer, producerRegisters: registers.producer };
+  build.op("roles", [], divided, null, [consumer, producer]);
+}
+
+interface Elements {
+  readonly accumulator: string;
+  readonly at: TileAt;
+  readonly high: (v: Value) => Value;
+}
+
+/** The loop's body over the elements of the tile, each where the accumulator has it. */
+function emitElements(
+  op: Op,
+  match: Contraction,
+  { m, n }: RoleShape,
+  { accumulator, at, high }: Elements,
+  build: Builder,
+  values: Substitution,
+): void {
+  const [width, zero] = [build.constant(n), build.constant(0)];
+  const rows = build.sub(high(match.row), at.get(match.row)!);
+  const columns = build.sub(high(match.column), at.get(match.column)!);
+  build.for(
+    "fragment",
+    [[zero, build.constant(m * n)]],
+    ([e]) => {
+      const i = build.div(e!, width);
+      const j = build.rem(e!, width);
+      const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
+      build.if(isInside, () => {
+        const inner = new Substitution(values);
+        for (const [variable, first] of at) {
+          const offset = variable === match.row ? i : variable === match.column ? j : null;
+          inner.set(variable, offset === null ? first : build.add(first, offset));
+        }
+        rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
+          if (o !== match.contract) return false;
+          v.set(o.results[0]!, b.load(accumulator, [i, j], scalar("f32")));
+          return true;
+        });
+        build.span = op.span;
+      });
+    },
+    { fragment: accumulator },
+  );
+}
