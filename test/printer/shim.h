@@ -71,6 +71,10 @@ static inline void cvt_f32_f16(float& r, u16 x) {
   const float a = code > 0x7c00u ? NAN : code == 0x7c00u ? INFINITY : (float)value_of(code, 5, 10);
   r = x & 0x8000u ? -a : a;
 }
+static inline void st_v4_u32(void* p, unsigned x, unsigned y, unsigned z, unsigned w) {
+  const unsigned all[4] = {x, y, z, w};
+  std::memcpy(p, all, sizeof all);
+}
 static inline void mov_u64_globaltimer(unsigned long long& t) { t = 0; }
 template <typename F> static inline void load(unsigned& r, const unsigned* p, int order) {
   r = order == 0 ? __atomic_load_n(p, __ATOMIC_RELAXED) : __atomic_load_n(p, __ATOMIC_ACQUIRE);
