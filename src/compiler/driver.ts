@@ -7,6 +7,7 @@ import { manifestOf, programOf, roundingsOf, signatureOf } from "./emit/manifest
 import { checkCollective, parseProgram } from "./front-end.js";
 import type { Kernel } from "./ir/module.js";
 import { lowerCollective } from "./lower/lower-collective.js";
+import { predict } from "./machine/cost.js";
 import type { Machine } from "./machine/machines.js";
 import type { Manifest } from "./manifest.js";
 import {
@@ -24,9 +25,10 @@ import { PIPELINE } from "./passes/pipeline.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
 import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
 import { everyVariable, soleConversion, waysOf } from "./program/library.js";
-import { planFrom, planOf, sizeOf, type TunedChoice } from "./program/plan.js";
+import { type Candidate, dimsOf, planFrom, planOf, sizeOf, type TunedChoice } from "./program/plan.js";
 import { shown } from "./rules.js";
 import { SourceFile } from "./source.js";
+import type { Extent } from "./types/extent.js";
 
 /** The kernel after one pass, for looking into the compiler. */
 export interface Snapshot {
@@ -128,38 +130,52 @@ interface WayToDo {
   readonly name: string;
   /** Compiles it, once. */
   readonly compiled: () => CompileResult;
+  /** The way that this one is with another protocol; null for one of its own. */
+  readonly base: string | null;
 }
 
-function way(name: string, compile: () => CompileResult): WayToDo {
-  let made: CompileResult | null = null;
-  return { name, compiled: () => (made ??= compile()) };
+/** What a kernel is called whose transfers are packets, after the way that it does it in. */
+const PACKETS = "packets";
+/** Bytes of the largest tensor that packets are tried for: their memory is that of all ranks' tensors, and more. */
+const MOST_PACKET_BYTES = 2 ** 22;
+
+/** A way, and the same with packets; each is compiled once, when it is asked for. */
+function both(name: string, kernel: Kernel, options: CompileOptions, front: Front): WayToDo[] {
+  const one = (own: string, lowered: Kernel, mapping: Partial<PassOptions>, base: string | null): WayToDo => {
+    let made: CompileResult | null = null;
+    const chosen = { ...options, variant: own, mapping: { ...options.mapping, ...mapping } };
+    return { name: own, base, compiled: () => (made ??= compiledOf({ ...front, options: chosen }, lowered)) };
+  };
+  const plain = one(name, kernel, {}, null);
+  const { transfers, protocol } = options.mapping ?? {};
+  if (kernel.world === 1 || transfers !== undefined || protocol !== undefined) return [plain];
+  const packed = { ...kernel, name: `${kernel.name}_${PACKETS}` };
+  return [plain, one(`${name}+${PACKETS}`, packed, { transfers: "staged", protocol: "packet" }, name)];
 }
 
 /** The ways that the compiler has to choose from; none where the program says how it is done. */
 function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   const { options } = front;
   const conversion = options.library === undefined ? null : soleConversion(lowered);
-  const named = (name: string): Front => ({ ...front, options: { ...options, variant: name } });
   if (conversion !== null) {
-    const ways = waysOf(lowered, conversion, options.library!, front.source, options.resolve).map(({ name, kernel }) =>
-      way(name, () => compiledOf(named(name), kernel)),
+    const ways = waysOf(lowered, conversion, options.library!, front.source, options.resolve).flatMap(
+      ({ name, kernel }) => both(name, kernel, options, front),
     );
     if (ways.length > 0) return ways;
   }
   if (lowered.level !== "tensor" || openConversions(lowered).length === 0) return [];
-  return (["one_shot", "two_shot"] as const).map((algorithm) => {
+  return (["one_shot", "two_shot"] as const).flatMap((algorithm) => {
     // The one for large sizes keeps the collective's name.
     const kernel = algorithm === "two_shot" ? lowered : { ...lowered, name: `${lowered.name}_${algorithm}` };
-    const own = named(algorithm);
-    const mapping = { ...options.mapping, algorithm };
-    return way(algorithm, () => compiledOf({ ...own, options: { ...own.options, mapping } }, kernel));
+    return both(algorithm, kernel, { ...options, mapping: { ...options.mapping, algorithm } }, front);
   });
 }
 
 function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Kernel): WayToDo {
   const found = ways.find((way) => way.name === name);
   if (found !== undefined) return found;
-  if (name === lowered.name && ways.length === 0) return { name, compiled: () => compiledOf(front, lowered) };
+  if (name === lowered.name && ways.length === 0)
+    return { name, base: null, compiled: () => compiledOf(front, lowered) };
   const known = ways.length === 0 ? lowered.name : ways.map((way) => way.name).join(", ");
   throw new UsageError(`${lowered.name} has no variant '${name}'`, `it has ${known}`);
 }
@@ -173,12 +189,17 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: readonly Tune
   let made: Omit<CompileResult, keyof Front | "machine" | "ways"> | null = null;
   const program = (): NonNullable<typeof made> => {
     if (made !== null) return made;
-    const compiledWays = ways.map(({ name, compiled }): Variant => ({ name, compiled: compiled() }));
+    const by = sizeOf(ways[0]!.compiled().kernel!);
+    const compiledWays = (tuned === null ? promising(ways, by, machine) : ways).map(({ name, compiled }): Variant => {
+      return { name, compiled: compiled() };
+    });
     // What rounds on the way is for those who ask for it by name.
     const exact = compiledWays.filter(({ compiled }) => roundingsOf(compiled.kernel!).length === 0);
     const considered = exact.length > 0 ? exact : compiledWays;
-    const candidates = considered.map(({ name, compiled }) => ({ name, kernel: compiled.kernel! }));
-    const by = sizeOf(candidates[0]!.kernel);
+    const candidates = considered.map(({ name, compiled }): Candidate => {
+      const kernel = compiled.kernel!;
+      return hasPackets(kernel) ? { name, kernel, mostBytes: MOST_PACKET_BYTES } : { name, kernel };
+    });
     const { plan, used } = tuned === null ? planOf(candidates, by, machine) : planFrom(tuned, candidates, by);
     const variants = used.map((u) => considered[candidates.indexOf(u)]!);
     const largest = variants[plan.choices.at(-1)!.steps.at(-1)!.kernel]!.compiled;
@@ -200,7 +221,7 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: readonly Tune
   return {
     ...front,
     // The ways differ in what moves, not in what is multiplied.
-    diagnostics: ways.at(-1)!.compiled().diagnostics,
+    diagnostics: ways.findLast(({ base }) => base === null)!.compiled().diagnostics,
     machine,
     ways: all.map(({ name }) => name),
     get kernel() {
@@ -222,6 +243,28 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: readonly Tune
       return program().considered;
     },
   };
+}
+
+/** Short tensors, at which the ways that are worth packets are looked for. */
+const SHORT = 512;
+const MOST_PACKED = 2;
+
+/** All ways, and with packets those that are the fastest without them where tensors are short: to compile all takes too long. */
+function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): readonly WayToDo[] {
+  const plain = ways.filter(({ base }) => base === null);
+  const times = plain.map(({ name, compiled }) => {
+    const kernel = compiled().kernel!;
+    return { name, seconds: predict(kernel, dimsOf(kernel, by, SHORT), machine).total };
+  });
+  const short = times.sort((a, b) => a.seconds - b.seconds).slice(0, MOST_PACKED);
+  const packed = ways.filter(
+    ({ base, compiled }) => short.some(({ name }) => name === base) && hasPackets(compiled().kernel!),
+  );
+  return [...plain, ...packed];
+}
+
+function hasPackets(kernel: Kernel): boolean {
+  return kernel.buffers.some(({ role }) => role === "packet");
 }
 
 /** One kernel, through the pipeline. */
@@ -248,8 +291,9 @@ export function withMapping(compiled: CompileResult, mapping: Partial<PassOption
   if (compiled.checked !== null && compiled.kernel === null)
     throw new RangeError("only what was compiled to the end can be mapped anew");
   if (compiled.variants.length > 1) throw new RangeError("a program of several kernels is mapped anew one by one");
-  const { algorithm } = passOptions(compiled.options);
-  const options: CompileOptions = { ...compiled.options, mapping: { algorithm, ...mapping } };
+  // Which way it is stays as it was.
+  const { algorithm, transfers, protocol } = passOptions(compiled.options);
+  const options: CompileOptions = { ...compiled.options, mapping: { algorithm, transfers, protocol, ...mapping } };
   const { checked, source, diagnostics } = compiled;
   if (checked === null) return { ...compiled, options };
   const [old, now] = [passOptions(compiled.options), passOptions(options)];

@@ -16,6 +16,8 @@ import { fitDims } from "../types/requirement.js";
 export interface Candidate {
   readonly name: string;
   readonly kernel: Kernel;
+  /** Bytes of the largest size that it is for, where not for all. */
+  readonly mostBytes?: number;
 }
 
 /** What was measured to be the fastest: `way` for sizes below a number of elements, that of the last for all others. */
@@ -113,7 +115,8 @@ class Times {
   of(i: number, size: number): number {
     const times = this.known.get(size) ?? [];
     this.known.set(size, times);
-    const { kernel } = this.candidates[i]!;
+    const { kernel, mostBytes = Infinity } = this.candidates[i]!;
+    if (size * DTYPES[kernel.outputs[0]!.dtype].bytes > mostBytes) return Infinity;
     return (times[i] ??= predict(kernel, dimsOf(kernel, this.by, size), this.machine).total);
   }
 
