@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { parseProgram } from "../../src/compiler/front-end.js";
 import { printProgram, SourceFile } from "../../src/compiler/index.js";
+import { formatColl } from "../../src/formatter/index.js";
 import { LIBRARY } from "../kernels/library.js";
 import { expectGolden, withoutSpans } from "./helpers.js";
 import { EXAMPLES } from "./language.js";
@@ -24,8 +25,13 @@ describe("print, parse, print", () => {
   for (const { name, text } of LIBRARY) test(`kernels/${name}.coll`, () => expectRoundTrip(text));
   for (const e of EXAMPLES)
     if (e.error === null) test(`LANGUAGE.md, line ${e.line}: ${e.section}`, () => expectRoundTrip(e.text));
-  test.each(["///Text", "///  Text", "////Text", "///\n///Text ", "///a\n\n///b"])("a description %j", (doc) =>
-    expectRoundTrip(`${doc}\ncollective f(x: T[n] local) -> y: T[n] local { y = x }\n`),
+  test.each(["///Text", "///  Text", "////Text", "///\n///Text ", "///a\n\n///b", "///\rText", "/// a\rb\r"])(
+    "a description %j, formatted, too",
+    async (doc) => {
+      const text = `${doc}\ncollective f(x: T[n] local) -> y: T[n] local { y = x }\n`;
+      expectRoundTrip(text);
+      expect(withoutSpans(parse(await formatColl(text)))).toEqual(withoutSpans(parse(text)));
+    },
   );
 });
 

@@ -41,7 +41,9 @@ function docOf(definition: CstNode): string {
   const comments = tokens(definition, "DocComment");
   const lineOf = (i: number): number => comments[i]!.startLine!;
   const first = comments.findLastIndex((_, i) => i === 0 || lineOf(i) !== lineOf(i - 1) + 1);
-  const lines = comments.slice(Math.max(first, 0)).map((t) => t.image.slice(3).replace(/^ /, "").trimEnd());
+  // A carriage return amid a line is a space, as it is to the formatter.
+  const text = (image: string): string => image.slice(3).replaceAll("\r", " ").replace(/^ /, "").trimEnd();
+  const lines = comments.slice(Math.max(first, 0)).map((t) => text(t.image));
   return lines.join("\n");
 }
 

@@ -58,7 +58,7 @@ export function whyNoShape(kernel: Kernel): string | null {
   const smallest = fittingShapes(kernel, "answer", null)[0]?.dims;
   if (smallest === undefined) return `no sizes were found that the conditions allow${conditions}`;
   const sizes = Object.entries(smallest).map(([name, n]) => `${name}=${n}`);
-  const which = sizes.length === 0 ? "" : ` at the smallest sizes that were found (${sizes.join(" ")})`;
+  const which = sizes.length === 0 ? "" : `, at the smallest sizes that were found (${sizes.join(" ")})`;
   return `there are more elements than a proof can look at${which}${conditions}`;
 }
 
