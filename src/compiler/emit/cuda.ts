@@ -15,7 +15,8 @@ import {
   type Value,
 } from "../ir/module.js";
 import { printKernel } from "../ir/print.js";
-import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
+import { REDUCE } from "../ir/functions.js";
+import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
 import { lanesOf, sameType, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
@@ -339,13 +340,13 @@ export class CudaEmitter {
     const kind = scalarOf(result.type);
     const [body] = op.regions;
     const k = this.name(body!.arguments[0]!);
-    const fn = ({ sum: "add", prod: "mul", min: "min", max: "max" } as const)[op.attributes["fn"] as "sum"];
+    const { fn, identity } = REDUCE[op.attributes["fn"] as Reduction];
     const lanes = lanesOf(result.type);
     const name = this.name(result);
     const at = lanes === 1 ? "" : ".v[l]";
     const each = (s: string): void => this.line(lanes === 1 ? s : `for (int l = 0; l < ${lanes}; l++) ${s}`);
     this.line(`${this.cType(result.type)} ${name};`);
-    each(`${name}${at} = ${identityText(fn, kind, this.use)};`);
+    each(`${name}${at} = ${literalText(identity(kind), kind, this.use)};`);
     const [lo, hi] = op.operands.map((v) => this.name(v));
     if ("unroll" in op.attributes) this.line(`#pragma unroll ${String(op.attributes["unroll"])}`);
     this.block(`for (i64 ${k} = ${lo}; ${k} < ${hi}; ${k}++)`, () => {
@@ -468,15 +469,4 @@ function isWithPacket(op: Op, first: Op): boolean {
     op.attributes["even"] === first.attributes["even"] &&
     sameType(op.results[0]!.type, first.results[0]!.type)
   );
-}
-
-function identityText(
-  fn: BinaryFunction,
-  kind: Parameters<typeof literalText>[1],
-  use: (part: PreludePart) => void,
-): string {
-  if (fn === "add" || fn === "mul") return literalText(fn === "add" ? 0 : 1, kind, use);
-  if (kind === "f32") return literalText(fn === "min" ? Infinity : -Infinity, kind, use);
-  if (kind === "u32") return fn === "min" ? "0xffffffffu" : "0u";
-  return fn === "min" ? "0x7fffffff" : "(-0x7fffffff - 1)";
 }

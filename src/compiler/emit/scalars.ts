@@ -1,4 +1,5 @@
 /** How element types and scalar arithmetic are written in CUDA C. */
+import { BINARY, COMPARE, UNARY } from "../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import type { ScalarKind } from "../types/dtype.js";
 import type { PreludePart } from "./prelude.js";
@@ -18,49 +19,22 @@ export const C_TYPE: Readonly<Record<ScalarKind, string>> = {
   bool: "bool",
 };
 
-const INFIX: Partial<Record<BinaryFunction, string>> = {
-  add: "+",
-  sub: "-",
-  mul: "*",
-  div: "/",
-  rem: "%",
-  and: "&",
-  or: "|",
-  xor: "^",
-  shl: "<<",
-  shr: ">>",
-};
-const COMPARE: Record<Comparison, string> = { eq: "==", ne: "!=", lt: "<", le: "<=", gt: ">", ge: ">=" };
-
 export function binaryText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string {
-  const infix = INFIX[fn];
-  if (infix !== undefined) return `${a} ${infix} ${b}`;
-  if (kind === "f32") return `${fn === "min" ? "fminf" : "fmaxf"}(${a}, ${b})`;
+  const { operator } = BINARY[fn];
+  if (operator !== null) return `${a} ${operator} ${b}`;
+  if (kind === "f32") return `f${fn}f(${a}, ${b})`;
   return `${a} ${fn === "min" ? "<" : ">"} ${b} ? ${a} : ${b}`;
 }
 
 export function compareText(fn: Comparison, a: string, b: string): string {
-  return `${a} ${COMPARE[fn]} ${b}`;
+  return `${a} ${COMPARE[fn].cuda} ${b}`;
 }
 
 export function unaryText(fn: UnaryFunction, kind: ScalarKind, a: string, use: (part: PreludePart) => void): string {
-  switch (fn) {
-    case "neg":
-      return `-${a}`;
-    case "not":
-      return `!${a}`;
-    case "abs":
-      return kind === "f32" ? `fabsf(${a})` : `(${a} < 0 ? -${a} : ${a})`;
-    case "relu":
-      return kind === "f32" ? `fmaxf(${a}, 0.0f)` : `(${a} > 0 ? ${a} : 0)`;
-    case "gelu":
-    case "silu":
-    case "sigmoid":
-      use("functions");
-      return `fn_${fn}(${a})`;
-    default:
-      return `${fn}f(${a})`;
-  }
+  const { cuda, wholeCuda = cuda } = UNARY[fn];
+  const text = kind === "f32" ? cuda(a) : wholeCuda(a);
+  if (text.startsWith("fn_")) use("functions");
+  return text;
 }
 
 export function castText(from: ScalarKind, to: ScalarKind, a: string, use: (part: PreludePart) => void): string {

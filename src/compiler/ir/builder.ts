@@ -5,7 +5,7 @@ import type { ScalarKind } from "../types/dtype.js";
 import { type Attributes, type Op, type Region, Value } from "./module.js";
 import type { BinaryFunction, Comparison, LoopMap, OpName, Reduction, UnaryFunction } from "./ops.js";
 import { BOOL, INDEX, sameType, scalarOf, type Type, withScalar } from "./types.js";
-import { foldBinary, foldCompare } from "./fold.js";
+import { foldBinary, foldCompare } from "./functions.js";
 
 export class Builder {
   ops: Op[] = [];

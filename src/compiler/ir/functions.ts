@@ -1,5 +1,9 @@
-/** The unary functions of the op table in float64, shared by the CPU backend and the reference. */
-import type { UnaryFunction } from "./ops.js";
+/**
+ * The scalar functions: one row each, with what every stage knows of it. The printer writes CUDA from here, the executor
+ * JavaScript, the reference computes in float64, constants are folded, the prover takes the laws, the cost model the cost.
+ */
+import { isFloat, type ScalarKind } from "../types/dtype.js";
+import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "./ops.js";
 
 /** The error function to float64 precision: series near 0, continued fraction in the tail. */
 export function erf(x: number): number {
@@ -20,22 +24,6 @@ export function erf(x: number): number {
   return Math.sign(x) * (1 - Math.exp(-a * a) / (Math.sqrt(Math.PI) * (a + f)));
 }
 
-/** gelu is the exact one, x·Φ(x); silu is x·sigmoid(x); relu of NaN is 0, as with `x > 0 ? x : 0`. */
-export const FLOAT_FUNCTIONS: Readonly<Record<UnaryFunction, (x: number) => number>> = {
-  neg: (x) => -x,
-  not: (x) => (x === 0 ? 1 : 0),
-  exp: Math.exp,
-  log: Math.log,
-  sqrt: Math.sqrt,
-  rsqrt: (x) => 1 / Math.sqrt(x),
-  tanh: Math.tanh,
-  abs: Math.abs,
-  relu: (x) => (x > 0 ? x : 0),
-  gelu: (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)),
-  silu: (x) => x / (1 + Math.exp(-x)),
-  sigmoid: (x) => 1 / (1 + Math.exp(-x)),
-};
-
 /** Smaller of two numbers as GPUs have it: a NaN loses against a number. */
 export function minimum(a: number, b: number): number {
   return a !== a ? b : b !== b ? a : Math.min(a, b);
@@ -44,4 +32,172 @@ export function minimum(a: number, b: number): number {
 /** Larger of two numbers as GPUs have it: a NaN loses against a number. */
 export function maximum(a: number, b: number): number {
   return a !== a ? b : b !== b ? a : Math.max(a, b);
+}
+
+/** What a law may be written with: terms that stand for data, and numbers. */
+export interface Terms<X> {
+  add(a: X | number, b: X | number): X | number;
+  sub(a: X | number, b: X | number): X | number;
+  div(a: X | number, b: X | number): X | number;
+  extreme(fn: "min" | "max", a: X | number, b: X | number): X | number;
+  apply(fn: string, args: readonly (X | number)[]): X | number;
+}
+
+export interface UnaryRow {
+  /** In float64; of floats. */
+  readonly value: (x: number) => number;
+  /** Of whole numbers and truth values, before they wrap; absent where there is none. */
+  readonly whole?: (x: number) => number;
+  /** JavaScript of `whole`; `a` can be repeated. */
+  readonly wholeText?: (a: string) => string;
+  /** CUDA C of floats, and of whole numbers where that is another text. `fn_…` are of the prelude. */
+  readonly cuda: (a: string) => string;
+  readonly wholeCuda?: (a: string) => string;
+  /** The same value, made with other functions: holds for all data. */
+  readonly law?: <X>(terms: Terms<X>, a: X, kind: ScalarKind) => X | number;
+  /** Whether it takes an element more than a few instructions. */
+  readonly isSlow: boolean;
+}
+
+const sigmoid = <X>(t: Terms<X>, top: X | number, a: X): X | number =>
+  t.div(top, t.add(1, t.apply("exp", [t.sub(0, a)])));
+
+/** gelu is the exact one, x·Φ(x); silu is x·sigmoid(x); relu of NaN is 0, as with `x > 0 ? x : 0`. */
+export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
+  neg: {
+    value: (x) => -x,
+    whole: (x) => 0 - x,
+    wholeText: (a) => `(0-${a})`,
+    cuda: (a) => `-${a}`,
+    law: (t, a) => t.sub(0, a),
+    isSlow: false,
+  },
+  not: {
+    value: (x) => (x === 0 ? 1 : 0),
+    whole: (x) => (x === 0 ? 1 : 0),
+    wholeText: (a) => `(${a}===0?1:0)`,
+    cuda: (a) => `!${a}`,
+    law: (t, a, kind) => (kind === "bool" ? t.sub(1, a) : t.apply("not", [a])),
+    isSlow: false,
+  },
+  abs: {
+    value: Math.abs,
+    whole: Math.abs,
+    wholeText: (a) => `(${a}<0?0-${a}:${a})`,
+    cuda: (a) => `fabsf(${a})`,
+    wholeCuda: (a) => `(${a} < 0 ? -${a} : ${a})`,
+    law: (t, a) => t.extreme("max", a, t.sub(0, a)),
+    isSlow: false,
+  },
+  relu: {
+    value: (x) => (x > 0 ? x : 0),
+    whole: (x) => Math.max(x, 0),
+    wholeText: (a) => `(${a}>0?${a}:0)`,
+    cuda: (a) => `fmaxf(${a}, 0.0f)`,
+    wholeCuda: (a) => `(${a} > 0 ? ${a} : 0)`,
+    law: (t, a) => t.extreme("max", a, 0),
+    isSlow: false,
+  },
+  exp: { value: Math.exp, cuda: (a) => `expf(${a})`, isSlow: true },
+  log: { value: Math.log, cuda: (a) => `logf(${a})`, isSlow: true },
+  sqrt: { value: Math.sqrt, cuda: (a) => `sqrtf(${a})`, isSlow: true },
+  rsqrt: {
+    value: (x) => 1 / Math.sqrt(x),
+    cuda: (a) => `rsqrtf(${a})`,
+    law: (t, a) => t.div(1, t.apply("sqrt", [a])),
+    isSlow: true,
+  },
+  tanh: { value: Math.tanh, cuda: (a) => `tanhf(${a})`, isSlow: true },
+  gelu: { value: (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)), cuda: (a) => `fn_gelu(${a})`, isSlow: true },
+  silu: {
+    value: (x) => x / (1 + Math.exp(-x)),
+    cuda: (a) => `fn_silu(${a})`,
+    law: (t, a) => sigmoid(t, a, a),
+    isSlow: true,
+  },
+  sigmoid: {
+    value: (x) => 1 / (1 + Math.exp(-x)),
+    cuda: (a) => `fn_sigmoid(${a})`,
+    law: (t, a) => sigmoid(t, 1, a),
+    isSlow: true,
+  },
+};
+
+export interface BinaryRow {
+  /** Of indices and truth values; undefined where it has none (division by zero). */
+  readonly fold: (a: number, b: number) => number | undefined;
+  /** The operator, which C and JavaScript share; null for `min` and `max`. */
+  readonly operator: string | null;
+  readonly commutes: boolean;
+  /** Whether floats have it. */
+  readonly isOfFloats: boolean;
+  /** Whether floats take more than a few instructions. */
+  readonly isSlow: boolean;
+}
+
+const bits =
+  (fn: (a: bigint, b: bigint) => bigint) =>
+  (a: number, b: number): number =>
+    Number(fn(BigInt(a), BigInt(b)));
+
+// prettier-ignore
+export const BINARY: Readonly<Record<BinaryFunction, BinaryRow>> = {
+  add: { fold: (a, b) => a + b, operator: "+", commutes: true, isOfFloats: true, isSlow: false },
+  sub: { fold: (a, b) => a - b, operator: "-", commutes: false, isOfFloats: true, isSlow: false },
+  mul: { fold: (a, b) => a * b, operator: "*", commutes: true, isOfFloats: true, isSlow: false },
+  div: { fold: (a, b) => (b === 0 ? undefined : Math.trunc(a / b)), operator: "/", commutes: false, isOfFloats: true, isSlow: true },
+  rem: { fold: (a, b) => (b === 0 ? undefined : a % b), operator: "%", commutes: false, isOfFloats: true, isSlow: false },
+  min: { fold: Math.min, operator: null, commutes: true, isOfFloats: true, isSlow: false },
+  max: { fold: Math.max, operator: null, commutes: true, isOfFloats: true, isSlow: false },
+  and: { fold: bits((a, b) => a & b), operator: "&", commutes: true, isOfFloats: false, isSlow: false },
+  or: { fold: bits((a, b) => a | b), operator: "|", commutes: true, isOfFloats: false, isSlow: false },
+  xor: { fold: bits((a, b) => a ^ b), operator: "^", commutes: true, isOfFloats: false, isSlow: false },
+  shl: { fold: (a, b) => a * 2 ** b, operator: "<<", commutes: false, isOfFloats: false, isSlow: false },
+  shr: { fold: (a, b) => Math.floor(a / 2 ** b), operator: ">>", commutes: false, isOfFloats: false, isSlow: false },
+};
+
+export interface ComparisonRow {
+  readonly holds: (a: number, b: number) => boolean;
+  readonly cuda: string;
+  readonly javascript: string;
+}
+
+export const COMPARE: Readonly<Record<Comparison, ComparisonRow>> = {
+  eq: { holds: (a, b) => a === b, cuda: "==", javascript: "===" },
+  ne: { holds: (a, b) => a !== b, cuda: "!=", javascript: "!==" },
+  lt: { holds: (a, b) => a < b, cuda: "<", javascript: "<" },
+  le: { holds: (a, b) => a <= b, cuda: "<=", javascript: "<=" },
+  gt: { holds: (a, b) => a > b, cuda: ">", javascript: ">" },
+  ge: { holds: (a, b) => a >= b, cuda: ">=", javascript: ">=" },
+};
+
+const LOWEST: Partial<Record<ScalarKind, number>> = { i32: -(2 ** 31), u32: 0, i8: -128, u8: 0, bool: 0 };
+const HIGHEST: Partial<Record<ScalarKind, number>> = { i32: 2 ** 31 - 1, u32: 2 ** 32 - 1, i8: 127, u8: 255, bool: 1 };
+
+export interface ReductionRow {
+  /** The function that is applied again and again. */
+  readonly fn: BinaryFunction;
+  /** What it starts from, and its value over nothing. */
+  readonly identity: (kind: ScalarKind) => number;
+}
+
+export const REDUCE: Readonly<Record<Reduction, ReductionRow>> = {
+  sum: { fn: "add", identity: () => 0 },
+  prod: { fn: "mul", identity: () => 1 },
+  min: { fn: "min", identity: (kind) => HIGHEST[kind] ?? Infinity },
+  max: { fn: "max", identity: (kind) => LOWEST[kind] ?? -Infinity },
+};
+
+/** Whether a function takes an element of a kind more than a few instructions. */
+export function isSlow(fn: UnaryFunction | BinaryFunction, kind: ScalarKind): boolean {
+  return fn in UNARY ? UNARY[fn as UnaryFunction].isSlow : isFloat(kind) && BINARY[fn as BinaryFunction].isSlow;
+}
+
+/** Value of an index or bool operation; undefined where it has none (division by zero). */
+export function foldBinary(fn: BinaryFunction, a: number, b: number): number | undefined {
+  return BINARY[fn].fold(a, b);
+}
+
+export function foldCompare(fn: Comparison, a: number, b: number): boolean {
+  return COMPARE[fn].holds(a, b);
 }

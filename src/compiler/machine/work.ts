@@ -5,7 +5,7 @@
  * Nothing here knows a collective or a machine. A loop whose variable decides nothing is counted once and multiplied; others are
  * gone through turn by turn, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
  */
-import { foldBinary, foldCompare } from "../ir/fold.js";
+import { foldBinary, foldCompare } from "../ir/functions.js";
 import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
 import { productShape } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";

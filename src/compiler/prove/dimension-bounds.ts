@@ -7,7 +7,7 @@
  * depend on data, and accesses under conditions that do, are left to those who have data: they see when one leaves its
  * buffer.
  */
-import { foldBinary, foldCompare } from "../ir/fold.js";
+import { foldBinary, foldCompare } from "../ir/functions.js";
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
 import type { BinaryFunction, Comparison } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";

@@ -11,7 +11,7 @@ import type { ElementExpression, ElementSpecification, SignatureTensor } from ".
 import { freeVariables, partsOfExpression, sharedParts } from "../specification-shape.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { identityOf, REDUCES_WITH } from "../execute/identities.js";
+import { REDUCE } from "../ir/functions.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import type { InputValues } from "./inputs.js";
 import { CannotTell } from "./results.js";
@@ -163,7 +163,7 @@ export class ElementExpectation {
       Evaluate,
     ];
     const kind = this.kind(e.body);
-    const [first, fn] = [identityOf(e.fn, kind), REDUCES_WITH[e.fn]];
+    const [first, fn] = [REDUCE[e.fn].identity(kind), REDUCE[e.fn].fn];
     const { variables } = claim;
     const number = claim.numbers.get(e.variable)!;
     return () => {

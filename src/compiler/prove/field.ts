@@ -7,7 +7,7 @@
  * chance of 2^-78. Roundings are the identity: the claim is about the mathematics.
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { foldCompare } from "../ir/fold.js";
+import { foldCompare } from "../ir/functions.js";
 import type { Comparison } from "../ir/ops.js";
 import { type Accumulator, type Algebra, type Factors, fractionOf, type Number_, type Term } from "./algebra.js";
 import { type DType, DTYPES, isDType, isNarrow, type ScalarKind } from "../types/dtype.js";

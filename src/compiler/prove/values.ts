@@ -1,14 +1,11 @@
 /** Scalar operations on numbers, where they are known, and on terms, where they stand for data. */
-import { identityOf } from "../execute/identities.js";
-import { foldBinary, foldCompare } from "../ir/fold.js";
+import { BINARY, foldBinary, foldCompare, REDUCE, UNARY } from "../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import type { ScalarKind } from "../types/dtype.js";
 import type { Algebra, Number_, Term } from "./algebra.js";
 
 /** Any data, where only the ordering of accesses is asked for. */
 export const OPAQUE: Term = { id: 0 };
-
-const COMMUTES = new Set(["and", "or", "xor"]);
 
 function isInteger(kind: ScalarKind): boolean {
   switch (kind) {
@@ -65,52 +62,22 @@ export function binaryOf(data: Algebra | null, fn: BinaryFunction, kind: ScalarK
     case "min":
     case "max": {
       // No value of the kind lies beyond the start of a fold, so it changes nothing.
-      const neutral = identityOf(fn, kind);
+      const neutral = REDUCE[fn].identity(kind);
       if (a === neutral) return b;
       if (b === neutral) return a;
       return algebra.extreme(fn, a, b);
     }
     default:
-      return algebra.apply(fn, [a, b], COMMUTES.has(fn));
+      return algebra.apply(fn, [a, b], BINARY[fn].commutes);
   }
 }
 
-const KNOWN: Partial<Record<UnaryFunction, (x: number) => number>> = {
-  neg: (x) => -x,
-  exp: Math.exp,
-  log: Math.log,
-  sqrt: Math.sqrt,
-  rsqrt: (x) => 1 / Math.sqrt(x),
-  tanh: Math.tanh,
-  abs: Math.abs,
-  relu: (x) => Math.max(x, 0),
-};
-
 export function unaryOf(algebra: Algebra | null, fn: UnaryFunction, kind: ScalarKind, a: Number_): Number_ {
-  if (typeof a === "number") {
-    if (fn === "not") return kind === "bool" ? 1 - a : wrap(kind, ~a);
-    const f = KNOWN[fn];
-    if (f !== undefined) return wrap(kind, f(a));
-  }
+  const { value, whole, law } = UNARY[fn];
+  if (typeof a === "number")
+    return kind === "index" || kind === "bool" || isInteger(kind) ? wrap(kind, (whole ?? value)(a)) : value(a);
   if (algebra === null) return OPAQUE;
-  switch (fn) {
-    case "not":
-      return kind === "bool" ? algebra.sub(1, a) : algebra.apply(fn, [a]);
-    case "neg":
-      return algebra.sub(0, a);
-    case "abs":
-      return algebra.extreme("max", a, algebra.sub(0, a));
-    case "relu":
-      return algebra.extreme("max", a, 0);
-    case "silu":
-      return algebra.div(a, algebra.add(1, algebra.apply("exp", [algebra.sub(0, a)])));
-    case "sigmoid":
-      return algebra.div(1, algebra.add(1, algebra.apply("exp", [algebra.sub(0, a)])));
-    case "rsqrt":
-      return algebra.div(1, algebra.apply("sqrt", [a]));
-    default:
-      return algebra.apply(fn, [a]);
-  }
+  return law === undefined ? algebra.apply(fn, [a]) : law<Number_>(algebra, a, kind);
 }
 
 export function compareOf(algebra: Algebra | null, fn: Comparison, a: Number_, b: Number_): Number_ {

@@ -38,3 +38,8 @@ export function isNarrow(kind: ScalarKind): kind is "i8" | "u8" {
 export function isDType(name: string): name is DType {
   return Object.hasOwn(DTYPES, name);
 }
+
+/** Whether values of a kind are rounded. */
+export function isFloat(kind: ScalarKind): boolean {
+  return isDType(kind) && DTYPES[kind].kind === "float";
+}

@@ -21,7 +21,7 @@ import {
   sharedParts,
 } from "../../compiler/index.js";
 import { decode, decodeInto, encode } from "../numbers/index.js";
-import { FLOAT_FUNCTIONS, maximum, type UnaryFunction } from "../../compiler/index.js";
+import { maximum, UNARY, type UnaryFunction } from "../../compiler/index.js";
 import type { InputReader } from "./inputs.js";
 import {
   added,
@@ -204,7 +204,7 @@ class Claim {
       case "unary": {
         const a = this.whole(e.a);
         if (e.fn === "not") return () => (a() === 0 ? 1 : 0);
-        const f = FLOAT_FUNCTIONS[e.fn as UnaryFunction];
+        const f = UNARY[e.fn as UnaryFunction].value;
         return wrapped(kind, () => f(a()));
       }
       case "binary": {
@@ -311,7 +311,7 @@ class Claim {
 
   private unary(fn: string, a: Compute): Compute {
     const { state } = this;
-    const f = FLOAT_FUNCTIONS[fn as UnaryFunction];
+    const f = UNARY[fn as UnaryFunction].value;
     if (f === undefined) throw new InternalCompilerError(`the reference has no function '${fn}'`);
     if (fn === "neg")
       return () => {

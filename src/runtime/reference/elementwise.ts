@@ -1,7 +1,7 @@
 /** Elementwise operations on rows in float64, each with the error that correct float32 arithmetic may add. */
 import { DTYPES, InternalCompilerError, type DType } from "../../compiler/index.js";
 import {
-  FLOAT_FUNCTIONS,
+  UNARY,
   maximum,
   minimum,
   type BinaryFunction,
@@ -18,7 +18,7 @@ const FUNCTION_ULPS = 16;
 
 /** @param whole how whole numbers wrap; null for floats */
 export function unaryRows(fn: UnaryFunction, a: Rows, whole: Whole | null): Rows {
-  const f = FLOAT_FUNCTIONS[fn];
+  const f = UNARY[fn].value;
   if (f === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
   const values = a.values.map(whole === null || fn === "not" ? f : (x) => wrap(whole, f(x)));
   const exact = EXACT_FUNCTIONS.includes(fn);

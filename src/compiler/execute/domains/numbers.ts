@@ -5,9 +5,9 @@
  * (encoders), `U` (unary functions), `fround`, `fmin`, `fmax`, `wide` (and/or/xor of 64-bit indices).
  */
 import { InternalCompilerError } from "../../diagnostics/ice.js";
-import { FLOAT_FUNCTIONS, maximum, minimum } from "../../ir/functions.js";
+import { BINARY, COMPARE, maximum, minimum, UNARY } from "../../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../../ir/ops.js";
-import type { ScalarKind } from "../../types/dtype.js";
+import { isFloat, type ScalarKind } from "../../types/dtype.js";
 import { encode, ENCODERS, F32_WORD, I32_WORD, isNarrowFloat, valuesOf } from "../../types/formats.js";
 import { isGlobal } from "../../ir/module.js";
 import { at, type Place } from "../semantics/memory.js";
@@ -15,10 +15,6 @@ import type { Domain, Form } from "../setting.js";
 import type { Writer } from "../writer.js";
 
 const known = (text: string): Form => ({ text, isKnown: true });
-
-function isFloat(kind: ScalarKind): boolean {
-  return kind === "f32" || isNarrowFloat(kind);
-}
 
 /** Text of the float32 value of a lane. */
 function toFloat(kind: ScalarKind, x: string): string {
@@ -53,22 +49,18 @@ function literal(kind: ScalarKind, value: number): string {
   return held < 0 || Object.is(held, -0) ? `(${Object.is(held, -0) ? "-0" : held})` : String(held);
 }
 
-const OPERATORS: Partial<Record<BinaryFunction, string>> = {
-  add: "+", sub: "-", mul: "*", div: "/", rem: "%", and: "&", or: "|", xor: "^", shl: "<<", shr: ">>",
-}; // prettier-ignore
-
 function unsupported(fn: string, kind: ScalarKind): never {
   throw new InternalCompilerError(`there is no '${fn}' of ${kind}`);
 }
 
 /** Text of `fn(a, b)`. Divisors of integers and indices must have been checked before. */
 function binary(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string {
-  const operator = OPERATORS[fn];
+  const { operator, isOfFloats } = BINARY[fn];
   if (isFloat(kind)) {
-    if (["and", "or", "xor", "shl", "shr"].includes(fn)) unsupported(fn, kind);
+    if (!isOfFloats) unsupported(fn, kind);
     const x = toFloat(kind, a);
     const y = toFloat(kind, b);
-    if (operator === undefined) return fromFloat(kind, `f${fn}(${x},${y})`);
+    if (operator === null) return fromFloat(kind, `f${fn}(${x},${y})`);
     return fromFloat(kind, `fround(${x}${operator}${y})`);
   }
   if (kind === "bool") {
@@ -98,19 +90,13 @@ function unary(fn: UnaryFunction, kind: ScalarKind, a: string): string {
     return fromFloat(kind, `fround(U.${fn}(${x}))`);
   }
   if (kind === "bool") return fn === "not" ? `(!${a})` : unsupported(fn, kind);
-  if (fn === "neg") return kind === "index" ? `(0-${a})` : wrap(kind, `(0-${a})`);
-  if (fn === "not") return `(${a}===0?1:0)`;
-  if (fn === "abs") return wrap(kind, `(${a}<0?0-${a}:${a})`);
-  if (fn === "relu") return `(${a}>0?${a}:0)`;
-  return unsupported(fn, kind);
+  return wrap(kind, UNARY[fn].wholeText?.(a) ?? unsupported(fn, kind));
 }
-
-const COMPARISONS: Record<Comparison, string> = { eq: "===", ne: "!==", lt: "<", le: "<=", gt: ">", ge: ">=" };
 
 function compare(fn: Comparison, kind: ScalarKind, a: string, b: string): string {
   const x = isFloat(kind) ? toFloat(kind, a) : a;
   const y = isFloat(kind) ? toFloat(kind, b) : b;
-  return `(${x}${COMPARISONS[fn]}${y})`;
+  return `(${x}${COMPARE[fn].javascript}${y})`;
 }
 
 /**
@@ -189,7 +175,7 @@ function numberHelpers(text: string): Record<string, unknown> {
     imul: Math.imul,
     fmin: minimum,
     fmax: maximum,
-    U: FLOAT_FUNCTIONS,
+    U: Object.fromEntries(Object.entries(UNARY).map(([fn, { value }]) => [fn, value])),
     wide,
     toI32,
     toU32,

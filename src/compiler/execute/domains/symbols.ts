@@ -2,13 +2,14 @@
  * Values that stand for data: terms of an algebra, and numbers where they are known. Truth values are 0 and 1. Without an
  * algebra only what decides something (addresses, bounds, conditions, flags) is computed, and all data is `OPAQUE`.
  */
-import type { BinaryFunction, Comparison } from "../../ir/ops.js";
-import { DTYPES, isDType, type ScalarKind } from "../../types/dtype.js";
+import { BINARY, COMPARE } from "../../ir/functions.js";
+import type { BinaryFunction } from "../../ir/ops.js";
+import { DTYPES, isDType, isFloat, type ScalarKind } from "../../types/dtype.js";
 import { at } from "../semantics/memory.js";
 import type { Domain, Form } from "../setting.js";
 
-const OPERATORS: Partial<Record<BinaryFunction, string>> = { add: "+", sub: "-", mul: "*" };
-const COMPARISONS: Record<Comparison, string> = { eq: "===", ne: "!==", lt: "<", le: "<=", gt: ">", ge: ">=" };
+/** What numbers of JavaScript do as they are. */
+const PLAIN = new Set<BinaryFunction>(["add", "sub", "mul"]);
 const METHODS: Partial<Record<BinaryFunction, (a: string, b: string) => string>> = {
   add: (a, b) => `A.add(${a},${b})`,
   sub: (a, b) => `A.sub(${a},${b})`,
@@ -17,10 +18,6 @@ const METHODS: Partial<Record<BinaryFunction, (a: string, b: string) => string>>
   min: (a, b) => `A.extreme("min",${a},${b})`,
   max: (a, b) => `A.extreme("max",${a},${b})`,
 };
-
-function isFloat(kind: ScalarKind): boolean {
-  return isDType(kind) && DTYPES[kind].kind === "float";
-}
 
 function isWider(from: ScalarKind, to: ScalarKind): boolean {
   return isDType(from) && isDType(to) && isFloat(from) && DTYPES[from].bytes < DTYPES[to].bytes;
@@ -33,15 +30,15 @@ function literal(x: number): string {
 
 /** Arithmetic of two known numbers as JavaScript has it; null where it takes more. See `known` in `prove/values.ts`. */
 function knownText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string | null {
-  const operator = OPERATORS[fn];
+  const operator = PLAIN.has(fn) ? BINARY[fn].operator : null;
   const isLiteral = /^[1-9]\d*$/.test(b);
   if (kind === "i8" || kind === "u8") return null;
   if (kind === "u32" || kind === "i32") {
     const wrap = kind === "u32" ? ">>>0" : "|0";
     if (fn === "mul") return `(Math.imul(${a},${b})${wrap})`;
-    return operator === undefined ? null : `((${a}${operator}${b})${wrap})`;
+    return operator === null ? null : `((${a}${operator}${b})${wrap})`;
   }
-  if (operator !== undefined) return `(${a}${operator}${b})`;
+  if (operator !== null) return `(${a}${operator}${b})`;
   if (fn === "min" || fn === "max") return `${fn}(${a},${b})`;
   if (kind === "bool") return fn === "and" ? `(${a}&${b})` : fn === "or" ? `(${a}|${b})` : null;
   if (kind !== "index" || !isLiteral) return null;
@@ -94,7 +91,7 @@ export function symbols(hasData: boolean, helpers: SymbolHelpers): Domain {
     }),
     compare: (fn, _kind, a, b) =>
       a.isKnown && b.isKnown
-        ? { text: `(${a.text}${COMPARISONS[fn]}${b.text}?1:0)`, isKnown: true }
+        ? { text: `(${a.text}${COMPARE[fn].javascript}${b.text}?1:0)`, isKnown: true }
         : { text: `compareOf(A,"${fn}",${a.text},${b.text})`, isKnown: false },
     select: (c, a, b) =>
       c.isKnown

@@ -4,7 +4,7 @@ import type { Region, Value } from "../../ir/module.js";
 import { printKernel } from "../../ir/print.js";
 import type { OpOf } from "../../ir/typed.js";
 import { lanesOf, scalarOf } from "../../ir/types.js";
-import { identityOf, REDUCES_WITH } from "../identities.js";
+import { REDUCE } from "../../ir/functions.js";
 import type { Writer } from "../writer.js";
 import { region } from "./index.js";
 
@@ -121,7 +121,7 @@ export function reduce(w: Writer, op: OpOf<"reduce">): void {
   const kind = scalarOf(result.type);
   const counts = domain.hasData || w.steering.deciding.has(result);
   const [low, high] = op.operands.map((v) => w.known(v, "the bound of a reduce"));
-  const start = domain.literal(kind, identityOf(fn, kind)).text;
+  const start = domain.literal(kind, REDUCE[fn].identity(kind)).text;
   const totals = counts ? Array.from({ length: lanesOf(result.type) }, () => w.fresh("r")) : [];
   for (const t of totals) w.line(`let ${t}=${start};`);
   const v = w.index(body.arguments[0]!);
@@ -132,7 +132,7 @@ export function reduce(w: Writer, op: OpOf<"reduce">): void {
   totals.forEach((t, i) => {
     const next = w.form(yielded, i);
     isKnown &&= next.isKnown;
-    w.line(`${t}=${domain.binary(REDUCES_WITH[fn], kind, { text: t, isKnown: next.isKnown }, next).text};`);
+    w.line(`${t}=${domain.binary(REDUCE[fn].fn, kind, { text: t, isKnown: next.isKnown }, next).text};`);
   });
   w.line("}");
   if (counts)

@@ -1,12 +1,11 @@
 /** Whether a kernel's elements cost its threads more time than the wire needs to move them. */
 import { type Kernel, memoryOperands, type Op, type Region, type Value } from "../../ir/module.js";
+import { isSlow } from "../../ir/functions.js";
+import type { BinaryFunction, UnaryFunction } from "../../ir/ops.js";
 import { scalarOf } from "../../ir/types.js";
 import { walk, walkKernel } from "../../ir/visit.js";
-import { DTYPES, isDType, type ScalarKind } from "../../types/dtype.js";
+import { DTYPES, isFloat, type ScalarKind } from "../../types/dtype.js";
 import type { Definitions } from "./analysis.js";
-
-/** Functions that take an element more than a few instructions. */
-const SLOW_FUNCTIONS = new Set(["exp", "log", "sqrt", "rsqrt", "tanh", "gelu", "silu", "sigmoid"]);
 
 /**
  * The few blocks that fill NVLink have a fraction of the machine's arithmetic and of its memory accesses: they fall behind
@@ -22,13 +21,13 @@ export function isBusy(kernel: Kernel, definitions: Definitions): boolean {
   walkKernel(kernel, (op) => {
     // Rows have been given to blocks already.
     if (op.name === "for" && op.attributes["map"] === "blocks") busy = true;
-    if (op.name === "for" && op.attributes["map"] === "tiles") busy ||= isSlow(op.regions[0]!, definitions);
+    if (op.name === "for" && op.attributes["map"] === "tiles") busy ||= isSlowLoop(op.regions[0]!, definitions);
   });
   return busy;
 }
 
 /** Whether a turn of a loop over elements is slow. */
-function isSlow(body: Region, definitions: Definitions): boolean {
+function isSlowLoop(body: Region, definitions: Definitions): boolean {
   const along = body.arguments.at(-1)!;
   let slow = false;
   walk(body, (op) => (slow ||= isSlowOp(op) || isScattered(op, along, definitions)));
@@ -36,13 +35,9 @@ function isSlow(body: Region, definitions: Definitions): boolean {
 }
 
 function isSlowOp({ name, attributes, operands, results }: Op): boolean {
-  if (name === "unary") return SLOW_FUNCTIONS.has(attributes["fn"] as string);
-  if (name === "binary") return attributes["fn"] === "div" && isFloat(scalarOf(operands[0]!.type));
+  if (name === "unary" || name === "binary")
+    return isSlow(attributes["fn"] as UnaryFunction | BinaryFunction, scalarOf(operands[0]!.type));
   return name === "cast" && [operands[0]!, results[0]!].some((v) => isEighth(scalarOf(v.type)));
-}
-
-function isFloat(kind: ScalarKind): boolean {
-  return isDType(kind) && DTYPES[kind].kind === "float";
 }
 
 /** Floats of 8 bits are taken apart by hand. */

@@ -3,7 +3,7 @@
  * numbers, dimensions are symbols, and other loop variables are symbols with bounds.
  */
 import type { Op, Value } from "../../ir/module.js";
-import { foldBinary, foldCompare } from "../../ir/fold.js";
+import { foldBinary, foldCompare } from "../../ir/functions.js";
 import type { BinaryFunction, Comparison } from "../../ir/ops.js";
 import type { Definitions } from "./analysis.js";
 import { Form, type Interval } from "./forms.js";
