@@ -23,6 +23,10 @@ const LAYERS = [
   zone("./src/compiler/prove", "./src/compiler/passes", "the prover looks at what ships, not at how it was made", [
     "./options.ts",
   ]),
+  zone("./src/compiler/execute", "./src/compiler/prove", "the executor knows none of those who use it"),
+  zone("./src/compiler/execute", "./src/compiler/emit", "the executor and the printer are held against each other"),
+  zone("./src/compiler/emit", "./src/compiler/execute", "the printer and the executor are held against each other"),
+  zone("./src/compiler/execute", "./src/compiler/passes", "the executor imports only the IR"),
   zone("./grammar", "./src", "the grammar stands alone"),
   zone("./src/compiler/ir", "./src/compiler/passes", "the IR knows no pass"),
   zone("./src/compiler/ir", "./src/compiler/emit", "the IR knows no printer"),

@@ -106,7 +106,7 @@ class Text {
     }
   }
 
-  private limited(kind: Compute, v: Written, least: number, most: number): Written {
+  limited(kind: Compute, v: Written, least: number, most: number): Written {
     const bound = (value: number): Written => {
       const scalar = this.define(kind, `const {value=${value}}`, kind);
       return this.lanes === 1 ? scalar : this.define(kind, `splat ${scalar.name}`);
@@ -182,6 +182,10 @@ export function randomKernel(seed: number): Kernel {
       const shown = leaves.map((leaf) => t.converted(kind, leaf));
       t.store(name, dtype, shown.reduce((sum, leaf) => t.binary("add", sum, leaf), t.value(kind, 3, [...leaves, ...shown])), at); // prettier-ignore
     }
+    // Functions that are rounded otherwise on each machine.
+    const near = t.limited("f32", t.converted("f32", leaves[0]!), 0.25, 8);
+    const fn = t.pick(["exp", "log", "sqrt", "rsqrt", "tanh", "gelu", "silu", "sigmoid"]);
+    t.store("near", "f32", t.define("f32", `unary ${near.name} {fn="${fn}"}`), at);
     t.lanes = 1;
   };
   t.lines.push(`for ${zero.name}, ${strided.name} {map="threads"} (%i) {`);
@@ -250,6 +254,7 @@ ${outputs.map(({ name, dtype }) => `buffer ${name}: output ${dtype}[n]`).join("\
 buffer z: output ${da}[n]
 buffer w: output i32[n]
 buffer x: output f32[n]
+buffer near: output f32[n]
 buffer box: scratch f32[n] symmetric
 buffer flags: signal u32[${BLOCKS}] symmetric
 buffer shared: shared f32[${THREADS}]
