@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { headerOf } from "../../src/cli/header.js";
 import { compile, parseKernel, parseProgram, PIPELINE, SourceFile } from "../../src/compiler/index.js";
-import { importsFromDisk } from "../../src/runtime/imports.js";
+import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { findNvrtc } from "../../src/runtime/nvrtc.js";
 import { collc, entry, file, isBuilt, kernel, temporaryFolder } from "./support.js";
 
@@ -83,15 +83,27 @@ describe("the C header", () => {
 `;
   it.skipIf(cudaHeaders === undefined)("compiles as C and as C++ without a warning", () => {
     const sources = [
-      ...["all_reduce/ring", "all_reduce/one_shot", "matmul/reduce_scatter", "all_to_all/push"].map((name) =>
-        readFileSync(kernel(name), "utf8"),
+      ...["all_reduce", "all_reduce/ring", "all_reduce/one_shot", "matmul/reduce_scatter", "all_to_all/push"].map(
+        (name) => readFileSync(kernel(name), "utf8"),
       ),
       strange,
     ];
     for (const source of sources) {
-      const { manifest, diagnostics } = compile(source, { ranks: 4, dtype: "bf16", resolve: importsFromDisk });
+      const { manifest, diagnostics } = compile(source, {
+        ranks: 4,
+        dtype: "bf16",
+        resolve: importsFromDisk,
+        library: libraryFromDisk,
+      });
       expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
-      const path = file(folder, "kernel.h", headerOf(manifest!, ["kernel.cubin"]));
+      const path = file(
+        folder,
+        "kernel.h",
+        headerOf(
+          manifest!,
+          manifest!.kernels.map((_, i) => `kernel_${i}.cubin`),
+        ),
+      );
       for (const [compiler, language] of [
         ["gcc", "c"],
         ["g++", "c++"],
