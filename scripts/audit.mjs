@@ -2,15 +2,24 @@
 /**
  * The audit: attacks collc for a bounded time without a GPU, and writes how many were tried and held to docs/AUDIT.md.
  *
- *   npm run audit [-- --seconds 60 --seed 7 --only store,signals --no-write]
+ *   npm run audit [-- --seconds 60 --seed 7 --only store,signals --no-write --no-build]
  *
  * Every attack has a seed, printed, so that what fails can be had again. It exits with 1 if anything did not hold.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
-import { cpus, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -23,6 +32,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(randomBytes(4).readUInt32BE(0)) },
     only: { type: "string", default: "" },
     "no-write": { type: "boolean", default: false },
+    "no-build": { type: "boolean", default: false },
   },
 });
 const budgetMs = Number(values.seconds) * 1000;
@@ -274,7 +284,7 @@ function prepare() {
 }
 
 console.log(`seed ${values.seed}, ${values.seconds} s an attack`);
-prepare();
+if (!values["no-build"]) prepare();
 const chosen = Object.keys(attacks).filter(
   (name) => values.only === "" || values.only.split(",").some((part) => name.includes(part)),
 );
@@ -306,29 +316,31 @@ for (const name of chosen) {
   await sleep(0);
 }
 
-const width = (key, title) => Math.max(title.length, ...rows.map((row) => String(row[key]).length));
-const columns = [["name", "attack"], ["tried", "tried"], ["held", "held"], ["seconds", "seconds"]]; // prettier-ignore
-const pad = (text, n, isText) => (isText ? String(text).padEnd(n) : String(text).padStart(n));
-const line = (cells) => `| ${cells.join(" | ")} |`;
-const table = [
-  line(columns.map(([key, title]) => pad(title, width(key, title), key === "name"))),
-  line(
-    columns.map(([key, title]) =>
-      key === "name" ? "-".repeat(width(key, title)) : `${"-".repeat(width(key, title) - 1)}:`,
-    ),
-  ),
-  ...rows.map((row) => line(columns.map(([key, title]) => pad(row[key], width(key, title), key === "name")))),
-].join("\n");
+// Outcomes are kept by attack, so that one of them can be had anew.
+const kept = join(root, "docs/audit.json");
 const commit = spawnSync("git", ["rev-parse", "--short", "HEAD"], { cwd: root, encoding: "utf8" }).stdout.trim();
-const document = `# The audit
+const outcomes = existsSync(kept) ? JSON.parse(readFileSync(kept, "utf8")) : {};
+for (const { name, ...outcome } of rows) outcomes[name] = { ...outcome, seed: values.seed, commit };
+const cells = Object.keys(attacks)
+  .filter((name) => name in outcomes)
+  .map((name) => [name, ...["tried", "held", "seconds", "seed", "commit"].map((key) => String(outcomes[name][key]))]);
+const titles = ["attack", "tried", "held", "seconds", "seed", "commit"];
+const line = (row) => `| ${row.join(" | ")} |`;
+const table = [titles, titles.map((_, i) => (i > 0 && i < 4 ? "--:" : "---")), ...cells].map(line).join("\n");
+const failures = Object.keys(attacks).flatMap(
+  (name) => outcomes[name]?.failures?.map((f) => `- ${name}: ${f.split("\n")[0]}`) ?? [],
+);
+const text = `# The audit
 
-\`npm run audit\` attacks collc without a GPU and writes this table. Each attack is bounded (\`--seconds\`, default 60) and has a seed, so
-that what fails can be had again with \`--seed\`. What is defended against whom is in [SECURITY.md](../SECURITY.md).
-
-Last written at ${commit}, ${new Date().toISOString().slice(0, 10)}, seed ${values.seed}, ${values.seconds} s an attack, ${cpus().length} cores, Node ${process.versions.node}.
+\`npm run audit\` attacks collc without a GPU and writes this table. Each attack is bounded (\`--seconds\`, default 60) and has a
+seed, so that what fails can be had again: \`npm run audit -- --only store --seed 7\`. What is defended against whom is in
+[SECURITY.md](../SECURITY.md).
 
 ${table}
-${rows.some((row) => row.failures.length > 0) ? `\nNot held:\n\n${rows.flatMap((row) => row.failures.map((f) => `- ${row.name}: ${f.split("\n")[0]}`)).join("\n")}\n` : ""}`;
-if (!values["no-write"] && values.only === "") writeFileSync(join(root, "docs/AUDIT.md"), document);
-else console.log(`\n${table}`);
+${failures.length === 0 ? "\nAll of it held.\n" : `\nNot held:\n\n${failures.join("\n")}\n`}`;
+if (!values["no-write"]) {
+  const { format } = await import("prettier");
+  writeFileSync(kept, await format(JSON.stringify(outcomes), { parser: "json" }));
+  writeFileSync(join(root, "docs/AUDIT.md"), await format(text, { parser: "markdown", printWidth: 120 }));
+}
 process.exit(isAllHeld ? 0 : 1);
