@@ -90,7 +90,7 @@ const attacks = {
     const report = join(folder, "fuzz.json");
     const { code, out } = await run(
       ["node_modules/vitest/vitest.mjs", "run", "test/fuzz", "--reporter=json", `--outputFile=${report}`],
-      { timeoutMs: ms * 4 + 300_000, env: { FUZZ_SEED: values.seed, FUZZ_SECONDS: String(Math.ceil(ms / 4000)) } },
+      { timeoutMs: ms * 4 + 300_000, env: { FUZZ_SEED: values.seed } },
     );
     let results = [];
     try {
@@ -111,7 +111,7 @@ const attacks = {
     }
     for (const path of ["/dev/zero", "/dev/urandom", "/proc/self/mem", "/", "/dev/null"]) {
       const { code } = await run([entry, "check", path], { timeoutMs: 30_000 });
-      tell(code === 1 || code === 2, `${path}: exit ${code}`);
+      tell([1, 2, 3].includes(code), `${path}: exit ${code}`); // 3: a folder that may not be read
     }
     const good = readFileSync(join(root, "kernels/all_reduce/two_shot.coll"));
     for (let i = 0; i < 20; i++) {
