@@ -1,4 +1,4 @@
-/** Whether a kernel's elements cost its threads more time than the wire needs to move them. */
+/** Whether a kernel's elements cost its threads more time than the wire needs to move them, or its threads wait for each. */
 import { type Kernel, memoryOperands, type Op, type Region, type Value } from "../../ir/module.js";
 import { isSlow } from "../../ir/functions.js";
 import type { BinaryFunction, UnaryFunction } from "../../ir/ops.js";
@@ -15,9 +15,13 @@ import type { Definitions } from "./analysis.js";
  * Measured on 2×H200, 2026-11, bf16, 16384×8192 or 2^27 elements, 32 blocks → 132 (µs): softmax_over_ranks 3525 → 875,
  * all_reduce_rms_norm 1893 → 808, all_reduce_bias_gelu 1475 → 814, transposed 2032 → 514; but one_shot 821 → 805 and
  * permute/shift 1458 → 1784.
+ *
+ * So does a kernel with packets: a thread that waits for one sends none, and it takes more of them to fill the wire. On 4×H200,
+ * bf16, 32 blocks → 128 (µs): two_shot 9.6 → 8.4 at 1 MiB and 32.4 → 23.5 at 4 MiB, all_gather by pushes 7.1 → 5.4 and
+ * 19.2 → 13.6, reduce_scatter by pulls 6.7 → 6.8 and 16.5 → 13.3; below 256 KiB it is all the same.
  */
 export function isBusy(kernel: Kernel, definitions: Definitions): boolean {
-  let busy = false;
+  let busy = kernel.buffers.some(({ role }) => role === "packet");
   walkKernel(kernel, (op) => {
     // Rows have been given to blocks already.
     if (op.name === "for" && op.attributes["map"] === "blocks") busy = true;
