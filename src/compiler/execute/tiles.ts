@@ -184,7 +184,7 @@ export function newRing(stages: number, trace: Trace | null): Ring {
 
 /** What a barrier in shared memory hands on, and learns: what its strand did, in the block. */
 export const RING_SIGNAL: SignalKind = { add: true, sys: false, hands: "itself" };
-export const RING_WAIT: WaitKind = { sys: false, acquire: true };
+export const RING_WAIT: WaitKind = { sys: false, acquire: true, isAside: false };
 
 /** `ring_fill`: the copies started since the last one belong to the stage. */
 export function fill(ring: Ring, stage: number, f: Block): void {

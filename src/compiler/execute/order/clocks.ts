@@ -85,12 +85,12 @@ export class Clocks {
     return acted ? knowledge.withStrand(known, strand, segment + 1) : known;
   }
 
-  /** A strand has waited and gained knowledge. */
-  learn(strand: Strand, entity: number, gained: number): void {
+  /** A strand has waited and gained knowledge. @param isAside see `WaitKind` */
+  learn(strand: Strand, entity: number, gained: number, isAside = false): void {
     const known = this.known(strand, entity);
     while (strand >= this.learnt.length) this.learnt = twice(this.learnt);
     this.learnt[strand] = this.knowledge.join(known, gained);
-    this.waited[entity]!.push(strand);
+    if (!isAside) this.waited[entity]!.push(strand);
   }
 
   /** Whether a segment is known. */

@@ -108,7 +108,7 @@ export class HappensBefore implements Order {
           const wait = trace.waits[about]!;
           const gained = this.gainedBy(wait, isFirst, isFirst);
           this.gained[about] = gained;
-          clocks.learn(wait.strand, wait.entity, gained);
+          clocks.learn(wait.strand, wait.entity, gained, wait.isAside);
         }
       }
     }

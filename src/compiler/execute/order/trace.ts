@@ -76,6 +76,8 @@ export interface Signal extends FlagOperation {
 export interface WaitKind {
   readonly sys: boolean;
   readonly acquire: boolean;
+  /** What is learnt stays with the strand: the rest of its block does not know it when the phase ends. */
+  readonly isAside: boolean;
 }
 
 function signalKind({ attributes: { mode, scope, order } }: Op): SignalKind {
@@ -83,11 +85,12 @@ function signalKind({ attributes: { mode, scope, order } }: Op): SignalKind {
 }
 
 export function waitKind({ attributes: { scope, order } }: Op): WaitKind {
-  return { sys: scope === "sys", acquire: order === "acquire" };
+  return { sys: scope === "sys", acquire: order === "acquire", isAside: false };
 }
 
 export interface Wait extends FlagOperation {
   readonly acquire: boolean;
+  readonly isAside: boolean;
 }
 
 /** One flag of one rank. */

@@ -51,9 +51,8 @@ function slotOf(w: Writer, op: Packet, name: string, slot: string, owner: string
   const memory = w.variable("m", `${w.constant(`B${number}`, `M.memory[${number}]`)}[${owner}]`);
   const half = (from: number): Place => {
     const index = w.variable("a", `${slot}*${across}+${from}`);
-    // A strand of its own, so that no more than the half goes along with its flag.
-    const strand =
-      w.setting.observes && op.name === "packet_store" ? w.variable("s", "T.strand(f.entity,f.launch)") : "";
+    // A strand of its own, so that no more than the half goes along with its flag, and no more than it is learnt of it.
+    const strand = w.setting.observes ? w.variable("s", "T.strand(f.entity,f.launch)") : "";
     return { op, buffer, number, owner, index, memory, strand };
   };
   return {
@@ -66,7 +65,7 @@ function slotOf(w: Writer, op: Packet, name: string, slot: string, owner: string
 }
 
 const SHOWN = `{add:false,sys:true,hands:"itself"}`;
-const SEEN = "{sys:true,acquire:true}";
+const SEEN = "{sys:true,acquire:true,isAside:true}";
 
 export function packetStore(w: Writer, op: OpOf<"packet_store">): void {
   const [value, count, ...rest] = op.operands;
@@ -104,9 +103,10 @@ export function packetLoad(w: Writer, op: OpOf<"packet_load">): void {
   w.ran(op);
   let isKept = true;
   let isKnown = true;
-  const strand = w.setting.observes ? w.strandName : "";
   inCopy(w, op, epoch, (name) => {
     const at = slotOf(w, op, name, slot, w.use("rank"));
+    const halves = HALVES.map((half) => ({ half, ...lanesIn(half, result.type, format) }));
+    const places = halves.map(({ from }) => at.half(from));
     for (const half of HALVES) {
       const flag = at.flagOf(half);
       const ready = format === "epoch" ? "arrived" : "isThere";
@@ -114,12 +114,13 @@ export function packetLoad(w: Writer, op: OpOf<"packet_load">): void {
       const blocked = `flags:${at.flags},slot:${flag},wanted:${epoch},ready:${ready}`;
       w.until(test, `{f,op:${w.op(op)},buffer:${at.number},peer:${peer},${blocked}}`);
       if (w.setting.observes)
-        w.line(`T.wait(${strand},T.flag(${JSON.stringify(name)},rank,${flag}),${epoch},${w.op(op)},${SEEN});`);
+        w.line(
+          `T.wait(${places[half]!.strand},T.flag(${JSON.stringify(name)},rank,${flag}),${epoch},${w.op(op)},${SEEN});`,
+        );
     }
-    for (const half of HALVES) {
-      const { from, count: within } = lanesIn(half, result.type, format);
+    for (const { half, from, count: within } of halves) {
       if (within === 0) continue;
-      const p = { ...at.half(from), strand };
+      const p = places[half]!;
       const loaded = readLanes(w, p, within);
       isKept = keeps(w, p.buffer);
       for (let i = 0; i < within; i++) {

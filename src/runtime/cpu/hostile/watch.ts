@@ -184,7 +184,7 @@ export class Watch extends Trace {
     const entity = this.entityOf(strand);
     const rank = this.rankOf(entity);
     const gained = kind.acquire ? this.gainedBy(flag, value, rank, kind.sys) : NOTHING;
-    if (gained !== NOTHING) this.clocks.learn(strand, entity, gained);
+    if (gained !== NOTHING) this.clocks.learn(strand, entity, gained, kind.isAside);
     const { buffer, slot } = flag;
     this.timeline.note(rank, this.blockOf(entity), this.launchOf(strand), op, () => `sees '${buffer}'[${slot}] reach ${value}`); // prettier-ignore
   }
