@@ -1,4 +1,5 @@
 /** The compiler from end to end: text in; diagnostics, IR, CUDA text and manifest out. Pure. */
+import { walkKernel } from "./ir/visit.js";
 import { UsageError } from "../errors.js";
 import type { CheckedCollective } from "./check/checked.js";
 import type { Diagnostic } from "./diagnostics/create.js";
@@ -258,9 +259,19 @@ function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): read
   });
   const short = times.sort((a, b) => a.seconds - b.seconds).slice(0, MOST_PACKED);
   const packed = ways.filter(
-    ({ base, compiled }) => short.some(({ name }) => name === base) && hasPackets(compiled().kernel!),
+    ({ base, compiled }) =>
+      short.some(({ name }) => name === base) && hasPackets(compiled().kernel!) && !goesByRows(compiled()),
   );
   return [...plain, ...packed];
+}
+
+/** Whether threads share rows: what they hold of a row and of packets together is more than their registers. */
+function goesByRows({ snapshots }: CompileResult): boolean {
+  let found = false;
+  for (const { pass, kernel } of snapshots)
+    if (pass === "fuse-rows")
+      walkKernel(kernel, (op) => (found ||= op.name === "for" && op.attributes["map"] === "rows"));
+  return found;
 }
 
 function hasPackets(kernel: Kernel): boolean {
