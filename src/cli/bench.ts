@@ -106,7 +106,7 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
   if (peers.length > 0 && alone !== undefined) {
     throw new UsageError(
       `the peer of ${alone} is cuBLAS with NCCL, which collc does not open yet`,
-      "leave --peers out; shared/baselines/fused_matmul.py measures it",
+      "leave --peers out; bench/products.py times products beside cuBLAS",
     );
   }
   if (peers.length > 0 && place.backend === "cpu")
