@@ -38,6 +38,12 @@ collective f(x: T[n] partial(sum)) -> (part: T[n] partial(sum), y: T[n] replicat
   }
   y = all_reduce(part)
 }`,
+  "parts that cancel once they are rounded to a scratch": `
+collective f(a: T[n] partial(sum), b: T[n] replicated) -> y: T[n] replicated {
+  scratch part: T[n] partial(sum)
+  part = a * b
+  y = relu(all_reduce(part))
+}`,
   "a product, what loops make of it, and what expressions do": `
 collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> (y: T[m, n] sharded(0), z: T[m, n] replicated)
   ensures y == (a @ b) * 2 {
@@ -126,7 +132,7 @@ for (const [name, program] of Object.entries(PROGRAMS))
           expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
           const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, maxBlocks: 3 });
           const own = Object.fromEntries(manifest!.dims.map((d) => [d, sizesFor(ranks)[d]!]));
-          for (const seed of [1, 2]) {
+          for (const seed of [1, 2, 3, 4]) {
             const data = makeInputs(manifest!, own, seed);
             group.run(data, own);
             const result = checkOutputs(manifest!, own, data, data);

@@ -8,7 +8,7 @@ import {
   type Comparison,
   type UnaryFunction,
 } from "../../compiler/index.js";
-import { decode, encode } from "../numbers/index.js";
+import { decode, encode, isNarrowFloat, SMALLEST_STEP } from "../numbers/index.js";
 import { type Rows, timesWhole, U32, type Whole, wrap } from "./logical.js";
 
 const EXACT_FUNCTIONS: readonly UnaryFunction[] = ["neg", "not", "abs", "relu"];
@@ -137,8 +137,13 @@ export function selectRows(condition: Rows, a: Rows, b: Rows): Rows {
 
 const sizeAt = ({ sizes, values }: Rows, i: number): number => sizes?.[i] ?? Math.abs(values[i]!);
 
-/** Rounds to the dtype; a value that is not known exactly may be rounded to a neighbour. */
-export function castRows(dtype: DType, a: Rows): Rows {
+/**
+ * Rounds to the dtype; a value that is not known exactly may be rounded to a neighbour. Of a sum over ranks, each rank
+ * rounds its part: the error goes with the sizes of the parts, which may cancel.
+ * @param ranks how many parts a sum over ranks has
+ */
+export function castRows(dtype: DType, a: Rows, ranks: number): Rows {
+  if (a.sizes !== undefined && DTYPES[dtype].kind === "float") return roundedRows(dtype, a, ranks);
   const values = a.values.map((x) => decode(dtype, encode(dtype, x)));
   if (a.error === null) return { values, error: null, copied: false };
   const { epsilon, kind } = DTYPES[dtype];
@@ -150,10 +155,12 @@ export function castRows(dtype: DType, a: Rows): Rows {
   return { values, error, copied: false };
 }
 
-/** What may have been rounded to the dtype once; of a sum over ranks, each part. */
-export function roundedRows(dtype: DType, a: Rows): Rows {
+/** What may have been rounded to the dtype once; of a sum over `ranks`, each part. */
+export function roundedRows(dtype: DType, a: Rows, ranks: number): Rows {
   const { epsilon } = DTYPES[dtype];
   if (a.copied || epsilon === 0) return a;
   const sizes = a.sizes ?? a.values;
-  return { ...a, error: a.values.map((_, i) => (a.error?.[i] ?? 0) + epsilon * Math.abs(sizes[i]!)) };
+  // Below the normal numbers, the error goes with the step between neighbours.
+  const half = isNarrowFloat(dtype) ? ((a.sizes === undefined ? 1 : ranks) * SMALLEST_STEP[dtype]) / 2 : 0;
+  return { ...a, error: a.values.map((_, i) => (a.error?.[i] ?? 0) + epsilon * Math.abs(sizes[i]!) + half) };
 }

@@ -142,9 +142,9 @@ function computeRows(s: Specification, c: Context, first: number, last: number, 
     case "select":
       return selectRows(operand(s.condition), operand(s.a), operand(s.b));
     case "cast":
-      return castRows(s.dtype, rowsOf(s.a));
+      return castRows(s.dtype, rowsOf(s.a), c.manifest.ranks);
     case "rounded":
-      return roundedRows(s.dtype, rowsOf(s.a));
+      return roundedRows(s.dtype, rowsOf(s.a), c.manifest.ranks);
     case "fold":
       return foldRows(s, c, first, last, self);
     case "permute":
