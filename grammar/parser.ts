@@ -161,9 +161,25 @@ export class CollParser extends ExpressionParser {
   readonly tensor = this.RULE("tensor", () => {
     this.CONSUME(T.Name);
     this.CONSUME(T.Colon);
-    this.SUBRULE(this.shapedType);
-    this.SUBRULE(this.layout);
+    this.OR({
+      DEF: [
+        { GATE: () => this.isScalarAhead(), ALT: () => this.CONSUME2(T.Name, { LABEL: "scalar" }) },
+        {
+          ALT: () => {
+            this.SUBRULE(this.shapedType);
+            this.SUBRULE(this.layout);
+          },
+        },
+      ],
+      MAX_LOOKAHEAD: 1,
+      IGNORE_AMBIGUITIES: true, // the gate decides
+    });
   });
+
+  /** Whether a dtype comes next and nothing else of a tensor: `eps: f32`. */
+  private isScalarAhead(): boolean {
+    return this.LA(2).tokenType === T.Comma || this.LA(2).tokenType === T.RightParen;
+  }
 
   readonly shapedType = this.RULE("shapedType", () => {
     this.CONSUME(T.Name);

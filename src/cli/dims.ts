@@ -12,6 +12,7 @@ import {
 } from "../compiler/index.js";
 import { bytes } from "../bench/format.js";
 import { UsageError } from "../runtime/errors.js";
+import { checkScalars, someScalars } from "../runtime/shapes.js";
 import { suggestion } from "./suggest.js";
 
 type Dims = Pick<Manifest, "collective" | "dims" | "requirements" | "inputs" | "outputs" | "specification">;
@@ -50,6 +51,20 @@ export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean):
     if (brokenRequirement(manifest.requirements, fewer) === null) return fewer;
   }
   throw new UsageError(broken.message, broken.help);
+}
+
+/**
+ * The numbers that a run is given: `given`, and defaults for the rest, which are neither 0 nor 1, so that it matters whether they count.
+ * @throws UsageError for names the collective does not have, and for values that their dtypes do not have.
+ */
+export function chooseScalars(manifest: Manifest, given: DimValues = {}): Record<string, number> {
+  const names = manifest.scalars.map(({ name }) => name);
+  for (const name of Object.keys(given))
+    if (!names.includes(name))
+      throw new UsageError(`${manifest.collective} takes no number '${name}'`, suggestion(name, names, "numbers"));
+  const numbers = { ...someScalars(manifest), ...given };
+  checkScalars(manifest, numbers);
+  return numbers;
 }
 
 function defaultsFor(manifest: Dims, given: DimValues, emulated: boolean): Record<string, number> {

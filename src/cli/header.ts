@@ -40,6 +40,8 @@ export function extentInC(e: Extent): string {
 
 // A tensor may be called `int` or `stream` in Coll; a prefix keeps C out of it.
 const dimName = (name: string): string => `dim_${name}`;
+const scalarName = (name: string): string => `num_${name}`;
+const SCALARS_IN_C = { f32: "float", i32: "int32_t", u32: "uint32_t" } as const;
 const bufferName = (name: string): string => `buf_${name}`;
 
 /** Bytes of one rank's buffer. */
@@ -210,6 +212,8 @@ function parameterInC(p: Parameter): string | null {
       return `CUdeviceptr ${bufferName(p.buffer)}`;
     case "dim":
       return `int64_t ${dimName(p.name)}`;
+    case "scalar":
+      return `${SCALARS_IN_C[p.dtype]} ${scalarName(p.name)}`;
     case "rank":
       return "int32_t rank";
     case "timeout":
@@ -230,6 +234,8 @@ function argumentInC(p: Parameter): string {
       return `&${bufferName(p.buffer)}`;
     case "dim":
       return `&${dimName(p.name)}`;
+    case "scalar":
+      return `&${scalarName(p.name)}`;
     case "rank":
       return "&rank";
     case "timeout":
@@ -281,6 +287,7 @@ function parameterLines(manifest: KernelManifest): string[] {
 
 function parameterName(p: Parameter): string {
   if (p.kind === "dim") return dimName(p.name);
+  if (p.kind === "scalar") return scalarName(p.name);
   if (p.kind === "peers" || p.kind === "pointer") return bufferName(p.buffer);
   return p.kind === "timeout" ? "timeout_ns" : p.kind;
 }
@@ -295,6 +302,8 @@ export function parameterMeaning(manifest: KernelManifest, p: Parameter): string
       return `device address of this rank's ${role(p.buffer)} '${p.buffer}'`;
     case "dim":
       return `elements of dimension ${p.name}`;
+    case "scalar":
+      return `the number ${p.name}, the same on every rank`;
     case "rank":
       return "this rank, from 0";
     case "timeout":

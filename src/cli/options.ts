@@ -82,6 +82,18 @@ export function collectDims(text: string, previous: Readonly<Record<string, numb
   return dims;
 }
 
+/** Collects `--set eps=1e-5 step=3`, as `collectDims` does. */
+export function collectNumbers(text: string, previous: Readonly<Record<string, number>> = {}): Record<string, number> {
+  const numbers = { ...previous };
+  for (const part of text.split(",")) {
+    const [name, written] = part.split("=").map((s) => s.trim());
+    const value = written === undefined || written === "" ? NaN : Number(written);
+    if (!name || Number.isNaN(value)) throw new InvalidArgumentError(`'${part}' is not NAME=NUMBER, as in eps=1e-5.`);
+    numbers[name] = value;
+  }
+  return numbers;
+}
+
 /** Knobs of the mapping as JSON; what they may be is the compiler's to say. */
 export function parseMapping(text: string): Partial<PassOptions> {
   const example = '{"transfers":"staged","protocol":"packet"}';

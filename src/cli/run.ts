@@ -5,12 +5,12 @@ import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./collectives.js";
-import { checkMemory, chooseDims } from "./dims.js";
+import { checkMemory, chooseDims, chooseScalars } from "./dims.js";
 import { dtypeOf, execute, type Execution } from "../bench/execute.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
-import { collectDims, type DTypeChoice, seconds, shared, wholeNumber } from "./options.js";
+import { collectDims, collectNumbers, type DTypeChoice, seconds, shared, wholeNumber } from "./options.js";
 import { choosePlace, distribute, type OnProgress, type Place, voiceOf } from "./place.js";
 import { printResult, type RunResult, toJsonResult } from "./run-report.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
@@ -24,6 +24,7 @@ interface RunOptions {
   readonly sms?: number;
   readonly mapping?: Partial<PassOptions>;
   readonly dim?: DimValues;
+  readonly set?: DimValues;
   readonly iters?: number;
   readonly seed: number;
   readonly timeout?: number;
@@ -52,6 +53,12 @@ export function runCommand(io: Io): Command {
     .addOption(shared.mapping())
     .addOption(
       new Option("-d, --dim <name=n...>", "elements of dimensions, such as n=1048576 or m=1Ki").argParser(collectDims),
+    )
+    .addOption(
+      new Option(
+        "--set <name=x...>",
+        "numbers that the launch is given, such as eps=1e-5 (default: 0.5, and 3 of whole ones)",
+      ).argParser(collectNumbers),
     )
     .addOption(
       new Option(
@@ -118,7 +125,10 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
     sms: options.sms,
     mapping: options.mapping,
   });
-  const dims = chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu");
+  const dims = {
+    ...chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu"),
+    ...chooseScalars(compiled.manifest, options.set),
+  };
   checkMemory(compiled.manifest, dims, backend === "cpu" ? ranks : 1);
   return { file: selected.file, compiled, dtypes, dims };
 }
@@ -181,9 +191,9 @@ function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOption
       : Object.entries(dtypes)
           .map((entry) => entry.join("="))
           .join(",");
-  const sizes = Object.entries(dims)
-    .map(([name, n]) => `${name}=${n}`)
-    .join(",");
+  const values = (names: readonly string[]): string => names.map((name) => `${name}=${dims[name]!}`).join(",");
+  const sizes = values(manifest.dims);
+  const numbers = values(manifest.scalars.map(({ name }) => name));
   return [
     "run",
     ...["--backend", backend, "--ranks", String(manifest.ranks), "--seed", String(options.seed)],
@@ -194,6 +204,7 @@ function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOption
       ? []
       : ["--mesh", manifest.mesh.map((axis) => `${axis.name}=${axis.size}`).join(",")]),
     ...(sizes === "" ? [] : [`--dim=${sizes}`]),
+    ...(numbers === "" ? [] : [`--set=${numbers}`]),
     ...(options.iters === undefined ? [] : ["--iters", String(options.iters)]),
     ...(options.timeout === undefined ? [] : ["--timeout", String(options.timeout / 1000)]),
     ...["--", file, manifest.collective],

@@ -52,6 +52,7 @@ export {
   someSpecification,
 } from "./specification-shape.js";
 export { hasProduct, specificationsOf, tableOf } from "./specification-table.js";
+export type { ComputeDType } from "./types/dtype.js";
 export { DTYPE_NAMES, DTYPES, isDType } from "./types/dtype.js";
 export { evaluateExtent, extent, extentNames, printExtent, productOf, type DimValues } from "./types/extent.js";
 export { printLayout, REDUCTION_OPS } from "./types/layout.js";

@@ -2,7 +2,7 @@
  * The launch manifest: all that a host needs to launch a compiled kernel, as plain JSON.
  * The compiler writes it, the runtime and the ahead-of-time header read it.
  */
-import type { DType, ScalarKind } from "./types/dtype.js";
+import type { ComputeDType, DType, ScalarKind } from "./types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames } from "./types/extent.js";
 import type { Layout, ReductionOp } from "./types/layout.js";
 import type { MeshAxis } from "./types/mesh.js";
@@ -19,6 +19,12 @@ export interface SignatureTensor {
   readonly values?: { readonly from: Extent; readonly to: Extent };
 }
 
+/** A number that is given at each launch, the same on every rank: 4 bytes. */
+export interface ScalarParameter {
+  readonly name: string;
+  readonly dtype: ComputeDType;
+}
+
 /**
  * What the outputs must be, over the logical tensors of the inputs. Conversions of layout are
  * the identity here, so this is the mathematics alone; evaluate it in float64 for a reference.
@@ -27,6 +33,8 @@ export interface SignatureTensor {
 export type Specification =
   | { readonly kind: "input"; readonly name: string }
   | { readonly kind: "constant"; readonly value: number }
+  /** A number that the launch was given. */
+  | { readonly kind: "scalar"; readonly name: string }
   /** Of the last two dimensions; those before them are batches, and broadcast. */
   | { readonly kind: "matmul"; readonly a: Specification; readonly b: Specification }
   | { readonly kind: "unary"; readonly fn: string; readonly a: Specification }
@@ -76,7 +84,7 @@ export type OutputSpecification = Specification | ElementSpecification;
  */
 export type ElementExpression =
   | { readonly kind: "constant"; readonly value: number }
-  | { readonly kind: "variable" | "dim"; readonly name: string }
+  | { readonly kind: "variable" | "dim" | "scalar"; readonly name: string }
   | { readonly kind: "rank" }
   | { readonly kind: "unary"; readonly fn: string; readonly a: ElementExpression }
   | { readonly kind: "binary"; readonly fn: string; readonly a: ElementExpression; readonly b: ElementExpression }
@@ -149,7 +157,7 @@ export interface ManifestBuffer {
  * Kernel parameters in order.
  * - `peers`: struct of `ranks` 64-bit device pointers by value, entry p = rank p's buffer as mapped here.
  * - `pointer`: one 64-bit device pointer to the local buffer.
- * - `dim`: i64 value of a dimension. `rank`: i32.
+ * - `dim`: i64 value of a dimension. `scalar`: 4 bytes, a number of that dtype. `rank`: i32.
  * - `timeout`: u64 nanoseconds each wait may take, 0 = for ever.
  * - `status`: 64-bit pointer to a 16-word u32 record, zero before the launch. A wait that runs out writes
  *   [1, rank, peer, buffer index in `buffers`, slot, wanted value, seen value, source line] and the kernel ends early.
@@ -161,6 +169,7 @@ export type ManifestParameter =
   | { readonly kind: "peers"; readonly buffer: string; readonly ranks: number }
   | { readonly kind: "pointer"; readonly buffer: string }
   | { readonly kind: "dim"; readonly name: string }
+  | { readonly kind: "scalar"; readonly name: string; readonly dtype: ComputeDType }
   | { readonly kind: "rank" }
   | { readonly kind: "timeout" }
   | { readonly kind: "status" }
@@ -174,6 +183,8 @@ export interface Signature {
   readonly dtypes: Readonly<Record<string, DType>>;
   /** Names of the dimensions, in the order the signature mentions them. */
   readonly dims: readonly string[];
+  /** Numbers that are given at each launch, in the order of the signature. */
+  readonly scalars: readonly ScalarParameter[];
   readonly inputs: readonly SignatureTensor[];
   readonly outputs: readonly SignatureTensor[];
   readonly specification: SpecificationTable;

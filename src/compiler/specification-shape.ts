@@ -13,6 +13,7 @@ export function partsOfSpecification(s: Specification): readonly Specification[]
   switch (s.kind) {
     case "input":
     case "constant":
+    case "scalar":
       return [];
     case "matmul":
     case "binary":
@@ -101,7 +102,7 @@ export function sharedParts<Node>(
 }
 
 /**
- * Logical shape of a specification's value; [] for constants.
+ * Logical shape of a specification's value; [] for numbers.
  * @param known shapes found before in the same context. A value that is used twice is one specification, so that without
  * them the time doubles with every such use.
  * @throws RangeError where operands do not fit.
@@ -126,6 +127,7 @@ function shapeMadeOf(
     case "input":
       return c.input(s.name);
     case "constant":
+    case "scalar":
       return [];
     case "matmul": {
       const [b] = others as [readonly number[]];

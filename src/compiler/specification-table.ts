@@ -18,6 +18,7 @@ const OPERANDS = {
   elements: ["value"],
   input: [],
   constant: [],
+  scalar: [],
   variable: [],
   dim: [],
   rank: [],

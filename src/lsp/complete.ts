@@ -31,6 +31,7 @@ const SYMBOL_ICONS: Readonly<Record<SymbolKind, CompletionItemKind>> = {
   output: CompletionItemKind.Field,
   "scratch array": CompletionItemKind.Field,
   dimension: CompletionItemKind.Constant,
+  number: CompletionItemKind.Constant,
   "dtype variable": CompletionItemKind.TypeParameter,
   "loop variable": CompletionItemKind.Variable,
   "reduction variable": CompletionItemKind.Variable,

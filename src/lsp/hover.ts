@@ -88,8 +88,10 @@ export function describeSymbol(w: Workspace, a: Analysis, s: NamedSymbol): strin
       const c = s.node as Ast.Collective;
       const tensors = (all: readonly Ast.TensorDeclaration[]): string =>
         all.map((t) => oneLine(text(t.span))).join(", ");
+      const numbers = c.scalars.map((d) => oneLine(text(d.span)));
+      const inputs = [tensors(c.inputs), ...numbers].filter((d) => d !== "").join(", ");
       const outputs = c.outputs.length === 1 ? tensors(c.outputs) : `(${tensors(c.outputs)})`;
-      return `${code(`collective ${c.name.text}(${tensors(c.inputs)}) -> ${outputs}`)}${c.doc}`;
+      return `${code(`collective ${c.name.text}(${inputs}) -> ${outputs}`)}${c.doc}`;
     }
     case "input":
     case "output":
@@ -97,6 +99,10 @@ export function describeSymbol(w: Workspace, a: Analysis, s: NamedSymbol): strin
       return describeTensor(s, checked, text);
     case "dimension":
       return `${code(s.name)}dimension: a length that is given at each launch; an index`;
+    case "number": {
+      const d = s.node as Ast.ScalarDeclaration;
+      return `${code(oneLine(text(d.span)))}number of the launch: the same on every rank, other ones without compiling anew`;
+    }
     case "dtype variable": {
       const where = owner?.where.find((w) => w.variable.text === s.name);
       const allowed = where === undefined ? "any dtype" : where.dtypes.map((d) => d.dtype).join(", ");

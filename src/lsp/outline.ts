@@ -5,7 +5,7 @@ import type { Analysis } from "./analysis.js";
 import { rangeOf } from "./places.js";
 
 export function outlineOf(a: Analysis): DocumentSymbol[] {
-  const inCollective = new Set(["input", "output", "scratch array", "let"]);
+  const inCollective = new Set(["input", "output", "number", "scratch array", "let"]);
   const shared = [
     ...a.program.constants.map((c) => ({ node: c, detail: "constant", kind: SymbolKind.Constant })),
     ...a.program.functions.map((f) => ({ node: f, detail: "function", kind: SymbolKind.Function })),

@@ -17,6 +17,8 @@ export type SymbolKind =
   | "input"
   | "output"
   | "scratch array"
+  /** A number that launches are given. */
+  | "number"
   | "dimension"
   | "dtype variable"
   | "loop variable"
@@ -120,17 +122,18 @@ class Resolver {
   }
 
   collective(c: Ast.Collective): NamedSymbol[] {
-    const { inputs, outputs, mesh, where, requires, limits, ensures, body } = c;
+    const { inputs, outputs, scalars, mesh, where, requires, limits, ensures, body } = c;
     const whole = { start: c.span.start, end: this.end };
     for (const axis of mesh) this.define(axis, "axis", whole, c);
     for (const d of inputs) this.define(d.name, "input", whole, d);
     for (const d of outputs) this.define(d.name, "output", whole, d);
+    for (const d of scalars) this.define(d.name, "number", whole, d);
     for (const d of [...inputs, ...outputs]) this.dimensions(d.shape, whole, d);
     const scratch = scratchIn(body);
     for (const { layout } of [...inputs, ...outputs, ...scratch])
       for (const argument of layout?.arguments ?? []) if (/^[A-Za-z_]/.test(argument)) this.use(argument, layout!.span);
     for (const s of scratch) this.define(s.name, "scratch array", whole, s);
-    for (const { dtype } of [...inputs, ...outputs, ...scratch]) this.dtype(dtype, whole, c);
+    for (const { dtype } of [...inputs, ...outputs, ...scalars, ...scratch]) this.dtype(dtype, whole, c);
     for (const w of where) this.use(w.variable.text, w.variable.span);
     for (const r of requires) this.visit(r.condition);
     for (const l of limits) {

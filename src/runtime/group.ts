@@ -67,7 +67,9 @@ export interface TimingOptions {
 export interface LoadedKernel {
   readonly manifest: Manifest;
   /**
-   * Launches on all ranks of this process and waits. `tensors` has an entry for every input and output.
+   * Launches on all ranks of this process and waits. `tensors` has an entry for every input and output, `dims` the value of
+   * every dimension, and of every number that the signature asks for: `run({ x, y }, { n: 4096, eps: 1e-5 })`. Numbers are
+   * the same on all ranks, as dimensions are; other ones need no new kernel.
    * @throws RuntimeError when a wait ran out (rank, peer, slot and source line in the message), UsageError for
    *   tensors that do not fit the signature.
    */

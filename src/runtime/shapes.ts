@@ -1,6 +1,7 @@
 /** Sizes and signatures: what every backend checks before it launches. */
 import {
   brokenRequirement,
+  type ComputeDType,
   DTYPE_NAMES,
   DTYPES,
   type DimValues,
@@ -28,16 +29,21 @@ export function signatureOf(manifest: Manifest): Manifest["inputs"] {
   return [...manifest.inputs, ...manifest.outputs];
 }
 
-/** @throws UsageError when a dimension has no value, is none of the collective's, or breaks a requirement. */
+/**
+ * Checks what a launch is given besides tensors.
+ * @throws UsageError when a dimension or a number has no value, is none of the collective's, or breaks a requirement.
+ */
 export function checkDims(manifest: Manifest, dims: DimValues): void {
-  const unknown = Object.keys(dims).find((name) => !manifest.dims.includes(name));
+  const known = [...manifest.dims, ...manifest.scalars.map(({ name }) => name)];
+  const unknown = Object.keys(dims).find((name) => !known.includes(name));
   if (unknown !== undefined) {
-    const near = nearest(unknown, manifest.dims);
+    const near = nearest(unknown, known);
     throw new UsageError(
-      `${manifest.collective} has no dimension '${unknown}'`,
-      near === null ? `it has ${manifest.dims.join(", ") || "none"}` : `did you mean '${near}'?`,
+      `${manifest.collective} has no dimension '${unknown}'${manifest.scalars.length > 0 ? ", nor such a number" : ""}`,
+      near === null ? `it has ${known.join(", ") || "none"}` : `did you mean '${near}'?`,
     );
   }
+  checkScalars(manifest, dims);
   for (const name of manifest.dims) {
     const value = dims[name];
     if (value === undefined)
@@ -47,6 +53,35 @@ export function checkDims(manifest: Manifest, dims: DimValues): void {
   }
   const broken = brokenRequirement(manifest.requirements, dims);
   if (broken !== null) throw new UsageError(broken.message, broken.help);
+}
+
+/** @throws UsageError when a number of the launch has no value, or one that its dtype does not have. */
+export function checkScalars({ scalars, collective }: Manifest, given: DimValues): void {
+  for (const { name, dtype } of scalars) {
+    const value = given[name];
+    if (value === undefined)
+      throw new UsageError(`the number '${name}' of ${collective} has no value`, `give it: { ${name}: … }`);
+    const [least, most] = SCALAR_LIMITS[dtype];
+    const isWhole = dtype === "f32" || Number.isInteger(value);
+    // Infinities are numbers of f32, and so are clip's bounds of those who do not clip.
+    const isInside = (value >= least && value <= most) || (dtype === "f32" && Math.abs(value) === Infinity);
+    if (!isWhole || !isInside)
+      throw new UsageError(
+        `the number '${name}' cannot be ${value}`,
+        `it is ${dtype}: ${dtype === "f32" ? "a float" : `a whole number from ${least} to ${most}`}`,
+      );
+  }
+}
+
+const SCALAR_LIMITS: Readonly<Record<ComputeDType, readonly [number, number]>> = {
+  f32: [-3.4028234663852886e38, 3.4028234663852886e38],
+  i32: [-(2 ** 31), 2 ** 31 - 1],
+  u32: [0, 2 ** 32 - 1],
+};
+
+/** Values for a collective's numbers where nobody gives any: neither 0 nor 1, so that it matters whether they count. */
+export function someScalars({ scalars }: Pick<Manifest, "scalars">): Record<string, number> {
+  return Object.fromEntries(scalars.map(({ name, dtype }) => [name, dtype === "f32" ? 0.5 : 3]));
 }
 
 /** @throws UsageError for a tensor that is not among the parameters: a misspelt one would be left out in silence. */

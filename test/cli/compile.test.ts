@@ -75,9 +75,9 @@ const cudaHeaders = ["/usr/local/cuda/include", "/usr/local/cuda-13.0/include", 
 );
 
 describe("the C header", () => {
-  const strange = `collective odd(int: T[n, for_] partial(sum), stream: T[n, for_] replicated) -> out: T[n, for_] sharded(0) {
+  const strange = `collective odd(int: T[n, for_] partial(sum), float: f32, unsigned: u32) -> out: T[n, for_] sharded(0) {
   for i, j in tiles(shard(n, rank), for_) {
-    out[i - shard(n, rank).start, j] = sum(p in ranks) int@p[i, j]
+    out[i - shard(n, rank).start, j] = (sum(p in ranks) int@p[i, j]) * float + f32(unsigned)
   }
 }
 `;

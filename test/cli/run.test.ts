@@ -57,6 +57,23 @@ describe("collc run on emulated ranks", () => {
     expect(result["busBandwidthGBs"]).toBeCloseTo((256 * 4) / 2 / (median * 1e3), 10);
   });
 
+  it("gives a launch its numbers, and says which", async () => {
+    const path = file(
+      folder,
+      "scaled.coll",
+      "collective scaled(x: f32[n] partial(sum), alpha: f32, step: u32) -> y: f32[n] replicated {\n  y = all_reduce(x * alpha) + f32(step)\n}\n",
+    );
+    const given = await cpu(path, "--ranks", "2", "--dim", "n=64", "--set", "alpha=-1e-3,step=7");
+    expect(given).toMatchObject({ code: 0 });
+    expect(given.out).toMatch(/n=64 · alpha=-0\.001 · step=7 .*\n.*✓ correct/);
+    expect((await cpu(path, "--ranks", "2", "--dim", "n=64")).out).toMatch(/alpha=0\.5 · step=3/);
+    const misspelt = await cpu(path, "--ranks", "2", "--set", "alhpa=1");
+    expect(misspelt).toMatchObject({ code: 2 });
+    expect(misspelt.err).toContain("scaled takes no number 'alhpa'");
+    expect(misspelt.err).toContain("did you mean 'alpha'?");
+    expect((await cpu(path, "--ranks", "2", "--set", "step=1.5")).err).toContain("a whole number from 0 to 4294967295");
+  });
+
   it("gives the same errors for the same seed, and others for another", async () => {
     const error = async (seed: string): Promise<unknown> =>
       (

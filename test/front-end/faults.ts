@@ -72,6 +72,20 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     settings: { dtypes: { T: "f32" } },
     help: "f16, bf16",
   },
+  "scalar-dtype": {
+    text: signed("(x: T[4] local, ⟦eps: bf16⟧) -> y: T[4] local"),
+    message: "'eps' cannot be bf16",
+    help: /f32, i32 or u32; a tensor has a shape and a layout: eps: bf16\[n\] replicated/,
+  },
+  "scalar-output": {
+    text: signed("(x: T[4] local) -> (y: T[4] local, ⟦z: f32⟧)"),
+    help: "z: f32[1] replicated",
+  },
+  "scalar-steers": {
+    text: signed("(x: T[4] local, k: u32) -> y: T[4] local").replace("y[i] = x[i]", "y[i] = x[index(⟦k⟧)]"),
+    message: "'k' decides here what is accessed",
+    help: /length of a tensor/,
+  },
   "import-not-found": `import g from ⟦"lost.coll"⟧\n${element("x[i]")}`,
   "import-broken": {
     text: `import g from ⟦"broken.coll"⟧\n${element("x[i]")}`,

@@ -23,7 +23,7 @@ export function expression(x: Context, contents: Contents, target: Held): { line
 function make(x: Context, arrays: readonly Held[], depth: number): Value {
   const { c } = x;
   const again = (): Value => make(x, arrays, depth - 1);
-  switch (depth === 0 ? c.below(3) : c.below(12)) {
+  switch (depth === 0 ? c.below(3) : c.below(13)) {
     case 1:
       return reduction(x, arrays);
     case 2:
@@ -53,6 +53,8 @@ function make(x: Context, arrays: readonly Held[], depth: number): Value {
       const out = combined(parts, ([a, b]) => `(${a} * ${x.isInteger ? "i32(2)" : "f32(0.5)"} + (${b} - ${a}))`);
       return { ...out, body: `${name}(${parts[0]!.body}, ${parts[1]!.body})` };
     }
+    case 12:
+      return constant(x, x.number());
     case 11: {
       // Of the rank or the place.
       const cast = x.isInteger ? "i32" : "f32";

@@ -42,6 +42,8 @@ export interface Context {
   /** Definitions above the collective. */
   readonly functions: string[];
   readonly fresh: (prefix: string) => string;
+  /** The name of a number of the launch, in what elements are computed in. */
+  readonly number: () => string;
 }
 
 /** Longest text of a meaning: arrays that feed on themselves grow without bound. */
@@ -57,7 +59,9 @@ function writeProgram(c: Choices): Generated {
   const isInteger = dtype === "i32";
   const wide = isInteger ? "i32" : "f32";
   let count = 0;
-  const context: Context = { c, isInteger, ranks, functions: [], fresh: (prefix) => `${prefix}${count++}` };
+  const numbers = new Set<string>();
+  const number = (): string => (numbers.add(`given: ${wide}`), "given");
+  const context: Context = { c, isInteger, ranks, functions: [], fresh: (prefix) => `${prefix}${count++}`, number };
   const some = (n: number, kind: Held["kind"], letter: string): Held[] =>
     Array.from({ length: n }, (_, i) => ({ name: `${letter}${i}`, hasRows: kind !== "input" && c.chance(0.25), kind }));
   const inputs = some(1 + c.below(2), "input", "x");
@@ -77,7 +81,7 @@ function writeProgram(c: Choices): Generated {
     all.map((a) => `${a.name}: ${type}${shape(a)} local`).join(", ");
   const text = [
     ...context.functions,
-    `collective f(${declared(inputs, "T")}) -> (${declared(outputs, wide)})`,
+    `collective f(${[declared(inputs, "T"), ...numbers].join(", ")}) -> (${declared(outputs, wide)})`,
     ...outputs.map(
       (y) => `  ensures ${y.name}${y.hasRows ? "[q, i]" : "[i]"} == ${contents.get(y)!("rank", "i", "q")}`,
     ),

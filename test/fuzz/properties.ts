@@ -22,6 +22,7 @@ import { formatColl } from "../../src/formatter/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { someScalars } from "../../src/runtime/shapes.js";
 import { withoutSpans } from "../front-end/helpers.js";
 
 const treeOf = (text: string): unknown => withoutSpans(parseProgram(new SourceFile("f.coll", text)).program);
@@ -86,9 +87,10 @@ export function expectRuns(compiled: CompileResult, shapes: readonly DimValues[]
   expectInside(compiled, shapes);
   for (const dims of shapes.filter((d) => brokenRequirement(manifest!.requirements, d) === null))
     for (const launch of [1, 2]) {
+      const given = { ...dims, ...someScalars(manifest!) };
       const ranks = makeInputs(manifest!, dims, seed + launch);
-      group.run(ranks, dims);
-      const result = checkOutputs(manifest!, dims, ranks, ranks);
+      group.run(ranks, given);
+      const result = checkOutputs(manifest!, given, ranks, ranks);
       const of = `${manifest!.ranks} ranks, ${JSON.stringify(manifest!.dtypes)}, ${JSON.stringify(dims)}, launch ${launch}`;
       expect(result, of).toMatchObject({ correct: true, unspecified: [] });
     }
@@ -103,13 +105,14 @@ export function expectRunsAgree(compiled: CompileResult, shapes: readonly DimVal
   ];
   expectInside(compiled, shapes);
   for (const [launch, dims] of shapes.entries()) {
+    const given = { ...dims, ...someScalars(manifest!) };
     const [one, other] = groups.map((group) => {
       const ranks = makeInputs(manifest!, dims, seed + launch);
-      group.run(ranks, dims);
+      group.run(ranks, given);
       return ranks;
     });
     const of = `${manifest!.ranks} ranks, ${JSON.stringify(manifest!.dtypes)}, ${JSON.stringify(dims)}`;
-    const result = checkOutputs(manifest!, dims, one!, one!);
+    const result = checkOutputs(manifest!, given, one!, one!);
     expect(result, of).toMatchObject({ correct: true });
     expect(result.bitwiseEqualAcrossRanks, of).not.toBe(false);
     for (const { name, layout } of manifest!.outputs)

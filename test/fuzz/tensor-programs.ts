@@ -36,7 +36,7 @@ function writeProgram(c: Choices): Generated {
   });
   const declare = (name: string, layout: Layout, s: Shape): string => `${name}: T[${s.join(", ")}] ${written(layout)}`;
   const text = [
-    `collective f(${writer.inputs.map((x) => declare(x.name, x.layout, x.shape)).join(", ")})`,
+    `collective f(${[...writer.inputs.map((x) => declare(x.name, x.layout, x.shape)), ...writer.numbers].join(", ")})`,
     `  -> (${outputs.map((y) => declare(y.name, y.layout, shape)).join(", ")}) {`,
     ...writer.lines,
     ...outputs.map((y) => `  ${y.name} = ${y.value}`),
@@ -53,6 +53,8 @@ function writeProgram(c: Choices): Generated {
 class Writer {
   readonly inputs: { readonly name: string; readonly layout: Layout; readonly shape: Shape }[] = [];
   readonly lines: string[] = [];
+  /** Declarations of numbers of the launch. */
+  readonly numbers: string[] = [];
 
   constructor(
     private readonly c: Choices,
@@ -83,6 +85,16 @@ class Writer {
     return name;
   }
 
+  /** A literal, or a number that the launch is given. */
+  private number(): string {
+    const { c, numbers } = this;
+    if (c.chance(0.5)) return c.pick(["0.5", "2"]);
+    const isWhole = c.chance(0.3);
+    const declared = isWhole ? "count: u32" : "alpha: f32";
+    if (!numbers.includes(declared)) numbers.push(declared);
+    return isWhole ? "f32(count)" : c.pick(["alpha", "alpha * 2", "tanh(alpha)"]);
+  }
+
   private ways(layout: Layout, shape: Shape, depth: number): readonly (() => string)[] {
     const { c } = this;
     const of = (l: Layout, s: Shape = shape): string => this.value(l, s, depth);
@@ -105,7 +117,7 @@ class Writer {
     if (isMatrix && layout.kind !== "on") ways.push(() => `transpose(${of(turned, [shape[1]!, shape[0]!])})`);
     if (layout.kind === "partial") {
       ways.push(() => `(${of(layout)} ${c.pick(["+", "-"])} ${of(layout)})`);
-      ways.push(() => `${of(layout)} * ${c.pick(["0.5", "2", `(${of(REPLICATED)})`])}`);
+      ways.push(() => `${of(layout)} * ${c.chance(0.5) ? `(${this.number()})` : `(${of(REPLICATED)})`}`);
       if (isMatrix) ways.push(product(sharded(1), sharded(0)), product(PARTIAL, REPLICATED));
       return ways;
     }
@@ -126,6 +138,7 @@ class Writer {
         );
     }
     ways.push(() => `(${of(layout)} ${c.pick(["+", "-", "*"])} ${of(layout)})`);
+    ways.push(() => `(${of(layout)} ${c.pick(["+", "-", "*"])} ${this.number()})`);
     ways.push(() => `${c.pick(["min", "max"])}(${of(layout)}, ${of(layout)})`);
     if (layout.kind === "replicated" || layout.kind === "sharded") {
       // Folded along a dimension that each rank holds whole, and spread over it again.

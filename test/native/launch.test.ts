@@ -61,6 +61,16 @@ describe("packing", () => {
     expect(packParameters([], args).bytes.length).toBe(0);
   });
 
+  it("packs numbers of the launch in 4 bytes, as their dtypes have them", () => {
+    const number = (name: string, dtype: "f32" | "i32" | "u32"): ManifestParameter => ({ kind: "scalar", name, dtype });
+    const parameters = [number("eps", "f32"), number("off", "i32"), number("step", "u32")];
+    const dims = { eps: 0.1, off: -2, step: 2 ** 32 - 1 };
+    const { bytes, offsets } = packParameters(parameters, { ...args, dims });
+    expect(offsets).toEqual([0, 4, 8]);
+    expect(Buffer.from(bytes).toString("hex")).toBe("cdcccc3dfeffffffffffffff");
+    expect(() => packParameters(parameters, args)).toThrow('the number "eps" has no value');
+  });
+
   describe("of tensor maps", () => {
     const buffers = [
       { name: "x", role: "input", dtype: "bf16", shape: [3, "k", "n"], symmetric: true },

@@ -42,6 +42,7 @@ const manifest: Manifest = {
   dtypes: {},
   arch: "sm_90a",
   dims: ["n"],
+  scalars: [],
   inputs: [],
   outputs: [{ name: "y", dtype: "u32", layout: { kind: "local" }, shape: ["n"], localShape: ["n"] }],
   specification: { nodes: [], outputs: [null] },

@@ -54,13 +54,22 @@ function buildImport(n: CstNode): Ast.Import {
 }
 
 function buildCollective(n: CstNode, doc: string, report: Report): Ast.Collective {
-  const lists = (key: string): Ast.TensorDeclaration[] => nodes(n, key).flatMap((l) => each(l, "tensor", buildTensor));
+  const written = (key: string): CstNode[] => nodes(n, key).flatMap((l) => nodes(l, "tensor"));
+  const lists = (key: string): Ast.TensorDeclaration[] =>
+    written(key)
+      .filter((t) => !has(t, "scalar"))
+      .flatMap((t) => attempt(() => buildTensor(t)));
+  for (const t of written("outputs").filter((o) => has(o, "scalar")))
+    report(diagnostic("scalar-output", spanOf(t), { name: token(t, "Name").image, dtype: token(t, "scalar").image }));
   const where = nodes(n, "where");
   return {
     name: nameOf(token(n, "Name")),
     doc,
     inputs: lists("inputs"),
     outputs: [...each(n, "output", buildTensor), ...lists("outputs")],
+    scalars: written("inputs")
+      .filter((t) => has(t, "scalar"))
+      .map(buildScalar),
     mesh: nodes(n, "mesh").flatMap((m) => tokens(m, "Name").map(nameOf)),
     where: where.filter((w) => kindOfWhere(w) === "dtype").flatMap((w) => attempt(() => buildWhere(w, report))),
     requires: where
@@ -119,6 +128,11 @@ function buildTensor(n: CstNode): Ast.TensorDeclaration {
     layout: buildLayout(node(n, "layout")),
     span: spanOf(n),
   };
+}
+
+function buildScalar(n: CstNode): Ast.ScalarDeclaration {
+  const dtype = token(n, "scalar");
+  return { name: nameOf(token(n, "Name")), dtype: { name: dtype.image, span: tokenSpan(dtype) }, span: spanOf(n) };
 }
 
 function buildShapedType(n: CstNode): { dtype: Ast.DTypeReference; shape: Ast.Expression[] } {

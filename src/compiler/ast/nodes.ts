@@ -50,6 +50,8 @@ export interface Collective {
   readonly doc: string;
   readonly inputs: readonly TensorDeclaration[];
   readonly outputs: readonly TensorDeclaration[];
+  /** Numbers that are given at each launch, in the order of the signature. */
+  readonly scalars: readonly ScalarDeclaration[];
   /** Names of the axes of `mesh(node, gpu)`, the outermost first; empty for ranks in one row. */
   readonly mesh: readonly Name[];
   readonly where: readonly DTypeConstraint[];
@@ -103,6 +105,13 @@ export interface TensorDeclaration {
   readonly dtype: DTypeReference;
   readonly shape: readonly Expression[];
   readonly layout: LayoutReference;
+  readonly span: Span;
+}
+
+/** `eps: f32`: a number that is given at each launch, the same on every rank. */
+export interface ScalarDeclaration {
+  readonly name: Name;
+  readonly dtype: DTypeReference;
   readonly span: Span;
 }
 

@@ -35,7 +35,8 @@ function documented(doc: string): string {
 
 export function printCollective(c: Collective): string {
   const outputs = c.outputs.map(tensor).join(", ");
-  const head = `collective ${c.name.text}(${c.inputs.map(tensor).join(", ")}) -> ${c.outputs.length === 1 ? outputs : `(${outputs})`}`;
+  const inputs = [...c.inputs.map(tensor), ...c.scalars.map((s) => `${s.name.text}: ${s.dtype.name}`)];
+  const head = `collective ${c.name.text}(${inputs.join(", ")}) -> ${c.outputs.length === 1 ? outputs : `(${outputs})`}`;
   const clauses = [
     ...(c.mesh.length === 0 ? [] : [`  mesh(${c.mesh.map((a) => a.text).join(", ")})`]),
     ...c.where.map((w) => `  where ${w.variable.text} in (${w.dtypes.map((d) => d.dtype).join(", ")})`),

@@ -62,6 +62,7 @@ function checkIndexCall(e: Call, c: Checking): MaybeType {
   if (types.length !== 1) return reportArity(e, 1, "argument", c);
   const [t] = types;
   if (t === null || t === undefined) return null;
+  c.refuseScalar(e.arguments[0]!, "an index is made of dimensions: let this be the length of a tensor, x: T[n]");
   if (t.kind === "index" || (t.kind === "value" && t.dtype !== "f32")) return { kind: "index" };
   return mismatch(c, e.arguments[0]!.span, "an integer element", t);
 }

@@ -28,11 +28,15 @@ export function checkOne(
     const kind = t.role === "input" ? "the input" : "the scratch array";
     if (t.role !== "output" && !c.read.has(name)) c.reportUnused(kind, name, span, c.assigned.has(name));
   }
+  for (const { name } of syntax.scalars) if (!c.isUsed(name.text)) c.reportUnused("the number", name.text, name.span);
   checkAllEnsures(syntax.ensures, c);
   const diagnostics = byPlace(c.diagnostics);
   // What is wrong may well be what would have used a name: nothing is called unused beside an error.
   if (diagnostics.some((d) => d.severity === "error"))
     return { checked: null, diagnostics: diagnostics.filter((d) => d.code !== "unused") };
-  const { tensors, stored, types, requirements, dims, dtypes } = c;
-  return { checked: { syntax, world, mesh, dtypes, dims, tensors, stored, types, requirements }, diagnostics };
+  const { tensors, stored, types, requirements, dims, dtypes, scalars } = c;
+  return {
+    checked: { syntax, world, mesh, dtypes, dims, scalars, tensors, stored, types, requirements },
+    diagnostics,
+  };
 }

@@ -36,6 +36,12 @@ export interface CheckedTensor {
   readonly span: Span;
 }
 
+/** A number that is given at each launch: as a register holds it. */
+export interface CheckedScalar {
+  readonly name: string;
+  readonly dtype: ComputeDType;
+}
+
 export interface CheckedCollective {
   readonly syntax: Collective;
   readonly world: number;
@@ -43,6 +49,8 @@ export interface CheckedCollective {
   readonly dtypes: Readonly<Record<string, DType>>;
   /** Dimension names, in the order of their first mention in the signature. */
   readonly dims: readonly string[];
+  /** Numbers that are given at each launch, in the order of the signature. */
+  readonly scalars: readonly CheckedScalar[];
   /** Parameters and scratch arrays by name. */
   readonly tensors: ReadonlyMap<string, CheckedTensor>;
   /** Named tensor values that loops index, by name: each rank keeps its part in memory. */

@@ -172,7 +172,14 @@ function inlinedType(e: Extract<Expression, { kind: "inlined" }>, c: Checking): 
     for (const { name, value } of e.bindings) {
       const bound = checkElement(value, c);
       const extent = bound?.kind === "index" ? c.extentOf(value) : null;
-      const known = { varies: c.varies(value), extent, tiles: c.tilesIn(value), isLiteral: isLiteral(value, c) };
+      const scalar = c.scalarIn(value);
+      const known = {
+        varies: c.varies(value),
+        extent,
+        scalar,
+        tiles: c.tilesIn(value),
+        isLiteral: isLiteral(value, c),
+      };
       c.defineHidden(name, { kind: "parameter", type: bound, ...known });
     }
     c.inCall(e.span, () => (type = checkElement(e.body, c)));

@@ -10,7 +10,7 @@ import { type Extent, sameExtent } from "../types/extent.js";
 import { REDUCTION_OPS } from "../types/layout.js";
 import { isMultipleOf } from "../types/normal-form.js";
 import { divides, type Requirement } from "../types/requirement.js";
-import type { CheckedTensor, ExpressionType } from "./checked.js";
+import type { CheckedScalar, CheckedTensor, ExpressionType } from "./checked.js";
 import { extentOf } from "./extents.js";
 import { CONVERSION_NAMES, UNARY_NAMES } from "./functions.js";
 
@@ -19,7 +19,7 @@ export type MaybeType = ExpressionType | null;
 
 /** What a name that is no tensor stands for. */
 export interface Binding {
-  readonly kind: "loop variable" | "let" | "dimension" | "parameter";
+  readonly kind: "loop variable" | "let" | "dimension" | "parameter" | "number of the launch";
   readonly type: MaybeType;
   /** The value differs from rank to rank. */
   readonly varies: boolean;
@@ -27,6 +27,8 @@ export interface Binding {
   readonly tiles: ReadonlySet<string>;
   /** The value, where it is known before a launch. */
   readonly extent: Extent | null;
+  /** The number of the launch that the value depends on, if one. */
+  readonly scalar: string | null;
   /** A literal number, which becomes an element wherever it stands. */
   readonly isLiteral: boolean;
   readonly span: Span;
@@ -59,6 +61,7 @@ export class Checking {
   readonly types = new Map<Expression, ExpressionType>();
   readonly requirements: Requirement[] = [];
   readonly dims: string[] = [];
+  readonly scalars: CheckedScalar[] = [];
   /** Dtype variables and what they stand for. */
   readonly dtypes: Record<string, DType> = {};
   /** Tensors whose declaration is at fault: nothing is said of what follows from it. */
@@ -131,7 +134,8 @@ export class Checking {
   }
 
   private enter(name: Name, b: Pick<Binding, "kind" | "type"> & Partial<Binding>): void {
-    const binding = { varies: false, tiles: NO_TILES, extent: null, isLiteral: false, ...b, span: name.span };
+    const plain = { varies: false, tiles: NO_TILES, extent: null, isLiteral: false, scalar: null };
+    const binding = { ...plain, ...b, span: name.span };
     this.scopes.at(-1)!.set(name.text, { binding, used: false });
   }
 
@@ -158,6 +162,10 @@ export class Checking {
 
   find(name: string): Binding | undefined {
     return this.entry(name)?.binding;
+  }
+
+  isUsed(name: string): boolean {
+    return this.entry(name)?.used ?? false;
   }
 
   /** Like `find`, and notes that the name is used. */
@@ -229,6 +237,20 @@ export class Checking {
 
   private nameVaries(name: string): boolean {
     return name === "rank" || (this.find(name)?.varies ?? false);
+  }
+
+  /** A number of the launch that it depends on; null for none. What memory holds is not followed: proofs see to that. */
+  scalarIn(p: Part): string | null {
+    let found: string | null = null;
+    return someParts(p, (x) => x.kind === "name" && (found = this.find(x.name)?.scalar ?? null) !== null)
+      ? found
+      : null;
+  }
+
+  /** Reports where such a number would decide what is accessed. */
+  refuseScalar(p: Part, fix: string): void {
+    const name = this.scalarIn(p);
+    if (name !== null) this.report(diagnostic("scalar-steers", p.span, { name, fix }));
   }
 
   /** Adds the tile variables it depends on. */

@@ -1,9 +1,16 @@
 /** Declarations: dtype variables, dimensions, parameters and scratch arrays. */
-import type { Collective, DTypeReference, Expression, Statement, TensorDeclaration } from "../ast/nodes.js";
+import type {
+  Collective,
+  DTypeReference,
+  Expression,
+  ScalarDeclaration,
+  Statement,
+  TensorDeclaration,
+} from "../ast/nodes.js";
 import { someParts } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
-import { DTYPE_NAMES, type DType, DTYPES, isDType } from "../types/dtype.js";
+import { type ComputeDType, DTYPE_NAMES, type DType, DTYPES, isDType } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import type { CheckedTensor } from "./checked.js";
@@ -15,8 +22,9 @@ import type { Checking } from "./scope.js";
 export function declareAll(syntax: Collective, given: Readonly<Record<string, DType>>, c: Checking): void {
   const parameters = [...syntax.inputs, ...syntax.outputs];
   const scratch = scratchIn(syntax.body);
-  bindDTypes(syntax, [...parameters, ...scratch].map((d) => d.dtype), given, c); // prettier-ignore
+  bindDTypes(syntax, [...parameters, ...syntax.scalars, ...scratch].map((d) => d.dtype), given, c); // prettier-ignore
   for (const d of parameters) defineDimensions(d, c);
+  for (const d of syntax.scalars) declareScalar(d, c);
   for (const d of syntax.inputs) declareTensor(d, "input", c);
   for (const d of syntax.outputs) declareTensor(d, "output", c);
   for (const s of scratch) declareTensor(s, "scratch", c);
@@ -127,6 +135,21 @@ function requireLength(e: Extent, whole: Extent, c: Checking): void {
 /** How many ranks a layout is about: all, or those of one row along its axis. */
 function ranksOf(layout: Layout, c: Checking): number {
   return layout.axis === undefined ? c.world : (c.mesh.find((a) => a.name === layout.axis)?.size ?? c.world);
+}
+
+// -- numbers -------------------------------------------------------------------------------------------
+
+/** A number that is given at each launch: the same on every rank. */
+function declareScalar({ name, dtype: written, span }: ScalarDeclaration, c: Checking): void {
+  const isFixed = isDType(written.name);
+  const dtype = written.name as DType;
+  const isHeld = isFixed && DTYPES[dtype].compute === dtype;
+  if (!isHeld && (isFixed || Object.hasOwn(c.dtypes, written.name)))
+    c.report(diagnostic("scalar-dtype", span, { name: name.text, dtype: written.name }));
+  const kind: ComputeDType = isHeld ? DTYPES[dtype].compute : "f32";
+  c.scalars.push({ name: name.text, dtype: kind });
+  const type = isHeld ? ({ kind: "value", dtype: kind } as const) : null;
+  c.define(name, { kind: "number of the launch", type, scalar: name.text });
 }
 
 // -- parameters and scratch ------------------------------------------------------------------------

@@ -60,6 +60,7 @@ export function checkStatement(s: Statement, c: Checking, at: Place): void {
     case "if": {
       const type = checkElement(s.condition, c);
       if (type !== null && type !== BOOL && type.kind !== "bool") mismatch(c, s.condition.span, "a condition", type);
+      c.refuseScalar(s.condition, "choose values with where(condition, a, b), which computes both");
       const varies = at.varies ?? (c.varies(s.condition) ? s.condition.span : null);
       const inside = { ...at, depth: at.depth + 1, varies, guarded: c.tilesIn(s.condition, new Set(at.guarded)) };
       checkBlock(s.then, c, inside);
@@ -77,7 +78,8 @@ function checkLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
   const type = checkElement(s.value, c);
   const varies = c.varies(s.value);
   const extent = type?.kind === "index" ? c.extentOf(s.value) : null;
-  const known = { varies, extent, tiles: c.tilesIn(s.value), isLiteral: isLiteral(s.value, c) };
+  const scalar = c.scalarIn(s.value);
+  const known = { varies, extent, scalar, tiles: c.tilesIn(s.value), isLiteral: isLiteral(s.value, c) };
   c.define(s.name, { kind: "let", type, ...known });
 }
 

@@ -17,9 +17,10 @@ import {
   UNARY_NAMES,
 } from "./functions.js";
 import { checkDim, literalArgument, reportMissing } from "./tensor-arguments.js";
-import { checkPair, checkWhere, reportNotLinear, requireNumbers } from "./tensor-elementwise.js";
+import { checkPair, checkWhere, misfitOf, reportNotLinear, requireNumbers } from "./tensor-elementwise.js";
 import { checkFold, foldOf } from "./tensor-folds.js";
 import { VIEWS } from "./tensor-views.js";
+import type { Checking } from "./scope.js";
 import { checkTensor, type Operand, type TensorContext, type TensorType } from "./tensors.js";
 
 type Call = Extract<Expression, { kind: "call" }>;
@@ -43,6 +44,8 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   if (wanted === 3) return checkWhere(e, operands, c);
   if (wanted === 2) return checkPair(e, t!, second!, c);
   const [operand] = e.arguments as [Expression];
+  if (t === "literal" && c.scalarIn(operand) !== null && conversion === undefined)
+    return numberCall(e, operand, dtype !== null, c);
   if (t === null || t === undefined || t === "literal")
     return c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a number" }));
   if (!requireNumbers(t, operand, c)) return null;
@@ -52,6 +55,18 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   if (t.dtype !== "bool" && DTYPES[t.dtype].kind === "int" && !UNARY[callee as keyof typeof UNARY].integers)
     return c.report(diagnostic("needs-float", e.span, { name: callee, found: `a ${t.dtype} tensor` }));
   return t;
+}
+
+/** A function of a number of the launch, or its cast. */
+function numberCall(e: Call, operand: Expression, isCast: boolean, c: Checking): Operand {
+  if (isCast && operand.kind !== "name") {
+    const help = `cast the number itself, ${e.callee.text}(${c.scalarIn(operand)!}), and compute with that`;
+    return c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a computed number" }, { help }));
+  }
+  const isWhole = !isCast && misfitOf(operand, "f32", c) !== null;
+  if (isWhole && !UNARY[e.callee.text as keyof typeof UNARY].integers)
+    return c.report(diagnostic("needs-float", e.span, { name: e.callee.text, found: "a whole number" }));
+  return "literal";
 }
 
 function reportUnknown(e: Call, { c }: TensorContext): null {

@@ -3,9 +3,10 @@ import type { Expression } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
 import { partsOf } from "../ast/visit.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
-import { DTYPES } from "../types/dtype.js";
+import { type ComputeDType, DTYPES } from "../types/dtype.js";
 import { type Extent, sameExtent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
+import { castDType } from "./calls.js";
 import { reduceFirst } from "./fixes.js";
 import { cutAlong, showShape } from "./extents.js";
 import { elementwiseHelp, elementwiseLayout, isLinear } from "./layout-rules.js";
@@ -90,14 +91,32 @@ function join(
   const masks = operator === "where" && literal.kind === "number" && literal.value === 0;
   if (t.layout.kind === "partial" && !((scales || masks) && isLinear(t.layout)))
     return reportNotLinear(operator === "where" ? operation : `${operation} with a number`, t, operand, e, c);
-  if (t.dtype !== "bool" && DTYPES[t.dtype].kind === "int" && !isWhole(literal))
-    return c.report(diagnostic("dtype-mismatch", e.span, { left: t.dtype, right: "f32" }));
+  const misfit = t.dtype === "bool" ? null : misfitOf(literal, DTYPES[t.dtype].compute, c);
+  if (misfit !== null) return c.report(diagnostic("dtype-mismatch", e.span, { left: t.dtype, right: misfit }));
   settle(literal, t, c);
   return t;
 }
 
 function isWhole(e: Expression): boolean {
   return e.kind === "number" ? Number.isInteger(e.value) : partsOf(e).every((p) => isWhole(p as Expression));
+}
+
+/** The dtype of a number that a computation in `kind` cannot take; null if all fit. Whole numbers that are written fit any. */
+export function misfitOf(e: Expression, kind: ComputeDType, c: Checking): ComputeDType | null {
+  if (e.kind === "number") return kind === "f32" || e.isInteger ? null : "f32";
+  const cast = e.kind === "call" ? castDType(e.callee.text, c) : null;
+  const own = cast !== null ? DTYPES[cast].compute : e.kind === "name" ? scalarDType(e.name, c) : null;
+  if (own !== null) return own === kind ? null : own;
+  for (const p of partsOf(e)) {
+    const misfit = misfitOf(p as Expression, kind, c);
+    if (misfit !== null) return misfit;
+  }
+  return null;
+}
+
+function scalarDType(name: string, c: Checking): ComputeDType | null {
+  const type = c.find(name)?.type;
+  return type?.kind === "value" ? type.dtype : null;
 }
 
 /** The type of two tensors together, element by element. @param operator decides what is allowed on parts. */

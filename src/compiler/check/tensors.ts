@@ -5,6 +5,7 @@ import { diagnostic } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
 import { type Extent, sameExtent } from "../types/extent.js";
 import { printLayout } from "../types/layout.js";
+import { castDType } from "./calls.js";
 import type { CheckedTensor, ExpressionType } from "./checked.js";
 import { checkNumber, kindOfName, reportMissingSpaces } from "./elements.js";
 import { isLinear } from "./layout-rules.js";
@@ -15,7 +16,7 @@ import { checkProduct } from "./tensor-products.js";
 import { checkSlice, reportElement } from "./tensor-views.js";
 
 export type TensorType = Extract<ExpressionType, { kind: "tensor" }>;
-/** A literal fits any tensor; null after a reported error. */
+/** A literal, or an expression of them and of numbers of the launch, fits any tensor; null after a reported error. */
 export type Operand = TensorType | "literal" | null;
 
 export interface TensorContext {
@@ -34,7 +35,10 @@ export function checkTensor(e: Expression, context: TensorContext): Operand {
 /** Gives a literal, or an expression of literals, the type its place asks for. */
 export function settle(e: Expression, type: TensorType, c: Checking): void {
   c.types.set(e, type);
-  for (const p of partsOf(e)) if (p.kind === "number" || p.kind === "unary" || p.kind === "binary") settle(p, type, c);
+  // A cast of a number of the launch gives what the place asks for.
+  if (e.kind === "call" && castDType(e.callee.text, c) !== null) return;
+  for (const p of partsOf(e))
+    if (["number", "name", "unary", "binary", "call"].includes(p.kind)) settle(p as Expression, type, c);
 }
 
 function typeOf(e: Expression, context: TensorContext): Operand {
@@ -92,6 +96,7 @@ export function refuseAxis({ name, layout, span: place }: CheckedTensor, span: S
 function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Operand {
   const bound = c.use(name);
   if (bound?.type === null) return null; // its definition is at fault
+  if (bound?.kind === "number of the launch") return "literal";
   if (bound?.type.kind === "tensor") return bound.type;
   const t = c.tensors.get(name);
   if (t !== undefined) {

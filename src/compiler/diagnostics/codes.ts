@@ -47,6 +47,10 @@ export const CODES = {
   "import-cycle": { severity: "error", message: "\"{path}\" is imported by what it imports", help: "move what both need into a third file", explain: "Files do not import each other in a circle." },
   "not-constant": { severity: "error", message: "{what} is not known when the file is compiled", help: "constants are made of numbers, `world`, the axes of a mesh and other constants", explain: "A constant is one number for all ranks and launches." },
   "recursive": { severity: "error", message: "'{name}' is defined by itself", help: "use a loop or a reduction", explain: "Functions and constants do not call themselves." },
+  // -- scalar parameters ----------------------------------------------------------------------------
+  "scalar-dtype": { severity: "error", message: "the number '{name}' cannot be {dtype}", help: "numbers that a launch is given are f32, i32 or u32; a tensor has a shape and a layout: {name}: {dtype}[n] replicated", explain: "A scalar parameter is what a register holds." },
+  "scalar-output": { severity: "error", message: "the output '{name}' has no shape", help: "an output is memory: {name}: {dtype}[1] replicated", explain: "A launch is given numbers and gives tensors." },
+  "scalar-steers": { severity: "error", message: "'{name}' decides here what is accessed, and only the launch knows it", help: "{fix}", explain: "What a scalar parameter is must not change what is read, stored or waited for: proofs hold for all its values." },
   // -- the machine and the launch ------------------------------------------------------------------
   "bad-choice": { severity: "error", message: "'{name}' is no number of ranks", help: "list whole numbers: where world in (2, 4, 8)", explain: "`where world in (…)` lists numbers of ranks." },
   "world-not-allowed": { severity: "error", message: "this collective is not for {world} ranks", help: "choose a number of ranks for which its `where` holds", explain: "A `where` clause limits the number of ranks." },

@@ -21,7 +21,7 @@ import { lanesOf, sameType, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import { parametersOf } from "./manifest.js";
-import { bufferName, dimName, Names, symbolName } from "./names.js";
+import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
 import { fragmentLoopText, fragmentThreads, type FragmentTurn, rolesText, tensorMapName } from "./roles.js";
@@ -110,6 +110,8 @@ export class CudaEmitter {
           return `${C_TYPE[bufferOf(this.kernel, p.buffer).dtype]}* ${bufferName(p.buffer)}`;
         case "dim":
           return `const i64 ${dimName(p.name)}`;
+        case "scalar":
+          return `const ${C_TYPE[p.dtype]} ${scalarName(p.name)}`;
         case "rank":
           return "const int rank";
         case "timeout":
@@ -223,6 +225,8 @@ export class CudaEmitter {
       }
       case "dim":
         return this.names.set(op.results[0]!, dimName(text(op, "name")));
+      case "scalar":
+        return this.names.set(op.results[0]!, scalarName(text(op, "name")));
       case "rank":
         return this.names.set(op.results[0]!, "(i64)rank");
       case "block":

@@ -25,6 +25,7 @@ export function signatureOf(kernel: Kernel): Signature {
     ranks: kernel.world,
     dtypes: kernel.dtypes,
     dims: kernel.dims,
+    scalars: kernel.scalars,
     inputs: kernel.inputs,
     outputs: kernel.outputs,
     specification: tableOf(kernel.specification),
@@ -94,7 +95,16 @@ export function parametersOf(kernel: Kernel): ManifestParameter[] {
       b.symmetric ? { kind: "peers", buffer: b.name, ranks: kernel.world } : { kind: "pointer", buffer: b.name },
     );
   const dims = kernel.dims.map((name): ManifestParameter => ({ kind: "dim", name }));
-  return [...memory, ...dims, { kind: "rank" }, { kind: "timeout" }, { kind: "status" }, ...tensorMapsOf(kernel)];
+  const scalars = kernel.scalars.map(({ name, dtype }): ManifestParameter => ({ kind: "scalar", name, dtype }));
+  return [
+    ...memory,
+    ...dims,
+    ...scalars,
+    { kind: "rank" },
+    { kind: "timeout" },
+    { kind: "status" },
+    ...tensorMapsOf(kernel),
+  ];
 }
 
 /** Narrower float dtypes than the inputs' that some value is cast to. */

@@ -26,6 +26,10 @@ export function bufferName(buffer: string): string {
   return `b_${buffer}`;
 }
 
+export function scalarName(scalar: string): string {
+  return `s_${scalar}`;
+}
+
 export function dimName(dim: string): string {
   return `d_${dim}`;
 }

@@ -1,6 +1,6 @@
 /** What a kernel is executed for: the domain of its values, and who observes its accesses. */
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
-import type { ScalarKind } from "../types/dtype.js";
+import type { ComputeDType, ScalarKind } from "../types/dtype.js";
 import type { Place } from "./semantics/memory.js";
 import type { Writer } from "./writer.js";
 
@@ -19,6 +19,8 @@ export interface Domain {
   /** Whether values may stand for data, so that what they may not decide is refused instead of followed. */
   readonly isSymbolic: boolean;
   literal(kind: ScalarKind, value: number): Form;
+  /** A number that the launch was given, computed as a block starts. */
+  scalar(kind: ComputeDType, name: string): Form;
   /** `kind` is of the operands. Divisors of integers and indices have been checked, if `checksDivisors`. */
   binary(fn: BinaryFunction, kind: ScalarKind, a: Form, b: Form): Form;
   unary(fn: UnaryFunction, kind: ScalarKind, a: Form): Form;

@@ -1,10 +1,10 @@
 /** Makes ops, with constants folded and results typed, into a growing list. */
 import type { Span } from "../source.js";
 import { type Extent } from "../types/extent.js";
-import type { ScalarKind } from "../types/dtype.js";
+import type { ComputeDType, ScalarKind } from "../types/dtype.js";
 import { type Attributes, type Op, type Region, Value } from "./module.js";
 import type { BinaryFunction, Comparison, LoopMap, OpName, Reduction, UnaryFunction } from "./ops.js";
-import { BOOL, INDEX, sameType, scalarOf, type Type, withScalar } from "./types.js";
+import { BOOL, INDEX, sameType, scalar, scalarOf, type Type, withScalar } from "./types.js";
 import { foldBinary, foldCompare } from "./functions.js";
 
 export class Builder {
@@ -64,6 +64,11 @@ export class Builder {
 
   dim(name: string): Value {
     return this.value("dim", [], { name }, INDEX);
+  }
+
+  /** A number that the launch was given. */
+  scalar(name: string, dtype: ComputeDType): Value {
+    return this.value("scalar", [], { name }, scalar(dtype));
   }
 
   rank(): Value {

@@ -2,7 +2,7 @@
  * The IR's data: a kernel holds buffers and one structured region; regions hold ops; ops use values.
  * One representation for all three levels. Passes build new regions; they never change an op in place.
  */
-import type { MeshAxis, OutputSpecification, Requirement, SignatureTensor } from "../manifest.js";
+import type { MeshAxis, OutputSpecification, Requirement, ScalarParameter, SignatureTensor } from "../manifest.js";
 import type { Span } from "../source.js";
 import type { DType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
@@ -55,6 +55,7 @@ export interface Kernel {
   readonly world: number;
   readonly dtypes: Readonly<Record<string, DType>>;
   readonly dims: readonly string[];
+  readonly scalars: readonly ScalarParameter[];
   readonly inputs: readonly SignatureTensor[];
   readonly outputs: readonly SignatureTensor[];
   readonly specification: readonly (OutputSpecification | null)[];

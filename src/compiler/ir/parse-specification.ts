@@ -47,6 +47,7 @@ export class SpecificationReader {
       case "elements":
         return { kind, variables: comma(list(() => r.next())), value: use() };
       case "input":
+      case "scalar":
       case "variable":
       case "dim":
         return { kind, name: r.next() };
@@ -59,6 +60,7 @@ export class SpecificationReader {
       case "unary":
         return { kind, fn: fn(), a: use() };
       case "binary":
+        return { kind, fn: fn(), a: comma(use()), b: use() };
       case "compare":
         return { kind, fn: fn(), a: comma(use()), b: use() };
       case "select":

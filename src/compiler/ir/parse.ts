@@ -1,5 +1,5 @@
 /** Reads the IR's text form back; the inverse of `print.ts`. Throws IrParseError with the line. */
-import type { MeshAxis, Requirement, SignatureTensor } from "../manifest.js";
+import type { MeshAxis, Requirement, ScalarParameter, SignatureTensor } from "../manifest.js";
 import { type Span, NO_SPAN } from "../source.js";
 import type { DType, ScalarKind } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
@@ -22,6 +22,7 @@ export function parseKernel(textForm: string): Kernel {
   const maxBlocks = Number(property(r, "blocks"));
   r.expect("{");
   const dims: string[] = [];
+  const scalars: ScalarParameter[] = [];
   const dtypes: Record<string, DType> = {};
   const inputs: SignatureTensor[] = [];
   const outputs: SignatureTensor[] = [];
@@ -33,7 +34,11 @@ export function parseKernel(textForm: string): Kernel {
   for (;;) {
     const row = r.next();
     if (row === "dim") dims.push(r.next());
-    else if (row === "dtype") {
+    else if (row === "scalar") {
+      const scalarName = r.next();
+      r.expect(":");
+      scalars.push({ name: scalarName, dtype: dtype(r) as ScalarParameter["dtype"] });
+    } else if (row === "dtype") {
       const variable = r.next();
       r.expect("=");
       dtypes[variable] = dtype(r);
@@ -58,6 +63,7 @@ export function parseKernel(textForm: string): Kernel {
     world,
     dtypes,
     dims,
+    scalars,
     inputs,
     outputs,
     specification: specification.specifications(),

@@ -35,6 +35,7 @@ function printNode(s: SpecificationNode, use: (operand: number) => string): stri
     case "elements":
       return call(list(s.variables), use(s.value));
     case "input":
+    case "scalar":
     case "variable":
     case "dim":
       return call(s.name);

@@ -24,6 +24,7 @@ export function printKernel(kernel: Kernel, options: PrintOptions = {}): string 
     `kernel ${kernel.name} level=${kernel.level} world=${kernel.world} threads=${kernel.blockThreads} blocks=${kernel.maxBlocks} {`,
   ];
   for (const dim of kernel.dims) out.push(`  dim ${dim}`);
+  for (const { name, dtype } of kernel.scalars) out.push(`  scalar ${name}: ${dtype}`);
   for (const [name, dtype] of Object.entries(kernel.dtypes)) out.push(`  dtype ${name} = ${dtype}`);
   for (const [role, tensors] of [
     ["in", kernel.inputs],

@@ -126,6 +126,13 @@ class StructureVerifier {
           this.report(op, `operands ${types} do not match the result ${printType(result!)}`);
         }
         break;
+      case "scalar": {
+        const known = this.kernel.scalars.find((s) => s.name === op.attributes["name"]);
+        if (known === undefined) this.report(op, "names no number of the launch");
+        else if (result!.kind !== "tensor" && scalarOf(result!) !== known.dtype)
+          this.report(op, `gives ${printType(result!)}, and the number is ${known.dtype}`);
+        break;
+      }
       case "unary":
         if (!sameType(operands[0]!.type, result!)) this.report(op, "operand and result differ in type");
         break;

@@ -24,7 +24,7 @@ export interface Expansion {
 /** The collective without constants and calls of functions. */
 export function expandCollective(c: Collective, scope: FileScope, expansion: Expansion): Collective {
   if (scope.definitions.size <= 1 && c.mesh.length === 0 && !usesLogarithm(c)) return c;
-  const own = new Set([...c.inputs, ...c.outputs].map((t) => t.name.text));
+  const own = new Set([...c.inputs, ...c.outputs, ...c.scalars].map((t) => t.name.text));
   const e = new Expander(scope, expansion, new Budget(expansion.report), own, []);
   const tensor = <T extends { readonly shape: readonly Expression[] }>(t: T): T => ({
     ...t,

@@ -33,6 +33,7 @@ export function elementSpecification(
       if (bound !== undefined) return bound;
       if (e.name === "rank") return { kind: "rank" };
       if (e.name === "world") return constant(checked.world);
+      if (checked.scalars.some((s) => s.name === e.name)) return { kind: "scalar", name: e.name };
       return { kind: checked.dims.includes(e.name) ? "dim" : "variable", name: e.name };
     }
     case "axis":

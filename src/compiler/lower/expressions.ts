@@ -105,7 +105,8 @@ function coordinate({ size, stride }: Axis, { build }: LoweringContext): Value {
 function builtinName(name: string, { build, checked }: LoweringContext): Value {
   if (name === "rank") return build.rank();
   if (name === "world") return build.constant(checked.world);
-  return build.dim(name);
+  const number = checked.scalars.find((s) => s.name === name);
+  return number === undefined ? build.dim(name) : build.scalar(name, number.dtype);
 }
 
 /** A value as the element kind `kind`; integer literals become literals of it. */

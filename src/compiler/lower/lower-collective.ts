@@ -49,6 +49,7 @@ export function lowerCollective(checked: CheckedCollective): Kernel {
     world: checked.world,
     dtypes: checked.dtypes,
     dims: checked.dims,
+    scalars: checked.scalars,
     inputs: signature("input"),
     outputs: signature("output"),
     specification: specificationOf(checked),

@@ -60,6 +60,7 @@ class Translation {
       case "number":
         return { kind: "constant", value: e.value };
       case "name":
+        if (this.checked.scalars.some(({ name }) => name === e.name)) return { kind: "scalar", name: e.name };
         return names.get(e.name) ?? { kind: "input", name: e.name };
       case "matmul":
         return { kind: "matmul", a: this.of(e.left, names), b: this.of(e.right, names) };

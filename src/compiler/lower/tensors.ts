@@ -99,6 +99,7 @@ export class TensorStatements {
     switch (e.kind) {
       case "name":
         build.span = e.span;
+        if (this.isNumber(e.name)) return build.op("scalar", [], { name: e.name }, type)!;
         return this.named(e.name, type, scope);
       case "slice": {
         const source = lower(e.operand, null);
@@ -135,6 +136,10 @@ export class TensorStatements {
     const { build } = this;
     const callee = e.callee.text;
     const [first, second, third] = e.arguments as [Expression, Expression?, Expression?];
+    const isCast = isDType(this.checked.dtypes[callee] ?? callee);
+    // A number of the launch becomes what the place computes in: nothing is rounded.
+    if (isCast && first.kind === "name" && this.isNumber(first.name))
+      return build.op("scalar", [], { name: first.name }, type)!;
     if (Object.hasOwn(VIEWS, callee)) return this.view(e, type, lower);
     const fold = foldOf(e);
     const dim = e.named.find((n) => n.name.text === "dim")?.value;
@@ -149,7 +154,7 @@ export class TensorStatements {
     const operand = lower(first, null);
     if (CONVERSIONS.has(callee))
       return sameType(operand.type, type) ? operand : build.op("convert", [operand], {}, type)!;
-    if (isDType(this.checked.dtypes[callee] ?? callee)) return build.op("cast", [operand], {}, type)!;
+    if (isCast) return build.op("cast", [operand], {}, type)!;
     return build.op("unary", [operand], { fn: callee as UnaryFunction }, type)!;
   }
 
@@ -188,6 +193,10 @@ export class TensorStatements {
     const stores = this.stores.get(name) ?? 0;
     const attributes: Attributes = stores > 1 ? { buffer: name, stores } : { buffer: name };
     return this.build.op("input", [], attributes, type ?? { kind: "tensor", dtype, shape, layout })!;
+  }
+
+  private isNumber(name: string): boolean {
+    return this.checked.scalars.some((s) => s.name === name);
   }
 
   private extent(e: Expression): Extent {

@@ -117,6 +117,12 @@ class TensorLowering {
         const element = (): Value => this.build.constant(value, scalar(computeKind(type.dtype)));
         return this.memory.computed({ ...this.plain(type, shape), element });
       }
+      case "scalar": {
+        const name = text(op, "name");
+        const { dtype } = this.kernel.scalars.find((s) => s.name === name)!;
+        const element = (): Value => this.build.cast(this.build.scalar(name, dtype), computeKind(type.dtype));
+        return this.memory.computed({ ...this.plain(type, shape), element });
+      }
       case "unary":
       case "binary":
       case "compare":

@@ -71,7 +71,10 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
 
 /** What the elements of inputs may be, by the clauses of the signature and by their dtypes. */
 function rangesOf(kernel: Kernel, dims: DimValues): RangeOf {
-  const ranges = new Map(kernel.inputs.map((t) => [t.name, rangeOf(t, dims)]));
+  const ranges = new Map([
+    ...kernel.inputs.map((t) => [t.name, rangeOf(t, dims)] as const),
+    ...kernel.scalars.map((s) => [s.name, INTEGER_LIMITS[s.dtype] ?? null] as const),
+  ]);
   return (leaf) => ranges.get(leaf.buffer) ?? null;
 }
 
@@ -95,8 +98,9 @@ function isOfFewIntegers({ inputs }: Kernel): boolean {
   );
 }
 
-function dtypesOf({ inputs }: Kernel): ReadonlyMap<string, DType> {
-  return new Map(inputs.map((t) => [t.name, t.dtype]));
+/** By name of inputs and of numbers that launches are given. */
+function dtypesOf({ inputs, scalars }: Kernel): ReadonlyMap<string, DType> {
+  return new Map([...inputs, ...scalars].map((t) => [t.name, t.dtype]));
 }
 
 /** Exponentials cost twice as much, and more. */

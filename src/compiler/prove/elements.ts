@@ -7,7 +7,8 @@ import {
   UNARY_FUNCTIONS,
   type UnaryFunction,
 } from "../ir/ops.js";
-import type { ElementExpression, ElementSpecification, SignatureTensor } from "../manifest.js";
+import type { Kernel } from "../ir/module.js";
+import type { ElementExpression, ElementSpecification } from "../manifest.js";
 import { freeVariables, partsOfExpression, sharedParts } from "../specification-shape.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
@@ -39,8 +40,7 @@ interface Claim {
 
 export class ElementExpectation {
   constructor(
-    private readonly inputs: readonly SignatureTensor[],
-    private readonly world: number,
+    private readonly kernel: Kernel,
     private readonly dims: DimValues,
     private readonly algebra: Algebra,
     private readonly launch: number,
@@ -118,6 +118,10 @@ export class ElementExpectation {
       case "dim": {
         const value = this.dims[e.name]!;
         return () => value;
+      }
+      case "scalar": {
+        const given = algebra.leavesOf(this.launch, e.name, -1)(0);
+        return () => given;
       }
       case "rank":
         return () => claim.rank;
@@ -204,8 +208,9 @@ export class ElementExpectation {
   }
 
   private load(e: Extract<ElementExpression, { kind: "load" }>, claim: Claim): Evaluate {
-    const { values, world } = this;
-    const tensor = this.inputs.find((t) => t.name === e.input)!;
+    const { values, kernel } = this;
+    const { world } = kernel;
+    const tensor = this.kernel.inputs.find((t) => t.name === e.input)!;
     const lengths = tensor.localShape.map((extent) => evaluateExtent(extent, this.dims));
     const indices = e.indices.map((x) => this.evaluate(x, claim));
     const peer = e.peer === null ? null : this.evaluate(e.peer, claim);
@@ -237,7 +242,9 @@ export class ElementExpectation {
   private kindOf(e: ElementExpression): ScalarKind {
     switch (e.kind) {
       case "load":
-        return DTYPES[this.inputs.find((t) => t.name === e.input)!.dtype].compute;
+        return DTYPES[this.kernel.inputs.find((t) => t.name === e.input)!.dtype].compute;
+      case "scalar":
+        return this.kernel.scalars.find((x) => x.name === e.name)!.dtype;
       case "cast":
         return DTYPES[e.dtype].compute;
       case "select":

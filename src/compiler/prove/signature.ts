@@ -89,6 +89,8 @@ export class Signature {
         return DTYPES[this.input(s.name).dtype].compute;
       case "constant":
         return "f32";
+      case "scalar":
+        return this.kernel.scalars.find((x) => x.name === s.name)!.dtype;
       case "cast":
         return DTYPES[s.dtype].compute;
       case "concat":

@@ -36,7 +36,7 @@ export class Expectation {
     private readonly inputs: InputValues,
   ) {
     const { kernel, dims } = signature;
-    this.elements = new ElementExpectation(kernel.inputs, kernel.world, dims, algebra, launch, inputs);
+    this.elements = new ElementExpectation(kernel, dims, algebra, launch, inputs);
   }
 
   /**
@@ -66,12 +66,18 @@ export class Expectation {
   private make(s: Specification, self: number): ElementAt {
     const { algebra, signature } = this;
     const operand = (x: Specification): ElementAt =>
-      x.kind === "constant" ? this.tensor(x, self) : moved(this.tensor(x, self), signature.places(s, x));
+      x.kind === "constant" || x.kind === "scalar"
+        ? this.tensor(x, self)
+        : moved(this.tensor(x, self), signature.places(s, x));
     switch (s.kind) {
       case "input":
         return this.input(signature.input(s.name), self);
       case "constant":
         return () => s.value;
+      case "scalar": {
+        const given = algebra.leavesOf(this.launch, s.name, -1)(0);
+        return () => given;
+      }
       case "matmul":
         return this.matmul(s, self);
       case "unary": {

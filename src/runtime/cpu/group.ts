@@ -17,6 +17,7 @@ import {
   READY,
 } from "../../compiler/index.js";
 import { UsageError } from "../errors.js";
+import { checkScalars } from "../shapes.js";
 import { holds, randomKey, randomStream, type TypedArray } from "../numbers/index.js";
 import { FaultReporter } from "./faults.js";
 import { CpuMachine } from "./launch.js";
@@ -175,6 +176,7 @@ export class CpuGroup {
       if (value === undefined || !Number.isSafeInteger(value) || value < 0)
         throw new UsageError(`dimension '${name}' needs a whole number of elements, not ${value}`);
     }
+    checkScalars(manifest, dims);
     const broken = brokenRequirement(manifest.requirements, dims);
     if (broken !== null) throw new UsageError(broken.message, broken.help);
   }

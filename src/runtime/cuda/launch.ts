@@ -25,7 +25,7 @@ import { describeDevice, explain } from "./device.js";
 /** Values of a launch's parameters. */
 export interface LaunchArguments {
   readonly rank: number;
-  /** Values of all dimensions of the manifest. */
+  /** Values of all dimensions of the manifest, and its numbers. */
   readonly dims: DimValues;
   /** Local address of each buffer that a `pointer` parameter names. */
   readonly pointers: Readonly<Record<string, DevicePointer>>;
@@ -52,6 +52,7 @@ function shapeOf(parameter: ManifestParameter): { size: number; align: number } 
   switch (parameter.kind) {
     case "peers":
       return { size: 8 * parameter.ranks, align: 8 };
+    case "scalar":
     case "rank":
       return { size: 4, align: 4 };
     case "tensor-map":
@@ -154,6 +155,14 @@ function writeParameter(
         throw new RuntimeError(`dimension "${parameter.name}" must be a whole number, not ${value}`);
       }
       view.setBigInt64(at, BigInt(value), true);
+      return;
+    }
+    case "scalar": {
+      const value = args.dims[parameter.name];
+      if (value === undefined) throw new RuntimeError(`the number "${parameter.name}" has no value`);
+      if (parameter.dtype === "f32") view.setFloat32(at, value, true);
+      else if (parameter.dtype === "i32") view.setInt32(at, value, true);
+      else view.setUint32(at, value, true);
       return;
     }
     case "rank":

@@ -39,7 +39,7 @@ import {
   wholeFunction,
   wrapped,
 } from "./element-operations.js";
-import { type Rows, U32 } from "./logical.js";
+import { givenTo, type Rows, U32 } from "./logical.js";
 
 /**
  * What the claim says of elements `from` … `to` (exclusive) of one rank's output, counted row-major in its local shape.
@@ -155,6 +155,8 @@ class Claim {
       case "rank":
       case "compare":
         return "index";
+      case "scalar":
+        return computedIn(this.manifest.scalars.find((s) => s.name === e.name)!.dtype);
       case "unary":
         if (e.fn === "not") return "index";
         return WHOLE_FUNCTIONS.includes(e.fn) ? this.kind(e.a) : "float";
@@ -190,6 +192,10 @@ class Claim {
     const kind = this.kind(e);
     if (kind === "float") return this.float(e);
     switch (e.kind) {
+      case "scalar": {
+        const value = givenTo(e.name, this.manifest, this.dims);
+        return () => value;
+      }
       case "constant":
       case "dim": {
         const value = e.kind === "constant" ? e.value : this.dims[e.name]!;
@@ -271,6 +277,10 @@ class Claim {
     switch (e.kind) {
       case "constant":
         return () => set(state, e.value, 0);
+      case "scalar": {
+        const value = givenTo(e.name, this.manifest, this.dims);
+        return () => set(state, value, 0);
+      }
       case "unary":
         return this.unary(e.fn, this.float(e.a));
       case "binary":

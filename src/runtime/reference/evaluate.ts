@@ -18,7 +18,7 @@ import { binaryRows, castRows, compareRows, roundedRows, selectRows, unaryRows }
 import { foldRows } from "./folds.js";
 import type { TypedArray } from "../numbers/index.js";
 import type { InputReader } from "./inputs.js";
-import { membersFor, readRows, type Rows, shapeOf, type Whole } from "./logical.js";
+import { givenTo, membersFor, readRows, type Rows, shapeOf, type Whole } from "./logical.js";
 import { evaluateProduct } from "./product.js";
 import { withRoundings } from "./roundings.js";
 import { concatRows, permuteRows, reshapeRows, sliceRows, spreadRows } from "./views.js";
@@ -93,6 +93,8 @@ function findKind(s: Specification, c: Context): Whole | "any" | null {
       return ofDType(tensorOf(s.name, c).dtype);
     case "constant":
       return Number.isInteger(s.value) ? "any" : null;
+    case "scalar":
+      return ofDType(c.manifest.scalars.find(({ name }) => name === s.name)!.dtype);
     case "cast":
       return ofDType(s.dtype);
     case "select":
@@ -109,7 +111,7 @@ export function inputEpsilon(c: Context): number {
 
 /** Rows `first` … `last` (exclusive) of the value, for the rank `self` (it matters for `local` inputs only). */
 export function evaluateRows(s: Specification, c: Context, first: number, last: number, self: number): Rows {
-  if (s.kind === "input" || s.kind === "constant") return computeRows(s, c, first, last, self);
+  if (s.kind === "input" || s.kind === "constant" || s.kind === "scalar") return computeRows(s, c, first, last, self);
   let ranges = c.known.rows.get(s);
   if (ranges === undefined) c.known.rows.set(s, (ranges = new Map()));
   const key = `${first} ${last} ${self}`;
@@ -131,6 +133,8 @@ function computeRows(s: Specification, c: Context, first: number, last: number, 
     }
     case "constant":
       return { values: Float64Array.of(s.value), error: null, copied: false };
+    case "scalar":
+      return { values: Float64Array.of(givenTo(s.name, c.manifest, c.dims)), error: null, copied: false };
     case "matmul":
       return evaluateProduct(s, c, first, last, self);
     case "unary":

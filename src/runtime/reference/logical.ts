@@ -194,3 +194,9 @@ function finish(
     else sizes[i] = (world - 1) * U32 * Math.abs(values[i]!) * 1.01 + 2 ** -149;
   }
 }
+
+/** A number that the launch was given, as kernels have it. */
+export function givenTo(name: string, { scalars }: Manifest, given: DimValues): number {
+  const { dtype } = scalars.find((s) => s.name === name)!;
+  return dtype === "f32" ? Math.fround(given[name]!) : given[name]!;
+}

@@ -7,7 +7,7 @@
 import { InternalCompilerError } from "../../diagnostics/ice.js";
 import { BINARY, COMPARE, maximum, minimum, UNARY } from "../../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../../ir/ops.js";
-import { isFloat, type ScalarKind } from "../../types/dtype.js";
+import { type ComputeDType, isFloat, type ScalarKind } from "../../types/dtype.js";
 import { encode, ENCODERS, F32_WORD, I32_WORD, isNarrowFloat, valuesOf } from "../../types/formats.js";
 import { isGlobal } from "../../ir/module.js";
 import { at, type Place } from "../semantics/memory.js";
@@ -41,6 +41,11 @@ function wrap(kind: ScalarKind, x: string): string {
     default:
       return `(${x})`;
   }
+}
+
+/** Text of a number that the launch was given, as a register holds it. */
+function given(kind: ComputeDType, x: string): string {
+  return kind === "f32" ? `fround(${x})` : wrap(kind, x);
 }
 
 function literal(kind: ScalarKind, value: number): string {
@@ -127,6 +132,7 @@ export const NUMBERS: Domain = {
   isSymbolic: false,
   checksDivisors: true,
   literal: (kind, value) => known(literal(kind, value)),
+  scalar: (kind, name) => known(given(kind, `M.dims[${JSON.stringify(name)}]`)),
   binary: (fn, kind, a, b) => known(binary(fn, kind, a.text, b.text)),
   unary: (fn, kind, a) => known(unary(fn, kind, a.text)),
   compare: (fn, kind, a, b) => known(compare(fn, kind, a.text, b.text)),

@@ -83,6 +83,10 @@ export function symbols(hasData: boolean, helpers: SymbolHelpers): Domain {
     isSymbolic: true,
     checksDivisors: false,
     literal: (_kind, value) => ({ text: literal(value), isKnown: true }),
+    scalar: (_kind, name) => ({
+      text: hasData ? `A.leavesOf(f.launch,${JSON.stringify(name)},-1)(0)` : "OPAQUE",
+      isKnown: false,
+    }),
     binary: (fn, kind, a, b) => binary(hasData, fn, kind, a, b),
     unary: (fn, kind, a) => ({
       text: `unaryOf(A,"${fn}","${kind}",${a.text})`,

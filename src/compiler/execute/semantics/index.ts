@@ -22,6 +22,7 @@ type Row = ((w: Writer, op: Op) => void) | "expanded before";
 const SEMANTICS: Semantics = {
   const: values.constant,
   dim: values.dim,
+  scalar: values.scalar,
   rank: values.number,
   block: values.number,
   grid: values.grid,

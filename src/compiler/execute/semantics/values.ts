@@ -21,6 +21,13 @@ export function dim(w: Writer, op: OpOf<"dim">): void {
   name(w, op.results[0], w.constant(`D${w.kernel.dims.indexOf(dim)}`, `M.dims[${JSON.stringify(dim)}]`));
 }
 
+export function scalar(w: Writer, op: OpOf<"scalar">): void {
+  const { name } = op.attributes;
+  const at = w.kernel.scalars.findIndex((s) => s.name === name);
+  const { text, isKnown } = w.domain.scalar(w.kernel.scalars[at]!.dtype, name);
+  w.bind(op.results[0], [{ text: w.constant(`S${at}`, text), isKnown }]);
+}
+
 export function number(w: Writer, op: OpOf<"rank"> | OpOf<"block">): void {
   name(w, op.results[0], op.name);
 }

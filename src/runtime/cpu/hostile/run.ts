@@ -21,6 +21,7 @@ import {
 } from "../../../compiler/index.js";
 import { allocate, fillPoison, type TypedArray } from "../../numbers/index.js";
 import { checkOutputs, makeInputs, type RankTensors } from "../../reference/index.js";
+import { someScalars } from "../../shapes.js";
 import { CpuFault, type CpuFaultKind, FaultReporter, type FaultPlace } from "../faults.js";
 import { CpuMachine } from "../launch.js";
 import { deadlock } from "../scheduler.js";
@@ -110,6 +111,8 @@ class HostileMachine extends CpuMachine {
 
 class HostileRun {
   readonly watch: Watch;
+  /** Of the launches, with numbers for those that nobody gave. */
+  private readonly dims: DimValues;
   private readonly grid: number;
   private readonly launches: number;
   private readonly strategy: Strategy;
@@ -130,7 +133,8 @@ class HostileRun {
     program: Executable,
     private readonly seed: number,
   ) {
-    const { dims } = options;
+    const dims = { ...someScalars(manifest), ...options.dims };
+    this.dims = dims;
     this.launches = options.launches ?? 3;
     const wanted = kernel.work.reduce<number>((a, e) => Math.max(a, evaluateExtent(e, dims)), 1);
     this.grid = Math.max(1, Math.min(wanted, kernel.maxBlocks));
@@ -260,7 +264,7 @@ class HostileRun {
 
   private wrongAnswer(): HostileFailure | null {
     for (let launch = 0; launch < this.launches; launch++) {
-      const result = checkOutputs(this.manifest, this.options.dims, this.given[launch]!, this.results[launch]!);
+      const result = checkOutputs(this.manifest, this.dims, this.given[launch]!, this.results[launch]!);
       const m = result.firstMismatch;
       if (m !== null)
         return this.failure(

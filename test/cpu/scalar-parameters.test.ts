@@ -1,0 +1,162 @@
+/** Numbers that launches are given, `eps: f32`: computed with as they are, proved for all values, checked before a launch. */
+import { describe, expect, test } from "vitest";
+import { compile, parseKernel, printKernel } from "../../src/compiler/index.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import { prove, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { UsageError } from "../../src/runtime/errors.js";
+import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { rejection } from "../runtime/helpers.js";
+
+const NORM = `collective norm(x: T[m, n] partial(sum), weight: T[n] replicated, eps: f32) -> y: T[m, n] replicated
+  where T in (bf16, f32) {
+  let h = all_reduce(x)
+  y = h * rsqrt(mean(h * h, dim: 1) + eps) * weight
+}
+`;
+const LOOPS = (
+  value: string,
+): string => `collective f(x: f32[n] partial(sum), alpha: f32, step: u32, off: i32) -> y: f32[n] replicated
+  ensures y[i] == (sum(p in ranks) x@p[i]) * alpha / f32(step) + f32(off) {
+  let rate = alpha / f32(step)
+  for i in tiles(chunk(n, rank)) {
+    let v = ${value}
+    for p in ranks {
+      y@p[i] = v
+    }
+  }
+}
+`;
+const RIGHT = "(sum(p in ranks) x@p[i]) * rate + f32(off)";
+const whole = (text: string, ranks = 2, dtype: "f32" | "bf16" | "i32" | "u32" = "f32") =>
+  compile(text, { ranks, dtype });
+const proved = (text: string) => {
+  const { kernel, diagnostics } = compile(text, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING });
+  expect(diagnostics).toEqual([]);
+  return prove({ kernel }, { shared: sharedLayout(kernel!) });
+};
+
+describe("values", () => {
+  test.each([1e-5, 0.5, 3e7])("of a norm with eps = %d, unrounded beside bf16", (eps) => {
+    const { kernel, manifest } = whole(NORM, 2, "bf16");
+    const dims = { m: 5, n: 40, eps };
+    const ranks = makeInputs(manifest!, dims, 3);
+    new CpuGroup(kernel!, manifest!).run(ranks, dims);
+    expect(checkOutputs(manifest!, dims, ranks, ranks)).toMatchObject({ correct: true });
+    // The reference knows the number: with another one it is another result.
+    expect(checkOutputs(manifest!, { ...dims, eps: 2 + 2 * eps }, ranks, ranks)).toMatchObject({ correct: false });
+  });
+
+  test("of one compilation, one after the other, whole ones among them", () => {
+    const { kernel, manifest } = whole(LOOPS(RIGHT), 3);
+    const group = new CpuGroup(kernel!, manifest!);
+    for (const [alpha, step, off] of [
+      [1, 1, 0],
+      [-0.25, 1000, -7],
+      [2.5, 4294967295, 2147483647],
+    ] as const) {
+      const dims = { n: 131, alpha, step, off };
+      const ranks = makeInputs(manifest!, dims, step);
+      group.run(ranks, dims);
+      expect(checkOutputs(manifest!, dims, ranks, ranks)).toMatchObject({ correct: true });
+    }
+  });
+
+  test("reach integer tensors, functions and conditions of whole tensors", () => {
+    const { kernel, manifest, diagnostics } = whole(
+      `fn scaled(t, by) = t * by + t
+collective f(x: i32[n] sharded(0), v: f32[n] replicated, k: i32, cut: f32) -> (y: i32[n] replicated, w: f32[n] replicated) {
+  y = all_gather(scaled(x, k)) - k
+  w = where(v > -cut, v * tanh(cut), f32(k)) + cut
+}`,
+    );
+    expect(diagnostics).toEqual([]);
+    const dims = { n: 20, k: -3, cut: 0.125 };
+    const ranks = makeInputs(manifest!, dims, 1);
+    new CpuGroup(kernel!, manifest!).run(ranks, dims);
+    expect(checkOutputs(manifest!, dims, ranks, ranks)).toMatchObject({ correct: true, unspecified: [] });
+  });
+});
+
+describe("proofs", () => {
+  test("hold for all values", () => {
+    expect(proved(LOOPS(RIGHT)).answer.status).toBe("proved");
+    expect(proved(NORM).answer.status).toBe("proved");
+  });
+
+  test.each([
+    ["another number", "(sum(p in ranks) x@p[i]) * alpha + f32(off)"],
+    ["counted twice", "(sum(p in ranks) x@p[i]) * rate + f32(off) + f32(off)"],
+    ["a value that some number may have", "(sum(p in ranks) x@p[i]) * rate + 1"],
+  ])("find out %s", (_, value) => {
+    expect(proved(LOOPS(`${value} + rate * 0 + f32(off) * 0`)).answer.status).toBe("wrong");
+  });
+
+  test("say that they cannot tell where a number reaches an index through memory", () => {
+    const claims = proved(`collective f(x: f32[n] local, k: u32) -> y: f32[n] local
+  ensures y[i] == x[i] {
+  scratch at: u32[n]
+  for i in tiles(n) {
+    at[i] = k
+  }
+  for i in tiles(n) {
+    y[i] = x[index(at[i])]
+  }
+}`);
+    expect([claims.answer.status, claims.ordering.status]).toEqual(["unknown", "unknown"]);
+  });
+});
+
+test("types: what does not fit is said, with what to write", () => {
+  const said = (text: string) => whole(text).diagnostics.map((d) => [d.code, d.help]);
+  const over = (value: string, T = "i32"): string =>
+    `collective f(x: ${T}[n] replicated, eps: f32, k: u32) -> y: ${T}[n] replicated {\n  y = x * ${value} + x * f32(k)\n}`;
+  expect(said(over("eps"))[0]).toEqual(["dtype-mismatch", "cast one of them: i32(…) or f32(…)"]);
+  expect(said(over("k", "f32"))).toEqual([["dtype-mismatch", "cast one of them: f32(…) or u32(…)"]]);
+  expect(said(over("f32(k + 1) * eps", "f32"))).toEqual([
+    ["not-a-whole-tensor", "cast the number itself, f32(k), and compute with that"],
+  ]);
+  expect(said(over("exp(k)", "f32"))).toEqual([["needs-float", "cast it: f32(…)"]]);
+  expect(said("collective f(x: f32[n] replicated, eps: f32) -> y: f32[n] replicated {\n  y = x\n}")).toEqual([
+    ["unused", "remove it, or use it"],
+  ]);
+});
+
+test("the manifest, the printed kernel and the text form name them", () => {
+  const { manifest, kernel, cuda } = whole(LOOPS(RIGHT));
+  expect(manifest!.scalars).toEqual([
+    { name: "alpha", dtype: "f32" },
+    { name: "step", dtype: "u32" },
+    { name: "off", dtype: "i32" },
+  ]);
+  expect(manifest!.kernels[0]!.parameters.filter((p) => p.kind === "scalar")).toEqual([
+    { kind: "scalar", name: "alpha", dtype: "f32" },
+    { kind: "scalar", name: "step", dtype: "u32" },
+    { kind: "scalar", name: "off", dtype: "i32" },
+  ]);
+  expect(cuda).toMatch(/const float s_alpha, const u32 s_step, const int s_off, const int rank/);
+  expect(printKernel(parseKernel(printKernel(kernel!)))).toBe(printKernel(kernel!));
+});
+
+test("a launch refuses numbers that are missing, misspelt, or none of their dtype", async () => {
+  const group = new EmulatedGroup(2);
+  const kernel = await group.load(whole(LOOPS(RIGHT)));
+  const [x, y] = [await group.symmetric("f32", [8]), await group.symmetric("f32", [8])];
+  const given = { n: 8, alpha: 1, step: 2, off: 3 };
+  await kernel.run({ x, y }, given);
+  for (const [values, message] of [
+    [{ n: 8, step: 2, off: 3 }, "the number 'alpha' of f has no value"],
+    [{ ...given, alhpa: 1 }, "f has no dimension 'alhpa', nor such a number"],
+    [{ ...given, step: -1 }, "the number 'step' cannot be -1"],
+    [{ ...given, off: 0.5 }, "the number 'off' cannot be 0.5"],
+    [{ ...given, alpha: 1e39 }, "the number 'alpha' cannot be 1e+39"],
+    [{ ...given, alpha: NaN }, "the number 'alpha' cannot be NaN"],
+  ] as const) {
+    const error = await rejection(kernel.run({ x, y }, values));
+    expect(error).toBeInstanceOf(UsageError);
+    expect(error.message).toBe(message);
+  }
+  await kernel.run({ x, y }, { ...given, alpha: Infinity });
+  await group.close();
+});
