@@ -11,6 +11,9 @@ import type { Store, StoreValue, WaitOptions } from "./store.js";
 /** What can be exchanged: anything that JSON keeps. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
+/** A call waits so long even after the deadline of its group, in milliseconds. */
+const LAST_MS = 50;
+
 /** See the file's head. All members of a group must make the same calls in the same order. */
 export class Exchange {
   /** Ranks of the run that take part, in the order of results. */
@@ -20,6 +23,8 @@ export class Exchange {
   readonly #timeoutMs: number | undefined;
   #step = 0;
   #failure: unknown = null;
+  /** No call waits beyond it; in milliseconds of `performance.now()`. */
+  #deadline = Infinity;
 
   /**
    * @param name of the group; groups that exist at the same time need different names.
@@ -77,9 +82,18 @@ export class Exchange {
     this.#failure ??= error;
   }
 
+  /** Bounds all later calls together: the group is being left, and whatever still waits then costs one time-out at most. */
+  endBy(deadline: number): void {
+    this.#deadline = Math.min(this.#deadline, deadline);
+  }
+
   #meet(label: string, value: StoreValue, { timeoutMs = this.#timeoutMs }: WaitOptions): Promise<Buffer[]> {
     if (this.#failure !== null) return Promise.reject(this.#failure as Error);
     const key = `exchange/${this.#name}/${this.#step++}`;
-    return this.#store.gather(key, value, { label, ranks: this.ranks, timeoutMs });
+    if (this.#deadline === Infinity) return this.#store.gather(key, value, { label, ranks: this.ranks, timeoutMs });
+    // What others have long given arrives within a moment, even when the time is up.
+    const left = Math.max(LAST_MS, Math.ceil(this.#deadline - performance.now()));
+    const bound = Math.min(timeoutMs ?? Infinity, left);
+    return this.#store.gather(key, value, { label, ranks: this.ranks, timeoutMs: bound });
   }
 }

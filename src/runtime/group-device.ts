@@ -354,13 +354,20 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     return (await this.exchangeChannel.allGather(name, value as Json)) as T[];
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return this.closeBy(performance.now() + this.timeoutMs);
+  }
+
+  /**
+   * All waits together end at `deadline`, about: a rank that stands still costs one time-out, not one for each thing that is
+   * given back, nor one for each subgroup.
+   */
+  private async closeBy(deadline: number): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
-    // All waits together: a rank that stands still costs one time-out, not one for each thing that is given back.
-    const deadline = performance.now() + this.timeoutMs;
+    this.exchangeChannel.endBy(deadline);
     for (const group of [...this.subgroups].reverse()) {
-      await group.close();
+      await group.closeBy(deadline);
       this.isStuck ||= group.isStuck;
     }
     this.parent?.subgroups.delete(this);

@@ -3,7 +3,9 @@ import { fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
+import { packageRoot } from "../../src/runtime/native.js";
 import { useSandbox } from "../runtime/helpers.js";
 
 const sandbox = useSandbox();
@@ -80,3 +82,41 @@ test("a rank that stands still while others close costs one time-out", async () 
   // 10 s without the bound.
   expect(Number(zero!.output())).toBeLessThan(6000);
 }, 30_000);
+
+// Memory, signals, the provider and the store of a group and its subgroup are each given back with the others: 16 s without the bound.
+test.each(["cuda", "nccl"])(
+  "a device group on %s closes within one time-out beside a rank that stands still",
+  async (backend) => {
+    const root = packageRoot();
+    const release = join(root, "build/Release");
+    const index = JSON.stringify(pathToFileURL(join(root, "dist/src/index.js")).href);
+    const script = sandbox.script(
+      "close-group.mjs",
+      `import { connect } from ${index};
+          const group = await connect({ backend: "${backend}", timeoutMs: 4000 });
+     const sub = await group.subgroup([0, 1]);
+     await group.symmetric("f32", [64]);
+     await sub.symmetric("f32", [64]);
+     await group.barrier();
+     if (group.rank === 1) process.kill(process.pid, "SIGSTOP");
+     const started = performance.now();
+     await group.close();
+     console.log("closed after", Math.round(performance.now() - started));
+     process.exit(0);`,
+    );
+    const env = {
+      LD_LIBRARY_PATH: join(release, "fake-cuda"),
+      COLLC_NCCL: join(release, "fake-nccl/libnccl.so.2"),
+      COLLC_CACHE_MAX_MB: "0",
+      WORLD_SIZE: "2",
+      COLLC_STORE_FILE: join(sandbox.directory, "store"),
+    };
+    const [zero, one] = [0, 1].map((rank) => sandbox.node(script, [], { ...env, RANK: String(rank) }));
+    expect(await zero!.ended, zero!.output()).toEqual({ code: 0, signal: null });
+    process.kill(one!.pid, "SIGKILL");
+    await one!.ended;
+    sandbox.forgetRunDirectories();
+    expect(Number(/closed after (\d+)/.exec(zero!.output())?.[1])).toBeLessThan(11_000);
+  },
+  60_000,
+);
