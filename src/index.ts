@@ -17,6 +17,25 @@ export {
   printKernel,
   toJson,
 } from "./compiler/index.js";
+export {
+  asGraph,
+  compileGraph,
+  dim,
+  type Graph,
+  graph,
+  type GraphBuilder,
+  type GraphCompileOptions,
+  GRAPH_OPS,
+  type GraphExtent,
+  graphFromText,
+  type GraphNode,
+  type GraphOp,
+  type GraphOutput,
+  graphSchema,
+  type GraphTensor,
+  graphToText,
+  type GraphValue,
+} from "./compiler/graph/index.js";
 export type { Manifest, DType, Layout, Extent, Specification } from "./compiler/manifest.js";
 export { importsFromDisk, libraryFromDisk } from "./runtime/imports.js";
 export { connect } from "./runtime/connect.js";

@@ -1,7 +1,7 @@
 /** The library as a caller sees it, and the README's example as it stands there. */
 import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { compile, connect, UsageError } from "../src/index.js";
+import { compile, compileGraph, type CompileResult, connect, graph, graphToText, UsageError } from "../src/index.js";
 
 const SOURCE = readFileSync(new URL("../kernels/all_reduce/one_shot.coll", import.meta.url), "utf8");
 
@@ -17,6 +17,17 @@ it("runs the README's example", async () => {
     log: (x: unknown) => printed.push(x),
   });
   expect(printed).toEqual(["4080"]);
+});
+
+it("runs the README's example of a graph", () => {
+  const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+  const [, example] = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map((m) => m[1]!);
+  const printed: string[] = [];
+  const run = new Function("compileGraph", "graph", "graphToText", "console", example!.replace(/^import .*$/m, "") + "return program;"); // prettier-ignore
+  const program = run(compileGraph, graph, graphToText, { log: (x: string) => printed.push(x) }) as CompileResult;
+  expect(program.diagnostics).toEqual([]);
+  expect(program.manifest!.inputs.map((t) => t.name)).toEqual(["a", "b"]);
+  expect(compile(printed[0]!, { file: "linear.coll", ranks: 4, dtype: "bf16" }).cuda).toBe(program.cuda);
 });
 
 it("gives diagnostics instead of throwing for a wrong program", () => {

@@ -1,6 +1,7 @@
 /** The compiler from end to end: text in; diagnostics, IR, CUDA text and manifest out. Pure. */
 import { walkKernel } from "./ir/visit.js";
 import { UsageError } from "../errors.js";
+import type { Program } from "./ast/nodes.js";
 import type { CheckedCollective } from "./check/checked.js";
 import type { Diagnostic } from "./diagnostics/create.js";
 import { emitCuda } from "./emit/cuda.js";
@@ -82,7 +83,18 @@ export function compile(text: string, options: CompileOptions): CompileResult {
   if (typeof text !== "string") throw new UsageError(`a program is a text, not ${shown(text)}`);
   checkOptions(options);
   const source = new SourceFile(options.file ?? "<input>", text);
-  const parsed = parseProgram(source);
+  return compileParsed(source, parseProgram(source), options);
+}
+
+/**
+ * Compiles one collective of a syntax tree, wherever that comes from: a text's from the parser, a graph's from the graph.
+ * @param source what the tree's spans point into
+ */
+export function compileParsed(
+  source: SourceFile,
+  parsed: { readonly program: Program; readonly diagnostics: readonly Diagnostic[] },
+  options: CompileOptions,
+): CompileResult {
   const machine = machineOf(options);
   const nothing = { snapshots: [], kernel: null, cuda: null, manifest: null, variants: [], considered: [], ways: [] };
   const failed = { options, source, machine, checked: null, ...nothing };

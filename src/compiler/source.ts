@@ -56,13 +56,20 @@ class SourceText {
   }
 }
 
+/** Where the text has what a node of a graph says. */
+export interface NodePlace extends Span {
+  readonly id: string;
+}
+
 /** A source file, with the files that it imports behind it. */
 export class SourceFile {
   private readonly texts: SourceText[];
 
+  /** @param nodes places of the nodes, where the text is the print of a graph */
   constructor(
     readonly name: string,
     readonly text: string,
+    private readonly nodes: readonly NodePlace[] = [],
   ) {
     this.texts = [new SourceText(name, text, 0)];
   }
@@ -79,6 +86,11 @@ export class SourceFile {
     const base = last.base + last.text.length + 2; // apart, so that the end of one is not the start of the next
     this.texts.push(new SourceText(name, text, base));
     return base;
+  }
+
+  /** The graph's node that a place belongs to; null of a text that somebody wrote, and of what belongs to no node. */
+  nodeAt({ start, end }: Span): string | null {
+    return this.nodes.find((n) => n.start <= start && end <= n.end && end > 0)?.id ?? null;
   }
 
   /** Line and column in the file that the offset lies in. */

@@ -36,7 +36,8 @@ export interface Binding {
 
 const NO_TILES: ReadonlySet<string> = new Set();
 
-const RESERVED: ReadonlyMap<string, string> = new Map([
+/** Names that keep their meaning, and what that is. */
+export const RESERVED: ReadonlyMap<string, string> = new Map([
   ["rank", "this rank's number"],
   ["world", "the number of ranks"],
   ["index", "a function"],

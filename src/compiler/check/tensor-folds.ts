@@ -11,7 +11,8 @@ import { checkTensor, type Operand, type TensorContext } from "./tensors.js";
 
 type Call = Extract<Expression, { kind: "call" }>;
 
-const FOLDS: readonly FoldFunction[] = ["sum", "mean", "min", "max", "prod"];
+/** Reductions along a dimension. */
+export const FOLDS: readonly FoldFunction[] = ["sum", "mean", "min", "max", "prod"];
 
 /** The fold a call means; null if it is none. `max(a, b)` is none: it names no dimension. */
 export function foldOf(e: Call): FoldFunction | null {

@@ -86,7 +86,9 @@ function frame(
   const gutter = (n: number | null): string => palette.faint(`${(n === null ? "" : String(n)).padStart(width)} |`);
   const { start } = marks[0]!.span;
   const at = source.position(start);
-  const out = [`${" ".repeat(width)}${palette.faint(arrow)} ${file}:${at.line}:${at.column}`, gutter(null)];
+  const node = source.nodeAt(marks[0]!.span);
+  const place = `${file}:${at.line}:${at.column}${node === null ? "" : ` (node '${node}')`}`;
+  const out = [`${" ".repeat(width)}${palette.faint(arrow)} ${place}`, gutter(null)];
   lines.forEach((line, i) => {
     if (i > 0 && line > lines[i - 1]! + 1) out.push(palette.faint(".".repeat(width + 2)));
     const onLine = marks.filter((m) => lineOf(m) === line);

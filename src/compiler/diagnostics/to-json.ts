@@ -13,12 +13,15 @@ export interface JsonDiagnostic {
   readonly endLine: number;
   readonly endColumn: number;
   readonly help: string | null;
+  /** Of a graph: the id of the node, input or output that it is about. */
+  readonly node?: string;
 }
 
 export function toJson(d: Printable, source: SourceFile): JsonDiagnostic {
   const start = source.position(d.span.start);
   const end = source.position(d.span.end);
   const { code, severity, message, help } = d;
+  const node = source.nodeAt(d.span);
   return {
     code,
     severity,
@@ -29,5 +32,6 @@ export function toJson(d: Printable, source: SourceFile): JsonDiagnostic {
     endLine: end.line,
     endColumn: end.column,
     help,
+    ...(node === null ? {} : { node }),
   };
 }

@@ -1,0 +1,140 @@
+/**
+ * What a graph means, in float64: a small witness that shares no code with the checker, the lowering and the prover. It works on the
+ * logical tensors: inputs are put together from what the ranks hold, conversions of layout are the identity, and an output is cut
+ * into what each rank must hold. Roundings to dtypes are left out, but for casts to whole numbers.
+ */
+import { UsageError } from "../../errors.js";
+import { DTYPES, isDType } from "../types/dtype.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { type Dense, dense, FUNCTIONS, joined, map, PAIRS, part, permuted, product, reduction, reshaped, scalar, shard } from "./arrays.js"; // prettier-ignore
+import type { Graph, GraphExtent, GraphNode, GraphOperand } from "./graph.js";
+
+/** What each rank must hold of an output; null of a rank whose memory means nothing, and of all where the reduction counts. */
+export interface Evaluated {
+  readonly layout: string;
+  readonly parts: readonly (Dense | null)[];
+  /** The whole; of `local` outputs, rank 0's. */
+  readonly logical: Dense;
+}
+
+type Held = Readonly<Record<string, readonly ArrayLike<number>[]>>;
+
+/**
+ * Evaluates a graph.
+ * @param inputs by id, what each rank holds, row-major
+ * @param graph with declared outputs, no mesh axes, and no dtype variables in casts to whole numbers
+ */
+export function evaluateGraph(graph: Graph, ranks: number, dims: DimValues, inputs: Held): Record<string, Evaluated> {
+  const length = (e: GraphExtent): number => evaluateExtent(e, { ...dims, world: ranks });
+  const runs = Array.from({ length: ranks }, (_, rank) => run(graph, rank, ranks, inputs, length));
+  return Object.fromEntries(
+    graph.outputs.map(({ id, layout }) => {
+      if (layout === undefined) throw new UsageError(`output '${id}' has no layout: give it`);
+      const [kind, argument] = layoutOf(layout);
+      const logical = runs[0]!.get(id)!;
+      const parts = runs.map((values, rank): Dense | null => {
+        if (kind === "local") return values.get(id)!;
+        if (kind === "sharded") return shard(logical, Number(argument), rank, ranks);
+        if (kind === "replicated") return logical;
+        return kind === "on" && Number(argument) === rank ? logical : null;
+      });
+      return [id, { layout, parts, logical }];
+    }),
+  );
+}
+
+function layoutOf(text: string): [kind: string, argument: string] {
+  const [, kind = text, argument = "", axis] = /^(\w+)(?:\((\w+)(?:, *(\w+))?\))?$/.exec(text) ?? [];
+  if (axis !== undefined) throw new UsageError("the float64 reference knows no axes of a mesh");
+  return [kind, argument];
+}
+
+/** Values by id, as rank `rank` sees them: only `local` tensors differ. */
+function run(
+  graph: Graph,
+  rank: number,
+  ranks: number,
+  inputs: Held,
+  length: (e: GraphExtent) => number,
+): Map<string, Dense> {
+  const values = new Map<string, Dense>();
+  for (const { id, shape, layout } of graph.inputs) {
+    const lengths = shape.map(length);
+    const [kind, argument] = layoutOf(layout);
+    const dim = kind === "sharded" ? Number(argument) : -1;
+    const own = lengths.map((n, d) => (d === dim ? n / ranks : n));
+    const held = inputs[id]!.map((data) => dense(own, data));
+    values.set(id, logicalOf(kind, argument, held, rank));
+  }
+  const operand = (x: GraphOperand): Dense => {
+    if (typeof x === "number") return scalar(x);
+    const found = values.get(x);
+    if (found !== undefined) return found;
+    return operand(graph.outputs.find((o) => o.id === x)!.value); // an output, named before the end
+  };
+  for (const node of graph.nodes) values.set(node.id, evaluateNode(node, node.inputs.map(operand), length));
+  for (const { id, value, shape } of graph.outputs) {
+    const v = operand(value);
+    // A number fills the output.
+    values.set(id, typeof value === "number" ? map((x) => x, v, dense(shape!.map(length))) : v);
+  }
+  return values;
+}
+
+function logicalOf(kind: string, argument: string, held: readonly Dense[], rank: number): Dense {
+  switch (kind) {
+    case "sharded":
+      return joined(held, Number(argument));
+    case "partial": {
+      const fn = { sum: "add", avg: "add", min: "min", max: "max", prod: "mul" }[argument]!;
+      const total = held.reduce((a, b) => map(PAIRS[fn]!, a, b));
+      return argument === "avg" ? map((x) => x / held.length, total) : total;
+    }
+    case "on":
+      return held[Number(argument)]!;
+    case "local":
+      return held[rank]!;
+    default:
+      return held[0]!;
+  }
+}
+
+function evaluateNode(node: GraphNode, inputs: readonly Dense[], length: (e: GraphExtent) => number): Dense {
+  const { op, dim, dtype } = node;
+  const [a, b, c] = inputs as [Dense, Dense, Dense];
+  if (dim !== undefined && ["sum", "mean", "prod", "min", "max"].includes(op)) return reduction(op, a, dim);
+  if (Object.hasOwn(PAIRS, op)) return map(PAIRS[op]!, a, b);
+  if (Object.hasOwn(FUNCTIONS, op)) return map(FUNCTIONS[op]!, a);
+  const { shape } = a;
+  switch (op) {
+    case "matmul":
+      return product(a, b);
+    case "where":
+      return map((x, y, z) => (x !== 0 ? y : z), a, b, c);
+    case "cast":
+      return isDType(dtype!) && DTYPES[dtype].kind === "int" ? map(Math.trunc, a) : a;
+    case "transpose":
+      return permuted(a, [...shape.slice(0, -2).keys(), shape.length - 1, shape.length - 2]);
+    case "permute":
+      return permuted(a, node.order!);
+    case "reshape":
+      return reshaped(a, node.shape!.map(length));
+    case "concat":
+      return joined(inputs, dim!);
+    case "slice": {
+      const bounds = node.ranges!.map(({ from, to }, d) => [from === undefined ? 0 : length(from), to === undefined ? shape[d]! : length(to)] as const); // prettier-ignore
+      return part(a, bounds.map(([from]) => from), bounds.map(([from, to]) => to - from)); // prettier-ignore
+    }
+    case "all_reduce":
+    case "reduce_scatter":
+    case "reduce":
+    case "all_gather":
+    case "gather":
+    case "all_to_all":
+    case "broadcast":
+    case "scatter":
+      return a;
+    default:
+      throw new UsageError(`the float64 reference does not know '${op}'`);
+  }
+}

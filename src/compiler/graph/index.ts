@@ -1,0 +1,6 @@
+/** The compiler's second door: graphs in, programs out. Pure, as the first one is; apart from it, for it loads a validator. */
+export { dim, graph, GraphBuilder, GraphValue, type Operand } from "./builder.js";
+export { compileGraph, type GraphCompileOptions, graphToText } from "./compile.js";
+export { graphFromText, type GraphFromText, type GraphFromTextOptions } from "./from-text.js";
+export * from "./graph.js";
+export { asGraph, graphSchema } from "./schema.js";
