@@ -27,7 +27,9 @@ it("runs the README's example of a graph", () => {
   const program = run(compileGraph, graph, graphToText, { log: (x: string) => printed.push(x) }) as CompileResult;
   expect(program.diagnostics).toEqual([]);
   expect(program.manifest!.inputs.map((t) => t.name)).toEqual(["a", "b"]);
-  expect(compile(printed[0]!, { file: "linear.coll", ranks: 4, dtype: "bf16" }).cuda).toBe(program.cuda);
+  // Places of the same line differ in their columns: a node has the line, an expression its characters.
+  const code = (result: CompileResult): string => result.cuda!.replace(/\/\/.*$|\/\*.*?\*\/|^#line.*$/gm, "");
+  expect(code(compile(printed[0]!, { ranks: 4, dtype: "bf16" }))).toBe(code(program));
 });
 
 it("gives diagnostics instead of throwing for a wrong program", () => {

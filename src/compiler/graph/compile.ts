@@ -76,5 +76,18 @@ function typeOfOperand(
   const statement = checked.syntax.body.find((s) => s.kind === "let" && s.name.text === names.get(value));
   const type = statement?.kind === "let" ? checked.types.get(statement.value) : undefined;
   if (type?.kind !== "tensor") return { dtype: "f32", shape: [1], layout: "replicated" };
-  return { dtype: type.dtype === "bool" ? "u8" : type.dtype, shape: type.shape, layout: printLayout(type.layout) };
+  const dtype = type.dtype === "bool" ? "u8" : (writtenDType(value, graph) ?? type.dtype);
+  return { dtype, shape: type.shape, layout: printLayout(type.layout) };
+}
+
+/** The dtype as the graph writes it, which may be a variable: all operations but casts keep that of their operands. */
+function writtenDType(value: GraphOperand, graph: Graph): string | null {
+  const dtypes = new Map<GraphOperand, string>();
+  for (const { id, dtype } of [...graph.inputs, ...graph.outputs]) if (dtype !== undefined) dtypes.set(id, dtype);
+  for (const { id, op, inputs, dtype } of graph.nodes) {
+    const operands = op === "where" ? inputs.slice(1) : inputs;
+    const own = dtype ?? operands.flatMap((x) => dtypes.get(x) ?? [])[0];
+    if (own !== undefined) dtypes.set(id, own);
+  }
+  return dtypes.get(value) ?? null;
 }
