@@ -53,7 +53,7 @@ describe("the text of a graph", () => {
   test("is what a person would write, one line a node", () => {
     expect(graphToText(mlp(), { ranks: 4, dtype: "bf16" })).toMatchInlineSnapshot(`
       "/// A gated layer, its tokens cut among the ranks.
-      collective mlp(x: T[m, k] sharded(0), up: T[k, world * f] sharded(1), gate: T[k, world * f] sharded(1), down: T[world * f, k] sharded(0)) -> y: bf16[m, k] sharded(0)
+      collective mlp(x: T[m, k] sharded(0), up: T[k, world * f] sharded(1), gate: T[k, world * f] sharded(1), down: T[world * f, k] sharded(0)) -> y: T[m, k] sharded(0)
         where m % world == 0
       {
         let all = all_gather(x)
@@ -127,6 +127,18 @@ describe("compiling a graph", () => {
     for (const ranks of [1, 2, 3]) expectGraphRuns(made, compileGraph(made, { ranks }), { m: 6, n: 5 });
   });
 
+  test("a number of the launch", () => {
+    const g = graph("normed");
+    const x = g.input("x", "f32", ["m", "n"], "partial(sum)");
+    const [eps, scale] = [g.scalar("eps", "f32"), g.scalar("scale", "f32")];
+    const h = g.allReduce(x);
+    const squares = g.reduce("mean", g.mul(h, h), 1);
+    g.output("y", g.mul(g.mul(h, g.unary("rsqrt", g.add(squares, eps))), scale));
+    const made = g.build();
+    expect(graphFromText(graphToText(made, { ranks: 2 }), { ranks: 2 }).graph).toMatchObject({ scalars: made.scalars });
+    expectGraphRuns(made, compileGraph(made, { ranks: 2 }), { m: 3, n: 8, eps: 0.5, scale: 3 });
+  });
+
   test("generated graphs are what float64 says", () => {
     let count = 0;
     for (const { text, ranks, shapes } of fc.sample(tensorPrograms(), { numRuns: 60, seed: 15 })) {
@@ -135,7 +147,8 @@ describe("compiling a graph", () => {
       const compiled = compileGraph(made!, { ranks, dtype: "f32" });
       for (const dims of shapes.slice(0, 1))
         if (brokenRequirement(compiled.manifest!.requirements, dims) === null) {
-          expectGraphRuns(made!, compiled, dims, ++count);
+          const numbers = Object.fromEntries((made!.scalars ?? []).map(({ id }, i) => [id, i + 0.5]));
+          expectGraphRuns(made!, compiled, { ...dims, ...numbers }, ++count);
         }
     }
     expect(count).toBeGreaterThan(40);

@@ -5,7 +5,7 @@ import type { DType } from "../types/dtype.js";
 import { extent, type ExtentOp } from "../types/extent.js";
 import type { Relation } from "../types/requirement.js";
 import { type UNARY_NAMES } from "../check/functions.js";
-import { type Graph, GRAPH_FORMAT, type GraphExtent, type GraphNode, type GraphOutput, type GraphRange, type GraphRequirement, type GraphTensor } from "./graph.js"; // prettier-ignore
+import { type Graph, GRAPH_FORMAT, type GraphExtent, type GraphNode, type GraphOutput, type GraphRange, type GraphRequirement, type GraphScalar, type GraphTensor } from "./graph.js"; // prettier-ignore
 import { asGraph } from "./schema.js";
 
 type Unary = (typeof UNARY_NAMES)[number];
@@ -44,6 +44,7 @@ export function graph(name: string, options: GraphOptions = {}): GraphBuilder {
 
 export class GraphBuilder {
   private readonly inputs: GraphTensor[] = [];
+  private readonly scalars: GraphScalar[] = [];
   private readonly nodes: GraphNode[] = [];
   private readonly outputs: GraphOutput[] = [];
   private readonly requirements: GraphRequirement[] = [];
@@ -58,6 +59,13 @@ export class GraphBuilder {
   input(id: string, dtype: string, shape: readonly GraphExtent[], layout: string | Layout): GraphValue {
     this.ids.add(id);
     this.inputs.push({ id, dtype, shape, layout: typeof layout === "string" ? layout : printLayout(layout) });
+    return new GraphValue(id);
+  }
+
+  /** A number of the launch: `f32`, `i32` or `u32`, the same on every rank. */
+  scalar(id: string, dtype: string): GraphValue {
+    this.ids.add(id);
+    this.scalars.push({ id, dtype });
     return new GraphValue(id);
   }
 
@@ -175,6 +183,7 @@ export class GraphBuilder {
       ...(this.requirements.length === 0 ? {} : { requires: this.requirements }),
       ...(ranks === undefined ? {} : { ranks }),
       inputs: this.inputs,
+      ...(this.scalars.length === 0 ? {} : { scalars: this.scalars }),
       nodes: this.nodes,
       outputs: this.outputs,
     });

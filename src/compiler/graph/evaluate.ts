@@ -23,10 +23,11 @@ type Held = Readonly<Record<string, readonly ArrayLike<number>[]>>;
  * Evaluates a graph.
  * @param inputs by id, what each rank holds, row-major
  * @param graph with declared outputs, no mesh axes, and no dtype variables in casts to whole numbers
+ * @param dims and numbers of the launch
  */
 export function evaluateGraph(graph: Graph, ranks: number, dims: DimValues, inputs: Held): Record<string, Evaluated> {
   const length = (e: GraphExtent): number => evaluateExtent(e, { ...dims, world: ranks });
-  const runs = Array.from({ length: ranks }, (_, rank) => run(graph, rank, ranks, inputs, length));
+  const runs = Array.from({ length: ranks }, (_, rank) => run(graph, rank, ranks, inputs, length, dims));
   return Object.fromEntries(
     graph.outputs.map(({ id, layout }) => {
       if (layout === undefined) throw new UsageError(`output '${id}' has no layout: give it`);
@@ -56,8 +57,10 @@ function run(
   ranks: number,
   inputs: Held,
   length: (e: GraphExtent) => number,
+  numbers: DimValues,
 ): Map<string, Dense> {
   const values = new Map<string, Dense>();
+  for (const { id } of graph.scalars ?? []) values.set(id, scalar(numbers[id]!));
   for (const { id, shape, layout } of graph.inputs) {
     const lengths = shape.map(length);
     const [kind, argument] = layoutOf(layout);

@@ -63,7 +63,7 @@ class Reader {
 
   constructor(private readonly c: Collective) {
     this.taken = new Set([
-      ...[...c.inputs, ...c.outputs].map((t) => t.name.text),
+      ...[...c.inputs, ...c.scalars, ...c.outputs].map((t) => t.name.text),
       ...c.body.flatMap((s) => (s.kind === "let" ? [s.name.text] : [])),
     ]);
   }
@@ -91,6 +91,9 @@ class Reader {
       ...(requires.length === 0 ? {} : { requires }),
       ...(ranks.length === 0 ? {} : { ranks: ranks.reduce((a, b) => a.filter((r) => b.includes(r))) }),
       inputs,
+      ...(c.scalars.length === 0
+        ? {}
+        : { scalars: c.scalars.map(({ name, dtype }) => ({ id: name.text, dtype: dtype.name })) }),
       nodes: this.nodes,
       outputs: c.outputs.map((t) => ({ ...this.tensor(t), value: assigned.get(t.name.text)! })),
     };

@@ -11,7 +11,7 @@ import type { DType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 import type { Relation } from "../types/requirement.js";
 
-/** `{ "op": "relu", "inputs": ["h"] }`: what a node is made of is a node or an input by its id, or a number. */
+/** `{ "op": "relu", "inputs": ["h"] }`: what a node is made of is a node, an input or a number of the launch by its id, or a number. */
 export type GraphOperand = string | number;
 
 /** A length: a number, the name of a dimension, `"world"` for the number of ranks, or arithmetic, as in manifests. */
@@ -26,6 +26,13 @@ export interface GraphTensor {
   readonly layout: string;
   /** Limits of an input's elements: at least `from`, below `to`. */
   readonly values?: { readonly from: GraphExtent; readonly to: GraphExtent };
+}
+
+/** A number that each launch is given, the same on every rank. */
+export interface GraphScalar {
+  readonly id: string;
+  /** `f32`, `i32` or `u32`. */
+  readonly dtype: string;
 }
 
 /** Part of a dimension that a slice takes; a side that is left out is that of the tensor. */
@@ -82,6 +89,8 @@ export interface Graph {
   /** Numbers of ranks that it is for; any, if left out. */
   readonly ranks?: readonly number[];
   readonly inputs: readonly GraphTensor[];
+  /** Numbers of the launch, which stand wherever a number may. */
+  readonly scalars?: readonly GraphScalar[];
   /** Each after those that it names. */
   readonly nodes: readonly GraphNode[];
   readonly outputs: readonly GraphOutput[];

@@ -57,6 +57,7 @@ export function graphSchema(): Schema {
         inputs: listOf(
           object({ ...tensor, values: object({ from: ref("extent"), to: ref("extent") }, ["from", "to"]) }, ["id", "dtype", "shape", "layout"]), // prettier-ignore
         ),
+        scalars: listOf(object({ id: ref("id"), dtype: { type: "string" } }, ["id", "dtype"])),
         nodes: listOf(ref("node")),
         outputs: { ...listOf(object({ ...tensor, value: ref("operand") }, ["id", "value"])), minItems: 1 },
       },
@@ -120,7 +121,7 @@ export function asGraph(value: unknown): Graph {
       throw new UsageError(`node '${node.id}': there is no operation '${node.op}'`, suggestion(node.op, Object.keys(GRAPH_OPS)) ?? `there are ${Object.keys(GRAPH_OPS).join(", ")}`); // prettier-ignore
     throw new UsageError(`${node === null ? "the graph" : `node '${node.id}'`}: ${inWords(error, node)}`, "the schema is schemas/graph.schema.json"); // prettier-ignore
   }
-  const known = new Set(given.inputs.map((t) => t.id));
+  const known = new Set([...given.inputs, ...(given.scalars ?? [])].map((t) => t.id));
   const outputs = new Map(given.outputs.map((o) => [o.id, o.value]));
   const isKnown = (operand: string | number, depth = 0): boolean =>
     typeof operand === "number" || known.has(operand) || (outputs.has(operand) && depth < outputs.size && isKnown(outputs.get(operand)!, depth + 1)); // prettier-ignore

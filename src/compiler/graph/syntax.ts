@@ -48,7 +48,7 @@ function isFree(name: string): boolean {
 
 /** The name of each input, node and output in the text: its id where that can be a name, else one like it. */
 export function namesOf(graph: Graph, outputs: readonly { readonly id: string }[]): ReadonlyMap<string, string> {
-  const ids = [...graph.inputs, ...graph.nodes, ...outputs].map(({ id }) => id);
+  const ids = [...graph.inputs, ...(graph.scalars ?? []), ...graph.nodes, ...outputs].map(({ id }) => id);
   const taken = new Set([...ids.filter(isFree), ...dimensionsOf(graph), ...(graph.mesh ?? [])]);
   const names = new Map<string, string>();
   for (const id of ids) {
@@ -103,7 +103,8 @@ export function syntaxOf(graph: Graph, outputs: readonly Declared[]): GraphSynta
   ] as const)
     // prettier-ignore
     for (const { id } of tensors) {
-      const start = text.indexOf(`${names.get(id)!}: `, role === "in" ? base : text.indexOf(" -> ", base));
+      const from = role === "in" ? base : text.indexOf(" -> ", base);
+      const start = from + text.slice(from).search(new RegExp(`\\b${names.get(id)!}: `));
       places.set(`${role} ${id}`, { start, end: start + names.get(id)!.length });
     }
   const nodes = [...places].map(([key, span]) => ({ ...span, id: key.replace(/^(in|out) /, "") }));
@@ -148,6 +149,7 @@ class Writer {
       doc: graph.doc ?? "",
       inputs: graph.inputs.map((t) => this.tensor(t, this.place(`in ${t.id}`))),
       outputs: outputs.map((t) => this.tensor(t, this.place(`out ${t.id}`))),
+      scalars: (graph.scalars ?? []).map(({ id, dtype }) => ({ name: name(this.names.get(id)!), dtype: { name: dtype, span: head }, span: head })), // prettier-ignore
       mesh: (graph.mesh ?? []).map(name),
       where: Object.entries(graph.dtypes ?? {}).map(([variable, allowed]) => ({
         variable: name(variable),
