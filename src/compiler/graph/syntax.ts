@@ -113,6 +113,13 @@ export function syntaxOf(graph: Graph, outputs: readonly Declared[]): GraphSynta
   return { collective, source };
 }
 
+/** Ids of what is one number: numbers of the launch, and nodes made of numbers alone. They stand in their users' lines. */
+function numbersOf(graph: Graph): ReadonlySet<string> {
+  const ids = new Set((graph.scalars ?? []).map((s) => s.id));
+  for (const { id, inputs } of graph.nodes) if (inputs.every((x) => typeof x === "number" || ids.has(x))) ids.add(id);
+  return ids;
+}
+
 /** Ids of nodes and outputs in the order of their statements: an output follows what it is at once. */
 function statementsOf(graph: Graph, outputs: readonly Declared[]): string[] {
   const order: string[] = [];
@@ -125,20 +132,26 @@ function statementsOf(graph: Graph, outputs: readonly Declared[]): string[] {
   };
   for (const o of outputs) if (typeof o.value === "number") { order.push(o.id); add(o.id); } // prettier-ignore
   for (const { id } of graph.inputs) add(id);
+  const numbers = numbersOf(graph);
+  for (const { id } of graph.scalars ?? []) add(id);
   for (const { id } of graph.nodes) {
-    order.push(id);
+    if (!numbers.has(id)) order.push(id);
     add(id);
   }
   return order;
 }
 
 class Writer {
+  private readonly numbers: ReadonlySet<string>;
+
   constructor(
     private readonly graph: Graph,
     private readonly outputs: readonly Declared[],
     private readonly names: ReadonlyMap<string, string>,
     private readonly place: (key: string) => Span,
-  ) {}
+  ) {
+    this.numbers = numbersOf(graph);
+  }
 
   collective(span: Span): Collective {
     const { graph, outputs } = this;
@@ -201,7 +214,10 @@ class Writer {
   }
 
   private operand(operand: GraphOperand, span: Span): Expression {
-    if (typeof operand === "string") return { kind: "name", name: this.names.get(operand)!, span };
+    if (typeof operand === "string") {
+      const node = this.numbers.has(operand) ? this.graph.nodes.find((n) => n.id === operand) : undefined;
+      return node === undefined ? { kind: "name", name: this.names.get(operand)!, span } : this.node(node, span);
+    }
     const value = Math.abs(operand);
     const number: Expression = { kind: "number", value, isInteger: Number.isSafeInteger(value), span };
     return operand < 0 || Object.is(operand, -0) ? { kind: "unary", operator: "-", operand: number, span } : number;
