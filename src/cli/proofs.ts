@@ -13,6 +13,7 @@ import {
   idleLine,
   InternalCompilerError,
   type Kernel,
+  openLine,
   type Printable,
   programOf,
   type Proof,
@@ -69,6 +70,8 @@ export interface Inquiry {
     readonly ordering: Answer["status"];
     /** What is claimed, in one line. */
     readonly summary: string;
+    /** Where the answer is claimed up to more than nothing, in another; null where nowhere. */
+    readonly open: string | null;
     /** What took no part, in another; null where all did. */
     readonly idle: string | null;
     /** The claims as tools read them. */
@@ -137,6 +140,7 @@ export class Subject {
   /** @param claims null where no proofs were asked for */
   inquiry(claims: Claims | null, hostile: HostileReport | null): Inquiry {
     const { request } = this.job;
+    const lineOf = (at: number): number => this.compiled.source.position(at).line;
     return {
       request,
       proof:
@@ -146,7 +150,8 @@ export class Subject {
               answer: claims.answer.status,
               ordering: claims.ordering.status,
               summary: summaryLine(claims),
-              idle: idleLine(claims, (at) => this.compiled.source.position(at).line),
+              open: openLine(claims, lineOf),
+              idle: idleLine(claims, lineOf),
               json: claimsToJson(claims),
             },
       hostile,
@@ -244,6 +249,7 @@ export function printInquiry(io: Io, { proof, hostile, request }: Inquiry): void
     const statuses = [proof.answer, proof.ordering];
     const colour = statuses.includes("wrong") ? c.red : statuses.includes("unknown") ? c.yellow : c.green;
     io.out.write(colour(`  ${proof.summary}`) + "\n");
+    if (proof.open !== null) io.out.write(c.dim(`    ${proof.open}`) + "\n");
     if (proof.idle !== null) io.out.write(c.yellow(`    ${proof.idle}`) + "\n");
   }
   if (hostile === null) return;

@@ -96,6 +96,7 @@ export {
   describeOutside,
   findings,
   idleLine,
+  openLine,
   outsideDimension,
   type Proof,
   prove,

@@ -37,7 +37,7 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
     mapping: { threads: kernel.blockThreads, blocks: kernel.maxBlocks },
     mesh: kernel.mesh,
     beyond: [],
-    caveats: { rounding: [], overflow: [], isDivided: false, integers: [] },
+    caveats: { rounding: [], overflow: [], isDivided: false, hasNoRoot: false, integers: [], open: [] },
     saturating: [],
   };
 }

@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/driver.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
-import { type Claims, findings, prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
+import { type Claims, findings, openLine, prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 
 const FOLDER = "test/prove/verdicts";
 
@@ -70,6 +70,27 @@ describe("the summary line", () => {
     expect(summary(copy("x[i] / 2"))).not.toContain("divisors");
     expect(summary(copy("x[i] + x@0[i]", "i32"))).toMatch(/shapes\), ordering/);
     expect(summary(copy("(x[i] + x@0[i]) / 2", "i32"))).toContain("shapes) up to overflow in i32, ordering");
+  });
+
+  it("names nothing that is shown, and the lines of what is not", () => {
+    const text = copy("x[i] + x@0[i]").replace("ensures", "where x in 0..9 ensures");
+    expect(summary(text)).toContain("shapes) up to rounding in f32, ordering");
+    expect(summary(text, "f16")).toContain("shapes) up to rounding in f16, ordering");
+    const divided = copy("x[i] / (1 + x@0[i] * x@0[i])", "f32", "x[i] / (x@0[i] * x@0[i] + 1)");
+    expect(summary(divided)).not.toContain("divisors");
+    const root = copy("sqrt(x[i])");
+    expect(summary(root)).toContain(
+      "up to rounding in f32 and roots and logarithms of numbers that have none, ordering",
+    );
+    const open = (source: string): string | null =>
+      openLine(
+        prove(compile(source, { ranks: 2, dtype: "f16", mapping: PROOF_MAPPING })),
+        (at) => source.slice(0, at).split("\n").length,
+      );
+    expect(open(copy("x[i]"))).toBe(null);
+    expect(open(`\n${copy("x[i] + x@0[i]")}`)).toBe("not shown: that line 2 fits in f16");
+    expect(open(copy("\nx[i] / x@0[i]"))).toBe("not shown: that no divisor of line 3 is 0; that line 3 fits in f16");
+    expect(open(root)).toBe("not shown: that what line 1 takes a root or a logarithm of has one");
   });
 
   it("has the mapping and the mesh", () => {

@@ -3,35 +3,67 @@ import { bufferOf, type Kernel, type Op, text, type Value } from "../ir/module.j
 import { scalarOf } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
+import { type Lengths, type Obligation, openObligations } from "./obligations.js";
 import { type DType, DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 
 export interface Caveats {
   /** Dtypes in which results are rounded. */
   readonly rounding: readonly DType[];
-  /** Those of them in which they may be too large. */
+  /** Float dtypes in which nothing shows that results are small enough. */
   readonly overflow: readonly DType[];
-  /** Whether something is divided by data. */
+  /** Whether something is divided by what may be 0. */
   readonly isDivided: boolean;
-  /** Kinds of integers of which sums or products are compared, divided or made floats, as if they had not wrapped. */
+  /** Whether a root or a logarithm is taken of what may have none. */
+  readonly hasNoRoot: boolean;
+  /** Kinds of integers that may wrap before they are compared, divided or made floats, as if they had not. */
   readonly integers: readonly DType[];
+  /** What of this comes from where; see `openObligations`. */
+  readonly open: readonly Obligation[];
 }
 
 const isFloat = (kind: ScalarKind): kind is DType => isDType(kind) && DTYPES[kind].kind === "float";
-const isWhole = (kind: ScalarKind): kind is DType => isDType(kind) && DTYPES[kind].kind === "int";
 
 /** Functions that give one of their operands, but for its sign. */
 const CHOOSES = new Set(["min", "max", "neg", "abs", "relu"]);
-const WRAPS = new Set(["add", "sub", "mul", "shl", "sum", "prod"]);
 
-/** @param overflows dtypes in which the proof could not show that values are small enough; null: all */
-export function caveatsOf(kernel: Kernel, overflows: ReadonlySet<DType>): Caveats {
+/**
+ * @param program the kernel on rank level, as its author wrote it; null where only the kernel is known
+ * @param lengths of the dimensions that the claim is about
+ * @param overflows f8 dtypes in which the proof of the answer could not show that values are small enough
+ */
+export function caveatsOf(
+  kernel: Kernel,
+  program: Kernel | null,
+  lengths: Lengths,
+  overflows: ReadonlySet<DType>,
+): Caveats {
+  const rounding = roundingOf(kernel);
+  const open = openObligations(program ?? kernel, lengths).filter(
+    ({ kind, dtype }) => kind !== "overflow" || !isF8(dtype) || overflows.has(dtype),
+  );
+  const overflow = [...new Set(open.flatMap(({ kind, dtype }) => (kind === "overflow" ? [dtype] : [])))];
+  const floats = overflow.filter(isFloat);
+  return {
+    rounding: narrowest(rounding),
+    overflow: narrowest(floats),
+    isDivided: open.some(({ kind }) => kind === "divisor"),
+    hasNoRoot: open.some(({ kind }) => kind === "domain"),
+    integers: overflow.filter((d) => !isFloat(d)),
+    open,
+  };
+}
+
+const isF8 = (dtype: DType): boolean => isFloat(dtype) && DTYPES[dtype].bytes === 1;
+
+/** What is said of less than f32 says more than of f32. */
+const narrowest = (dtypes: readonly DType[]): DType[] =>
+  dtypes.length > 1 ? dtypes.filter((d) => d !== "f32") : [...dtypes];
+
+/** Float dtypes in which results of a kernel are rounded. */
+function roundingOf(kernel: Kernel): DType[] {
   /** The float dtype whose numbers values are. */
   const held = new Map<Value, DType>();
-  /** Whether an integer is a sum or a product. */
-  const sums = new Set<Value>();
   const rounding = new Set<DType>();
-  const integers = new Set<DType>();
-  let isDivided = false;
   const hold = (op: Op, dtype: DType | undefined): void => {
     if (dtype !== undefined) for (const r of op.results) held.set(r, dtype);
   };
@@ -43,16 +75,12 @@ export function caveatsOf(kernel: Kernel, overflows: ReadonlySet<DType>): Caveat
     const operands = op.operands.map((v) => held.get(v));
     const fn = op.attributes["fn"] as string | undefined;
     const from = op.operands.length === 0 ? kind : scalarOf(op.operands[0]!.type);
-    const isSum = op.operands.some((v) => sums.has(v));
-    if (isWhole(from) && isSum && (op.name === "compare" || (op.name === "cast" && isFloat(kind)))) integers.add(from);
     switch (op.name) {
-      case "load":
-        return hold(
-          op,
-          isFloat(bufferOf(kernel, text(op, "buffer")).dtype) ? bufferOf(kernel, text(op, "buffer")).dtype : undefined,
-        );
+      case "load": {
+        const { dtype } = bufferOf(kernel, text(op, "buffer"));
+        return hold(op, isFloat(dtype) ? dtype : undefined);
+      }
       case "cast":
-        if (isWhole(kind) && isSum) sums.add(result);
         if (!isFloat(kind)) return;
         if (isFloat(from) && DTYPES[from].bytes <= DTYPES[kind].bytes) return hold(op, operands[0] ?? from);
         if (operands[0] !== kind) rounding.add(kind);
@@ -64,13 +92,7 @@ export function caveatsOf(kernel: Kernel, overflows: ReadonlySet<DType>): Caveat
       case "binary":
       case "unary":
       case "reduce": {
-        if (isWhole(kind)) {
-          if (fn !== undefined && WRAPS.has(fn)) sums.add(result);
-          else if (isSum) integers.add(kind);
-          return;
-        }
         if (!isFloat(kind)) return;
-        if (fn === "div" && !isConstant(kernel, op.operands[1]!)) isDivided = true;
         if (fn !== undefined && CHOOSES.has(fn)) {
           const yielded = op.name === "reduce" ? held.get(op.regions[0]!.ops.at(-1)!.operands[0]!) : operands[0];
           return hold(op, operands.every((d) => d === yielded) ? yielded : undefined);
@@ -79,42 +101,16 @@ export function caveatsOf(kernel: Kernel, overflows: ReadonlySet<DType>): Caveat
       }
     }
   });
-  // What is rounded to less than f32 says more than f32 does.
-  const said = rounding.size > 1 ? [...rounding].filter((d) => d !== "f32") : [...rounding];
-  return {
-    rounding: said,
-    overflow: said.filter((d) => DTYPES[d].bytes > 1 || overflows.has(d)),
-    isDivided,
-    integers: [...integers],
-  };
-}
-
-const constants = new WeakMap<Kernel, ReadonlySet<Value>>();
-
-function isConstant(kernel: Kernel, v: Value): boolean {
-  let known = constants.get(kernel);
-  if (known === undefined) {
-    const found = new Set<Value>();
-    walkKernel(kernel, (op) => {
-      const isOne =
-        op.name === "const" || (op.name !== "load" && op.operands.length > 0 && op.operands.every((o) => found.has(o)));
-      if (isOne) for (const r of op.results) found.add(r);
-    });
-    constants.set(kernel, (known = found));
-  }
-  return known.has(v);
+  return [...rounding];
 }
 
 /** Where values are made 8 bits wide on the way, though nothing shows that they are small enough, and no input has that dtype. */
-export function saturating(
-  kernel: Kernel,
-  overflows: ReadonlySet<DType>,
-): { readonly span: Span; readonly dtype: DType }[] {
+export function saturating(kernel: Kernel, { overflow }: Caveats): { readonly span: Span; readonly dtype: DType }[] {
   const places = new Map<string, { readonly span: Span; readonly dtype: DType }>();
   walkKernel(kernel, (op) => {
     if (op.name !== "store") return;
     const { role, dtype } = bufferOf(kernel, text(op, "buffer"));
-    if (role !== "scratch" || !overflows.has(dtype) || kernel.inputs.some((t) => t.dtype === dtype)) return;
+    if (role !== "scratch" || !overflow.includes(dtype) || kernel.inputs.some((t) => t.dtype === dtype)) return;
     places.set(`${op.span.start}-${op.span.end}`, { span: op.span, dtype });
   });
   return [...places.values()];

@@ -16,6 +16,7 @@ import { explained } from "./explained.js";
 import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
 import { gridOf } from "./machine.js";
+import type { Lengths } from "./obligations.js";
 import { proveOrdering } from "./ordering.js";
 import { type Answer, placeOf, type Wrong } from "./results.js";
 import {
@@ -162,6 +163,7 @@ function unknownOf(kernel: Kernel): Proof {
 /** Both proofs together. */
 export function claimsOf(kernel: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Claims {
   const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));
+  const caveats = caveatsOf(kernel, options.program ?? null, lengthsOf(answers), overflows);
   return {
     collective: kernel.name,
     ranks: kernel.world,
@@ -174,10 +176,23 @@ export function claimsOf(kernel: Kernel, options: ProveOptions, answers: Proof, 
     coverage: coverageOf(kernel, new Set([...answers.ran, ...orderings.ran])),
     mapping: { threads: kernel.blockThreads, blocks: kernel.maxBlocks },
     mesh: kernel.mesh,
-    caveats: caveatsOf(kernel, overflows),
-    saturating: saturating(kernel, overflows),
+    caveats,
+    saturating: saturating(kernel, caveats),
     beyond: beyondOf(kernel, options, orderings),
   };
+}
+
+/** From the shortest to the longest of each dimension that an answer was proved for. */
+function lengthsOf({ answers }: Proof): Lengths {
+  const lengths: Record<string, readonly [number, number]> = {};
+  for (const answer of answers) {
+    if (answer.status !== "proved") continue;
+    for (const [name, n] of Object.entries(answer.claim.dims)) {
+      const [least, most] = lengths[name] ?? [n, n];
+      lengths[name] = [Math.min(least, n), Math.max(most, n)];
+    }
+  }
+  return lengths;
 }
 
 function coverageOf(kernel: Kernel, ran: ReadonlySet<number>): Claims["coverage"] {

@@ -28,7 +28,7 @@ export { describeOutside, type OutsideDimension, outsideDimension } from "./dime
 export { proveOrdering, type OrderingOptions } from "./ordering.js";
 export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
 export type { SharedLayout } from "../execute/order/shared-places.js";
-export { claimsToJson, claimText, findings, idleLine, summaryLine } from "./report.js";
+export { claimsToJson, claimText, findings, idleLine, openLine, summaryLine } from "./report.js";
 export { proveResidency } from "./ordering.js";
 export { PROOF_MAPPING, proofShapes, rowDimension } from "./shapes.js";
 

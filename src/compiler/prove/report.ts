@@ -1,6 +1,7 @@
 /** What is not proved, as findings that the renderer of diagnostics prints with code frames. */
 import type { Label } from "../diagnostics/create.js";
 import type { Printable } from "../diagnostics/render.js";
+import type { DType } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
 import type { Beyond, Claims } from "./claims.js";
 import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
@@ -182,16 +183,55 @@ function scopeText(answers: readonly Answer[]): string {
 }
 
 /** " up to rounding and overflow in bf16 and divisors that are 0". */
-function caveatText({ caveats: { rounding, overflow, isDivided, integers } }: Claims): string {
-  const inexact = rounding.filter((d) => !overflow.includes(d));
+function caveatText({ caveats }: Claims): string {
+  const { rounding, overflow, isDivided, hasNoRoot, integers } = caveats;
+  const both = rounding.filter((d) => overflow.includes(d));
+  const [inexact, large] = [rounding, overflow].map((all) => all.filter((d) => !both.includes(d))) as [
+    DType[],
+    DType[],
+  ];
   const parts = [
     ...(inexact.length === 0 ? [] : [`rounding in ${listed(inexact)}`]),
-    ...(overflow.length === 0 ? [] : [`rounding and overflow in ${listed(overflow)}`]),
-    ...(integers.length === 0 ? [] : [`overflow in ${listed(integers)}`]),
+    ...(both.length === 0 ? [] : [`rounding and overflow in ${listed(both)}`]),
+    ...(large.length + integers.length === 0 ? [] : [`overflow in ${listed([...large, ...integers])}`]),
     ...(isDivided ? ["divisors that are 0"] : []),
+    ...(hasNoRoot ? ["roots and logarithms of numbers that have none"] : []),
   ];
   return parts.length === 0 ? "" : ` up to ${listed(parts)}`;
 }
+
+/**
+ * Where the answer is that of the mathematics and nothing shows that it is the machine's, too: "not shown: that line 4 fits
+ * in bf16". Null where all is shown, and where no answer is proved.
+ */
+export function openLine({ answer, caveats }: Claims, lineOf: (at: number) => number): string | null {
+  if (answer.status !== "proved" || caveats.open.length === 0) return null;
+  const lines = new Map<string, Set<number>>();
+  const narrow = caveats.open.filter(({ kind, dtype }) => kind === "overflow" && dtype !== "f32");
+  const linesOfNarrow = new Set(narrow.map(({ span }) => lineOf(span.start)));
+  for (const { kind, dtype, span } of caveats.open) {
+    const line = lineOf(span.start);
+    // What may be too large for f32 on the way to less than that goes without saying.
+    if (kind === "overflow" && dtype === "f32" && linesOfNarrow.has(line)) continue;
+    const what = kind === "overflow" ? `# fit(s) in ${dtype}` : OPEN[kind];
+    lines.set(what, (lines.get(what) ?? new Set<number>()).add(line));
+  }
+  const texts = [...lines].map(([what, numbers]) => {
+    const all = [...numbers].sort((a, b) => a - b);
+    const shown = [...all.slice(0, MOST_LINES).map(String), ...(all.length > MOST_LINES ? ["others"] : [])];
+    const where = all.length === 1 ? `line ${shown[0]!}` : `lines ${listed(shown)}`;
+    return `that ${what.replace("#", where).replace("(s)", all.length === 1 ? "s" : "")}`;
+  });
+  return `not shown: ${texts.join("; ")}`;
+}
+
+/** Lines that are named of one kind. */
+const MOST_LINES = 6;
+
+const OPEN = {
+  divisor: "no divisor of # is 0",
+  domain: "what # take(s) a root or a logarithm of has one",
+} as const;
 
 /** "a, b and c". */
 function listed(parts: readonly string[]): string {

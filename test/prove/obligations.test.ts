@@ -1,0 +1,194 @@
+/**
+ * What the machine may do and the mathematics does not is shown by intervals, or it is named: each limit that is just enough
+ * beside one that is one too far.
+ */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import type { CompileResult } from "../../src/compiler/driver.js";
+import { programOf, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import { type Lengths, openObligations } from "../../src/compiler/prove/obligations.js";
+
+function compiled(text: string, ranks = 2, dtype = "f32"): CompileResult {
+  const result = compile(text, { ranks, dtype: dtype as "f32", mapping: PROOF_MAPPING });
+  if (result.kernel === null) throw new Error(result.diagnostics.map((d) => d.message).join("; "));
+  return result;
+}
+
+/** "overflow i32 at x[i] * 2", for each thing that is not shown. */
+function open(text: string, { ranks = 2, dtype = "f32", lengths = {} as Lengths } = {}): string[] {
+  const program = programOf(compiled(text, ranks, dtype).snapshots)!;
+  return openObligations(program, lengths).map(
+    (o) => `${o.kind} ${o.dtype} at ${text.slice(o.span.start, o.span.end)}`,
+  );
+}
+
+const element = (value: string, { of = "f32", to = "f32", where = "" } = {}): string =>
+  `collective c(x: ${of}[n] local) -> y: ${to}[n] local ${where} { for i in tiles(n) { y[i] = ${value} } }`;
+
+describe("divisors", () => {
+  const divides = (divisor: string, rest: { of?: string; to?: string; where?: string } = {}): boolean =>
+    open(element(`x[0] / (${divisor})`, rest)).some((o) => o.startsWith("divisor"));
+
+  it.each([
+    ["1 + x[i] * x[i]", false],
+    ["x[i] * x[i]", true],
+    ["-1 + x[i] * x[i]", true],
+    ["1 + x[i] * x@1[i]", true],
+    ["max(abs(x[i]), 1e-30)", false],
+    ["max(abs(x[i]), 0)", true],
+    ["min(abs(x[i]), 1e-30)", true],
+    ["max(x[i], 1e-30)", false],
+    ["max(x[i], -1e-30)", true],
+    ["sum(k in 0..4) exp(x[k])", false],
+    ["sum(k in 0..4) (exp(x[k]) - 1)", true],
+    ["exp(x[i])", false],
+    ["exp(x[i]) - exp(x[0])", true],
+    ["sum(p in ranks) where(x@p[i] > 0, 1.0, 2.0)", false],
+    ["sum(p in ranks) where(x@p[i] > 0, 1.0, 0.0)", true],
+    ["sqrt(x[i] * x[i] + 1)", false],
+    ["f32(world)", false],
+    ["f32(rank)", true],
+    ["f32(rank + 1)", false],
+    ["f16(max(x[i], 1e-3))", false],
+    // Rounded to f16, it is 0.
+    ["f16(max(x[i], 1e-30))", true],
+    ["bf16(max(x[i], 1e-30))", false],
+  ])("of %s: named is %s", (divisor, named) => {
+    expect(divides(divisor)).toBe(named);
+  });
+
+  it("by the limits of inputs", () => {
+    expect(divides("x[i]", { of: "i32", to: "i32", where: "where x in 1..9" })).toBe(false);
+    expect(divides("x[i]", { of: "i32", to: "i32", where: "where x in 0..9" })).toBe(true);
+    expect(divides("x[i]", { where: "where x in 1..9" })).toBe(false);
+    expect(divides("x[i]", { where: "where x in 0..9" })).toBe(true);
+  });
+
+  it("by lengths, which are never 0 where something runs over them", () => {
+    const mean = (at: string): string =>
+      `collective c(x: f32[m, n] local) -> y: f32[m, n] local { for i, j in tiles(${at}) { y[i, j] = x[i, j] / f32(n) } }`;
+    expect(open(mean("m, n"))).toEqual([]);
+    expect(open(mean("m, 1"))).toContain("divisor f32 at x[i, j] / f32(n)");
+    expect(open(mean("m, 1"), { lengths: { n: [1, 99] } })).toEqual([]);
+    expect(open(mean("m, 1"), { lengths: { n: [0, 99] } })).toContain("divisor f32 at x[i, j] / f32(n)");
+  });
+
+  it("under conditions that say so", () => {
+    const guarded = (condition: string): string =>
+      `collective c(x: f32[n] local) -> y: f32[n] local { for i in tiles(n) { y[i] = 0
+        if ${condition} { y[i] = 1 / x[i] } } }`;
+    const isNamed = (condition: string): boolean => open(guarded(condition)).some((o) => o.startsWith("divisor"));
+    expect(isNamed("x[i] > 0")).toBe(false);
+    expect(isNamed("x[i] < 0")).toBe(false);
+    expect(isNamed("x[i] != 0")).toBe(false);
+    expect(isNamed("x[i] >= 0")).toBe(true);
+    expect(isNamed("x[i] > -1")).toBe(true);
+    expect(isNamed("x@1[i] > 0")).toBe(true);
+  });
+});
+
+describe("integers", () => {
+  const wraps = (value: string, where: string, ranks = 2): string[] =>
+    open(element(value, { of: "i32", to: "i32", where }), { ranks });
+
+  it("that only add up may wrap, as in the proof", () => {
+    expect(wraps("x[i] + x@1[i]", "")).toEqual([]);
+    expect(wraps("(x[i] + x@1[i]) * 3", "")).toEqual([]);
+    expect(wraps("(x[i] + x@1[i]) / 2", "")).toEqual(["overflow i32 at (x[i] + x@1[i])"]);
+    expect(wraps("max(x[i] + x@1[i], 0)", "")).toEqual(["overflow i32 at x[i] + x@1[i]"]);
+  });
+
+  it("up to the last that fits, for the world at hand", () => {
+    const half = "(sum(p in ranks) x@p[i]) / 2";
+    expect(wraps(half, "where x in 0..1073741824")).toEqual([]);
+    expect(wraps(half, "where x in 0..1073741825")).toHaveLength(1);
+    expect(wraps(half, "where x in 0..1073741824", 3)).toHaveLength(1);
+    expect(wraps(half, "where x in 0..715827883", 3)).toEqual([]);
+    expect(wraps(half, "where x in 0..715827884", 3)).toHaveLength(1);
+    expect(wraps("x[i] * x[i] / 2", "where x in 0..46341")).toEqual([]);
+    expect(wraps("x[i] * x[i] / 2", "where x in 0..46342")).toHaveLength(1);
+    expect(wraps("-x[i] / 2", "")).toHaveLength(1);
+    expect(wraps("x[i] * 65536 / 2", "where x in 0..32768")).toEqual([]);
+    expect(wraps("x[i] * 65536 / 2", "where x in 0..32769")).toHaveLength(1);
+    expect(wraps("x[i] / x@1[i]", "where x in 1..5")).toEqual([]);
+  });
+
+  it("of 8 bits by their dtype", () => {
+    const text =
+      "collective c(x: i8[n] local) -> y: f32[n] local { for i in tiles(n) { y[i] = f32(sum(k in 0..n) x[k]) } }";
+    // -128 · 2²⁴ is the least i32.
+    expect(open(text, { lengths: { n: [1, 2 ** 24] } })).toEqual([]);
+    expect(open(text, { lengths: { n: [1, 2 ** 24 + 1] } })).toHaveLength(1);
+  });
+
+  it("through memory, and by as many terms as a dimension has", () => {
+    const text = `collective c(x: u8[n] local) -> y: f32[1] local {
+      scratch total: i32[1]
+      for i in tiles(1) { total[i] = 0
+        for k in 0..n { total[i] = total[i] + i32(x[k]) } }
+      for i in tiles(1) { y[i] = f32(total@1[i]) } }`;
+    expect(open(text)).toEqual(["overflow i32 at total[i] + i32(x[k])"]);
+    const direct = `collective c(x: u8[n] local) -> y: f32[1] local {
+      for i in tiles(1) { y[i] = f32(sum(k in 0..n) i32(x[k])) } }`;
+    expect(open(direct)).toHaveLength(1);
+    // 255 · 8421504 is 2³¹ - 1 - 127.
+    expect(open(direct, { lengths: { n: [1, 8421504] } })).toEqual([]);
+    expect(open(direct, { lengths: { n: [1, 8421505] } })).toHaveLength(1);
+  });
+
+  it("doubled by each step of an algorithm", () => {
+    const doubling = (limit: number): string => `collective c(x: i32[n] local) -> y: f32[n] local
+      where x in 0..${limit} {
+      scratch s: i32[log2(world) + 1, n]
+      for i in tiles(n) { s[0, i] = x[i] }
+      for r in 0..log2(world) { for i in tiles(n) { s[r + 1, i] = s[r, i] + s@(rank ^ (1 << r))[r, i] } }
+      for i in tiles(n) { y[i] = f32(s[log2(world), i]) } }`;
+    expect(open(doubling(2 ** 28), { ranks: 8 })).toEqual([]);
+    expect(open(doubling(2 ** 28 + 1), { ranks: 8 })).toHaveLength(1);
+    expect(open(doubling(2 ** 28), { ranks: 16 })).toHaveLength(1);
+  });
+
+  it("of fractions that are too large", () => {
+    expect(open(element("i32(x[i])", { to: "i32" }))).toEqual(["overflow i32 at i32(x[i])"]);
+    expect(open(element("i32(x[i])", { to: "i32", where: "where x in 0..1000" }))).toEqual([]);
+  });
+});
+
+describe("floats", () => {
+  const sums = (dtype: string, limit: string, ranks = 2): string[] =>
+    open(element("sum(p in ranks) x@p[i]", { of: dtype, to: dtype, where: `where x in 0..${limit}` }), { ranks });
+
+  it("overflow where nothing limits them", () => {
+    const sum = (of: string, to: string): string[] => open(element("sum(p in ranks) x@p[i]", { of, to }));
+    expect(sum("f32", "f32")).toEqual(["overflow f32 at sum(p in ranks) x@p[i]"]);
+    expect(sum("bf16", "bf16").join()).toContain("overflow bf16");
+    // What is added up from f16 fits in f32, and in nothing less.
+    expect(sum("f16", "f32")).toEqual([]);
+    expect(sum("f16", "f16")).toEqual(["overflow f16 at sum(p in ranks) x@p[i]"]);
+    expect(sum("f8e4m3", "f16")).toEqual([]);
+  });
+
+  it("fit up to the last number that is rounded to a finite one", () => {
+    expect(sums("f16", "32752")).toEqual([]);
+    expect(sums("f16", "32768")).toHaveLength(1);
+    expect(sums("f16", "21828", 3)).toEqual([]);
+    expect(sums("f16", "21856", 3)).toHaveLength(1);
+    expect(sums("f8e4m3", "224")).toEqual([]);
+    expect(sums("f8e4m3", "240")).toHaveLength(1);
+    expect(sums("f8e5m2", "28672")).toEqual([]);
+    expect(sums("f8e5m2", "32768")).toHaveLength(1);
+  });
+
+  it("of exponentials, roots and logarithms", () => {
+    expect(open(element("exp(x[i])", { where: "where x in 0..88" }))).toEqual([]);
+    expect(open(element("exp(x[i])", { where: "where x in 0..89" }))).toHaveLength(1);
+    expect(open(element("exp(-abs(x[i]))"))).toEqual([]);
+    expect(open(element("sqrt(x[i])"))).toEqual(["domain f32 at sqrt(x[i])"]);
+    expect(open(element("sqrt(abs(x[i]))"))).toEqual([]);
+    expect(open(element("log(abs(x[i]))"))).toEqual(["domain f32 at log(abs(x[i]))"]);
+    expect(open(element("log(1 + abs(x[i]))")).join()).not.toContain("domain");
+    expect(open(element("log(sum(p in ranks) exp(-abs(x@p[i])))"))).toEqual([]);
+    expect(open(element("rsqrt(abs(x[i]))"))).toEqual(["divisor f32 at rsqrt(abs(x[i]))"]);
+    expect(open(element("rsqrt(abs(x[i]) + 1e-6)"))).toEqual([]);
+  });
+});
