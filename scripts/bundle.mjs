@@ -83,6 +83,7 @@ function main() {
 function copyPackage() {
   copy("dist/src");
   if (existsSync(join(root, "dist/grammar"))) copy("dist/grammar");
+  copy("aot");
   copy("kernels");
   copy("test/gpu"); // the suites that run where the bundle goes
   copy("build/Release/collc.node");

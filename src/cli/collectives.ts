@@ -106,6 +106,11 @@ export function isExcludedWorld(diagnostics: CompileResult["diagnostics"]): bool
   return diagnostics.some((d) => d.code === "world-not-allowed" || d.code === "mesh-does-not-fit");
 }
 
+/** The same for numbers of ranks and dtypes. */
+export function isExcluded(diagnostics: CompileResult["diagnostics"]): boolean {
+  return isExcludedWorld(diagnostics) || diagnostics.some((d) => d.code === "dtype-not-allowed");
+}
+
 /** A compilation without errors. */
 export type Compiled = CompileResult & {
   readonly kernel: NonNullable<CompileResult["kernel"]>;

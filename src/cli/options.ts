@@ -56,6 +56,12 @@ export function parseDType(text: string): DTypeChoice {
   return Object.fromEntries(entries);
 }
 
+/** "bf16,f32": the one and the other; "T=bf16,U=f32": one choice. Given several times, all of them. */
+export function parseDTypes(text: string, previous: readonly DTypeChoice[] = []): DTypeChoice[] {
+  const choices = text.includes("=") ? [parseDType(text)] : text.split(",").map((part) => parseDType(part.trim()));
+  return [...previous, ...choices];
+}
+
 /** One dtype. */
 export function parseSingleDType(text: string): DType {
   const choice = parseDType(text);

@@ -1,8 +1,40 @@
 /** Writes many files so that they appear together or not at all. */
+import { createHash } from "node:crypto";
+import { tmpdir } from "node:os";
 import { chmod, mkdir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { isProcessAlive, makeDirectoryAtomic } from "../runtime/atomic-file.js";
 import { MachineError, messageOf, systemCode, UsageError } from "../runtime/errors.js";
+
+/** A folder is locked for as long as its files take to be written. */
+const LONGEST_WAIT_MS = 300_000;
+
+/**
+ * Keeps other builds of this machine from writing into a folder, so that none forgets what another has written. Waits for them.
+ * @returns what ends it
+ */
+export async function lockFolder(folder: string): Promise<() => Promise<void>> {
+  const id = createHash("sha256").update(folder).digest("hex").slice(0, 16);
+  const path = join(tmpdir(), `collc-build-${process.getuid?.() ?? 0}-${id}.lock`);
+  for (const began = Date.now(); ;) {
+    try {
+      await writeFile(path, String(process.pid), { flag: "wx", mode: 0o600 });
+      return () => rm(path, { force: true });
+    } catch (error) {
+      if (systemCode(error) !== "EEXIST")
+        throw new MachineError(`${path} cannot be written: ${messageOf(error)}`, "set TMPDIR to a folder of your own");
+    }
+    const owner = Number(await readFile(path, "utf8").catch(() => ""));
+    // Of a build that was killed.
+    if (owner > 0 && !isProcessAlive(owner)) await rm(path, { force: true });
+    else if (Date.now() - began > LONGEST_WAIT_MS)
+      throw new MachineError(
+        `process ${owner} has been writing into ${folder} for minutes`,
+        `if it is no build of collc, remove ${path}`,
+      );
+    else await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
 
 type Contents = ReadonlyMap<string, Uint8Array | string>;
 

@@ -138,11 +138,21 @@ export function machineOf({ machine, arch, ranks }: CompileOptions): Machine {
   return machine ?? machineFor(arch ?? DEFAULT_ARCH, ranks);
 }
 
+/** Shared memory that a block of the tile of {@link passOptionsFor} takes, and a tile for architectures that have less. */
+const LARGE_TILE_BYTES = 153 * 1024;
+const SMALL_TILE: PassOptions["tile"] = { m: 128, n: 128, k: 64, stages: 2 };
+
 export function passOptions(options: CompileOptions): PassOptions {
   // Code for all devices of a generation has none of its own instructions, which roles are made of.
   const arch = options.arch ?? DEFAULT_ARCH;
   const hasRoles = arch.endsWith("a") && architectureOf(arch).has.wgmma;
-  const chosen = { ...passOptionsFor(machineOf(options)), ...options.mapping, ...(hasRoles ? {} : { roles: null }) };
+  const tile = architectureOf(arch).blockSharedBytes < LARGE_TILE_BYTES ? { tile: SMALL_TILE } : {};
+  const chosen = {
+    ...passOptionsFor(machineOf(options)),
+    ...tile,
+    ...options.mapping,
+    ...(hasRoles ? {} : { roles: null }),
+  };
   const { sms = Infinity } = options;
   const { elementBlocks, busyBlocks, tileBlocks } = chosen;
   return {

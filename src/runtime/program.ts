@@ -6,6 +6,21 @@ import { native } from "./native.js";
 import { requireNvrtc } from "./nvrtc.js";
 import { collcVersion } from "./version.js";
 
+/** Printed text uses what the architecture lacks: a dtype's conversions, say. */
+export class ArchitectureError extends MachineError {
+  /** @param feature as PTX calls it @param least architecture that has it */
+  constructor(
+    arch: string,
+    readonly feature: string,
+    readonly least: string,
+  ) {
+    super(
+      `${arch} lacks ${feature}, which begins with ${least}`,
+      `compile for ${least} or newer, or with other dtypes`,
+    );
+  }
+}
+
 /** What NVRTC made of a kernel. */
 export interface CompiledProgram {
   readonly cubin: Uint8Array;
@@ -42,17 +57,21 @@ export function nvrtcOptions(arch: string): string[] {
 /**
  * Compiles printed CUDA text.
  * @param arch a real architecture, such as `sm_90a`.
- * @throws MachineError without NVRTC, or with one that does not know the architecture; InternalCompilerError when NVRTC refuses what collc printed.
+ * @throws MachineError without NVRTC, or with one that does not know the architecture; ArchitectureError for text that the
+ * architecture is too old for; InternalCompilerError when NVRTC refuses what collc printed.
  */
 export async function compileCuda(cuda: string, arch: string): Promise<CompiledProgram> {
   const nvrtcVersion = await openNvrtc();
-  const result = await native().nvrtcCompile(cuda, "kernel.cu", nvrtcOptions(arch));
+  // A name without a folder would get the working directory's, and the cubin would differ from one to another.
+  const result = await native().nvrtcCompile(cuda, "/collc/kernel.cu", nvrtcOptions(arch));
   // The other options are fixed and known to every version.
   if (result.codeName === "NVRTC_ERROR_INVALID_OPTION")
     throw new MachineError(
       `NVRTC ${nvrtcVersion} does not compile for ${arch}`,
       "choose an architecture it knows, such as sm_80, sm_90a or sm_100a, or another NVRTC with COLLC_NVRTC",
     );
+  const lacking = /Feature '([^']+)' requires \.target (sm_\d+) or higher/.exec(result.log);
+  if (!result.ok && lacking !== null) throw new ArchitectureError(arch, lacking[1]!, lacking[2]!);
   if (!result.ok || result.cubin === undefined || result.ptx === undefined)
     throw new InternalCompilerError(
       `NVRTC ${nvrtcVersion} refuses the printed text for ${arch}: ${result.codeName}\n${result.log}`,

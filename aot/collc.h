@@ -1,0 +1,277 @@
+/*
+ * Programs that `collc build` has compiled, loaded and launched over the CUDA driver API. Plain C99 or C++11, Linux, no CUDA
+ * headers: libcuda is opened with dlopen, so that what includes this builds and reports errors on any machine. Link collc.c,
+ * the programs' own .c files, and -ldl where the C library wants it.
+ *
+ * A program is a collective for one number of ranks, mesh and choice of dtypes. Of each it has a header NAME.h with its arguments
+ * as a struct; all of a folder are in the table `collc_programs` (collc_programs.h). What a rank does:
+ *
+ *   collc_open_driver        once a process; then make a CUDA context current, the primary one as a rule
+ *   collc_load               chooses the code for the GPU and checks that the GPU can run it
+ *   collc_symmetric_bytes    so much symmetric memory the program needs besides its tensors
+ *   (exchange)               allocate that, map every rank's, as for tensors that are symmetric
+ *   collc_attach             hands over where every rank's lies
+ *   collc_reset              zeroes this rank's, then meet: no rank launches before all have reset
+ *   NAME_launch              any number of times
+ *   collc_status             after a synchronisation: whether a wait ran out
+ *   collc_unload             when nothing runs any more, on all ranks
+ *
+ * THE CONTRACT
+ *
+ * What ranks exchange. Of each symmetric tensor and of the workspace, where every rank's memory lies in this rank's address space:
+ *   entry p is rank p's as mapped here, the own one included. And `collc_fingerprint`, which must be equal on all ranks: ranks that
+ *   run different code, or reserve for different shapes, wait for each other for ever.
+ * Alignment. A tensor's address is a multiple of its element's size, and the addresses of one symmetric tensor on all ranks are equal
+ *   modulo 16: how wide a rank accesses is decided by its own address. Tensors that begin at multiples of 16 are the fastest.
+ *   The workspace begins at a multiple of 128 on every rank. A launch refuses what it can see of this: COLLC_ERROR_ARGUMENT.
+ * Order. All ranks launch the same programs with the same dimensions and numbers in the same order. A launch returns before the kernel runs; an
+ *   output is whole, and an input may be overwritten, on a rank once the launch is done on that rank: kernels wait for their peers.
+ * Concurrency. Launches of one handle must not overlap, for they share a workspace: one stream, or events between streams. Handles
+ *   with workspaces of their own may overlap if all their blocks fit the GPU together (`max_blocks` divides it up): blocks wait for
+ *   blocks of other ranks, and a block that finds no room while others wait for it is a deadlock until the time-out. A handle is used
+ *   by one thread at a time.
+ * First use and epochs. Flags and packets carry numbers that grow from launch to launch, and live in device memory. They begin at
+ *   zero: `collc_reset` on every rank, a meeting of the ranks, then the first launch. Nobody else writes to the workspace.
+ * Graphs. A launch may be captured into a CUDA graph and replayed: dimensions, numbers and addresses are those of the capture,
+ *   epochs go on. All ranks replay equally often, and replays and launches of one handle must not overlap. collc_load, collc_attach,
+ *   collc_reset and collc_unload are not for captures.
+ * Time-outs and recovery. A wait that takes longer than `timeout_ns` ends its kernel early: outputs are undefined, the context lives,
+ *   `collc_status` says who waited for whom. Other ranks run into the same within the time-out. Then, on all ranks: synchronise
+ *   every stream in use, meet, `collc_reset`, meet, and go on. With timeout_ns 0 a wait has no end.
+ * Sizes. A launch's buffers of the workspace fit those that were reserved by `shapes`: else COLLC_ERROR_WORKSPACE.
+ *
+ * Functions return COLLC_OK or another code, and fill `error` where it is not null.
+ */
+#ifndef COLLC_H
+#define COLLC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of these tables; programs made by another version do not compile with this header. */
+#define COLLC_ABI 1
+
+/* A device address: CUdeviceptr. */
+typedef uint64_t collc_pointer;
+
+enum {
+  COLLC_OK = 0,
+  COLLC_ERROR_ARGUMENT = 1,    /* an argument is wrong: null, misaligned, of another program */
+  COLLC_ERROR_REQUIREMENT = 2, /* dimensions that the program is not for */
+  COLLC_ERROR_DEVICE = 3,      /* the GPU cannot run it */
+  COLLC_ERROR_FILE = 4,        /* a cubin is missing or is another one */
+  COLLC_ERROR_DRIVER = 5,      /* the driver refused; `driver` is its CUresult */
+  COLLC_ERROR_WORKSPACE = 6,   /* the workspace is missing, or reserved for smaller shapes */
+  COLLC_ERROR_TIMEOUT = 7,     /* a wait ran out */
+  COLLC_ERROR_MEMORY = 8       /* no host memory */
+};
+
+typedef struct collc_error {
+  int code;
+  int driver;
+  char message[480];
+} collc_error;
+
+/* Extents over the dimensions of a launch. Division rounds down. */
+typedef int64_t (*collc_extent)(const int64_t *dims);
+
+static inline int64_t collc_div(int64_t a, int64_t b) {
+  return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+}
+static inline int64_t collc_mod(int64_t a, int64_t b) { return b == 0 ? 0 : a - collc_div(a, b) * b; }
+static inline int64_t collc_ceildiv(int64_t a, int64_t b) { return -collc_div(-a, b); }
+static inline int64_t collc_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t collc_max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The tables of a program. They are data that `collc build` writes; callers need their names, sizes and signatures alone. */
+
+typedef struct collc_tensor {
+  const char *name;
+  const char *dtype;
+  int element_bytes;
+  int is_output;
+  int is_symmetric;    /* every rank's address is needed, else this rank's alone */
+  collc_extent bytes;  /* of one rank's part */
+  size_t word;         /* where its addresses begin in the arguments, in 8-byte words */
+} collc_tensor;
+
+typedef struct collc_requirement {
+  int (*holds)(const int64_t *dims);
+  const char *text;
+  const char *reason;
+} collc_requirement;
+
+enum { COLLC_SCRATCH = 0, COLLC_PACKET = 1, COLLC_SIGNAL = 2, COLLC_STATE = 3, COLLC_TENSOR = 4 };
+
+typedef struct collc_buffer {
+  const char *name;
+  int role;
+  int is_symmetric;
+  int tensor;          /* of the program, or -1 */
+  collc_extent bytes;
+} collc_buffer;
+
+enum { COLLC_PEERS = 0, COLLC_POINTER = 1, COLLC_DIM = 2, COLLC_RANK = 3, COLLC_TIMEOUT = 4, COLLC_WAITS = 5, COLLC_MAP = 6, COLLC_SCALAR = 7 };
+
+typedef struct collc_parameter {
+  int kind;
+  int index;           /* of the buffer, or of the dimension; of a number, its byte in the arguments */
+  int map_ranks;       /* of a tensor map: maps of all ranks, or 0 for the own one */
+  int map_type;        /* CUtensorMapDataType */
+  int map_dims;
+  uint32_t map_box[5]; /* the fastest dimension first, as the driver has it */
+  collc_extent map_sizes[5];
+  int map_element_bytes;
+} collc_parameter;
+
+typedef struct collc_kernel {
+  const char *name;
+  const char *symbol;
+  const char *file;
+  const unsigned char *embedded; /* the cubin itself, or null */
+  size_t cubin_bytes;
+  uint64_t cubin_hash;           /* FNV-1a */
+  unsigned block_threads;
+  unsigned shared_bytes;
+  int is_cooperative;
+  int64_t max_blocks;
+  collc_extent work;             /* blocks that there is work for */
+  const collc_buffer *buffers;
+  size_t buffer_count;
+  const collc_parameter *parameters;
+  size_t parameter_count;
+} collc_kernel;
+
+typedef struct collc_step {
+  int kernel;
+  int64_t max_blocks;
+} collc_step;
+
+/* Below so many elements these steps; 0: at all other sizes. */
+typedef struct collc_choice {
+  int64_t below;
+  const collc_step *steps;
+  size_t step_count;
+} collc_choice;
+
+typedef struct collc_target {
+  const char *arch;
+  int major, minor;
+  char variant; /* 'a': this very architecture; 'f': its family; 0: its generation */
+  const collc_kernel *kernels;
+  size_t kernel_count;
+  collc_extent size;
+  const collc_choice *choices;
+} collc_target;
+
+typedef struct collc_program {
+  int abi;
+  const char *name;
+  const char *path;       /* of the source, without its ending: "all_reduce/one_shot" */
+  const char *collective;
+  const char *signature;
+  const char *dtypes;     /* "T=bf16" */
+  const char *mesh;       /* "node=2,gpu=4", or "" */
+  int ranks;
+  const char *const *dims;
+  size_t dim_count;
+  const collc_tensor *tensors;
+  size_t tensor_count;
+  const collc_requirement *requirements;
+  size_t requirement_count;
+  size_t argument_bytes;
+  const collc_target *targets;
+  size_t target_count;
+} collc_program;
+
+/* libcuda, opened. Copies of it may be passed around; the library stays open. */
+typedef struct collc_driver {
+  void *library; /* for dlsym of what is not here */
+  int (*GetErrorName)(int, const char **);
+  int (*GetErrorString)(int, const char **);
+  int (*DeviceGetAttribute)(int *, int, int);
+  int (*ModuleLoadData)(void **, const void *);
+  int (*ModuleUnload)(void *);
+  int (*ModuleGetFunction)(void **, void *, const char *);
+  int (*FuncGetAttribute)(int *, int, void *);
+  int (*FuncSetAttribute)(void *, int, int);
+  int (*Occupancy)(int *, void *, int, size_t);
+  int (*LaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+  int (*LaunchCooperativeKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **);
+  int (*TensorMapEncodeTiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *,
+                              int, int, int, int);
+  int (*MemAlloc)(collc_pointer *, size_t);
+  int (*MemFree)(collc_pointer);
+  int (*MemsetD8Async)(collc_pointer, unsigned char, size_t, void *);
+  int (*MemHostAlloc)(void **, size_t, unsigned);
+  int (*MemFreeHost)(void *);
+  int (*MemHostGetDevicePointer)(collc_pointer *, void *, unsigned);
+  int (*StreamSynchronize)(void *);
+} collc_driver;
+
+typedef struct collc_options {
+  int device;            /* ordinal, whose context is current */
+  int rank;
+  const char *folder;    /* where the cubins lie; null: they are embedded */
+  uint64_t timeout_ns;   /* how long a wait may take; 0: for ever */
+  int64_t max_blocks;    /* of a launch, the same on every rank; 0: as many as the program was built for */
+  const int64_t *shapes; /* dimensions that the workspace is reserved for: one tuple after the other */
+  size_t shape_count;
+} collc_options;
+
+/* What a wait that ran out left. */
+typedef struct collc_failure {
+  const char *kernel;
+  const char *buffer;
+  int rank, peer;
+  uint32_t slot, wanted, seen, line;
+} collc_failure;
+
+typedef struct collc_handle collc_handle;
+
+/* Opens libcuda, `path` or the one of the system, and initialises it. COLLC_ERROR_DRIVER without one, or without a GPU. */
+int collc_open_driver(const char *path, collc_driver *driver, collc_error *error);
+
+/* The first program of a table with this path, or collective, for so many ranks; dtypes "T=f32", or null for any. Null without one. */
+const collc_program *collc_find(const collc_program *const *programs, size_t count, const char *path, int ranks, const char *dtypes);
+
+/* The code of a program for a GPU of this compute capability, the most special first; null if it has none. */
+const collc_target *collc_target_for(const collc_program *program, int major, int minor);
+
+/* Whether a launch may have these dimensions. COLLC_ERROR_REQUIREMENT says which they break, and why. */
+int collc_check(const collc_program *program, const int64_t *dims, collc_error *error);
+
+/* Loads a program on this rank. A context of `options->device` is current. */
+int collc_load(const collc_driver *driver, const collc_program *program, const collc_options *options, collc_handle **handle,
+               collc_error *error);
+
+/* Bytes of symmetric memory that the program needs on each rank, besides its tensors; equal on all ranks. */
+size_t collc_symmetric_bytes(const collc_handle *handle);
+
+/* Equal on all ranks that run the same code, reserved for the same shapes. */
+uint64_t collc_fingerprint(const collc_handle *handle);
+
+/* `workspace[p]`: rank p's symmetric workspace, as mapped here. */
+int collc_attach(collc_handle *handle, const collc_pointer *workspace, collc_error *error);
+
+/* Zeroes this rank's flags, packets and counters, and waits for that. Nothing may be running on any rank; meet before you launch. */
+int collc_reset(collc_handle *handle, void *stream, collc_error *error);
+
+/* Enqueues what the plan has for the arguments' dimensions. Called by NAME_launch, which knows what the arguments are. */
+int collc_launch(collc_handle *handle, const collc_program *program, const void *arguments, void *stream, collc_error *error);
+
+/* COLLC_ERROR_TIMEOUT if a wait ran out, who and for whom in `failure`; else COLLC_OK. Synchronise the stream first. */
+int collc_status(const collc_handle *handle, collc_failure *failure, collc_error *error);
+
+/* Frees what collc_load made. Nothing may be running. Null is fine. */
+void collc_unload(collc_handle *handle);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,336 @@
+/**
+ * What a folder of kernels compiled ahead of time holds, as its `manifest.json` says it: the type, the JSON Schema that is published
+ * for it, what its programs are called, and how a build joins what is there.
+ */
+import { createHash } from "node:crypto";
+import { type ErrorObject, Ajv } from "ajv";
+import {
+  DTYPE_NAMES,
+  type KernelManifest,
+  type Manifest,
+  type PassOptions,
+  REDUCTION_OPS,
+  type Signature,
+} from "../../compiler/index.js";
+import { UsageError } from "../../runtime/errors.js";
+
+/** A kernel with its files, which lie beside the manifest. */
+export interface ArtefactKernel extends KernelManifest {
+  readonly files: Readonly<Record<"cu" | "ptx" | "cubin", string>>;
+  readonly cubinBytes: number;
+  readonly cubinSha256: string;
+}
+
+/** The code of a program for one architecture. Kernels and plans differ from one to another. */
+export interface ArtefactTarget {
+  readonly arch: string;
+  readonly collcVersion: string;
+  readonly nvrtcVersion: string;
+  readonly roundings: Manifest["roundings"];
+  readonly plan: Manifest["plan"];
+  readonly kernels: readonly ArtefactKernel[];
+}
+
+/** What a program is compiled from and for, besides architectures: two programs of a folder differ in it. */
+export interface Identity {
+  /** File of the source, from the root of the build: the same in whatever folder that lies. */
+  readonly source: string;
+  /** The source without its ending: `all_reduce/one_shot`. */
+  readonly path: string;
+  readonly collective: string;
+  readonly ranks: number;
+  readonly mesh: Signature["mesh"];
+  readonly dtypes: Signature["dtypes"];
+  /** Knobs of the mapping, where any were given. */
+  readonly mapping: Partial<PassOptions> | null;
+  readonly maxBlocks: number | null;
+}
+
+export interface ArtefactProgram extends Identity, Signature {
+  /** Its name in C, and what its files begin with. */
+  readonly name: string;
+  /** Digest of the text and of all that it imports. */
+  readonly sourceSha256: string;
+  /** Tensors that every rank's address is needed of, on some architecture. */
+  readonly symmetric: readonly string[];
+  /** Whether its C file holds the cubins. */
+  readonly embedded: boolean;
+  readonly files: Readonly<Record<"header" | "source", string>>;
+  /** By architecture. */
+  readonly targets: readonly ArtefactTarget[];
+}
+
+export interface ArtefactManifest {
+  readonly formatVersion: 4;
+  /** What names in C begin with. */
+  readonly prefix: string;
+  /** By name. */
+  readonly programs: readonly ArtefactProgram[];
+}
+
+/** What a program is called in C: by what it was compiled from and for. Letters, digits and underscores. */
+export function programName(prefix: string, identity: Identity): string {
+  const { path, collective, ranks, mesh, dtypes, mapping, maxBlocks } = identity;
+  const parts = path.split("/").map((part) => part.replace(/[^A-Za-z0-9]+/g, "_"));
+  const own = parts.at(-1) === collective ? [] : [collective];
+  const grid = mesh.length === 0 ? [] : [mesh.map((axis) => `${axis.name}${axis.size}`).join("x")];
+  const knobs = mapping === null && maxBlocks === null ? [] : [`m${digest([mapping, maxBlocks]).slice(0, 8)}`];
+  return [prefix, ...parts, ...own, `w${ranks}`, ...grid, ...Object.values(dtypes), ...knobs].join("_");
+}
+
+/** SHA-256 of a value as JSON, in hexadecimal digits. */
+export function digest(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
+}
+
+/**
+ * The programs of a folder after a build: what is there stays, or is made anew.
+ * @param before null where there is none
+ * @throws UsageError where something would be lost, or would no longer mean what it says.
+ */
+export function merged(
+  before: ArtefactManifest | null,
+  built: readonly ArtefactProgram[],
+  prefix: string,
+  folder: string,
+): ArtefactManifest {
+  if (before !== null && before.programs.length > 0 && before.prefix !== prefix)
+    throw new UsageError(
+      `${folder} holds programs whose names begin with ${before.prefix}_, and these would begin with ${prefix}_`,
+      `build with --prefix ${before.prefix}, or into another folder with -o`,
+    );
+  const programs = new Map(before?.programs.map((program) => [program.name, program]));
+  for (const program of built) {
+    const old = programs.get(program.name);
+    programs.set(program.name, old === undefined ? program : joined(old, program));
+  }
+  const sorted = [...programs.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return { formatVersion: 4, prefix, programs: sorted };
+}
+
+function joined(old: ArtefactProgram, built: ArtefactProgram): ArtefactProgram {
+  if (digest(identityOf(old)) !== digest(identityOf(built)))
+    throw new UsageError(
+      `two programs would both be called ${built.name}: ${old.collective} of ${old.source}, and ${built.collective} of ${built.source}`,
+      "build them into different folders with -o, or say with --root which folders their paths begin at",
+    );
+  const archs = new Set(built.targets.map((target) => target.arch));
+  const kept = old.targets.filter((target) => !archs.has(target.arch));
+  if (kept.length > 0 && old.sourceSha256 !== built.sourceSha256)
+    throw new UsageError(
+      `${built.name} was built for ${kept.map((target) => target.arch).join(", ")} from another text of ${built.source}`,
+      `build all of its architectures together: --arch ${[...old.targets, ...built.targets].map((t) => t.arch).filter((arch, i, all) => all.indexOf(arch) === i).join(",")}`, // prettier-ignore
+    );
+  const isReached = new Set([...(kept.length > 0 ? old.symmetric : []), ...built.symmetric]);
+  return {
+    ...built,
+    symmetric: [...built.inputs, ...built.outputs].map((t) => t.name).filter((name) => isReached.has(name)),
+    embedded: old.embedded || built.embedded,
+    targets: [...kept, ...built.targets].sort((a, b) => (a.arch < b.arch ? -1 : 1)),
+  };
+}
+
+function identityOf(program: Identity): Identity {
+  const { source, path, collective, ranks, mesh, dtypes, mapping, maxBlocks } = program;
+  return { source, path, collective, ranks, mesh, dtypes, mapping, maxBlocks };
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const text: Schema = { type: "string" };
+const name: Schema = { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$" };
+const file: Schema = { type: "string", pattern: "^[A-Za-z0-9_.]+$" };
+const sha256: Schema = { type: "string", pattern: "^[0-9a-f]{64}$" };
+const count = (least: number): Schema => ({ type: "integer", minimum: least });
+const listOf = (items: Schema, least = 0): Schema => ({ type: "array", items, minItems: least });
+const orNull = (schema: Schema): Schema => ({ anyOf: [schema, { type: "null" }] });
+const ref = (definition: string): Schema => ({ $ref: `#/$defs/${definition}` });
+/** Exactly these members; a description of each is worth more than none. */
+const record = (properties: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema => ({
+  type: "object",
+  properties,
+  required: Object.keys(properties).filter((key) => !optional.includes(key)),
+  additionalProperties: false,
+});
+const said = (description: string, schema: Schema): Schema => ({ description, ...schema });
+const kind = (of: string, rest: Readonly<Record<string, Schema>> = {}): Schema =>
+  record({ kind: { const: of }, ...rest });
+
+/** The JSON Schema (2020-12) of `manifest.json`; `docs/manifest.schema.json` is its text. */
+export const MANIFEST_SCHEMA: Schema = {
+  $schema: "https://json-schema.org/draft/2020-12/schema",
+  title: "manifest.json of collc build",
+  description: "Programs compiled ahead of time: what they compute, and all that a host needs to launch them.",
+  ...record({
+    formatVersion: { const: 4 },
+    prefix: said("What names in C begin with.", name),
+    programs: said("By name.", listOf(ref("program"))),
+  }),
+  $defs: {
+    program: record({
+      name: said("Its name in C, and what its files begin with.", name),
+      source: said("File of the source, from the root of the build.", text),
+      path: said("The source without its ending.", text),
+      sourceSha256: said("Digest of the text and of all that it imports.", sha256),
+      collective: said("Its name in the source.", name),
+      ranks: count(1),
+      mesh: said("Axes of the grid of ranks, the outermost first.", listOf(record({ name, size: count(1) }))),
+      dtypes: said("What dtype variables stand for.", { type: "object", additionalProperties: ref("dtype") }),
+      mapping: said("Knobs of the mapping, where any were given.", orNull({ type: "object" })),
+      maxBlocks: said("--max-blocks of the build.", orNull(count(1))),
+      dims: said("Dimensions of a launch, in the order of the signature.", listOf(name)),
+      scalars: said(
+        "Numbers that are given at each launch, the same on every rank; 4 bytes each.",
+        listOf(record({ name, dtype: ref("number") })),
+      ),
+      inputs: listOf(ref("tensor")),
+      outputs: listOf(ref("tensor"), 1),
+      specification: said(
+        "What the outputs must be: `nodes` refer to nodes before them by number, `outputs` has one number per output, null where only the ordering of the body is specified.",
+        record({
+          nodes: listOf({ type: "object", required: ["kind"], properties: { kind: text } }),
+          outputs: listOf(orNull(count(0))),
+        }),
+      ),
+      requirements: said(
+        "What the dimensions of a launch must fulfil.",
+        listOf(
+          record({
+            left: ref("extent"),
+            relation: { enum: ["eq", "ne", "lt", "le", "gt", "ge"] },
+            right: ref("extent"),
+            reason: text,
+          }),
+        ),
+      ),
+      symmetric: said("Tensors that every rank's address is needed of.", listOf(name)),
+      embedded: said("Whether the C file holds the cubins.", { type: "boolean" }),
+      files: record({ header: file, source: file }),
+      targets: said("By architecture; a host takes the most special one that its GPU runs.", listOf(ref("target"), 1)),
+    }),
+    target: record({
+      arch: { type: "string", pattern: "^sm_\\d{2,3}[af]?$" },
+      collcVersion: text,
+      nvrtcVersion: text,
+      roundings: said("Narrower dtypes through which a kernel sends values.", listOf(ref("dtype"))),
+      plan: said(
+        "Which steps a size takes: the first choice whose `below` is above the size; the last has null.",
+        record({
+          by: ref("extent"),
+          choices: listOf(
+            record({
+              below: orNull(count(1)),
+              steps: listOf(kind("launch", { kernel: count(0), maxBlocks: count(1) }), 1),
+            }),
+            1,
+          ),
+        }),
+      ),
+      kernels: listOf(ref("kernel"), 1),
+    }),
+    kernel: record({
+      name: said("Which way of doing it this is.", text),
+      symbol: said("Its name in the cubin.", name),
+      files: record({ cu: file, ptx: file, cubin: file }),
+      cubinBytes: count(1),
+      cubinSha256: sha256,
+      buffers: listOf(ref("buffer")),
+      parameters: listOf(ref("parameter")),
+      blockThreads: count(1),
+      grid: said(
+        "Blocks: the largest of `work`, at least 1, at most `maxBlocks` and what a step says; the same on all ranks.",
+        record({ work: listOf(ref("extent")), maxBlocks: count(1) }),
+      ),
+      sharedBytes: said("Dynamic shared memory.", count(0)),
+      cooperative: said("Blocks wait for each other: launch cooperatively.", { type: "boolean" }),
+    }),
+    buffer: record({
+      name: text,
+      role: said(
+        "input, output: tensors. The rest is the workspace: packet, signal and state are zeroed once, before the first launch on any rank, and never again.",
+        { enum: ["input", "output", "scratch", "packet", "signal", "state"] },
+      ),
+      dtype: ref("dtype"),
+      shape: listOf(ref("extent")),
+      symmetric: said("Peers access it.", { type: "boolean" }),
+    }),
+    parameter: said("Of the kernel, in order.", {
+      anyOf: [
+        said("64-bit addresses of all ranks, by value.", kind("peers", { buffer: text, ranks: count(1) })),
+        said("64-bit address on this rank.", kind("pointer", { buffer: text })),
+        said("64-bit length.", kind("dim", { name })),
+        said("32 bits.", kind("scalar", { name, dtype: ref("number") })),
+        said("32 bits.", kind("rank")),
+        said("64 bits: nanoseconds that a wait may take, 0: for ever.", kind("timeout")),
+        said(
+          "64-bit address of 16 zeroed 32-bit words; the first is not zero after a wait that ran out.",
+          kind("status"),
+        ),
+        said(
+          "CUtensorMap by value, or with `ranks` above 0 one a rank.",
+          kind("tensor-map", { buffer: text, ranks: count(0), box: listOf(count(1), 1) }),
+        ),
+      ],
+    }),
+    tensor: record(
+      {
+        name,
+        dtype: ref("dtype"),
+        layout: ref("layout"),
+        shape: said("Of the whole.", listOf(ref("extent"))),
+        localShape: said("Of what one rank holds.", listOf(ref("extent"))),
+        values: said("Elements are at least `from`, below `to`.", record({ from: ref("extent"), to: ref("extent") })),
+      },
+      ["values"],
+    ),
+    layout: {
+      type: "object",
+      required: ["kind"],
+      properties: { kind: { enum: ["replicated", "sharded", "partial", "on", "local"] }, op: { enum: REDUCTION_OPS } },
+    },
+    extent: said("A length: a number, a dimension, or an operation on two; divisions round down.", {
+      anyOf: [
+        { type: "integer" },
+        name,
+        record({
+          op: { enum: ["add", "sub", "mul", "div", "ceildiv", "mod", "min", "max"] },
+          a: ref("extent"),
+          b: ref("extent"),
+        }),
+      ],
+    }),
+    dtype: { enum: DTYPE_NAMES },
+    number: { enum: ["f32", "i32", "u32"] },
+  },
+};
+
+const validate = new Ajv({ strict: false, validateSchema: false }).compile<ArtefactManifest>(
+  Object.fromEntries(Object.entries(MANIFEST_SCHEMA).filter(([key]) => key !== "$schema")),
+);
+
+/** What is wrong with a manifest, in words; null if it is one. */
+export function manifestProblem(value: unknown): string | null {
+  if (validate(value)) return null;
+  const problem = [...(validate.errors as ErrorObject[])].sort(
+    (a, b) => b.instancePath.length - a.instancePath.length,
+  )[0]!;
+  return `${problem.instancePath === "" ? "it" : problem.instancePath} ${problem.message ?? "is wrong"}`;
+}
+
+/**
+ * The manifest that a folder's text is.
+ * @throws UsageError for anything else, among it manifests of other versions of collc
+ */
+export function parseManifest(folder: string, json: string): ArtefactManifest {
+  const help = "build into another folder with -o, or remove it";
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    throw new UsageError(`${folder}/manifest.json is no JSON`, help);
+  }
+  const problem = manifestProblem(value);
+  if (problem !== null)
+    throw new UsageError(`${folder}/manifest.json is not of this version of collc: ${problem}`, help);
+  return value as ArtefactManifest;
+}

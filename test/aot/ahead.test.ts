@@ -1,0 +1,143 @@
+/**
+ * Artefacts in a C program: `collc.c` loads them into the fake driver, which adds up one_shot's numbers for real; of other kernels it
+ * checks and notes the launches alone.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+import { choiceOf, evaluateExtent } from "../../src/compiler/index.js";
+import { type ArtefactManifest, manifestProblem } from "../../src/cli/aot/manifest.js";
+import { collc, file, kernel, temporaryFolder } from "../cli/support.js";
+import { compileC, fakeDriver, hasFakes, linesOf, useFakeCompiler } from "./support.js";
+
+const folder = temporaryFolder();
+const out = join(folder, "out");
+const program = join(folder, "probe");
+const SCALED = `collective scaled(x: T[n] partial(sum), eps: f32, step: u32) -> y: T[n] replicated {
+  y = all_reduce(x) * eps + f32(step)
+}
+`;
+const KERNELS = ["all_reduce", "all_reduce/one_shot", "reduce_scatter/pull", "matmul/reduce_scatter"];
+
+describe.runIf(hasFakes)("collc.c", () => {
+  let manifest: ArtefactManifest;
+
+  beforeAll(async () => {
+    useFakeCompiler();
+    const files = [...KERNELS.map((name) => kernel(name)), file(folder, "scaled.coll", SCALED)];
+    // sm_90: kernels of sm_90a multiply by roles, whose tensor maps the fake compiler does not know.
+    const built = await collc(["build", ...files, "--ranks", "2", "--dtype", "bf16,f32", "--arch", "sm_90", "-o", out]);
+    expect(built).toMatchObject({ code: 0, err: "" });
+    manifest = JSON.parse(readFileSync(join(out, "manifest.json"), "utf8")) as ArtefactManifest;
+    expect(manifestProblem(manifest)).toBeNull();
+    compileC(out, [join(import.meta.dirname, "probe.c")], program);
+  });
+
+  const probe = (mode: string, env: Readonly<Record<string, string>> = {}): string[] =>
+    linesOf(program, [fakeDriver, mode, out], { FAKE_CUDA_ATTRIBUTES: "16=132", ...env });
+
+  test("loads, launches, refuses, notices a rank that stays away, and recovers", () => {
+    const lines = probe("run");
+    const code = (what: string): string[] => lines.filter((line) => line.startsWith(`${what}: `));
+    expect(code("nobody")).toEqual(["nobody: 0"]);
+    expect(code("load")).toEqual(Array(3).fill("load: 0"));
+    expect(code("unattached")[0]).toMatch(/^unattached: 6 .*collc_attach/);
+    expect(code("launch")).toEqual(Array(6).fill("launch: 0"));
+    expect(code("wrong")).toEqual(Array(4).fill("wrong: 0"));
+    expect(code("shifted")[0]).toMatch(/^shifted: 1 'x' is aligned differently on rank 0 .* on rank 1 .*modulo 16/);
+    expect(code("null")[0]).toMatch(/^null: 1 'x' of rank 1 is at 0x0/);
+    expect(code("other")[0]).toMatch(/^other: 1 these are arguments of coll_all_reduce_w2_bf16/);
+    expect(code("negative")[0]).toMatch(/^negative: 2 .*n=-1 is no length/);
+    expect(code("before")).toEqual(["before: 0"]);
+    expect(code("late")[0]).toMatch(/^late: 7 rank 0 waited too long for rank 1 in one_shot \(line \d+, flags\[1\]/);
+    expect(code("who")).toEqual(["who: 0 for 1 in one_shot, flags"]);
+    expect(code("after")).toEqual(["after: 0"]);
+    expect(code("odd")[0]).toMatch(
+      /^odd: 2 coll_reduce_scatter_pull_w2_bf16 is not for n=7: n % 2 == 0 must hold, because /,
+    );
+    expect(code("large")[0]).toMatch(/^large: 6 .*no room for n=2000/);
+  });
+
+  test("launches what the plan has for a size, with the runtime's grid", () => {
+    const log = join(folder, "plan.jsonl");
+    expect(probe("plan", { FAKE_CUDA_LOG: log })).not.toContain("launch: 1");
+    const planned = manifest.programs.find((p) => p.path === "all_reduce")!;
+    const [target] = planned.targets;
+    expect(target!.plan.choices.length).toBeGreaterThan(1);
+    const launches = readFileSync(log, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line) as { launch: string; grid: number[]; cooperative: boolean }); // prettier-ignore
+    const wanted = [64, 1000, 40_000, 100_000, 400_000, 1_000_000, 2 ** 22 - 5].flatMap((n) =>
+      choiceOf({ plan: target!.plan }, { n }).steps.map((step) => {
+        const { symbol, grid, cooperative } = target!.kernels[step.kernel]!;
+        const work = Math.max(1, ...grid.work.map((e) => evaluateExtent(e, { n })));
+        return { launch: symbol, blocks: Math.min(work, step.maxBlocks, 16), cooperative };
+      }),
+    );
+    expect(launches.map(({ launch, grid, cooperative }) => ({ launch, blocks: grid[0]!, cooperative }))).toEqual(
+      wanted,
+    );
+    expect(new Set(wanted.map((w) => w.launch)).size).toBeGreaterThan(1);
+  });
+
+  test("numbers of the launch reach the kernel, each in its four bytes", () => {
+    const log = join(folder, "numbers.jsonl");
+    expect(probe("numbers", { FAKE_CUDA_LOG: log })).toContain("numbers: 0");
+    const { parameters } = JSON.parse(readFileSync(log, "utf8").trimEnd()) as { parameters: string[] };
+    const { kernels } = manifest.programs.find((p) => p.path === "scaled" && p.dtypes["T"] === "f32")!.targets[0]!;
+    const at = (name: string): string => parameters[kernels[0]!.parameters.findIndex((p) => p.kind === "scalar" && p.name === name)]!; // prettier-ignore
+    expect([at("eps"), at("step")]).toEqual(["0000003f", "07000000"]);
+  });
+
+  /** Multiprocessors and bytes of shared memory: A100, H100 PCIe, H100 SXM, B200; and of a workstation's GPU. */
+  test.each([
+    [108, 163],
+    [114, 227],
+    [132, 227],
+    [148, 227],
+    [132, 99],
+  ])("on %i multiprocessors with %i KiB: what fits loads, what does not is said", (multiprocessors, kib) => {
+    const lines = probe("load", { FAKE_CUDA_ATTRIBUTES: `16=${multiprocessors},97=${kib * 1024}` });
+    expect(lines.slice(1, 3)).toEqual(["sum: 0", "capped: 0"]);
+    const { sharedBytes, grid } = manifest.programs.find((p) => p.path === "matmul/reduce_scatter")!.targets[0]!
+      .kernels[0]!;
+    expect(grid.maxBlocks).toBe(132);
+    if (sharedBytes > kib * 1024)
+      expect(lines[3]).toMatch(new RegExp(`^product: 3 .*needs ${sharedBytes} bytes.*GPU 0 has ${kib * 1024}`)); // prettier-ignore
+    // One block of the product fills a multiprocessor's shared memory.
+    else if (multiprocessors < 132)
+      expect(lines[3]).toMatch(new RegExp(`^product: 3 .* GPU 0 holds ${multiprocessors} at once: set max_blocks to ${multiprocessors}`)); // prettier-ignore
+    else expect(lines[3]).toBe("product: 0");
+  });
+
+  test("blocks that wait for each other must all fit, unless there are fewer of them", () => {
+    const lines = probe("load", { FAKE_CUDA_ATTRIBUTES: "16=4" });
+    expect(lines[1]).toMatch(
+      /^sum: 3 .*launches up to 32 blocks .* holds 16 at once: set max_blocks to 16 .*--max-blocks 16/,
+    );
+    expect(lines[2]).toBe("capped: 0");
+  });
+
+  test("says that there is no code for a GPU, no driver, and no cubin or another one", async () => {
+    expect(probe("load", { FAKE_CUDA_ATTRIBUTES: "75=8,76=6" })[1]).toMatch(
+      /^sum: 3 .* was built for sm_90; GPU 0 is sm_86: build with --arch sm_86/,
+    );
+    expect(linesOf(program, ["libcuda-that-is-not-there.so", "load", out])[0]).toMatch(
+      /^driver: 5 there is no NVIDIA driver/,
+    );
+    expect(linesOf(program, [fakeDriver, "load", folder])[1]).toMatch(/^sum: 4 .*sm_90\.cubin cannot be opened/);
+    expect(linesOf(program, [fakeDriver, "load", "embedded"])[1]).toMatch(/^sum: 4 .* is not embedded/);
+    expect(probe("load", { FAKE_CUDA_FAIL: "cuModuleLoadData" })[1]).toMatch(
+      /^sum: 5 cuModuleLoadData: CUDA_ERROR_UNKNOWN/,
+    );
+  });
+
+  test("cubins may be embedded: one file holds all", async () => {
+    const held = join(folder, "embedded");
+    const files = [...KERNELS.map((name) => kernel(name)), join(folder, "scaled.coll")];
+    const args = ["--ranks", "2", "--dtype", "bf16,f32", "--arch", "sm_90", "--embed", "-o", held];
+    expect(await collc(["build", ...files, ...args])).toMatchObject({ code: 0 });
+    const other = join(folder, "embedded-probe");
+    compileC(held, [join(import.meta.dirname, "probe.c")], other);
+    const lines = linesOf(other, [fakeDriver, "run", "embedded"], { FAKE_CUDA_ATTRIBUTES: "16=132" });
+    expect(lines.filter((line) => line.startsWith("wrong: "))).toEqual(Array(4).fill("wrong: 0"));
+  });
+});

@@ -1,0 +1,206 @@
+/* Ranks in one process against the fake driver: what collc.c does and refuses. Prints a line a finding; `ahead.test.ts` reads them. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coll_programs.h"
+
+enum { RANKS = 2, MOST = 1 << 22 };
+static collc_driver driver;
+static int (*ctx_set)(void *), (*ctx_retain)(void **, int), (*stream_create)(void **, unsigned), (*stream_query)(void *);
+static collc_error error;
+
+static void *symbol(const char *name) {
+  void *found = dlsym(driver.library, name);
+  if (found == NULL) exit(9);
+  return found;
+}
+static void said(const char *what, int code) {
+  printf("%s: %d%s%s\n", what, code, code == 0 ? "" : " ", code == 0 ? "" : error.message);
+}
+/* Memory that every device reaches. */
+static collc_pointer shared(size_t bytes) {
+  void *host = NULL;
+  collc_pointer pointer = 0;
+  if (driver.MemHostAlloc(&host, bytes, 3) != 0 || driver.MemHostGetDevicePointer(&pointer, host, 0) != 0) exit(8);
+  memset(host, 0xee, bytes);
+  return pointer;
+}
+
+typedef struct {
+  void *context, *stream;
+  collc_handle *handle;
+} rank_state;
+static rank_state ranks[RANKS];
+static collc_pointer workspace[RANKS], x[RANKS], y[RANKS];
+
+static int load(const collc_program *program, const char *folder, int64_t n, int64_t max_blocks) {
+  int64_t dims[2];
+  dims[0] = n;
+  dims[1] = 64;
+  for (int r = 0; r < RANKS; r++) {
+    collc_options options;
+    int code;
+    memset(&options, 0, sizeof options);
+    options.device = options.rank = r;
+    options.folder = folder;
+    options.timeout_ns = 50 * 1000 * 1000;
+    options.max_blocks = max_blocks;
+    options.shapes = dims;
+    options.shape_count = 1;
+    ctx_set(ranks[r].context);
+    code = collc_load(&driver, program, &options, &ranks[r].handle, &error);
+    if (code != COLLC_OK) return code;
+  }
+  return COLLC_OK;
+}
+static int begin(void) {
+  for (int r = 0; r < RANKS; r++) workspace[r] = shared(collc_symmetric_bytes(ranks[r].handle) + 128);
+  for (int r = 0; r < RANKS; r++) {
+    ctx_set(ranks[r].context);
+    if (collc_attach(ranks[r].handle, workspace, &error) != 0 || collc_reset(ranks[r].handle, ranks[r].stream, &error) != 0) return error.code;
+  }
+  return collc_fingerprint(ranks[0].handle) == collc_fingerprint(ranks[1].handle) ? COLLC_OK : -1;
+}
+static void end(void) {
+  for (int r = 0; r < RANKS; r++) {
+    ctx_set(ranks[r].context);
+    collc_unload(ranks[r].handle);
+    ranks[r].handle = NULL;
+  }
+}
+static int launch(const collc_program *program, int r, int64_t n, size_t shift) {
+  /* x and y of every rank or of this one, as the tables say. */
+  int64_t words[2 + 2 * RANKS];
+  collc_pointer of_x[RANKS], of_y[RANKS];
+  for (int p = 0; p < RANKS; p++) of_x[p] = x[p] + (p == 1 ? shift : 0), of_y[p] = y[p];
+  memset(words, 0, sizeof words);
+  words[0] = n;
+  for (int t = 0; t < 2; t++) {
+    const collc_tensor *tensor = &program->tensors[t];
+    const collc_pointer *from = t == 0 ? of_x : of_y;
+    if (tensor->is_symmetric) memcpy(words + tensor->word, from, sizeof of_x);
+    else memcpy(words + tensor->word, from + r, sizeof(collc_pointer));
+  }
+  ctx_set(ranks[r].context);
+  return collc_launch(ranks[r].handle, program, words, ranks[r].stream, &error);
+}
+/* Kernels of the fake wait while somebody asks. */
+static void finish(void) {
+  int busy = 1;
+  while (busy) {
+    busy = 0;
+    for (int r = 0; r < RANKS; r++) {
+      ctx_set(ranks[r].context);
+      if (stream_query(ranks[r].stream) == 600) busy = 1;
+    }
+  }
+}
+static void fill(int64_t n, int round) {
+  for (int r = 0; r < RANKS; r++)
+    for (int64_t i = 0; i < n; i++) ((float *)(uintptr_t)x[r])[i] = (float)((i + r * 3 + round) % 251), ((float *)(uintptr_t)y[r])[i] = -1;
+}
+static int64_t wrong(int64_t n, int round) {
+  int64_t count = 0;
+  for (int r = 0; r < RANKS; r++)
+    for (int64_t i = 0; i < n; i++)
+      count += ((float *)(uintptr_t)y[r])[i] != (float)((i + round) % 251) + (float)((i + 3 + round) % 251);
+  return count;
+}
+
+int main(int argc, char **argv) {
+  const collc_program *sum, *planned, *scatter, *product;
+  const char *folder = argc > 3 && strcmp(argv[3], "embedded") != 0 ? argv[3] : NULL;
+  const int64_t n = 3000;
+  collc_failure failure;
+  int code = collc_open_driver(argv[1], &driver, &error);
+  if (code != COLLC_OK) return said("driver", code), 0;
+  *(void **)&ctx_set = symbol("cuCtxSetCurrent");
+  *(void **)&ctx_retain = symbol("cuDevicePrimaryCtxRetain");
+  *(void **)&stream_create = symbol("cuStreamCreate");
+  *(void **)&stream_query = symbol("cuStreamQuery");
+  for (int r = 0; r < RANKS; r++) {
+    ctx_retain(&ranks[r].context, r);
+    ctx_set(ranks[r].context);
+    stream_create(&ranks[r].stream, 1);
+    x[r] = shared(MOST * 4);
+    y[r] = shared(MOST * 4);
+  }
+  sum = collc_find(coll_programs, coll_program_count, "all_reduce/one_shot", RANKS, "T=f32");
+  planned = collc_find(coll_programs, coll_program_count, "all_reduce", RANKS, NULL);
+  scatter = collc_find(coll_programs, coll_program_count, "reduce_scatter/pull", RANKS, NULL);
+  product = collc_find(coll_programs, coll_program_count, "matmul/reduce_scatter", RANKS, NULL);
+  if (sum == NULL || planned == NULL || scatter == NULL || product == NULL) return 7;
+  said("nobody", collc_find(coll_programs, coll_program_count, "all_reduce/one_shot", 3, NULL) == NULL ? 0 : 1);
+
+  if (strcmp(argv[2], "load") == 0) {
+    said("sum", load(sum, folder, n, 0));
+    end();
+    said("capped", load(sum, folder, n, 8));
+    end();
+    said("product", load(product, folder, 256, 0));
+    end();
+    return 0;
+  }
+  if (strcmp(argv[2], "numbers") == 0) {
+    coll_scaled_w2_f32_arguments arguments;
+    memset(&arguments, 0, sizeof arguments);
+    arguments.dim_n = n;
+    memcpy(arguments.buf_x, x, sizeof x);
+    arguments.buf_y = y[0];
+    arguments.num_eps = 0.5f;
+    arguments.num_step = 7;
+    said("load", load(&coll_scaled_w2_f32, folder, n, 16));
+    said("begin", begin());
+    ctx_set(ranks[0].context);
+    said("numbers", coll_scaled_w2_f32_launch(ranks[0].handle, &arguments, ranks[0].stream, &error));
+    end();
+    return 0;
+  }
+  if (strcmp(argv[2], "plan") == 0) {
+    const int64_t sizes[] = {64, 1000, 40000, 100000, 400000, 1000000, MOST - 5};
+    said("load", load(planned, folder, MOST, 16));
+    said("begin", begin());
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) said("launch", launch(planned, 0, sizes[i], 0));
+    end();
+    return 0;
+  }
+  said("load", load(sum, folder, n, 16));
+  said("unattached", launch(sum, 0, n, 0));
+  said("begin", begin());
+  for (int round = 0; round < 3; round++) {
+    fill(n, round);
+    for (int r = 0; r < RANKS; r++) said("launch", launch(sum, r, n, 0));
+    finish();
+    printf("wrong: %lld\n", (long long)wrong(n, round));
+  }
+  said("shifted", launch(sum, 0, n, 4));
+  said("null", (x[1] = 0, launch(sum, 0, n, 0)));
+  x[1] = shared(MOST * 4);
+  said("other", collc_launch(ranks[0].handle, planned, &n, ranks[0].stream, &error));
+  said("negative", launch(sum, 0, -1, 0));
+  said("before", collc_status(ranks[0].handle, NULL, &error));
+  /* The other rank stays away. */
+  said("alone", launch(sum, 0, n, 0));
+  finish();
+  memset(&failure, 0, sizeof failure);
+  said("late", collc_status(ranks[0].handle, &failure, &error));
+  printf("who: %d for %d in %s, %s\n", failure.rank, failure.peer, failure.kernel, failure.buffer);
+  for (int r = 0; r < RANKS; r++) ctx_set(ranks[r].context), said("reset", collc_reset(ranks[r].handle, ranks[r].stream, &error));
+  said("after", collc_status(ranks[0].handle, NULL, &error));
+  fill(n, 5);
+  for (int r = 0; r < RANKS; r++) said("again", launch(sum, r, n, 0));
+  finish();
+  printf("wrong: %lld\n", (long long)wrong(n, 5));
+  end();
+  said("load", load(scatter, folder, 64, 0));
+  said("begin", begin());
+  said("odd", launch(scatter, 0, 7, 0));
+  end();
+  said("load", load(planned, folder, 1000, 16));
+  said("begin", begin());
+  said("large", launch(planned, 0, 2000, 0));
+  end();
+  return 0;
+}
