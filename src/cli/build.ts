@@ -292,9 +292,21 @@ async function compiled(
     const cubinSha256 = createHash("sha256").update(result.cubin).digest("hex");
     kernels.push({ ...kernel, symbol, files, cubinBytes: result.cubin.byteLength, cubinSha256 });
   }
-  const { inputs, outputs, dims, scalars, specification, requirements, symmetric, roundings, plan } = manifest;
+  const { inputs, outputs, inPlace, dims, scalars, specification, requirements, symmetric, roundings, plan } = manifest;
   return {
-    ...{ name, ...identity, sourceSha256, dims, scalars, inputs, outputs, specification, requirements, symmetric },
+    ...{
+      name,
+      ...identity,
+      sourceSha256,
+      dims,
+      scalars,
+      inputs,
+      outputs,
+      inPlace,
+      specification,
+      requirements,
+      symmetric,
+    },
     embedded: options.embed === true,
     files: { header: `${name}.h`, source: `${name}.c` },
     targets: [{ arch, collcVersion: collcVersion(), nvrtcVersion, roundings, plan, kernels }],

@@ -7,6 +7,7 @@ import {
   type Extent,
   fitDims,
   hasProduct,
+  isParameter,
   type DimValues,
   type Manifest,
 } from "../compiler/index.js";
@@ -122,10 +123,9 @@ export function checkMemory(
   available = process.availableMemory(),
 ): void {
   const launched = new Set(choiceOf(manifest, dims).steps.map(({ kernel }) => manifest.kernels[kernel]!));
-  const own = [...launched].flatMap(({ buffers }) =>
-    buffers.filter(({ role }) => role !== "input" && role !== "output"),
-  );
-  const given = [...manifest.inputs, ...manifest.outputs].map((t) => ({ shape: t.localShape, dtype: t.dtype }));
+  const own = [...launched].flatMap(({ buffers }) => buffers.filter((b) => !isParameter(b)));
+  const memories = new Map([...manifest.inputs, ...manifest.outputs].map((t) => [t.name, t]));
+  const given = [...memories.values()].map((t) => ({ shape: t.localShape, dtype: t.dtype }));
   const sizes = [...given, ...own].map(({ shape, dtype }) => {
     const elements = elementsOf(shape, dims);
     return { elements, bytes: elements * DTYPES[dtype].bytes };

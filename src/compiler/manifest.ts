@@ -138,7 +138,7 @@ export interface SpecificationTable {
 
 /**
  * Memory the kernel works on.
- * - `input`/`output`: the caller's tensors. `scratch`: workspace the runtime allocates.
+ * - `input`/`output`: the caller's tensors; `inout`: one that is both, and is changed in place. `scratch`: workspace the runtime allocates.
  * - `packet`: u32 words of packets that ranks write, four each: data, epoch, data, epoch. Zeroed when allocated, never again,
  *   and used for nothing else.
  * - `signal`: u32 flags written by peers; zeroed once when allocated, never again (epochs only grow).
@@ -146,7 +146,7 @@ export interface SpecificationTable {
  */
 export interface ManifestBuffer {
   readonly name: string;
-  readonly role: "input" | "output" | "scratch" | "packet" | "signal" | "state";
+  readonly role: "input" | "output" | "inout" | "scratch" | "packet" | "signal" | "state";
   readonly dtype: DType;
   readonly shape: readonly Extent[];
   /** Accessed by peers, so it must lie in symmetric memory, at the same offset on every rank. */
@@ -187,6 +187,11 @@ export interface Signature {
   readonly scalars: readonly ScalarParameter[];
   readonly inputs: readonly SignatureTensor[];
   readonly outputs: readonly SignatureTensor[];
+  /**
+   * Tensors that are input and output at once: one memory, which a launch changes. All others must not share memory with an
+   * output. Both have the same dtype and local shape; what was there before is what the specification speaks of.
+   */
+  readonly inPlace: readonly string[];
   readonly specification: SpecificationTable;
   /** Axes of the grid of ranks, the outermost first; empty for ranks in one row. */
   readonly mesh: readonly MeshAxis[];

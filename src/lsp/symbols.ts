@@ -126,7 +126,8 @@ class Resolver {
     const whole = { start: c.span.start, end: this.end };
     for (const axis of mesh) this.define(axis, "axis", whole, c);
     for (const d of inputs) this.define(d.name, "input", whole, d);
-    for (const d of outputs) this.define(d.name, "output", whole, d);
+    // An output of an input's name is that input, changed in place.
+    for (const d of outputs) if (!this.use(d.name.text, d.name.span)) this.define(d.name, "output", whole, d);
     for (const d of scalars) this.define(d.name, "number", whole, d);
     for (const d of [...inputs, ...outputs]) this.dimensions(d.shape, whole, d);
     const scratch = scratchIn(body);

@@ -247,7 +247,7 @@ class EmulatedKernel implements LoadedKernel {
       requireSameRanks(this.group, hostTensor(tensor).owner, `'${name}'`);
     }
     checkTensors(this.manifest, tensors, dims);
-    const key = JSON.stringify(dims);
+    const key = JSON.stringify(this.manifest.dims.map((name) => dims[name]));
     if (this.bounded.has(key)) return;
     for (const { kernel } of choiceOf(this.manifest, dims).steps) {
       const fault = this.whyOutside(kernel, dims);

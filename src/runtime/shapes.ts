@@ -26,7 +26,7 @@ export function bytesOfShape(dtype: DType, shape: readonly number[]): number {
 
 /** The manifest's tensors that callers give, in order. */
 export function signatureOf(manifest: Manifest): Manifest["inputs"] {
-  return [...manifest.inputs, ...manifest.outputs];
+  return [...manifest.inputs, ...manifest.outputs.filter(({ name }) => !manifest.inPlace.includes(name))];
 }
 
 /**
@@ -122,13 +122,13 @@ export function checkTensors(manifest: Manifest, tensors: Readonly<Record<string
         "make it with group.symmetric(dtype, shape)",
       );
   }
-  // Kernels are compiled for separate tensors: in place, a rank could overwrite what a peer has yet to read.
+  // But for what is declared in place, kernels are compiled for separate tensors: a rank could overwrite what a peer has yet to read.
   for (const output of manifest.outputs)
     for (const other of signatureOf(manifest))
       if (other.name !== output.name && tensors[output.name]!.overlaps(tensors[other.name]!))
         throw new UsageError(
           `'${output.name}' shares memory with '${other.name}'`,
-          "collectives do not work in place: give every parameter memory of its own",
+          `give every parameter memory of its own; to change '${other.name}' in place, name it as an output: -> ${other.name}: …`,
         );
 }
 

@@ -72,6 +72,11 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     settings: { dtypes: { T: "f32" } },
     help: "f16, bf16",
   },
+  "not-in-place": {
+    text: signed("(x: T[4] local, ⟨y: T[4] replicated⟩) -> ⟦y: T[8] local⟧"),
+    message: "'y' is f32[4] on each rank before, and f32[8] after",
+    help: "give the output a name of its own",
+  },
   "scalar-dtype": {
     text: signed("(x: T[4] local, ⟦eps: bf16⟧) -> y: T[4] local"),
     message: "'eps' cannot be bf16",

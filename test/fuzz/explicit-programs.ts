@@ -67,7 +67,9 @@ function writeProgram(c: Choices): Generated {
   const inputs = some(1 + c.below(2), "input", "x");
   const scratch = some(c.below(4), "scratch", "s");
   const outputs = some(1 + c.below(2), "output", "y");
-  const targets = [...scratch, ...outputs];
+  // An input that is changed in place, where its elements are those that are computed; the other one is always readable.
+  const changed = inputs.length > 1 && dtype === wide && c.chance(0.4) ? [inputs[0]!] : [];
+  const targets = [...scratch, ...outputs, ...changed];
   let contents: Contents = new Map(inputs.map((x) => [x, (r, i) => `${x.name}@(${r})[${i}]`]));
   const lines: string[] = [];
   const add = (stage: Stage): void => {
@@ -76,13 +78,14 @@ function writeProgram(c: Choices): Generated {
   };
   for (let i = c.below(6); i > 0; i--) add(statement(context, contents, targets));
   for (const y of outputs) if (!contents.has(y)) add(fill(context, contents, y));
+  for (const x of changed) add(fill(context, contents, x));
   const shape = (a: Held): string => (a.hasRows ? "[world, n]" : "[n]");
   const declared = (all: readonly Held[], type: string): string =>
     all.map((a) => `${a.name}: ${type}${shape(a)} local`).join(", ");
   const text = [
     ...context.functions,
-    `collective f(${[declared(inputs, "T"), ...numbers].join(", ")}) -> (${declared(outputs, wide)})`,
-    ...outputs.map(
+    `collective f(${[declared(inputs, "T"), ...numbers].join(", ")}) -> (${declared([...outputs, ...changed], wide)})`,
+    ...[...outputs, ...changed].map(
       (y) => `  ensures ${y.name}${y.hasRows ? "[q, i]" : "[i]"} == ${contents.get(y)!("rank", "i", "q")}`,
     ),
     "{",

@@ -34,6 +34,15 @@ function writeProgram(c: Choices): Generated {
     const layout = writer.anyLayout(shape);
     return { name: `y${i}`, layout, value: writer.value(layout, shape, 1 + c.below(3)) };
   });
+  // Some are an input, changed in place; what is assigned below reads it as it is then.
+  const taken = new Set<string>();
+  for (const output of outputs) {
+    const same = writer.inputs.find(
+      (x) => !taken.has(x.name) && written(x.layout) === written(output.layout) && x.shape.join() === shape.join(),
+    );
+    if (same === undefined || !c.chance(0.3)) continue;
+    taken.add((output.name = same.name));
+  }
   const declare = (name: string, layout: Layout, s: Shape): string => `${name}: T[${s.join(", ")}] ${written(layout)}`;
   const text = [
     `collective f(${[...writer.inputs.map((x) => declare(x.name, x.layout, x.shape)), ...writer.numbers].join(", ")})`,

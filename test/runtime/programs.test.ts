@@ -43,6 +43,7 @@ const manifest: Manifest = {
   arch: "sm_90a",
   dims: ["n"],
   scalars: [],
+  inPlace: [],
   inputs: [],
   outputs: [{ name: "y", dtype: "u32", layout: { kind: "local" }, shape: ["n"], localShape: ["n"] }],
   specification: { nodes: [], outputs: [null] },
@@ -121,4 +122,24 @@ it("gives back what it prepared when a later step cannot be", async () => {
   await expect(program.prepare({ y }, { n: 15 })).rejects.toThrow('no address for buffer "z"');
   await program.unload();
   await y.free();
+});
+
+it("takes one tensor for an input that is changed in place", async () => {
+  const [group] = await connectRanks(1);
+  open.push(group!);
+  const [x] = manifest.outputs;
+  const add: KernelManifest = {
+    ...kernel("fake_add"),
+    buffers: [{ ...kernel("fake_add").buffers[0]!, role: "inout" }],
+  };
+  const plan = { by: 1, choices: [{ below: null, steps: [launch(0)] }] };
+  const inPlace: Manifest = { ...manifest, inputs: [x!], inPlace: ["y"], kernels: [add], plan };
+  const program = await DeviceKernel.load(group!, inPlace, [cubins[1]!]);
+  const y = group!.local("u32", [30]);
+  y.write(new Uint32Array(30).fill(5));
+  await program.run({ y }, { n: 30 });
+  await program.run({ y }, { n: 30 });
+  expect((await y.read())[0]).toBe(65);
+  await y.free();
+  await program.unload();
 });

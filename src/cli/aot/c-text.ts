@@ -26,7 +26,11 @@ const SCALARS_IN_C = { f32: "float", i32: "int32_t", u32: "uint32_t" } as const;
 const bufferName = (buffer: string): string => `buf_${buffer}`;
 
 /** Tensors of the arguments, in their order. */
-const tensorsOf = ({ inputs, outputs }: ArtefactProgram): SignatureTensor[] => [...inputs, ...outputs];
+/** One of each memory: an input that is changed in place is its own output. */
+const tensorsOf = ({ inputs, outputs, inPlace }: ArtefactProgram): SignatureTensor[] => [
+  ...inputs,
+  ...outputs.filter(({ name }) => !inPlace.includes(name)),
+];
 
 const quoted = (value: string): string => JSON.stringify(value).replaceAll("?", "\\?");
 const comment = (value: string): string => value.replaceAll("*/", "* /");
@@ -108,7 +112,8 @@ export function headerText(program: ArtefactProgram): string {
   const members = [
     ...program.dims.map((dim) => `  int64_t ${dimName(dim)};`),
     ...tensorsOf(program).map((t) => {
-      const role = program.inputs.includes(t) ? "input" : "output";
+      const isInPlace = program.inPlace.includes(t.name);
+      const role = isInPlace ? "input and output" : program.inputs.includes(t) ? "input" : "output";
       const what = `${role} '${t.name}', ${t.dtype}[${t.localShape.map(shown).join(", ")}]`;
       return isSymmetric(program, t.name)
         ? `  collc_pointer ${bufferName(t.name)}[${ranks}]; /* ${what}, symmetric: of every rank, as mapped here */`
@@ -184,7 +189,7 @@ export function sourceText(program: ArtefactProgram, read: ReadFile): string {
         quoted(t.name),
         quoted(t.dtype),
         DTYPES[t.dtype].bytes,
-        program.outputs.includes(t) ? 1 : 0,
+        program.outputs.some(({ name }) => name === t.name) ? 1 : 0,
         isSymmetric(program, t.name) ? 1 : 0,
         functions.of(bytesOf(t.localShape, t.dtype)),
         at[i]!,
@@ -260,7 +265,7 @@ function kernelRow(program: ArtefactProgram, kernel: ArtefactKernel, at: string,
   const { functions, table, read } = tables;
   const tensors = tensorsOf(program).map((t) => t.name);
   const buffers = kernel.buffers.map(({ name, role, symmetric, shape, dtype }) => {
-    const isTensor = role === "input" || role === "output";
+    const isTensor = role === "input" || role === "output" || role === "inout";
     const tensor = isTensor ? tensors.indexOf(name) : -1;
     const of = isTensor ? "COLLC_TENSOR" : ROLES[role];
     return `{${quoted(name)}, ${of}, ${symmetric ? 1 : 0}, ${tensor}, ${functions.of(bytesOf(shape, dtype))}}`;

@@ -185,6 +185,10 @@ export const MANIFEST_SCHEMA: Schema = {
       ),
       inputs: listOf(ref("tensor")),
       outputs: listOf(ref("tensor"), 1),
+      inPlace: said(
+        "Tensors that are input and output at once: one memory, which a launch changes. All other outputs have memory of their own.",
+        listOf(name),
+      ),
       specification: said(
         "What the outputs must be: `nodes` refer to nodes before them by number, `outputs` has one number per output, null where only the ordering of the body is specified.",
         record({
@@ -247,8 +251,8 @@ export const MANIFEST_SCHEMA: Schema = {
     buffer: record({
       name: text,
       role: said(
-        "input, output: tensors. The rest is the workspace: packet, signal and state are zeroed once, before the first launch on any rank, and never again.",
-        { enum: ["input", "output", "scratch", "packet", "signal", "state"] },
+        "input, output, inout: tensors. The rest is the workspace: packet, signal and state are zeroed once, before the first launch on any rank, and never again.",
+        { enum: ["input", "output", "inout", "scratch", "packet", "signal", "state"] },
       ),
       dtype: ref("dtype"),
       shape: listOf(ref("extent")),

@@ -24,8 +24,9 @@ export function checkOne(
   checkBody(syntax.body, c);
   for (const t of c.tensors.values()) {
     const { name, span } = t;
-    if (t.role === "output" && !c.assigned.has(name)) c.report(diagnostic("output-not-assigned", span, { name }));
-    const kind = t.role === "input" ? "the input" : "the scratch array";
+    if ((t.role === "output" || t.role === "inout") && !c.assigned.has(name))
+      c.report(diagnostic("output-not-assigned", span, { name }));
+    const kind = t.role !== "scratch" ? "the input" : "the scratch array";
     if (t.role !== "output" && !c.read.has(name)) c.reportUnused(kind, name, span, c.assigned.has(name));
   }
   for (const { name } of syntax.scalars) if (!c.isUsed(name.text)) c.reportUnused("the number", name.text, name.span);

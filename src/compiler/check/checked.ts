@@ -23,7 +23,8 @@ export type ExpressionType =
 
 export interface CheckedTensor {
   readonly name: string;
-  readonly role: "input" | "output" | "scratch";
+  /** `inout`: an input that an output names again; its layout and shape are the input's, and `after` is the output. */
+  readonly role: "input" | "output" | "inout" | "scratch";
   readonly dtype: DType;
   /** Logical shape. */
   readonly shape: readonly Extent[];
@@ -31,6 +32,8 @@ export interface CheckedTensor {
   readonly localShape: readonly Extent[];
   /** `local` for scratch that says no other. */
   readonly layout: Layout;
+  /** Of `inout`: what it is once it is assigned. */
+  readonly after?: { readonly shape: readonly Extent[]; readonly layout: Layout; readonly span: Span };
   /** Limits of an input's elements: at least `from`, below `to`. */
   readonly values?: { readonly from: Extent; readonly to: Extent };
   readonly span: Span;

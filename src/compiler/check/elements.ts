@@ -120,7 +120,7 @@ export function reportMissingSpaces(e: Extract<Expression, { kind: "element" }>,
 /** Whether the rank has a part of the tensor, for all that is known; false after a reported error. */
 function isThere({ name, role, layout, span }: CheckedTensor, peer: Expression, c: Checking): boolean {
   const rank = c.extentOf(peer);
-  if (layout.kind !== "on" || layout.axis !== undefined || role === "output") return true;
+  if (layout.kind !== "on" || layout.axis !== undefined || role === "output" || role === "inout") return true;
   if (typeof rank !== "number" || rank === layout.rank || rank < 0 || rank >= c.world) return true;
   const labels: Label[] = [{ span, text: `'${name}' is ${printLayout(layout)}` }];
   c.report(diagnostic("nothing-there", peer.span, { name, rank, root: layout.rank }, { labels }));

@@ -28,7 +28,7 @@ export function checkAllEnsures(clauses: readonly Ensures[], c: Checking): void 
 function outputOf(e: Ensures, c: Checking): CheckedTensor | null {
   const { text: name, span } = e.output;
   const output = c.tensors.get(name);
-  if (output?.role === "output") return output;
+  if (output?.role === "output" || output?.role === "inout") return { ...output, ...output.after };
   if (output === undefined) return c.unknownName(name, span);
   const found = output.role === "input" ? "an input" : "a scratch array";
   const help = "`ensures` speaks of outputs";
@@ -66,7 +66,7 @@ function refuseComputed(e: Expression, c: Checking): boolean {
   someParts(e, (p) => {
     const name = p.kind === "element" ? p.tensor : p.kind === "name" ? { text: p.name, span: p.span } : null;
     const tensor = name === null ? undefined : c.tensors.get(name.text);
-    if (name === null || tensor === undefined || tensor.role === "input") return false;
+    if (name === null || tensor === undefined || tensor.role === "input" || tensor.role === "inout") return false;
     const found = tensor.role === "output" ? "an output" : "a scratch array";
     const help = "say what it holds in terms of the inputs";
     c.report(diagnostic("type-mismatch", name.span, { wanted: "an input", found }, { help }));

@@ -31,7 +31,7 @@ export function checkLimits(limits: readonly ValueLimit[], c: Checking): void {
       c.unknownName(input.text, input.span);
       continue;
     }
-    if (tensor.role !== "input") {
+    if (tensor.role !== "input" && tensor.role !== "inout") {
       const found = tensor.role === "output" ? "an output" : "a scratch array";
       c.report(diagnostic("type-mismatch", input.span, { wanted: "an input", found }));
       continue;

@@ -14,9 +14,10 @@ import { type ComputeDType, DTYPE_NAMES, type DType, DTYPES, isDType } from "../
 import { extent, type Extent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import type { CheckedTensor } from "./checked.js";
-import { showExtent } from "./extents.js";
+import { showExtent, showShape } from "./extents.js";
 import { resolveLayout } from "./layouts.js";
 import type { Checking } from "./scope.js";
+import { sameShape } from "./tensors.js";
 
 /** Enters everything that the signature and the scratch declarations define. */
 export function declareAll(syntax: Collective, given: Readonly<Record<string, DType>>, c: Checking): void {
@@ -170,8 +171,25 @@ function declareTensor(d: TensorDeclaration | Scratch, role: CheckedTensor["role
     layout.kind === "sharded" && layout.dim === dim ? extent("div", e, ranksOf(layout, c)) : e,
   );
   const dtype = dtypeOf(d.dtype, c);
+  const input = role === "output" ? c.tensors.get(d.name.text) : undefined;
+  if (input?.role === "input") return declareInPlace(input, { dtype, shape, localShape, layout, span }, c);
   if (c.diagnostics.length > before || !isBound(d.dtype, c)) c.faulty.add(d.name.text);
   c.defineTensor(d.name, { name: d.name.text, role, dtype, shape, localShape, layout, span });
+}
+
+/** An output of an input's name is that input, changed in place: on each rank the same memory. */
+function declareInPlace(
+  input: CheckedTensor,
+  after: Pick<CheckedTensor, "dtype" | "shape" | "localShape" | "layout" | "span">,
+  c: Checking,
+): void {
+  const { name } = input;
+  const { shape, layout, span } = after;
+  c.tensors.set(name, { ...input, role: "inout", after: { shape, layout, span } });
+  const held = (t: Pick<CheckedTensor, "dtype" | "localShape">): string => `${t.dtype}${showShape(t.localShape)}`;
+  if (c.faulty.has(name) || (input.dtype === after.dtype && sameShape(input.localShape, after.localShape))) return;
+  const labels = [{ span: input.span, text: `${held(input)} on each rank` }];
+  c.report(diagnostic("not-in-place", span, { name, before: held(input), after: held(after) }, { labels }));
 }
 
 /** All scratch declarations; also those at places where they may not be, so that their names are known. */

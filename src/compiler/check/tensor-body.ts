@@ -57,8 +57,9 @@ function arrayOf({ text: name, span }: Name, { dtype, shape, layout }: TensorTyp
 export function checkTensorAssignment(s: Assignment, places: Map<string, Span>, c: Checking): void {
   const found = checkTensor(s.value, { c, isLogical: false });
   const { text: name } = s.target;
-  const target = c.tensors.get(name);
-  if (target === undefined) return reportNoTarget(s, c);
+  const declared = c.tensors.get(name);
+  if (declared === undefined) return reportNoTarget(s, c);
+  const target = { ...declared, ...declared.after };
   const first = places.get(name);
   if (first !== undefined) {
     const labels = [{ span: first, text: "assigned here first" }];

@@ -102,11 +102,12 @@ function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Op
   if (t !== undefined) {
     if (!isLogical) c.read.add(name);
     if (c.faulty.has(name)) return null;
-    if (t.role !== "input" && !isLogical && !c.assigned.has(name))
+    if ((t.role === "output" || t.role === "scratch") && !isLogical && !c.assigned.has(name))
       return c.report(diagnostic("read-before-assigned", span, { name }));
     if (!isLogical && refuseAxis(t, span, c)) return null;
-    const layout = isLogical ? ({ kind: "replicated" } as const) : t.layout;
-    return { kind: "tensor", dtype: t.dtype, shape: t.shape, layout };
+    if (isLogical) return { kind: "tensor", dtype: t.dtype, shape: t.shape, layout: { kind: "replicated" } };
+    const { shape, layout } = c.assigned.has(name) ? (t.after ?? t) : t;
+    return { kind: "tensor", dtype: t.dtype, shape, layout };
   }
   const kind = kindOfName(name, c);
   if (kind === null) return c.unknownName(name, span);

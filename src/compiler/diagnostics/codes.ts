@@ -50,6 +50,7 @@ export const CODES = {
   // -- scalar parameters ----------------------------------------------------------------------------
   "scalar-dtype": { severity: "error", message: "the number '{name}' cannot be {dtype}", help: "numbers that a launch is given are f32, i32 or u32; a tensor has a shape and a layout: {name}: {dtype}[n] replicated", explain: "A scalar parameter is what a register holds." },
   "scalar-output": { severity: "error", message: "the output '{name}' has no shape", help: "an output is memory: {name}: {dtype}[1] replicated", explain: "A launch is given numbers and gives tensors." },
+  "not-in-place": { severity: "error", message: "'{name}' is {before} on each rank before, and {after} after: not the same memory", help: "give the output a name of its own", explain: "An output that is named like an input is that input, changed in place: on each rank, dtype and shape stay." },
   "scalar-steers": { severity: "error", message: "'{name}' decides here what is accessed, and only the launch knows it", help: "{fix}", explain: "What a scalar parameter is must not change what is read, stored or waited for: proofs hold for all its values." },
   // -- the machine and the launch ------------------------------------------------------------------
   "bad-choice": { severity: "error", message: "'{name}' is no number of ranks", help: "list whole numbers: where world in (2, 4, 8)", explain: "`where world in (…)` lists numbers of ranks." },
@@ -100,7 +101,7 @@ export const CODES = {
   "wrong-variable-count": { severity: "error", message: "this loop has {found} for {wanted}", help: "give one variable a range", explain: "Each range of `tiles` has a variable; other loops have one." },
   "not-a-range": { severity: "error", message: "'{text}' is a number, not a range", help: "to count up to it, write 0..{text}", explain: "A loop in order names both ends." },
   "tiles-in-reduction": { severity: "error", message: "a reduction cannot run over tiles", help: "a reduction runs in order: name its range, as in sum(k in 0..n)", explain: "Only loops spread their work over the machine." },
-  "assign-to-input": { severity: "error", message: "'{name}' is an input and cannot be assigned", help: "assign to an output or to a scratch array", explain: "Inputs belong to the caller." },
+  "assign-to-input": { severity: "error", message: "'{name}' is an input and cannot be assigned", help: "assign to an output or to a scratch array; to change it in place, name it as an output, too: -> {name}: …", explain: "Inputs belong to the caller, but for those that an output names again." },
   "assign-to-value": { severity: "error", message: "'{name}' cannot be assigned: it is {kind}", help: "a let names a value once; use a scratch array for memory", explain: "Only outputs and scratch arrays are memory." },
   "assigned-twice": { severity: "error", message: "the output '{name}' is assigned twice", help: "name the first value with `let`", explain: "Among tensor expressions, an output is assigned once." },
   "read-before-assigned": { severity: "error", message: "'{name}' is read before it is assigned", help: "assign it above", explain: "Tensor expressions are evaluated from top to bottom." },

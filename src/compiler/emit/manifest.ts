@@ -28,6 +28,7 @@ export function signatureOf(kernel: Kernel): Signature {
     scalars: kernel.scalars,
     inputs: kernel.inputs,
     outputs: kernel.outputs,
+    inPlace: kernel.buffers.filter(({ role }) => role === "inout").map(({ name }) => name),
     specification: tableOf(kernel.specification),
     mesh: kernel.mesh,
     requirements: kernel.requirements,
@@ -71,7 +72,7 @@ export function programOf(
   arch: string,
 ): Manifest {
   const manifests = kernels.map(({ kernel, name }) => kernelManifestOf(kernel, name));
-  const parameters = [...signature.inputs, ...signature.outputs].map((t) => t.name);
+  const parameters = [...new Set([...signature.inputs, ...signature.outputs].map((t) => t.name))];
   const isReached = (name: string): boolean =>
     manifests.some((k) => k.buffers.some((b) => b.name === name && b.symmetric));
   const manifest: Manifest = {

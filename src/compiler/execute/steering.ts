@@ -49,9 +49,8 @@ function find(kernel: Kernel): Steering {
     if (op.name === "reduce") needed.push(op.regions[0]!.ops.at(-1)!.operands[0]!);
     for (const name of op.name === "load" || op.name === "packet_load" ? buffersOf(op) : []) {
       const { role, dtype } = kernel.buffers.find((b) => b.name === name)!;
-      if (role === "input") {
-        if (DTYPES[dtype].kind === "int") inputs.add(name);
-      } else if (!carriers.has(name)) {
+      if ((role === "input" || role === "inout") && DTYPES[dtype].kind === "int") inputs.add(name);
+      if (role !== "input" && !carriers.has(name)) {
         carriers.add(name);
         needed.push(...(stored.get(name) ?? []));
       }

@@ -35,13 +35,23 @@ export interface Region {
 export interface Buffer {
   readonly name: string;
   /**
-   * `input`, `output`, `scratch`: global memory; `packet`: global memory that is written in packets of data and epoch, in
+   * `input`, `output`, `inout` (an input that is changed in place), `scratch`: global memory; `packet`: global memory that is written in packets of data and epoch, in
    * two copies that launches take in turn, so that a load waits for its packet; `signal`: flags peers write; `state`: u32 that outlive launches;
    * `shared`: the block's; `ring`: flags of a pipeline in shared memory, [stages]; `fragment`: spread over the block's registers; `register`: every thread has its own, and
    * code that all threads run keeps them equal.
    */
   readonly role:
-    "input" | "output" | "scratch" | "packet" | "signal" | "state" | "shared" | "ring" | "fragment" | "register";
+    | "input"
+    | "output"
+    | "inout"
+    | "scratch"
+    | "packet"
+    | "signal"
+    | "state"
+    | "shared"
+    | "ring"
+    | "fragment"
+    | "register";
   readonly dtype: DType;
   /** What one rank (or block) holds, row-major. */
   readonly shape: readonly Extent[];
@@ -75,6 +85,11 @@ export function bufferOf(kernel: Kernel, name: string): Buffer {
   const buffer = kernel.buffers.find((b) => b.name === name);
   if (buffer === undefined) throw new RangeError(`kernel '${kernel.name}' has no buffer '${name}'`);
   return buffer;
+}
+
+/** Whether a buffer is a tensor of the signature. */
+export function isParameter({ role }: Pick<Buffer, "role">): boolean {
+  return role === "input" || role === "output" || role === "inout";
 }
 
 /** `wanted`, or the same with underscores behind it if the kernel has a buffer of that name. */

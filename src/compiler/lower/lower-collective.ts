@@ -27,7 +27,8 @@ export function lowerCollective(checked: CheckedCollective): Kernel {
   }
   const signature = (role: "input" | "output"): SignatureTensor[] =>
     tensors
-      .filter((t) => t.role === role)
+      .filter((t) => t.role === role || t.role === "inout")
+      .map((t) => (role === "output" ? { ...t, ...t.after, values: undefined } : t))
       .map(({ name, dtype, layout, shape, localShape, values }) => ({
         name,
         dtype,

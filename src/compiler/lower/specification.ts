@@ -14,8 +14,8 @@ import { storedSpecification, tensorSpecification } from "./tensor-specification
 export function specificationOf(checked: CheckedCollective): (OutputSpecification | null)[] {
   const { syntax } = checked;
   const tensors = [...checked.tensors.values()];
-  const inputs = tensors.filter((t) => t.role === "input");
-  const outputs = tensors.filter((t) => t.role === "output");
+  const inputs = tensors.filter((t) => t.role === "input" || t.role === "inout");
+  const outputs = tensors.filter((t) => t.role === "output" || t.role === "inout").map((t) => ({ ...t, ...t.after }));
   const expressed = expressedNames(checked);
   return outputs.map((output) => {
     const ensured = syntax.ensures.find((e) => e.output.text === output.name);

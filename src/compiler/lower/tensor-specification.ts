@@ -20,7 +20,10 @@ const COMPARISON: Record<string, string> = { "==": "eq", "!=": "ne", "<": "lt", 
 /** What an expression means at the end of the body, where all lets and outputs have their values. */
 export function tensorSpecification(e: Expression, checked: CheckedCollective): Specification {
   const translation = new Translation(checked);
-  return translation.of(e, namesIn(checked, translation));
+  const names = new Map(namesIn(checked, translation));
+  // Of what is changed in place, claims speak as it was before.
+  for (const { name, role } of checked.tensors.values()) if (role === "inout") names.delete(name);
+  return translation.of(e, names);
 }
 
 /**
@@ -29,14 +32,15 @@ export function tensorSpecification(e: Expression, checked: CheckedCollective): 
  */
 export function storedSpecification(e: Expression, checked: CheckedCollective): Specification {
   const translation = new Translation(checked);
-  const s = translation.of(e, namesIn(checked, translation));
+  const s = translation.of(e, namesIn(checked, translation, e));
   return s.kind === "rounded" && !translation.roundedParts.has(s) ? s.a : s;
 }
 
-/** Lets and outputs by name. What lies in memory, an output or a let that loops index, is read from there, rounded to its dtype. */
-function namesIn(checked: CheckedCollective, translation: Translation): Names {
+/** Lets and outputs by name, where an expression stands or at the end. What lies in memory, an output or a let that loops index, is read from there, rounded to its dtype. */
+function namesIn(checked: CheckedCollective, translation: Translation, until?: Expression): Names {
   const names = new Map<string, Specification>();
   for (const s of checked.syntax.body) {
+    if ("value" in s && s.value === until) break;
     if (!isTensorLet(checked, s) && !isTensorAssignment(s)) continue;
     const name = s.kind === "let" ? s.name.text : s.target.text;
     const value = translation.of(s.value, names);

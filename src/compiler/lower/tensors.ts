@@ -45,7 +45,8 @@ export class TensorStatements {
       this.scope = new Map(this.scope).set(name, checked.stored.has(name) ? this.kept(name, value, s) : value);
       return;
     }
-    const target = checked.tensors.get(s.target.text)!;
+    const declared = checked.tensors.get(s.target.text)!;
+    const target = { ...declared, ...declared.after };
     const type: TensorType = { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout };
     const value = this.value(s.value, type, this.scope);
     build.span = s.span;
@@ -190,9 +191,10 @@ export class TensorStatements {
   private named(name: string, type: TensorType | null, scope: Scope): Value {
     const bound = scope.get(name);
     if (bound !== undefined) return bound;
-    const { dtype, shape, layout } = this.checked.tensors.get(name)!;
+    const { dtype, shape, layout, role } = this.checked.tensors.get(name)!;
     const stores = this.stores.get(name) ?? 0;
-    const attributes: Attributes = stores > 1 ? { buffer: name, stores } : { buffer: name };
+    // What is changed in place is there before it is stored to.
+    const attributes: Attributes = stores > (role === "inout" ? 0 : 1) ? { buffer: name, stores } : { buffer: name };
     return this.build.op("input", [], attributes, type ?? { kind: "tensor", dtype, shape, layout })!;
   }
 

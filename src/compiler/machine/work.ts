@@ -6,7 +6,7 @@
  * gone through turn by turn, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
  */
 import { foldBinary, foldCompare } from "../ir/functions.js";
-import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
+import { bufferOf, isGlobal, isParameter, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
 import { productShape } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import { DTYPES, isDType } from "../types/dtype.js";
@@ -421,7 +421,7 @@ class Counter {
   private access(op: Op, weight: number): void {
     const buffer = this.buffers.get(text(op, "buffer"))!;
     if (op.name === "load" && buffer.role === "state") return void this.known.set(op.results[0]!, 0);
-    if (buffer.role !== "input" && buffer.role !== "output" && buffer.role !== "scratch") return;
+    if (!isParameter(buffer) && buffer.role !== "scratch") return;
     const { peer } = memoryOperands(op);
     const owner = isRemote(op) ? this.deciding(peer!) : this.rank;
     if (owner === null || owner < 0 || owner >= this.kernel.world) return;

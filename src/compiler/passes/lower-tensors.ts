@@ -29,6 +29,7 @@ import {
   localShape,
   movedPartition,
   type Partition,
+  readsOf,
   samePartition,
   type TensorType,
 } from "./support/tensor-values.js";
@@ -72,13 +73,27 @@ class TensorLowering {
   }
 
   lower(op: Op): void {
-    for (const v of this.reads.lostBy(op)) this.tensors.set(v, this.copied(this.tensors.get(v)!));
+    for (const v of this.reads.lostBy(op))
+      if (!this.isReplaced(v, op)) this.tensors.set(v, this.copied(this.tensors.get(v)!));
     this.build.span = op.span;
     if (op.name === "output") return this.output(op);
     const [result] = op.results;
     if (result?.type.kind !== "tensor") return copyOp(op, this.build, this.numbers);
     const tensor = this.value(op, result.type);
     this.tensors.set(result, tensor.isCostly && this.isNeededAgain(result) ? this.kept(tensor, result) : tensor);
+  }
+
+  /**
+   * Whether an output takes the place of the memory that it is computed from, element by element: whoever stores an element
+   * has read all that is needed of it, and nobody else reads it.
+   */
+  private isReplaced(v: Value, op: Op): boolean {
+    if (op.name !== "output" || op.operands[0] !== v || this.uses.usersOf(v).at(-1) !== op) return false;
+    const { reads, owned, spread, layout } = this.tensors.get(v)!;
+    const place = reads.get(text(op, "buffer"));
+    // One rank reads an element of all, and stores that of all, or of the only one that has it.
+    const isByOne = owned !== null || (layout.kind === "replicated" && spread !== null) || layout.kind === "on";
+    return place === undefined || place === "own" || (place === "ranks" && (isByOne || this.kernel.world === 1));
   }
 
   private isNeededAgain(v: Value): boolean {
@@ -161,7 +176,8 @@ class TensorLowering {
       throw new InternalCompilerError("a tensor without elements is read");
     };
     const facts = { isReachable: true, isExact: false, isConverted: false, isCostly: false, isStrided: false };
-    return { dtype, layout, shape, element, buffer: null, products: new Set(), owned: null, spread: null, ...facts };
+    const made = { reads: new Map(), products: new Set<object>(), owned: null, spread: null };
+    return { dtype, layout, shape, element, buffer: null, ...made, ...facts };
   }
 
   /** An arrangement of a tensor's elements: it computes nothing. */
@@ -172,7 +188,14 @@ class TensorLowering {
     place: (index: Index) => Index,
   ): LocalTensor {
     const element = (i: Index, p?: Value): Value => t.element(place(i), p);
-    return this.memory.computed({ ...t, layout: type.layout, shape, buffer: null, element });
+    return this.memory.computed({
+      ...t,
+      layout: type.layout,
+      shape,
+      buffer: null,
+      element,
+      reads: readsOf([t], "anywhere"),
+    });
   }
 
   // -- elementwise ---------------------------------------------------------------------------------
@@ -206,6 +229,7 @@ class TensorLowering {
       isReachable: operands.every((o) => o.isReachable),
       isExact: op.name === "cast",
       isCostly: operands.some((o) => o.isCostly),
+      reads: readsOf(operands),
       products: new Set(operands.flatMap((o) => [...o.products])),
       owned,
       spread: owned === null ? (operands.find((o) => o.spread !== null)?.spread ?? null) : null,
@@ -254,7 +278,8 @@ class TensorLowering {
       this.build.span = around;
       return sum;
     };
-    const facts = { isReachable: false, isCostly: true, products: new Set([{}]) };
+    const reads = readsOf([a, b], "anywhere");
+    const facts = { isReachable: false, isCostly: true, reads, products: new Set([{}]) };
     return this.memory.computed({ ...this.plain(type, shape), element, ...facts });
   }
 
@@ -273,7 +298,7 @@ class TensorLowering {
       return build.binary("div", folded, count);
     };
     const owned = source.owned ?? source.spread;
-    const facts = { isReachable: false, isCostly: true, owned };
+    const facts = { isReachable: false, isCostly: true, reads: readsOf([source], "anywhere"), owned };
     const folded = memory.computed({ ...this.plain(type, shape), element, ...facts });
     // Whoever broadcasts it would fold anew for each element.
     return this.uses.soleOutput(op.results[0]!) === null ? memory.held(folded, undefined, "folded") : folded;

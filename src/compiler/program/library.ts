@@ -9,7 +9,7 @@
 import { CONVERSIONS } from "../check/functions.js";
 import { checkCollective, parseIncluded } from "../front-end.js";
 import { Builder } from "../ir/builder.js";
-import { bufferOf, type Buffer, type Kernel, type Op, text } from "../ir/module.js";
+import { bufferOf, type Buffer, isParameter, type Kernel, type Op, text } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { rewriteOps, Substitution } from "../ir/visit.js";
 import type { ResolveImport } from "../link/link.js";
@@ -44,6 +44,8 @@ export function soleConversion(kernel: Kernel): string | null {
   const [input, convert, output, ...more] = kernel.body.ops;
   if (more.length > 0 || input?.name !== "input" || convert?.name !== "convert" || output?.name !== "output")
     return null;
+  // In place, other orders have to be kept: the compiler's own ways know how.
+  if (kernel.inputs[0]!.name === kernel.outputs[0]!.name) return null;
   if (kernel.inputs[0]!.dtype !== kernel.outputs[0]!.dtype || kernel.mesh.length > 0) return null;
   const [from, to] = [kernel.inputs[0]!.layout.kind, kernel.outputs[0]!.layout.kind];
   return [...CONVERSIONS].find(([, c]) => c.from === from && c.to === to)?.[0] ?? null;
@@ -95,15 +97,14 @@ function fit(way: Kernel, kernel: Kernel, name: string): Kernel | null {
     [way.outputs[0]!.name, kernel.outputs[0]!.name],
   ]);
   for (const { name: own, role } of way.buffers) {
-    if (role === "input" || role === "output") continue;
+    if (isParameter({ role })) continue;
     let fresh = own;
     while ([...names.values()].includes(fresh)) fresh += "_";
     names.set(own, fresh);
   }
   const buffers = way.buffers.map((b): Buffer => {
     const named = { ...b, name: names.get(b.name)! };
-    const isParameter = b.role === "input" || b.role === "output";
-    return { ...named, shape: isParameter ? bufferOf(kernel, named.name).shape : b.shape.map(within) };
+    return { ...named, shape: isParameter(b) ? bufferOf(kernel, named.name).shape : b.shape.map(within) };
   });
   const flat = [way.inputs[0]!.localShape.length, kernel.inputs[0]!.localShape.length];
   // The body has one index where the buffer has several dimensions: all of them at once, in the same order.
@@ -125,7 +126,7 @@ function fit(way: Kernel, kernel: Kernel, name: string): Kernel | null {
 }
 
 function flatShape({ role, shape }: Buffer): readonly Extent[] {
-  return role === "input" || role === "output" ? [productOf(shape)] : shape;
+  return isParameter({ role }) ? [productOf(shape)] : shape;
 }
 
 /** What the way's dimensions are in terms of the kernel's; null if its tensors are no such tensors. */

@@ -8,7 +8,7 @@ import { type Block, type Blocked, newBlock } from "../execute/machine.js";
 import { READ, WRITE } from "../execute/order/trace.js";
 import { type Executable, executableOf } from "../execute/executable.js";
 import { plainSetting, type Setting } from "../execute/setting.js";
-import { type Kernel, text } from "../ir/module.js";
+import { isParameter, type Kernel, text } from "../ir/module.js";
 import type { Algebra } from "./algebra.js";
 import { countedOps } from "./counted-ops.js";
 import { type MachineOptions, ProofMachine } from "./machine.js";
@@ -122,15 +122,15 @@ class RankRun {
     const { machine, rank, launch } = this;
     const { trace, algebra, kernel } = machine;
     kernel.buffers.forEach((b, j) => {
-      if (b.role !== "input" && b.role !== "output") return;
+      if (!isParameter(b)) return;
       const n = machine.lengths[j]!;
       if (trace !== null && n > 0) {
         const strand = trace.strand(trace.host(rank), launch);
         const memory = trace.memoryOf(j, rank);
         trace.access(strand, 0, memory, 0, n, b.role === "input" ? WRITE : READ, 0);
-        if (b.role === "output") trace.access(strand, 0, memory, 0, n, WRITE, 0);
+        if (b.role !== "input") trace.access(strand, 0, memory, 0, n, WRITE, 0);
       }
-      const steers = b.role === "input" && machine.inputs.steers(b.name);
+      const steers = b.role !== "output" && machine.inputs.steers(b.name);
       if (algebra === null && !steers) return;
       const memory = machine.memory[j]![rank]!;
       memory.length = 0;

@@ -7,7 +7,7 @@ import { InputValues } from "./inputs.js";
 import type { Answer, Place } from "./results.js";
 
 const ONE_LOOP_HELP =
-  "no barrier can stand in a tiles loop: let only one of its iterations touch an element that one of them stores to, or make two loops of it";
+  "no barrier can stand in a tiles loop: let only one of its iterations touch an element that one of them stores to, or make two loops of it, the first of which keeps in a scratch array what it reads";
 
 /**
  * @param program the kernel on rank level, where it is known

@@ -8,6 +8,7 @@ import {
   brokenRequirement,
   type SourceFile,
   isGlobal,
+  isParameter,
   newBlock,
   NUMBER_TILES,
   NUMBERS,
@@ -119,11 +120,13 @@ export class CpuGroup {
       offsets.push(ranks.map((_, r) => (typeof offset === "number" ? offset : (offset[r] ?? 0))));
       if (isGlobal(b))
         ranks.forEach((rank, r) => {
-          if (b.role === "input" || b.role === "output") {
-            const array = this.argument(rank, r, b.role, b.name, length);
+          if (isParameter(b)) {
+            const array = this.argument(rank, r, b.role === "input" ? "input" : "output", b.name, length);
+            // Changed in place: what the caller gave as input is where the output goes.
+            if (b.role === "inout") array.set(this.argument(rank, r, "input", b.name, length));
             own.push(array);
-            if (options.detectUnwritten === true && b.role === "output")
-              written.push(new Uint8Array(length).fill(isInput(rank, array) ? 1 : 0));
+            if (options.detectUnwritten === true && b.role !== "input")
+              written.push(new Uint8Array(length).fill(b.role === "inout" || isInput(rank, array) ? 1 : 0));
           } else {
             const held = this.memory.of(b, r, length);
             own.push(held.array);

@@ -6,7 +6,7 @@
  * turns. Others are walked until nothing changes. What no synchronisation can stand in, such as a tile loop or a condition
  * that differs from rank to rank, is one step.
  */
-import type { Kernel, Op, Region, Value } from "../../ir/module.js";
+import { isParameter, type Kernel, type Op, type Region, type Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { walkKernel } from "../../ir/visit.js";
 import { type Access, AccessCollector, accessOf, turnsOf } from "./accesses.js";
@@ -69,7 +69,7 @@ export class SyncKernel {
 
   /** Around a launch the caller of each rank does with that rank's tensors what it likes. */
   private callersOf({ buffers, world }: Kernel): Access[] {
-    const tensors = buffers.filter((b) => b.role === "input" || b.role === "output");
+    const tensors = buffers.filter(isParameter);
     return tensors.flatMap(({ name: buffer }) =>
       Array.from({ length: world }, (_, rank) =>
         accessOf({ rank, owner: rank, buffer, part: null, writes: true, position: null, span: null }),

@@ -16,7 +16,7 @@ import { extent, type Extent } from "../../types/extent.js";
 import { type Layout, printLayout, type ReductionOp } from "../../types/layout.js";
 import type { ElementBuilder } from "./element-builder.js";
 import type { TensorMemory } from "./tensor-memory.js";
-import { computeKind, type Index, type LocalTensor, type Partition } from "./tensor-values.js";
+import { computeKind, type Index, type LocalTensor, type Partition, readsOf } from "./tensor-values.js";
 
 export class TensorConversions {
   private readonly world: number;
@@ -77,6 +77,7 @@ export class TensorConversions {
       isExact: false,
       isConverted: true,
       isCostly: true,
+      reads: readsOf([source], "anywhere"),
       owned: null,
       spread: null,
       ...fields,
@@ -106,6 +107,7 @@ export class TensorConversions {
       element: (i, p) => held.element(this.shifted(i, dim, shape[dim]!), p),
       isCostly: held.isCostly,
       isExact: held.isExact,
+      reads: readsOf([held], "anywhere"),
     });
   }
 
@@ -132,6 +134,7 @@ export class TensorConversions {
     const spread = isTwoShot && to.kind === "replicated" ? this.partitionOf(shape) : null;
     return this.result(source, to, shape, {
       element: (i) => this.foldRanks(op, (p) => held.element(i, p)),
+      reads: readsOf([held], "ranks"),
       products: new Set(),
       spread,
     });
@@ -167,6 +170,7 @@ export class TensorConversions {
     const place = (i: Index): Index => (owned === null ? i : at.replaced(i, dim, (v) => at.index("sub", v, start())));
     return this.result(source, to, shape, {
       element: (i) => this.foldRanks(op, (p) => build.cast(build.load(stage, [p, ...place(i)], scalar(dtype)), kind)),
+      reads: new Map([[stage, "anywhere"]]),
       products: new Set(),
       owned,
     });
@@ -181,7 +185,8 @@ export class TensorConversions {
   ): LocalTensor {
     const held = this.memory.withinReach(source);
     const root = (): Value => this.at.constant(rank);
-    const exact = { isExact: held.isExact, products: new Set<object>() };
+    const reads = readsOf([held], to.kind === "sharded" ? "anywhere" : "ranks");
+    const exact = { isExact: held.isExact, reads, products: new Set<object>() };
     if (to.kind === "sharded")
       return this.result(source, to, shape, {
         ...exact,
@@ -224,6 +229,7 @@ export class TensorConversions {
         );
       },
       isExact: held.isExact,
+      reads: readsOf([held], "anywhere"),
       products: new Set(),
     });
   }

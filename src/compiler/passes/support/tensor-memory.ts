@@ -61,6 +61,7 @@ export class TensorMemory {
       isExact: dtype === like.dtype,
       isConverted: false,
       isCostly: false,
+      reads: new Map([[name, "own"]]),
       products: new Set(),
       owned: null,
       spread: null,

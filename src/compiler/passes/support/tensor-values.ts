@@ -17,6 +17,26 @@ export type Partition =
   | { readonly kind: "slices"; readonly dim: number; readonly length: Extent; readonly isExact: boolean }
   | { readonly kind: "chunks" };
 
+/**
+ * Where in a buffer the element at an index is computed from: at the same index on the rank that computes it (`own`), at the
+ * same index on any rank (`ranks`), or anywhere.
+ */
+export type ReadPlace = "own" | "ranks" | "anywhere";
+export type Reads = ReadonlyMap<string, ReadPlace>;
+
+const PLACES: readonly ReadPlace[] = ["own", "ranks", "anywhere"];
+
+/** What several tensors read, together; each at least as far away as `least`. */
+export function readsOf(tensors: readonly Pick<LocalTensor, "reads">[], least: ReadPlace = "own"): Reads {
+  const all = new Map<string, ReadPlace>();
+  for (const { reads } of tensors)
+    for (const [buffer, place] of reads) {
+      const far = [place, least, all.get(buffer) ?? "own"].map((p) => PLACES.indexOf(p));
+      all.set(buffer, PLACES[Math.max(...far)]!);
+    }
+  return all;
+}
+
 export interface LocalTensor {
   readonly dtype: DType | "bool";
   readonly layout: Layout;
@@ -36,6 +56,8 @@ export interface LocalTensor {
   readonly isConverted: boolean;
   /** Whether an element is more than local loads and arithmetic: it reads peers, or folds. */
   readonly isCostly: boolean;
+  /** The memory that elements are computed from, and where in it. */
+  readonly reads: Reads;
   /** Products that an element computes. A loop can have one on the tensor cores. */
   readonly products: ReadonlySet<object>;
   /** `element` holds for this rank's part alone, of a replicated tensor or of one that is gathered to one rank. */

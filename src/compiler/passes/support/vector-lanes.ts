@@ -10,7 +10,7 @@ import type { PassOptions } from "../options.js";
  * widest, each store of the warp would fill every second half of a sector, and cross NVLink as twice the packets.
  */
 export function vectorLanes(kernel: Kernel, options: Pick<PassOptions, "accessBytes">): number {
-  const moved = ["input", "output", "scratch", "packet"];
+  const moved = ["input", "output", "inout", "scratch", "packet"];
   const buffers = kernel.buffers.filter((b) => moved.includes(b.role));
   const bytes = packetFormat(kernel) === null ? options.accessBytes : PACKET_BYTES[packetFormat(kernel)!];
   // Tables of a fixed length, such as one of splits, are not what the kernel moves.

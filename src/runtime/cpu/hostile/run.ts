@@ -6,6 +6,7 @@ import {
   evaluateExtent,
   type Execution,
   isGlobal,
+  isParameter,
   isReady,
   newBlock,
   NUMBERS,
@@ -152,7 +153,7 @@ class HostileRun {
     );
     // Every other schedule starts the caller's tensors past an aligned address.
     const shift = Math.floor(seed / 2) % 2;
-    const offsets = kernel.buffers.map((b) => ranks.map(() => (b.role === "input" || b.role === "output" ? shift : 0)));
+    const offsets = kernel.buffers.map((b) => ranks.map(() => (isParameter(b) ? shift : 0)));
     // The caller writes the outputs before each launch.
     const written = kernel.buffers.map((b, j) =>
       isGlobal(b) ? ranks.map(() => new Uint8Array(lengths[j]!).fill(b.role === "scratch" ? 0 : 1)) : [],
@@ -217,7 +218,8 @@ class HostileRun {
     const launch = this.started[rank]!++;
     this.watch.begin(rank, launch);
     this.kernel.buffers.forEach((b, j) => {
-      if (b.role === "input") this.arrays[j]![rank]!.set(this.given[launch]![rank]!.inputs[b.name]!);
+      if (b.role === "input" || b.role === "inout")
+        this.arrays[j]![rank]!.set(this.given[launch]![rank]!.inputs[b.name]!);
       if (b.role === "output") fillPoison(this.arrays[j]![rank]!);
     });
     this.tasks[rank] = Array.from({ length: this.grid }, (_, block) => ({
@@ -241,7 +243,7 @@ class HostileRun {
     this.watch.finish(rank, launch);
     const outputs: Record<string, TypedArray> = {};
     this.kernel.buffers.forEach((b, j) => {
-      if (b.role === "output") outputs[b.name] = this.arrays[j]![rank]!.slice();
+      if (b.role === "output" || b.role === "inout") outputs[b.name] = this.arrays[j]![rank]!.slice();
     });
     this.results[launch]![rank] = { inputs: {}, outputs };
   }

@@ -7,6 +7,7 @@ import {
   Clocks,
   type Execution,
   isGlobal,
+  isParameter,
   type Kernel,
   KnowledgeTable,
   NOTHING,
@@ -71,7 +72,7 @@ export class Watch extends Trace {
   /** The caller of a rank overwrites its inputs and poisons its outputs, then launches. */
   begin(rank: number, launch: number): void {
     this.launches[rank] = launch;
-    this.touchArguments(rank, launch, (role) => (role === "input" || role === "output" ? WRITE : null));
+    this.touchArguments(rank, launch, (b) => (isParameter(b) ? WRITE : null));
     this.timeline.note(rank, -1, launch, null, () => "writes the inputs, launches");
     this.start(rank);
     this.clocks.start(rank);
@@ -84,16 +85,16 @@ export class Watch extends Trace {
     this.end(rank);
     this.clocks.end(rank);
     this.timeline.note(rank, -1, launch, null, () => "sees the launch end, reads the outputs");
-    this.touchArguments(rank, launch, (role) => (role === "output" ? READ : null));
+    this.touchArguments(rank, launch, (b) => (isParameter(b) && b.role !== "input" ? READ : null));
     // What the caller does next comes after that.
     super.endPhase(this.host(rank));
     this.clocks.endPhase(this.host(rank));
   }
 
-  private touchArguments(rank: number, launch: number, kindOf: (role: string) => number | null): void {
+  private touchArguments(rank: number, launch: number, kindOf: (b: Kernel["buffers"][number]) => number | null): void {
     const strand = this.strand(this.host(rank), launch);
     this.kernelOf.buffers.forEach((b, j) => {
-      const kind = kindOf(b.role);
+      const kind = kindOf(b);
       const memory = kind === null ? -1 : this.memoryOf(j, rank);
       if (kind !== null && this.memories[memory]!.length > 0)
         this.access(strand, 0, memory, 0, this.memories[memory]!.length, kind, 0);
