@@ -90,8 +90,10 @@ const attacks = {
     const report = join(folder, "fuzz.json");
     const { code, out } = await run(
       ["node_modules/vitest/vitest.mjs", "run", "test/fuzz", "--reporter=json", `--outputFile=${report}`],
-      { timeoutMs: ms * 4 + 300_000, env: { FUZZ_SEED: values.seed } },
+      { timeoutMs: ms * 4 + 300_000, env: { FUZZ_SEED: values.seed, FUZZ_SECONDS: String(ms / 1000) } },
     );
+    for (const [, inputs] of out.matchAll(/: (\d+) of \d+ inputs in/g))
+      for (let i = 1; i < Number(inputs); i++) tell(true, "input");
     let results = [];
     try {
       results = JSON.parse(readFileSync(report, "utf8")).testResults.flatMap((file) => file.assertionResults);

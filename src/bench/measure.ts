@@ -48,7 +48,7 @@ const checkedElements = 2 ** 21;
 export async function measure(group: Group, nccl: NcclPeer | null, options: MeasureOptions): Promise<Measured> {
   const suite = suites[options.suite];
   const names = [...suite.kernels, ...(options.withWays ? suite.variants : [])];
-  const compiled = new Map(names.map((kernel) => [kernel, compileKernel(kernel, group.world, options)]));
+  const compiled = new Map(names.map((kernel) => [kernel, compileKernel(kernel, group, options)]));
   const rows: BenchRow[] = [];
   for (const [i, one] of options.cases.entries()) {
     const told = (what: string): string =>
@@ -71,7 +71,7 @@ export async function measure(group: Group, nccl: NcclPeer | null, options: Meas
 
 function compileKernel(
   kernel: string,
-  ranks: number,
+  { world: ranks, backend }: Group,
   { dtype, sms }: Pick<MeasureOptions, "dtype" | "sms">,
 ): CompileResult {
   const file = join(packageRoot(), "kernels", `${kernel}.coll`);
@@ -82,7 +82,7 @@ function compileKernel(
     ...(sms === undefined ? {} : { sms }),
     resolve: importsFromDisk,
     library: libraryFromDisk,
-    tuned: tunedFromDisk(),
+    tuned: tunedFromDisk(undefined, { withLibraries: backend !== "cpu" }),
   });
   const error = result.diagnostics.find((d) => d.severity === "error");
   if (error !== undefined) throw new InternalCompilerError(`kernels/${kernel}.coll does not compile: ${error.message}`);

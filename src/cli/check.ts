@@ -1,6 +1,5 @@
 /** `collc check`: what is wrong with a program, for every number of ranks that was asked for. */
-import { existsSync, readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, statSync } from "node:fs";
 import { Command, Option } from "commander";
 import type { DimValues, Printable } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
@@ -15,7 +14,7 @@ import { type MeshChoice, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
 import { DEFAULT_SCHEDULES, type Job, type ProofRequest } from "./proofs.js";
-import { type ProgramText, readProgram } from "./source-file.js";
+import { programFiles, type ProgramText, readProgram } from "./source-file.js";
 
 const DEFAULT_RANKS: readonly number[] = [2, 4];
 
@@ -161,10 +160,10 @@ function caseOptions({ ranks, dtype, mesh, dim }: CheckOptions): CaseOptions {
 function programsOf(path: string, name: string | undefined, io: Io): ProgramText[] {
   if (!existsSync(path) || !statSync(path).isDirectory()) return [readProgram(path, io)];
   if (name !== undefined) throw new UsageError(`${path} is a folder`, "name the file that has the collective");
-  const files = readdirSync(path, { recursive: true, encoding: "utf8" }).filter((f) => f.endsWith(".coll"));
+  const files = programFiles(path, io);
   if (files.length === 0)
     throw new UsageError(`${path} has no .coll files`, "name a file or a folder with Coll programs");
-  return files.sort().map((file) => readProgram(join(path, file), io));
+  return files.map((file) => readProgram(file, io));
 }
 
 /** What to prove and run; nothing where the file is wrong already. */

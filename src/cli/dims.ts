@@ -2,6 +2,7 @@
 import {
   brokenRequirement,
   choiceOf,
+  launchesOf,
   DTYPES,
   evaluateExtent,
   type Extent,
@@ -122,7 +123,7 @@ export function checkMemory(
   ranksHere: number,
   available = process.availableMemory(),
 ): void {
-  const launched = new Set(choiceOf(manifest, dims).steps.map(({ kernel }) => manifest.kernels[kernel]!));
+  const launched = new Set(launchesOf(choiceOf(manifest, dims)).map(({ kernel }) => manifest.kernels[kernel]!));
   const own = [...launched].flatMap(({ buffers }) => buffers.filter((b) => !isParameter(b)));
   const memories = new Map([...manifest.inputs, ...manifest.outputs].map((t) => [t.name, t]));
   const given = [...memories.values()].map((t) => ({ shape: t.localShape, dtype: t.dtype }));

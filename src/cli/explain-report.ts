@@ -100,7 +100,7 @@ function layouts(c: Palette, e: Explanation, place: Show): string {
 
 /** Which kernel each size takes, and by how much it is ahead at these. */
 function planned(c: Palette, e: Explanation): string {
-  const { by, choices, chosen, times: all } = e.plan!;
+  const { by, choices, chosen, isMeasured, times: all } = e.plan!;
   const rows = choices.map(({ below, kernel }, i) => {
     const from = choices[i - 1]?.below ?? null;
     const bound = [...(from === null ? [] : [`${by} ≥ ${from}`]), ...(below === null ? [] : [`${by} < ${below}`])];
@@ -108,8 +108,13 @@ function planned(c: Palette, e: Explanation): string {
     return [sizes, kernel, kernel === chosen ? "← these sizes" : ""];
   });
   const us = (seconds: number): string => duration(seconds * 1e6);
-  const own = all.find((t) => t.name === chosen)!;
-  const next = all.find((t) => t.name !== chosen)!;
+  const own = all.find((t) => t.name === chosen);
+  const source = isMeasured ? `\n  Measured on this machine by \`collc tune\`; times below are the model's.` : "";
+  const plan = table(c, ["", "", ""], rows) + source;
+  if (own === undefined)
+    return `${plan}\n  ${chosen} does these sizes with its own collective. What is below is of ${all[0]!.name}, beside it.`;
+  const next = all.find((t) => t.name !== chosen);
+  if (next === undefined) return `${plan}\n  ${chosen} is predicted to take ${us(own.seconds)}.`;
   const ahead = next.seconds / own.seconds - 1;
   const verdict =
     ahead >= 0
@@ -117,7 +122,7 @@ function planned(c: Palette, e: Explanation): string {
       : `${next.name} would take ${us(next.seconds)}, which is too little less to have one kernel more`;
   const others = all.filter((t) => t !== own && t !== next).map((t) => `${t.name} ${us(t.seconds)}`);
   const rest = others.length === 0 ? "" : `\n  ${c.dim(`further: ${others.join(", ")}`)}`;
-  return `${table(c, ["", "", ""], rows)}\n  ${chosen} is predicted to take ${us(own.seconds)}. ${verdict}.${rest}`;
+  return `${plan}\n  ${chosen} is predicted to take ${us(own.seconds)}. ${verdict}.${rest}`;
 }
 
 function algorithm(e: Explanation): string {

@@ -11,6 +11,7 @@ import {
   type PassOptions,
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
+import { tunedFromDisk } from "../runtime/tuned.js";
 import { compileWhole, dtypesFor, selectCollective } from "./collectives.js";
 import { chooseDims } from "./dims.js";
 import { examples } from "./examples.js";
@@ -79,6 +80,8 @@ function run(io: Io, file: string, name: string | undefined, options: ExplainOpt
     machine,
     sms: options.sms,
     mapping: options.mapping,
+    // What was measured here says nothing of a machine that is asked for by name.
+    tuned: options.machine === undefined ? tunedFromDisk(undefined, { withLibraries: true }) : undefined,
   });
   const dims = chooseDims(compiled.manifest, options.dim ?? {}, false);
   const explanation = explain(compiled, dims, machine);

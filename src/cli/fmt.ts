@@ -1,5 +1,5 @@
 /** `collc fmt`: puts programs into the one style of Coll. */
-import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { writeFileAtomic } from "../runtime/atomic-file.js";
@@ -8,7 +8,7 @@ import { printDiagnostics } from "./diagnostics.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
 import { examples } from "./examples.js";
-import { readProgram } from "./source-file.js";
+import { programFiles, readProgram } from "./source-file.js";
 
 interface FmtOptions {
   readonly check?: boolean;
@@ -50,7 +50,7 @@ async function formatStdin(io: Io, options: FmtOptions): Promise<void> {
 }
 
 async function formatFiles(io: Io, paths: readonly string[], options: FmtOptions): Promise<void> {
-  const files = [...new Set(paths.flatMap(filesAt))];
+  const files = [...new Set(paths.flatMap((path) => programFiles(path, io)))];
   const changed: string[] = [];
   let failed = 0;
   for (const file of files) {
@@ -81,19 +81,6 @@ async function formatOrReport(io: Io, file: string, text: string, configured: st
     printDiagnostics(io, error.diagnostics, error.source);
     return null;
   }
-}
-
-/** The file itself, or the programs below a folder; hidden folders and other people's packages are not looked into. */
-function filesAt(path: string): string[] {
-  if (!existsSync(path)) throw new UsageError(`there is no file or folder ${path}`);
-  if (!statSync(path).isDirectory()) return [path];
-  return readdirSync(path, { withFileTypes: true })
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => {
-      if (entry.name.startsWith(".") || entry.name === "node_modules") return [];
-      if (entry.isDirectory()) return filesAt(join(path, entry.name));
-      return entry.isFile() && entry.name.endsWith(".coll") ? [join(path, entry.name)] : [];
-    });
 }
 
 /** A link stays a link, and the file keeps its permissions. */

@@ -4,6 +4,7 @@ import { type DimValues, type PassOptions, printLayout } from "../compiler/index
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
+import { tunedFromDisk } from "../runtime/tuned.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./collectives.js";
 import { checkMemory, chooseDims, chooseScalars } from "./dims.js";
 import { dtypeOf, execute, type Execution } from "../bench/execute.js";
@@ -124,6 +125,7 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
     mesh,
     sms: options.sms,
     mapping: options.mapping,
+    tuned: tunedFromDisk(undefined, { withLibraries: backend !== "cpu" }),
   });
   const dims = {
     ...chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu"),

@@ -1,5 +1,5 @@
 /** Reads a `.coll` file, and says what is wrong with a file that is none. */
-import { closeSync, existsSync, fstatSync, openSync, readdirSync } from "node:fs";
+import { closeSync, type Dirent, existsSync, fstatSync, openSync, readdirSync, statSync } from "node:fs";
 import { isatty } from "node:tty";
 import { basename, dirname, extname, join } from "node:path";
 import { UsageError, messageOf, systemCode } from "../runtime/errors.js";
@@ -22,6 +22,41 @@ export function readProgram(path: string, io: Io): ProgramText {
   if (path === "-") return { file: "<stdin>", text: decode("<stdin>", bounded("<stdin>", io.readStdin())) };
   const found = existsSync(path) ? path : (shippedFile(path) ?? path);
   return { file: found, text: decode(path, readBytes(found, path)) };
+}
+
+/**
+ * The file itself, or the programs below a folder in order of their names; hidden folders and other people's packages are not looked
+ * into. Folders below it that may not be read, or are gone by then, are left out, and a line to `io.err` says so.
+ * @throws UsageError for what is not there
+ */
+export function programFiles(path: string, io: Io): string[] {
+  if (!existsSync(path)) throw new UsageError(`there is no file or folder ${path}`);
+  if (!statSync(path).isDirectory()) return [path];
+  const unread: string[] = [];
+  const found = programsBelow(path, unread);
+  if (unread.length > 0) {
+    const folders = unread.length === 1 ? "1 folder" : `${unread.length} folders`;
+    io.err.write(`warning: ${folders} could not be read and were left out: ${unread.slice(0, 3).join(", ")}\n`);
+  }
+  return found;
+}
+
+function programsBelow(path: string, unread: string[]): string[] {
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    if (systemCode(error) === undefined) throw error;
+    unread.push(path);
+    return [];
+  }
+  return entries
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      if (entry.name.startsWith(".") || entry.name === "node_modules") return [];
+      if (entry.isDirectory()) return programsBelow(join(path, entry.name), unread);
+      return entry.isFile() && entry.name.endsWith(".coll") ? [join(path, entry.name)] : [];
+    });
 }
 
 function shippedFile(path: string): string | null {

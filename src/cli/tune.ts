@@ -9,16 +9,18 @@ import {
   DTYPES,
   dimsOf,
   evaluateExtent,
-  type TunedChoice,
+  libraryStepOf,
+  NCCL_WAY,
 } from "../compiler/index.js";
 import { significant } from "../bench/format.js";
 import { machineFacts } from "../bench/machine.js";
 import { backendNames } from "../runtime/backends.js";
-import { UsageError } from "../runtime/errors.js";
+import { MachineError, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group, Tensor } from "../runtime/group.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
 import { packageRoot } from "../runtime/native.js";
-import { libraryDigest, saveTuned, tuneFilePath, type TunedPlan } from "../runtime/tuned.js";
+import { openNccl } from "../runtime/nccl/library.js";
+import { choicesOf, libraryDigest, saveTuned, tuneFilePath, type TunedPlan } from "../runtime/tuned.js";
 import { collcVersion } from "../runtime/version.js";
 import { examples } from "./examples.js";
 import { type Io, paletteOf } from "./io.js";
@@ -35,8 +37,6 @@ interface TuneOptions {
 
 /** Elements of the sizes that are measured, on GPUs and emulated. */
 const SIZES = { gpu: [9, 12, 15, 17, 19, 21, 23, 26].map((bits) => 2 ** bits), cpu: [2 ** 8, 2 ** 12] };
-/** A way that is ahead by less than this part is not worth a kernel more. */
-const WORTHWHILE = 0.02;
 
 /** The command, printing to `io`. */
 export function tuneCommand(io: Io): Command {
@@ -131,11 +131,16 @@ async function measureOne(
 ): Promise<TunedPlan | null> {
   const file = join(packageRoot(), "kernels", `${conversion}.coll`);
   const request = { file, ranks: group.world, dtype, resolve: importsFromDisk, library: libraryFromDisk };
-  const { considered, manifest } = compile(readFileSync(file, "utf8"), request);
+  const text = readFileSync(file, "utf8");
+  const { considered, manifest } = compile(text, request);
   // One way needs no plan.
   if (manifest === null || considered.length < 2) return null;
   const kernels = [];
   for (const { name, compiled } of considered) kernels.push({ name, kernel: await group.load(compiled) });
+  if (libraryStepOf(conversion, manifest) !== null && (await hasNccl(group))) {
+    const calls = compile(text, { ...request, tuned: () => [{ below: null, way: NCCL_WAY }] });
+    kernels.push({ name: NCCL_WAY, kernel: await group.load(calls) });
+  }
   const measured: Record<string, Record<string, number>> = {};
   for (const size of SIZES[group.backend === "cpu" ? "cpu" : "gpu"]) {
     onProgress(`${conversion}, ${(size * DTYPES[dtype].bytes) / 1024} KiB`, group.backend === "cpu");
@@ -162,21 +167,17 @@ async function measureOne(
   };
 }
 
-/** The fastest way by size; one stays until another is ahead of it by enough. Bounds lie between the sizes. */
-export function choicesOf(measured: TunedPlan["measured"]): TunedChoice[] {
-  const sizes = Object.keys(measured)
-    .map(Number)
-    .sort((a, b) => a - b);
-  const choices: { below: number | null; way: string }[] = [];
-  for (const [i, size] of sizes.entries()) {
-    const times = measured[size]!;
-    const [fastest] = Object.keys(times).sort((a, b) => times[a]! - times[b]!);
-    const last = choices.at(-1);
-    if (last !== undefined && times[last.way]! <= times[fastest!]! * (1 + WORTHWHILE)) continue;
-    if (last !== undefined) last.below = Math.round(Math.sqrt(sizes[i - 1]! * size));
-    choices.push({ below: null, way: fastest! });
-  }
-  return choices;
+/** Whether all ranks have NCCL, and GPUs for it. Collective. */
+async function hasNccl(group: Group): Promise<boolean> {
+  if (group.backend === "cpu") return false;
+  const isHere = await openNccl().then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof MachineError) return false;
+      throw error;
+    },
+  );
+  return (await group.exchange("NCCL at hand", isHere)).every((has) => has);
 }
 
 /** What a rank process is started with. */

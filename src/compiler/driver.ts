@@ -11,7 +11,7 @@ import type { Kernel } from "./ir/module.js";
 import { lowerCollective } from "./lower/lower-collective.js";
 import { predict } from "./machine/cost.js";
 import type { Machine } from "./machine/machines.js";
-import type { Manifest } from "./manifest.js";
+import { launchesOf, type LibraryStep, type Manifest } from "./manifest.js";
 import {
   checkDTypeVariables,
   checkMapping,
@@ -26,7 +26,7 @@ import type { PassOptions } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
 import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
-import { everyVariable, soleConversion, waysOf } from "./program/library.js";
+import { everyVariable, libraryStepOf, NCCL_WAY, soleConversion, waysOf } from "./program/library.js";
 import { type Candidate, dimsOf, planFrom, planOf, sizeOf, type TunedChoice } from "./program/plan.js";
 import { shown } from "./rules.js";
 import { SourceFile } from "./source.js";
@@ -59,6 +59,8 @@ export interface CompileResult {
   readonly variants: readonly Variant[];
   /** Ways of doing it that were compared; those that no size takes are not among the variants. */
   readonly considered: readonly Variant[];
+  /** The plan is the option `tuned`'s, and not the model's. */
+  readonly isMeasured: boolean;
   readonly machine: Machine;
   readonly options: CompileOptions;
 }
@@ -96,7 +98,16 @@ export function compileParsed(
   options: CompileOptions,
 ): CompileResult {
   const machine = machineOf(options);
-  const nothing = { snapshots: [], kernel: null, cuda: null, manifest: null, variants: [], considered: [], ways: [] };
+  const nothing = {
+    snapshots: [],
+    kernel: null,
+    cuda: null,
+    manifest: null,
+    variants: [],
+    considered: [],
+    ways: [],
+    isMeasured: false,
+  };
   const failed = { options, source, machine, checked: null, ...nothing };
   if (parsed.diagnostics.some((d) => d.severity === "error")) return { ...failed, diagnostics: parsed.diagnostics };
   const named = parsed.program.collectives.filter((c) => [c.name.text, undefined].includes(options.collective));
@@ -122,21 +133,29 @@ export function compileParsed(
     : programFrom(ways, front, measuredPlan(lowered, ways, options));
 }
 
+/** What was measured for what a kernel does. */
+interface Measured {
+  readonly choices: readonly TunedChoice[];
+  /** What a choice of NCCL's own collective is; null where none does it. */
+  readonly library: LibraryStep | null;
+}
+
 /** The plan that was measured for what the kernel does, or null. @throws UsageError for one of ways that are no more */
-function measuredPlan(
-  lowered: Kernel,
-  ways: readonly WayToDo[],
-  options: CompileOptions,
-): readonly TunedChoice[] | null {
+function measuredPlan(lowered: Kernel, ways: readonly WayToDo[], options: CompileOptions): Measured | null {
   const conversion = options.tuned === undefined || options.library === undefined ? null : soleConversion(lowered);
-  const tuned = conversion === null ? null : options.tuned!(conversion, lowered.inputs[0]!.dtype, lowered.world);
-  const unknown = tuned?.find(({ way }) => !ways.some(({ name }) => name === way));
+  if (conversion === null) return null;
+  const choices = options.tuned!(conversion, lowered.inputs[0]!.dtype, lowered.world);
+  if (choices === null) return null;
+  const library = libraryStepOf(conversion, lowered);
+  const isKnown = (way: string): boolean =>
+    (way === NCCL_WAY && library !== null) || ways.some(({ name }) => name === way);
+  const unknown = choices.find(({ way }) => !isKnown(way));
   if (unknown !== undefined)
     throw new UsageError(
       `the measured plan of ${conversion} takes ${unknown.way}, which there is not`,
       "run `collc tune` again",
     );
-  return tuned;
+  return { choices, library };
 }
 
 interface WayToDo {
@@ -194,12 +213,13 @@ function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Ker
 }
 
 /** Plans a program; the kernels are made when somebody asks. */
-function programFrom(all: readonly WayToDo[], front: Front, tuned: readonly TunedChoice[] | null): CompileResult {
+function programFrom(all: readonly WayToDo[], front: Front, tuned: Measured | null): CompileResult {
   // What was measured to be slower everywhere need not be compiled.
-  const ways = tuned === null ? all : all.filter(({ name }) => tuned.some(({ way }) => way === name));
+  const measured = tuned === null ? all : all.filter(({ name }) => tuned.choices.some(({ way }) => way === name));
+  const ways = measured.length > 0 ? measured : all.slice(0, 1);
   const { options } = front;
   const machine = machineOf(options);
-  let made: Omit<CompileResult, keyof Front | "machine" | "ways"> | null = null;
+  let made: Omit<CompileResult, keyof Front | "machine" | "ways" | "isMeasured"> | null = null;
   const program = (): NonNullable<typeof made> => {
     if (made !== null) return made;
     const by = sizeOf(ways[0]!.compiled().kernel!);
@@ -213,9 +233,10 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: readonly Tune
       const kernel = compiled.kernel!;
       return hasPackets(kernel) ? { name, kernel, mostBytes: MOST_PACKET_BYTES } : { name, kernel };
     });
-    const { plan, used } = tuned === null ? planOf(candidates, by, machine) : planFrom(tuned, candidates, by);
+    const { plan, used } =
+      tuned === null ? planOf(candidates, by, machine) : planFrom(tuned.choices, candidates, by, tuned.library);
     const variants = used.map((u) => considered[candidates.indexOf(u)]!);
-    const largest = variants[plan.choices.at(-1)!.steps.at(-1)!.kernel]!.compiled;
+    const largest = variants[plan.choices.flatMap(launchesOf).at(-1)?.kernel ?? 0]!.compiled;
     const signature = { ...signatureOf(largest.kernel!), collective: front.checked!.syntax.name.text };
     const manifest = programOf(signature, used, plan, options.arch ?? DEFAULT_ARCH);
     const { kernel, snapshots } = largest;
@@ -234,8 +255,9 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: readonly Tune
   return {
     ...front,
     // The ways differ in what moves, not in what is multiplied.
-    diagnostics: ways.findLast(({ base }) => base === null)!.compiled().diagnostics,
+    diagnostics: (ways.findLast(({ base }) => base === null) ?? ways[0]!).compiled().diagnostics,
     machine,
+    isMeasured: tuned !== null,
     ways: all.map(({ name }) => name),
     get kernel() {
       return program().kernel;
@@ -347,6 +369,7 @@ function resultOf(front: Front, snapshots: readonly Snapshot[], last: Kernel): C
     kernel,
     machine: machineOf(options),
     ways: [],
+    isMeasured: false,
     get cuda() {
       return kernel === null ? null : (cuda ??= emitCuda(kernel, source));
     },

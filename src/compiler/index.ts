@@ -9,7 +9,7 @@ export { PIPELINE } from "./passes/pipeline.js";
 export type { Pass } from "./passes/runner.js";
 export { checkCollective, constantOf, parseProgram } from "./front-end.js";
 export type { ResolveImport } from "./link/link.js";
-export type { Library, LibraryFile } from "./program/library.js";
+export { type Library, type LibraryFile, libraryStepOf, NCCL_WAY } from "./program/library.js";
 export { dimsOf, type Tuned, type TunedChoice } from "./program/plan.js";
 export { CONVERSIONS, UNARY_NAMES } from "./check/functions.js";
 export type { CheckedCollective, ExpressionType } from "./check/checked.js";

@@ -225,7 +225,34 @@ export interface LaunchStep {
   readonly maxBlocks: number;
 }
 
-export type Step = LaunchStep;
+/**
+ * A collective of a library that moves the tensors as the signature has them, byte for byte. Of groups on GPUs with the library
+ * alone: a plan takes it where that was measured to be the fastest.
+ */
+export interface LibraryStep {
+  readonly kind: "library";
+  readonly library: "nccl";
+  readonly call: LibraryCall;
+  /** Names of the signature's tensors. */
+  readonly input: string;
+  readonly output: string;
+  /** The rank that has the input of a broadcast. */
+  readonly root: number;
+}
+
+export type LibraryCall = "all_gather" | "broadcast";
+
+export type Step = LaunchStep | LibraryStep;
+
+/** Steps that are kernels. */
+export function launchesOf({ steps }: Choice): readonly LaunchStep[] {
+  return steps.filter((step) => step.kind === "launch");
+}
+
+/** A step in a word: the kernel's name, or the library's. */
+export function stepName(step: Step, { kernels }: Pick<Manifest, "kernels">): string {
+  return step.kind === "launch" ? kernels[step.kernel]!.name : step.library;
+}
 
 /** What is done at some sizes. */
 export interface Choice {
@@ -265,7 +292,13 @@ export function choiceOf({ plan }: Pick<Manifest, "plan">, dims: DimValues): Cho
 }
 
 /** What is wrong with a plan, in words; null if every size has exactly one choice, and every step a kernel. */
-export function planProblem({ plan, kernels, dims }: Pick<Manifest, "plan" | "kernels" | "dims">): string | null {
+export function planProblem({
+  plan,
+  kernels,
+  dims,
+  inputs,
+  outputs,
+}: Pick<Manifest, "plan" | "kernels" | "dims" | "inputs" | "outputs">): string | null {
   const { choices, by } = plan;
   if (choices.length === 0) return "it has no choice";
   const unknown = [...extentNames(by)].find((name) => !dims.includes(name));
@@ -277,7 +310,13 @@ export function planProblem({ plan, kernels, dims }: Pick<Manifest, "plan" | "ke
       return `the bound ${below} does not grow: the sizes below it have a choice already`;
     last = below ?? last;
     if (steps.length === 0) return `choice ${i} does nothing`;
-    for (const { kernel, maxBlocks } of steps) {
+    for (const step of steps) {
+      if (step.kind === "library") {
+        const missing = [step.input, step.output].find((name) => ![...inputs, ...outputs].some((t) => t.name === name));
+        if (missing !== undefined) return `choice ${i} gives ${step.library} '${missing}', which is no tensor`;
+        continue;
+      }
+      const { kernel, maxBlocks } = step;
       const launched = kernels[kernel];
       if (launched === undefined) return `choice ${i} launches kernel ${kernel}, and there are ${kernels.length}`;
       if (!(maxBlocks >= 1 && maxBlocks <= launched.grid.maxBlocks))

@@ -20,6 +20,8 @@ import { ownTensor } from "./device-copies.js";
 import type { DeviceStream, Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
 import { RuntimeError } from "./errors.js";
+import { type PreparedCall, prepareCall } from "./library-steps.js";
+import type { NcclCommunicator } from "./nccl/communicator.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { GroupStream, LoadedKernel, PreparedRun, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
@@ -162,14 +164,17 @@ export class DeviceKernel implements LoadedKernel, Watched {
     private readonly group: DeviceGroup,
     readonly manifest: Manifest,
     private readonly kernels: readonly ProgramKernel[],
+    /** For steps of a library; null where the plan has none. */
+    private readonly communicator: NcclCommunicator | null,
   ) {}
 
-  /** @param cubins of the manifest's kernels, in order */
+  /** Collective. @param cubins of the manifest's kernels, in order */
   static async load(group: DeviceGroup, manifest: Manifest, cubins: readonly Uint8Array[]): Promise<DeviceKernel> {
+    const communicator = await group.librarySteps.open(manifest);
     const kernels: ProgramKernel[] = [];
     for (const [i, kernel] of manifest.kernels.entries())
       kernels.push(await ProgramKernel.load(group, kernel, manifest.collective, cubins[i]!));
-    return new DeviceKernel(group, manifest, kernels);
+    return new DeviceKernel(group, manifest, kernels, communicator);
   }
 
   /** The steps of the plan for these dimensions, ready to be enqueued. */
@@ -181,10 +186,14 @@ export class DeviceKernel implements LoadedKernel, Watched {
         "call group.recover() on all ranks, or load the kernel again",
       );
     checkTensors(this.manifest, tensors, dims);
-    const launches: PreparedLaunch[] = [];
+    const launches: PreparedCall[] = [];
     try {
-      for (const { kernel, maxBlocks } of choiceOf(this.manifest, dims).steps)
-        launches.push(await this.kernels[kernel]!.prepare(tensors, dims, maxBlocks));
+      for (const step of choiceOf(this.manifest, dims).steps)
+        launches.push(
+          step.kind === "library"
+            ? prepareCall(this.group, this.communicator!, step, tensors)
+            : await this.kernels[step.kernel]!.prepare(tensors, dims, step.maxBlocks),
+        );
     } catch (error) {
       for (const launch of launches) launch.release();
       throw error;
@@ -262,7 +271,7 @@ export class PreparedProgram implements PreparedRun {
   constructor(
     private readonly group: DeviceGroup,
     private readonly program: Watched,
-    private readonly launches: readonly PreparedLaunch[],
+    private readonly launches: readonly PreparedCall[],
   ) {}
 
   launch(stream: GroupStream): void {

@@ -7,6 +7,7 @@ import {
   type DType,
   programOf,
   type Kernel,
+  type LaunchStep,
   type Manifest,
   outsideDimension,
   type SourceFile,
@@ -249,11 +250,21 @@ class EmulatedKernel implements LoadedKernel {
     checkTensors(this.manifest, tensors, dims);
     const key = JSON.stringify(this.manifest.dims.map((name) => dims[name]));
     if (this.bounded.has(key)) return;
-    for (const { kernel } of choiceOf(this.manifest, dims).steps) {
+    for (const { kernel } of this.launches(dims)) {
       const fault = this.whyOutside(kernel, dims);
       if (fault !== null) throw fault;
     }
     this.bounded.add(key);
+  }
+
+  private launches(dims: DimValues): readonly LaunchStep[] {
+    return choiceOf(this.manifest, dims).steps.map((step) => {
+      if (step.kind === "launch") return step;
+      throw new UsageError(
+        `the plan of ${this.manifest.collective} takes ${step.library} at this size, which the cpu backend does not have`,
+        "compile it without the option `tuned`, or with plans that leave libraries out",
+      );
+    });
   }
 
   private execute(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
@@ -264,7 +275,7 @@ class EmulatedKernel implements LoadedKernel {
       inputs: pick(this.manifest.inputs, rank),
       outputs: pick(this.manifest.outputs, rank),
     }));
-    for (const { kernel, maxBlocks } of choiceOf(this.manifest, dims).steps) {
+    for (const { kernel, maxBlocks } of this.launches(dims)) {
       const key = JSON.stringify([kernel, offsets]);
       let instance = this.instances.get(key);
       if (instance === undefined) this.instances.set(key, (instance = this.make(kernel, offsets)));

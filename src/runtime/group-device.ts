@@ -32,6 +32,7 @@ import type {
   SymmetricOptions,
   Tensor,
 } from "./group.js";
+import { LibrarySteps } from "./library-steps.js";
 import { native } from "./native.js";
 import { type DeviceBackend, openProvider } from "./open-provider.js";
 import { PersistentMemory } from "./persistent-memory.js";
@@ -77,6 +78,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   readonly turns: Turnstile;
   readonly pool: SymmetricPool;
   private readonly streams = new Set<DeviceStream>();
+  readonly librarySteps = new LibrarySteps(this);
   /** What close() must free, newest first. */
   private readonly owned = new Set<() => Promise<void>>();
   private readonly kernels = new Set<DeviceKernel>();

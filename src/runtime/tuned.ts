@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { DType, Tuned, TunedChoice } from "../compiler/index.js";
+import { type DType, NCCL_WAY, type Tuned, type TunedChoice } from "../compiler/index.js";
 import { writeFileAtomic } from "./atomic-file.js";
 import { libraryFromDisk } from "./imports.js";
 import { cacheDirectory } from "./jit-cache.js";
@@ -66,13 +66,45 @@ function isPlan(value: unknown): boolean {
   });
 }
 
-/** Measured plans, for the option `tuned` of a compilation; none for files of the library that have changed since. */
-export function tunedFromDisk(path = tuneFilePath()): Tuned {
+/** A way that is ahead by less than this part is not worth a kernel more. */
+const WORTHWHILE = 0.02;
+
+/** The fastest way by size; one stays until another is ahead of it by enough. Bounds lie between the sizes. */
+export function choicesOf(measured: TunedPlan["measured"]): TunedChoice[] {
+  const sizes = Object.keys(measured)
+    .map(Number)
+    .sort((a, b) => a - b);
+  const choices: { below: number | null; way: string }[] = [];
+  for (const [i, size] of sizes.entries()) {
+    const times = measured[size]!;
+    const [fastest] = Object.keys(times).sort((a, b) => times[a]! - times[b]!);
+    const last = choices.at(-1);
+    if (last !== undefined && times[last.way]! <= times[fastest!]! * (1 + WORTHWHILE)) continue;
+    if (last !== undefined) last.below = Math.round(Math.sqrt(sizes[i - 1]! * size));
+    choices.push({ below: null, way: fastest! });
+  }
+  return choices;
+}
+
+/** What was the fastest without the collectives of libraries. */
+function ownChoices({ choices, measured }: TunedPlan): readonly TunedChoice[] {
+  if (!choices.some(({ way }) => way === NCCL_WAY)) return choices;
+  const own = (times: Readonly<Record<string, number>>) =>
+    Object.fromEntries(Object.entries(times).filter(([way]) => way !== NCCL_WAY));
+  return choicesOf(Object.fromEntries(Object.entries(measured).map(([size, times]) => [size, own(times)])));
+}
+
+/**
+ * Measured plans, for the option `tuned` of a compilation; none for files of the library that have changed since.
+ * @param options.withLibraries whether plans may take NCCL's own collectives, for groups on GPUs. Default: no.
+ */
+export function tunedFromDisk(path = tuneFilePath(), { withLibraries = false } = {}): Tuned {
   let file: TuneFile | null | undefined;
   return (conversion, dtype, ranks) => {
     if (file === undefined) file = readTuneFile(path);
     const found = file?.plans.find((p) => p.conversion === conversion && p.dtype === dtype && p.ranks === ranks);
-    return found !== undefined && found.library === libraryDigest(conversion) ? found.choices : null;
+    if (found === undefined || found.library !== libraryDigest(conversion)) return null;
+    return withLibraries ? found.choices : ownChoices(found);
   };
 }
 

@@ -1,11 +1,17 @@
 /** `collc tune`: what it measures becomes the plan, and what does not fit any more does not. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
-import { choicesOf } from "../../src/cli/tune.js";
-import { choiceOf, compile, type CompileOptions } from "../../src/compiler/index.js";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { choiceOf, compile, type CompileOptions, stepName } from "../../src/compiler/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
-import { libraryDigest, readTuneFile, saveTuned, type TuneFile, tunedFromDisk } from "../../src/runtime/tuned.js";
+import {
+  choicesOf,
+  libraryDigest,
+  readTuneFile,
+  saveTuned,
+  type TuneFile,
+  tunedFromDisk,
+} from "../../src/runtime/tuned.js";
 import { collc, kernel, temporaryFolder } from "./support.js";
 
 const folder = temporaryFolder();
@@ -26,6 +32,8 @@ describe("what the times say", () => {
     expect(choicesOf({ "8": { only: 1 } })).toEqual([{ below: null, way: "only" }]);
   });
 });
+
+afterEach(() => void vi.unstubAllEnvs());
 
 describe("a tuned machine", () => {
   const text = readFileSync(kernel("reduce"), "utf8");
@@ -55,8 +63,8 @@ describe("a tuned machine", () => {
     const { manifest, considered } = compile(text, options());
     expect(manifest!.plan.choices.map((c) => c.below)).toEqual(plan!.choices.map((c) => c.below));
     for (const { below, way } of plan!.choices) {
-      const step = choiceOf(manifest!, { n: (below ?? 2 ** 30) - 1 }).steps[0]!;
-      expect(manifest!.kernels[step.kernel]!.name).toBe(way);
+      const [step] = choiceOf(manifest!, { n: (below ?? 2 ** 30) - 1 }).steps;
+      expect(stepName(step!, manifest!)).toBe(way);
     }
     expect(new Set(considered.map((v) => v.name))).toEqual(new Set(plan!.choices.map((c) => c.way)));
     // Nobody has measured these.
@@ -80,6 +88,37 @@ describe("a tuned machine", () => {
     const { manifest } = compile(text, options({ tuned: tunedFromDisk(own) }));
     expect(manifest!.kernels.map((k) => k.name)).toEqual(["reduce/scatter", "reduce/pull"]);
     expect(manifest!.plan.choices.map((c) => c.below)).toEqual([7, null]);
+  });
+
+  it("leaves NCCL out where a program is not for a group on GPUs", async () => {
+    const file = readTuneFile(path)!;
+    const measured = { 64: { "reduce/pull": 5, nccl: 4 }, 4096: { "reduce/pull": 9, "reduce/scatter": 8, nccl: 4 } };
+    const own = join(folder, "nccl.json");
+    await saveTuned(own, { ...file, plans: [{ ...file.plans[0]!, measured, choices: choicesOf(measured) }] });
+    expect(tunedFromDisk(own, { withLibraries: true })("reduce", "f32", 2)).toEqual([{ below: null, way: "nccl" }]);
+    expect(tunedFromDisk(own)("reduce", "f32", 2)).toEqual([
+      { below: 512, way: "reduce/pull" },
+      { below: null, way: "reduce/scatter" },
+    ]);
+  });
+
+  it("is what explain explains, NCCL's choice too, but of no machine that is named", async () => {
+    const measured = { 64: { "all_gather/push": 5, nccl: 6 }, 4096: { "all_gather/push": 9, nccl: 4 } };
+    const plan = {
+      ...{ conversion: "all_gather", dtype: "bf16" as const, ranks: 4, library: libraryDigest("all_gather") },
+      ...{ measured, choices: choicesOf(measured) },
+    };
+    const cache = join(folder, "cache");
+    mkdirSync(cache, { mode: 0o700 });
+    await saveTuned(join(cache, "tune.json"), { ...readTuneFile(path)!, plans: [plan] });
+    vi.stubEnv("COLLC_CACHE_DIR", cache);
+    const explained = async (...args: readonly string[]): Promise<string> =>
+      (await collc(["explain", kernel("all_gather"), "--ranks", "4", ...args], {})).out;
+    expect(await explained("--dim", "n=64")).toMatch(
+      /Measured on this machine by `collc tune`[^]*all_gather\/push is predicted/,
+    );
+    expect(await explained("--dim", "n=8192")).toMatch(/nccl does these sizes with its own collective/);
+    expect(await explained("--dim", "n=8192", "--machine", "h200x4")).not.toMatch(/Measured on this machine|nccl/);
   });
 
   it("forgets the plan of a library that has changed, and refuses one of ways that are no more", async () => {

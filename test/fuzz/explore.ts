@@ -27,7 +27,7 @@ export interface Exploration<T> {
   readonly share: number;
   /** So many inputs are looked at without FUZZ_SECONDS, if the time allows; with it, ten times its seconds at least. */
   readonly runs: number;
-  /** At least so many must have been looked at. */
+  /** At least so many are looked at, however long it takes. */
   readonly least: number;
   readonly inputs: fc.Arbitrary<T>;
   /** The input as a person can read and repeat it. */
@@ -44,8 +44,8 @@ export async function explore<T>(exploration: Exploration<T>): Promise<void> {
   let looked = 0;
   let hasFailed = false;
   const property = fc.asyncProperty(inputs, async (input) => {
-    // Once a failure is found, as much time again goes into making it smaller.
-    if (isSpent(hasFailed ? 2 : 1)) return;
+    // Once a failure is found, as much time again goes into making it smaller. A busy machine takes longer for each.
+    if (hasFailed ? isSpent(2) : looked >= least && isSpent(1)) return;
     looked++;
     const before = used();
     try {

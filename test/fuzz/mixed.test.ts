@@ -46,8 +46,9 @@ test("bodies that mix loops and tensor expressions compute what they say", { tim
   console.log(`mixed bodies: ${JSON.stringify(counts)}`);
   // The generator knows the rules: what is refused is its mistake or the checker's, and has failed above.
   expect(counts.accepted).toBe(counts.made);
-  expect(counts.ensured).toBeGreaterThan(counts.made / 3);
-  expect(counts.intoLoop).toBeGreaterThan(counts.made / 4);
-  expect(counts.intoExpression).toBeGreaterThan(counts.made / 20);
-  expect(counts.proved).toBeGreaterThan(counts.proofs / 2);
+  // About 0.6, 0.5 and 0.17 of them are; of few, chance makes it fewer.
+  expect(counts.ensured).toBeGreaterThan(counts.made / 3 - 4);
+  expect(counts.intoLoop).toBeGreaterThan(counts.made / 4 - 4);
+  expect(counts.intoExpression).toBeGreaterThan(counts.made / 20 - 4);
+  expect(counts.proved).toBeGreaterThan(counts.proofs / 2 - 1);
 });

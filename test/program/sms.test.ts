@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { compile } from "../../src/compiler/index.js";
+import { compile, launchesOf } from "../../src/compiler/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { collc, kernel } from "../cli/support.js";
 
@@ -23,7 +23,7 @@ describe("a limit of multiprocessors", () => {
       expect(limited.diagnostics).toEqual([]);
       const { kernels, plan } = limited.manifest!;
       for (const { grid } of kernels) expect(grid.maxBlocks).toBe(5);
-      for (const { steps } of plan.choices) for (const step of steps) expect(step.maxBlocks).toBeLessThanOrEqual(5);
+      for (const step of plan.choices.flatMap(launchesOf)) expect(step.maxBlocks).toBeLessThanOrEqual(5);
     });
 
   it("is an option of run and explain, and slows down what it limits", async () => {

@@ -3,6 +3,7 @@ import {
   DTYPES,
   type Extent,
   extent,
+  launchesOf,
   printLayout,
   productOf,
   RELATION_SIGNS,
@@ -247,8 +248,9 @@ interface Tables {
 function targetRow(program: ArtefactProgram, target: ArtefactTarget, t: number, tables: Tables): string {
   const { functions, table } = tables;
   const kernels = target.kernels.map((kernel, k) => kernelRow(program, kernel, `${t}_${k}`, tables));
-  const choices = target.plan.choices.map(({ below, steps }, c) => {
-    const rows = steps.map((step) => `{${step.kernel}, ${step.maxBlocks}}`);
+  const choices = target.plan.choices.map((choice, c) => {
+    const { below } = choice;
+    const rows = launchesOf(choice).map((step) => `{${step.kernel}, ${step.maxBlocks}}`);
     return `{${below ?? 0}, ${table("collc_step", `steps_${t}_${c}`, rows)}, ${rows.length}}`;
   });
   const [, major, minor, variant] = /^sm_(\d+)(\d)([af]?)$/.exec(target.arch)!;

@@ -12,7 +12,7 @@ import type { DimValues } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import { type Prediction, predict } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
-import { type Choice, choiceOf } from "../manifest.js";
+import { type Choice, choiceOf, launchesOf, stepName } from "../manifest.js";
 import { compared } from "../program/plan.js";
 import { type Party, syncReasons, syncsOf } from "./sync-reasons.js";
 import { type RankTraffic, trafficOfRank } from "./traffic.js";
@@ -89,8 +89,10 @@ export interface PlanStep {
   readonly by: string;
   /** In order: the kernel of sizes below a number, of the last for all others. */
   readonly choices: readonly { readonly below: number | null; readonly kernel: string }[];
-  /** The kernel that the explained sizes take. */
+  /** The kernel that the explained sizes take; `nccl` for its own collective, beside which a kernel is explained. */
   readonly chosen: string;
+  /** `collc tune` measured it; else the model made it. */
+  readonly isMeasured: boolean;
   /** Seconds that the ways of doing it are predicted to take at these sizes, the fastest first. */
   readonly times: readonly { readonly name: string; readonly seconds: number }[];
 }
@@ -170,18 +172,19 @@ export function predictTime(compiled: CompileResult, dims: DimValues, machine: M
 /** The program of the one kernel that these sizes take. */
 function kernelFor(program: CompileResult, dims: DimValues): CompileResult {
   if (program.variants.length < 2) return program;
-  return program.variants[choiceOf(program.manifest!, dims).steps.at(-1)!.kernel]!.compiled;
+  return program.variants[launchesOf(choiceOf(program.manifest!, dims)).at(-1)?.kernel ?? 0]!.compiled;
 }
 
 function planStep(program: CompileResult, dims: DimValues, machine: Machine): PlanStep | null {
   const { manifest, considered } = program;
-  if (manifest === null || considered.length < 2) return null;
-  const { plan, kernels } = manifest;
-  const nameOf = (choice: Choice): string => kernels[choice.steps.at(-1)!.kernel]!.name;
+  if (manifest === null || (considered.length < 2 && manifest.plan.choices.length < 2)) return null;
+  const { plan } = manifest;
+  const nameOf = (choice: Choice): string => stepName(choice.steps.at(-1)!, manifest);
   return {
     by: showExtent(plan.by),
     choices: plan.choices.map((choice) => ({ below: choice.below, kernel: nameOf(choice) })),
     chosen: nameOf(choiceOf(manifest, dims)),
+    isMeasured: program.isMeasured,
     times: compared(
       considered.map(({ name, compiled }) => ({ name, kernel: compiled.kernel! })),
       dims,

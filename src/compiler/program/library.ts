@@ -14,7 +14,7 @@ import { definitionOf } from "../ir/ops.js";
 import { rewriteOps, Substitution } from "../ir/visit.js";
 import type { ResolveImport } from "../link/link.js";
 import { lowerCollective } from "../lower/lower-collective.js";
-import type { Requirement, SignatureTensor } from "../manifest.js";
+import type { LibraryCall, LibraryStep, Requirement, Signature, SignatureTensor } from "../manifest.js";
 import type { SourceFile } from "../source.js";
 import type { DType } from "../types/dtype.js";
 import { extent, type Extent, productOf, sameExtent } from "../types/extent.js";
@@ -49,6 +49,26 @@ export function soleConversion(kernel: Kernel): string | null {
   if (kernel.inputs[0]!.dtype !== kernel.outputs[0]!.dtype || kernel.mesh.length > 0) return null;
   const [from, to] = [kernel.inputs[0]!.layout.kind, kernel.outputs[0]!.layout.kind];
   return [...CONVERSIONS].find(([, c]) => c.from === from && c.to === to)?.[0] ?? null;
+}
+
+/** What plans call NCCL's own collective, beside the library's ways. */
+export const NCCL_WAY = "nccl";
+
+/** Conversions that one call of NCCL does byte for byte. Those that reduce are none: between ranks NCCL rounds sums to their dtype. */
+const CALLS: Readonly<Record<string, LibraryCall>> = { all_gather: "all_gather", broadcast: "broadcast" };
+
+/** The call of NCCL that does the conversion on the tensors of a signature, as they lie; null if there is none. */
+export function libraryStepOf(
+  conversion: string,
+  { inputs, outputs }: Pick<Signature, "inputs" | "outputs">,
+): LibraryStep | null {
+  const [input, output] = [inputs[0]!, outputs[0]!];
+  const call = CALLS[conversion];
+  const { layout } = input;
+  // Of a tensor that is cut elsewhere, the parts of the ranks lie between each other.
+  if (call === undefined || (layout.kind === "sharded" && layout.dim !== 0)) return null;
+  const root = layout.kind === "on" ? layout.rank : 0;
+  return { kind: "library", library: "nccl", call, input: input.name, output: output.name, root };
 }
 
 /** The library's ways to do what the kernel does. @param source of the kernel, behind which the library's texts are put */

@@ -6,11 +6,12 @@
 import type { Kernel } from "../ir/module.js";
 import { predict } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
-import type { Choice, Plan } from "../manifest.js";
+import type { Choice, LibraryStep, Plan } from "../manifest.js";
 import { type DType, DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames, productOf, sameExtent } from "../types/extent.js";
 import { isPolynomial, polynomialOf } from "../types/normal-form.js";
 import { fitDims } from "../types/requirement.js";
+import { NCCL_WAY } from "./library.js";
 
 /** A kernel that could be launched. */
 export interface Candidate {
@@ -30,11 +31,22 @@ export interface TunedChoice {
 /** The measured plan of a conversion of the library; null where nobody has measured it. */
 export type Tuned = (conversion: string, dtype: DType, ranks: number) => readonly TunedChoice[] | null;
 
-/** The plan that was measured. @param candidates those that it names, and perhaps others */
-export function planFrom(tuned: readonly TunedChoice[], candidates: readonly Candidate[], by: Extent): Planned {
-  const names = [...new Set(tuned.map((t) => t.way))];
-  const used = names.map((name) => candidates.find((c) => c.name === name)!);
-  const choices = tuned.map(({ below, way }) => {
+/**
+ * The plan that was measured.
+ * @param candidates those that it names, and perhaps others
+ * @param library what a choice of NCCL's own collective is
+ */
+export function planFrom(
+  tuned: readonly TunedChoice[],
+  candidates: readonly Candidate[],
+  by: Extent,
+  library: LibraryStep | null,
+): Planned {
+  const names = [...new Set(tuned.map((t) => t.way))].filter((name) => library === null || name !== NCCL_WAY);
+  // Without a kernel there is nothing to look at, nor to run where the library is not.
+  const used = names.length === 0 ? [candidates[0]!] : names.map((name) => candidates.find((c) => c.name === name)!);
+  const choices = tuned.map(({ below, way }): Choice => {
+    if (library !== null && way === NCCL_WAY) return { below, steps: [library] };
     const kernel = names.indexOf(way);
     return choice(below, kernel, used[kernel]!);
   });
