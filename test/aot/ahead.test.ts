@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { choiceOf, evaluateExtent } from "../../src/compiler/index.js";
+import { choiceOf, evaluateExtent, launchesOf } from "../../src/compiler/index.js";
 import { type ArtefactManifest, manifestProblem } from "../../src/cli/aot/manifest.js";
 import { collc, file, kernel, temporaryFolder } from "../cli/support.js";
 import { compileC, fakeDriver, hasFakes, linesOf, useFakeCompiler } from "./support.js";
@@ -66,7 +66,7 @@ describe.runIf(hasFakes)("collc.c", () => {
     expect(target!.plan.choices.length).toBeGreaterThan(1);
     const launches = readFileSync(log, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line) as { launch: string; grid: number[]; cooperative: boolean }); // prettier-ignore
     const wanted = [64, 1000, 40_000, 100_000, 400_000, 1_000_000, 2 ** 22 - 5].flatMap((n) =>
-      choiceOf({ plan: target!.plan }, { n }).steps.map((step) => {
+      launchesOf(choiceOf({ plan: target!.plan }, { n })).map((step) => {
         const { symbol, grid, cooperative } = target!.kernels[step.kernel]!;
         const work = Math.max(1, ...grid.work.map((e) => evaluateExtent(e, { n })));
         return { launch: symbol, blocks: Math.min(work, step.maxBlocks, 16), cooperative };
