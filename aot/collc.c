@@ -162,6 +162,30 @@ int collc_check(const collc_program *program, const int64_t *dims, collc_error *
   return COLLC_OK;
 }
 
+int collc_set_dim(const collc_program *program, void *arguments, const char *name, int64_t value, collc_error *error) {
+  for (size_t d = 0; d < program->dim_count; d++) {
+    if (strcmp(program->dims[d], name) != 0) continue;
+    ((int64_t *)arguments)[d] = value;
+    return COLLC_OK;
+  }
+  return fail(error, COLLC_ERROR_ARGUMENT, "%s has no dimension '%s'", program->name, name);
+}
+
+int collc_set_tensor(const collc_program *program, void *arguments, const char *name, const collc_pointer *all, int rank,
+                     collc_error *error) {
+  for (size_t i = 0; i < program->tensor_count; i++) {
+    const collc_tensor *tensor = &program->tensors[i];
+    collc_pointer *to = (collc_pointer *)arguments + tensor->word;
+    if (strcmp(tensor->name, name) != 0) continue;
+    if (tensor->is_symmetric)
+      for (int p = 0; p < program->ranks; p++) to[p] = all[p];
+    else
+      *to = all[rank];
+    return COLLC_OK;
+  }
+  return fail(error, COLLC_ERROR_ARGUMENT, "%s has no tensor '%s'", program->name, name);
+}
+
 static int read_cubin(const collc_kernel *kernel, const char *folder, unsigned char **bytes, collc_error *error) {
   char path[1024];
   FILE *file;

@@ -245,6 +245,15 @@ const collc_target *collc_target_for(const collc_program *program, int major, in
 /* Whether a launch may have these dimensions. COLLC_ERROR_REQUIREMENT says which they break, and why. */
 int collc_check(const collc_program *program, const int64_t *dims, collc_error *error);
 
+/*
+ * Fill arguments of a program that is known at run time alone; others fill in the struct of NAME.h. `arguments` are
+ * program->argument_bytes bytes, zeroed, aligned as int64_t. `all[p]`: of rank p; of a tensor that is not symmetric, this rank's
+ * is taken. COLLC_ERROR_ARGUMENT where the program has no such dimension or tensor.
+ */
+int collc_set_dim(const collc_program *program, void *arguments, const char *name, int64_t value, collc_error *error);
+int collc_set_tensor(const collc_program *program, void *arguments, const char *name, const collc_pointer *all, int rank,
+                     collc_error *error);
+
 /* Loads a program on this rank. A context of `options->device` is current. */
 int collc_load(const collc_driver *driver, const collc_program *program, const collc_options *options, collc_handle **handle,
                collc_error *error);

@@ -48,6 +48,7 @@ describe.runIf(hasFakes)("collc.c", () => {
     expect(code("null")[0]).toMatch(/^null: 1 'x' of rank 1 is at 0x0/);
     expect(code("other")[0]).toMatch(/^other: 1 these are arguments of coll_all_reduce_w2_bf16/);
     expect(code("negative")[0]).toMatch(/^negative: 2 .*n=-1 is no length/);
+    expect(code("unknown").map((line) => line.replace(/coll_\w+/, "P"))).toEqual(["unknown: 1 P has no dimension 'm'", "unknown: 1 P has no tensor 'z'"]); // prettier-ignore
     expect(code("before")).toEqual(["before: 0"]);
     expect(code("late")[0]).toMatch(/^late: 7 rank 0 waited too long for rank 1 in one_shot \(line \d+, flags\[1\]/);
     expect(code("who")).toEqual(["who: 0 for 1 in one_shot, flags"]);

@@ -71,18 +71,13 @@ static void end(void) {
   }
 }
 static int launch(const collc_program *program, int r, int64_t n, size_t shift) {
-  /* x and y of every rank or of this one, as the tables say. */
   int64_t words[2 + 2 * RANKS];
-  collc_pointer of_x[RANKS], of_y[RANKS];
-  for (int p = 0; p < RANKS; p++) of_x[p] = x[p] + (p == 1 ? shift : 0), of_y[p] = y[p];
+  collc_pointer of_x[RANKS];
+  for (int p = 0; p < RANKS; p++) of_x[p] = x[p] + (p == 1 ? shift : 0);
   memset(words, 0, sizeof words);
-  words[0] = n;
-  for (int t = 0; t < 2; t++) {
-    const collc_tensor *tensor = &program->tensors[t];
-    const collc_pointer *from = t == 0 ? of_x : of_y;
-    if (tensor->is_symmetric) memcpy(words + tensor->word, from, sizeof of_x);
-    else memcpy(words + tensor->word, from + r, sizeof(collc_pointer));
-  }
+  if (collc_set_dim(program, words, "n", n, &error) || collc_set_tensor(program, words, "x", of_x, r, &error) ||
+      collc_set_tensor(program, words, "y", y, r, &error))
+    return error.code;
   ctx_set(ranks[r].context);
   return collc_launch(ranks[r].handle, program, words, ranks[r].stream, &error);
 }
@@ -179,6 +174,8 @@ int main(int argc, char **argv) {
   said("null", (x[1] = 0, launch(sum, 0, n, 0)));
   x[1] = shared(MOST * 4);
   said("other", collc_launch(ranks[0].handle, planned, &n, ranks[0].stream, &error));
+  said("unknown", collc_set_dim(sum, workspace, "m", 1, &error));
+  said("unknown", collc_set_tensor(sum, workspace, "z", x, 0, &error));
   said("negative", launch(sum, 0, -1, 0));
   said("before", collc_status(ranks[0].handle, NULL, &error));
   /* The other rank stays away. */

@@ -1,6 +1,6 @@
 // Every GPU suite, one after the other, within a given time; results as JSON lines, a page to read, and the whole output.
 //
-//   node test/gpu/all.mjs [--ranks 1,2,4] [--backends cuda,nvshmem,nccl] [--suites runtime,faults,suite]
+//   node test/gpu/all.mjs [--ranks 1,2,4] [--backends cuda,nvshmem,nccl] [--suites runtime,faults,suite,aot]
 //                         [--minutes 9] [--out DIR]
 //
 // DIR, default $OUT or the current folder, gets gpu-results.jsonl, gpu-summary.md and gpu-log.txt. With more ranks than
@@ -17,7 +17,7 @@ const { values: options } = parseArgs({
   options: {
     ranks: { type: "string", default: "1,2,4" },
     backends: { type: "string", default: "cuda" },
-    suites: { type: "string", default: "runtime,faults,suite" },
+    suites: { type: "string", default: "runtime,faults,suite,aot" },
     minutes: { type: "string", default: "9" },
     out: { type: "string", default: process.env.OUT ?? "." },
   },
@@ -37,6 +37,8 @@ const jobs = list(options.ranks).flatMap((ranks) =>
       list(options.backends).map((backend) => ({ suite, ranks, backend, args: ["--backend", backend], seconds }));
     if (suite === "runtime") return perBackend(200);
     if (suite === "faults") return Number(ranks) < 2 ? [] : perBackend(150);
+    // Ranks of the examples need GPUs of their own.
+    if (suite === "aot") return Number(ranks) < 2 ? [] : [{ suite, ranks, backend: "cuda", args: [], seconds: 200 }];
     return [{ suite, ranks, backend: "cuda", args: ["--quick"], seconds: 200 }];
   }),
 );

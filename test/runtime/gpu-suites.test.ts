@@ -20,8 +20,10 @@ const env = {
 };
 
 /** The suite's output; it fails when the suite does. */
-async function run(...args: string[]): Promise<string> {
-  const done = promisify(execFile)(process.execPath, args, { cwd: root, env, timeout: 500_000 });
+const run = (...args: string[]): Promise<string> => runWith(env, ...args);
+
+async function runWith(environment: NodeJS.ProcessEnv, ...args: string[]): Promise<string> {
+  const done = promisify(execFile)(process.execPath, args, { cwd: root, env: environment, timeout: 500_000 });
   const { stdout } = await done.catch((error: { stdout?: string; stderr?: string; message: string }) => {
     const lines = `${error.stdout ?? ""}${error.stderr ?? ""}`.split("\n").filter((line) => !line.startsWith("ok"));
     throw new Error(lines.join("\n").slice(0, 4000) || error.message);
@@ -55,6 +57,20 @@ it.each([["nccl", 2], ...(isAll ? [["cuda", 3] as const, ["nvshmem", 2] as const
     expect(Number(passed)).toBeGreaterThanOrEqual(15);
   },
 );
+
+it("the suite of examples in C and C++", async () => {
+  // A C program may block where Node must not.
+  const blocking = { ...env, FAKE_CUDA_ATTRIBUTES: "16=132", FAKE_CUDA_BLOCKING: "1" };
+  const output = await runWith(
+    blocking,
+    "test/gpu/aot.mjs",
+    "--programs",
+    "all_reduce/one_shot",
+    "--elements",
+    "7,5003",
+  );
+  expect(output).toContain("aot, cuda, 2 ranks: 4 passed, 0 failed");
+});
 
 // The fake driver computes all-reduces in f32, on at most 16 blocks.
 it.each(isAll ? ["one_shot", "two_shot"] : ["two_shot"])("the kernel suite, %s", async (name) => {

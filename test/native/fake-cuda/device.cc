@@ -69,6 +69,8 @@ int DeviceCount() {
   return text.empty() ? 4 : std::atoi(text.c_str());
 }
 
+bool IsBlocking() { return !Env("FAKE_CUDA_BLOCKING").empty(); }
+
 int Ordered(const char* call) {
   static auto& spec = *new std::string;
   static auto& counts = *new std::map<std::string, int>;

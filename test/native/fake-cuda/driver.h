@@ -9,6 +9,7 @@
 //   FAKE_CUDA_ATTRIBUTES=102=0,…   overrides device attributes
 //   FAKE_CUDA_NO_PEER=1            no device reaches another
 //   FAKE_CUDA_LOG=file             one JSON line a launch
+//   FAKE_CUDA_BLOCKING=1           cuStreamSynchronize waits, as the real one does; else it is an error where it would hang Node
 // Device attributes 9000 and up count live objects: see Live.
 #pragma once
 
@@ -96,6 +97,8 @@ struct State {
 
 State& S();
 int DeviceCount();
+/// Whether a call may wait for a stream.
+bool IsBlocking();
 /// The error that FAKE_CUDA_FAIL orders for this call, the sticky one, or 0.
 int Ordered(const char* call);
 void Log(const std::string& line);

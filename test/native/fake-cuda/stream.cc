@@ -123,6 +123,8 @@ FAKE_API cuStreamQuery(CUstream stream) {
 }
 
 FAKE_API cuStreamSynchronize(CUstream stream) {
+  // Without the lock between two looks, so that other threads get on.
+  while (IsBlocking() && cuStreamQuery(stream) == kNotReady) std::this_thread::sleep_for(std::chrono::microseconds(100));
   FAKE_STREAM("cuStreamSynchronize");
   // Would hang for real; tests must notice.
   return Advance(Of(stream)) ? kIllegalState : S().sticky;
