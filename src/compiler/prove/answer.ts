@@ -8,6 +8,7 @@ import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { describeDifference } from "./difference.js";
 import { AllData, compareAtData, type RangeOf } from "./evaluate.js";
+import { Cases } from "./cases.js";
 import { ExactAlgebra, TooLarge } from "./exact.js";
 import { RoundingAlgebra } from "./rounding.js";
 import { membersOf } from "../types/mesh.js";
@@ -47,15 +48,7 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
     }
     const run = new Run(kernel, { ...options, launches }, algebraFor(kernel));
     let difference = run.firstDifference();
-    if (difference !== null && isOfFewIntegers(kernel)) {
-      const data = new AllData(rangesOf(kernel, dims));
-      const exact = new Run(
-        kernel,
-        { ...options, launches },
-        new ExactAlgebra(dtypesOf(kernel), (a, b) => data.areEqual(a, b)),
-      );
-      difference = exact.firstDifference();
-    }
+    if (difference !== null) difference = differenceInTerms(kernel, { ...options, launches }, difference);
     if (difference !== null) explain(kernel, { ...options, launches }, difference, run.indexOf(difference));
     proveReplicas(kernel, { ...options, launches });
     const { checked, executed } = run;
@@ -68,6 +61,31 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
     return { status: "wrong", claim, kind, message, places, witness, help };
   }
 }
+
+/** The difference that is left where terms are looked into: all data is tried where there is little, else all orders of it. */
+function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Place): Place | null {
+  const data = isOfFewIntegers(kernel) ? new AllData(rangesOf(kernel, options.dims)) : null;
+  if (data === null && !hasChoices(kernel)) return difference;
+  const cases = new Cases(() => algebra);
+  const algebra = new ExactAlgebra(dtypesOf(kernel), (a, b) => (data?.areEqual(a, b) ?? false) || cases.areEqual(a, b));
+  try {
+    return new Run(kernel, options, algebra).firstDifference();
+  } catch (e) {
+    if (e instanceof TooLarge) return difference;
+    throw e;
+  }
+}
+
+/** Whether a kernel compares data. */
+function hasChoices(kernel: Kernel): boolean {
+  let found = false;
+  walkKernel(kernel, ({ name, attributes }) => {
+    found ||= name === "select" || CHOOSING.has(attributes["fn"] as string);
+  });
+  return found;
+}
+
+const CHOOSING = new Set(["min", "max", "relu", "abs"]);
 
 /** What the elements of inputs may be, by the clauses of the signature and by their dtypes. */
 function rangesOf(kernel: Kernel, dims: DimValues): RangeOf {

@@ -243,7 +243,24 @@ export class ExactAlgebra implements Algebra {
   }
 
   select(condition: Number_, a: Number_, b: Number_): Number_ {
-    return this.apply("select", [condition, a, b]);
+    if (condition instanceof Applied) {
+      const [x, y] = condition.args;
+      const isChosen = {
+        gt: a === x && b === y,
+        ge: a === x && b === y,
+        lt: a === y && b === x,
+        le: a === y && b === x,
+      };
+      const isOther = {
+        lt: a === x && b === y,
+        le: a === x && b === y,
+        gt: a === y && b === x,
+        ge: a === y && b === x,
+      };
+      if (isChosen[condition.fn as "gt"]) return this.extreme("max", a, b);
+      if (isOther[condition.fn as "gt"]) return this.extreme("min", a, b);
+    }
+    return a === b ? a : this.apply("select", [condition, a, b]);
   }
 
   accumulator(): Accumulator {
