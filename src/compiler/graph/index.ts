@@ -4,3 +4,5 @@ export { compileGraph, type GraphCompileOptions, graphToText } from "./compile.j
 export { graphFromText, type GraphFromText, type GraphFromTextOptions } from "./from-text.js";
 export * from "./graph.js";
 export { asGraph, graphSchema } from "./schema.js";
+export { asFx, FX_FORMAT, type FxArgument, type FxGraph, type FxNode, fxSchema } from "./fx/fx.js";
+export { type Binding, type EdgeVerdict, lower, type Lowered, type LowerOptions, type Part } from "./fx/lower.js";

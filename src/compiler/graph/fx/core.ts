@@ -1,0 +1,546 @@
+/**
+ * FX nodes in the terms of graphs: each becomes operations of `GRAPH_OPS` and conversions, on what one rank holds. Sums of products
+ * with a bias, norms and softmax are taken apart; what a collective waits for, and detours that others take, are taken out.
+ */
+import { isDType } from "../../types/dtype.js";
+import { UNARY_NAMES } from "../../check/functions.js";
+import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
+
+export interface CoreNode {
+  readonly id: string;
+  /** The FX node that it is of. */
+  readonly fx: string;
+  /** A row of `GRAPH_OPS`; of conversions, what one rank sees of them. */
+  readonly op: string;
+  readonly inputs: readonly (string | number)[];
+  readonly dim?: number;
+  readonly order?: readonly number[];
+  readonly ranges?: readonly (readonly [from: number, to: number])[];
+  readonly group?: string;
+  /** Of a conversion that reduces. */
+  readonly reduce?: "sum" | "min" | "max" | "prod";
+  /** Of a broadcast. */
+  readonly from?: number;
+  /** FX nodes that it does the work of, too. */
+  readonly absorbs?: readonly string[];
+  /** On one rank. */
+  readonly shape: readonly number[];
+  readonly dtype: string;
+}
+
+export interface Core {
+  readonly nodes: ReadonlyMap<string, CoreNode>;
+  /** Of each FX node, its value; null of what collc has no operation for, and of what is no tensor. */
+  readonly values: ReadonlyMap<string, string | null>;
+  /** By FX node, why it is not an operation of graphs. */
+  readonly unknown: ReadonlyMap<string, string>;
+}
+
+const POINTWISE: Readonly<Record<string, string>> = {
+  add: "add", sub: "sub", mul: "mul", div: "div", minimum: "min", maximum: "max", logical_and: "and", logical_or: "or",
+  eq: "eq", ne: "ne", lt: "lt", le: "le", gt: "gt", ge: "ge", neg: "neg", logical_not: "not",
+  ...Object.fromEntries(UNARY_NAMES.map((n) => [n, n])),
+}; // prettier-ignore
+
+/** Conversions of `_c10d_functional`, and operands of theirs that are numbers and names. */
+const COLLECTIVES: Readonly<Record<string, string>> = {
+  all_reduce: "all_reduce",
+  all_reduce_: "all_reduce",
+  all_gather_into_tensor: "all_gather",
+  all_gather_into_tensor_out: "all_gather",
+  reduce_scatter_tensor: "reduce_scatter",
+  reduce_scatter_tensor_out: "reduce_scatter",
+  all_to_all_single: "all_to_all",
+  broadcast: "broadcast",
+  broadcast_: "broadcast",
+};
+export const CONVERTS: ReadonlySet<string> = new Set(Object.values(COLLECTIVES));
+export const VIEW_OPS: ReadonlySet<string> = new Set(["reshape", "permute", "slice"]);
+
+/** `aten.add.Tensor` → `aten.add`. */
+export function baseOf(target: string): string {
+  return target.replace(/^torch\.ops\./, "").replace(/^(\w+\.\w+)\.\w+$/, "$1");
+}
+
+class Unknown extends Error {}
+
+export function coreOf(fx: FxGraph): Core {
+  const made = new Maker(fx);
+  for (const node of fx.nodes) made.add(node);
+  return made;
+}
+
+class Maker implements Core {
+  readonly nodes = new Map<string, CoreNode>();
+  readonly values = new Map<string, string | null>();
+  readonly unknown = new Map<string, string>();
+  private readonly lists = new Map<string, readonly string[]>();
+  private current!: FxNode;
+  private count = 0;
+
+  constructor(private readonly fx: FxGraph) {}
+
+  add(node: FxNode): void {
+    this.current = node;
+    this.count = 0;
+    if (node.op === "output") return;
+    if (node.op === "placeholder") return this.placeholder(node);
+    try {
+      const found = this.call(node);
+      if (typeof found === "string") this.values.set(node.name, found);
+      else {
+        this.lists.set(node.name, found);
+        this.values.set(node.name, null);
+      }
+    } catch (error) {
+      if (!(error instanceof Unknown)) throw error;
+      this.unknown.set(node.name, error.message);
+      // Others may still be made of it: it is what its maker says.
+      const { name, shape = [], dtype } = node;
+      this.nodes.set(name, { id: name, fx: name, op: "unknown", inputs: [], shape, dtype: dtypeOf(dtype) });
+      this.values.set(name, name);
+    }
+  }
+
+  private placeholder({ name, shape = [], dtype, strides }: FxNode): void {
+    const node = { id: name, fx: name, op: "placeholder", inputs: [], shape, dtype: dtypeOf(dtype) };
+    this.values.set(name, name);
+    const order = strides === undefined ? shape.map((_, d) => d) : memoryOrder(shape, strides);
+    if (order === null) {
+      this.unknown.set(name, `its strides [${strides!.join(", ")}] are those of no permuted tensor`);
+      this.nodes.set(name, node);
+    } else if (order.every((d, i) => d === i)) this.nodes.set(name, node);
+    else {
+      // As it lies in memory, and turned.
+      const memory = `${name}__memory`;
+      this.nodes.set(memory, { ...node, id: memory, shape: order.map((d) => shape[d]!) });
+      this.nodes.set(name, { ...node, op: "permute", inputs: [memory], order: shape.map((_, d) => order.indexOf(d)) });
+    }
+  }
+
+  // -- making nodes --------------------------------------------------------------------------------
+
+  private make(
+    op: string,
+    inputs: readonly (string | number)[],
+    shape: readonly number[],
+    dtype: string,
+    extra: Partial<CoreNode> = {},
+  ): string {
+    const fx = this.current.name;
+    const id = this.count === 0 ? fx : `${fx}__${this.count}`;
+    this.count++;
+    this.nodes.set(id, { id, fx, op, inputs, shape, dtype, ...extra });
+    return id;
+  }
+
+  private of(id: string): CoreNode {
+    return this.nodes.get(id)!;
+  }
+
+  /** The value of an argument that is a tensor. */
+  private tensor(a: FxArgument | undefined): string {
+    const value = isRef(a) ? this.values.get(a.node) : undefined;
+    if (typeof value !== "string") throw new Unknown(`an argument of ${this.current.target} is no tensor`);
+    return value;
+  }
+
+  private operand(a: FxArgument | undefined): string | number {
+    return typeof a === "number" ? a : typeof a === "boolean" ? Number(a) : this.tensor(a);
+  }
+
+  private cast(x: string | number, dtype: string): string | number {
+    if (typeof x === "number") return x;
+    const { shape, dtype: from } = this.of(x);
+    if (from === dtype) return x;
+    if (!isDType(dtype) || (!isDType(from) && from !== "bool"))
+      throw new Unknown(`collc has no tensors of ${isDType(dtype) ? from : dtype}`);
+    if (from === "bool") return this.make("where", [x, 1, 0], shape, dtype);
+    return this.make("cast", [x], shape, dtype);
+  }
+
+  /** Element by element, computed in a dtype, as torch promotes. */
+  private pointwise(op: string, xs: readonly (string | number)[], dtype: string, result: string = dtype): string {
+    const inputs = xs.map((x) => this.cast(x, dtype));
+    return this.make(
+      op,
+      inputs,
+      broadcastShape(inputs.map((x) => (typeof x === "number" ? [] : this.of(x).shape))),
+      result,
+    );
+  }
+
+  /** What tensors of several dtypes are computed in. */
+  private promoted(xs: readonly (string | number)[]): string {
+    const dtypes = xs.flatMap((x) => (typeof x === "number" ? [] : [this.of(x).dtype]));
+    const floats = dtypes.filter((d) => /^b?f\d/.test(d));
+    if (new Set(floats).size > 1) return "f32";
+    return floats[0] ?? dtypes[0] ?? "f32";
+  }
+
+  private reshape(x: string, shape: readonly number[]): string {
+    const { shape: from, dtype } = this.of(x);
+    return from.length === shape.length && from.every((n, d) => n === shape[d])
+      ? x
+      : this.make("reshape", [x], shape, dtype);
+  }
+
+  private permute(x: string, order: readonly number[]): string {
+    const { shape, dtype } = this.of(x);
+    return this.make(
+      "permute",
+      [x],
+      order.map((d) => shape[d]!),
+      dtype,
+      { order },
+    );
+  }
+
+  private slice(x: string, dim: number, from: number, to: number): string {
+    const { shape, dtype } = this.of(x);
+    const ranges = shape.map((n, d): [number, number] => (d === dim ? [from, to] : [0, n]));
+    return from === 0 && to === shape[dim] ? x : this.make("slice", [x], shape.with(dim, to - from), dtype, { ranges });
+  }
+
+  private fold(fn: string, x: string, dims: readonly number[], keep: boolean): string {
+    let value = x;
+    for (const dim of dims)
+      value = this.make(fn, [value], this.of(value).shape.with(dim, 1), this.of(value).dtype, { dim });
+    const { shape } = this.of(value);
+    return keep
+      ? value
+      : this.reshape(
+          value,
+          shape.filter((_, d) => !dims.includes(d)),
+        );
+  }
+
+  // -- calls ---------------------------------------------------------------------------------------
+
+  /** The value of a call, or the list of them. */
+  private call(node: FxNode): string | readonly string[] {
+    const { target = "", args = [], kwargs = {}, shape = [] } = node;
+    const dtype = dtypeOf(node.dtype);
+    const base = baseOf(target);
+    const [, space = "", name = base] = /^(\w+)\.(\w+)$/.exec(base) ?? [];
+    const [a, b, c] = args;
+    if (base === "getitem" || base === "operator.getitem" || base === "_operator.getitem") {
+      const part = isRef(a) && typeof b === "number" ? this.lists.get(a.node)?.[b] : undefined;
+      if (part === undefined) throw new Unknown("it takes a part of what collc does not know");
+      return part;
+    }
+    if (space === "_c10d_functional" || space === "c10d_functional") return this.collective(node, name);
+    if (space !== "aten" && space !== "prims") throw new Unknown(`collc has no ${base}`);
+    const numbers = (x: FxArgument | undefined): number[] =>
+      (Array.isArray(x) ? x : x === undefined ? [] : [x]).map(Number);
+    const rankOf = (x: string): number => this.of(x).shape.length;
+    const axis = (x: string, d: number): number => (d < 0 ? d + rankOf(x) : d);
+    const pointwise = POINTWISE[name.replace(/_$/, "")];
+    if (pointwise !== undefined) {
+      const isComparison = ["eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"].includes(pointwise);
+      if (name === "div" && kwargs["rounding_mode"] != null) throw new Unknown("collc has no division that rounds");
+      const xs = (["neg", "not"].includes(pointwise) || (UNARY_NAMES as readonly string[]).includes(pointwise) ? [a] : [a, b]).map((x) => this.operand(x)); // prettier-ignore
+      const alpha = kwargs["alpha"] ?? (typeof c === "number" ? c : 1);
+      const inside =
+        isComparison && !["and", "or", "not"].includes(pointwise) ? this.promoted(xs) : isComparison ? "bool" : dtype;
+      if (pointwise === "gelu" && kwargs["approximate"] === "tanh") return this.geluTanh(xs[0] as string, dtype);
+      if (typeof alpha === "number" && alpha !== 1)
+        xs[1] = typeof xs[1] === "number" ? xs[1] * alpha : this.pointwise("mul", [xs[1]!, alpha], dtype);
+      return this.pointwise(pointwise, xs, inside, isComparison ? "bool" : dtype);
+    }
+    switch (name) {
+      case "mm":
+      case "bmm":
+      case "matmul": // prettier-ignore
+        return this.product(this.tensor(a), this.tensor(b), shape, dtype);
+      case "addmm":
+      case "baddbmm": {
+        // prettier-ignore
+        const [beta, alpha] = [kwargs["beta"] ?? 1, kwargs["alpha"] ?? 1] as [number, number];
+        const product = this.product(this.tensor(b), this.tensor(c), shape, dtype);
+        const scaled = alpha === 1 ? product : this.pointwise("mul", [product, alpha], dtype);
+        const bias = beta === 1 ? this.tensor(a) : this.pointwise("mul", [this.tensor(a), beta], dtype);
+        return this.pointwise("add", [scaled, bias], dtype);
+      }
+      case "linear": {
+        const w = this.permute(this.tensor(b), [1, 0]);
+        const x = this.tensor(a);
+        const product = this.product(x, w, [...this.of(x).shape.slice(0, -1), this.of(w).shape[1]!], dtype);
+        return c == null ? product : this.pointwise("add", [product, this.tensor(c)], dtype);
+      }
+      case "_scaled_mm": return this.scaled(node); // prettier-ignore
+      case "view":
+        if (target.endsWith(".dtype")) return this.viewAs(this.tensor(a), dtype);
+        return this.reshape(this.tensor(a), shape);
+      case "reshape":
+      case "_unsafe_view":
+      case "unsqueeze":
+      case "squeeze":
+      case "flatten":
+      case "_reshape_alias": // prettier-ignore
+        return this.reshape(this.tensor(a), shape);
+      case "clone":
+      case "contiguous":
+      case "alias":
+      case "detach": // prettier-ignore
+        return this.tensor(a);
+      case "expand":
+        if (this.of(this.tensor(a)).shape.join() !== shape.join())
+          throw new Unknown("collc expands within operations alone");
+        return this.tensor(a);
+      case "_to_copy":
+      case "convert_element_type":
+      case "to": // prettier-ignore
+        return this.cast(this.tensor(a), dtype) as string;
+      case "t":
+      case "numpy_T": // prettier-ignore
+        return rankOf(this.tensor(a)) < 2 ? this.tensor(a) : this.permute(this.tensor(a), [1, 0]);
+      case "transpose": {
+        const x = this.tensor(a);
+        const [p, q] = [axis(x, Number(b)), axis(x, Number(c))];
+        return this.permute(
+          x,
+          this.of(x).shape.map((_, d) => (d === p ? q : d === q ? p : d)),
+        );
+      }
+      case "permute": {
+        const x = this.tensor(a);
+        return this.permute(
+          x,
+          numbers(b).map((d) => axis(x, d)),
+        );
+      }
+      case "slice": {
+        const x = this.tensor(a);
+        const dim = axis(x, Number(b ?? 0));
+        const length = this.of(x).shape[dim]!;
+        if (Number(args[4] ?? 1) !== 1) throw new Unknown("collc has no slices with steps");
+        const bound = (v: FxArgument | undefined, otherwise: number): number => {
+          const n = v == null ? otherwise : Number(v);
+          return Math.min(length, n < 0 ? n + length : n);
+        };
+        return this.slice(x, dim, bound(c, 0), bound(args[3], length));
+      }
+      case "select": {
+        const x = this.tensor(a);
+        const dim = axis(x, Number(b));
+        const at = Number(c) < 0 ? Number(c) + this.of(x).shape[dim]! : Number(c);
+        return this.reshape(this.slice(x, dim, at, at + 1), shape);
+      }
+      case "split":
+      case "split_with_sizes":
+      case "chunk": {
+        // prettier-ignore
+        const x = this.tensor(a);
+        const dim = axis(x, Number(c ?? kwargs["dim"] ?? 0));
+        const length = this.of(x).shape[dim]!;
+        const each = name === "chunk" ? Math.ceil(length / Number(b)) : Number(b);
+        const sizes = Array.isArray(b) ? numbers(b) : Array.from({ length: Math.ceil(length / each) }, (_, i) => Math.min(each, length - i * each)); // prettier-ignore
+        let at = 0;
+        return sizes.map((n) => this.slice(x, dim, at, (at += n)));
+      }
+      case "cat": {
+        const parts = (a as readonly FxArgument[]).map((x) => this.tensor(x));
+        return this.joined(parts, axis(parts[0]!, Number(b ?? kwargs["dim"] ?? 0)), shape, dtype);
+      }
+      case "sum":
+      case "mean":
+      case "amax":
+      case "amin":
+      case "prod": {
+        // prettier-ignore
+        const x = this.tensor(a);
+        const given = numbers(b ?? kwargs["dim"] ?? []);
+        const dims = (given.length === 0 ? [...this.of(x).shape.keys()] : given.map((d) => axis(x, d))).sort((p, q) => p - q); // prettier-ignore
+        const fn = name === "amax" ? "max" : name === "amin" ? "min" : name;
+        return this.fold(fn, this.cast(x, dtype) as string, dims, (c ?? kwargs["keepdim"] ?? false) === true);
+      }
+      case "_softmax":
+      case "softmax": {
+        // prettier-ignore
+        const x = this.cast(this.tensor(a), dtype) as string;
+        const dims = [axis(x, Number(b))];
+        const e = this.pointwise("exp", [this.pointwise("sub", [x, this.fold("max", x, dims, true)], dtype)], dtype);
+        return this.pointwise("div", [e, this.fold("sum", e, dims, true)], dtype);
+      }
+      case "rms_norm":
+      case "_fused_rms_norm": {
+        // prettier-ignore
+        const x = this.tensor(a);
+        const dims = numbers(b).map((_, i, all) => rankOf(x) - all.length + i);
+        const wide = this.cast(x, "f32") as string;
+        const mean = this.fold("mean", this.pointwise("mul", [wide, wide], "f32"), dims, true);
+        const eps = args[3] == null ? 2 ** -23 : Number(args[3]);
+        const scale = this.pointwise("rsqrt", [this.pointwise("add", [mean, eps], "f32")], "f32");
+        const normed = this.cast(this.pointwise("mul", [wide, scale], "f32"), dtype) as string;
+        return c == null ? normed : this.pointwise("mul", [normed, this.tensor(c)], dtype);
+      }
+      case "pow": {
+        const x = this.tensor(a);
+        if (b === 2) return this.pointwise("mul", [x, x], dtype);
+        if (b === 0.5) return this.pointwise("sqrt", [x], dtype);
+        if (b === -0.5) return this.pointwise("rsqrt", [x], dtype);
+        throw new Unknown("collc raises to 2, 0.5 and -0.5");
+      }
+      case "reciprocal":
+        return this.pointwise("div", [1, this.tensor(a)], dtype);
+      case "where":
+        return this.make("where", [this.tensor(a), this.cast(this.operand(b), dtype), this.cast(this.operand(c), dtype)], shape, dtype); // prettier-ignore
+      default:
+        throw new Unknown(`collc has no ${base}`);
+    }
+  }
+
+  private product(a: string, b: string, shape: readonly number[], dtype: string): string {
+    if (this.of(a).dtype !== this.of(b).dtype)
+      throw new Unknown(`it multiplies ${this.of(a).dtype} by ${this.of(b).dtype}`);
+    const product = this.make("matmul", [a, b], shape, this.of(a).dtype);
+    return this.cast(product, dtype) as string;
+  }
+
+  /** `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: products of 8-bit floats are exact in bf16. */
+  private scaled({ args = [], kwargs = {}, shape = [], dtype: written }: FxNode): string {
+    const dtype = dtypeOf(written);
+    const argument = (i: number, name: string): FxArgument => args[i] ?? kwargs[name] ?? null;
+    if (argument(5, "scale_result") !== null) throw new Unknown("collc has no _scaled_mm with scale_result");
+    const [a, b] = [0, 1].map((i) => this.cast(this.tensor(args[i]), "bf16"));
+    let value: string = this.cast(this.make("matmul", [a!, b!], shape, "bf16"), "f32") as string;
+    for (const [i, name] of [
+      [2, "scale_a"],
+      [3, "scale_b"],
+    ] as const) {
+      // prettier-ignore
+      let scale = this.tensor(argument(i, name));
+      if (this.of(scale).shape.length === 0) scale = this.reshape(scale, [1, 1]);
+      const [rows, columns] = this.of(scale).shape as [number, number];
+      if (!((rows === 1 || rows === shape[0]) && (columns === 1 || columns === shape[1]))) throw new Unknown("collc has scales by tensor and by row"); // prettier-ignore
+      value = this.pointwise("mul", [value, scale], "f32");
+    }
+    const bias = argument(4, "bias");
+    if (bias !== null) value = this.pointwise("add", [value, this.tensor(bias)], "f32");
+    return this.cast(value, dtype) as string;
+  }
+
+  private geluTanh(x: string, dtype: string): string {
+    const wide = this.cast(x, "f32");
+    const cube = this.pointwise("mul", [this.pointwise("mul", [wide, wide], "f32"), wide], "f32");
+    const inner = this.pointwise("mul", [this.pointwise("add", [wide, this.pointwise("mul", [cube, 0.044715], "f32")], "f32"), Math.sqrt(2 / Math.PI)], "f32"); // prettier-ignore
+    const half = this.pointwise(
+      "mul",
+      [this.pointwise("add", [this.pointwise("tanh", [inner], "f32"), 1], "f32"), 0.5],
+      "f32",
+    );
+    return this.cast(this.pointwise("mul", [wide, half], "f32"), dtype) as string;
+  }
+
+  /** Bytes under another name. Around a conversion that only moves, it is a detour for the sake of libraries without the dtype. */
+  private viewAs(x: string, dtype: string): string {
+    const node = this.of(x);
+    if (node.dtype === dtype) return x;
+    const moved = this.undone(x, dtype);
+    if (moved !== null) return moved;
+    return this.make("view_as", [x], node.shape, dtype);
+  }
+
+  /** The same movement of what was there before a `view_as` from the dtype; null where something else is between. */
+  private undone(x: string, dtype: string): string | null {
+    const node = this.of(x);
+    const [input] = node.inputs;
+    if (node.op === "view_as") return typeof input === "string" && this.of(input).dtype === dtype ? input : null;
+    if (!(VIEW_OPS.has(node.op) || node.op === "concat" || node.op === "all_gather")) return null;
+    const inputs = node.inputs.map((i) => this.undone(i as string, dtype));
+    if (inputs.includes(null)) return null;
+    const { fx, id, ...rest } = node;
+    // Conversions are few, and each is carried out once.
+    const known = [...this.nodes.values()].find(
+      (n) => n.op === node.op && n.op === "all_gather" && n.inputs[0] === inputs[0] && n.dim === node.dim,
+    );
+    if (known !== undefined) return known.id;
+    const fresh = `${id}__${dtype}`;
+    this.nodes.set(fresh, { ...rest, id: fresh, fx, inputs: inputs as string[], dtype });
+    return fresh;
+  }
+
+  /** Parts side by side. Those of a gathered tensor, in order, are the tensor gathered along that dimension. */
+  private joined(parts: readonly string[], dim: number, shape: readonly number[], dtype: string): string {
+    const sources = parts.map((p) => this.of(p));
+    const [first] = sources as [CoreNode];
+    const gathered = typeof first.inputs[0] === "string" ? this.nodes.get(first.inputs[0]) : undefined;
+    if (gathered?.op === "all_gather" && gathered.dim === 0 && sources.length === this.fx.groups[gathered.group!]) {
+      const each = gathered.shape[0]! / sources.length;
+      const inOrder = sources.every(
+        (s, i) => s.op === "slice" && s.inputs[0] === gathered.id && s.ranges!.every(([from, to], d) => (d === 0 ? from === i * each && to === from + each : from === 0 && to === gathered.shape[d]!)), // prettier-ignore
+      );
+      if (inOrder && dim !== 0)
+        return this.make("all_gather", gathered.inputs, shape, dtype, {
+          dim,
+          group: gathered.group!,
+          absorbs: [gathered.fx],
+        });
+    }
+    if (parts.length === 1) return parts[0]!;
+    return this.make("concat", parts, shape, dtype, { dim });
+  }
+
+  private collective({ args = [], shape = [] }: FxNode, name: string): string {
+    if (name === "wait_tensor") return this.tensor(args[0]);
+    const op = COLLECTIVES[name];
+    if (op === undefined) throw new Unknown(`collc has no _c10d_functional.${name}`);
+    const x = this.tensor(args[0]);
+    const group = args.find((a): a is string => typeof a === "string" && Object.hasOwn(this.fx.groups, a));
+    if (group === undefined)
+      throw new Unknown(
+        `its process group is not among the graph's groups (${Object.keys(this.fx.groups).join(", ")})`,
+      );
+    const ranks = this.fx.groups[group]!;
+    const { dtype, shape: from } = this.of(x);
+    const written = args.find((a): a is string => typeof a === "string" && a !== group) ?? "sum";
+    const reduce = ({ sum: "sum", avg: "sum", min: "min", max: "max", product: "prod", prod: "prod" } as const)[
+      written
+    ];
+    if (reduce === undefined && (op === "all_reduce" || op === "reduce_scatter"))
+      throw new Unknown(`collc has no reduction '${written}'`);
+    const averaged = (value: string): string =>
+      written === "avg" ? this.pointwise("mul", [value, 1 / ranks], dtype) : value;
+    switch (op) {
+      case "all_gather":
+        return this.make(op, [x], from.with(0, from[0]! * ranks), dtype, { dim: 0, group });
+      case "all_reduce":
+        return averaged(this.make(op, [x], from, dtype, { group, reduce: reduce! }));
+      case "reduce_scatter": {
+        // Parts along another dimension, laid one after the other along the first for those who cut that alone.
+        const whole = this.of(x);
+        const parts = whole.op === "concat" && whole.dim === 0 ? whole.inputs.map((i) => this.of(i as string)) : [];
+        const source = parts[0]?.op === "slice" ? this.of(parts[0].inputs[0] as string) : null;
+        const dim = source === null ? -1 : parts[0]!.ranges!.findIndex(([f, t], d) => t - f !== source.shape[d]);
+        const inOrder = source !== null && dim > 0 && parts.length === ranks && parts.every((p, i) => p.op === "slice" && p.inputs[0] === source.id && p.ranges![dim]![0] === (i * source.shape[dim]!) / ranks && p.shape[dim] === source.shape[dim]! / ranks); // prettier-ignore
+        if (inOrder) return averaged(this.make(op, [source.id], source.shape.with(dim, source.shape[dim]! / ranks), dtype, { dim, group, reduce: reduce!, absorbs: [whole.fx] })); // prettier-ignore
+        return averaged(this.make(op, [x], from.with(0, from[0]! / ranks), dtype, { dim: 0, group, reduce: reduce! }));
+      }
+      case "all_to_all": {
+        const sizes = args.filter(Array.isArray) as number[][];
+        if (sizes.some((s) => s.some((n) => n !== s[0])))
+          throw new Unknown("collc has no all_to_all of uneven parts as a graph");
+        return this.make(op, [x], shape.length === 0 ? from : shape, dtype, { dim: 0, group });
+      }
+      default:
+        return this.make(op, [x], from, dtype, { group, from: Number(args.find((a) => typeof a === "number") ?? 0) });
+    }
+  }
+}
+
+/** The order in which dimensions lie in memory, the slowest first; null where it is no permuted row-major tensor. */
+function memoryOrder(shape: readonly number[], strides: readonly number[]): number[] | null {
+  const order = shape.map((_, d) => d).sort((a, b) => (shape[a] === 1 || shape[b] === 1 || strides[a] === strides[b] ? a - b : strides[b]! - strides[a]!)); // prettier-ignore
+  let size = 1;
+  for (const d of order.toReversed()) {
+    if (shape[d] !== 1 && strides[d] !== size) return null;
+    size *= shape[d]!;
+  }
+  return order;
+}
+
+function broadcastShape(shapes: readonly (readonly number[])[]): number[] {
+  const rank = Math.max(0, ...shapes.map((s) => s.length));
+  return Array.from({ length: rank }, (_, d) => Math.max(...shapes.map((s) => s[d - rank + s.length] ?? 1)));
+}

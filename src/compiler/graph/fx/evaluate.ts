@@ -1,0 +1,228 @@
+/**
+ * What an FX graph means, in float64: every rank computes what its nodes say, conversions exchange. A witness of its own, which shares
+ * nothing with the way from FX to graphs but plain loops over arrays. Roundings to dtypes are left out.
+ */
+import { UsageError } from "../../../errors.js";
+import { type Dense, dense, FUNCTIONS, joined, map, PAIRS, part, permuted, product, reduction, reshaped, scalar, shard } from "../arrays.js"; // prettier-ignore
+import { type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
+
+type Value = Dense | readonly Dense[];
+
+const TWO: Readonly<Record<string, string>> = {
+  add: "add", sub: "sub", mul: "mul", div: "div", minimum: "min", maximum: "max", pow: "pow",
+  eq: "eq", ne: "ne", lt: "lt", le: "le", gt: "gt", ge: "ge", logical_and: "and", logical_or: "or",
+}; // prettier-ignore
+const FOLDED: Readonly<Record<string, string>> = { sum: "sum", mean: "mean", amax: "max", amin: "min", prod: "prod" };
+
+/** The values of a graph's nodes on every rank, one node after the other. */
+export class FxReference {
+  /** By node, rank by rank. */
+  readonly values = new Map<string, readonly Value[]>();
+
+  constructor(
+    private readonly fx: FxGraph,
+    private readonly ranks: number,
+  ) {}
+
+  /** A tensor that a node gives on a rank. */
+  tensor(name: string, rank: number): Dense {
+    const value = this.values.get(name)?.[rank];
+    if (value === undefined || !("data" in value)) throw new UsageError(`'${name}' is no tensor`);
+    return value;
+  }
+
+  /** Evaluates all nodes. @param inputs by placeholder, what each rank holds, row-major */
+  run(inputs: Readonly<Record<string, readonly ArrayLike<number>[]>>): Dense[][] {
+    for (const node of this.fx.nodes) {
+      if (node.op === "placeholder")
+        this.values.set(node.name, inputs[node.name]!.map((data) => dense(node.shape!, data))); // prettier-ignore
+      else if (node.op === "call_function") this.step(node);
+    }
+    return outputsOf(this.fx).map((name) => Array.from({ length: this.ranks }, (_, rank) => this.tensor(name, rank)));
+  }
+
+  step(node: FxNode): void {
+    const target = node.target!.replace(/^torch\.ops\./, "");
+    const all = Array.from({ length: this.ranks }, (_, rank) => rank);
+    const exchanged = target.startsWith("_c10d_functional.") ? this.exchange(node, target.split(".")[1]!) : null;
+    this.values.set(node.name, exchanged ?? all.map((rank) => this.call(node, target, rank)));
+  }
+
+  private exchange({ args = [] }: FxNode, name: string): Dense[] {
+    const { ranks } = this;
+    const all = Array.from({ length: ranks }, (_, rank) => this.tensor((args[0] as { node: string }).node, rank));
+    const words = args.filter((a): a is string => typeof a === "string" && !Object.hasOwn(this.fx.groups, a));
+    const reduced = (): Dense => {
+      const fn = { sum: "add", avg: "add", max: "max", min: "min", product: "mul" }[words[0] ?? "sum"]!;
+      const total = all.reduce((a, b) => map(PAIRS[fn]!, a, b));
+      return words[0] === "avg" ? map((x) => x / ranks, total) : total;
+    };
+    switch (name) {
+      case "wait_tensor":
+        return all;
+      case "all_reduce":
+      case "all_reduce_": {
+        // prettier-ignore
+        const total = reduced();
+        return all.map(() => total);
+      }
+      case "all_gather_into_tensor":
+      case "all_gather_into_tensor_out": {
+        // prettier-ignore
+        const whole = joined(all, 0);
+        return all.map(() => whole);
+      }
+      case "reduce_scatter_tensor":
+      case "reduce_scatter_tensor_out": {
+        // prettier-ignore
+        const total = reduced();
+        return all.map((_, rank) => shard(total, 0, rank, ranks));
+      }
+      case "all_to_all_single":
+        return all.map((_, rank) => joined(all.map((x) => shard(x, 0, rank, ranks)), 0)); // prettier-ignore
+      case "broadcast":
+      case "broadcast_": // prettier-ignore
+        return all.map(() => all[Number(args.find((a) => typeof a === "number"))]!);
+      default:
+        throw new UsageError(`the float64 reference does not know _c10d_functional.${name}`);
+    }
+  }
+
+  private call(node: FxNode, target: string, rank: number): Value {
+    const { args = [], kwargs = {}, shape } = node;
+    const [, name = target] = target.split(".");
+    const value = (a: FxArgument | undefined): Dense => {
+      if (isRef(a)) return this.tensor(a.node, rank);
+      if (typeof a === "number" || typeof a === "boolean") return scalar(Number(a));
+      throw new UsageError(`an argument of '${node.name}' is no tensor`);
+    };
+    const [a, b, c, d] = args;
+    if (target.endsWith("getitem"))
+      return (this.values.get((a as { node: string }).node)![rank] as Dense[])[Number(b)]!;
+    const option = (i: number, key: string, otherwise: number): number => Number(args[i] ?? kwargs[key] ?? otherwise);
+    const dims = (x: Dense, given: FxArgument | undefined): number[] => {
+      const list = given == null ? [] : Array.isArray(given) ? given.map(Number) : [Number(given)];
+      return list.length === 0 ? [...x.shape.keys()] : list.map((n) => (n < 0 ? n + x.shape.length : n));
+    };
+    const scaledBy = (x: Dense, by: number): Dense => (by === 1 ? x : map((v) => v * by, x));
+    if (Object.hasOwn(TWO, name)) return map(PAIRS[TWO[name]!]!, value(a), scaledBy(value(b), Number(kwargs["alpha"] ?? 1))); // prettier-ignore
+    if (name === "gelu" && kwargs["approximate"] === "tanh") return map((x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))), value(a)); // prettier-ignore
+    if (Object.hasOwn(FUNCTIONS, name)) return map(FUNCTIONS[name]!, value(a));
+    if (Object.hasOwn(FOLDED, name)) {
+      const x = value(a);
+      const along = dims(x, b ?? kwargs["dim"]);
+      const kept = along.reduce((y, n) => reduction(FOLDED[name]!, y, n), x);
+      return (c ?? kwargs["keepdim"]) === true
+        ? kept
+        : reshaped(
+            kept,
+            kept.shape.filter((_, n) => !along.includes(n)),
+          );
+    }
+    switch (name) {
+      case "mm":
+      case "bmm":
+      case "matmul": // prettier-ignore
+        return product(value(a), value(b));
+      case "addmm":
+      case "baddbmm": // prettier-ignore
+        return map(PAIRS["add"]!, scaledBy(value(a), Number(kwargs["beta"] ?? 1)), scaledBy(product(value(b), value(c)), Number(kwargs["alpha"] ?? 1))); // prettier-ignore
+      case "linear": {
+        const y = product(value(a), permuted(value(b), [1, 0]));
+        return c == null ? y : map(PAIRS["add"]!, y, value(c));
+      }
+      case "_scaled_mm": {
+        const scale = (x: Dense): Dense => (x.shape.length === 0 ? reshaped(x, [1, 1]) : x);
+        const y = map((p, q, r) => p * q * r, product(value(a), value(b)), scale(value(c)), scale(value(d)));
+        return args[4] == null ? y : map(PAIRS["add"]!, y, value(args[4]));
+      }
+      case "view":
+      case "reshape":
+      case "_unsafe_view":
+      case "unsqueeze":
+      case "squeeze":
+      case "flatten": // prettier-ignore
+        return reshaped(value(a), shape!);
+      case "clone":
+      case "contiguous":
+      case "alias":
+      case "detach":
+      case "_to_copy":
+      case "convert_element_type": // prettier-ignore
+        return value(a);
+      case "t":
+        return permuted(value(a), [1, 0]);
+      case "transpose": {
+        const x = value(a);
+        const [p, q] = [dims(x, b)[0]!, dims(x, c)[0]!];
+        return permuted(x, x.shape.map((_, n) => (n === p ? q : n === q ? p : n))); // prettier-ignore
+      }
+      case "permute":
+        return permuted(value(a), dims(value(a), b));
+      case "slice":
+      case "select": {
+        // prettier-ignore
+        const x = value(a);
+        const dim = dims(x, b ?? 0)[0]!;
+        const length = x.shape[dim]!;
+        const bound = (v: FxArgument | undefined, otherwise: number): number => Math.min(length, v == null ? otherwise : Number(v) < 0 ? Number(v) + length : Number(v)); // prettier-ignore
+        const from = bound(c, 0);
+        const to = name === "select" ? from + 1 : bound(d, length);
+        return reshaped(part(x, x.shape.map((_, n) => (n === dim ? from : 0)), x.shape.with(dim, to - from)), shape!); // prettier-ignore
+      }
+      case "split":
+      case "split_with_sizes": {
+        // prettier-ignore
+        const x = value(a);
+        const dim = dims(x, c ?? kwargs["dim"] ?? 0)[0]!;
+        const length = x.shape[dim]!;
+        const sizes = Array.isArray(b) ? b.map(Number) : Array.from({ length: Math.ceil(length / Number(b)) }, (_, i) => Math.min(Number(b), length - i * Number(b))); // prettier-ignore
+        let at = 0;
+        return sizes.map((n) => {
+          const from = x.shape.map((_, k) => (k === dim ? at : 0));
+          at += n;
+          return part(x, from, x.shape.with(dim, n));
+        });
+      }
+      case "cat": {
+        const parts = (a as readonly FxArgument[]).map(value);
+        return joined(parts, dims(parts[0]!, b ?? kwargs["dim"] ?? 0)[0]!);
+      }
+      case "_softmax":
+      case "softmax": {
+        // prettier-ignore
+        const x = value(a);
+        const dim = dims(x, b)[0]!;
+        const e = map((v, most) => Math.exp(v - most), x, reduction("max", x, dim));
+        return map(PAIRS["div"]!, e, reduction("sum", e, dim));
+      }
+      case "rms_norm":
+      case "_fused_rms_norm": {
+        // prettier-ignore
+        const x = value(a);
+        const count = (b as readonly number[]).length;
+        const last = Array.from({ length: count }, (_, i) => x.shape.length - count + i);
+        const mean = last.reduce((y, n) => reduction("mean", y, n), map((v) => v * v, x)); // prettier-ignore
+        const y = map((v, m) => v / Math.sqrt(m + option(3, "eps", 2 ** -23)), x, mean);
+        return c == null ? y : map(PAIRS["mul"]!, y, value(c));
+      }
+      case "reciprocal":
+        return map((v) => 1 / v, value(a));
+      case "where":
+        return map((k, x, y) => (k !== 0 ? x : y), value(a), value(b), value(c));
+      default:
+        throw new UsageError(`the float64 reference does not know ${target}`);
+    }
+  }
+}
+
+/** Names of the nodes that a graph gives back. */
+export function outputsOf(fx: FxGraph): string[] {
+  const names: string[] = [];
+  const visit = (a: FxArgument): void => {
+    if (Array.isArray(a)) a.forEach(visit);
+    else if (isRef(a)) names.push(a.node);
+  };
+  (fx.nodes.find((n) => n.op === "output")?.args ?? []).forEach(visit);
+  return names;
+}

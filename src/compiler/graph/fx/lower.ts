@@ -1,0 +1,411 @@
+/**
+ * Regions of an FX graph → programs. Each conversion, and what stands around it, is fused as far as the region is a graph and
+ * the model says that one program is faster than the parts by themselves; everything else stays with the caller. Of each edge that
+ * could have been fused, the result says whether it was, why, and what both would take.
+ */
+import { printDiagnostics } from "../../diagnostics/index.js";
+import type { CompileResult } from "../../driver.js";
+import { predictTime } from "../../explain/explain.js";
+import { machineFor, type Machine } from "../../machine/machines.js";
+import { DEFAULT_ARCH } from "../../options.js";
+import { DTYPES, isDType } from "../../types/dtype.js";
+import { UsageError } from "../../../errors.js";
+import { compileGraph, type GraphCompileOptions } from "../compile.js";
+import type { Graph } from "../graph.js";
+import { type BufferPlan, type Lifetime, planBuffers } from "./buffers.js";
+import { type Measured, nodeSeconds } from "./baseline.js";
+import { CONVERTS, type Core, coreOf, type CoreNode, VIEW_OPS } from "./core.js";
+import { outputsOf } from "./evaluate.js";
+import { asFx, type FxGraph, refsOf } from "./fx.js";
+import { type Realization, realize, Unfusable } from "./layouts.js";
+
+export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dtype" | "mesh" | "variant" | "tuned"> {
+  readonly machine?: Machine;
+  /** Seconds that the caller has measured, by FX node, for nodes that it carries out itself; a conversion's name is NCCL's time. */
+  readonly measured?: Measured;
+  /** `model`: only what is predicted to be faster. `legal`: whatever is a graph, for looking into it and for tests. */
+  readonly fuse?: "model" | "legal";
+}
+
+/** One input or output of a program and the FX tensor that it is. */
+export interface Binding {
+  /** Of the graph. */
+  readonly id: string;
+  /** FX node; its value on each rank, row-major and contiguous, but for a placeholder whose memory is taken as it lies. */
+  readonly tensor: string;
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  /** Peers reach it, so it must lie in symmetric memory. */
+  readonly isSymmetric: boolean;
+}
+
+/** A step of the partition. Steps stand in the order in which they are launched, on one stream. */
+export type Part = {
+  /** FX nodes that it carries out; the caller sees to views. */
+  readonly nodes: readonly string[];
+  /** Predicted, or measured by the caller. */
+  readonly seconds: number;
+  /** What the caller's own way takes, node by node. */
+  readonly baseline: number;
+  /** What to do where the program cannot be used: an NCCL call for a conversion, the caller's own kernel for the rest. */
+  readonly fallback: readonly { readonly node: string; readonly by: "nccl" | "caller" }[];
+} & (
+  | {
+      readonly kind: "program";
+      readonly graph: Graph;
+      readonly compiled: CompileResult;
+      readonly inputs: readonly Binding[];
+      readonly outputs: readonly Binding[];
+    }
+  | { readonly kind: "external"; readonly by: "nccl" | "caller"; readonly why: string }
+);
+
+/** A place where two nodes could have become one program, and what came of it. */
+export interface EdgeVerdict {
+  readonly from: string;
+  readonly to: string;
+  readonly isFused: boolean;
+  /** Follows "fused: " or "not fused because ". */
+  readonly why: string;
+  /** Seconds of both in one program, and of the parts that they were in; null where no such program can be. */
+  readonly together: number | null;
+  readonly apart: number | null;
+}
+
+export interface Lowered {
+  readonly name: string;
+  readonly ranks: number;
+  readonly machine: string;
+  readonly parts: readonly Part[];
+  readonly edges: readonly EdgeVerdict[];
+  /** FX tensors that must lie in symmetric memory. */
+  readonly symmetric: readonly string[];
+  readonly buffers: BufferPlan;
+  /** Predicted seconds of all steps, and of the caller's own way. */
+  readonly seconds: number;
+  readonly baseline: number;
+}
+
+/**
+ * Partitions a region.
+ *
+ * @param value checked as {@link asFx} does
+ * @param options `library` and `resolve` as for `compile`: without the library, conversions alone have the compiler's own code
+ * @throws UsageError for what is no FX graph; InternalCompilerError for a bug in the compiler
+ */
+export function lower(value: FxGraph, options: LowerOptions): Lowered {
+  return new Partition(asFx(value), options).run();
+}
+
+interface Program {
+  readonly realization: Realization;
+  readonly compiled: CompileResult;
+  readonly seconds: number;
+}
+
+interface Attempt {
+  readonly program: Program | null;
+  readonly why: string;
+}
+
+class Partition {
+  private readonly core: Core;
+  private readonly machine: Machine;
+  /** FX nodes that compute something which is needed, in order. */
+  private readonly atoms: readonly string[];
+  /** Core nodes that results depend on. */
+  private readonly live = new Set<string>();
+  private readonly makers = new Map<string, readonly string[]>();
+  /** By core value, the atoms that read it, through views. */
+  private readonly readers = new Map<string, Set<string>>();
+  /** Core values that are given back. */
+  private readonly results: ReadonlySet<string>;
+  private readonly replicated: ReadonlySet<string>;
+  /** The part that each atom is in, as the names of all that are. */
+  private readonly partOf = new Map<string, readonly string[]>();
+  private readonly attempts = new Map<string, Attempt>();
+
+  constructor(
+    private readonly fx: FxGraph,
+    private readonly options: LowerOptions,
+  ) {
+    const { ranks, arch = DEFAULT_ARCH } = options;
+    this.machine = options.machine ?? machineFor(arch, ranks);
+    if (!Object.values(fx.groups).includes(ranks)) throw new UsageError(`no process group of the FX graph has ${ranks} ranks`, `its groups: ${Object.entries(fx.groups).map(([n, s]) => `${n} of ${s}`).join(", ")}`); // prettier-ignore
+    this.core = coreOf(fx);
+    const given = outputsOf(fx).map((name) => this.core.values.get(name) ?? name);
+    given.forEach((id) => this.keep(id));
+    this.results = new Set(given.flatMap((id) => this.basesOf(id)));
+    const live = [...this.core.nodes.values()].filter((n) => this.live.has(n.id));
+    const computing = live.filter((n) => !VIEW_OPS.has(n.op) && n.op !== "placeholder");
+    this.atoms = fx.nodes.map((n) => n.name).filter((name) => computing.some((n) => n.fx === name));
+    for (const atom of this.atoms) {
+      const read = new Set(computing.filter((n) => n.fx === atom).flatMap((n) => this.inputsOf(n).flatMap((x) => this.basesOf(x)))); // prettier-ignore
+      for (const id of read) {
+        if (this.fxOf(id) === atom) continue;
+        this.readers.set(id, (this.readers.get(id) ?? new Set()).add(atom));
+      }
+      this.makers.set(
+        atom,
+        [...new Set([...read].map((id) => this.fxOf(id)))].filter((m) => m !== atom),
+      );
+      this.partOf.set(atom, [atom]);
+    }
+    this.replicated = new Set(fx.nodes.filter((n) => n.replicated === true).map((n) => n.name));
+  }
+
+  private fxOf(id: string): string {
+    return this.core.nodes.get(id)!.fx;
+  }
+
+  /** What a core node is made of; of one that collc does not know, whatever FX says. */
+  private inputsOf(node: CoreNode): (string | number)[] {
+    if (node.op !== "unknown") return [...node.inputs];
+    return refsOf(this.fx.nodes.find((n) => n.name === node.fx)!).map((name) => this.core.values.get(name) ?? name);
+  }
+
+  private keep(id: string | number): void {
+    const node = this.core.nodes.get(String(id));
+    if (node === undefined || this.live.has(node.id)) return;
+    this.live.add(node.id);
+    this.inputsOf(node).forEach((x) => this.keep(x));
+  }
+
+  /** The values that a value is made of, through views. */
+  private basesOf(id: string | number): string[] {
+    const node = typeof id === "string" ? this.core.nodes.get(id) : undefined;
+    if (node === undefined || node.op === "placeholder") return [];
+    return VIEW_OPS.has(node.op) ? node.inputs.flatMap((x) => this.basesOf(x)) : [node.id];
+  }
+
+  private conversionsIn(atoms: readonly string[]): CoreNode[] {
+    return [...this.core.nodes.values()].filter((n) => CONVERTS.has(n.op) && atoms.includes(n.fx) && this.live.has(n.id)); // prettier-ignore
+  }
+
+  // -- programs ------------------------------------------------------------------------------------
+
+  /** The program of some atoms, or why there is none. */
+  private attempt(atoms: readonly string[]): Attempt {
+    const key = atoms.join(" ");
+    let made = this.attempts.get(key);
+    if (made === undefined) this.attempts.set(key, (made = this.compiled(atoms)));
+    return made;
+  }
+
+  private compiled(atoms: readonly string[]): Attempt {
+    const { ranks } = this.options;
+    const none = (why: string): Attempt => ({ program: null, why });
+    const other = this.conversionsIn(atoms).find((n) => this.fx.groups[n.group!] !== ranks);
+    if (other !== undefined)
+      return none(`'${other.fx}' is of a group of ${this.fx.groups[other.group!]} ranks, not ${ranks}`);
+    const between = this.between(atoms);
+    if (between !== null) return none(`'${between}' stands between them and is not in the program`);
+    let realization: Realization;
+    try {
+      const name = atoms.length === 1 ? atoms[0]! : `${atoms[0]}_to_${atoms.at(-1)}`;
+      realization = realize(`${this.fx.name ?? "region"}_${name}`, this.core, ranks, (n) => atoms.includes(n.fx), this.resultsOf(atoms), this.replicated); // prettier-ignore
+    } catch (error) {
+      if (error instanceof Unfusable) return none(error.message);
+      throw error;
+    }
+    const { measured: _, fuse: __, ...options } = this.options;
+    const compiled = compileGraph(realization.graph, { ...options, machine: this.machine });
+    const [error] = compiled.diagnostics.filter((d) => d.severity === "error");
+    if (error !== undefined)
+      return none(`the compiler refuses it: ${printDiagnostics([error], compiled.source).split("\n")[0]}`);
+    return { program: { realization, compiled, seconds: predictTime(compiled, {}, this.machine).total }, why: "" };
+  }
+
+  /** Values of atoms that others use. */
+  private resultsOf(atoms: readonly string[]): string[] {
+    return [...this.live].filter((id) => atoms.includes(this.fxOf(id)) && (this.results.has(id) || [...(this.readers.get(id) ?? [])].some((r) => !atoms.includes(r)))); // prettier-ignore
+  }
+
+  /** The FX node whose value it is. */
+  private nameOf(id: string): string {
+    return [...this.core.values].find(([, value]) => value === id)?.[0] ?? this.fxOf(id);
+  }
+
+  /** An atom outside that some of these are needed for, and that others of them need; null if there is none. */
+  private between(atoms: readonly string[]): string | null {
+    const after = new Set<string>();
+    for (const a of this.atoms)
+      if (!atoms.includes(a) && this.makers.get(a)!.some((m) => atoms.includes(m) || after.has(m))) after.add(a);
+    const seen = new Set<string>();
+    const walk = (name: string): string | null => {
+      for (const m of this.makers.get(name)!) {
+        if (seen.has(m)) continue;
+        seen.add(m);
+        if (after.has(m)) return m;
+        const found = walk(m);
+        if (found !== null) return found;
+      }
+      return null;
+    };
+    for (const a of atoms) {
+      const found = walk(a);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  // -- costs ---------------------------------------------------------------------------------------
+
+  /** Seconds of the caller's own way. Of a conversion, where nobody has measured it, those of collc's own program for it. */
+  private baselineOf(atom: string): number {
+    const measured = [atom, ...this.absorbedBy(atom)].flatMap((name) => this.options.measured?.[name] ?? []);
+    if (measured.length > 0) return measured.reduce((a, b) => a + b);
+    const floor = nodeSeconds(atom, this.core, this.machine, this.options.ranks);
+    if (this.conversionsIn([atom]).length === 0) return floor;
+    return this.attempt([atom]).program?.seconds ?? floor;
+  }
+
+  private secondsOf(part: readonly string[]): number {
+    if (part.length === 1) {
+      const own = this.conversionsIn(part).length > 0 ? this.attempt(part).program?.seconds : undefined;
+      return Math.min(this.baselineOf(part[0]!), own ?? Infinity);
+    }
+    return this.attempt(part).program!.seconds;
+  }
+
+  // -- partition -----------------------------------------------------------------------------------
+
+  run(): Lowered {
+    const edges = this.atoms.flatMap((to) => this.makers.get(to)!.map((from) => [from, to] as const));
+    const verdicts = new Map<string, EdgeVerdict>();
+    for (let isChanged = true; isChanged;) {
+      isChanged = false;
+      for (const [from, to] of edges) {
+        const [a, b] = [this.partOf.get(from)!, this.partOf.get(to)!];
+        if (a === b) continue;
+        const all = this.atoms.filter((x) => a.includes(x) || b.includes(x));
+        if (this.conversionsIn(all).length === 0) continue;
+        const verdict = this.verdictOf(from, to, a, b, all);
+        verdicts.set(`${from} ${to}`, verdict);
+        if (!verdict.isFused) continue;
+        isChanged = true;
+        for (const x of all) this.partOf.set(x, all);
+      }
+    }
+    // What came together by another edge is together.
+    for (const [from, to] of edges) {
+      const key = `${from} ${to}`;
+      if (this.partOf.get(from) !== this.partOf.get(to) || verdicts.get(key)?.isFused === true) continue;
+      verdicts.set(key, { from, to, isFused: true, why: "both are in one program by other edges", together: null, apart: null }); // prettier-ignore
+    }
+    const ordered = edges.flatMap(([from, to]) => verdicts.get(`${from} ${to}`) ?? []);
+    return this.result(ordered);
+  }
+
+  private verdictOf(
+    from: string,
+    to: string,
+    a: readonly string[],
+    b: readonly string[],
+    all: readonly string[],
+  ): EdgeVerdict {
+    const { program, why } = this.attempt(all);
+    const refuse = (reason: string, together: number | null, apart: number | null): EdgeVerdict => ({ from, to, isFused: false, why: reason, together, apart }); // prettier-ignore
+    if (program === null) return refuse(why, null, null);
+    if (this.orderOfParts(all) === null) return refuse("another program would have to run both before and after it", null, null); // prettier-ignore
+    const apart = this.secondsOf(a) + this.secondsOf(b);
+    const { seconds: together } = program;
+    if (this.options.fuse !== "legal" && together >= apart)
+      return refuse(`together they are predicted to take ${us(together)}, apart ${us(apart)}`, together, apart);
+    return { from, to, isFused: true, why: `${us(together)} together, ${us(apart)} apart`, together, apart };
+  }
+
+  private result(edges: readonly EdgeVerdict[]): Lowered {
+    const order = this.orderOfParts()!;
+    const parts = order.map((atoms) => this.part(atoms));
+    const symmetric = new Set<string>();
+    for (const p of parts)
+      if (p.kind === "program") for (const b of [...p.inputs, ...p.outputs]) if (b.isSymmetric) symmetric.add(b.tensor);
+    const programs = parts.flatMap((p, step) =>
+      p.kind === "program" ? [{ step, manifest: p.compiled.manifest! }] : [],
+    );
+    return {
+      name: this.fx.name ?? "region",
+      ranks: this.options.ranks,
+      machine: this.machine.name,
+      parts,
+      edges,
+      symmetric: [...symmetric],
+      buffers: planBuffers(this.lifetimes(order, symmetric), programs),
+      seconds: parts.reduce((sum, p) => sum + p.seconds, 0),
+      baseline: parts.reduce((sum, p) => sum + p.baseline, 0),
+    };
+  }
+
+  /** Parts, each behind those that it needs; null where there is no such order. @param joined atoms that are one part, too */
+  private orderOfParts(joined: readonly string[] = []): (readonly string[])[] | null {
+    const rest = new Set(this.atoms.map((a) => (joined.includes(a) ? joined : this.partOf.get(a)!)));
+    const done = new Set<string>();
+    const order: (readonly string[])[] = [];
+    while (rest.size > 0) {
+      const next = [...rest].find((p) =>
+        p.every((a) => this.makers.get(a)!.every((m) => done.has(m) || p.includes(m))),
+      );
+      if (next === undefined) return null;
+      rest.delete(next);
+      next.forEach((a) => done.add(a));
+      order.push(next);
+    }
+    return order;
+  }
+
+  private part(atoms: readonly string[]): Part {
+    const isConversion = (name: string): boolean => /^(torch\.ops\.)?_?c10d_functional\./.test(this.fx.nodes.find((n) => n.name === name)!.target ?? ""); // prettier-ignore
+    const baseline = atoms.reduce((sum, a) => sum + this.baselineOf(a), 0);
+    // What was taken in, and is needed by nobody else, comes back where it is carried out one by one.
+    const nodes = atoms.flatMap((a) => [...this.absorbedBy(a), a]);
+    const fallback = nodes.map((node) => ({ node, by: isConversion(node) ? ("nccl" as const) : ("caller" as const) }));
+    const common = { nodes, baseline, fallback, seconds: this.secondsOf(atoms) };
+    const external = (why: string): Part => ({ ...common, kind: "external", by: fallback[0]!.by, why });
+    if (this.conversionsIn(atoms).length === 0)
+      return external(this.core.unknown.get(atoms[0]!) ?? "it moves nothing between ranks");
+    const { program, why } = this.attempt(atoms);
+    if (program === null) return external(why);
+    if (atoms.length === 1 && baseline < program.seconds) return external(`${us(baseline)} was measured, ${us(program.seconds)} is predicted for collc's program`); // prettier-ignore
+    const { realization, compiled } = program;
+    const { graph } = realization;
+    const manifest = compiled.manifest!;
+    const binding = (id: string, core: string, name: string): Binding => {
+      const { shape, dtype } = this.core.nodes.get(core)!;
+      return { id, tensor: this.nameOf(core), shape, dtype, isSymmetric: manifest.symmetric.includes(name) };
+    };
+    return {
+      ...common,
+      kind: "program",
+      graph,
+      compiled,
+      inputs: graph.inputs.map(({ id }, i) => binding(id, realization.inputs.get(id)!, manifest.inputs[i]!.name)),
+      outputs: graph.outputs.map(({ id }, i) => binding(id, realization.outputs.get(id)!, manifest.outputs[i]!.name)),
+    };
+  }
+
+  private absorbedBy(atom: string): string[] {
+    const live = [...this.core.nodes.values()].filter((n) => n.fx === atom && this.live.has(n.id));
+    return live.flatMap((n) => n.absorbs ?? []).filter((name) => !this.atoms.includes(name));
+  }
+
+  /** Tensors between steps. Placeholders are the caller's, and so are results, which live on. */
+  private lifetimes(order: readonly (readonly string[])[], symmetric: ReadonlySet<string>): Lifetime[] {
+    const stepOf = (atom: string): number => order.findIndex((p) => p.includes(atom));
+    return order.flatMap((atoms, from) =>
+      this.resultsOf(atoms).map((id): Lifetime => {
+        const { shape, dtype } = this.core.nodes.get(id)!;
+        const bytes = shape.reduce((x, y) => x * y, isDType(dtype) ? DTYPES[dtype].bytes : 8);
+        const readers = [...(this.readers.get(id) ?? [])].map(stepOf);
+        const to = this.results.has(id) ? order.length : Math.max(from, ...readers);
+        const tensor = this.nameOf(id);
+        return { tensor, bytes, isSymmetric: symmetric.has(tensor), from, to };
+      }),
+    );
+  }
+}
+
+/** Seconds as people read them. */
+export function us(seconds: number): string {
+  return `${(seconds * 1e6).toPrecision(3)} µs`;
+}

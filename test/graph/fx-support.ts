@@ -1,0 +1,280 @@
+/** Writes FX graphs as a dump has them, and runs what they are lowered to on emulated ranks, beside the float64 reference. */
+import { expect } from "vitest";
+import { type Dense, dense, permuted, sizeOf } from "../../src/compiler/graph/arrays.js";
+import { FxReference, outputsOf } from "../../src/compiler/graph/fx/evaluate.js";
+import { dtypeOf, FX_FORMAT, type FxArgument, type FxGraph, type FxNode } from "../../src/compiler/graph/fx/fx.js";
+import { lower, type Lowered, type LowerOptions } from "../../src/compiler/graph/fx/lower.js";
+import type { DType } from "../../src/compiler/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { allocate, decodeInto, encodeArray, fillPoison, type TypedArray } from "../../src/runtime/numbers/index.js";
+import { eighths, expectClose } from "./support.js";
+
+type Shape = readonly number[];
+interface PlaceholderOptions {
+  readonly replicated?: boolean;
+  readonly strides?: Shape;
+  readonly dtype?: string;
+}
+
+/** A region as torch's tracer leaves it: names in order, shapes of one rank. */
+export class Dump {
+  private readonly nodes: FxNode[] = [];
+  private readonly counts = new Map<string, number>();
+
+  constructor(
+    readonly ranks: number,
+    private readonly dtype = "float32",
+    readonly name = "region",
+  ) {}
+
+  input(name: string, shape: Shape, { dtype = this.dtype, ...rest }: PlaceholderOptions = {}): string {
+    this.nodes.push({ name, op: "placeholder", shape, dtype: `torch.${dtype}`, ...rest });
+    return name;
+  }
+
+  /** Arguments that name nodes become references; of other texts only names of groups and reductions are there. */
+  call(
+    target: string,
+    args: readonly unknown[],
+    shape: Shape | null,
+    extra: { dtype?: string; kwargs?: Record<string, unknown> } = {},
+  ): string {
+    const base = target === "getitem" ? "getitem" : target.split(".")[1]!;
+    const count = this.counts.get(base) ?? 0;
+    this.counts.set(base, count + 1);
+    const name = count === 0 && base.endsWith("_default") ? base : `${base}_${count + 1}`;
+    const refer = (a: unknown): FxArgument =>
+      Array.isArray(a)
+        ? a.map(refer)
+        : typeof a === "string" && this.nodes.some((n) => n.name === a)
+          ? { node: a }
+          : (a as FxArgument);
+    const kwargs =
+      extra.kwargs === undefined
+        ? {}
+        : { kwargs: Object.fromEntries(Object.entries(extra.kwargs).map(([k, v]) => [k, refer(v)])) };
+    this.nodes.push({
+      name,
+      op: "call_function",
+      target,
+      args: args.map(refer),
+      ...kwargs,
+      ...(shape === null ? {} : { shape, dtype: `torch.${extra.dtype ?? this.dtype}` }),
+    });
+    return name;
+  }
+
+  shapeOf(name: string): Shape {
+    return this.nodes.find((n) => n.name === name)!.shape!;
+  }
+  dtypeOf(name: string): string {
+    return this.nodes.find((n) => n.name === name)!.dtype!.replace("torch.", "");
+  }
+
+  wait(x: string): string {
+    return this.call("_c10d_functional.wait_tensor.default", [x], this.shapeOf(x), { dtype: this.dtypeOf(x) });
+  }
+  gather(x: string): string {
+    const [rows, ...rest] = this.shapeOf(x);
+    return this.wait(
+      this.call(
+        "_c10d_functional.all_gather_into_tensor.default",
+        [x, this.ranks, "tp"],
+        [rows! * this.ranks, ...rest],
+        { dtype: this.dtypeOf(x) },
+      ),
+    );
+  }
+  scatter(x: string, reduce = "sum"): string {
+    const [rows, ...rest] = this.shapeOf(x);
+    return this.wait(
+      this.call(
+        "_c10d_functional.reduce_scatter_tensor.default",
+        [x, reduce, this.ranks, "tp"],
+        [rows! / this.ranks, ...rest],
+      ),
+    );
+  }
+  reduce(x: string, reduce = "sum"): string {
+    return this.wait(this.call("_c10d_functional.all_reduce.default", [x, reduce, "tp"], this.shapeOf(x)));
+  }
+  mm(a: string, b: string): string {
+    return this.call("aten.mm.default", [a, b], [this.shapeOf(a)[0]!, this.shapeOf(b)[1]!]);
+  }
+  view(x: string, shape: Shape): string {
+    return this.call("aten.view.default", [x, shape], shape, { dtype: this.dtypeOf(x) });
+  }
+  pointwise(fn: string, ...xs: (string | number)[]): string {
+    const shapes = xs.flatMap((x) => (typeof x === "string" ? [this.shapeOf(x)] : []));
+    const shape = shapes.reduce((a, b) =>
+      a.length > b.length || (a.length === b.length && sizeOf(a) >= sizeOf(b)) ? a : b,
+    );
+    return this.call(`aten.${fn}.${xs.length > 1 ? "Tensor" : "default"}`, xs, shape);
+  }
+  split(x: string, size: number, dim: number): string[] {
+    const parts = this.call("aten.split.Tensor", [x, size, dim], null);
+    const shape = this.shapeOf(x).with(dim, size);
+    return Array.from({ length: this.shapeOf(x)[dim]! / size }, (_, i) =>
+      this.call("getitem", [parts, i], shape, { dtype: this.dtypeOf(x) }),
+    );
+  }
+  cat(parts: readonly string[], dim: number): string {
+    const shape = this.shapeOf(parts[0]!);
+    return this.call("aten.cat.default", [parts, dim], shape.with(dim, shape[dim]! * parts.length), {
+      dtype: this.dtypeOf(parts[0]!),
+    });
+  }
+
+  graph(...outputs: readonly string[]): FxGraph {
+    const output: FxNode = { name: "output", op: "output", args: [outputs.map((node) => ({ node }))] };
+    // As it comes from a file.
+    return JSON.parse(
+      JSON.stringify({
+        format: FX_FORMAT,
+        name: this.name,
+        groups: { tp: this.ranks },
+        nodes: [...this.nodes, output],
+      }),
+    ) as FxGraph;
+  }
+}
+
+/** Lowers, runs every step on emulated ranks, twice, and compares all results with float64. */
+export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
+  const lowered = lower(fx, options);
+  const { ranks } = options;
+  const all = Array.from({ length: ranks }, (_, rank) => rank);
+  const groups = new Map(
+    lowered.parts.flatMap((p) =>
+      p.kind === "program"
+        ? [
+            [
+              p,
+              new CpuGroup(p.compiled.kernel!, p.compiled.manifest!, {
+                source: p.compiled.source,
+                detectUnwritten: true,
+              }),
+            ] as const,
+          ]
+        : [],
+    ),
+  );
+  for (const launch of [1, 2]) {
+    const inputs = Object.fromEntries(
+      fx.nodes
+        .filter((n) => n.op === "placeholder")
+        .map((n, i) => [
+          n.name,
+          all.map((rank) =>
+            rounded(
+              eighths(launch * 31 + i * 101 + (n.replicated === true ? 0 : rank) * 1009, sizeOf(n.shape!)),
+              n.dtype!,
+            ),
+          ),
+        ]),
+    );
+    const whole = new FxReference(fx, ranks);
+    const wanted = whole.run(inputs);
+    const run = new FxReference(fx, ranks);
+    // Waits and views are the caller's: whatever can be said by now.
+    const sweep = (): void => {
+      for (const n of fx.nodes)
+        if (n.op === "call_function" && !run.values.has(n.name) && isTransparent(n))
+          try {
+            run.step(n);
+          } catch {
+            /* what it is made of comes later */
+          }
+    };
+    for (const part of ["start", ...lowered.parts] as const) {
+      if (part === "start") {
+        for (const n of fx.nodes)
+          if (n.op === "placeholder")
+            run.values.set(
+              n.name,
+              inputs[n.name]!.map((data) => dense(n.shape!, data)),
+            );
+      } else if (part.kind === "external")
+        for (const name of part.nodes) {
+          const node = fx.nodes.find((n) => n.name === name)!;
+          run.step(node);
+          run.values.set(
+            name,
+            run.values
+              .get(name)!
+              .map((v) => ("data" in v ? dense((v as Dense).shape, rounded((v as Dense).data, node.dtype!)) : v)),
+          );
+        }
+      else {
+        const held = all.map(() => ({
+          inputs: {} as Record<string, TypedArray>,
+          outputs: {} as Record<string, TypedArray>,
+        }));
+        const manifest = part.compiled.manifest!;
+        part.inputs.forEach((b, i) => {
+          const node = fx.nodes.find((n) => n.name === b.tensor)!;
+          for (const rank of all) {
+            let value = run.tensor(b.tensor, rank);
+            // Memory as it lies, the slowest dimension first.
+            if (node.strides !== undefined)
+              value = permuted(
+                value,
+                [...value.shape.keys()].sort((p, q) => node.strides![q]! - node.strides![p]!),
+              );
+            held[rank]!.inputs[manifest.inputs[i]!.name] = encodeArray(b.dtype as DType, value.data);
+          }
+        });
+        part.outputs.forEach((b, i) => {
+          for (const h of held)
+            h.outputs[manifest.outputs[i]!.name] = fillPoison(allocate(b.dtype as DType, sizeOf(b.shape)));
+        });
+        groups.get(part)!.run(held, {});
+        part.outputs.forEach((b, i) => {
+          run.values.set(
+            b.tensor,
+            held.map((h) =>
+              dense(
+                b.shape,
+                decodeInto(b.dtype as DType, h.outputs[manifest.outputs[i]!.name]!, new Float64Array(sizeOf(b.shape))),
+              ),
+            ),
+          );
+        });
+      }
+      sweep();
+    }
+    outputsOf(fx).forEach((name, i) => {
+      const dtype = dtypeOf(fx.nodes.find((n) => n.name === name)!.dtype) as DType;
+      for (const rank of all)
+        expectClose(
+          dtype,
+          run.tensor(name, rank).data,
+          wanted[i]![rank]!,
+          `${fx.name}, ${ranks} ranks, launch ${launch}, ${name}, rank ${rank}`,
+          16,
+        );
+    });
+  }
+  return lowered;
+}
+
+function isTransparent({ target = "" }: FxNode): boolean {
+  return /wait_tensor|getitem|aten\.(view|reshape|t|transpose|permute|split|slice|select|unsqueeze|squeeze|_unsafe_view|clone)\b/.test(
+    target,
+  );
+}
+
+function rounded(numbers: Float64Array, dtype: string): Float64Array {
+  const name = dtypeOf(dtype);
+  if (name === "bool" || name === "i64") return numbers;
+  return decodeInto(name as DType, encodeArray(name as DType, numbers), new Float64Array(numbers.length));
+}
+
+/** What fused with what, by name: the parts of more than one node, and of one that is a program. */
+export function fused(lowered: Lowered): string[] {
+  return lowered.parts.flatMap((p) => (p.kind === "program" ? [p.nodes.join(" + ")] : []));
+}
+
+export function expectFused(lowered: Lowered, ...programs: readonly string[]): void {
+  expect(fused(lowered)).toEqual(programs);
+}
