@@ -36,6 +36,20 @@ export {
   graphToText,
   type GraphValue,
 } from "./compiler/graph/index.js";
+export {
+  asFx,
+  type Binding,
+  type EdgeVerdict,
+  type FxGraph,
+  type FxNode,
+  fxSchema,
+  lower,
+  type Lowered,
+  loweredToJson,
+  type LowerOptions,
+  type Part,
+  partitionReport,
+} from "./compiler/graph/index.js";
 export type { Manifest, DType, Layout, Extent, Specification } from "./compiler/manifest.js";
 export { importsFromDisk, libraryFromDisk } from "./runtime/imports.js";
 export { connect } from "./runtime/connect.js";

@@ -210,8 +210,7 @@ export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
           inputs: {} as Record<string, TypedArray>,
           outputs: {} as Record<string, TypedArray>,
         }));
-        const manifest = part.compiled.manifest!;
-        part.inputs.forEach((b, i) => {
+        part.inputs.forEach((b) => {
           const node = fx.nodes.find((n) => n.name === b.tensor)!;
           for (const rank of all) {
             let value = run.tensor(b.tensor, rank);
@@ -221,22 +220,18 @@ export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
                 value,
                 [...value.shape.keys()].sort((p, q) => node.strides![q]! - node.strides![p]!),
               );
-            held[rank]!.inputs[manifest.inputs[i]!.name] = encodeArray(b.dtype as DType, value.data);
+            held[rank]!.inputs[b.name] = encodeArray(b.dtype as DType, value.data);
           }
         });
-        part.outputs.forEach((b, i) => {
-          for (const h of held)
-            h.outputs[manifest.outputs[i]!.name] = fillPoison(allocate(b.dtype as DType, sizeOf(b.shape)));
+        part.outputs.forEach((b) => {
+          for (const h of held) h.outputs[b.name] = fillPoison(allocate(b.dtype as DType, sizeOf(b.shape)));
         });
         groups.get(part)!.run(held, {});
-        part.outputs.forEach((b, i) => {
+        part.outputs.forEach((b) => {
           run.values.set(
             b.tensor,
             held.map((h) =>
-              dense(
-                b.shape,
-                decodeInto(b.dtype as DType, h.outputs[manifest.outputs[i]!.name]!, new Float64Array(sizeOf(b.shape))),
-              ),
+              dense(b.shape, decodeInto(b.dtype as DType, h.outputs[b.name]!, new Float64Array(sizeOf(b.shape)))),
             ),
           );
         });

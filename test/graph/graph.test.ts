@@ -127,6 +127,19 @@ describe("compiling a graph", () => {
     for (const ranks of [1, 2, 3]) expectGraphRuns(made, compileGraph(made, { ranks }), { m: 6, n: 5 });
   });
 
+  test("in place, read before it is changed", () => {
+    const g = graph("step").require(dim.mod!("n", "world"), "eq", 0);
+    const [w, grad] = [g.input("w", "f32", ["n"], "replicated"), g.input("grad", "f32", ["n"], "partial(sum)")];
+    const next = g.sub(w, g.mul(g.allReduce(grad), 0.5));
+    g.output("w", next).output("twice", g.mul(w, 2));
+    const made = g.build();
+    const text = graphToText(made, { ranks: 2 });
+    expect(graphFromText(text, { ranks: 2 }).graph).toEqual(graphFromText(graphToText(graphFromText(text, { ranks: 2 }).graph!, { ranks: 2 }), { ranks: 2 }).graph); // prettier-ignore
+    const compiled = compileGraph(made, { ranks: 2 });
+    expect(compiled.manifest!.inPlace).toEqual(["w"]);
+    expectGraphRuns(made, compiled, { n: 6 });
+  });
+
   test("a number of the launch", () => {
     const g = graph("normed");
     const x = g.input("x", "f32", ["m", "n"], "partial(sum)");

@@ -1,7 +1,8 @@
 /** Regions of FX graphs: what becomes one program, why the rest does not, and that the steps compute what the region says. */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { FxReference } from "../../src/compiler/graph/fx/evaluate.js";
-import { asFx, type FxGraph, lower, type Lowered } from "../../src/compiler/graph/index.js";
+import { asFx, type FxGraph, fxSchema, lower, type Lowered } from "../../src/compiler/graph/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { Dump, expectLowered, fused } from "./fx-support.js";
 
@@ -253,5 +254,169 @@ describe.for([2, 4])("forms on %i ranks compute what the region says", (ranks) =
   test.for(FORMS)("$name", ({ make, becomes }) => {
     const lowered = expectLowered(make(ranks), { ranks, ...LEGAL });
     expect(operations(lowered)).toEqual(becomes);
+  });
+});
+
+describe("verdicts", () => {
+  /** A product of many rows: the compiler's fused form waits for all rows, the vendor's product is faster. */
+  const large = (): FxGraph => {
+    const d = new Dump(4, "bfloat16");
+    const [x, w] = [d.input("x", [1024, 4096]), d.input("w", [4096, 4096])];
+    return d.graph(d.mm(d.gather(x), w));
+  };
+  const small = (): FxGraph => {
+    const d = new Dump(4, "bfloat16");
+    const [x, residual] = [d.input("x", [16, 1024]), d.input("residual", [16, 1024])];
+    return d.graph(d.pointwise("add", d.reduce(x), residual));
+  };
+
+  test("what the model says is slower stays apart, with both times", () => {
+    const lowered = lower(large(), { ranks: 4 });
+    const [edge] = lowered.edges;
+    expect(edge).toMatchObject({ from: "all_gather_into_tensor_1", to: "mm_1", isFused: false });
+    expect(edge!.together!).toBeGreaterThan(edge!.apart!);
+    expect(edge!.why).toMatch(/^together they are predicted to take \d+ µs, apart \d+ µs$/);
+    expect(lowered.parts.map((p) => p.kind)).toEqual(["program", "external"]);
+    expect(lowered.parts[1]!.fallback).toEqual([{ node: "mm_1", by: "caller" }]);
+  });
+
+  test("what it says is faster becomes one program, and is never slower than apart", () => {
+    const lowered = lower(small(), { ranks: 4 });
+    expect(fused(lowered)).toEqual(["all_reduce_1 + add_1"]);
+    expect(lowered.edges[0]!.together!).toBeLessThan(lowered.edges[0]!.apart!);
+    expect(lowered.seconds).toBeLessThan(lowered.baseline);
+  });
+
+  test("what the caller has measured goes before the model", () => {
+    const slow = lower(large(), { ranks: 4, measured: { mm_1: 1 } });
+    expect(fused(slow)).toEqual(["all_gather_into_tensor_1 + mm_1"]);
+    const fast = lower(small(), { ranks: 4, measured: { all_reduce_1: 1e-9, add_1: 1e-9 } });
+    expect(fused(fast)).toEqual([]);
+    expect(fast.parts[0]).toMatchObject({ kind: "external", by: "nccl", why: expect.stringMatching(/was measured/) });
+  });
+
+  test.for<[string, (d: Dump) => string, RegExp]>([
+    [
+      "a function of summands",
+      (d) => d.scatter(d.pointwise("relu", d.input("x", [8, 4]))),
+      /relu.* acts on summands before they are reduced, and is not linear/,
+    ],
+    [
+      "a number beside summands",
+      (d) => d.reduce(d.pointwise("add", d.input("x", [8, 4]), 1)),
+      /adds a number to summands, once for each rank/,
+    ],
+    [
+      "weights that may differ",
+      (d) => d.pointwise("mul", d.scatter(d.input("x", [8, 4])), d.input("w", [4])),
+      /'w' may differ from rank to rank.*"replicated": true/,
+    ],
+    [
+      "a part of what is cut",
+      (d) => d.pointwise("exp", d.call("aten.slice.Tensor", [d.scatter(d.input("x", [8, 4])), 0, 0, 2], [2, 4])),
+      /takes a part of the dimension that is cut among the ranks/,
+    ],
+    [
+      "a sum along what is cut",
+      (d) => d.call("aten.sum.dim_IntList", [d.scatter(d.input("x", [8, 4])), [0], true], [1, 4]),
+      /reduces the dimension that is cut among the ranks/,
+    ],
+    [
+      "an operation that collc lacks",
+      (d) => d.call("aten.cumsum.default", [d.reduce(d.input("x", [8, 4])), 0], [8, 4]),
+      /collc has no aten.cumsum/,
+    ],
+    [
+      "a dtype that it lacks",
+      (d) => d.call("aten._to_copy.default", [d.reduce(d.input("x", [8, 4]))], [8, 4], { dtype: "float64" }),
+      /collc stores no tensors of float64, as '_to_copy_1' is/,
+    ],
+  ])("says why not: %s", ([, make, why]) => {
+    const d = new Dump(2);
+    const y = make(d);
+    const { edges } = lower(d.graph(y), { ranks: 2, fuse: "legal" });
+    expect(edges.filter((e) => !e.isFused).map((e) => e.why).join("; ")).toMatch(why); // prettier-ignore
+  });
+
+  test("another group's conversion stays NCCL's", () => {
+    const d = new Dump(2);
+    const x = d.reduce(d.input("x", [8, 4]));
+    const graph = d.graph(
+      d.pointwise("relu", d.wait(d.call("_c10d_functional.all_reduce.default", [x, "sum", "dp"], [8, 4]))),
+    );
+    const { parts, edges } = lower({ ...graph, groups: { tp: 2, dp: 8 } }, { ranks: 2, fuse: "legal" });
+    expect(parts.map((p) => (p.kind === "program" ? "program" : p.by))).toEqual(["program", "nccl", "caller"]);
+    expect(edges[0]!.why).toBe("'all_reduce_2' is of a group of 8 ranks, not 2");
+  });
+
+  test("a program does not run both before and after another step", () => {
+    const d = new Dump(2);
+    const x = d.reduce(d.input("x", [8, 4]));
+    const y = d.call("aten.cumsum.default", [d.pointwise("exp", x), 0], [8, 4]);
+    const { edges } = lower(d.graph(d.pointwise("add", x, y)), { ranks: 2, fuse: "legal" });
+    expect(edges.find((e) => e.to === "add_1")!.why).toBe("'cumsum_1' stands between them and is not in the program");
+  });
+});
+
+describe("memory", () => {
+  test("tensors of disjoint lifetimes share memory, peers' tensors lie apart", () => {
+    const d = new Dump(2, "bfloat16");
+    const shape = [1024, 1024];
+    let x = d.input("x", shape);
+    // What collc does not know keeps the conversions apart.
+    for (let i = 0; i < 4; i++) x = d.call("aten.cumsum.default", [d.reduce(x), 0], shape);
+    const { buffers, symmetric, parts } = lower(d.graph(x), { ranks: 2, library: libraryFromDisk, resolve: importsFromDisk }); // prettier-ignore
+    expect(symmetric).toContain("x");
+    const pools = Object.values(buffers.pools);
+    expect(pools.reduce((sum, p) => sum + p.withoutReuse, 0)).toBe(8 * 2 ** 21);
+    expect(pools.reduce((sum, p) => sum + p.bytes, 0)).toBeLessThan(5 * 2 ** 21);
+    for (const a of buffers.tensors)
+      for (const b of buffers.tensors) {
+        const isApart = a === b || a.pool !== b.pool || a.to < b.from || b.to < a.from;
+        expect(isApart || a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset).toBe(true);
+      }
+    expect(buffers.tensors.filter((t) => t.pool === "symmetric").map((t) => t.tensor)).toEqual(
+      symmetric.filter((t) => t !== "x"),
+    );
+    expect(parts.at(-1)!.nodes).toEqual(["cumsum_4"]);
+  });
+});
+
+describe("the FX format", () => {
+  const graph = (): FxGraph => {
+    const d = new Dump(2);
+    return d.graph(d.reduce(d.input("x", [8, 4])));
+  };
+  test.for<[string, (g: FxGraph) => unknown, RegExp]>([
+    [
+      "a node that is not there",
+      (g) => ({ ...g, nodes: g.nodes.slice(1) }),
+      /node 'all_reduce_1' is made of 'x', which does not stand before it/,
+    ],
+    ["two of a name", (g) => ({ ...g, nodes: [g.nodes[0], ...g.nodes] }), /two nodes are called 'x'/],
+    ["no output", (g) => ({ ...g, nodes: g.nodes.slice(0, -1) }), /one output node/],
+    [
+      "a placeholder without shape",
+      (g) => ({ ...g, nodes: [{ name: "x", op: "placeholder", dtype: "f32" }, ...g.nodes.slice(1)] }),
+      /node 'x': 'shape' is missing/,
+    ],
+    [
+      "no groups of so many ranks",
+      (g) => ({ ...g, groups: { tp: 4 } }),
+      /no process group of the FX graph has 2 ranks/,
+    ],
+  ])("refuses %s", ([, change, message]) =>
+    expect(() => lower(change(graph()) as FxGraph, { ranks: 2 })).toThrow(message),
+  );
+
+  test("has the schema that is published", () => {
+    const file = new URL("../../schemas/fx.schema.json", import.meta.url);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual(fxSchema());
+  });
+
+  test("its float64 reference knows sums by hand", () => {
+    const reference = new FxReference(asFx(graph()), 2);
+    const [result] = reference.run({ x: [new Float64Array(32).fill(1), new Float64Array(32).fill(2)] });
+    expect([...result![0]!.data]).toEqual(Array.from({ length: 32 }, () => 3));
   });
 });

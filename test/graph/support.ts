@@ -1,6 +1,6 @@
 /** Runs compiled graphs on emulated ranks, and compares them with the float64 reference of the graph. */
 import { expect } from "vitest";
-import type { CompileResult, DimValues } from "../../src/compiler/index.js";
+import type { CompileResult, DimValues, SignatureTensor } from "../../src/compiler/index.js";
 import { type Dense, sizeOf } from "../../src/compiler/graph/arrays.js";
 import { evaluateGraph } from "../../src/compiler/graph/evaluate.js";
 import type { Graph } from "../../src/compiler/graph/index.js";
@@ -49,6 +49,9 @@ export function expectGraphRuns(graph: Graph, compiled: CompileResult, dims: Dim
   const { kernel, manifest, source, diagnostics } = compiled;
   expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
   const { ranks } = manifest!;
+  // The manifest has outputs in an order of its own.
+  const names = compiled.checked!.syntax.outputs.map((t) => t.name.text);
+  const outputOf = (i: number): SignatureTensor => manifest!.outputs.find((t) => t.name === names[i])!;
   const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, seed: key });
   for (const launch of [0, 1]) {
     const held: Record<string, Float64Array[]> = {};
@@ -63,7 +66,10 @@ export function expectGraphRuns(graph: Graph, compiled: CompileResult, dims: Dim
         return decodeInto(t.dtype, inputs[rank]![t.name]!, new Float64Array(count));
       });
     });
-    for (const t of manifest!.outputs)
+    // What is changed in place is one memory.
+    for (const t of manifest!.outputs.filter((o) => manifest!.inPlace.includes(o.name)))
+      outputs.forEach((o, rank) => (o[t.name] = inputs[rank]![t.name]!));
+    for (const t of manifest!.outputs.filter((o) => !manifest!.inPlace.includes(o.name)))
       for (const o of outputs)
         o[t.name] = fillPoison(allocate(t.dtype, sizeOf(t.localShape.map((e) => evaluateExtent(e, dims)))));
     group.run(
@@ -74,12 +80,13 @@ export function expectGraphRuns(graph: Graph, compiled: CompileResult, dims: Dim
       ...graph,
       outputs: graph.outputs.map((o, i) => ({
         ...o,
-        layout: o.layout ?? printed(manifest!.outputs[i]!.layout),
-        shape: o.shape ?? manifest!.outputs[i]!.shape,
+        layout: o.layout ?? printed(outputOf(i).layout),
+        shape: o.shape ?? outputOf(i).shape,
       })),
     };
     const wanted = evaluateGraph(declared, ranks, dims, held);
-    manifest!.outputs.forEach((t, i) => {
+    graph.outputs.forEach((_, i) => {
+      const t = outputOf(i);
       const { parts, layout, logical } = wanted[graph.outputs[i]!.id]!;
       const got = outputs.map((o) => decodeInto(t.dtype, o[t.name]!, new Float64Array(o[t.name]!.length)));
       const what = `${graph.name}, ${ranks} ranks, ${JSON.stringify(dims)}, launch ${launch}, ${t.name}`;

@@ -76,12 +76,12 @@ function run(
     return operand(graph.outputs.find((o) => o.id === x)!.value); // an output, named before the end
   };
   for (const node of graph.nodes) values.set(node.id, evaluateNode(node, node.inputs.map(operand), length));
-  for (const { id, value, shape } of graph.outputs) {
+  const outputs = graph.outputs.map(({ id, value, shape }) => {
     const v = operand(value);
     // A number fills the output.
-    values.set(id, typeof value === "number" ? map((x) => x, v, dense(shape!.map(length))) : v);
-  }
-  return values;
+    return [id, typeof value === "number" ? map((x) => x, v, dense(shape!.map(length))) : v] as const;
+  });
+  return new Map([...values, ...outputs]);
 }
 
 function logicalOf(kind: string, argument: string, held: readonly Dense[], rank: number): Dense {

@@ -113,8 +113,12 @@ class Reader {
       const length = this.asLength(s.value);
       if (length !== null) this.lengths.set(s.name.text, length);
       else this.value(s.value, new Map(), s.name.text);
-    } else if (s.kind === "assign" && s.indices === null) assigned.set(s.target.text, this.value(s.value, new Map()));
-    else throw notAGraph(this.c, s.kind === "scratch" ? "has a scratch array" : "says how the data moves");
+    } else if (s.kind === "assign" && s.indices === null) {
+      const value = this.value(s.value, new Map());
+      assigned.set(s.target.text, value);
+      // From here on the name means the new value.
+      if (this.c.inputs.some((t) => t.name.text === s.target.text)) this.aliases.set(s.target.text, value);
+    } else throw notAGraph(this.c, s.kind === "scratch" ? "has a scratch array" : "says how the data moves");
   }
 
   /** Adds the nodes of an expression. @param wanted the id of the last one; without it, an operand may do */

@@ -62,7 +62,7 @@ export interface GraphNode {
   readonly dtype?: string;
 }
 
-/** An output and what it is. What is left out of its dtype, shape and layout is that of the value. */
+/** An output and what it is; one with an input's id is that input, changed in place when all nodes have read it. What is left out of its dtype, shape and layout is that of the value. */
 export interface GraphOutput extends Partial<Omit<GraphTensor, "id" | "values">> {
   readonly id: string;
   readonly value: GraphOperand;

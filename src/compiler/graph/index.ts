@@ -6,3 +6,4 @@ export * from "./graph.js";
 export { asGraph, graphSchema } from "./schema.js";
 export { asFx, FX_FORMAT, type FxArgument, type FxGraph, type FxNode, fxSchema } from "./fx/fx.js";
 export { type Binding, type EdgeVerdict, lower, type Lowered, type LowerOptions, type Part } from "./fx/lower.js";
+export { loweredToJson, partitionReport } from "./fx/report.js";

@@ -48,7 +48,8 @@ function isFree(name: string): boolean {
 
 /** The name of each input, node and output in the text: its id where that can be a name, else one like it. */
 export function namesOf(graph: Graph, outputs: readonly { readonly id: string }[]): ReadonlyMap<string, string> {
-  const ids = [...graph.inputs, ...(graph.scalars ?? []), ...graph.nodes, ...outputs].map(({ id }) => id);
+  const inPlace = new Set(graph.inputs.map((t) => t.id));
+  const ids = [...graph.inputs, ...(graph.scalars ?? []), ...graph.nodes, ...outputs.filter((o) => !inPlace.has(o.id))].map(({ id }) => id); // prettier-ignore
   const taken = new Set([...ids.filter(isFree), ...dimensionsOf(graph), ...(graph.mesh ?? [])]);
   const names = new Map<string, string>();
   for (const id of ids) {
@@ -123,14 +124,15 @@ function numbersOf(graph: Graph): ReadonlySet<string> {
 /** Ids of nodes and outputs in the order of their statements: an output follows what it is at once. */
 function statementsOf(graph: Graph, outputs: readonly Declared[]): string[] {
   const order: string[] = [];
+  const inPlace = outputs.filter((o) => graph.inputs.some((t) => t.id === o.id)).map((o) => o.id);
   const add = (id: string): void => {
     for (const o of outputs)
-      if (o.value === id) {
+      if (o.value === id && !inPlace.includes(o.id)) {
         order.push(o.id);
         add(o.id);
       }
   };
-  for (const o of outputs) if (typeof o.value === "number") { order.push(o.id); add(o.id); } // prettier-ignore
+  for (const o of outputs) if (typeof o.value === "number" && !inPlace.includes(o.id)) { order.push(o.id); add(o.id); } // prettier-ignore
   for (const { id } of graph.inputs) add(id);
   const numbers = numbersOf(graph);
   for (const { id } of graph.scalars ?? []) add(id);
@@ -138,7 +140,7 @@ function statementsOf(graph: Graph, outputs: readonly Declared[]): string[] {
     if (!numbers.has(id)) order.push(id);
     add(id);
   }
-  return order;
+  return [...order, ...inPlace];
 }
 
 class Writer {

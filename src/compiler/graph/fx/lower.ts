@@ -31,6 +31,8 @@ export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dty
 export interface Binding {
   /** Of the graph. */
   readonly id: string;
+  /** Of the program's manifest. */
+  readonly name: string;
   /** FX node; its value on each rank, row-major and contiguous, but for a placeholder whose memory is taken as it lies. */
   readonly tensor: string;
   readonly shape: readonly number[];
@@ -370,17 +372,20 @@ class Partition {
     const { realization, compiled } = program;
     const { graph } = realization;
     const manifest = compiled.manifest!;
+    const { syntax } = compiled.checked!;
     const binding = (id: string, core: string, name: string): Binding => {
       const { shape, dtype } = this.core.nodes.get(core)!;
-      return { id, tensor: this.nameOf(core), shape, dtype, isSymmetric: manifest.symmetric.includes(name) };
+      return { id, name, tensor: this.nameOf(core), shape, dtype, isSymmetric: manifest.symmetric.includes(name) };
     };
     return {
       ...common,
       kind: "program",
       graph,
       compiled,
-      inputs: graph.inputs.map(({ id }, i) => binding(id, realization.inputs.get(id)!, manifest.inputs[i]!.name)),
-      outputs: graph.outputs.map(({ id }, i) => binding(id, realization.outputs.get(id)!, manifest.outputs[i]!.name)),
+      inputs: graph.inputs.map(({ id }, i) => binding(id, realization.inputs.get(id)!, syntax.inputs[i]!.name.text)),
+      outputs: graph.outputs.map(({ id }, i) =>
+        binding(id, realization.outputs.get(id)!, syntax.outputs[i]!.name.text),
+      ),
     };
   }
 

@@ -1,0 +1,64 @@
+/** A partition for people, as text, and for other programs, as plain JSON. */
+import type { Binding, EdgeVerdict, Lowered, Part } from "./lower.js";
+import { us } from "./lower.js";
+
+const KIB = 1024;
+
+function bytes(n: number): string {
+  if (n < KIB) return `${n} B`;
+  return n < KIB ** 2 ? `${+(n / KIB).toPrecision(3)} KiB` : `${+(n / KIB ** 2).toPrecision(3)} MiB`;
+}
+
+/** The report, line by line; what is not fused says why. */
+export function partitionReport(lowered: Lowered): string {
+  const { name, ranks, machine, parts, edges, buffers, symmetric } = lowered;
+  const programs = parts.filter((p) => p.kind === "program");
+  const lines = [
+    `${name}: ${count(parts.flatMap((p) => p.nodes).length, "node")} in ${count(parts.length, "step")}, ${programs.length} of them collc's, for ${ranks} ranks on ${machine}`,
+    `predicted ${us(lowered.seconds)}; the caller's own way, node by node, ${us(lowered.baseline)}`,
+    "",
+    "Steps",
+    ...parts.flatMap(stepLines),
+    "",
+    "Edges",
+    ...(edges.length === 0 ? ["  none: no conversion has a neighbour"] : edges.map(edgeLine)),
+    "",
+    "Memory",
+    `  symmetric tensors: ${symmetric.length === 0 ? "none" : symmetric.join(", ")}`,
+    ...(["symmetric", "device"] as const).map((pool) => {
+      const { bytes: all, withoutReuse } = buffers.pools[pool];
+      return `  ${pool} pool: ${bytes(all)} between steps and for results${all < withoutReuse ? `, ${bytes(withoutReuse)} if nothing were used again` : ""}`;
+    }),
+    ...buffers.tensors.map((t) => `    ${t.tensor.padEnd(width(buffers.tensors.map((x) => x.tensor)))}  ${t.pool} +${t.offset}, ${bytes(t.bytes)}, steps ${t.from + 1} to ${t.to >= parts.length ? "the end" : t.to + 1}`), // prettier-ignore
+    ...(buffers.workspaces.length === 0 ? [] : [`  workspace: ${bytes(buffers.workspaces.reduce((sum, w) => sum + w.bytes, 0))} of flags, packets and scratch${buffers.sharedScratch > 0 ? `, of which kernels share ${bytes(buffers.sharedScratch)} of scratch` : ""}`]), // prettier-ignore
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
+const width = (texts: readonly string[]): number => Math.max(0, ...texts.map((t) => t.length));
+
+function stepLines(part: Part, i: number): string[] {
+  const head = `  ${String(i + 1).padStart(2)}. ${part.kind === "program" ? "program" : part.by === "nccl" ? "NCCL   " : "caller "}  ${part.nodes.join(" + ")}: ${us(part.seconds)}`;
+  if (part.kind === "external") return [`${head}; ${part.why}`];
+  const list = (all: readonly Binding[]): string =>
+    all.map((b) => `${b.tensor}${b.isSymmetric ? " (symmetric)" : ""}`).join(", ");
+  const ways = part.compiled.variants.length > 1 ? `; ${part.compiled.variants.length} kernels, by size` : "";
+  return [`${head}, own way ${us(part.baseline)}${ways}`, `        ${list(part.inputs)} -> ${list(part.outputs)}`];
+}
+
+function edgeLine({ from, to, isFused, why }: EdgeVerdict): string {
+  return `  ${from} -> ${to}: ${isFused ? "fused: " : "not fused because "}${why}`;
+}
+
+/** The partition as plain JSON: graphs, their texts and manifests, bindings, verdicts, memory. */
+export function loweredToJson(lowered: Lowered): unknown {
+  return {
+    ...lowered,
+    parts: lowered.parts.map((part) => {
+      if (part.kind === "external") return part;
+      const { compiled, ...rest } = part;
+      return { ...rest, text: compiled.source.text, manifest: compiled.manifest };
+    }),
+  };
+}

@@ -1,0 +1,63 @@
+/** `collc lower`: the partition of an FX graph, for people and as JSON. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { Dump } from "../graph/fx-support.js";
+import { collc, temporaryFolder } from "./support.js";
+
+const folder = temporaryFolder();
+
+function write(name: string, value: unknown): string {
+  const path = join(folder, name);
+  writeFileSync(path, JSON.stringify(value));
+  return path;
+}
+
+function layer(): string {
+  const d = new Dump(4, "bfloat16", "tail");
+  const [x, w, residual] = [d.input("x", [16, 512]), d.input("w", [512, 512]), d.input("residual", [16, 512])];
+  return write("tail.json", d.graph(d.pointwise("add", d.reduce(d.mm(x, w)), residual)));
+}
+
+describe("collc lower", () => {
+  it("prints steps, edges with their reasons, and memory", async () => {
+    const { code, out, err } = await collc(["lower", layer(), "--ranks", "4", "--machine", "h200x4"]);
+    expect(err).toBe("");
+    expect(code).toBe(0);
+    expect(out).toMatch(/^tail: 3 nodes in \d steps?, 1 of them collc's, for 4 ranks on h200x4\npredicted [\d.]+ µs; /);
+    expect(out).toMatch(/all_reduce_1 -> add_1: fused: [\d.]+ µs together, [\d.]+ µs apart/);
+    expect(out).toMatch(/mm_1 -> all_reduce_1: (fused: |not fused because together they are predicted to take )/);
+  });
+
+  it("prints the same as JSON, with texts that compile and manifests", async () => {
+    const { out } = await collc(["lower", layer(), "--fuse", "legal", "--json"]);
+    const { parts, edges } = JSON.parse(out) as {
+      parts: { kind: string; text: string; manifest: { ranks: number } }[];
+      edges: unknown[];
+    };
+    expect(parts.map((p) => p.kind)).toEqual(["program"]);
+    expect(edges).toHaveLength(2);
+    expect(parts[0]!.manifest.ranks).toBe(4);
+    const program = join(folder, "program.coll");
+    writeFileSync(program, parts[0]!.text);
+    const emitted = await collc(["emit", program, "--stage", "ast", "--ranks", "4"]);
+    expect(emitted.err).toBe("");
+    expect(emitted.code).toBe(0);
+  });
+
+  it("takes seconds that were measured", async () => {
+    const measured = write("measured.json", { all_reduce_1: 1e-9, add_1: 1e-9, mm_1: 1e-9 });
+    const { out } = await collc(["lower", layer(), "--measured", measured]);
+    expect(out).toContain("0 of them collc's");
+    expect(out).toContain("NCCL     all_reduce_1");
+  });
+
+  it.each([
+    ["no JSON", "not json", /is no JSON/],
+    ["another JSON", "{}", /the FX graph: 'format' is missing/],
+  ])("refuses %s", async (_, stdin, message) => {
+    const { code, err } = await collc(["lower", "-"], { stdin });
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+  });
+});
