@@ -2,39 +2,11 @@
  * FX nodes in the terms of graphs: each becomes operations of `GRAPH_OPS` and conversions, on what one rank holds. Sums of products
  * with a bias, norms and softmax are taken apart; what a collective waits for, and detours that others take, are taken out.
  */
-import { isDType } from "../../types/dtype.js";
 import { UNARY_NAMES } from "../../check/functions.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
+import { type Core, type CoreNode, Making, Unknown } from "./making.js";
 
-export interface CoreNode {
-  readonly id: string;
-  /** The FX node that it is of. */
-  readonly fx: string;
-  /** A row of `GRAPH_OPS`; of conversions, what one rank sees of them. */
-  readonly op: string;
-  readonly inputs: readonly (string | number)[];
-  readonly dim?: number;
-  readonly order?: readonly number[];
-  readonly ranges?: readonly (readonly [from: number, to: number])[];
-  readonly group?: string;
-  /** Of a conversion that reduces. */
-  readonly reduce?: "sum" | "min" | "max" | "prod";
-  /** Of a broadcast. */
-  readonly from?: number;
-  /** FX nodes that it does the work of, too. */
-  readonly absorbs?: readonly string[];
-  /** On one rank. */
-  readonly shape: readonly number[];
-  readonly dtype: string;
-}
-
-export interface Core {
-  readonly nodes: ReadonlyMap<string, CoreNode>;
-  /** Of each FX node, its value; null of what collc has no operation for, and of what is no tensor. */
-  readonly values: ReadonlyMap<string, string | null>;
-  /** By FX node, why it is not an operation of graphs. */
-  readonly unknown: ReadonlyMap<string, string>;
-}
+export type { Core, CoreNode } from "./making.js";
 
 const POINTWISE: Readonly<Record<string, string>> = {
   add: "add", sub: "sub", mul: "mul", div: "div", minimum: "min", maximum: "max", logical_and: "and", logical_or: "or",
@@ -62,23 +34,18 @@ export function baseOf(target: string): string {
   return target.replace(/^torch\.ops\./, "").replace(/^(\w+\.\w+)\.\w+$/, "$1");
 }
 
-class Unknown extends Error {}
-
 export function coreOf(fx: FxGraph): Core {
   const made = new Maker(fx);
   for (const node of fx.nodes) made.add(node);
   return made;
 }
 
-class Maker implements Core {
-  readonly nodes = new Map<string, CoreNode>();
-  readonly values = new Map<string, string | null>();
-  readonly unknown = new Map<string, string>();
+class Maker extends Making {
   private readonly lists = new Map<string, readonly string[]>();
-  private current!: FxNode;
-  private count = 0;
 
-  constructor(private readonly fx: FxGraph) {}
+  constructor(private readonly fx: FxGraph) {
+    super();
+  }
 
   add(node: FxNode): void {
     this.current = node;
@@ -116,103 +83,6 @@ class Maker implements Core {
       this.nodes.set(memory, { ...node, id: memory, shape: order.map((d) => shape[d]!) });
       this.nodes.set(name, { ...node, op: "permute", inputs: [memory], order: shape.map((_, d) => order.indexOf(d)) });
     }
-  }
-
-  // -- making nodes --------------------------------------------------------------------------------
-
-  private make(
-    op: string,
-    inputs: readonly (string | number)[],
-    shape: readonly number[],
-    dtype: string,
-    extra: Partial<CoreNode> = {},
-  ): string {
-    const fx = this.current.name;
-    const id = this.count === 0 ? fx : `${fx}__${this.count}`;
-    this.count++;
-    this.nodes.set(id, { id, fx, op, inputs, shape, dtype, ...extra });
-    return id;
-  }
-
-  private of(id: string): CoreNode {
-    return this.nodes.get(id)!;
-  }
-
-  /** The value of an argument that is a tensor. */
-  private tensor(a: FxArgument | undefined): string {
-    const value = isRef(a) ? this.values.get(a.node) : undefined;
-    if (typeof value !== "string") throw new Unknown(`an argument of ${this.current.target} is no tensor`);
-    return value;
-  }
-
-  private operand(a: FxArgument | undefined): string | number {
-    return typeof a === "number" ? a : typeof a === "boolean" ? Number(a) : this.tensor(a);
-  }
-
-  private cast(x: string | number, dtype: string): string | number {
-    if (typeof x === "number") return x;
-    const { shape, dtype: from } = this.of(x);
-    if (from === dtype) return x;
-    if (!isDType(dtype) || (!isDType(from) && from !== "bool"))
-      throw new Unknown(`collc has no tensors of ${isDType(dtype) ? from : dtype}`);
-    if (from === "bool") return this.make("where", [x, 1, 0], shape, dtype);
-    return this.make("cast", [x], shape, dtype);
-  }
-
-  /** Element by element, computed in a dtype, as torch promotes. */
-  private pointwise(op: string, xs: readonly (string | number)[], dtype: string, result: string = dtype): string {
-    const inputs = xs.map((x) => this.cast(x, dtype));
-    return this.make(
-      op,
-      inputs,
-      broadcastShape(inputs.map((x) => (typeof x === "number" ? [] : this.of(x).shape))),
-      result,
-    );
-  }
-
-  /** What tensors of several dtypes are computed in. */
-  private promoted(xs: readonly (string | number)[]): string {
-    const dtypes = xs.flatMap((x) => (typeof x === "number" ? [] : [this.of(x).dtype]));
-    const floats = dtypes.filter((d) => /^b?f\d/.test(d));
-    if (new Set(floats).size > 1) return "f32";
-    return floats[0] ?? dtypes[0] ?? "f32";
-  }
-
-  private reshape(x: string, shape: readonly number[]): string {
-    const { shape: from, dtype } = this.of(x);
-    return from.length === shape.length && from.every((n, d) => n === shape[d])
-      ? x
-      : this.make("reshape", [x], shape, dtype);
-  }
-
-  private permute(x: string, order: readonly number[]): string {
-    const { shape, dtype } = this.of(x);
-    return this.make(
-      "permute",
-      [x],
-      order.map((d) => shape[d]!),
-      dtype,
-      { order },
-    );
-  }
-
-  private slice(x: string, dim: number, from: number, to: number): string {
-    const { shape, dtype } = this.of(x);
-    const ranges = shape.map((n, d): [number, number] => (d === dim ? [from, to] : [0, n]));
-    return from === 0 && to === shape[dim] ? x : this.make("slice", [x], shape.with(dim, to - from), dtype, { ranges });
-  }
-
-  private fold(fn: string, x: string, dims: readonly number[], keep: boolean): string {
-    let value = x;
-    for (const dim of dims)
-      value = this.make(fn, [value], this.of(value).shape.with(dim, 1), this.of(value).dtype, { dim });
-    const { shape } = this.of(value);
-    return keep
-      ? value
-      : this.reshape(
-          value,
-          shape.filter((_, d) => !dims.includes(d)),
-        );
   }
 
   // -- calls ---------------------------------------------------------------------------------------
@@ -538,9 +408,4 @@ function memoryOrder(shape: readonly number[], strides: readonly number[]): numb
     size *= shape[d]!;
   }
   return order;
-}
-
-function broadcastShape(shapes: readonly (readonly number[])[]): number[] {
-  const rank = Math.max(0, ...shapes.map((s) => s.length));
-  return Array.from({ length: rank }, (_, d) => Math.max(...shapes.map((s) => s[d - rank + s.length] ?? 1)));
 }
