@@ -85,7 +85,10 @@ function copyPackage() {
   if (existsSync(join(root, "dist/grammar"))) copy("dist/grammar");
   copy("aot");
   copy("kernels");
+  copy("python");
+  copy("examples");
   copy("test/gpu"); // the suites that run where the bundle goes
+  copy("test/python"); // and what they run
   copy("build/Release/collc.node");
   for (const file of ["README.md", "grammar/LANGUAGE.md", "LICENSE"]) {
     if (existsSync(join(root, file))) cpSync(join(root, file), join(target, file));

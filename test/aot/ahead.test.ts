@@ -8,15 +8,12 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { choiceOf, evaluateExtent, launchesOf } from "../../src/compiler/index.js";
 import { type ArtefactManifest, manifestProblem } from "../../src/cli/aot/manifest.js";
 import { collc, file, kernel, temporaryFolder } from "../cli/support.js";
+import { SCALED } from "./programs.js";
 import { compileC, fakeDriver, hasFakes, linesOf, useFakeCompiler } from "./support.js";
 
 const folder = temporaryFolder();
 const out = join(folder, "out");
 const program = join(folder, "probe");
-const SCALED = `collective scaled(x: T[n] partial(sum), eps: f32, step: u32) -> y: T[n] replicated {
-  y = all_reduce(x) * eps + f32(step)
-}
-`;
 const KERNELS = ["all_reduce", "all_reduce/one_shot", "reduce_scatter/pull", "matmul/reduce_scatter"];
 
 describe.runIf(hasFakes)("collc.c", () => {

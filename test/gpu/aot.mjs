@@ -1,15 +1,16 @@
 // What `collc build` makes, on GPUs, without Node: builds the programs for the GPUs that are here, compiles examples/c and
-// examples/cpp, and runs them, short and long, through every kernel of the plan.
+// examples/cpp, and runs them, short and long, through every kernel of the plan; then the Python package, without PyTorch and,
+// where there is one, with it.
 //
-//   node test/gpu/aot.mjs --ranks 4 [--programs all_reduce,all_reduce/one_shot] [--examples c,cpp] [--out rows.jsonl]
+//   node test/gpu/aot.mjs --ranks 4 [--programs all_reduce,all_reduce/one_shot] [--examples c,cpp,python,pytorch] [--out rows.jsonl]
 //
-// Needs a C and a C++ compiler, NVRTC, and for cpp NCCL 2.29 or newer.
-import { execFileSync, spawnSync } from "node:child_process";
+// Needs a C and a C++ compiler, NVRTC, python3, for cpp NCCL 2.29 or newer, and for pytorch PyTorch 2.9 or newer.
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { parseArgs, promisify } from "node:util";
 import { archOf, describeDevices, openCuda } from "../../dist/src/runtime/cuda/index.js";
 import { openNccl } from "../../dist/src/runtime/nccl/library.js";
 import { quietEnvironment } from "./harness.mjs";
@@ -18,7 +19,7 @@ const { values: options } = parseArgs({
   options: {
     ranks: { type: "string", default: "2" },
     programs: { type: "string", default: "all_reduce,all_reduce/one_shot,all_reduce/two_shot" },
-    examples: { type: "string", default: "c,cpp" },
+    examples: { type: "string", default: "c,cpp,python,pytorch" },
     elements: { type: "string", default: "7,1000,40003,1000003,8388608" },
     seconds: { type: "string", default: "60" },
     out: { type: "string" },
@@ -28,6 +29,9 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const examples = path.join(root, "examples");
 const list = (text) => text.split(",").filter(Boolean);
 const programs = list(options.programs);
+
+/** Of collc.pytorch. */
+const operators = ["all_reduce", "all_gather", "reduce_scatter"];
 
 openCuda();
 const [gpu] = describeDevices();
@@ -65,8 +69,57 @@ function report(name, problems, ms) {
   for (const problem of problems) console.log("       " + problem.trim().split("\n").slice(0, 6).join("\n       "));
 }
 
+const environment = {
+  ...process.env,
+  ...quietEnvironment,
+  PYTHONPATH: path.join(root, "python"),
+  PYTHONDONTWRITEBYTECODE: "1",
+};
+
+/** Ranks as processes of python3, without PyTorch. */
+async function runPython() {
+  const began = performance.now();
+  const run = mkdtempSync(path.join(folder, "run-"));
+  const ranks = Array.from({ length: Number(options.ranks) }, (_, rank) => {
+    const args = [path.join(root, "test/python/rank.py"), "gpu", rank, options.ranks, run, built, "libcuda.so.1"];
+    const limits = { timeout: Number(options.seconds) * 1000, env: environment };
+    return promisify(execFile)("python3", args.map(String), limits).then(
+      ({ stdout }) => (stdout === "wrong: 0\nwrong: 0\n" ? null : stdout),
+      (error) => `${error.message}\n${error.stderr ?? ""}`,
+    );
+  });
+  report(
+    "python: all_reduce/one_shot",
+    (await Promise.all(ranks)).filter(Boolean),
+    Math.round(performance.now() - began),
+  );
+}
+
+/** The operators beside torch.distributed, on both kinds of memory. */
+function runPyTorch() {
+  if (spawnSync("python3", ["-c", "import torch"]).status !== 0) return console.log("left out: python3 has no PyTorch");
+  for (const memory of ["torch", "collc"]) {
+    const began = performance.now();
+    const script = [path.join(root, "test/gpu/pytorch_ops.py"), built, memory];
+    const args = ["-m", "torch.distributed.run", "--nproc-per-node", options.ranks, ...script];
+    const ran = spawnSync("python3", args, {
+      encoding: "utf8",
+      timeout: 5000 * Number(options.seconds),
+      env: environment,
+    });
+    const lines = ran.stdout.split("\n");
+    const ms = Math.round(performance.now() - began);
+    for (const line of lines.filter((each) => each.startsWith("ok ")))
+      report(`pytorch on ${memory} memory: ${line.slice(3)}`, [], ms);
+    const wrong = lines.filter((each) => each.startsWith("FAIL "));
+    if (wrong.length > 0 || ran.status !== 0)
+      report(`pytorch on ${memory} memory`, wrong.length > 0 ? wrong : [`ends with ${ran.signal ?? ran.status}\n${ran.stderr.slice(-3000)}`], ms); // prettier-ignore
+  }
+}
+
 try {
-  const files = programs.map((program) => path.join(root, "kernels", `${program}.coll`));
+  const used = new Set([...programs, "all_reduce/one_shot", ...operators]);
+  const files = [...used].map((program) => path.join(root, "kernels", `${program}.coll`));
   const command = [
     path.join(root, "dist/src/cli/main.js"),
     "build",
@@ -77,7 +130,10 @@ try {
     "f32",
   ];
   execFileSync(process.execPath, [...command, "--arch", arch, "-o", built], { encoding: "utf8" });
-  for (const example of list(options.examples)) {
+  const chosen = list(options.examples);
+  if (chosen.includes("python")) await runPython();
+  if (chosen.includes("pytorch")) runPyTorch();
+  for (const example of chosen.filter((name) => name === "c" || name === "cpp")) {
     const program = compiled(example);
     const library = example === "cpp" ? ["--libnccl", (await openNccl()).path] : [];
     for (const name of programs)

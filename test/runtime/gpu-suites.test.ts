@@ -58,7 +58,7 @@ it.each([["nccl", 2], ...(isAll ? [["cuda", 3] as const, ["nvshmem", 2] as const
   },
 );
 
-it("the suite of examples in C and C++", async () => {
+it("the suite of artefacts in C, C++ and Python", async () => {
   // A C program may block where Node must not.
   const blocking = { ...env, FAKE_CUDA_ATTRIBUTES: "16=132", FAKE_CUDA_BLOCKING: "1" };
   const output = await runWith(
@@ -69,7 +69,7 @@ it("the suite of examples in C and C++", async () => {
     "--elements",
     "7,5003",
   );
-  expect(output).toContain("aot, cuda, 2 ranks: 4 passed, 0 failed");
+  expect(output).toContain("aot, cuda, 2 ranks: 5 passed, 0 failed");
 });
 
 // The fake driver computes all-reduces in f32, on at most 16 blocks.
