@@ -86,7 +86,7 @@ class Buffer:
 
     @property
     def is_tensor(self) -> bool:
-        return self.role in ("input", "output")
+        return self.role in ("input", "output", "inout")
 
     def bytes(self, dims: Dims) -> int:
         """Of one rank."""
@@ -173,6 +173,7 @@ class Program:
         self.requirements: Sequence[Mapping[str, Any]] = entry["requirements"]
         symmetric = set(entry["symmetric"])
         self.tensors: Mapping[str, Tensor] = {
+            # What is changed in place is one tensor: an input that the outputs name again.
             t["name"]: Tensor(t["name"], t["dtype"], kind == "outputs", t["name"] in symmetric, tuple(t["localShape"]))
             for kind in ("inputs", "outputs")
             for t in entry[kind]

@@ -4,12 +4,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { Command, Option } from "commander";
-import { architectureOf, type Manifest, type PassOptions } from "../compiler/index.js";
+import { architectureOf, InternalCompilerError, type Manifest, type PassOptions } from "../compiler/index.js";
 import { bytes } from "../bench/format.js";
 import { ArchitectureError, compileCuda } from "../runtime/program.js";
 import { UsageError } from "../runtime/errors.js";
 import { writeFileAtomic } from "../runtime/atomic-file.js";
 import { packageRoot } from "../runtime/native.js";
+import { tuneFilePath } from "../runtime/tuned.js";
 import { collcVersion } from "../runtime/version.js";
 import { headerText, sourceText, tableTexts } from "./aot/c-text.js";
 import {
@@ -155,6 +156,7 @@ async function build(io: Io, files: readonly string[], options: BuildOptions): P
     }
     return [...programs.values()];
   });
+  if (options.tuned && existsSync(tuneFilePath())) sources.read.add(tuneFilePath());
   if (options.depfile !== undefined) {
     const target = join(options.out, "manifest.json");
     await writeFileAtomic(resolve(options.depfile), depfile(target, [...sources.read].sort()));
@@ -251,7 +253,10 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
 }
 
 /** What the architecture allows no kernel is an error now, not when it is loaded. @throws UsageError */
-function requireRoom({ kernels }: Manifest, arch: string): void {
+function requireRoom({ kernels, plan }: Manifest, arch: string): void {
+  // Hosts have kernels alone; measured plans are asked for without libraries.
+  if (plan.choices.some(({ steps }) => steps.some((step) => step.kind !== "launch")))
+    throw new InternalCompilerError("a plan of a build calls a library");
   const { blockSharedBytes, maxBlockThreads } = architectureOf(arch);
   for (const { name, sharedBytes, blockThreads } of kernels) {
     if (sharedBytes > blockSharedBytes)

@@ -5,10 +5,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { choiceOf, evaluateExtent, launchesOf } from "../../src/compiler/index.js";
+import { choiceOf, DTYPES, evaluateExtent, launchesOf } from "../../src/compiler/index.js";
 import { type ArtefactManifest, manifestProblem } from "../../src/cli/aot/manifest.js";
+import { packParameters } from "../../src/runtime/cuda/launch.js";
+import { openFakeCuda } from "../native/support.js";
 import { collc, file, kernel, temporaryFolder } from "../cli/support.js";
-import { SCALED } from "./programs.js";
+import { IN_PLACE, SCALED } from "./programs.js";
 import { compileC, fakeDriver, hasFakes, linesOf, useFakeCompiler } from "./support.js";
 
 const folder = temporaryFolder();
@@ -21,9 +23,23 @@ describe.runIf(hasFakes)("collc.c", () => {
 
   beforeAll(async () => {
     useFakeCompiler();
-    const files = [...KERNELS.map((name) => kernel(name)), file(folder, "scaled.coll", SCALED)];
-    // sm_90: kernels of sm_90a multiply by roles, whose tensor maps the fake compiler does not know.
-    const built = await collc(["build", ...files, "--ranks", "2", "--dtype", "bf16,f32", "--arch", "sm_90", "-o", out]);
+    const files = [
+      ...KERNELS.map((name) => kernel(name)),
+      file(folder, "scaled.coll", SCALED),
+      file(folder, "in_place.coll", IN_PLACE),
+    ];
+    const built = await collc([
+      "build",
+      ...files,
+      "--ranks",
+      "2",
+      "--dtype",
+      "bf16,f32",
+      "--arch",
+      "sm_90a",
+      "-o",
+      out,
+    ]);
     expect(built).toMatchObject({ code: 0, err: "" });
     manifest = JSON.parse(readFileSync(join(out, "manifest.json"), "utf8")) as ArtefactManifest;
     expect(manifestProblem(manifest)).toBeNull();
@@ -76,6 +92,24 @@ describe.runIf(hasFakes)("collc.c", () => {
     expect(new Set(wanted.map((w) => w.launch)).size).toBeGreaterThan(1);
   });
 
+  test("a tensor that is changed in place is one argument", () => {
+    const log = join(folder, "in-place.jsonl");
+    const lines = probe("in-place", { FAKE_CUDA_LOG: log });
+    expect(lines).toContain("launch: 0");
+    const { parameters } = JSON.parse(readFileSync(log, "utf8").trimEnd()) as { parameters: string[] };
+    const [kernel] = manifest.programs.find((p) => p.path === "in_place" && p.dtypes["T"] === "f32")!.targets[0]!
+      .kernels;
+    const at = kernel!.parameters.flatMap((p, i) => (p.kind === "peers" && p.buffer === "x" ? [parameters[i]!] : []));
+    const words = at.map((hex) => [0, 8].map((o) => Buffer.from(hex, "hex").readBigUInt64LE(o)));
+    expect(words).toEqual([
+      lines
+        .find((line) => line.startsWith("at: "))!
+        .slice(4)
+        .split(" ")
+        .map(BigInt),
+    ]);
+  });
+
   test("numbers of the launch reach the kernel, each in its four bytes", () => {
     const log = join(folder, "numbers.jsonl");
     expect(probe("numbers", { FAKE_CUDA_LOG: log })).toContain("numbers: 0");
@@ -83,6 +117,47 @@ describe.runIf(hasFakes)("collc.c", () => {
     const { kernels } = manifest.programs.find((p) => p.path === "scaled" && p.dtypes["T"] === "f32")!.targets[0]!;
     const at = (name: string): string => parameters[kernels[0]!.parameters.findIndex((p) => p.kind === "scalar" && p.name === name)]!; // prettier-ignore
     expect([at("eps"), at("step")]).toEqual(["0000003f", "07000000"]);
+  });
+
+  test("packs parameters as the runtime does, tensor maps among them", () => {
+    openFakeCuda();
+    const log = join(folder, "maps.jsonl");
+    const lines = probe("maps", { FAKE_CUDA_LOG: log });
+    expect(lines.filter((line) => line.startsWith("launch: "))).toEqual(["launch: 0", "launch: 0"]);
+    const [a, b, c, ...workspace] = lines
+      .find((line) => line.startsWith("at: "))!
+      .slice(4)
+      .split(" ")
+      .map(BigInt);
+    const { kernels } = manifest.programs.find((p) => p.path === "matmul/reduce_scatter" && p.dtypes["T"] === "bf16")!.targets[0]!; // prettier-ignore
+    const { parameters, buffers } = kernels[0]!;
+    const dims = { m: 256, k: 128, n: 64 };
+    // The workspace lies in the order of the buffers, at multiples of 128 bytes.
+    const peers: Record<string, bigint[]> = {};
+    let at = 0n;
+    for (const { name, shape, dtype } of buffers.filter((each) => each.symmetric)) {
+      peers[name] = workspace.map((start) => start + at);
+      const bytes = shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), DTYPES[dtype].bytes);
+      at += BigInt(Math.ceil(bytes / 128) * 128);
+    }
+    const launched = readFileSync(log, "utf8").trimEnd().split("\n").map((line) => (JSON.parse(line) as { parameters: string[] }).parameters); // prettier-ignore
+    const wordAt = (i: number, isThis: (p: (typeof parameters)[number]) => boolean): bigint =>
+      Buffer.from(launched[i]![parameters.findIndex(isThis)]!, "hex").readBigUInt64LE();
+    for (const [i, shift] of [0n, 2n].entries()) {
+      // What the driver has given, which nobody else knows.
+      const epochs = wordAt(i, (p) => p.kind === "pointer" && p.buffer === "epochs");
+      const status = wordAt(i, (p) => p.kind === "status");
+      const pointers = { a: a! + shift, b: b!, c: c!, epochs };
+      const packed = packParameters(parameters, { rank: 1, dims, pointers, peers, timeoutNs: 7n, status }, buffers);
+      const wanted = parameters.map((_, p) => {
+        const length = launched[i]![p]!.length / 2;
+        return Buffer.from(packed.bytes.subarray(packed.offsets[p]!, packed.offsets[p]! + length)).toString("hex");
+      });
+      expect(launched[i]).toEqual(wanted);
+    }
+    const map = parameters.findIndex((p) => p.kind === "tensor-map" && p.buffer === "a");
+    expect(launched[0]![map]).toHaveLength(256);
+    expect([/^0+$/.test(launched[0]![map]!), /^0+$/.test(launched[1]![map]!)]).toEqual([false, true]);
   });
 
   /** Multiprocessors and bytes of shared memory: A100, H100 PCIe, H100 SXM, B200; and of a workstation's GPU. */
@@ -116,12 +191,12 @@ describe.runIf(hasFakes)("collc.c", () => {
 
   test("says that there is no code for a GPU, no driver, and no cubin or another one", async () => {
     expect(probe("load", { FAKE_CUDA_ATTRIBUTES: "75=8,76=6" })[1]).toMatch(
-      /^sum: 3 .* was built for sm_90; GPU 0 is sm_86: build with --arch sm_86/,
+      /^sum: 3 .* was built for sm_90a; GPU 0 is sm_86: build with --arch sm_86/,
     );
     expect(linesOf(program, ["libcuda-that-is-not-there.so", "load", out])[0]).toMatch(
       /^driver: 5 there is no NVIDIA driver/,
     );
-    expect(linesOf(program, [fakeDriver, "load", folder])[1]).toMatch(/^sum: 4 .*sm_90\.cubin cannot be opened/);
+    expect(linesOf(program, [fakeDriver, "load", folder])[1]).toMatch(/^sum: 4 .*sm_90a\.cubin cannot be opened/);
     expect(linesOf(program, [fakeDriver, "load", "embedded"])[1]).toMatch(/^sum: 4 .* is not embedded/);
     expect(probe("load", { FAKE_CUDA_FAIL: "cuModuleLoadData" })[1]).toMatch(
       /^sum: 5 cuModuleLoadData: CUDA_ERROR_UNKNOWN/,
@@ -130,8 +205,8 @@ describe.runIf(hasFakes)("collc.c", () => {
 
   test("cubins may be embedded: one file holds all", async () => {
     const held = join(folder, "embedded");
-    const files = [...KERNELS.map((name) => kernel(name)), join(folder, "scaled.coll")];
-    const args = ["--ranks", "2", "--dtype", "bf16,f32", "--arch", "sm_90", "--embed", "-o", held];
+    const files = [...KERNELS.map((name) => kernel(name)), join(folder, "scaled.coll"), join(folder, "in_place.coll")];
+    const args = ["--ranks", "2", "--dtype", "bf16,f32", "--arch", "sm_90a", "--embed", "-o", held];
     expect(await collc(["build", ...files, ...args])).toMatchObject({ code: 0 });
     const other = join(folder, "embedded-probe");
     compileC(held, [join(import.meta.dirname, "probe.c")], other);

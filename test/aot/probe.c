@@ -138,6 +138,48 @@ int main(int argc, char **argv) {
     end();
     return 0;
   }
+  if (strcmp(argv[2], "maps") == 0) {
+    /* Rank 1's launch of a product; once more with a matrix that no map can describe. */
+    coll_matmul_reduce_scatter_w2_bf16_arguments arguments;
+    collc_options options;
+    const int64_t dims[3] = {256, 128, 64};
+    memset(&options, 0, sizeof options);
+    options.device = options.rank = 1;
+    options.folder = folder;
+    options.timeout_ns = 7;
+    options.shapes = dims;
+    options.shape_count = 1;
+    ctx_set(ranks[1].context);
+    said("load", collc_load(&driver, product, &options, &ranks[1].handle, &error));
+    workspace[0] = shared(collc_symmetric_bytes(ranks[1].handle) + 128);
+    workspace[1] = shared(collc_symmetric_bytes(ranks[1].handle) + 128);
+    said("attach", collc_attach(ranks[1].handle, workspace, &error));
+    memset(&arguments, 0, sizeof arguments);
+    memcpy(&arguments, dims, sizeof dims);
+    arguments.buf_a = x[1];
+    arguments.buf_b = x[0];
+    arguments.buf_c = y[1];
+    printf("at: %llu %llu %llu %llu %llu\n", (unsigned long long)x[1], (unsigned long long)x[0], (unsigned long long)y[1],
+           (unsigned long long)workspace[0], (unsigned long long)workspace[1]);
+    said("launch", coll_matmul_reduce_scatter_w2_bf16_launch(ranks[1].handle, &arguments, ranks[1].stream, &error));
+    arguments.buf_a += 2;
+    said("launch", coll_matmul_reduce_scatter_w2_bf16_launch(ranks[1].handle, &arguments, ranks[1].stream, &error));
+    collc_unload(ranks[1].handle);
+    return 0;
+  }
+  if (strcmp(argv[2], "in-place") == 0) {
+    coll_in_place_w2_f32_arguments arguments;
+    memset(&arguments, 0, sizeof arguments);
+    arguments.dim_n = n;
+    memcpy(arguments.buf_x, x, sizeof x);
+    said("load", load(&coll_in_place_w2_f32, folder, n, 16));
+    said("begin", begin());
+    ctx_set(ranks[0].context);
+    printf("at: %llu %llu\n", (unsigned long long)x[0], (unsigned long long)x[1]);
+    said("launch", coll_in_place_w2_f32_launch(ranks[0].handle, &arguments, ranks[0].stream, &error));
+    end();
+    return 0;
+  }
   if (strcmp(argv[2], "numbers") == 0) {
     coll_scaled_w2_f32_arguments arguments;
     memset(&arguments, 0, sizeof arguments);

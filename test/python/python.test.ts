@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { packageRoot } from "../../src/runtime/native.js";
-import { SCALED } from "../aot/programs.js";
+import { IN_PLACE, SCALED } from "../aot/programs.js";
 import { fakeDriver, hasFakes, useFakeCompiler } from "../aot/support.js";
 import { collc, file, kernel, temporaryFolder } from "../cli/support.js";
 
@@ -15,8 +15,12 @@ describe.runIf(hasFakes)("the Python package", () => {
   beforeAll(async () => {
     useFakeCompiler();
     const names = ["all_reduce", "all_reduce/one_shot", "reduce_scatter/pull", "matmul/reduce_scatter"];
-    const files = [...names.map((name) => kernel(name)), file(folder, "scaled.coll", SCALED)];
-    const args = ["--ranks", "2,4", "--dtype", "bf16,f32", "--arch", "sm_80,sm_90", "-o", artifacts];
+    const files = [
+      ...names.map((name) => kernel(name)),
+      file(folder, "scaled.coll", SCALED),
+      file(folder, "in_place.coll", IN_PLACE),
+    ];
+    const args = ["--ranks", "2,4", "--dtype", "bf16,f32", "--arch", "sm_80,sm_90a", "-o", artifacts];
     expect(await collc(["build", ...files, ...args])).toMatchObject({ code: 0 });
   });
 

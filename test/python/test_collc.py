@@ -53,7 +53,7 @@ class TheFolder(unittest.TestCase):
     def test_takes_the_most_special_code_that_runs(self) -> None:
         program = collc.open(FOLDER).find("all_reduce/one_shot", ranks=2, dtypes={"T": "f32"})
         found = {cc: program.target_for(*cc) for cc in [(7, 5), (8, 0), (8, 9), (9, 0), (10, 0)]}
-        self.assertEqual({cc: t and t.arch for cc, t in found.items()}, {(7, 5): None, (8, 0): "sm_80", (8, 9): "sm_80", (9, 0): "sm_90", (10, 0): None})
+        self.assertEqual({cc: t and t.arch for cc, t in found.items()}, {(7, 5): None, (8, 0): "sm_80", (8, 9): "sm_80", (9, 0): "sm_90a", (10, 0): None})
 
     def test_checks_dimensions(self) -> None:
         program = collc.open(FOLDER).find("reduce_scatter/pull", ranks=2)
@@ -115,6 +115,38 @@ class OneRank(unittest.TestCase):
         with self.assertRaisesRegex(collc.RequirementError, "takes the numbers eps, step"):
             loaded.launch({"n": 64}, {"x": [16, 16], "y": [16, 16]})
 
+    def test_a_tensor_that_is_changed_in_place_is_one(self) -> None:
+        loaded = self.load("in_place", {"n": 64})
+        self.assertEqual([(t.name, t.is_output, t.is_symmetric) for t in loaded.program.tensors.values()], [("x", True, True)])
+        loaded.attach([1 << 20, 1 << 21])
+        before = len(launches())
+        loaded.launch({"n": 64}, {"x": [0x10000, 0x20000]})
+        (launched,) = launches()[before:]
+        at = [p["kind"] == "peers" and p["buffer"] == "x" for p in loaded.target.kernels[0].parameters].index(True)
+        self.assertEqual(bytes.fromhex(launched["parameters"][at]), struct.pack("<QQ", 0x10000, 0x20000))
+
+    def test_describes_matrices_by_tensor_maps(self) -> None:
+        dims = {"m": 256, "k": 128, "n": 64}
+        loaded = self.load("matmul/reduce_scatter", dims)
+        self.assertEqual(loaded.target.arch, "sm_90a")
+        loaded.attach([1 << 20, 1 << 21])
+        before = len(launches())
+        loaded.launch(dims, {"a": 0x10000, "b": 0x20000, "c": 0x30000})
+        loaded.launch(dims, {"a": 0x10002, "b": 0x20000, "c": 0x30000})
+        (kernel,) = loaded.target.kernels
+        maps = [i for i, p in enumerate(kernel.parameters) if p["kind"] == "tensor-map"]
+        self.assertEqual([kernel.parameters[i]["buffer"] for i in maps], ["a", "b"])
+        a, b = (kernel.parameters[i] for i in maps)
+
+        def words(start: int, columns: int, box: list) -> bytes:
+            # As the fake driver keeps them: address, type and rank, columns, box.
+            return struct.pack("<QIIQII", start, 2, 9, columns, box[0], box[1]).ljust(128, b"\0")
+
+        first, second = ([bytes.fromhex(l["parameters"][i]) for i in maps] for l in launches()[before:])
+        self.assertEqual(first, [words(0x10000, 64, a["box"]), words(0x20000, 64, b["box"])])
+        # At an address that no map can describe it stays zero.
+        self.assertEqual(second, [bytes(128), first[1]])
+
     def test_refuses_what_does_not_fit(self) -> None:
         program = self.artifacts.find("all_reduce/one_shot", ranks=2, dtypes={"T": "f32"})
         with self.assertRaisesRegex(collc.RequirementError, "ranks 0 to 1, and 2"):
@@ -145,7 +177,7 @@ class OneRank(unittest.TestCase):
         with self.assertRaisesRegex(collc.DriverError, "there is no NVIDIA driver here"):
             Driver("libcuda-of-nobody.so")
         cases = [
-            ("75=12,76=0", collc.DeviceError, r"built for sm_80, sm_90; GPU 0 is sm_120: build with --arch sm_120"),
+            ("75=12,76=0", collc.DeviceError, r"built for sm_80, sm_90a; GPU 0 is sm_120: build with --arch sm_120"),
             ("16=1", collc.DeviceError, r"up to 32 blocks .* holds 4 at once: set max_blocks to 4 on every rank, or build with --max-blocks 4"),
             ("95=0", collc.DeviceError, "cannot launch cooperatively"),
             ("1=256", collc.DeviceError, "blocks of 512 threads; GPU 0 allows 256"),

@@ -21,6 +21,9 @@ struct Program {
 std::size_t SizeOf(const std::string& parameter) {
   const std::size_t peers = parameter.find("Peers<");
   if (peers != std::string::npos) return 8 * std::stoul(parameter.substr(peers + 6));
+  const std::size_t maps = parameter.find("TensorMaps<");
+  if (maps != std::string::npos) return 128 * std::stoul(parameter.substr(maps + 11));
+  if (parameter.find("TensorMap ") != std::string::npos) return 128;
   for (const char* wide : {"*", "i64", "u64", "long"}) {
     if (parameter.find(wide) != std::string::npos) return 8;
   }
