@@ -1,6 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
+  // Examples import the library by its name, as its users do.
+  resolve: { alias: [{ find: /^collc$/, replacement: new URL("./src/index.ts", import.meta.url).pathname }] },
   test: {
     include: ["test/**/*.test.ts"],
     // Those that take minutes run with `npm run test:all`, which .ci/run calls.

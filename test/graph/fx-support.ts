@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { type Dense, dense, permuted, sizeOf } from "../../src/compiler/graph/arrays.js";
 import { FxReference, outputsOf } from "../../src/compiler/graph/fx/evaluate.js";
 import { dtypeOf, FX_FORMAT, type FxArgument, type FxGraph, type FxNode } from "../../src/compiler/graph/fx/fx.js";
-import { lower, type Lowered, type LowerOptions } from "../../src/compiler/graph/fx/lower.js";
+import { lower, type Lowered, type LowerOptions } from "../../src/compiler/graph/index.js";
 import type { DType } from "../../src/compiler/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { allocate, decodeInto, encodeArray, fillPoison, type TypedArray } from "../../src/runtime/numbers/index.js";

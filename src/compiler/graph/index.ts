@@ -5,5 +5,6 @@ export { graphFromText, type GraphFromText, type GraphFromTextOptions } from "./
 export * from "./graph.js";
 export { asGraph, graphSchema } from "./schema.js";
 export { asFx, FX_FORMAT, type FxArgument, type FxGraph, type FxNode, fxSchema } from "./fx/fx.js";
-export { type Binding, type EdgeVerdict, lower, type Lowered, type LowerOptions, type Part } from "./fx/lower.js";
+export { lower, type LowerOptions } from "./fx/lower.js";
+export type { Binding, EdgeVerdict, Lowered, Part } from "./fx/partition.js";
 export { loweredToJson, partitionReport } from "./fx/report.js";

@@ -32,7 +32,7 @@ const LINEAR = new Set(["add", "sub", "neg", "mul", "div", "cast"]);
 /**
  * @param isInside whether a core node is the region's; views of what is outside are, too
  * @param results core values that others use
- * @param replicated FX placeholders that hold the same on every rank
+ * @param replicated core values that are the same on every rank
  * @throws Unfusable
  */
 export function realize(
@@ -156,7 +156,7 @@ class Realizer {
   }
 
   private leaf(node: CoreNode, want: Wanted): Realized {
-    const same = this.replicated.has(node.fx);
+    const same = this.replicated.has(node.id);
     const mode: Mode = want === "any" ? (same ? "replicated" : "local") : want;
     if (mode === "replicated" && !same) throw new Unfusable(`'${node.fx}' may differ from rank to rank, and one that all have is needed: if all have the same, say so with "replicated": true`); // prettier-ignore
     if (!isDType(node.dtype)) throw new Unfusable(`collc has no tensors of ${node.dtype}, as '${node.fx}' is`);

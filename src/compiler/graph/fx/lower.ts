@@ -12,8 +12,9 @@ import { DTYPES, isDType } from "../../types/dtype.js";
 import { UsageError } from "../../../errors.js";
 import { compileGraph, type GraphCompileOptions } from "../compile.js";
 import type { Graph } from "../graph.js";
-import { type BufferPlan, type Lifetime, planBuffers } from "./buffers.js";
+import { type Lifetime, planBuffers } from "./buffers.js";
 import { type Measured, nodeSeconds } from "./baseline.js";
+import { type Binding, type EdgeVerdict, type Lowered, type Part, shapeOf, us } from "./partition.js";
 import { CONVERTS, type Core, coreOf, type CoreNode, VIEW_OPS } from "./core.js";
 import { outputsOf } from "./evaluate.js";
 import { asFx, type FxGraph, refsOf } from "./fx.js";
@@ -25,67 +26,6 @@ export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dty
   readonly measured?: Measured;
   /** `model`: only what is predicted to be faster. `legal`: whatever is a graph, for looking into it and for tests. */
   readonly fuse?: "model" | "legal";
-}
-
-/** One input or output of a program and the FX tensor that it is. */
-export interface Binding {
-  /** Of the graph. */
-  readonly id: string;
-  /** Of the program's manifest. */
-  readonly name: string;
-  /** FX node; its value on each rank, row-major and contiguous, but for a placeholder whose memory is taken as it lies. */
-  readonly tensor: string;
-  readonly shape: readonly number[];
-  readonly dtype: string;
-  /** Peers reach it, so it must lie in symmetric memory. */
-  readonly isSymmetric: boolean;
-}
-
-/** A step of the partition. Steps stand in the order in which they are launched, on one stream. */
-export type Part = {
-  /** FX nodes that it carries out; the caller sees to views. */
-  readonly nodes: readonly string[];
-  /** Predicted, or measured by the caller. */
-  readonly seconds: number;
-  /** What the caller's own way takes, node by node. */
-  readonly baseline: number;
-  /** What to do where the program cannot be used: an NCCL call for a conversion, the caller's own kernel for the rest. */
-  readonly fallback: readonly { readonly node: string; readonly by: "nccl" | "caller" }[];
-} & (
-  | {
-      readonly kind: "program";
-      readonly graph: Graph;
-      readonly compiled: CompileResult;
-      readonly inputs: readonly Binding[];
-      readonly outputs: readonly Binding[];
-    }
-  | { readonly kind: "external"; readonly by: "nccl" | "caller"; readonly why: string }
-);
-
-/** A place where two nodes could have become one program, and what came of it. */
-export interface EdgeVerdict {
-  readonly from: string;
-  readonly to: string;
-  readonly isFused: boolean;
-  /** Follows "fused: " or "not fused because ". */
-  readonly why: string;
-  /** Seconds of both in one program, and of the parts that they were in; null where no such program can be. */
-  readonly together: number | null;
-  readonly apart: number | null;
-}
-
-export interface Lowered {
-  readonly name: string;
-  readonly ranks: number;
-  readonly machine: string;
-  readonly parts: readonly Part[];
-  readonly edges: readonly EdgeVerdict[];
-  /** FX tensors that must lie in symmetric memory. */
-  readonly symmetric: readonly string[];
-  readonly buffers: BufferPlan;
-  /** Predicted seconds of all steps, and of the caller's own way. */
-  readonly seconds: number;
-  readonly baseline: number;
 }
 
 /**
@@ -101,9 +41,11 @@ export function lower(value: FxGraph, options: LowerOptions): Lowered {
 
 interface Program {
   readonly realization: Realization;
-  readonly compiled: CompileResult;
   readonly seconds: number;
 }
+
+/** What is known of a graph, whatever its nodes are called: layers repeat. */
+type Cost = { readonly seconds: number } | { readonly why: string };
 
 interface Attempt {
   readonly program: Program | null;
@@ -126,6 +68,8 @@ class Partition {
   /** The part that each atom is in, as the names of all that are. */
   private readonly partOf = new Map<string, readonly string[]>();
   private readonly attempts = new Map<string, Attempt>();
+  private readonly costs = new Map<string, Cost>();
+  private readonly programs = new Map<Graph, CompileResult>();
 
   constructor(
     private readonly fx: FxGraph,
@@ -153,7 +97,24 @@ class Partition {
       );
       this.partOf.set(atom, [atom]);
     }
-    this.replicated = new Set(fx.nodes.filter((n) => n.replicated === true).map((n) => n.name));
+    this.replicated = this.sameEverywhere();
+  }
+
+  /** Values that every rank has: results of conversions to all, what the caller says, and what is computed of such alone. */
+  private sameEverywhere(): Set<string> {
+    const said = new Set(this.fx.nodes.filter((n) => n.replicated === true).map((n) => n.name));
+    const same = new Map<string, boolean>();
+    const isSame = (id: string): boolean => {
+      const known = same.get(id);
+      if (known !== undefined) return known;
+      const { op, fx, inputs } = this.core.nodes.get(id)!;
+      const whole = op === "all_gather" || op === "all_reduce" || op === "broadcast";
+      const cut = op === "reduce_scatter" || op === "all_to_all" || op === "unknown";
+      const found = op === "placeholder" ? said.has(fx) : whole || (!cut && inputs.every((x) => typeof x === "number" || isSame(x))); // prettier-ignore
+      same.set(id, found);
+      return found;
+    };
+    return new Set([...this.core.nodes.keys()].filter(isSame));
   }
 
   private fxOf(id: string): string {
@@ -210,12 +171,26 @@ class Partition {
       if (error instanceof Unfusable) return none(error.message);
       throw error;
     }
-    const { measured: _, fuse: __, ...options } = this.options;
-    const compiled = compileGraph(realization.graph, { ...options, machine: this.machine });
+    const key = shapeOf(realization.graph);
+    let cost = this.costs.get(key);
+    if (cost === undefined) this.costs.set(key, (cost = this.costOf(realization.graph)));
+    return "why" in cost ? none(cost.why) : { program: { realization, seconds: cost.seconds }, why: "" };
+  }
+
+  private costOf(graph: Graph): Cost {
+    const compiled = this.compile(graph);
     const [error] = compiled.diagnostics.filter((d) => d.severity === "error");
-    if (error !== undefined)
-      return none(`the compiler refuses it: ${printDiagnostics([error], compiled.source).split("\n")[0]}`);
-    return { program: { realization, compiled, seconds: predictTime(compiled, {}, this.machine).total }, why: "" };
+    if (error !== undefined) return { why: `the compiler refuses it: ${printDiagnostics([error], compiled.source).split("\n")[0]}` }; // prettier-ignore
+    return { seconds: predictTime(compiled, {}, this.machine).total };
+  }
+
+  private compile(graph: Graph): CompileResult {
+    let compiled = this.programs.get(graph);
+    if (compiled === undefined) {
+      const { measured: _, fuse: __, ...options } = this.options;
+      this.programs.set(graph, (compiled = compileGraph(graph, { ...options, machine: this.machine })));
+    }
+    return compiled;
   }
 
   /** Values of atoms that others use. */
@@ -369,8 +344,9 @@ class Partition {
     const { program, why } = this.attempt(atoms);
     if (program === null) return external(why);
     if (atoms.length === 1 && baseline < program.seconds) return external(`${us(baseline)} was measured, ${us(program.seconds)} is predicted for collc's program`); // prettier-ignore
-    const { realization, compiled } = program;
+    const { realization } = program;
     const { graph } = realization;
+    const compiled = this.compile(graph);
     const manifest = compiled.manifest!;
     const { syntax } = compiled.checked!;
     const binding = (id: string, core: string, name: string): Binding => {
@@ -408,9 +384,4 @@ class Partition {
       }),
     );
   }
-}
-
-/** Seconds as people read them. */
-export function us(seconds: number): string {
-  return `${(seconds * 1e6).toPrecision(3)} µs`;
 }

@@ -1,6 +1,5 @@
 /** A partition for people, as text, and for other programs, as plain JSON. */
-import type { Binding, EdgeVerdict, Lowered, Part } from "./lower.js";
-import { us } from "./lower.js";
+import { type Binding, type EdgeVerdict, type Lowered, type Part, us } from "./partition.js";
 
 const KIB = 1024;
 

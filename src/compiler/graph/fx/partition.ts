@@ -1,0 +1,83 @@
+/** What a region becomes, as data: steps, bindings, verdicts. */
+import type { CompileResult } from "../../driver.js";
+import type { Graph } from "../graph.js";
+import type { BufferPlan } from "./buffers.js";
+
+/** One input or output of a program and the FX tensor that it is. */
+export interface Binding {
+  /** Of the graph. */
+  readonly id: string;
+  /** Of the program's manifest. */
+  readonly name: string;
+  /** FX node; its value on each rank, row-major and contiguous, but for a placeholder whose memory is taken as it lies. */
+  readonly tensor: string;
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  /** Peers reach it, so it must lie in symmetric memory. */
+  readonly isSymmetric: boolean;
+}
+
+/** A step of the partition. Steps stand in the order in which they are launched, on one stream. */
+export type Part = {
+  /** FX nodes that it carries out; the caller sees to views. */
+  readonly nodes: readonly string[];
+  /** Predicted, or measured by the caller. */
+  readonly seconds: number;
+  /** What the caller's own way takes, node by node. */
+  readonly baseline: number;
+  /** What to do where the program cannot be used: an NCCL call for a conversion, the caller's own kernel for the rest. */
+  readonly fallback: readonly { readonly node: string; readonly by: "nccl" | "caller" }[];
+} & (
+  | {
+      readonly kind: "program";
+      readonly graph: Graph;
+      readonly compiled: CompileResult;
+      readonly inputs: readonly Binding[];
+      readonly outputs: readonly Binding[];
+    }
+  | { readonly kind: "external"; readonly by: "nccl" | "caller"; readonly why: string }
+);
+
+/** A place where two nodes could have become one program, and what came of it. */
+export interface EdgeVerdict {
+  readonly from: string;
+  readonly to: string;
+  readonly isFused: boolean;
+  /** Follows "fused: " or "not fused because ". */
+  readonly why: string;
+  /** Seconds of both in one program, and of the parts that they were in; null where no such program can be. */
+  readonly together: number | null;
+  readonly apart: number | null;
+}
+
+export interface Lowered {
+  readonly name: string;
+  readonly ranks: number;
+  readonly machine: string;
+  readonly parts: readonly Part[];
+  readonly edges: readonly EdgeVerdict[];
+  /** FX tensors that must lie in symmetric memory. */
+  readonly symmetric: readonly string[];
+  readonly buffers: BufferPlan;
+  /** Predicted seconds of all steps, and of the caller's own way. */
+  readonly seconds: number;
+  readonly baseline: number;
+}
+
+/** A graph without the names in it. */
+export function shapeOf({ inputs, nodes, outputs, ...rest }: Graph): string {
+  const numbers = new Map([...inputs, ...nodes, ...outputs].map(({ id }, i) => [id, `#${i}`]));
+  const plain = (x: string | number): string | number => (typeof x === "string" ? (numbers.get(x) ?? x) : x);
+  return JSON.stringify({
+    ...rest,
+    name: "",
+    inputs: inputs.map((t) => ({ ...t, id: plain(t.id) })),
+    nodes: nodes.map((n) => ({ ...n, id: plain(n.id), inputs: n.inputs.map(plain) })),
+    outputs: outputs.map((o) => ({ ...o, id: plain(o.id), value: plain(o.value) })),
+  });
+}
+
+/** Seconds as people read them. */
+export function us(seconds: number): string {
+  return `${(seconds * 1e6).toPrecision(3)} µs`;
+}

@@ -1,0 +1,117 @@
+/** Makes docs/BACKEND.md: text, and the partition of a real layer as `lower` gives it. */
+import { lower, type Lowered, partitionReport } from "../../src/compiler/graph/index.js";
+import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
+import { LLAMA_8B, llamaLayer } from "../../examples/typescript/llama-layer.js";
+
+const RANKS = 4;
+
+function partition(tokens: number): Lowered {
+  return lower(llamaLayer({ ranks: RANKS, tokens, ...LLAMA_8B }), { ranks: RANKS, library: libraryFromDisk, resolve: importsFromDisk }); // prettier-ignore
+}
+
+const us = (seconds: number): string => `${(seconds * 1e6).toPrecision(3)} µs`;
+
+/** One line a step, the caller's own nodes beside what became of them. */
+function beforeAndAfter(lowered: Lowered): string {
+  const rows = lowered.parts.map(({ nodes, baseline, seconds, kind }) => `| ${nodes.join(", ")} | ${us(baseline)} | ${kind === "program" ? "one program" : "stays"} | ${us(seconds)} |`); // prettier-ignore
+  return [
+    "| before, node by node | | after | |",
+    "| --- | ---: | --- | ---: |",
+    ...rows,
+    `| **all** | **${us(lowered.baseline)}** | | **${us(lowered.seconds)}** |`,
+  ].join("\n");
+}
+
+export function backendPage(): string {
+  const [few, many] = [64, 4096].map((tokens) => ({ tokens, lowered: partition(tokens) })) as [Size, Size];
+  return `# collc as a back end
+
+A compiler that holds a graph, as Inductor does, lowers to collc through three doors. None of them parses a text, and behind all of
+them is one compiler: a graph becomes the abstract syntax that the parser makes of a text, is checked, lowered and proved as that is.
+
+| door | takes | gives |
+| --- | --- | --- |
+| \`compileGraph(graph, { ranks })\` | a graph over all ranks: whole tensors, and how they lie | a program, as \`compile\` gives it |
+| \`lower(fx, { ranks })\` | an FX graph: what one rank does, with \`_c10d_functional\` between | the partition: programs, and what stays with you |
+| \`collc lower fx.json\` | the same as JSON | its report, or with \`--json\` all of it |
+
+## Graphs
+
+\`graph()\` builds one with types; [schemas/graph.schema.json](../schemas/graph.schema.json) is the schema of the same as JSON. Operations
+are those of the [language](../grammar/LANGUAGE.md#tensor-expressions), under their names there: the schema is made of the compiler's
+tables. \`graphToText\` prints a graph as Coll, one line a node, and \`graphFromText\` reads one. A diagnostic points into that text and
+names the node (\`toJson\`), and so do comments in the CUDA text. What stands in the text under another name than in the graph: ids
+that the language has no name for, and numbers that are made of numbers of the launch, which stand in the lines of their users.
+Loops over elements are no graph: those are compiled from text.
+
+## Regions
+
+\`lower\` takes an FX graph as [schemas/fx.schema.json](../schemas/fx.schema.json) describes it: nodes in order, their arguments, shapes and
+dtypes on one rank, process groups by name. It works out how each value lies over the ranks from what the conversions ask for: what is
+reduced is a summand, what is gathered a slice, an input is declared as whatever is asked of it. What a rank has of its own where all
+must have the same, such as the weight of a norm behind a reduce_scatter, has to be said: \`"replicated": true\`.
+
+Two neighbours become one program where that is a graph, and where the model of the machine says that it is faster than both apart.
+Every edge beside a conversion has a verdict with its reason and both times. What "apart" is made of:
+
+- a conversion takes what collc's own program for it takes; nothing is assumed of NCCL that nobody has measured;
+- everything else is a kernel of its own: a launch, a round trip to memory, and its bytes at the rate of memory or its products at the
+  rate of cuBLAS, whichever is longer; of an operation that collc does not know, its bytes alone. A compiler that fuses elementwise operations among themselves is faster than that;
+- \`measured\`, seconds by node (\`--measured FILE\`), goes before both.
+
+Times are predictions of [the model](../src/compiler/machine/cost.ts) for programs of these sizes, not measurements.
+
+What it knows: products (\`mm\`, \`addmm\`, \`bmm\`, \`baddbmm\`, \`linear\`, \`_scaled_mm\` by tensor and by row), views of all kinds between, weights
+that lie transposed, \`cat\` of \`split\` or of slices around a conversion along another dimension, \`view.dtype\` detours around a gather,
+several users of one gather, elementwise operations, reductions, softmax and RMS norm, casts; all_reduce, all_gather, reduce_scatter,
+even all_to_all, broadcast, in- and out-variants. What it does not: sizes that only the launch knows, \`expand\` that is not part of an
+operation, \`_scaled_mm\` with scales in blocks, uneven all_to_all; groups of another size than \`ranks\`. Those stay with you, and the
+report says so.
+
+## A layer
+
+One layer of Llama 3 8B on ${RANKS} ranks, its tokens cut among them between the products
+([examples/typescript/llama-layer.ts](../examples/typescript/llama-layer.ts)), bf16. Attention is the caller's own kernel.
+
+### ${few.tokens} tokens
+
+${beforeAndAfter(few.lowered)}
+
+\`\`\`text
+${partitionReport(few.lowered).trimEnd()}
+\`\`\`
+
+### ${many.tokens} tokens
+
+${beforeAndAfter(many.lowered)}
+
+Products of gathered rows stay with the caller's library, because a program that gathers and multiplies waits for all rows before
+it multiplies the first:
+
+\`\`\`text
+${partitionReport(many.lowered).split("\n\n")[2]}
+\`\`\`
+
+## What to do with the result
+
+1. Allocate. Placeholders and results named under "symmetric tensors" lie in symmetric memory; \`buffers.tensors\` places what is between
+   steps in two pools, at offsets that are the same on every rank and multiples of 256 bytes. Memory is used again for tensors of
+   disjoint lifetimes. That is safe among peers, too: a program waits at its start until its peers have come to it before it stores to
+   them, and at its end until they have read what they read.
+2. Flags, epochs, packets, and scratch that peers reach belong to one kernel each: a peer may be a kernel ahead. Scratch that no peer
+   reaches may be one piece of memory for all, of \`buffers.sharedScratch\` bytes. \`Group.load\` allocates what a program needs by itself.
+3. Launch the steps in their order on one stream, the same order on every rank. \`inputs\` and \`outputs\` say which FX tensor each
+   parameter is; tensors are contiguous, row-major, but for placeholders with strides, whose memory is taken as it lies.
+4. Where a program cannot be used, \`fallback\` says by whom each node is carried out: NCCL or yourself.
+
+Values that every rank has (results of all_reduce and all_gather, and what is computed of such values alone) are taken to be the same on
+all of them also where your kernels compute them: the same kernels on the same GPUs.
+
+<!-- Made by test/graph/page.test.ts: npx vitest run test/graph/page.test.ts -u writes it anew. -->
+`;
+}
+
+interface Size {
+  readonly tokens: number;
+  readonly lowered: Lowered;
+}
