@@ -45,7 +45,7 @@ export function partsOf(job: Job, number: number, found: Found, threads: number)
     keep: (value) => void (found.answers = value as Proof),
     isNeeded: () => true,
   };
-  const all = job.schedule ?? { schedules: DEFAULT_SCHEDULES, seed: 0 };
+  const all = job.schedule ?? { schedules: DEFAULT_SCHEDULES, seed: job.seed };
   const size = Math.min(Math.max(Math.ceil(all.schedules / threads), LEAST_SCHEDULES), MOST_SCHEDULES);
   const schedules: Part[] = [];
   for (let first = 0; first < all.schedules; first += size) {

@@ -29,10 +29,13 @@ export function reportToJson({ diagnosis, inquiries, findings }: FileReport): ob
   return [...found, ...proved];
 }
 
-export function printReport(io: Io, { diagnosis, inquiries, findings }: FileReport): void {
+/** @param seed that data and schedules were drawn from */
+export function printReport(io: Io, { diagnosis, inquiries, findings }: FileReport, seed: number): void {
   const c = paletteOf(io.out, io.env);
   printDiagnostics(io, findings, diagnosis.source);
   io.out.write(summary(io, diagnosis, findings) + "\n");
+  if (inquiries.some((inquiry) => inquiry.findings.some((f) => f.severity === "error")))
+    io.out.write(c.dim(`  found with --seed ${seed}, from which data and schedules are drawn`) + "\n");
   for (const { collective, ranks } of diagnosis.skipped)
     io.out.write(
       c.dim(`  ${collective} is not for ${ranksText(ranks)}: its where clause or its mesh leaves them out`) + "\n",

@@ -54,7 +54,10 @@ export function checkCommand(io: Io): Command {
       ).argParser(wholeNumber(0, 1_000_000)),
     )
     .addOption(
-      new Option("--seed <s>", "first schedule; the others count up from it").argParser(wholeNumber(0, 2 ** 31 - 1)),
+      new Option(
+        "--seed <s>",
+        "of the data of proofs and of the first schedule; other schedules count up from it (default: 0)",
+      ).argParser(wholeNumber(0, 2 ** 31 - 1)),
     )
     .addOption(new Option("--prove", "prove, which is the default").hideHelp())
     .option("--no-prove", "compile only, without proofs and schedules")
@@ -98,7 +101,7 @@ async function check(
   );
   progress.end();
   if (options.json === true) io.out.write(JSON.stringify(reports.flatMap(reportToJson), null, 2) + "\n");
-  else for (const report of reports) printReport(io, report);
+  else for (const report of reports) printReport(io, report, options.seed ?? 0);
   const isBad = (f: Printable): boolean => f.severity === "error" || options.strict === true;
   const hasBad = ({ diagnosis, findings }: FileReport): boolean =>
     hasErrors(diagnosis.diagnostics) || findings.slice(diagnosis.diagnostics.length).some(isBad);
@@ -170,10 +173,11 @@ function programsOf(path: string, name: string | undefined, io: Io): ProgramText
 function jobsOf({ diagnostics, cases }: Diagnosis, options: CheckOptions): Asked[] {
   const proves = options.prove !== false;
   if (hasErrors(diagnostics) || (!proves && options.schedules === undefined)) return [];
+  const { seed = 0 } = options;
   const asked = options.schedules ?? (options.seed === undefined ? null : DEFAULT_SCHEDULES);
-  const schedule = asked === null ? null : { schedules: asked, seed: options.seed ?? 0 };
+  const schedule = asked === null ? null : { schedules: asked, seed };
   return cases.map(({ program, residency, compiled, ...request }) => ({
     compiled,
-    job: { program, residency, request, proves, schedule },
+    job: { program, residency, request, proves, seed, schedule },
   }));
 }

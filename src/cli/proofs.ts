@@ -57,6 +57,8 @@ export interface Job {
   /** What `proveResidency` says of the kernel that ships. */
   readonly residency: Answer;
   readonly proves: boolean;
+  /** Of the data of proofs, and of the first schedule. */
+  readonly seed: number;
   /** Null: as many as usual, unless a proof has found it wrong already. */
   readonly schedule: ScheduleRequest | null;
 }
@@ -103,6 +105,7 @@ export class Subject {
   ) {
     const { program, request } = job;
     const { dims } = request;
+    const { seed } = job;
     this.compiled = compiled === null ? compileForProofs(program, request) : withMapping(compiled, PROOF_MAPPING);
     const { kernel } = this.compiled;
     if (kernel === null) throw new InternalCompilerError(`${request.collective} does not compile a second time`);
@@ -111,6 +114,7 @@ export class Subject {
       program: programOf(this.compiled.snapshots),
       shapes: dims === undefined ? undefined : shapesWith(kernel, dims),
       shared: sharedLayout(kernel),
+      seed,
     };
   }
 
@@ -164,9 +168,9 @@ export class Subject {
 }
 
 /** Schedules to run, once it is known what proofs say. */
-export function schedulesOf({ schedule }: Job, claims: Claims | null): ScheduleRequest {
+export function schedulesOf({ schedule, seed }: Job, claims: Claims | null): ScheduleRequest {
   const isWrong = claims !== null && [claims.answer.status, claims.ordering.status].includes("wrong");
-  return schedule ?? { schedules: isWrong ? 0 : DEFAULT_SCHEDULES, seed: 0 };
+  return schedule ?? { schedules: isWrong ? 0 : DEFAULT_SCHEDULES, seed };
 }
 
 /** Answers the questions of a job, one after the other; see `Subject`. */

@@ -54,6 +54,17 @@ describe("collc check", () => {
     expect(second).toEqual(first);
   });
 
+  it("says which seed the data of a proof is of, where it is wrong", async () => {
+    const text =
+      "collective wrong(x: T[n] partial(sum)) -> y: T[n] replicated { for i in tiles(n) { y[i] = sum(p in peers) x@p[i] } }";
+    const check = async (...options: string[]): Promise<string> =>
+      (await collc(["check", "-", "--ranks", "2", "--dim", "n=20", ...options], { stdin: text })).out;
+    expect(await check()).toContain("\n  found with --seed 0, from which data and schedules are drawn\n");
+    expect(await check("--seed", "5")).toContain("\n  found with --seed 5, ");
+    const right = await collc(["check", "-", "--ranks", "2"], { stdin: text.replace("peers", "ranks") });
+    expect(right.out).not.toContain("--seed");
+  });
+
   it("refuses lengths that the program does not have or forbids", async () => {
     const both = `
 collective rows(x: T[m, n] local) -> y: T[m, n] local where n >= 4 { for i, j in tiles(m, n) { y[i, j] = x[i, j] } }

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Number_ } from "../../src/compiler/prove/algebra.js";
 import { FieldAlgebra } from "../../src/compiler/prove/field.js";
-import { inverse, P, Q, R, type Residues, times, VALUES } from "../../src/compiler/prove/residues.js";
+import { inverse, keyOf, P, placesOf, Q, R, type Residues, times, VALUES } from "../../src/compiler/prove/residues.js";
 
 const member = (n: number): Residues => VALUES.member(n);
 const standIn = (tag: number, args: readonly Residues[]): Residues => VALUES.standIn(tag, args);
@@ -24,6 +24,36 @@ describe("members of the fields", () => {
         const [a, b] = [m - i, m - 7 * i];
         expect(times(a, b, m)).toBe(Number((BigInt(a) * BigInt(b)) % BigInt(m)));
       }
+  });
+
+  it("are those of a program and a seed, and of no other", () => {
+    const first = (text: string, seed: number): string =>
+      [0, 1, 2]
+        .map((n) => {
+          const { p, q, r } = placesOf(keyOf(text, seed)).values.member(n);
+          return `${p} ${q} ${r}`;
+        })
+        .join();
+    expect(first("kernel a", 1)).toBe(first("kernel a", 1));
+    const all = ["kernel a", "kernel b", "kernel a ", "a kernel", ""].flatMap((t) =>
+      [0, 1, 2, -1, 2 ** 31].map((s) => first(t, s)),
+    );
+    expect(new Set(all).size).toBe(25);
+    // Each bit of the key depends on each character.
+    const bits = (a: number, b: number): number => (a ^ b).toString(2).replaceAll(/[^1]/g, "").length;
+    for (let i = 0; i < 40; i++) {
+      const text = "x".repeat(40);
+      const other = text.slice(0, i) + "y" + text.slice(i + 1);
+      keyOf(text, 0).forEach((word, j) => expect(bits(word >>> 0, keyOf(other, 0)[j]! >>> 0)).toBeGreaterThan(3));
+    }
+  });
+
+  it("differ from place to place where they do not from name to name", () => {
+    const { values, exponents } = placesOf(keyOf("kernel", 0));
+    for (let n = 0; n < 100; n++) expect(values.member(n).p % exponents.p).not.toBe(exponents.member(n).p);
+    const a = new FieldAlgebra(new Map(), values);
+    const [src, dst] = ["src", "dst"].map((name) => a.leaf(0, name, 0, 0));
+    expect(a.isSame(src!, dst!)).toBe(false);
   });
 
   it("are all different, in each field about as often equal as random ones are", () => {

@@ -1,5 +1,6 @@
 /** Is the answer right? Every element of every output of every rank, for all data at once. */
 import { type Kernel, text } from "../ir/module.js";
+import { printKernel } from "../ir/print.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import type { SignatureTensor } from "../manifest.js";
@@ -18,6 +19,7 @@ import { FieldAlgebra } from "./field.js";
 import { gridOf } from "./machine.js";
 import { type Answer, CannotTell, Fails, type Place as SourcePlace, unknownBecause } from "./results.js";
 import { indexOf, Shards, sizeOf } from "./places.js";
+import { keyOf, type Places, placesOf } from "./residues.js";
 import { Signature } from "./signature.js";
 import { type ElementAt, Expectation } from "./specification.js";
 import { castOf } from "./values.js";
@@ -28,6 +30,8 @@ export interface AnswerOptions {
   readonly launches?: number;
   /** Number of a set of values for inputs that steer. */
   readonly sample?: number;
+  /** What random data is drawn from, besides the program; 0 by default. */
+  readonly seed?: number;
   /** Whether buffers start at aligned addresses; both ways are worth proving. Default true. */
   readonly aligned?: boolean;
 }
@@ -46,7 +50,7 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
       proveReplicas(kernel, { ...options, launches });
       return { status: "proved", claim, checked: 0, samples: 0, unspecified, overflows: [], executed: [] };
     }
-    const run = new Run(kernel, { ...options, launches }, algebraFor(kernel));
+    const run = new Run(kernel, { ...options, launches }, algebraFor(kernel, options.seed ?? 0));
     let difference = run.firstDifference();
     if (difference !== null) difference = differenceInTerms(kernel, { ...options, launches }, difference);
     if (difference !== null) explain(kernel, { ...options, launches }, difference, run.indexOf(difference));
@@ -122,11 +126,22 @@ function dtypesOf({ inputs, scalars }: Kernel): ReadonlyMap<string, DType> {
 }
 
 /** Exponentials cost twice as much, and more. */
-function algebraFor(kernel: Kernel): Algebra {
+function algebraFor(kernel: Kernel, seed: number): Algebra {
   let has = false;
   const isOne = (fn: unknown): boolean => fn === "exp" || fn === "log";
   walkKernel(kernel, (op) => void (has ||= op.name === "unary" && isOne(op.attributes["fn"])));
-  return has ? new ExponentialAlgebra(dtypesOf(kernel)) : new FieldAlgebra(dtypesOf(kernel));
+  const places = randomPlaces(kernel, seed);
+  return has ? new ExponentialAlgebra(dtypesOf(kernel), places) : new FieldAlgebra(dtypesOf(kernel), places.values);
+}
+
+/** The fields of the kernel that was asked about last: one proof asks for each shape. */
+let latest: { readonly kernel: Kernel; readonly seed: number; readonly places: Places } | null = null;
+
+/** Where values are: random members that the text of the kernel and the seed decide about. */
+function randomPlaces(kernel: Kernel, seed: number): Places {
+  if (latest?.kernel !== kernel || latest.seed !== seed)
+    latest = { kernel, seed, places: placesOf(keyOf(printKernel(kernel), seed)) };
+  return latest.places;
 }
 
 /** Where an output is not what it should be. For a `partial` output the rank is 0, and the value that of all ranks. */
@@ -288,9 +303,10 @@ const ROUNDING = new Set(["add", "sub", "mul", "div", "sum", "prod"]);
 function proveReplicas(kernel: Kernel, options: RunOptions): void {
   const outputs = replicatedOutputs(kernel);
   if (outputs.length === 0) return;
-  const difference = replicaThatDiffers(kernel, outputs, options, new RoundingAlgebra(dtypesOf(kernel)));
+  const fields = randomPlaces(kernel, options.seed ?? 0).values;
+  const difference = replicaThatDiffers(kernel, outputs, options, new RoundingAlgebra(dtypesOf(kernel), false, fields));
   if (difference === null) return;
-  const algebra = new RoundingAlgebra(dtypesOf(kernel), true);
+  const algebra = new RoundingAlgebra(dtypesOf(kernel), true, fields);
   const { tensor, at, launch, first, other } = replicaThatDiffers(kernel, outputs, options, algebra)!;
   const places = storesOf(kernel, tensor.name).map((span) => storePlace(tensor.name, other.rank, launch, span));
   const shape = tensor.localShape.map((e) => evaluateExtent(e, options.dims));
@@ -356,7 +372,7 @@ function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly
   let witness: readonly string[] = [];
   try {
     const { got, wanted } = new Run(kernel, options, new ExactAlgebra(dtypesOf(kernel))).values(place);
-    const atData = compareAtData(got, wanted, rangesOf(kernel, options.dims));
+    const atData = compareAtData(got, wanted, rangesOf(kernel, options.dims), options.seed ?? 0);
     if (atData !== "differ") {
       const seen = atData === "agree" ? "agree at random data" : "could not be compared at random data";
       throw new CannotTell(

@@ -41,6 +41,8 @@ export interface ProveOptions {
   /** Successive launches looked at together; 2 by default. */
   readonly launches?: number;
   readonly residentBlocks?: number;
+  /** What random data is drawn from, besides the program; 0 by default. */
+  readonly seed?: number;
   /** Where shared buffers lie: `sharedLayout(kernel)` of the printer, which lays some over each other. */
   readonly shared?: SharedLayout;
   /** Also prove the paths for buffers that start at odd addresses; true by default. */
@@ -243,7 +245,7 @@ function proofOf(
     if (answers.at(-1)?.status === "wrong") break;
     if (setting.isFurther && ran.size === total) continue;
     const known = ran.size;
-    const answer = explained(kernel, program ?? null, setting.dims, setting.sample, one(setting));
+    const answer = explained(kernel, program ?? null, setting.dims, setting.sample, setting.seed, one(setting));
     answers.push(answer.status === "proved" ? { ...answer, samples } : answer);
     if (answer.status === "proved") for (const op of answer.executed) ran.add(op);
     if (setting.isFurther && ran.size > known) further.push(JSON.stringify(setting.dims));
@@ -267,6 +269,7 @@ interface Setting {
   readonly dims: DimValues;
   readonly aligned: boolean;
   readonly sample: number;
+  readonly seed: number;
   /** Whether every other launch has one block. */
   readonly unevenGrids: boolean;
   /** Only for paths that nothing before has taken. */
@@ -280,7 +283,7 @@ interface Setting {
 function settingsOf(
   kernel: Kernel,
   claim: "answer" | "ordering",
-  { shapes: asked, misaligned, program }: ProveOptions,
+  { shapes: asked, misaligned, program, seed = 0 }: ProveOptions,
 ): Setting[] {
   const shapes: readonly ProofShape[] =
     asked?.map((dims) => ({ dims, isFurther: false })) ?? shapesToProve(kernel, claim, program ?? null);
@@ -292,8 +295,10 @@ function settingsOf(
   const short = { ...ragged, [row]: Math.min(ragged[row] ?? 0, SHORT_ROW) };
   const sampled = names.length > 1 && kernel.requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
   const last = Math.max(0, sampleCount(kernel) - 1);
-  const basic = { aligned: true, sample: last, unevenGrids: false, isFurther: false };
-  const settings = plain.map((dims): Setting => ({ ...basic, dims }));
+  const basic = { aligned: true, sample: last, seed, unevenGrids: false, isFurther: false };
+  // The shortest shape is where an index that nothing limits leaves it soonest.
+  const extremes = Array.from({ length: last }, (_, sample): Setting => ({ ...basic, dims: plain[0]!, sample }));
+  const settings = [...extremes, ...plain.map((dims): Setting => ({ ...basic, dims }))];
   // Starting at odd addresses leaves only the scalar paths.
   if (misaligned !== false)
     settings.push({ ...basic, dims: asked === undefined ? oddShape(kernel, ragged) : ragged, aligned: false });

@@ -80,11 +80,11 @@ function valueOf(random: number, sample: number, [from, to]: readonly [number, n
  * Whether two values are the same at some random data where the second is a number (`differs`: at some they are not; `agree`:
  * at all; `unknown`: there was no such data). Integers are whole, in their range.
  */
-export function compareAtData(a: Number_, b: Number_, rangeOf: RangeOf): "differ" | "agree" | "unknown" {
+export function compareAtData(a: Number_, b: Number_, rangeOf: RangeOf, seed = 0): "differ" | "agree" | "unknown" {
   let compared = 0;
   for (let s = 1; s <= SAMPLES; s++) {
     const sample = new Sample((t) => {
-      const random = hash(t.id, s);
+      const random = hash(t.id ^ Math.imul(seed, 0x2c1b3c6d), s);
       if (t instanceof Poison) return 1e3 * (4 * random - 2);
       const range = rangeOf(t);
       if (range === null) return valueOf(random, s, [-2, 2], false);

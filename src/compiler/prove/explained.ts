@@ -18,6 +18,7 @@ export function explained(
   program: Kernel | null,
   dims: DimValues,
   sample: number,
+  seed: number,
   answer: Answer,
 ): Answer {
   if (answer.status !== "wrong") return answer;
@@ -29,7 +30,7 @@ export function explained(
     places.every((p) => p.block >= 0) &&
     tileLoops(program).some((loop) => places.every((p) => loop.start <= p.span.start && p.span.end <= loop.end));
   const help = isOneLoop ? ONE_LOOP_HELP : answer.help;
-  return { ...answer, help, witness: [...answer.witness, ...steeringData(kernel, dims, sample, answer.places)] };
+  return { ...answer, help, witness: [...answer.witness, ...steeringData(kernel, dims, sample, seed, answer.places)] };
 }
 
 function tileLoops(program: Kernel | null): Span[] {
@@ -43,8 +44,14 @@ function tileLoops(program: Kernel | null): Span[] {
 const MOST_SHOWN = 12;
 
 /** What the inputs that steer hold, on the ranks that are concerned. */
-function steeringData(kernel: Kernel, dims: DimValues, sample: number, places: readonly Place[]): string[] {
-  const inputs = new InputValues(kernel, dims, sample);
+function steeringData(
+  kernel: Kernel,
+  dims: DimValues,
+  sample: number,
+  seed: number,
+  places: readonly Place[],
+): string[] {
+  const inputs = new InputValues(kernel, dims, sample, seed);
   const ranks = [...new Set(places.map((p) => p.rank))].sort((a, b) => a - b);
   const launch = Math.max(0, ...places.map((p) => p.launch));
   return kernel.inputs

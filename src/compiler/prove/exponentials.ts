@@ -13,7 +13,7 @@ import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js"
 import type { Comparison } from "../ir/ops.js";
 import { type DType, DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 import { FieldAlgebra } from "./field.js";
-import { EXPONENTS, Residues, times, VALUES } from "./residues.js";
+import { EXPONENTS, type Places, Residues, times, VALUES } from "./residues.js";
 
 /** A value in both places. */
 class Dual implements Term {
@@ -58,9 +58,9 @@ export class ExponentialAlgebra implements Algebra {
   readonly exponents: FieldAlgebra;
 
   /** @param dtypes of the inputs */
-  constructor(dtypes: ReadonlyMap<string, DType>) {
-    this.values = new FieldAlgebra(dtypes, VALUES);
-    this.exponents = new FieldAlgebra(dtypes, EXPONENTS);
+  constructor(dtypes: ReadonlyMap<string, DType>, places: Places = { values: VALUES, exponents: EXPONENTS }) {
+    this.values = new FieldAlgebra(dtypes, places.values);
+    this.exponents = new FieldAlgebra(dtypes, places.exponents);
   }
 
   leaf(launch: number, buffer: string, rank: number, index: number): Dual {

@@ -1,7 +1,7 @@
 /**
  * Equality of values for all data, by their residues. Every input element is a random member of three prime fields, and
  * sums, products and quotients are computed there. Two rational expressions of degree d that differ agree in all three
- * with a chance of at most (d / 2^26)^3, so under 2^-70 for the degrees that kernels have (Schwartz and Zippel, 1979 and
+ * with a chance of at most (d / 2^26)^3, 2^-66 for a degree of 16 (Schwartz and Zippel, 1979 and
  * 1980); those that are equal agree always, in whatever form they are written. Functions that are not rational are
  * members as if new and random for each distinct list of arguments: hashes of them, which agree for two lists with a
  * chance of 2^-78. Roundings are the identity: the claim is about the mathematics.

@@ -5,6 +5,7 @@ import { tableOf } from "../specification-table.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { membersOf } from "../types/mesh.js";
 import type { Algebra, Number_ } from "./algebra.js";
+import { keyOf } from "./residues.js";
 import { steeringOf, type Steering } from "../execute/steering.js";
 
 /** How the inputs that steer are filled. The first three are the extremes. */
@@ -22,16 +23,9 @@ function randomOf(...parts: readonly number[]): number {
   return (h >>> 0) / 2 ** 32;
 }
 
-/** A number that stands for a text. */
-function keyOf(text: string): number {
-  let h = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-  return h >>> 0;
-}
-
 /** Of a program and one of its inputs: no two inputs have the same values, and no two programs. */
-function inputKey({ name, dtypes, inputs, outputs, specification }: Kernel, input: string): number {
-  return keyOf(JSON.stringify([name, dtypes, inputs, outputs, tableOf(specification), input]));
+function inputKey({ name, dtypes, inputs, outputs, specification }: Kernel, input: string, seed: number): number {
+  return keyOf(JSON.stringify([name, dtypes, inputs, outputs, tableOf(specification), input]), seed)[0];
 }
 
 export class InputValues {
@@ -39,11 +33,15 @@ export class InputValues {
   private readonly steering: Steering;
   private readonly tensors: ReadonlyMap<string, SignatureTensor>;
 
-  /** @param sample number of a set of values, see `SAMPLE_NAMES` */
+  /**
+   * @param sample number of a set of values, see `SAMPLE_NAMES`
+   * @param seed of those that are random
+   */
   constructor(
     private readonly kernel: Kernel,
     private readonly dims: DimValues,
     private readonly sample: number,
+    private readonly seed: number,
   ) {
     this.steering = steeringOf(kernel);
     this.tensors = new Map(kernel.inputs.map((t) => [t.name, t]));
@@ -91,7 +89,7 @@ export class InputValues {
 
   private keyOf(name: string): number {
     let key = this.keys.get(name);
-    if (key === undefined) this.keys.set(name, (key = inputKey(this.kernel, name)));
+    if (key === undefined) this.keys.set(name, (key = inputKey(this.kernel, name, this.seed)));
     return key;
   }
 

@@ -18,6 +18,8 @@ export interface MachineOptions {
   readonly aligned?: boolean;
   /** Number of a set of values for inputs that steer; 0 by default. See `inputs.ts`. */
   readonly sample?: number;
+  /** What random values of inputs that steer are drawn from; 0 by default. */
+  readonly seed?: number;
   /**
    * Every other launch has one block, as a shape with less work would have: what is kept for blocks that do not run must
    * be there when they run again.
@@ -57,7 +59,7 @@ export class ProofMachine implements Machine, Faults {
     if (kernel.level !== "device") throw new RangeError(`the prover takes device-level kernels, not ${kernel.level}`);
     this.dims = options.dims;
     this.aligned = options.aligned ?? true;
-    this.inputs = new InputValues(kernel, options.dims, options.sample ?? 0);
+    this.inputs = new InputValues(kernel, options.dims, options.sample ?? 0, options.seed ?? 0);
     this.shapes = kernel.buffers.map((b) => b.shape.map((e) => evaluateExtent(e, options.dims)));
     this.lengths = this.shapes.map((s) => s.reduce((a, n) => a * n, 1));
     this.grid = gridOf(kernel, options.dims);

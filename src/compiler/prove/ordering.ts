@@ -21,6 +21,8 @@ export interface OrderingOptions {
   readonly aligned?: boolean;
   /** Number of a set of values for inputs that steer. */
   readonly sample?: number;
+  /** What random values of inputs that steer are drawn from; 0 by default. */
+  readonly seed?: number;
   /** Whether every other launch has one block; see `MachineOptions`. */
   readonly unevenGrids?: boolean;
   /** Where shared buffers lie, if some lie over each other: `sharedLayout(kernel)` of the printer. */

@@ -76,30 +76,52 @@ const within = (z: number, m: number, unused: number): number => {
   return x < m - 1 ? x + 1 : x - m + 2;
 };
 
+/** What all that is random is drawn from: 128 bits. */
+export type Key = readonly [number, number, number, number];
+
+/** The key of a text, which each of its characters decides about, and of a number. */
+export function keyOf(text: string, seed: number): Key {
+  const key: [number, number, number, number] = [0x6a09e667, 0xbb67ae85 | 0, 0x3c6ef372, 0xa54ff53a | 0];
+  const take = (x: number): void => {
+    for (let j = 0; j < 4; j++) key[j] = mixed((Math.imul(key[j]!, 0x2c1b3c6d) + key[(j + 1) & 3]! + x + j) | 0);
+  };
+  for (let i = 0; i < text.length; i++) take(text.charCodeAt(i));
+  take(seed | 0);
+  take(text.length);
+  for (let i = 0; i < 4; i++) take(i);
+  return key;
+}
+
 /** Three prime fields, and members of them as if they were random. */
 export class Fields {
   private readonly members: Residues[] = [];
   /** Bits of a hash that no member needs. */
   private readonly unused: number;
 
-  /** @param salt tells apart the members of fields that are used together */
+  /** @param key tells apart the members of fields that are used together, of programs and of seeds */
   constructor(
     readonly p: number,
     readonly q: number,
     readonly r: number,
-    private readonly salt: number,
+    private readonly key: Key,
   ) {
     this.unused = Math.clz32(p);
   }
 
-  /** The random member with a number, from SplitMix32. Kept, since each proof takes those from 0 on. */
+  /**
+   * The random member with a number: each residue is a hash of it under two words of the key, as SplitMix32 makes numbers of
+   * states. Kept, since each proof takes those from 0 on.
+   */
   member(number: number): Residues {
-    const { members, salt } = this;
-    for (let n = members.length; n <= number; n++) {
-      const state = (Math.imul(3 * n, STEP) ^ salt) | 0;
-      members.push(this.from(mixed((state + STEP) | 0), mixed((state + 2 * STEP) | 0), mixed((state + 3 * STEP) | 0)));
+    const [k, l, m, n] = this.key;
+    for (let i = this.members.length; i <= number; i++) {
+      const state = Math.imul(i + 1, STEP);
+      const a = mixed((mixed((state + k) | 0) ^ l) + m);
+      const b = mixed((mixed((state + l) | 0) ^ m) + n);
+      const c = mixed((mixed((state + m) | 0) ^ n) + k);
+      this.members.push(this.from(a, b, c));
     }
-    return members[number]!;
+    return this.members[number]!;
   }
 
   private from(a: number, b: number, c: number): Residues {
@@ -112,9 +134,10 @@ export class Fields {
    * So nothing has to be kept to give equal arguments equal results.
    */
   standIn(tag: number, args: readonly Residues[]): Residues {
-    let a = mixed((tag + STEP) | 0);
-    let b = mixed((tag + 0x6a09e667) | 0);
-    let c = mixed((tag + 0x3c6ef372) | 0);
+    const [k, l, m, n] = this.key;
+    let a = mixed((mixed((tag + STEP) | 0) ^ k) + n);
+    let b = mixed((mixed((tag + 0x6a09e667) | 0) ^ l) + n);
+    let c = mixed((mixed((tag + 0x3c6ef372) | 0) ^ m) + n);
     for (let i = 0; i < args.length; i++) {
       const { p, q, r } = args[i]!;
       a = mixed((mixed((mixed((a ^ p) + STEP) ^ q) + STEP) ^ r) + i);
@@ -147,8 +170,20 @@ export class Fields {
   }
 }
 
-/** Where values are. */
-export const VALUES = new Fields(P, Q, R, 0);
+/** Where values are, and where their exponents are: what a square to the power of one comes to depends on nothing else. */
+export interface Places {
+  readonly values: Fields;
+  readonly exponents: Fields;
+}
 
-/** Where the exponents of values are: what a square to the power of one comes to depends on nothing else. */
-export const EXPONENTS = new Fields((P - 1) / 2, (Q - 1) / 2, (R - 1) / 2, 0x51ed270b);
+/** The fields with members of a key. */
+export function placesOf(key: Key): Places {
+  const [k, l, m, n] = key;
+  return {
+    values: new Fields(P, Q, R, key),
+    exponents: new Fields((P - 1) / 2, (Q - 1) / 2, (R - 1) / 2, [~l, ~m, ~n, ~k]),
+  };
+}
+
+/** Fields whose members are those of no program. */
+export const { values: VALUES, exponents: EXPONENTS } = placesOf(keyOf("", 0));

@@ -9,7 +9,7 @@ import type { ScalarKind } from "../types/dtype.js";
 import { DTYPES, isDType, type DType } from "../types/dtype.js";
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
 import { FieldAlgebra } from "./field.js";
-import type { Residues } from "./residues.js";
+import { type Fields, type Residues, VALUES } from "./residues.js";
 
 /** How a value was made, to print it. */
 interface Making {
@@ -30,9 +30,10 @@ export class RoundingAlgebra extends FieldAlgebra {
   constructor(
     private readonly inputs: ReadonlyMap<string, DType>,
     explains = false,
+    fields: Fields = VALUES,
   ) {
-    super(inputs);
-    this.whole = new FieldAlgebra(inputs);
+    super(inputs, fields);
+    this.whole = new FieldAlgebra(inputs, fields);
     this.makings = explains ? new WeakMap() : null;
   }
 
