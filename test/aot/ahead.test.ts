@@ -67,7 +67,7 @@ describe.runIf(hasFakes)("collc.c", () => {
     expect(code("who")).toEqual(["who: 0 for 1 in one_shot, flags"]);
     expect(code("after")).toEqual(["after: 0"]);
     expect(code("odd")[0]).toMatch(
-      /^odd: 2 coll_reduce_scatter_pull_w2_bf16 is not for n=7: n % 2 == 0 must hold, because /,
+      /^odd: 2 coll_pull_of_reduce_scatter_w2_bf16 is not for n=7: n % 2 == 0 must hold, because /,
     );
     expect(code("large")[0]).toMatch(/^large: 6 .*no room for n=2000/);
   });

@@ -31,9 +31,9 @@ describe.runIf(hasFakes)("a folder", () => {
     const names = readdirSync(out);
     const { programs } = manifestIn(out);
     expect(programs.map((p) => p.name)).toEqual([
-      "coll_all_gather_push_w2_bf16",
-      "coll_all_reduce_one_shot_w2_bf16",
-      "coll_all_to_all_push_w2_bf16",
+      "coll_one_shot_of_all_reduce_w2_bf16",
+      "coll_push_of_all_gather_w2_bf16",
+      "coll_push_of_all_to_all_w2_bf16",
     ]);
     // collc.h and .c, the table's, the manifest; of each program two files, and three for each of two architectures.
     expect(names).toHaveLength(5 + 3 * (2 + 2 * 3));
@@ -51,7 +51,7 @@ describe.runIf(hasFakes)("a folder", () => {
   test("has a name for every kernel of the library, for three worlds and two dtypes", async () => {
     const out = fresh();
     const library = readdirSync(join(packageRoot(), "kernels"), { recursive: true, encoding: "utf8" });
-    const files = library.filter((name) => /^(all_gather|all_to_all|broadcast|reduce_scatter)\/.*\.coll$/.test(name)).map((name) => join(packageRoot(), "kernels", name)); // prettier-ignore
+    const files = library.filter((name) => /^((all_gather|all_to_all|broadcast|reduce_scatter|reduce)\/.*|reduce_scatter)\.coll$/.test(name)).map((name) => join(packageRoot(), "kernels", name)); // prettier-ignore
     const { code } = await build(out, ...files, "--ranks", "2,3,4", "--dtype", "f32,bf16");
     expect(code).toBe(0);
     const { programs } = manifestIn(out);
@@ -124,11 +124,11 @@ describe.runIf(hasFakes)("a folder", () => {
     expect((await build(out, join(a!, "same.coll"), "--root", folder)).code).toBe(0);
     expect((await build(out, join(b!, "same.coll"), "--root", folder)).code).toBe(0);
     expect(manifestIn(out).programs.map((p) => p.path)).toEqual(["a/same", "b/same"]);
-    file(folder, "a_same.coll", oneShot);
-    const clash = await build(out, join(folder, "a_same.coll"), "--root", folder);
+    file(folder, "same_of_a.coll", oneShot);
+    const clash = await build(out, join(folder, "same_of_a.coll"), "--root", folder);
     expect(clash.code).toBe(2);
     expect(clash.err).toMatch(
-      /two programs would both be called coll_a_same_one_shot_w4_bf16: .* a\/same\.coll, and .* a_same\.coll/,
+      /two programs would both be called coll_one_shot_of_same_of_a_w4_bf16: .* a\/same\.coll, and .* same_of_a\.coll/,
     );
     expect(await build(out, join(a!, "same.coll"), "--prefix", "mine")).toMatchObject({
       code: 2,
@@ -199,7 +199,7 @@ describe.runIf(hasFakes)("a folder", () => {
   test("says what it has built as JSON", async () => {
     const { out: printed } = await build(fresh(), kernel("all_reduce/one_shot"), "--json");
     const { programs } = JSON.parse(printed) as { programs: { name: string; arch: string; kernels: unknown[] }[] };
-    expect(programs).toMatchObject([{ name: "coll_all_reduce_one_shot_w4_bf16", arch: "sm_90a", kernels: [{}] }]);
+    expect(programs).toMatchObject([{ name: "coll_one_shot_of_all_reduce_w4_bf16", arch: "sm_90a", kernels: [{}] }]);
   });
 
   test("leaves nothing behind when a later program is wrong, or the arch too small", async () => {

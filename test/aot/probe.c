@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
   }
   if (strcmp(argv[2], "maps") == 0) {
     /* Rank 1's launch of a product; once more with a matrix that no map can describe. */
-    coll_matmul_reduce_scatter_w2_bf16_arguments arguments;
+    coll_reduce_scatter_of_matmul_w2_bf16_arguments arguments;
     collc_options options;
     const int64_t dims[3] = {256, 128, 64};
     memset(&options, 0, sizeof options);
@@ -161,9 +161,9 @@ int main(int argc, char **argv) {
     arguments.buf_c = y[1];
     printf("at: %llu %llu %llu %llu %llu\n", (unsigned long long)x[1], (unsigned long long)x[0], (unsigned long long)y[1],
            (unsigned long long)workspace[0], (unsigned long long)workspace[1]);
-    said("launch", coll_matmul_reduce_scatter_w2_bf16_launch(ranks[1].handle, &arguments, ranks[1].stream, &error));
+    said("launch", coll_reduce_scatter_of_matmul_w2_bf16_launch(ranks[1].handle, &arguments, ranks[1].stream, &error));
     arguments.buf_a += 2;
-    said("launch", coll_matmul_reduce_scatter_w2_bf16_launch(ranks[1].handle, &arguments, ranks[1].stream, &error));
+    said("launch", coll_reduce_scatter_of_matmul_w2_bf16_launch(ranks[1].handle, &arguments, ranks[1].stream, &error));
     collc_unload(ranks[1].handle);
     return 0;
   }

@@ -36,7 +36,7 @@ class Extents(unittest.TestCase):
 class TheFolder(unittest.TestCase):
     def test_finds_programs_by_path_ranks_and_dtypes(self) -> None:
         artifacts = collc.open(FOLDER)
-        self.assertEqual(artifacts.find("all_reduce/one_shot", ranks=2, dtypes={"T": "f32"}).name, "coll_all_reduce_one_shot_w2_f32")
+        self.assertEqual(artifacts.find("all_reduce/one_shot", ranks=2, dtypes={"T": "f32"}).name, "coll_one_shot_of_all_reduce_w2_f32")
         self.assertEqual(artifacts.find("all_reduce", ranks=2).path, "all_reduce")
         with self.assertRaisesRegex(collc.FileError, "has no all_reduce for 3 ranks; it has coll_"):
             artifacts.find("all_reduce", ranks=3)

@@ -68,14 +68,18 @@ export interface ArtefactManifest {
   readonly programs: readonly ArtefactProgram[];
 }
 
-/** What a program is called in C: by what it was compiled from and for. Letters, digits and underscores. */
+/**
+ * What a program is called in C: by what it was compiled from and for. Letters, digits and underscores; folders come last, after an
+ * "of", so that `reduce/scatter` and `reduce_scatter` are two names.
+ */
 export function programName(prefix: string, identity: Identity): string {
   const { path, collective, ranks, mesh, dtypes, mapping, maxBlocks } = identity;
   const parts = path.split("/").map((part) => part.replace(/[^A-Za-z0-9]+/g, "_"));
   const own = parts.at(-1) === collective ? [] : [collective];
   const grid = mesh.length === 0 ? [] : [mesh.map((axis) => `${axis.name}${axis.size}`).join("x")];
   const knobs = mapping === null && maxBlocks === null ? [] : [`m${digest([mapping, maxBlocks]).slice(0, 8)}`];
-  return [prefix, ...parts, ...own, `w${ranks}`, ...grid, ...Object.values(dtypes), ...knobs].join("_");
+  const called = [...parts, ...own].reverse().join("_of_");
+  return [prefix, called, `w${ranks}`, ...grid, ...Object.values(dtypes), ...knobs].join("_");
 }
 
 /** SHA-256 of a value as JSON, in hexadecimal digits. */

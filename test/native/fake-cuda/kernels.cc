@@ -179,7 +179,7 @@ Op Collective(const Function& function, const Arguments& arguments) {
   const std::string& name = function.name;
   bool known = false;
   // By the compiler, and by a build ahead of time.
-  for (const char* start : {"coll_one_shot_w", "coll_two_shot_w", "coll_all_reduce_one_shot_w", "coll_all_reduce_two_shot_w"})
+  for (const char* start : {"coll_one_shot_w", "coll_two_shot_w", "coll_one_shot_of_all_reduce_w", "coll_two_shot_of_all_reduce_w"})
     known = known || name.rfind(start, 0) == 0;
   if (!known || name.size() < 4 || name.compare(name.size() - 4, 4, "_f32") != 0) return nullptr;
   return [all_reduce = AllReduceOfRanks(function, arguments)]() mutable { all_reduce.Start(); };
