@@ -3,7 +3,7 @@
  * Vectors become one variable a lane. `semantics/` writes through this.
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { type Kernel, type Op, type Region, type Value } from "../ir/module.js";
+import { type Buffer, type Kernel, type Op, type Region, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { printKernel } from "../ir/print.js";
 import { lanesOf } from "../ir/types.js";
@@ -41,6 +41,7 @@ export class Writer {
   private readonly functions: string[] = [];
   private readonly scopes: Scope[] = [];
   private readonly suspends = new Map<Region, boolean>();
+  private untouched: ReadonlySet<string> | null = null;
   private counter = 0;
   /** The op that is being written. */
   current: Op | null = null;
@@ -194,6 +195,20 @@ export class Writer {
       this.suspends.set(region, may);
     }
     return may;
+  }
+
+  /** Whether a buffer is an input that no op writes to: it holds the same from the start of a launch to its end. */
+  isUntouched({ name, role }: Buffer): boolean {
+    if (role !== "input") return false;
+    if (this.untouched === null) {
+      const inputs = new Set(this.kernel.buffers.filter((b) => b.role === "input").map((b) => b.name));
+      walk(this.kernel.body, (op) => {
+        if (op.name === "load" || op.name === "aligned" || op.name === "packet_load") return;
+        for (const [key, value] of Object.entries(op.attributes)) if (key !== "from") inputs.delete(value as string);
+      });
+      this.untouched = inputs;
+    }
+    return this.untouched.has(name);
   }
 
   get canWait(): boolean {

@@ -45,6 +45,8 @@ export class ProofMachine implements Machine, Faults {
   private readonly aligned: boolean;
   readonly inputs: InputValues;
   readonly trace: Trace | null;
+  /** Results of long folds in the latest launch of each rank; see `keptFold` of the executor. */
+  readonly folds = new Map<Op, { launch: number; results: Map<string, readonly Number_[]> }[]>();
 
   /**
    * @param algebra null when values of data do not matter

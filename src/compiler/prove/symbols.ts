@@ -31,6 +31,17 @@ function unwritten({ algebra, kernel }: ProofMachine, buffer: number, owner: num
   return algebra?.poison(kernel.buffers[buffer]!.name, owner, index) ?? OPAQUE;
 }
 
+/** What a fold came to on a rank in a launch, lane by lane, by the indices that it depends on. */
+function foldsOf({ folds }: ProofMachine, op: Op, rank: number, launch: number): Map<string, readonly Number_[]> {
+  let ranks = folds.get(op);
+  if (ranks === undefined) folds.set(op, (ranks = []));
+  const known = ranks[rank];
+  if (known !== undefined && known.launch === launch) return known.results;
+  const results = new Map<string, readonly Number_[]>();
+  ranks[rank] = { launch, results };
+  return results;
+}
+
 export const SYMBOL_HELPERS: SymbolHelpers = {
   OPAQUE,
   known,
@@ -41,4 +52,5 @@ export const SYMBOL_HELPERS: SymbolHelpers = {
   compareOf,
   selectOf,
   castOf,
+  foldsOf,
 };

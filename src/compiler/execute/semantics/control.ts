@@ -1,9 +1,11 @@
 /** Ops with regions: conditions, loops over numbers, blocks and threads, and reductions. */
 import { InternalCompilerError } from "../../diagnostics/ice.js";
-import type { Region, Value } from "../../ir/module.js";
+import { bufferOf, isRemote, type Region, text, type Value } from "../../ir/module.js";
+import { definitionOf } from "../../ir/ops.js";
 import { printKernel } from "../../ir/print.js";
 import type { OpOf } from "../../ir/typed.js";
 import { lanesOf, scalarOf } from "../../ir/types.js";
+import { walk } from "../../ir/visit.js";
 import { REDUCE } from "../../ir/functions.js";
 import type { Writer } from "../writer.js";
 import { region } from "./index.js";
@@ -124,6 +126,7 @@ export function reduce(w: Writer, op: OpOf<"reduce">): void {
   const start = domain.literal(kind, REDUCE[fn].identity(kind)).text;
   const totals = counts ? Array.from({ length: lanesOf(result.type) }, () => w.fresh("r")) : [];
   for (const t of totals) w.line(`let ${t}=${start};`);
+  const kept = keptFold(w, op, `${high}-(${low})`, totals);
   const v = w.index(body.arguments[0]!);
   w.line(`for(let ${v}=${low};${v}<${high};${v}++){`);
   region(w, { arguments: [], ops: body.ops.slice(0, -1) });
@@ -135,9 +138,48 @@ export function reduce(w: Writer, op: OpOf<"reduce">): void {
     w.line(`${t}=${domain.binary(REDUCE[fn].fn, kind, { text: t, isKnown: next.isKnown }, next).text};`);
   });
   w.line("}");
+  kept?.();
   if (counts)
     w.bind(
       result,
       totals.map((text) => ({ text, isKnown })),
     );
+}
+
+/** Terms from which on a fold is kept. */
+const LONG = 32;
+
+/**
+ * Where values are symbols, a long fold of what stays the same is computed once for each list of the indices that it depends on:
+ * `x[i, j] / sum(k in 0..n) x[i, k]` has one for each i. Writes the start of that, and gives what writes its end.
+ */
+function keptFold(w: Writer, op: OpOf<"reduce">, length: string, totals: readonly string[]): (() => void) | null {
+  const outside = w.domain.isSymbolic ? indicesOfFold(w, op) : null;
+  if (outside === null) return null;
+  const key = ["''", ...outside.map((v) => w.lane(v))].join('+" "+');
+  const [known, at, found] = ["h", "h", "h"].map((prefix) => w.fresh(prefix)) as [string, string, string];
+  w.line(`const ${known}=foldsOf(M,${w.op(op)},${w.use("rank")},f.launch);`);
+  w.line(`const ${at}=${length}>=${LONG}?${key}:null;`);
+  w.line(`const ${found}=${at}===null?undefined:${known}.get(${at});`);
+  w.line(`if(${found}!==undefined){${totals.map((t, i) => `${t}=${found}[${i}];`).join("")}}else{`);
+  return () => w.line(`if(${at}!==null)${known}.set(${at},[${totals.join(",")}]);}`);
+}
+
+/** The indices that decide about a fold, if nothing else does but what stays the same for a launch; else null. */
+function indicesOfFold(w: Writer, op: OpOf<"reduce">): Value[] | null {
+  const inside = new Set<Value>();
+  const outside = new Set<Value>(op.operands);
+  let isFixed = true;
+  walk(op.regions[0], (o) => {
+    for (const r of [...o.results, ...o.regions.flatMap((x) => x.arguments)]) inside.add(r);
+    const { effect } = definitionOf(o.name);
+    const isOwn = o.name === "load" && !isRemote(o) && w.isUntouched(bufferOf(w.kernel, text(o, "buffer")));
+    isFixed &&= isOwn || (effect === "pure" && o.name !== "block") || o.name === "yield" || o.name === "reduce";
+    for (const v of o.operands) outside.add(v);
+  });
+  for (const v of [...inside, ...op.regions[0].arguments]) outside.delete(v);
+  const indices = [...outside];
+  return isFixed && indices.every((v) => scalarOf(v.type) === "index" && w.formOf(v)?.isKnown === true)
+    ? indices
+    : null;
 }

@@ -77,6 +77,8 @@ export function ownMemory(w: Writer, buffer: Buffer, number: number): string {
 export function observe(w: Writer, p: Place, kind: number, lanes: number): void {
   const { role } = p.buffer;
   if (!w.setting.observes || role === "register" || role === "fragment") return;
+  // Nobody but the rank's own caller writes there, before the launch and after it.
+  if (w.domain.isSymbolic && kind === READ && p.owner === "rank" && w.isUntouched(p.buffer)) return;
   const op = w.opInTrace(p.op);
   if (role === "shared")
     return w.line(`T.accessOwn(${p.strand},${op},f.memories[${p.number}],${p.number},${p.index},${lanes},${kind},0);`);

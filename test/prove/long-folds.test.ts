@@ -1,0 +1,55 @@
+/** Long folds inside elements: what a proof of them does is counted. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { compile } from "../../src/compiler/driver.js";
+import type { Kernel } from "../../src/compiler/ir/module.js";
+import { FieldAlgebra } from "../../src/compiler/prove/field.js";
+import { proveAnswer, proveOrdering, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+
+const kernelOf = (text: string): Kernel => compile(text, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING }).kernel!;
+
+/** Each element of a row divided by the sum of the row, which has so many. */
+const divided = (columns: number, row = "i"): Kernel =>
+  kernelOf(`collective c(x: f32[n, ${columns}] local) -> y: f32[n, ${columns}] local
+    ensures y[i, j] == x[i, j] / sum(k in 0..${columns}) x[i, k] {
+    for i, j in tiles(n, ${columns}) { y[i, j] = x[i, j] / sum(k in 0..${columns}) x[${row}, k] } }`);
+
+describe("a sum over a row, in each element of the row", () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  const additions = (kernel: Kernel, n: number): number => {
+    const add = vi.spyOn(FieldAlgebra.prototype, "add");
+    expect(proveAnswer(kernel, { dims: { n } }).status).toBe("proved");
+    const count = add.mock.calls.length;
+    vi.restoreAllMocks();
+    return count;
+  };
+
+  it("is added up about as often as there are elements, not as their square", () => {
+    const [short, long] = [additions(divided(256), 3), additions(divided(1024), 3)];
+    expect(long).toBeLessThan(5 * short);
+    // Two ranks, two launches, the proof and its specification, and a handful of copies of the loop.
+    expect(long).toBeLessThan(50 * 3 * 1024);
+  });
+
+  it("leaves one access an element to the proof of the ordering", () => {
+    const checked = (columns: number): number => {
+      const answer = proveOrdering(divided(columns), { dims: { n: 3 } });
+      return answer.status === "proved" ? answer.checked : -1;
+    };
+    expect(checked(256)).toBeGreaterThan(0);
+    expect(checked(256)).toBeLessThan(5 * checked(64));
+    expect(checked(256)).toBeLessThan(50 * 3 * 256);
+  });
+
+  it("is that of its own row, rank and launch", () => {
+    const dims = { n: 3 };
+    for (const row of ["0", "min(i + 1, n - 1)"])
+      expect(proveAnswer(divided(64, row), { dims }).status, row).toBe("wrong");
+    const remote = kernelOf(`collective c(x: f32[n, 64] local) -> y: f32[n] local
+      ensures y[i] == sum(k in 0..64) x@0[i, k] { for i in tiles(n) { y[i] = sum(k in 0..64) x@0[i, k] } }`);
+    expect(proveAnswer(remote, { dims }).status).toBe("proved");
+    const own = kernelOf(`collective c(x: f32[n, 64] local) -> y: f32[n] local
+      ensures y[i] == sum(k in 0..64) x@0[i, k] { for i in tiles(n) { y[i] = sum(k in 0..64) x[i, k] } }`);
+    expect(proveAnswer(own, { dims }).status).toBe("wrong");
+  });
+});
