@@ -20,8 +20,22 @@ type TensorStatement = Extract<Statement, { kind: "let" | "assign" }>;
 type Scope = ReadonlyMap<string, Value>;
 
 /** Signs of the language and the functions of elements that they stand for. */
-export const BINARY: Readonly<Record<string, BinaryFunction>> = { "+": "add", "-": "sub", "*": "mul", "/": "div", and: "and", or: "or" };
-export const COMPARE: Readonly<Record<string, Comparison>> = { "==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge" };
+export const BINARY: Readonly<Record<string, BinaryFunction>> = {
+  "+": "add",
+  "-": "sub",
+  "*": "mul",
+  "/": "div",
+  and: "and",
+  or: "or",
+};
+export const COMPARE: Readonly<Record<string, Comparison>> = {
+  "==": "eq",
+  "!=": "ne",
+  "<": "lt",
+  "<=": "le",
+  ">": "gt",
+  ">=": "ge",
+};
 
 /** Lowers statements on whole tensors, one after the other. */
 export class TensorStatements {

@@ -70,8 +70,8 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
 function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Place): Place | null {
   const data = isOfFewIntegers(kernel) ? new AllData(rangesOf(kernel, options.dims)) : null;
   if (data === null && !hasChoices(kernel)) return difference;
-  const cases = new Cases(() => algebra);
-  const algebra = new ExactAlgebra(dtypesOf(kernel), (a, b) => (data?.areEqual(a, b) ?? false) || cases.areEqual(a, b));
+  const cases: Cases = new Cases((): ExactAlgebra => algebra);
+  const algebra: ExactAlgebra = new ExactAlgebra(dtypesOf(kernel), (a, b) => (data?.areEqual(a, b) ?? false) || cases.areEqual(a, b));
   try {
     return new Run(kernel, options, algebra).firstDifference();
   } catch (e) {
