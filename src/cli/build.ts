@@ -24,7 +24,15 @@ import {
   programName,
 } from "./aot/manifest.js";
 import { Sources } from "./aot/sources.js";
-import { compileWhole, dtypesFor, isExcluded, type Selected, selectCollectives, tryCompile } from "./collectives.js";
+import {
+  type Compiled,
+  dtypesFor,
+  isExcluded,
+  type Selected,
+  selectCollectives,
+  tryCompile,
+  withoutErrors,
+} from "./collectives.js";
 import { examples } from "./examples.js";
 import { type Io, paletteOf } from "./io.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
@@ -219,14 +227,16 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
               },
               ...(options.tuned ? {} : { tuned: undefined }),
             };
-            if (isRest && isExcluded(tryCompile(file, collective, request).diagnostics)) {
+            sources.begin();
+            const result = tryCompile(file, collective, request);
+            if (isRest && isExcluded(result.diagnostics)) {
               const what = Object.values(dtype).join(", ");
               io.err.write(
                 `${collective.name.text} is not for ${ranks} ranks${what === "" ? "" : ` and ${what}`}: left out\n`,
               );
               break;
             }
-            const { manifest, variants } = compileWhole(io, file, collective, request);
+            const { manifest, variants } = withoutErrors(io, result) as Compiled;
             const { maxBlocks = null, mapping = null } = options;
             const identity: Identity = {
               ...{ source, path: sources.pathOf(source), collective: manifest.collective, ranks },
@@ -244,7 +254,7 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
             owners.set(key, owner);
             requireRoom(manifest, arch);
             count++;
-            const sourceSha256 = sources.takeDigest(selected.text);
+            const sourceSha256 = sources.digestOf(selected.text);
             yield { identity, name, arch, sourceSha256, manifest, texts: variants.map((v) => v.compiled.cuda!) };
           }
     }

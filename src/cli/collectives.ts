@@ -125,8 +125,7 @@ export function compileWhole(
   collective: Collective,
   options: Omit<CompileOptions, "file" | "collective">,
 ): Compiled {
-  const result = compilePartly(io, selected, collective, options);
-  return result as Compiled;
+  return withoutErrors(io, tryCompile(selected, collective, options)) as Compiled;
 }
 
 /** The same, for compilations that stop on the way: the result has no CUDA text then. */
@@ -136,7 +135,11 @@ export function compilePartly(
   collective: Collective,
   options: Omit<CompileOptions, "file" | "collective">,
 ): CompileResult {
-  const result = tryCompile(selected, collective, options);
+  return withoutErrors(io, tryCompile(selected, collective, options));
+}
+
+/** What a compilation gave, its diagnostics printed. @throws Exit when there are errors. */
+export function withoutErrors(io: Io, result: CompileResult): CompileResult {
   printDiagnostics(io, result.diagnostics, result.source);
   if (hasErrors(result.diagnostics)) throw new Exit(exitCodes.program, wrongProgram(result.diagnostics, result.source));
   return result;

@@ -139,7 +139,11 @@ describe.runIf(hasFakes)("a folder", () => {
       code: 2,
       err: expect.stringMatching(/is not of this version of collc: .*help: build into another folder/s),
     });
-    expect(await build(fresh(), join(a!, "same.coll"), "--root", b!)).toMatchObject({ code: 2 });
+    for (const root of [b!, join(folder, "nowhere")])
+      expect(await build(fresh(), join(a!, "same.coll"), "--root", root)).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("name with --root a folder"),
+      });
   });
 
   test("headers of one name and different programs do not compile together", async () => {
@@ -196,6 +200,23 @@ describe.runIf(hasFakes)("a folder", () => {
     expect(text).toContain("kernels/common/neighbours.coll");
   });
 
+  test("a program from standard input, and faults as JSON", async () => {
+    const out = fresh();
+    expect((await collc(["build", "-", "-o", out], { stdin: oneShot })).code).toBe(0);
+    expect(manifestIn(out).programs[0]).toMatchObject({ name: "coll_one_shot_of_stdin_w4_bf16", source: "<stdin>" });
+    const { code, out: printed } = await build(
+      fresh(),
+      kernel("all_reduce/one_shot"),
+      "--root",
+      folder,
+      "--json",
+      "--prefix",
+      "9",
+    );
+    expect(code).toBe(2);
+    expect(JSON.parse(printed)).toMatchObject({ error: { exitCode: 2, message: expect.stringContaining("'9'") } });
+  });
+
   test("says what it has built as JSON", async () => {
     const { out: printed } = await build(fresh(), kernel("all_reduce/one_shot"), "--json");
     const { programs } = JSON.parse(printed) as { programs: { name: string; arch: string; kernels: unknown[] }[] };
@@ -218,6 +239,18 @@ describe.runIf(hasFakes)("a folder", () => {
     const out = fresh();
     expect((await build(out, kernel("matmul/reduce_scatter"), "--arch", arch)).code).toBe(0);
     expect(manifestIn(out).programs[0]!.targets[0]!.kernels[0]!.sharedBytes).toBeLessThanOrEqual(99 * 1024);
+  });
+
+  test("what a program was made of does not depend on what else is built", async () => {
+    const [alone, beside] = [fresh(), fresh()];
+    // Not for 3 ranks, but read all the same.
+    const text = readFileSync(kernel("all_reduce/recursive_doubling"), "utf8");
+    const other = file(folder, "importing.coll", `import next from "common/neighbours.coll"\n${text}`);
+    await build(alone, kernel("all_gather/push"), "--ranks", "3");
+    await build(beside, other, kernel("all_gather/push"), "--ranks", "3");
+    expect(manifestIn(beside).programs).toHaveLength(1);
+    const digestIn = (out: string): string => manifestIn(out).programs.find((p) => p.path === "all_gather/push")!.sourceSha256; // prettier-ignore
+    expect(digestIn(beside)).toBe(digestIn(alone));
   });
 
   test("leaves out worlds and dtypes that a program is not for, and says so", async () => {

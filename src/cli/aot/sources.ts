@@ -3,7 +3,7 @@
  * root of the build. Remembers all that was read.
  */
 import { createHash } from "node:crypto";
-import { realpathSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, extname, join, relative, resolve, sep } from "node:path";
 import type { Library, ResolveImport } from "../../compiler/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../runtime/imports.js";
@@ -29,6 +29,8 @@ export class Sources {
   constructor(paths: readonly string[], root: string | undefined) {
     const outside = paths.filter((path) => path !== STDIN).map((path) => realpathSync(path));
     const folders = outside.filter((path) => !this.isShipped(path)).map((path) => dirname(path));
+    if (root !== undefined && !existsSync(root))
+      throw new UsageError(`there is no folder ${root}`, "name with --root a folder that holds all programs");
     this.root = root === undefined ? commonFolder(folders) : realpathSync(resolve(root));
     const stray = outside.find((path) => !this.isShipped(path) && relative(this.root, path).startsWith(".."));
     if (stray !== undefined)
@@ -80,10 +82,14 @@ export class Sources {
     return files;
   };
 
-  /** Digest of a program's text and of all that it was given since the last call. */
-  takeDigest(text: string): string {
-    const parts = [...new Map(this.parts)].sort(([a], [b]) => (a < b ? -1 : 1));
+  /** Another compilation begins: what was read for the last one is not of it. */
+  begin(): void {
     this.parts = [];
+  }
+
+  /** Digest of a program's text and of all that its compilation has read. */
+  digestOf(text: string): string {
+    const parts = [...new Map(this.parts)].sort(([a], [b]) => (a < b ? -1 : 1));
     return createHash("sha256")
       .update(JSON.stringify([text, parts]))
       .digest("hex");
