@@ -27,6 +27,7 @@
   X("physicalImport", PhysicalImport)                \
   X("physicalImportFabric", PhysicalImportFabric)    \
   X("physicalRelease", PhysicalRelease)              \
+  X("memoryRange", MemoryRange)                      \
   X("memoryMap", MemoryMap)                          \
   X("memoryUnmap", MemoryUnmap)                      \
   /* copy.cc */                                      \
@@ -42,6 +43,8 @@
   X("streamWriteValue32", StreamWriteValue32)        \
   /* stream.cc */                                    \
   X("streamCreate", StreamCreate)                    \
+  X("streamBorrow", StreamBorrow)                    \
+  X("streamIsCapturing", StreamIsCapturing)          \
   X("streamDestroy", StreamDestroy)                  \
   X("streamQuery", StreamQuery)                      \
   P("streamSynchronize", StreamSynchronize)          \

@@ -50,6 +50,29 @@ HandleTable<HostAllocation>& HostAllocations() {
 
 }  // namespace
 
+/// memoryRange(device, pointer): { start, bytes, device } of the allocation that the address lies in, or null.
+Napi::Value MemoryRange(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  UseDevice(ToInt(info[0], "device"));
+  const cuda::CUdeviceptr pointer = ToPointer(info[1], "pointer");
+  constexpr int kDeviceOrdinal = 9, kRangeStart = 11, kRangeSize = 12;
+  cuda::CUdeviceptr start = 0;
+  std::size_t bytes = 0;
+  int ordinal = -1;
+  // An address that the driver does not know is an answer, not a failure.
+  const cuda::Api& api = cuda::Get();
+  if (api.PointerGetAttribute(&start, kRangeStart, pointer) != cuda::SUCCESS ||
+      api.PointerGetAttribute(&bytes, kRangeSize, pointer) != cuda::SUCCESS ||
+      api.PointerGetAttribute(&ordinal, kDeviceOrdinal, pointer) != cuda::SUCCESS || bytes == 0) {
+    return env.Null();
+  }
+  Napi::Object range = Napi::Object::New(env);
+  range.Set("start", FromPointer(env, start));
+  range.Set("bytes", Napi::Number::New(env, static_cast<double>(bytes)));
+  range.Set("device", Napi::Number::New(env, ordinal));
+  return range;
+}
+
 Napi::Value MemoryAlloc(const Napi::CallbackInfo& info) {
   const Device& device = UseDevice(ToInt(info[0], "device"));
   cuda::CUdeviceptr pointer = 0;

@@ -55,13 +55,32 @@ Napi::Value StreamCreate(const Napi::CallbackInfo& info) {
   return FromHandle(info.Env(), Streams().Add(stream));
 }
 
+/// streamBorrow(device, pointer): a handle of a CUstream that something else made and destroys.
+Napi::Value StreamBorrow(const Napi::CallbackInfo& info) {
+  auto stream = std::make_shared<Stream>();
+  stream->device = UseDevice(ToInt(info[0], "device")).ordinal;
+  stream->stream = reinterpret_cast<cuda::CUstream>(static_cast<std::uintptr_t>(ToPointer(info[1], "stream")));
+  stream->is_borrowed = true;
+  // The driver knows its streams; asking disturbs no capture.
+  int status = 0;
+  CU(StreamIsCapturing, stream->stream, &status);
+  return FromHandle(info.Env(), Streams().Add(stream));
+}
+
+/// Whether somebody records what is enqueued on the stream.
+Napi::Value StreamIsCapturing(const Napi::CallbackInfo& info) {
+  int status = 0;
+  CU(StreamIsCapturing, UseStream(info[0])->stream, &status);
+  return Napi::Boolean::New(info.Env(), status != 0);
+}
+
 Napi::Value StreamDestroy(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Stream> stream = Streams().Take(ToSize(info[0], "stream"));
   UseDevice(stream->device);
   std::lock_guard<std::mutex> lock(stream->mutex);
   const cuda::CUstream handle = stream->stream;
   stream->stream = nullptr;
-  CU(StreamDestroy, handle);
+  if (!stream->is_borrowed) CU(StreamDestroy, handle);
   return info.Env().Undefined();
 }
 

@@ -17,6 +17,7 @@ struct Stream {
   int device;
   std::mutex mutex;
   cuda::CUstream stream = nullptr;
+  bool is_borrowed = false;  ///< The caller's: it outlives its handle here.
 };
 
 struct Event {

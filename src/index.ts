@@ -52,6 +52,7 @@ export {
 } from "./compiler/graph/index.js";
 export type { Manifest, DType, Layout, Extent, Specification } from "./compiler/manifest.js";
 export { importsFromDisk, libraryFromDisk } from "./runtime/imports.js";
+export { fromDLPack, toDLPack } from "./runtime/external.js";
 export { connect } from "./runtime/connect.js";
 export type * from "./runtime/group.js";
 export { capabilities, type Capabilities } from "./runtime/capabilities/index.js";

@@ -122,6 +122,7 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
   X(MemGetInfo, "cuMemGetInfo_v2", std::size_t*, std::size_t*)                                                    \
   X(MemAlloc, "cuMemAlloc_v2", CUdeviceptr*, std::size_t)                                                         \
   X(MemFree, "cuMemFree_v2", CUdeviceptr)                                                                         \
+  X(PointerGetAttribute, "cuPointerGetAttribute", void*, int, CUdeviceptr)                                        \
   X(MemHostAlloc, "cuMemHostAlloc", void**, std::size_t, unsigned)                                                \
   X(MemFreeHost, "cuMemFreeHost", void*)                                                                          \
   X(MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2", CUdeviceptr*, void*, unsigned)                       \
@@ -160,6 +161,7 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
   X(StreamDestroy, "cuStreamDestroy_v2", CUstream)                                                                \
   X(StreamSynchronize, "cuStreamSynchronize", CUstream)                                                           \
   X(StreamQuery, "cuStreamQuery", CUstream)                                                                       \
+  X(StreamIsCapturing, "cuStreamIsCapturing", CUstream, int*)                                                     \
   X(StreamWaitEvent, "cuStreamWaitEvent", CUstream, CUevent, unsigned)                                            \
   X(StreamWriteValue32, "cuStreamWriteValue32_v2", CUstream, CUdeviceptr, std::uint32_t, unsigned)                \
   X(StreamBeginCapture, "cuStreamBeginCapture_v2", CUstream, int)                                                 \

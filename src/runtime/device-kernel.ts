@@ -8,14 +8,7 @@ import {
   type Manifest,
 } from "../compiler/index.js";
 import { allOf } from "./all-of.js";
-import {
-  DeviceMemory,
-  isRecording,
-  Kernel,
-  type PreparedLaunch,
-  requireNoCapture,
-  StatusRecord,
-} from "./cuda/index.js";
+import { DeviceMemory, Kernel, type PreparedLaunch, requireNoCapture, StatusRecord } from "./cuda/index.js";
 import { ownTensor } from "./device-copies.js";
 import type { DeviceStream, Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
@@ -278,7 +271,7 @@ export class PreparedProgram implements PreparedRun {
     if (this.isReleased) throw new RuntimeError("the prepared launch was released");
     const own = this.group.ownStream(stream);
     this.stream = own;
-    this.group.turns.pass(own, isRecording(own.handle), this.enqueueAll);
+    this.group.turns.pass(own, own.isRecording, this.enqueueAll);
     own.watch(this.program);
   }
 

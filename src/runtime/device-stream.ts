@@ -1,5 +1,5 @@
 /** Streams of a device group: waiting with a bound, what went wrong on them, and kernels that take turns. */
-import { requireNoCapture, StatusRecord, waitForStream } from "./cuda/index.js";
+import { isRecording, requireNoCapture, StatusRecord, waitForStream } from "./cuda/index.js";
 import type { RuntimeError } from "./errors.js";
 import type { GroupStream } from "./group.js";
 import { type EventHandle, native, type StreamHandle } from "./native.js";
@@ -21,8 +21,17 @@ export class DeviceStream implements GroupStream {
   #allowanceMs = 0;
   #isDestroyed = false;
 
-  constructor(device: number, timeoutMs: number, onDestroy: (stream: DeviceStream) => void) {
-    this.handle = native().streamCreate(device);
+  readonly #isBorrowed: boolean;
+
+  /** @param pointer of a stream that somebody else made */
+  constructor(device: number, timeoutMs: number, onDestroy: (stream: DeviceStream) => void, pointer?: bigint) {
+    this.#isBorrowed = pointer !== undefined;
+    // The driver's own name for the stream that 0 means.
+    const legacy = 1n;
+    this.handle =
+      pointer === undefined
+        ? native().streamCreate(device)
+        : native().streamBorrow(device, pointer === 0n ? legacy : pointer);
     this.status = new StatusRecord(device);
     this.#timeoutMs = timeoutMs;
     this.#onDestroy = onDestroy;
@@ -32,6 +41,11 @@ export class DeviceStream implements GroupStream {
   watch(watched: Watched, waitMs = this.#timeoutMs): void {
     this.#watched.add(watched);
     this.#allowanceMs += waitMs === 0 ? Infinity : waitMs;
+  }
+
+  /** Whether what is enqueued is recorded: by a capture here, or, on a stream of somebody else's, there. */
+  get isRecording(): boolean {
+    return isRecording(this.handle) || (this.#isBorrowed && native().streamIsCapturing(this.handle));
   }
 
   /** What watches it now, for a graph that was recorded on it. */

@@ -15,6 +15,7 @@ import {
 import { CpuFault, CpuGroup, type CpuOptions } from "./cpu/index.js";
 import { defaultTimeoutMs } from "./env.js";
 import { MachineError, UsageError } from "./errors.js";
+import type { ExternalMemory } from "./external.js";
 import type {
   CapturedGraph,
   Group,
@@ -29,7 +30,7 @@ import type {
 } from "./group.js";
 import { HostPrimitives, hostStream, hostTensor } from "./host-primitives.js";
 import { captureSteps, HostStream, requireNoRecording } from "./host-stream.js";
-import { HostTensor } from "./host-tensor.js";
+import { externalArrays, HostTensor } from "./host-tensor.js";
 import { allocate, type TypedArray } from "./numbers/index.js";
 import { checkTensors, requireDType, requireSameRanks } from "./shapes.js";
 import { checkMembers } from "./subgroups.js";
@@ -111,6 +112,25 @@ export class EmulatedGroup extends HostPrimitives implements Group {
   nextAllocationId(): number {
     while (this.kept.has(this.nextId)) this.nextId++;
     return this.nextId++;
+  }
+
+  external(external: ExternalMemory): Tensor {
+    requireNoRecording("taking in memory");
+    this.requireOpen();
+    const { arrays, layout } = externalArrays(external, this.world);
+    return new HostTensor(
+      external.dtype,
+      layout,
+      external.symmetric === true,
+      arrays,
+      0,
+      this.life(external.release),
+      true,
+    );
+  }
+
+  externalStream(): HostStream {
+    throw new UsageError("the cpu backend has no streams but its own", "make one with group.stream()");
   }
 
   local(dtype: DType, shape: ShapeLike): Tensor {

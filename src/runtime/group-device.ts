@@ -19,6 +19,7 @@ import { DeviceKernel } from "./device-kernel.js";
 import { DevicePrimitives } from "./device-primitives.js";
 import { DeviceStream, Turnstile } from "./device-stream.js";
 import { DeviceTensor, type TensorMemory } from "./device-tensor.js";
+import { type ExternalMemory, externalTensor } from "./external.js";
 import { skipDestructors } from "./end-at-once.js";
 import { MachineError, RuntimeError, UsageError } from "./errors.js";
 import { Exchange, type Json } from "./exchange.js";
@@ -215,6 +216,18 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   stream(): DeviceStream {
     requireNoCapture("making a stream");
     const stream = new DeviceStream(this.device, this.timeoutMs, (gone) => this.streams.delete(gone));
+    this.streams.add(stream);
+    return stream;
+  }
+
+  external(external: ExternalMemory): Tensor {
+    return externalTensor(this, external);
+  }
+
+  externalStream(pointer: bigint): DeviceStream {
+    requireNoCapture("taking in a stream");
+    const gone = (stream: DeviceStream): boolean => this.streams.delete(stream);
+    const stream = new DeviceStream(this.device, this.timeoutMs, gone, pointer);
     this.streams.add(stream);
     return stream;
   }

@@ -5,7 +5,10 @@
 import type { CompileResult, DimValues, DType, Manifest } from "../compiler/index.js";
 import type { BackendName } from "./backends.js";
 import type { TypedArray } from "./numbers/index.js";
+import type { ExternalMemory } from "./external.js";
 import type { ShapeLike } from "./tensor-shape.js";
+
+export type { DLTensor, ExternalMemory } from "./external.js";
 
 export type { ShapeLike, StridedShape } from "./tensor-shape.js";
 
@@ -24,6 +27,8 @@ export interface Tensor {
   readonly length: number;
   /** Peers can reach it, so kernels may take it for parameters that the manifest calls symmetric. */
   readonly symmetric: boolean;
+  /** This rank's address of the first element; null on the cpu backend, which has none. */
+  readonly pointer: bigint | null;
   /** Copies elements in, row-major; complete on return. Throws UsageError when the length or kind of array differs. */
   write(values: TypedArray, rank?: number): void;
   /** Copies the elements out, row-major, after what was enqueued before. */
@@ -215,10 +220,23 @@ export interface Group extends GroupPrimitives {
   nextAllocationId(): number;
   /** Tensor that only its own rank reaches. */
   local(dtype: DType, shape: ShapeLike): Tensor;
+  /**
+   * Tensor on memory of the caller's, such as a framework's tensor: see {@link ExternalMemory} for lifetime and alignment.
+   * @throws UsageError for addresses that the driver knows nothing of, that are another GPU's or not aligned, and for tensors that
+   *   are longer than the allocation
+   */
+  external(external: ExternalMemory): Tensor;
   /** Makes a compiled kernel launchable. Collective; refuses when ranks hold different kernels. */
   load(compiled: CompileResult, options?: LoadOptions): Promise<LoadedKernel>;
   /** A new stream. */
   stream(): GroupStream;
+  /**
+   * A stream of the caller's, a CUstream by its address; 0 is the legacy default stream. `destroy` waits for it and forgets it. While
+   * the caller captures it into a graph of its own, prepared runs can be launched on it, and what they find out about waits that
+   * ran out is told by the `synchronize` after a replay.
+   * @throws UsageError on the cpu backend, whose streams are its own
+   */
+  externalStream(pointer: bigint): GroupStream;
   /**
    * Records what `record` enqueues on the stream it is given, without running it. Allocating, loading, reading or
    * waiting meanwhile is an error, which ends the capture.

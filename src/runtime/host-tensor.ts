@@ -1,10 +1,11 @@
 /** Tensors of the emulation: one array a rank. */
 import { DTYPES, type DType } from "../compiler/index.js";
 import { UsageError } from "./errors.js";
+import type { ExternalMemory } from "./external.js";
 import type { Tensor } from "./group.js";
 import { requireNoRecording } from "./host-stream.js";
 import { allocate, arrayClass, holds, type TypedArray } from "./numbers/index.js";
-import type { Ranks } from "./shapes.js";
+import { type Ranks, requireDType } from "./shapes.js";
 import { placesOf, requireInside, tensorShape, type TensorShape } from "./tensor-shape.js";
 
 /** What tensors and their views share. */
@@ -46,6 +47,10 @@ export class HostTensor implements Tensor {
 
   get length(): number {
     return this.layout.length;
+  }
+
+  get pointer(): null {
+    return null;
   }
 
   /** One rank's memory. */
@@ -126,4 +131,20 @@ export class HostTensor implements Tensor {
     await this.life.settle();
     this.life.release();
   }
+}
+
+/** The arrays of a tensor of the emulation. @throws UsageError for arrays that do not fit */
+export function externalArrays(
+  { memory, dtype, shape, peers }: ExternalMemory,
+  world: number,
+): { readonly arrays: readonly TypedArray[]; readonly layout: TensorShape } {
+  requireDType(dtype);
+  const layout = tensorShape(shape);
+  if (typeof memory === "bigint" || peers !== undefined)
+    throw new UsageError("on the cpu backend, memory is an array for each rank, not an address");
+  if (memory.length !== world) throw new UsageError(`${memory.length} arrays for ${world} ranks`);
+  for (const array of memory)
+    if (!holds(array, dtype) || array.length < layout.extent)
+      throw new UsageError(`an array of ${array.length} elements does not hold a tensor of ${layout.extent} ${dtype}`);
+  return { arrays: memory.map((array) => array.subarray(0, layout.extent)), layout };
 }

@@ -132,6 +132,11 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   memoryAlloc(device: number, bytes: number): DevicePointer;
   /** Waits for the device to be idle. */
   memoryFree(pointer: DevicePointer): void;
+  /** The allocation that an address lies in, and whose device's it is; null where the driver knows none. */
+  memoryRange(
+    device: number,
+    pointer: DevicePointer,
+  ): { readonly start: DevicePointer; readonly bytes: number; readonly device: number } | null;
   /** Zeroed pinned memory that JavaScript and every GPU see at once. */
   hostAlloc(device: number, bytes: number): HostAllocation;
   /** Detaches the buffer first: its views become empty. */
@@ -183,6 +188,10 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
 
   /** Does not synchronise with the default stream. */
   streamCreate(device: number): StreamHandle;
+  /** A CUstream that something else made, and destroys: `streamDestroy` only forgets it. */
+  streamBorrow(device: number, pointer: bigint): StreamHandle;
+  /** Whether somebody records what is enqueued on it. */
+  streamIsCapturing(stream: StreamHandle): boolean;
   streamDestroy(stream: StreamHandle): void;
   /** Whether all enqueued work is done. Throws what a kernel died of. */
   streamQuery(stream: StreamHandle): boolean;

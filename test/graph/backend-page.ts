@@ -102,7 +102,10 @@ ${partitionReport(many.lowered).split("\n\n")[2]}
    reaches may be one piece of memory for all, of \`buffers.sharedScratch\` bytes. \`Group.load\` allocates what a program needs by itself.
 3. Launch the steps in their order on one stream, the same order on every rank. \`inputs\` and \`outputs\` say which FX tensor each
    parameter is; tensors are contiguous, row-major, but for placeholders with strides, whose memory is taken as it lies.
-4. Where a program cannot be used, \`fallback\` says by whom each node is carried out: NCCL or yourself.
+4. Your own memory and streams serve as they are: \`Group.external\` takes an address, with the peers' addresses where the tensor is
+   symmetric, \`Group.externalStream\` a CUstream; [src/runtime/external.ts](../src/runtime/external.ts) has the rules of lifetime and
+   alignment, and \`toDLPack\` and \`fromDLPack\` the fields of a DLTensor. Prepared runs can be captured into your own CUDA graph.
+5. Where a program cannot be used, \`fallback\` says by whom each node is carried out: NCCL or yourself.
 
 Values that every rank has (results of all_reduce and all_gather, and what is computed of such values alone) are taken to be the same on
 all of them also where your kernels compute them: the same kernels on the same GPUs.

@@ -2,7 +2,7 @@
  * NCCL's collectives on a group's tensors, whatever backend the group is on: for sizes where NCCL wins, and between nodes.
  * A call is checked whole before any of it is enqueued, because half a group of NCCL's calls hangs the peers.
  */
-import { isRecording, requireNoCapture } from "../cuda/index.js";
+import { requireNoCapture } from "../cuda/index.js";
 import { ownTensor } from "../device-copies.js";
 import { UsageError } from "../errors.js";
 import { DeviceGroup } from "../group-device.js";
@@ -108,7 +108,7 @@ export class GroupNccl {
     const own = stream === undefined ? group.defaultStream : group.ownStream(stream);
     if (stream === undefined) requireNoCapture("waiting for NCCL (give it the capture's stream)");
     // NCCL's kernels wait for peers as ours do, so they take turns with them.
-    group.turns.pass(own, isRecording(own.handle), () =>
+    group.turns.pass(own, own.isRecording, () =>
       ncclGroup(() => {
         for (const call of calls) call(comm, own.handle);
       }),

@@ -1,7 +1,7 @@
 // Allocation, views, one-sided copies and words.
 import assert from "node:assert/strict";
 import { native } from "../../../dist/src/runtime/native.js";
-import { freeAll, throws, words } from "./support.mjs";
+import { compiled, freeAll, sum, throws, words } from "./support.mjs";
 
 export default {
   "allocation: strides, sub-views and peers' buffers": {
@@ -22,6 +22,26 @@ export default {
       await throws(() => tensor.getBuffer(world), /no rank/);
       await throws(() => tensor.getBuffer(0, [4097]), /outside a tensor of 4096/);
       await freeAll(tensor, gaps);
+    },
+  },
+  "allocation: memory and streams of somebody else's": {
+    async run(group, rank) {
+      const { world } = group;
+      const [theirs, out] = [await group.symmetric("f32", [4096]), group.local("f32", [4096])];
+      const x = group.external({ memory: theirs.pointer, peers: theirs.peerPointers, dtype: "f32", shape: [4096] });
+      const y = group.external({ memory: out.pointer, dtype: "f32", shape: [4096] });
+      x.write(new Float32Array(4096).fill(rank + 1));
+      const kernel = await group.load(compiled("all_reduce/one_shot.coll", world));
+      const raw = native().streamCreate(group.device);
+      const stream = group.externalStream(native().streamPointer(raw));
+      await kernel.launch({ x, y }, { n: 4096 }, stream);
+      await stream.synchronize();
+      assert((await out.read()).every((v) => v === sum(world)));
+      await stream.destroy();
+      native().streamDestroy(raw);
+      await throws(() => group.external({ memory: theirs.pointer + 1n, dtype: "f32", shape: [1] }), /no multiple/);
+      await kernel.unload();
+      await freeAll(x, y, theirs, out);
     },
   },
   "allocation: 2 GiB and more": {

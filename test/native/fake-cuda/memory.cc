@@ -81,6 +81,20 @@ FAKE_API cuMemAlloc_v2(CUdeviceptr* pointer, std::size_t bytes) {
   return 0;
 }
 
+FAKE_API cuPointerGetAttribute(void* out, int attribute, CUdeviceptr pointer) {
+  FAKE_CONTEXT("cuPointerGetAttribute");
+  auto next = S().ranges.upper_bound(pointer);
+  if (next == S().ranges.begin()) return kInvalidValue;
+  const auto& [start, range] = *std::prev(next);
+  if (pointer - start >= range.bytes) return kInvalidValue;
+  switch (attribute) {
+    case 9: *static_cast<int*>(out) = *range.devices.begin(); return 0;
+    case 11: *static_cast<CUdeviceptr*>(out) = start; return 0;
+    case 12: *static_cast<std::size_t*>(out) = range.bytes; return 0;
+    default: return kInvalidValue;
+  }
+}
+
 FAKE_API cuMemFree_v2(CUdeviceptr pointer) {
   WaitIdle();
   FAKE_UNSAFE("cuMemFree");

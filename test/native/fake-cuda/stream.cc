@@ -122,6 +122,12 @@ FAKE_API cuStreamQuery(CUstream stream) {
   return Of(stream)->until ? kNotReady : S().sticky;
 }
 
+FAKE_API cuStreamIsCapturing(CUstream stream, int* status) {
+  FAKE_STREAM("cuStreamIsCapturing");
+  *status = Of(stream)->capturing ? 1 : 0;
+  return 0;
+}
+
 FAKE_API cuStreamSynchronize(CUstream stream) {
   // Without the lock between two looks, so that other threads get on.
   while (IsBlocking() && cuStreamQuery(stream) == kNotReady) std::this_thread::sleep_for(std::chrono::microseconds(100));

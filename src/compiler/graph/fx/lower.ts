@@ -20,7 +20,7 @@ import { outputsOf } from "./evaluate.js";
 import { asFx, type FxGraph, refsOf } from "./fx.js";
 import { type Realization, realize, Unfusable } from "./layouts.js";
 
-export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dtype" | "mesh" | "variant" | "tuned"> {
+export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dtype" | "mesh" | "variant"> {
   readonly machine?: Machine;
   /** Seconds that the caller has measured, by FX node, for nodes that it carries out itself; a conversion's name is NCCL's time. */
   readonly measured?: Measured;
