@@ -244,7 +244,7 @@ export class ExpressionParser extends CstParser {
     return next !== T.Comma && next !== T.RightBracket;
   }
 
-  private isCallAhead(): boolean {
+  protected isCallAhead(): boolean {
     return this.LA(2).tokenType === T.LeftParen && this.LA(1).endLine === this.LA(2).startLine;
   }
 

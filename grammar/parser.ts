@@ -168,6 +168,7 @@ export class CollParser extends ExpressionParser {
           ALT: () => {
             this.SUBRULE(this.shapedType);
             this.SUBRULE(this.layout);
+            this.MANY({ GATE: () => this.isCallAhead(), DEF: () => this.SUBRULE2(this.layout) });
           },
         },
       ],
@@ -242,7 +243,13 @@ export class CollParser extends ExpressionParser {
     this.CONSUME(T.Name);
     this.CONSUME(T.Colon);
     this.SUBRULE(this.shapedType);
-    this.OPTION({ GATE: () => !this.isTarget(), DEF: () => this.SUBRULE(this.layout) });
+    this.OPTION({
+      GATE: () => !this.isTarget(),
+      DEF: () => {
+        this.SUBRULE(this.layout);
+        this.MANY({ GATE: () => this.isCallAhead(), DEF: () => this.SUBRULE2(this.layout) });
+      },
+    });
   });
 
   /** Whether the name that comes next is assigned to, and so begins a statement. */

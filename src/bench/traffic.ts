@@ -20,6 +20,7 @@
 import {
   DTYPES,
   evaluateExtent,
+  hasAxes,
   printLayout,
   shapeOfSpecification,
   type DimValues,
@@ -62,6 +63,8 @@ export function trafficOf(manifest: Manifest, dims: DimValues): Traffic | null {
     numbers: new Map(),
     moved: new Map(),
   };
+  // What travels along one axis meets nothing of another: there is no one busiest link to speak of.
+  if ([...manifest.inputs, ...manifest.outputs].some((t) => hasAxes(t.layout))) return null;
   let total = noMoves;
   const specifications = specificationsOf(manifest.specification);
   for (const [o, output] of manifest.outputs.entries()) {
@@ -110,6 +113,7 @@ export function logicalBytes(tensor: Pick<SignatureTensor, "shape" | "dtype">, d
 function cheapest(s: Specification, target: Layout, dtype: DType, c: Context): Moves | null {
   switch (s.kind) {
     case "constant":
+    case "scalar":
       return noMoves;
     case "input": {
       const tensor = c.manifest.inputs.find((t) => t.name === s.name)!;

@@ -55,8 +55,17 @@ export { hasProduct, specificationsOf, tableOf } from "./specification-table.js"
 export type { ComputeDType } from "./types/dtype.js";
 export { DTYPE_NAMES, DTYPES, isDType } from "./types/dtype.js";
 export { evaluateExtent, extent, extentNames, printExtent, productOf, type DimValues } from "./types/extent.js";
-export { printLayout, REDUCTION_OPS } from "./types/layout.js";
-export { membersOf } from "./types/mesh.js";
+export { isCut, partialOf, printLayout, REDUCTION_OPS } from "./types/layout.js";
+export {
+  coordinateOf,
+  cutsOf,
+  hasAxes,
+  leaderOf,
+  membersOf,
+  partsOfRank,
+  placementsOf,
+  sourcesOf,
+} from "./types/mesh.js";
 export {
   brokenRequirement,
   fitDims,

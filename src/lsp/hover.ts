@@ -5,6 +5,8 @@ import {
   type CheckedCollective,
   constantOf,
   type ExpressionType,
+  hasAxes,
+  isCut,
   isDType,
   printLayout,
 } from "../compiler/index.js";
@@ -136,14 +138,18 @@ function describeTensor(
   const d = s.node as Declaration;
   const shape = d.shape.map((e) => oneLine(text(e.span)));
   const layout = d.layout ?? { name: "local", arguments: [] };
-  const dim = layout.name === "sharded" ? Number(layout.arguments[0]) : -1;
-  const local = shape.map((e, i) => (i === dim ? `${/^\w+$/.test(e) ? e : `(${e})`} / world` : e));
+  const all: readonly Ast.LayoutReference[] = "span" in layout ? [layout, ...(layout.further ?? [])] : [];
+  const local = shape.map((e, i) => {
+    const cuts = all.filter((l) => l.name === "sharded" && Number(l.arguments[0]) === i);
+    const parts = cuts.map((l) => (l.arguments.length > 1 ? `world.${l.arguments[1]!}` : "world"));
+    return parts.length === 0 ? e : `${/^\w+$/.test(e) ? e : `(${e})`} / ${parts.join(" / ")}`;
+  });
   const dtype = checked?.tensors.get(s.name)?.dtype;
   const bound =
     dtype === undefined || isDType(d.dtype.name) ? "" : ` (${d.dtype.name} is ${dtype} where none is chosen)`;
   const lines = [
     `${s.kind}${bound}`,
-    `- layout: \`${layout.arguments.length === 0 ? layout.name : `${layout.name}(${layout.arguments.join(", ")})`}\`: ${layoutDoc(layout.name)}`,
+    `- layout: \`${all.length === 0 ? layout.name : all.map((l) => (l.arguments.length === 0 ? l.name : `${l.name}(${l.arguments.join(", ")})`)).join(" ")}\`: ${layoutDoc(layout.name)}`,
     `- logical shape: \`[${shape.join(", ")}]\``,
     `- local shape, on each rank: \`[${local.join(", ")}]\``,
   ];
@@ -163,9 +169,11 @@ export function describeType(t: ExpressionType): string {
     case "value":
       return `an element, ${t.dtype}`;
     case "tensor": {
-      const sharded = t.layout.kind === "sharded" ? t.layout.dim : -1;
+      const { layout } = t;
       const shape = t.shape.map((e) => showExtent(e));
-      const local = t.shape.map((e, i) => (i === sharded ? `${showExtent(e, true)} / ${WORLDS[0]}` : showExtent(e)));
+      const local = t.shape.map((e, i) =>
+        isCut(layout, i) ? `${showExtent(e, true)} / ${hasAxes(layout) ? "…" : WORLDS[0]}` : showExtent(e),
+      );
       return `a tensor, ${t.dtype}\n- layout: \`${printLayout(t.layout)}\`\n- logical shape: \`[${shape.join(", ")}]\`\n- local shape, of ${WORLDS[0]} ranks: \`[${local.join(", ")}]\``;
     }
   }

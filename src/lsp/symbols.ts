@@ -132,7 +132,8 @@ class Resolver {
     for (const d of [...inputs, ...outputs]) this.dimensions(d.shape, whole, d);
     const scratch = scratchIn(body);
     for (const { layout } of [...inputs, ...outputs, ...scratch])
-      for (const argument of layout?.arguments ?? []) if (/^[A-Za-z_]/.test(argument)) this.use(argument, layout!.span);
+      for (const one of layout == null ? [] : [layout, ...(layout.further ?? [])])
+        for (const argument of one.arguments) if (/^[A-Za-z_]/.test(argument)) this.use(argument, one.span);
     for (const s of scratch) this.define(s.name, "scratch array", whole, s);
     for (const { dtype } of [...inputs, ...outputs, ...scalars, ...scratch]) this.dtype(dtype, whole, c);
     for (const w of where) this.use(w.variable.text, w.variable.span);

@@ -157,8 +157,8 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "bad-permutation": { text: tensors("⟦permute(c, 0, 0)⟧", "replicated", "k, n"), help: "from 0 to 1" },
   "not-a-whole-tensor": { text: tensors("whole + ⟦n⟧"), message: "'n', a dimension" },
   "layout-of-axis": {
-    text: `collective f(⟨x: T[n] partial(sum, gpu)⟩) -> y: T[n] replicated mesh(node, gpu) {\n  y = all_reduce(⟦x⟧)\n}\n`,
-    message: "partial(sum, gpu)",
+    text: `collective f(⟨x: T[n] on(0, gpu)⟩) -> y: T[n] replicated mesh(node, gpu) {\n  y = broadcast(⟦x⟧)\n}\n`,
+    message: "on(0, gpu)",
     help: "ranks(gpu)",
   },
   "mixed-body": { text: element("⟦all_gather(x)⟧"), message: "'all_gather'", help: /`let` at the top/ },

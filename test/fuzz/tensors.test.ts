@@ -1,6 +1,7 @@
 /** Programs of tensor expressions: what they compute, on 1 to 4 emulated ranks, is what their text says. */
 import { test } from "vitest";
 import { explore } from "./explore.js";
+import { meshPrograms } from "./mesh-programs.js";
 import { compileEach, expectFormats, expectKernelsPrint, expectRuns, expectTreePrints } from "./properties.js";
 import { tensorPrograms } from "./tensor-programs.js";
 
@@ -10,6 +11,24 @@ test("tensor expressions compute what they say", { timeout: 3_600_000 }, () =>
     runs: 500,
     least: 20,
     inputs: tensorPrograms(),
+    show: (p) => `${p.ranks} ranks, ${p.dtype}\n${p.text}`,
+    check: async ({ text, ranks, dtype, shapes }) => {
+      const [compiled] = compileEach(text, ranks, dtype);
+      if (compiled === undefined) throw new Error("the generator made no program");
+      expectRuns(compiled, shapes, 1);
+      expectKernelsPrint(compiled);
+      expectTreePrints(text);
+      await expectFormats(text, 100);
+    },
+  }),
+);
+
+test("tensor expressions over the axes of a mesh compute what they say", { timeout: 3_600_000 }, () =>
+  explore({
+    share: 0.15,
+    runs: 300,
+    least: 10,
+    inputs: meshPrograms(),
     show: (p) => `${p.ranks} ranks, ${p.dtype}\n${p.text}`,
     check: async ({ text, ranks, dtype, shapes }) => {
       const [compiled] = compileEach(text, ranks, dtype);

@@ -294,7 +294,13 @@ export const MANIFEST_SCHEMA: Schema = {
     layout: {
       type: "object",
       required: ["kind"],
-      properties: { kind: { enum: ["replicated", "sharded", "partial", "on", "local"] }, op: { enum: REDUCTION_OPS } },
+      properties: {
+        kind: said("grid: each of `parts` is of one axis of the mesh.", {
+          enum: ["replicated", "sharded", "partial", "on", "local", "grid"],
+        }),
+        op: { enum: REDUCTION_OPS },
+        parts: listOf(ref("layout"), 2),
+      },
     },
     extent: said("A length: a number, a dimension, or an operation on two; divisions round down.", {
       anyOf: [

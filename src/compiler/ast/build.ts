@@ -125,7 +125,7 @@ function buildTensor(n: CstNode): Ast.TensorDeclaration {
     name: nameOf(token(n, "Name")),
     dtype,
     shape,
-    layout: buildLayout(node(n, "layout")),
+    layout: buildLayouts(nodes(n, "layout")),
     span: spanOf(n),
   };
 }
@@ -143,6 +143,12 @@ function buildShapedType(n: CstNode): { dtype: Ast.DTypeReference; shape: Ast.Ex
       ? { name: t.image, span: tokenSpan(t) }
       : { name: of.image, span: tokenSpan(of), wrapper: nameOf(t) };
   return { dtype, shape: each(n, "expression", buildExpression) };
+}
+
+function buildLayouts([first, ...rest]: readonly CstNode[]): Ast.LayoutReference {
+  if (first === undefined) throw new Incomplete();
+  const layout = buildLayout(first);
+  return rest.length === 0 ? layout : { ...layout, further: rest.map(buildLayout) };
 }
 
 function buildLayout(n: CstNode): Ast.LayoutReference {
@@ -172,7 +178,7 @@ function buildStatement(n: CstNode, report: Report): Ast.Statement {
         kind: "scratch",
         name: nameOf(token(s, "Name")),
         ...buildShapedType(node(s, "shapedType")),
-        layout: has(s, "layout") ? buildLayout(node(s, "layout")) : null,
+        layout: has(s, "layout") ? buildLayouts(nodes(s, "layout")) : null,
         span,
       };
     case "forStatement":

@@ -120,6 +120,8 @@ export interface LayoutReference {
   readonly name: string;
   readonly arguments: readonly string[];
   readonly span: Span;
+  /** What is said of further axes: `sharded(0, dp) sharded(1, tp)`. */
+  readonly further?: readonly LayoutReference[];
 }
 
 /** A concrete dtype, or the name of a dtype variable such as `T`. */

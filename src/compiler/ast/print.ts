@@ -58,7 +58,8 @@ function tensor(t: TensorDeclaration): string {
 }
 
 function layout(l: LayoutReference): string {
-  return l.arguments.length === 0 ? l.name : `${l.name}(${l.arguments.join(", ")})`;
+  const own = l.arguments.length === 0 ? l.name : `${l.name}(${l.arguments.join(", ")})`;
+  return [own, ...(l.further ?? []).map(layout)].join(" ");
 }
 
 function list(es: readonly Expression[]): string {

@@ -2,11 +2,13 @@
 import type { Expression } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
 
-/** The expression with `all_reduce(…)` around one of its operands. */
-export function reduceFirst(whole: Expression, operand: Expression): string {
+/** The expression with `all_reduce(…)` around one of its operands. @param axis over which; null for all ranks */
+export function reduceFirst(whole: Expression, operand: Expression, axis: string | null): string {
   const { span } = operand;
   const callee = { text: "all_reduce", span };
-  const fixed: Expression = { kind: "call", callee, arguments: [operand], named: [], span };
+  const over =
+    axis === null ? [] : [{ name: { text: "over", span }, value: { kind: "name", name: axis, span } as const }];
+  const fixed: Expression = { kind: "call", callee, arguments: [operand], named: over, span };
   const swap = (e: Expression): Expression => (e === operand ? fixed : e);
   switch (whole.kind) {
     case "call":

@@ -1,7 +1,8 @@
 /** Which layout follows from which: the rules of matrix products, folds and elementwise operations. */
 import type { FoldFunction } from "../manifest.js";
 import type { Extent } from "../types/extent.js";
-import { type Layout, type ReductionOp, sameLayout } from "../types/layout.js";
+import { type Layout, partialOf, type Placement, type ReductionOp, sameLayout } from "../types/layout.js";
+import { hasAxes, layoutOf, type MeshAxis, placementsOf } from "../types/mesh.js";
 import { conversionBetween, gatherOf } from "./functions.js";
 
 interface Laid {
@@ -11,7 +12,42 @@ interface Laid {
 
 /** Sums and averages are linear: scaling and adding the parts scales and adds the whole. */
 export function isLinear(l: Layout): boolean {
-  return l.kind === "partial" && (l.op === "sum" || l.op === "avg");
+  const op = partialOf(l);
+  return op === "sum" || op === "avg";
+}
+
+/** A rule of layouts of all ranks, for each axis of the mesh where some speak of axes; null where one has none. */
+export function perAxis(
+  mesh: readonly MeshAxis[],
+  layouts: readonly Layout[],
+  rule: (...placements: Placement[]) => Layout | null,
+): Layout | null {
+  if (!layouts.some(hasAxes)) return rule(...(layouts as Placement[]));
+  const rows = layouts.map((l) => placementsOf(l, mesh));
+  const all = mesh.map((_, at) => rule(...rows.map((row) => row[at]!)));
+  return all.includes(null) ? null : layoutOf(all as Placement[], mesh);
+}
+
+/**
+ * Whether a rank's slice of what it holds is its part of the result: an axis that cuts a dimension anew must come behind those
+ * that cut it already, for the first axis of the mesh cuts first.
+ */
+export function nests(
+  operand: Layout,
+  result: Layout,
+  mesh: readonly MeshAxis[],
+  /** Which of the result's dimensions are the operand's. */
+  isOwn: (dim: number) => boolean = () => true,
+): boolean {
+  if (!hasAxes(operand) && !hasAxes(result)) return true;
+  const [from, to] = [placementsOf(operand, mesh), placementsOf(result, mesh)];
+  return to.every(
+    (p, at) =>
+      p.kind !== "sharded" ||
+      !isOwn(p.dim) ||
+      from[at]!.kind !== "replicated" ||
+      !from.slice(at + 1).some((inner) => inner.kind === "sharded" && inner.dim === p.dim),
+  );
 }
 
 /**

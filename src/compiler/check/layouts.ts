@@ -2,11 +2,12 @@
 import type { LayoutReference } from "../ast/nodes.js";
 import { diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
-import { type Layout, REDUCTION_OPS } from "../types/layout.js";
+import { type Layout, type Placement, printLayout, REDUCTION_OPS } from "../types/layout.js";
+import { layoutOf } from "../types/mesh.js";
 import type { Checking } from "./scope.js";
 
 /** What each layout takes in parentheses, with an example. */
-const ARGUMENTS: Readonly<Record<Layout["kind"], { readonly argument: string; readonly example: string }>> = {
+const ARGUMENTS: Readonly<Record<Placement["kind"], { readonly argument: string; readonly example: string }>> = {
   replicated: { argument: "nothing", example: "replicated" },
   local: { argument: "nothing", example: "local" },
   sharded: { argument: "the number of a dimension", example: "sharded(0)" },
@@ -14,7 +15,7 @@ const ARGUMENTS: Readonly<Record<Layout["kind"], { readonly argument: string; re
   partial: { argument: "a reduction", example: "partial(sum)" },
 };
 
-function isLayout(name: string): name is Layout["kind"] {
+function isLayout(name: string): name is Placement["kind"] {
   return Object.hasOwn(ARGUMENTS, name);
 }
 
@@ -23,9 +24,43 @@ function isLayout(name: string): name is Layout["kind"] {
  * which asks nothing of anybody, stands in for it.
  */
 export function resolveLayout(written: LayoutReference, tensor: string, rank: number, c: Checking): Layout {
+  const { further = [] } = written;
+  const all = [written, ...further].map((one) => resolveOne(one, tensor, rank, c));
+  if (all.length === 1) return all[0]!;
+  const refuse = (at: number, reason: string, fix: string): Layout => {
+    const { span } = [written, ...further][at]!;
+    c.report(diagnostic("bad-layout-argument", span, { layout: printLayout(all[at]!), reason, fix }));
+    return { kind: "local" };
+  };
+  const seen = new Map<string, Placement>();
+  for (const [at, layout] of all.entries()) {
+    if (layout.axis === undefined)
+      return layout.kind === "local" ? layout : refuse(at, "each of several layouts is of one axis", "name the axis, as in sharded(0, gpu)"); // prettier-ignore
+    if (seen.has(layout.axis)) return refuse(at, `'${layout.axis}' has a layout already`, "name another axis");
+    if (layout.kind === "on") return refuse(at, "beside others, no axis has one rank that counts", "give it to all of them, replicated, or leave the axis out"); // prettier-ignore
+    const other = [...seen.values()].find((p) => p.kind === "partial");
+    if (layout.kind === "partial" && other?.kind === "partial" && other.op !== layout.op)
+      return refuse(at, "summands of several axes have one reduction", `write partial(${other.op}, ${layout.axis})`);
+    seen.set(layout.axis, layout);
+  }
+  return layoutOf(
+    c.mesh.map(({ name }): Placement => {
+      const { axis: _, ...placement } = { axis: "", ...(seen.get(name) ?? { kind: "local" }) };
+      return placement as Placement;
+    }),
+    c.mesh,
+  );
+}
+
+function resolveOne(
+  written: Omit<LayoutReference, "further">,
+  tensor: string,
+  rank: number,
+  c: Checking,
+): Placement & { readonly axis?: string } {
   const { name, span } = written;
-  const nothing: Layout = { kind: "local" };
-  const bad = (reason: string, fix: string): Layout => {
+  const nothing: Placement = { kind: "local" };
+  const bad = (reason: string, fix: string): Placement => {
     const layout = written.arguments.length === 0 ? name : `${name}(${written.arguments.join(", ")})`;
     c.report(diagnostic("bad-layout-argument", span, { layout, reason, fix }));
     return nothing;
@@ -45,11 +80,11 @@ export function resolveLayout(written: LayoutReference, tensor: string, rank: nu
     if (name === "local" || /^\d+$/.test(axis))
       return bad(`'${name}' takes ${ARGUMENTS[name].argument}`, `write ${ARGUMENTS[name].example}`);
     if (c.axis({ text: axis, span }) === null) return nothing;
-    const along = resolveLayout({ name, arguments: argument === null ? [] : [argument], span }, tensor, rank, c);
+    const along = resolveOne({ name, arguments: argument === null ? [] : [argument], span }, tensor, rank, c);
     return { ...along, axis };
   }
   const number = argument !== null && /^\d+$/.test(argument) ? Number(argument) : null;
-  const takes = (): Layout => bad(`'${name}' takes ${ARGUMENTS[name].argument}`, `write ${ARGUMENTS[name].example}`);
+  const takes = (): Placement => bad(`'${name}' takes ${ARGUMENTS[name].argument}`, `write ${ARGUMENTS[name].example}`);
   switch (name) {
     case "replicated":
     case "local":

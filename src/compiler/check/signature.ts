@@ -11,8 +11,9 @@ import { someParts } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import { type ComputeDType, DTYPE_NAMES, type DType, DTYPES, isDType } from "../types/dtype.js";
-import { extent, type Extent } from "../types/extent.js";
-import { type Layout, printLayout } from "../types/layout.js";
+import type { Extent } from "../types/extent.js";
+import { isCut, type Layout, partialOf, printLayout } from "../types/layout.js";
+import { cutsOf, localShapeOf } from "../types/mesh.js";
 import type { CheckedTensor } from "./checked.js";
 import { showExtent, showShape } from "./extents.js";
 import { resolveLayout } from "./layouts.js";
@@ -133,11 +134,6 @@ function requireLength(e: Extent, whole: Extent, c: Checking): void {
   requireLength(e.b, whole, c);
 }
 
-/** How many ranks a layout is about: all, or those of one row along its axis. */
-function ranksOf(layout: Layout, c: Checking): number {
-  return layout.axis === undefined ? c.world : (c.mesh.find((a) => a.name === layout.axis)?.size ?? c.world);
-}
-
 // -- numbers -------------------------------------------------------------------------------------------
 
 /** A number that is given at each launch: the same on every rank. */
@@ -162,14 +158,16 @@ function declareTensor(d: TensorDeclaration | Scratch, role: CheckedTensor["role
   const shape = d.shape.map((e) => shapeExtent(e, c));
   const layout: Layout = d.layout === null ? { kind: "local" } : resolveLayout(d.layout, d.name.text, shape.length, c);
   const { span } = d;
-  if (layout.kind === "sharded") {
-    const length = shape[layout.dim]!;
-    const reason = `'${d.name.text}' is ${printLayout(layout)}, so ${showExtent(length)} must divide by the ${ranksOf(layout, c)} ranks`;
-    c.requireDivisible(length, ranksOf(layout, c), reason, d.shape[layout.dim]!.span);
+  for (const [dim, parts] of cutsOf(layout, c.mesh, c.world, shape.length).entries()) {
+    const length = shape[dim]!;
+    const reason = `'${d.name.text}' is ${printLayout(layout)}, so ${showExtent(length)} must divide by the ${parts} ranks`;
+    if (isCut(layout, dim)) c.requireDivisible(length, parts, reason, d.shape[dim]!.span);
   }
-  const localShape = shape.map((e, dim) =>
-    layout.kind === "sharded" && layout.dim === dim ? extent("div", e, ranksOf(layout, c)) : e,
-  );
+  if (role === "output" && layout.kind === "grid" && partialOf(layout) !== null) {
+    const parameters = { layout: printLayout(layout), reason: "what lies along several axes is given whole" };
+    c.report(diagnostic("bad-layout-argument", d.layout!.span, { ...parameters, fix: "reduce it: all_reduce(…, over: …)" })); // prettier-ignore
+  }
+  const localShape = localShapeOf(shape, layout, c.mesh, c.world);
   const dtype = dtypeOf(d.dtype, c);
   const input = role === "output" ? c.tensors.get(d.name.text) : undefined;
   if (input?.role === "input") return declareInPlace(input, { dtype, shape, localShape, layout, span }, c);

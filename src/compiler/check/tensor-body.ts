@@ -4,11 +4,12 @@ import { printExpression } from "../ast/print.js";
 import { type Part, partsOf } from "../ast/visit.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
-import { extent } from "../types/extent.js";
-import { type Layout, printLayout, sameLayout } from "../types/layout.js";
+import { type Layout, partialOf, type Placement, printLayout, sameLayout } from "../types/layout.js";
+import { localShapeOf, type MeshAxis } from "../types/mesh.js";
 import type { CheckedTensor } from "./checked.js";
 import { cutAlong, showShape } from "./extents.js";
 import { conversionBetween } from "./functions.js";
+import { nests, perAxis } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
 import { checkWritable, reportNoTarget } from "./statements.js";
 import { requireNumbers } from "./tensor-elementwise.js";
@@ -44,12 +45,12 @@ export function checkTensorLet(s: Extract<Statement, { kind: "let" }>, c: Checki
     return c.define(s.name, { kind: "let", type: null });
   c.tensorDepths.set(s.name.text, depthOf(s.value, c));
   c.define(s.name, { kind: "let", type: found === "literal" ? null : found });
-  if (found !== null && found !== "literal") c.tensorLets.set(s.name.text, arrayOf(s.name, found, c.world));
+  if (found !== null && found !== "literal") c.tensorLets.set(s.name.text, arrayOf(s.name, found, c));
 }
 
 /** What a rank has of a named tensor value, as the array that loops index. */
-function arrayOf({ text: name, span }: Name, { dtype, shape, layout }: TensorType, world: number): CheckedTensor {
-  const localShape = shape.map((e, d) => (layout.kind === "sharded" && layout.dim === d ? extent("div", e, world) : e));
+function arrayOf({ text: name, span }: Name, { dtype, shape, layout }: TensorType, c: Checking): CheckedTensor {
+  const localShape = localShapeOf(shape, layout, c.mesh, c.world);
   return { name, role: "scratch", dtype: dtype === "bool" ? "u8" : dtype, shape, localShape, layout, span };
 }
 
@@ -75,19 +76,22 @@ export function checkTensorAssignment(s: Assignment, places: Map<string, Span>, 
     settle(s.value, whole, c);
     // A number on every rank would be reduced to another one.
     const replicated: TensorType = { ...whole, layout: { kind: "replicated" } };
-    if (target.layout.kind === "partial") reportLayout(s.value, replicated, target, labels, c);
+    if (partialOf(target.layout) !== null) reportLayout(s.value, replicated, target, labels, c);
     return;
   }
   if (!sameShape(found.shape, target.shape)) {
     const left = `${name}: ${showShape(target.shape)}`;
     const parameters = { left, right: showShape(found.shape), reason: "the shapes differ" };
     c.report(diagnostic("shape-mismatch", s.value.span, parameters, { labels }));
-  } else if (!isAssignable(found.layout, target.layout)) reportLayout(s.value, found, target, labels, c);
+  } else if (!isAssignable(found.layout, target.layout, c.mesh)) reportLayout(s.value, found, target, labels, c);
 }
 
 /** Equal layouts; and where every rank has all of a tensor, each has its own slice of it, and rank r has it. */
-function isAssignable(from: Layout, to: Layout): boolean {
-  return sameLayout(from, to) || (from.kind === "replicated" && (to.kind === "sharded" || to.kind === "on"));
+function isAssignable(from: Layout, to: Layout, mesh: readonly MeshAxis[]): boolean {
+  const isPart = (whole: Layout, part: Layout): boolean =>
+    sameLayout(whole, part) || (whole.kind === "replicated" && (part.kind === "sharded" || part.kind === "on"));
+  const rule = (whole: Placement, part: Placement): Placement | null => (isPart(whole, part) ? part : null);
+  return perAxis(mesh, [from, to], rule) !== null && nests(from, to, mesh);
 }
 
 function reportLayout(value: Expression, found: TensorType, target: CheckedTensor, labels: Label[], c: Checking): void {

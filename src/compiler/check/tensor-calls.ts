@@ -3,7 +3,9 @@ import type { Expression } from "../ast/nodes.js";
 import { diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import { DTYPE_NAMES, DTYPES } from "../types/dtype.js";
-import { type Layout, printLayout } from "../types/layout.js";
+import { printExpression } from "../ast/print.js";
+import { type Layout, partialOf, type Placement, printLayout } from "../types/layout.js";
+import { cutsOf, hasAxes, layoutOf, placementsOf } from "../types/mesh.js";
 import { castDType, refuseNamed, reportArity } from "./calls.js";
 import { cutAlong, showExtent } from "./extents.js";
 import {
@@ -51,7 +53,7 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   if (!requireNumbers(t, operand, c)) return null;
   if (conversion !== undefined) return context.isLogical ? t : convert(e, conversion, t, context);
   if (dtype !== null) return { ...t, dtype };
-  if (t.layout.kind === "partial") return reportNotLinear(`'${callee}'`, t, operand, e, c);
+  if (partialOf(t.layout) !== null) return reportNotLinear(`'${callee}'`, t, operand, e, c);
   if (t.dtype !== "bool" && DTYPES[t.dtype].kind === "int" && !UNARY[callee as keyof typeof UNARY].integers)
     return c.report(diagnostic("needs-float", e.span, { name: callee, found: `a ${t.dtype} tensor` }));
   return t;
@@ -84,8 +86,16 @@ function reportUnknown(e: Call, { c }: TensorContext): null {
 function convert(e: Call, conversion: Conversion, t: TensorType, { c }: TensorContext): Operand {
   const callee = e.callee.text;
   const { from, to, argument, mayNameDim } = conversion;
-  const known = [...(argument === null ? [] : [argument]), ...(mayNameDim && argument !== "dim" ? ["dim"] : [])];
+  const isOverAxes = from !== "on" && to !== "on";
+  const known = [
+    ...(argument === null ? [] : [argument]),
+    ...(mayNameDim && argument !== "dim" ? ["dim"] : []),
+    ...(isOverAxes ? ["over"] : []),
+  ];
   if (refuseNamed(e, known, c)) return null;
+  const over = axisOver(e, t.layout, isOverAxes, c);
+  if (over === null) return null;
+  if (over !== "all") return convertAlong(e, conversion, t, over, c);
   const [operand] = e.arguments;
   if (t.layout.kind !== from) {
     const labels = [{ span: operand!.span, text: printLayout(t.layout) }];
@@ -116,6 +126,63 @@ function convert(e: Call, conversion: Conversion, t: TensorType, { c }: TensorCo
   return { ...t, layout: { kind: "sharded", dim: dim! } };
 }
 
+/** The number of the axis that a conversion acts on, or `all` ranks; null after a reported error. */
+function axisOver(e: Call, layout: Layout, isOverAxes: boolean, c: Checking): number | "all" | null {
+  const written = e.named.find((n) => n.name.text === "over")?.value;
+  if (written === undefined) {
+    if (!hasAxes(layout)) return "all";
+    const axis = layout.kind === "grid" ? layout.parts[0]!.axis : layout.axis!;
+    const callee = e.callee.text;
+    const help = isOverAxes
+      ? `name the axis: ${callee}(…, over: ${axis})`
+      : "of axes, there are all_reduce, reduce_scatter, all_gather and all_to_all";
+    const parameters = { callee, wanted: "a tensor of all ranks", found: printLayout(layout) };
+    return c.report(diagnostic("bad-conversion", e.span, parameters, { help }));
+  }
+  const axis = c.axis({ text: written.kind === "name" ? written.name : printExpression(written), span: written.span });
+  return axis === null ? null : c.mesh.indexOf(axis);
+}
+
+/** A conversion among the ranks of each row along an axis: the other axes stay as they are. */
+function convertAlong(e: Call, { from, to, argument }: Conversion, t: TensorType, at: number, c: Checking): Operand {
+  const callee = e.callee.text;
+  const axis = c.mesh[at]!;
+  const placements = placementsOf(t.layout, c.mesh);
+  const found = placements[at]!;
+  const [operand] = e.arguments as [Expression];
+  const refuse = (wanted: string, help: string | null): null => {
+    const labels = [{ span: operand.span, text: printLayout(t.layout) }];
+    const parameters = { callee, wanted, found: printLayout({ ...found, axis: axis.name }) };
+    return c.report(diagnostic("bad-conversion", e.span, parameters, { labels, help }));
+  };
+  if (found.kind !== from) {
+    const help = found.kind === "replicated" ? `every rank along '${axis.name}' has it already` : helpFrom(found, to);
+    return refuse(describeKind(from), help);
+  }
+  const dim = checkDim(e, t, c);
+  if (dim === undefined) return null;
+  if (argument === "dim" && dim === null) return reportMissing(callee, "dim", "the dimension it cuts", e, c);
+  if (found.kind === "sharded" && dim !== null && (to === "sharded") === (found.dim === dim))
+    return refuse(`a tensor that is ${to === "sharded" ? "not " : ""}sharded(${dim}, ${axis.name})`, null);
+  // Of a dimension that several axes cut, the last one's parts are next to each other.
+  const inner = placements.findIndex(
+    (p, i) => i > at && p.kind === "sharded" && [found.kind === "sharded" ? found.dim : -1, to === "sharded" ? dim : -1].includes(p.dim), // prettier-ignore
+  );
+  if (inner >= 0)
+    return refuse(
+      `a dimension that no axis behind '${axis.name}' cuts`,
+      `'${c.mesh[inner]!.name}' cuts it into parts of these parts: convert along '${c.mesh[inner]!.name}' first`,
+    );
+  if (to === "sharded") {
+    const length = t.shape[dim!]!;
+    const before = cutsOf(t.layout, c.mesh, c.world, t.shape.length)[dim!]!;
+    const reason = `${callee}(…, dim: ${dim}, over: ${axis.name}) cuts ${showExtent(length)} into ${before * axis.size} equal parts`;
+    c.requireDivisible(length, before * axis.size, reason, e.span);
+  }
+  const placed: Placement = to === "sharded" ? { kind: "sharded", dim: dim! } : { kind: "replicated" };
+  return { ...t, layout: layoutOf(placements.with(at, placed), c.mesh) };
+}
+
 function convertTo(e: Call, t: TensorType, c: TensorContext["c"]): Operand {
   const rank = literalArgument(e, "to");
   if (rank === null) return reportMissing(e.callee.text, "to", "the rank that gets it", e, c);
@@ -124,7 +191,7 @@ function convertTo(e: Call, t: TensorType, c: TensorContext["c"]): Operand {
 }
 
 /** What leads from the layout to that kind of layout. */
-function helpFrom(from: Layout, to: Layout["kind"]): string | null {
+function helpFrom(from: Layout, to: Placement["kind"]): string | null {
   const target: Layout =
     to === "sharded" ? { kind: to, dim: 0 } : to === "on" ? { kind: to, rank: 0 } : { kind: "replicated" };
   const fix = conversionBetween(from, target);

@@ -5,11 +5,11 @@ import { partsOf } from "../ast/visit.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import { type ComputeDType, DTYPES } from "../types/dtype.js";
 import { type Extent, sameExtent } from "../types/extent.js";
-import { type Layout, printLayout } from "../types/layout.js";
+import { type AxisPlacement, type Layout, partialOf, type Placement, printLayout } from "../types/layout.js";
 import { castDType } from "./calls.js";
 import { reduceFirst } from "./fixes.js";
 import { cutAlong, showShape } from "./extents.js";
-import { elementwiseHelp, elementwiseLayout, isLinear } from "./layout-rules.js";
+import { elementwiseHelp, elementwiseLayout, isLinear, nests, perAxis } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
 import { checkTensor, type Operand, settle, type TensorContext, type TensorType } from "./tensors.js";
 
@@ -89,7 +89,7 @@ function join(
   const [t, operand, literal] = a === "literal" ? [b as TensorType, right, left] : [a, left, right];
   const scales = operator === "*" || (operator === "/" && b === "literal");
   const masks = operator === "where" && literal.kind === "number" && literal.value === 0;
-  if (t.layout.kind === "partial" && !((scales || masks) && isLinear(t.layout)))
+  if (partialOf(t.layout) !== null && !((scales || masks) && isLinear(t.layout)))
     return reportNotLinear(operator === "where" ? operation : `${operation} with a number`, t, operand, e, c);
   const misfit = t.dtype === "bool" ? null : misfitOf(literal, DTYPES[t.dtype].compute, c);
   if (misfit !== null) return c.report(diagnostic("dtype-mismatch", e.span, { left: t.dtype, right: misfit }));
@@ -144,9 +144,10 @@ export function joinTensors(
     [a, left],
     [b, right],
   ] as const)
-    if (t.layout.kind === "partial" && !canActOnParts(operator)) return reportNotLinear(operation, t, operand, e, c);
+    if (partialOf(t.layout) !== null && !canActOnParts(operator)) return reportNotLinear(operation, t, operand, e, c);
   const layouts = [alignLayout(a, shape.length), alignLayout(b, shape.length)] as const;
-  const layout = elementwiseLayout(operator, ...layouts);
+  const found = perAxis(c.mesh, layouts, (l, r) => elementwiseLayout(operator, l, r));
+  const layout = found !== null && layouts.every((l) => nests(l, found, c.mesh)) ? found : null;
   if (layout !== null) return { ...a, shape, layout };
   const parameters = { operation, left: printLayout(a.layout), right: printLayout(b.layout) };
   const labels: Label[] = [
@@ -189,8 +190,13 @@ function whyNot(a: readonly Extent[], b: readonly Extent[]): string {
 /** The layout of an operand in the numbering of dimensions that a broadcast to `rank` of them has. */
 export function alignLayout(t: TensorType, rank: number): Layout {
   const { layout, shape } = t;
-  if (layout.kind !== "sharded") return layout;
-  return shape[layout.dim] === 1 ? { kind: "replicated" } : { ...layout, dim: layout.dim + rank - shape.length };
+  const moved = <P extends Placement>(p: P): P | { readonly kind: "replicated"; readonly axis?: string } => {
+    if (p.kind !== "sharded") return p;
+    const { axis } = p as { readonly axis?: string };
+    if (shape[p.dim] === 1) return axis === undefined ? { kind: "replicated" } : { kind: "replicated", axis };
+    return { ...p, dim: p.dim + rank - shape.length };
+  };
+  return layout.kind === "grid" ? { kind: "grid", parts: layout.parts.map(moved) as AxisPlacement[] } : moved(layout);
 }
 
 // -- reports ---------------------------------------------------------------------------------------
@@ -219,10 +225,17 @@ export function reportNotLinear(
   whole: Expression,
   c: Checking,
 ): null {
-  if (t.layout.kind !== "partial") return null;
+  const op = partialOf(t.layout);
+  if (op === null) return null;
   const labels = [{ span: operand.span, text: printLayout(t.layout) }];
-  const help = `reduce it first: ${reduceFirst(whole, operand)}`;
-  return c.report(diagnostic("not-linear", whole.span, { operation, op: t.layout.op }, { labels, help }));
+  const help = `reduce it first: ${reduceFirst(whole, operand, axisOf(t.layout))}`;
+  return c.report(diagnostic("not-linear", whole.span, { operation, op }, { labels, help }));
+}
+
+/** The axis whose ranks hold summands; null for all ranks. */
+function axisOf(layout: Layout): string | null {
+  if (layout.kind === "grid") return layout.parts.find((p) => p.kind === "partial")?.axis ?? null;
+  return layout.axis ?? null;
 }
 
 export function reportDTypes([left, a]: Placed, [right, b]: Placed, e: Expression, c: Checking): null {

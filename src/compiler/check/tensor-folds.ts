@@ -4,7 +4,7 @@ import { diagnostic } from "../diagnostics/create.js";
 import type { FoldFunction } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
 import { refuseNamed, reportArity } from "./calls.js";
-import { foldLayout } from "./layout-rules.js";
+import { foldLayout, perAxis } from "./layout-rules.js";
 import { reportNotLinear, requireNumbers } from "./tensor-elementwise.js";
 import { checkDim, reportMissing } from "./tensor-arguments.js";
 import { checkTensor, type Operand, type TensorContext } from "./tensors.js";
@@ -40,7 +40,7 @@ export function checkFold(e: Call, fn: FoldFunction, context: TensorContext): Op
   if (dim === null) return reportMissing(fn, "dim", "the dimension it folds", e, c);
   if (fn === "mean" && t.dtype !== "bool" && DTYPES[t.dtype].kind === "int")
     return c.report(diagnostic("needs-float", e.span, { name: fn, found: `a ${t.dtype} tensor` }));
-  const layout = foldLayout(fn, dim, t.layout);
+  const layout = perAxis(c.mesh, [t.layout], (l) => foldLayout(fn, dim, l));
   if (layout === null) return reportNotLinear(`'${fn}'`, t, operand, e, c);
   return { ...t, shape: t.shape.with(dim, 1), layout };
 }

@@ -3,10 +3,10 @@ import type { Expression } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
 import { diagnostic } from "../diagnostics/create.js";
 import { sameExtent } from "../types/extent.js";
-import { printLayout } from "../types/layout.js";
+import { type Layout, type Placement, printLayout } from "../types/layout.js";
 import { showExtent, showShape } from "./extents.js";
-import { productHelp, productLayout } from "./layout-rules.js";
-import { broadcast, reportDTypes, requireNumbers } from "./tensor-elementwise.js";
+import { nests, perAxis, productHelp, productLayout } from "./layout-rules.js";
+import { alignLayout, broadcast, reportDTypes, requireNumbers } from "./tensor-elementwise.js";
 import { checkTensor, type Operand, type TensorContext } from "./tensors.js";
 
 /** `a @ b` of `[…, m, k]` and `[…, k, n]`; the dimensions before the last two are batches, and broadcast. */
@@ -36,7 +36,12 @@ export function checkProduct(e: Extract<Expression, { kind: "matmul" }>, context
   if (batches === null) return mismatch("the batches, dimensions before the last two, differ");
   if (a.dtype !== b.dtype) return reportDTypes([e.left, a], [e.right, b], e, c);
   const shape = [...batches, a.shape.at(-2)!, b.shape.at(-1)!];
-  const layout = productLayout(a, b, shape.length);
+  const rule = (l: Placement, r: Placement): Layout | null =>
+    productLayout({ ...a, layout: l }, { ...b, layout: r }, shape.length);
+  const found = perAxis(c.mesh, [a.layout, b.layout], rule);
+  const isNested = (t: typeof a): boolean =>
+    nests(alignLayout(t, shape.length), found!, c.mesh, (dim) => dim < shape.length - 2);
+  const layout = found !== null && isNested(a) && isNested(b) ? found : null;
   if (layout !== null) return { kind: "tensor", dtype: a.dtype, shape, layout };
   const [left, right] = [printExpression(e.left), printExpression(e.right)];
   const help = productHelp(a, b, left, right, showExtent(contracted));

@@ -5,12 +5,13 @@ import { printExpression } from "../ast/print.js";
 import { diagnostic } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
 import { type Extent, extent, productOf, sameExtent } from "../types/extent.js";
-import { type Layout, printLayout } from "../types/layout.js";
+import { isCut, printLayout, withDims } from "../types/layout.js";
+import { cutsOf } from "../types/mesh.js";
 import { constantDifference, extentKey, isPolynomial } from "../types/normal-form.js";
 import { refuseNamed, reportArity } from "./calls.js";
 import { showExtent, showShape } from "./extents.js";
 import { gatherOf } from "./functions.js";
-import { concatHelp, concatLayout } from "./layout-rules.js";
+import { concatHelp, concatLayout, nests, perAxis } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
 import { checkDim, reportMissing, reportNoDimension } from "./tensor-arguments.js";
 import { reportDTypes, requireNumbers } from "./tensor-elementwise.js";
@@ -55,8 +56,7 @@ export function checkSlice(e: Extract<Expression, { kind: "slice" }>, context: T
     const to = range.to === null ? length : boundOf(range.to, c);
     if (from === null || to === null) return null;
     const isWhole = from === 0 && sameExtent(to, length);
-    if (!isWhole && t.layout.kind === "sharded" && t.layout.dim === d)
-      return reportCut("a slice", d, name, t, range.span, c);
+    if (!isWhole && isCut(t.layout, d)) return reportCut("a slice", d, name, t, range.span, c);
     if (!requireWithin(from, to, length, d, name, range.span, c)) return null;
     shape.push(isWhole ? length : (constantDifference(to, from) ?? extent("sub", to, from)));
   }
@@ -140,9 +140,8 @@ export function orderOf(e: Call): number[] {
 }
 
 function reordered(t: TensorType, order: readonly number[]): TensorType {
-  const { layout } = t;
-  const moved: Layout = layout.kind === "sharded" ? { ...layout, dim: order.indexOf(layout.dim) } : layout;
-  return { ...t, shape: order.map((d) => t.shape[d]!), layout: moved };
+  const layout = withDims(t.layout, (dim) => order.indexOf(dim))!;
+  return { ...t, shape: order.map((d) => t.shape[d]!), layout };
 }
 
 // -- shape -----------------------------------------------------------------------------------------
@@ -163,12 +162,16 @@ function reshape(e: Call, context: TensorContext): Operand {
   if (t === null) return null;
   if (shape.length === 0) return reportMissing("reshape", "n", "the lengths of the result, one after the other", e, c);
   if (!requireSameSize(t.shape, shape, e, c)) return null;
-  if (t.layout.kind !== "sharded") return { ...t, shape };
-  const dim = shardAfter(t.shape, t.layout.dim, shape);
-  if (dim === null) return reportCut("this reshape", t.layout.dim, printExpression(e.arguments[0]!), t, e.span, c);
-  const reason = `'reshape' keeps the shards along dimension ${dim}`;
-  c.requireDivisible(shape[dim]!, c.world, reason, e.span);
-  return { ...t, shape, layout: { ...t.layout, dim } };
+  const layout = withDims(t.layout, (d) => shardAfter(t.shape, d, shape));
+  if (layout === null) {
+    const lost = t.shape.findIndex((_, d) => isCut(t.layout, d) && shardAfter(t.shape, d, shape) === null);
+    return reportCut("this reshape", lost, printExpression(e.arguments[0]!), t, e.span, c);
+  }
+  for (const [dim, parts] of cutsOf(layout, c.mesh, c.world, shape.length).entries()) {
+    const reason = `'reshape' keeps the shards along dimension ${dim}`;
+    if (isCut(layout, dim)) c.requireDivisible(shape[dim]!, parts, reason, e.span);
+  }
+  return { ...t, shape, layout };
 }
 
 function requireSameSize(from: readonly Extent[], to: readonly Extent[], e: Call, c: Checking): boolean {
@@ -236,9 +239,9 @@ function append(
     [a, left],
     [b, right],
   ] as const)
-    if (t.layout.kind === "sharded" && t.layout.dim === dim)
-      return reportCut("'concat'", dim, printExpression(operand), t, operand.span, c);
-  const layout = concatLayout(a.layout, b.layout);
+    if (isCut(t.layout, dim)) return reportCut("'concat'", dim, printExpression(operand), t, operand.span, c);
+  const found = perAxis(c.mesh, [a.layout, b.layout], concatLayout);
+  const layout = found !== null && [a, b].every((t) => nests(t.layout, found, c.mesh)) ? found : null;
   if (layout === null) {
     const help = concatHelp(a.layout, b.layout, printExpression(left), printExpression(right));
     const parameters = { operation: "'concat'", left: printLayout(a.layout), right: printLayout(b.layout) };

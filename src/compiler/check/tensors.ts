@@ -4,7 +4,7 @@ import { partsOf } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
 import { type Extent, sameExtent } from "../types/extent.js";
-import { printLayout } from "../types/layout.js";
+import { partialOf, printLayout } from "../types/layout.js";
 import { castDType } from "./calls.js";
 import type { CheckedTensor, ExpressionType } from "./checked.js";
 import { checkNumber, kindOfName, reportMissingSpaces } from "./elements.js";
@@ -62,7 +62,7 @@ function typeOf(e: Expression, context: TensorContext): Operand {
         return c.report(diagnostic("type-mismatch", e.operand.span, { wanted: "a condition", found }));
       }
       if (!requireNumbers(t, e.operand, c)) return null;
-      if (t === "literal" || t.layout.kind !== "partial" || isLinear(t.layout)) return t;
+      if (t === "literal" || partialOf(t.layout) === null || isLinear(t.layout)) return t;
       return reportNotLinear("negation", t, e.operand, e, c);
     }
     case "call":
@@ -84,9 +84,9 @@ function typeOf(e: Expression, context: TensorContext): Operand {
   }
 }
 
-/** A row of the mesh has a value of its own, which no conversion of the whole group can start from or lead to. */
+/** One rank of each row: of the whole group alone, tensor expressions know such a tensor. */
 export function refuseAxis({ name, layout, span: place }: CheckedTensor, span: Span, c: Checking): boolean {
-  if (layout.axis === undefined) return false;
+  if (layout.kind !== "on" || layout.axis === undefined) return false;
   const labels = [{ span: place, text: `'${name}' is declared here` }];
   const parameters = { name, layout: printLayout(layout), axis: layout.axis };
   c.report(diagnostic("layout-of-axis", span, parameters, { labels }));

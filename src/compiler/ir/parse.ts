@@ -3,7 +3,7 @@ import type { MeshAxis, Requirement, ScalarParameter, SignatureTensor } from "..
 import { type Span, NO_SPAN } from "../source.js";
 import type { DType, ScalarKind } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
-import type { Layout, ReductionOp } from "../types/layout.js";
+import type { AxisPlacement, Layout, Placement, ReductionOp } from "../types/layout.js";
 import type { Relation } from "../types/requirement.js";
 import { type Attribute, type Buffer, type Kernel, type Op, type Region, Value } from "./module.js";
 import { type AttributeKind, definitionOf, isOpName, type Level, LEVELS } from "./ops.js";
@@ -84,6 +84,14 @@ function property(r: Reader, key: string): string {
 }
 
 function layout(r: Reader, kind = r.next()): Layout {
+  const first = onePlacement(r, kind);
+  if (first.axis === undefined) return first;
+  const parts = [first];
+  while (["replicated", "sharded", "partial", "on"].includes(r.peek())) parts.push(onePlacement(r, r.next()));
+  return parts.length === 1 ? first : { kind: "grid", parts: parts as AxisPlacement[] };
+}
+
+function onePlacement(r: Reader, kind: string): Placement & { readonly axis?: string } {
   const written = r.accept("(") ? r.list(")", () => r.next()) : [];
   const hasOwn = kind === "sharded" || kind === "partial" || kind === "on";
   const own = hasOwn ? written[0]! : "";

@@ -10,6 +10,7 @@ import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Specification } from "../manifest.js";
 import { isDType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
+import { partialOf } from "../types/layout.js";
 
 type Names = ReadonlyMap<string, Specification>;
 type Call = Extract<Expression, { kind: "call" }>;
@@ -116,13 +117,14 @@ class Translation {
   /** What is computed may be rounded to its dtype when it travels, or is kept for those who need it. */
   private converted(operand: Expression, a: Specification): Specification {
     const type = this.checked.types.get(operand);
-    const isMoved = a.kind === "input" && type?.kind === "tensor" && type.layout.kind !== "partial";
+    const isMoved = a.kind === "input" && type?.kind === "tensor" && partialOf(type.layout) === null;
     const dtype = this.dtypeOf(operand);
-    if (isMoved || a.kind === "rounded" || dtype === null) return a;
+    const isSummand = type?.kind === "tensor" && partialOf(type.layout) !== null;
+    // What one axis has reduced and another is still to reduce is rounded as it lies in between.
+    if (isMoved || (a.kind === "rounded" && !isSummand) || dtype === null) return a;
     const rounded: Specification = { kind: "rounded", dtype, a };
     // Parts of a sum that are computed may lie in memory before they travel, each rounded to its dtype.
-    const isPart = type?.kind === "tensor" && type.layout.kind === "partial";
-    if (isPart && a.kind !== "matmul" && a.kind !== "input") this.roundedParts.add(rounded);
+    if (isSummand && a.kind !== "matmul" && a.kind !== "input") this.roundedParts.add(rounded);
     return rounded;
   }
 

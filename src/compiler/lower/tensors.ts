@@ -12,7 +12,8 @@ import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { sameType, type Type } from "../ir/types.js";
 import { isDType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
-import type { Layout } from "../types/layout.js";
+import { type Layout, type Placement, sameLayout } from "../types/layout.js";
+import { hasAxes, layoutOf, type MeshAxis, placementsOf } from "../types/mesh.js";
 
 type TensorType = Extract<Type, { kind: "tensor" }>;
 type Call = Extract<Expression, { kind: "call" }>;
@@ -95,12 +96,19 @@ export class TensorStatements {
     const { build } = this;
     let [v, type] = [value, value.type as TensorType];
     const step = (name: "cast" | "expand" | "convert", to: TensorType): void => {
-      if (!sameType(type, to)) [v, type] = [build.op(name, [v], {}, to)!, to];
+      if (!sameType(type, to) && (name !== "convert" || !sameLayout(type.layout, to.layout)))
+        [v, type] = [build.op(name, [v], {}, to)!, to];
     };
     step("cast", { ...type, dtype: wanted.dtype });
     // What is repeated along a dimension is the same on all ranks that the dimension is cut among.
-    const layout = within(wanted.layout, wanted.shape.length, type.shape);
-    if (layout !== null && !sameLayout(type.layout, layout)) step("convert", { ...type, layout });
+    const layout = within(wanted.layout, wanted.shape, type, this.checked.mesh);
+    if (!hasAxes(layout) && !hasAxes(type.layout)) step("convert", { ...type, layout });
+    else {
+      // Along one axis after the other, the first of the mesh first: so its cuts are the outer ones.
+      const { mesh } = this.checked;
+      for (const [at, placement] of placementsOf(layout, mesh).entries())
+        step("convert", { ...type, layout: layoutOf(placementsOf(type.layout, mesh).with(at, placement), mesh) });
+    }
     step("expand", wanted); // also where a length is only written in two ways
     return v;
   }
@@ -195,11 +203,18 @@ export class TensorStatements {
   /** An operand of a product, cut like the product where that is cut along the batches. */
   private batched(v: Value, product: TensorType): Value {
     const type = v.type as TensorType;
-    const { layout } = product;
-    if (layout.kind !== "sharded" || layout.dim >= product.shape.length - 2 || type.layout.kind !== "replicated")
-      return v;
-    const dim = layout.dim - product.shape.length + type.shape.length;
-    return dim < 0 || type.shape[dim] === 1 ? v : this.adapted(v, { ...type, layout: { kind: "sharded", dim } });
+    const { mesh } = this.checked;
+    const isOfAxes = hasAxes(product.layout) || hasAxes(type.layout);
+    const missing = product.shape.length - type.shape.length;
+    const cut = (whole: Placement, own: Placement): Placement => {
+      if (whole.kind !== "sharded" || whole.dim >= product.shape.length - 2 || own.kind !== "replicated") return own;
+      const dim = whole.dim - missing;
+      return dim < 0 || type.shape[dim] === 1 ? own : { kind: "sharded", dim };
+    };
+    const own = isOfAxes ? placementsOf(type.layout, mesh) : [type.layout as Placement];
+    const whole = isOfAxes ? placementsOf(product.layout, mesh) : [product.layout as Placement];
+    const placements = whole.map((p, at) => cut(p, own[at]!));
+    return this.adapted(v, { ...type, layout: isOfAxes ? layoutOf(placements, mesh) : placements[0]! });
   }
 
   private named(name: string, type: TensorType | null, scope: Scope): Value {
@@ -234,16 +249,26 @@ export class TensorStatements {
   }
 }
 
-function sameLayout(a: Layout, b: Layout): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
-
 /**
- * The layout that a value must have to be broadcast to a layout of `rank` dimensions, which are matched from the last one;
- * null where any will do that has the whole of it everywhere.
+ * The layout that a value must have to be broadcast to a shape that lies like that: dimensions are matched from the last one.
+ * What is repeated along a dimension is the same on all ranks that the dimension is cut among, and stays as it is.
  */
-function within(layout: Layout, rank: number, shape: readonly Extent[]): Layout | null {
-  if (layout.kind !== "sharded") return layout;
-  const dim = layout.dim - rank + shape.length;
-  return dim < 0 || shape[dim] === 1 ? null : { ...layout, dim };
+function within(
+  layout: Layout,
+  shape: readonly Extent[],
+  value: Pick<TensorType, "shape" | "layout">,
+  mesh: readonly MeshAxis[],
+): Layout {
+  const missing = shape.length - value.shape.length;
+  const place = (p: Placement, own: Placement): Placement => {
+    if (p.kind !== "sharded") return p;
+    const dim = p.dim - missing;
+    return dim < 0 || value.shape[dim] === 1 ? own : { kind: "sharded", dim };
+  };
+  if (!hasAxes(layout) && !hasAxes(value.layout)) return place(layout as Placement, value.layout as Placement);
+  const own = placementsOf(value.layout, mesh);
+  return layoutOf(
+    placementsOf(layout, mesh).map((p, at) => place(p, own[at]!)),
+    mesh,
+  );
 }

@@ -8,7 +8,9 @@
  * as folds leave, is little at every size: those have no choice.
  */
 import type { Kernel, Op } from "../ir/module.js";
-import { printLayout } from "../types/layout.js";
+import { type Layout, printLayout } from "../types/layout.js";
+import { groupOf } from "./support/element-builder.js";
+import { changeBetween } from "./support/tensor-conversions.js";
 import type { PassOptions } from "./options.js";
 
 export function chooseAlgorithms(kernel: Kernel, options: Pick<PassOptions, "algorithm">): Kernel {
@@ -22,12 +24,14 @@ export function openConversions(kernel: Kernel): readonly Op[] {
 }
 
 /** `null` for what is no such conversion; `open` where the size decides; else why there is one way alone. */
-function waysOf(op: Op, { world }: Kernel): "open" | { readonly why: string } | null {
+function waysOf(op: Op, kernel: Kernel): "open" | { readonly why: string } | null {
   if (op.name !== "convert") return null;
   const [from, to] = [op.operands[0]!.type, op.results[0]!.type];
-  if (from.kind !== "tensor" || to.kind !== "tensor" || to.layout.kind !== "replicated") return null;
-  if (from.layout.kind !== "partial" && from.layout.kind !== "on") return null;
-  if (world <= 2) return { why: "each rank reads as much as it would receive in two steps" };
+  if (from.kind !== "tensor" || to.kind !== "tensor") return null;
+  const change = changeBetween(from.layout, to.layout, kernel.mesh);
+  if (change.into.kind !== "replicated" || (change.from.kind !== "partial" && change.from.kind !== "on")) return null;
+  if (groupOf(kernel, change.axis).size <= 2)
+    return { why: "each rank reads as much as it would receive in two steps" };
   if (from.shape.length > 1 && from.shape.at(-1) === 1)
     return { why: "one number a row is little to read, and saves a meeting of the ranks" };
   return "open";
@@ -36,8 +40,9 @@ function waysOf(op: Op, { world }: Kernel): "open" | { readonly why: string } | 
 function decided(op: Op, kernel: Kernel, chosen: PassOptions["algorithm"]): Op {
   const ways = waysOf(op, kernel);
   if (ways === null) return op;
-  const { layout } = op.operands[0]!.type as { layout: Parameters<typeof printLayout>[0] };
-  const what = `${printLayout(layout)} to replicated on ${kernel.world} ranks`;
+  const layouts = [op.operands[0]!, op.results[0]!].map((v) => (v.type as { layout: Layout }).layout);
+  const { size } = groupOf(kernel, changeBetween(layouts[0]!, layouts[1]!, kernel.mesh).axis);
+  const what = `${layouts.map(printLayout).join(" to ")} on ${size} ranks`;
   const algorithm = ways === "open" ? chosen : "one_shot";
   const why = ways === "open" ? "the plan has it for sizes at which this kernel is launched" : ways.why;
   return { ...op, attributes: { ...op.attributes, algorithm, why: `${what}: ${why}` } };

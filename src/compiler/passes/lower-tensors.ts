@@ -17,7 +17,8 @@ import { scalar, scalarOf } from "../ir/types.js";
 import { copyOp, Substitution } from "../ir/visit.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { extent, type Extent, sameExtent } from "../types/extent.js";
-import { ElementBuilder } from "./support/element-builder.js";
+import { localShapeOf } from "../types/mesh.js";
+import { ElementBuilder, groupOf } from "./support/element-builder.js";
 import { TensorConversions } from "./support/tensor-conversions.js";
 import { TensorMemory } from "./support/tensor-memory.js";
 import { TensorReads } from "./support/tensor-reads.js";
@@ -26,7 +27,6 @@ import {
   computeKind,
   type Index,
   type LocalTensor,
-  localShape,
   movedPartition,
   type Partition,
   readsOf,
@@ -60,16 +60,19 @@ class TensorLowering {
     this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
     this.at = new ElementBuilder(this.build);
     this.memory = new TensorMemory(kernel, this.at);
-    this.conversions = new TensorConversions(kernel, this.at, this.memory, (shape) => this.partitionOf(shape));
+    this.conversions = new TensorConversions(kernel, this.at, this.memory, (shape, axis) =>
+      this.partitionOf(shape, axis),
+    );
     this.uses = new TensorUses(kernel);
     this.reads = new TensorReads(kernel);
   }
 
   /** Whole rows where rows are folded, so that a rank can fold its own; else pieces as even as can be. */
-  private partitionOf(shape: readonly Extent[]): Partition {
+  private partitionOf(shape: readonly Extent[], axis: number | null): Partition {
     const folds = this.kernel.body.ops.some((op) => op.name === "fold" && op.attributes["dim"] !== 0);
-    if (!folds || shape.length < 2) return { kind: "chunks" };
-    return { kind: "slices", dim: 0, length: extent("ceildiv", shape[0]!, this.kernel.world), isExact: false };
+    if (!folds || shape.length < 2) return { kind: "chunks", axis };
+    const length = extent("ceildiv", shape[0]!, groupOf(this.kernel, axis).size);
+    return { kind: "slices", dim: 0, length, isExact: false, axis };
   }
 
   lower(op: Op): void {
@@ -92,7 +95,8 @@ class TensorLowering {
     const { reads, owned, spread, layout } = this.tensors.get(v)!;
     const place = reads.get(text(op, "buffer"));
     // One rank reads an element of all, and stores that of all, or of the only one that has it.
-    const isByOne = owned !== null || (layout.kind === "replicated" && spread !== null) || layout.kind === "on";
+    const isByOne =
+      owned?.axis === null || (layout.kind === "replicated" && spread?.axis === null) || layout.kind === "on";
     return place === undefined || place === "own" || (place === "ranks" && (isByOne || this.kernel.world === 1));
   }
 
@@ -121,7 +125,7 @@ class TensorLowering {
   }
 
   private value(op: Op, type: TensorType): LocalTensor {
-    const shape = localShape(type, this.kernel.world);
+    const shape = localShapeOf(type.shape, type.layout, this.kernel.mesh, this.kernel.world);
     const operands = op.operands.flatMap((v) => this.tensors.get(v) ?? []);
     const [first] = operands;
     switch (op.name) {

@@ -12,13 +12,14 @@ import { AllData, compareAtData, type RangeOf } from "./evaluate.js";
 import { Cases } from "./cases.js";
 import { ExactAlgebra, TooLarge } from "./exact.js";
 import { RoundingAlgebra } from "./rounding.js";
-import { membersOf } from "../types/mesh.js";
+import type { Layout } from "../types/layout.js";
+import { cutsOf, hasAxes, leaderOf, partsOfRank } from "../types/mesh.js";
 import { execute } from "./execute.js";
 import { ExponentialAlgebra } from "./exponentials.js";
 import { FieldAlgebra } from "./field.js";
 import { gridOf } from "./machine.js";
 import { type Answer, CannotTell, Fails, type Place as SourcePlace, unknownBecause } from "./results.js";
-import { indexOf, Shards, sizeOf } from "./places.js";
+import { GridShards, indexOf, Shards, sizeOf } from "./places.js";
 import { keyOf, type Places, placesOf } from "./residues.js";
 import { Signature } from "./signature.js";
 import { type ElementAt, Expectation } from "./specification.js";
@@ -158,7 +159,7 @@ interface Specified {
   readonly output: number;
   readonly shape: readonly number[];
   /** Where it is in parts. */
-  readonly shards: Shards | null;
+  readonly shards: Shards | GridShards | null;
   /** The ranks of which an element is asked for, by part; of a `partial` tensor the first of each row. */
   readonly holders: readonly (readonly number[])[];
 }
@@ -253,6 +254,14 @@ class Run {
     const shape = s.kind === "elements" ? signature.localShapeOf(tensor) : signature.shapeOf(tensor);
     const isMember = (place: number) => (rank: number) => signature.membersFor(tensor, rank)[place] === rank;
     const some = (place: number): readonly number[] => this.everyRank.filter(isMember(place));
+    if (layout.kind === "grid" && s.kind !== "elements") {
+      const { mesh, world } = kernel;
+      const shards = new GridShards(shape, cutsOf(layout, mesh, world, shape.length));
+      const holders: number[][] = Array.from({ length: sizeOf(shards.cuts) }, () => []);
+      for (const rank of this.everyRank)
+        holders[shards.numberOf(partsOfRank(layout, mesh, rank, shape.length))]!.push(rank);
+      return { output, shape, shards, holders };
+    }
     if (layout.kind === "on") return { output, shape, shards: null, holders: [some(layout.rank)] };
     if (s.kind === "elements" || layout.kind === "replicated" || layout.kind === "local")
       return { output, shape, shards: null, holders: [this.everyRank] };
@@ -281,9 +290,11 @@ class Run {
 /** Outputs that several ranks hold alike, but perhaps not: they round, or see different inputs. */
 function replicatedOutputs(kernel: Kernel): SignatureTensor[] {
   if (kernel.world === 1) return [];
-  const views = kernel.inputs.some(({ layout }) => layout.kind === "local" || layout.axis !== undefined);
+  const views = kernel.inputs.some(({ layout }) => layout.kind === "local" || hasAxes(layout));
+  const isShared = (layout: Layout): boolean =>
+    layout.kind === "grid" ? layout.parts.some((p) => p.kind === "replicated") : layout.kind === "replicated";
   const isOne = ({ layout, dtype }: SignatureTensor): boolean =>
-    layout.kind === "replicated" && (views || (DTYPES[dtype].kind === "float" && rounds(kernel)));
+    isShared(layout) && (views || (DTYPES[dtype].kind === "float" && rounds(kernel)));
   return kernel.outputs.filter(isOne);
 }
 
@@ -337,7 +348,7 @@ function replicaThatDiffers(
   for (const [launch, ranks] of ended.entries())
     for (const [o, tensor] of outputs.entries())
       for (let rank = 0; rank < kernel.world; rank++) {
-        const leader = membersOf(tensor.layout, kernel.mesh, kernel.world, rank)[0]!;
+        const leader = hasAxes(tensor.layout) ? leaderOf(tensor.layout, kernel.mesh, rank) : 0;
         const [mine, its] = [ranks[rank]![o]!, ranks[leader]![o]!];
         for (let at = 0; at < machine.lengths[machine.bufferNumber(tensor.name)]!; at++) {
           const [value, known] = [mine[at], its[at]];

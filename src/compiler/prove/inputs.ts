@@ -3,7 +3,7 @@ import type { Kernel } from "../ir/module.js";
 import type { SignatureTensor } from "../manifest.js";
 import { tableOf } from "../specification-table.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { membersOf } from "../types/mesh.js";
+import { hasAxes, leaderOf } from "../types/mesh.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { keyOf } from "./residues.js";
 import { steeringOf, type Steering } from "../execute/steering.js";
@@ -57,8 +57,8 @@ export class InputValues {
    * is the first rank of a row of the mesh, and -1 for all ranks.
    */
   nameOf({ layout }: SignatureTensor, rank: number): number {
-    if (layout.kind !== "replicated") return rank;
-    return layout.axis === undefined ? -1 : membersOf(layout, this.kernel.mesh, this.kernel.world, rank)[0]!;
+    if (hasAxes(layout)) return leaderOf(layout, this.kernel.mesh, rank);
+    return layout.kind === "replicated" ? -1 : rank;
   }
 
   /**

@@ -78,3 +78,36 @@ export class Shards {
     return Math.floor(at / this.whole) * this.part + (at % this.part);
   }
 }
+
+/** How a tensor is cut along several dimensions, each into equal parts; a part of the whole has the parts of them, counted row-major. */
+export class GridShards {
+  private readonly shape: readonly number[];
+  private readonly local: readonly number[];
+  /** Neighbouring elements that lie in one part. */
+  readonly part: number;
+
+  constructor(
+    shape: readonly number[],
+    readonly cuts: readonly number[],
+  ) {
+    this.shape = shape;
+    this.local = shape.map((n, d) => n / cuts[d]!);
+    this.part = this.local.at(-1) ?? 1;
+  }
+
+  place(at: number): number {
+    return this.numberOf(indexOf(at, this.shape).map((i, d) => Math.floor(i / this.local[d]!)));
+  }
+
+  index(at: number): number {
+    return linear(
+      indexOf(at, this.shape).map((i, d) => i % this.local[d]!),
+      this.local,
+    );
+  }
+
+  /** The number of the part that has these parts of the dimensions. */
+  numberOf(parts: readonly number[]): number {
+    return linear(parts, this.cuts);
+  }
+}

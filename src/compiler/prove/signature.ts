@@ -5,7 +5,7 @@ import type { SignatureTensor, Specification } from "../manifest.js";
 import { partsOfSpecification, shapeOfSpecification, sharedParts } from "../specification-shape.js";
 import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { membersOf } from "../types/mesh.js";
+import { membersOf, sourcesOf } from "../types/mesh.js";
 import { broadcastPlaces, type Places } from "./places.js";
 
 export class Signature {
@@ -30,9 +30,13 @@ export class Signature {
 
   private isSameView(a: number, b: number): boolean {
     const { inputs } = this.kernel;
-    return (
-      a === b || inputs.every((t) => t.layout.kind !== "local" && this.membersFor(t, a)[0] === this.membersFor(t, b)[0])
-    );
+    return a === b || inputs.every((t) => t.layout.kind !== "local" && this.firstOf(t, a) === this.firstOf(t, b));
+  }
+
+  /** One of the ranks that hold a tensor as `self` sees it: who sees the same, sees the same ones. */
+  private firstOf(t: SignatureTensor, self: number): number {
+    const { mesh } = this.kernel;
+    return t.layout.kind === "grid" ? Math.min(...sourcesOf(t.layout, mesh, self)) : this.membersFor(t, self)[0]!;
   }
 
   input(name: string): SignatureTensor {

@@ -9,11 +9,12 @@ import {
 import type { SignatureTensor, Specification } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
 import { evaluateExtent } from "../types/extent.js";
-import type { ReductionOp } from "../types/layout.js";
+import { partialOf, type ReductionOp } from "../types/layout.js";
+import { cutsOf, partsOfRank, sourcesOf } from "../types/mesh.js";
 import type { Algebra, Factors, Number_ } from "./algebra.js";
 import { ElementExpectation } from "./elements.js";
 import type { InputValues } from "./inputs.js";
-import { broadcastPlaces, type Places, placesAlong, Shards, sizeOf, stridesOf } from "./places.js";
+import { broadcastPlaces, type Places, placesAlong, GridShards, Shards, sizeOf, stridesOf } from "./places.js";
 import { CannotTell } from "./results.js";
 import type { Signature } from "./signature.js";
 import { binaryOf, castOf, compareOf, selectOf, unaryOf } from "./values.js";
@@ -195,6 +196,7 @@ export class Expectation {
   private input(t: SignatureTensor, self: number): ElementAt {
     const { signature, inputs } = this;
     const on = (rank: number): ElementAt => inputs.elements(this.algebra, this.launch, t.name, rank);
+    if (t.layout.kind === "grid") return this.gridInput(t, self, on);
     const members = signature.membersFor(t, self);
     switch (t.layout.kind) {
       case "replicated":
@@ -211,6 +213,18 @@ export class Expectation {
       case "partial":
         return this.reduced(t.layout.op, members.map(on), t.dtype);
     }
+  }
+
+  private gridInput(t: SignatureTensor, self: number, on: (rank: number) => ElementAt): ElementAt {
+    const { mesh, world } = this.signature.kernel;
+    const shape = this.signature.shapeOf(t);
+    const shards = new GridShards(shape, cutsOf(t.layout, mesh, world, shape.length));
+    const summands: ElementAt[][] = [];
+    for (const rank of sourcesOf(t.layout, mesh, self))
+      (summands[shards.numberOf(partsOfRank(t.layout, mesh, rank, shape.length))] ??= []).push(on(rank));
+    const op = partialOf(t.layout);
+    const parts = summands.map((all) => (op === null ? all[0]! : this.reduced(op, all, t.dtype)));
+    return (at) => parts[shards.place(at)]!(shards.index(at));
   }
 
   /** The values a `partial` tensor stands for, from each rank's summands. */

@@ -3,7 +3,9 @@ import {
   type DimValues,
   type ElementSpecification,
   evaluateExtent,
+  hasAxes,
   type Manifest,
+  partsOfRank,
   type SignatureTensor,
   someSpecification,
   specificationsOf,
@@ -13,7 +15,7 @@ import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/
 import { type Context, evaluateRows, forgetRows, newKnowledge, specificationShape } from "./evaluate.js";
 import { evaluateElements } from "./elements.js";
 import { heldInputs, type InputReader } from "./inputs.js";
-import { membersFor, readRows, rowLength, shapeOf, visitSegments } from "./logical.js";
+import { membersFor, readRows, rowLength, shapeOf, visitGridSegments, visitSegments } from "./logical.js";
 import { type Mismatch, newTally, type Tally, tallyReduced, tallyRun } from "./tally.js";
 
 export interface CheckOptions {
@@ -169,16 +171,25 @@ function checkRows(
     return;
   }
   // Rows of a mesh have values of their own, like ranks with `local` tensors.
-  const isOwn = tensor.layout.kind === "local" || tensor.layout.axis !== undefined;
+  const { layout } = tensor;
+  const isOwn = layout.kind === "local" || hasAxes(layout);
   let expected = isOwn ? null : evaluateRows(s, c, first, last, 0);
   ranks.forEach((r, rank) => {
     if (r === undefined) return;
     if (isOwn) expected = evaluateRows(s, c, first, last, rank);
     const actual = outputOf(ranks, rank, tensor.name);
-    const place = membersFor(tensor, manifest, rank).indexOf(rank);
-    visitSegments(tensor, dims, place, first, last, (logical, local, length) =>
-      tallyRun(tally, tensor.dtype, expected!, logical, actual, local, length, rank),
-    );
+    const visit = (logical: number, local: number, length: number): void =>
+      tallyRun(tally, tensor.dtype, expected!, logical, actual, local, length, rank);
+    if (layout.kind === "grid")
+      visitGridSegments(
+        tensor,
+        dims,
+        partsOfRank(layout, manifest.mesh, rank, tensor.shape.length),
+        first,
+        last,
+        visit,
+      );
+    else visitSegments(tensor, dims, membersFor(tensor, manifest, rank).indexOf(rank), first, last, visit);
   });
 }
 

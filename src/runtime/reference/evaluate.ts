@@ -18,7 +18,7 @@ import { binaryRows, castRows, compareRows, roundedRows, selectRows, unaryRows }
 import { foldRows } from "./folds.js";
 import type { TypedArray } from "../numbers/index.js";
 import type { InputReader } from "./inputs.js";
-import { givenTo, membersFor, readRows, type Rows, shapeOf, type Whole } from "./logical.js";
+import { givenTo, readRows, type Rows, shapeOf, summandsOf, type Whole } from "./logical.js";
 import { evaluateProduct } from "./product.js";
 import { withRoundings } from "./roundings.js";
 import { concatRows, permuteRows, reshapeRows, sliceRows, spreadRows } from "./views.js";
@@ -129,7 +129,7 @@ function computeRows(s: Specification, c: Context, first: number, last: number, 
       const tensor = tensorOf(s.name, c);
       const read = (rank: number, from: number, to: number): TypedArray => c.read(s.name, rank, from, to);
       const rows = readRows(tensor, c.dims, c.manifest, read, first, last, self);
-      return withRoundings(rows, tensor, c.manifest.roundings, membersFor(tensor, c.manifest, self).length);
+      return withRoundings(rows, tensor, c.manifest.roundings, summandsOf(tensor, c.manifest, self));
     }
     case "constant":
       return { values: Float64Array.of(s.value), error: null, copied: false };

@@ -1,6 +1,12 @@
 /** Input data for a collective that respects the layouts of its signature, the same in every process. */
-import { evaluateExtent, type DimValues, type Manifest, type SignatureTensor } from "../../compiler/index.js";
-import { membersFor } from "./logical.js";
+import {
+  evaluateExtent,
+  hasAxes,
+  leaderOf,
+  type DimValues,
+  type Manifest,
+  type SignatureTensor,
+} from "../../compiler/index.js";
 import { allocate, encode, fillPoison, fillRandom, randomKey, textKey, type TypedArray } from "../numbers/index.js";
 
 /** One rank's tensors by name; fits `CpuGroup.run`. */
@@ -33,8 +39,9 @@ function programKey(manifest: Manifest): number {
 function keyOf(manifest: Manifest, name: string, seed: number, rank: number): number {
   const tensor = manifest.inputs.find((t) => t.name === name)!;
   // Replicated ones are equal on all ranks of a row of the mesh, or of the group.
-  const row = tensor.layout.axis === undefined ? 0 : membersFor(tensor, manifest, rank)[0]!;
-  return randomKey(seed, programKey(manifest), textKey(name), tensor.layout.kind === "replicated" ? -1 - row : rank);
+  const { layout } = tensor;
+  const whose = hasAxes(layout) ? leaderOf(layout, manifest.mesh, rank) : layout.kind === "replicated" ? -1 : rank;
+  return randomKey(seed, programKey(manifest), textKey(name), whose);
 }
 
 /**

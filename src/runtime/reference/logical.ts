@@ -1,8 +1,14 @@
 /** Logical tensors, put together from what each rank holds, a range of rows (indices of dimension 0) at a time. */
 import {
+  coordinateOf,
   DTYPES,
   evaluateExtent,
+  InternalCompilerError,
   membersOf,
+  partialOf,
+  partsOfRank,
+  placementsOf,
+  sourcesOf,
   type Manifest,
   type DimValues,
   type ReductionOp,
@@ -82,6 +88,7 @@ export function visitSegments(
   const shape = shapeOf(tensor, dims);
   const row = rowLength(shape);
   const { layout } = tensor;
+  if (layout.kind === "grid") throw new InternalCompilerError("a tensor of several axes has no one order of ranks");
   if (layout.kind === "on" && layout.rank !== rank) return;
   if (layout.kind !== "sharded") return visit(0, first * row, (last - first) * row);
   const own = evaluateExtent(tensor.localShape[layout.dim]!, dims);
@@ -99,6 +106,33 @@ export function visitSegments(
   for (let o = 0; o < outer; o++) visit(o * whole + rank * width, (before + o) * width, width);
 }
 
+/** The same of a tensor that lies along several axes; `parts` says which part of each dimension the rank holds. */
+export function visitGridSegments(
+  tensor: SignatureTensor,
+  dims: DimValues,
+  parts: readonly number[],
+  first: number,
+  last: number,
+  visit: (logical: number, local: number, length: number) => void,
+): void {
+  const shape = shapeOf(tensor, dims);
+  const own = tensor.localShape.map((e) => evaluateExtent(e, dims));
+  const width = own.at(-1)!;
+  const row = rowLength(shape);
+  const lines = product(own.slice(0, -1));
+  for (let line = 0; line < lines; line++) {
+    // Where the line lies in the whole: its index, dimension by dimension from the last but one.
+    let [rest, place, stride] = [line, parts.at(-1)! * width, shape.at(-1)!];
+    for (let d = shape.length - 2; d >= 0; d--) {
+      place += (parts[d]! * own[d]! + (rest % own[d]!)) * stride;
+      stride *= shape[d]!;
+      rest = Math.floor(rest / own[d]!);
+    }
+    const [from, to] = [Math.max(place, first * row), Math.min(place + width, last * row)];
+    if (to > from) visit(from - first * row, line * width + (from - place), to - from);
+  }
+}
+
 /** Reads elements of the tensor from one rank's array. */
 export type Reader = (rank: number, from: number, to: number) => TypedArray;
 
@@ -114,6 +148,7 @@ export function readRows(
 ): Rows {
   const n = (last - first) * rowLength(shapeOf(tensor, dims));
   const { layout, dtype } = tensor;
+  if (layout.kind === "grid") return readGrid(tensor, dims, manifest, read, first, last, self);
   const members = membersFor(tensor, manifest, self);
   const world = members.length;
   const gather = (place: number, into: Float64Array): Float64Array => {
@@ -134,22 +169,78 @@ export function readRows(
     case "sharded":
       for (let rank = 0; rank < world; rank++) gather(rank, values);
       return { values, error: null, copied: true };
-    case "partial": {
-      gather(0, values);
-      const next = new Float64Array(n);
-      const { compute } = DTYPES[dtype];
-      const whole = compute === "f32" ? null : compute;
-      const float = whole === null;
-      const error = float && world > 1 ? values.map(Math.abs) : null;
-      for (let rank = 1; rank < world; rank++) accumulate(layout.op, values, error, gather(rank, next), whole);
-      const parts = layout.op === "avg" ? world : 1;
-      const isSum = layout.op === "sum" || layout.op === "avg";
-      const sizes = isSum && error !== null ? { sizes: error.map((size) => size / parts) } : {};
-      if (whole !== null) for (let i = 0; i < n; i++) values[i] = wrap(whole, values[i]!);
-      finish(layout.op, values, error, world, float);
-      return { values, error: layout.op === "min" || layout.op === "max" ? null : error, copied: false, ...sizes };
-    }
+    case "partial":
+      return folded(tensor, layout.op, world, (place, into) => void gather(place, into), values);
   }
+}
+
+/** What `count` summands come to, each put into an array by `gather`. */
+function folded(
+  { dtype }: SignatureTensor,
+  op: ReductionOp,
+  count: number,
+  gather: (place: number, into: Float64Array) => void,
+  values: Float64Array,
+): Rows {
+  const n = values.length;
+  gather(0, values);
+  const next = new Float64Array(n);
+  const { compute } = DTYPES[dtype];
+  const whole = compute === "f32" ? null : compute;
+  const float = whole === null;
+  const error = float && count > 1 ? values.map(Math.abs) : null;
+  for (let place = 1; place < count; place++) {
+    gather(place, next);
+    accumulate(op, values, error, next, whole);
+  }
+  const parts = op === "avg" ? count : 1;
+  const isSum = op === "sum" || op === "avg";
+  const sizes = isSum && error !== null ? { sizes: error.map((size) => size / parts) } : {};
+  if (whole !== null) for (let i = 0; i < n; i++) values[i] = wrap(whole, values[i]!);
+  finish(op, values, error, count, float);
+  return { values, error: op === "min" || op === "max" ? null : error, copied: false, ...sizes };
+}
+
+/** A tensor of several axes: summands by summands, each put together from its parts. */
+function readGrid(
+  tensor: SignatureTensor,
+  dims: DimValues,
+  { mesh }: Pick<Manifest, "mesh">,
+  read: Reader,
+  first: number,
+  last: number,
+  self: number,
+): Rows {
+  const { layout, dtype, shape } = tensor;
+  const values = new Float64Array((last - first) * rowLength(shapeOf(tensor, dims)));
+  const summands = new Map<string, { readonly rank: number; readonly parts: readonly number[] }[]>();
+  for (const rank of sourcesOf(layout, mesh, self)) {
+    const key = placementsOf(layout, mesh)
+      .map((p, at) => (p.kind === "partial" ? coordinateOf(rank, mesh, at) : 0))
+      .join();
+    const parts = partsOfRank(layout, mesh, rank, shape.length);
+    summands.set(key, [...(summands.get(key) ?? []), { rank, parts }]);
+  }
+  const all = [...summands.values()];
+  const gather = (place: number, into: Float64Array): void => {
+    for (const { rank, parts } of all[place]!)
+      visitGridSegments(tensor, dims, parts, first, last, (logical, local, length) =>
+        decodeInto(dtype, read(rank, local, local + length), into.subarray(logical, logical + length)),
+      );
+  };
+  const op = partialOf(layout);
+  if (op !== null) return folded(tensor, op, all.length, gather, values);
+  gather(0, values);
+  return { values, error: null, copied: true };
+}
+
+/** How many summands a tensor's values are made of, as `self` sees them. */
+export function summandsOf(tensor: SignatureTensor, manifest: Pick<Manifest, "mesh" | "ranks">, self: number): number {
+  if (tensor.layout.kind !== "grid") return membersFor(tensor, manifest, self).length;
+  return placementsOf(tensor.layout, manifest.mesh).reduce(
+    (n, p, at) => (p.kind === "partial" ? n * manifest.mesh[at]!.size : n),
+    1,
+  );
 }
 
 /** Folds one more rank into `values`; `sizes` sums up magnitudes. */

@@ -1,5 +1,5 @@
 /** Matrix products in float64, blocked for the cache, with their error bound. */
-import { partsOfSpecification, type Specification } from "../../compiler/index.js";
+import { isCut, partsOfSpecification, type Specification } from "../../compiler/index.js";
 import { type Context, evaluateRows, inputEpsilon, specificationShape, wholeOf } from "./evaluate.js";
 import { LAMBDA, type Rows, U32, type Whole, wrap } from "./logical.js";
 import { spreadRows } from "./views.js";
@@ -152,7 +152,7 @@ function liesOverRanks(s: Specification, dim: number, c: Context): boolean {
   switch (s.kind) {
     case "input": {
       const { layout } = c.manifest.inputs.find((t) => t.name === s.name)!;
-      return layout.kind === "sharded" && layout.dim === dim;
+      return isCut(layout, dim);
     }
     case "matmul": {
       const rank = specificationShape(s, c).length;

@@ -1,5 +1,5 @@
 /** The error that inputs bear where a kernel sends them through a narrower dtype. */
-import { type DType, DTYPES, type SignatureTensor } from "../../compiler/index.js";
+import { type DType, DTYPES, partialOf, type SignatureTensor } from "../../compiler/index.js";
 import { isNarrowFloat, SMALLEST_STEP } from "../numbers/index.js";
 import { type Rows, U32 } from "./logical.js";
 
@@ -15,8 +15,9 @@ export function withRoundings(rows: Rows, tensor: SignatureTensor, roundings: re
   if (narrower.length === 0) return rows;
   const epsilon = narrower.reduce((sum, d) => sum + DTYPES[d].epsilon + 2 * U32, 0);
   const half = narrower.reduce((sum, d) => sum + (isNarrowFloat(d) ? SMALLEST_STEP[d] / 2 : 0), 0);
-  const isProduct = tensor.layout.kind === "partial" && tensor.layout.op === "prod"; // relative errors add up
-  const count = tensor.layout.kind === "partial" && tensor.layout.op === "sum" ? members : 1;
+  const op = partialOf(tensor.layout);
+  const isProduct = op === "prod"; // relative errors add up
+  const count = op === "sum" ? members : 1;
   const sizes = rows.sizes ?? rows.values.map((v) => Math.abs(v) * (isProduct ? members : 1));
   const error = rows.values.map((_, i) => (rows.error?.[i] ?? 0) + epsilon * sizes[i]! + count * half);
   return { ...rows, error, copied: false };

@@ -3,11 +3,26 @@
  * an expression may name a product or a sum over ranks as often as it likes.
  */
 import type { Builder } from "../../ir/builder.js";
-import type { Value } from "../../ir/module.js";
+import type { Kernel, Value } from "../../ir/module.js";
 import type { BinaryFunction, LoopMap, Reduction } from "../../ir/ops.js";
 import type { Extent } from "../../types/extent.js";
 import { printExtent } from "../../types/extent.js";
+import { strideOf } from "../../types/mesh.js";
 import type { Index } from "./tensor-values.js";
+
+/** All ranks, or those of this rank's row along an axis of the mesh. */
+export interface RankGroup {
+  readonly size: number;
+  /** From one member to the next, in rank numbers. */
+  readonly stride: number;
+  readonly isAll: boolean;
+}
+
+/** @param axis its number; null for all ranks */
+export function groupOf({ mesh, world }: Pick<Kernel, "mesh" | "world">, axis: number | null): RankGroup {
+  if (axis === null) return { size: world, stride: 1, isAll: true };
+  return { size: mesh[axis]!.size, stride: strideOf(mesh, axis), isAll: false };
+}
 
 export class ElementBuilder {
   readonly build: Builder;
@@ -112,8 +127,24 @@ export class ElementBuilder {
     );
   }
 
-  ranks(world: number, body: (peer: Value) => void): void {
-    this.loop("ranks", [[this.constant(0), this.constant(world)]], ([p]) => body(p!));
+  /** Every rank of a group. */
+  ranks(group: RankGroup, body: (peer: Value) => void): void {
+    this.loop("ranks", [[this.constant(0), this.constant(group.size)]], ([p]) => body(this.member(group, p!)));
+  }
+
+  /** This rank's place in a group. */
+  place({ size, stride, isAll }: RankGroup): Value {
+    if (isAll) return this.rank();
+    const along = stride === 1 ? this.rank() : this.index("div", this.rank(), this.constant(stride));
+    return this.index("rem", along, this.constant(size));
+  }
+
+  /** The number of the rank at a place of a group. */
+  member(group: RankGroup, place: Value): Value {
+    if (group.isAll) return place;
+    const stride = this.constant(group.stride);
+    const first = this.index("sub", this.rank(), this.index("mul", this.place(group), stride));
+    return this.index("add", first, this.index("mul", place, stride));
   }
 
   when(condition: Value, body: () => void): void {

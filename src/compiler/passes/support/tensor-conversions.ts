@@ -13,23 +13,20 @@ import { InternalCompilerError } from "../../diagnostics/ice.js";
 import type { Kernel, Value } from "../../ir/module.js";
 import { scalar, scalarOf } from "../../ir/types.js";
 import { extent, type Extent } from "../../types/extent.js";
-import { type Layout, printLayout, type ReductionOp } from "../../types/layout.js";
-import type { ElementBuilder } from "./element-builder.js";
+import { type Layout, type Placement, printLayout, type ReductionOp, sameLayout } from "../../types/layout.js";
+import { hasAxes, type MeshAxis, placementsOf } from "../../types/mesh.js";
+import { type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
 import type { TensorMemory } from "./tensor-memory.js";
 import { computeKind, type Index, type LocalTensor, type Partition, readsOf } from "./tensor-values.js";
 
 export class TensorConversions {
-  private readonly world: number;
-
   constructor(
-    kernel: Kernel,
+    private readonly kernel: Kernel,
     private readonly at: ElementBuilder,
     private readonly memory: TensorMemory,
     /** Which part of a replicated tensor of that shape a rank had better compute, where it is two_shot. */
-    private readonly partitionOf: (shape: readonly Extent[]) => Partition,
-  ) {
-    this.world = kernel.world;
-  }
+    private readonly partitionOf: (shape: readonly Extent[], axis: number | null) => Partition,
+  ) {}
 
   /**
    * @param shape what a rank holds of the result
@@ -43,7 +40,49 @@ export class TensorConversions {
     isTwoShot: boolean,
     isStored: boolean,
   ): LocalTensor {
-    const from = source.layout;
+    const { axis, from, into } = changeBetween(source.layout, to, this.kernel.mesh);
+    // Where rows of the mesh have divided a value among them, others do not know who has what.
+    const isDivided = axis !== null && (source.owned !== null || source.spread !== null);
+    const whole = isDivided && from.kind !== "replicated" ? this.memory.everywhere(source) : source;
+    const one = new ConversionAlong(this.at, this.memory, this.partitionOf, groupOf(this.kernel, axis), axis, to);
+    return one.convert(whole, from, into, shape, isTwoShot, isStored);
+  }
+}
+
+/** The axis along which two layouts differ, and what they say of it; null, and the layouts, where they speak of all ranks. */
+export function changeBetween(
+  from: Layout,
+  to: Layout,
+  mesh: readonly MeshAxis[],
+): { readonly axis: number | null; readonly from: Placement; readonly into: Placement } {
+  if (!hasAxes(from) && !hasAxes(to)) return { axis: null, from: from as Placement, into: to as Placement };
+  const [before, after] = [placementsOf(from, mesh), placementsOf(to, mesh)];
+  const [axis, ...more] = mesh.flatMap((_, at) => (sameLayout(before[at]!, after[at]!) ? [] : [at]));
+  if (axis === undefined || more.length > 0)
+    throw new InternalCompilerError(`${printLayout(from)} to ${printLayout(to)} is not along one axis`);
+  return { axis, from: before[axis]!, into: after[axis]! };
+}
+
+/** Conversions among all ranks, or among those of each row along an axis. */
+class ConversionAlong {
+  constructor(
+    private readonly at: ElementBuilder,
+    private readonly memory: TensorMemory,
+    private readonly partitionOf: (shape: readonly Extent[], axis: number | null) => Partition,
+    private readonly group: RankGroup,
+    private readonly axis: number | null,
+    /** What the result's layout is, of all axes. */
+    private readonly layout: Layout,
+  ) {}
+
+  convert(
+    source: LocalTensor,
+    from: Placement,
+    to: Placement,
+    shape: readonly Extent[],
+    isTwoShot: boolean,
+    isStored: boolean,
+  ): LocalTensor {
     switch (from.kind) {
       case "replicated":
         return this.fromReplicated(source, to, shape);
@@ -62,15 +101,10 @@ export class TensorConversions {
     throw new InternalCompilerError(`no way from ${printLayout(from)} to ${printLayout(to)}`);
   }
 
-  private result(
-    source: LocalTensor,
-    layout: Layout,
-    shape: readonly Extent[],
-    fields: Partial<LocalTensor>,
-  ): LocalTensor {
+  private result(source: LocalTensor, shape: readonly Extent[], fields: Partial<LocalTensor>): LocalTensor {
     return this.memory.computed({
       ...source,
-      layout,
+      layout: this.layout,
       shape,
       buffer: null,
       isReachable: false,
@@ -86,24 +120,29 @@ export class TensorConversions {
 
   private shifted(index: Index, dim: number, length: Extent): Index {
     const { at } = this;
-    return at.replaced(index, dim, (v) => at.index("add", v, at.index("mul", at.rank(), at.extent(length))));
+    return at.replaced(index, dim, (v) => at.index("add", v, at.index("mul", at.place(this.group), at.extent(length))));
   }
 
+  /** Of what each rank of the group has. */
   private foldRanks(op: ReductionOp, element: (peer: Value) => Value): Value {
-    const { at } = this;
-    const folded = at.reduce(op === "avg" ? "sum" : op, this.world, true, element);
-    if (op !== "avg") return folded;
-    return at.build.binary("div", folded, at.build.constant(this.world, scalar(scalarOf(folded.type))));
+    return this.foldPlaces(op, (place) => element(this.at.member(this.group, place)));
   }
 
-  private fromReplicated(source: LocalTensor, to: Layout, shape: readonly Extent[]): LocalTensor {
-    if (to.kind !== "sharded") return { ...this.memory.everywhere(source), layout: to, shape };
+  private foldPlaces(op: ReductionOp, element: (place: Value) => Value): Value {
+    const { at } = this;
+    const folded = at.reduce(op === "avg" ? "sum" : op, this.group.size, true, element);
+    if (op !== "avg") return folded;
+    return at.build.binary("div", folded, at.build.constant(this.group.size, scalar(scalarOf(folded.type))));
+  }
+
+  private fromReplicated(source: LocalTensor, to: Placement, shape: readonly Extent[]): LocalTensor {
+    if (to.kind !== "sharded") return { ...this.memory.everywhere(source), layout: this.layout, shape };
     const { dim } = to;
     const { owned } = source;
-    const isOwn = owned?.kind === "slices" && owned.dim === dim && owned.isExact;
+    const isOwn = owned?.kind === "slices" && owned.axis === this.axis && owned.dim === dim && owned.isExact;
     // What each rank computes is its own slice: nothing has to be given to others.
     const held = owned === null || isOwn ? source : this.memory.everywhere(source);
-    return this.result(held, to, shape, {
+    return this.result(held, shape, {
       element: (i, p) => held.element(this.shifted(i, dim, shape[dim]!), p),
       isCostly: held.isCostly,
       isExact: held.isExact,
@@ -114,25 +153,25 @@ export class TensorConversions {
   private fromPartial(
     source: LocalTensor,
     op: ReductionOp,
-    to: Layout,
+    to: Placement,
     shape: readonly Extent[],
     isTwoShot: boolean,
   ): LocalTensor {
     if (to.kind === "sharded") {
       const { dim } = to;
       if (!source.isReachable) return this.throughStages(source, op, to, shape, dim, shape[dim]!, null);
-      return this.result(source, to, shape, {
+      return this.result(source, shape, {
         element: (i) => this.foldRanks(op, (p) => source.element(this.shifted(i, dim, shape[dim]!), p)),
       });
     }
     if (isTwoShot && !source.isReachable) {
-      const length = extent("ceildiv", shape[0]!, this.world);
-      const owned: Partition = { kind: "slices", dim: 0, length, isExact: false };
+      const length = extent("ceildiv", shape[0]!, this.group.size);
+      const owned: Partition = { kind: "slices", dim: 0, length, isExact: false, axis: this.axis };
       return this.throughStages(source, op, to, shape, 0, length, owned);
     }
     const held = this.memory.withinReach(source);
-    const spread = isTwoShot && to.kind === "replicated" ? this.partitionOf(shape) : null;
-    return this.result(source, to, shape, {
+    const spread = isTwoShot && to.kind === "replicated" ? this.partitionOf(shape, this.axis) : null;
+    return this.result(source, shape, {
       element: (i) => this.foldRanks(op, (p) => held.element(i, p)),
       reads: readsOf([held], "ranks"),
       products: new Set(),
@@ -147,29 +186,29 @@ export class TensorConversions {
   private throughStages(
     source: LocalTensor,
     op: ReductionOp,
-    to: Layout,
+    to: Placement,
     shape: readonly Extent[],
     dim: number,
     length: Extent,
     owned: Partition | null,
   ): LocalTensor {
-    const { at, memory, world } = this;
+    const { at, memory, group } = this;
     const { build } = at;
-    if (source.dtype === "bool") return this.refuse(source.layout, to);
+    if (source.dtype === "bool") return this.refuse(source.layout, this.layout);
     const { dtype } = source;
-    const stage = memory.scratch("stage", dtype, [world, ...shape.with(dim, length)]);
+    const stage = memory.scratch("stage", dtype, [group.size, ...shape.with(dim, length)]);
     at.tiles(source.shape, (i) => {
       const value = build.cast(source.element(i), dtype);
       const each = at.extent(length);
       const owner = at.index("div", i[dim]!, each);
       const there = at.replaced(i, dim, (v) => at.index("rem", v, each));
-      build.store(stage, value, [at.rank(), ...there], owner);
+      build.store(stage, value, [at.place(group), ...there], at.member(group, owner));
     });
     const kind = computeKind(dtype);
-    const start = (): Value => at.index("mul", at.rank(), at.extent(length));
+    const start = (): Value => at.index("mul", at.place(this.group), at.extent(length));
     const place = (i: Index): Index => (owned === null ? i : at.replaced(i, dim, (v) => at.index("sub", v, start())));
-    return this.result(source, to, shape, {
-      element: (i) => this.foldRanks(op, (p) => build.cast(build.load(stage, [p, ...place(i)], scalar(dtype)), kind)),
+    return this.result(source, shape, {
+      element: (i) => this.foldPlaces(op, (p) => build.cast(build.load(stage, [p, ...place(i)], scalar(dtype)), kind)),
       reads: new Map([[stage, "anywhere"]]),
       products: new Set(),
       owned,
@@ -179,53 +218,53 @@ export class TensorConversions {
   private fromOne(
     source: LocalTensor,
     rank: number,
-    to: Layout,
+    to: Placement,
     shape: readonly Extent[],
     isTwoShot: boolean,
   ): LocalTensor {
     const held = this.memory.withinReach(source);
-    const root = (): Value => this.at.constant(rank);
+    const root = (): Value => this.at.member(this.group, this.at.constant(rank));
     const reads = readsOf([held], to.kind === "sharded" ? "anywhere" : "ranks");
     const exact = { isExact: held.isExact, reads, products: new Set<object>() };
     if (to.kind === "sharded")
-      return this.result(source, to, shape, {
+      return this.result(source, shape, {
         ...exact,
         element: (i) => held.element(this.shifted(i, to.dim, shape[to.dim]!), root()),
       });
-    return this.result(source, to, shape, {
+    return this.result(source, shape, {
       ...exact,
       element: (i) => held.element(i, root()),
-      spread: isTwoShot && to.kind === "replicated" ? this.partitionOf(shape) : null,
+      spread: isTwoShot && to.kind === "replicated" ? this.partitionOf(shape, this.axis) : null,
     });
   }
 
   private fromSharded(
     source: LocalTensor,
     dim: number,
-    to: Layout,
+    to: Placement,
     shape: readonly Extent[],
     isStored: boolean,
   ): LocalTensor {
     const { at } = this;
     const length = source.shape[dim]!;
     if (to.kind === "replicated" || (to.kind === "on" && isStored)) {
-      const start = (): Value => at.index("mul", at.rank(), at.extent(length));
-      return this.result(source, to, shape, {
+      const start = (): Value => at.index("mul", at.place(this.group), at.extent(length));
+      return this.result(source, shape, {
         element: (i) => source.element(at.replaced(i, dim, (v) => at.index("sub", v, start()))),
         isExact: source.isExact,
         isCostly: source.isCostly,
-        owned: { kind: "slices", dim, length, isExact: true },
+        owned: { kind: "slices", dim, length, isExact: true, axis: this.axis },
       });
     }
     const held = this.memory.withinReach(source);
-    return this.result(source, to, shape, {
+    return this.result(source, shape, {
       element: (i) => {
         const whole = to.kind === "sharded" ? this.shifted(i, to.dim, shape[to.dim]!) : i;
         const each = at.extent(length);
         const owner = at.index("div", whole[dim]!, each);
         return held.element(
           at.replaced(whole, dim, (v) => at.index("rem", v, each)),
-          owner,
+          at.member(this.group, owner),
         );
       },
       isExact: held.isExact,

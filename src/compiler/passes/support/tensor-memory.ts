@@ -6,7 +6,7 @@ import type { Buffer, Kernel, Value } from "../../ir/module.js";
 import { scalar } from "../../ir/types.js";
 import type { DType } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
-import type { ElementBuilder } from "./element-builder.js";
+import { type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
 import { computeKind, type Index, type LocalTensor, type Partition } from "./tensor-values.js";
 
 /** Where an element of a tensor goes in the buffer it is stored to. */
@@ -15,17 +15,15 @@ const SAME: Placement = (index) => index;
 
 export class TensorMemory {
   buffers: readonly Buffer[];
-  private readonly world: number;
   private tensors = 0;
   /** Tensors that were given to all ranks once, for whoever asks again. */
   private readonly gathered = new WeakMap<LocalTensor, LocalTensor>();
 
   constructor(
-    kernel: Kernel,
+    private readonly kernel: Kernel,
     private readonly at: ElementBuilder,
   ) {
     this.buffers = kernel.buffers;
-    this.world = kernel.world;
   }
 
   scratch(hint: string, dtype: DType, shape: readonly Extent[]): string {
@@ -83,11 +81,11 @@ export class TensorMemory {
       });
       return;
     }
-    if (layout.kind === "replicated" && partition !== null && this.world > 1) {
+    if (layout.kind !== "on" && partition !== null && this.groupOf(partition).size > 1) {
       this.ownPart(t, partition, (index) => {
         const value = build.cast(t.element(index), dtype);
         const to = place(index);
-        at.ranks(this.world, (p) => build.store(name, value, to, p));
+        at.ranks(this.groupOf(partition), (p) => build.store(name, value, to, p));
       });
       return;
     }
@@ -96,18 +94,23 @@ export class TensorMemory {
     at.when(build.compare("eq", at.rank(), at.constant(layout.rank)), all);
   }
 
+  private groupOf({ axis }: Partition): RankGroup {
+    return groupOf(this.kernel, axis);
+  }
+
   /** Runs over the elements that this rank has of a partition. */
   private ownPart(t: LocalTensor, partition: Partition, body: (index: Index) => void): void {
     const { at } = this;
+    const group = this.groupOf(partition);
     if (partition.kind === "slices" && partition.isExact) {
       const { dim, length } = partition;
-      const start = at.index("mul", at.rank(), at.extent(length));
+      const start = at.index("mul", at.place(group), at.extent(length));
       at.tiles(t.shape.with(dim, length), (i) => body(at.replaced(i, dim, (v) => at.index("add", v, start))));
       return;
     }
     const whole = partition.kind === "chunks" ? productOf(t.shape) : t.shape[partition.dim]!;
-    const piece = partition.kind === "chunks" ? pieceOf(whole, this.world) : partition.length;
-    const start = at.index("min", at.index("mul", at.rank(), at.extent(piece)), at.extent(whole));
+    const piece = partition.kind === "chunks" ? pieceOf(whole, group.size) : partition.length;
+    const start = at.index("min", at.index("mul", at.place(group), at.extent(piece)), at.extent(whole));
     const end = at.index("min", at.index("add", start, at.extent(piece)), at.extent(whole));
     if (partition.kind === "chunks") {
       at.loop("tiles", [[start, end]], ([n]) => body(at.unfold(n!, t.shape)));
@@ -127,7 +130,7 @@ export class TensorMemory {
     const name = this.scratch(hint, dtype, t.shape);
     const { at } = this;
     const partition = t.owned ?? (t.spread?.kind === "slices" ? t.spread : null);
-    if (partition === null || this.world === 1) {
+    if (partition === null || this.groupOf(partition).size === 1) {
       this.store(name, { ...t, spread: null });
       return this.inBuffer(name, t, false);
     }
@@ -146,7 +149,7 @@ export class TensorMemory {
   private gather(t: LocalTensor): LocalTensor {
     const name = this.scratch("gathered", t.isConverted && t.dtype !== "bool" ? t.dtype : keptIn(t), t.shape);
     this.store(name, t);
-    return this.inBuffer(name, t, true);
+    return this.inBuffer(name, t, t.layout.kind === "replicated");
   }
 
   /** In memory, whole, in its dtype, perhaps as a transposed or cut view of what lies there: as operands of products must be. */

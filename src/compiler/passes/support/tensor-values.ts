@@ -2,20 +2,24 @@
 import type { Value } from "../../ir/module.js";
 import type { Type } from "../../ir/types.js";
 import { DTYPES, type ComputeDType, type DType } from "../../types/dtype.js";
-import { extent, type Extent, printExtent } from "../../types/extent.js";
+import { type Extent, printExtent } from "../../types/extent.js";
 import type { Layout } from "../../types/layout.js";
 
 export type TensorType = Extract<Type, { kind: "tensor" }>;
 export type Index = readonly Value[];
 
 /**
- * A division of a replicated tensor's elements among the ranks.
+ * A division of a replicated tensor's elements among the ranks, all or those of a row of the mesh, each by its place there.
  * - `slices`: rank r has `length` indices of dimension `dim` from r · length on, as far as there are so many.
  * - `chunks`: rank r has the r-th of nearly equal pieces of all elements, counted row-major.
  */
-export type Partition =
+export type Partition = (
   | { readonly kind: "slices"; readonly dim: number; readonly length: Extent; readonly isExact: boolean }
-  | { readonly kind: "chunks" };
+  | { readonly kind: "chunks" }
+) & {
+  /** The number of the axis among the ranks of whose rows the elements are divided; null for all ranks. */
+  readonly axis: number | null;
+};
 
 /**
  * Where in a buffer the element at an index is computed from: at the same index on the rank that computes it (`own`), at the
@@ -70,13 +74,8 @@ export function computeKind(dtype: DType | "bool"): ComputeDType | "bool" {
   return dtype === "bool" ? "bool" : DTYPES[dtype].compute;
 }
 
-/** What one rank holds of a tensor of this type. */
-export function localShape(type: TensorType, world: number): Extent[] {
-  const { layout } = type;
-  return type.shape.map((e, d) => (layout.kind === "sharded" && layout.dim === d ? extent("div", e, world) : e));
-}
-
 export function samePartition(a: Partition, b: Partition): boolean {
+  if (a.axis !== b.axis) return false;
   if (a.kind === "chunks" || b.kind === "chunks") return a.kind === b.kind;
   return a.dim === b.dim && printExtent(a.length) === printExtent(b.length);
 }
