@@ -67,7 +67,7 @@ export function checkTensorAssignment(s: Assignment, places: Map<string, Span>, 
     return void c.report(diagnostic("assigned-twice", s.target.span, { name }, { labels }));
   }
   places.set(name, s.target.span);
-  if (refuseAxis(target, s.target.span, c)) return;
+  if (refuseAxis(target, s.target.span, c)) return void c.assigned.add(name);
   if (!checkWritable(target, s, c) || found === null || c.faulty.has(name)) return;
   if (isTooDeep(s.value, c) || !requireNumbers(found, s.value, c)) return;
   const labels = [{ span: target.span, text: `'${name}' is declared here` }];
