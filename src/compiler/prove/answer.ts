@@ -72,7 +72,10 @@ function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Plac
   const data = isOfFewIntegers(kernel) ? new AllData(rangesOf(kernel, options.dims)) : null;
   if (data === null && !hasChoices(kernel)) return difference;
   const cases: Cases = new Cases((): ExactAlgebra => algebra);
-  const algebra: ExactAlgebra = new ExactAlgebra(dtypesOf(kernel), (a, b) => (data?.areEqual(a, b) ?? false) || cases.areEqual(a, b));
+  const algebra: ExactAlgebra = new ExactAlgebra(
+    dtypesOf(kernel),
+    (a, b) => (data?.areEqual(a, b) ?? false) || cases.areEqual(a, b),
+  );
   try {
     return new Run(kernel, options, algebra).firstDifference();
   } catch (e) {
