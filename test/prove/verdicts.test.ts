@@ -7,7 +7,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/driver.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
-import { type Claims, findings, openLine, prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
+import {
+  type Claims,
+  claimsOf,
+  findings,
+  openLine,
+  prove,
+  PROOF_MAPPING,
+  summaryLine,
+} from "../../src/compiler/prove/index.js";
 
 const FOLDER = "test/prove/verdicts";
 
@@ -48,6 +56,44 @@ for (const verdict of ["wrong", "limited", "unknown", "proved"] as const)
         expect(summaryLine(claims)).not.toMatch(/answer proved,|ordering proved,/);
       });
   });
+
+describe("what is said of what is not proved", () => {
+  const said = (path: string): ReturnType<typeof findings> => findings(proved(path));
+
+  it("names the condition, and the data it depends on", () => {
+    const path = `${FOLDER}/unknown/if-of-data.coll`;
+    const text = readFileSync(path, "utf8");
+    for (const { message, span } of said(path)) {
+      expect(message).toBe("not proved: the condition of an if depends on data, of 'x'");
+      expect(text.slice(span.start, span.end)).toBe("x[i] > x@0[i]");
+    }
+    expect(said(`${FOLDER}/unknown/claim-by-data.coll`)[0]!.message).toContain(
+      "the index at which the claim reads 'x' is made of data",
+    );
+  });
+
+  const compiled = (text: string): Claims => prove(compile(text, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING }));
+
+  it("advises no barrier where none can stand, and shows the data of a race", () => {
+    const [race] = findings(
+      compiled(`collective routed(x: T[n] local, to: i32[n] local) -> y: T[n] local where to in 0..n {
+        for i in tiles(n) { y[index(to[i])] = x[i] } }`),
+    );
+    expect(race).toMatchObject({
+      code: "proof-race",
+      help: expect.stringMatching(/^no barrier can stand in a tiles loop/),
+    });
+    expect(race!.notes!.join("\n")).toMatch(/with to = \[\d.*\] on rank 0, launch \d/);
+  });
+
+  it("never counts more operations than there are, whatever proofs it is told of", () => {
+    const { kernel } = compile("collective c(x: T[n] local) -> y: T[n] local { for i in tiles(n) { y[i] = x[i] } }", { ranks: 2, mapping: PROOF_MAPPING }); // prettier-ignore
+    const answers = [{ status: "unknown", claim: { ranks: 2, dims: {}, grid: 1, launches: 2, aligned: true }, reason: "", span: { start: 0, end: 0 } }] as const; // prettier-ignore
+    const foreign = { answers, further: [], ran: Array.from({ length: 500 }, (_, k) => k) };
+    const { total, ran } = claimsOf(kernel!, {}, foreign, foreign).coverage;
+    expect(ran).toBe(total);
+  });
+});
 
 describe("the summary line", () => {
   const summary = (text: string, dtype = "f32"): string => {

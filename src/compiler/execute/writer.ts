@@ -41,6 +41,8 @@ export class Writer {
   private readonly functions: string[] = [];
   private readonly scopes: Scope[] = [];
   private readonly suspends = new Map<Region, boolean>();
+  /** By result; filled when it is first asked for. */
+  private readonly makers = new Map<Value, Op>();
   private untouched: ReadonlySet<string> | null = null;
   private counter = 0;
   /** The op that is being written. */
@@ -160,8 +162,31 @@ export class Writer {
   known(value: Value, what: string): string {
     const { text, isKnown } = this.form(value);
     if (isKnown) return text;
-    const where = this.current === null ? "null" : this.op(this.current);
-    return this.variable("k", `known(${text},${JSON.stringify(what)},${where})`);
+    const op = this.makerOf(value) ?? this.current;
+    const from = this.dataBehind(value);
+    const why = `${what} depends on data${from.length === 0 ? "" : `, of ${from.map((n) => `'${n}'`).join(" and ")}`}`;
+    return this.variable("k", `known(${text},${JSON.stringify(why)},${op === null ? "null" : this.op(op)})`);
+  }
+
+  private makerOf(value: Value): Op | null {
+    if (this.makers.size === 0) walk(this.kernel.body, (op) => op.results.forEach((r) => this.makers.set(r, op)));
+    return this.makers.get(value) ?? null;
+  }
+
+  /** Names of the buffers that a value is made from, inputs that steer excepted: of those it may be. */
+  private dataBehind(value: Value): string[] {
+    const names = new Set<string>();
+    const seen = new Set<Value>();
+    const work = [value];
+    for (let v = work.pop(); v !== undefined; v = work.pop()) {
+      const op = seen.has(v) ? null : this.makerOf(v);
+      seen.add(v);
+      if (op === null) continue;
+      if (op.name === "load") names.add(op.attributes["buffer"] as string);
+      else work.push(...op.operands);
+      for (const region of op.regions) work.push(...(region.ops.at(-1)?.operands ?? []));
+    }
+    return [...names].filter((name) => !this.steering.inputs.has(name)).sort();
   }
 
   // -- the kernel -------------------------------------------------------------------------------------------------

@@ -212,7 +212,9 @@ function coverageOf(kernel: Kernel, ran: ReadonlySet<number>): Claims["coverage"
     if (known === undefined) idle.set(key, { span: op.span, what, count: 1, isVariant: active.has(keyOf(op)) });
     else known.count++;
   }
-  return { total: counted.size, ran: ran.size, idle: [...idle.values()] };
+  // Numbers of other ops than these would be of another kernel: they count for nothing.
+  const took = [...counted.values()].filter((number) => ran.has(number)).length;
+  return { total: counted.size, ran: took, idle: [...idle.values()] };
 }
 
 /** Where lengths were asked for, nothing is claimed of others. */

@@ -171,8 +171,8 @@ export class ElementExpectation {
     const { variables } = claim;
     const number = claim.numbers.get(e.variable)!;
     return () => {
-      const from = known(low());
-      const to = known(high());
+      const from = known(low(), `the range of '${e.variable}' in the claim`);
+      const to = known(high(), `the range of '${e.variable}' in the claim`);
       const { turn } = claim;
       const outer = variables[number]!;
       let total: Number_ = first;
@@ -218,13 +218,13 @@ export class ElementExpectation {
       values.elements(this.algebra, this.launch, e.input, values.nameOf(tensor, rank)),
     );
     return () => {
-      const rank = peer === null ? claim.rank : known(peer());
+      const rank = peer === null ? claim.rank : known(peer(), `the rank whose '${e.input}' the claim reads`);
       const found = indices.map((index) => index());
       if (!(rank >= 0 && rank < world)) throw new CannotTell(`the claim reads '${e.input}' of rank ${rank}`);
       let at = 0;
       for (let d = 0; d < lengths.length; d++) {
         const length = lengths[d]!;
-        const i = known(found[d]!);
+        const i = known(found[d]!, `the index at which the claim reads '${e.input}'`);
         if (!(i >= 0 && i < length)) throw new CannotTell(`the claim reads '${e.input}' at ${i} of ${length}`);
         at = at * length + i;
       }
@@ -266,9 +266,10 @@ export class ElementExpectation {
 
 const INTEGERS = new Set<ScalarKind>(["i32", "u32", "i8", "u8"]);
 
-function known(x: Number_): number {
+/** @param what it is, for those who are told that it is no number */
+function known(x: Number_, what: string): number {
   if (typeof x === "number") return x;
-  throw new CannotTell("what the claim reads depends on data that steers nothing in the kernel");
+  throw new CannotTell(`${what} is made of data by which the kernel reads and writes nothing`);
 }
 
 function oneOf(names: readonly string[], fn: string): string {

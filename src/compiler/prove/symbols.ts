@@ -7,9 +7,9 @@ import type { ProofMachine } from "./machine.js";
 import { binaryOf, castOf, compareOf, OPAQUE, selectOf, unaryOf } from "./values.js";
 
 /** A number that decides control flow or an address. */
-function known(value: Number_, what: string, op: Op | null): number {
+function known(value: Number_, why: string, op: Op | null): number {
   if (typeof value === "number") return value;
-  throw new CannotTell(`${what} depends on data`, op?.span);
+  throw new CannotTell(why, op?.span);
 }
 
 function refuse(why: string, op: Op): never {
