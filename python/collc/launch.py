@@ -327,8 +327,8 @@ class LoadedProgram:
         starts = pointers if parameter["ranks"] > 0 else [pointers[self.rank]]
         memory = (ctypes.c_uint8 * (_MAP_BYTES * len(starts) + 64))()
         aligned = -(-ctypes.addressof(memory) // 64) * 64
-        maps = (ctypes.c_uint8 * (_MAP_BYTES * len(starts))).from_address(aligned)
-        maps._memory = memory  # kept as long as the maps are
+        # Keeps the memory.
+        maps = (ctypes.c_uint8 * (_MAP_BYTES * len(starts))).from_buffer(memory, aligned - ctypes.addressof(memory))
         if 0 in sizes or any(each % _MAP_GRAIN for each in strides):
             return maps
         rank, box = len(sizes), list(reversed(parameter["box"]))

@@ -92,6 +92,13 @@ describe.runIf(hasFakes)("collc.c", () => {
     expect(new Set(wanted.map((w) => w.launch)).size).toBeGreaterThan(1);
   });
 
+  test("a launch is captured into a graph, and replayed: epochs go on", () => {
+    const lines = probe("graph");
+    const rank = ["capture: 0", "launch: 0", "captured: 0 0"];
+    const round = ["replay: 0", "replay: 0", "wrong: 0"];
+    expect(lines.slice(1)).toEqual(["load: 0", "begin: 0", ...rank, ...rank, ...round, ...round, ...round, "after: 0"]);
+  });
+
   test("a tensor that is changed in place is one argument", () => {
     const log = join(folder, "in-place.jsonl");
     const lines = probe("in-place", { FAKE_CUDA_LOG: log });

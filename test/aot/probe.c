@@ -195,6 +195,32 @@ int main(int argc, char **argv) {
     end();
     return 0;
   }
+  if (strcmp(argv[2], "graph") == 0) {
+    int (*begin_capture)(void *, int), (*end_capture)(void *, void **), (*instantiate)(void **, void *, unsigned long long);
+    int (*replay)(void *, void *);
+    void *graph = NULL, *execs[RANKS];
+    *(void **)&begin_capture = symbol("cuStreamBeginCapture_v2");
+    *(void **)&end_capture = symbol("cuStreamEndCapture");
+    *(void **)&instantiate = symbol("cuGraphInstantiateWithFlags");
+    *(void **)&replay = symbol("cuGraphLaunch");
+    said("load", load(sum, folder, n, 16));
+    said("begin", begin());
+    for (int r = 0; r < RANKS; r++) {
+      ctx_set(ranks[r].context);
+      printf("capture: %d\n", begin_capture(ranks[r].stream, 1));
+      said("launch", launch(sum, r, n, 0));
+      code = end_capture(ranks[r].stream, &graph);
+      printf("captured: %d %d\n", code, instantiate(&execs[r], graph, 0));
+    }
+    for (int round = 0; round < 3; round++) {
+      fill(n, round);
+      for (int r = 0; r < RANKS; r++) ctx_set(ranks[r].context), printf("replay: %d\n", replay(execs[r], ranks[r].stream));
+      finish();
+      printf("wrong: %lld\n", (long long)wrong(n, round));
+    }
+    said("after", collc_status(ranks[0].handle, NULL, &error));
+    return 0;
+  }
   if (strcmp(argv[2], "plan") == 0) {
     const int64_t sizes[] = {64, 1000, 40000, 100000, 400000, 1000000, MOST - 5};
     said("load", load(planned, folder, MOST, 16));

@@ -26,8 +26,7 @@ const scalarName = (scalar: string): string => `num_${scalar}`;
 const SCALARS_IN_C = { f32: "float", i32: "int32_t", u32: "uint32_t" } as const;
 const bufferName = (buffer: string): string => `buf_${buffer}`;
 
-/** Tensors of the arguments, in their order. */
-/** One of each memory: an input that is changed in place is its own output. */
+/** Tensors of the arguments, in their order; one of each memory: an input that is changed in place is its own output. */
 const tensorsOf = ({ inputs, outputs, inPlace }: ArtefactProgram): SignatureTensor[] => [
   ...inputs,
   ...outputs.filter(({ name }) => !inPlace.includes(name)),
