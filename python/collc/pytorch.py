@@ -1,7 +1,7 @@
 """
 Collectives on PyTorch's tensors: differentiable custom operators over programs that collc has compiled ahead of time.
 
-Written against PyTorch 2.11's documented interface; it has not run yet.
+Written against PyTorch 2.11's documented interface. The operators have run on CPU tensors that stand for CUDA's; on a GPU nothing here has.
 """
 
 # No postponed annotations here: custom_op reads them.

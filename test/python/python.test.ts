@@ -1,6 +1,8 @@
 /** The Python package, by its own tests in processes of python3: artifacts of a build against the fake compiler, on the fake driver. */
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import { packageRoot } from "../../src/runtime/native.js";
 import { IN_PLACE, SCALED } from "../aot/programs.js";
@@ -10,6 +12,19 @@ import { collc, file, kernel, temporaryFolder } from "../cli/support.js";
 const folder = temporaryFolder();
 const artifacts = join(folder, "out");
 const here = import.meta.dirname;
+
+/** A python3 that has PyTorch, which no test may ask for: CPU builds do. */
+const torchPython = process.env["COLLC_TEST_TORCH_PYTHON"] ?? "python3";
+const hasTorch = spawnSync(torchPython, ["-c", "import torch"]).status === 0;
+if (!hasTorch) process.stderr.write("python3 has no PyTorch: the operators of collc.pytorch are not tried\n");
+
+const env: NodeJS.ProcessEnv = {
+  ...process.env,
+  PYTHONPATH: join(packageRoot(), "python"),
+  PYTHONDONTWRITEBYTECODE: "1",
+  FAKE_CUDA_ATTRIBUTES: "16=132",
+  FAKE_CUDA_BLOCKING: "1",
+};
 
 describe.runIf(hasFakes)("the Python package", () => {
   beforeAll(async () => {
@@ -29,19 +44,34 @@ describe.runIf(hasFakes)("the Python package", () => {
       cwd: here,
       encoding: "utf8",
       env: {
-        ...process.env,
-        PYTHONPATH: join(packageRoot(), "python"),
-        PYTHONDONTWRITEBYTECODE: "1",
+        ...env,
         PYTHONWARNINGS: "error",
         COLLC_TEST_ARTIFACTS: artifacts,
         COLLC_TEST_LIBCUDA: fakeDriver,
         FAKE_CUDA_LOG: join(folder, "launches.jsonl"),
-        FAKE_CUDA_ATTRIBUTES: "16=132",
-        FAKE_CUDA_BLOCKING: "1",
       },
     });
     expect(ran.error, "python3 is needed").toBeUndefined();
     expect(ran.stderr).toMatch(/Ran (1[5-9]|[2-9]\d) tests in [^\n]*\n\nOK\n$/);
     expect(ran.status).toBe(0);
+  });
+
+  test.runIf(hasTorch)("its operators, in PyTorch's dispatcher, autograd and compiler", async () => {
+    const out = join(folder, "operators");
+    const names = ["all_reduce/one_shot", "all_gather", "reduce_scatter"].map((name) => kernel(name));
+    const args = ["--ranks", "2", "--dtype", "f32", "--arch", "sm_90", "-o", out];
+    expect(await collc(["build", ...names, ...args])).toMatchObject({ code: 0 });
+    // The fake driver knows one_shot alone, and the operator asks for all_reduce.
+    const manifest = readFileSync(join(out, "manifest.json"), "utf8");
+    writeFileSync(
+      join(out, "manifest.json"),
+      manifest.replace('"path": "all_reduce/one_shot"', '"path": "all_reduce"'),
+    );
+    const run = mkdtempSync(join(folder, "run-"));
+    const ranks = [0, 1].map((rank) =>
+      promisify(execFile)(torchPython, [join(here, "torch_rank.py"), `${rank}`, "2", run, out, fakeDriver], { env }),
+    );
+    const said = ["eager", "not contiguous", "gradient", "shapes and gradients' shapes", "compiled, fullgraph", "opcheck", "refusals", "after recovery"]; // prettier-ignore
+    for (const { stdout } of await Promise.all(ranks)) expect(stdout.trimEnd().split("\n")).toEqual(said);
   });
 });
