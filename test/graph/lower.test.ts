@@ -1,9 +1,11 @@
 /** Regions of FX graphs: what becomes one program, why the rest does not, and that the steps compute what the region says. */
 import { readFileSync } from "node:fs";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FxReference } from "../../src/compiler/graph/fx/evaluate.js";
 import { asFx, type FxGraph, fxSchema, lower, type Lowered } from "../../src/compiler/graph/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
+import { fxRegions } from "./fx-regions.js";
 import { Dump, expectLowered, fused } from "./fx-support.js";
 
 const LEGAL = { fuse: "legal" } as const;
@@ -419,4 +421,18 @@ describe("the FX format", () => {
     const [result] = reference.run({ x: [new Float64Array(32).fill(1), new Float64Array(32).fill(2)] });
     expect([...result![0]!.data]).toEqual(Array.from({ length: 32 }, () => 3));
   });
+});
+
+test("generated regions: the steps, however they are fused, compute what every rank's program says", () => {
+  let programs = 0;
+  let together = 0;
+  for (const { ranks, fx } of fc.sample(fxRegions(), { numRuns: 50, seed: 3 })) {
+    const { parts } = expectLowered(fx, { ranks, ...LEGAL });
+    for (const p of parts.filter((one) => one.kind === "program")) {
+      programs++;
+      if (p.nodes.length > 1) together++;
+    }
+  }
+  expect(programs).toBeGreaterThan(25);
+  expect(together).toBeGreaterThan(12);
 });
