@@ -127,6 +127,27 @@ describe("compiling a graph", () => {
     for (const ranks of [1, 2, 3]) expectGraphRuns(made, compileGraph(made, { ranks }), { m: 6, n: 5 });
   });
 
+  test("axes of a mesh: data- and tensor-parallel in one graph", () => {
+    const g = graph("grid", { mesh: ["dp", "tp"] }).require("m", "ge", 1);
+    const x = g.input("x", "f32", [dim.mul("world", "m"), "k"], "sharded(0, dp) replicated(tp)");
+    const up = g.input("up", "f32", ["k", dim.mul("world", "n")], "replicated(dp) sharded(1, tp)");
+    const down = g.input("down", "f32", [dim.mul("world", "n"), "k"], "replicated(dp) sharded(0, tp)");
+    const h = g.node("silu", [g.matmul(x, up)], { id: "h" });
+    g.output("y", g.node("all_reduce", [g.matmul(h, down)], { over: "tp" }));
+    const grad = g.input(
+      "grad",
+      "f32",
+      [dim.mul("world", "m"), dim.mul("world", "n")],
+      "partial(sum, dp) sharded(1, tp)",
+    );
+    g.output("shard", g.node("reduce_scatter", [grad], { dim: 0, over: "dp" }));
+    const made = g.build();
+    const text = graphToText(made, { ranks: 6, mesh: { dp: 2, tp: 3 } });
+    expect(text).toContain("x: f32[world * m, k] sharded(0, dp) replicated(tp)");
+    expect(graphToText(graphFromText(text, { ranks: 6 }).graph!, { ranks: 6 })).toBe(text);
+    for (const [dp, tp] of [[2, 3], [3, 2], [2, 2]] as const) expectGraphRuns(made, compileGraph(made, { ranks: dp * tp, mesh: { dp, tp } }), { m: 2, k: 5, n: 4 }); // prettier-ignore
+  });
+
   test("in place, read before it is changed", () => {
     const g = graph("step").require(dim.mod!("n", "world"), "eq", 0);
     const [w, grad] = [g.input("w", "f32", ["n"], "replicated"), g.input("grad", "f32", ["n"], "partial(sum)")];

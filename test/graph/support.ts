@@ -1,6 +1,12 @@
 /** Runs compiled graphs on emulated ranks, and compares them with the float64 reference of the graph. */
 import { expect } from "vitest";
-import type { CompileResult, DimValues, SignatureTensor } from "../../src/compiler/index.js";
+import {
+  type CompileResult,
+  type DimValues,
+  type Layout,
+  printLayout,
+  type SignatureTensor,
+} from "../../src/compiler/index.js";
 import { type Dense, sizeOf } from "../../src/compiler/graph/arrays.js";
 import { evaluateGraph } from "../../src/compiler/graph/evaluate.js";
 import type { Graph } from "../../src/compiler/graph/index.js";
@@ -60,7 +66,7 @@ export function expectGraphRuns(graph: Graph, compiled: CompileResult, dims: Dim
     manifest!.inputs.forEach((t, i) => {
       const count = sizeOf(t.localShape.map((e) => evaluateExtent(e, dims)));
       held[graph.inputs[i]!.id] = Array.from({ length: ranks }, (_, rank) => {
-        const own = t.layout.kind === "replicated" ? 0 : rank;
+        const own = classOf(t.layout, rank, manifest!.mesh);
         const numbers = eighths(key + 31 * launch + 101 * i + 1009 * own, count);
         inputs[rank]![t.name] = encodeArray(t.dtype, numbers);
         return decodeInto(t.dtype, inputs[rank]![t.name]!, new Float64Array(count));
@@ -80,11 +86,11 @@ export function expectGraphRuns(graph: Graph, compiled: CompileResult, dims: Dim
       ...graph,
       outputs: graph.outputs.map((o, i) => ({
         ...o,
-        layout: o.layout ?? printed(outputOf(i).layout),
+        layout: o.layout ?? printLayout(outputOf(i).layout),
         shape: o.shape ?? outputOf(i).shape,
       })),
     };
-    const wanted = evaluateGraph(declared, ranks, dims, held);
+    const wanted = evaluateGraph(declared, ranks, dims, held, manifest!.mesh);
     graph.outputs.forEach((_, i) => {
       const t = outputOf(i);
       const { parts, layout, logical } = wanted[graph.outputs[i]!.id]!;
@@ -103,12 +109,20 @@ export function expectGraphRuns(graph: Graph, compiled: CompileResult, dims: Dim
   }
 }
 
-function printed(layout: {
-  readonly kind: string;
-  readonly dim?: number;
-  readonly op?: string;
-  readonly rank?: number;
-}): string {
-  const inside = layout.dim ?? layout.op ?? layout.rank;
-  return inside === undefined ? layout.kind : `${layout.kind}(${inside})`;
+/** Ranks that hold the same have the same number. */
+function classOf(
+  layout: Layout,
+  rank: number,
+  mesh: readonly { readonly name: string; readonly size: number }[],
+): number {
+  if (layout.kind === "replicated" && layout.axis === undefined) return 0;
+  if (layout.kind !== "grid" && layout.axis === undefined) return rank;
+  const parts = layout.kind === "grid" ? layout.parts : [layout];
+  let [rest, number] = [rank, 0];
+  for (const { name, size } of mesh.toReversed()) {
+    const isSame = parts.some((p) => p.axis === name && p.kind === "replicated");
+    number = number * size + (isSame ? 0 : rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return number;
 }

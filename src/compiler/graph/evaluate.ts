@@ -22,32 +22,72 @@ type Held = Readonly<Record<string, readonly ArrayLike<number>[]>>;
 /**
  * Evaluates a graph.
  * @param inputs by id, what each rank holds, row-major
- * @param graph with declared outputs, no mesh axes, and no dtype variables in casts to whole numbers
+ * @param graph with declared outputs, and no dtype variables in casts to whole numbers
  * @param dims and numbers of the launch
+ * @param mesh its axes, the outermost first
  */
-export function evaluateGraph(graph: Graph, ranks: number, dims: DimValues, inputs: Held): Record<string, Evaluated> {
+export function evaluateGraph(
+  graph: Graph,
+  ranks: number,
+  dims: DimValues,
+  inputs: Held,
+  mesh: readonly Axis[] = [],
+): Record<string, Evaluated> {
   const length = (e: GraphExtent): number => evaluateExtent(e, { ...dims, world: ranks });
-  const runs = Array.from({ length: ranks }, (_, rank) => run(graph, rank, ranks, inputs, length, dims));
+  const all = Array.from({ length: ranks }, (_, rank) => rank);
+  const runs = all.map((rank) => run(graph, rank, ranks, inputs, length, dims, mesh));
   return Object.fromEntries(
     graph.outputs.map(({ id, layout }) => {
       if (layout === undefined) throw new UsageError(`output '${id}' has no layout: give it`);
-      const [kind, argument] = layoutOf(layout);
-      const logical = runs[0]!.get(id)!;
-      const parts = runs.map((values, rank): Dense | null => {
-        if (kind === "local") return values.get(id)!;
-        if (kind === "sharded") return shard(logical, Number(argument), rank, ranks);
-        if (kind === "replicated") return logical;
-        return kind === "on" && Number(argument) === rank ? logical : null;
+      const parts = all.map((rank): Dense | null => {
+        let part: Dense | null = runs[rank]!.get(id)!;
+        const at = coordinates(rank, ranks, mesh);
+        for (const { axis, kind, argument } of placementsOf(layout, mesh)) {
+          const [own, size] = axis === null ? [rank, ranks] : [at.get(axis)!, mesh.find((a) => a.name === axis)!.size];
+          if (kind === "partial" || (kind === "on" && Number(argument) !== own)) part = null;
+          else if (part !== null && kind === "sharded") part = shard(part, Number(argument), own, size);
+        }
+        return part;
       });
-      return [id, { layout, parts, logical }];
+      return [id, { layout, parts, logical: runs[0]!.get(id)! }];
     }),
   );
 }
 
-function layoutOf(text: string): [kind: string, argument: string] {
-  const [, kind = text, argument = "", axis] = /^(\w+)(?:\((\w+)(?:, *(\w+))?\))?$/.exec(text) ?? [];
-  if (axis !== undefined) throw new UsageError("the float64 reference knows no axes of a mesh");
-  return [kind, argument];
+/** An axis of the grid of ranks. */
+interface Axis {
+  readonly name: string;
+  readonly size: number;
+}
+
+interface Placed {
+  /** Null: of all ranks. */
+  readonly axis: string | null;
+  readonly kind: string;
+  readonly argument: string;
+}
+
+/** What a layout says of each axis, the outermost first, or of all ranks. Of axes that it does not name: a value each. */
+function placementsOf(text: string, mesh: readonly Axis[]): Placed[] {
+  const written = [...text.matchAll(/(\w+)(?:\(([^)]*)\))?/g)].map(([, kind, inside = ""]): Placed => {
+    const names = inside.split(",").map((a) => a.trim());
+    const last = names.at(-1)!;
+    const axis = mesh.some((a) => a.name === last) ? last : null;
+    return { axis, kind: kind!, argument: axis !== null && names.length === 1 ? "" : names[0]! };
+  });
+  if (written.length === 1 && written[0]!.axis === null) return written;
+  return mesh.map(({ name }) => written.find((p) => p.axis === name) ?? { axis: name, kind: "local", argument: "" });
+}
+
+/** A rank's place along each axis, the last the fastest. */
+function coordinates(rank: number, ranks: number, mesh: readonly Axis[]): Map<string, number> {
+  const at = new Map<string, number>();
+  let rest = rank;
+  for (const { name, size } of mesh.toReversed()) {
+    at.set(name, rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return at;
 }
 
 /** Values by id, as rank `rank` sees them: only `local` tensors differ. */
@@ -58,16 +98,29 @@ function run(
   inputs: Held,
   length: (e: GraphExtent) => number,
   numbers: DimValues,
+  mesh: readonly Axis[],
 ): Map<string, Dense> {
   const values = new Map<string, Dense>();
   for (const { id } of graph.scalars ?? []) values.set(id, scalar(numbers[id]!));
   for (const { id, shape, layout } of graph.inputs) {
     const lengths = shape.map(length);
-    const [kind, argument] = layoutOf(layout);
-    const dim = kind === "sharded" ? Number(argument) : -1;
-    const own = lengths.map((n, d) => (d === dim ? n / ranks : n));
+    const placements = placementsOf(layout, mesh);
+    const sizeOf = (axis: string | null): number => (axis === null ? ranks : mesh.find((a) => a.name === axis)!.size);
+    const own = lengths.map((n, d) =>
+      placements.reduce((m, p) => (p.kind === "sharded" && Number(p.argument) === d ? m / sizeOf(p.axis) : m), n),
+    );
     const held = inputs[id]!.map((data) => dense(own, data));
-    values.set(id, logicalOf(kind, argument, held, rank));
+    // What lies along the inner axes is put together first.
+    const whole = (level: number, at: ReadonlyMap<string, number>): Dense => {
+      const placed = placements[level];
+      if (placed === undefined)
+        return held[mesh.length === 0 ? at.get("")! : mesh.reduce((r, a) => r * a.size + at.get(a.name)!, 0)]!;
+      const { axis, kind, argument } = placed;
+      if (axis === null) return logicalOf(kind, argument, held, rank);
+      const along = Array.from({ length: sizeOf(axis) }, (_, i) => whole(level + 1, new Map(at).set(axis, i)));
+      return logicalOf(kind, argument, along, coordinates(rank, ranks, mesh).get(axis)!);
+    };
+    values.set(id, whole(0, coordinates(rank, ranks, mesh)));
   }
   const operand = (x: GraphOperand): Dense => {
     if (typeof x === "number") return scalar(x);

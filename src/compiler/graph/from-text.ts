@@ -227,5 +227,6 @@ function notAGraph(c: Collective, why: string): UsageError {
 }
 
 function layoutText(l: LayoutReference): string {
-  return l.arguments.length === 0 ? l.name : `${l.name}(${l.arguments.join(", ")})`;
+  const own = l.arguments.length === 0 ? l.name : `${l.name}(${l.arguments.join(", ")})`;
+  return [own, ...(l.further ?? []).map(layoutText)].join(" ");
 }

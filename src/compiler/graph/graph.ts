@@ -17,7 +17,7 @@ export type GraphOperand = string | number;
 /** A length: a number, the name of a dimension, `"world"` for the number of ranks, or arithmetic, as in manifests. */
 export type GraphExtent = Extent;
 
-/** A tensor of the signature, of whole (logical) shape; `layout` as the language writes it: `sharded(0)`, `partial(sum)`. */
+/** A tensor of the signature, of whole (logical) shape; `layout` as the language writes it: `sharded(0)`, `partial(sum)`, `sharded(0, dp) replicated(tp)`. */
 export interface GraphTensor {
   readonly id: string;
   /** A dtype, or a variable that begins with a capital letter and is chosen when the graph is compiled. */
@@ -155,7 +155,7 @@ export const GRAPH_OPS: Readonly<Record<string, GraphOp>> = {
   slice: row("own", "slice", 1, ["ranges"]),
   ...rows([...CONVERSIONS.keys()], (name) => {
     const { argument, mayNameDim } = CONVERSIONS.get(name)!;
-    const optional: GraphAttribute[] = mayNameDim && argument !== "dim" ? ["dim"] : [];
+    const optional: GraphAttribute[] = mayNameDim && argument !== "dim" ? ["dim", "over"] : ["over"];
     return row("call", name, 1, argument === null ? [] : [argument], optional);
   }),
 };

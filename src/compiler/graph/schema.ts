@@ -67,7 +67,7 @@ export function graphSchema(): Schema {
       id: { type: "string", minLength: 1, maxLength: 256 },
       name: { type: "string", pattern: "^[A-Za-z_]\\w*$" },
       dtype: { anyOf: [{ enum: DTYPE_NAMES }, { type: "string", pattern: "^([A-Z]\\w*|accumulator\\([A-Za-z]\\w*\\))$" }] }, // prettier-ignore
-      layout: { type: "string", pattern: "^[a-z]+(\\(\\w+(, *\\w+)?\\))?$" },
+      layout: { type: "string", pattern: "^[a-z]+(\\(\\w+(, *\\w+)?\\))?( [a-z]+\\(\\w+(, *\\w+)?\\))*$" }, // prettier-ignore
       operand: { anyOf: [{ type: "string" }, { type: "number" }] },
       extent: {
         anyOf: [

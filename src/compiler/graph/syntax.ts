@@ -289,6 +289,10 @@ function lengthOf(e: GraphExtent, span: Span): Expression {
 }
 
 function layoutReference(text: string, span: Span): LayoutReference {
-  const [, name = text, inside = ""] = /^(\w+)\s*(?:\((.*)\))?$/.exec(text.trim()) ?? [];
-  return { name, arguments: inside === "" ? [] : inside.split(",").map((a) => a.trim()), span };
+  const parts = text.match(/\w+(\s*\([^)]*\))?/g) ?? [text];
+  const [first, ...further] = parts.map((part): LayoutReference => {
+    const [, name = part, inside = ""] = /^(\w+)\s*(?:\((.*)\))?$/.exec(part.trim()) ?? [];
+    return { name, arguments: inside === "" ? [] : inside.split(",").map((a) => a.trim()), span };
+  });
+  return further.length === 0 ? first! : { ...first!, further };
 }
