@@ -128,7 +128,7 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     text: signed("(x: T[4] ⟦shard(0)⟧) -> y: T[4] local").replace("shard", "shraded"),
     help: "did you mean 'sharded'?",
   },
-  "unknown-argument": { text: tensors("all_reduce(part, ⟦dim⟧: 0)"), help: "it takes none by name" },
+  "unknown-argument": { text: tensors("all_reduce(part, ⟦dim⟧: 0)"), help: "it takes over" },
   unused: { text: loops("  let ⟦v⟧ = 1\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"), message: "the let 'v'" },
   "bad-dimension": { text: signed("(x: T[⟦rank⟧] local) -> y: T[4] local"), message: "what differs from rank to rank" },
   "bad-layout-argument": { text: signed("(x: T[4] ⟦sharded(1)⟧) -> y: T[4] local"), help: /the last is 0/ },
