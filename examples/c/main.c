@@ -124,7 +124,7 @@ static int rank_main(ranks *r, void *data) {
   memset(&options, 0, sizeof options);
   options.device = options.rank = r->rank;
   options.folder = s->folder;
-  options.timeout_ns = UINT64_C(10000000000);
+  options.timeout_ns = UINT64_C(30000000000);
   options.shapes = shape;
   options.shape_count = 1;
   if (collc_load(&driver, program, &options, &handle, &error) != 0) return said(r, "load", &error);

@@ -194,7 +194,7 @@ int RunRank(ranks& all, const Settings& s) {
   collc_options options{};
   options.device = options.rank = all.rank;
   options.folder = s.folder.c_str();
-  options.timeout_ns = 10'000'000'000;
+  options.timeout_ns = 30'000'000'000;
   options.shapes = shape;
   options.shape_count = 1;
   collc_error error;

@@ -18,7 +18,7 @@ with collc.Exchange(rank, world, run) as ranks:
     gpu = collc.Gpu(rank, driver=collc.gpu.Driver(libcuda))
     x = collc.SymmetricMemory(gpu, ranks, 4 * n)
     y = collc.SymmetricMemory(gpu, ranks, 4 * n)
-    loaded = program.load(gpu, rank=rank, shapes=[{"n": n}, {"n": 1}], timeout=0.2 if mode == "alone" else 10.0)
+    loaded = program.load(gpu, rank=rank, shapes=[{"n": n}, {"n": 1}], timeout=5.0 if mode == "alone" else 60.0)
     workspace = collc.connect(loaded, ranks)
 
     def launch(round: int) -> None:
