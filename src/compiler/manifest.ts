@@ -35,6 +35,8 @@ export type Specification =
   | { readonly kind: "constant"; readonly value: number }
   /** A number that the launch was given. */
   | { readonly kind: "scalar"; readonly name: string }
+  /** Of each element of a shape, its index along a dimension. */
+  | { readonly kind: "iota"; readonly shape: readonly Extent[]; readonly dim: number }
   /** Of the last two dimensions; those before them are batches, and broadcast. */
   | { readonly kind: "matmul"; readonly a: Specification; readonly b: Specification }
   | { readonly kind: "unary"; readonly fn: string; readonly a: Specification }

@@ -14,6 +14,7 @@ export function partsOfSpecification(s: Specification): readonly Specification[]
     case "input":
     case "constant":
     case "scalar":
+    case "iota":
       return [];
     case "matmul":
     case "binary":
@@ -149,6 +150,7 @@ function shapeMadeOf(
       return s.order.map((d) => a![d]!);
     case "reshape":
     case "slice":
+    case "iota":
       return s.shape.map(c.extent);
     case "concat":
       return a!.map((n, d) => (d === s.dim ? others.reduce((sum, o) => sum + o[d]!, n) : n));

@@ -19,6 +19,7 @@ const OPERANDS = {
   input: [],
   constant: [],
   scalar: [],
+  iota: [],
   variable: [],
   dim: [],
   rank: [],

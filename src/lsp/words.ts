@@ -33,6 +33,8 @@ const MORE: readonly (readonly [name: string, usage: string, doc: string])[] = [
   ["permute", "permute(t, d, …)", "The dimensions in another order."],
   ["reshape", "reshape(t, n, …)", "The same elements in another shape."],
   ["concat", "concat(t, u, …, dim: d)", "One after the other along a dimension."],
+  ["pow", "pow(a, b)", "a to the power of b; of floats."],
+  ["iota", "iota(n), iota(m, n, dim: d)", "Of each element its index along a dimension, an i32 tensor on every rank."],
   ["mean", "mean(t, dim: d)", "The mean along a dimension; `sum`, `min`, `max` and `prod` fold in the same way."],
 ];
 

@@ -23,7 +23,7 @@ export function expression(x: Context, contents: Contents, target: Held): { line
 function make(x: Context, arrays: readonly Held[], depth: number): Value {
   const { c } = x;
   const again = (): Value => make(x, arrays, depth - 1);
-  switch (depth === 0 ? c.below(3) : c.below(13)) {
+  switch (depth === 0 ? c.below(3) : c.below(14)) {
     case 1:
       return reduction(x, arrays);
     case 2:
@@ -55,6 +55,9 @@ function make(x: Context, arrays: readonly Held[], depth: number): Value {
     }
     case 12:
       return constant(x, x.number());
+    case 13:
+      if (x.isInteger) return again();
+      return combined([again()], ([a]) => `pow(abs(${a}) + 1, 0.5)`);
     case 11: {
       // Of the rank or the place.
       const cast = x.isInteger ? "i32" : "f32";

@@ -131,6 +131,7 @@ class Writer {
       return ways;
     }
     ways.push(() => `${c.pick(["relu", "abs", "tanh", "silu"])}(${of(layout)})`);
+    ways.push(() => `pow(abs(${of(layout)}) + 1, ${c.pick(["0.5", "2", "-1"])})`);
     if (layout.kind !== "on") {
       // Repeated along a dimension that each rank holds whole, or that the other operand brings.
       const free = long.filter((d) => layout.kind !== "sharded" || layout.dim !== d);
@@ -154,6 +155,11 @@ class Writer {
       const along = layout.kind === "sharded" ? 1 - layout.dim : dim;
       const folds = ["sum", "mean", "max", "min"];
       if (along < shape.length) ways.push(() => `(${of(layout)} + ${c.pick(folds)}(${of(layout)}, dim: ${along}))`);
+      // A mask: of each element, its index along a dimension beside that along another, or beside a number.
+      const lengths = shape.join(", ");
+      const index = (d: number): string => `iota(${lengths}, dim: ${d})`;
+      const other = shape.length > 1 ? c.pick([index(1), "2"]) : "2";
+      ways.push(() => `where(${index(0)} ${c.pick([">=", "<", "!="])} ${other}, ${of(layout)}, ${c.pick(["0", of(layout)])})`); // prettier-ignore
       ways.push(() => `where(${of(layout)} > ${c.pick(["0", of(layout)])}, ${of(layout)}, ${of(layout)})`);
     }
     if (layout.kind === "replicated") {

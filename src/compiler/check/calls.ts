@@ -5,7 +5,7 @@ import { suggestion } from "../diagnostics/suggest.js";
 import { type DType, DTYPE_NAMES, isDType } from "../types/dtype.js";
 import type { ExpressionType } from "./checked.js";
 import { BOOL, checkElement, describe, isLiteral, join, mismatch, valueOf } from "./elements.js";
-import { isUnary, TENSOR_FUNCTIONS, UNARY, UNARY_NAMES } from "./functions.js";
+import { isPair, isUnary, TENSOR_FUNCTIONS, UNARY, UNARY_NAMES } from "./functions.js";
 import type { Checking, MaybeType } from "./scope.js";
 
 type Call = Extract<Expression, { kind: "call" }>;
@@ -35,8 +35,7 @@ export function checkCall(e: Call, c: Checking): MaybeType {
   const callee = e.callee.text;
   const dtype = castDType(callee, c);
   if (callee === "index") return checkIndexCall(e, c);
-  const wanted =
-    callee === "where" ? 3 : callee === "min" || callee === "max" ? 2 : dtype !== null || isUnary(callee) ? 1 : 0;
+  const wanted = callee === "where" ? 3 : isPair(callee) ? 2 : dtype !== null || isUnary(callee) ? 1 : 0;
   if (wanted === 0) return reportUnknown(e, c);
   const types = e.arguments.map((a) => checkElement(a, c));
   if (refuseNamed(e, [], c)) return null;
@@ -49,7 +48,11 @@ export function checkCall(e: Call, c: Checking): MaybeType {
     // A choice between conditions is written with `and` and `or`.
     return join(b!, second!, d!, third!, e.span, c);
   }
-  if (wanted === 2) return join(a!, first!, b!, second!, e.span, c);
+  if (wanted === 2) {
+    const type = join(a!, first!, b!, second!, e.span, c);
+    if (callee !== "pow" || type === null || (type.kind === "value" && type.dtype === "f32")) return type;
+    return c.report(diagnostic("needs-float", e.span, { name: callee, found: describe(type) }));
+  }
   if (first === BOOL || first!.kind === "bool") return mismatch(c, a!.span, "a number", first!);
   if (dtype !== null) return valueOf(dtype);
   return checkUnary(e, callee as keyof typeof UNARY, a!, first!, c);
@@ -85,7 +88,17 @@ function reportUnknown(e: Call, c: Checking): null {
   for (const a of e.arguments) checkElement(a, c);
   const help = c.tensors.has(name)
     ? `'${name}' is a tensor: index it with brackets, ${name}[i]`
-    : (suggestion(name, ["min", "max", "where", "index", "log2", ...UNARY_NAMES, ...DTYPE_NAMES, "shard", "chunk"]) ??
-      undefined);
+    : (suggestion(name, [
+        "min",
+        "max",
+        "pow",
+        "where",
+        "index",
+        "log2",
+        ...UNARY_NAMES,
+        ...DTYPE_NAMES,
+        "shard",
+        "chunk",
+      ]) ?? undefined);
   return c.report(diagnostic("unknown-function", e.callee.span, { name }, { help }));
 }

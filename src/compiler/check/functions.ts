@@ -21,6 +21,13 @@ export function isUnary(name: string): name is keyof typeof UNARY {
   return Object.hasOwn(UNARY, name);
 }
 
+/** Functions of two values. */
+const PAIRS: readonly string[] = ["min", "max", "pow"];
+
+export function isPair(name: string): boolean {
+  return PAIRS.includes(name);
+}
+
 export interface Conversion {
   /** Kind of layout it starts from. */
   readonly from: Placement["kind"];
@@ -83,7 +90,7 @@ function conversionAlong(from: Layout, to: Layout, operand: string): string | nu
 /** Functions of whole tensors alone; `min` and `max` are these only where they name a dimension. */
 export const TENSOR_FUNCTIONS: ReadonlySet<string> = new Set([
   ...CONVERSION_NAMES,
-  ...["sum", "prod", "mean", "transpose", "permute", "reshape", "concat"],
+  ...["sum", "prod", "mean", "transpose", "permute", "reshape", "concat", "iota"],
 ]);
 
 /** What leads from a layout to `replicated`; null if nothing does. */

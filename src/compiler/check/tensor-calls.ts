@@ -14,6 +14,7 @@ import {
   CONVERSIONS,
   conversionBetween,
   describeKind,
+  isPair,
   isUnary,
   UNARY,
   UNARY_NAMES,
@@ -21,7 +22,7 @@ import {
 import { checkDim, literalArgument, reportMissing } from "./tensor-arguments.js";
 import { checkPair, checkWhere, misfitOf, reportNotLinear, requireNumbers } from "./tensor-elementwise.js";
 import { checkFold, foldOf } from "./tensor-folds.js";
-import { VIEWS } from "./tensor-views.js";
+import { checkIota, VIEWS } from "./tensor-views.js";
 import type { Checking } from "./scope.js";
 import { checkTensor, type Operand, type TensorContext, type TensorType } from "./tensors.js";
 
@@ -30,6 +31,7 @@ type Call = Extract<Expression, { kind: "call" }>;
 export function checkTensorCall(e: Call, context: TensorContext): Operand {
   const { c } = context;
   const callee = e.callee.text;
+  if (callee === "iota") return checkIota(e, c);
   const view = Object.hasOwn(VIEWS, callee) ? VIEWS[callee] : undefined;
   if (view !== undefined) return view(e, context);
   const fold = foldOf(e);
@@ -37,7 +39,7 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   const operands = e.arguments.map((a) => checkTensor(a, context));
   const conversion = CONVERSIONS.get(callee);
   const dtype = castDType(callee, c);
-  const wanted = callee === "where" ? 3 : callee === "min" || callee === "max" ? 2 : 1;
+  const wanted = callee === "where" ? 3 : isPair(callee) ? 2 : 1;
   if (conversion === undefined && dtype === null && wanted === 1 && !isUnary(callee)) return reportUnknown(e, context);
   if (conversion === undefined && refuseNamed(e, [], c)) return null;
   if (operands.length !== wanted) return reportArity(e, wanted, "tensor", c);
@@ -75,7 +77,7 @@ function reportUnknown(e: Call, { c }: TensorContext): null {
   const name = e.callee.text;
   const known = [
     ...[...CONVERSION_NAMES, ...UNARY_NAMES, ...DTYPE_NAMES, ...Object.keys(VIEWS)],
-    ...["min", "max", "sum", "mean", "prod", "where"],
+    ...["min", "max", "pow", "sum", "mean", "prod", "where"],
   ];
   const help = name === "avg" ? "along a dimension, it is mean(x, dim: d)" : (suggestion(name, known) ?? undefined);
   return c.report(diagnostic("unknown-function", e.callee.span, { name }, { help }));

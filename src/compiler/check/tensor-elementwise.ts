@@ -44,13 +44,19 @@ export function checkBinary(e: Binary, context: TensorContext): Operand {
   return joined === null || joined === "literal" || !isCondition ? joined : { ...joined, dtype: "bool" };
 }
 
-/** `min(a, b)` and `max(a, b)`. */
+/** `min(a, b)`, `max(a, b)` and `pow(a, b)`. */
 export function checkPair(e: Extract<Expression, { kind: "call" }>, a: Operand, b: Operand, c: Checking): Operand {
   const [left, right] = [e.arguments[0]!, e.arguments[1]!];
   if (a === null || b === null || !requireNumbers(a, left, c) || !requireNumbers(b, right, c)) return null;
-  if (a === "literal" && b === "literal")
-    return c.report(diagnostic("not-a-whole-tensor", e.span, { what: "a choice of two numbers" }));
-  return join(e, `'${e.callee.text}'`, e.callee.text, [left, a], [right, b], c);
+  if (a === "literal" && b === "literal") {
+    // Of numbers of the launch, it is another number.
+    if (c.scalarIn(e) !== null) return "literal";
+    return c.report(diagnostic("not-a-whole-tensor", e.span, { what: "a function of two numbers" }));
+  }
+  const joined = join(e, `'${e.callee.text}'`, e.callee.text, [left, a], [right, b], c);
+  if (e.callee.text !== "pow" || joined === null || joined === "literal") return joined;
+  if (joined.dtype === "bool" || DTYPES[joined.dtype].kind !== "int") return joined;
+  return c.report(diagnostic("needs-float", e.span, { name: "pow", found: `a ${joined.dtype} tensor` }));
 }
 
 /** `where(condition, a, b)`. */

@@ -150,16 +150,8 @@ function reordered(t: TensorType, order: readonly number[]): TensorType {
 function reshape(e: Call, context: TensorContext): Operand {
   const { c } = context;
   const t = operandOf(e, context);
-  const shape: Extent[] = [];
-  for (const a of e.arguments.slice(1)) {
-    const length = c.extentOf(a);
-    if (length === null || (typeof length === "number" && length < 1))
-      return c.report(
-        diagnostic("bad-dimension", a.span, { what: length === null ? "this" : `the length ${showExtent(length)}` }),
-      );
-    shape.push(length);
-  }
-  if (t === null) return null;
+  const shape = lengthsOf(e.arguments.slice(1), c);
+  if (t === null || shape === null) return null;
   if (shape.length === 0) return reportMissing("reshape", "n", "the lengths of the result, one after the other", e, c);
   if (!requireSameSize(t.shape, shape, e, c)) return null;
   const layout = withDims(t.layout, (d) => shardAfter(t.shape, d, shape));
@@ -172,6 +164,34 @@ function reshape(e: Call, context: TensorContext): Operand {
     if (isCut(layout, dim)) c.requireDivisible(shape[dim]!, parts, reason, e.span);
   }
   return { ...t, shape, layout };
+}
+
+/** `iota(m, 1, dim: 0)`: of each element its index along a dimension, on every rank; of a vector, the dimension is known. */
+export function checkIota(e: Call, c: Checking): Operand {
+  if (refuseNamed(e, ["dim"], c)) return null;
+  if (e.arguments.length === 0) return reportMissing("iota", "n", "its lengths, one after the other", e, c);
+  const shape = lengthsOf(e.arguments, c);
+  if (shape === null) return null;
+  const t: TensorType = { kind: "tensor", dtype: "i32", shape, layout: { kind: "replicated" } };
+  const dim = checkDim(e, t, c);
+  if (dim === undefined) return null;
+  return dim !== null || shape.length === 1
+    ? t
+    : reportMissing("iota", "dim", "the dimension along which it counts", e, c);
+}
+
+/** Lengths that are known before a launch; null after a reported error. */
+function lengthsOf(written: readonly Expression[], c: Checking): Extent[] | null {
+  const shape: Extent[] = [];
+  for (const a of written) {
+    const length = c.extentOf(a);
+    if (length === null || (typeof length === "number" && length < 1))
+      return c.report(
+        diagnostic("bad-dimension", a.span, { what: length === null ? "this" : `the length ${showExtent(length)}` }),
+      );
+    shape.push(length);
+  }
+  return shape;
 }
 
 function requireSameSize(from: readonly Extent[], to: readonly Extent[], e: Call, c: Checking): boolean {

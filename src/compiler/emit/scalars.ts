@@ -22,6 +22,7 @@ export const C_TYPE: Readonly<Record<ScalarKind, string>> = {
 export function binaryText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string {
   const { operator } = BINARY[fn];
   if (operator !== null) return `${a} ${operator} ${b}`;
+  if (fn === "pow") return `powf(${a}, ${b})`;
   if (kind === "f32") return `f${fn}f(${a}, ${b})`;
   return `${a} ${fn === "min" ? "<" : ">"} ${b} ? ${a} : ${b}`;
 }

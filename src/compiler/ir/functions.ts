@@ -34,6 +34,11 @@ export function maximum(a: number, b: number): number {
   return a !== a ? b : b !== b ? a : Math.max(a, b);
 }
 
+/** A power as GPUs have it: 1 to any power is 1, and so is -1 to an infinite one. */
+export function power(a: number, b: number): number {
+  return a === 1 || (a === -1 && Math.abs(b) === Infinity) ? 1 : a ** b;
+}
+
 /** What a law may be written with: terms that stand for data, and numbers. */
 export interface Terms<X> {
   add(a: X | number, b: X | number): X | number;
@@ -126,7 +131,7 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
 export interface BinaryRow {
   /** Of indices and truth values; undefined where it has none (division by zero). */
   readonly fold: (a: number, b: number) => number | undefined;
-  /** The operator, which C and JavaScript share; null for `min` and `max`. */
+  /** The operator, which C and JavaScript share; null for `min`, `max` and `pow`. */
   readonly operator: string | null;
   readonly commutes: boolean;
   /** Whether floats have it. */
@@ -149,6 +154,7 @@ export const BINARY: Readonly<Record<BinaryFunction, BinaryRow>> = {
   rem: { fold: (a, b) => (b === 0 ? undefined : a % b), operator: "%", commutes: false, isOfFloats: true, isSlow: false },
   min: { fold: Math.min, operator: null, commutes: true, isOfFloats: true, isSlow: false },
   max: { fold: Math.max, operator: null, commutes: true, isOfFloats: true, isSlow: false },
+  pow: { fold: power, operator: null, commutes: false, isOfFloats: true, isSlow: true },
   and: { fold: bits((a, b) => a & b), operator: "&", commutes: true, isOfFloats: false, isSlow: false },
   or: { fold: bits((a, b) => a | b), operator: "|", commutes: true, isOfFloats: false, isSlow: false },
   xor: { fold: bits((a, b) => a ^ b), operator: "^", commutes: true, isOfFloats: false, isSlow: false },

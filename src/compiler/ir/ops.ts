@@ -49,6 +49,7 @@ export const BINARY_FUNCTIONS = [
   "rem",
   "min",
   "max",
+  "pow",
   "and",
   "or",
   "xor",
@@ -92,6 +93,7 @@ export const OPS = {
   lane: { levels: D, effect: "pure", operands: [1, 1], results: 1, attributes: { lane: "int" }, doc: "One lane of a vector." },
   splat: { levels: D, effect: "pure", operands: [1, 1], results: 1, doc: "A vector with the scalar operand in each lane." },
   // -- whole tensors ------------------------------------------------------------------------------
+  iota: { levels: T, effect: "pure", operands: [0, 0], results: 1, attributes: { dim: "int" }, doc: "Of each element, its index along a dimension." },
   input: { levels: T, effect: "pure", operands: [0, 0], results: 1, attributes: { buffer: "buffer" }, optional: { stores: "int" }, doc: "The tensor a buffer holds here. `stores`, where there are several: how often it has been stored to, which tells reads before a store from those after it." },
   matmul: { levels: T, effect: "pure", operands: [2, 2], results: 1, doc: "Matrix product […,m,k]·[…,k,n], accumulated in f32 (i32 for integers); dimensions before the last two are batches, and broadcast." },
   convert: { levels: T, effect: "pure", operands: [1, 1], results: 1, optional: { algorithm: ["one_shot", "two_shot"], why: "string" }, doc: "The same logical tensor in the result type's layout: the one op that communicates at this level. `algorithm`, where there is a choice: `one_shot`, every rank reads what it needs from all; `two_shot`, each computes a part and gives it to all. `why` says so in words." },

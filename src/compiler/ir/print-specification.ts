@@ -59,6 +59,8 @@ function printNode(s: SpecificationNode, use: (operand: number) => string): stri
       return call(s.fn, s.dim, use(s.a));
     case "permute":
       return call(list(s.order), use(s.a));
+    case "iota":
+      return call(shape(s.shape), s.dim);
     case "reshape":
       return call(shape(s.shape), use(s.a));
     case "slice":

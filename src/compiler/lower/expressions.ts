@@ -164,7 +164,7 @@ function lowerCall(e: Extract<Expression, { kind: "call" }>, context: LoweringCo
     const [a, b] = unify(build, values[1]!, values[2]!);
     return build.select(values[0]!, a, b);
   }
-  if (callee === "min" || callee === "max") {
+  if (callee === "min" || callee === "max" || callee === "pow") {
     const [a, b] = unify(build, values[0]!, values[1]!);
     return build.binary(callee, a, b);
   }

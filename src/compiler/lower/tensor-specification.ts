@@ -98,6 +98,7 @@ class Translation {
     const [first] = e.arguments as [Expression];
     const dim = e.named.find((n) => n.name.text === "dim")?.value;
     const along = dim?.kind === "number" ? dim.value : 0;
+    if (callee === "iota") return { kind: "iota", shape: this.shape(e), dim: along };
     if (callee === "concat") return { kind: "concat", dim: along, parts: e.arguments.map((a) => this.of(a, names)) };
     const a = this.of(first, names);
     const fold = foldOf(e);

@@ -165,6 +165,7 @@ export class TensorStatements {
     if (isCast && first.kind === "name" && this.isNumber(first.name))
       return build.op("scalar", [], { name: first.name }, type)!;
     if (Object.hasOwn(VIEWS, callee)) return this.view(e, type, lower);
+    if (callee === "iota") return build.op("iota", [], { dim: dimOf(e) }, type)!;
     const fold = foldOf(e);
     const dim = e.named.find((n) => n.name.text === "dim")?.value;
     if (fold !== null)
@@ -247,6 +248,12 @@ export class TensorStatements {
     if (type?.kind !== "tensor") throw new InternalCompilerError(`a '${e.kind}' expression was not typed as a tensor`);
     return type;
   }
+}
+
+/** The dimension that a call names; 0 where it names none. */
+function dimOf(e: Call): number {
+  const dim = e.named.find((n) => n.name.text === "dim")?.value;
+  return dim?.kind === "number" ? dim.value : 0;
 }
 
 /**

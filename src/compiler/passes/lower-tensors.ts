@@ -136,6 +136,11 @@ class TensorLowering {
         const element = (): Value => this.build.constant(value, scalar(computeKind(type.dtype)));
         return this.memory.computed({ ...this.plain(type, shape), element });
       }
+      case "iota": {
+        const dim = op.attributes["dim"] as number;
+        const element = (i: Index): Value => this.build.cast(i[dim]!, computeKind(type.dtype));
+        return this.memory.computed({ ...this.plain(type, shape), element });
+      }
       case "scalar": {
         const name = text(op, "name");
         const { dtype } = this.kernel.scalars.find((s) => s.name === name)!;

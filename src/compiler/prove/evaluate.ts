@@ -9,6 +9,7 @@ const FUNCTIONS: Readonly<Record<string, (...x: number[]) => number>> = {
   truncate: (x) => Math.trunc(x!),
   "to i8": (x) => (x! << 24) >> 24,
   "to u8": (x) => x! & 0xff,
+  pow: (x, y) => x! ** y!,
   min: Math.min,
   max: Math.max,
   and: (x, y) => x! & y!,

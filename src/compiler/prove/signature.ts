@@ -95,6 +95,8 @@ export class Signature {
         return "f32";
       case "scalar":
         return this.kernel.scalars.find((x) => x.name === s.name)!.dtype;
+      case "iota":
+        return "i32";
       case "cast":
         return DTYPES[s.dtype].compute;
       case "concat":

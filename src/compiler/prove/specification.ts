@@ -75,6 +75,11 @@ export class Expectation {
         return this.input(signature.input(s.name), self);
       case "constant":
         return () => s.value;
+      case "iota": {
+        const shape = signature.shape(s);
+        const step = sizeOf(shape.slice(s.dim + 1));
+        return (at) => Math.floor(at / step) % shape[s.dim]!;
+      }
       case "scalar": {
         const given = algebra.leavesOf(this.launch, s.name, -1)(0);
         return () => given;

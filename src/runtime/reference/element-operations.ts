@@ -1,6 +1,6 @@
 /** Single numbers in float64 with their error bounds: the operations that claims about elements are made of. */
 import { DTYPES, type DType, InternalCompilerError } from "../../compiler/index.js";
-import { maximum, minimum } from "../../compiler/index.js";
+import { maximum, minimum, power } from "../../compiler/index.js";
 import { LAMBDA, U32, wrap } from "./logical.js";
 
 /** What is known of the number that a closure has just returned. */
@@ -112,6 +112,13 @@ export const FLOAT_OPERATIONS: Readonly<
     const value = x / y;
     const size = Math.abs(value);
     return set(state, value, Math.abs(y) > eb ? (ea + size * eb) / (Math.abs(y) - eb) + 4 * U32 * size : ea === 0 && eb === 0 ? 0 : Infinity); // prettier-ignore
+  },
+  pow: (state, x, ea, y, eb) => {
+    const value = power(x, y);
+    const [size, exponent] = [Math.abs(value), Math.abs(y)];
+    const ulps = FUNCTION_ULPS * (1 + exponent * (1 + (x > 0 ? Math.abs(Math.log(x)) : 0)));
+    if (x > ea) return set(state, value, size * (exponent * (ea / (x - ea)) + Math.abs(Math.log(x)) * eb + ulps * U32));
+    return set(state, value, ea === 0 && eb === 0 ? ulps * U32 * size : Infinity);
   },
   min: (state, x, ea, y, eb) => set(state, minimum(x, y), Math.max(ea, eb)),
   max: (state, x, ea, y, eb) => set(state, maximum(x, y), Math.max(ea, eb)),

@@ -4,6 +4,7 @@ import {
   UNARY,
   maximum,
   minimum,
+  power,
   type BinaryFunction,
   type Comparison,
   type UnaryFunction,
@@ -43,6 +44,7 @@ const BINARY: Record<BinaryFunction, (a: number, b: number) => number> = {
   rem: (a, b) => a % b,
   min: minimum,
   max: maximum,
+  pow: power,
   and: (a, b) => a & b,
   or: (a, b) => a | b,
   xor: (a, b) => a ^ b,
@@ -75,6 +77,12 @@ export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, whole: Whole | 
       case "div":
         if (y > eb) return (ea + size * eb) / (y - eb) + 4 * U32 * size;
         return ea === 0 && eb === 0 ? 0 : Infinity;
+      case "pow": {
+        const base = a.values[i]!;
+        if (base > ea)
+          return size * (y * (ea / (base - ea)) + Math.abs(Math.log(base)) * eb + powerUlps(base, y) * U32);
+        return ea === 0 && eb === 0 ? powerUlps(x, y) * U32 * size : Infinity;
+      }
       case "rem":
         return ea + eb * Math.trunc(x / y);
       default:
@@ -82,6 +90,11 @@ export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, whole: Whole | 
     }
   });
   return { values, error, copied: false, ...sizesOf(fn, a, b) };
+}
+
+/** Errors of a power in units of u: those of a function, with what it makes of the error of its argument. */
+export function powerUlps(base: number, exponent: number): number {
+  return FUNCTION_ULPS * (1 + exponent * (1 + (base > 0 ? Math.abs(Math.log(base)) : 0)));
 }
 
 function wholeFunction(fn: BinaryFunction, whole: Whole): (a: number, b: number) => number {

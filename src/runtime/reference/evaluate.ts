@@ -18,7 +18,7 @@ import { binaryRows, castRows, compareRows, roundedRows, selectRows, unaryRows }
 import { foldRows } from "./folds.js";
 import type { TypedArray } from "../numbers/index.js";
 import type { InputReader } from "./inputs.js";
-import { givenTo, readRows, type Rows, shapeOf, summandsOf, type Whole } from "./logical.js";
+import { givenTo, readRows, rowLength, type Rows, shapeOf, summandsOf, type Whole } from "./logical.js";
 import { evaluateProduct } from "./product.js";
 import { withRoundings } from "./roundings.js";
 import { concatRows, permuteRows, reshapeRows, sliceRows, spreadRows } from "./views.js";
@@ -92,7 +92,10 @@ function findKind(s: Specification, c: Context): Whole | "any" | null {
     case "input":
       return ofDType(tensorOf(s.name, c).dtype);
     case "constant":
-      return Number.isInteger(s.value) ? "any" : null;
+      // 1e30 is a float, though no fraction shows it.
+      return Number.isInteger(s.value) && Math.abs(s.value) < 2 ** 32 ? "any" : null;
+    case "iota":
+      return "i32";
     case "scalar":
       return ofDType(c.manifest.scalars.find(({ name }) => name === s.name)!.dtype);
     case "cast":
@@ -133,6 +136,13 @@ function computeRows(s: Specification, c: Context, first: number, last: number, 
     }
     case "constant":
       return { values: Float64Array.of(s.value), error: null, copied: false };
+    case "iota": {
+      const shape = specificationShape(s, c);
+      const step = shape.slice(s.dim + 1).reduce((a, n) => a * n, 1);
+      const from = first * rowLength(shape);
+      const values = Float64Array.from({ length: (last - first) * rowLength(shape) }, (_, i) => Math.floor((from + i) / step) % shape[s.dim]!); // prettier-ignore
+      return { values, error: null, copied: false };
+    }
     case "scalar":
       return { values: Float64Array.of(givenTo(s.name, c.manifest, c.dims)), error: null, copied: false };
     case "matmul":

@@ -5,7 +5,7 @@
  * (encoders), `U` (unary functions), `fround`, `fmin`, `fmax`, `wide` (and/or/xor of 64-bit indices).
  */
 import { InternalCompilerError } from "../../diagnostics/ice.js";
-import { BINARY, COMPARE, maximum, minimum, UNARY } from "../../ir/functions.js";
+import { BINARY, COMPARE, maximum, minimum, power, UNARY } from "../../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../../ir/ops.js";
 import { type ComputeDType, isFloat, type ScalarKind } from "../../types/dtype.js";
 import { encode, ENCODERS, F32_WORD, I32_WORD, isNarrowFloat, valuesOf } from "../../types/formats.js";
@@ -181,6 +181,7 @@ function numberHelpers(text: string): Record<string, unknown> {
     imul: Math.imul,
     fmin: minimum,
     fmax: maximum,
+    fpow: (a: number, b: number) => Math.fround(power(a, b)),
     U: Object.fromEntries(Object.entries(UNARY).map(([fn, { value }]) => [fn, value])),
     wide,
     toI32,
