@@ -10,12 +10,13 @@ import {
 import type { Kernel } from "../ir/module.js";
 import type { ElementExpression, ElementSpecification } from "../manifest.js";
 import { freeVariables, partsOfExpression, sharedParts } from "../specification-shape.js";
-import { DTYPES, type ScalarKind } from "../types/dtype.js";
+import { DTYPES, isFloat, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { REDUCE } from "../ir/functions.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import type { InputValues } from "./inputs.js";
 import { CannotTell } from "./results.js";
+import { sumOf } from "./sums.js";
 import { binaryOf, castOf, compareOf, selectOf, unaryOf } from "./values.js";
 
 /** An expression where the claim now is. */
@@ -170,20 +171,23 @@ export class ElementExpectation {
     const [first, fn] = [REDUCE[e.fn].identity(kind), REDUCE[e.fn].fn];
     const { variables } = claim;
     const number = claim.numbers.get(e.variable)!;
+    const adds = e.fn === "sum" && isFloat(kind);
     return () => {
       const from = known(low(), `the range of '${e.variable}' in the claim`);
       const to = known(high(), `the range of '${e.variable}' in the claim`);
       const { turn } = claim;
       const outer = variables[number]!;
+      const sum = adds ? sumOf(algebra) : null;
       let total: Number_ = first;
       for (let i = from; i < to; i++) {
         variables[number] = i;
         claim.turn = ++claim.turns;
-        total = binaryOf(algebra, fn, kind, total, body());
+        if (sum !== null) sum.add(body());
+        else total = binaryOf(algebra, fn, kind, total, body());
       }
       variables[number] = outer;
       claim.turn = turn;
-      return total;
+      return sum?.build() ?? total;
     };
   }
 

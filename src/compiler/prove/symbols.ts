@@ -4,6 +4,7 @@ import type { SymbolHelpers } from "../execute/domains/symbols.js";
 import type { Op } from "../ir/module.js";
 import type { Number_ } from "./algebra.js";
 import type { ProofMachine } from "./machine.js";
+import { sumOf } from "./sums.js";
 import { binaryOf, castOf, compareOf, OPAQUE, selectOf, unaryOf } from "./values.js";
 
 /** A number that decides control flow or an address. */
@@ -53,4 +54,5 @@ export const SYMBOL_HELPERS: SymbolHelpers = {
   selectOf,
   castOf,
   foldsOf,
+  sumOf,
 };

@@ -73,6 +73,8 @@ export interface SymbolHelpers {
   readonly compareOf: unknown;
   readonly selectOf: unknown;
   readonly castOf: unknown;
+  /** Takes the algebra: a sum of values that grows, with `add` and `build`. */
+  readonly sumOf: unknown;
   /** Takes the machine, a fold, a rank and a launch: its results by the indices that it depends on. */
   readonly foldsOf: unknown;
 }

@@ -5,6 +5,7 @@ import { definitionOf } from "../../ir/ops.js";
 import { printKernel } from "../../ir/print.js";
 import type { OpOf } from "../../ir/typed.js";
 import { lanesOf, scalarOf } from "../../ir/types.js";
+import { isFloat } from "../../types/dtype.js";
 import { walk } from "../../ir/visit.js";
 import { REDUCE } from "../../ir/functions.js";
 import type { Writer } from "../writer.js";
@@ -126,7 +127,11 @@ export function reduce(w: Writer, op: OpOf<"reduce">): void {
   const start = domain.literal(kind, REDUCE[fn].identity(kind)).text;
   const totals = counts ? Array.from({ length: lanesOf(result.type) }, () => w.fresh("r")) : [];
   for (const t of totals) w.line(`let ${t}=${start};`);
+  // A sum of symbols grows in one place, instead of as one value a term.
+  const adds = domain.isSymbolic && domain.hasData && fn === "sum" && isFloat(kind);
+  const sums = totals.map(() => w.fresh("u"));
   const kept = keptFold(w, op, `${high}-(${low})`, totals);
+  if (adds) for (const u of sums) w.line(`const ${u}=sumOf(A);`);
   const v = w.index(body.arguments[0]!);
   w.line(`for(let ${v}=${low};${v}<${high};${v}++){`);
   region(w, { arguments: [], ops: body.ops.slice(0, -1) });
@@ -135,14 +140,16 @@ export function reduce(w: Writer, op: OpOf<"reduce">): void {
   totals.forEach((t, i) => {
     const next = w.form(yielded, i);
     isKnown &&= next.isKnown;
+    if (adds) return w.line(`${sums[i]!}.add(${next.text});`);
     w.line(`${t}=${domain.binary(REDUCE[fn].fn, kind, { text: t, isKnown: next.isKnown }, next).text};`);
   });
   w.line("}");
+  if (adds) totals.forEach((t, i) => w.line(`${t}=${sums[i]!}.build();`));
   kept?.();
   if (counts)
     w.bind(
       result,
-      totals.map((text) => ({ text, isKnown })),
+      totals.map((text) => ({ text, isKnown: isKnown && !adds })),
     );
 }
 
