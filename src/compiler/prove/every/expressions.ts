@@ -1,0 +1,242 @@
+/**
+ * What all threads of a rank compute alike, before it meets any element: lengths, bounds and bases, as expressions over the
+ * dimensions. Equal expressions are one object, so that they may be compared and counted.
+ */
+import { foldBinary, foldCompare } from "../../ir/functions.js";
+import type { BinaryFunction, Comparison } from "../../ir/ops.js";
+import type { Extent } from "../../types/extent.js";
+import {
+  constant,
+  constantOf,
+  type Form,
+  isAtLeastZero,
+  isConstant,
+  isZero,
+  minus,
+  ONE,
+  parameter,
+  plus,
+  product,
+  quotient,
+  type Ranges,
+  scaled,
+  ZERO,
+} from "./forms.js";
+
+/** `fn` is a binary function or a comparison; `not`; `select`. `symbol` is an address test, or anything else without a number. */
+export type Expression =
+  | { readonly id: number; readonly kind: "constant"; readonly value: number }
+  | { readonly id: number; readonly kind: "dim" | "symbol"; readonly name: string }
+  | { readonly id: number; readonly kind: "apply"; readonly fn: string; readonly of: readonly Expression[] };
+
+/**
+ * Whether a length is not looked into where a stretch is followed, which then holds for whatever it may be: one of dimensions
+ * alone that is no sum.
+ */
+export function isAtom(e: Expression): boolean {
+  if (e.kind === "dim") return true;
+  if (e.kind !== "apply" || !isPlain(e)) return false;
+  return !(e.fn === "add" || e.fn === "sub" || (e.fn === "mul" && e.of.some((f) => f.kind === "constant")));
+}
+
+const plain = new WeakMap<Expression, boolean>();
+
+/** Whether an expression has no tests of addresses and no block in it. */
+function isPlain(e: Expression): boolean {
+  if (e.kind !== "apply") return e.kind !== "symbol";
+  let known = plain.get(e);
+  if (known === undefined) plain.set(e, (known = e.of.every(isPlain) && !isRoot(e) && e.of.every((f) => !hasRoot(f))));
+  return known;
+}
+
+/** Whether it is the length of a loop over elements, as loops have it: what is held against 0 from below. */
+export function isRoot(e: Expression): boolean {
+  return e.kind === "apply" && e.fn === "max" && e.of[1]!.kind === "constant" && e.of[1]!.value === 0;
+}
+
+const rooted = new WeakMap<Expression, boolean>();
+
+function hasRoot(e: Expression): boolean {
+  if (e.kind !== "apply") return false;
+  let known = rooted.get(e);
+  if (known === undefined) rooted.set(e, (known = isRoot(e) || e.of.some(hasRoot)));
+  return known;
+}
+
+const COMPARED = new Set(["eq", "ne", "lt", "le", "gt", "ge"]);
+
+export class Expressions {
+  private readonly all = new Map<string, Expression>();
+  private readonly byId: Expression[] = [];
+
+  /** The expression of a number. */
+  numbered(id: number): Expression {
+    return this.byId[id]!;
+  }
+
+  private made(key: string, make: (id: number) => Expression): Expression {
+    let found = this.all.get(key);
+    if (found === undefined) {
+      found = make(this.byId.length);
+      this.all.set(key, found);
+      this.byId.push(found);
+    }
+    return found;
+  }
+
+  constant(value: number): Expression {
+    return this.made(`${value}`, (id) => ({ id, kind: "constant", value }));
+  }
+
+  dim(name: string): Expression {
+    return this.made(`dim ${name}`, (id) => ({ id, kind: "dim", name }));
+  }
+
+  symbol(name: string): Expression {
+    return this.made(`symbol ${name}`, (id) => ({ id, kind: "symbol", name }));
+  }
+
+  extent(e: Extent): Expression {
+    if (typeof e === "number") return this.constant(e);
+    if (typeof e === "string") return this.dim(e);
+    const [a, b] = [this.extent(e.a), this.extent(e.b)];
+    if (e.op === "ceildiv") return this.apply("div", this.apply("sub", this.apply("add", a, b), this.constant(1)), b);
+    return this.apply(e.op === "mod" ? "rem" : e.op, a, b);
+  }
+
+  apply(fn: string, ...of: readonly Expression[]): Expression {
+    const values = of.map((e) => (e.kind === "constant" ? e.value : undefined));
+    const [a, b] = values;
+    if (fn === "select" && a !== undefined) return of[a !== 0 ? 1 : 2]!;
+    if (fn === "not" && a !== undefined) return this.constant(1 - a);
+    if (of.length === 2 && a !== undefined && b !== undefined) {
+      const folded = COMPARED.has(fn)
+        ? Number(foldCompare(fn as Comparison, a, b))
+        : foldBinary(fn as BinaryFunction, a, b);
+      if (folded !== undefined) return this.constant(folded);
+    }
+    if (fn === "and" && (a === 0 || b === 0)) return this.constant(0);
+    if (fn === "and" && (a === 1 || b === 1)) return of[a === 1 ? 1 : 0]!;
+    if (fn === "or" && (a === 0 || b === 0)) return of[a === 0 ? 1 : 0]!;
+    if ((fn === "mul" && (a === 0 || b === 0)) || (fn === "rem" && b === 1)) return this.constant(0);
+    if ((fn === "mul" || fn === "div") && b === 1) return of[0]!;
+    if (fn === "mul" && a === 1) return of[1]!;
+    if ((fn === "add" || fn === "sub") && b === 0) return of[0]!;
+    if (fn === "add" && a === 0) return of[1]!;
+    if (fn === "div" && b !== undefined && b > 0) {
+      const merged = this.nested(of[0]!, b);
+      if (merged !== null) return merged;
+    }
+    return this.made(`${fn} ${of.map((e) => e.id).join(" ")}`, (id) => ({ id, kind: "apply", fn, of }));
+  }
+
+  /** (x / a + b) / c is (x + a·b) / (a·c), of numbers that are rounded down. */
+  private nested(of: Expression, by: number): Expression | null {
+    if (of.kind !== "apply") return null;
+    const [x, y] = of.of;
+    if (of.fn === "div" && y!.kind === "constant" && y!.value > 0)
+      return this.apply("div", x!, this.constant(y!.value * by));
+    if (of.fn !== "add" || y!.kind !== "constant" || x!.kind !== "apply" || x!.fn !== "div") return null;
+    const [inner, divisor] = x!.of;
+    if (divisor!.kind !== "constant" || divisor!.value <= 0) return null;
+    const sum = this.apply("add", inner!, this.constant(y!.value * divisor!.value));
+    return this.apply("div", sum, this.constant(divisor!.value * by));
+  }
+}
+
+/** What stands for some expressions while others are evaluated; null leaves one to be evaluated. */
+export type Stand = (e: Expression, evaluate: (e: Expression) => Form) => Form | null;
+
+/**
+ * The value of expressions in one box. Divisions and comparisons may need the box to be cut: `Cut`, `Digits`, `Undecided`
+ * of `forms.ts`. Comparisons and conditions are 0 or 1.
+ */
+export class Evaluation {
+  private readonly values = new Map<number, Form>();
+
+  constructor(
+    readonly ranges: Ranges,
+    private readonly stand: Stand,
+  ) {}
+
+  readonly of = (e: Expression): Form => {
+    let value = this.values.get(e.id);
+    if (value === undefined) this.values.set(e.id, (value = this.stand(e, this.of) ?? this.value(e)));
+    return value;
+  };
+
+  private value(e: Expression): Form {
+    if (e.kind === "constant") return constant(e.value);
+    if (e.kind !== "apply") return parameter(`@${e.id}`);
+    if (e.fn === "select") return this.of(e.of[constantOf(this.of(e.of[0]!)) !== 0 ? 1 : 2]!);
+    const [a, b] = e.of;
+    return applied(e.fn, this.of(a!), b === undefined ? ZERO : this.of(b), this.ranges);
+  }
+}
+
+/** A function of the device level on numbers of a box. Division rounds down, as its operands are not negative. */
+export function applied(fn: string, a: Form, b: Form, ranges: Ranges): Form {
+  const truth = (holds: boolean): Form => (holds ? ONE : ZERO);
+  switch (fn) {
+    case "add":
+      return plus(a, b);
+    case "sub":
+      return minus(a, b);
+    case "mul":
+      return product(a, b);
+    case "shl":
+      return scaled(a, 2 ** known(b));
+    case "div":
+      return quotient(a, divisor(b), ranges);
+    case "rem":
+      return minus(a, scaled(quotient(a, divisor(b), ranges), divisor(b)));
+    case "min":
+      return isAtLeastZero(minus(b, a), ranges) ? a : b;
+    case "max":
+      return isAtLeastZero(minus(a, b), ranges) ? a : b;
+    case "and":
+    case "or": {
+      // Of conditions alone: of other numbers these are bits.
+      const [x, y] = [truthOf(a), truthOf(b)];
+      return truth(fn === "and" ? x && y : x || y);
+    }
+    case "not":
+      return truth(!truthOf(a));
+    case "eq":
+      return truth(isZero(minus(a, b), ranges));
+    case "ne":
+      return truth(!isZero(minus(a, b), ranges));
+    case "ge":
+      return truth(isAtLeastZero(minus(a, b), ranges));
+    case "le":
+      return truth(isAtLeastZero(minus(b, a), ranges));
+    case "gt":
+      return truth(!isAtLeastZero(minus(b, a), ranges));
+    case "lt":
+      return truth(!isAtLeastZero(minus(a, b), ranges));
+    default:
+      throw new NotAffine(fn);
+  }
+}
+
+/** An operation that is not followed. */
+export class NotAffine extends Error {
+  constructor(readonly what: string) {
+    super(what);
+  }
+}
+
+function known(f: Form): number {
+  if (!isConstant(f)) throw new NotAffine("a shift by what is not constant");
+  return constantOf(f);
+}
+
+function divisor(f: Form): number {
+  if (!isConstant(f) || constantOf(f) <= 0) throw new NotAffine("a division by what is not constant");
+  return constantOf(f);
+}
+
+function truthOf(f: Form): boolean {
+  if (!isConstant(f) || (constantOf(f) !== 0 && constantOf(f) !== 1)) throw new NotAffine("bits of a number");
+  return constantOf(f) === 1;
+}

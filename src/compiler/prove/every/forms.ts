@@ -1,0 +1,292 @@
+/**
+ * Polynomials with whole coefficients in parameters that are not negative, and boxes of such parameters. A question about a
+ * polynomial, such as its sign, has one answer for a whole box or throws what to do with the box: cut it in two, or write
+ * a parameter as digits. Who explores boxes starts again with the smaller ones.
+ */
+
+/** A polynomial: by product of parameters ("" for none, "a*b" in order), its coefficient, never 0. */
+export type Form = ReadonlyMap<string, number>;
+
+/** Inclusive. */
+export interface Range {
+  readonly low: number;
+  /** Infinity where there is no largest. */
+  readonly high: number;
+}
+
+/** By parameter. What is not in it may be any number: it is opaque. */
+export type Ranges = ReadonlyMap<string, Range>;
+
+export const ZERO: Form = new Map();
+export const ONE: Form = constant(1);
+
+export function constant(n: number): Form {
+  return n === 0 ? new Map() : new Map([["", n]]);
+}
+
+export function parameter(name: string): Form {
+  return new Map([[name, 1]]);
+}
+
+export function isConstant(f: Form): boolean {
+  return f.size === 0 || (f.size === 1 && f.has(""));
+}
+
+/** The part without parameters. */
+export function constantOf(f: Form): number {
+  return f.get("") ?? 0;
+}
+
+export function plus(a: Form, b: Form, times = 1): Form {
+  if (b.size === 0) return a;
+  const sum = new Map(a);
+  for (const [key, n] of b) {
+    const m = (sum.get(key) ?? 0) + times * n;
+    if (m === 0) sum.delete(key);
+    else sum.set(key, m);
+  }
+  return sum;
+}
+
+export function minus(a: Form, b: Form): Form {
+  return plus(a, b, -1);
+}
+
+export function scaled(a: Form, times: number): Form {
+  return times === 0 ? ZERO : times === 1 ? a : new Map([...a].map(([key, n]) => [key, n * times]));
+}
+
+export function product(a: Form, b: Form): Form {
+  if (isConstant(a)) return scaled(b, constantOf(a));
+  if (isConstant(b)) return scaled(a, constantOf(b));
+  let sum: Form = ZERO;
+  for (const [key, n] of a)
+    for (const [other, m] of b)
+      sum = plus(sum, new Map([[[...factors(key), ...factors(other)].sort().join("*"), n * m]]));
+  return sum;
+}
+
+export function equal(a: Form, b: Form): boolean {
+  if (a.size !== b.size) return false;
+  for (const [key, n] of a) if (b.get(key) !== n) return false;
+  return true;
+}
+
+/** One text for equal polynomials. */
+export function keyOf(f: Form): string {
+  return [...f]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, n]) => `${n}${key === "" ? "" : `*${key}`}`)
+    .join("+");
+}
+
+const split = new Map<string, readonly string[]>([["", []]]);
+
+/** The parameters of a product of them. */
+export function factors(key: string): readonly string[] {
+  let all = split.get(key);
+  if (all === undefined) split.set(key, (all = key.split("*")));
+  return all;
+}
+
+/** The polynomial with one in place of each parameter that has one. */
+export function substituted(f: Form, by: ReadonlyMap<string, Form>): Form {
+  let touched = false;
+  for (const key of f.keys()) for (const name of factors(key)) touched ||= by.has(name);
+  if (!touched) return f;
+  let sum: Form = ZERO;
+  for (const [key, n] of f) {
+    let term: Form = constant(n);
+    for (const name of factors(key)) term = product(term, by.get(name) ?? parameter(name));
+    sum = plus(sum, term);
+  }
+  return sum;
+}
+
+/** A box must be cut: `name` below `at`, and from there on. */
+export class Cut extends Error {
+  constructor(
+    override readonly name: string,
+    readonly at: number,
+  ) {
+    super(`${name} is cut at ${at}`);
+  }
+}
+
+/** A parameter must be written as its least value, plus `base` times one parameter, plus another below `base`. */
+export class Digits extends Error {
+  constructor(
+    override readonly name: string,
+    readonly base: number,
+  ) {
+    super(`${name} is written in digits of ${base}`);
+  }
+}
+
+/** Nothing here decides it: an opaque parameter, or two without end against each other. */
+export class Undecided extends Error {}
+
+/** Thrown often, and caught close by. */
+const UNDECIDED = new Undecided("a length is opaque");
+
+/** The least and the greatest that a polynomial may be; -Infinity and Infinity where it has no end. */
+export function rangeOf(f: Form, ranges: Ranges): Range {
+  let [low, high] = [0, 0];
+  for (const [key, n] of f) {
+    let [least, most] = [1, 1];
+    for (const name of factors(key)) {
+      const range = ranges.get(name);
+      if (range === undefined) return { low: -Infinity, high: Infinity };
+      least *= range.low;
+      // Nothing times something without end is nothing.
+      most = most === 0 || range.high === 0 ? 0 : most * range.high;
+    }
+    low += n > 0 ? n * least : n * most;
+    high += n > 0 ? (most === 0 ? 0 : n * most) : n * least;
+  }
+  return { low: Number.isNaN(low) ? -Infinity : low, high: Number.isNaN(high) ? Infinity : high };
+}
+
+/** Whether a polynomial is at least 0 everywhere in a box, or nowhere. @throws Cut, Undecided */
+export function isAtLeastZero(f: Form, ranges: Ranges): boolean {
+  const { low, high } = rangeOf(f, ranges);
+  if (low >= 0) return true;
+  if (high < 0) return false;
+  throw cutFor(f, ranges);
+}
+
+/** Whether a polynomial is 0 everywhere in a box, or nowhere. @throws Cut, Undecided */
+export function isZero(f: Form, ranges: Ranges): boolean {
+  if (f.size === 0) return true;
+  return isAtLeastZero(f, ranges) && !isAtLeastZero(minus(f, ONE), ranges);
+}
+
+/** Where to cut a box in which a polynomial has both signs. */
+function cutFor(f: Form, ranges: Ranges): Error {
+  const names = new Set([...f.keys()].flatMap((key) => [...factors(key)]));
+  let best: { name: string; spread: number } | null = null;
+  for (const name of names) {
+    const range = ranges.get(name);
+    if (range === undefined) return UNDECIDED;
+    if (range.low === range.high) continue;
+    const without = new Map([...f].filter(([key]) => !factors(key).includes(name)));
+    const slope = f.get(name);
+    const isLinear = [...f.keys()].every((key) => key === name || !factors(key).includes(name));
+    if (slope !== undefined && isLinear) {
+      const rest = rangeOf(without, ranges);
+      // From where on the parameter outweighs the rest.
+      const far = slope > 0 ? Math.ceil(-rest.low / slope) : Math.floor(rest.high / -slope) + 1;
+      if (range.high === Infinity && far > range.low && far < 2 ** 40) return new Cut(name, far);
+      if (rest.low === rest.high && far > range.low && far <= range.high) return new Cut(name, far);
+    } else if (range.high === Infinity && range.low < 4096) return new Cut(name, range.low + 1);
+    const spread = Math.abs(slope ?? 1) * (range.high - range.low);
+    if (range.high !== Infinity && (best === null || spread > best.spread)) best = { name, spread };
+  }
+  if (best === null) return UNDECIDED;
+  const { low, high } = ranges.get(best.name)!;
+  return new Cut(best.name, Math.floor((low + high) / 2) + 1);
+}
+
+/** A polynomial over a positive whole number, rounded down. @throws Cut, Digits, Undecided */
+export function quotient(f: Form, by: number, ranges: Ranges): Form {
+  const whole = new Map<string, number>();
+  const rest = new Map<string, number>();
+  for (const [key, n] of f) {
+    if (key !== "" && n % by === 0) whole.set(key, n / by);
+    else if (key === "") {
+      const q = Math.floor(n / by);
+      if (q !== 0) whole.set(key, q);
+      if (n - q * by !== 0) rest.set(key, n - q * by);
+    } else rest.set(key, n);
+  }
+  const { low, high } = rangeOf(rest, ranges);
+  const [from, to] = [Math.floor(low / by), Math.floor(high / by)];
+  if (from === to) return plus(whole, constant(from));
+  let widest: { name: string; spread: number } | null = null;
+  for (const [key, n] of rest) {
+    if (key === "") continue;
+    const range = ranges.get(key);
+    if (range === undefined) throw UNDECIDED;
+    const base = by / greatestCommon(Math.abs(n), by);
+    if (range.high - range.low + 1 > base) throw new Digits(key, base);
+    const spread = Math.abs(n) * (range.high - range.low);
+    if (range.low < range.high && (widest === null || spread > widest.spread)) widest = { name: key, spread };
+  }
+  if (widest === null) throw UNDECIDED;
+  const { low: least, high: most } = ranges.get(widest.name)!;
+  const alone = [...rest.keys()].every((key) => key === "" || key === widest.name);
+  if (!alone) throw new Cut(widest.name, Math.floor((least + most) / 2) + 1);
+  const slope = rest.get(widest.name)!;
+  const at = (to * by - constantOf(rest)) / slope;
+  throw new Cut(widest.name, slope > 0 ? Math.ceil(at) : Math.floor(at) + 1);
+}
+
+export function greatestCommon(a: number, b: number): number {
+  return b === 0 ? a : greatestCommon(b, a % b);
+}
+
+/** A box, and what stands in it for each name that was there at first. */
+export interface Box {
+  readonly ranges: Ranges;
+  readonly names: ReadonlyMap<string, Form>;
+}
+
+/** The box of some names, each at least `low`, without end. */
+export function boxOf(names: Iterable<string>, low = 0): Box {
+  const all = [...names];
+  return {
+    ranges: new Map(all.map((name) => [name, { low, high: Infinity }])),
+    names: new Map(all.map((name) => [name, parameter(name)])),
+  };
+}
+
+/** The smaller boxes that a box falls apart into. */
+export function parts(box: Box, into: Cut | Digits): Box[] {
+  const { name } = into;
+  const { low, high } = box.ranges.get(name)!;
+  const limited = (from: number, to: number): Box => {
+    const ranges = new Map(box.ranges);
+    if (from !== to) return { ...box, ranges: ranges.set(name, { low: from, high: to }) };
+    // A parameter with one value is none.
+    ranges.delete(name);
+    return { ranges, names: named(box, name, constant(from)) };
+  };
+  if (into instanceof Cut) return [limited(low, into.at - 1), limited(into.at, high)];
+  const { base } = into;
+  const steps = Math.floor((high - low + 1) / base);
+  const [step, digit] = [`${name}'`, `${name}.`];
+  const ranges = new Map(box.ranges);
+  ranges.delete(name);
+  if (steps > 1) ranges.set(step, { low: 0, high: steps - 1 });
+  ranges.set(digit, { low: 0, high: base - 1 });
+  const strides = steps > 1 ? scaled(parameter(step), base) : ZERO;
+  const names = named(box, name, plus(plus(constant(low), strides), parameter(digit)));
+  const rest = high === Infinity ? [] : low + steps * base > high ? [] : [limited(low + steps * base, high)];
+  return [{ ranges, names }, ...rest];
+}
+
+function named({ names }: Box, name: string, by: Form): Box["names"] {
+  return new Map([...names].map(([n, f]) => [n, substituted(f, new Map([[name, by]]))]));
+}
+
+/** A point of a box: the least of each parameter. */
+export function leastOf({ ranges, names }: Box): ReadonlyMap<string, number> {
+  const by = new Map([...ranges].map(([name, { low }]) => [name, constant(low)]));
+  return new Map([...names].map(([name, f]) => [name, constantOf(substituted(f, by))]));
+}
+
+/** Gives `look` boxes that cover one, until it has an answer for each. Says false where that takes more than `most` of them. */
+export function explore(box: Box, most: number, look: (box: Box) => void): boolean {
+  const left = [box];
+  for (let looks = 0; left.length > 0; looks++) {
+    if (looks >= most) return false;
+    const next = left.pop()!;
+    try {
+      look(next);
+    } catch (e) {
+      if (!(e instanceof Cut || e instanceof Digits)) throw e;
+      left.push(...parts(next, e));
+    }
+  }
+  return true;
+}

@@ -1,0 +1,168 @@
+/**
+ * Is what was proved at some lengths true of all? docs/PROOF.md, "Every length", says what is shown and why it is enough.
+ */
+import { Fails, CannotTell } from "../../execute/failures.js";
+import type { Kernel } from "../../ir/module.js";
+import type { Specification } from "../../manifest.js";
+import { NO_SPAN, type Span } from "../../source.js";
+import type { DimValues } from "../../types/extent.js";
+import { launchesOf } from "../launches.js";
+import { placeOf } from "../results.js";
+import { Expressions, NotAffine } from "./expressions.js";
+import { type Box, boxOf, constant, explore, Undecided } from "./forms.js";
+import { Lengths, Pairs, type Program, type Unit } from "./lengths.js";
+import { type Movement, Movements } from "./movements.js";
+import { StretchOrder } from "./skeleton.js";
+import { checkOps, NotShown, Walk } from "./stretches.js";
+
+/** Whether a proof at some lengths is one for every length; if not, what stands in the way, and where. */
+export type EveryLength = { readonly holds: true } | { readonly holds: false; readonly reason: string; readonly span: Span };
+
+/** Boxes of lengths that are looked at, at most. */
+const MOST_BOXES = 4000;
+
+/**
+ * @param proved lengths at which the answer was proved, with aligned buffers
+ */
+export function everyLength(kernel: Kernel, proved: readonly DimValues[]): EveryLength {
+  try {
+    const t0 = performance.now();
+    const program = programOf(kernel, proved);
+    console.error("program", performance.now() - t0);
+    const pairs = new Pairs(program);
+    const shown = new Set<string>();
+    const needed = new Set<string>();
+    for (const dims of proved) for (const key of at(program, pairs, pointOf(dims)) ?? []) shown.add(key);
+    const isWhole = explore(boxOf(kernel.dims), MOST_BOXES, (box) => {
+      for (const key of at(program, pairs, box) ?? []) needed.add(key);
+    });
+    if (!isWhole) return { holds: false, reason: "there are too many cases of lengths", span: placeOf(kernel) };
+    for (const key of needed)
+      if (!shown.has(key))
+        return { holds: false, reason: "some elements are made in a way that no proved shape has", span: placeOf(kernel) };
+    return { holds: true };
+  } catch (e) {
+    const fails = (reason: string, span: Span): EveryLength => ({
+      holds: false,
+      reason,
+      span: span.end === 0 ? placeOf(kernel) : span,
+    });
+    if (e instanceof NotShown) return fails(e.reason, e.span);
+    if (e instanceof Undecided) return fails("lengths are compared in a way that is not followed", NO_SPAN);
+    if (e instanceof NotAffine) return fails(`there is ${e.what}`, NO_SPAN);
+    if (e instanceof Fails || e instanceof CannotTell) return fails(e.message, NO_SPAN);
+    throw e;
+  }
+}
+
+function at(program: Program, pairs: Pairs, box: Box): Set<string> | null {
+  const lengths = new Lengths(program, box, pairs);
+  return lengths.isAllowed() ? lengths.check() : null;
+}
+
+function pointOf(dims: DimValues): Box {
+  return { ranges: new Map(), names: new Map(Object.entries(dims).map(([name, n]) => [name, constant(n)])) };
+}
+
+/** The kernel as movements. @throws NotShown */
+function programOf(kernel: Kernel, proved: readonly DimValues[]): Program {
+  checkOps(kernel);
+  checkSpecification(kernel);
+  const dims = proved.find((d) => Object.values(d).every((n) => n > 0));
+  if (dims === undefined) throw new NotShown("there is no proved shape", NO_SPAN);
+  const launches = launchesOf(kernel);
+  const expressions = new Expressions();
+  const all = new Movements(kernel, expressions);
+  const rows = new Map<Movement, number[]>();
+  const units = new Map<string, Unit>();
+  const orders: StretchOrder[] = [];
+  for (let grid = kernel.maxBlocks; grid >= 1; grid--) {
+    const order = new StretchOrder(kernel, dims, grid, launches);
+    orders.push(order);
+    for (let rank = 0; rank < kernel.world; rank++)
+      for (let parity = 0; parity < Math.min(2, launches); parity++) {
+        const { stretches } = new Walk(kernel, expressions, rank, grid, parity);
+        const movements = stretches.map((s) => all.of(s, grid));
+        for (let launch = parity; launch < launches; launch += 2) {
+          for (let block = 0; block < grid; block++)
+            if (order.count(rank, block, launch) !== stretches.length)
+              throw new NotShown("blocks do not all come to the same loops", placeOf(kernel));
+          for (const [stretch, of] of movements.entries())
+            enter(units, rows, grid, { rank, launch, stretch, movements: of });
+        }
+      }
+  }
+  const [largest] = orders as [StretchOrder];
+  const sorted = [...units.values()].sort(
+    (a, b) => a.launch - b.launch || largest.timeOf({ ...a, block: 0 }) - largest.timeOf({ ...b, block: 0 }),
+  );
+  return { kernel, expressions, launches, units: sorted, orders, rows };
+}
+
+/** Takes a unit as the largest grid has it; of smaller ones, which must do the same, the rows. */
+function enter(units: Map<string, Unit>, rows: Map<Movement, number[]>, grid: number, unit: Unit): void {
+  const key = `${unit.rank} ${unit.launch} ${unit.stretch}`;
+  const known = units.get(key);
+  if (known === undefined) {
+    units.set(key, unit);
+    for (const m of unit.movements) {
+      if (!rows.has(m)) rows.set(m, []);
+      rows.get(m)![grid] = m.rows;
+    }
+    return;
+  }
+  const [span] = unit.movements.map((m) => m.span);
+  const differ = (): never => {
+    throw new NotShown("what is stored is not the same for all numbers of blocks", span ?? NO_SPAN);
+  };
+  if (known.movements.length !== unit.movements.length) differ();
+  for (const m of known.movements) {
+    const same = unit.movements.find((o) => keyOf(o) === keyOf(m));
+    if (same === undefined) return differ();
+    rows.get(m)![grid] = same.rows;
+  }
+}
+
+function keyOf({ buffer, owner, base, length, text, sources }: Movement): string {
+  const forms = sources.map((s) => [s.buffer, s.owner, [...s.distance]]);
+  return JSON.stringify([buffer, owner, [...base].sort(), length, text, forms]);
+}
+
+/** Each element of an output must be made of the elements of its own place, and in one way everywhere. */
+function checkSpecification(kernel: Kernel): void {
+  const visit = (s: Specification): void => {
+    switch (s.kind) {
+      case "input":
+      case "constant":
+        return;
+      case "unary":
+      case "cast":
+      case "rounded":
+        return visit(s.a);
+      case "binary":
+      case "compare":
+        visit(s.a);
+        return visit(s.b);
+      case "select":
+        visit(s.condition);
+        visit(s.a);
+        return visit(s.b);
+      default:
+        throw new NotShown(`the answer has a '${s.kind}', which goes by places`, placeOf(kernel));
+    }
+  };
+  for (const [o, s] of kernel.specification.entries()) {
+    if (s === null) continue;
+    if (s.kind === "elements") throw new NotShown("the answer is given element by element", placeOf(kernel));
+    visit(s);
+    const tensors = [kernel.outputs[o]!, ...kernel.inputs];
+    const isFlat = tensors.every(
+      (t) =>
+        t.layout.axis === undefined &&
+        (t.layout.kind !== "sharded" || t.layout.dim === 0) &&
+        t.layout.kind !== "local" &&
+        JSON.stringify(t.shape) === JSON.stringify(tensors[0]!.shape),
+    );
+    if (!isFlat) throw new NotShown("the tensors have several shapes, or parts that are not neighbours", placeOf(kernel));
+  }
+}

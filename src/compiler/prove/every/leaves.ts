@@ -1,0 +1,453 @@
+/**
+ * What a stretch does to elements, whatever its loops are: each store goes to an interval of a buffer, once to each element,
+ * and what is stored is one expression of elements at a fixed distance. Loops over strips, blocks, threads and vectors are
+ * digits of one number; that they count through an interval without a gap and without a repetition is shown here, for every
+ * length and with all conditions that lengths and addresses decide taken both ways.
+ */
+import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { lanesOf, printType, scalarOf } from "../../ir/types.js";
+import { REDUCE } from "../../ir/functions.js";
+import { applied, Evaluation, type Expression, type Expressions, isAtom, NotAffine } from "./expressions.js";
+import {
+  type Box,
+  constant,
+  constantOf,
+  factors,
+  type Form,
+  isAtLeastZero,
+  isConstant,
+  keyOf,
+  minus,
+  ONE,
+  parameter,
+  plus,
+  substituted,
+  Undecided,
+  ZERO,
+} from "./forms.js";
+import { NotShown, type Stretch } from "./stretches.js";
+
+/** What is stored, as an expression of loads: an operation on others, or the number of a load. */
+export type Term = { readonly text: string; readonly of: readonly Term[] } | { readonly load: Access };
+
+/** Something at one element: `index` counts loops, and what is the same for the whole stretch. */
+export interface Access {
+  readonly op: Op;
+  readonly buffer: string;
+  /** The rank; -1 for its own. Constant once peers that go with the block are resolved. */
+  readonly owner: Form;
+  readonly index: Form;
+  readonly lanes: number;
+}
+
+/** A loop around an access: its variable is `low` plus `name`, which is below `count`. */
+interface Loop {
+  readonly name: string;
+  readonly map: "serial" | "blocks" | "threads" | "lanes" | "block";
+  readonly low: Form;
+  readonly count: Form;
+}
+
+export interface StoreSeen {
+  readonly access: Access;
+  readonly term: Term;
+  readonly loops: readonly Loop[];
+}
+
+/** What was decided of conditions that lengths and addresses decide: by what they ask, and what is known where they hold. */
+export interface Decisions {
+  readonly truths: ReadonlyMap<string, boolean>;
+}
+
+/** A condition has to be taken both ways. */
+export class Choice extends Error {
+  constructor(readonly question: string) {
+    super(question);
+  }
+}
+
+const MOST_ITERATIONS = 64;
+
+/** One way through a stretch: in one box of lengths, with conditions decided. */
+export class Way {
+  readonly stores: readonly StoreSeen[];
+  private readonly seen: StoreSeen[] = [];
+  /** Forms that are multiples of a number on this way, by their key. */
+  readonly multiples = new Map<string, number>();
+  private readonly forms = new Map<Value, Form>();
+  private readonly terms = new Map<Value, Term>();
+  private readonly loops: Loop[] = [];
+  private readonly loads = new Map<Access, boolean>();
+  /** Variables of loops with one iteration, which count nothing. */
+  private readonly single = new Map<string, Form>();
+  private names = 0;
+  private readonly outside: Evaluation;
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly expressions: Expressions,
+    private readonly stretch: Stretch,
+    private readonly box: Box,
+    private readonly roots: ReadonlyMap<number, string>,
+    private readonly decisions: Decisions,
+    private readonly grid: number,
+  ) {
+    this.outside = new Evaluation(box.ranges, (e, of) => this.standIn(e, of));
+    this.region(stretch.ops);
+    for (const [{ op }, isUsed] of this.loads)
+      if (!isUsed) throw new NotShown("an element is read that nothing is made of", op.span);
+    this.stores = unrotated(this.seen);
+  }
+
+  // -- what is outside of the stretch -------------------------------------------------------------------------------
+
+  private standIn(e: Expression, of: (e: Expression) => Form): Form | null {
+    const root = this.roots.get(e.id);
+    if (root !== undefined) return this.box.names.get(root)!;
+    if (e.kind === "symbol") return parameter(e.name === "block" ? "block" : `@${e.id}`);
+    if (e.kind === "dim") return parameter(`@${e.id}`);
+    if (e.kind !== "apply") return null;
+    if (isAtom(e)) return parameter(`@${e.id}`);
+    try {
+      const operands = e.of.map(of);
+      if (e.fn === "select" || e.fn === "and" || e.fn === "or" || e.fn === "not")
+        return this.logical(e.fn, operands);
+      if (isComparison(e.fn)) return this.compared(e.fn, operands[0]!, operands[1]!);
+      return applied(e.fn, operands[0]!, operands[1] ?? ZERO, this.box.ranges);
+    } catch (x) {
+      if (!(x instanceof Undecided || x instanceof NotAffine)) throw x;
+      const operands = e.of.map(of);
+      const rotated = e.fn === "rem" ? rotation(operands[0]!, operands[1]!) : null;
+      if (rotated !== null) return rotated;
+      // What goes with the block is no number of the whole stretch.
+      if (operands.some((f) => f.has("block"))) throw x;
+      return parameter(`@${e.id}`);
+    }
+  }
+
+  private logical(fn: string, operands: readonly Form[]): Form {
+    const [a, b, c] = operands as [Form, Form, Form];
+    const first = this.decided(a);
+    if (fn === "select") return first ? b : c;
+    if (fn === "not") return truth(!first);
+    if (first === (fn === "or")) return truth(first);
+    return truth(this.decided(b));
+  }
+
+  /** A condition as 0 or 1. Address tests, and what lengths decide, go both ways. */
+  private decided(f: Form): boolean {
+    if (isConstant(f)) return constantOf(f) !== 0;
+    for (const key of f.keys()) for (const name of factors(key)) if (this.isLoop(name)) throw new Undecided();
+    const holds = this.choice(`${keyOf(f)} != 0`);
+    const [[key, times]] = f as unknown as [[string, number]];
+    if (holds && times === 1 && key.startsWith("@")) this.learn(this.expressions.numbered(Number(key.slice(1))));
+    return holds;
+  }
+
+  private choice(question: string): boolean {
+    const found = this.decisions.truths.get(question);
+    if (found === undefined) throw new Choice(question);
+    return found;
+  }
+
+  private isLoop(name: string): boolean {
+    return name.startsWith("~") || name === "block";
+  }
+
+  private compared(fn: string, a: Form, b: Form): Form {
+    try {
+      return applied(fn, a, b, this.box.ranges);
+    } catch (x) {
+      if (!(x instanceof Undecided)) throw x;
+      const difference = minus(a, b);
+      for (const key of difference.keys())
+        for (const name of factors(key)) if (this.isLoop(name)) throw x;
+      return truth(this.choice(`${keyOf(difference)} ${fn} 0`));
+    }
+  }
+
+  /** `x % c == 0` holds. */
+  private learn(e: Expression): void {
+    if (e.kind !== "apply" || e.fn !== "eq") return;
+    const [x, zero] = e.of;
+    if (zero?.kind !== "constant" || zero.value !== 0 || x?.kind !== "apply" || x.fn !== "rem") return;
+    const [of, by] = x.of;
+    if (by?.kind === "constant") this.multiples.set(keyOf(this.outside.of(of!)), by.value);
+  }
+
+  // -- inside ---------------------------------------------------------------------------------------------------------
+
+  private form(v: Value): Form | null {
+    const known = this.forms.get(v);
+    if (known !== undefined) return known;
+    const e = this.stretch.values.get(v);
+    return e === undefined ? null : this.outside.of(e);
+  }
+
+  private needed(op: Op, v: Value, what: string): Form {
+    const f = this.form(v);
+    if (f === null) throw new NotShown(what, op.span);
+    return f;
+  }
+
+  private region(ops: readonly Op[]): void {
+    for (const op of ops) this.op(op);
+  }
+
+  private op(op: Op): void {
+    switch (op.name) {
+      case "for":
+        return this.loop(op);
+      case "if":
+        return this.branch(op);
+      case "load":
+        return this.load(op);
+      case "store":
+        return this.store(op);
+      case "reduce":
+        return this.reduce(op);
+      case "yield":
+        return;
+      default:
+        return this.pure(op);
+    }
+  }
+
+  private pure(op: Op): void {
+    const [result] = op.results;
+    if (result === undefined) throw new NotShown(`there is a '${op.name}'`, op.span);
+    const kind = scalarOf(result.type);
+    const made = kind === "index" || kind === "bool" ? this.index(op) : null;
+    if (made !== null) this.forms.set(result, made);
+    else {
+      const of = op.operands.map((v) => this.term(op, v));
+      const { fn, value } = op.attributes;
+      this.terms.set(result, { text: `${op.name} ${fn ?? ""} ${value ?? ""} ${element(op)}`, of });
+    }
+  }
+
+  private index(op: Op): Form | null {
+    const of = op.operands.map((v) => this.form(v));
+    const [a, b] = of;
+    if (op.name === "const") return constant(op.attributes["value"] as number);
+    if (op.name === "aligned" || op.name === "block" || op.name === "dim" || op.name === "rank" || op.name === "grid")
+      throw new NotShown(`there is a '${op.name}' inside a loop over elements`, op.span);
+    if (of.some((f) => f === null)) return null;
+    try {
+      if (op.name === "select" || op.attributes["fn"] === "not" || (op.name === "binary" && scalarOf(op.results[0]!.type) === "bool"))
+        return this.logical(op.name === "select" ? "select" : text(op, "fn"), of as Form[]);
+      if (op.name === "compare") return this.compared(text(op, "fn"), a!, b!);
+      if (op.name === "binary") return applied(text(op, "fn"), a!, b!, this.box.ranges);
+    } catch (x) {
+      if (!(x instanceof Undecided || x instanceof NotAffine)) throw x;
+      const rotated = op.attributes["fn"] === "rem" ? rotation(a!, b!) : null;
+      if (rotated !== null) return rotated;
+    }
+    throw new NotShown(`'${op.attributes["fn"] ?? op.name}' of what goes with the element`, op.span);
+  }
+
+  private term(op: Op, v: Value): Term {
+    const known = this.terms.get(v);
+    if (known !== undefined) return known;
+    const f = this.form(v);
+    // A number that is no element's own may become data; what goes with the element differs from one to the next.
+    if (f === null || !isConstant(f)) throw new NotShown("an index or a length becomes data", op.span);
+    return { text: `number ${constantOf(f)}`, of: [] };
+  }
+
+  private branch(op: Op): void {
+    const f = this.needed(op, op.operands[0]!, "data decides what is touched");
+    let holds: boolean;
+    try {
+      holds = this.decided(f);
+    } catch (x) {
+      if (!(x instanceof Undecided)) throw x;
+      throw new NotShown("a condition depends on the element", op.span);
+    }
+    this.region(op.regions[holds ? 0 : 1]!.ops);
+  }
+
+  private loop(op: Op): void {
+    const [body] = op.regions as readonly [Region];
+    const map = op.attributes["map"];
+    if (body.arguments.length !== 1 || (map !== "serial" && map !== "ranks" && map !== "blocks" && map !== "threads"))
+      throw new NotShown("a loop has several variables", op.span);
+    const [variable] = body.arguments as readonly [Value];
+    const ends = op.operands.map((v) => substituted(this.needed(op, v, "data decides about a loop"), this.single));
+    const [low, high] = ends as [Form, Form];
+    const count = minus(high, low);
+    if (this.settled(op, () => isAtLeastZero(minus(ZERO, count), this.box.ranges))) return;
+    if ((map === "serial" || map === "ranks") && isConstant(count) && isConstant(low)) {
+      if (constantOf(count) > MOST_ITERATIONS) throw new NotShown("a loop has many iterations", op.span);
+      for (let i = 0; i < constantOf(count); i++) {
+        this.forms.set(variable, constant(constantOf(low) + i));
+        this.region(body.ops);
+      }
+      return;
+    }
+    if (map === "ranks") throw new NotShown("a loop over ranks depends on lengths", op.span);
+    const inside = this.loops.map((l) => l.map);
+    if (inside.includes("threads") || (map === "blocks" && inside.includes("blocks")))
+      throw new NotShown("loops lie inside each other in another way", op.span);
+    const name = `~${this.names++}`;
+    this.loops.push({ name, map, low, count });
+    this.forms.set(variable, plus(low, parameter(name)));
+    if (isConstant(count) && constantOf(count) === 1) this.single.set(name, ZERO);
+    this.region(body.ops);
+    this.loops.pop();
+  }
+
+  private settled<T>(op: Op, ask: () => T): T {
+    try {
+      return ask();
+    } catch (x) {
+      if (x instanceof Undecided) throw new NotShown("how often a loop runs is not followed", op.span);
+      throw x;
+    }
+  }
+
+  private access(op: Op): Access {
+    const { peer, indices } = memoryOperands(op);
+    const buffer = text(op, "buffer");
+    const { role } = bufferOf(this.kernel, buffer);
+    if (role !== "input" && role !== "output" && role !== "scratch")
+      throw new NotShown(`'${buffer}' lies in the memory of a block`, op.span);
+    if (!this.loops.some((l) => l.map === "threads")) throw new NotShown("all threads touch an element", op.span);
+    if (indices.length !== 1) throw new NotShown("an index is not linear", op.span);
+    const index = this.needed(op, indices[0]!, `data decides where '${buffer}' is touched`);
+    const owner = peer === null ? constant(-1) : this.needed(op, peer, "data decides which rank is meant");
+    if (!isConstant(owner) && ![...owner.keys()].every((key) => key === "" || key.startsWith(ROTATED)))
+      throw new NotShown("lengths decide which rank is meant", op.span);
+    const lanes = lanesOf(op.name === "load" ? op.results[0]!.type : op.operands[0]!.type);
+    return { op, buffer, owner, index, lanes };
+  }
+
+  private load(op: Op): void {
+    const access = this.access(op);
+    this.loads.set(access, false);
+    this.terms.set(op.results[0]!, { load: access });
+  }
+
+  private store(op: Op): void {
+    const access = this.access(op);
+    const term = this.term(op, op.operands[0]!);
+    this.use(term, access.lanes, op);
+    this.seen.push({ access, term, loops: [...this.loops] });
+  }
+
+  private use(term: Term, lanes: number, op: Op): void {
+    if (!("load" in term)) return term.of.forEach((t) => this.use(t, lanes, op));
+    if (term.load.lanes !== lanes) throw new NotShown("vectors of several lengths meet", op.span);
+    this.loads.set(term.load, true);
+  }
+
+  private reduce(op: Op): void {
+    const [body] = op.regions as readonly [Region];
+    const [low, high] = op.operands.map((v) => this.needed(op, v, "data decides about a reduction"));
+    const [result] = op.results;
+    if (!isConstant(low!) || !isConstant(high!) || constantOf(high!) - constantOf(low!) > MOST_ITERATIONS)
+      throw new NotShown("a reduction goes over a length", op.span);
+    const { fn } = REDUCE[op.attributes["fn"] as keyof typeof REDUCE];
+    let total: Term = { text: `start ${fn} ${element(op)}`, of: [] };
+    for (let i = constantOf(low!); i < constantOf(high!); i++) {
+      this.forms.set(body.arguments[0]!, constant(i));
+      this.region(body.ops);
+      total = { text: `binary ${fn}  ${element(op)}`, of: [total, this.term(op, body.ops.at(-1)!.operands[0]!)] };
+    }
+    this.terms.set(result!, total);
+  }
+
+  // -- what the stores come to ----------------------------------------------------------------------------------------
+
+  /** The digits of an access: its loops, its lanes, and its blocks where no loop goes over them. */
+  digits({ access, loops }: StoreSeen): readonly Loop[] {
+    const all: Loop[] = [...loops];
+    if (access.lanes > 1) all.push({ name: "lanes", map: "lanes", low: ZERO, count: constant(access.lanes) });
+    if (!loops.some((l) => l.map === "blocks"))
+      all.push({ name: "block", map: "block", low: ZERO, count: constant(this.grid) });
+    return all;
+  }
+
+  get ranges(): Box["ranges"] {
+    return this.box.ranges;
+  }
+}
+
+/** Peers in an order that goes with the block: `@~4:1` is (block + 1) % 4. */
+const ROTATED = "@~";
+
+function rotation(of: Form, by: Form): Form | null {
+  if (!isConstant(by) || of.get("block") !== 1 || [...of.keys()].some((key) => key !== "" && key !== "block")) return null;
+  const world = constantOf(by);
+  return parameter(`${ROTATED}${world}:${((constantOf(of) % world) + world) % world}`);
+}
+
+/**
+ * Stores of which each block does the same for all peers, in an order of its own: one for each peer instead. What a block
+ * does for (block + k) % c, for all k below c, it does for all numbers below c.
+ */
+function unrotated(stores: readonly StoreSeen[]): StoreSeen[] {
+  const plain: StoreSeen[] = [];
+  const groups = new Map<string, { readonly one: StoreSeen; readonly name: string; readonly seen: Set<string> }>();
+  for (const store of stores) {
+    const names = new Set<string>();
+    for (const { owner, index } of accessesOf(store))
+      for (const key of [...owner.keys(), ...index.keys()])
+        for (const name of factors(key)) if (name.startsWith(ROTATED)) names.add(name);
+    const [name] = names;
+    const { op } = store.access;
+    if (name === undefined) {
+      plain.push(store);
+      continue;
+    }
+    if (names.size > 1) throw new NotShown("peers go with the block in another way", op.span);
+    const [world] = name.slice(ROTATED.length).split(":");
+    const by = new Map([[name, parameter(`${ROTATED}${world}`)]]);
+    const key = textOf(replaced(store, by));
+    let group = groups.get(key);
+    if (group === undefined) groups.set(key, (group = { one: store, name, seen: new Set() }));
+    if (group.seen.has(name)) throw new NotShown("an element is stored twice", op.span);
+    group.seen.add(name);
+  }
+  for (const { one, name, seen } of groups.values()) {
+    const world = Number(name.slice(ROTATED.length).split(":")[0]);
+    if (seen.size !== world) throw new NotShown("peers go with the block in another way", one.access.op.span);
+    for (let p = 0; p < world; p++) plain.push(replaced(one, new Map([[name, constant(p)]])));
+  }
+  return plain;
+}
+
+function accessesOf({ access, term }: StoreSeen): Access[] {
+  const all = [access];
+  const visit = (t: Term): void => {
+    if ("load" in t) all.push(t.load);
+    else t.of.forEach(visit);
+  };
+  visit(term);
+  return all;
+}
+
+function replaced(store: StoreSeen, by: ReadonlyMap<string, Form>): StoreSeen {
+  const access = (a: Access): Access => ({ ...a, owner: substituted(a.owner, by), index: substituted(a.index, by) });
+  const term = (t: Term): Term => ("load" in t ? { load: access(t.load) } : { text: t.text, of: t.of.map(term) });
+  return { ...store, access: access(store.access), term: term(store.term) };
+}
+
+function textOf({ access, term, loops }: StoreSeen): string {
+  const one = ({ buffer, owner, index, lanes }: Access): string => `${buffer} ${keyOf(owner)} ${keyOf(index)} ${lanes}`;
+  const write = (t: Term): string => ("load" in t ? one(t.load) : `${t.text}(${t.of.map(write).join(",")})`);
+  return `${one(access)} ${write(term)} ${loops.map((l) => l.name).join()}`;
+}
+
+function truth(holds: boolean): Form {
+  return holds ? ONE : ZERO;
+}
+
+function isComparison(fn: string): boolean {
+  return fn === "eq" || fn === "ne" || fn === "lt" || fn === "le" || fn === "gt" || fn === "ge";
+}
+
+/** The type of what an op makes, of one lane. */
+function element(op: Op): string {
+  return printType(op.results[0]!.type).replace(/^vec<\d+ x (.*)>$/, "$1");
+}

@@ -1,0 +1,134 @@
+/**
+ * What is left of a kernel when its stretches are taken away: synchronisation, which does not depend on lengths. A mark
+ * stands where each stretch was. One execution of it says which stretches of which blocks come before which in every
+ * schedule, whatever the stretches do: the executor's own analysis of the ordering, on a kernel without elements.
+ */
+import { HappensBefore } from "../../execute/order/happens-before.js";
+import { ENTITY, SEGMENT_FIELDS, STRAND_FIELDS } from "../../execute/order/trace.js";
+import { Builder } from "../../ir/builder.js";
+import { freshName, type Kernel, type Op, type Region, Value } from "../../ir/module.js";
+import { INDEX, scalar } from "../../ir/types.js";
+import type { DimValues } from "../../types/extent.js";
+import { execute } from "../execute.js";
+import { checkUnmatched } from "../unmatched.js";
+import { synchronises, touches } from "./stretches.js";
+
+/** Segments of the marks and of the callers' accesses in one execution of a skeleton. */
+export class StretchOrder {
+  /** By rank and block, then launch, then number of the stretch. */
+  private readonly marks = new Map<string, number[]>();
+  /** By rank, then launch; the last is after all of them. */
+  private readonly callers = new Map<string, number[]>();
+  private readonly order: HappensBefore;
+
+  /**
+   * @param dims any that the kernel takes, none of them 0
+   * @throws Fails where synchronisation alone goes wrong, CannotTell where it cannot be followed
+   */
+  constructor(
+    kernel: Kernel,
+    dims: DimValues,
+    readonly grid: number,
+    readonly launches: number,
+  ) {
+    const mark = freshName(kernel, "mark");
+    const machine = execute(skeletonOf(kernel, grid, mark), { dims, launches }, null, true);
+    const trace = machine.trace!;
+    this.order = new HappensBefore(trace);
+    checkUnmatched(trace);
+    let last = -1;
+    for (let i = 0; i < trace.accesses; i++) {
+      const segment = trace.field(i, 0);
+      const op = trace.opOf(i);
+      if (segment === last || (op !== null && op.attributes["buffer"] !== mark)) continue;
+      last = segment;
+      const strand = trace.segments[segment * SEGMENT_FIELDS]!;
+      const entity = trace.strands[strand * STRAND_FIELDS + ENTITY]!;
+      const rank = trace.rankOf(entity);
+      const launch = trace.launchOf(strand);
+      if (op === null) listOf(this.callers, `${rank} ${launch}`).push(segment);
+      else listOf(this.marks, `${rank} ${trace.blockOf(entity)} ${launch}`).push(segment);
+    }
+  }
+
+  /** How many stretches a block comes to in a launch. */
+  count(rank: number, block: number, launch: number): number {
+    return this.marks.get(`${rank} ${block} ${launch}`)?.length ?? 0;
+  }
+
+  /** Whether all that one block does in a stretch comes before all that another does in one. */
+  isBefore(a: Place, b: Place): boolean {
+    return this.order.isBefore(this.mark(a), this.mark(b));
+  }
+
+  /** A number that grows in one order that could happen. */
+  timeOf(a: Place): number {
+    return this.mark(a);
+  }
+
+  private mark({ rank, block, launch, stretch }: Place): number {
+    return this.marks.get(`${rank} ${block} ${launch}`)![stretch]!;
+  }
+
+  /** Whether what a rank's caller does before a launch comes before a stretch. */
+  isCallerBefore(rank: number, launch: number, b: Place): boolean {
+    return this.callersOf(rank, launch).every((segment) => this.order.isBefore(segment, this.mark(b)));
+  }
+
+  /** Whether a stretch comes before what a rank's caller does before a launch, or after the last. */
+  isBeforeCaller(a: Place, rank: number, launch: number): boolean {
+    return this.callersOf(rank, launch).every((segment) => this.order.isBefore(this.mark(a), segment));
+  }
+
+  private callersOf(rank: number, launch: number): readonly number[] {
+    return this.callers.get(`${rank} ${launch}`) ?? [];
+  }
+}
+
+/** A block's turn at a stretch. */
+export interface Place {
+  readonly rank: number;
+  readonly block: number;
+  readonly launch: number;
+  readonly stretch: number;
+}
+
+function listOf(lists: Map<string, number[]>, key: string): number[] {
+  let list = lists.get(key);
+  if (list === undefined) lists.set(key, (list = []));
+  return list;
+}
+
+function skeletonOf(kernel: Kernel, grid: number, name: string): Kernel {
+  const body = withMarks(kernel, kernel.body, name);
+  const mark = { name, role: "scratch", dtype: "u32", shape: [1], symmetric: false } as const;
+  return { ...kernel, buffers: [...kernel.buffers, mark], body, work: [grid] };
+}
+
+function withMarks(kernel: Kernel, { arguments: variables, ops }: Region, buffer: string): Region {
+  const kept: Op[] = [];
+  let isMarked = false;
+  for (const op of ops) {
+    if (synchronises(kernel, op)) {
+      const inner = op.attributes["map"] === "threads" ? op.regions : op.regions.map((r) => withMarks(kernel, r, buffer));
+      kept.push({ ...op, regions: inner });
+      isMarked = false;
+    } else if (!touches(kernel, op)) kept.push(op);
+    else if (!isMarked) {
+      kept.push(...marking(op, buffer));
+      isMarked = true;
+    }
+  }
+  return { arguments: variables, ops: kept };
+}
+
+/** One thread's store. */
+function marking({ span }: Op, buffer: string): readonly Op[] {
+  const build = new Builder(span);
+  const [zero, one] = [build.constant(0), build.constant(1)];
+  const value = build.constant(0, scalar("u32"));
+  const store: Op = { name: "store", operands: [value, zero], results: [], attributes: { buffer }, regions: [], span };
+  const region: Region = { arguments: [new Value(INDEX)], ops: [store] };
+  build.op("for", [zero, one], { map: "threads" }, null, [region]);
+  return build.ops;
+}

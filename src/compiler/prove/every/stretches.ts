@@ -1,0 +1,183 @@
+/**
+ * A kernel as a walk of one rank through it: what synchronises, as it stands, and between that *stretches* of ops that touch
+ * tensors and synchronise nothing. How a rank walks must not depend on lengths or on data; then the walk is one for all of them.
+ */
+import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { scalarOf } from "../../ir/types.js";
+import type { Span } from "../../source.js";
+import { type Expression, Expressions } from "./expressions.js";
+
+/** Why something is not shown for every length. */
+export class NotShown extends Error {
+  constructor(
+    readonly reason: string,
+    readonly span: Span,
+  ) {
+    super(reason);
+  }
+}
+
+/** Ops between two synchronisations, and what the values outside are when a rank comes to them. */
+export interface Stretch {
+  readonly ops: readonly Op[];
+  readonly values: ReadonlyMap<Value, Expression>;
+}
+
+const SYNCHRONISES = new Set(["signal", "wait", "block_sync"]);
+
+/** Ops that have no part in this: packets, tiles, roles. */
+const FOLLOWED = new Set([
+  ...["const", "dim", "rank", "launch_parity", "binary", "unary", "compare", "select", "cast", "aligned", "block", "grid"],
+  ...["for", "if", "reduce", "yield", "load", "store", ...SYNCHRONISES],
+]);
+
+const OWN_ROLES = new Set(["state", "register", "signal"]);
+
+/** Whether an op, or one inside it, synchronises or keeps count of epochs. */
+export function synchronises(kernel: Kernel, op: Op): boolean {
+  if (SYNCHRONISES.has(op.name)) return true;
+  if (op.name === "load" || op.name === "store") return OWN_ROLES.has(bufferOf(kernel, text(op, "buffer")).role);
+  return op.regions.some((r) => r.ops.some((o) => synchronises(kernel, o)));
+}
+
+/** Whether an op touches tensors itself or in its regions. */
+export function touches(kernel: Kernel, op: Op): boolean {
+  if (op.name === "load" || op.name === "store") return !OWN_ROLES.has(bufferOf(kernel, text(op, "buffer")).role);
+  return op.regions.some((r) => r.ops.some((o) => touches(kernel, o)));
+}
+
+/** @throws NotShown for a kernel with an op that is not followed */
+export function checkOps(kernel: Kernel, region: Region = kernel.body): void {
+  for (const op of region.ops) {
+    if (!FOLLOWED.has(op.name)) throw new NotShown(NAMES[op.name] ?? `there is a '${op.name}'`, op.span);
+    for (const inner of op.regions) checkOps(kernel, inner);
+  }
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  packet_store: "elements travel in packets",
+  packet_load: "elements travel in packets",
+  copy_tile: "elements go through tiles",
+  mma: "elements go through tiles",
+  pack: "elements are put together lane by lane",
+  lane: "elements are taken apart lane by lane",
+};
+
+/** What a rank comes to on its way through one launch. */
+export class Walk {
+  readonly stretches: Stretch[] = [];
+  private readonly values = new Map<Value, Expression>();
+  /** Values that lengths or data have a part in. */
+  private readonly varying = new Set<Value>();
+  private run: Op[] = [];
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly expressions: Expressions,
+    private readonly rank: number,
+    private readonly grid: number,
+    private readonly parity: number,
+  ) {
+    this.region(kernel.body);
+    this.close();
+  }
+
+  private close(): void {
+    if (this.run.length === 0) return;
+    this.stretches.push({ ops: this.run, values: new Map(this.values) });
+    this.run = [];
+  }
+
+  private region({ ops }: Region): void {
+    for (const op of ops) {
+      const touching = touches(this.kernel, op);
+      if (!synchronises(this.kernel, op)) {
+        if (touching && op.results.length > 0) throw new NotShown("an element is read by all threads", op.span);
+        if (touching) this.run.push(op);
+        else this.value(op);
+        continue;
+      }
+      this.close();
+      this.checkSteady(op, touching);
+      if (op.name === "if") {
+        const condition = this.decided(op, op.operands[0]!);
+        this.region(op.regions[condition !== 0 ? 0 : 1]!);
+        this.close();
+      } else if (op.name === "for" && op.attributes["map"] !== "threads") this.loop(op);
+    }
+  }
+
+  /** Whether what synchronises is the same for all lengths and all data. */
+  private checkSteady(op: Op, touching: boolean): void {
+    const isDescended = op.name === "if" || (op.name === "for" && op.attributes["map"] !== "threads");
+    if (touching && !isDescended) throw new NotShown("a loop over elements synchronises", op.span);
+    const look = (o: Op): void => {
+      if (o.name === "dim" || o.name === "aligned" || o.operands.some((v) => this.varying.has(v)))
+        throw new NotShown("lengths or data decide about synchronisation", o.span);
+      if (o !== op || !isDescended) o.regions.forEach((r) => r.ops.forEach(look));
+    };
+    look(op);
+  }
+
+  private loop(op: Op): void {
+    const [body] = op.regions as readonly [Region];
+    const map = op.attributes["map"];
+    if (body.arguments.length !== 1 || (map !== "serial" && map !== "ranks"))
+      throw new NotShown("a loop over elements synchronises", op.span);
+    const [from, to] = op.operands.map((v) => this.decided(op, v));
+    for (let i = from!; i < to!; i++) {
+      this.values.set(body.arguments[0]!, this.expressions.constant(i));
+      this.region(body);
+      this.close();
+    }
+  }
+
+  private decided(op: Op, v: Value): number {
+    const value = this.values.get(v);
+    if (value?.kind !== "constant")
+      throw new NotShown("lengths or data decide about synchronisation", op.span);
+    return value.value;
+  }
+
+  private value(op: Op): void {
+    const [result] = op.results;
+    if (result === undefined) return;
+    if (op.name === "dim" || op.name === "aligned" || op.operands.some((v) => this.varying.has(v)))
+      this.varying.add(result);
+    const made = this.made(op);
+    if (made !== null) this.values.set(result, made);
+  }
+
+  private made(op: Op): Expression | null {
+    const { expressions, values } = this;
+    const of = op.operands.map((v) => values.get(v));
+    switch (op.name) {
+      case "const":
+        return expressions.constant(op.attributes["value"] as number);
+      case "dim":
+        return expressions.dim(text(op, "name"));
+      case "rank":
+        return expressions.constant(this.rank);
+      case "grid":
+        return expressions.constant(this.grid);
+      case "launch_parity":
+        return expressions.constant(this.parity);
+      case "block":
+        return expressions.symbol("block");
+      case "aligned":
+        return expressions.symbol(`aligned ${text(op, "buffer")} ${op.attributes["bytes"]} ${of[0]?.id ?? ""}`);
+      case "binary":
+      case "compare":
+      case "select":
+      case "unary": {
+        const kind = scalarOf(op.results[0]!.type);
+        if ((kind !== "index" && kind !== "bool") || of.some((e) => e === undefined)) return null;
+        if (op.name === "unary" && op.attributes["fn"] !== "not") return null;
+        const fn = op.name === "select" ? "select" : text(op, "fn");
+        return expressions.apply(fn, ...(of as Expression[]));
+      }
+      default:
+        return null;
+    }
+  }
+}
