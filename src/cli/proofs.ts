@@ -8,6 +8,7 @@ import {
   type CompileResult,
   type DimValues,
   type DType,
+  everyLine,
   findings,
   fitDims,
   idleLine,
@@ -74,6 +75,8 @@ export interface Inquiry {
     readonly summary: string;
     /** Where the answer is claimed up to more than nothing, in another; null where nowhere. */
     readonly open: string | null;
+    /** Why it is not proved for every length, in another; null where it is. */
+    readonly every: string | null;
     /** What took no part, in another; null where all did. */
     readonly idle: string | null;
     /** The claims as tools read them. */
@@ -155,6 +158,7 @@ export class Subject {
               ordering: claims.ordering.status,
               summary: summaryLine(claims),
               open: openLine(claims, lineOf),
+              every: everyLine(claims, lineOf),
               idle: idleLine(claims, lineOf),
               json: claimsToJson(claims),
             },
@@ -254,6 +258,7 @@ export function printInquiry(io: Io, { proof, hostile, request }: Inquiry): void
     const colour = statuses.includes("wrong") ? c.red : statuses.includes("unknown") ? c.yellow : c.green;
     io.out.write(colour(`  ${proof.summary}`) + "\n");
     if (proof.open !== null) io.out.write(c.dim(`    ${proof.open}`) + "\n");
+    if (proof.every !== null) io.out.write(c.dim(`    ${proof.every}`) + "\n");
     if (proof.idle !== null) io.out.write(c.yellow(`    ${proof.idle}`) + "\n");
   }
   if (hostile === null) return;

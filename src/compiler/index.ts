@@ -104,6 +104,7 @@ export {
   claimText,
   describeOutside,
   findings,
+  everyLine,
   idleLine,
   openLine,
   outsideDimension,

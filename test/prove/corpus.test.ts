@@ -37,6 +37,7 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
     mapping: { threads: kernel.blockThreads, blocks: kernel.maxBlocks },
     mesh: kernel.mesh,
     beyond: [],
+    every: null,
     caveats: { rounding: [], overflow: [], isDivided: false, hasNoRoot: false, integers: [], open: [] },
     saturating: [],
   };

@@ -12,6 +12,7 @@ import { proveAnswer } from "./answer.js";
 import { type Caveats, caveatsOf, saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
 import { describeOutside, outsideDimension } from "./dimension-bounds.js";
+import { type EveryClaim, everyLength } from "./every/index.js";
 import { explained } from "./explained.js";
 import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
@@ -83,6 +84,8 @@ export interface Claims {
   readonly saturating: readonly { readonly span: Span; readonly dtype: DType }[];
   /** Constants of the program that matter only at lengths that were not proved. */
   readonly beyond: readonly Beyond[];
+  /** Whether what is proved holds for every length; null where that is no question: lengths were asked for, or something is not proved. */
+  readonly every: EveryClaim | null;
 }
 
 /** Ops of one place in the source that ran at no shape. */
@@ -166,6 +169,7 @@ function unknownOf(kernel: Kernel): Proof {
 export function claimsOf(kernel: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Claims {
   const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));
   const caveats = caveatsOf(kernel, options.program ?? null, lengthsOf(answers), overflows);
+  const every = everyOf(kernel, options, answers, orderings);
   return {
     collective: kernel.name,
     ranks: kernel.world,
@@ -180,8 +184,16 @@ export function claimsOf(kernel: Kernel, options: ProveOptions, answers: Proof, 
     mesh: kernel.mesh,
     caveats,
     saturating: saturating(kernel, caveats),
-    beyond: beyondOf(kernel, options, orderings),
+    beyond: every?.ordering.holds === true && every.answer.holds ? [] : beyondOf(kernel, options, orderings),
+    every,
   };
+}
+
+function everyOf(kernel: Kernel, { shapes }: ProveOptions, answers: Proof, orderings: Proof): EveryClaim | null {
+  if (shapes !== undefined || kernel.dims.length === 0) return null;
+  if (worst(answers.answers).status !== "proved" || worst(orderings.answers).status !== "proved") return null;
+  const aligned = answers.answers.filter((a) => a.claim.aligned).map((a) => a.claim.dims);
+  return everyLength(kernel, aligned);
 }
 
 /** From the shortest to the longest of each dimension that an answer was proved for. */

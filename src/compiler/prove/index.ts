@@ -25,10 +25,11 @@ export {
   proveOrderings,
 } from "./claims.js";
 export { describeOutside, type OutsideDimension, outsideDimension } from "./dimension-bounds.js";
+export { type EveryClaim, everyLength, type EveryLength } from "./every/index.js";
 export { proveOrdering, type OrderingOptions } from "./ordering.js";
 export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
 export type { SharedLayout } from "../execute/order/shared-places.js";
-export { claimsToJson, claimText, findings, idleLine, openLine, summaryLine } from "./report.js";
+export { claimsToJson, claimText, everyLine, findings, idleLine, openLine, summaryLine } from "./report.js";
 export { proveResidency } from "./ordering.js";
 export { PROOF_MAPPING, proofShapes, rowDimension } from "./shapes.js";
 

@@ -4,6 +4,7 @@ import type { Printable } from "../diagnostics/render.js";
 import type { DType } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
 import type { Beyond, Claims } from "./claims.js";
+import type { EveryLength } from "./every/index.js";
 import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
 import { NO_SPAN } from "../source.js";
 
@@ -127,8 +128,8 @@ export function claimsToJson(claims: Claims): object {
     mesh: Object.fromEntries(mesh.map((axis) => [axis.name, axis.size])),
     mapping,
     upTo: claims.caveats,
-    answer: of(claims.answer, claims.answers),
-    ordering: of(claims.ordering, claims.orderings),
+    answer: { ...of(claims.answer, claims.answers), everyLength: claims.every?.answer.holds ?? false },
+    ordering: { ...of(claims.ordering, claims.orderings), everyLength: claims.every?.ordering.holds ?? false },
     memoryOperations: { total: coverage.total, ran: coverage.ran },
   };
 }
@@ -146,6 +147,21 @@ export function idleLine({ coverage }: Claims, lineOf: (at: number) => number): 
   return `did not take part: ${shown.join("; ")}${more}`;
 }
 
+/** Why what is proved is not proved for every length: "not for every n: …, line 4". Null where it is, or is no question. */
+export function everyLine({ every, answer, outputs }: Claims, lineOf: (at: number) => number): string | null {
+  if (every === null) return null;
+  const isSpecified = answer.status === "proved" && answer.unspecified.length < outputs;
+  const [what, stops] = !every.ordering.holds
+    ? ["", every.ordering]
+    : isSpecified && !every.answer.holds
+      ? [" the answer", every.answer]
+      : ["", null];
+  if (stops === null) return null;
+  const names = Object.keys(answer.claim.dims);
+  const where = stops.span.end === 0 ? "" : `, line ${lineOf(stops.span.start)}`;
+  return `not${what} for every ${listed(names)}: ${stops.reason}${where}`;
+}
+
 /** Kinds of operations that are named. */
 const MOST_IDLE = 6;
 
@@ -156,17 +172,21 @@ function answerText(claims: Claims): string {
   const { unspecified, samples } = answer;
   if (unspecified.length === outputs) return "not specified";
   const values = samples > 0 ? ` and ${samples} samples of ${steering.join(", ")}` : "";
-  return `proved ${scopeText(answers)}${values}${caveatText(claims)}${unspecified.length === 0 ? "" : `, of ${unspecified.join(", ")} not specified`}`;
+  const scope = scopeText(answers, claims.every?.answer);
+  return `proved ${scope}${values}${caveatText(claims)}${unspecified.length === 0 ? "" : `, of ${unspecified.join(", ")} not specified`}`;
 }
 
-function orderingText({ ordering, orderings, steering }: Claims): string {
+function orderingText({ ordering, orderings, steering, every }: Claims): string {
   if (ordering.status !== "proved") return ordering.status === "wrong" ? "WRONG" : ordering.status;
   const values = ordering.samples > 0 ? ` and ${ordering.samples} samples of ${steering.join(", ")}` : "";
-  return `proved ${scopeText(orderings)}${values}`;
+  return `proved ${scopeText(orderings, every?.ordering)}${values}`;
 }
 
-/** Of which shapes a claim was proved: the largest of each dimension, and how many. Odd addresses alone say nothing of others. */
-function scopeText(answers: readonly Answer[]): string {
+/**
+ * For which lengths a claim is proved: for every one, or the largest of each dimension and how many shapes. Odd addresses
+ * alone say nothing of others.
+ */
+function scopeText(answers: readonly Answer[], every?: EveryLength): string {
   const shapes = new Map(
     answers.filter((a) => a.status === "proved" && a.claim.aligned).map((a) => [dimsText(a.claim.dims), a.claim.dims]),
   );
@@ -174,6 +194,7 @@ function scopeText(answers: readonly Answer[]): string {
   const names = Object.keys(all[0] ?? {});
   // Without dimensions there is one shape, and it is the program's.
   if (names.length === 0) return "for its one shape";
+  if (every?.holds === true) return `for every ${listed(names)}`;
   const bounds = names.map((name) => {
     const lengths = all.map((dims) => dims[name]!);
     const most = Math.max(...lengths);

@@ -5,7 +5,7 @@ import { Fails, CannotTell } from "../../execute/failures.js";
 import type { Kernel } from "../../ir/module.js";
 import type { Specification } from "../../manifest.js";
 import { NO_SPAN, type Span } from "../../source.js";
-import type { DimValues } from "../../types/extent.js";
+import { type DimValues, extentNames } from "../../types/extent.js";
 import { launchesOf } from "../launches.js";
 import { placeOf } from "../results.js";
 import { Expressions, NotAffine } from "./expressions.js";
@@ -16,48 +16,66 @@ import { StretchOrder } from "./skeleton.js";
 import { checkOps, NotShown, Walk } from "./stretches.js";
 
 /** Whether a proof at some lengths is one for every length; if not, what stands in the way, and where. */
-export type EveryLength = { readonly holds: true } | { readonly holds: false; readonly reason: string; readonly span: Span };
+export type EveryLength =
+  { readonly holds: true } | { readonly holds: false; readonly reason: string; readonly span: Span };
+
+export interface EveryClaim {
+  readonly answer: EveryLength;
+  readonly ordering: EveryLength;
+}
 
 /** Boxes of lengths that are looked at, at most. */
 const MOST_BOXES = 4000;
 
 /**
- * @param proved lengths at which the answer was proved, with aligned buffers
+ * @param answered lengths at which the answer was proved, with aligned buffers
+ * @throws nothing that means a wrong program: what is not shown says why
  */
-export function everyLength(kernel: Kernel, proved: readonly DimValues[]): EveryLength {
+export function everyLength(kernel: Kernel, answered: readonly DimValues[]): EveryClaim {
+  let answer: EveryLength = { holds: true };
   try {
-    const t0 = performance.now();
-    const program = programOf(kernel, proved);
-    console.error("program", performance.now() - t0);
+    const program = programOf(kernel, answered);
     const pairs = new Pairs(program);
     const shown = new Set<string>();
     const needed = new Set<string>();
-    for (const dims of proved) for (const key of at(program, pairs, pointOf(dims)) ?? []) shown.add(key);
+    const forAnswer = (lengths: Lengths, into: Set<string>): void => {
+      if (!answer.holds) return;
+      try {
+        checkSpecification(kernel);
+        for (const key of lengths.outputs()) into.add(key);
+      } catch (e) {
+        answer = notShown(kernel, e);
+      }
+    };
+    for (const dims of answered) forAnswer(new Lengths(program, pointOf(dims), pairs), shown);
     const isWhole = explore(boxOf(kernel.dims), MOST_BOXES, (box) => {
-      for (const key of at(program, pairs, box) ?? []) needed.add(key);
+      const lengths = new Lengths(program, box, pairs);
+      if (!lengths.isAllowed()) return;
+      lengths.checkOrder();
+      forAnswer(lengths, needed);
     });
-    if (!isWhole) return { holds: false, reason: "there are too many cases of lengths", span: placeOf(kernel) };
-    for (const key of needed)
-      if (!shown.has(key))
-        return { holds: false, reason: "some elements are made in a way that no proved shape has", span: placeOf(kernel) };
-    return { holds: true };
+    if (!isWhole) throw new NotShown("there are too many cases of lengths", NO_SPAN);
+    if (answer.holds && [...needed].some((key) => !shown.has(key)))
+      answer = notShown(kernel, new NotShown("some elements are made in a way that no proved shape has", NO_SPAN));
+    return { answer, ordering: { holds: true } };
   } catch (e) {
-    const fails = (reason: string, span: Span): EveryLength => ({
-      holds: false,
-      reason,
-      span: span.end === 0 ? placeOf(kernel) : span,
-    });
-    if (e instanceof NotShown) return fails(e.reason, e.span);
-    if (e instanceof Undecided) return fails("lengths are compared in a way that is not followed", NO_SPAN);
-    if (e instanceof NotAffine) return fails(`there is ${e.what}`, NO_SPAN);
-    if (e instanceof Fails || e instanceof CannotTell) return fails(e.message, NO_SPAN);
-    throw e;
+    const ordering = notShown(kernel, e);
+    return { answer: ordering, ordering };
   }
 }
 
-function at(program: Program, pairs: Pairs, box: Box): Set<string> | null {
-  const lengths = new Lengths(program, box, pairs);
-  return lengths.isAllowed() ? lengths.check() : null;
+/** Why something is not shown. Rethrows what means something else: a box to be cut, or a bug. */
+function notShown(kernel: Kernel, e: unknown): EveryLength {
+  const fails = (reason: string, span: Span): EveryLength => ({
+    holds: false,
+    reason,
+    span: span.end === 0 ? placeOf(kernel) : span,
+  });
+  if (e instanceof NotShown) return fails(e.reason, e.span);
+  if (e instanceof Undecided) return fails("lengths are compared in a way that is not followed", NO_SPAN);
+  if (e instanceof NotAffine) return fails(`there is ${e.what}`, NO_SPAN);
+  if (e instanceof Fails || e instanceof CannotTell) return fails(e.message, NO_SPAN);
+  throw e;
 }
 
 function pointOf(dims: DimValues): Box {
@@ -67,7 +85,9 @@ function pointOf(dims: DimValues): Box {
 /** The kernel as movements. @throws NotShown */
 function programOf(kernel: Kernel, proved: readonly DimValues[]): Program {
   checkOps(kernel);
-  checkSpecification(kernel);
+  for (const { name, values } of kernel.inputs)
+    if (values !== undefined && [values.from, values.to].some((e) => extentNames(e).size > 0))
+      throw new NotShown(`the values of '${name}' are limited by a length`, NO_SPAN);
   const dims = proved.find((d) => Object.values(d).every((n) => n > 0));
   if (dims === undefined) throw new NotShown("there is no proved shape", NO_SPAN);
   const launches = launchesOf(kernel);

@@ -123,10 +123,13 @@ export class Lengths {
     });
   }
 
-  /** Checks places and order, and gives what the outputs hold: one key for each rank and kind of element. @throws NotShown */
-  check(): Set<string> {
-    const touches = this.touches();
-    for (const all of touches.values()) this.checkPairs(all);
+  /** Checks that all stay inside their buffers, and that what meets is ordered. @throws NotShown */
+  checkOrder(): void {
+    for (const all of this.touches().values()) this.checkPairs(all);
+  }
+
+  /** What the outputs hold: one key for each rank and kind of element. Of what is ordered. @throws NotShown */
+  outputs(): Set<string> {
     const outputs = new Set<string>();
     for (let launch = 0; launch < this.program.launches; launch++) {
       for (const { name } of this.program.kernel.outputs)
