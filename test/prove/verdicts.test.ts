@@ -104,18 +104,18 @@ describe("the summary line", () => {
     `collective c(x: ${dtype}[n] local) -> y: ${dtype}[n] local ensures y[i] == ${ensures} { for i in tiles(n) { y[i] = ${value} } }`;
 
   it("says what is rounded, and in which dtype it may be too large", () => {
-    expect(summary(copy("x[i]"), "bf16")).toMatch(/answer proved for n ≤ \d+ \(\d+ shapes\), ordering/);
-    expect(summary(copy("max(x[i], x@0[i])"), "bf16")).toMatch(/shapes\), ordering/);
-    expect(summary(copy("x[i] + x@0[i]"), "bf16")).toContain("shapes) up to rounding and overflow in bf16, ordering");
-    expect(summary(copy("x[i] + x@0[i]"))).toContain("shapes) up to rounding and overflow in f32, ordering");
+    expect(summary(copy("x[i]"), "bf16")).toContain("answer proved for every n, ordering");
+    expect(summary(copy("max(x[i], x@0[i])"), "bf16")).toContain("every n, ordering");
+    expect(summary(copy("x[i] + x@0[i]"), "bf16")).toContain("every n up to rounding and overflow in bf16, ordering");
+    expect(summary(copy("x[i] + x@0[i]"))).toContain("every n up to rounding and overflow in f32, ordering");
     expect(summary(copy("x[i] + x@0[i]"), "f8e4m3")).toContain("rounding and overflow in f8e4m3, ordering");
   });
 
   it("says where something is divided by data, and where integers may wrap before more is done with them", () => {
     expect(summary(copy("x[i] / x[i]", "f32", "1"))).toContain("and divisors that are 0, ordering");
     expect(summary(copy("x[i] / 2"))).not.toContain("divisors");
-    expect(summary(copy("x[i] + x@0[i]", "i32"))).toMatch(/shapes\), ordering/);
-    expect(summary(copy("(x[i] + x@0[i]) / 2", "i32"))).toContain("shapes) up to overflow in i32, ordering");
+    expect(summary(copy("x[i] + x@0[i]", "i32"))).toContain("every n, ordering");
+    expect(summary(copy("(x[i] + x@0[i]) / 2", "i32"))).toContain("every n up to overflow in i32, ordering");
   });
 
   it("names nothing that is shown, and the lines of what is not", () => {

@@ -3,13 +3,13 @@
  */
 import { Fails, CannotTell } from "../../execute/failures.js";
 import type { Kernel } from "../../ir/module.js";
-import type { Specification } from "../../manifest.js";
 import { NO_SPAN, type Span } from "../../source.js";
 import { type DimValues, extentNames } from "../../types/extent.js";
 import { launchesOf } from "../launches.js";
 import { placeOf } from "../results.js";
 import { Expressions, NotAffine } from "./expressions.js";
 import { type Box, boxOf, constant, explore, Undecided } from "./forms.js";
+import { checkSpecification } from "./elementwise.js";
 import { Lengths, Pairs, type Program, type Unit } from "./lengths.js";
 import { type Movement, Movements } from "./movements.js";
 import { StretchOrder } from "./skeleton.js";
@@ -146,43 +146,4 @@ function enter(units: Map<string, Unit>, rows: Map<Movement, number[]>, grid: nu
 function keyOf({ buffer, owner, base, length, text, sources }: Movement): string {
   const forms = sources.map((s) => [s.buffer, s.owner, [...s.distance]]);
   return JSON.stringify([buffer, owner, [...base].sort(), length, text, forms]);
-}
-
-/** Each element of an output must be made of the elements of its own place, and in one way everywhere. */
-function checkSpecification(kernel: Kernel): void {
-  const visit = (s: Specification): void => {
-    switch (s.kind) {
-      case "input":
-      case "constant":
-        return;
-      case "unary":
-      case "cast":
-      case "rounded":
-        return visit(s.a);
-      case "binary":
-      case "compare":
-        visit(s.a);
-        return visit(s.b);
-      case "select":
-        visit(s.condition);
-        visit(s.a);
-        return visit(s.b);
-      default:
-        throw new NotShown(`the answer has a '${s.kind}', which goes by places`, placeOf(kernel));
-    }
-  };
-  for (const [o, s] of kernel.specification.entries()) {
-    if (s === null) continue;
-    if (s.kind === "elements") throw new NotShown("the answer is given element by element", placeOf(kernel));
-    visit(s);
-    const tensors = [kernel.outputs[o]!, ...kernel.inputs];
-    const isFlat = tensors.every(
-      (t) =>
-        t.layout.axis === undefined &&
-        (t.layout.kind !== "sharded" || t.layout.dim === 0) &&
-        t.layout.kind !== "local" &&
-        JSON.stringify(t.shape) === JSON.stringify(tensors[0]!.shape),
-    );
-    if (!isFlat) throw new NotShown("the tensors have several shapes, or parts that are not neighbours", placeOf(kernel));
-  }
 }

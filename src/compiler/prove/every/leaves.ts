@@ -110,8 +110,7 @@ export class Way {
     if (isAtom(e)) return parameter(`@${e.id}`);
     try {
       const operands = e.of.map(of);
-      if (e.fn === "select" || e.fn === "and" || e.fn === "or" || e.fn === "not")
-        return this.logical(e.fn, operands);
+      if (e.fn === "select" || e.fn === "and" || e.fn === "or" || e.fn === "not") return this.logical(e.fn, operands);
       if (isComparison(e.fn)) return this.compared(e.fn, operands[0]!, operands[1]!);
       return applied(e.fn, operands[0]!, operands[1] ?? ZERO, this.box.ranges);
     } catch (x) {
@@ -160,8 +159,7 @@ export class Way {
     } catch (x) {
       if (!(x instanceof Undecided)) throw x;
       const difference = minus(a, b);
-      for (const key of difference.keys())
-        for (const name of factors(key)) if (this.isLoop(name)) throw x;
+      for (const key of difference.keys()) for (const name of factors(key)) if (this.isLoop(name)) throw x;
       return truth(this.choice(`${keyOf(difference)} ${fn} 0`));
     }
   }
@@ -219,11 +217,15 @@ export class Way {
     const kind = scalarOf(result.type);
     const made = kind === "index" || kind === "bool" ? this.index(op) : null;
     if (made !== null) this.forms.set(result, made);
-    else {
-      const of = op.operands.map((v) => this.term(op, v));
-      const { fn, value } = op.attributes;
-      this.terms.set(result, { text: `${op.name} ${fn ?? ""} ${value ?? ""} ${element(op)}`, of });
-    }
+    else this.terms.set(result, this.made(op));
+  }
+
+  private made(op: Op): Term {
+    const of = op.operands.map((v) => this.term(op, v));
+    // A vector of one number is that number in each lane.
+    if (op.name === "splat") return of[0]!;
+    const { fn, value, name } = op.attributes;
+    return { text: `${op.name} ${fn ?? ""} ${value ?? ""} ${name ?? ""} ${element(op)}`, of };
   }
 
   private index(op: Op): Form | null {
@@ -234,7 +236,11 @@ export class Way {
       throw new NotShown(`there is a '${op.name}' inside a loop over elements`, op.span);
     if (of.some((f) => f === null)) return null;
     try {
-      if (op.name === "select" || op.attributes["fn"] === "not" || (op.name === "binary" && scalarOf(op.results[0]!.type) === "bool"))
+      if (
+        op.name === "select" ||
+        op.attributes["fn"] === "not" ||
+        (op.name === "binary" && scalarOf(op.results[0]!.type) === "bool")
+      )
         return this.logical(op.name === "select" ? "select" : text(op, "fn"), of as Form[]);
       if (op.name === "compare") return this.compared(text(op, "fn"), a!, b!);
       if (op.name === "binary") return applied(text(op, "fn"), a!, b!, this.box.ranges);
@@ -249,6 +255,13 @@ export class Way {
   private term(op: Op, v: Value): Term {
     const known = this.terms.get(v);
     if (known !== undefined) return known;
+    const maker = this.stretch.makers.get(v);
+    const kind = scalarOf(v.type);
+    if (maker !== undefined && maker.regions.length === 0 && kind !== "index" && kind !== "bool") {
+      const made = this.made(maker);
+      this.terms.set(v, made);
+      return made;
+    }
     const f = this.form(v);
     // A number that is no element's own may become data; what goes with the element differs from one to the next.
     if (f === null || !isConstant(f)) throw new NotShown("an index or a length becomes data", op.span);
@@ -352,7 +365,7 @@ export class Way {
     for (let i = constantOf(low!); i < constantOf(high!); i++) {
       this.forms.set(body.arguments[0]!, constant(i));
       this.region(body.ops);
-      total = { text: `binary ${fn}  ${element(op)}`, of: [total, this.term(op, body.ops.at(-1)!.operands[0]!)] };
+      total = { text: `binary ${fn}   ${element(op)}`, of: [total, this.term(op, body.ops.at(-1)!.operands[0]!)] };
     }
     this.terms.set(result!, total);
   }
@@ -377,7 +390,8 @@ export class Way {
 const ROTATED = "@~";
 
 function rotation(of: Form, by: Form): Form | null {
-  if (!isConstant(by) || of.get("block") !== 1 || [...of.keys()].some((key) => key !== "" && key !== "block")) return null;
+  if (!isConstant(by) || of.get("block") !== 1 || [...of.keys()].some((key) => key !== "" && key !== "block"))
+    return null;
   const world = constantOf(by);
   return parameter(`${ROTATED}${world}:${((constantOf(of) % world) + world) % world}`);
 }

@@ -159,7 +159,11 @@ export class Lengths {
           const list = touches.get(key);
           const one = { unit, movement, start, end, writes };
           if (list === undefined) touches.set(key, [one]);
-          else if (!list.some((t) => t.unit === unit && t.movement === movement && t.writes === writes && equal(t.start, start)))
+          else if (
+            !list.some(
+              (t) => t.unit === unit && t.movement === movement && t.writes === writes && equal(t.start, start),
+            )
+          )
             list.push(one);
         };
         touch(movement.buffer, movement.owner, base, true);
@@ -200,11 +204,13 @@ export class Lengths {
         const start = plus(base, distance);
         const owner = source.owner < 0 ? unit.rank : source.owner;
         parts = parts.flatMap((part) =>
-          this.read(source.buffer, owner, plus(start, part.from), plus(start, part.to), unit.launch, m.span).map((h) => ({
-            from: minus(h.start, start),
-            to: minus(h.end, start),
-            of: [...part.of, moved(h.content, distance)],
-          })),
+          this.read(source.buffer, owner, plus(start, part.from), plus(start, part.to), unit.launch, m.span).map(
+            (h) => ({
+              from: minus(h.start, start),
+              to: minus(h.end, start),
+              of: [...part.of, moved(h.content, distance)],
+            }),
+          ),
         );
       }
       const owner = m.owner < 0 ? unit.rank : m.owner;
@@ -269,7 +275,10 @@ export class Lengths {
         (r) => output.layout.kind !== "on" || output.layout.rank === r,
       );
       const all = ranks.map((r) =>
-        this.read(output.name, r, ZERO, size, launch, NO_PLACE).map((h) => ({ ...h, key: this.key(h, output, r, launch) })),
+        this.read(output.name, r, ZERO, size, launch, NO_PLACE).map((h) => ({
+          ...h,
+          key: this.key(h, o, r, launch),
+        })),
       );
       if (output.layout.kind !== "replicated")
         return all.flatMap((held, i) => held.map(({ key }) => `${output.name}@${ranks[i]} ${key}`));
@@ -286,11 +295,14 @@ export class Lengths {
     });
   }
 
-  private key({ content }: Held, output: SignatureTensor, rank: number, launch: number): string {
-    const to = this.beginOf(output, rank);
+  private key({ content }: Held, o: number, rank: number, launch: number): string {
+    const output = this.program.kernel.outputs[o]!;
+    // What is said of elements is said of them where ranks hold them.
+    const isLocal = this.program.kernel.specification[o]!.kind === "elements";
+    const to = isLocal ? ZERO : this.beginOf(output, rank);
     const leaves = content.leaves.map((leaf) => {
       const input = this.program.kernel.inputs.find((t) => t.name === leaf.input)!;
-      const distance = minus(plus(leaf.distance, this.beginOf(input, leaf.owner)), to);
+      const distance = minus(isLocal ? leaf.distance : plus(leaf.distance, this.beginOf(input, leaf.owner)), to);
       if (!isConstant(distance))
         throw new NotShown(`what '${output.name}' holds is of elements farther away, the longer tensors are`, NO_PLACE);
       return `${leaf.input}@${leaf.owner} ${constantOf(distance)} ${launch - leaf.launch}`;
@@ -382,7 +394,8 @@ export class Pairs {
       for (let p = 0; p < order.grid; p++)
         for (let q = 0; q < order.grid; q++) {
           if (isSameBlock && p !== q) continue;
-          if (!order.isBefore({ ...first.unit, block: p }, { ...second.unit, block: q })) return { isOrdered: false, reason };
+          if (!order.isBefore({ ...first.unit, block: p }, { ...second.unit, block: q }))
+            return { isOrdered: false, reason };
         }
     return { isOrdered: true, reason: "" };
   }

@@ -60,7 +60,10 @@ const MOST_WAYS = 3000;
  * looked into: those of other ranks and other iterations.
  */
 export class Movements {
-  private readonly known = new Map<string, { readonly movements: readonly Movement[]; readonly atoms: readonly number[] }>();
+  private readonly known = new Map<
+    string,
+    { readonly movements: readonly Movement[]; readonly atoms: readonly number[] }
+  >();
   private readonly numbers = new Map<Op, number>();
 
   constructor(
@@ -249,7 +252,10 @@ function settled(
 }
 
 function mergedStores(way: Way, roots: ReadonlyMap<number, string>, box: Box, grid: number): Merged[] {
-  const groups = new Map<string, { readonly opaque: Form; readonly term: Relative; readonly stores: Map<string, StoreAt[]> }>();
+  const groups = new Map<
+    string,
+    { readonly opaque: Form; readonly term: Relative; readonly stores: Map<string, StoreAt[]> }
+  >();
   for (const seen of way.stores) {
     const { access, term } = seen;
     const { opaque, own } = parted(access, seen);
@@ -433,8 +439,7 @@ function rowsOf(stores: readonly StoreAt[], base: Form, way: Way, grid: number):
       } else span += times * (constantOf(count) - 1);
     }
     let within: Range;
-    if (place.map === "blocks")
-      within = rangeOf(minus(minus(at, base), scaled(place.low, row)), way.ranges);
+    if (place.map === "blocks") within = rangeOf(minus(minus(at, base), scaled(place.low, row)), way.ranges);
     else {
       const beyond = minus(at, base);
       const rest = ((constantOf(beyond) % (grid * row)) + grid * row) % (grid * row);

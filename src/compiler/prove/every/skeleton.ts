@@ -72,12 +72,14 @@ export class StretchOrder {
 
   /** Whether what a rank's caller does before a launch comes before a stretch. */
   isCallerBefore(rank: number, launch: number, b: Place): boolean {
-    return this.callersOf(rank, launch).every((segment) => this.order.isBefore(segment, this.mark(b)));
+    const segments = this.callersOf(rank, launch);
+    return segments.length > 0 && segments.every((segment) => this.order.isBefore(segment, this.mark(b)));
   }
 
   /** Whether a stretch comes before what a rank's caller does before a launch, or after the last. */
   isBeforeCaller(a: Place, rank: number, launch: number): boolean {
-    return this.callersOf(rank, launch).every((segment) => this.order.isBefore(this.mark(a), segment));
+    const segments = this.callersOf(rank, launch);
+    return segments.length > 0 && segments.every((segment) => this.order.isBefore(this.mark(a), segment));
   }
 
   private callersOf(rank: number, launch: number): readonly number[] {
@@ -110,7 +112,8 @@ function withMarks(kernel: Kernel, { arguments: variables, ops }: Region, buffer
   let isMarked = false;
   for (const op of ops) {
     if (synchronises(kernel, op)) {
-      const inner = op.attributes["map"] === "threads" ? op.regions : op.regions.map((r) => withMarks(kernel, r, buffer));
+      const inner =
+        op.attributes["map"] === "threads" ? op.regions : op.regions.map((r) => withMarks(kernel, r, buffer));
       kept.push({ ...op, regions: inner });
       isMarked = false;
     } else if (!touches(kernel, op)) kept.push(op);

@@ -5,7 +5,7 @@
 import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../../ir/module.js";
 import { scalarOf } from "../../ir/types.js";
 import type { Span } from "../../source.js";
-import { type Expression, Expressions } from "./expressions.js";
+import { type Expression, type Expressions } from "./expressions.js";
 
 /** Why something is not shown for every length. */
 export class NotShown extends Error {
@@ -21,15 +21,35 @@ export class NotShown extends Error {
 export interface Stretch {
   readonly ops: readonly Op[];
   readonly values: ReadonlyMap<Value, Expression>;
+  /** What makes the other values outside, which are data: numbers, and what is made of them. */
+  readonly makers: ReadonlyMap<Value, Op>;
 }
 
 const SYNCHRONISES = new Set(["signal", "wait", "block_sync"]);
 
 /** Ops that have no part in this: packets, tiles, roles. */
 const FOLLOWED = new Set([
-  ...["const", "dim", "rank", "launch_parity", "binary", "unary", "compare", "select", "cast", "aligned", "block", "grid"],
+  ...[
+    "const",
+    "dim",
+    "rank",
+    "launch_parity",
+    "binary",
+    "unary",
+    "compare",
+    "select",
+    "cast",
+    "aligned",
+    "block",
+    "grid",
+    "scalar",
+    "splat",
+  ],
   ...["for", "if", "reduce", "yield", "load", "store", ...SYNCHRONISES],
 ]);
+
+/** Differ from launch to launch, or with addresses. */
+const VARYING = new Set(["dim", "aligned", "scalar"]);
 
 const OWN_ROLES = new Set(["state", "register", "signal"]);
 
@@ -67,6 +87,7 @@ const NAMES: Readonly<Record<string, string>> = {
 export class Walk {
   readonly stretches: Stretch[] = [];
   private readonly values = new Map<Value, Expression>();
+  private readonly makers = new Map<Value, Op>();
   /** Values that lengths or data have a part in. */
   private readonly varying = new Set<Value>();
   private run: Op[] = [];
@@ -84,7 +105,7 @@ export class Walk {
 
   private close(): void {
     if (this.run.length === 0) return;
-    this.stretches.push({ ops: this.run, values: new Map(this.values) });
+    this.stretches.push({ ops: this.run, values: new Map(this.values), makers: this.makers });
     this.run = [];
   }
 
@@ -112,7 +133,7 @@ export class Walk {
     const isDescended = op.name === "if" || (op.name === "for" && op.attributes["map"] !== "threads");
     if (touching && !isDescended) throw new NotShown("a loop over elements synchronises", op.span);
     const look = (o: Op): void => {
-      if (o.name === "dim" || o.name === "aligned" || o.operands.some((v) => this.varying.has(v)))
+      if (VARYING.has(o.name) || o.operands.some((v) => this.varying.has(v)))
         throw new NotShown("lengths or data decide about synchronisation", o.span);
       if (o !== op || !isDescended) o.regions.forEach((r) => r.ops.forEach(look));
     };
@@ -134,16 +155,15 @@ export class Walk {
 
   private decided(op: Op, v: Value): number {
     const value = this.values.get(v);
-    if (value?.kind !== "constant")
-      throw new NotShown("lengths or data decide about synchronisation", op.span);
+    if (value?.kind !== "constant") throw new NotShown("lengths or data decide about synchronisation", op.span);
     return value.value;
   }
 
   private value(op: Op): void {
     const [result] = op.results;
     if (result === undefined) return;
-    if (op.name === "dim" || op.name === "aligned" || op.operands.some((v) => this.varying.has(v)))
-      this.varying.add(result);
+    this.makers.set(result, op);
+    if (VARYING.has(op.name) || op.operands.some((v) => this.varying.has(v))) this.varying.add(result);
     const made = this.made(op);
     if (made !== null) this.values.set(result, made);
   }

@@ -1,0 +1,207 @@
+/**
+ * Programs that are wrong at some lengths alone. `k` says how far away: with a small one a proof at `at` finds what is wrong;
+ * with a large one no shape of a proof comes near.
+ */
+import type { DimValues } from "../../src/compiler/types/extent.js";
+
+export interface FarWrong {
+  readonly name: string;
+  readonly text: (k: number) => string;
+  readonly at: (k: number) => DimValues;
+  readonly small: number;
+  readonly large: number;
+}
+
+const local = (body: string, where = ""): string =>
+  `collective f(x: T[n] local) -> y: T[n] local${where} ensures y[i] == x[i] {\n${body}\n}`;
+const square = (body: string, where = ""): string =>
+  `collective f(x: T[m, n] local) -> y: T[m, n] local${where} ensures y[i, j] == x[i, j] {\n${body}\n}`;
+const reduced = (body: string): string => `collective f(x: T[n] partial(sum)) -> y: T[n] replicated {\n${body}\n}`;
+const gathered = (body: string): string => `collective f(x: T[n] sharded(0)) -> y: T[n] replicated {\n${body}\n}`;
+
+function far(
+  name: string,
+  text: (k: number) => string,
+  at: number | ((k: number) => DimValues) = 1,
+  small = 50,
+  large = 500_000,
+): FarWrong {
+  return { name, text, at: typeof at === "number" ? (k) => ({ n: k + at }) : at, small, large };
+}
+
+export const FAR_WRONG: readonly FarWrong[] = [
+  // -- one constant
+  far("an index stops growing", (k) => local(`for i in tiles(n) { y[i] = x[min(i, ${k})] }`), 2),
+  far("one element is another", (k) => local(`for i in tiles(n) { y[i] = x[i + i / ${k} - i / ${k + 1}] }`), 2),
+  far("one element is left out", (k) => local(`for i in tiles(n) { if i != ${k} { y[i] = x[i] } }`)),
+  far("an index falls behind", (k) => local(`for i in tiles(n) { y[i] = x[i - i / ${k}] }`)),
+  far("a loop ends early", (k) => local(`for i in tiles(min(n, ${k})) { y[i] = x[i] }`)),
+  far("the length itself", (k) => local(`if n != ${k} { for i in tiles(n) { y[i] = x[i] } }`), 0),
+  far("scratch is too short", (k) =>
+    local(`scratch box: T[${k}]
+  for i in tiles(n) { box[i] = x[i] }
+  for i in tiles(n) { y[i] = box[i] }`),
+  ),
+  far("a window wraps before it is read", (k) =>
+    local(`scratch box: T[${k}]
+  for i in tiles(n) { box[i % ${k}] = x[i] }
+  for i in tiles(n) { y[i] = box[i % ${k}] }`),
+  ),
+  far(
+    "an element is overwritten",
+    (k) =>
+      local(`for i in tiles(n) { y[i] = x[i] }
+  for i in tiles(n / ${k}) { y[i] = x[i + 1] }`),
+    5,
+  ),
+  far(
+    "the tail begins late",
+    (k) =>
+      local(`for i in tiles(n / 64 * 64) { y[i] = x[i] }
+  for i in tiles(n / 64 * 64 + n / ${k} .. n) { y[i] = x[i] }`),
+    3,
+  ),
+  far(
+    "a part of the end is of the beginning",
+    (k) =>
+      local(`for i in tiles(n - n / ${k}) { y[i] = x[i] }
+  for i in tiles(n / ${k}) { y[n - 1 - i] = x[0] }`),
+    5,
+  ),
+  // -- two constants together
+  far(
+    "two moduli",
+    (k) =>
+      local(
+        `if n % 70 == 3 and n % ${k} == 13 { for i in tiles(n - 1) { y[i] = x[i] } } else { for i in tiles(n) { y[i] = x[i] } }`,
+      ),
+    () => ({ n: 563 }),
+    110,
+    110,
+  ),
+  far(
+    "a modulus",
+    (k) =>
+      local(
+        `if n % ${k} == ${k - 1} { for i in tiles(n - 1) { y[i] = x[i] } } else { for i in tiles(n) { y[i] = x[i] } }`,
+      ),
+    -1,
+    60,
+    65_536,
+  ),
+  far(
+    "a large length that is even",
+    (k) =>
+      local(
+        `if n > ${k} and n % 2 == 0 { for i in tiles(n - 1) { y[i] = x[i] } } else { for i in tiles(n) { y[i] = x[i] } }`,
+      ),
+    2,
+  ),
+  // -- control by data
+  far(
+    "data decides beyond a place",
+    (k) => `collective f(x: i32[n] local) -> y: i32[n] local ensures y[i] == x[i] {
+  for i in tiles(n) { if x[i] > 0 or i < ${k} { y[i] = x[i] } }
+}`,
+    (k) => ({ n: k + 40 }),
+  ),
+  // -- sums that go with the length
+  far("a sum of a prefix", (k) => local(`for i in tiles(n) { y[i] = x[i] + sum(j in 0..n / ${k}) x[j] }`), 2),
+  // -- ranks and chunks
+  far(
+    "a chunk is not given to a rank",
+    (k) =>
+      reduced(`for i in tiles(chunk(n, rank)) {
+    let s = sum(p in ranks) x@p[i]
+    for p in ranks { if n < ${k} or p != 1 { y@p[i] = s } }
+  }`),
+    2,
+  ),
+  far(
+    "a piece too few",
+    (k) =>
+      reduced(`for i in tiles(chunk(n - n / ${k}, rank)) {
+    let s = sum(p in ranks) x@p[i]
+    for p in ranks { y@p[i] = s }
+  }`),
+    2,
+  ),
+  far(
+    "a rank is not added",
+    (k) => reduced(`for i in tiles(n) { y[i] = sum(p in 0..max(world - n / ${k}, 1)) x@p[i] }`),
+    2,
+  ),
+  far(
+    "a shard lands beside its place",
+    (k) =>
+      gathered(`for i in tiles(n / world) {
+    for p in ranks { y@p[rank * (n / world) + max(i - n / ${k}, 0)] = x[i] }
+  }`),
+    (k) => ({ n: 2 * k + 2 }),
+  ),
+  far(
+    "a shard lands in another's",
+    (k) =>
+      gathered(`for i in tiles(n / world) {
+    for p in ranks { y@p[(rank + n / ${k}) % world * (n / world) + i] = x[i] }
+  }`),
+    (k) => ({ n: k + 2 }),
+  ),
+  far(
+    "pieces are as long as one constant",
+    (k) =>
+      reduced(`for i in tiles(rank * ${k} .. min((rank + 1) * ${k}, n)) {
+    let s = sum(p in ranks) x@p[i]
+    for p in ranks { y@p[i] = s }
+  }`),
+    (k) => ({ n: 2 * k + 1 }),
+  ),
+  far(
+    "short tensors alone",
+    (k) =>
+      reduced(`for i in tiles(n) { if n > ${k} - ${k} + world - 1 or rank == 0 { y[i] = sum(p in ranks) x@p[i] } }`),
+    () => ({ n: 1 }),
+    50,
+    50,
+  ),
+  far(
+    "without elements to divide",
+    (k) => local(`for i in tiles(n / ${k} * ${k}) { y[i] = x[i] }`),
+    () => ({ n: 3 }),
+  ),
+  // -- two dimensions
+  far(
+    "a corner",
+    (k) => square(`for i, j in tiles(m, n) { if i * j != ${k} { y[i, j] = x[i, j] } }`),
+    (k) => ({ m: k + 1, n: 2 }),
+    30,
+    360_007,
+  ),
+  far(
+    "beside the diagonal",
+    (k) => square(`for i, j in tiles(m, n) { y[i, j] = x[min(i, j + ${k}), j] }`),
+    (k) => ({ m: k + 2, n: 2 }),
+    30,
+    500_000,
+  ),
+  far(
+    "the last row of large ones",
+    (k) => square(`for i, j in tiles(m, n) { if m * n < ${k} or i + 1 < m { y[i, j] = x[i, j] } }`),
+    (k) => ({ m: k, n: 1 }),
+  ),
+  far(
+    "two lengths together",
+    (k) =>
+      square(
+        `if m == ${k} and n == ${k + 7} { for i, j in tiles(m, n - 1) { y[i, j] = x[i, j] } } else { for i, j in tiles(m, n) { y[i, j] = x[i, j] } }`,
+      ),
+    (k) => ({ m: k, n: k + 7 }),
+    12,
+    3001,
+  ),
+  far(
+    "rows by one constant",
+    (k) => square(`for i, j in tiles(m, n) { y[i, j] = x[i - i / ${k}, j] }`),
+    (k) => ({ m: k + 1, n: 2 }),
+  ),
+];

@@ -1,0 +1,53 @@
+/**
+ * What is said to be proved for every length: which programs of the library are, that no program is that is wrong at some
+ * length, and that programs that are hold at lengths that nobody has looked at.
+ */
+import { describe, expect, it } from "vitest";
+import { compile, type CompileOptions } from "../../src/compiler/index.js";
+import { everyLength, prove, PROOF_MAPPING, programOf, proveAnswer } from "../../src/compiler/prove/index.js";
+import { proofShapes } from "../../src/compiler/prove/index.js";
+import { allows, compileFile, LIBRARY } from "../kernels/library.js";
+import { FAR_WRONG } from "./every-programs.js";
+
+describe("the library", () => {
+  it("is proved for every length as the table says", async () => {
+    const lines = [
+      "# Which claims hold for every length, on 2, 4 and 8 ranks; else what stands in the way of the first that does not.",
+    ];
+    for (const file of LIBRARY)
+      for (const ranks of [2, 4, 8].filter((r) => allows(file, r))) {
+        const { kernel, snapshots } = compileFile(file, { ranks, dtype: "bf16", mapping: PROOF_MAPPING });
+        const { answer, ordering } = everyLength(kernel!, proofShapes(kernel!, "answer", programOf(snapshots)));
+        const said = !ordering.holds
+          ? `no: ${ordering.reason}`
+          : answer.holds
+            ? "answer and ordering"
+            : `ordering; ${answer.reason}`;
+        lines.push(`${file.name}, ${ranks} ranks: ${said}`);
+      }
+    await expect(lines.join("\n") + "\n").toMatchFileSnapshot("every.txt");
+  }, 300_000);
+});
+
+describe("wrong at some lengths alone", () => {
+  const options: CompileOptions = { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING };
+
+  for (const { name, text, at, small, large } of FAR_WRONG) {
+    it(`${name}: is wrong`, () => {
+      const { kernel, snapshots, diagnostics } = compile(text(small), options);
+      expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+      const { answer } = prove({ kernel, snapshots }, { shapes: [at(small)] });
+      expect(answer.status).toBe("wrong");
+    });
+
+    it(`${name}: is never proved for every length`, () => {
+      const { kernel, snapshots } = compile(text(large), options);
+      const claims = prove({ kernel, snapshots });
+      expect(claims.every?.answer.holds ?? false).toBe(false);
+      // Neither is it where a proof at other shapes is all that there is.
+      const dims = Object.fromEntries(kernel!.dims.map((d) => [d, 24]));
+      if (proveAnswer(kernel!, { dims }).status === "proved")
+        expect(everyLength(kernel!, [dims]).answer.holds).toBe(false);
+    });
+  }
+});
