@@ -12,13 +12,16 @@ export function checkSpecification(kernel: Kernel): void {
     const output = kernel.outputs[o]!;
     if (s.kind === "elements") new OfElements(kernel, output, s).check(s.value, new Set());
     else {
-      checkTensors(kernel, s);
+      checkTensors(kernel, s, new Set());
       checkShapes(kernel, output);
     }
   }
 }
 
-function checkTensors(kernel: Kernel, s: Specification): void {
+/** @param seen parts that were looked at: specifications share them */
+function checkTensors(kernel: Kernel, s: Specification, seen: Set<Specification>): void {
+  if (seen.has(s)) return;
+  seen.add(s);
   switch (s.kind) {
     case "input":
     case "constant":
@@ -26,15 +29,15 @@ function checkTensors(kernel: Kernel, s: Specification): void {
     case "unary":
     case "cast":
     case "rounded":
-      return checkTensors(kernel, s.a);
+      return checkTensors(kernel, s.a, seen);
     case "binary":
     case "compare":
-      checkTensors(kernel, s.a);
-      return checkTensors(kernel, s.b);
+      checkTensors(kernel, s.a, seen);
+      return checkTensors(kernel, s.b, seen);
     case "select":
-      checkTensors(kernel, s.condition);
-      checkTensors(kernel, s.a);
-      return checkTensors(kernel, s.b);
+      checkTensors(kernel, s.condition, seen);
+      checkTensors(kernel, s.a, seen);
+      return checkTensors(kernel, s.b, seen);
     default:
       throw new NotShown(`the answer has a '${s.kind}', which goes by places`, placeOf(kernel));
   }
@@ -54,6 +57,9 @@ function checkShapes(kernel: Kernel, output: SignatureTensor): void {
 
 /** An `ensures` of elements, over what ranks hold where they hold it. */
 class OfElements {
+  /** By part: the numbers it was looked at with. Specifications share parts. */
+  private readonly seen = new Map<ElementExpression, ReadonlySet<string>>();
+
   constructor(
     private readonly kernel: Kernel,
     private readonly output: SignatureTensor,
@@ -62,6 +68,8 @@ class OfElements {
 
   /** @param numbers variables of reductions */
   check(e: ElementExpression, numbers: ReadonlySet<string>): void {
+    if (this.seen.get(e) === numbers) return;
+    this.seen.set(e, numbers);
     switch (e.kind) {
       case "constant":
       case "rank":

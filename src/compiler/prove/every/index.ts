@@ -41,12 +41,16 @@ export function everyLength(kernel: Kernel, answered: readonly DimValues[]): Eve
     const forAnswer = (lengths: Lengths, into: Set<string>): void => {
       if (!answer.holds) return;
       try {
-        checkSpecification(kernel);
         for (const key of lengths.outputs()) into.add(key);
       } catch (e) {
         answer = notShown(kernel, e);
       }
     };
+    try {
+      checkSpecification(kernel);
+    } catch (e) {
+      answer = notShown(kernel, e);
+    }
     for (const dims of answered) forAnswer(new Lengths(program, pointOf(dims), pairs), shown);
     const isWhole = explore(boxOf(kernel.dims), MOST_BOXES, (box) => {
       const lengths = new Lengths(program, box, pairs);

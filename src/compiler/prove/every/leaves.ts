@@ -349,9 +349,10 @@ export class Way {
   }
 
   private use(term: Term, lanes: number, op: Op): void {
-    if (!("load" in term)) return term.of.forEach((t) => this.use(t, lanes, op));
-    if (term.load.lanes !== lanes) throw new NotShown("vectors of several lengths meet", op.span);
-    this.loads.set(term.load, true);
+    for (const load of loadsOf(term)) {
+      if (load.lanes !== lanes) throw new NotShown("vectors of several lengths meet", op.span);
+      this.loads.set(load, true);
+    }
   }
 
   private reduce(op: Op): void {
@@ -432,25 +433,58 @@ function unrotated(stores: readonly StoreSeen[]): StoreSeen[] {
 }
 
 function accessesOf({ access, term }: StoreSeen): Access[] {
-  const all = [access];
+  return [access, ...loadsOf(term)];
+}
+
+/** The loads of a term. Terms share parts, so each is visited once. */
+export function loadsOf(term: Term): Set<Access> {
+  const loads = new Set<Access>();
+  const seen = new Set<Term>();
   const visit = (t: Term): void => {
-    if ("load" in t) all.push(t.load);
+    if (seen.has(t)) return;
+    seen.add(t);
+    if ("load" in t) loads.add(t.load);
     else t.of.forEach(visit);
   };
   visit(term);
-  return all;
+  return loads;
+}
+
+/** A term as text, one for equal terms, no longer than the term has different parts. */
+export function termText(term: Term, ofLoad: (load: Access) => string): string {
+  const written = new Map<Term, string>();
+  const names = new Map<string, string>();
+  const write = (t: Term): string => {
+    let text = written.get(t);
+    if (text !== undefined) return text;
+    if ("load" in t) text = ofLoad(t.load);
+    else {
+      const whole = `${t.text}(${t.of.map(write).join()})`;
+      text = names.get(whole);
+      if (text === undefined) names.set(whole, (text = `#${names.size}`));
+    }
+    written.set(t, text);
+    return text;
+  };
+  const last = write(term);
+  return names.size === 0 ? last : [...names.keys()].join("; ");
 }
 
 function replaced(store: StoreSeen, by: ReadonlyMap<string, Form>): StoreSeen {
   const access = (a: Access): Access => ({ ...a, owner: substituted(a.owner, by), index: substituted(a.index, by) });
-  const term = (t: Term): Term => ("load" in t ? { load: access(t.load) } : { text: t.text, of: t.of.map(term) });
+  const made = new Map<Term, Term>();
+  const term = (t: Term): Term => {
+    let other = made.get(t);
+    if (other === undefined)
+      made.set(t, (other = "load" in t ? { load: access(t.load) } : { text: t.text, of: t.of.map(term) }));
+    return other;
+  };
   return { ...store, access: access(store.access), term: term(store.term) };
 }
 
 function textOf({ access, term, loops }: StoreSeen): string {
   const one = ({ buffer, owner, index, lanes }: Access): string => `${buffer} ${keyOf(owner)} ${keyOf(index)} ${lanes}`;
-  const write = (t: Term): string => ("load" in t ? one(t.load) : `${t.text}(${t.of.map(write).join(",")})`);
-  return `${one(access)} ${write(term)} ${loops.map((l) => l.name).join()}`;
+  return `${one(access)} ${termText(term, one)} ${loops.map((l) => l.name).join()}`;
 }
 
 function truth(holds: boolean): Form {

@@ -25,7 +25,7 @@ import {
   substituted,
   Undecided,
 } from "./forms.js";
-import { type Access, Choice, type Decisions, type StoreSeen, type Term, Way } from "./leaves.js";
+import { type Access, Choice, type Decisions, loadsOf, type StoreSeen, type Term, termText, Way } from "./leaves.js";
 import { NotShown, type Stretch } from "./stretches.js";
 
 /** An element read, by its distance from the one that is stored: a form over expressions, each named `@` and its number. */
@@ -303,9 +303,7 @@ interface Relative {
 function relativeTo(store: Access, term: Term, roots: ReadonlyMap<number, string>, box: Box): Relative {
   const sources: Source[] = [];
   const numbers = new Map<string, number>();
-  const write = (t: Term): string => {
-    if (!("load" in t)) return t.of.length === 0 ? t.text : `${t.text}(${t.of.map(write).join(",")})`;
-    const { buffer, owner, index, op } = t.load;
+  const text = termText(term, ({ buffer, owner, index, op }) => {
     const distance = lifted(minus(index, store.index), roots, box, op);
     const key = `${buffer} ${keyOf(owner)} ${keyOf(distance)}`;
     let number = numbers.get(key);
@@ -314,8 +312,7 @@ function relativeTo(store: Access, term: Term, roots: ReadonlyMap<number, string
       sources.push({ buffer, owner: constantOf(owner), distance });
     }
     return `$${number}`;
-  };
-  const text = write(term);
+  });
   return { text, key: [...numbers.keys()].join(";"), sources };
 }
 
@@ -467,8 +464,7 @@ function alignments({ seen }: StoreAt, way: Way): { readonly form: Form; readonl
     const unknown = new Map([...opaque].filter(([key, n]) => !isMultiple(new Map([[key, n]]))));
     if (unknown.size > 0 && !isMultiple(opaque)) obligations.push({ form: opaque, lanes });
   };
-  const visit = (t: Term): void => ("load" in t ? check(t.load) : t.of.forEach(visit));
   check(seen.access);
-  visit(seen.term);
+  for (const load of loadsOf(seen.term)) check(load);
   return obligations;
 }
