@@ -77,7 +77,7 @@ collective line(x: T[k] local) -> y: T[k] local { for i in tiles(k) { y[i] = x[i
     const some = await check("--dim", "n=5");
     expect(some.code).toBe(0);
     expect(some.out).toMatch(/rows, 2 ranks: .*ordering proved for m ≤ 13, n = 5 \(3 shapes\)/);
-    expect(some.out).toMatch(/line, 2 ranks: .*ordering proved for k ≤ \d+ /);
+    expect(some.out).toMatch(/line, 2 ranks: .*ordering proved for every k,/);
   });
 
   it("prints a timeline, and the options that run the failing schedule again", async () => {

@@ -121,7 +121,7 @@ describe("the summary line", () => {
   it("names nothing that is shown, and the lines of what is not", () => {
     const text = copy("x[i] + x@0[i]").replace("ensures", "where x in 0..9 ensures");
     expect(summary(text)).toContain("every n up to rounding in f32, ordering");
-    expect(summary(text, "f16")).toContain("shapes) up to rounding in f16, ordering");
+    expect(summary(text, "f16")).toContain("every n up to rounding in f16, ordering");
     const divided = copy("x[i] / (1 + x@0[i] * x@0[i])", "f32", "x[i] / (x@0[i] * x@0[i] + 1)");
     expect(summary(divided)).not.toContain("divisors");
     const root = copy("sqrt(x[i])");
