@@ -17,6 +17,7 @@ import { importsFromDisk } from "../../dist/src/runtime/imports.js";
 import { launchRanks } from "../../dist/src/runtime/launcher.js";
 import { allocate, bytesOf, fillPoison } from "../../dist/src/runtime/numbers/index.js";
 import { checkOutputs, generatedInputs, makeRankInputs } from "../../dist/src/runtime/reference/index.js";
+import { someScalars } from "../../dist/src/runtime/shapes.js";
 
 const { values: options } = parseArgs({
   options: {
@@ -143,7 +144,8 @@ async function runRank() {
 async function makeTensors(group, manifest, local, offset) {
   const tensors = {};
   const whole = [];
-  for (const [name, values] of [...Object.entries(local.inputs), ...Object.entries(local.outputs)]) {
+  // What is changed in place begins as the input.
+  for (const [name, values] of Object.entries({ ...local.outputs, ...local.inputs })) {
     const { dtype } = [...manifest.inputs, ...manifest.outputs].find((t) => t.name === name);
     const length = values.length + 2 * GUARD + offset;
     const symmetric = manifest.symmetric.includes(name);
@@ -158,14 +160,16 @@ async function makeTensors(group, manifest, local, offset) {
 }
 
 let seed = 1;
-async function checkCase(group, kernel, dims, offset, rank) {
+async function checkCase(group, kernel, lengths, offset, rank) {
   const { manifest } = kernel;
+  const dims = { ...lengths, ...someScalars(manifest) };
   seed++;
   const local = makeRankInputs(manifest, dims, seed, rank);
   const { tensors, whole } = await makeTensors(group, manifest, local, offset);
   try {
     await group.barrier();
-    for (let launch = 0; launch < 2; launch++) await kernel.run(tensors, dims);
+    // In place, a second launch would begin with what the first one left.
+    for (let launch = 0; launch < (manifest.inPlace.length > 0 ? 1 : 2); launch++) await kernel.run(tensors, dims);
     const outputs = {};
     for (const { name, tensor, values, start } of whole) {
       const now = await tensor.read();
@@ -216,7 +220,10 @@ async function timeKernel(group, kernel, file, say) {
           return { m: bytes / 2 / n, n };
         });
   for (const chosen of cases) {
-    const dims = fitDims(manifest.requirements, chosen, new Set(manifest.dims));
+    const dims = {
+      ...fitDims(manifest.requirements, chosen, new Set(manifest.dims)),
+      ...someScalars(manifest),
+    };
     const local = makeRankInputs(manifest, dims, 7, group.localRanks[0]);
     const { tensors, whole } = await makeTensors(group, manifest, local, 0);
     const timing = await kernel.time(tensors, dims);
