@@ -179,6 +179,24 @@ describe("floats", () => {
     expect(sums("f8e5m2", "32768")).toHaveLength(1);
   });
 
+  it("of powers", () => {
+    const kinds = (value: string, where = ""): string =>
+      open(element(value, { where }))
+        .map((o) => o.split(" ")[0])
+        .sort()
+        .join();
+    expect(kinds("pow(x[i], 2)")).toBe("overflow");
+    expect(kinds("pow(x[i], 2)", "where x in 0..1000")).toBe("");
+    expect(kinds("pow(x[i], x@1[i])")).toBe("domain,overflow");
+    expect(kinds("pow(x[i], 0.5)")).toBe("domain,overflow");
+    expect(kinds("pow(abs(x[i]), 0.5)")).toBe("");
+    expect(kinds("pow(x[i], -1)")).toBe("divisor,overflow");
+    expect(kinds("pow(1 + x[i] * x[i], -0.5)", "where x in 0..1000")).toBe("");
+    expect(kinds("1 / pow(2.0, x[i])", "where x in 0..100")).toBe("");
+    expect(kinds("pow(x[i], x@1[i])", "where x in 0..100")).toBe("overflow");
+    expect(kinds("pow(x[i], x@1[i])", "where x in 0..20")).toBe("");
+  });
+
   it("of exponentials, roots and logarithms", () => {
     expect(open(element("exp(x[i])", { where: "where x in 0..88" }))).toEqual([]);
     expect(open(element("exp(x[i])", { where: "where x in 0..89" }))).toHaveLength(1);

@@ -159,7 +159,7 @@ function floatUnary(op: Op, fn: UnaryFunction, at: Interval, note: Note): Interv
     case "gelu":
       return interval(-0.5, Math.max(0, at.hi));
     default:
-      return allOf("f32");
+      return unknown(op, note);
   }
 }
 
@@ -178,9 +178,33 @@ function floatBinary(op: Op, fn: BinaryFunction, a: Known, b: Known, note: Note)
       return least(a.at, b.at);
     case "max":
       return greatest(a.at, b.at);
+    case "rem":
+      if (!isNeverZero(b.at)) note("divisor", scalarOf(op.results[0]!.type), op);
+      return interval(Math.min(0, a.at.lo), Math.max(0, a.at.hi));
+    case "pow":
+      return power(op, a.at, b.at, note);
     default:
-      return allOf(scalarOf(op.results[0]!.type));
+      return unknown(op, note);
   }
+}
+
+/** Of a function that nothing is known of. */
+function unknown(op: Op, note: Note): Interval {
+  const kind = scalarOf(op.results[0]!.type);
+  for (const what of ["overflow", "domain"] as const) note(what, kind, op);
+  return allOf(kind);
+}
+
+/** A power: of what may be negative, only whole exponents that are known give a number. */
+function power(op: Op, base: Interval, exponent: Interval, note: Note): Interval {
+  const isWhole = exponent.lo === exponent.hi && Number.isInteger(exponent.lo);
+  if (base.lo < 0 && !isWhole) return unknown(op, note);
+  if (exponent.lo < 0 && !isNeverZero(base)) note("divisor", scalarOf(op.results[0]!.type), op);
+  const size = above(magnitude(base), exponent.lo < 0 ? SMALLEST_F32 : 0);
+  const ends = [size.lo, size.hi].flatMap((x) => [x ** exponent.lo, x ** exponent.hi]);
+  const most = Math.max(...ends);
+  const isSigned = base.lo < 0 && exponent.lo % 2 !== 0;
+  return result(op, interval(isSigned ? -most : Math.min(...ends), most, isNeverZero(base)), note, INEXACT);
 }
 
 function wholeUnary(op: Op, fn: UnaryFunction, kind: ScalarKind, a: Known, note: Note): Result {
