@@ -6,12 +6,13 @@ import { join, relative, resolve } from "node:path";
 import { Command, Option } from "commander";
 import { architectureOf, InternalCompilerError, type Manifest, type PassOptions } from "../compiler/index.js";
 import { bytes } from "../bench/format.js";
-import { ArchitectureError, compileCuda } from "../runtime/program.js";
+import { ArchitectureError } from "../runtime/program.js";
 import { UsageError } from "../runtime/errors.js";
 import { writeFileAtomic } from "../runtime/atomic-file.js";
 import { packageRoot } from "../runtime/native.js";
 import { tuneFilePath } from "../runtime/tuned.js";
 import { collcVersion } from "../runtime/version.js";
+import { Compilers } from "./aot/compilers.js";
 import { headerText, sourceText, tableTexts } from "./aot/c-text.js";
 import {
   type ArtefactKernel,
@@ -131,28 +132,29 @@ async function build(io: Io, files: readonly string[], options: BuildOptions): P
   const folder = resolve(options.out);
   const built = await withProgress(io, async (progress) => {
     let done = 0;
-    const pool = new Pool(availableParallelism());
+    let begun = 0;
+    const compilers = new Compilers(availableParallelism());
     const programs = new Map<string, ArtefactProgram>();
     const contents = new Map<string, Uint8Array | string>();
     const jobs: Promise<void>[] = [];
-    let made = 0;
-    const units = planned(io, chosen, sources, options);
-    for (const unit of units) {
-      made++;
-      jobs.push(
-        pool.run(async () => {
-          const program = await compiled(unit, options, contents);
-          programs.set(`${unit.name} ${unit.arch}`, program);
-          progress.set(`compiling: ${++done} of ${made} and more`);
-        }),
-      );
-      jobs.at(-1)!.catch(() => {}); // told below, where all are waited for
-      progress.now(`compiling ${unit.name} for ${unit.arch}`);
-      // So that the threads' answers are heard.
-      await new Promise((next) => setImmediate(next));
-      if (pool.hasFailed) break;
+    const run = async (unit: Unit): Promise<void> => {
+      programs.set(`${unit.name} ${unit.arch}`, await compiled(unit, options, contents, compilers));
+      progress.set(`compiling: ${++done} of ${begun} and more`);
+    };
+    try {
+      for (const unit of planned(io, chosen, sources, options)) {
+        begun++;
+        jobs.push(run(unit));
+        jobs.at(-1)!.catch(() => {}); // told below, where all are waited for
+        progress.now(`compiling ${unit.name} for ${unit.arch}`);
+        // So that answers are heard.
+        await new Promise((next) => setImmediate(next));
+        if (compilers.hasFailed) break;
+      }
+      await Promise.all(jobs);
+    } finally {
+      compilers.close();
     }
-    await Promise.all(jobs);
     progress.now("writing");
     const release = await lockFolder(folder);
     try {
@@ -170,29 +172,6 @@ async function build(io: Io, files: readonly string[], options: BuildOptions): P
     await writeFileAtomic(resolve(options.depfile), depfile(target, [...sources.read].sort()));
   }
   report(io, built, options);
-}
-
-/** Runs so many jobs at once. */
-class Pool {
-  private running = 0;
-  private readonly waiting: (() => void)[] = [];
-  hasFailed = false;
-  constructor(private readonly most: number) {}
-
-  async run(job: () => Promise<void>): Promise<void> {
-    if (this.running >= this.most) await new Promise<void>((go) => this.waiting.push(go));
-    this.running++;
-    try {
-      // What was begun is finished; nothing is begun for a build that has failed.
-      if (!this.hasFailed) await job();
-    } catch (error) {
-      this.hasFailed = true;
-      throw error;
-    } finally {
-      this.running--;
-      this.waiting.shift()?.();
-    }
-  }
 }
 
 /** What is to be built, one after the other, as the compiler gets to it. @throws what is wrong with a program */
@@ -284,29 +263,31 @@ async function compiled(
   { identity, name, arch, sourceSha256, manifest, texts }: Unit,
   options: BuildOptions,
   contents: Map<string, Uint8Array | string>,
+  compilers: Compilers,
 ): Promise<ArtefactProgram> {
-  const kernels: ArtefactKernel[] = [];
-  let nvrtcVersion = "";
-  for (const [k, kernel] of manifest.kernels.entries()) {
+  const kernelOf = async (kernel: Manifest["kernels"][number], k: number): Promise<[ArtefactKernel, string]> => {
     const way = kernel.name
       .split("/")
       .at(-1)!
       .replace(/[^A-Za-z0-9]+/g, "_");
     const symbol = manifest.kernels.length === 1 ? name : `${name}_${way}`;
     const cuda = renamed(texts[k]!, kernel.symbol, symbol);
-    const result = await compileCuda(cuda, arch).catch((error: unknown) => {
+    const result = await compilers.compile(cuda, arch).catch((error: unknown) => {
       if (!(error instanceof ArchitectureError)) throw error;
       throw new UsageError(
         `${identity.collective} of ${identity.source} cannot be built for ${arch}: it needs ${error.feature}, which begins with ${error.least}`,
         `leave ${arch} out of --arch, or choose other dtypes`,
       );
     });
-    nvrtcVersion = result.nvrtcVersion;
     const files = { cu: `${symbol}.${arch}.cu`, ptx: `${symbol}.${arch}.ptx`, cubin: `${symbol}.${arch}.cubin` };
     contents.set(files.cu, cuda).set(files.ptx, result.ptx).set(files.cubin, result.cubin);
     const cubinSha256 = createHash("sha256").update(result.cubin).digest("hex");
-    kernels.push({ ...kernel, symbol, files, cubinBytes: result.cubin.byteLength, cubinSha256 });
-  }
+    const made = { ...kernel, symbol, files, cubinBytes: result.cubin.byteLength, cubinSha256 };
+    return [made, result.nvrtcVersion];
+  };
+  const made = await Promise.all(manifest.kernels.map(kernelOf));
+  const kernels = made.map(([kernel]) => kernel);
+  const nvrtcVersion = made[0]![1];
   const { inputs, outputs, inPlace, dims, scalars, specification, requirements, symmetric, roundings, plan } = manifest;
   return {
     ...{
