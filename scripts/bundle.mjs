@@ -85,6 +85,7 @@ function copyPackage() {
   if (existsSync(join(root, "dist/grammar"))) copy("dist/grammar");
   copy("aot");
   copy("kernels");
+  copy("schemas");
   copy("python");
   copy("examples");
   copy("test/gpu"); // the suites that run where the bundle goes

@@ -209,7 +209,8 @@ describe("compiling a graph", () => {
 
 describe("the schema", () => {
   test("is the file that is published", () => {
-    expect(JSON.parse(readFileSync(join(ROOT, "schemas/graph.schema.json"), "utf8"))).toEqual(graphSchema());
+    const published = JSON.parse(readFileSync(join(ROOT, "schemas/graph.schema.json"), "utf8"));
+    expect(published, "the language has changed: npm run schemas").toEqual(graphSchema());
   });
 
   test("is a schema, and takes graphs", () => {
