@@ -148,6 +148,20 @@ describe("compiling a graph", () => {
     for (const [dp, tp] of [[2, 3], [3, 2], [2, 2]] as const) expectGraphRuns(made, compileGraph(made, { ranks: dp * tp, mesh: { dp, tp } }), { m: 2, k: 5, n: 4 }); // prettier-ignore
   });
 
+  test("powers, and a causal mask made of indices", () => {
+    const g = graph("masked");
+    const x = g.input("x", "f32", ["m", "n"], "partial(sum)");
+    const scores = g.allReduce(x, "scores");
+    const rows = g.node("iota", [], { shape: ["m", 1], dim: 0 });
+    const seen = g.compare("ge", rows, g.node("iota", [], { shape: ["n"] }));
+    g.output("y", g.where(seen, g.node("pow", [g.unary("abs", scores), 1.5]), -1));
+    const made = g.build();
+    const text = graphToText(made, { ranks: 2 });
+    expect(text).toContain("let iota_1 = iota(m, 1, dim: 0)");
+    expect(graphToText(graphFromText(text, { ranks: 2 }).graph!, { ranks: 2 })).toBe(text);
+    expectGraphRuns(made, compileGraph(made, { ranks: 2 }), { m: 5, n: 7 });
+  });
+
   test("in place, read before it is changed", () => {
     const g = graph("step").require(dim.mod!("n", "world"), "eq", 0);
     const [w, grad] = [g.input("w", "f32", ["n"], "replicated"), g.input("grad", "f32", ["n"], "partial(sum)")];

@@ -213,6 +213,18 @@ const FORMS: readonly Form[] = [
     becomes: [["mul", "reshape", "all_to_all", "permute", "reshape", "relu"]],
   },
   {
+    name: "powers",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const h = d.pointwise("abs", d.reduce(d.input("x", [4, 6])));
+      return d.graph(
+        d.call("aten.pow.Tensor_Scalar", [h, 1.5], [4, 6]),
+        d.call("aten.pow.Tensor_Scalar", [h, 2], [4, 6]),
+      );
+    },
+    becomes: [["all_reduce", "abs", "pow", "mul"]],
+  },
+  {
     name: "broadcast",
     make: (ranks) => {
       const d = new Dump(ranks);

@@ -22,7 +22,7 @@ export function isUnary(name: string): name is keyof typeof UNARY {
 }
 
 /** Functions of two values. */
-const PAIRS: readonly string[] = ["min", "max", "pow"];
+export const PAIRS: readonly string[] = ["min", "max", "pow"];
 
 export function isPair(name: string): boolean {
   return PAIRS.includes(name);

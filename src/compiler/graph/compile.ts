@@ -86,7 +86,7 @@ function writtenDType(value: GraphOperand, graph: Graph): string | null {
   for (const { id, dtype } of [...graph.inputs, ...graph.outputs]) if (dtype !== undefined) dtypes.set(id, dtype);
   for (const { id, op, inputs, dtype } of graph.nodes) {
     const operands = op === "where" ? inputs.slice(1) : inputs;
-    const own = dtype ?? operands.flatMap((x) => dtypes.get(x) ?? [])[0];
+    const own = op === "iota" ? "i32" : (dtype ?? operands.flatMap((x) => dtypes.get(x) ?? [])[0]);
     if (own !== undefined) dtypes.set(id, own);
   }
   return dtypes.get(value) ?? null;

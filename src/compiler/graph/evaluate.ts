@@ -6,7 +6,7 @@
 import { UsageError } from "../../errors.js";
 import { DTYPES, isDType } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { type Dense, dense, FUNCTIONS, joined, map, PAIRS, part, permuted, product, reduction, reshaped, scalar, shard } from "./arrays.js"; // prettier-ignore
+import { build, type Dense, dense, FUNCTIONS, joined, map, PAIRS, part, permuted, product, reduction, reshaped, scalar, shard } from "./arrays.js"; // prettier-ignore
 import type { Graph, GraphExtent, GraphNode, GraphOperand } from "./graph.js";
 
 /** What each rank must hold of an output; null of a rank whose memory means nothing, and of all where the reduction counts. */
@@ -161,6 +161,7 @@ function evaluateNode(node: GraphNode, inputs: readonly Dense[], length: (e: Gra
   if (dim !== undefined && ["sum", "mean", "prod", "min", "max"].includes(op)) return reduction(op, a, dim);
   if (Object.hasOwn(PAIRS, op)) return map(PAIRS[op]!, a, b);
   if (Object.hasOwn(FUNCTIONS, op)) return map(FUNCTIONS[op]!, a);
+  if (op === "iota") return build(node.shape!.map(length), (index) => index[dim ?? 0]!);
   const { shape } = a;
   switch (op) {
     case "matmul":

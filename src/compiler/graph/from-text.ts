@@ -167,6 +167,11 @@ class Reader {
       case "call": {
         const callee = e.callee.text;
         const lengths = (): GraphExtent[] => e.arguments.slice(1).map((x) => this.length(x));
+        if (callee === "iota") {
+          const dim = e.named.find((n) => n.name.text === "dim");
+          const shape = e.arguments.map((x) => this.length(x));
+          return add(callee, [], { shape, ...(dim === undefined ? {} : { dim: this.length(dim.value) as number }) });
+        }
         if (callee === "reshape") return add(callee, [inner(e.arguments[0]!)], { shape: lengths() });
         if (callee === "permute") return add(callee, [inner(e.arguments[0]!)], { order: lengths() as number[] });
         const inputs = e.arguments.map(inner);

@@ -3,7 +3,7 @@
  * (`schema.ts`). Its operations are those of the language, so the table below is made of the tables that the checker and the
  * lowering read: what the language learns, graphs can say.
  */
-import { CONVERSIONS, UNARY_NAMES } from "../check/functions.js";
+import { CONVERSIONS, PAIRS, UNARY_NAMES } from "../check/functions.js";
 import { FOLDS } from "../check/tensor-folds.js";
 import { VIEWS } from "../check/tensor-views.js";
 import { BINARY, COMPARE } from "../lower/tensors.js";
@@ -52,7 +52,7 @@ export interface GraphNode {
   readonly to?: number;
   /** The axis of the mesh that a conversion is over. */
   readonly over?: string;
-  /** Of a reshape. */
+  /** Of a reshape, and of indices. */
   readonly shape?: readonly GraphExtent[];
   /** Of a permutation: dimension d of the result is the operand's dimension `order[d]`. */
   readonly order?: readonly number[];
@@ -145,6 +145,7 @@ export const GRAPH_OPS: Readonly<Record<string, GraphOp>> = {
   neg: row("prefix", "-", 1),
   not: row("prefix", "not", 1),
   ...rows(UNARY_NAMES, (name) => row("call", name, 1)),
+  ...rows(PAIRS, (name) => row("call", name, 2)),
   where: row("call", "where", 3),
   cast: row("own", "cast", 1, ["dtype"]),
   matmul: row("own", "@", 2),
@@ -153,6 +154,7 @@ export const GRAPH_OPS: Readonly<Record<string, GraphOp>> = {
   ),
   ...rows(Object.keys(VIEWS), (name) => OWN_VIEWS[name] ?? row("call", name, 1)),
   slice: row("own", "slice", 1, ["ranges"]),
+  iota: row("own", "iota", 0, ["shape"], ["dim"]),
   ...rows([...CONVERSIONS.keys()], (name) => {
     const { argument, mayNameDim } = CONVERSIONS.get(name)!;
     const optional: GraphAttribute[] = mayNameDim && argument !== "dim" ? ["dim", "over"] : ["over"];

@@ -117,7 +117,8 @@ export function syntaxOf(graph: Graph, outputs: readonly Declared[]): GraphSynta
 /** Ids of what is one number: numbers of the launch, and nodes made of numbers alone. They stand in their users' lines. */
 function numbersOf(graph: Graph): ReadonlySet<string> {
   const ids = new Set((graph.scalars ?? []).map((s) => s.id));
-  for (const { id, inputs } of graph.nodes) if (inputs.every((x) => typeof x === "number" || ids.has(x))) ids.add(id);
+  for (const { id, inputs } of graph.nodes)
+    if (inputs.length > 0 && inputs.every((x) => typeof x === "number" || ids.has(x))) ids.add(id);
   return ids;
 }
 
@@ -249,6 +250,7 @@ class Writer {
         if (op === "matmul") return { kind: "matmul", left: a, right: b, span };
         if (op === "cast") return call(dtype!, [a]);
         if (op === "reshape") return call(op, [a, ...node.shape!.map((e) => lengthOf(e, span))]);
+        if (op === "iota") return call(op, node.shape!.map((e) => lengthOf(e, span))); // prettier-ignore
         if (op === "permute") return call(op, [a, ...node.order!.map((d) => lengthOf(d, span))]);
         return {
           kind: "slice",

@@ -246,11 +246,12 @@ class Maker extends Making {
         return c == null ? normed : this.pointwise("mul", [normed, this.tensor(c)], dtype);
       }
       case "pow": {
+        if (typeof a === "number") return this.pointwise("pow", [a, this.tensor(b)], dtype);
         const x = this.tensor(a);
         if (b === 2) return this.pointwise("mul", [x, x], dtype);
         if (b === 0.5) return this.pointwise("sqrt", [x], dtype);
         if (b === -0.5) return this.pointwise("rsqrt", [x], dtype);
-        throw new Unknown("collc raises to 2, 0.5 and -0.5");
+        return this.pointwise("pow", [this.operand(a), this.operand(b)], dtype);
       }
       case "reciprocal":
         return this.pointwise("div", [1, this.tensor(a)], dtype);
