@@ -16,6 +16,7 @@ import {
   PROOF_MAPPING,
   summaryLine,
 } from "../../src/compiler/prove/index.js";
+import { allowedLengths } from "../../src/compiler/prove/claims.js";
 
 const FOLDER = "test/prove/verdicts";
 
@@ -137,6 +138,18 @@ describe("the summary line", () => {
     expect(open(`\n${copy("x[i] + x@0[i]")}`)).toBe("not shown: that line 2 fits in f16");
     expect(open(copy("\nx[i] / x@0[i]"))).toBe("not shown: that no divisor of line 3 is 0; that line 3 fits in f16");
     expect(open(root)).toBe("not shown: that what line 1 takes a root or a logarithm of has one");
+  });
+
+  it("shows what has to fit for every length, where it is about every length", () => {
+    const halves = copy("(x[i] + x@0[i]) / 2", "i32");
+    expect(summary(halves)).toContain("answer proved for every n up to overflow in i32, ordering");
+    const few = halves.replace("ensures", "where x in 0..9 ensures");
+    expect(summary(few)).toContain("answer proved for every n, ordering");
+    const limited = copy("x[i]").replace("ensures", "where n >= 4 and n < 100 ensures");
+    const { kernel } = compile(limited, { ranks: 2, mapping: PROOF_MAPPING });
+    expect(allowedLengths(kernel!)).toEqual({ n: [4, 99] });
+    const { kernel: any } = compile(copy("x[i]"), { ranks: 2, mapping: PROOF_MAPPING });
+    expect(allowedLengths(any!)).toEqual({ n: [0, 2 ** 63] });
   });
 
   it("has the mapping and the mesh", () => {

@@ -17,6 +17,7 @@ import { explained } from "./explained.js";
 import { SAMPLE_NAMES } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
 import { gridOf } from "./machine.js";
+import { MOST_INDEX } from "./intervals.js";
 import type { Lengths } from "./obligations.js";
 import { proveOrdering } from "./ordering.js";
 import { type Answer, placeOf, type Wrong } from "./results.js";
@@ -168,8 +169,9 @@ function unknownOf(kernel: Kernel): Proof {
 /** Both proofs together. */
 export function claimsOf(kernel: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Claims {
   const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));
-  const caveats = caveatsOf(kernel, options.program ?? null, lengthsOf(answers), overflows);
   const every = everyOf(kernel, options, answers, orderings);
+  const lengths = every?.answer.holds === true ? allowedLengths(kernel) : lengthsOf(answers);
+  const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows);
   return {
     collective: kernel.name,
     ranks: kernel.world,
@@ -194,6 +196,23 @@ function everyOf(kernel: Kernel, { shapes }: ProveOptions, answers: Proof, order
   if (worst(answers.answers).status !== "proved" || worst(orderings.answers).status !== "proved") return null;
   const aligned = answers.answers.filter((a) => a.claim.aligned).map((a) => a.claim.dims);
   return everyLength(kernel, aligned);
+}
+
+/** What the signature says of each dimension by itself: "n >= 4". */
+export function allowedLengths({ dims, requirements }: Kernel): Lengths {
+  const lengths: Record<string, readonly [number, number]> = {};
+  for (const name of dims) {
+    let [least, most] = [0, MOST_INDEX];
+    for (const { left, relation, right } of requirements) {
+      if (left !== name || typeof right !== "number") continue;
+      if (relation === "ge" || relation === "eq") least = Math.max(least, right);
+      if (relation === "gt") least = Math.max(least, right + 1);
+      if (relation === "le" || relation === "eq") most = Math.min(most, right);
+      if (relation === "lt") most = Math.min(most, right - 1);
+    }
+    lengths[name] = [least, Math.max(least, most)];
+  }
+  return lengths;
 }
 
 /** From the shortest to the longest of each dimension that an answer was proved for. */
