@@ -147,7 +147,8 @@ function enter(units: Map<string, Unit>, rows: Map<Movement, number[]>, grid: nu
   }
 }
 
-function keyOf({ buffer, owner, base, length, text, sources }: Movement): string {
+function keyOf({ buffer, owner, base, length, text, sources, aligned }: Movement): string {
   const forms = sources.map((s) => [s.buffer, s.owner, [...s.distance]]);
-  return JSON.stringify([buffer, owner, [...base].sort(), length, text, forms]);
+  const vectors = aligned.map(({ form, lanes }) => JSON.stringify([[...form].sort(), lanes])).sort();
+  return JSON.stringify([buffer, owner, [...base].sort(), length, text, forms, vectors]);
 }

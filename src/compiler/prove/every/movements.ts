@@ -213,7 +213,8 @@ interface Merged {
   readonly rows: number | null;
 }
 
-interface Found extends Omit<Merged, "lengths"> {
+interface Found extends Omit<Merged, "lengths" | "movement"> {
+  movement: Merged["movement"];
   lengths: ReadonlySet<string>;
   rows: number | null;
 }
@@ -225,7 +226,12 @@ function note(found: Map<string, Found>, merged: Merged): void {
     return;
   }
   known.lengths = new Set([...known.lengths].filter((l) => merged.lengths.has(l)));
-  const { span } = merged.movement;
+  // What one way does not need another may.
+  const { span, aligned } = merged.movement;
+  const isKnown = (a: Movement["aligned"][number]): boolean =>
+    known.movement.aligned.some((b) => b.lanes === a.lanes && equal(a.form, b.form));
+  const further = aligned.filter((a) => !isKnown(a));
+  if (further.length > 0) known.movement = { ...known.movement, aligned: [...known.movement.aligned, ...further] };
   if (known.rows !== null && merged.rows !== null && known.rows !== merged.rows)
     throw new NotShown("blocks take elements in other rows on another way", span);
   known.rows ??= merged.rows;

@@ -1,0 +1,86 @@
+/** Kernels that break one condition of the theorem each ("Every length" in docs/PROOF.md): none is held to be right at every length. */
+import { expect, it } from "vitest";
+import { parseKernel } from "../../src/compiler/ir/parse.js";
+import type { Kernel } from "../../src/compiler/ir/module.js";
+import { printKernel } from "../../src/compiler/ir/print.js";
+import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import { compileFile, LIBRARY } from "../kernels/library.js";
+
+function textOf(name: string): string {
+  const file = LIBRARY.find((f) => f.name === name)!;
+  const { kernel } = compileFile(file, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
+  return plainText(kernel!);
+}
+
+function plainText(kernel: Kernel): string {
+  return printKernel(kernel).replaceAll(/ loc\(\d+:\d+\)/g, "");
+}
+
+/** The reason why the ordering or the answer of an edited kernel is not shown; null where both are. */
+function reasonOf(text: string): string | null {
+  const { answer, ordering } = everyLength(parseKernel(text), [{ n: 2 }, { n: 854 }]);
+  if (!ordering.holds) return ordering.reason;
+  return answer.holds ? null : answer.reason;
+}
+
+const [oneShot, pull, tree] = ["all_reduce/one_shot", "reduce_scatter/pull", "broadcast/tree"];
+
+it.each([oneShot, pull, tree])("%s as it is holds for every length", (name) => {
+  expect(reasonOf(textOf(name))).toBe(null);
+});
+
+const LAST_EXCHANGE =
+  /(\n {4}for [^\n]*\n {6}signal[^\n]*\n {4}\})(\n {4}for [^\n]*\n(?: {6}%[^\n]*\n)* {6}wait[^\n]*\n {4}\})(?![\s\S]*signal)/;
+
+it.each([
+  ["threads leave gaps", oneShot, /(%\d+ = binary %35, )%22 /, "$1%16 ", /gaps/],
+  ["threads store elements twice", oneShot, /for %2, %26 (\{map="threads"\} \(%54\))/, "for %2, %22 $1", /gaps/],
+  ["the remainder begins early", oneShot, /for %51, %17 /, "for %28, %17 ", /leave some out|how often/],
+  [
+    "blocks take other rows at odd addresses",
+    oneShot,
+    /for %2, %17 \{map="blocks"\} \(%63\) \{\n\s*%64 = binary %63, %16 \{fn="mul"\} : index\n\s*for %2, %16 /,
+    `%900 = const {value=16} : index
+      %901 = binary %17, %3 {fn="mul"} : index
+      for %2, %901 {map="blocks"} (%63) {
+        %64 = binary %63, %900 {fn="mul"} : index
+        for %2, %900 `,
+    /rows|which block/,
+  ],
+  [
+    "the tail computes something else",
+    oneShot,
+    /(%93 = binary %90, %92 \{fn=)"add"/,
+    '$1"max"',
+    /not the same|the distance/,
+  ],
+  ["the output is shorter", oneShot, /buffer y: output bf16\[n\]/, "buffer y: output bf16[div(n, 2)]", /leaves 'y'/],
+  ["a length decides who waits", oneShot, /for %2, %3 (\{map="threads"\} \(%13\))/, "for %2, %5 $1", /synchronisation/],
+  ["nobody waits at the end", oneShot, LAST_EXCHANGE, "$1", /the last wait is for|nobody waits for it/],
+  ["nobody waits and nobody signals at the end", oneShot, LAST_EXCHANGE, "", /caller/],
+  [
+    "nobody tests where vectors begin",
+    pull,
+    /%32 = binary %29, %31 \{fn="and"\}/,
+    '%32 = binary %29, %29 {fn="and"}',
+    /vectors begin/,
+  ],
+  [
+    "what is sent is not waited for",
+    tree,
+    /\n {4}for [^\n]*\n(?: {6}%[^\n]*\n)* {6}if [^\n]*\n {8}wait[^\n]*\n {6}\} \(\) \{\n {6}\}\n {4}\}/,
+    "",
+    /orders|waits|caller/,
+  ],
+] as const)("%s", (_, name, from, to, reason) => {
+  const text = textOf(name);
+  expect(text).toMatch(from);
+  expect(reasonOf(text.replace(from, to))).toMatch(reason);
+});
+
+it("elements of a kind that no proved shape has", () => {
+  // Where there are no elements, nothing is shown of any.
+  const { answer, ordering } = everyLength(parseKernel(textOf(oneShot)), [{ n: 0 }, { n: 1 }]);
+  expect([answer.holds, ordering.holds]).toEqual([true, true]);
+  expect(everyLength(parseKernel(textOf(oneShot)), [{ n: 0 }]).answer.holds).toBe(false);
+});
