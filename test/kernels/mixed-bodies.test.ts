@@ -44,6 +44,14 @@ collective f(a: T[n] partial(sum), b: T[n] replicated) -> y: T[n] replicated {
   part = a * b
   y = relu(all_reduce(part))
 }`,
+  "a product of parts that cancel once they are rounded": `
+collective f(a: T[m, k] partial(sum), b: T[k, n] replicated) -> y: T[n, m] on(0) {
+  y = reduce(transpose(a @ b), to: 0)
+}`,
+  "products of parts, in batches": `
+collective f(a: T[2, m, k] partial(sum), b: T[2, k, n] replicated) -> y: T[2, n, m] replicated {
+  y = all_reduce(transpose(a @ b))
+}`,
   "a product, what loops make of it, and what expressions do": `
 collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> (y: T[m, n] sharded(0), z: T[m, n] replicated)
   ensures y == (a @ b) * 2 {

@@ -27,14 +27,20 @@ export function evaluateProduct(
   const columns = new Float64Array(n);
   const columnErrors = new Float64Array(n);
   let bErrs = false;
+  // Of an operand that is a sum over ranks, each rank multiplies its part, and rounds what comes of it.
+  let sizes: Float64Array | null = null;
   const parts = isSplit(s, c) && k % c.manifest.ranks === 0 ? new Parts(m * n) : null;
   const slice = k / c.manifest.ranks;
   for (let p = 0, end = 0; p < k; p = end) {
     end = Math.min(p + PANEL, k, parts === null ? k : (Math.floor(p / slice) + 1) * slice);
     const b = rounded(evaluateRows(s.b, c, p, end, self), c);
     addPanel(parts?.values ?? values, a.values, b.values, m, n, k, p, end - p);
+    if (a.sizes !== undefined || b.sizes !== undefined) {
+      sizes ??= new Float64Array(m * n);
+      addPanel(sizes, magnitudes(a), magnitudes(b), m, n, k, p, end - p);
+    }
     if (parts !== null && end % slice === 0) parts.finish(values);
-    addSquares(columns, b.values, n);
+    addSquares(columns, b.sizes ?? b.values, n);
     if (b.error !== null) {
       addSquares(columnErrors, b.error, n);
       bErrs = true;
@@ -45,7 +51,7 @@ export function evaluateProduct(
   const errorNorms = bErrs ? columnErrors.map(Math.sqrt) : null;
   const error = new Float64Array(m * n);
   for (let i = 0; i < m; i++) {
-    const length = norm(a.values, i * k, k);
+    const length = norm(a.sizes ?? a.values, i * k, k);
     const off = a.error === null ? 0 : norm(a.error, i * k, k);
     for (let j = 0; j < n; j++) {
       const fromB = errorNorms === null ? 0 : (length + off) * errorNorms[j]!;
@@ -53,8 +59,11 @@ export function evaluateProduct(
     }
   }
   parts?.addErrors(error, inputEpsilon(c) + c.manifest.ranks * U32);
-  return { values, error, copied: false, ...(parts === null ? {} : { sizes: parts.sizes }) };
+  const partSizes = sizes ?? parts?.sizes;
+  return { values, error, copied: false, ...(partSizes === undefined ? {} : { sizes: partSizes }) };
 }
+
+const magnitudes = ({ values, sizes }: Rows): Float64Array => sizes ?? values.map(Math.abs);
 
 /** Products of more than two dimensions: each pair of matrices by itself, operands broadcast along the batches. */
 function evaluateBatches(
@@ -73,6 +82,9 @@ function evaluateBatches(
   const count = batches.slice(1).reduce((x, y) => x * y, last - first);
   const values = new Float64Array(count * m * n);
   const error = new Float64Array(count * m * n);
+  const isSum = a.sizes !== undefined || b.sizes !== undefined;
+  const [sizesA, sizesB] = isSum ? [magnitudes(a), magnitudes(b)] : [a.values, b.values];
+  const sizes = isSum ? new Float64Array(count * m * n) : null;
   const slice = isSplit(s, c) && k % c.manifest.ranks === 0 ? k / c.manifest.ranks : k;
   const partError = slice < k ? inputEpsilon(c) + c.manifest.ranks * U32 : 0;
   const unit = LAMBDA * Math.sqrt(k) * U32 + c.productEpsilon;
@@ -85,8 +97,10 @@ function evaluateBatches(
     for (let q = 0; q < k; q++) {
       const [x, y] = [a.values[ofA + q]!, b.values[ofB + q * n]!];
       part += x * y;
-      sumA += x * x;
-      sumB += y * y;
+      const [sizeA, sizeB] = [sizesA[ofA + q]!, sizesB[ofB + q * n]!];
+      sumA += sizeA * sizeA;
+      sumB += sizeB * sizeB;
+      if (sizes !== null) sizes[at] = sizes[at]! + sizeA * sizeB;
       errA += (a.error?.[ofA + q] ?? 0) ** 2;
       errB += (b.error?.[ofB + q * n] ?? 0) ** 2;
       if ((q + 1) % slice === 0) {
@@ -98,7 +112,7 @@ function evaluateBatches(
     const [lengthA, lengthB, offA, offB] = [sumA, sumB, errA, errB].map(Math.sqrt) as [number, number, number, number];
     error[at] = (unit * lengthA + offA) * lengthB + (lengthA + offA) * offB + partError * parts;
   }
-  return { values, error, copied: false };
+  return { values, error, copied: false, ...(sizes === null ? {} : { sizes }) };
 }
 
 /** A product of whole numbers, which wrap: what float64 cannot hold, `Math.imul` can. */
@@ -204,7 +218,7 @@ class Parts {
 function rounded(rows: Rows, c: Context): Rows {
   const u = inputEpsilon(c);
   if (rows.copied || u === 0) return rows;
-  return { ...rows, error: rows.values.map((v, i) => (rows.error?.[i] ?? 0) + u * Math.abs(v)) };
+  return { ...rows, error: rows.values.map((v, i) => (rows.error?.[i] ?? 0) + u * (rows.sizes?.[i] ?? Math.abs(v))) };
 }
 
 /** c[m, n] += a[:, p … p + depth] · b, with b the panel's rows. Four rows of b at a time keep c in registers longer. */
