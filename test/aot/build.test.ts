@@ -272,12 +272,12 @@ describe.runIf(hasFakes)("a folder", () => {
 });
 
 describe("the schema", () => {
-  const published = join(packageRoot(), "docs/manifest.schema.json");
+  const published = join(packageRoot(), "schemas/manifest.schema.json");
 
   test("is published as it is", async () => {
     const { out } = await collc(["build", "--schema"]);
-    if (process.env["UPDATE_GOLDENS"] === "1") writeFileSync(published, out);
-    expect(readFileSync(published, "utf8")).toBe(out);
+    // `npm run schemas` writes it.
+    expect(JSON.parse(readFileSync(published, "utf8"))).toEqual(JSON.parse(out));
     expect(MANIFEST_SCHEMA["$schema"]).toBe("https://json-schema.org/draft/2020-12/schema");
   });
 

@@ -160,7 +160,7 @@ const said = (description: string, schema: Schema): Schema => ({ description, ..
 const kind = (of: string, rest: Readonly<Record<string, Schema>> = {}): Schema =>
   record({ kind: { const: of }, ...rest });
 
-/** The JSON Schema (2020-12) of `manifest.json`; `docs/manifest.schema.json` is its text. */
+/** The JSON Schema (2020-12) of `manifest.json`; `schemas/manifest.schema.json` is its text. */
 export const MANIFEST_SCHEMA: Schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "manifest.json of collc build",
