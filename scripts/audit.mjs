@@ -89,7 +89,14 @@ const attacks = {
   "programs from fuzzers": async ({ tell, ms }) => {
     const report = join(folder, "fuzz.json");
     const { code, out } = await run(
-      ["node_modules/vitest/vitest.mjs", "run", "test/fuzz", "--reporter=json", `--outputFile=${report}`],
+      [
+        "node_modules/vitest/vitest.mjs",
+        "run",
+        "test/fuzz",
+        "--reporter=default",
+        "--reporter=json",
+        `--outputFile=${report}`,
+      ],
       { timeoutMs: ms * 4 + 300_000, env: { FUZZ_SEED: values.seed, FUZZ_SECONDS: String(ms / 1000) } },
     );
     for (const [, inputs] of out.matchAll(/: (\d+) of \d+ inputs in/g))

@@ -24,16 +24,20 @@ export function readProgram(path: string, io: Io): ProgramText {
   return { file: found, text: decode(path, readBytes(found, path)) };
 }
 
+/** Files and folders below a folder that are looked at: a whole disk is a slip of the keyboard. */
+const MOST_ENTRIES = 200_000;
+
 /**
  * The file itself, or the programs below a folder in order of their names; hidden folders and other people's packages are not looked
  * into. Folders below it that may not be read, or are gone by then, are left out, and a line to `io.err` says so.
- * @throws UsageError for what is not there
+ * @throws UsageError for what is not there, and for a folder that has a whole disk below it
  */
-export function programFiles(path: string, io: Io): string[] {
+export function programFiles(path: string, io: Io, mostEntries = MOST_ENTRIES): string[] {
   if (!existsSync(path)) throw new UsageError(`there is no file or folder ${path}`);
   if (!statSync(path).isDirectory()) return [path];
-  const unread: string[] = [];
-  const found = programsBelow(path, unread);
+  const walk: Walk = { top: path, unread: [], entries: 0, mostEntries };
+  const found = programsBelow(path, walk);
+  const { unread } = walk;
   if (unread.length > 0) {
     const folders = unread.length === 1 ? "1 folder" : `${unread.length} folders`;
     io.err.write(`warning: ${folders} could not be read and were left out: ${unread.slice(0, 3).join(", ")}\n`);
@@ -41,20 +45,34 @@ export function programFiles(path: string, io: Io): string[] {
   return found;
 }
 
-function programsBelow(path: string, unread: string[]): string[] {
+/** What was seen below a folder. */
+interface Walk {
+  readonly top: string;
+  readonly unread: string[];
+  readonly mostEntries: number;
+  entries: number;
+}
+
+function programsBelow(path: string, walk: Walk): string[] {
   let entries: Dirent[];
   try {
     entries = readdirSync(path, { withFileTypes: true });
   } catch (error) {
     if (systemCode(error) === undefined) throw error;
-    unread.push(path);
+    walk.unread.push(path);
     return [];
   }
+  walk.entries += entries.length;
+  if (walk.entries > walk.mostEntries)
+    throw new UsageError(
+      `there are more than ${walk.mostEntries} files and folders below ${walk.top}`,
+      "name the folder that has the programs",
+    );
   return entries
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .flatMap((entry) => {
       if (entry.name.startsWith(".") || entry.name === "node_modules") return [];
-      if (entry.isDirectory()) return programsBelow(join(path, entry.name), unread);
+      if (entry.isDirectory()) return programsBelow(join(path, entry.name), walk);
       return entry.isFile() && entry.name.endsWith(".coll") ? [join(path, entry.name)] : [];
     });
 }

@@ -1,9 +1,13 @@
 /** Programs and sizes that would take the machine get a message and an exit code, in seconds and in little memory. */
 import { spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/index.js";
 import { checkMemory } from "../../src/cli/dims.js";
+import type { Io } from "../../src/cli/io.js";
+import { programFiles } from "../../src/cli/source-file.js";
 import { UsageError } from "../../src/runtime/errors.js";
 import { entry, file, isBuilt, kernel, temporaryFolder } from "../cli/support.js";
 import { hostilePrograms } from "./hostile-programs.js";
@@ -58,6 +62,17 @@ describe.runIf(isBuilt)("hostile input", () => {
     const { status, stderr } = spawnSync(process.execPath, [entry, "check", path], { encoding: "utf8" });
     expect(stderr).toMatch(/long.coll is longer than 8 MiB/);
     expect(status).toBe(2);
+  });
+
+  it("a folder with more below it than anybody's programs", () => {
+    const crowded = join(folder, "crowded");
+    mkdirSync(join(crowded, "below"), { recursive: true });
+    for (const name of ["a.coll", "b.coll", "below/c.coll"]) writeFileSync(join(crowded, name), "");
+    let said = "";
+    const io = { err: { write: (text: string) => (said += text) } } as unknown as Io;
+    expect(programFiles(crowded, io, 4)).toHaveLength(3);
+    expect(said).toBe("");
+    expect(() => programFiles(crowded, io, 3)).toThrow(/more than 3 files and folders below .*crowded/);
   });
 
   it("sizes that no memory holds", () => {
