@@ -5,6 +5,8 @@ import {
   type CompileResult,
   type Diagnostic,
   type DimValues,
+  evaluateExtent,
+  type Manifest,
   parseProgram,
   proveResidency,
   SourceFile,
@@ -30,8 +32,6 @@ export interface CaseOptions {
   readonly dims?: DimValues;
   /** The file is one of several, of which some have no mesh and other dimensions to choose. */
   readonly isOneOfMany?: boolean;
-  /** Called with what will be compiled and asked, the largest first, before that is done. */
-  readonly onExpected?: (request: ProofRequest) => void;
 }
 
 /** Along the first two axes. One axis taken for the other shows on one of them, but not on 1 × 2 and 2 × 2. */
@@ -42,7 +42,6 @@ const UNEVEN_MESHES = [
 
 /** One collective on one number of ranks; it compiles. */
 export type Case = ProofRequest & {
-  readonly program: ProgramText;
   /** Whether all blocks of the kernel that ships are resident, as they must be. */
   readonly residency: Answer;
   /** As it ships. */
@@ -98,7 +97,6 @@ export function diagnose(program: ProgramText, name: string | undefined, options
           const axes = collective.mesh.map(({ text }, i) => [text, sizes[i] ?? 1] as const);
           requests.push({ ...requestOf(sizes[0] * sizes[1]), mesh: Object.fromEntries(axes) });
         }
-      for (const request of requests.toSorted((a, b) => b.ranks - a.ranks)) options.onExpected?.(request);
       const tried = requests.map((request) => {
         const result = compile(program.text, {
           file: program.file,
@@ -118,13 +116,14 @@ export function diagnose(program: ProgramText, name: string | undefined, options
         if (result.kernel === null) continue;
         for (const dim of result.manifest!.dims) dims.add(dim);
         const asked = askedDims(result.manifest!, options.dims);
+        requireFeasible(result.manifest!, asked);
         // Every size takes exactly one kernel of the program, or there would be none: each of them is asked about.
         for (const { name: variant, compiled } of result.variants) {
           // Printed for nobody: what cannot be printed is wrong, too, however well it is proved.
           void compiled.cuda;
           const residency = proveResidency(compiled.kernel!);
           const chosen = result.variants.length === 1 ? request : { ...request, variant };
-          cases.push({ ...chosen, program, residency, compiled, dims: asked });
+          cases.push({ ...chosen, residency, compiled, dims: asked });
         }
       }
       if (used.length < tried.length)
@@ -149,4 +148,26 @@ export function diagnose(program: ProgramText, name: string | undefined, options
     skipped,
     hasCollectives: collectives.length > 0,
   };
+}
+
+/**
+ * Elements of all tensors on all ranks that are executed one by one: 2 ** 23 are about a minute and a half of processor and some gigabytes
+ * (all_reduce/one_shot on 2 ranks, 2026-11).
+ */
+const MOST_ELEMENTS = 2 ** 23;
+
+/** @throws UsageError for lengths at which a proof would not end in reasonable time */
+function requireFeasible({ inputs, outputs, ranks, dims }: Manifest, asked: DimValues | undefined): void {
+  if (asked === undefined) return;
+  const given = { ...Object.fromEntries(dims.map((name) => [name, 1])), ...asked };
+  const held = [...inputs, ...outputs].map((t) =>
+    t.localShape.reduce<number>((n, e) => n * evaluateExtent(e, given), 1),
+  );
+  const elements = ranks * held.reduce((sum, n) => sum + n, 0);
+  if (elements <= MOST_ELEMENTS) return;
+  const lengths = Object.entries(asked).map(([name, n]) => `${name}=${n}`);
+  throw new UsageError(
+    `with ${lengths.join(" ")} all ranks hold ${elements} elements, and collc check executes at most ${MOST_ELEMENTS}`,
+    "ask for shorter lengths; what the summary says is proved for every length holds for this one, too",
+  );
 }

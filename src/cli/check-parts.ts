@@ -1,20 +1,12 @@
-/** The parts of a job that different threads can take: the two proofs, and runs of schedules. */
+/** The parts of a job that different threads can take: the two proofs, runs of schedules, and what they come to. */
 import type { Proof } from "../compiler/index.js";
 import type { HostileReport } from "../runtime/cpu/index.js";
-import { type Question, questionOf } from "./check-protocol.js";
-import { DEFAULT_SCHEDULES, type Job, type Subject } from "./proofs.js";
-
-/** What is known of a job so far. */
-export interface Found {
-  orderings?: Proof;
-  answers?: Proof;
-  /** One for each run of schedules, in order. */
-  /** Null for schedules that could not run. */
-  readonly hostile: (HostileReport | null)[];
-}
+import { type Found, type Question, questionOf } from "./check-protocol.js";
+import { DEFAULT_SCHEDULES, type Inquiry, type Job, schedulesOf, type Subject } from "./proofs.js";
 
 /** A part of a job: this thread or another takes it, whichever is free. */
 export interface Part {
+  readonly job: Job;
   readonly question: Question;
   readonly here: (subject: Subject) => unknown;
   readonly keep: (value: unknown) => void;
@@ -29,18 +21,20 @@ const LEAST_SCHEDULES = 4;
 const MOST_SCHEDULES = 250;
 
 /**
- * The parts of a job, each of which notes in `found` what comes out.
+ * The parts of a job that need nothing else, each of which notes in `found` what comes out.
  * @param threads that take parts
  */
 export function partsOf(job: Job, number: number, found: Found, threads: number): Part[] {
   const orderings: Part = {
-    question: questionOf(job, number, "orderings"),
+    job,
+    question: questionOf(number, "orderings"),
     here: (subject) => subject.orderings(),
     keep: (value) => void (found.orderings = value as Proof),
     isNeeded: () => true,
   };
   const answers: Part = {
-    question: questionOf(job, number, "answers"),
+    job,
+    question: questionOf(number, "answers"),
     here: (subject) => subject.answers(),
     keep: (value) => void (found.answers = value as Proof),
     isNeeded: () => true,
@@ -52,7 +46,8 @@ export function partsOf(job: Job, number: number, found: Found, threads: number)
     const schedule = { schedules: Math.min(size, all.schedules - first), seed: all.seed + first };
     const place = schedules.length;
     schedules.push({
-      question: { ...questionOf(job, number, "schedules"), schedule },
+      job,
+      question: { ...questionOf(number, "schedules"), schedule },
       here: (subject) => subject.schedules(schedule),
       keep: (value) => void (found.hostile[place] = value as HostileReport | null),
       // They are taken in order: one that has failed was taken after all that count before it.
@@ -62,8 +57,25 @@ export function partsOf(job: Job, number: number, found: Found, threads: number)
   return [...(job.proves ? [orderings, answers] : []), ...schedules];
 }
 
+/** The part of a job that takes what all others have found, and ends it. */
+export function conclusionOf(job: Job, number: number, found: Found, keep: (inquiry: Inquiry) => void): Part {
+  return {
+    job,
+    question: { ...questionOf(number, "conclusion"), found },
+    here: (subject) => conclude(subject, job, found),
+    keep: (value) => keep(value as Inquiry),
+    isNeeded: () => true,
+  };
+}
+
+export function conclude(subject: Subject, job: Job, { answers, orderings, hostile }: Found): Inquiry {
+  const claims = job.proves ? subject.claims(answers!, orderings!) : null;
+  // Nobody asked for schedules of what is wrong already; see `Job.schedule`.
+  return subject.inquiry(claims, schedulesOf(job, claims).schedules === 0 ? null : together(hostile));
+}
+
 /** What runs of successive schedules say together: they end with the first that fails. */
-export function together(reports: readonly (HostileReport | null)[]): HostileReport | null {
+function together(reports: readonly (HostileReport | null)[]): HostileReport | null {
   let sum: HostileReport | null = null;
   for (const report of reports) {
     if (report === null) continue;

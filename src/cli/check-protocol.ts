@@ -1,28 +1,41 @@
 /** What threads of `collc check` are asked, and what they say. */
-import type { Job, ProofRequest, ScheduleRequest } from "./proofs.js";
-import type { ProgramText } from "./source-file.js";
+import type { Packed, Proof } from "../compiler/index.js";
+import type { HostileReport } from "../runtime/cpu/index.js";
+import type { Job, ScheduleRequest } from "./proofs.js";
 
-/** To compile what there will be questions about. */
-export interface Preparation {
-  readonly about: "compile";
-  readonly program: ProgramText;
-  readonly request: ProofRequest;
+/** What there will be questions about. */
+export interface Introduction {
+  readonly about: "job";
+  /** As proofs want it. */
+  readonly compiled: Packed;
+  readonly job: Job;
+  /** By which questions name it. */
+  readonly number: number;
+}
+
+/** What is known of a job so far. */
+export interface Found {
+  orderings?: Proof;
+  answers?: Proof;
+  /** One for each run of schedules, in order; null for schedules that could not run. */
+  readonly hostile: (HostileReport | null)[];
 }
 
 export interface Question {
-  /** `all`: the whole inquiry. */
-  readonly about: "all" | "orderings" | "answers" | "schedules";
-  readonly job: Job;
-  /** The same for all questions about one job. */
+  /** `all`: the whole inquiry. `conclusion`: what the others come to. */
+  readonly about: "all" | "orderings" | "answers" | "schedules" | "conclusion";
+  /** Of a job that there was an introduction to. */
   readonly number: number;
   readonly schedule: ScheduleRequest;
+  /** What a conclusion is drawn from. */
+  readonly found: Found;
   /** Null where nobody else is asked. */
   readonly claim: PartClaim | null;
 }
 
 /** A question that one thread alone is asked. */
-export function questionOf(job: Job, number: number, about: Question["about"]): Question {
-  return { about, job, number, schedule: { schedules: 0, seed: 0 }, claim: null };
+export function questionOf(number: number, about: Question["about"]): Question {
+  return { about, number, schedule: { schedules: 0, seed: 0 }, found: { hostile: [] }, claim: null };
 }
 
 /** What a thread answers. */

@@ -34,6 +34,11 @@ export class CheckThread {
     });
   }
 
+  /** Tells the thread what it does not answer. */
+  tell(message: unknown): void {
+    this.worker.postMessage(message);
+  }
+
   async end(): Promise<void> {
     await this.worker.terminate();
   }

@@ -1,40 +1,44 @@
 /** A thread of `collc check`: answers one question after the other. */
 import { parentPort } from "node:worker_threads";
-import type { CompileResult } from "../compiler/index.js";
-import { type Preparation, type Question, type Reply, TAKEN, takes, thrown } from "./check-protocol.js";
-import { compileForProofs, inquire, type ProofRequest, Subject } from "./proofs.js";
+import { unpacked } from "../compiler/index.js";
+import { conclude } from "./check-parts.js";
+import { type Introduction, type Question, type Reply, TAKEN, takes, thrown } from "./check-protocol.js";
+import { inquire, Subject } from "./proofs.js";
 
 const port = parentPort!;
 
-/** What was compiled before there was a question about it. */
-const expected = new Map<string, CompileResult>();
-/** The last subject: several questions about one collective come in a row. */
-let known: { readonly number: number; readonly subject: Subject } | null = null;
+/** What there may be questions about, by number. */
+const introduced = new Map<number, Introduction>();
+/** What there was a question about. */
+const subjects = new Map<number, Subject>();
 
-/** The same for what is compiled alike. */
-function keyOf({ collective, ranks, dtype, mesh, variant }: ProofRequest): string {
-  return JSON.stringify([collective, ranks, dtype ?? null, mesh ?? null, variant ?? null]);
+function subjectOf(number: number): Subject {
+  let subject = subjects.get(number);
+  if (subject === undefined) {
+    const { job, compiled } = introduced.get(number)!;
+    subjects.set(number, (subject = new Subject(job, unpacked(compiled))));
+  }
+  return subject;
 }
 
-function prepare({ program, request }: Preparation): void {
-  const compiled = compileForProofs(program, request);
-  // Of a program that can be done in several ways, those that its plan has are named with the question.
-  if (compiled.ways.length < 2 && compiled.kernel !== null) expected.set(keyOf(request), compiled);
-}
-
-function answer({ about, job, number, schedule, claim }: Question): unknown {
+function answer({ about, number, schedule, found, claim }: Question): unknown {
   if (claim !== null && !takes(claim)) return TAKEN;
-  const compiled = (): CompileResult | null => expected.get(keyOf(job.request)) ?? null;
-  if (about === "all") return inquire(job, compiled());
-  if (known?.number !== number) known = { number, subject: new Subject(job, compiled()) };
-  const { subject } = known;
+  const { job, compiled } = introduced.get(number)!;
+  if (about === "all") {
+    // The only question about it, of many.
+    introduced.delete(number);
+    return inquire(job, unpacked(compiled));
+  }
+  const subject = subjectOf(number);
+  if (about === "conclusion") return conclude(subject, job, found);
   return about === "schedules" ? subject.schedules(schedule) : subject[about]();
 }
 
-port.on("message", (message: Preparation | Question) => {
+port.on("message", (message: Introduction | Question) => {
+  if (message.about === "job") return void introduced.set(message.number, message);
   let reply: Reply;
   try {
-    reply = { value: message.about === "compile" ? prepare(message) : answer(message) };
+    reply = { value: answer(message) };
   } catch (error) {
     reply = { error: thrown(error) };
   }

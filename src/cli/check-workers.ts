@@ -2,13 +2,12 @@
 import { availableParallelism } from "node:os";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { CompileResult } from "../compiler/index.js";
-import { type Found, type Part, partsOf, together } from "./check-parts.js";
-import { type Preparation, type Question, questionOf, TAKEN, takes } from "./check-protocol.js";
+import { type CompileResult, packed, PROOF_MAPPING, withMapping } from "../compiler/index.js";
+import { conclusionOf, type Part, partsOf } from "./check-parts.js";
+import { type Found, type Introduction, type Question, questionOf, TAKEN, takes } from "./check-protocol.js";
 import { CheckThread } from "./check-thread.js";
 import { optimiseLater } from "./patient-compiler.js";
-import { inquire, type Inquiry, type Job, type ProofRequest, schedulesOf, Subject } from "./proofs.js";
-import type { ProgramText } from "./source-file.js";
+import { inquire, type Inquiry, type Job, Subject } from "./proofs.js";
 
 /** A job, and the program as it ships. */
 export interface Asked {
@@ -21,10 +20,13 @@ export class Inquirers {
   private readonly path = fileURLToPath(new URL(`./check-worker${extname(import.meta.url)}`, import.meta.url));
   private readonly cores = availableParallelism();
   private readonly threads: CheckThread[] = [];
-  private expected = 0;
+  /** Jobs of many that there was an introduction to. */
+  private introduced = 0;
   /** Whole jobs that wait for a thread. */
   private readonly queue: (() => Promise<void>)[] = [];
   private readonly idle: CheckThread[] = [];
+  /** Jobs that have been told of. */
+  private readonly begun = new Set<Job>();
 
   /**
    * Starts threads before anybody knows what to ask them: a thread takes as long to start as a small proof, and this one
@@ -44,14 +46,6 @@ export class Inquirers {
     }
   }
 
-  /** Tells the threads what they will be asked about, for each the next one; no more than a few. */
-  expect(program: ProgramText, request: ProofRequest): void {
-    if (this.expected >= MOST_EXPECTED * this.threads.length) return;
-    const thread = this.threads[this.expected++ % this.threads.length]!;
-    // What goes wrong is said again when the thread is asked.
-    thread.ask({ about: "compile", program, request } satisfies Preparation).catch(() => {});
-  }
-
   /**
    * The jobs of one program.
    * @returns one inquiry a job, in the order of the jobs
@@ -59,26 +53,28 @@ export class Inquirers {
   async answer(asked: readonly Asked[]): Promise<Inquiry[]> {
     if (this.threads.length > 0 && asked.length <= 4 * this.cores) return this.inParts(asked);
     const inquiries = new Array<Inquiry>(asked.length);
-    const one = async (i: number): Promise<void> =>
-      void (inquiries[i] = await this.inquire(asked[i]!.job, asked[i]!.compiled));
+    const one = async (i: number): Promise<void> => void (inquiries[i] = await this.inquire(asked[i]!));
     await Promise.all(largestFirst(asked).map(one));
     return inquiries;
   }
 
   /** One job of many: by the first thread that has nothing else to do. */
-  async inquire(job: Job, compiled: CompileResult | null = null): Promise<Inquiry> {
+  async inquire({ job, compiled }: Asked): Promise<Inquiry> {
     if (this.threads.length === 0) {
       // So that a key or a signal is noticed.
       await new Promise((resolve) => setImmediate(resolve));
       this.onStart(job);
-      return inquire(job, compiled);
+      return inquire(job, withMapping(compiled, PROOF_MAPPING));
     }
     this.grow(this.cores);
+    // What waits is no more than that: what is compiled of all programs would fill the memory.
+    const introduction = introductionTo({ job, compiled }, this.introduced++);
     return new Promise((resolve, reject) => {
       this.queue.push(async () => {
         const thread = this.idle.pop()!;
         this.onStart(job);
-        await thread.ask(questionOf(job, 0, "all")).then((value) => resolve(value as Inquiry), reject);
+        thread.tell(introduction);
+        await thread.ask(questionOf(introduction.number, "all")).then((value) => resolve(value as Inquiry), reject);
         this.idle.push(thread);
         this.serveQueue();
       });
@@ -92,46 +88,73 @@ export class Inquirers {
 
   /** A few jobs, of which this thread and the others each take parts. */
   private async inParts(asked: readonly Asked[]): Promise<Inquiry[]> {
+    const order = largestFirst(asked);
     const found = asked.map((): Found => ({ hostile: [] }));
-    const begun = new Set<Job>();
-    const parts = largestFirst(asked).flatMap((i) => partsOf(asked[i]!.job, i, found[i]!, this.threads.length + 1));
     const subjects = new Map<number, Subject>();
+    for (const i of order) {
+      const introduction = introductionTo(asked[i]!, i);
+      for (const thread of this.threads) thread.tell(introduction);
+    }
+    await this.share(
+      asked,
+      subjects,
+      order.map((i) => partsOf(asked[i]!.job, i, found[i]!, this.threads.length + 1)),
+    );
+    const inquiries = new Array<Inquiry>(asked.length);
+    const conclusions = order.map((i) => [
+      conclusionOf(asked[i]!.job, i, found[i]!, (inquiry) => void (inquiries[i] = inquiry)),
+    ]);
+    await this.share(asked, subjects, conclusions);
+    return inquiries;
+  }
+
+  /**
+   * Parts that this thread and the others take, each of which one of them does. The others begin with the first job, this one
+   * with the last: so few jobs are compiled, and their code is warmed up, in more than one thread.
+   * @param subjects what this thread has made of jobs, by number
+   * @param jobs parts of each, of which those before a part are taken before it
+   */
+  private async share(
+    asked: readonly Asked[],
+    subjects: Map<number, Subject>,
+    jobs: readonly (readonly Part[])[],
+  ): Promise<void> {
     const subjectOf = (number: number): Subject => {
       let subject = subjects.get(number);
-      if (subject === undefined)
-        subjects.set(number, (subject = new Subject(asked[number]!.job, asked[number]!.compiled)));
+      if (subject === undefined) {
+        const { job, compiled } = asked[number]!;
+        subjects.set(number, (subject = new Subject(job, withMapping(compiled, PROOF_MAPPING))));
+      }
       return subject;
     };
     const start = (job: Job): void => {
-      if (begun.has(job)) return;
-      begun.add(job);
+      if (this.begun.has(job)) return;
+      this.begun.add(job);
       this.onStart(job);
     };
-    const flags = new Int32Array(new SharedArrayBuffer(4 * parts.length));
-    const serve = (thread: CheckThread, part: Part, i: number): Promise<void> =>
-      thread.ask({ ...part.question, claim: { flags, place: i } } satisfies Question).then((value) => {
+    const places = new Map(jobs.flat().map((part, i) => [part, i]));
+    const flags = new Int32Array(new SharedArrayBuffer(4 * places.size));
+    const serve = (thread: CheckThread, part: Part, place: number): Promise<void> =>
+      thread.ask({ ...part.question, claim: { flags, place } } satisfies Question).then((value) => {
         if (value === TAKEN) return;
-        start(part.question.job);
+        start(part.job);
         part.keep(value);
       });
     // All questions are put to all threads at once: this one, while it is busy, could not hand out the next.
-    const served = Promise.all(this.threads.flatMap((thread) => parts.map((part, i) => serve(thread, part, i))));
+    const served = Promise.all(
+      this.threads.flatMap((thread) => [...places].map(([part, place]) => serve(thread, part, place))),
+    );
     served.catch(() => {}); // told below, where it is waited for
-    for (const [i, part] of parts.entries()) {
+    for (const part of jobs.toReversed().flat()) {
       // So that answers are heard, and a key or a signal is noticed.
       await new Promise((resolve) => setImmediate(resolve));
-      if (!part.isNeeded()) Atomics.store(flags, i, 1);
-      if (!takes({ flags, place: i })) continue;
-      start(part.question.job);
+      const place = places.get(part)!;
+      if (!part.isNeeded()) Atomics.store(flags, place, 1);
+      if (!takes({ flags, place })) continue;
+      start(part.job);
       part.keep(part.here(subjectOf(part.question.number)));
     }
     await served;
-    return asked.map(({ job }, i) => {
-      const { answers, orderings, hostile } = found[i]!;
-      const claims = job.proves ? subjectOf(i).claims(answers!, orderings!) : null;
-      // Nobody asked for schedules of what is wrong already; see `Job.schedule`.
-      return subjectOf(i).inquiry(claims, schedulesOf(job, claims).schedules === 0 ? null : together(hostile));
-    });
   }
 
   async close(): Promise<void> {
@@ -142,8 +165,9 @@ export class Inquirers {
 /** Most parts of one job. */
 const MOST_PARTS = 3;
 
-/** Programs that a thread compiles before it is asked about them. */
-const MOST_EXPECTED = 4;
+function introductionTo({ job, compiled }: Asked, number: number): Introduction {
+  return { about: "job", compiled: packed(compiled, PROOF_MAPPING), job, number };
+}
 
 /** Numbers of jobs, the largest first, so that none is left alone at the end. */
 function largestFirst(asked: readonly Asked[]): number[] {

@@ -13,7 +13,7 @@ import type { Io } from "./io.js";
 import { type MeshChoice, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
-import { DEFAULT_SCHEDULES, type Job, type ProofRequest } from "./proofs.js";
+import { DEFAULT_SCHEDULES, type Job } from "./proofs.js";
 import { programFiles, type ProgramText, readProgram } from "./source-file.js";
 
 const DEFAULT_RANKS: readonly number[] = [2, 4];
@@ -128,8 +128,7 @@ async function reportOfOne(
   options: CheckOptions,
   inquirers: Inquirers | null,
 ): Promise<FileReport[]> {
-  const onExpected = (request: ProofRequest): void => inquirers?.expect(program, request);
-  const diagnosis = diagnose(program, name, { ...caseOptions(options), onExpected });
+  const diagnosis = diagnose(program, name, caseOptions(options));
   return [reportOf(diagnosis, (await inquirers?.answer(jobsOf(diagnosis, options))) ?? [])];
 }
 
@@ -143,7 +142,7 @@ async function reportsOfMany(
   for (const program of programs) {
     const { cases, ...rest } = diagnose(program, undefined, { ...caseOptions(options), isOneOfMany: true });
     const jobs = jobsOf({ ...rest, cases }, options);
-    const inquiries = inquirers === null ? [] : jobs.map(({ job }) => inquirers.inquire(job));
+    const inquiries = inquirers === null ? [] : jobs.map((asked) => inquirers.inquire(asked));
     // Without the cases: what is compiled of all programs would fill the memory.
     const report = Promise.all(inquiries).then((found) => reportOf({ ...rest, cases: [] }, found));
     report.catch(() => {}); // told below, where it is waited for
@@ -176,8 +175,8 @@ function jobsOf({ diagnostics, cases }: Diagnosis, options: CheckOptions): Asked
   const { seed = 0 } = options;
   const asked = options.schedules ?? (options.seed === undefined ? null : DEFAULT_SCHEDULES);
   const schedule = asked === null ? null : { schedules: asked, seed };
-  return cases.map(({ program, residency, compiled, ...request }) => ({
+  return cases.map(({ residency, compiled, ...request }) => ({
     compiled,
-    job: { program, residency, request, proves, seed, schedule },
+    job: { residency, request, proves, seed, schedule },
   }));
 }

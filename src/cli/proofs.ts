@@ -4,7 +4,6 @@ import {
   type Claims,
   claimsOf,
   claimsToJson,
-  compile,
   type CompileResult,
   type DimValues,
   type DType,
@@ -22,7 +21,6 @@ import {
   proveFurtherAnswers,
   type ProveOptions,
   proveOrderings,
-  PROOF_MAPPING,
   proofShapes,
   rowDimension,
   sharedLayout,
@@ -30,9 +28,7 @@ import {
   withMapping,
 } from "../compiler/index.js";
 import { type HostileReport, runHostile } from "../runtime/cpu/index.js";
-import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
 import { type Io, paletteOf } from "./io.js";
-import type { ProgramText } from "./source-file.js";
 
 export interface ProofRequest {
   readonly collective: string;
@@ -53,7 +49,6 @@ export interface ScheduleRequest {
 
 /** What is asked of one collective on one number of ranks. Plain data, for other threads. */
 export interface Job {
-  readonly program: ProgramText;
   readonly request: ProofRequest;
   /** What `proveResidency` says of the kernel that ships. */
   readonly residency: Answer;
@@ -79,6 +74,8 @@ export interface Inquiry {
     readonly every: string | null;
     /** What took no part, in another; null where all did. */
     readonly idle: string | null;
+    /** That more than one kernel is launched, in another; null where that is not so. */
+    readonly steps: string | null;
     /** The claims as tools read them. */
     readonly json: object;
   } | null;
@@ -90,27 +87,20 @@ export interface Inquiry {
 /** Enough that each strategy has its turn. */
 export const DEFAULT_SCHEDULES = 4;
 
-/** A collective as proofs want it. */
-export function compileForProofs({ file, text }: ProgramText, { dims: _, ...chosen }: ProofRequest): CompileResult {
-  return compile(text, { file, resolve: importsFromDisk, library: libraryFromDisk, ...chosen, mapping: PROOF_MAPPING });
-}
-
 /** A compiled collective, about which questions are answered. */
 export class Subject {
-  private readonly compiled: CompileResult;
   private readonly kernel: Kernel;
   private readonly options: ProveOptions;
+  private made: CompileResult | null = null;
 
-  /** @param compiled the job's collective, which compiles; null where nobody has compiled it yet */
+  /** @param compiled the job's collective, with the mapping that proofs have */
   constructor(
     private readonly job: Job,
-    compiled: CompileResult | null,
+    private readonly compiled: CompileResult,
   ) {
-    const { program, request } = job;
+    const { request, seed } = job;
     const { dims } = request;
-    const { seed } = job;
-    this.compiled = compiled === null ? compileForProofs(program, request) : withMapping(compiled, PROOF_MAPPING);
-    const { kernel } = this.compiled;
+    const { kernel } = compiled;
     if (kernel === null) throw new InternalCompilerError(`${request.collective} does not compile a second time`);
     this.kernel = kernel;
     this.options = {
@@ -136,9 +126,21 @@ export class Subject {
     return runHostile(this.kernel, this.compiled.manifest!, attack);
   }
 
+  /** As `compile` gives it: with no mapping of its own. */
+  private get shipped(): CompileResult {
+    return (this.made ??= withMapping(this.compiled, {}));
+  }
+
+  /** How many steps it is launched in. */
+  private get steps(): number {
+    return Math.max(...this.shipped.manifest!.plan.choices.map(({ steps }) => steps.length));
+  }
+
   /** What both proofs come to, with what is left to prove. */
   claims(answers: Proof, orderings: Proof): Claims {
-    const { kernel, options } = this;
+    const { kernel } = this;
+    // Of a program in steps, the kernels that are printed are parts of the one that is proved.
+    const options = { ...this.options, printed: this.steps === 1 ? this.shipped.kernel : null };
     const claims = claimsOf(kernel, options, proveFurtherAnswers(kernel, options, answers, orderings), orderings);
     const { residency } = this.job;
     return residency.status === "proved" ? claims : { ...claims, ordering: residency };
@@ -160,6 +162,10 @@ export class Subject {
               open: openLine(claims, lineOf),
               every: everyLine(claims, lineOf),
               idle: idleLine(claims, lineOf),
+              steps:
+                this.steps === 1
+                  ? null
+                  : `launched in ${this.steps} steps, copy engines between kernels; proved is the one kernel that they are cut from`,
               json: claimsToJson(claims),
             },
       hostile,
@@ -178,7 +184,7 @@ export function schedulesOf({ schedule, seed }: Job, claims: Claims | null): Sch
 }
 
 /** Answers the questions of a job, one after the other; see `Subject`. */
-export function inquire(job: Job, compiled: CompileResult | null): Inquiry {
+export function inquire(job: Job, compiled: CompileResult): Inquiry {
   const subject = new Subject(job, compiled);
   const claims = job.proves ? subject.claims(subject.answers(), subject.orderings()) : null;
   return subject.inquiry(claims, subject.schedules(schedulesOf(job, claims)));
@@ -259,6 +265,7 @@ export function printInquiry(io: Io, { proof, hostile, request }: Inquiry): void
     io.out.write(colour(`  ${proof.summary}`) + "\n");
     if (proof.open !== null) io.out.write(c.dim(`    ${proof.open}`) + "\n");
     if (proof.every !== null) io.out.write(c.dim(`    ${proof.every}`) + "\n");
+    if (proof.steps !== null) io.out.write(c.dim(`    ${proof.steps}`) + "\n");
     if (proof.idle !== null) io.out.write(c.yellow(`    ${proof.idle}`) + "\n");
   }
   if (hostile === null) return;

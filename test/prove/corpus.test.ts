@@ -37,8 +37,18 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
     mapping: { threads: kernel.blockThreads, blocks: kernel.maxBlocks },
     mesh: kernel.mesh,
     beyond: [],
+    unreached: [],
     every: null,
-    caveats: { rounding: [], overflow: [], isDivided: false, hasNoRoot: false, integers: [], open: [] },
+    printed: null,
+    caveats: {
+      rounding: [],
+      overflow: [],
+      isDivided: false,
+      hasNoRoot: false,
+      isCutOff: false,
+      integers: [],
+      open: [],
+    },
     saturating: [],
   };
 }

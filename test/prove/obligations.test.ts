@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/driver.js";
-import type { CompileResult } from "../../src/compiler/driver.js";
+import type { CompileResult } from "../../src/compiler/compiled.js";
 import { programOf, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import { type Lengths, openObligations } from "../../src/compiler/prove/obligations.js";
 
@@ -208,5 +208,77 @@ describe("floats", () => {
     expect(open(element("log(sum(p in ranks) exp(-abs(x@p[i])))"))).toEqual([]);
     expect(open(element("rsqrt(abs(x[i]))"))).toEqual(["divisor f32 at rsqrt(abs(x[i]))"]);
     expect(open(element("rsqrt(abs(x[i]) + 1e-6)"))).toEqual([]);
+  });
+});
+
+describe("what is taken off its maximum", () => {
+  const softmax = (top: string, sum = "sum(k in 0..n) exp(x[i, k] - t)"): string[] =>
+    open(
+      `collective c(x: T[m, n] local) -> y: T[m, n] local { for i, j in tiles(m, n) { let t = ${top}
+        y[i, j] = exp(x[i, j] - t) / ${sum} } }`,
+      { lengths: { m: [1, 99], n: [1, 999] } },
+    );
+
+  it("has an exponential of at most 1, and a sum of at least 1 where all are summed", () => {
+    expect(softmax("max(k in 0..n) x[i, k]")).toEqual([]);
+    expect(softmax("max(k in 0..n) x[i, k] + 1.5")).not.toContain("overflow f32 at exp(x[i, j] - t)");
+    // The maximum of another row, of fewer columns, of another rank: nothing follows.
+    for (const other of ["max(k in 0..n) x[0, k]", "max(k in 1..n) x[i, k]", "max(k in 0..n) x@1[i, k]"])
+      expect(softmax(other), other).toContain("overflow f32 at exp(x[i, j] - t)");
+    const log = (sum: string): string =>
+      open(
+        `collective c(x: T[m, n] local) -> y: T[m] local { for i in tiles(m) { let t = max(k in 0..n) x[i, k]
+          y[i] = 1 / (0.5 + log(${sum})) } }`,
+        { lengths: { m: [1, 99], n: [1, 999] } },
+      ).join();
+    expect(log("sum(k in 0..n) exp(x[i, k] - t)")).toBe("");
+    // One term less, and it may be that of the maximum; or each term of another row's.
+    expect(log("sum(k in 1..n) exp(x[i, k] - t)")).toContain("divisor");
+    expect(log("sum(k in 0..m) exp(x[k, 0] - t)")).toContain("overflow");
+    expect(log("sum(k in 0..min(m, n)) exp(x[i, k] - t)")).toContain("divisor");
+  });
+
+  it("through memory and over ranks", () => {
+    const parts = (term: string): string =>
+      open(
+        `collective c(x: T[m, n] local) -> y: T[m] local {
+          scratch top: f32[m]
+          scratch part: f32[m]
+          for i in tiles(m) { let t = max(k in 0..n) x[i, k]
+            top[i] = t
+            part[i] = sum(k in 0..n) exp(x[i, k] - t) }
+          for i in tiles(m) { let all = max(p in ranks) top@p[i]
+            y[i] = 1 / (0.5 + log(sum(p in ranks) ${term})) } }`,
+        { lengths: { m: [1, 99], n: [1, 999] }, ranks: 4 },
+      ).join();
+    expect(parts("part@p[i] * exp(top@p[i] - all)")).toBe("");
+    expect(parts("part@p[i] * exp(top@0[i] - all)")).toContain("divisor");
+    expect(parts("part@p[i] * exp(top@p[0] - all)")).toContain("overflow");
+    expect(parts("part@p[i] * exp(top@p[i] - all) * 0.5")).toContain("divisor");
+  });
+});
+
+describe("whole numbers in floats", () => {
+  const cut = (value: string, where = ""): string[] =>
+    open(element(value, { of: "i32", to: "i32", where })).filter((o) => o.startsWith("exactness"));
+
+  it("are exact up to as many bits as the dtype has", () => {
+    expect(cut("i32(f32(x[i]))")).toHaveLength(1);
+    expect(cut("i32(f32(x[i]))", "where x in 0..16777217")).toEqual([]);
+    expect(cut("i32(f32(x[i]))", "where x in 0..16777218")).toHaveLength(1);
+    expect(cut("i32(bf16(x[i]))", "where x in 0..257")).toEqual([]);
+    expect(cut("i32(bf16(x[i]))", "where x in 0..258")).toHaveLength(1);
+    expect(cut("i32(f16(x[i]))", "where x in -2048..2049")).toEqual([]);
+    expect(cut("i32(f16(x[i]))", "where x in -2048..2050")).toHaveLength(1);
+  });
+
+  it("stay so in sums, products, and quotients by powers of 2", () => {
+    const few = "where x in 0..1000";
+    expect(cut("i32(f32(x[i]) * f32(x@1[i]))", few)).toEqual([]);
+    expect(cut("i32(f32(x[i]) * f32(x@1[i]) * f32(x[0]))", few)).toHaveLength(1);
+    expect(cut("i32(f32(x[i]) / 8 + 0.25)", few)).toEqual([]);
+    expect(cut("i32(f32(x[i]) / 10)", few)).toHaveLength(1);
+    expect(cut("i32(sum(p in ranks) f32(x@p[i]))", few)).toEqual([]);
+    expect(cut("i32(exp(f32(x[i])))", "where x in 0..9")).toHaveLength(1);
   });
 });

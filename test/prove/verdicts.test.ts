@@ -5,11 +5,13 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { withMapping } from "../../src/compiler/compiled.js";
 import { compile } from "../../src/compiler/driver.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import {
   type Claims,
   claimsOf,
+  everyLine,
   findings,
   openLine,
   prove,
@@ -41,7 +43,7 @@ function verdictOf(claims: Claims): Verdict {
   const statuses = [claims.answer.status, claims.ordering.status];
   if (statuses.includes("wrong")) return "wrong";
   if (statuses.includes("unknown")) return "unknown";
-  return claims.beyond.length + claims.saturating.length > 0 ? "limited" : "proved";
+  return findings(claims).length > 0 ? "limited" : "proved";
 }
 
 for (const verdict of ["wrong", "limited", "unknown", "proved"] as const)
@@ -62,15 +64,15 @@ describe("what is said of what is not proved", () => {
   const said = (path: string): ReturnType<typeof findings> => findings(proved(path));
 
   it("names the condition, and the data it depends on", () => {
-    const path = `${FOLDER}/unknown/if-of-data.coll`;
+    const path = `${FOLDER}/unknown/if-of-data-outside.coll`;
     const text = readFileSync(path, "utf8");
     for (const { message, span } of said(path)) {
-      expect(message).toBe("not proved: the condition of an if depends on data, of 'x'");
-      expect(text.slice(span.start, span.end)).toBe("x[i] > x@0[i]");
+      expect(message).toContain("not proved: without the condition on data around it, rank 0 goes wrong here: ");
+      expect(text.slice(span.start, span.end)).toBe("x[i + 1]");
     }
-    expect(said(`${FOLDER}/unknown/claim-by-data.coll`)[0]!.message).toContain(
-      "the index at which the claim reads 'x' is made of data",
-    );
+    // What a claim reads by has values, too, and they are shown.
+    const [routed] = said(`${FOLDER}/wrong/claim-by-data.coll`);
+    expect(routed!.notes!.join("\n")).toMatch(/with back = \[\d.*\] on rank \d, launch \d/);
   });
 
   const compiled = (text: string): Claims => prove(compile(text, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING }));
@@ -154,6 +156,19 @@ describe("the summary line", () => {
 
   it("has the mapping and the mesh", () => {
     expect(summary(copy("x[i]"))).toContain("by 4 threads in 3 blocks; ");
+    const printed = (source: string): { summary: string; every: string | null } => {
+      const compiled = compile(source, { ranks: 2 });
+      const claims = prove(withMapping(compiled, PROOF_MAPPING), { printed: compiled.kernel });
+      return { summary: summaryLine(claims), every: everyLine(claims, () => 1) };
+    };
+    expect(printed(copy("x[i]"))).toMatchObject({
+      summary: expect.stringMatching(/every n, as printed: 512 threads in \d+ blocks; /) as string,
+      every: null,
+    });
+    expect(printed(copy("x[i / 2]").replace("== x[i]", "== x[i / 2]"))).toMatchObject({
+      summary: expect.stringContaining("by 4 threads in 3 blocks; ") as string,
+      every: expect.stringMatching(/^not for every n, nor as printed: .*, line 1$/) as string,
+    });
     const text = copy("x[i]").replace("ensures", "mesh(node, gpu) ensures");
     expect(summary(text)).toContain("c, 2 ranks as 1 × 2: answer");
   });

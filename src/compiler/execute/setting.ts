@@ -1,6 +1,6 @@
 /** What a kernel is executed for: the domain of its values, and who observes its accesses. */
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
-import type { ComputeDType, ScalarKind } from "../types/dtype.js";
+import type { LaunchDType, ScalarKind } from "../types/dtype.js";
 import type { Place } from "./semantics/memory.js";
 import type { Writer } from "./writer.js";
 
@@ -20,7 +20,7 @@ export interface Domain {
   readonly isSymbolic: boolean;
   literal(kind: ScalarKind, value: number): Form;
   /** A number that the launch was given, computed as a block starts. */
-  scalar(kind: ComputeDType, name: string): Form;
+  scalar(kind: LaunchDType, name: string): Form;
   /** `kind` is of the operands. Divisors of integers and indices have been checked, if `checksDivisors`. */
   binary(fn: BinaryFunction, kind: ScalarKind, a: Form, b: Form): Form;
   unary(fn: UnaryFunction, kind: ScalarKind, a: Form): Form;

@@ -49,7 +49,7 @@ function find(kernel: Kernel): Steering {
     if (op.name === "reduce") needed.push(op.regions[0]!.ops.at(-1)!.operands[0]!);
     for (const name of op.name === "load" || op.name === "packet_load" ? buffersOf(op) : []) {
       const { role, dtype } = kernel.buffers.find((b) => b.name === name)!;
-      if ((role === "input" || role === "inout") && DTYPES[dtype].kind === "int") inputs.add(name);
+      if ((role === "input" || role === "inout") && DTYPES[dtype].kind !== "float") inputs.add(name);
       if (role !== "input" && !carriers.has(name)) {
         carriers.add(name);
         needed.push(...(stored.get(name) ?? []));

@@ -37,6 +37,8 @@ export interface Algebra {
   sub(a: Number_, b: Number_): Number_;
   mul(a: Number_, b: Number_): Number_;
   div(a: Number_, b: Number_): Number_;
+  /** Of whole numbers, without the fraction. */
+  quotient(a: Number_, b: Number_): Number_;
   /** Of any number of values, in any order and however often. */
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_;
   /** Of another kind: whole numbers of 8 bits wrap, fractions are cut off; how floats are rounded, algebras differ about. */

@@ -1,28 +1,36 @@
 /** Is the answer right? Every element of every output of every rank, for all data at once. */
-import { type Kernel, text } from "../ir/module.js";
-import { printKernel } from "../ir/print.js";
-import { walkKernel } from "../ir/visit.js";
-import type { Span } from "../source.js";
-import type { SignatureTensor } from "../manifest.js";
-import { type DType, DTYPES } from "../types/dtype.js";
-import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { type Kernel } from "../ir/module.js";
+import { DTYPES } from "../types/dtype.js";
+import { type DimValues } from "../types/extent.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { describeDifference } from "./difference.js";
-import { AllData, compareAtData, type RangeOf } from "./evaluate.js";
+import { AllData, compareAtData } from "./evaluate.js";
 import { Cases } from "./cases.js";
 import { ExactAlgebra, TooLarge } from "./exact.js";
-import { RoundingAlgebra } from "./rounding.js";
-import type { Layout } from "../types/layout.js";
-import { cutsOf, hasAxes, leaderOf, partsOfRank } from "../types/mesh.js";
+import { Remade } from "./remade.js";
+import { cutsOf, isHolder, partsOfRank } from "../types/mesh.js";
 import { execute } from "./execute.js";
 import { ExponentialAlgebra } from "./exponentials.js";
 import { FieldAlgebra } from "./field.js";
 import { gridOf } from "./machine.js";
-import { type Answer, CannotTell, Fails, type Place as SourcePlace, unknownBecause } from "./results.js";
+import { type Answer, CannotTell, Fails, unknownBecause } from "./results.js";
 import { GridShards, indexOf, Shards, sizeOf } from "./places.js";
-import { keyOf, type Places, placesOf } from "./residues.js";
 import { Signature } from "./signature.js";
 import { type ElementAt, Expectation } from "./specification.js";
+import { proveReplicas } from "./replicas.js";
+import {
+  dtypesOf,
+  EXPONENTIALS,
+  hasChoices,
+  hasFunction,
+  isOfFewIntegers,
+  MADE_OF_EXPONENTIALS,
+  randomPlaces,
+  rangesOf,
+  storePlace,
+  storesOf,
+} from "./facts.js";
+import { Leaf } from "./terms.js";
 import { castOf } from "./values.js";
 
 export interface AnswerOptions {
@@ -51,8 +59,18 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
       proveReplicas(kernel, { ...options, launches });
       return { status: "proved", claim, checked: 0, samples: 0, unspecified, overflows: [], executed: [] };
     }
-    const run = new Run(kernel, { ...options, launches }, algebraFor(kernel, options.seed ?? 0));
+    const seed = options.seed ?? 0;
+    let run = new Run(kernel, { ...options, launches }, algebraFor(kernel, seed, hasFunction(kernel, EXPONENTIALS)));
     let difference = run.firstDifference();
+    // What is made of exponentials, and has another name, has their laws.
+    if (
+      difference !== null &&
+      !(run.algebra instanceof ExponentialAlgebra) &&
+      hasFunction(kernel, MADE_OF_EXPONENTIALS)
+    ) {
+      run = new Run(kernel, { ...options, launches }, algebraFor(kernel, seed, true));
+      difference = run.firstDifference();
+    }
     if (difference !== null) difference = differenceInTerms(kernel, { ...options, launches }, difference);
     if (difference !== null) explain(kernel, { ...options, launches }, difference, run.indexOf(difference));
     proveReplicas(kernel, { ...options, launches });
@@ -69,12 +87,15 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
 
 /** The difference that is left where terms are looked into: all data is tried where there is little, else all orders of it. */
 function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Place): Place | null {
-  const data = isOfFewIntegers(kernel) ? new AllData(rangesOf(kernel, options.dims)) : null;
+  const rangeOf = rangesOf(kernel, options.dims);
+  const data = isOfFewIntegers(kernel) ? new AllData(rangeOf) : null;
   if (data === null && !hasChoices(kernel)) return difference;
-  const cases: Cases = new Cases((): ExactAlgebra => algebra);
+  const isSame = sameForAllData(kernel, options.seed ?? 0);
+  const cases: Cases = new Cases((): ExactAlgebra => algebra, { rangeOf, isSame });
   const algebra: ExactAlgebra = new ExactAlgebra(
     dtypesOf(kernel),
-    (a, b) => (data?.areEqual(a, b) ?? false) || cases.areEqual(a, b),
+    (a, b) => data?.areEqual(a, b) ?? cases.areEqual(a, b),
+    rangeOf,
   );
   try {
     return new Run(kernel, options, algebra).firstDifference();
@@ -84,68 +105,21 @@ function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Plac
   }
 }
 
-/** Whether a kernel compares data. */
-function hasChoices(kernel: Kernel): boolean {
-  let found = false;
-  walkKernel(kernel, ({ name, attributes }) => {
-    found ||= name === "select" || CHOOSING.has(attributes["fn"] as string);
-  });
-  return found;
-}
-
-const CHOOSING = new Set(["min", "max", "relu", "abs"]);
-
-/** What the elements of inputs may be, by the clauses of the signature and by their dtypes. */
-function rangesOf(kernel: Kernel, dims: DimValues): RangeOf {
-  const ranges = new Map([
-    ...kernel.inputs.map((t) => [t.name, rangeOf(t, dims)] as const),
-    ...kernel.scalars.map((s) => [s.name, INTEGER_LIMITS[s.dtype] ?? null] as const),
-  ]);
-  return (leaf) => ranges.get(leaf.buffer) ?? null;
-}
-
-function rangeOf({ dtype, values }: SignatureTensor, dims: DimValues): readonly [number, number] | null {
-  const limits = INTEGER_LIMITS[dtype];
-  if (limits === undefined || values === undefined) return limits ?? null;
-  return [evaluateExtent(values.from, dims), evaluateExtent(values.to, dims)];
-}
-
-const INTEGER_LIMITS: Partial<Record<DType, readonly [number, number]>> = {
-  i8: [-(2 ** 7), 2 ** 7],
-  u8: [0, 2 ** 8],
-  i32: [-(2 ** 31), 2 ** 31],
-  u32: [0, 2 ** 32],
-};
-
-/** Whether an input has elements of so few values that all of them can be tried. */
-function isOfFewIntegers({ inputs }: Kernel): boolean {
-  return inputs.some(
-    ({ dtype, values }) => DTYPES[dtype].kind === "int" && (values !== undefined || DTYPES[dtype].bytes === 1),
+/** Says of terms without choices whether they are equal, by the random members that stand for them. */
+function sameForAllData(kernel: Kernel, seed: number): (a: Number_, b: Number_) => boolean {
+  const algebra = new ExponentialAlgebra(dtypesOf(kernel), randomPlaces(kernel, seed));
+  const members = new Remade(algebra, (t) =>
+    t instanceof Leaf ? algebra.leaf(t.launch, t.buffer, t.rank, t.index) : algebra.poison(t.buffer, t.rank, t.index),
   );
+  return (a, b) => algebra.isSame(members.value(a), members.value(b));
 }
 
-/** By name of inputs and of numbers that launches are given. */
-function dtypesOf({ inputs, scalars }: Kernel): ReadonlyMap<string, DType> {
-  return new Map([...inputs, ...scalars].map((t) => [t.name, t.dtype]));
-}
-
-/** Exponentials cost twice as much, and more. */
-function algebraFor(kernel: Kernel, seed: number): Algebra {
-  let has = false;
-  const isOne = (fn: unknown): boolean => fn === "exp" || fn === "log";
-  walkKernel(kernel, (op) => void (has ||= op.name === "unary" && isOne(op.attributes["fn"])));
+/** @param isExponential whether laws of exponentials matter: they cost twice as much, and more */
+function algebraFor(kernel: Kernel, seed: number, isExponential: boolean): Algebra {
   const places = randomPlaces(kernel, seed);
-  return has ? new ExponentialAlgebra(dtypesOf(kernel), places) : new FieldAlgebra(dtypesOf(kernel), places.values);
-}
-
-/** The fields of the kernel that was asked about last: one proof asks for each shape. */
-let latest: { readonly kernel: Kernel; readonly seed: number; readonly places: Places } | null = null;
-
-/** Where values are: random members that the text of the kernel and the seed decide about. */
-function randomPlaces(kernel: Kernel, seed: number): Places {
-  if (latest?.kernel !== kernel || latest.seed !== seed)
-    latest = { kernel, seed, places: placesOf(keyOf(printKernel(kernel), seed)) };
-  return latest.places;
+  return isExponential
+    ? new ExponentialAlgebra(dtypesOf(kernel), places)
+    : new FieldAlgebra(dtypesOf(kernel), places.values);
 }
 
 /** Where an output is not what it should be. For a `partial` output the rank is 0, and the value that of all ranks. */
@@ -261,11 +235,13 @@ class Run {
       const { mesh, world } = kernel;
       const shards = new GridShards(shape, cutsOf(layout, mesh, world, shape.length));
       const holders: number[][] = Array.from({ length: sizeOf(shards.cuts) }, () => []);
-      for (const rank of this.everyRank)
+      for (const rank of this.everyRank.filter((r) => isHolder(layout, mesh, r)))
         holders[shards.numberOf(partsOfRank(layout, mesh, rank, shape.length))]!.push(rank);
       return { output, shape, shards, holders };
     }
     if (layout.kind === "on") return { output, shape, shards: null, holders: [some(layout.rank)] };
+    if (layout.kind === "grid")
+      return { output, shape, shards: null, holders: [this.everyRank.filter((r) => isHolder(layout, kernel.mesh, r))] };
     if (s.kind === "elements" || layout.kind === "replicated" || layout.kind === "local")
       return { output, shape, shards: null, holders: [this.everyRank] };
     if (layout.kind !== "sharded") return { output, shape, shards: null, holders: [some(0)] };
@@ -290,92 +266,6 @@ class Run {
   }
 }
 
-/** Outputs that several ranks hold alike, but perhaps not: they round, or see different inputs. */
-function replicatedOutputs(kernel: Kernel): SignatureTensor[] {
-  if (kernel.world === 1) return [];
-  const views = kernel.inputs.some(({ layout }) => layout.kind === "local" || hasAxes(layout));
-  const isShared = (layout: Layout): boolean =>
-    layout.kind === "grid" ? layout.parts.some((p) => p.kind === "replicated") : layout.kind === "replicated";
-  const isOne = ({ layout, dtype }: SignatureTensor): boolean =>
-    isShared(layout) && (views || (DTYPES[dtype].kind === "float" && rounds(kernel)));
-  return kernel.outputs.filter(isOne);
-}
-
-/** Whether something is rounded, which an order decides about. */
-function rounds(kernel: Kernel): boolean {
-  let found = false;
-  walkKernel(kernel, (op) => void (found ||= op.name === "mma" || ROUNDING.has(op.attributes["fn"] as string)));
-  return found;
-}
-
-const ROUNDING = new Set(["add", "sub", "mul", "div", "sum", "prod"]);
-
-/**
- * Executes the kernel once more, with values that know how they were rounded: what is replicated must be so bit for bit.
- * @throws Fails where two ranks round in different ways
- */
-function proveReplicas(kernel: Kernel, options: RunOptions): void {
-  const outputs = replicatedOutputs(kernel);
-  if (outputs.length === 0) return;
-  const fields = randomPlaces(kernel, options.seed ?? 0).values;
-  const difference = replicaThatDiffers(kernel, outputs, options, new RoundingAlgebra(dtypesOf(kernel), false, fields));
-  if (difference === null) return;
-  const algebra = new RoundingAlgebra(dtypesOf(kernel), true, fields);
-  const { tensor, at, launch, first, other } = replicaThatDiffers(kernel, outputs, options, algebra)!;
-  const places = storesOf(kernel, tensor.name).map((span) => storePlace(tensor.name, other.rank, launch, span));
-  const shape = tensor.localShape.map((e) => evaluateExtent(e, options.dims));
-  throw new Fails(
-    "bits",
-    `output '${tensor.name}'[${indexOf(at, shape).join(", ")}] is replicated, but rank ${first.rank} and rank ${other.rank} compute it in different ways, so that their bits differ`,
-    places,
-    [first, other].map(({ rank, value }) => `rank ${rank} has ${algebra.print(value)}`),
-  );
-}
-
-interface Replica {
-  readonly rank: number;
-  readonly value: Number_;
-}
-
-function replicaThatDiffers(
-  kernel: Kernel,
-  outputs: readonly SignatureTensor[],
-  options: RunOptions,
-  algebra: Algebra,
-): { tensor: SignatureTensor; at: number; launch: number; first: Replica; other: Replica } | null {
-  const ended: Number_[][][][] = [];
-  // What earlier launches left has no part in an answer that is right, and this is asked of no other.
-  const machine = execute(kernel, { ...options, launches: 1 }, algebra, false, (m, rank, launch) => {
-    (ended[launch] ??= [])[rank] = outputs.map((t) => m.memory[m.bufferNumber(t.name)]![rank]!.slice());
-  });
-  for (const [launch, ranks] of ended.entries())
-    for (const [o, tensor] of outputs.entries())
-      for (let rank = 0; rank < kernel.world; rank++) {
-        const leader = hasAxes(tensor.layout) ? leaderOf(tensor.layout, kernel.mesh, rank) : 0;
-        const [mine, its] = [ranks[rank]![o]!, ranks[leader]![o]!];
-        for (let at = 0; at < machine.lengths[machine.bufferNumber(tensor.name)]!; at++) {
-          const [value, known] = [mine[at], its[at]];
-          // What nobody has written is no value; the answer says so where that matters.
-          if (value === known || value === undefined || known === undefined || algebra.isSame(value, known)) continue;
-          return { tensor, at, launch, first: { rank: leader, value: known }, other: { rank, value } };
-        }
-      }
-  return null;
-}
-
-/** The places in the source that store to a buffer. */
-function storesOf(kernel: Kernel, name: string): Span[] {
-  const spans = new Map<number, Span>();
-  walkKernel(kernel, (op) => {
-    if (op.name === "store" && text(op, "buffer") === name) spans.set(op.span.start, op.span);
-  });
-  return [...spans.values()];
-}
-
-function storePlace(name: string, rank: number, launch: number, span: Span): SourcePlace {
-  return { rank, block: -1, launch, span, what: `'${name}' is stored here` };
-}
-
 /** Says how a value differs, with terms that can be read. Throws Fails, or CannotTell if it may not differ at all. */
 function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly number[]): never {
   const { output, launch, rank } = place;
@@ -385,8 +275,14 @@ function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly
   let message = "is not what the signature says";
   let witness: readonly string[] = [];
   try {
-    const { got, wanted } = new Run(kernel, options, new ExactAlgebra(dtypesOf(kernel))).values(place);
-    const atData = compareAtData(got, wanted, rangesOf(kernel, options.dims), options.seed ?? 0);
+    const { got, wanted } = new Run(
+      kernel,
+      options,
+      new ExactAlgebra(dtypesOf(kernel), undefined, rangesOf(kernel, options.dims)),
+    ).values(place);
+    const rangeOf = rangesOf(kernel, options.dims);
+    const isRefuted = isOfFewIntegers(kernel) && new AllData(rangeOf).areEqual(got, wanted) === false;
+    const atData = isRefuted ? "differ" : compareAtData(got, wanted, rangeOf, options.seed ?? 0);
     if (atData !== "differ") {
       const seen = atData === "agree" ? "agree at random data" : "could not be compared at random data";
       throw new CannotTell(

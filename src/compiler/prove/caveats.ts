@@ -15,6 +15,8 @@ export interface Caveats {
   readonly isDivided: boolean;
   /** Whether a root or a logarithm is taken of what may have none. */
   readonly hasNoRoot: boolean;
+  /** Whether fractions are cut off what may have been rounded before. */
+  readonly isCutOff: boolean;
   /** Kinds of integers that may wrap before they are compared, divided or made floats, as if they had not. */
   readonly integers: readonly DType[];
   /** What of this comes from where; see `openObligations`. */
@@ -48,6 +50,7 @@ export function caveatsOf(
     overflow: narrowest(floats),
     isDivided: open.some(({ kind }) => kind === "divisor"),
     hasNoRoot: open.some(({ kind }) => kind === "domain"),
+    isCutOff: open.some(({ kind }) => kind === "exactness"),
     integers: overflow.filter((d) => !isFloat(d)),
     open,
   };

@@ -2,7 +2,7 @@
  * The claims about one kernel: its answer and its ordering, each at all shapes and alignments that are worth it. The two
  * can be proved by different threads; what comes out is plain data.
  */
-import type { Kernel, Op } from "../ir/module.js";
+import type { Kernel } from "../ir/module.js";
 import type { Span } from "../source.js";
 import type { DType } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
@@ -11,15 +11,17 @@ import { requirementHolds } from "../types/requirement.js";
 import { proveAnswer } from "./answer.js";
 import { type Caveats, caveatsOf, saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
+import { type Coverage, coverageOf, type Unreached, unreachedOf } from "./coverage.js";
 import { describeOutside, outsideDimension } from "./dimension-bounds.js";
 import { type EveryClaim, everyLength } from "./every/index.js";
 import { explained } from "./explained.js";
-import { SAMPLE_NAMES } from "./inputs.js";
+import { SAMPLE_NAMES, steeringInputs } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
 import { gridOf } from "./machine.js";
 import { MOST_INDEX } from "./intervals.js";
 import type { Lengths } from "./obligations.js";
 import { proveOrdering } from "./ordering.js";
+import { predicated } from "./predicated.js";
 import { type Answer, placeOf, type Wrong } from "./results.js";
 import {
   constantsBeyond,
@@ -30,7 +32,6 @@ import {
   shapesToProve,
   whyNoShape,
 } from "./shapes.js";
-import { steeringOf } from "../execute/steering.js";
 
 export interface ProveOptions {
   /**
@@ -38,6 +39,8 @@ export interface ProveOptions {
    * its indices have to stay inside their dimensions. See `programOf`.
    */
   readonly program?: Kernel | null;
+  /** The kernel that is printed: what the same program becomes with the mapping that runs. Nothing is claimed of it without. */
+  readonly printed?: Kernel | null;
   /** Shapes to prove; by default some that take every path of the kernel. */
   readonly shapes?: readonly DimValues[];
   /** Successive launches looked at together; 2 by default. */
@@ -74,29 +77,27 @@ export interface Claims {
   /** The worst of the answers: wrong, else unknown, else proved. */
   readonly answer: Answer;
   readonly ordering: Answer;
-  /** Ops that touch memory or flags: how many there are, how many ran in some proof, and where the others come from. */
-  readonly coverage: { readonly total: number; readonly ran: number; readonly idle: readonly IdleOps[] };
+  readonly coverage: Coverage;
   /** What was executed: the mapping, and the mesh where there is one. */
-  readonly mapping: { readonly threads: number; readonly blocks: number };
+  readonly mapping: Mapping;
+  /** Of the kernel that is printed, whether the same is shown of it, for every length; null where that was not asked. */
+  readonly printed: { readonly mapping: Mapping; readonly every: EveryClaim } | null;
   readonly mesh: readonly MeshAxis[];
   /** What the claim about the answer leaves out of what the machine does. */
   readonly caveats: Caveats;
   /** Where scratch is so narrow that values may not fit. */
   readonly saturating: readonly { readonly span: Span; readonly dtype: DType }[];
+  /** Loads and stores of the program that ran at no shape, though there are lengths at which they do. */
+  readonly unreached: readonly Unreached[];
   /** Constants of the program that matter only at lengths that were not proved. */
   readonly beyond: readonly Beyond[];
   /** Whether what is proved holds for every length; null where that is no question: lengths were asked for, or something is not proved. */
   readonly every: EveryClaim | null;
 }
 
-/** Ops of one place in the source that ran at no shape. */
-export interface IdleOps {
-  readonly span: Span;
-  /** "load of 'x'". */
-  readonly what: string;
-  readonly count: number;
-  /** Whether other ops of that place ran: the same for other lengths or addresses. */
-  readonly isVariant: boolean;
+export interface Mapping {
+  readonly threads: number;
+  readonly blocks: number;
 }
 
 /** A constant on whose other side nothing was proved. */
@@ -113,7 +114,8 @@ export function programOf(snapshots: readonly { readonly pass: string; readonly 
 }
 
 /** Proves the ordering, at all shapes. */
-export function proveOrderings(kernel: Kernel, options: ProveOptions = {}): Proof {
+export function proveOrderings(given: Kernel, options: ProveOptions = {}): Proof {
+  const kernel = predicated(given);
   const { launches, residentBlocks, shared } = options;
   const of = (setting: Setting): Answer =>
     outsideAt(kernel, setting, options) ?? proveOrdering(kernel, { ...setting, launches, residentBlocks, shared });
@@ -123,14 +125,16 @@ export function proveOrderings(kernel: Kernel, options: ProveOptions = {}): Proo
 }
 
 /** Proves the answer at the basic shapes. */
-export function proveAnswers(kernel: Kernel, options: ProveOptions = {}): Proof {
+export function proveAnswers(given: Kernel, options: ProveOptions = {}): Proof {
+  const kernel = predicated(given);
   const settings = settingsOf(kernel, "answer", options).filter((s) => !s.unevenGrids && !s.isFurther);
   if (settings.length === 0) return unknownOf(kernel);
   return proofOf(kernel, options, settings, answerOf(kernel, options));
 }
 
 /** The answers, with those at further shapes where the ordering has shown that they are worth it. */
-export function proveFurtherAnswers(kernel: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Proof {
+export function proveFurtherAnswers(given: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Proof {
+  const kernel = predicated(given);
   const isWorthIt = ({ dims, isFurther }: Setting): boolean =>
     isFurther && orderings.further.includes(JSON.stringify(dims));
   const settings = settingsOf(kernel, "answer", options).filter(isWorthIt);
@@ -167,35 +171,60 @@ function unknownOf(kernel: Kernel): Proof {
 }
 
 /** Both proofs together. */
-export function claimsOf(kernel: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Claims {
+export function claimsOf(given: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Claims {
+  const kernel = predicated(given);
   const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));
-  const every = everyOf(kernel, options, answers, orderings);
+  const { every, printed } = everyOf(given, options, answers, orderings);
   const lengths = every?.answer.holds === true ? allowedLengths(kernel) : lengthsOf(answers);
+  const coverage = coverageOf(kernel, new Set([...answers.ran, ...orderings.ran]));
   const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows);
   return {
     collective: kernel.name,
     ranks: kernel.world,
     outputs: kernel.outputs.length,
-    steering: [...steeringOf(kernel).inputs],
+    steering: [...steeringInputs(kernel)],
     answers: answers.answers,
     orderings: orderings.answers,
     answer: worst(answers.answers),
     ordering: worst(orderings.answers),
-    coverage: coverageOf(kernel, new Set([...answers.ran, ...orderings.ran])),
-    mapping: { threads: kernel.blockThreads, blocks: kernel.maxBlocks },
+    coverage,
+    mapping: mappingOf(kernel),
+    printed,
     mesh: kernel.mesh,
     caveats,
     saturating: saturating(kernel, caveats),
+    unreached: every?.ordering.holds === true && every.answer.holds ? [] : unreachedIn(kernel, options, coverage),
     beyond: every?.ordering.holds === true && every.answer.holds ? [] : beyondOf(kernel, options, orderings),
     every,
   };
 }
 
-function everyOf(kernel: Kernel, { shapes }: ProveOptions, answers: Proof, orderings: Proof): EveryClaim | null {
-  if (shapes !== undefined || kernel.dims.length === 0) return null;
-  if (worst(answers.answers).status !== "proved" || worst(orderings.answers).status !== "proved") return null;
+function mappingOf({ blockThreads, maxBlocks }: Kernel): Mapping {
+  return { threads: blockThreads, blocks: maxBlocks };
+}
+
+function everyOf(
+  kernel: Kernel,
+  { shapes, printed }: ProveOptions,
+  answers: Proof,
+  orderings: Proof,
+): Pick<Claims, "every" | "printed"> {
+  const nothing = { every: null, printed: null };
+  if (worst(answers.answers).status !== "proved" || worst(orderings.answers).status !== "proved") return nothing;
   const aligned = answers.answers.filter((a) => a.claim.aligned).map((a) => a.claim.dims);
-  return everyLength(kernel, aligned);
+  // Of lengths that were asked for, and where there is one shape, the question is only whether it is as printed.
+  const isAsked = shapes !== undefined || kernel.dims.length === 0;
+  if (printed === undefined || printed === null)
+    return isAsked ? nothing : { ...nothing, every: everyLength(kernel, aligned) };
+  if (isAsked)
+    return {
+      ...nothing,
+      printed: { mapping: mappingOf(printed), every: everyLength(printed, aligned, kernel, aligned) },
+    };
+  const every = everyLength(printed, aligned, kernel);
+  const isAll = every.answer.holds && every.ordering.holds;
+  // What is shown of the kernel that is printed need not be shown of the other.
+  return { every: isAll ? every : everyLength(kernel, aligned), printed: { mapping: mappingOf(printed), every } };
 }
 
 /** What the signature says of each dimension by itself: "n >= 4". */
@@ -228,24 +257,9 @@ function lengthsOf({ answers }: Proof): Lengths {
   return lengths;
 }
 
-function coverageOf(kernel: Kernel, ran: ReadonlySet<number>): Claims["coverage"] {
-  const counted = countedOps(kernel);
-  const idle = new Map<string, { span: Span; what: string; count: number; isVariant: boolean }>();
-  const active = new Set<string>();
-  const keyOf = (op: Op): string => `${op.span.start}-${op.span.end} ${op.name}`;
-  for (const [op, number] of counted) if (ran.has(number)) active.add(keyOf(op));
-  for (const [op, number] of counted) {
-    if (ran.has(number)) continue;
-    const buffer = op.attributes["buffer"];
-    const what = typeof buffer === "string" ? `${op.name} of '${buffer}'` : op.name;
-    const key = `${keyOf(op)} ${what}`;
-    const known = idle.get(key);
-    if (known === undefined) idle.set(key, { span: op.span, what, count: 1, isVariant: active.has(keyOf(op)) });
-    else known.count++;
-  }
-  // Numbers of other ops than these would be of another kernel: they count for nothing.
-  const took = [...counted.values()].filter((number) => ran.has(number)).length;
-  return { total: counted.size, ran: took, idle: [...idle.values()] };
+/** Where lengths were asked for, nothing is claimed of others. */
+function unreachedIn(kernel: Kernel, { program, shapes }: ProveOptions, { idle }: Coverage): Unreached[] {
+  return program == null || shapes !== undefined ? [] : unreachedOf(kernel, program, idle);
 }
 
 /** Where lengths were asked for, nothing is claimed of others. */
@@ -255,8 +269,9 @@ function beyondOf(kernel: Kernel, { program, shapes }: ProveOptions, { answers }
   const places = new Map<string, Beyond>();
   for (const threshold of constantsBeyond(program, proved)) {
     const { span, constant } = threshold;
-    const key = `${span.start}-${span.end}`;
-    if (!places.has(key)) places.set(key, { span, constant, at: lengthBeyond(kernel, program, threshold) });
+    const at = lengthBeyond(kernel, program, threshold);
+    const key = at === null ? `${span.start}-${span.end}` : `${constant} ${JSON.stringify(at)}`;
+    if (!places.has(key)) places.set(key, { span, constant, at });
   }
   return [...places.values()];
 }
@@ -287,7 +302,7 @@ function proofOf(
 }
 
 function sampleCount(kernel: Kernel): number {
-  return steeringOf(kernel).inputs.size > 0 ? SAMPLE_NAMES.length : 0;
+  return steeringInputs(kernel).size > 0 ? SAMPLE_NAMES.length : 0;
 }
 
 /** Whether something outlives a launch that each block keeps for itself. */

@@ -158,6 +158,8 @@ class Finder {
         if (factor.isConstant && factor.offset > 0) return divided(form, 1 / factor.offset);
         return form;
       }
+      case "shl":
+        return by === null || !isRooted(a) ? sum : divided(a, 2 ** -by);
       case "div":
       case "shr": {
         if (by === null || !isRooted(a)) return sum;

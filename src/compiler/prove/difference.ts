@@ -1,6 +1,6 @@
 /** Says in words how a value differs from what it should be: which contributions lack, or count twice. */
 import type { Number_, Term } from "./algebra.js";
-import { Applied, Leaf, Poison, Product, Sum } from "./exact.js";
+import { Applied, Leaf, Poison, Product, Sum } from "./terms.js";
 
 const SHOWN = 4;
 

@@ -11,6 +11,7 @@ import { foldBinary, foldCompare } from "../ir/functions.js";
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
 import type { BinaryFunction, Comparison } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";
+import { walk } from "../ir/visit.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 
 /** An access with an index outside its dimension. */
@@ -51,6 +52,29 @@ export function outsideDimension(kernel: Kernel, dims: DimValues): OutsideDimens
   return null;
 }
 
+/** What some rank gets to at some lengths, for all that intervals tell. */
+export interface Reached {
+  /** Loads and stores in loops that are entered, under conditions that may hold. */
+  readonly accesses: ReadonlySet<Op>;
+  /** Choices whose condition may hold, and those whose condition may not. */
+  readonly holds: ReadonlySet<Op>;
+  readonly fails: ReadonlySet<Op>;
+}
+
+export function reachedAt(kernel: Kernel, dims: DimValues): Reached {
+  const [accesses, holds, fails] = [new Set<Op>(), new Set<Op>(), new Set<Op>()];
+  for (let rank = 0; rank < kernel.world; rank++) {
+    const intervals = new Intervals(kernel, dims, rank);
+    intervals.suspects();
+    intervals.reached.forEach((op) => accesses.add(op));
+    for (const [op, range] of intervals.choices) {
+      if (range[1] !== 0) holds.add(op);
+      if (range[0] === 0) fails.add(op);
+    }
+  }
+  return { accesses, holds, fails };
+}
+
 /** "index 7 of dimension 1 lies outside 'y', which has 7 there: store to 'y'[2, 7]". */
 export function describeOutside({ op, buffer, indices, dimension, length, index }: OutsideDimension): string {
   const at = indices.map((i) => i ?? "…").join(", ");
@@ -67,6 +91,10 @@ interface Suspect {
 class Intervals {
   private readonly ranges = new Map<Value, Range>();
   private readonly found = new Map<Op, Suspect>();
+  /** Accesses that are not behind a condition that fails, or in a loop that has no turns. */
+  readonly reached = new Set<Op>();
+  /** Conditions of choices. */
+  readonly choices = new Map<Op, readonly [number, number]>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -89,14 +117,27 @@ class Intervals {
       if (op.name === "if") this.branch(op, parents);
       else if (op.name === "for" || op.name === "reduce") this.loop(op, parents);
       else if (op.name === "load" || op.name === "store") this.access(op, parents);
-      else if (result !== undefined) this.ranges.set(result, isWhole(result) ? this.range(op) : null);
+      else if (result !== undefined) {
+        if (op.name === "select") this.choose(op, this.of(op.operands[0]!));
+        this.ranges.set(result, isWhole(result) ? this.range(op) : null);
+      }
     }
+  }
+
+  private choose(op: Op, condition: Range): void {
+    const [lo, hi] = condition ?? MAYBE!;
+    const known = this.choices.get(op) ?? [lo, hi];
+    this.choices.set(op, [Math.min(known[0], lo), Math.max(known[1], hi)]);
   }
 
   private branch(op: Op, parents: readonly Op[]): void {
     const condition = this.of(op.operands[0]!);
     // Where data decides, nobody knows here whether it is ever so.
-    if (condition === null) return;
+    if (condition === null) {
+      for (const region of op.regions)
+        walk(region, (inner) => void ((inner.name === "load" || inner.name === "store") && this.reached.add(inner)));
+      return;
+    }
     if (condition[1] !== 0) this.region(op.regions[0]!, [...parents, op]);
     if (condition[0] === 0) this.region(op.regions[1]!, [...parents, op]);
   }
@@ -123,6 +164,7 @@ class Intervals {
   }
 
   private access(op: Op, parents: readonly Op[]): void {
+    this.reached.add(op);
     const lengths = lengthsOf(this.kernel, op, this.dims);
     const isOutside = memoryOperands(op).indices.some((v, d) => {
       const range = this.of(v);

@@ -10,7 +10,7 @@ import {
 import type { Kernel } from "../ir/module.js";
 import type { ElementExpression, ElementSpecification } from "../manifest.js";
 import { freeVariables, partsOfExpression, sharedParts } from "../specification-shape.js";
-import { DTYPES, isFloat, type ScalarKind } from "../types/dtype.js";
+import { DTYPES, isFloat, isInteger, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { REDUCE } from "../ir/functions.js";
 import type { Algebra, Number_ } from "./algebra.js";
@@ -193,7 +193,7 @@ export class ElementExpectation {
 
   private binary(name: string, kind: ScalarKind, a: Evaluate, b: Evaluate): Evaluate {
     const { algebra } = this;
-    const isInteger = INTEGERS.has(kind);
+    const isWhole = isInteger(kind);
     const fn = oneOf(BINARY_FUNCTIONS, name === "mod" ? "rem" : name === "floordiv" ? "div" : name) as BinaryFunction;
     const ofNumbers: ((x: number, y: number) => number) | null =
       name === "floordiv"
@@ -201,7 +201,7 @@ export class ElementExpectation {
         : name === "mod"
           ? (x, y) => ((x % y) + y) % y
           : name === "div"
-            ? (x, y) => (isInteger ? Math.trunc(x / y) : x / y)
+            ? (x, y) => (isWhole ? Math.trunc(x / y) : x / y)
             : null;
     return () => {
       const x = a();
@@ -229,7 +229,10 @@ export class ElementExpectation {
       for (let d = 0; d < lengths.length; d++) {
         const length = lengths[d]!;
         const i = known(found[d]!, `the index at which the claim reads '${e.input}'`);
-        if (!(i >= 0 && i < length)) throw new CannotTell(`the claim reads '${e.input}' at ${i} of ${length}`);
+        if (!(i >= 0 && i < length))
+          throw new CannotTell(
+            `the claim reads '${e.input}' at index ${i} of a dimension of ${length}; let it choose with 'where' what it reads at the edge`,
+          );
         at = at * length + i;
       }
       return elements[rank]!(at);
@@ -267,8 +270,6 @@ export class ElementExpectation {
     }
   }
 }
-
-const INTEGERS = new Set<ScalarKind>(["i32", "u32", "i8", "u8"]);
 
 /** @param what it is, for those who are told that it is no number */
 function known(x: Number_, what: string): number {

@@ -1,6 +1,7 @@
 /** Symbolic values at data: whether two that differ in form differ in fact, or are equal for all data there is. */
 import type { Number_, Term } from "./algebra.js";
-import { Applied, Leaf, Poison, Product, Sum } from "./exact.js";
+import { appearanceOf, Applied, Leaf, partsOfTerm, Poison, Product, Sum } from "./terms.js";
+import type { RangeOf } from "./whole-numbers.js";
 
 const FUNCTIONS: Readonly<Record<string, (...x: number[]) => number>> = {
   reciprocal: (x) => 1 / x!,
@@ -30,8 +31,10 @@ const FUNCTIONS: Readonly<Record<string, (...x: number[]) => number>> = {
   gelu: (x) => 0.5 * x! * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x! + 0.044715 * x! ** 3))),
 };
 
-/** What an element of an input may be: whole numbers from the first up to, but without, the second; null: any float. */
-export type RangeOf = (leaf: Leaf) => readonly [number, number] | null;
+/** Of numbers; undefined for what is not known. */
+export function functionOf(fn: string): ((...x: number[]) => number) | undefined {
+  return Object.hasOwn(FUNCTIONS, fn) ? FUNCTIONS[fn] : undefined;
+}
 
 /** Beyond, integers wrap, which values do not tell. */
 const LARGEST_INTEGER = 2 ** 31;
@@ -46,8 +49,8 @@ function hash(id: number, sample: number): number {
 /** Evaluates terms at what `datum` says of their leaves and of memory that nobody has written. */
 class Sample {
   private readonly known = new Map<Term, number>();
-  /** Whether some sum of integers would have wrapped. */
-  isTooLarge = false;
+  /** The largest number that was met on the way. */
+  largest = 0;
 
   constructor(private readonly datum: (t: Leaf | Poison) => number) {}
 
@@ -55,7 +58,7 @@ class Sample {
     if (typeof x === "number") return x;
     let value = this.known.get(x);
     if (value === undefined) this.known.set(x, (value = this.compute(x)));
-    if (Math.abs(value) >= LARGEST_INTEGER) this.isTooLarge = true;
+    if (!(Math.abs(value) <= this.largest)) this.largest = Number.isNaN(value) ? Infinity : Math.abs(value);
     return value;
   }
 
@@ -63,12 +66,13 @@ class Sample {
     if (t instanceof Leaf || t instanceof Poison) return this.datum(t);
     if (t instanceof Product) return t.factors.reduce((a, f) => a * this.value(f), 1);
     if (t instanceof Sum) return t.terms.reduce((a, x, i) => a + t.coefficients[i]! * this.value(x), t.constant);
-    if (t instanceof Applied) return FUNCTIONS[t.fn]?.(...t.args.map((a) => this.value(a))) ?? NaN;
+    if (t instanceof Applied) return functionOf(t.fn)?.(...t.args.map((a) => this.value(a))) ?? NaN;
     return NaN;
   }
 }
 
-const SAMPLES = 16;
+/** Samples of numbers that are easy to compute with; of numbers that values are compared with; of the ends of what data may be. */
+const [PLAIN, COMPARED, EXTREME] = [16, 8, 8];
 
 /** Of every four samples, one has many equal elements and one no other: choices between equals differ there alone. */
 function valueOf(random: number, sample: number, [from, to]: readonly [number, number], isWhole: boolean): number {
@@ -77,27 +81,68 @@ function valueOf(random: number, sample: number, [from, to]: readonly [number, n
   return from + Math.floor(random * Math.min(to - from, few ?? Infinity));
 }
 
+/** The ends of what an element may be: all the greatest, all the least, then one or the other. Floats are of 10³⁰. */
+function extremeOf(random: number, extreme: number, range: readonly [number, number] | null): number {
+  const [least, most] = range === null ? [-1, 1] : [range[0], Math.max(range[0], range[1] - 1)];
+  const end = extreme === 0 ? most : extreme === 1 ? least : random < 0.5 ? least : most;
+  return range === null ? end * 1e30 * (1 + Math.floor(random * 7)) : end;
+}
+
+/** What is left of the precision of numbers that are larger than the result. */
+const PRECISION = 1e-9;
+
 /**
  * Whether two values are the same at some random data where the second is a number (`differs`: at some they are not; `agree`:
  * at all; `unknown`: there was no such data). Integers are whole, in their range.
  */
 export function compareAtData(a: Number_, b: Number_, rangeOf: RangeOf, seed = 0): "differ" | "agree" | "unknown" {
   let compared = 0;
-  for (let s = 1; s <= SAMPLES; s++) {
+  const { constants, hasWhole } = metIn([a, b], rangeOf);
+  for (let s = 1; s <= PLAIN + COMPARED + EXTREME; s++) {
+    const isPlain = s <= PLAIN;
+    let isWhole = true;
     const sample = new Sample((t) => {
       const random = hash(t.id ^ Math.imul(seed, 0x2c1b3c6d), s);
+      isWhole &&= t instanceof Leaf && rangeOf(t) !== null;
       if (t instanceof Poison) return 1e3 * (4 * random - 2);
       const range = rangeOf(t);
+      if (s > PLAIN + COMPARED) return extremeOf(random, s - PLAIN - COMPARED - 1, range);
+      if (!isPlain) {
+        const value = constants[Math.floor(random * constants.length)]!;
+        return range === null ? value : Math.max(range[0], Math.min(range[1] - 1, Math.round(value)));
+      }
       if (range === null) return valueOf(random, s, [-2, 2], false);
       const [from, to] = [Math.max(range[0], -1000), Math.min(range[1], 1000)];
       return from < to ? valueOf(random, s, [from, to], true) : range[0];
     });
     const [x, y] = [sample.value(a), sample.value(b)];
     if (!Number.isFinite(y)) continue;
+    // What wraps, or is no number on the way, says nothing.
+    if (!isPlain && !(sample.largest < (hasWhole ? LARGEST_INTEGER : Infinity))) continue;
     compared++;
-    if (!(Math.abs(x - y) <= 1e-6 * Math.max(1, Math.abs(x), Math.abs(y)))) return "differ";
+    // Whole numbers that are held exactly are equal or not; floats bear the error of their coefficients.
+    if (isWhole && x !== y && Number.isSafeInteger(x) && Number.isSafeInteger(y)) return "differ";
+    const slack = isPlain ? 1e-6 * Math.max(1, Math.abs(x), Math.abs(y)) : PRECISION * Math.max(1, sample.largest);
+    if (!(Math.abs(x - y) <= slack)) return "differ";
   }
   return compared === 0 ? "unknown" : "agree";
+}
+
+/** Numbers in values, by which they may choose, and whether they are made of whole numbers, among others. */
+function metIn(values: readonly Number_[], rangeOf: RangeOf): { constants: readonly number[]; hasWhole: boolean } {
+  const constants = new Set([0, 1]);
+  const seen = new Set<Term>();
+  let hasWhole = false;
+  const look = (x: Number_): void => {
+    if (typeof x === "number") return void constants.add(x);
+    if (seen.has(x)) return;
+    seen.add(x);
+    if (x instanceof Leaf) hasWhole ||= rangeOf(x) !== null;
+    if (x instanceof Sum) constants.add(x.constant).add(-x.constant);
+    partsOfTerm(x).forEach(look);
+  };
+  values.forEach(look);
+  return { constants: [...constants].filter((c) => Number.isFinite(c)), hasWhole };
 }
 
 /** As many combinations of values are tried at most. */
@@ -111,57 +156,45 @@ const MOST_NODES = 200;
  * alone is tried once.
  */
 export class AllData {
-  private readonly known = new Map<string, boolean>();
+  private readonly known = new Map<string, boolean | null>();
 
   constructor(private readonly rangeOf: RangeOf) {}
 
-  /** Whether two values are equal for all data; false where there is too much of it. */
-  areEqual(a: Number_, b: Number_): boolean {
-    const leaves: Leaf[] = [];
-    const names = new Map<Term, number>();
-    const write = (x: Number_): string => {
-      if (typeof x === "number") return String(x);
-      const name = names.get(x);
-      if (name !== undefined) return `#${name}`;
-      names.set(x, names.size);
-      if (x instanceof Leaf) {
-        leaves.push(x);
-        return `leaf ${this.rangeOf(x)?.join("..")}`;
-      }
-      if (names.size > MOST_NODES || x instanceof Poison) return "?";
-      if (x instanceof Product) return `(${x.factors.map(write).join("*")})`;
-      if (x instanceof Sum)
-        return `(${x.constant}+${x.terms.map((t, i) => `${x.coefficients[i]}*${write(t)}`).join("+")})`;
-      return x instanceof Applied ? `${x.fn}(${x.args.map(write).join()})` : "?";
-    };
-    const key = `${write(a)} = ${write(b)}`;
-    let equal = this.known.get(key);
-    if (equal === undefined) this.known.set(key, (equal = !key.includes("?") && this.tryAll(a, b, leaves)));
+  /** Whether two values are equal for all data; null where there is too much of it, or some of it wraps. */
+  areEqual(a: Number_, b: Number_): boolean | null {
+    const look = appearanceOf([a, b], MOST_NODES, (leaf) => String(this.rangeOf(leaf)?.join("..")));
+    if (look === null || look.hasPoison) return null;
+    let equal = this.known.get(look.text);
+    if (equal === undefined) this.known.set(look.text, (equal = this.tryAll(a, b, look.leaves)));
     return equal;
   }
 
-  private tryAll(a: Number_, b: Number_, leaves: readonly Leaf[]): boolean {
+  private tryAll(a: Number_, b: Number_, leaves: readonly Leaf[]): boolean | null {
     const ranges: (readonly [number, number])[] = [];
     let cases = 1;
     for (const leaf of leaves) {
       const range = this.rangeOf(leaf);
-      if (range === null) return false;
+      if (range === null) return null;
       ranges.push(range);
-      cases *= Math.max(0, range[1] - range[0]);
+      cases *= Math.max(1, range[1] - range[0]);
     }
-    if (!(cases <= MOST_CASES)) return false;
+    if (!(cases <= MOST_CASES)) return null;
+    let wraps = false;
     for (let n = 0; n < cases; n++) {
       const values = new Map<Term, number>();
       let rest = n;
       leaves.forEach((leaf, i) => {
         const [from, to] = ranges[i]!;
-        values.set(leaf, from + (rest % (to - from)));
-        rest = Math.floor(rest / (to - from));
+        const size = Math.max(1, to - from);
+        values.set(leaf, from + (rest % size));
+        rest = Math.floor(rest / size);
       });
       const sample = new Sample((t) => values.get(t)!);
       const [x, y] = [sample.value(a), sample.value(b)];
-      if (sample.isTooLarge || !(x === y)) return false;
+      if (sample.largest >= LARGEST_INTEGER) wraps = true;
+      else if (!(x === y))
+        return Number.isFinite(y) && Math.abs(x - y) > 1e-6 * Math.max(1, Math.abs(y)) ? false : null;
     }
-    return true;
+    return wraps ? null : true;
   }
 }

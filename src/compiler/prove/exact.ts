@@ -10,68 +10,8 @@
 import type { Comparison } from "../ir/ops.js";
 import { type DType, DTYPES, isDType, isNarrow, type ScalarKind } from "../types/dtype.js";
 import { type Accumulator, type Algebra, type Factors, type Number_, type Term, tidy } from "./algebra.js";
-
-abstract class Identified implements Term {
-  constructor(readonly id: number) {}
-}
-
-/** Element `index` of an input as rank `rank` held it at a launch; rank -1 for what is equal on all ranks. */
-export class Leaf extends Identified {
-  constructor(
-    id: number,
-    readonly launch: number,
-    readonly buffer: string,
-    readonly rank: number,
-    readonly index: number,
-  ) {
-    super(id);
-  }
-}
-
-/** Memory that nobody has written. */
-export class Poison extends Identified {
-  constructor(
-    id: number,
-    readonly buffer: string,
-    readonly rank: number,
-    readonly index: number,
-  ) {
-    super(id);
-  }
-}
-
-/** A product of two or more terms, in order of identity. */
-export class Product extends Identified {
-  constructor(
-    id: number,
-    readonly factors: readonly Term[],
-  ) {
-    super(id);
-  }
-}
-
-/** constant + Σ coefficient · term, the terms in order of identity. */
-export class Sum extends Identified {
-  constructor(
-    id: number,
-    readonly constant: number,
-    readonly terms: readonly Term[],
-    readonly coefficients: readonly number[],
-  ) {
-    super(id);
-  }
-}
-
-/** Any other function; the arguments of `min`, `max`, `and`, `or` and `xor` are in order of identity. */
-export class Applied extends Identified {
-  constructor(
-    id: number,
-    readonly fn: string,
-    readonly args: readonly Number_[],
-  ) {
-    super(id);
-  }
-}
+import { Applied, Leaf, Poison, Product, Sum } from "./terms.js";
+import { type RangeOf, WholeNumbers } from "./whole-numbers.js";
 
 /** Past this many products, sums are not multiplied out: they stay factors, which is enough where both sides do so. */
 const LARGEST_EXPANSION = 64;
@@ -131,11 +71,17 @@ export class ExactAlgebra implements Algebra {
   /**
    * @param dtypes of the inputs: what has one keeps its value in it
    * @param areEqual says of values of different forms whether they are equal for all data
+   * @param rangeOf what elements of inputs may be, for what is known of quotients of whole numbers
    */
   constructor(
     private readonly dtypes: ReadonlyMap<string, DType> = new Map(),
     private readonly areEqual: (a: Number_, b: Number_) => boolean = () => false,
-  ) {}
+    rangeOf: RangeOf = () => null,
+  ) {
+    this.whole = new WholeNumbers(this, rangeOf);
+  }
+
+  private readonly whole: WholeNumbers;
 
   private intern<T extends Term>(key: string, make: (id: number) => T): T {
     let t = this.table.get(key);
@@ -224,6 +170,10 @@ export class ExactAlgebra implements Algebra {
     return this.mul(a, this.apply("reciprocal", [b]));
   }
 
+  quotient(a: Number_, b: Number_): Number_ {
+    return this.whole.quotient(a, b) ?? this.apply("quotient", [a, b]);
+  }
+
   readonly overflows = new Set<DType>();
 
   get integers(): Algebra {
@@ -233,7 +183,8 @@ export class ExactAlgebra implements Algebra {
   cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
     const isFraction =
       isDType(from) && DTYPES[from].kind === "float" && (isDType(to) ? DTYPES[to].kind === "int" : true);
-    const whole = isFraction ? this.apply("truncate", [a]) : a;
+    const whole = isFraction ? (this.whole.truncated(a) ?? this.apply("truncate", [a])) : a;
+    if (typeof whole === "number") return whole;
     if (!isNarrow(to) || (whole instanceof Leaf && this.dtypes.get(whole.buffer) === to)) return whole;
     return this.apply(`to ${to}`, [whole]);
   }

@@ -1,5 +1,5 @@
 /** What is said of something wrong besides: the data that it takes, and help that can be followed where it is. */
-import type { Kernel } from "../ir/module.js";
+import type { Kernel, Value } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
@@ -8,6 +8,9 @@ import type { Answer, Place } from "./results.js";
 
 const ONE_LOOP_HELP =
   "no barrier can stand in a tiles loop: let only one of its iterations touch an element that one of them stores to, or make two loops of it, the first of which keeps in a scratch array what it reads";
+
+const BY_DATA_HELP =
+  "nothing can wait where data decides whether it is reached: let constants and lengths bound the loop or decide the condition, and let data decide inside of tiles loops what is stored";
 
 /**
  * @param program the kernel on rank level, where it is known
@@ -28,9 +31,29 @@ export function explained(
     answer.help === null &&
     places.length > 0 &&
     places.every((p) => p.block >= 0) &&
-    tileLoops(program).some((loop) => places.every((p) => loop.start <= p.span.start && p.span.end <= loop.end));
-  const help = isOneLoop ? ONE_LOOP_HELP : answer.help;
+    tileLoops(program).some((loop) => places.every((p) => isIn(p, loop)));
+  const isByData =
+    answer.kind === "race" &&
+    answer.help === null &&
+    underData(program).some((part) => places.some((p) => isIn(p, part)));
+  const help = isOneLoop ? ONE_LOOP_HELP : isByData ? BY_DATA_HELP : answer.help;
   return { ...answer, help, witness: [...answer.witness, ...steeringData(kernel, dims, sample, seed, answer.places)] };
+}
+
+const isIn = ({ span }: Place, part: Span): boolean => part.start <= span.start && span.end <= part.end;
+
+/** Loops and conditions around tile loops that data decides about. */
+function underData(program: Kernel | null): Span[] {
+  const spans: Span[] = [];
+  if (program === null) return spans;
+  const ofData = new Set<Value>();
+  walkKernel(program, (op, parents) => {
+    if (op.name === "load" || op.operands.some((v) => ofData.has(v))) for (const v of op.results) ofData.add(v);
+    const isInTiles = parents.some(({ attributes }) => attributes["map"] === "tiles");
+    const decides = op.name === "if" || (op.name === "for" && op.attributes["map"] !== "tiles");
+    if (decides && !isInTiles && op.operands.some((v) => ofData.has(v))) spans.push(op.span);
+  });
+  return spans;
 }
 
 function tileLoops(program: Kernel | null): Span[] {

@@ -115,6 +115,10 @@ export class ExponentialAlgebra implements Algebra {
     return this.both((f, x) => f.div(x(a), x(b)), isPositive(a) && isPositive(b));
   }
 
+  quotient(a: Number_, b: Number_): Number_ {
+    return this.apply("quotient", [a, b]);
+  }
+
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_ {
     const positive = fn === "max" ? isPositive(a) || isPositive(b) : isPositive(a) && isPositive(b);
     return this.both((f, x) => f.extreme(fn, x(a), x(b)), positive);
@@ -255,12 +259,13 @@ function power(exponent: number, m: number, base = 4): number {
   return result;
 }
 
-/** Steps of the one size and of the other whose product is more than any exponent. */
-const STEPS = 2 ** 15;
+/** Steps of the one size; those of the other are an exponent's range divided by it. */
+const STEPS = 2 ** 17;
 
 interface Steps {
-  /** By the power of 4, its exponent, for the first exponents. */
-  readonly small: ReadonlyMap<number, number>;
+  /** Powers of 4 for the first exponents, and those exponents plus 1, in a hash table of twice the size. */
+  readonly powers: Int32Array;
+  readonly exponents: Int32Array;
   /** 4 to the power of -STEPS. */
   readonly large: number;
 }
@@ -268,23 +273,35 @@ interface Steps {
 /** Made once for each prime: they do not change. */
 const stepsOf = new Map<number, Steps>();
 
+const SLOTS = 4 * STEPS - 1;
+const slotOf = (x: number): number => (Math.imul(x, 0x9e3779b1) >>> 8) & SLOTS;
+
+function stepsFor(m: number): Steps {
+  const powers = new Int32Array(SLOTS + 1);
+  const exponents = new Int32Array(SLOTS + 1);
+  for (let e = 0, value = 1; e < STEPS; e++, value = times(value, 4, m)) {
+    let slot = slotOf(value);
+    while (exponents[slot] !== 0) slot = (slot + 1) & SLOTS;
+    powers[slot] = value;
+    exponents[slot] = e + 1;
+  }
+  return { powers, exponents, large: power((m - 1) / 2 - STEPS, m) };
+}
+
 /** The exponent of 4 that gives the square of x, halved, modulo (m - 1) / 2; 0 of 0. By small steps and large ones. */
 function logarithm(x: number, m: number): number {
   let steps = stepsOf.get(m);
-  if (steps === undefined) {
-    const small = new Map<number, number>();
-    for (let e = 0, value = 1; e < STEPS; e++, value = times(value, 4, m)) small.set(value, e);
-    stepsOf.set(m, (steps = { small, large: power((m - 1) / 2 - STEPS, m) }));
-  }
+  if (steps === undefined) stepsOf.set(m, (steps = stepsFor(m)));
+  const { powers, exponents, large } = steps;
   const order = (m - 1) / 2;
   let value = times(x, x, m);
   for (let e = 0; e < order; e += STEPS) {
-    const found = steps.small.get(value);
-    if (found !== undefined) {
-      const exponent = (e + found) % order;
+    for (let slot = slotOf(value); exponents[slot] !== 0; slot = (slot + 1) & SLOTS) {
+      if (powers[slot] !== value) continue;
+      const exponent = (e + exponents[slot]! - 1) % order;
       return exponent % 2 === 0 ? exponent / 2 : (exponent + order) / 2;
     }
-    value = times(value, steps.large, m);
+    value = times(value, large, m);
   }
   return 0;
 }

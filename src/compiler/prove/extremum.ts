@@ -81,6 +81,8 @@ export class Extremum implements Term {
   /** The last value that came to it, and what came out: the same fold may be asked for by each element of a row. */
   private last: Residues | null = null;
   private next: Extremum | null = null;
+  /** What its members were multiplied by, as far as that is known. */
+  scale = 1;
   /** The narrow dtype that all its members have, where they have one. */
   fits: "i8" | "u8" | null = null;
 
@@ -97,12 +99,17 @@ export class Extremum implements Term {
     return new Extremum(members, 2);
   }
 
-  /** A multiple of this: of a negative one, the other extremum of multiples. */
-  times(factor: Residues, isNegative: boolean): Extremum {
+  /**
+   * A multiple of this: of a negative one, the other extremum of multiples.
+   * @param by the factor as a number
+   */
+  times(factor: Residues, by: number): Extremum {
     const { all, fn, fields } = this.members;
-    const members = new Members(isNegative === (fn === "min") ? "max" : "min", fields);
+    const members = new Members(by < 0 === (fn === "min") ? "max" : "min", fields);
     for (let i = 0; i < this.size; i++) members.push(fields.times(all[i]!, factor));
-    return new Extremum(members, this.size);
+    const multiple = new Extremum(members, this.size);
+    multiple.scale = this.scale * by;
+    return multiple;
   }
 
   get id(): number {
@@ -158,6 +165,9 @@ export class Extremum implements Term {
       }
       size++;
     }
-    return size === this.size ? this : new Extremum(members, size);
+    if (size === this.size) return this;
+    const larger = new Extremum(members, size);
+    larger.scale = this.scale;
+    return larger;
   }
 }

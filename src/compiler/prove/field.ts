@@ -12,7 +12,9 @@ import type { Comparison } from "../ir/ops.js";
 import { type Accumulator, type Algebra, type Factors, fractionOf, type Number_, type Term } from "./algebra.js";
 import { type DType, DTYPES, isDType, isNarrow, type ScalarKind } from "../types/dtype.js";
 import { type ExtremeFunction, Extremum } from "./extremum.js";
-import { type Fields, inverse, plus, residue, Residues, rest, times, VALUES, ZERO } from "./residues.js";
+import { NOTHING, Total } from "./field-sums.js";
+import { Compared, fitsOf, isWrapped, type Quotient, Wrapped } from "./field-values.js";
+import { type Fields, inverse, residue, Residues, times, VALUES, ZERO } from "./residues.js";
 
 /** The largest finite numbers. */
 const LARGEST_F8 = { f8e4m3: 448, f8e5m2: 57344 } as const;
@@ -30,7 +32,8 @@ export class FieldAlgebra implements Algebra {
   private readonly tags = new Map<string, number>();
   private readonly inverses = new Array<readonly [of: Residues, is: Residues] | undefined>(INVERSES).fill(undefined);
   /** Quotients by a maximum, which may be known to be small. */
-  private readonly quotients = new WeakMap<Term, { readonly dividend: Number_; readonly divisor: Extremum }>();
+  private readonly quotients = new WeakMap<Term, Quotient>();
+  private hasQuotients = false;
   /** Dtypes that something was rounded to that may lie beyond their largest number. */
   readonly overflows = new Set<DType>();
   /** How many leaves there are. */
@@ -107,7 +110,7 @@ export class FieldAlgebra implements Algebra {
 
   sub(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a - b;
-    if (a === 0 && b instanceof Extremum) return b.times(this.of(-1), true);
+    if (a === 0 && b instanceof Extremum) return b.times(this.of(-1), -1);
     const sum = this.fields.minus(this.of(a), this.of(b));
     return isWrapped(a, b) ? new Wrapped(sum, this.fields.minus(this.unwrapped(a), this.unwrapped(b)), null) : sum;
   }
@@ -117,9 +120,10 @@ export class FieldAlgebra implements Algebra {
     if (a === 0 || b === 0) return 0;
     if (a === 1) return b;
     if (b === 1) return a;
-    if (typeof a === "number" && b instanceof Extremum) return b.times(this.of(a), a < 0);
-    if (typeof b === "number" && a instanceof Extremum) return a.times(this.of(b), b < 0);
+    if (typeof a === "number" && b instanceof Extremum) return b.times(this.of(a), a);
+    if (typeof b === "number" && a instanceof Extremum) return a.times(this.of(b), b);
     const product = this.fields.times(this.of(a), this.of(b));
+    if (this.hasQuotients) this.noteProduct(product, a, b);
     return isWrapped(a, b)
       ? new Wrapped(product, this.fields.times(this.unwrapped(a), this.unwrapped(b)), null)
       : product;
@@ -130,7 +134,7 @@ export class FieldAlgebra implements Algebra {
     const y = this.of(b);
     // No member of the fields: neither 0 nor equal to anything else.
     if (y.equals(ZERO)) return this.apply("divided by zero", [a]);
-    if (typeof b === "number" && a instanceof Extremum) return a.times(this.fields.inverse(y), b < 0);
+    if (typeof b === "number" && a instanceof Extremum) return a.times(this.fields.inverse(y), 1 / b);
     const slot = y.p & (INVERSES - 1);
     let known = this.inverses[slot];
     if (known === undefined || !known[0].equals(y)) {
@@ -138,9 +142,28 @@ export class FieldAlgebra implements Algebra {
       this.inverses[slot] = known;
     }
     const quotient = this.mul(a, known[1]);
-    if (typeof quotient !== "number" && b instanceof Extremum && b.fn === "max")
-      this.quotients.set(quotient, { dividend: a, divisor: b });
+    if (typeof quotient !== "number" && b instanceof Extremum && b.fn === "max") {
+      this.quotients.set(quotient, { dividend: a, divisor: b, factor: typeof a === "number" ? a : 1 });
+      this.hasQuotients = true;
+    }
     return quotient;
+  }
+
+  /** By 1 / max is by max. */
+  private noteProduct(product: Term, a: Number_, b: Number_): void {
+    for (const [x, other] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      const known = typeof x === "number" ? undefined : this.quotients.get(x);
+      if (known === undefined || typeof known.dividend !== "number") continue;
+      const dividend = this.fields.times(this.of(other), this.of(known.dividend));
+      this.quotients.set(product, { ...known, dividend });
+    }
+  }
+
+  quotient(a: Number_, b: Number_): Number_ {
+    return this.apply("quotient", [a, b]);
   }
 
   extreme(fn: ExtremeFunction, a: Number_, b: Number_): Number_ {
@@ -188,13 +211,17 @@ export class FieldAlgebra implements Algebra {
     return new Wrapped(this.apply(`to ${to}`, [unwrapped]), unwrapped, to);
   }
 
-  /** Whether a value is a quotient that is no larger: some x by a maximum of which ±x / most are members. */
+  /** Whether a value is a quotient that is no larger: some x by a maximum of which ±x · f are members, with 1 / f no larger. */
   private isAtMost(a: Number_, most: number): boolean {
     if (typeof a === "number") return Math.abs(a) <= most;
     const quotient = this.quotients.get(a);
     if (quotient === undefined) return false;
-    const part = this.of(this.div(quotient.dividend, most));
-    return quotient.divisor.has(part) && quotient.divisor.has(this.fields.minus(ZERO, part));
+    const { dividend, divisor, factor } = quotient;
+    return [1 / most, divisor.scale / factor].some((f) => {
+      if (!(Math.abs(1 / f) <= most)) return false;
+      const part = this.fields.times(this.of(dividend), this.of(f));
+      return divisor.has(part) && divisor.has(this.fields.minus(ZERO, part));
+    });
   }
 
   /** A value as if nothing had wrapped before: equal to it modulo 2⁸. */
@@ -279,146 +306,3 @@ export class FieldAlgebra implements Algebra {
     return a === b || this.of(a).equals(this.of(b));
   }
 }
-
-/** A whole number that was made 8 bits wide, or something computed from one. */
-class Wrapped implements Term {
-  constructor(
-    readonly residues: Residues,
-    /** Equal modulo 2⁸, since wrapping keeps sums and products. */
-    readonly unwrapped: Residues,
-    /** The dtype that it has. */
-    readonly fits: "i8" | "u8" | null,
-  ) {}
-
-  get id(): number {
-    return 0;
-  }
-}
-
-const isWrapped = (a: Number_, b: Number_): boolean => a instanceof Wrapped || b instanceof Wrapped;
-
-const fitsOf = (x: Number_): "i8" | "u8" | null => (x instanceof Wrapped || x instanceof Extremum ? x.fits : null);
-
-/** Whether a < b, or a = b; or whether not. */
-class Compared implements Term {
-  private known: Residues | null = null;
-
-  constructor(
-    private readonly algebra: FieldAlgebra,
-    readonly fn: "lt" | "eq",
-    readonly a: Number_,
-    readonly b: Number_,
-    readonly isNegated: boolean,
-  ) {}
-
-  get id(): number {
-    return 0;
-  }
-
-  /** Depends on the difference alone; made when it is asked for, since a choice by size never does. */
-  get residues(): Residues {
-    return (this.known ??= this.find());
-  }
-
-  private find(): Residues {
-    const { algebra, fn, isNegated } = this;
-    const { fields } = algebra;
-    let difference = fields.minus(algebra.of(this.b), algebra.of(this.a));
-    const holds = difference.equals(ZERO) ? fields.residues(fn === "eq" ? 1 : 0) : null;
-    if (fn === "eq" && 2 * difference.p > fields.p) difference = fields.minus(ZERO, difference);
-    const value = holds ?? algebra.apply(fn, [difference]);
-    return isNegated ? fields.minus(fields.residues(1), value) : value;
-  }
-}
-
-/** As many products of 39 bits have an exact sum in a double. */
-const MOST_PRODUCTS = 2 ** 14;
-
-/** Factors of which each is 0, as those behind the edge of a tile are. */
-const NOTHING: Factors = [];
-
-class Total implements Accumulator {
-  private p = 0;
-  private q = 0;
-  private r = 0;
-  private isZero = true;
-  /** The same sum of what had not wrapped; null while nothing had. */
-  private unwrapped: Total | null = null;
-  private readonly fields: Fields;
-
-  constructor(private readonly algebra: FieldAlgebra) {
-    this.fields = algebra.fields;
-  }
-
-  add(x: Number_, by = 1): void {
-    if (x === 0 || by === 0) return;
-    if (by !== 1) return this.addProduct(x, by);
-    this.isZero = false;
-    this.noteWrapped(x, x)?.add(this.algebra.unwrapped(x));
-    const { p, q, r } = this.algebra.of(x);
-    this.p = plus(this.p, p, this.fields.p);
-    this.q = plus(this.q, q, this.fields.q);
-    this.r = plus(this.r, r, this.fields.r);
-  }
-
-  addProduct(a: Number_, b: Number_): void {
-    if (a === 0 || b === 0) return;
-    this.isZero = false;
-    this.noteWrapped(a, b)?.addProduct(this.algebra.unwrapped(a), this.algebra.unwrapped(b));
-    const x = this.algebra.of(a);
-    const y = this.algebra.of(b);
-    this.p = plus(this.p, times(x.p, y.p, this.fields.p), this.fields.p);
-    this.q = plus(this.q, times(x.q, y.q, this.fields.q), this.fields.q);
-    this.r = plus(this.r, times(x.r, y.r, this.fields.r), this.fields.r);
-  }
-
-  addProducts(a: Factors, b: Factors): void {
-    if (a === NOTHING || b === NOTHING) return;
-    for (let k = 0; k < a.length; k += MOST_PRODUCTS)
-      this.addSome(a as readonly Residues[], b as readonly Residues[], k, Math.min(a.length, k + MOST_PRODUCTS));
-  }
-
-  /** The second factors are cut into halves of 13 bits, so that only sums have to be reduced. */
-  private addSome(a: readonly Residues[], b: readonly Residues[], from: number, to: number): void {
-    let pl = 0;
-    let ph = 0;
-    let ql = 0;
-    let qh = 0;
-    let rl = 0;
-    let rh = 0;
-    for (let k = from; k < to; k++) {
-      const x = a[k]!;
-      const y = b[k]!;
-      if (x === ZERO || y === ZERO) continue;
-      this.isZero = false;
-      pl += x.p * (y.p & 0x1fff);
-      ph += x.p * (y.p >>> 13);
-      ql += x.q * (y.q & 0x1fff);
-      qh += x.q * (y.q >>> 13);
-      rl += x.r * (y.r & 0x1fff);
-      rh += x.r * (y.r >>> 13);
-    }
-    this.p = whole(this.p, pl, ph, this.fields.p);
-    this.q = whole(this.q, ql, qh, this.fields.q);
-    this.r = whole(this.r, rl, rh, this.fields.r);
-  }
-
-  /** Where what is unwrapped goes, from the first that had wrapped on. */
-  private noteWrapped(a: Number_, b: Number_): Total | null {
-    if (this.unwrapped === null && isWrapped(a, b)) {
-      this.unwrapped = new Total(this.algebra);
-      this.unwrapped.add(new Residues(this.p, this.q, this.r));
-    }
-    return this.unwrapped;
-  }
-
-  build(): Number_ {
-    const sum = new Residues(this.p, this.q, this.r);
-    if (this.unwrapped !== null) return new Wrapped(sum, this.algebra.of(this.unwrapped.build()), null);
-    return this.isZero ? 0 : sum;
-  }
-}
-
-/** total + low + 2^13 · high. */
-const whole = (total: number, low: number, high: number, m: number): number =>
-  rest(low + total + rest(high, m) * 0x2000, m);

@@ -1,12 +1,14 @@
 /** What the inputs hold: symbols, and numbers where they steer. */
 import type { Kernel } from "../ir/module.js";
-import type { SignatureTensor } from "../manifest.js";
+import type { ElementExpression, SignatureTensor } from "../manifest.js";
+import { partsOfExpression } from "../specification-shape.js";
+import { DTYPES } from "../types/dtype.js";
 import { tableOf } from "../specification-table.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { hasAxes, leaderOf } from "../types/mesh.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { keyOf } from "./residues.js";
-import { steeringOf, type Steering } from "../execute/steering.js";
+import { steeringOf } from "../execute/steering.js";
 
 /** How the inputs that steer are filled. The first three are the extremes. */
 export const SAMPLE_NAMES = ["all least", "all greatest", "all to one", "random", "random", "random"] as const;
@@ -28,9 +30,41 @@ function inputKey({ name, dtypes, inputs, outputs, specification }: Kernel, inpu
   return keyOf(JSON.stringify([name, dtypes, inputs, outputs, tableOf(specification), input]), seed)[0];
 }
 
+/** Found once for each kernel. */
+const steering = new WeakMap<Kernel, ReadonlySet<string>>();
+
+/** Integer inputs that decide where the kernel reads or writes, or where what is claimed of it reads. */
+export function steeringInputs(kernel: Kernel): ReadonlySet<string> {
+  let names = steering.get(kernel);
+  if (names === undefined) {
+    const isInteger = (name: string): boolean =>
+      kernel.inputs.some((t) => t.name === name && DTYPES[t.dtype].kind === "int");
+    const claimed = kernel.specification.flatMap((s) => (s?.kind === "elements" ? readBy(s.value) : []));
+    names = new Set([...steeringOf(kernel).inputs, ...claimed.filter(isInteger)]);
+    steering.set(kernel, names);
+  }
+  return names;
+}
+
+/** Inputs whose elements a claim reads or counts by. */
+function readBy(value: ElementExpression): string[] {
+  const names = new Set<string>();
+  const seen = new Set<ElementExpression>();
+  const look = (e: ElementExpression, decides: boolean): void => {
+    if (decides && e.kind === "load") names.add(e.input);
+    if (!decides && seen.has(e)) return;
+    seen.add(e);
+    const deciding: readonly (ElementExpression | null)[] =
+      e.kind === "load" ? [...e.indices, e.peer] : e.kind === "reduce" ? [e.from, e.to] : [];
+    for (const part of partsOfExpression(e)) look(part, decides || deciding.includes(part));
+  };
+  look(value, false);
+  return [...names];
+}
+
 export class InputValues {
   private readonly keys = new Map<string, number>();
-  private readonly steering: Steering;
+  private readonly steering: ReadonlySet<string>;
   private readonly tensors: ReadonlyMap<string, SignatureTensor>;
 
   /**
@@ -43,13 +77,13 @@ export class InputValues {
     private readonly sample: number,
     private readonly seed: number,
   ) {
-    this.steering = steeringOf(kernel);
+    this.steering = steeringInputs(kernel);
     this.tensors = new Map(kernel.inputs.map((t) => [t.name, t]));
   }
 
   /** Whether an input steers, so that its elements are numbers. */
   steers(name: string): boolean {
-    return this.steering.inputs.has(name);
+    return this.steering.has(name);
   }
 
   /**
@@ -94,7 +128,8 @@ export class InputValues {
   }
 
   /** The values an element may have: at least the first, below the second. Where nobody says, numbers of ranks. */
-  private range({ values }: SignatureTensor): readonly [number, number] {
+  private range({ values, dtype }: SignatureTensor): readonly [number, number] {
+    if (dtype === "bool") return [0, 2];
     if (values === undefined) return [0, this.kernel.world];
     const from = evaluateExtent(values.from, this.dims);
     return [from, Math.max(from + 1, evaluateExtent(values.to, this.dims))];

@@ -27,6 +27,8 @@ import {
   UNLIMITED,
   within,
 } from "./intervals.js";
+import { type Exactness, exactnessOf } from "./exactness.js";
+import type { Greatest, Peak, Within } from "./maxima.js";
 
 export type ObligationKind =
   /** A result fits in its dtype, where the proof takes it for what it is in mathematics. */
@@ -34,15 +36,24 @@ export type ObligationKind =
   /** A divisor is not 0. */
   | "divisor"
   /** What a root is taken of is not negative; what a logarithm, positive. */
-  | "domain";
+  | "domain"
+  /** What a fraction is cut off was not rounded before. */
+  | "exactness";
 
 /** A value: where it lies, and what it is the same as. */
 export interface Known extends Result {
   /** Values of one number are equal; -1 is no number. */
   readonly number: number;
+  /** Of an index that counts a loop. */
+  readonly within?: Within;
+  /** Which elements it is the greatest of. */
+  readonly greatest?: Greatest | undefined;
+  /** Greatest ones that it is not less than. */
+  readonly above?: readonly Greatest[];
+  readonly peak?: Peak | undefined;
 }
 
-export interface Result {
+export interface Result extends Exactness {
   readonly at: Interval;
   /** Of an integer, the operation that may have made it wrap, so that it is not what it is in mathematics. */
   readonly wraps: Op | null;
@@ -51,11 +62,11 @@ export interface Result {
 /** Is told of what intervals do not show. */
 export type Note = (kind: ObligationKind, dtype: ScalarKind, op: Op) => void;
 
-/** Functions of integers that mean the same modulo 2³² where they wrap. */
+/** Functions of integers that mean the same modulo 2³², or 2⁶⁴, where they wrap. */
 const WRAPPING = new Set<BinaryFunction>(["add", "sub", "mul", "shl"]);
 
 /** An integer is about to be taken for the number that it is in mathematics. */
-export function taken({ wraps }: Result, note: Note): void {
+export function taken({ wraps }: Pick<Result, "wraps">, note: Note): void {
   if (wraps !== null) note("overflow", scalarOf(wraps.results[0]!.type), wraps);
 }
 
@@ -63,10 +74,17 @@ export const isSame = (a: Known, b: Known): boolean => a.number === b.number && 
 
 export const times = (a: Known, b: Known): Interval => (isSame(a, b) ? square(a.at) : product(a.at, b.at));
 
-const exactly = (at: Interval): Result => ({ at, wraps: null });
+type Place = Omit<Result, keyof Exactness>;
+
+const exactly = (at: Interval): Place => ({ at, wraps: null });
 
 /** What a unary, binary, compare, select or cast gives. */
 export function evaluate(op: Op, operands: readonly Known[], note: Note): Result {
+  const { at, wraps } = placed(op, operands, note);
+  return { at, wraps, ...exactnessOf(op, operands, at) };
+}
+
+function placed(op: Op, operands: readonly Known[], note: Note): Place {
   const [a, b, c] = operands as [Known, Known, Known];
   const kind = scalarOf(op.results[0]!.type);
   const fn = op.attributes["fn"];
@@ -86,8 +104,9 @@ export function evaluate(op: Op, operands: readonly Known[], note: Note): Result
       return wholeUnary(op, fn as UnaryFunction, kind, a, note);
     default:
       if (isFloat(kind)) return exactly(floatBinary(op, fn as BinaryFunction, a, b, note));
+      if (kind === "bool") return exactly(bools(fn as BinaryFunction, a.at, b.at));
       if (isDType(kind)) return wholeBinary(op, fn as BinaryFunction, kind, a, b, note);
-      return exactly(kind === "bool" ? bools(fn as BinaryFunction, a.at, b.at) : index(fn as BinaryFunction, a, b));
+      return exactly(index(fn as BinaryFunction, a, b));
   }
 }
 
@@ -100,20 +119,26 @@ function result(op: Op, exact: Interval, note: Note, roundings = 1): Interval {
 }
 
 /** An integer result, which wraps where it does not fit. */
-function whole(op: Op, at: Interval, wraps: Op | null): Result {
+function whole(op: Op, at: Interval, wraps: Op | null): Place {
   const kind = scalarOf(op.results[0]!.type);
   return fits(at, kind) ? { at, wraps } : { at: allOf(kind), wraps: wraps ?? op };
 }
 
-function cast(op: Op, from: ScalarKind, to: ScalarKind, a: Known, note: Note): Result {
+function cast(op: Op, from: ScalarKind, to: ScalarKind, a: Known, note: Note): Place {
   if (isFloat(to)) {
     taken(a, note);
     const isWider = isFloat(from) && DTYPES[from as DType].bytes < DTYPES[to as DType].bytes;
     return exactly(isWider || from === to || from === "bool" ? a.at : result(op, a.at, note));
   }
   if (to === "bool") return exactly(interval(0, 1));
+  if (isFloat(from) && a.inexact !== null) note("exactness", scalarOf(a.inexact.results[0]!.type), a.inexact);
   const at = isFloat(from) ? truncated(a.at) : a.at;
   if (!isDType(to)) {
+    taken(a, note);
+    return exactly(at);
+  }
+  // What wrapped in 32 bits is not the same modulo 2⁶⁴.
+  if (to === "i64" && !isFloat(from) && from !== "i64") {
     taken(a, note);
     return exactly(at);
   }
@@ -207,7 +232,7 @@ function power(op: Op, base: Interval, exponent: Interval, note: Note): Interval
   return result(op, interval(isSigned ? -most : Math.min(...ends), most, isNeverZero(base)), note, INEXACT);
 }
 
-function wholeUnary(op: Op, fn: UnaryFunction, kind: ScalarKind, a: Known, note: Note): Result {
+function wholeUnary(op: Op, fn: UnaryFunction, kind: ScalarKind, a: Known, note: Note): Place {
   if (kind === "bool") return exactly(interval(1 - a.at.hi, 1 - a.at.lo));
   if (fn === "neg") return whole(op, negative(a.at), a.wraps);
   taken(a, note);
@@ -215,7 +240,7 @@ function wholeUnary(op: Op, fn: UnaryFunction, kind: ScalarKind, a: Known, note:
   return exactly(fn === "relu" ? greatest(a.at, interval(0, 0)) : allOf(kind));
 }
 
-function wholeBinary(op: Op, fn: BinaryFunction, kind: DType, a: Known, b: Known, note: Note): Result {
+function wholeBinary(op: Op, fn: BinaryFunction, kind: DType, a: Known, b: Known, note: Note): Place {
   if (!WRAPPING.has(fn)) for (const x of [a, b]) taken(x, note);
   const wraps = a.wraps ?? b.wraps;
   const isDivision = fn === "div" || fn === "rem";
@@ -283,8 +308,8 @@ function remainder(a: Interval, b: Interval): Interval {
 }
 
 function bools(fn: BinaryFunction, a: Interval, b: Interval): Interval {
-  if (fn === "and") return least(a, b);
-  return fn === "or" ? greatest(a, b) : interval(0, 1);
+  if (fn === "and" || fn === "min") return least(a, b);
+  return fn === "or" || fn === "max" ? greatest(a, b) : interval(0, 1);
 }
 
 /** 1 where it always holds, 0 where it never does. */

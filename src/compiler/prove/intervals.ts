@@ -19,7 +19,9 @@ export function interval(lo: number, hi: number, isNotZero = false): Interval {
 
 export const UNLIMITED = interval(-Infinity, Infinity);
 
+/** Of 64 bits, the ends are float64 numbers: the upper one is the next beyond. */
 const INTEGERS: Partial<Record<ScalarKind, readonly [number, number]>> = {
+  i64: [-(2 ** 63), 2 ** 63],
   i32: [-(2 ** 31), 2 ** 31 - 1],
   u32: [0, 2 ** 32 - 1],
   i8: [-128, 127],
@@ -45,6 +47,8 @@ const SMALLEST: Partial<Record<DType, number>> = {
   f8e4m3: 2 ** -9,
 };
 
+const MOST_I64 = 2 ** 63 - 2 ** 24;
+
 /** Indices have 64 bits, and lengths as many elements as there is memory. */
 export const MOST_INDEX = 2 ** 63;
 
@@ -61,6 +65,8 @@ export function fits({ lo, hi }: Interval, kind: ScalarKind): boolean {
   const float = isDType(kind) ? FLOATS[kind] : undefined;
   // Half a step beyond the largest number is where rounding to the nearest leaves the finite ones.
   if (float !== undefined) return lo > -float.most - float.step / 2 && hi < float.most + float.step / 2;
+  // Ends this large are themselves rounded, a few times 2^10 at each step on the way: what may fit only just is not said to.
+  if (kind === "i64") return lo >= -MOST_I64 && hi <= MOST_I64;
   const ends = INTEGERS[kind];
   return ends === undefined || (lo >= ends[0] && hi <= ends[1]);
 }
@@ -94,6 +100,11 @@ export function rounded(x: Interval, dtype: DType, times = 1): Interval {
 
 /** The smallest positive number of f32. */
 export const SMALLEST_F32 = 2 ** -149;
+
+/** The smallest positive number of a float dtype. */
+export function smallestOf(dtype: DType): number {
+  return SMALLEST[dtype]!;
+}
 
 /** Whether no value is 0. */
 export const isNeverZero = (x: Interval): boolean => x.lo > 0 || x.hi < 0 || x.isNotZero;

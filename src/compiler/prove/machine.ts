@@ -7,7 +7,8 @@ import type { Span } from "../source.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { InputValues } from "./inputs.js";
 import { limitHelp } from "./limits.js";
-import { Fails, type Place, type WrongKind } from "./results.js";
+import { isGuarded } from "./predicated.js";
+import { CannotTell, Fails, type Place, type WrongKind } from "./results.js";
 import type { Algebra, Number_ } from "./algebra.js";
 
 export interface MachineOptions {
@@ -125,6 +126,8 @@ export class ProofMachine implements Machine, Faults {
   }
 
   bounds(f: Block, op: Op, buffer: number, index: number): never {
+    if (Number.isNaN(index))
+      this.fail("bounds", f, op, `the index of a ${op.name} of '${this.name(buffer)}' is divided by zero`);
     const where = `lies outside '${this.name(buffer)}', which has ${this.lengths[buffer]!}`;
     this.fail("bounds", f, op, `a ${op.name} of element ${index} ${where}`);
   }
@@ -164,6 +167,11 @@ export class ProofMachine implements Machine, Faults {
   }
 
   private fail(kind: WrongKind, f: Block, op: Op, message: string): never {
+    if (isGuarded(op))
+      throw new CannotTell(
+        `without the condition on data around it, rank ${f.rank} goes wrong here: ${message}; only what compares indices keeps an access inside in a proof, so add such a condition, as in 'if i < n and x[i] > 0'`,
+        op.span,
+      );
     const help = kind === "bounds" ? limitHelp(this.kernel, op) : null;
     throw new Fails(kind, `rank ${f.rank}, block ${f.block}: ${message}`, [this.place(f, op.span, op.name)], [], help);
   }

@@ -9,29 +9,26 @@
  */
 import { REDUCE } from "../ir/functions.js";
 import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import type { Comparison, Reduction } from "../ir/ops.js";
+import type { Reduction } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import { type DType, isDType, isFloat, type ScalarKind } from "../types/dtype.js";
-import type { Extent, ExtentOp } from "../types/extent.js";
+import { either, grainOf, ofSum } from "./exactness.js";
 import { evaluate, type Known, type ObligationKind, taken, times } from "./interval-arithmetic.js";
+import { KnownMemory, type Lengths } from "./known-memory.js";
+import { everything, KnownValues } from "./known-values.js";
+import { belowGreatest, greatestBelow, overAll, summed, type Within } from "./maxima.js";
 import {
   allOf,
   fits,
-  greatest,
   hull,
   type Interval,
   interval,
-  least,
   MOST_INDEX,
-  negative,
   overlap,
   product,
-  quotient,
-  rising,
   rounded,
-  sum,
   UNLIMITED,
   within,
 } from "./intervals.js";
@@ -44,10 +41,11 @@ export interface Obligation {
   /** What has to fit; of others, the dtype that is computed in. */
   readonly dtype: DType;
   readonly span: Span;
+  /** Whether it is about a whole number that a float may not hold, and that is made a whole number again. */
+  readonly isWhole: boolean;
 }
 
-/** The least and the greatest length of each dimension; one that is missing may have any. */
-export type Lengths = Readonly<Record<string, readonly [number, number]>>;
+export type { Lengths };
 
 /** The obligations of a kernel that intervals do not show, each once, in the order of the source. */
 export function openObligations(kernel: Kernel, lengths: Lengths): Obligation[] {
@@ -67,22 +65,23 @@ const PATIENT = 3;
 
 class Walk {
   readonly open = new Map<string, Obligation>();
-  private readonly values = new Map<Value, Known>();
-  private readonly memory = new Map<string, { at: Interval; wraps: Op | null }>();
-  private readonly numbers = new Map<string, number>();
-  /** Of values by their numbers: what the conditions around say of them. */
-  private readonly facts = new Map<number, Interval>();
-  /** What makes values of indices alone. */
-  private readonly ofIndices = new Map<Value, Op>();
-  private changes = 0;
+  private readonly values: KnownValues;
+  private readonly memory: KnownMemory;
+  private readonly uses = new Map<Value, Op[]>();
   private ops = 0;
   /** How often the loop at hand went round already. */
   private round = 0;
 
   constructor(
     private readonly kernel: Kernel,
-    private readonly lengths: Lengths,
-  ) {}
+    lengths: Lengths,
+  ) {
+    this.values = new KnownValues(kernel.world);
+    this.memory = new KnownMemory(kernel, lengths, this.values);
+    walkKernel(kernel, (op) => {
+      for (const v of op.operands) this.uses.set(v, [...(this.uses.get(v) ?? []), op]);
+    });
+  }
 
   run(): void {
     let isOutOfStep = this.kernel.level === "device";
@@ -94,54 +93,34 @@ class Walk {
   private untilStable(body: () => void): void {
     const outer = this.round;
     for (this.round = 0; ; this.round++) {
-      const before = this.changes;
+      const before = this.memory.changes;
+      this.memory.isPatient = this.round < PATIENT;
       body();
-      if (this.changes === before) break;
+      if (this.memory.changes === before) break;
     }
     this.round = outer;
+    this.memory.isPatient = outer < PATIENT;
   }
-
-  // -- values -------------------------------------------------------------------------------------------------------
 
   private of(v: Value): Known {
-    const known = this.values.get(v) ?? { at: this.everything(v), number: -1, wraps: null };
-    if (this.facts.size === 0) return known;
-    const fact = this.facts.get(known.number);
-    const made = this.ofIndices.get(v);
-    const at = fact === undefined ? known.at : overlap(known.at, fact);
-    if (made === undefined) return { ...known, at };
-    // What was made of a length before it was known to be greater than 0.
-    const operands = made.operands.map((o) => this.of(o));
-    return { ...known, at: overlap(at, evaluate(made, operands, () => {}).at) };
+    return this.values.of(v);
   }
 
-  private everything(v: Value): Interval {
-    return v.type.kind === "tensor" ? UNLIMITED : allOf(scalarOf(v.type));
-  }
-
-  private define(op: Op, at: Interval, wraps: Op | null = null, isPure = true): void {
-    const [result] = op.results;
-    if (result === undefined) return;
-    const operands = op.operands.map((v) => this.of(v).number);
-    const isNumbered = isPure && !operands.includes(-1);
-    const number = isNumbered ? this.numberOf(`${op.name} ${JSON.stringify(op.attributes)} ${scalarOf(result.type)} ${operands.join()}`) : this.fresh(); // prettier-ignore
-    this.values.set(result, { at, number, wraps });
-  }
-
-  private numberOf(key: string): number {
-    let number = this.numbers.get(key);
-    if (number === undefined) this.numbers.set(key, (number = this.numbers.size));
-    return number;
-  }
-
-  private fresh(): number {
-    return this.numberOf(`new ${this.numbers.size}`);
+  private define(
+    op: Op,
+    at: Interval,
+    wraps: Op | null = null,
+    isPure = true,
+    more: Partial<Omit<Known, "at" | "number" | "wraps">> = {},
+  ): void {
+    this.values.define(op, { ...more, at, wraps }, isPure);
   }
 
   private readonly note = (kind: ObligationKind, dtype: ScalarKind, op: Op): void => {
     if (!isDType(dtype)) return;
     const key = `${kind} ${dtype} ${op.span.start}-${op.span.end}`;
-    if (!this.open.has(key)) this.open.set(key, { kind, dtype, span: op.span });
+    const isWhole = kind === "exactness" && op.name === "cast" && !isFloat(scalarOf(op.operands[0]!.type));
+    if (!this.open.has(key)) this.open.set(key, { kind, dtype, span: op.span, isWhole });
   };
 
   // -- regions ------------------------------------------------------------------------------------------------------
@@ -163,9 +142,9 @@ class Walk {
       case "contract":
         return this.reduction(op);
       case "load":
-        return this.load(op);
+        return this.memory.load(op);
       case "store":
-        return this.store(op);
+        return this.memory.store(op);
       case "unary":
       case "binary":
       case "compare":
@@ -183,10 +162,10 @@ class Walk {
     switch (op.name) {
       case "const": {
         const value = op.attributes["value"] as number;
-        return this.define(op, interval(value, value));
+        return this.define(op, interval(value, value), null, true, { grain: grainOf(value), inexact: null });
       }
       case "dim":
-        return this.define(op, this.lengthOf(text(op, "name")));
+        return this.define(op, this.memory.lengthOf(text(op, "name")));
       case "rank":
         return this.define(op, interval(0, world - 1));
       case "launch_parity":
@@ -197,11 +176,11 @@ class Walk {
         return this.define(op, interval(1, MOST_INDEX));
       case "splat":
       case "lane": {
-        const { at, wraps } = this.of(op.operands[0]!);
-        return this.define(op, at, wraps);
+        const { at, wraps, grain, inexact } = this.of(op.operands[0]!);
+        return this.define(op, at, wraps, true, { grain, inexact });
       }
       default:
-        if (op.results[0] !== undefined) this.define(op, this.everything(op.results[0]), null, false);
+        if (op.results[0] !== undefined) this.define(op, everything(op.results[0]), null, false);
         for (const region of op.regions) this.region(region);
         this.unknownStore(op);
     }
@@ -210,7 +189,7 @@ class Walk {
   /** What other ops write may be anything. */
   private unknownStore(op: Op): void {
     if (op.name === "copy_tile")
-      this.remember(text(op, "to"), allOf(bufferOf(this.kernel, text(op, "to")).dtype), null);
+      this.memory.remember(text(op, "to"), allOf(bufferOf(this.kernel, text(op, "to")).dtype), null);
     if (op.name === "mma") this.note("overflow", "f32", op);
   }
 
@@ -220,11 +199,15 @@ class Walk {
     const ends = op.operands.map((v) => this.of(v));
     const pairs = body.arguments.map((v, d) => ({ v, lo: ends[2 * d]!, hi: ends[2 * d + 1]! }));
     if (pairs.some(({ lo, hi }) => hi.at.hi <= lo.at.lo)) return;
-    const bind = (v: Value, at: Interval): void => void this.values.set(v, { at, number: this.fresh(), wraps: null });
     const bindAll = (): void =>
-      pairs.forEach(({ v, lo, hi }) => bind(v, interval(lo.at.lo, Math.max(lo.at.lo, hi.at.hi - 1))));
+      pairs.forEach(({ v, lo, hi }) =>
+        this.values.bind(v, {
+          at: interval(lo.at.lo, Math.max(lo.at.lo, hi.at.hi - 1)),
+          within: { from: lo, to: hi },
+        }),
+      );
     // Where the body runs, each range has an index.
-    this.assuming(
+    this.values.assuming(
       pairs.map(({ lo, hi }) => [hi.number, interval(lo.at.lo + 1, Infinity)]),
       () => {
         const map = op.attributes["map"];
@@ -238,7 +221,9 @@ class Walk {
           for (let k = 0; k < turns; k++) {
             // Ranks come in any order.
             if (map === "serial" && op.attributes["unordered"] !== true)
-              bind(v, interval(lo.at.lo + k, Math.min(lo.at.hi + k, Math.max(lo.at.lo + k, hi.at.hi - 1))));
+              this.values.bind(v, {
+                at: interval(lo.at.lo + k, Math.min(lo.at.hi + k, Math.max(lo.at.lo + k, hi.at.hi - 1))),
+              });
             else bindAll();
             this.region(body);
           }
@@ -254,25 +239,9 @@ class Walk {
   private branch(op: Op): void {
     const condition = this.of(op.operands[0]!);
     const [yes, no] = op.regions as readonly [Region, Region];
-    const fact = this.conditions.get(condition.number);
-    if (condition.at.hi > 0) this.assuming(fact?.yes ?? [], () => this.region(yes));
-    if (condition.at.lo < 1) this.assuming(fact?.no ?? [], () => this.region(no));
-  }
-
-  /** What comparisons say, by their numbers. */
-  private readonly conditions = new Map<number, { readonly yes: Fact[]; readonly no: Fact[] }>();
-
-  private assuming(facts: readonly Fact[], body: () => void): void {
-    const before = facts.map(([number]) => [number, this.facts.get(number)] as const);
-    for (const [number, at] of facts) {
-      if (number < 0) continue;
-      const known = this.facts.get(number);
-      this.facts.set(number, known === undefined ? at : overlap(known, at));
-    }
-    body();
-    for (const [number, at] of before.reverse())
-      if (at === undefined) this.facts.delete(number);
-      else this.facts.set(number, at);
+    const { values } = this;
+    if (condition.at.hi > 0) values.assuming(values.follows(condition, true), () => this.region(yes));
+    if (condition.at.lo < 1) values.assuming(values.follows(condition, false), () => this.region(no));
   }
 
   private reduction(op: Op): void {
@@ -284,25 +253,30 @@ class Walk {
     const fewest = Math.max(0, to.at.lo - from.at.hi);
     const nothing = interval(REDUCE[fn].identity(kind), REDUCE[fn].identity(kind));
     if (most === 0) return this.define(op, nothing);
+    const [variable] = body.arguments as [Value];
     let term: Known | null = null;
-    this.assuming([[to.number, interval(from.at.lo + 1, Infinity)]], () => {
+    this.values.assuming([[to.number, interval(from.at.lo + 1, Infinity)]], () => {
       const index = interval(from.at.lo, Math.max(from.at.lo, to.at.hi - 1));
-      this.values.set(body.arguments[0]!, { at: index, number: this.fresh(), wraps: null });
+      this.values.bind(variable, { at: index, within: { from, to } });
       this.region(body);
       const yielded = body.ops.at(-1)!.operands.map((v) => this.of(v));
       term =
         yielded.length === 1
           ? yielded[0]!
           : {
+              ...either(yielded[0]!, yielded[1]!),
               at: times(yielded[0]!, yielded[1]!),
               number: -1,
               wraps: yielded.find((y) => y.wraps)?.wraps ?? null,
             };
     });
-    const { at, wraps } = term!;
+    const { at, wraps, greatest, peak } = term! as Known;
+    const { number } = this.of(variable);
     if (fn === "min" || fn === "max") {
       taken(term!, this.note);
-      return this.define(op, fewest > 0 ? at : hull(at, nothing), null, false);
+      const { grain, inexact } = term! as Known;
+      const of = fn === "max" ? overAll(greatest, number, { from, to }) : undefined;
+      return this.define(op, fewest > 0 ? at : hull(at, nothing), null, false, { grain, inexact, greatest: of });
     }
     const whole = fn === "sum" ? total(at, fewest, most) : power(at, fewest, most);
     if (isFloat(kind)) {
@@ -312,92 +286,74 @@ class Walk {
       if (!fits(most > times ? UNLIMITED : rounded(parts, "f32", times), "f32")) this.note("overflow", "f32", op);
       const ends = most > times ? UNLIMITED : rounded(whole, "f32", times);
       // Sums of what is never negative are as large as one term.
-      const safe = at.lo >= 0 && fn === "sum" && fewest > 0 ? overlap(ends, interval(at.lo, Infinity)) : ends;
-      return this.define(op, within({ ...safe, isNotZero: whole.isNotZero }, "f32"), null, false);
+      const top = at.lo >= 0 && fn === "sum" && fewest > 0 ? summed(peak, number, { from, to }) : undefined;
+      const fewer = top?.left.size === 0 ? Math.max(at.lo, top.least) : at.lo;
+      const safe = at.lo >= 0 && fn === "sum" && fewest > 0 ? overlap(ends, interval(fewer, Infinity)) : ends;
+      const result = within({ ...safe, isNotZero: whole.isNotZero || safe.lo > 0 }, "f32");
+      return this.define(op, result, null, false, { ...ofSum(op, whole, term!), peak: top });
     }
     if (fits(whole, kind)) return this.define(op, whole, wraps, false);
     this.define(op, allOf(kind), kind === "index" ? null : (wraps ?? op), false);
-  }
-
-  // -- memory -------------------------------------------------------------------------------------------------------
-
-  private load(op: Op): void {
-    const name = text(op, "buffer");
-    const { role, dtype } = bufferOf(this.kernel, name);
-    if (role === "input") return this.define(op, this.input(name, dtype));
-    const held = this.memory.get(name);
-    this.define(op, held?.at ?? allOf(dtype), held?.wraps ?? null, false);
-  }
-
-  private input(name: string, dtype: DType): Interval {
-    const values = this.kernel.inputs.find((t) => t.name === name)?.values;
-    const all = allOf(dtype);
-    if (values === undefined) return all;
-    const [from, to] = [this.extent(values.from), this.extent(values.to)];
-    const most = isFloat(dtype) ? to.hi : to.hi - 1;
-    return overlap(all, interval(from.lo, Math.max(from.lo, most)));
-  }
-
-  private store(op: Op): void {
-    const { at, wraps } = this.of(op.operands[0]!);
-    this.remember(text(op, "buffer"), at, wraps);
-  }
-
-  private remember(name: string, at: Interval, wraps: Op | null): void {
-    const held = this.memory.get(name);
-    if (held === undefined) {
-      this.memory.set(name, { at, wraps });
-      this.changes++;
-      return;
-    }
-    let next = hull(held.at, at);
-    if (same(next, held.at) && (held.wraps !== null || wraps === null)) return;
-    this.changes++;
-    if (this.round >= PATIENT) {
-      const [lo, hi] = [next.lo < held.at.lo ? -Infinity : next.lo, next.hi > held.at.hi ? Infinity : next.hi];
-      next = within(interval(lo, hi, next.isNotZero), bufferOf(this.kernel, name).dtype);
-    }
-    this.memory.set(name, { at: next, wraps: held.wraps ?? wraps });
-  }
-
-  private lengthOf(name: string): Interval {
-    const length = this.lengths[name];
-    return length === undefined ? interval(0, MOST_INDEX) : interval(...length);
-  }
-
-  private extent(e: Extent): Interval {
-    if (typeof e === "number") return interval(e, e);
-    if (typeof e === "string") return this.lengthOf(e);
-    return EXTENTS[e.op](this.extent(e.a), this.extent(e.b));
   }
 
   // -- arithmetic ---------------------------------------------------------------------------------------------------
 
   private scalar(op: Op): void {
     const operands = op.operands.map((v) => this.of(v));
-    const { at, wraps } = evaluate(op, operands, this.note);
-    this.define(op, at, wraps);
+    const [a, b] = operands as [Known, Known];
+    const fn = op.attributes["fn"];
+    const isDifference = op.name === "binary" && fn === "sub" && isFloat(scalarOf(op.results[0]!.type));
+    const equal = isDifference ? belowGreatest(a, b, this.values.numbered) : null;
+    // Too much below 0 has an exponential of 0, as it is in mathematics when rounded.
+    const isHarmless = equal !== null && (this.uses.get(op.results[0]!) ?? []).every((u) => isExponential(u));
+    const { at, wraps, grain, inexact } = evaluate(op, operands, isHarmless ? () => {} : this.note);
+    const least = equal === null ? at : overlap(at, interval(-Infinity, 0));
+    this.define(op, least, wraps, true, {
+      grain,
+      inexact,
+      ...this.peakOf(op, operands, equal),
+      ...sameAs(op, a),
+      ...aboveOf(op, a, b),
+    });
     if ((op.name === "cast" || op.name === "binary") && scalarOf(op.operands[0]!.type) === "index")
-      this.ofIndices.set(op.results[0]!, op);
-    if (op.name === "compare") this.compare(op, operands[0]!, operands[1]!);
+      this.values.madeOfIndices(op);
+    if (op.name === "compare") this.values.compared(op, a, b);
   }
 
-  /** Notes what a comparison says of its sides. */
-  private compare(op: Op, a: Known, b: Known): void {
-    const fn = op.attributes["fn"] as Comparison;
-    // Next to a limit, integers are one apart and floats are not.
-    const step = isFloat(scalarOf(op.operands[0]!.type)) ? 0 : 1;
-    const facts = (f: Comparison): Fact[] => [
-      [a.number, limited(f, b.at, step)],
-      [b.number, limited(SWAPPED[f], a.at, step)],
-    ];
-    this.conditions.set(this.of(op.results[0]!).number, { yes: facts(fn), no: facts(OPPOSITE[fn]) });
+  /** Whether a result is large for some values of variables: a difference 0, its exponential 1, and that times something. */
+  private peakOf(op: Op, [a, b]: readonly Known[], equal: ReadonlyMap<number, Within> | null): Pick<Known, "peak"> {
+    if (equal !== null) return { peak: { least: 0, left: equal } };
+    if (isExponential(op) && a?.peak?.least === 0) return { peak: { ...a.peak, least: 1 } };
+    if (op.name !== "binary" || op.attributes["fn"] !== "mul") return {};
+    for (const [x, y] of [
+      [a!, b!],
+      [b!, a!],
+    ] as const)
+      if (x.peak !== undefined && x.peak.least > 0 && y.at.lo > 0)
+        return { peak: { ...x.peak, least: x.peak.least * y.at.lo * (1 - SLACK) } };
+    return {};
   }
 }
 
-type Fact = readonly [number: number, at: Interval];
+/** More than a product is rounded down by. */
+const SLACK = 1e-6;
 
-const same = (a: Interval, b: Interval): boolean => a.lo === b.lo && a.hi === b.hi && a.isNotZero === b.isNotZero;
+const isExponential = (op: Op): boolean => op.name === "unary" && op.attributes["fn"] === "exp";
+
+/** A cast to a wider float is the same number. */
+function sameAs(op: Op, a: Known): Pick<Known, "greatest"> {
+  if (op.name !== "cast") return {};
+  const [from, to] = [scalarOf(op.operands[0]!.type), scalarOf(op.results[0]!.type)];
+  return isFloat(from) && to === "f32" ? { greatest: a.greatest } : {};
+}
+
+/** A maximum is not less than its members, and a sum than a member whose other one is not negative. */
+function aboveOf(op: Op, a: Known, b: Known): Pick<Known, "above"> {
+  if (op.name !== "binary" || !isFloat(scalarOf(op.results[0]!.type))) return {};
+  if (op.attributes["fn"] === "max") return { above: [...greatestBelow(a), ...greatestBelow(b)] };
+  if (op.attributes["fn"] !== "add") return {};
+  return { above: [...(b.at.lo >= 0 ? greatestBelow(a) : []), ...(a.at.lo >= 0 ? greatestBelow(b) : [])] };
+}
 
 /** A sum of so many terms. */
 function total({ lo, hi, isNotZero }: Interval, fewest: number, most: number): Interval {
@@ -421,51 +377,3 @@ function power(x: Interval, fewest: number, most: number): Interval {
   }
   return result!;
 }
-
-const OPPOSITE: Readonly<Record<Comparison, Comparison>> = {
-  eq: "ne",
-  ne: "eq",
-  lt: "ge",
-  ge: "lt",
-  gt: "le",
-  le: "gt",
-};
-
-const SWAPPED: Readonly<Record<Comparison, Comparison>> = {
-  eq: "eq",
-  ne: "ne",
-  lt: "gt",
-  gt: "lt",
-  le: "ge",
-  ge: "le",
-};
-
-/** Where x lies if `x fn y`. */
-function limited(fn: Comparison, y: Interval, step: number): Interval {
-  switch (fn) {
-    case "eq":
-      return y;
-    case "ne":
-      return interval(-Infinity, Infinity, y.lo === 0 && y.hi === 0);
-    case "lt":
-      return interval(-Infinity, y.hi - step, y.hi <= 0);
-    case "le":
-      return interval(-Infinity, y.hi, y.hi < 0);
-    case "gt":
-      return interval(y.lo + step, Infinity, y.lo >= 0);
-    case "ge":
-      return interval(y.lo, Infinity, y.lo > 0);
-  }
-}
-
-/** Of lengths, which are never negative. */
-const EXTENTS: Readonly<Record<ExtentOp, (a: Interval, b: Interval) => Interval>> = {
-  add: sum,
-  sub: (a, b) => sum(a, negative(b)),
-  mul: product,
-  div: (a, b) => (b.lo < 1 ? UNLIMITED : rising(quotient(a, b, 1), Math.floor)),
-  ceildiv: (a, b) => (b.lo < 1 ? UNLIMITED : rising(quotient(a, b, 1), Math.ceil)),
-  mod: (a, b) => (b.lo < 1 ? UNLIMITED : interval(0, b.hi - 1)),
-  min: least,
-  max: greatest,
-};

@@ -10,6 +10,7 @@ import { execute } from "./execute.js";
 import { launchesOf } from "./launches.js";
 import { gridOf } from "./machine.js";
 import { raceOf } from "./race-witness.js";
+import { isGuarded } from "./predicated.js";
 import { type Answer, CannotTell, Fails, type Place, unknownBecause } from "./results.js";
 import { checkUnmatched } from "./unmatched.js";
 import { walkKernel } from "../ir/visit.js";
@@ -89,7 +90,15 @@ export function proveOrdering(kernel: Kernel, options: OrderingOptions): Answer 
     const machine = execute(kernel, { ...options, launches }, null, true);
     const trace = machine.trace!;
     const order = new HappensBefore(trace);
-    checkRaces(trace, order, (a, b, element) => raceOf(trace, order, a, b, element));
+    checkRaces(trace, order, (a, b, element) => {
+      const race = raceOf(trace, order, a, b, element);
+      const condition = [a, b].map((access) => trace.opOf(access)).find((op) => isGuarded(op ?? null));
+      if (condition == null) return race;
+      throw new CannotTell(
+        `nothing says that the conditions on data around them exclude each other: else ${race.message}; order them by a barrier, or let one rank store what it chose with 'where'`,
+        condition.span,
+      );
+    });
     checkUnmatched(trace);
     return {
       status: "proved",

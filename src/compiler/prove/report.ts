@@ -1,12 +1,14 @@
 /** What is not proved, as findings that the renderer of diagnostics prints with code frames. */
 import type { Label } from "../diagnostics/create.js";
 import type { Printable } from "../diagnostics/render.js";
-import type { DType } from "../types/dtype.js";
+import { type DType, DTYPES } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
-import type { Beyond, Claims } from "./claims.js";
-import type { EveryLength } from "./every/index.js";
+import type { Beyond, Claims, Mapping } from "./claims.js";
+import type { Unreached } from "./coverage.js";
+import type { EveryClaim, EveryLength } from "./every/index.js";
+import type { Obligation } from "./obligations.js";
 import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
-import { NO_SPAN } from "../source.js";
+import { NO_SPAN, type Span } from "../source.js";
 
 const HELP: Readonly<Record<WrongKind, string | null>> = {
   answer: null,
@@ -26,16 +28,22 @@ export function findings(claims: Claims): Printable[] {
   const { answer, ordering } = claims;
   // What stops the execution stops it for both.
   const isSame =
-    answer.status === "wrong" &&
-    ordering.status === "wrong" &&
-    answer.kind === ordering.kind &&
-    answer.message === ordering.message;
+    (answer.status === "wrong" &&
+      ordering.status === "wrong" &&
+      answer.kind === ordering.kind &&
+      answer.message === ordering.message) ||
+    (answer.status === "unknown" && ordering.status === "unknown" && answer.reason === ordering.reason);
   const found = (isSame ? [ordering] : [answer, ordering]).flatMap((a) =>
     a.status === "proved" ? [] : [finding(claims.collective, a)],
   );
   // Of what is wrong or unknown already, how far the rest goes does not matter.
   if (found.length > 0) return found;
-  return [...claims.beyond.map((b) => limit(claims, b)), ...claims.saturating.map((s) => saturation(claims, s))];
+  return [
+    ...claims.beyond.map((b) => limit(claims, b)),
+    ...claims.unreached.map((u) => unreached(claims, u)),
+    ...claims.saturating.map((s) => saturation(claims, s)),
+    ...claims.caveats.open.filter((o) => o.isWhole).map((o) => roundedWhole(claims, o)),
+  ];
 }
 
 function finding(collective: string, a: Wrong | Unknown): Printable {
@@ -92,7 +100,7 @@ function count(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;
 }
 
-export function dimsText(dims: DimValues): string {
+function dimsText(dims: DimValues): string {
   return Object.entries(dims)
     .map(([d, n]) => `${d}=${n}`)
     .join(" ");
@@ -100,11 +108,25 @@ export function dimsText(dims: DimValues): string {
 
 /** One line for claims: what is proved, and of what. Findings say the rest. */
 export function summaryLine(claims: Claims): string {
-  const { collective, mapping, coverage } = claims;
-  const { threads, blocks } = mapping;
-  const by = `by ${count(threads, "thread")} in ${count(blocks, "block")}`;
+  const { collective, coverage } = claims;
   const took = `${coverage.ran} of ${coverage.total} memory operations took part`;
-  return `${collective}, ${ranksText(claims)}: answer ${answerText(claims)}, ordering ${orderingText(claims)}, ${by}; ${took}`;
+  return `${collective}, ${ranksText(claims)}: answer ${answerText(claims)}, ordering ${orderingText(claims)}, ${mappingText(claims)}; ${took}`;
+}
+
+/** Of which mapping that is shown: the one that was executed, or the one of the kernel that is printed. */
+function mappingText(claims: Claims): string {
+  const text = ({ threads, blocks }: Mapping): string => `${count(threads, "thread")} in ${count(blocks, "block")}`;
+  const by = `by ${text(claims.mapping)}`;
+  if (claims.printed === null) return by;
+  const { mapping, every } = claims.printed;
+  const printed = `as printed: ${text(mapping)}`;
+  if (!every.ordering.holds) return by;
+  return every.answer.holds || !isSpecified(claims) ? printed : `the answer ${by}, the ordering ${printed}`;
+}
+
+/** Whether anything says what the outputs must be. */
+function isSpecified({ answer, outputs }: Claims): boolean {
+  return answer.status === "proved" && answer.unspecified.length < outputs;
 }
 
 /** "4 ranks", "4 ranks as 2 × 2". */
@@ -117,7 +139,7 @@ function ranksText({ ranks, mesh }: Claims): string {
  * What the tools of others read of claims: statuses, and the shapes that were proved.
  */
 export function claimsToJson(claims: Claims): object {
-  const { collective, ranks, mesh, mapping, coverage } = claims;
+  const { collective, ranks, mesh, mapping, printed, coverage } = claims;
   const of = (worst: Answer, all: readonly Answer[]): object => ({
     status: worst.status,
     shapes: all.filter((a) => a.status === "proved").map((a) => ({ ...a.claim.dims, aligned: a.claim.aligned })),
@@ -127,6 +149,11 @@ export function claimsToJson(claims: Claims): object {
     ranks,
     mesh: Object.fromEntries(mesh.map((axis) => [axis.name, axis.size])),
     mapping,
+    printed: printed && {
+      ...printed.mapping,
+      answer: printed.every.answer.holds,
+      ordering: printed.every.ordering.holds,
+    },
     upTo: claims.caveats,
     answer: { ...of(claims.answer, claims.answers), everyLength: claims.every?.answer.holds ?? false },
     ordering: { ...of(claims.ordering, claims.orderings), everyLength: claims.every?.ordering.holds ?? false },
@@ -147,19 +174,30 @@ export function idleLine({ coverage }: Claims, lineOf: (at: number) => number): 
   return `did not take part: ${shown.join("; ")}${more}`;
 }
 
-/** Why what is proved is not proved for every length: "not for every n: …, line 4". Null where it is, or is no question. */
-export function everyLine({ every, answer, outputs }: Claims, lineOf: (at: number) => number): string | null {
-  if (every === null) return null;
-  const isSpecified = answer.status === "proved" && answer.unspecified.length < outputs;
-  const [what, stops] = !every.ordering.holds
-    ? ["", every.ordering]
-    : isSpecified && !every.answer.holds
-      ? [" the answer", every.answer]
-      : ["", null];
-  if (stops === null) return null;
-  const names = Object.keys(answer.claim.dims);
-  const where = stops.span.end === 0 ? "" : `, line ${lineOf(stops.span.start)}`;
-  return `not${what} for every ${listed(names)}: ${stops.reason}${where}`;
+/**
+ * Why what is proved is not proved for every length, or not of the kernel that is printed: "not for every n, nor as printed: …,
+ * line 4". Null where it is, or is no question.
+ */
+export function everyLine(claims: Claims, lineOf: (at: number) => number): string | null {
+  const { every, printed, answer } = claims;
+  const stopOf = (claim: EveryClaim): Stop | null => {
+    if (!claim.ordering.holds) return { what: "", ...claim.ordering };
+    return claim.answer.holds || !isSpecified(claims) ? null : { what: " the answer", ...claim.answer };
+  };
+  const names = listed(Object.keys(answer.claim.dims));
+  const line = (what: string, { reason, span }: Stop): string =>
+    `not${what}: ${reason}${span.end === 0 ? "" : `, line ${lineOf(span.start)}`}`;
+  const stop = every === null ? null : stopOf(every);
+  const printedStop = printed === null ? null : stopOf(printed.every);
+  if (stop !== null)
+    return line(`${stop.what} for every ${names}${printedStop === null ? "" : ", nor as printed"}`, stop);
+  return printedStop === null ? null : line(`${printedStop.what} as printed`, printedStop);
+}
+
+interface Stop {
+  readonly what: string;
+  readonly reason: string;
+  readonly span: Span;
 }
 
 /** Kinds of operations that are named. */
@@ -205,7 +243,7 @@ function scopeText(answers: readonly Answer[], every?: EveryLength): string {
 
 /** " up to rounding and overflow in bf16 and divisors that are 0". */
 function caveatText({ caveats }: Claims): string {
-  const { rounding, overflow, isDivided, hasNoRoot, integers } = caveats;
+  const { rounding, overflow, isDivided, hasNoRoot, isCutOff, integers } = caveats;
   const both = rounding.filter((d) => overflow.includes(d));
   const [inexact, large] = [rounding, overflow].map((all) => all.filter((d) => !both.includes(d))) as [
     DType[],
@@ -217,6 +255,7 @@ function caveatText({ caveats }: Claims): string {
     ...(large.length + integers.length === 0 ? [] : [`overflow in ${listed([...large, ...integers])}`]),
     ...(isDivided ? ["divisors that are 0"] : []),
     ...(hasNoRoot ? ["roots and logarithms of numbers that have none"] : []),
+    ...(isCutOff ? ["whole numbers made of rounded ones"] : []),
   ];
   return parts.length === 0 ? "" : ` up to ${listed(parts)}`;
 }
@@ -252,6 +291,7 @@ const MOST_LINES = 6;
 const OPEN = {
   divisor: "no divisor of # is 0",
   domain: "what # take(s) a root or a logarithm of has one",
+  exactness: "what # compute(s) is exact, before fractions are cut off",
 } as const;
 
 /** "a, b and c". */
@@ -268,6 +308,34 @@ function saturation({ collective, ranks }: Claims, { span, dtype }: Claims["satu
     span,
     labels: [],
     help: "divide by a `max` over the absolute values of all that is scaled by it, itself divided by the largest number of the dtype",
+    notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
+  };
+}
+
+/** What the proofs did not come past. */
+function unreached({ collective, ranks }: Claims, { span, what, at }: Unreached): Printable {
+  const lengths = dimsText(at);
+  return {
+    code: "proof-partial",
+    severity: "warning",
+    message: `nothing is proved of this ${what}: it runs at no shape that was looked at, and may at others, as at ${lengths}`,
+    span,
+    labels: [],
+    help: `ask for lengths at which it runs: --dim ${lengths.replaceAll(" ", " --dim ")}`,
+    notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
+  };
+}
+
+/** Whole numbers on their way through a float that does not have all of them. */
+function roundedWhole({ collective, ranks }: Claims, { span, dtype }: Obligation): Printable {
+  const most = DTYPES[dtype].epsilon ** -1;
+  return {
+    code: "proof-rounding",
+    severity: "warning",
+    message: `proved up to rounding in ${dtype}: beyond ±${most}, ${dtype} does not have all whole numbers, and what is made of them here becomes a whole number again`,
+    span,
+    labels: [],
+    help: `stay among integers, or limit the input: 'where x in 0..${most + 1}'`,
     notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
   };
 }

@@ -64,6 +64,7 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   override add(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a + b;
+    if (a === b) return this.mul(a, 2);
     return a === 0 ? b : b === 0 ? a : this.made("+", [a, b], true);
   }
 
@@ -79,7 +80,10 @@ export class RoundingAlgebra extends FieldAlgebra {
   }
 
   override div(a: Number_, b: Number_): Number_ {
-    return typeof a === "number" && typeof b === "number" ? a / b : b === 1 ? a : this.made("/", [a, b], false);
+    if (typeof b !== "number") return this.made("/", [a, b], false);
+    if (typeof a === "number") return a / b;
+    // By a power of 2 both are exact.
+    return Number.isInteger(Math.log2(Math.abs(b))) ? this.mul(a, 1 / b) : this.made("/", [a, b], false);
   }
 
   override cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {

@@ -6,6 +6,7 @@ import type { PassOptions } from "../passes/options.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames, productOf } from "../types/extent.js";
 import { divisorOf, fitDims, requirementHolds } from "../types/requirement.js";
+import { shapesOfOutcomes } from "./outcomes.js";
 import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
 
 /**
@@ -32,6 +33,9 @@ const MOST_PIECES = 8;
 /** Of dimensions before the last one, where that is long. */
 const FEW_ROWS = 3;
 
+/** Of more dimensions, the outer ones are shorter still. */
+const MOST_DIMENSIONS = 3;
+
 /**
  * Loads and stores of all ranks at the largest shape that is tried for a constant's sake, and at all such shapes together.
  * A proof takes about two seconds for 10⁶ on one core.
@@ -51,6 +55,9 @@ export interface ProofShape {
 /** Elements of all ranks that an execution goes through at most: some ten seconds. */
 const MOST_ELEMENTS = 2 ** 21;
 
+/** A length that is a number, and may be why there are too many elements. */
+const LONG = 256;
+
 /** Why there is nothing that a proof can look at; null if there is something. */
 export function whyNoShape(kernel: Kernel): string | null {
   if (shapesToProve(kernel, "answer", null).length > 0) return null;
@@ -59,7 +66,10 @@ export function whyNoShape(kernel: Kernel): string | null {
   if (smallest === undefined) return `no sizes were found that the conditions allow${conditions}`;
   const sizes = Object.entries(smallest).map(([name, n]) => `${name}=${n}`);
   const which = sizes.length === 0 ? "" : `, at the smallest sizes that were found (${sizes.join(" ")})`;
-  return `there are more elements than a proof can look at${which}${conditions}`;
+  const fixed = [...outerTensors(kernel).map((t) => t.shape), ...scratchShapes(kernel)].flat();
+  const isLong = fixed.some((e) => typeof e === "number" && e >= LONG);
+  const help = isLong ? "; name the lengths that are numbers as dimensions, so that shorter ones can be looked at" : "";
+  return `there are more elements than a proof can look at${which}${conditions}${help}`;
 }
 
 /**
@@ -87,10 +97,28 @@ function scratchShapes({ buffers }: Kernel): readonly (readonly Extent[])[] {
  * @param program the kernel on rank level, as its author wrote it; its constants say which lengths to try besides
  */
 export function shapesToProve(kernel: Kernel, claim: "answer" | "ordering", program: Kernel | null): ProofShape[] {
-  const shapes = fittingShapes(kernel, claim, program).filter(({ dims }) => workOf(kernel, dims) <= MOST_ELEMENTS);
+  const all = fittingShapes(kernel, claim, program);
+  const shapes = all.filter(({ dims }) => workOf(kernel, dims) <= MOST_ELEMENTS);
+  // Where scratch grows faster than the tensors do, the others are as long as they can be.
+  if (shapes.length === 1)
+    for (const { dims, isFurther } of all) {
+      const shorter = shapes[0]!.dims === dims || isFurther ? null : shortened(kernel, dims);
+      if (shorter !== null && shapes.every((s) => JSON.stringify(s.dims) !== JSON.stringify(shorter)))
+        shapes.push({ dims: shorter, isFurther });
+    }
   // The shortest is there for what is nearly empty. Where conditions have made it as long as the others, they do.
   const isShort = shapes.length < 2 || workOf(kernel, shapes[0]!.dims) < workOf(kernel, shapes[1]!.dims) / 2;
   return isShort ? shapes : shapes.slice(1);
+}
+
+/** About half as long, again and again, until an execution can go through it; null where that is not to be had. */
+function shortened(kernel: Kernel, dims: DimValues): DimValues | null {
+  let shorter: DimValues | null = dims;
+  for (let k = 0; k < 20 && shorter !== null; k++) {
+    if (workOf(kernel, shorter) <= MOST_ELEMENTS) return shorter;
+    shorter = fitting(kernel, Object.fromEntries(Object.entries(shorter).map(([d, n]) => [d, Math.ceil(n / 2)])));
+  }
+  return null;
 }
 
 function fittingShapes(kernel: Kernel, claim: "answer" | "ordering", program: Kernel | null): ProofShape[] {
@@ -164,8 +192,17 @@ function shapesAround(kernel: Kernel, program: Kernel, plain: readonly DimValues
     const dim = row !== undefined && names.has(row) ? row : [...names][0];
     const n = dim === undefined ? null : lengthPast(program, short, dim, threshold, 2 * MOST_ACCESSES);
     // An odd length, so that nothing divides it that divided those before it.
-    if (n !== null) add({ ...short, [dim!]: n | 1 });
+    if (n === null) continue;
+    add({ ...short, [dim!]: n | 1 });
+    // What is held against each other may have to be as long together.
+    if (kernel.dims.length > 1) add(Object.fromEntries(kernel.dims.map((d) => [d, n | 1])));
   }
+  const allow = (wanted: DimValues): DimValues | null => {
+    const before = shapes.length;
+    add(wanted);
+    return shapes.length > before ? fitting(kernel, wanted) : null;
+  };
+  shapesOfOutcomes(program, [...plain, ...shapes], allow);
   return shapes;
 }
 
@@ -250,7 +287,7 @@ export function proofShapes(
  * The dimensions, moved to the nearest that the kernel takes; null if none are found. What moves up moves by whole rows of
  * blocks where it can, and so keeps the rest that it was chosen for.
  */
-function fitting(kernel: Kernel, wanted: DimValues): DimValues | null {
+export function fitting(kernel: Kernel, wanted: DimValues): DimValues | null {
   const { requirements, dims: names } = kernel;
   const isAllowed = (dims: DimValues): boolean => requirements.every((r) => requirementHolds(r, dims));
   if (isAllowed(wanted)) return wanted;
@@ -304,7 +341,10 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
     return { basic: [few(1), few(rows), few(rows + 1), few(13)], further: [] };
   }
   if (!multiplies(kernel)) {
-    const long = (n: number) => shape((name) => (name === last ? n : FEW_ROWS) * (isSharded(kernel, name) ? world : 1));
+    // Of many dimensions, the outer ones have two indices each: what goes wrong with strides shows there.
+    const rowsOf = (d: number): number => (d < dims.length - MOST_DIMENSIONS ? 2 : FEW_ROWS);
+    const long = (n: number) =>
+      shape((name, d) => (name === last ? n : rowsOf(d)) * (isSharded(kernel, name) ? world : 1));
     // Of one to three rows, neither is a multiple of the elements that blocks have in flight.
     // A block may take several short rows at once, and more than once.
     const short = shape((name) => (name === last ? 8 : 13) * (isSharded(kernel, name) ? world : 1));

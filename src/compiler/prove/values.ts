@@ -1,23 +1,12 @@
 /** Scalar operations on numbers, where they are known, and on terms, where they stand for data. */
 import { BINARY, foldBinary, foldCompare, REDUCE, UNARY } from "../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
-import type { ScalarKind } from "../types/dtype.js";
+import { isInteger, type ScalarKind } from "../types/dtype.js";
 import type { Algebra, Number_, Term } from "./algebra.js";
+import { CannotTell } from "./results.js";
 
 /** Any data, where only the ordering of accesses is asked for. */
 export const OPAQUE: Term = { id: 0 };
-
-function isInteger(kind: ScalarKind): boolean {
-  switch (kind) {
-    case "i32":
-    case "u32":
-    case "i8":
-    case "u8":
-      return true;
-    default:
-      return false;
-  }
-}
 
 /** Arithmetic of a known number in an integer kind wraps. */
 export function wrap(kind: ScalarKind, x: number): number {
@@ -30,13 +19,37 @@ export function wrap(kind: ScalarKind, x: number): number {
       return (x << 24) >> 24;
     case "u8":
       return x & 0xff;
+    case "i64":
+      if (Number.isSafeInteger(x) || Math.abs(x) === Infinity) return x;
+      throw new CannotTell("it computes with known whole numbers beyond 2^53");
     default:
       return x;
   }
 }
 
+const WIDE: Partial<Record<BinaryFunction, (a: bigint, b: bigint) => bigint>> = {
+  add: (a, b) => a + b,
+  sub: (a, b) => a - b,
+  mul: (a, b) => a * b,
+  div: (a, b) => a / b,
+  rem: (a, b) => a % b,
+  and: (a, b) => a & b,
+  or: (a, b) => a | b,
+  xor: (a, b) => a ^ b,
+  shl: (a, b) => a << b,
+  shr: (a, b) => a >> b,
+};
+
+/** Of 64 bits: exact, and refused where the result is no number that JavaScript holds. */
+function known64(fn: BinaryFunction, a: number, b: number): number {
+  const isDivision = fn === "div" || fn === "rem";
+  if (!Number.isSafeInteger(a) || !Number.isSafeInteger(b) || (isDivision && b === 0)) return wrap("i64", NaN);
+  return wrap("i64", Number(BigInt.asIntN(64, WIDE[fn]!(BigInt(a), BigInt(b)))));
+}
+
 function known(fn: BinaryFunction, kind: ScalarKind, a: number, b: number): number {
   if (kind === "index" && fn !== "and" && fn !== "or") return foldBinary(fn, a, b) ?? NaN;
+  if (kind === "i64" && fn !== "min" && fn !== "max") return known64(fn, a, b);
   if (isInteger(kind)) {
     if (fn === "mul") return wrap(kind, Math.imul(a, b));
     if (fn === "div") return wrap(kind, Math.trunc(a / b));
@@ -58,7 +71,7 @@ export function binaryOf(data: Algebra | null, fn: BinaryFunction, kind: ScalarK
     case "mul":
       return algebra.mul(a, b);
     case "div":
-      return isInteger(kind) ? algebra.apply("quotient", [a, b]) : algebra.div(a, b);
+      return isInteger(kind) ? algebra.quotient(a, b) : algebra.div(a, b);
     case "min":
     case "max": {
       // No value of the kind lies beyond the start of a fold, so it changes nothing.
@@ -67,9 +80,24 @@ export function binaryOf(data: Algebra | null, fn: BinaryFunction, kind: ScalarK
       if (b === neutral) return a;
       return algebra.extreme(fn, a, b);
     }
+    case "pow":
+      return powerOf(algebra, a, b);
     default:
       return algebra.apply(fn, [a, b], BINARY[fn].commutes);
   }
+}
+
+/** Whole exponents up to this one are written as products. */
+const MOST_FACTORS = 16;
+
+/** x² is x · x, and √x is x to the power of a half. */
+function powerOf(algebra: Algebra, base: Number_, exponent: Number_): Number_ {
+  if (exponent === 0.5) return algebra.apply("sqrt", [base]);
+  if (typeof exponent !== "number" || !Number.isInteger(exponent) || Math.abs(exponent) > MOST_FACTORS)
+    return algebra.apply("pow", [base, exponent]);
+  let product: Number_ = 1;
+  for (let k = Math.abs(exponent); k > 0; k--) product = algebra.mul(product, base);
+  return exponent < 0 ? algebra.div(1, product) : product;
 }
 
 export function unaryOf(algebra: Algebra | null, fn: UnaryFunction, kind: ScalarKind, a: Number_): Number_ {
@@ -92,6 +120,8 @@ export function selectOf(algebra: Algebra | null, condition: Number_, a: Number_
 }
 
 export function castOf(algebra: Algebra | null, from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
+  // Whatever differs from 0 is true.
+  if (to === "bool" && from !== "bool") return compareOf(algebra, "ne", a, 0);
   if (typeof a === "number") return isInteger(to) || to === "index" ? wrap(to, Math.trunc(a)) : a;
   return algebra === null ? OPAQUE : algebra.cast(from, to, a);
 }

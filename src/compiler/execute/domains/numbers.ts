@@ -1,14 +1,23 @@
 /**
  * Values as the machine has them: rounded and wrapped exactly. f32 is held as a number that is always a float32; narrow
- * floats as their codes, so that copies keep every bit; integers as numbers in range; indices as exact doubles; bool as
- * boolean. Names the text uses: `F`/`I` (one word as f32 and as i32), `V_…` (values by code of each narrow float), `E_…`
- * (encoders), `U` (unary functions), `fround`, `fmin`, `fmax`, `wide` (and/or/xor of 64-bit indices).
+ * floats as their codes, so that copies keep every bit; integers as numbers in range, of 64 bits as bigints; indices as exact
+ * doubles; bool as boolean, in memory as a byte. Names the text uses: `F`/`I` (one word as f32 and as i32), `V_…` (values by code of each narrow float), `E_…`
+ * (encoders), `U` (unary functions), `fround`, `fmin`, `fmax`, `wide` (and/or/xor of 64-bit indices), `i64` (wraps a bigint).
  */
 import { InternalCompilerError } from "../../diagnostics/ice.js";
 import { BINARY, COMPARE, maximum, minimum, power, UNARY } from "../../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../../ir/ops.js";
-import { type ComputeDType, isFloat, type ScalarKind } from "../../types/dtype.js";
-import { encode, ENCODERS, F32_WORD, I32_WORD, isNarrowFloat, valuesOf } from "../../types/formats.js";
+import { isFloat, type LaunchDType, type ScalarKind } from "../../types/dtype.js";
+import {
+  encode,
+  ENCODERS,
+  F32_WORD,
+  I32_WORD,
+  isNarrowFloat,
+  toI64,
+  valuesOf,
+  wideToF32,
+} from "../../types/formats.js";
 import { isGlobal } from "../../ir/module.js";
 import { at, type Place } from "../semantics/memory.js";
 import type { Domain, Form } from "../setting.js";
@@ -30,6 +39,8 @@ function fromFloat(kind: ScalarKind, x: string): string {
 /** Text that brings the exact number `x` into the range of an integer kind. */
 function wrap(kind: ScalarKind, x: string): string {
   switch (kind) {
+    case "i64":
+      return `i64(${x})`;
     case "i32":
       return `(${x}|0)`;
     case "u32":
@@ -44,12 +55,13 @@ function wrap(kind: ScalarKind, x: string): string {
 }
 
 /** Text of a number that the launch was given, as a register holds it. */
-function given(kind: ComputeDType, x: string): string {
+function given(kind: LaunchDType, x: string): string {
   return kind === "f32" ? `fround(${x})` : wrap(kind, x);
 }
 
 function literal(kind: ScalarKind, value: number): string {
   if (kind === "bool") return value === 0 ? "false" : "true";
+  if (kind === "i64") return value < 0 ? `(${toI64(value)}n)` : `${toI64(value)}n`;
   const held = kind === "index" ? value : encode(kind, value);
   return held < 0 || Object.is(held, -0) ? `(${Object.is(held, -0) ? "-0" : held})` : String(held);
 }
@@ -81,6 +93,7 @@ function binary(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): str
     if (fn === "shr") return `floor(${a}/2**${b})`;
     return fn === "and" || fn === "or" || fn === "xor" ? `wide.${fn}(${a},${b})` : `(${a}${operator}${b})`;
   }
+  if (kind === "i64") return wrap(kind, `${a}${operator}${b}`);
   if (fn === "mul") return wrap(kind, `imul(${a},${b})`);
   // Unsigned numbers are filled with zeros from the left.
   if (fn === "shr" && kind === "u32") return `(${a}>>>${b})`;
@@ -95,8 +108,15 @@ function unary(fn: UnaryFunction, kind: ScalarKind, a: string): string {
     return fromFloat(kind, `fround(U.${fn}(${x}))`);
   }
   if (kind === "bool") return fn === "not" ? `(!${a})` : unsupported(fn, kind);
+  if (kind === "i64") return WIDE_UNARY[fn]?.(a) ?? unsupported(fn, kind);
   return wrap(kind, UNARY[fn].wholeText?.(a) ?? unsupported(fn, kind));
 }
+
+const WIDE_UNARY: Partial<Record<UnaryFunction, (a: string) => string>> = {
+  neg: (a) => `i64(-${a})`,
+  abs: (a) => `(${a}<0n?i64(-${a}):${a})`,
+  relu: (a) => `(${a}>0n?${a}:0n)`,
+};
 
 function compare(fn: Comparison, kind: ScalarKind, a: string, b: string): string {
   const x = isFloat(kind) ? toFloat(kind, a) : a;
@@ -105,7 +125,7 @@ function compare(fn: Comparison, kind: ScalarKind, a: string, b: string): string
 }
 
 /**
- * Text of a conversion. Floats go to integers towards zero, saturated to 32 bits, NaN to 0, then wrapped to
+ * Text of a conversion. Floats go to integers towards zero, saturated to 32 or 64 bits, NaN to 0, then wrapped to
  * 8 bits if need be (as CUDA converts); integers go to narrow floats by way of float32.
  */
 function cast(from: ScalarKind, to: ScalarKind, a: string): string {
@@ -115,9 +135,17 @@ function cast(from: ScalarKind, to: ScalarKind, a: string): string {
     if (isFloat(to)) return fromFloat(to, x);
     if (to === "bool") return `(${x}!==0)`;
     if (to === "index") return `trunc(${x})`;
+    if (to === "i64") return `toI64(${x})`;
     return wrap(to, to === "u32" || to === "u8" ? `toU32(${x})` : `toI32(${x})`);
   }
+  if (from === "i64") {
+    if (to === "bool") return `(${a}!==0n)`;
+    if (isFloat(to)) return fromFloat(to, `wideToF32(${a})`);
+    // Of bits that a narrower number drops, none counts.
+    return to === "index" ? `Number(${a})` : wrap(to, `Number(BigInt.asIntN(32,${a}))`);
+  }
   const x = from === "bool" ? `(${a}?1:0)` : a;
+  if (to === "i64") return `BigInt(${x})`;
   if (isFloat(to)) return fromFloat(to, `fround(${x})`);
   return to === "bool" ? `(${x}!==0)` : wrap(to, x);
 }
@@ -143,10 +171,12 @@ export const NUMBERS: Domain = {
   truth: (condition) => known(condition),
   load(w, p, lane) {
     const index = at(p.index, lane);
-    return known(isHidden(w, p) ? `T.held(f,${p.number},${p.owner},${index})` : `${p.memory}[${index}]`);
+    const held = isHidden(w, p) ? `T.held(f,${p.number},${p.owner},${index})` : `${p.memory}[${index}]`;
+    return known(p.buffer.dtype === "bool" ? `(${held}!==0)` : held);
   },
-  store(w, p, lane, value) {
+  store(w, p, lane, stored) {
     const index = at(p.index, lane);
+    const value = p.buffer.dtype === "bool" ? `(${stored}?1:0)` : stored;
     if (isHidden(w, p)) w.line(`T.hide(f,${p.strand},${p.number},${p.owner},${index},${value});`);
     else w.line(`${p.memory}[${index}]=${value};`);
   },
@@ -186,6 +216,9 @@ function numberHelpers(text: string): Record<string, unknown> {
     wide,
     toI32,
     toU32,
+    toI64,
+    i64: (x: bigint) => BigInt.asIntN(64, x),
+    wideToF32,
   };
   for (const format of ["f16", "bf16", "f8e4m3", "f8e5m2"] as const) {
     helpers[`E_${format}`] = ENCODERS[format];

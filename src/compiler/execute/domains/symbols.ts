@@ -32,7 +32,7 @@ function literal(x: number): string {
 function knownText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string | null {
   const operator = PLAIN.has(fn) ? BINARY[fn].operator : null;
   const isLiteral = /^[1-9]\d*$/.test(b);
-  if (kind === "i8" || kind === "u8") return null;
+  if (kind === "i8" || kind === "u8" || kind === "i64") return null;
   if (kind === "u32" || kind === "i32") {
     const wrap = kind === "u32" ? ">>>0" : "|0";
     if (fn === "mul") return `(Math.imul(${a},${b})${wrap})`;
@@ -54,7 +54,8 @@ function binary(hasData: boolean, fn: BinaryFunction, kind: ScalarKind, a: Form,
 
 function cast(hasData: boolean, from: ScalarKind, to: ScalarKind, a: Form): Form {
   if (a.isKnown && (from === "index" || from === "bool" || from === "u32" || from === "i32")) {
-    const text = to === "u32" ? `(${a.text}>>>0)` : to === "i32" ? `(${a.text}|0)` : a.text;
+    const truth = to === "bool" && from !== "bool" ? `(${a.text}!==0?1:0)` : null;
+    const text = truth ?? (to === "u32" ? `(${a.text}>>>0)` : to === "i32" ? `(${a.text}|0)` : a.text);
     return { text, isKnown: true };
   }
   // To a wider float nothing is rounded.

@@ -2,19 +2,23 @@
  * What is known to have happened before a point: for each entity how many of its phases, and of strands whose phase is
  * not over how many segments. A segment or phase counts when all that it did is known.
  *
- * Knowledge has a number. It lies in one table, a row for each number, and is never changed: most of it is shared by
- * many segments, and joining it gives one of the two sides more often than not.
+ * Knowledge has a number, and is never changed: most of it is shared by many segments, and joining it gives one of the two
+ * sides more often than not. Phases lie in one table, a row for those of many numbers.
  */
 import { ENTITY, PHASE, type Strand, STRAND_FIELDS, type Trace, twice } from "./trace.js";
 
 export const NOTHING = 0;
 
 export class KnowledgeTable {
-  /** Known phases of each entity, a row of as many numbers as there are entities for each knowledge. */
+  /** Known phases of each entity, in rows of as many numbers as there are entities. */
   phases: Int32Array;
+  /** By knowledge: where in `phases` its row begins. Knowledge that differs in segments alone has one row. */
+  rows = new Int32Array(256);
   /** By knowledge: known segments by strand, without strands of phases that are known whole; null for none. */
   private readonly segments: (ReadonlyMap<Strand, number> | null)[] = [null];
   private readonly entities: number;
+  /** Rows in use. The first is that of nothing. */
+  private rowCount = 1;
 
   constructor(private readonly trace: Trace) {
     this.entities = trace.entities;
@@ -28,7 +32,7 @@ export class KnowledgeTable {
 
   /** Known segments of a strand, all of them if its phase is known. */
   private segmentsOf(knowledge: number, strand: Strand): number {
-    if (this.knowsPhase(this.phases, knowledge * this.entities, strand)) return Infinity;
+    if (this.knowsPhase(this.phases, this.rows[knowledge]!, strand)) return Infinity;
     return this.segments[knowledge]?.get(strand) ?? 0;
   }
 
@@ -37,28 +41,49 @@ export class KnowledgeTable {
     return phases[row + strands[strand * STRAND_FIELDS + ENTITY]!]! > strands[strand * STRAND_FIELDS + PHASE]!;
   }
 
-  /** A new row, which starts as a copy of another. The caller may change its phases before it calls anything else. */
-  private copy(of: number, segments: ReadonlyMap<Strand, number> | null): number {
-    const { entities } = this;
+  /** New knowledge, with the phases of another. */
+  private withSegments(of: number, segments: ReadonlyMap<Strand, number> | null): number {
     const knowledge = this.segments.push(segments) - 1;
-    if ((knowledge + 1) * entities > this.phases.length) this.phases = twice(this.phases);
-    this.phases.copyWithin(knowledge * entities, of * entities, (of + 1) * entities);
+    if (knowledge === this.rows.length) this.rows = twice(this.rows);
+    this.rows[knowledge] = this.rows[of]!;
     return knowledge;
   }
 
-  /** Leaves out strands whose phase is known to a row, or of which nothing is. */
-  private keepOpen(knowledge: number): void {
+  /** New knowledge, whose phases start as those of another. The caller may change them before it calls anything else. */
+  private copy(of: number, segments: ReadonlyMap<Strand, number> | null): number {
+    const { entities } = this;
+    const knowledge = this.withSegments(of, segments);
+    const row = this.rowCount++ * entities;
+    if (row + entities > this.phases.length) this.phases = twice(this.phases);
+    const from = this.rows[of]!;
+    this.phases.copyWithin(row, from, from + entities);
+    this.rows[knowledge] = row;
+    return knowledge;
+  }
+
+  /** The same without strands whose phase is known to a row, or of which nothing is. */
+  private open(segments: ReadonlyMap<Strand, number>, row: number): ReadonlyMap<Strand, number> | null {
+    const { phases } = this;
+    let kept = 0;
+    for (const [s, n] of segments) if (n > 0 && !this.knowsPhase(phases, row, s)) kept++;
+    if (kept === segments.size) return segments;
+    if (kept === 0) return null;
     const open = new Map<Strand, number>();
-    for (const [s, n] of this.segments[knowledge] ?? [])
-      if (n > 0 && !this.knowsPhase(this.phases, knowledge * this.entities, s)) open.set(s, n);
-    this.segments[knowledge] = open.size === 0 ? null : open;
+    for (const [s, n] of segments) if (n > 0 && !this.knowsPhase(phases, row, s)) open.set(s, n);
+    return open;
+  }
+
+  private keepOpen(knowledge: number): void {
+    const segments = this.segments[knowledge]!;
+    if (segments !== null) this.segments[knowledge] = this.open(segments, this.rows[knowledge]!);
   }
 
   /** Whether the phases that `a` knows are known to `b`. */
   private isWithin(a: number, b: number): boolean {
     const { entities, phases } = this;
-    const difference = (b - a) * entities;
-    for (let at = a * entities; at < (a + 1) * entities; at++) if (phases[at]! > phases[at + difference]!) return false;
+    const [rowA, rowB] = [this.rows[a]!, this.rows[b]!];
+    if (rowA === rowB) return true;
+    for (let e = 0; e < entities; e++) if (phases[rowA + e]! > phases[rowB + e]!) return false;
     return true;
   }
 
@@ -67,36 +92,39 @@ export class KnowledgeTable {
     if (a === NOTHING) return b;
     const ofA = this.segments[a]!;
     const ofB = this.segments[b]!;
-    if (ofB === null && this.isWithin(b, a)) return a;
-    if (ofA === null && this.isWithin(a, b)) return b;
+    const [isBIn, isAIn] = [this.isWithin(b, a), this.isWithin(a, b)];
+    if (ofB === null && isBIn) return a;
+    if (ofA === null && isAIn) return b;
     let both = ofA ?? ofB;
     if (ofA !== null && ofB !== null) {
       const most = new Map(ofA);
       for (const [s, n] of ofB) if ((most.get(s) ?? 0) < n) most.set(s, n);
       both = most;
     }
-    const knowledge = this.copy(a, both);
-    const { phases, entities } = this;
-    for (let e = 0; e < entities; e++) {
-      const other = phases[b * entities + e]!;
-      if (other > phases[knowledge * entities + e]!) phases[knowledge * entities + e] = other;
+    if (isBIn || isAIn) {
+      const more = isBIn ? a : b;
+      return this.withSegments(more, both === null ? null : this.open(both, this.rows[more]!));
     }
-    if (both !== null) this.keepOpen(knowledge);
+    const knowledge = this.copy(a, both);
+    const { phases, entities, rows } = this;
+    const [row, from] = [rows[knowledge]!, rows[b]!];
+    for (let e = 0; e < entities; e++) if (phases[from + e]! > phases[row + e]!) phases[row + e] = phases[from + e]!;
+    this.keepOpen(knowledge);
     return knowledge;
   }
 
   /** With `phase` phases of an entity known. */
   withPhase(knowledge: number, entity: number, phase: number): number {
-    if (this.phases[knowledge * this.entities + entity]! >= phase) return knowledge;
+    if (this.phases[this.rows[knowledge]! + entity]! >= phase) return knowledge;
     const more = this.copy(knowledge, this.segments[knowledge]!);
-    this.phases[more * this.entities + entity] = phase;
-    if (this.segments[more] !== null) this.keepOpen(more);
+    this.phases[this.rows[more]! + entity] = phase;
+    this.keepOpen(more);
     return more;
   }
 
   /** With the first `segments` segments of a strand known. */
   withStrand(knowledge: number, strand: Strand, segments: number): number {
-    return this.copy(knowledge, new Map(this.segments[knowledge] ?? []).set(strand, segments));
+    return this.withSegments(knowledge, new Map(this.segments[knowledge]).set(strand, segments));
   }
 
   /** What is known whichever of two is. */
@@ -107,11 +135,9 @@ export class KnowledgeTable {
     if (ofA === null && this.isWithin(a, b)) return a;
     if (ofB === null && this.isWithin(b, a)) return b;
     const knowledge = this.copy(a, null);
-    const { phases, entities } = this;
-    for (let e = 0; e < entities; e++) {
-      const other = phases[b * entities + e]!;
-      if (other < phases[knowledge * entities + e]!) phases[knowledge * entities + e] = other;
-    }
+    const { phases, entities, rows } = this;
+    const [row, from] = [rows[knowledge]!, rows[b]!];
+    for (let e = 0; e < entities; e++) if (phases[from + e]! < phases[row + e]!) phases[row + e] = phases[from + e]!;
     if (ofA !== null || ofB !== null) {
       const least = new Map<Strand, number>();
       for (const s of [...(ofA?.keys() ?? []), ...(ofB?.keys() ?? [])])
@@ -167,8 +193,8 @@ export class KnowledgeTable {
       return 0;
     };
     const known = this.copy(NOTHING, null);
-    const row = known * entities;
-    for (let e = 0; e < entities; e++) this.phases[row + e] = level((k) => this.phases[k * entities + e]!);
+    const row = this.rows[known]!;
+    for (let e = 0; e < entities; e++) this.phases[row + e] = level((k) => this.phases[this.rows[k]! + e]!);
     const strands = new Map<Strand, number>();
     for (const c of contributions)
       for (const s of (c < 0 ? null : this.segments[c]!)?.keys() ?? []) {

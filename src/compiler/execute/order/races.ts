@@ -65,8 +65,8 @@ export class Races {
     const { cells, trace, order } = this;
     const { table } = cells;
     const { segments } = trace;
-    const { phases } = order.knowledge;
-    const known = order.segments[segment]! * trace.entities;
+    const { phases, rows } = order.knowledge;
+    const known = rows[order.segments[segment]!]!;
     const entity = segments[segment * SEGMENT_FIELDS + 2]!;
     const phase = segments[segment * SEGMENT_FIELDS + 3]!;
     if (table[start * CELL_FIELDS] === 0) cells.startAt(start);

@@ -16,12 +16,15 @@ type Packet = OpOf<"packet_store"> | OpOf<"packet_load">;
 const HALF = { epoch: 4, inverted: 8 };
 const HALVES = [0, 1] as const;
 
-/** Lanes of the value that lie in a half. */
+/**
+ * Lanes of the value that lie in a half; what lies in both belongs to the second. Nobody has it before both have arrived, and each
+ * half carries its own bytes, so that it makes no difference which of them is said to bring it.
+ */
 function lanesIn(half: number, type: Value["type"], format: keyof typeof HALF): { from: number; count: number } {
   const kind = scalarOf(type);
-  const per = HALF[format] / (isDType(kind) ? DTYPES[kind].bytes : 1);
-  const from = Math.min(half * per, lanesOf(type));
-  return { from, count: Math.min((half + 1) * per, lanesOf(type)) - from };
+  const bytes = isDType(kind) ? DTYPES[kind].bytes : 1;
+  const before = (halves: number): number => Math.min(Math.floor((halves * HALF[format]) / bytes), lanesOf(type));
+  return { from: before(half), count: before(half + 1) - before(half) };
 }
 
 /** Writes the same for either copy, behind the choice that the epoch makes. */

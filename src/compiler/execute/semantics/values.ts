@@ -2,7 +2,7 @@
 import { text, type Value } from "../../ir/module.js";
 import type { OpOf } from "../../ir/typed.js";
 import { lanesOf, scalarOf } from "../../ir/types.js";
-import type { ScalarKind } from "../../types/dtype.js";
+import { isInteger, type ScalarKind } from "../../types/dtype.js";
 import type { Form } from "../setting.js";
 import type { Writer } from "../writer.js";
 
@@ -44,16 +44,16 @@ export function binary(w: Writer, op: OpOf<"binary">): void {
   w.define(op.results[0], (i) => w.domain.binary(fn, kind, w.form(a, i), w.form(b, i)));
 }
 
-const INTEGERS = new Set<ScalarKind>(["index", "i32", "u32", "i8", "u8"]);
-
 /** Integers must not be divided by zero, nor indices by what is not above zero: GPUs would give different nonsense. */
 function checkDivisor(w: Writer, op: OpOf<"binary">, kind: ScalarKind): void {
-  if (!INTEGERS.has(kind)) return;
+  if (kind !== "index" && !isInteger(kind)) return;
   const [a, b] = op.operands;
   for (let i = 0; i < lanesOf(a.type); i++) {
     const [x, y] = [w.lane(a, i), w.lane(b, i)];
-    if (/^[1-9]\d*$/.test(y)) continue;
-    w.line(`if(${y}${kind === "index" ? "<=" : "==="}0)M.faults.arithmetic(f,${w.op(op)},${x},${y});`);
+    if (/^[1-9]\d*n?$/.test(y)) continue;
+    w.line(
+      `if(${y}${kind === "index" ? "<=0" : kind === "i64" ? "===0n" : "===0"})M.faults.arithmetic(f,${w.op(op)},${x},${y});`,
+    );
   }
 }
 

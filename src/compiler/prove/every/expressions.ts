@@ -5,6 +5,7 @@
 import { foldBinary, foldCompare } from "../../ir/functions.js";
 import type { BinaryFunction, Comparison } from "../../ir/ops.js";
 import type { Extent } from "../../types/extent.js";
+import { Unwinding } from "../../unwinding.js";
 import {
   constant,
   constantOf,
@@ -18,6 +19,7 @@ import {
   plus,
   product,
   quotient,
+  rangeOf,
   type Ranges,
   scaled,
   ZERO,
@@ -174,8 +176,18 @@ export class Evaluation {
   }
 }
 
-/** A function of the device level on numbers of a box. Division rounds down, as its operands are not negative. */
-export function applied(fn: string, a: Form, b: Form, ranges: Ranges): Form {
+/** Whether an expression is 0 or more, whatever the dimensions are. */
+export function isNeverNegative(e: Expression): boolean {
+  if (e.kind !== "apply") return e.kind === "dim" || (e.kind === "constant" && e.value >= 0);
+  if (e.fn === "max") return e.of.some(isNeverNegative);
+  return ["add", "mul", "div", "rem", "min"].includes(e.fn) && e.of.every(isNeverNegative);
+}
+
+/**
+ * A function of the device level on numbers of a box.
+ * @param signs as `quotient` has it
+ */
+export function applied(fn: string, a: Form, b: Form, ranges: Ranges, signs: Pick<Ranges, "get"> = ranges): Form {
   const truth = (holds: boolean): Form => (holds ? ONE : ZERO);
   switch (fn) {
     case "add":
@@ -187,9 +199,9 @@ export function applied(fn: string, a: Form, b: Form, ranges: Ranges): Form {
     case "shl":
       return scaled(a, 2 ** known(b));
     case "div":
-      return quotient(a, divisor(b), ranges);
+      return quotient(a, divisor(b, ranges), ranges, signs);
     case "rem":
-      return minus(a, scaled(quotient(a, divisor(b), ranges), divisor(b)));
+      return minus(a, product(quotient(a, divisor(b, ranges), ranges, signs), b));
     case "min":
       return isAtLeastZero(minus(b, a), ranges) ? a : b;
     case "max":
@@ -220,7 +232,7 @@ export function applied(fn: string, a: Form, b: Form, ranges: Ranges): Form {
 }
 
 /** An operation that is not followed. */
-export class NotAffine extends Error {
+export class NotAffine extends Unwinding {
   constructor(readonly what: string) {
     super(what);
   }
@@ -231,9 +243,11 @@ function known(f: Form): number {
   return constantOf(f);
 }
 
-function divisor(f: Form): number {
-  if (!isConstant(f) || constantOf(f) <= 0) throw new NotAffine("a division by what is not constant");
-  return constantOf(f);
+function divisor(f: Form, ranges: Ranges): Form {
+  const isNumber = isConstant(f) && constantOf(f) > 0;
+  if (!isNumber && !(f.size === 1 && rangeOf(f, ranges).low > 0))
+    throw new NotAffine("a division by what is not constant");
+  return f;
 }
 
 function truthOf(f: Form): boolean {

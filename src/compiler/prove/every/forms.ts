@@ -3,6 +3,7 @@
  * polynomial, such as its sign, has one answer for a whole box or throws what to do with the box: cut it in two, or write
  * a parameter as digits. Who explores boxes starts again with the smaller ones.
  */
+import { Unwinding } from "../../unwinding.js";
 
 /** A polynomial: by product of parameters ("" for none, "a*b" in order), its coefficient, never 0. */
 export type Form = ReadonlyMap<string, number>;
@@ -12,6 +13,8 @@ export interface Range {
   readonly low: number;
   /** Infinity where there is no largest. */
   readonly high: number;
+  /** A polynomial that the parameter is below, beside that. */
+  readonly below?: Form;
 }
 
 /** By parameter. What is not in it may be any number: it is opaque. */
@@ -104,7 +107,7 @@ export function substituted(f: Form, by: ReadonlyMap<string, Form>): Form {
 }
 
 /** A box must be cut: `name` below `at`, and from there on. */
-export class Cut extends Error {
+export class Cut extends Unwinding {
   constructor(
     override readonly name: string,
     readonly at: number,
@@ -113,24 +116,27 @@ export class Cut extends Error {
   }
 }
 
-/** A parameter must be written as its least value, plus `base` times one parameter, plus another below `base`. */
-export class Digits extends Error {
+/**
+ * A parameter must be written as its least value, plus `base` times one parameter, plus another below `base`. Where `base` is no
+ * number, without its least value.
+ */
+export class Digits extends Unwinding {
   constructor(
     override readonly name: string,
-    readonly base: number,
+    readonly base: Form,
   ) {
-    super(`${name} is written in digits of ${base}`);
+    super(`${name} is written in digits of ${keyOf(base)}`);
   }
 }
 
 /** Nothing here decides it: an opaque parameter, or two without end against each other. */
-export class Undecided extends Error {}
+export class Undecided extends Unwinding {}
 
 /** Thrown often, and caught close by. */
 const UNDECIDED = new Undecided("a length is opaque");
 
 /** The least and the greatest that a polynomial may be; -Infinity and Infinity where it has no end. */
-export function rangeOf(f: Form, ranges: Ranges): Range {
+export function rangeOf(f: Form, ranges: Pick<Ranges, "get">): Range {
   let [low, high] = [0, 0];
   for (const [key, n] of f) {
     let [least, most] = [1, 1];
@@ -187,8 +193,50 @@ function cutFor(f: Form, ranges: Ranges): Error {
   return new Cut(best.name, Math.floor((low + high) / 2) + 1);
 }
 
-/** A polynomial over a positive whole number, rounded down. @throws Cut, Digits, Undecided */
-export function quotient(f: Form, by: number, ranges: Ranges): Form {
+/**
+ * A polynomial that is not negative over a positive one, rounded down.
+ * @param signs ranges of further parameters, which nothing is cut for
+ * @throws Cut, Digits, Undecided, also where the first may be negative: machines round that up
+ */
+export function quotient(f: Form, by: Form, ranges: Ranges, signs: Pick<Ranges, "get"> = ranges): Form {
+  const whole = divided(f, by);
+  if (minus(f, product(whole, by)).size === 0) return whole;
+  if (rangeOf(f, signs).low < 0 && !isAtLeastZero(f, ranges)) throw UNDECIDED;
+  return isConstant(by) ? quotientByNumber(f, constantOf(by), ranges) : quotientByProduct(f, by, ranges);
+}
+
+/** By a number times parameters, such as the blocks of a grid, of which nothing is known but that they are positive. */
+function quotientByProduct(f: Form, by: Form, ranges: Ranges): Form {
+  const whole = divided(f, by);
+  const rest = minus(f, product(whole, by));
+  const [[name, times]] = rest as unknown as readonly [readonly [string, number]];
+  const range = ranges.get(name);
+  if (rest.size === 1 && times === 1 && range !== undefined) {
+    if (range.below === undefined) throw new Digits(name, by);
+    if (equal(range.below, by) && range.low >= 0) return whole;
+  }
+  const isLimited = [...rest.keys()].some((key) => factors(key).some((p) => ranges.get(p)?.below !== undefined));
+  if (isLimited || !isAtLeastZero(rest, ranges) || !isAtLeastZero(minus(minus(by, rest), ONE), ranges)) throw UNDECIDED;
+  return whole;
+}
+
+/** The part of a polynomial that is a multiple of a number times parameters, over that. */
+export function divided(f: Form, by: Form): Form {
+  const [[divisor, n]] = by as unknown as readonly [readonly [string, number]];
+  const whole = new Map<string, number>();
+  for (const [key, times] of f) {
+    const left = [...factors(key)];
+    const isMultiple = factors(divisor).every((name) => {
+      const at = left.indexOf(name);
+      if (at >= 0) left.splice(at, 1);
+      return at >= 0;
+    });
+    if (isMultiple && times % n === 0) whole.set(left.join("*"), times / n);
+  }
+  return whole;
+}
+
+function quotientByNumber(f: Form, by: number, ranges: Ranges): Form {
   const whole = new Map<string, number>();
   const rest = new Map<string, number>();
   for (const [key, n] of f) {
@@ -208,7 +256,7 @@ export function quotient(f: Form, by: number, ranges: Ranges): Form {
     const range = ranges.get(key);
     if (range === undefined) throw UNDECIDED;
     const base = by / greatestCommon(Math.abs(n), by);
-    if (range.high - range.low + 1 > base) throw new Digits(key, base);
+    if (range.high - range.low + 1 > base) throw new Digits(key, constant(base));
     const spread = Math.abs(n) * (range.high - range.low);
     if (range.low < range.high && (widest === null || spread > widest.spread)) widest = { name: key, spread };
   }
@@ -243,36 +291,47 @@ export function boxOf(names: Iterable<string>, low = 0): Box {
 /** The smaller boxes that a box falls apart into. */
 export function parts(box: Box, into: Cut | Digits): Box[] {
   const { name } = into;
-  const { low, high } = box.ranges.get(name)!;
+  const range = box.ranges.get(name)!;
+  const { low, high } = range;
   const limited = (from: number, to: number): Box => {
     const ranges = new Map(box.ranges);
-    if (from !== to) return { ...box, ranges: ranges.set(name, { low: from, high: to }) };
+    if (from !== to) return { ...box, ranges: ranges.set(name, { ...range, low: from, high: to }) };
     // A parameter with one value is none.
-    ranges.delete(name);
-    return { ranges, names: named(box, name, constant(from)) };
+    return without(ranges, name, box, constant(from));
   };
   if (into instanceof Cut) return [limited(low, into.at - 1), limited(into.at, high)];
   const { base } = into;
-  const steps = Math.floor((high - low + 1) / base);
   const [step, digit] = [`${name}'`, `${name}.`];
   const ranges = new Map(box.ranges);
   ranges.delete(name);
+  if (!isConstant(base)) {
+    // More numbers than there are: what holds of them holds of those that are.
+    ranges.set(step, { low: 0, high: Infinity }).set(digit, { low: 0, high: Infinity, below: base });
+    const digits = plus(product(base, parameter(step)), parameter(digit));
+    return [without(ranges, name, box, digits)];
+  }
+  const times = constantOf(base);
+  const steps = Math.floor((high - low + 1) / times);
   if (steps > 1) ranges.set(step, { low: 0, high: steps - 1 });
-  ranges.set(digit, { low: 0, high: base - 1 });
-  const strides = steps > 1 ? scaled(parameter(step), base) : ZERO;
-  const names = named(box, name, plus(plus(constant(low), strides), parameter(digit)));
-  const rest = high === Infinity ? [] : low + steps * base > high ? [] : [limited(low + steps * base, high)];
-  return [{ ranges, names }, ...rest];
+  ranges.set(digit, { low: 0, high: times - 1 });
+  const strides = steps > 1 ? scaled(parameter(step), times) : ZERO;
+  const digits = plus(plus(constant(low), strides), parameter(digit));
+  const rest = high === Infinity ? [] : low + steps * times > high ? [] : [limited(low + steps * times, high)];
+  return [without(ranges, name, box, digits), ...rest];
 }
 
-function named({ names }: Box, name: string, by: Form): Box["names"] {
-  return new Map([...names].map(([n, f]) => [n, substituted(f, new Map([[name, by]]))]));
-}
-
-/** A point of a box: the least of each parameter. */
-export function leastOf({ ranges, names }: Box): ReadonlyMap<string, number> {
-  const by = new Map([...ranges].map(([name, { low }]) => [name, constant(low)]));
-  return new Map([...names].map(([name, f]) => [name, constantOf(substituted(f, by))]));
+/** A box with a polynomial in place of a parameter, over these ranges. */
+function without(ranges: Map<string, Range>, name: string, { names }: Box, by: Form): Box {
+  const replaced = new Map([[name, by]]);
+  ranges.delete(name);
+  for (const [other, { low, high, below }] of ranges) {
+    if (below === undefined) continue;
+    const limit = substituted(below, replaced);
+    if (limit === below) continue;
+    const most = isConstant(limit) ? Math.min(high, Math.max(low, constantOf(limit) - 1)) : high;
+    ranges.set(other, { low, high: most, below: limit });
+  }
+  return { ranges, names: new Map([...names].map(([n, f]) => [n, substituted(f, replaced)])) };
 }
 
 /** Gives `look` boxes that cover one, until it has an answer for each. Says false where that takes more than `most` of them. */

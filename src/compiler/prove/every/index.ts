@@ -10,8 +10,11 @@ import { placeOf } from "../results.js";
 import { Expressions, NotAffine } from "./expressions.js";
 import { type Box, boxOf, constant, explore, Undecided } from "./forms.js";
 import { checkSpecification } from "./elementwise.js";
-import { Lengths, Pairs, type Program, type Unit } from "./lengths.js";
-import { type Movement, Movements } from "./movements.js";
+import { outputsOf } from "./contents.js";
+import { Lengths, type Program, type Unit } from "./lengths.js";
+import { checkBlocksAlike } from "./blocks.js";
+import { Movements } from "./movements.js";
+import { checkOrder, Pairs } from "./order.js";
 import { StretchOrder } from "./skeleton.js";
 import { checkOps, NotShown, Walk } from "./stretches.js";
 
@@ -29,36 +32,45 @@ const MOST_BOXES = 4000;
 
 /**
  * @param answered lengths at which the answer was proved, with aligned buffers
+ * @param prover the kernel whose answer was proved there: this one, or one that the same program became for another mapping
+ * @param only lengths that it is about; by default all that the kernel takes
  * @throws nothing that means a wrong program: what is not shown says why
  */
-export function everyLength(kernel: Kernel, answered: readonly DimValues[]): EveryClaim {
+export function everyLength(
+  kernel: Kernel,
+  answered: readonly DimValues[],
+  prover = kernel,
+  only: readonly DimValues[] | null = null,
+): EveryClaim {
   let answer: EveryLength = { holds: true };
-  try {
-    const program = programOf(kernel, answered);
-    const pairs = new Pairs(program);
-    const shown = new Set<string>();
-    const needed = new Set<string>();
-    const forAnswer = (lengths: Lengths, into: Set<string>): void => {
-      if (!answer.holds) return;
-      try {
-        for (const key of lengths.outputs()) into.add(key);
-      } catch (e) {
-        answer = notShown(kernel, e);
-      }
-    };
+  const whereAnswered = (of: () => void): void => {
+    if (!answer.holds) return;
     try {
-      checkSpecification(kernel);
+      of();
     } catch (e) {
       answer = notShown(kernel, e);
     }
-    for (const dims of answered) forAnswer(new Lengths(program, pointOf(dims), pairs), shown);
-    const isWhole = explore(boxOf(kernel.dims), MOST_BOXES, (box) => {
-      const lengths = new Lengths(program, box, pairs);
-      if (!lengths.isAllowed()) return;
-      lengths.checkOrder();
-      forAnswer(lengths, needed);
+  };
+  try {
+    const expressions = new Expressions();
+    const program = programOf(kernel, answered, expressions);
+    const pairs = new Pairs(program);
+    const shown = new Set<string>();
+    const needed = new Set<string>();
+    whereAnswered(() => checkSpecification(kernel));
+    whereAnswered(() => {
+      const proved = prover === kernel ? program : programOf(prover, answered, expressions);
+      for (const dims of answered) for (const key of outputsOf(new Lengths(proved, pointOf(dims)))) shown.add(key);
     });
-    if (!isWhole) throw new NotShown("there are too many cases of lengths", NO_SPAN);
+    const boxes = only === null ? [boxOf(kernel.dims)] : only.map(pointOf);
+    const look = (box: Box): void => {
+      const lengths = new Lengths(program, box);
+      if (!lengths.isAllowed()) return;
+      checkOrder(lengths, pairs);
+      whereAnswered(() => outputsOf(lengths).forEach((key) => needed.add(key)));
+    };
+    if (!boxes.every((box) => explore(box, MOST_BOXES, look)))
+      throw new NotShown("there are too many cases of lengths", NO_SPAN);
     if (answer.holds && [...needed].some((key) => !shown.has(key)))
       answer = notShown(kernel, new NotShown("some elements are made in a way that no proved shape has", NO_SPAN));
     return { answer, ordering: { holds: true } };
@@ -87,7 +99,7 @@ function pointOf(dims: DimValues): Box {
 }
 
 /** The kernel as movements. @throws NotShown */
-function programOf(kernel: Kernel, proved: readonly DimValues[]): Program {
+function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Expressions): Program {
   checkOps(kernel);
   for (const { name, values } of kernel.inputs)
     if (values !== undefined && [values.from, values.to].some((e) => extentNames(e).size > 0))
@@ -95,60 +107,26 @@ function programOf(kernel: Kernel, proved: readonly DimValues[]): Program {
   const dims = proved.find((d) => Object.values(d).every((n) => n > 0));
   if (dims === undefined) throw new NotShown("there is no proved shape", NO_SPAN);
   const launches = launchesOf(kernel);
-  const expressions = new Expressions();
   const all = new Movements(kernel, expressions);
-  const rows = new Map<Movement, number[]>();
-  const units = new Map<string, Unit>();
-  const orders: StretchOrder[] = [];
-  for (let grid = kernel.maxBlocks; grid >= 1; grid--) {
-    const order = new StretchOrder(kernel, dims, grid, launches);
-    orders.push(order);
-    for (let rank = 0; rank < kernel.world; rank++)
-      for (let parity = 0; parity < Math.min(2, launches); parity++) {
-        const { stretches } = new Walk(kernel, expressions, rank, grid, parity);
-        const movements = stretches.map((s) => all.of(s, grid));
-        for (let launch = parity; launch < launches; launch += 2) {
-          for (let block = 0; block < grid; block++)
-            if (order.count(rank, block, launch) !== stretches.length)
-              throw new NotShown("blocks do not all come to the same loops", placeOf(kernel));
-          for (const [stretch, of] of movements.entries())
-            enter(units, rows, grid, { rank, launch, stretch, movements: of });
-        }
-      }
-  }
-  const [largest] = orders as [StretchOrder];
-  const sorted = [...units.values()].sort(
-    (a, b) => a.launch - b.launch || largest.timeOf({ ...a, block: 0 }) - largest.timeOf({ ...b, block: 0 }),
-  );
-  return { kernel, expressions, launches, units: sorted, orders, rows };
-}
-
-/** Takes a unit as the largest grid has it; of smaller ones, which must do the same, the rows. */
-function enter(units: Map<string, Unit>, rows: Map<Movement, number[]>, grid: number, unit: Unit): void {
-  const key = `${unit.rank} ${unit.launch} ${unit.stretch}`;
-  const known = units.get(key);
-  if (known === undefined) {
-    units.set(key, unit);
-    for (const m of unit.movements) {
-      if (!rows.has(m)) rows.set(m, []);
-      rows.get(m)![grid] = m.rows;
+  const orders = (kernel.maxBlocks > 1 ? [1, 2] : [1]).map((grid) => new StretchOrder(kernel, dims, grid, launches));
+  const [first] = orders as [StretchOrder];
+  const counters = new Set([...first.counters].filter((name) => orders.every((o) => o.counters.has(name))));
+  const walks = new Map<string, Walk>();
+  for (let rank = 0; rank < kernel.world; rank++)
+    for (let parity = 0; parity < Math.min(2, launches); parity++)
+      walks.set(`${rank} ${parity}`, new Walk(kernel, expressions, rank, parity, counters));
+  if (kernel.maxBlocks > 1) checkBlocksAlike(kernel);
+  const units: Unit[] = [];
+  for (let rank = 0; rank < kernel.world; rank++)
+    for (let launch = 0; launch < launches; launch++) {
+      const { stretches } = walks.get(`${rank} ${launch % 2}`)!;
+      for (const order of orders)
+        for (let block = 0; block < order.grid; block++)
+          if (order.count(rank, block, launch) !== stretches.length)
+            throw new NotShown("blocks do not all come to the same loops", placeOf(kernel));
+      for (const [stretch, s] of stretches.entries()) units.push({ rank, launch, stretch, movements: all.of(s) });
     }
-    return;
-  }
-  const [span] = unit.movements.map((m) => m.span);
-  const differ = (): never => {
-    throw new NotShown("what is stored is not the same for all numbers of blocks", span ?? NO_SPAN);
-  };
-  if (known.movements.length !== unit.movements.length) differ();
-  for (const m of known.movements) {
-    const same = unit.movements.find((o) => keyOf(o) === keyOf(m));
-    if (same === undefined) return differ();
-    rows.get(m)![grid] = same.rows;
-  }
-}
-
-function keyOf({ buffer, owner, base, length, text, sources, aligned }: Movement): string {
-  const forms = sources.map((s) => [s.buffer, s.owner, [...s.distance]]);
-  const vectors = aligned.map(({ form, lanes }) => JSON.stringify([[...form].sort(), lanes])).sort();
-  return JSON.stringify([buffer, owner, [...base].sort(), length, text, forms, vectors]);
+  const timeOf = (unit: Unit): number => first.timeOf({ ...unit, block: 0 });
+  const sorted = units.sort((a, b) => a.launch - b.launch || timeOf(a) - timeOf(b));
+  return { kernel, expressions, launches, units: sorted, orders };
 }

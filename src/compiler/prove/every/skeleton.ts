@@ -4,14 +4,17 @@
  * schedule, whatever the stretches do: the executor's own analysis of the ordering, on a kernel without elements.
  */
 import { HappensBefore } from "../../execute/order/happens-before.js";
+import { Races } from "../../execute/order/races.js";
 import { ENTITY, SEGMENT_FIELDS, STRAND_FIELDS } from "../../execute/order/trace.js";
 import { Builder } from "../../ir/builder.js";
 import { freshName, type Kernel, type Op, type Region, Value } from "../../ir/module.js";
 import { INDEX, scalar } from "../../ir/types.js";
+import { NO_SPAN } from "../../source.js";
 import type { DimValues } from "../../types/extent.js";
 import { execute } from "../execute.js";
+import type { ProofMachine } from "../machine.js";
 import { checkUnmatched } from "../unmatched.js";
-import { synchronises, touches } from "./stretches.js";
+import { NotShown, synchronises, touches } from "./stretches.js";
 
 /** Segments of the marks and of the callers' accesses in one execution of a skeleton. */
 export class StretchOrder {
@@ -20,6 +23,8 @@ export class StretchOrder {
   /** By rank, then launch; the last is after all of them. */
   private readonly callers = new Map<string, number[]>();
   private readonly order: HappensBefore;
+  /** State of which each row holds, after each launch, how many there have been. */
+  readonly counters: ReadonlySet<string>;
 
   /**
    * @param dims any that the kernel takes, none of them 0
@@ -32,15 +37,30 @@ export class StretchOrder {
     readonly launches: number,
   ) {
     const mark = freshName(kernel, "mark");
-    const machine = execute(skeletonOf(kernel, grid, mark), { dims, launches }, null, true);
+    const counters = new Set(kernel.buffers.filter((b) => b.role === "state").map((b) => b.name));
+    const count = ({ memory }: ProofMachine, rank: number, launch: number): void =>
+      kernel.buffers.forEach(({ name }, j) => {
+        if (!counters.has(name)) return;
+        const rows = memory[j]![rank]!.slice(0, grid);
+        if (!rows.every((row) => row === launch + 1)) counters.delete(name);
+      });
+    const machine = execute(skeletonOf(kernel, grid, mark), { dims, launches }, null, true, count);
+    this.counters = counters;
     const trace = machine.trace!;
     this.order = new HappensBefore(trace);
     checkUnmatched(trace);
+    const counts = new Races(trace, this.order, () => {
+      throw new NotShown("counts of synchronisation are read and stored in no order", kernel.body.ops[0]!.span);
+    });
     let last = -1;
     for (let i = 0; i < trace.accesses; i++) {
       const segment = trace.field(i, 0);
       const op = trace.opOf(i);
-      if (segment === last || (op !== null && op.attributes["buffer"] !== mark)) continue;
+      if (op !== null && op.attributes["buffer"] !== mark) {
+        counts.check(i, segment, trace.field(i, 1), trace.field(i, 2), trace.field(i, 3), trace.field(i, 4));
+        continue;
+      }
+      if (segment === last) continue;
       last = segment;
       const strand = trace.segments[segment * SEGMENT_FIELDS]!;
       const entity = trace.strands[strand * STRAND_FIELDS + ENTITY]!;
@@ -102,9 +122,22 @@ function listOf(lists: Map<string, number[]>, key: string): number[] {
 }
 
 function skeletonOf(kernel: Kernel, grid: number, name: string): Kernel {
-  const body = withMarks(kernel, kernel.body, name);
+  const { arguments: none, ops } = withMarks(kernel, kernel.body, name);
+  const body = { arguments: none, ops: [...lookingAtCounts(kernel), ...ops] };
   const mark = { name, role: "scratch", dtype: "u32", shape: [1], symmetric: false } as const;
   return { ...kernel, buffers: [...kernel.buffers, mark], body, work: [grid] };
+}
+
+/** What outlives launches is followed where it decides about something: here about nothing. */
+function lookingAtCounts({ buffers }: Kernel): readonly Op[] {
+  const build = new Builder(NO_SPAN);
+  const block = build.op("block", [], {}, INDEX)!;
+  for (const { name, role, shape } of buffers) {
+    if (role !== "state" || shape.length !== 1) continue;
+    const count = build.cast(build.load(name, [block], scalar("u32")), "index");
+    build.if(build.compare("ne", count, build.constant(0)), () => {});
+  }
+  return build.ops;
 }
 
 function withMarks(kernel: Kernel, { arguments: variables, ops }: Region, buffer: string): Region {

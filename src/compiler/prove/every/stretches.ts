@@ -2,10 +2,11 @@
  * A kernel as a walk of one rank through it: what synchronises, as it stands, and between that *stretches* of ops that touch
  * tensors and synchronise nothing. How a rank walks must not depend on lengths or on data; then the walk is one for all of them.
  */
-import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
 import { scalarOf } from "../../ir/types.js";
 import type { Span } from "../../source.js";
 import { type Expression, type Expressions } from "./expressions.js";
+import { type Make, type Part, partsOf } from "./unrolled.js";
 
 /** Why something is not shown for every length. */
 export class NotShown extends Error {
@@ -17,13 +18,13 @@ export class NotShown extends Error {
   }
 }
 
-/** Ops between two synchronisations, and what the values outside are when a rank comes to them. */
+/** What a rank does between two synchronisations, in parts that are followed one by one. */
 export interface Stretch {
-  readonly ops: readonly Op[];
-  readonly values: ReadonlyMap<Value, Expression>;
-  /** What makes the other values outside, which are data: numbers, and what is made of them. */
-  readonly makers: ReadonlyMap<Value, Op>;
+  readonly parts: readonly Part[];
 }
+
+/** How many launches there were before: of which a walk knows whether it is even. */
+const LAUNCHES = "launches";
 
 const SYNCHRONISES = new Set(["signal", "wait", "block_sync"]);
 
@@ -86,18 +87,20 @@ const NAMES: Readonly<Record<string, string>> = {
 /** What a rank comes to on its way through one launch. */
 export class Walk {
   readonly stretches: Stretch[] = [];
-  private readonly values = new Map<Value, Expression>();
-  private readonly makers = new Map<Value, Op>();
+  readonly values = new Map<Value, Expression>();
+  readonly makers = new Map<Value, Op>();
   /** Values that lengths or data have a part in. */
   private readonly varying = new Set<Value>();
   private run: Op[] = [];
+  /** Counts of launches that have grown in this one. */
+  private readonly grown = new Set<string>();
 
   constructor(
     private readonly kernel: Kernel,
     private readonly expressions: Expressions,
     private readonly rank: number,
-    private readonly grid: number,
     private readonly parity: number,
+    private readonly counters: ReadonlySet<string>,
   ) {
     this.region(kernel.body);
     this.close();
@@ -105,7 +108,8 @@ export class Walk {
 
   private close(): void {
     if (this.run.length === 0) return;
-    this.stretches.push({ ops: this.run, values: new Map(this.values), makers: this.makers });
+    const make: Make = (op, of) => this.made(op, of);
+    this.stretches.push({ parts: partsOf(this.run, this, this.expressions, make) });
     this.run = [];
   }
 
@@ -120,12 +124,27 @@ export class Walk {
       }
       this.close();
       this.checkSteady(op, touching);
+      this.counted(op);
       if (op.name === "if") {
         const condition = this.decided(op, op.operands[0]!);
         this.region(op.regions[condition !== 0 ? 0 : 1]!);
         this.close();
       } else if (op.name === "for" && op.attributes["map"] !== "threads") this.loop(op);
     }
+  }
+
+  /** A block's number of earlier launches, as long as this one is not among them. */
+  private counted(op: Op): void {
+    const buffer = op.name === "load" || op.name === "store" ? text(op, "buffer") : "";
+    if (op.name === "store") this.grown.add(buffer);
+    if (op.name === "load" && this.counters.has(buffer) && !this.grown.has(buffer)) {
+      const { indices } = memoryOperands(op);
+      const row = this.values.get(indices[0]!);
+      if (row?.kind === "symbol" && row.name === "block")
+        this.values.set(op.results[0]!, this.expressions.symbol(LAUNCHES));
+    }
+    // What loops and branches store is looked for at once, however often they do.
+    op.regions.forEach((r) => r.ops.forEach((o) => (o.name === "load" ? undefined : this.counted(o))));
   }
 
   /** Whether what synchronises is the same for all lengths and all data. */
@@ -164,13 +183,13 @@ export class Walk {
     if (result === undefined) return;
     this.makers.set(result, op);
     if (VARYING.has(op.name) || op.operands.some((v) => this.varying.has(v))) this.varying.add(result);
-    const made = this.made(op);
+    const of = op.operands.map((v) => this.values.get(v));
+    const made = this.made(op, of);
     if (made !== null) this.values.set(result, made);
   }
 
-  private made(op: Op): Expression | null {
-    const { expressions, values } = this;
-    const of = op.operands.map((v) => values.get(v));
+  private made(op: Op, of: readonly (Expression | undefined)[]): Expression | null {
+    const { expressions } = this;
     switch (op.name) {
       case "const":
         return expressions.constant(op.attributes["value"] as number);
@@ -179,13 +198,16 @@ export class Walk {
       case "rank":
         return expressions.constant(this.rank);
       case "grid":
-        return expressions.constant(this.grid);
+        return expressions.symbol("grid");
       case "launch_parity":
         return expressions.constant(this.parity);
       case "block":
         return expressions.symbol("block");
       case "aligned":
         return expressions.symbol(`aligned ${text(op, "buffer")} ${op.attributes["bytes"]} ${of[0]?.id ?? ""}`);
+      case "cast":
+        // Of numbers of launches, which are far from where one dtype has them and another not.
+        return scalarOf(op.results[0]!.type) === "index" && of[0]?.kind === "symbol" ? of[0] : null;
       case "binary":
       case "compare":
       case "select":
@@ -194,6 +216,9 @@ export class Walk {
         if ((kind !== "index" && kind !== "bool") || of.some((e) => e === undefined)) return null;
         if (op.name === "unary" && op.attributes["fn"] !== "not") return null;
         const fn = op.name === "select" ? "select" : text(op, "fn");
+        const [a, b] = of;
+        if (fn === "rem" && a!.kind === "symbol" && a!.name === LAUNCHES && b!.kind === "constant" && b!.value === 2)
+          return expressions.constant(this.parity);
         return expressions.apply(fn, ...(of as Expression[]));
       }
       default:

@@ -7,7 +7,15 @@
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
 import { lanesOf, printType, scalarOf } from "../../ir/types.js";
 import { REDUCE } from "../../ir/functions.js";
-import { applied, Evaluation, type Expression, type Expressions, isAtom, NotAffine } from "./expressions.js";
+import {
+  applied,
+  Evaluation,
+  type Expression,
+  type Expressions,
+  isAtom,
+  isNeverNegative,
+  NotAffine,
+} from "./expressions.js";
 import {
   type Box,
   constant,
@@ -21,50 +29,21 @@ import {
   ONE,
   parameter,
   plus,
+  type Range,
+  rangeOf,
   substituted,
   Undecided,
   ZERO,
 } from "./forms.js";
-import { NotShown, type Stretch } from "./stretches.js";
+import { NotShown } from "./stretches.js";
+import { type Access, loadsOf, type Loop, ROTATED, rotation, type StoreSeen, type Term, unrotated } from "./terms.js";
+import type { Part } from "./unrolled.js";
 
-/** What is stored, as an expression of loads: an operation on others, or the number of a load. */
-export type Term = { readonly text: string; readonly of: readonly Term[] } | { readonly load: Access };
+/** What was decided of conditions that lengths and addresses decide, by what they ask. */
+export type Decisions = ReadonlyMap<string, boolean>;
 
-/** Something at one element: `index` counts loops, and what is the same for the whole stretch. */
-export interface Access {
-  readonly op: Op;
-  readonly buffer: string;
-  /** The rank; -1 for its own. Constant once peers that go with the block are resolved. */
-  readonly owner: Form;
-  readonly index: Form;
-  readonly lanes: number;
-}
-
-/** A loop around an access: its variable is `low` plus `name`, which is below `count`. */
-interface Loop {
-  readonly name: string;
-  readonly map: "serial" | "blocks" | "threads" | "lanes" | "block";
-  readonly low: Form;
-  readonly count: Form;
-}
-
-export interface StoreSeen {
-  readonly access: Access;
-  readonly term: Term;
-  readonly loops: readonly Loop[];
-}
-
-/** What was decided of conditions that lengths and addresses decide: by what they ask, and what is known where they hold. */
-export interface Decisions {
-  readonly truths: ReadonlyMap<string, boolean>;
-}
-
-/** A condition has to be taken both ways. */
-export class Choice extends Error {
-  constructor(readonly question: string) {
-    super(question);
-  }
-}
+/** What the number of blocks is called in a box: any from 1 on. */
+export const GRID = "grid";
 
 const MOST_ITERATIONS = 64;
 
@@ -82,18 +61,24 @@ export class Way {
   private readonly single = new Map<string, Form>();
   private names = 0;
   private readonly outside: Evaluation;
+  private readonly decisions: Map<string, boolean>;
 
+  /**
+   * @param decisions what this way takes as decided; what else there is to decide does not hold on it
+   * @param otherwise told of the decisions of each way that leaves this one at such a place
+   */
   constructor(
     private readonly kernel: Kernel,
     private readonly expressions: Expressions,
-    private readonly stretch: Stretch,
+    private readonly part: Part,
     private readonly box: Box,
     private readonly roots: ReadonlyMap<number, string>,
-    private readonly decisions: Decisions,
-    private readonly grid: number,
+    decisions: Decisions,
+    private readonly otherwise: (decisions: Decisions) => void,
   ) {
+    this.decisions = new Map(decisions);
     this.outside = new Evaluation(box.ranges, (e, of) => this.standIn(e, of));
-    this.region(stretch.ops);
+    this.region(part.ops);
     for (const [{ op }, isUsed] of this.loads)
       if (!isUsed) throw new NotShown("an element is read that nothing is made of", op.span);
     this.stores = unrotated(this.seen);
@@ -104,7 +89,8 @@ export class Way {
   private standIn(e: Expression, of: (e: Expression) => Form): Form | null {
     const root = this.roots.get(e.id);
     if (root !== undefined) return this.box.names.get(root)!;
-    if (e.kind === "symbol") return parameter(e.name === "block" ? "block" : `@${e.id}`);
+    if (e.kind === "symbol")
+      return e.name === "grid" ? this.grid : parameter(e.name === "block" ? "block" : `@${e.id}`);
     if (e.kind === "dim") return parameter(`@${e.id}`);
     if (e.kind !== "apply") return null;
     if (isAtom(e)) return parameter(`@${e.id}`);
@@ -112,7 +98,7 @@ export class Way {
       const operands = e.of.map(of);
       if (e.fn === "select" || e.fn === "and" || e.fn === "or" || e.fn === "not") return this.logical(e.fn, operands);
       if (isComparison(e.fn)) return this.compared(e.fn, operands[0]!, operands[1]!);
-      return applied(e.fn, operands[0]!, operands[1] ?? ZERO, this.box.ranges);
+      return applied(e.fn, operands[0]!, operands[1] ?? ZERO, this.box.ranges, this.signs);
     } catch (x) {
       if (!(x instanceof Undecided || x instanceof NotAffine)) throw x;
       const operands = e.of.map(of);
@@ -143,10 +129,13 @@ export class Way {
     return holds;
   }
 
+  /** A condition that has to be taken both ways. */
   private choice(question: string): boolean {
-    const found = this.decisions.truths.get(question);
-    if (found === undefined) throw new Choice(question);
-    return found;
+    const found = this.decisions.get(question);
+    if (found !== undefined) return found;
+    this.otherwise(new Map(this.decisions).set(question, true));
+    this.decisions.set(question, false);
+    return false;
   }
 
   private isLoop(name: string): boolean {
@@ -164,13 +153,28 @@ export class Way {
     }
   }
 
+  /** Ranges of parameters that are no lengths of the box. */
+  private readonly signs = {
+    get: (name: string): Range | undefined => {
+      const loop = this.loops.find((l) => l.name === name);
+      if (loop !== undefined) return { low: 0, high: rangeOf(loop.count, this.box.ranges).high - 1 };
+      const isOpaque = name.startsWith("@") && !name.startsWith(ROTATED);
+      if (name === "block" || (isOpaque && isNeverNegative(this.expressions.numbered(Number(name.slice(1))))))
+        return { low: 0, high: Infinity };
+      return this.box.ranges.get(name);
+    },
+  };
+
   /** `x % c == 0` holds. */
   private learn(e: Expression): void {
     if (e.kind !== "apply" || e.fn !== "eq") return;
     const [x, zero] = e.of;
     if (zero?.kind !== "constant" || zero.value !== 0 || x?.kind !== "apply" || x.fn !== "rem") return;
     const [of, by] = x.of;
-    if (by?.kind === "constant") this.multiples.set(keyOf(this.outside.of(of!)), by.value);
+    if (by?.kind !== "constant") return;
+    // What is a multiple in any case has no part in it.
+    const open = [...this.outside.of(of!)].filter(([, n]) => n % by.value !== 0);
+    this.multiples.set(keyOf(new Map(open)), by.value);
   }
 
   // -- inside ---------------------------------------------------------------------------------------------------------
@@ -178,7 +182,7 @@ export class Way {
   private form(v: Value): Form | null {
     const known = this.forms.get(v);
     if (known !== undefined) return known;
-    const e = this.stretch.values.get(v);
+    const e = this.part.values.get(v);
     return e === undefined ? null : this.outside.of(e);
   }
 
@@ -243,7 +247,7 @@ export class Way {
       )
         return this.logical(op.name === "select" ? "select" : text(op, "fn"), of as Form[]);
       if (op.name === "compare") return this.compared(text(op, "fn"), a!, b!);
-      if (op.name === "binary") return applied(text(op, "fn"), a!, b!, this.box.ranges);
+      if (op.name === "binary") return applied(text(op, "fn"), a!, b!, this.box.ranges, this.signs);
     } catch (x) {
       if (!(x instanceof Undecided || x instanceof NotAffine)) throw x;
       const rotated = op.attributes["fn"] === "rem" ? rotation(a!, b!) : null;
@@ -255,7 +259,7 @@ export class Way {
   private term(op: Op, v: Value): Term {
     const known = this.terms.get(v);
     if (known !== undefined) return known;
-    const maker = this.stretch.makers.get(v);
+    const maker = this.part.makers.get(v);
     const kind = scalarOf(v.type);
     if (maker !== undefined && maker.regions.length === 0 && kind !== "index" && kind !== "bool") {
       const made = this.made(maker);
@@ -377,114 +381,18 @@ export class Way {
   digits({ access, loops }: StoreSeen): readonly Loop[] {
     const all: Loop[] = [...loops];
     if (access.lanes > 1) all.push({ name: "lanes", map: "lanes", low: ZERO, count: constant(access.lanes) });
-    if (!loops.some((l) => l.map === "blocks"))
-      all.push({ name: "block", map: "block", low: ZERO, count: constant(this.grid) });
+    if (!loops.some((l) => l.map === "blocks")) all.push({ name: "block", map: "block", low: ZERO, count: this.grid });
     return all;
+  }
+
+  /** Blocks of the launch. */
+  get grid(): Form {
+    return this.box.names.get(GRID)!;
   }
 
   get ranges(): Box["ranges"] {
     return this.box.ranges;
   }
-}
-
-/** Peers in an order that goes with the block: `@~4:1` is (block + 1) % 4. */
-const ROTATED = "@~";
-
-function rotation(of: Form, by: Form): Form | null {
-  if (!isConstant(by) || of.get("block") !== 1 || [...of.keys()].some((key) => key !== "" && key !== "block"))
-    return null;
-  const world = constantOf(by);
-  return parameter(`${ROTATED}${world}:${((constantOf(of) % world) + world) % world}`);
-}
-
-/**
- * Stores of which each block does the same for all peers, in an order of its own: one for each peer instead. What a block
- * does for (block + k) % c, for all k below c, it does for all numbers below c.
- */
-function unrotated(stores: readonly StoreSeen[]): StoreSeen[] {
-  const plain: StoreSeen[] = [];
-  const groups = new Map<string, { readonly one: StoreSeen; readonly name: string; readonly seen: Set<string> }>();
-  for (const store of stores) {
-    const names = new Set<string>();
-    for (const { owner, index } of accessesOf(store))
-      for (const key of [...owner.keys(), ...index.keys()])
-        for (const name of factors(key)) if (name.startsWith(ROTATED)) names.add(name);
-    const [name] = names;
-    const { op } = store.access;
-    if (name === undefined) {
-      plain.push(store);
-      continue;
-    }
-    if (names.size > 1) throw new NotShown("peers go with the block in another way", op.span);
-    const [world] = name.slice(ROTATED.length).split(":");
-    const by = new Map([[name, parameter(`${ROTATED}${world}`)]]);
-    const key = textOf(replaced(store, by));
-    let group = groups.get(key);
-    if (group === undefined) groups.set(key, (group = { one: store, name, seen: new Set() }));
-    if (group.seen.has(name)) throw new NotShown("an element is stored twice", op.span);
-    group.seen.add(name);
-  }
-  for (const { one, name, seen } of groups.values()) {
-    const world = Number(name.slice(ROTATED.length).split(":")[0]);
-    if (seen.size !== world) throw new NotShown("peers go with the block in another way", one.access.op.span);
-    for (let p = 0; p < world; p++) plain.push(replaced(one, new Map([[name, constant(p)]])));
-  }
-  return plain;
-}
-
-function accessesOf({ access, term }: StoreSeen): Access[] {
-  return [access, ...loadsOf(term)];
-}
-
-/** The loads of a term. Terms share parts, so each is visited once. */
-export function loadsOf(term: Term): Set<Access> {
-  const loads = new Set<Access>();
-  const seen = new Set<Term>();
-  const visit = (t: Term): void => {
-    if (seen.has(t)) return;
-    seen.add(t);
-    if ("load" in t) loads.add(t.load);
-    else t.of.forEach(visit);
-  };
-  visit(term);
-  return loads;
-}
-
-/** A term as text, one for equal terms, no longer than the term has different parts. */
-export function termText(term: Term, ofLoad: (load: Access) => string): string {
-  const written = new Map<Term, string>();
-  const names = new Map<string, string>();
-  const write = (t: Term): string => {
-    let text = written.get(t);
-    if (text !== undefined) return text;
-    if ("load" in t) text = ofLoad(t.load);
-    else {
-      const whole = `${t.text}(${t.of.map(write).join()})`;
-      text = names.get(whole);
-      if (text === undefined) names.set(whole, (text = `#${names.size}`));
-    }
-    written.set(t, text);
-    return text;
-  };
-  const last = write(term);
-  return names.size === 0 ? last : [...names.keys()].join("; ");
-}
-
-function replaced(store: StoreSeen, by: ReadonlyMap<string, Form>): StoreSeen {
-  const access = (a: Access): Access => ({ ...a, owner: substituted(a.owner, by), index: substituted(a.index, by) });
-  const made = new Map<Term, Term>();
-  const term = (t: Term): Term => {
-    let other = made.get(t);
-    if (other === undefined)
-      made.set(t, (other = "load" in t ? { load: access(t.load) } : { text: t.text, of: t.of.map(term) }));
-    return other;
-  };
-  return { ...store, access: access(store.access), term: term(store.term) };
-}
-
-function textOf({ access, term, loops }: StoreSeen): string {
-  const one = ({ buffer, owner, index, lanes }: Access): string => `${buffer} ${keyOf(owner)} ${keyOf(index)} ${lanes}`;
-  return `${one(access)} ${termText(term, one)} ${loops.map((l) => l.name).join()}`;
 }
 
 function truth(holds: boolean): Form {

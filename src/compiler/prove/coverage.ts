@@ -1,0 +1,84 @@
+/** What of a kernel took part in its proofs: ops that ran at no shape, and statements that would at some. */
+import type { Kernel, Op } from "../ir/module.js";
+import { walkKernel } from "../ir/visit.js";
+import type { Span } from "../source.js";
+import type { DimValues } from "../types/extent.js";
+import { countedOps } from "./counted-ops.js";
+import { reachedAt } from "./dimension-bounds.js";
+import { FAR, manyLengths } from "./outcomes.js";
+import { fitting } from "./shapes.js";
+
+/** Ops that touch memory or flags: how many there are, how many ran in some proof, and where the others come from. */
+export interface Coverage {
+  readonly total: number;
+  readonly ran: number;
+  readonly idle: readonly IdleOps[];
+}
+
+/** Ops of one place in the source that ran at no shape. */
+export interface IdleOps {
+  readonly span: Span;
+  /** "load of 'x'". */
+  readonly what: string;
+  readonly count: number;
+  /** Whether other ops of that place ran: the same for other lengths or addresses. */
+  readonly isVariant: boolean;
+}
+
+/** Something of which nothing was proved. */
+export interface Unreached {
+  readonly span: Span;
+  readonly what: string;
+  /** Lengths at which it runs. */
+  readonly at: DimValues;
+}
+
+export function coverageOf(kernel: Kernel, ran: ReadonlySet<number>): Coverage {
+  const counted = countedOps(kernel);
+  const idle = new Map<string, { span: Span; what: string; count: number; isVariant: boolean }>();
+  const active = new Set<string>();
+  const keyOf = (op: Op): string => `${op.span.start}-${op.span.end} ${op.name}`;
+  for (const [op, number] of counted) if (ran.has(number)) active.add(keyOf(op));
+  for (const [op, number] of counted) {
+    if (ran.has(number)) continue;
+    const buffer = op.attributes["buffer"];
+    const what = typeof buffer === "string" ? `${op.name} of '${buffer}'` : op.name;
+    const key = `${keyOf(op)} ${what}`;
+    const known = idle.get(key);
+    if (known === undefined) idle.set(key, { span: op.span, what, count: 1, isVariant: active.has(keyOf(op)) });
+    else known.count++;
+  }
+  // Numbers of other ops than these would be of another kernel: they count for nothing.
+  const took = [...counted.values()].filter((number) => ran.has(number)).length;
+  return { total: counted.size, ran: took, idle: [...idle.values()] };
+}
+
+/**
+ * Of what ran at no shape: what would at some lengths. The same place in another form is the mapping's, and not asked for here.
+ * @param program the kernel on rank level, as its author wrote it
+ */
+export function unreachedOf(kernel: Kernel, program: Kernel, idle: readonly IdleOps[]): Unreached[] {
+  const isWritten = new Set<string>();
+  walkKernel(program, (op) => {
+    if (op.name === "load" || op.name === "store") isWritten.add(`${op.span.start}-${op.span.end}`);
+  });
+  const all = idle.filter(
+    (i) => !i.isVariant && /^(load|store) /.test(i.what) && isWritten.has(`${i.span.start}-${i.span.end}`),
+  );
+  // A store says all of the loads in it.
+  const isPart = (a: Span, b: Span): boolean =>
+    b.start <= a.start && a.end <= b.end && b.end - b.start > a.end - a.start;
+  const left = all.filter((a) => !all.some((b) => isPart(a.span, b.span)));
+  const found = new Map<string, Unreached>();
+  for (const wanted of left.length === 0 ? [] : manyLengths(kernel.dims, FAR)) {
+    const dims = fitting(kernel, wanted);
+    if (dims === null) continue;
+    const { accesses } = reachedAt(program, dims);
+    for (const { span, what } of left) {
+      const key = `${span.start}-${span.end} ${what}`;
+      const isReached = [...accesses].some((op) => op.span.start === span.start && op.span.end === span.end);
+      if (isReached && !found.has(key)) found.set(key, { span, what, at: dims });
+    }
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,224 @@
+/** What the outputs hold in the end, for a whole box of lengths: expressions of elements of inputs. */
+import type { SignatureTensor } from "../../manifest.js";
+import type { Span } from "../../source.js";
+import { productOf } from "../../types/extent.js";
+import { isHolder } from "../../types/mesh.js";
+import {
+  constantOf,
+  type Form,
+  isAtLeastZero,
+  isConstant,
+  isZero,
+  keyOf,
+  minus,
+  ONE,
+  plus,
+  type Ranges,
+  ZERO,
+} from "./forms.js";
+import type { Lengths, Program, Unit } from "./lengths.js";
+import { NotShown } from "./stretches.js";
+
+/** What an element holds: an expression, with `$0`, `$1`, … for elements of inputs, by their distance from it. */
+interface Content {
+  readonly text: string;
+  readonly leaves: readonly Leaf[];
+}
+
+interface Leaf {
+  readonly input: string;
+  readonly owner: number;
+  readonly launch: number;
+  readonly distance: Form;
+}
+
+interface Held {
+  readonly start: Form;
+  readonly end: Form;
+  readonly content: Content;
+}
+
+/** What the outputs hold: one key for each rank and kind of element. Of what is ordered. @throws NotShown */
+export function outputsOf(lengths: Lengths): Set<string> {
+  return new Memory(lengths).outputs();
+}
+
+class Memory {
+  private readonly held = new Map<string, Held[]>();
+  private readonly program: Program;
+  private readonly ranges: Ranges;
+
+  constructor(private readonly lengths: Lengths) {
+    this.program = lengths.program;
+    this.ranges = lengths.box.ranges;
+  }
+
+  outputs(): Set<string> {
+    const outputs = new Set<string>();
+    for (let launch = 0; launch < this.program.launches; launch++) {
+      for (const { name } of this.program.kernel.outputs)
+        for (let r = 0; r < this.program.kernel.world; r++) this.held.delete(`${r} ${name}`);
+      for (const unit of this.program.units) if (unit.launch === launch) this.run(unit);
+      for (const key of this.outputKeys(launch)) outputs.add(key);
+    }
+    return outputs;
+  }
+
+  private run(unit: Unit): void {
+    for (const m of unit.movements) {
+      const length = this.lengths.lengthOf(m);
+      if (isZero(length, this.ranges)) continue;
+      const base = this.lengths.form(m.base);
+      // By offset in the movement; what each source holds there.
+      let parts: { from: Form; to: Form; of: Content[] }[] = [{ from: ZERO, to: length, of: [] }];
+      for (const source of m.sources) {
+        const distance = this.lengths.form(source.distance);
+        const start = plus(base, distance);
+        const owner = source.owner < 0 ? unit.rank : source.owner;
+        parts = parts.flatMap((part) =>
+          this.read(source.buffer, owner, plus(start, part.from), plus(start, part.to), unit.launch, m.span).map(
+            (h) => ({
+              from: minus(h.start, start),
+              to: minus(h.end, start),
+              of: [...part.of, moved(h.content, distance)],
+            }),
+          ),
+        );
+      }
+      const owner = m.owner < 0 ? unit.rank : m.owner;
+      for (const { from, to, of } of parts)
+        this.write(`${owner} ${m.buffer}`, plus(base, from), plus(base, to), made(m.text, of));
+    }
+  }
+
+  private read(buffer: string, owner: number, start: Form, end: Form, launch: number, span: Span): Held[] {
+    const { role } = this.program.kernel.buffers.find((b) => b.name === buffer)!;
+    if (role === "input") {
+      const leaf = { input: buffer, owner, launch, distance: ZERO };
+      return [{ start, end, content: { text: "$0", leaves: [leaf] } }];
+    }
+    const found: Held[] = [];
+    let at = start;
+    for (const held of this.held.get(`${owner} ${buffer}`) ?? []) {
+      const part = this.common(held, at, end);
+      if (part === null) continue;
+      if (!isZero(minus(part.start, at), this.ranges)) break;
+      found.push(part);
+      at = part.end;
+    }
+    if (!isZero(minus(at, end), this.ranges))
+      throw new NotShown(`an element of '${buffer}' may be read before it is written`, span);
+    return found;
+  }
+
+  /** The part of what is held that lies in an interval. */
+  private common(held: Held, start: Form, end: Form): Held | null {
+    const { ranges } = this;
+    const from = isAtLeastZero(minus(held.start, start), ranges) ? held.start : start;
+    const to = isAtLeastZero(minus(end, held.end), ranges) ? held.end : end;
+    return isAtLeastZero(minus(minus(to, from), ONE), ranges) ? { start: from, end: to, content: held.content } : null;
+  }
+
+  private write(key: string, start: Form, end: Form, content: Content): void {
+    const { ranges } = this;
+    const kept: Held[] = [];
+    for (const held of this.held.get(key) ?? []) {
+      if (this.common(held, start, end) === null) {
+        kept.push(held);
+        continue;
+      }
+      if (isAtLeastZero(minus(minus(start, held.start), ONE), ranges)) kept.push({ ...held, end: start });
+      if (isAtLeastZero(minus(minus(held.end, end), ONE), ranges)) kept.push({ ...held, start: end });
+    }
+    let at = 0;
+    while (at < kept.length && isAtLeastZero(minus(minus(start, kept[at]!.start), ONE), ranges)) at++;
+    kept.splice(at, 0, { start, end, content });
+    this.held.set(key, kept);
+  }
+
+  /** What each output holds after a launch, in places of the whole tensor. */
+  private outputKeys(launch: number): string[] {
+    const { kernel } = this.program;
+    return kernel.outputs.flatMap((output, o) => {
+      if (kernel.specification[o] === null) return [];
+      const size = this.lengths.sizeOf(output.name);
+      if (isZero(size, this.ranges)) return [];
+      const ranks = Array.from({ length: kernel.world }, (_, r) => r).filter((r) =>
+        isHolder(output.layout, kernel.mesh, r),
+      );
+      const all = ranks.map((r) =>
+        this.read(output.name, r, ZERO, size, launch, NO_PLACE).map((h) => ({
+          ...h,
+          key: this.key(h, o, r, launch),
+        })),
+      );
+      if (output.layout.kind !== "replicated")
+        return all.flatMap((held, i) => held.map(({ key }) => `${output.name}@${ranks[i]} ${key}`));
+      // Ranks that hold one value must hold it with the same bits: what they hold together is one kind of element.
+      let parts = [{ start: ZERO as Form, end: size, keys: [] as string[] }];
+      for (const held of all)
+        parts = parts.flatMap(({ start, end, keys }) =>
+          held.flatMap((h) => {
+            const part = this.common(h, start, end);
+            return part === null ? [] : [{ start: part.start, end: part.end, keys: [...keys, h.key] }];
+          }),
+        );
+      return parts.map(({ keys }) => `${output.name} ${keys.join(" | ")}`);
+    });
+  }
+
+  private key({ content }: Held, o: number, rank: number, launch: number): string {
+    const output = this.program.kernel.outputs[o]!;
+    // What is said of elements is said of them where ranks hold them.
+    const isLocal = this.program.kernel.specification[o]!.kind === "elements";
+    const to = isLocal ? ZERO : this.beginOf(output, rank);
+    const leaves = content.leaves.map((leaf) => {
+      const input = this.program.kernel.inputs.find((t) => t.name === leaf.input)!;
+      const distance = minus(isLocal ? leaf.distance : plus(leaf.distance, this.beginOf(input, leaf.owner)), to);
+      if (!isConstant(distance))
+        throw new NotShown(`what '${output.name}' holds is of elements farther away, the longer tensors are`, NO_PLACE);
+      return `${leaf.input}@${leaf.owner} ${constantOf(distance)} ${launch - leaf.launch}`;
+    });
+    return `${content.text} of ${leaves.join(", ")}`;
+  }
+
+  /** Where a rank's part of a tensor begins in the whole of it. */
+  private beginOf(tensor: SignatureTensor, rank: number): Form {
+    if (tensor.layout.kind !== "sharded") return ZERO;
+    const { expressions } = this.program;
+    const part = expressions.extent(productOf(tensor.localShape));
+    return this.lengths.of(expressions.apply("mul", expressions.constant(rank), part));
+  }
+}
+
+/** Nothing in the source stands for it. */
+const NO_PLACE: Span = { start: 0, end: 0 } as Span;
+
+function moved({ text, leaves }: Content, by: Form): Content {
+  return { text, leaves: leaves.map((leaf) => ({ ...leaf, distance: plus(leaf.distance, by) })) };
+}
+
+const texts = new Map<string, string>();
+
+/** An expression of contents. Equal ones have one text. */
+function made(text: string, of: readonly Content[]): Content {
+  if (text === "$0") return of[0]!;
+  const leaves: Leaf[] = [];
+  const numbers = new Map<string, number>();
+  const inner = of.map((content) => {
+    const places = content.leaves.map((leaf) => {
+      const key = `${leaf.input} ${leaf.owner} ${leaf.launch} ${keyOf(leaf.distance)}`;
+      let number = numbers.get(key);
+      if (number === undefined) {
+        numbers.set(key, (number = leaves.length));
+        leaves.push(leaf);
+      }
+      return number;
+    });
+    return `${content.text}[${places.join()}]`;
+  });
+  const whole = `${text} where ${inner.join("; ")}`;
+  let short = texts.get(whole);
+  if (short === undefined) texts.set(whole, (short = `e${texts.size}`));
+  return { text: short, leaves };
+}

@@ -1,0 +1,130 @@
+/** Movements held against each other: whether all stay inside their buffers, and whether every two that meet are ordered. */
+import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus } from "./forms.js";
+import type { Lengths, Program, Unit } from "./lengths.js";
+import type { Movement } from "./pieces.js";
+import { NotShown } from "./stretches.js";
+
+interface Touch {
+  readonly unit: Unit;
+  readonly movement: Movement;
+  readonly start: Form;
+  readonly end: Form;
+  readonly writes: boolean;
+}
+
+/** Checks that all stay inside their buffers, and that what meets is ordered. @throws NotShown */
+export function checkOrder(lengths: Lengths, pairs: Pairs): void {
+  for (const all of touchesOf(lengths, pairs).values()) checkPairs(all, lengths, pairs);
+}
+
+function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
+  const { ranges } = lengths.box;
+  const touches = new Map<string, Touch[]>();
+  for (const unit of lengths.program.units)
+    for (const movement of unit.movements) {
+      const length = lengths.lengthOf(movement);
+      if (isZero(length, ranges)) continue;
+      const base = lengths.form(movement.base);
+      for (const { form, lanes } of movement.aligned)
+        if ([...lengths.form(form).values()].some((n) => n % lanes !== 0))
+          throw new NotShown("nothing shows that a vector is where vectors begin", movement.span);
+      const touch = (buffer: string, owner: number, start: Form, writes: boolean): void => {
+        const end = plus(start, length);
+        if (!isAtLeastZero(start, ranges) || !isAtLeastZero(minus(lengths.sizeOf(buffer), end), ranges))
+          throw new NotShown(`an index leaves '${buffer}'`, movement.span);
+        const key = `${owner < 0 ? unit.rank : owner} ${buffer}`;
+        const list = touches.get(key);
+        const one = { unit, movement, start, end, writes };
+        if (list === undefined) touches.set(key, [one]);
+        else if (
+          !list.some((t) => t.unit === unit && t.movement === movement && t.writes === writes && equal(t.start, start))
+        )
+          list.push(one);
+      };
+      touch(movement.buffer, movement.owner, base, true);
+      for (const s of movement.sources) touch(s.buffer, s.owner, plus(base, lengths.form(s.distance)), false);
+      pairs.callers(lengths.program, unit, movement);
+    }
+  return touches;
+}
+
+function checkPairs(touches: readonly Touch[], { box: { ranges } }: Lengths, pairs: Pairs): void {
+  for (const [i, a] of touches.entries())
+    for (let j = i + 1; j < touches.length; j++) {
+      const b = touches[j]!;
+      if (!a.writes && !b.writes) continue;
+      const apart = minus(a.start, b.start);
+      const isSamePlace = apart.size === 0;
+      const question = pairs.question(a, b, isSamePlace);
+      if (question.isOrdered) continue;
+      // Where nothing orders them they must not meet.
+      if (!isAtLeastZero(minus(minus(a.end, b.start), ONE), ranges)) continue;
+      if (!isAtLeastZero(minus(minus(b.end, a.start), ONE), ranges)) continue;
+      throw new NotShown(question.reason, b.movement.span);
+    }
+}
+
+interface Question {
+  readonly isOrdered: boolean;
+  readonly reason: string;
+}
+
+/** Whether two touches are ordered whatever blocks they are of. Asked once for each two: lengths have no part in it. */
+export class Pairs {
+  private readonly known = new Map<string, Question>();
+  private readonly numbers = new Map<object, number>();
+
+  constructor(private readonly program: Program) {}
+
+  private numberOf(o: object): number {
+    let number = this.numbers.get(o);
+    if (number === undefined) this.numbers.set(o, (number = this.numbers.size));
+    return number;
+  }
+
+  question(a: Touch, b: Touch, isSamePlace: boolean): Question {
+    const isOne = a.unit === b.unit && a.movement === b.movement;
+    const isRows = !isOne && isSamePlace && a.movement.rows === b.movement.rows;
+    const key = `${this.numberOf(a.unit)} ${this.numberOf(b.unit)} ${isOne ? Number(isSamePlace) : 2 + Number(isRows)}`;
+    let question = this.known.get(key);
+    if (question === undefined) this.known.set(key, (question = this.asked(a, b, isOne && isSamePlace, isRows)));
+    return question;
+  }
+
+  private asked(a: Touch, b: Touch, isOneStrand: boolean, isSameBlock: boolean): Question {
+    // A thread reads an element before it stores what it makes of it.
+    if (isOneStrand) return { isOrdered: true, reason: "" };
+    const reason = "two accesses may meet that nothing orders";
+    if (a.unit === b.unit) return { isOrdered: false, reason };
+    const [first, second] = this.program.units.indexOf(a.unit) < this.program.units.indexOf(b.unit) ? [a, b] : [b, a];
+    if (first.unit.launch > second.unit.launch) return { isOrdered: false, reason };
+    for (const order of this.program.orders)
+      for (let p = 0; p < order.grid; p++)
+        for (let q = 0; q < order.grid; q++) {
+          if (isSameBlock && p !== q) continue;
+          if (!order.isBefore({ ...first.unit, block: p }, { ...second.unit, block: q }))
+            return { isOrdered: false, reason };
+        }
+    return { isOrdered: true, reason: "" };
+  }
+
+  /** Checks that callers write inputs before, and look at outputs after, all that a unit does with them. */
+  callers({ kernel, orders }: Program, unit: Unit, m: Movement): void {
+    const key = `callers ${this.numberOf(unit)} ${this.numberOf(m)}`;
+    if (this.known.has(key)) return;
+    for (const { buffer, owner } of [m, ...m.sources]) {
+      const { role } = kernel.buffers.find((b) => b.name === buffer)!;
+      if (role === "input" && buffer === m.buffer) throw new NotShown(`'${buffer}' is an input, and stored to`, m.span);
+      if (role !== "input" && role !== "output") continue;
+      const whose = owner < 0 ? unit.rank : owner;
+      for (const order of orders)
+        for (let block = 0; block < order.grid; block++) {
+          const place = { ...unit, block };
+          const isOrdered =
+            order.isCallerBefore(whose, unit.launch, place) && order.isBeforeCaller(place, whose, unit.launch + 1);
+          if (!isOrdered) throw new NotShown(`'${buffer}' may be touched while its owner's caller uses it`, m.span);
+        }
+    }
+    this.known.set(key, { isOrdered: true, reason: "" });
+  }
+}

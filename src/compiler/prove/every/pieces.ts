@@ -1,0 +1,297 @@
+/**
+ * What the stores of one way through a stretch come to: loops over strips, blocks, threads and lanes are digits of one number
+ * that counts through an interval, and intervals of several loops lie one behind the other.
+ */
+import type { Op } from "../../ir/module.js";
+import type { Span } from "../../source.js";
+import {
+  type Box,
+  constant,
+  constantOf,
+  divided,
+  equal,
+  factors,
+  type Form,
+  isAtLeastZero,
+  isConstant,
+  isZero,
+  keyOf,
+  minus,
+  ONE,
+  parameter,
+  plus,
+  product,
+  rangeOf,
+  scaled,
+} from "./forms.js";
+import { NotShown } from "./stretches.js";
+import { type Access, loadsOf, type StoreSeen, type Term, termText } from "./terms.js";
+import { GRID, type Way } from "./ways.js";
+
+/** An element read, by its distance from the one that is stored: a form over expressions, each named `@` and its number. */
+export interface Source {
+  readonly buffer: string;
+  readonly owner: number;
+  readonly distance: Form;
+}
+
+/** `length` elements from `base` on get `text` of elements of the sources, each once. Owner -1 is the rank itself. */
+export interface Movement {
+  readonly buffer: string;
+  readonly owner: number;
+  readonly base: Form;
+  /** The number of an expression, or a constant. */
+  readonly length: { readonly root: number } | { readonly constant: number };
+  /** What is stored, with `$0`, `$1`, … for the sources. */
+  readonly text: string;
+  readonly sources: readonly Source[];
+  /** So many neighbours from `base` on are one block's, then the next block's, and so on, in turn. */
+  readonly rows: number;
+  /** Forms that must be multiples of a number wherever there are elements. */
+  readonly aligned: readonly { readonly form: Form; readonly lanes: number }[];
+  readonly span: Span;
+}
+
+/** A store of one way: [start, end) of what is not opaque. */
+interface Piece {
+  readonly start: Form;
+  readonly end: Form;
+  readonly stores: readonly { readonly seen: StoreSeen; readonly at: Form }[];
+}
+
+export interface Merged {
+  readonly key: string;
+  readonly movement: Omit<Movement, "length" | "rows">;
+  /** Roots and constants that the length may be. */
+  readonly lengths: ReadonlySet<string>;
+  readonly rows: number | null;
+}
+
+/** What the stores of one way come to. @throws NotShown */
+export function mergedStores(way: Way, roots: ReadonlyMap<number, string>, box: Box): Merged[] {
+  const groups = new Map<
+    string,
+    { readonly opaque: Form; readonly term: Relative; readonly stores: Map<string, StoreAt[]> }
+  >();
+  for (const seen of way.stores) {
+    const { access, term } = seen;
+    const { opaque, own } = parted(access, seen);
+    const relative = relativeTo(access, term, roots, box);
+    const key = `${access.buffer} ${keyOf(access.owner)} ${keyOf(opaque)} ${relative.text} ${relative.key}`;
+    let group = groups.get(key);
+    if (group === undefined) groups.set(key, (group = { opaque, term: relative, stores: new Map() }));
+    const loops = seen.loops.map((l) => l.name).join();
+    const all = group.stores.get(loops);
+    if (all === undefined) group.stores.set(loops, [{ seen, at: own }]);
+    else all.push({ seen, at: own });
+  }
+  return [...groups.values()].map((group) => {
+    const pieces = [...group.stores.values()].map((stores) => pieceOf(stores, way));
+    return chained(pieces, group.opaque, group.term, way, roots, box);
+  });
+}
+
+interface StoreAt {
+  readonly seen: StoreSeen;
+  readonly at: Form;
+}
+
+/** An index without its loops: what is opaque, and the rest. */
+function parted({ index, op }: Access, { loops }: StoreSeen): { readonly opaque: Form; readonly own: Form } {
+  const opaque = new Map<string, number>();
+  const own = new Map<string, number>();
+  const names = new Set([...loops.map((l) => l.name), "block"]);
+  for (const [key, n] of index) {
+    const all = factors(key);
+    if (all.some((name) => names.has(name))) {
+      if (all.filter((name) => name !== GRID).length > 1)
+        throw new NotShown("the distance of neighbours depends on lengths", op.span);
+    } else if (all.some((name) => name.startsWith("@"))) opaque.set(key, n);
+    else own.set(key, n);
+  }
+  return { opaque, own };
+}
+
+interface Relative {
+  readonly text: string;
+  readonly key: string;
+  readonly sources: readonly Source[];
+}
+
+function relativeTo(store: Access, term: Term, roots: ReadonlyMap<number, string>, box: Box): Relative {
+  const sources: Source[] = [];
+  const numbers = new Map<string, number>();
+  const text = termText(term, ({ buffer, owner, index, op }) => {
+    const distance = lifted(minus(index, store.index), roots, box, op);
+    const key = `${buffer} ${keyOf(owner)} ${keyOf(distance)}`;
+    let number = numbers.get(key);
+    if (number === undefined) {
+      numbers.set(key, (number = sources.length));
+      sources.push({ buffer, owner: constantOf(owner), distance });
+    }
+    return `$${number}`;
+  });
+  return { text, key: [...numbers.keys()].join(";"), sources };
+}
+
+/** A form over expressions alone: lengths of the box as what they are. */
+function lifted(f: Form, roots: ReadonlyMap<number, string>, box: Box, op: Op): Form {
+  const own = new Map([...f].filter(([key]) => key !== "" && !factors(key).every((name) => name.startsWith("@"))));
+  if (own.size === 0) return f;
+  for (const [id, name] of roots) {
+    const length = box.names.get(name)!;
+    const [key] = own.keys();
+    const times = own.get(key!)! / (length.get(key!) ?? NaN);
+    if (!Number.isInteger(times)) continue;
+    const without = minus(f, scaled(length, times));
+    if ([...without.keys()].every((k) => factors(k).every((n) => n.startsWith("@"))))
+      return plus(without, parameter(`@${id}`), times);
+  }
+  throw new NotShown("the distance between what is read and what is stored changes from element to element", op.span);
+}
+
+interface Digit {
+  /** How far apart neighbours are: a number, or one times the number of blocks. */
+  readonly times: Form;
+  readonly count: Form;
+}
+
+/** What an index has for each one that a loop's variable has: a number, or one times the number of blocks. */
+function timesOf(index: Form, name: string): Form {
+  const times = new Map<string, number>();
+  for (const [key, n] of index) {
+    const all = factors(key);
+    if (all.includes(name)) times.set(all.filter((other) => other !== name).join("*"), n);
+  }
+  return times;
+}
+
+/** The interval that stores in the same loops go to, which differ by where they begin. */
+function pieceOf(stores: readonly StoreAt[], way: Way): Piece {
+  const [{ seen, at: first }] = stores as [StoreAt];
+  const { op } = seen.access;
+  const aparts = stores.map(({ at, seen: { access } }) => {
+    const same = [...access.index].every(([key, n]) => !isLoopKey(key, seen) || seen.access.index.get(key) === n);
+    if (!same) throw new NotShown("stores of one loop lie apart by a length", op.span);
+    return minus(at, first);
+  });
+  // A number of elements, or one for each block.
+  const units = new Set(aparts.flatMap((apart) => [...apart.keys()]));
+  const [unit = ""] = units;
+  if (units.size > 1 || (unit !== "" && unit !== GRID))
+    throw new NotShown("stores of one loop lie apart by a length", op.span);
+  const starts = aparts.map((apart) => apart.get(unit) ?? 0).sort((a, b) => a - b);
+  const digits: Digit[] = way.digits(seen).map(({ name, map, count }) => ({
+    times: map === "lanes" ? ONE : timesOf(seen.access.index, name),
+    count,
+  }));
+  if (starts.length > 1) {
+    const step = starts[1]! - starts[0]!;
+    if (step === 0 || starts.some((s, i) => s !== starts[0]! + i * step))
+      throw new NotShown("an element is stored twice, or elements are left out", op.span);
+    digits.push({ times: new Map([[unit, step]]), count: constant(starts.length) });
+  }
+  const counting = digits.filter(({ count }) => !isConstant(count) || constantOf(count) !== 1);
+  let total: Form = ONE;
+  while (counting.length > 0) {
+    const next = counting.findIndex(({ times }) => equal(times, total));
+    if (next < 0) throw new NotShown("what a loop stores has gaps, or meets itself", op.span);
+    total = product(counting.splice(next, 1)[0]!.count, total);
+  }
+  const start = plus(first, new Map(starts[0] === 0 ? [] : [[unit, starts[0]!]]));
+  return { start, end: plus(start, total), stores };
+}
+
+function isLoopKey(key: string, { loops }: StoreSeen): boolean {
+  return factors(key).some((name) => name === "block" || loops.some((l) => l.name === name));
+}
+
+/** Pieces one behind the other as a movement. */
+function chained(
+  pieces: readonly Piece[],
+  opaque: Form,
+  { text, key: from, sources }: Relative,
+  way: Way,
+  roots: ReadonlyMap<number, string>,
+  box: Box,
+): Merged {
+  const { ranges } = box;
+  const [{ seen }] = pieces[0]!.stores as [StoreAt];
+  const { op, buffer } = seen.access;
+  const owner = constantOf(seen.access.owner);
+  const sorted = [...pieces];
+  // Few; each comparison may cut the box.
+  for (let i = 0; i < sorted.length; i++)
+    for (let j = i + 1; j < sorted.length; j++)
+      if (!isAtLeastZero(minus(sorted[j]!.start, sorted[i]!.start), ranges))
+        [sorted[i], sorted[j]] = [sorted[j]!, sorted[i]!];
+  for (let i = 1; i < sorted.length; i++)
+    if (!isZero(minus(sorted[i]!.start, sorted[i - 1]!.end), ranges))
+      throw new NotShown("loops over elements leave some out, or meet", op.span);
+  const start = sorted[0]!.start;
+  const length = minus(sorted.at(-1)!.end, start);
+  const base = lifted(plus(opaque, start), roots, box, op);
+  const lengths = new Set([...roots].filter(([, name]) => equal(box.names.get(name)!, length)).map(([id]) => `@${id}`));
+  if (isConstant(length)) lengths.add(`#${constantOf(length)}`);
+  const all = pieces.flatMap((p) => p.stores);
+  const rows = rowsOf(all, start, way);
+  const aligned = all.flatMap((s) => alignments(s, way));
+  const key = `${buffer} ${owner} ${keyOf(base)} ${text} ${from}`;
+  return { key, movement: { buffer, owner, base, text, sources, aligned, span: op.span }, lengths, rows };
+}
+
+/** How many neighbours a block takes, in turn with the others. Null where there is one block. */
+function rowsOf(stores: readonly StoreAt[], base: Form, way: Way): number | null {
+  if (isConstant(way.grid) && constantOf(way.grid) === 1) return null;
+  let rows: number | null = null;
+  for (const { seen, at } of stores) {
+    const { access } = seen;
+    const digits = way.digits(seen);
+    const fail = (): never => {
+      throw new NotShown("which block stores an element is not followed", access.op.span);
+    };
+    const place = digits.find((d) => d.map === "blocks" || d.map === "block")!;
+    const step = timesOf(access.index, place.name);
+    const row = constantOf(step);
+    if (!isConstant(step) || row <= 0 || (rows !== null && rows !== row)) fail();
+    rows = row;
+    /** What all blocks take in turn is so much. */
+    const round = scaled(way.grid, row);
+    const isRounds = (f: Form): boolean => minus(f, product(divided(f, round), round)).size === 0;
+    let span = 1;
+    for (const { name, map, count } of digits) {
+      if (name === place.name) continue;
+      const times = map === "lanes" ? ONE : timesOf(access.index, name);
+      if (isRounds(times)) continue;
+      // Threads and lanes go through the rest of a row.
+      const { high } = rangeOf(count, way.ranges);
+      if (!isConstant(times) || constantOf(times) < 0 || high === Infinity) fail();
+      span += constantOf(times) * (high - 1);
+    }
+    const beyond = minus(at, place.map === "blocks" ? plus(base, place.low, row) : base);
+    const within = rangeOf(minus(beyond, product(divided(beyond, round), round)), way.ranges);
+    if (!(within.low >= 0 && within.high + span <= row)) fail();
+  }
+  return rows;
+}
+
+/** What must be a multiple of the lanes of a vector, where nothing on this way says so. */
+function alignments({ seen }: StoreAt, way: Way): { readonly form: Form; readonly lanes: number }[] {
+  const obligations: { form: Form; lanes: number }[] = [];
+  const check = ({ index, lanes, op }: Access): void => {
+    if (lanes === 1) return;
+    const opaque = new Map<string, number>();
+    for (const [key, n] of index) {
+      const isOpaque = factors(key).some((name) => name.startsWith("@"));
+      if (n % lanes === 0) continue;
+      if (!isOpaque) throw new NotShown("a vector is not where vectors begin", op.span);
+      opaque.set(key, n);
+    }
+    const isMultiple = (f: Form): boolean => (way.multiples.get(keyOf(f)) ?? 1) % lanes === 0;
+    const unknown = new Map([...opaque].filter(([key, n]) => !isMultiple(new Map([[key, n]]))));
+    if (unknown.size > 0 && !isMultiple(opaque)) obligations.push({ form: opaque, lanes });
+  };
+  check(seen.access);
+  for (const load of loadsOf(seen.term)) check(load);
+  return obligations;
+}

@@ -1,0 +1,132 @@
+/** What stores are of: expressions of loads, each at an index that counts loops. */
+import type { Op } from "../../ir/module.js";
+import { constant, constantOf, factors, type Form, isConstant, keyOf, parameter, substituted } from "./forms.js";
+import { NotShown } from "./stretches.js";
+
+/** What is stored, as an expression of loads: an operation on others, or the number of a load. */
+export type Term = { readonly text: string; readonly of: readonly Term[] } | { readonly load: Access };
+
+/** Something at one element: `index` counts loops, and what is the same for the whole stretch. */
+export interface Access {
+  readonly op: Op;
+  readonly buffer: string;
+  /** The rank; -1 for its own. Constant once peers that go with the block are resolved. */
+  readonly owner: Form;
+  readonly index: Form;
+  readonly lanes: number;
+}
+
+/** A loop around an access: its variable is `low` plus `name`, which is below `count`. */
+export interface Loop {
+  readonly name: string;
+  readonly map: "serial" | "blocks" | "threads" | "lanes" | "block";
+  readonly low: Form;
+  readonly count: Form;
+}
+
+export interface StoreSeen {
+  readonly access: Access;
+  readonly term: Term;
+  readonly loops: readonly Loop[];
+}
+
+/** Peers in an order that goes with the block: `@~4:1` is (block + 1) % 4. */
+export const ROTATED = "@~";
+
+export function rotation(of: Form, by: Form): Form | null {
+  if (!isConstant(by) || of.get("block") !== 1 || [...of.keys()].some((key) => key !== "" && key !== "block"))
+    return null;
+  const world = constantOf(by);
+  if (constantOf(of) < 0) return null;
+  return parameter(`${ROTATED}${world}:${((constantOf(of) % world) + world) % world}`);
+}
+
+/**
+ * Stores of which each block does the same for all peers, in an order of its own: one for each peer instead. What a block
+ * does for (block + k) % c, for all k below c, it does for all numbers below c.
+ */
+export function unrotated(stores: readonly StoreSeen[]): StoreSeen[] {
+  const plain: StoreSeen[] = [];
+  const groups = new Map<string, { readonly one: StoreSeen; readonly name: string; readonly seen: Set<string> }>();
+  for (const store of stores) {
+    const names = new Set<string>();
+    for (const { owner, index } of accessesOf(store))
+      for (const key of [...owner.keys(), ...index.keys()])
+        for (const name of factors(key)) if (name.startsWith(ROTATED)) names.add(name);
+    const [name] = names;
+    const { op } = store.access;
+    if (name === undefined) {
+      plain.push(store);
+      continue;
+    }
+    if (names.size > 1) throw new NotShown("peers go with the block in another way", op.span);
+    const [world] = name.slice(ROTATED.length).split(":");
+    const by = new Map([[name, parameter(`${ROTATED}${world}`)]]);
+    const key = textOf(replaced(store, by));
+    let group = groups.get(key);
+    if (group === undefined) groups.set(key, (group = { one: store, name, seen: new Set() }));
+    if (group.seen.has(name)) throw new NotShown("an element is stored twice", op.span);
+    group.seen.add(name);
+  }
+  for (const { one, name, seen } of groups.values()) {
+    const world = Number(name.slice(ROTATED.length).split(":")[0]);
+    if (seen.size !== world) throw new NotShown("peers go with the block in another way", one.access.op.span);
+    for (let p = 0; p < world; p++) plain.push(replaced(one, new Map([[name, constant(p)]])));
+  }
+  return plain;
+}
+
+function accessesOf({ access, term }: StoreSeen): Access[] {
+  return [access, ...loadsOf(term)];
+}
+
+/** The loads of a term. Terms share parts, so each is visited once. */
+export function loadsOf(term: Term): Set<Access> {
+  const loads = new Set<Access>();
+  const seen = new Set<Term>();
+  const visit = (t: Term): void => {
+    if (seen.has(t)) return;
+    seen.add(t);
+    if ("load" in t) loads.add(t.load);
+    else t.of.forEach(visit);
+  };
+  visit(term);
+  return loads;
+}
+
+/** A term as text, one for equal terms, no longer than the term has different parts. */
+export function termText(term: Term, ofLoad: (load: Access) => string): string {
+  const written = new Map<Term, string>();
+  const names = new Map<string, string>();
+  const write = (t: Term): string => {
+    let text = written.get(t);
+    if (text !== undefined) return text;
+    if ("load" in t) text = ofLoad(t.load);
+    else {
+      const whole = `${t.text}(${t.of.map(write).join()})`;
+      text = names.get(whole);
+      if (text === undefined) names.set(whole, (text = `#${names.size}`));
+    }
+    written.set(t, text);
+    return text;
+  };
+  const last = write(term);
+  return names.size === 0 ? last : [...names.keys()].join("; ");
+}
+
+function replaced(store: StoreSeen, by: ReadonlyMap<string, Form>): StoreSeen {
+  const access = (a: Access): Access => ({ ...a, owner: substituted(a.owner, by), index: substituted(a.index, by) });
+  const made = new Map<Term, Term>();
+  const term = (t: Term): Term => {
+    let other = made.get(t);
+    if (other === undefined)
+      made.set(t, (other = "load" in t ? { load: access(t.load) } : { text: t.text, of: t.of.map(term) }));
+    return other;
+  };
+  return { ...store, access: access(store.access), term: term(store.term) };
+}
+
+function textOf({ access, term, loops }: StoreSeen): string {
+  const one = ({ buffer, owner, index, lanes }: Access): string => `${buffer} ${keyOf(owner)} ${keyOf(index)} ${lanes}`;
+  return `${one(access)} ${termText(term, one)} ${loops.map((l) => l.name).join()}`;
+}

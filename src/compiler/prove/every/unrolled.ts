@@ -1,0 +1,218 @@
+/**
+ * Loops of a stretch that run a fixed number of times around others, iteration by iteration. A block may go through peers in an
+ * order of its own: all that it does for (block + i + k) % c, for c numbers i in a row, it does for all numbers below c.
+ */
+import { type Op, type Region, Value } from "../../ir/module.js";
+import { scalarOf } from "../../ir/types.js";
+import type { Expression, Expressions } from "./expressions.js";
+
+/** Ops of a stretch that are followed together, and what the values outside are when a rank comes to them. */
+export interface Part {
+  readonly ops: readonly Op[];
+  readonly values: ReadonlyMap<Value, Expression>;
+  /** What makes the other values outside, which are data: numbers, and what is made of them. */
+  readonly makers: ReadonlyMap<Value, Op>;
+  /** The same for parts with the same ops. */
+  readonly shape: string;
+}
+
+/** What an op makes of expressions; null where that is none. */
+export type Make = (op: Op, of: readonly (Expression | undefined)[]) => Expression | null;
+
+const MOST_ITERATIONS = 64;
+const MOST_OPS = 20_000;
+/** The variable of a loop whose order goes with the block. */
+const TURN = "turn";
+
+const numbers = new WeakMap<Op, number>();
+let count = 0;
+
+function numberOf(op: Op): number {
+  let number = numbers.get(op);
+  if (number === undefined) numbers.set(op, (number = count++));
+  return number;
+}
+
+/** The parts of a stretch: each iteration of such a loop is one, and what is between them. */
+export function partsOf(
+  ops: readonly Op[],
+  outside: Pick<Part, "values" | "makers">,
+  expressions: Expressions,
+  make: Make,
+): readonly Part[] {
+  const whole = { ops, values: new Map(outside.values), makers: outside.makers, shape: `${numberOf(ops[0]!)}` };
+  const isConstant = (v: Value): boolean => outside.values.get(v)?.kind === "constant";
+  const mayUnroll = (op: Op): boolean =>
+    (isAround(op) && op.operands.every(isConstant)) ||
+    (op.name === "if" && isConstant(op.operands[0]!) && op.regions.some((r) => r.ops.some(mayUnroll)));
+  if (!ops.some(mayUnroll)) return [whole];
+  try {
+    return new Unrolling(outside, expressions, make).run(ops);
+  } catch (e) {
+    if (!(e instanceof NotUnrolled)) throw e;
+    return [whole];
+  }
+}
+
+function isAround(op: Op): boolean {
+  const { map } = op.attributes;
+  return op.name === "for" && (map === "serial" || map === "ranks") && op.regions[0]!.arguments.length === 1;
+}
+
+class NotUnrolled extends Error {}
+
+/** A loop whose variable is a turn: of so many, and which number stands for it now. */
+interface Turn {
+  readonly of: number;
+  readonly now: number;
+  /** What is added to the block and the turn where that was seen first. */
+  first: number | null;
+}
+
+class Unrolling {
+  private readonly parts: Part[] = [];
+  private readonly values: Map<Value, Expression>;
+  private readonly makers: Map<Value, Op>;
+  private readonly renamed = new Map<Value, Value>();
+  /** Values in which a turn is left that is no peer. */
+  private readonly turning = new Set<Value>();
+  private turn: Turn | null = null;
+  private ops: Op[] = [];
+  private shape: (number | string)[] = [];
+  private made = 0;
+
+  constructor(
+    { values, makers }: Pick<Part, "values" | "makers">,
+    private readonly expressions: Expressions,
+    private readonly make: Make,
+  ) {
+    this.values = new Map(values);
+    this.makers = new Map(makers);
+  }
+
+  run(ops: readonly Op[]): readonly Part[] {
+    this.top(ops);
+    this.close();
+    return this.parts.map((p) => ({ ...p, values: this.values, makers: this.makers }));
+  }
+
+  private close(): void {
+    const { values, makers } = this;
+    if (this.ops.length > 0) this.parts.push({ ops: this.ops, values, makers, shape: this.shape.join(" ") });
+    this.ops = [];
+    this.shape = [];
+  }
+
+  private value(v: Value): Value {
+    return this.renamed.get(v) ?? v;
+  }
+
+  private expression(v: Value): Expression | undefined {
+    return this.values.get(this.value(v));
+  }
+
+  /** Ops around which there is no loop over elements. */
+  private top(ops: readonly Op[]): void {
+    for (const op of ops) {
+      const of = op.operands.map((v) => this.expression(v));
+      const isFixed = of.every((e) => e?.kind === "constant");
+      if (this.isExpression(op)) continue;
+      if (isAround(op) && isFixed) this.loop(op);
+      else if (op.name === "if" && isFixed) this.top(op.regions[(of[0] as { value: number }).value !== 0 ? 0 : 1]!.ops);
+      else if (op.regions.length === 0 && op.results.length === 1 && op.name !== "load") {
+        const copy = this.copy(op);
+        this.makers.set(copy.results[0]!, copy);
+      } else {
+        const at = this.shape.length;
+        this.ops.push(this.copy(op));
+        this.shape.splice(at, 0, ";");
+      }
+    }
+  }
+
+  private loop(op: Op): void {
+    const [low, high] = op.operands.map((v) => (this.expression(v) as { value: number }).value) as [number, number];
+    if (high - low > MOST_ITERATIONS) throw new NotUnrolled();
+    this.close();
+    const [body] = op.regions as readonly [Region];
+    const before = this.parts.length;
+    const outer = this.turn;
+    try {
+      let first: number | null = null;
+      for (let i = 0; i < high - low; i++) {
+        this.turn = { of: high - low, now: i, first };
+        this.iteration(body, this.expressions.symbol(TURN));
+        first = this.turn.first;
+      }
+    } catch (e) {
+      if (!(e instanceof NotUnrolled)) throw e;
+      this.parts.length = before;
+      this.ops = [];
+      this.shape = [];
+      this.turn = outer;
+      for (let i = low; i < high; i++) this.iteration(body, this.expressions.constant(i));
+    }
+    this.turn = outer;
+  }
+
+  private iteration(body: Region, variable: Expression): void {
+    const own = new Value(body.arguments[0]!.type);
+    this.renamed.set(body.arguments[0]!, own);
+    this.values.set(own, variable);
+    if (variable.kind === "symbol") this.turning.add(own);
+    this.top(body.ops);
+    this.close();
+  }
+
+  /** Whether an op is an expression of what is known. */
+  private isExpression(op: Op): boolean {
+    const [result] = op.results;
+    if (result === undefined || op.regions.length > 0 || op.name === "load") return false;
+    const kind = scalarOf(result.type);
+    if (kind !== "index" && kind !== "bool") return false;
+    const of = op.operands.map((v) => this.expression(v));
+    const isTurning = op.operands.some((v) => this.turning.has(this.value(v)));
+    const made = (isTurning ? this.peer(op, of) : null) ?? this.make(op, of);
+    if (made === null) return false;
+    const own = new Value(result.type);
+    this.renamed.set(result, own);
+    this.values.set(own, made);
+    if (isTurning && made.kind !== "constant") this.turning.add(own);
+    return true;
+  }
+
+  /** (block + turn + k) % c as the number that stands for it. */
+  private peer(op: Op, [a, by]: readonly (Expression | undefined)[]): Expression | null {
+    const { turn } = this;
+    if (op.attributes["fn"] !== "rem" || turn === null || by?.kind !== "constant" || by.value !== turn.of) return null;
+    let [k, blocks, turns] = [0, 0, 0];
+    const isSum = (e: Expression): boolean => {
+      if (e.kind === "constant") k += e.value;
+      else if (e.kind === "symbol" && e.name === "block") blocks++;
+      else if (e.kind === "symbol" && e.name === TURN) turns++;
+      else return e.kind === "apply" && e.fn === "add" && e.of.every(isSum);
+      return true;
+    };
+    if (a === undefined || !isSum(a) || blocks !== 1 || turns !== 1 || k < 0) return null;
+    turn.first ??= k;
+    return this.expressions.constant((turn.now + (((k - turn.first) % turn.of) + turn.of)) % turn.of);
+  }
+
+  /** An op with values of its own, and what it is made of noted in the shape. */
+  private copy(op: Op): Op {
+    if (++this.made > MOST_OPS || op.operands.some((v) => this.turning.has(this.value(v)))) throw new NotUnrolled();
+    this.shape.push(numberOf(op));
+    const operands = op.operands.map((v) => this.value(v));
+    const regions = op.regions.map((region) => {
+      const own = region.arguments.map((a) => new Value(a.type));
+      region.arguments.forEach((a, i) => this.renamed.set(a, own[i]!));
+      this.shape.push("(");
+      const ops = region.ops.flatMap((o) => (this.isExpression(o) ? [] : [this.copy(o)]));
+      this.shape.push(")");
+      return { arguments: own, ops };
+    });
+    const results = op.results.map((v) => new Value(v.type));
+    op.results.forEach((v, i) => this.renamed.set(v, results[i]!));
+    return { ...op, operands, regions, results };
+  }
+}

@@ -1,0 +1,168 @@
+/** What is known of values while a program is gone through: intervals, which values are equal, and what conditions around say. */
+import type { Op, Value } from "../ir/module.js";
+import type { Comparison } from "../ir/ops.js";
+import { scalarOf } from "../ir/types.js";
+import { isFloat } from "../types/dtype.js";
+import { EXACT, type Exactness } from "./exactness.js";
+import { evaluate, type Known } from "./interval-arithmetic.js";
+import { allOf, type Interval, interval, overlap, UNLIMITED } from "./intervals.js";
+
+/** That the value of a number lies somewhere. */
+export type Fact = readonly [number: number, at: Interval];
+
+export class KnownValues {
+  private readonly values = new Map<Value, Known>();
+  private readonly numbers = new Map<string, number>();
+  private readonly fixed = new Set<number>();
+  /** One value of each number. */
+  private readonly byNumber = new Map<number, Value>();
+  /** Of values by their numbers: what the conditions around say of them. */
+  private readonly facts = new Map<number, Interval>();
+  /** What makes values of indices alone. */
+  private readonly ofIndices = new Map<Value, Op>();
+  /** What comparisons say, by their numbers. */
+  private readonly conditions = new Map<number, { readonly yes: Fact[]; readonly no: Fact[] }>();
+
+  of(v: Value): Known {
+    const known = this.values.get(v) ?? { at: everything(v), number: -1, wraps: null, ...EXACT };
+    if (this.facts.size === 0) return known;
+    const fact = this.facts.get(known.number);
+    const made = this.ofIndices.get(v);
+    const at = fact === undefined ? known.at : overlap(known.at, fact);
+    if (made === undefined) return { ...known, at };
+    // What was made of a length before it was known to be greater than 0.
+    const operands = made.operands.map((o) => this.of(o));
+    return { ...known, at: overlap(at, evaluate(made, operands, () => {}).at) };
+  }
+
+  /** Enters the result of an op; `isPure` where equal operands give an equal one. */
+  define(op: Op, known: Omit<Known, "number" | keyof Exactness> & Partial<Exactness>, isPure = true): void {
+    const [result] = op.results;
+    if (result === undefined) return;
+    const operands = op.operands.map((v) => this.of(v).number);
+    const isNumbered = isPure && !operands.includes(-1);
+    const isRank = op.name === "rank";
+    const number = isRank ? this.rank : isNumbered ? this.numberOf(`${op.name} ${JSON.stringify(op.attributes)} ${scalarOf(result.type)} ${operands.join()}`) : this.fresh(); // prettier-ignore
+    if (
+      op.name === "const" ||
+      op.name === "dim" ||
+      (operands.length > 0 && operands.every((n) => this.fixed.has(n)) && isNumbered && op.name !== "load")
+    )
+      this.fixed.add(number);
+    this.enter(result, { ...EXACT, ...known, number });
+  }
+
+  /** The number of this rank's number. */
+  readonly rank = this.numberOf("rank");
+
+  constructor(private readonly world: number) {}
+
+  /** Whether all values of a number are one for a launch: constants and lengths. */
+  isFixed(number: number): boolean {
+    return this.fixed.has(number);
+  }
+
+  /** Enters a variable. */
+  bind(v: Value, known: Pick<Known, "at" | "within">): void {
+    this.enter(v, { ...EXACT, ...known, number: this.fresh(), wraps: null });
+  }
+
+  private enter(v: Value, known: Known): void {
+    this.values.set(v, known);
+    this.byNumber.set(known.number, v);
+  }
+
+  /** What is known of the values of a number. */
+  readonly numbered = (number: number): Known | undefined => {
+    if (number === this.rank) return { at: interval(0, this.world - 1), number, wraps: null, ...EXACT };
+    const v = this.byNumber.get(number);
+    return v === undefined ? undefined : this.of(v);
+  };
+
+  private numberOf(key: string): number {
+    let number = this.numbers.get(key);
+    if (number === undefined) this.numbers.set(key, (number = this.numbers.size));
+    return number;
+  }
+
+  private fresh(): number {
+    return this.numberOf(`new ${this.numbers.size}`);
+  }
+
+  /** Notes that a value is made of indices, of which more may be known later. */
+  madeOfIndices(op: Op): void {
+    this.ofIndices.set(op.results[0]!, op);
+  }
+
+  /** Notes what a comparison says of its sides. */
+  compared(op: Op, a: Known, b: Known): void {
+    const fn = op.attributes["fn"] as Comparison;
+    // Next to a limit, integers are one apart and floats are not.
+    const step = isFloat(scalarOf(op.operands[0]!.type)) ? 0 : 1;
+    const facts = (f: Comparison): Fact[] => [
+      [a.number, limited(f, b.at, step)],
+      [b.number, limited(SWAPPED[f], a.at, step)],
+    ];
+    this.conditions.set(this.of(op.results[0]!).number, { yes: facts(fn), no: facts(OPPOSITE[fn]) });
+  }
+
+  /** What follows from a condition. */
+  follows(condition: Known, holds: boolean): readonly Fact[] {
+    const facts = this.conditions.get(condition.number);
+    return (holds ? facts?.yes : facts?.no) ?? [];
+  }
+
+  assuming(facts: readonly Fact[], body: () => void): void {
+    const before = facts.map(([number]) => [number, this.facts.get(number)] as const);
+    for (const [number, at] of facts) {
+      if (number < 0) continue;
+      const known = this.facts.get(number);
+      this.facts.set(number, known === undefined ? at : overlap(known, at));
+    }
+    body();
+    for (const [number, at] of before.reverse())
+      if (at === undefined) this.facts.delete(number);
+      else this.facts.set(number, at);
+  }
+}
+
+/** All that a value may be, by its type. */
+export function everything(v: Value): Interval {
+  return v.type.kind === "tensor" ? UNLIMITED : allOf(scalarOf(v.type));
+}
+
+const OPPOSITE: Readonly<Record<Comparison, Comparison>> = {
+  eq: "ne",
+  ne: "eq",
+  lt: "ge",
+  ge: "lt",
+  gt: "le",
+  le: "gt",
+};
+
+const SWAPPED: Readonly<Record<Comparison, Comparison>> = {
+  eq: "eq",
+  ne: "ne",
+  lt: "gt",
+  gt: "lt",
+  le: "ge",
+  ge: "le",
+};
+
+/** Where x lies if `x fn y`. */
+function limited(fn: Comparison, y: Interval, step: number): Interval {
+  switch (fn) {
+    case "eq":
+      return y;
+    case "ne":
+      return interval(-Infinity, Infinity, y.lo === 0 && y.hi === 0);
+    case "lt":
+      return interval(-Infinity, y.hi - step, y.hi <= 0);
+    case "le":
+      return interval(-Infinity, y.hi, y.hi < 0);
+    case "gt":
+      return interval(y.lo + step, Infinity, y.lo >= 0);
+    case "ge":
+      return interval(y.lo, Infinity, y.lo > 0);
+  }
+}
