@@ -35,6 +35,33 @@ class _Loaded:
     offsets: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Call:
+    """One kernel with its arguments, which the driver copies at each launch."""
+
+    function: c_void_p
+    cooperative: bool
+    shape: tuple[int, ...]
+    arguments: Any
+    held: list[Any]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A program with dimensions and tensors, for as long as it stays loaded and they stay where they are."""
+
+    gpu: Gpu
+    calls: tuple[_Call, ...]
+
+    def launch(self, stream: int) -> None:
+        """Enqueues it on a CUstream."""
+        for call in self.calls:
+            if call.cooperative:
+                self.gpu.driver("cuLaunchCooperativeKernel", call.function, *call.shape, stream, call.arguments)
+            else:
+                self.gpu.driver("cuLaunchKernel", call.function, *call.shape, stream, call.arguments, None)
+
+
 class LoadedProgram:
     """
     A program on this rank's GPU.
@@ -228,26 +255,31 @@ class LoadedProgram:
 
         Raises RequirementError for what does not fit the program.
         """
+        self.prepare(dims, tensors, numbers=numbers).launch(self.gpu.stream if stream is None else stream)
+
+    def prepare(
+        self,
+        dims: Dims,
+        tensors: Mapping[str, int | SymmetricMemory | Sequence[int]],
+        *,
+        numbers: Mapping[str, float] | None = None,
+    ) -> Prepared:
+        """As `launch`, but for the launch: what has been checked and put together once can be launched many times."""
         workspace = self._attached()
         plan = self._plan(dims)
         given = self._addresses(tensors, dims)
         values = numbers or {}
         if set(values) != set(self.program.numbers):
             raise RequirementError(f"{self.program.name} takes the numbers {', '.join(self.program.numbers) or 'none'}")
-        where = self.gpu.stream if stream is None else stream
+        calls = []
         for index, blocks in plan:
             loaded = self._kernels[index]
             kernel = loaded.kernel
-            # Kept until the driver has copied them.
-            held: list[Any] = []
-            for parameter in kernel.parameters:
-                held.append(self._argument(index, parameter, given, dims, values, workspace))
+            held = [self._argument(index, parameter, given, dims, values, workspace) for parameter in kernel.parameters]
             arguments = (c_void_p * len(held))(*(ctypes.addressof(each) for each in held))
-            shape = (blocks, 1, 1, kernel.block_threads, 1, 1, kernel.shared_bytes, where)
-            if kernel.cooperative:
-                self.gpu.driver("cuLaunchCooperativeKernel", loaded.function, *shape, arguments)
-            else:
-                self.gpu.driver("cuLaunchKernel", loaded.function, *shape, arguments, None)
+            shape = (blocks, 1, 1, kernel.block_threads, 1, 1, kernel.shared_bytes)
+            calls.append(_Call(loaded.function, kernel.cooperative, shape, arguments, held))
+        return Prepared(self.gpu, tuple(calls))
 
     def _addresses(self, tensors: Mapping[str, Any], dims: Dims) -> dict[str, Sequence[int]]:
         """By tensor: addresses of all ranks, or in every place this rank's."""

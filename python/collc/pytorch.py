@@ -1,57 +1,21 @@
 """
 Collectives on PyTorch's tensors: differentiable custom operators over programs that collc has compiled ahead of time.
 
-Written against PyTorch 2.11's documented interface. The operators have run on CPU tensors that stand for CUDA's; on a GPU nothing here has.
+They have run with PyTorch 2.11 on 2 GPUs (test/gpu/pytorch_ops.py), on torch's symmetric memory and on collc's.
 """
 
 # No postponed annotations here: custom_op reads them.
-import os
-import tempfile
-from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
-
-try:
-    import torch
-    import torch.distributed as dist
-    import torch.distributed._symmetric_memory as symm_mem
-except ImportError as error:
-    raise ImportError(
-        "collc.pytorch needs PyTorch with torch.distributed, 2.9 or newer: pip install torch. `import collc` does not."
-    ) from error
 
 from .artifacts import open as open_artifacts
 from .errors import CollcError, RequirementError
-from .exchange import Exchange
-from .gpu import Gpu, SymmetricMemory
 from .launch import LoadedProgram
+from .torch_memory import TORCH_DTYPES, TorchMemory
 
-DTYPES: Dict[torch.dtype, str] = {
-    torch.float32: "f32",
-    torch.float16: "f16",
-    torch.bfloat16: "bf16",
-    torch.float8_e4m3fn: "f8e4m3",
-    torch.float8_e5m2: "f8e5m2",
-    torch.int32: "i32",
-    torch.int8: "i8",
-    torch.uint8: "u8",
-}
+import torch  # noqa: E402 - torch_memory says what is missing where there is none
+import torch.distributed as dist  # noqa: E402
 
-
-@dataclass(frozen=True)
-class _Block:
-    """Symmetric memory: where every rank's begins, as mapped here, and what keeps it."""
-
-    pointers: Tuple[int, ...]
-    bytes: int
-    owner: Any
-
-
-class _DeviceBytes:
-    """Bytes at a device address, for torch.as_tensor."""
-
-    def __init__(self, pointer: int, count: int) -> None:
-        self.__cuda_array_interface__ = {"shape": (count,), "typestr": "|u1", "data": (pointer, False), "version": 3}
-
+DTYPES: Dict[torch.dtype, str] = {dtype: name for name, dtype in TORCH_DTYPES.items()}
 
 _groups: Dict[str, "Collectives"] = {}
 
@@ -81,53 +45,22 @@ class Collectives:
         torch.distributed's symmetric memory, "collc" for collc's own, among processes of one machine. `timeout` and `max_blocks`: as
         `Program.load` has them.
         """
-        if memory not in ("torch", "collc"):
-            raise ValueError(f"memory is 'torch' or 'collc', not {memory!r}")
         self.artifacts = open_artifacts(folder)
-        self.group = group if group is not None else dist.group.WORLD
-        self.rank = dist.get_rank(self.group)
-        self.world = dist.get_world_size(self.group)
-        self.device = torch.device("cuda", torch.cuda.current_device())
-        torch.empty(0, device=self.device)  # makes the context
+        self.memory = TorchMemory(group, kind=memory)
+        self.group, self.device = self.memory.group, self.memory.device
+        self.rank, self.world = self.memory.rank, self.memory.world
         self.name = name if name is not None else f"collc{len(_groups)}"
         if self.name in _groups:
             raise ValueError(f"there are Collectives called {self.name!r} already")
         self.capacity = -(-capacity // 256) * 256
-        self._gpu = Gpu(self.device.index)
         self._timeout, self._max_blocks = timeout, max_blocks
-        self._exchange = self._connect() if memory == "collc" else None
-        self._blocks: List[_Block] = []
         self._loaded: Dict[Tuple[str, str], LoadedProgram] = {}
         self._last: Optional[torch.cuda.Stream] = None
-        self._done = torch.cuda.Event()
+        self._done = torch.cuda.Event()  # type: ignore[no-untyped-call]
         # Where tensors that are not symmetric themselves are copied to, and from.
-        self._staged_in = self._allocate(self.capacity)
-        self._staged_out = self._allocate(self.capacity)
+        self._staged_in = self.memory.allocate(self.capacity)
+        self._staged_out = self.memory.allocate(self.capacity)
         _groups[self.name] = self
-
-    def _connect(self) -> Exchange:
-        made = [tempfile.mkdtemp(prefix="collc-") if self.rank == 0 else None]
-        dist.broadcast_object_list(made, group_src=0, group=self.group)
-        folder = str(made[0])
-        try:
-            return Exchange(self.rank, self.world, folder)
-        finally:
-            dist.barrier(self.group)
-            if self.rank == 0:
-                os.rmdir(folder)
-
-    def _allocate(self, count: int) -> torch.Tensor:
-        """Zeroed symmetric bytes, known to launches."""
-        if self._exchange is not None:
-            memory = SymmetricMemory(self._gpu, self._exchange, count)
-            self._blocks.append(_Block(tuple(memory.pointers), count, memory))
-            return torch.as_tensor(_DeviceBytes(memory.pointer, count), device=self.device)
-        tensor = symm_mem.empty(count, dtype=torch.uint8, device=self.device)
-        self.register(tensor)
-        tensor.zero_()
-        torch.cuda.synchronize(self.device)
-        dist.barrier(self.group)
-        return tensor
 
     def register(self, tensor: torch.Tensor) -> None:
         """
@@ -135,29 +68,11 @@ class Collectives:
 
         Raises RequirementError for another tensor.
         """
-        handle = symm_mem.rendezvous(tensor, self.group)
-        if handle is None:
-            raise RequirementError("the tensor does not lie in symmetric memory: allocate it with symm_mem.empty")
-        offset = tensor.data_ptr() - handle.buffer_ptrs[handle.rank]
-        pointers = tuple(pointer + offset for pointer in handle.buffer_ptrs)
-        count = tensor.untyped_storage().nbytes() - tensor.storage_offset() * tensor.element_size()
-        self._blocks.append(_Block(pointers, count, (tensor, handle)))
+        self.memory.register(tensor)
 
     def empty(self, *size: int, dtype: torch.dtype) -> torch.Tensor:
         """A tensor in symmetric memory that operators need not copy. Collective."""
-        count = dtype.itemsize
-        for each in size:
-            count *= each
-        return self._allocate(max(1, count))[:count].view(dtype).view(size)
-
-    def _pointers(self, tensor: torch.Tensor) -> Optional[List[int]]:
-        """Every rank's address of what lies in a symmetric block, at the same place on each; None for other tensors."""
-        start, count = tensor.data_ptr(), tensor.numel() * tensor.element_size()
-        for block in self._blocks:
-            offset = start - block.pointers[self.rank]
-            if 0 <= offset and offset + count <= block.bytes:
-                return [pointer + offset for pointer in block.pointers]
-        return None
+        return self.memory.empty(*size, dtype=dtype)
 
     def _program(self, path: str, dtype: torch.dtype) -> LoadedProgram:
         key = (path, DTYPES.get(dtype, ""))
@@ -171,11 +86,11 @@ class Collectives:
         program = self.artifacts.find(path, ranks=self.world, dtypes={"T": key[1]})
         if len(program.dims) != 1 or program.numbers:
             raise RequirementError(f"{program.name} is no collective over one dimension")
-        self._gpu.make_current()
+        self.memory.gpu.make_current()
         # A length that every rank's part divides.
         most = self.capacity // dtype.itemsize // self.world * self.world
         loaded = program.load(
-            self._gpu,
+            self.memory.gpu,
             rank=self.rank,
             shapes=[{program.dims[0]: most}],
             timeout=self._timeout,
@@ -186,8 +101,9 @@ class Collectives:
         if any(fingerprint != loaded.fingerprint for fingerprint in everybody):
             raise CollcError("the ranks have different artifacts, GPUs or capacities")
         if loaded.symmetric_bytes > 0:
-            self._allocate(loaded.symmetric_bytes)
-            loaded.attach(self._blocks[-1].pointers)
+            workspace = self.memory.pointers(self.memory.allocate(loaded.symmetric_bytes))
+            assert workspace is not None
+            loaded.attach(workspace)
         else:
             loaded.attach([])
         loaded.reset(torch.cuda.current_stream(self.device).cuda_stream)
@@ -203,7 +119,7 @@ class Collectives:
         if x.device != self.device or y.device != self.device:
             raise RequirementError(f"tensors are on {x.device} and {y.device}, and {self.name} is on {self.device}")
         loaded = self._program(path, x.dtype)
-        self._gpu.make_current()
+        self.memory.gpu.make_current()
         stream = torch.cuda.current_stream(self.device)
         capturing = torch.cuda.is_current_stream_capturing()
         if self._last is not None and self._last != stream and not capturing:
@@ -212,7 +128,7 @@ class Collectives:
         copy_out: Optional[torch.Tensor] = None
         for name, tensor in loaded.program.tensors.items():
             actual = y if tensor.is_output else x
-            pointers = self._pointers(actual)
+            pointers = self.memory.pointers(actual)
             if pointers is None and tensor.is_symmetric:
                 staging = self._staged_out if tensor.is_output else self._staged_in
                 count = actual.numel() * actual.element_size()
@@ -223,7 +139,7 @@ class Collectives:
                     copy_out = staged
                 else:
                     staged.copy_(actual)
-                pointers = self._pointers(staged)
+                pointers = self.memory.pointers(staged)
             given[name] = pointers if pointers is not None else actual.data_ptr()
         loaded.launch({loaded.program.dims[0]: n}, given, stream=stream.cuda_stream)
         if copy_out is not None:
@@ -251,12 +167,7 @@ class Collectives:
         for loaded in self._loaded.values():
             loaded.close()
         self._loaded = {}
-        for block in self._blocks:
-            if isinstance(block.owner, SymmetricMemory):
-                block.owner.close()
-        self._blocks = []
-        if self._exchange is not None:
-            self._exchange.close()
+        self.memory.close()
         _groups.pop(self.name, None)
 
 
@@ -271,7 +182,9 @@ def _gathered(x: torch.Tensor, world: int) -> torch.Tensor:
 
 
 def _scattered(x: torch.Tensor, world: int) -> torch.Tensor:
-    torch._check(x.shape[0] % world == 0, lambda: f"dimension 0, of length {x.shape[0]}, does not divide by {world} ranks")
+    torch._check(  # type: ignore[no-untyped-call]
+        x.shape[0] % world == 0, lambda: f"dimension 0, of length {x.shape[0]}, does not divide by {world} ranks"
+    )
     return x.new_empty((x.shape[0] // world, *x.shape[1:]))
 
 

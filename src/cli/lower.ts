@@ -1,19 +1,23 @@
 /** `collc lower`: which parts of a compiler's graph become programs, and why the others do not. */
 import { Command, Option } from "commander";
-import { DEFAULT_ARCH, type Machine, machineFor, MACHINES } from "../compiler/index.js";
-import { asFx, lower, loweredToJson, partitionReport } from "../compiler/graph/index.js";
+import { DEFAULT_ARCH, type Machine, machineFor, MACHINES, predictOperation } from "../compiler/index.js";
+import { asFx, lower, type Lowered, loweredToJson, partitionReport, shapeOf } from "../compiler/graph/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
+import { digest, type Identity, programName } from "./aot/manifest.js";
+import { buildUnits, type Unit } from "./aot/units.js";
 import { examples } from "./examples.js";
 import type { Io } from "./io.js";
-import { shared } from "./options.js";
+import { listOf, parseArch, shared } from "./options.js";
 import { readProgram } from "./source-file.js";
 
 interface LowerCommandOptions {
   readonly ranks?: number;
   readonly machine?: string;
-  readonly arch?: string;
+  readonly arch: readonly string[];
+  readonly build?: string;
   readonly measured?: string;
+  readonly caller: "nodes" | "kernels";
   readonly fuse: "model" | "legal";
   readonly json?: boolean;
 }
@@ -39,19 +43,40 @@ export function lowerCommand(io: Io): Command {
         .choices(["model", "legal"])
         .default("model"),
     )
+    .addOption(
+      new Option(
+        "--caller <what>",
+        "how you run what stays with you: node by node, or elementwise operations in one kernel",
+      )
+        .choices(["nodes", "kernels"])
+        .default("nodes"),
+    )
+    .option(
+      "--build <dir>",
+      "compile the programs into a folder, as `collc build` does, with the partition beside them",
+    )
+    .addOption(
+      new Option("-a, --arch <arch>", "with --build: GPU architecture, such as sm_90a; one at a time")
+        .argParser(listOf(parseArch))
+        .default(["sm_90a"], "sm_90a"),
+    )
     .option("--json", "print all of it as JSON: graphs, texts, manifests, verdicts; times in seconds, sizes in bytes")
     .addHelpText(
       "after",
       examples(
         ["collc lower layer.json --ranks 4 --machine h200x4", "the partition, and why"],
         ["collc lower layer.json --fuse legal", "as much as can be in one program, whatever it takes"],
+        [
+          "collc lower layer.json --caller kernels --build out",
+          "what a PyTorch pass asks for: partition.json and programs",
+        ],
         ["collc lower layer.json --json | jq '.edges[] | select(.isFused | not)'", "what was not fused"],
       ),
     )
     .action((file: string, options: LowerCommandOptions) => run(io, file, options));
 }
 
-function run(io: Io, file: string, options: LowerCommandOptions): void {
+async function run(io: Io, file: string, options: LowerCommandOptions): Promise<void> {
   const fx = asFx(json(io, file, "an FX graph"));
   const sizes = [...new Set(Object.values(fx.groups))];
   if (options.ranks === undefined && sizes.length !== 1)
@@ -60,17 +85,55 @@ function run(io: Io, file: string, options: LowerCommandOptions): void {
   const machine: Machine = MACHINES.find((m) => m.name === options.machine) ?? machineFor(DEFAULT_ARCH, ranks);
   if (ranks > machine.ranks)
     throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, `use --ranks ${machine.ranks}`);
+  const common = { ranks, machine, fuse: options.fuse, caller: options.caller, library: libraryFromDisk, resolve: importsFromDisk }; // prettier-ignore
+  const measured = options.measured === undefined ? {} : { measured: secondsByNode(io, options.measured) };
+  const [arch, ...others] = options.arch;
   const lowered = lower(fx, {
-    ranks,
-    machine,
-    fuse: options.fuse,
-    library: libraryFromDisk,
-    resolve: importsFromDisk,
-    ...(options.measured === undefined ? {} : { measured: secondsByNode(io, options.measured) }),
+    ...common,
+    ...measured,
+    ...(options.build === undefined ? {} : { arch, engines: false }),
   });
+  if (options.build !== undefined) {
+    if (others.length > 0) throw new UsageError("a partition is of one architecture: its times are", "build each into a folder of its own"); // prettier-ignore
+    await build(io, lowered, machine, options.build, arch!);
+  }
   io.out.write(
     options.json === true ? JSON.stringify(loweredToJson(lowered), null, 2) + "\n" : partitionReport(lowered),
   );
+}
+
+/**
+ * Compiles the programs, each once though several steps run it, and writes `partition.json` beside them: what `--json` prints, in
+ * which each step names its program, and each tensor the program's parameter.
+ */
+async function build(io: Io, lowered: Lowered, machine: Machine, out: string, arch: string): Promise<void> {
+  const known = new Map<string, { readonly unit: Unit; readonly part: Extract<Lowered["parts"][number], { kind: "program" }> }>(); // prettier-ignore
+  const own = lowered.parts.map((part) => {
+    if (part.kind !== "program") return null;
+    const key = shapeOf(part.graph);
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    const { manifest, kernels, source } = part.compiled;
+    const path = part.graph.name;
+    const identity: Identity = { source: `${path}.coll`, path, collective: manifest!.collective, ranks: lowered.ranks, mesh: manifest!.mesh, dtypes: manifest!.dtypes, mapping: null, maxBlocks: null }; // prettier-ignore
+    const texts = kernels.map(({ cuda }) => cuda);
+    const made = { part, unit: { identity, name: programName("coll", identity), arch, sourceSha256: digest(source.text), manifest: manifest!, texts } }; // prettier-ignore
+    known.set(key, made);
+    return made;
+  });
+  const json = loweredToJson(lowered) as { parts: Record<string, unknown>[] };
+  const parts = lowered.parts.map((part, i) => {
+    const made = own[i];
+    if (part.kind !== "program" || made == null) return json.parts[i];
+    const renamed = (side: "inputs" | "outputs"): unknown => part[side].map((b, j) => ({ ...b, name: made.part[side][j]!.name })); // prettier-ignore
+    return { ...json.parts[i], program: made.unit.name, inputs: renamed("inputs"), outputs: renamed("outputs") };
+  });
+  // Whoever has a tensor elsewhere than where peers reach it copies it.
+  const start = predictOperation({ loaded: 0, stored: 0, scalarOps: 0, tensorOps: 0 }, machine);
+  const copy = { seconds: start, bytesPerSecond: machine.memory.value };
+  const partition = JSON.stringify({ ...json, parts, copy, report: partitionReport(lowered) }, null, 2) + "\n";
+  const others = new Map([["partition.json", partition]]);
+  await buildUnits(io, [...known.values()].map((made) => made.unit), { out, prefix: "coll" }, others); // prettier-ignore
 }
 
 function json(io: Io, file: string, what: string): unknown {

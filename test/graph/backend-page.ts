@@ -1,5 +1,7 @@
 /** Makes docs/BACKEND.md: text, and the partition of a real layer as `lower` gives it. */
-import { lower, type Lowered, partitionReport } from "../../src/compiler/graph/index.js";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type FxGraph, lower, type Lowered, partitionReport } from "../../src/compiler/graph/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { LLAMA_8B, llamaLayer } from "../../examples/typescript/llama-layer.js";
 
@@ -9,13 +11,21 @@ function partition(tokens: number): Lowered {
   return lower(llamaLayer({ ranks: RANKS, tokens, ...LLAMA_8B }), { ranks: RANKS, library: libraryFromDisk, resolve: importsFromDisk }); // prettier-ignore
 }
 
+type Measured = Readonly<Record<string, Readonly<Record<string, number>>>>;
+const dump = (name: string): unknown => JSON.parse(readFileSync(join(import.meta.dirname, "dumps", `llama-8b-${name}.json`), "utf8")); // prettier-ignore
+
+/** Of a graph that PyTorch has dumped, with what NCCL took there. */
+function dumped(kind: "inference" | "backward"): Lowered {
+  return lower(dump(kind) as FxGraph, { ranks: 2, caller: "kernels", measured: (dump("measured") as Measured)[kind]!, library: libraryFromDisk, resolve: importsFromDisk }); // prettier-ignore
+}
+
 const us = (seconds: number): string => `${(seconds * 1e6).toPrecision(3)} µs`;
 
 /** One line a step, the caller's own nodes beside what became of them. */
 function beforeAndAfter(lowered: Lowered): string {
   const rows = lowered.parts.map(({ nodes, baseline, seconds, kind }) => `| ${nodes.join(", ")} | ${us(baseline)} | ${kind === "program" ? "one program" : "stays"} | ${us(seconds)} |`); // prettier-ignore
   return [
-    "| before, node by node | | after | |",
+    `| before, ${lowered.caller === "nodes" ? "node by node" : "kernel by kernel"} | | after | |`,
     "| --- | ---: | --- | ---: |",
     ...rows,
     `| **all** | **${us(lowered.baseline)}** | | **${us(lowered.seconds)}** |`,
@@ -23,6 +33,7 @@ function beforeAndAfter(lowered: Lowered): string {
 }
 
 export function backendPage(): string {
+  const pytorch = dumped("inference");
   const [few, many] = [64, 4096].map((tokens) => ({ tokens, lowered: partition(tokens) })) as [Size, Size];
   return `# collc as a back end
 
@@ -56,8 +67,11 @@ Every edge beside a conversion has a verdict with its reason and both times. Wha
 
 - a conversion takes what collc's own program for it takes; nothing is assumed of NCCL that nobody has measured;
 - everything else is a kernel of its own: a launch, a round trip to memory, and its bytes at the rate of memory or its products at the
-  rate of cuBLAS, whichever is longer; of an operation that collc does not know, its bytes alone. A compiler that fuses elementwise operations among themselves is faster than that;
-- \`measured\`, seconds by node (\`--measured FILE\`), goes before both.
+  rate of cuBLAS, whichever is longer; of an operation that collc does not know, its bytes alone;
+- \`measured\`, seconds by node (\`--measured FILE\`), goes before both;
+- with \`caller: "kernels"\` (\`--caller kernels\`), elementwise operations and reductions along one dimension that hang together are one
+  kernel of the caller's, as Inductor makes them. Such a kernel goes into a program as a whole, or gives it the one operation beside the
+  conversion.
 
 Times are predictions of [the model](../src/compiler/machine/cost.ts) for programs of these sizes, not measurements.
 
@@ -92,6 +106,34 @@ it multiplies the first:
 ${partitionReport(many.lowered).split("\n\n")[2]}
 \`\`\`
 
+## In PyTorch
+
+\`collc.enable()\` does all of this in torch.compile ([python/](../python/README.md)): a pass behind Inductor's own ones dumps each graph with
+collectives, measures what they take as they are, has \`collc lower --caller kernels --build\` make a partition with its programs, and puts
+these in their places. The graph below is the one of [examples/pytorch/llama_layer.py](../examples/pytorch/llama_layer.py) for 2048 tokens on
+2 H200s, sizes of Llama 3 8B, bf16, as PyTorch 2.11 dumped it ([test/graph/dumps](../test/graph/dumps)); of NCCL are the times that were
+measured there, all others are the model's.
+
+${beforeAndAfter(pytorch)}
+
+\`\`\`text
+${partitionReport(pytorch).split("\n\n").slice(1, 3).join("\n\n")}
+\`\`\`
+
+Products stay with cuBLAS here: in one program with a conversion they are predicted to be slower, and they are
+([bench/results](../bench/results/README.md)). What the whole layer then took, measured, beside PyTorch's own ways, microseconds of a replayed
+CUDA graph, the slowest rank's median:
+
+${layerTable()}
+
+Ahead most where conversions are short and there is a lot between them; where products take nearly all of the time, level with PyTorch's
+asynchronous tensor parallelism. Called from Python instead of replayed, 64 tokens forward and backward take 2.8 ms with collc and
+compiled alike: Python's launches are what takes it.
+
+What autograd saves for the gradient is a result of the graph, so it cannot stay in the region's symmetric memory: it is copied out, and the
+verdict counts the copy. With 8192 tokens the copy turns it for one program, which is left to NCCL. The same weight's norm is computed in a
+program only if the model says \`collc.replicated(weight)\`.
+
 ## What to do with the result
 
 1. Allocate. Placeholders and results named under "symmetric tensors" lie in symmetric memory; \`buffers.tensors\` places what is between
@@ -112,6 +154,31 @@ all of them also where your kernels compute them: the same kernels on the same G
 
 <!-- Made by test/graph/page.test.ts: npx vitest run test/graph/page.test.ts -u writes it anew. -->
 `;
+}
+
+interface Row {
+  readonly way: string;
+  readonly tokens: number;
+  readonly direction: "forward" | "both";
+  readonly replayed: { readonly median: number; readonly p10: number; readonly p90: number };
+}
+
+/** What test/gpu/pytorch_layer.py has measured: medians, and the tenth and ninetieth percentile. */
+function layerTable(): string {
+  const file = join(import.meta.dirname, "../../bench/results/2026-11-23-2x-nvidia-h200-pytorch-layer.jsonl");
+  const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+  const rows = lines.map((line) => JSON.parse(line) as Row);
+  const ways = ["eager", "compiled", "async tp", "collc"];
+  const cell = (way: string, of: Row): string => {
+    const { median, p10, p90 } = rows.find((r) => r.way === way && r.tokens === of.tokens && r.direction === of.direction)!.replayed; // prettier-ignore
+    return `${median.toFixed(0)} (${p10.toFixed(0)} to ${p90.toFixed(0)})`;
+  };
+  const of = rows.filter((r) => r.way === "collc").sort((a, b) => (a.direction === b.direction ? a.tokens - b.tokens : a.direction === "forward" ? -1 : 1)); // prettier-ignore
+  return [
+    "| tokens | | eager, NCCL | compiled, NCCL | compiled, async TP | compiled, collc |",
+    "| ---: | --- | ---: | ---: | ---: | ---: |",
+    ...of.map((r) => `| ${r.tokens} | ${r.direction === "forward" ? "forward" : "forward and backward"} | ${ways.map((way) => cell(way, r)).join(" | ")} |`), // prettier-ignore
+  ].join("\n");
 }
 
 interface Size {

@@ -261,7 +261,6 @@ function isTransparent({ target = "" }: FxNode): boolean {
 
 function rounded(numbers: Float64Array, dtype: string): Float64Array {
   const name = dtypeOf(dtype);
-  if (name === "bool" || name === "i64") return numbers;
   return decodeInto(name as DType, encodeArray(name as DType, numbers), new Float64Array(numbers.length));
 }
 

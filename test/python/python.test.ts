@@ -1,6 +1,6 @@
 /** The Python package, by its own tests in processes of python3: artifacts of a build against the fake compiler, on the fake driver. */
 import { execFile, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -17,6 +17,10 @@ const here = import.meta.dirname;
 const torchPython = process.env["COLLC_TEST_TORCH_PYTHON"] ?? "python3";
 const hasTorch = spawnSync(torchPython, ["-c", "import torch"]).status === 0;
 if (!hasTorch) process.stderr.write("python3 has no PyTorch: the operators of collc.pytorch are not tried\n");
+
+/** The command as `npm run build:ts` leaves it: the pass calls it. */
+const built = join(packageRoot(), "dist/src/cli/main.js");
+if (hasTorch && !existsSync(built)) process.stderr.write("dist is not built: collc's pass for PyTorch is not tried\n");
 
 const env: NodeJS.ProcessEnv = {
   ...process.env,
@@ -40,7 +44,7 @@ describe.runIf(hasFakes)("the Python package", () => {
   });
 
   test("its own tests pass", () => {
-    const ran = spawnSync("python3", ["-m", "unittest", "-v", "test_collc"], {
+    const ran = spawnSync("python3", ["-m", "unittest", "-v", "test_collc", "test_compiler"], {
       cwd: here,
       encoding: "utf8",
       env: {
@@ -52,7 +56,18 @@ describe.runIf(hasFakes)("the Python package", () => {
       },
     });
     expect(ran.error, "python3 is needed").toBeUndefined();
-    expect(ran.stderr).toMatch(/Ran (1[5-9]|[2-9]\d) tests in [^\n]*\n\nOK\n$/);
+    expect(ran.stderr).toMatch(/Ran (2[7-9]|[3-9]\d) tests in [^\n]*\n\nOK\n$/);
+    expect(ran.status).toBe(0);
+  });
+
+  test("examples and scripts for GPUs are Python", () => {
+    const folders = ["python/collc", "examples/pytorch", "test/gpu", "test/python"].map((f) => join(packageRoot(), f));
+    const files = folders.flatMap((f) => readdirSync(f).filter((n) => n.endsWith(".py")).map((n) => join(f, n))); // prettier-ignore
+    expect(files.length).toBeGreaterThanOrEqual(9);
+    const check =
+      "import ast, sys\nfor name in sys.argv[1:]: ast.parse(open(name).read(), name, feature_version=(3, 9))";
+    const ran = spawnSync("python3", ["-c", check, ...files], { encoding: "utf8" });
+    expect(ran.stderr).toBe("");
     expect(ran.status).toBe(0);
   });
 
@@ -74,4 +89,28 @@ describe.runIf(hasFakes)("the Python package", () => {
     const said = ["eager", "not contiguous", "gradient", "shapes and gradients' shapes", "compiled, fullgraph", "opcheck", "refusals", "after recovery"]; // prettier-ignore
     for (const { stdout } of await Promise.all(ranks)) expect(stdout.trimEnd().split("\n")).toEqual(said);
   });
+
+  // On gloo, with Inductor for CPUs, and programs that evaluate what they stand for.
+  test.runIf(hasTorch && existsSync(built))(
+    "its pass for torch.compile, in Inductor",
+    { timeout: 900_000 },
+    async () => {
+      const run = mkdtempSync(join(folder, "run-"));
+      // Its own: what collc makes here is of the fake compiler.
+      const cache = join(folder, "regions");
+      const command = `${process.execPath} ${built}`;
+      const ranks = [0, 1].map((rank) =>
+        promisify(execFile)(torchPython, [join(here, "inductor_rank.py"), `${rank}`, "2", run, cache], {
+          env: {
+            ...env,
+            COLLC_COMMAND: command,
+            COLLC_NVRTC: process.env["COLLC_NVRTC"],
+            TORCHINDUCTOR_CACHE_DIR: join(run, `inductor-${rank}`),
+          },
+          maxBuffer: 2 ** 26,
+        }),
+      );
+      for (const { stdout } of await Promise.all(ranks)) expect(stdout.trimEnd().split("\n")).toEqual(["a layer", "its gradients", "two layers, what is faster", "without a compiler", "ranks that differ", "off again", "the example"]); // prettier-ignore
+    },
+  );
 });

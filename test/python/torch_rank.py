@@ -15,6 +15,7 @@ import torch.distributed as dist
 
 import collc
 import collc.pytorch as coll
+from collc import torch_memory
 from collc.gpu import Driver
 
 rank, world, (run, folder, libcuda) = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:6]
@@ -91,8 +92,9 @@ class Collectives(coll.Collectives):
         return loaded
 
 
-coll.torch = TorchOnFake()  # type: ignore[attr-defined]
-coll.Gpu = lambda device: gpu  # type: ignore[attr-defined, assignment, misc]
+for module in (coll, torch_memory):
+    module.torch = TorchOnFake()  # type: ignore[attr-defined]
+torch_memory.Gpu = lambda device: gpu  # type: ignore[assignment, misc]
 dist.init_process_group("gloo", init_method=f"file://{run}/store", rank=rank, world_size=world)
 group = Collectives(folder, capacity=1 << 16, memory="collc", max_blocks=16)
 name = group.name

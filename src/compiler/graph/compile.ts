@@ -5,7 +5,8 @@
  */
 import type { CheckedCollective } from "../check/checked.js";
 import { checkOne } from "../check/check-collective.js";
-import { compileParsed, type CompileResult } from "../driver.js";
+import { type CompileResult } from "../compiled.js";
+import { compileParsed } from "../driver.js";
 import type { Diagnostic } from "../diagnostics/create.js";
 import { meshOf } from "../link/mesh.js";
 import { checkOptions, type CompileOptions } from "../options.js";
@@ -76,7 +77,7 @@ function typeOfOperand(
   const statement = checked.syntax.body.find((s) => s.kind === "let" && s.name.text === names.get(value));
   const type = statement?.kind === "let" ? checked.types.get(statement.value) : undefined;
   if (type?.kind !== "tensor") return { dtype: "f32", shape: [1], layout: "replicated" };
-  const dtype = type.dtype === "bool" ? "u8" : (writtenDType(value, graph) ?? type.dtype);
+  const dtype = type.dtype === "bool" ? "bool" : (writtenDType(value, graph) ?? type.dtype);
   return { dtype, shape: type.shape, layout: printLayout(type.layout) };
 }
 

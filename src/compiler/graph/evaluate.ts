@@ -169,6 +169,7 @@ function evaluateNode(node: GraphNode, inputs: readonly Dense[], length: (e: Gra
     case "where":
       return map((x, y, z) => (x !== 0 ? y : z), a, b, c);
     case "cast":
+      if (dtype === "bool") return map((x) => Number(x !== 0), a);
       return isDType(dtype!) && DTYPES[dtype].kind === "int" ? map(Math.trunc, a) : a;
     case "transpose":
       return permuted(a, [...shape.slice(0, -2).keys(), shape.length - 1, shape.length - 2]);

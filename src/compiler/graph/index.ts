@@ -8,3 +8,4 @@ export { asFx, FX_FORMAT, type FxArgument, type FxGraph, type FxNode, fxSchema }
 export { lower, type LowerOptions } from "./fx/lower.js";
 export type { Binding, EdgeVerdict, Lowered, Part } from "./fx/partition.js";
 export { loweredToJson, partitionReport } from "./fx/report.js";
+export { shapeOf } from "./fx/partition.js";

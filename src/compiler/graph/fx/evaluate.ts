@@ -3,8 +3,9 @@
  * nothing with the way from FX to graphs but plain loops over arrays. Roundings to dtypes are left out.
  */
 import { UsageError } from "../../../errors.js";
+import { DTYPES, isDType } from "../../types/dtype.js";
 import { type Dense, dense, FUNCTIONS, joined, map, PAIRS, part, permuted, product, reduction, reshaped, scalar, shard } from "../arrays.js"; // prettier-ignore
-import { type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
+import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
 
 type Value = Dense | readonly Dense[];
 
@@ -146,10 +147,15 @@ export class FxReference {
       case "clone":
       case "contiguous":
       case "alias":
-      case "detach":
-      case "_to_copy":
-      case "convert_element_type": // prettier-ignore
+      case "detach": // prettier-ignore
         return value(a);
+      case "_to_copy":
+      case "convert_element_type": {
+        // prettier-ignore
+        const dtype = dtypeOf(node.dtype);
+        if (dtype === "bool") return map((x) => Number(x !== 0), value(a));
+        return isDType(dtype) && DTYPES[dtype].kind === "int" ? map(Math.trunc, value(a)) : value(a);
+      }
       case "t":
         return permuted(value(a), [1, 0]);
       case "transpose": {

@@ -4,16 +4,17 @@
  * could have been fused, the result says whether it was, why, and what both would take.
  */
 import { printDiagnostics } from "../../diagnostics/index.js";
-import type { CompileResult } from "../../driver.js";
+import type { CompileResult } from "../../compiled.js";
 import { predictTime } from "../../explain/explain.js";
+import { predictOperation } from "../../machine/cost.js";
 import { machineFor, type Machine } from "../../machine/machines.js";
 import { DEFAULT_ARCH } from "../../options.js";
 import { DTYPES, isDType } from "../../types/dtype.js";
 import { UsageError } from "../../../errors.js";
 import { compileGraph, type GraphCompileOptions } from "../compile.js";
-import type { Graph } from "../graph.js";
+import { type Graph, GRAPH_OPS } from "../graph.js";
 import { type Lifetime, planBuffers } from "./buffers.js";
-import { type Measured, nodeSeconds } from "./baseline.js";
+import { bytesOf, type Measured, nodeSeconds } from "./baseline.js";
 import { type Binding, type EdgeVerdict, type Lowered, type Part, shapeOf, us } from "./partition.js";
 import { CONVERTS, type Core, coreOf, type CoreNode, VIEW_OPS } from "./core.js";
 import { outputsOf } from "./evaluate.js";
@@ -26,6 +27,11 @@ export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dty
   readonly measured?: Measured;
   /** `model`: only what is predicted to be faster. `legal`: whatever is a graph, for looking into it and for tests. */
   readonly fuse?: "model" | "legal";
+  /**
+   * How the caller runs what stays with it: `nodes`, a kernel for each; `kernels`, one for elementwise operations and reductions along
+   * one dimension that hang together, as Inductor does. Those become part of a program together, or else one by one.
+   */
+  readonly caller?: "nodes" | "kernels";
 }
 
 /**
@@ -67,6 +73,8 @@ class Partition {
   private readonly replicated: ReadonlySet<string>;
   /** The part that each atom is in, as the names of all that are. */
   private readonly partOf = new Map<string, readonly string[]>();
+  /** The caller's kernel that an atom is in, as all of its atoms. */
+  private readonly clusterOf = new Map<string, readonly string[]>();
   private readonly attempts = new Map<string, Attempt>();
   private readonly costs = new Map<string, Cost>();
   private readonly programs = new Map<Graph, CompileResult>();
@@ -98,6 +106,32 @@ class Partition {
       this.partOf.set(atom, [atom]);
     }
     this.replicated = this.sameEverywhere();
+    if (options.caller === "kernels") this.cluster();
+  }
+
+  /** Makes parts of what the caller runs as one kernel. */
+  private cluster(): void {
+    const folds = new Map<string, ReadonlySet<string>>();
+    const isElementwise = (atom: string): boolean => {
+      const own = this.computing(atom);
+      folds.set(atom, new Set(own.filter((n) => n.dim !== undefined).map((n) => String(n.dim! - n.shape.length))));
+      return own.every((n) => !CONVERTS.has(n.op) && Object.hasOwn(GRAPH_OPS, n.op) && !["matmul", "concat"].includes(n.op)); // prettier-ignore
+    };
+    const own = new Set(this.atoms.filter(isElementwise));
+    for (const to of own)
+      for (const from of this.makers.get(to)!) {
+        const [a, b] = [this.partOf.get(from)!, this.partOf.get(to)!];
+        if (!own.has(from) || a === b) continue;
+        const dims = new Set([...a, ...b].flatMap((x) => [...folds.get(x)!]));
+        const all = this.atoms.filter((x) => a.includes(x) || b.includes(x));
+        if (dims.size > 1 || this.between(all) !== null || this.orderOfParts(all) === null) continue;
+        for (const x of all) this.partOf.set(x, all);
+      }
+    for (const atom of own) this.clusterOf.set(atom, this.partOf.get(atom)!);
+  }
+
+  private computing(atom: string): CoreNode[] {
+    return [...this.core.nodes.values()].filter((n) => n.fx === atom && this.live.has(n.id) && !VIEW_OPS.has(n.op) && n.op !== "placeholder"); // prettier-ignore
   }
 
   /** Values that every rank has: results of conversions to all, what the caller says, and what is computed of such alone. */
@@ -161,6 +195,10 @@ class Partition {
     const other = this.conversionsIn(atoms).find((n) => this.fx.groups[n.group!] !== ranks);
     if (other !== undefined)
       return none(`'${other.fx}' is of a group of ${this.fx.groups[other.group!]} ranks, not ${ranks}`);
+    const [first, ...more] = this.conversionsIn(atoms);
+    const apart = more.find((n) => n.group !== first!.group);
+    if (apart !== undefined)
+      return none(`'${first!.fx}' is of process group ${first!.group}, and '${apart.fx}' of ${apart.group}`);
     const between = this.between(atoms);
     if (between !== null) return none(`'${between}' stands between them and is not in the program`);
     let realization: Realization;
@@ -187,7 +225,7 @@ class Partition {
   private compile(graph: Graph): CompileResult {
     let compiled = this.programs.get(graph);
     if (compiled === undefined) {
-      const { measured: _, fuse: __, ...options } = this.options;
+      const { measured: _, fuse: __, caller: ___, ...options } = this.options;
       this.programs.set(graph, (compiled = compileGraph(graph, { ...options, machine: this.machine })));
     }
     return compiled;
@@ -237,9 +275,29 @@ class Partition {
     return this.attempt([atom]).program?.seconds ?? floor;
   }
 
+  /** Seconds of the caller's own way for some atoms, kernels of several nodes together. */
+  private callerSeconds(atoms: readonly string[]): number {
+    const kernels = new Set(atoms.map((a) => this.clusterOf.get(a) ?? [a]));
+    return [...kernels].reduce((sum, kernel) => {
+      const own = kernel.filter((a) => atoms.includes(a));
+      return sum + (own.length === 1 ? this.baselineOf(own[0]!) : this.kernelSeconds(own));
+    }, 0);
+  }
+
+  /** Seconds of one kernel of elementwise operations and reductions: it reads what others make once, and writes what others read. */
+  private kernelSeconds(atoms: readonly string[]): number {
+    const measured = atoms.flatMap((a) => this.options.measured?.[a] ?? []);
+    if (measured.length === atoms.length) return measured.reduce((a, b) => a + b);
+    const reads = new Set(atoms.flatMap((a) => this.computing(a).flatMap((n) => n.inputs)).filter((x): x is string => typeof x === "string" && !atoms.includes(this.fxOf(x)))); // prettier-ignore
+    const bytes = (ids: Iterable<string>): number => [...ids].reduce((sum, id) => sum + bytesOf(this.core.nodes.get(id)!), 0); // prettier-ignore
+    const operation = { loaded: bytes(reads), stored: bytes(this.resultsOf(atoms)), scalarOps: 0, tensorOps: 0 };
+    return predictOperation(operation, this.machine);
+  }
+
   private secondsOf(part: readonly string[]): number {
+    if (this.conversionsIn(part).length === 0) return this.callerSeconds(part);
     if (part.length === 1) {
-      const own = this.conversionsIn(part).length > 0 ? this.attempt(part).program?.seconds : undefined;
+      const own = this.attempt(part).program?.seconds;
       return Math.min(this.baselineOf(part[0]!), own ?? Infinity);
     }
     return this.attempt(part).program!.seconds;
@@ -259,19 +317,48 @@ class Partition {
         if (this.conversionsIn(all).length === 0) continue;
         const verdict = this.verdictOf(from, to, a, b, all);
         verdicts.set(`${from} ${to}`, verdict);
-        if (!verdict.isFused) continue;
+        const joined = verdict.isFused ? all : this.withOneOf(from, to, a, b, verdicts);
+        if (joined === null) continue;
         isChanged = true;
-        for (const x of all) this.partOf.set(x, all);
+        for (const x of joined) this.partOf.set(x, joined);
       }
     }
     // What came together by another edge is together.
     for (const [from, to] of edges) {
       const key = `${from} ${to}`;
-      if (this.partOf.get(from) !== this.partOf.get(to) || verdicts.get(key)?.isFused === true) continue;
+      const part = this.partOf.get(to)!;
+      if (this.partOf.get(from) !== part || verdicts.get(key)?.isFused === true) continue;
+      // The caller's own kernel is nothing that was decided.
+      if (this.conversionsIn(part).length === 0) continue;
       verdicts.set(key, { from, to, isFused: true, why: "both are in one program by other edges", together: null, apart: null }); // prettier-ignore
     }
     const ordered = edges.flatMap(([from, to]) => verdicts.get(`${from} ${to}`) ?? []);
     return this.result(ordered);
+  }
+
+  /** A program with one atom of a caller's kernel, where the whole kernel does not go into it; null if that does not, either. */
+  private withOneOf(
+    from: string,
+    to: string,
+    a: readonly string[],
+    b: readonly string[],
+    verdicts: Map<string, EdgeVerdict>,
+  ): readonly string[] | null {
+    const [own, kernel, atom] = this.conversionsIn(a).length > 0 ? [a, b, to] : [b, a, from];
+    if (kernel.length === 1 || this.conversionsIn(kernel).length > 0) return null;
+    const rest = kernel.filter((x) => x !== atom);
+    const all = this.atoms.filter((x) => own.includes(x) || x === atom);
+    const { program } = this.attempt(all);
+    const before = rest.map((x) => [x, this.partOf.get(x)!] as const);
+    for (const x of rest) this.partOf.set(x, rest);
+    const together = program === null ? Infinity : program.seconds + this.callerSeconds(rest);
+    const apart = this.secondsOf(own) + this.callerSeconds(kernel);
+    if (program !== null && this.orderOfParts(all) !== null && (this.options.fuse === "legal" || together < apart)) {
+      verdicts.set(`${from} ${to}`, { from, to, isFused: true, why: `${us(together)} together, ${us(apart)} apart`, together, apart }); // prettier-ignore
+      return all;
+    }
+    for (const [x, part] of before) this.partOf.set(x, part);
+    return null;
   }
 
   private verdictOf(
@@ -305,6 +392,7 @@ class Partition {
       name: this.fx.name ?? "region",
       ranks: this.options.ranks,
       machine: this.machine.name,
+      caller: this.options.caller ?? "nodes",
       parts,
       edges,
       symmetric: [...symmetric],
@@ -333,7 +421,7 @@ class Partition {
 
   private part(atoms: readonly string[]): Part {
     const isConversion = (name: string): boolean => /^(torch\.ops\.)?_?c10d_functional\./.test(this.fx.nodes.find((n) => n.name === name)!.target ?? ""); // prettier-ignore
-    const baseline = atoms.reduce((sum, a) => sum + this.baselineOf(a), 0);
+    const baseline = this.callerSeconds(atoms);
     // What was taken in, and is needed by nobody else, comes back where it is carried out one by one.
     const nodes = atoms.flatMap((a) => [...this.absorbedBy(a), a]);
     const fallback = nodes.map((node) => ({ node, by: isConversion(node) ? ("nccl" as const) : ("caller" as const) }));

@@ -77,9 +77,8 @@ export class Making implements Core {
     if (typeof x === "number") return x;
     const { shape, dtype: from } = this.of(x);
     if (from === dtype) return x;
-    if (!isDType(dtype) || (!isDType(from) && from !== "bool"))
+    if (!isDType(dtype) || !isDType(from))
       throw new Unknown(`collc has no tensors of ${isDType(dtype) ? from : dtype}`);
-    if (from === "bool") return this.make("where", [x, 1, 0], shape, dtype);
     return this.make("cast", [x], shape, dtype);
   }
 

@@ -1,5 +1,5 @@
 /** What a region becomes, as data: steps, bindings, verdicts. */
-import type { CompileResult } from "../../driver.js";
+import type { CompileResult } from "../../compiled.js";
 import type { Graph } from "../graph.js";
 import type { BufferPlan } from "./buffers.js";
 
@@ -54,6 +54,8 @@ export interface Lowered {
   readonly name: string;
   readonly ranks: number;
   readonly machine: string;
+  /** How the caller runs what stays with it: each node as a kernel, or elementwise operations together. */
+  readonly caller: "nodes" | "kernels";
   readonly parts: readonly Part[];
   readonly edges: readonly EdgeVerdict[];
   /** FX tensors that must lie in symmetric memory. */

@@ -1,0 +1,105 @@
+/**
+ * Graphs that collc's pass for torch.compile has dumped of a Llama's layer, by PyTorch 2.11 on 2 H200s (test/gpu/pytorch_layer.py): what
+ * becomes of them, and that it computes what they say. `llama-8b` has 2048 tokens, and what NCCL took there; `llama-small` has 8.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import {
+  asFx,
+  type FxArgument,
+  type FxGraph,
+  type FxNode,
+  lower,
+  type Lowered,
+} from "../../src/compiler/graph/index.js";
+import { machineFor } from "../../src/compiler/index.js";
+import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
+import { expectLowered } from "./fx-support.js";
+
+const KINDS = ["inference", "forward", "backward"] as const;
+
+const read = (name: string): unknown => JSON.parse(readFileSync(join(import.meta.dirname, "dumps", `${name}.json`), "utf8")); // prettier-ignore
+const dumped = (size: string, kind: string): FxGraph => asFx(read(`llama-${size}-${kind}`));
+
+/** The region without attention and what places its gradient, which nothing here evaluates: their results are given. */
+function evaluated(fx: FxGraph): FxGraph {
+  const tuples = new Set(fx.nodes.filter((n) => n.target?.includes("scaled_dot_product") === true).map((n) => n.name));
+  const isGiven = ({ target = "", args = [] }: FxNode): boolean =>
+    target === "aten.select_scatter.default" ||
+    (target === "getitem" && tuples.has((args[0] as { node: string }).node));
+  const given = ({ name, shape, dtype, strides }: FxNode): FxNode => ({ name, op: "placeholder", shape: shape!, dtype: dtype!, ...(strides === undefined ? {} : { strides }) }); // prettier-ignore
+  const unused = new Set(fx.nodes.filter((n) => n.target === "aten.full.default").map((n) => n.name));
+  // Seeds of attention's dropout are no numbers of collc's.
+  const seeds = new Set(fx.nodes.filter((n) => n.dtype === "torch.uint64" || n.dtype === "torch.int64").map((n) => n.name)); // prettier-ignore
+  const isSeed = (a: unknown): boolean => typeof a === "object" && a !== null && "node" in a && seeds.has((a as { node: string }).node); // prettier-ignore
+  const nodes = fx.nodes
+    .filter((n) => !tuples.has(n.name) && !seeds.has(n.name) && !unused.has(n.name))
+    .map((n) => (n.op === "call_function" && isGiven(n) ? given(n) : n))
+    .map((n) => (n.op === "output" ? { ...n, args: [(n.args![0] as FxArgument[]).filter((a) => !isSeed(a))] } : n));
+  return { ...fx, nodes };
+}
+
+describe("a layer of 8B, as it was measured", () => {
+  const measured = read("llama-8b-measured") as Record<string, Record<string, number>>;
+  const partition = (kind: string): Lowered =>
+    lower(dumped("8b", kind), {
+      ...{ ranks: 2, machine: machineFor("sm_90a", 2), caller: "kernels", measured: measured[kind]! },
+      ...{ library: libraryFromDisk, resolve: importsFromDisk },
+    });
+  const programs = (l: Lowered): string[] =>
+    l.parts.flatMap((p) => (p.kind === "program" ? [`${p.nodes[0]} to ${p.nodes.at(-1)}`] : []));
+
+  test("norms, sums and conversions become programs; products stay, and the report says what they would take", () => {
+    const lowered = partition("inference");
+    expect(programs(lowered)).toEqual([
+      "convert_element_type to all_gather_into_tensor",
+      "reduce_scatter_tensor to all_gather_into_tensor_1",
+      "reduce_scatter_tensor_1 to add_4",
+    ]);
+    expect(lowered.seconds).toBeLessThan(lowered.baseline);
+    const products = lowered.edges.filter((e) => e.to === "mm" || e.from === "mm_6");
+    expect(products.map((e) => [e.isFused, e.together! > e.apart!])).toEqual([[false, true], [false, true]]); // prettier-ignore
+  });
+
+  test("every collective of the gradient's graph is in a program, for NCCL was measured to be slower", () => {
+    const lowered = partition("backward");
+    expect(lowered.parts.filter((p) => p.kind === "program")).toHaveLength(4);
+    expect(lowered.parts.some((p) => p.kind === "external" && p.by === "nccl")).toBe(false);
+  });
+
+  test("were NCCL faster, it would stay", () => {
+    const fast = Object.fromEntries(Object.keys(measured["backward"]!).map((name) => [name, 1e-6]));
+    const lowered = lower(dumped("8b", "backward"), { ranks: 2, caller: "kernels", measured: fast, library: libraryFromDisk, resolve: importsFromDisk }); // prettier-ignore
+    expect(programs(lowered)).toEqual([]);
+    const { why } = lowered.parts.find((p) => p.kind === "external" && p.by === "nccl") as { why: string };
+    expect(why).toMatch(/^1\.00 µs was measured, [\d.]+ µs is predicted for collc's program$/);
+  });
+
+  test("a weight that nobody says is the same on every rank keeps its norm out of the program, which takes the sum alone", () => {
+    const { nodes, ...rest } = dumped("8b", "inference");
+    const unsaid = { ...rest, nodes: nodes.map(({ replicated: _, ...node }) => node) };
+    const lowered = lower(unsaid, { ranks: 2, caller: "kernels", measured: measured["inference"]!, library: libraryFromDisk, resolve: importsFromDisk }); // prettier-ignore
+    expect(programs(lowered)).toContain("reduce_scatter_tensor to add_1");
+    const stays = lowered.edges.find((e) => e.to === "all_gather_into_tensor_1")!;
+    expect(stays.why).toContain("may differ from rank to rank");
+  });
+});
+
+test.each(KINDS)("a small layer, %s: computes what float64 says", (kind) => {
+  const lowered = expectLowered(evaluated(dumped("small", kind)), { ranks: 2, fuse: "legal", caller: "kernels" });
+  expect(lowered.parts.filter((p) => p.kind === "program").length).toBeGreaterThan(0);
+});
+
+test("conversions of two process groups, though as large, are never in one program", () => {
+  const fx = evaluated(dumped("small", "inference"));
+  // What is scattered before it goes on to the gather: in one program where their group is one.
+  const last = fx.nodes.findLast((n) => n.target?.includes("all_gather") === true)!;
+  const areTogether = (group: string): boolean => {
+    const nodes = fx.nodes.map((n) => (n === last ? { ...n, args: [...n.args!.slice(0, -1), group] } : n));
+    const asked = { ranks: 2, fuse: "legal", caller: "kernels" } as const;
+    const { parts } = lower({ ...fx, groups: { ...fx.groups, other: 2 }, nodes }, asked);
+    return parts.some((p) => p.nodes.includes(last.name) && p.nodes.some((name) => name.startsWith("reduce_scatter")));
+  };
+  expect([areTogether("0"), areTogether("other")]).toEqual([true, false]);
+});

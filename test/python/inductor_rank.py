@@ -1,0 +1,208 @@
+"""
+One rank of the tests of collc.inductor where PyTorch is, and no GPU: `inductor_rank.py RANK WORLD RUN_DIR CACHE`.
+
+PyTorch, its compiler, and collc's compiler are real. Programs are carried out by evaluating the FX nodes that they stand for on what lies
+at the addresses that they are launched with, over gloo: so the graph's surgery, copies and places in memory are what is tried.
+"""
+
+import contextlib
+import ctypes
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed._functional_collectives import all_reduce
+
+import collc
+from collc import inductor, regions, torch_memory
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "pytorch"))
+import compiled as compiled_example  # noqa: E402
+from llama_layer import LlamaLayer  # noqa: E402
+
+rank, world, (run, cache) = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:5]
+dist.init_process_group("gloo", init_method=f"file://{run}/store", rank=rank, world_size=world)
+
+
+def at(address: int, binding: regions.Binding) -> torch.Tensor:
+    memory = (ctypes.c_uint8 * binding.bytes).from_address(address)
+    return torch.frombuffer(memory, dtype=binding.dtype).view(binding.shape)
+
+
+class Program:
+    """Evaluates the nodes of the first step that runs it."""
+
+    symmetric_bytes = 640
+    launches = 0
+
+    def __init__(self, name: str) -> None:
+        self.name, self.fingerprint = name, name.encode()
+
+    def load(self, gpu: Any, **_: Any) -> "Program":
+        return self
+
+    def attach(self, pointers: list[int]) -> None:
+        assert len(pointers) == world
+
+    def reset(self, stream: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def prepare(self, dims: Any, addresses: dict[str, Any]) -> "Program":
+        made = Program(self.name)
+        made.addresses = addresses
+        return made
+
+    def launch(self, stream: int) -> None:
+        Program.launches += 1
+        # Layers have programs of the same name: what was compiled last is what runs.
+        dumped, step = next(
+            (about.dumped, step)
+            for about, region in zip(reversed(taken()), reversed(regions.regions.values()))
+            for step in region.steps.values()
+            if step.program == self.name and {b.name for b in (*step.inputs, *step.outputs)} == set(self.addresses)
+        )
+        values = {}
+        for binding in (*step.inputs, *step.outputs):
+            where = self.addresses[binding.name]
+            assert isinstance(where, list) == binding.symmetric
+            values[binding.node] = at(where[rank] if binding.symmetric else where, binding)
+        inputs = {b.node: values[b.node].clone() for b in step.inputs}
+        for b in step.outputs:
+            values[b.node].copy_(evaluate(dumped, b.node, step.nodes, inputs))
+
+
+def evaluate(dumped: Any, name: str, inside: tuple[str, ...], known: dict[str, torch.Tensor]) -> torch.Tensor:
+    nodes = {node["name"]: node for node in dumped["nodes"]}
+
+    def value(a: Any) -> Any:
+        if isinstance(a, dict):
+            return evaluate(dumped, a["node"], inside, known)
+        if isinstance(a, list):
+            return [value(each) for each in a]
+        return getattr(torch, a[6:]) if isinstance(a, str) and a.startswith("torch.") else a
+
+    if name not in known:
+        node = nodes[name]
+        space, op, overload = node["target"].split(".")
+        known[name] = getattr(getattr(getattr(torch.ops, space), op), overload)(*map(value, node["args"]))
+        if space == "_c10d_functional":
+            known[name] = torch.ops._c10d_functional.wait_tensor(known[name])
+    found = known[name]
+    return found.view(tuple(nodes[name]["shape"])) if found.numel() == torch.Size(nodes[name]["shape"]).numel() and found.is_contiguous() else found
+
+
+def taken() -> list[Any]:
+    return [about for about in collc.report().graphs if about.left is None]
+
+
+class Memory(torch_memory.TorchMemory):
+    """Tensors of the CPU, of which every rank has its own at the address that it is asked for."""
+
+    def __init__(self, group: Any, *, kind: str) -> None:
+        self.group, self.rank, self.world, self.device = group, rank, world, torch.device("cpu")
+        self.gpu = type("Gpu", (), {"make_current": lambda self: None})()
+        self._exchange, self._blocks = None, []
+
+    def allocate(self, count: int) -> torch.Tensor:
+        made = torch.zeros(count + 256, dtype=torch.uint8)
+        made = made[-made.data_ptr() % 256 :][:count]
+        self._blocks.append(torch_memory.Block((made.data_ptr(),) * world, count, made))
+        return made
+
+
+class Stream:
+    cuda_stream = 0
+
+
+inductor.TorchMemory = Memory
+inductor._arch = lambda: "sm_90a"
+regions.open_artifacts = lambda folder: type("All", (), {"programs": [Program(p.name) for p in collc.open(folder).programs]})()
+torch.cuda.current_stream = lambda device=None, only=Stream(): only
+torch.cuda.is_current_stream_capturing = lambda: False
+
+SIZES = {"hidden": 64, "heads": 4, "key_heads": 2, "inner": 128, "dtype": torch.float32, "device": "cpu"}
+
+
+def tried(what: str, module: torch.nn.Module, *, grad: bool, programs: int, left: str = "", rounds: int = 3, **options: Any) -> None:
+    """Compiled with collc, and eagerly: the same, in each round; and the report has so many programs, or says why there are none."""
+    torch._dynamo.reset()
+    with collc.enable(**{"cache": cache, "measure": False, "machine": "h200x4", **options}):
+        compiled = torch.compile(module, fullgraph=True, dynamic=False)
+        kept = []
+        for round in range(rounds):
+            x = torch.randn(32 // world, 64, generator=torch.Generator().manual_seed(7 * rank + round)).requires_grad_(grad)
+            results = []
+            for run_it in (module, compiled):
+                x.grad = None
+                module.zero_grad()
+                with torch.set_grad_enabled(grad):
+                    y = run_it(x)
+                if grad:
+                    (y * torch.arange(64)).sum().backward()
+                found = [y.detach(), *([x.grad, *(p.grad for p in module.parameters())] if grad else [])]
+                results.append([each.clone() for each in found])
+            kept.append((found[0], results[1][0]))
+            for expected, got in zip(*results):
+                torch.testing.assert_close(got, expected, rtol=2e-4, atol=2e-4 * float(expected.abs().max()))
+        # Results of earlier rounds are not what later rounds have written.
+        assert all(torch.equal(*pair) for pair in kept)
+    graphs = collc.report().graphs
+    count = sum(step.taken for about in graphs if about.left is None for step in about.steps)
+    assert count == programs, f"{count} programs\n{collc.report()}"
+    assert all(left in (about.left or "") for about in graphs) and len(graphs) > 0, str(collc.report())
+    print(what, flush=True)
+
+
+def layers(count: int) -> torch.nn.Module:
+    return torch.nn.Sequential(*(LlamaLayer(dist.group.WORLD, **SIZES) for _ in range(count)))
+
+
+class Different(torch.nn.Module):
+    """Each rank's graph has another number in it."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return all_reduce(x * (rank + 1.5), "sum", dist.group.WORLD)
+
+
+if __name__ == "__main__":
+    tried("a layer", layers(1), grad=False, programs=4, take="all")
+    tried("its gradients", layers(1), grad=True, programs=8, take="all")
+    launched = Program.launches
+    tried("two layers, what is faster", layers(2), grad=False, programs=8, rounds=2)
+    assert Program.launches == launched + 16
+    tried("without a compiler", layers(1), grad=True, programs=0, left="/nowhere does not start", rounds=1, command=["/nowhere"])
+    tried("ranks that differ", Different(), grad=False, programs=0, left="rank 1 has another graph than rank 0", rounds=1)
+
+    # What is not enabled is Inductor's alone, and what is enabled twice says so.
+    with collc.enable(cache=cache):
+        try:
+            collc.enable()
+            raise SystemExit("enabled twice")
+        except collc.CollcError as error:
+            assert "disable it first" in str(error)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(layers(1), fullgraph=True)(torch.ones(32 // world, 64))
+    assert collc.report().graphs == () and "no graph" in str(collc.report())
+    print("off again", flush=True)
+
+    # The example, with this layer.
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        dtype, sizes = SIZES["dtype"], {k: v for k, v in SIZES.items() if k not in ("dtype", "device")}
+        torch._dynamo.reset()
+        compiled_example.main("cpu", dtype, sizes, 32, cache=cache, measure=False, machine="h200x4")
+    assert said.getvalue().startswith(f"rank {rank}: as without collc\n"), said.getvalue()
+    assert ("4 of 4 programs taken" in said.getvalue()) == (rank == 0), said.getvalue()
+    print("the example", flush=True)
+
+    torch.cuda.synchronize = lambda: None
+    collc.release()
+    assert not regions.regions and not inductor._memories
+    dist.destroy_process_group()
