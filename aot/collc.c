@@ -113,6 +113,13 @@ int collc_open_driver(const char *path, collc_driver *driver, collc_error *error
   SYMBOL(driver->MemFreeHost, "cuMemFreeHost");
   SYMBOL(driver->MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2");
   SYMBOL(driver->StreamSynchronize, "cuStreamSynchronize");
+#define OPTIONAL_SYMBOL(member, symbol)                                   \
+  do {                                                                    \
+    void *found = dlsym(library, symbol);                                 \
+    memcpy((void *)&(member), (void *)&found, sizeof found);              \
+  } while (0)
+  OPTIONAL_SYMBOL(driver->StreamGetCaptureInfo, "cuStreamGetCaptureInfo_v2");
+  OPTIONAL_SYMBOL(driver->GraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams_v2");
   TRY(driver, init(0), "cuInit");
   return COLLC_OK;
 }
@@ -466,7 +473,39 @@ static int encode_maps(collc_handle *handle, size_t k, const collc_parameter *pa
   return COLLC_OK;
 }
 
-static int launch_step(collc_handle *handle, const collc_step *step, const void *arguments, void *stream, collc_error *error) {
+/* Where a launch goes: to a stream, to one that is being captured, or into the nodes of an executable graph. */
+typedef struct target {
+  void *stream;
+  collc_nodes *captured;
+  const collc_nodes *nodes;
+  void *graph_exec;
+  size_t next; /* of the nodes */
+} target;
+
+/* CUDA_KERNEL_NODE_PARAMS_v2 */
+typedef struct kernel_node {
+  void *function;
+  unsigned grid[3], block[3], shared_bytes;
+  void **parameters, **extra;
+  void *kernel, *context;
+} kernel_node;
+
+/* What was enqueued last on the stream is the node that what comes next depends on. */
+static int note_node(const collc_driver *driver, target *to, collc_error *error) {
+  int status = 0;
+  uint64_t id;
+  void *graph, *const *last = NULL;
+  size_t count = 0;
+  if (driver->StreamGetCaptureInfo == NULL) return fail(error, COLLC_ERROR_DRIVER, "the driver is too old to tell nodes of a capture");
+  TRY(driver, driver->StreamGetCaptureInfo(to->stream, &status, &id, &graph, &last, &count), "cuStreamGetCaptureInfo");
+  if (status != 1 || count != 1) return fail(error, COLLC_ERROR_ARGUMENT, "the stream is not being captured");
+  if (to->captured->count == COLLC_MOST_NODES)
+    return fail(error, COLLC_ERROR_ARGUMENT, "a launch of more than %d kernels cannot be noted", COLLC_MOST_NODES);
+  to->captured->nodes[to->captured->count++] = last[0];
+  return COLLC_OK;
+}
+
+static int launch_step(collc_handle *handle, const collc_step *step, const void *arguments, target *to, collc_error *error) {
   const collc_driver *driver = &handle->driver;
   const size_t k = (size_t)step->kernel;
   const collc_kernel *kernel = &handle->target->kernels[k];
@@ -517,20 +556,26 @@ static int launch_step(collc_handle *handle, const collc_step *step, const void 
         maps += (size_t)(parameter->map_ranks > 0 ? parameter->map_ranks : 1) * MAP_BYTES;
     }
   }
+  if (to->graph_exec != NULL) {
+    kernel_node node = {loaded->function, {(unsigned)blocks, 1, 1}, {(unsigned)kernel->block_threads, 1, 1}, (unsigned)kernel->shared_bytes,
+                        loaded->arguments, NULL, NULL, NULL};
+    TRY(driver, driver->GraphExecKernelNodeSetParams(to->graph_exec, to->nodes->nodes[to->next++], &node), "cuGraphExecKernelNodeSetParams");
+    return COLLC_OK;
+  }
   if (kernel->is_cooperative)
     TRY(driver,
-        driver->LaunchCooperativeKernel(loaded->function, (unsigned)blocks, 1, 1, kernel->block_threads, 1, 1, kernel->shared_bytes, stream,
-                                        loaded->arguments),
+        driver->LaunchCooperativeKernel(loaded->function, (unsigned)blocks, 1, 1, kernel->block_threads, 1, 1, kernel->shared_bytes,
+                                        to->stream, loaded->arguments),
         "cuLaunchCooperativeKernel");
   else
     TRY(driver,
-        driver->LaunchKernel(loaded->function, (unsigned)blocks, 1, 1, kernel->block_threads, 1, 1, kernel->shared_bytes, stream,
+        driver->LaunchKernel(loaded->function, (unsigned)blocks, 1, 1, kernel->block_threads, 1, 1, kernel->shared_bytes, to->stream,
                              loaded->arguments, NULL),
         "cuLaunchKernel");
-  return COLLC_OK;
+  return to->captured == NULL ? COLLC_OK : note_node(driver, to, error);
 }
 
-int collc_launch(collc_handle *handle, const collc_program *program, const void *arguments, void *stream, collc_error *error) {
+static int launch_to(collc_handle *handle, const collc_program *program, const void *arguments, target *to, collc_error *error) {
   const int64_t *dims = (const int64_t *)arguments;
   const collc_choice *choice;
   int code;
@@ -542,8 +587,32 @@ int collc_launch(collc_handle *handle, const collc_program *program, const void 
   choice = handle->target->choices;
   if (code == COLLC_OK)
     for (const int64_t size = handle->target->size(dims); choice->below != 0 && size >= choice->below;) choice++;
-  for (size_t s = 0; code == COLLC_OK && s < choice->step_count; s++) code = launch_step(handle, &choice->steps[s], arguments, stream, error);
+  if (to->captured != NULL) to->captured->choice = choice;
+  if (code == COLLC_OK && to->nodes != NULL && (to->nodes->choice != choice || to->nodes->count != choice->step_count))
+    return fail(error, COLLC_ERROR_ARGUMENT, "%s has other kernels for these dimensions than were captured", program->name);
+  for (size_t s = 0; code == COLLC_OK && s < choice->step_count; s++) code = launch_step(handle, &choice->steps[s], arguments, to, error);
   return code;
+}
+
+int collc_launch(collc_handle *handle, const collc_program *program, const void *arguments, void *stream, collc_error *error) {
+  target to = {stream, NULL, NULL, NULL, 0};
+  return launch_to(handle, program, arguments, &to, error);
+}
+
+int collc_capture(collc_handle *handle, const collc_program *program, const void *arguments, void *stream, collc_nodes *nodes,
+                  collc_error *error) {
+  target to = {stream, nodes, NULL, NULL, 0};
+  memset(nodes, 0, sizeof *nodes);
+  return launch_to(handle, program, arguments, &to, error);
+}
+
+int collc_update(collc_handle *handle, const collc_program *program, const void *arguments, const collc_nodes *nodes, void *graph_exec,
+                 collc_error *error) {
+  target to = {NULL, NULL, nodes, graph_exec, 0};
+  if (handle->driver.GraphExecKernelNodeSetParams == NULL)
+    return fail(error, COLLC_ERROR_DRIVER, "the driver is too old to change nodes of a graph");
+  if (graph_exec == NULL) return fail(error, COLLC_ERROR_ARGUMENT, "there is no executable graph");
+  return launch_to(handle, program, arguments, &to, error);
 }
 
 int collc_status(const collc_handle *handle, collc_failure *failure, collc_error *error) {

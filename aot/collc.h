@@ -34,7 +34,9 @@
  *   zero: `collc_reset` on every rank, a meeting of the ranks, then the first launch. Nobody else writes to the workspace.
  * Graphs. A launch may be captured into a CUDA graph and replayed: dimensions, numbers and addresses are those of the capture,
  *   epochs go on. All ranks replay equally often, and replays and launches of one handle must not overlap. collc_load, collc_attach,
- *   collc_reset and collc_unload are not for captures.
+ *   collc_reset and collc_unload are not for captures. With NAME_capture instead of NAME_launch, NAME_update changes the arguments
+ *   (numbers such as eps or step, addresses) in the executable graph, from its next launch on, without another capture: every rank
+ *   does, with the same numbers, before the same replay. The graph that the executable was made of must be alive.
  * Time-outs and recovery. A wait that takes longer than `timeout_ns` ends its kernel early: outputs are undefined, the context lives,
  *   `collc_status` says who waited for whom. Other ranks run into the same within the time-out. Then, on all ranks: synchronise
  *   every stream in use, meet, `collc_reset`, meet, and go on. With timeout_ns 0 a wait has no end.
@@ -211,7 +213,17 @@ typedef struct collc_driver {
   int (*MemFreeHost)(void *);
   int (*MemHostGetDevicePointer)(collc_pointer *, void *, unsigned);
   int (*StreamSynchronize)(void *);
+  int (*StreamGetCaptureInfo)(void *, int *, uint64_t *, void **, void *const **, size_t *); /* null where the driver has none */
+  int (*GraphExecKernelNodeSetParams)(void *, void *, const void *);                         /* null where the driver has none */
 } collc_driver;
+
+/* The nodes of a CUDA graph that a captured launch has become, for collc_update. */
+#define COLLC_MOST_NODES 16
+typedef struct collc_nodes {
+  void *nodes[COLLC_MOST_NODES];
+  size_t count;
+  const void *choice; /* the steps of the plan that were captured */
+} collc_nodes;
 
 typedef struct collc_options {
   int device;            /* ordinal, whose context is current */
@@ -272,6 +284,17 @@ int collc_reset(collc_handle *handle, void *stream, collc_error *error);
 
 /* Enqueues what the plan has for the arguments' dimensions. Called by NAME_launch, which knows what the arguments are. */
 int collc_launch(collc_handle *handle, const collc_program *program, const void *arguments, void *stream, collc_error *error);
+
+/* The same on a stream that is being captured, and which nodes of the graph that gives. Called by NAME_capture. */
+int collc_capture(collc_handle *handle, const collc_program *program, const void *arguments, void *stream, collc_nodes *nodes,
+                  collc_error *error);
+
+/*
+ * Gives the nodes of an executable graph (CUgraphExec) other arguments. COLLC_ERROR_ARGUMENT where the plan has other steps for
+ * their dimensions than those that were captured. Called by NAME_update.
+ */
+int collc_update(collc_handle *handle, const collc_program *program, const void *arguments, const collc_nodes *nodes, void *graph_exec,
+                 collc_error *error);
 
 /* COLLC_ERROR_TIMEOUT if a wait ran out, who and for whom in `failure`; else COLLC_OK. Synchronise the stream first. */
 int collc_status(const collc_handle *handle, collc_failure *failure, collc_error *error);

@@ -79,6 +79,21 @@ Napi::Value CopyOnDevice(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+/// copyRowsOnDevice(stream, target, targetPitch, source, sourcePitch, width, rows): enqueued; pitches and width in bytes.
+Napi::Value CopyRowsOnDevice(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<Stream> stream = UseStream(info[0]);
+  cuda::CUDA_MEMCPY2D rows{};
+  rows.srcMemoryType = rows.dstMemoryType = cuda::MEMORYTYPE_UNIFIED;
+  rows.dstDevice = ToPointer(info[1], "target");
+  rows.dstPitch = ToSize(info[2], "targetPitch");
+  rows.srcDevice = ToPointer(info[3], "source");
+  rows.srcPitch = ToSize(info[4], "sourcePitch");
+  rows.WidthInBytes = ToSize(info[5], "width");
+  rows.Height = ToSize(info[6], "rows");
+  CU(Memcpy2DAsync, &rows, stream->stream);
+  return info.Env().Undefined();
+}
+
 /// copyPeer(stream, target, targetDevice, source, sourceDevice, bytes): enqueued.
 Napi::Value CopyPeer(const Napi::CallbackInfo& info) {
   const cuda::CUcontext target = UseDevice(ToInt(info[2], "targetDevice")).context;

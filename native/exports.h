@@ -36,6 +36,7 @@
   P("copyToDeviceAsync", CopyToDeviceAsync)          \
   P("copyFromDeviceAsync", CopyFromDeviceAsync)      \
   X("copyOnDevice", CopyOnDevice)                    \
+  X("copyRowsOnDevice", CopyRowsOnDevice)            \
   X("copyPeer", CopyPeer)                            \
   X("memorySet", MemorySet)                          \
   X("memorySetAsync", MemorySetAsync)                \
@@ -62,6 +63,7 @@
   X("graphNodeCount", GraphNodeCount)                \
   X("graphInstantiate", GraphInstantiate)            \
   X("graphDestroy", GraphDestroy)                    \
+  X("captureNode", CaptureNode)                      \
   X("graphLaunch", GraphLaunch)                      \
   X("graphExecDestroy", GraphExecDestroy)            \
   /* nvrtc.cc */                                     \
@@ -80,6 +82,7 @@
   X("launchPrepare", LaunchPrepare)                  \
   X("launchUpdate", LaunchUpdate)                    \
   X("launchPrepared", LaunchPrepared)                \
+  X("launchIntoGraph", LaunchIntoGraph)              \
   X("launchRelease", LaunchRelease)                  \
   X("tensorMapEncode", TensorMapEncode)              \
   /* fd_channel.cc */                                \

@@ -26,6 +26,12 @@ HandleTable<GraphExec>& GraphExecs() {
 
 }  // namespace
 
+cuda::CUgraphExec UseGraphExec(const Napi::Value& value) {
+  const std::shared_ptr<GraphExec> exec = GraphExecs().Get(ToSize(value, "graph executable"));
+  UseDevice(exec->device);
+  return exec->exec;
+}
+
 /// captureBegin(stream). Thread-local mode: worker threads polling other streams do not disturb the capture.
 Napi::Value CaptureBegin(const Napi::CallbackInfo& info) {
   CU(StreamBeginCapture, UseStream(info[0])->stream, cuda::CAPTURE_MODE_THREAD_LOCAL);
@@ -40,6 +46,19 @@ Napi::Value CaptureEnd(const Napi::CallbackInfo& info) {
   CU(StreamEndCapture, stream->stream, &graph->graph);
   if (!graph->graph) throw UsageError("captureEnd", "NO_GRAPH", "the capture was invalidated and gave no graph");
   return FromHandle(info.Env(), Graphs().Add(graph));
+}
+
+/// captureNode(stream): what was enqueued last on a stream that is being captured, as a node of its graph; 0n for nothing.
+Napi::Value CaptureNode(const Napi::CallbackInfo& info) {
+  int status = 0;
+  std::uint64_t id = 0;
+  cuda::CUgraph graph = nullptr;
+  const cuda::CUgraphNode* nodes = nullptr;
+  std::size_t count = 0;
+  CU(StreamGetCaptureInfo, UseStream(info[0])->stream, &status, &id, &graph, &nodes, &count);
+  // What comes next depends on it alone.
+  const auto node = count == 1 ? reinterpret_cast<std::uint64_t>(nodes[0]) : 0;
+  return FromPointer(info.Env(), node);
 }
 
 Napi::Value GraphNodeCount(const Napi::CallbackInfo& info) {

@@ -96,6 +96,22 @@ Napi::Value LaunchPrepared(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
+/// launchIntoGraph(launch, graphExec, node): the node launches with the parameters that the launch has now, from the next replay on.
+/// The graph that the executable was made of must be alive, for the node is its.
+Napi::Value LaunchIntoGraph(const Napi::CallbackInfo& info) {
+  const std::shared_ptr<Launch> launch = Launches().Get(ToSize(info[0], "launch"));
+  cuda::CUgraphExec exec = UseGraphExec(info[1]);
+  const auto node = reinterpret_cast<cuda::CUgraphNode>(ToPointer(info[2], "node"));
+  cuda::KernelNodeParams params = {};
+  params.func = launch->function->function;
+  std::memcpy(params.grid, launch->grid, sizeof params.grid);
+  std::memcpy(params.block, launch->block, sizeof params.block);
+  params.shared_bytes = launch->shared_bytes;
+  params.parameters = launch->pointers.data();
+  CU(GraphExecKernelNodeSetParams, exec, node, &params);
+  return info.Env().Undefined();
+}
+
 /// tensorMapEncode(type, address, sizes[], strides[], box[]): the 128 bytes of a tensor map. Innermost dimension first; strides
 /// in bytes, of all dimensions but that one. Boxes are swizzled by 128 bytes, and zero beyond the tensor.
 Napi::Value TensorMapEncode(const Napi::CallbackInfo& info) {

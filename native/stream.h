@@ -33,6 +33,9 @@ HandleTable<Event>& Events();
 /// The open stream with its device current on this thread.
 std::shared_ptr<Stream> UseStream(const Napi::Value& value);
 
+/// The executable graph behind a handle; its device becomes current.
+cuda::CUgraphExec UseGraphExec(const Napi::Value& value);
+
 /// An event of the device whose context is current.
 std::shared_ptr<Event> NewEvent(int device, unsigned flags);
 

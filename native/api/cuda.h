@@ -94,6 +94,24 @@ struct CUmemAllocationProp {
     unsigned char reserved[4];
   } allocFlags;
 };
+enum : int { MEMORYTYPE_UNIFIED = 4 };
+/// Rows of bytes from one pitch to another.
+struct CUDA_MEMCPY2D {
+  std::size_t srcXInBytes, srcY;
+  int srcMemoryType;
+  const void* srcHost;
+  CUdeviceptr srcDevice;
+  void* srcArray;
+  std::size_t srcPitch;
+  std::size_t dstXInBytes, dstY;
+  int dstMemoryType;
+  void* dstHost;
+  CUdeviceptr dstDevice;
+  void* dstArray;
+  std::size_t dstPitch;
+  std::size_t WidthInBytes, Height;
+};
+static_assert(sizeof(CUDA_MEMCPY2D) == 128 && offsetof(CUDA_MEMCPY2D, WidthInBytes) == 112, "CUDA_MEMCPY2D_v2");
 static_assert(sizeof(CUmemLocation) == 8, "CUmemLocation_v1");
 static_assert(sizeof(CUmemAccessDesc) == 12 && offsetof(CUmemAccessDesc, flags) == 8, "CUmemAccessDesc_v1");
 static_assert(sizeof(CUmemAllocationProp) == 32, "CUmemAllocationProp_v1");
@@ -101,6 +119,19 @@ static_assert(offsetof(CUmemAllocationProp, requestedHandleTypes) == 4, "CUmemAl
 static_assert(offsetof(CUmemAllocationProp, location) == 8, "CUmemAllocationProp_v1");
 static_assert(offsetof(CUmemAllocationProp, win32HandleMetaData) == 16, "CUmemAllocationProp_v1");
 static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationProp_v1");
+
+/// CUDA_KERNEL_NODE_PARAMS_v2: what a kernel node of a graph launches.
+struct KernelNodeParams {
+  CUfunction func;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void** parameters;
+  void** extra;
+  void* kernel;
+  void* context;
+};
+static_assert(sizeof(KernelNodeParams) == 72 && offsetof(KernelNodeParams, parameters) == 40, "CUDA_KERNEL_NODE_PARAMS_v2");
 
 // X(name here, exported symbol, parameter types...): the symbol carries the version that cuda.h's macros choose.
 #define COLLC_CUDA_SYMBOLS(X)                                                                                     \
@@ -129,6 +160,7 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
   X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", CUdeviceptr, const void*, std::size_t, CUstream)                     \
   X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", void*, CUdeviceptr, std::size_t, CUstream)                           \
   X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", CUdeviceptr, CUdeviceptr, std::size_t, CUstream)                     \
+  X(Memcpy2DAsync, "cuMemcpy2DAsync_v2", const CUDA_MEMCPY2D*, CUstream)                                          \
   X(MemcpyPeerAsync, "cuMemcpyPeerAsync", CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream)  \
   X(MemsetD8Async, "cuMemsetD8Async", CUdeviceptr, unsigned char, std::size_t, CUstream)                          \
   X(MemsetD32Async, "cuMemsetD32Async", CUdeviceptr, unsigned, std::size_t, CUstream)                             \
@@ -166,6 +198,8 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
   X(StreamWriteValue32, "cuStreamWriteValue32_v2", CUstream, CUdeviceptr, std::uint32_t, unsigned)                \
   X(StreamBeginCapture, "cuStreamBeginCapture_v2", CUstream, int)                                                 \
   X(StreamEndCapture, "cuStreamEndCapture", CUstream, CUgraph*)                                                   \
+  X(StreamGetCaptureInfo, "cuStreamGetCaptureInfo_v2", CUstream, int*, std::uint64_t*, CUgraph*,                   \
+    const CUgraphNode**, std::size_t*)                                                                            \
   X(EventCreate, "cuEventCreate", CUevent*, unsigned)                                                             \
   X(EventDestroy, "cuEventDestroy_v2", CUevent)                                                                   \
   X(EventRecord, "cuEventRecord", CUevent, CUstream)                                                              \
@@ -174,6 +208,8 @@ static_assert(offsetof(CUmemAllocationProp, allocFlags) == 24, "CUmemAllocationP
   X(EventElapsedTime, "cuEventElapsedTime", float*, CUevent, CUevent)                                             \
   X(GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", CUgraphExec*, CUgraph, unsigned long long)          \
   X(GraphGetNodes, "cuGraphGetNodes", CUgraph, CUgraphNode*, std::size_t*)                                        \
+  X(GraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams_v2", CUgraphExec, CUgraphNode,                  \
+    const KernelNodeParams*)                                                                                      \
   X(GraphLaunch, "cuGraphLaunch", CUgraphExec, CUstream)                                                          \
   X(GraphDestroy, "cuGraphDestroy", CUgraph)                                                                      \
   X(GraphExecDestroy, "cuGraphExecDestroy", CUgraphExec)

@@ -33,6 +33,7 @@ interface TuneOptions {
   readonly backend?: BackendName | "auto";
   readonly dtype: DType;
   readonly out?: string;
+  readonly json?: boolean;
 }
 
 /** Elements of the sizes that are measured, on GPUs and emulated. */
@@ -51,6 +52,7 @@ export function tuneCommand(io: Io): Command {
       new Option("-t, --dtype <dtype>", `dtype: ${DTYPE_NAMES.join(", ")}`).argParser(parseSingleDType).default("bf16"),
     )
     .option("-o, --out <file>", "where to keep it (default: tune.json in collc's cache folder)")
+    .option("--json", "print what was measured and planned as JSON")
     .addHelpText(
       "after",
       examples(
@@ -93,6 +95,10 @@ async function tune(io: Io, names: readonly string[], options: TuneOptions): Pro
   const date = new Date().toISOString();
   const machine = gpus[0] ?? `emulated on ${cpu}`;
   await saveTuned(path, { formatVersion: 1, collcVersion: collcVersion(), machine, date, plans });
+  if (options.json === true) {
+    io.out.write(JSON.stringify({ path, machine, date, plans }) + "\n");
+    return;
+  }
   const c = paletteOf(io.out, io.env);
   for (const plan of plans) {
     io.out.write(`${c.bold(plan.conversion)}  ${plan.dtype}, ${plan.ranks} ranks\n`);
@@ -185,5 +191,6 @@ function rankArguments(names: readonly string[], options: TuneOptions, place: Pl
   return [
     ...["tune", ...names, "--backend", place.backend, "--ranks", String(place.ranks), "--dtype", options.dtype],
     ...(options.out === undefined ? [] : ["--out", options.out]),
+    ...(options.json === true ? ["--json"] : []),
   ];
 }

@@ -2,7 +2,17 @@
  * The compiler's only door. Pure: text in; diagnostics, CUDA text and launch manifest out. It reads no file,
  * starts no process and needs no GPU.
  */
-export { compile, type CompileResult, type Snapshot, type Variant, withMapping } from "./driver.js";
+export {
+  type CompileResult,
+  packed,
+  type Packed,
+  type PrintedKernel,
+  type Snapshot,
+  unpacked,
+  type Variant,
+  withMapping,
+} from "./compiled.js";
+export { compile, usesCopyEngines } from "./driver.js";
 export { type CompileOptions, DEFAULT_ARCH } from "./options.js";
 export { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
 export { PIPELINE } from "./passes/pipeline.js";
@@ -25,7 +35,7 @@ export { manifestOf } from "./emit/manifest.js";
 export type { Attribute, Buffer, Kernel, Op, Region, Value } from "./ir/module.js";
 export { bufferOf, isGlobal, isParameter, isRemote, memoryOperands, text } from "./ir/module.js";
 export { LEVELS, type Level, OPS, type OpDefinition, type OpName } from "./ir/ops.js";
-export { erf, maximum, minimum, power, UNARY } from "./ir/functions.js";
+export { erf, maximum, minimum, power, REDUCE, UNARY } from "./ir/functions.js";
 export type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "./ir/ops.js";
 export {
   decode,
@@ -39,6 +49,8 @@ export {
   oddBits,
   SMALLEST_STEP,
   valuesOf,
+  toI64,
+  wideToF32,
 } from "./types/formats.js";
 export { lanesOf, printType, scalarOf, type Type } from "./ir/types.js";
 export { walkKernel } from "./ir/visit.js";
@@ -52,7 +64,7 @@ export {
   someSpecification,
 } from "./specification-shape.js";
 export { hasProduct, specificationsOf, tableOf } from "./specification-table.js";
-export type { ComputeDType } from "./types/dtype.js";
+export type { ComputeDType, LaunchDType } from "./types/dtype.js";
 export { DTYPE_NAMES, DTYPES, isDType } from "./types/dtype.js";
 export { evaluateExtent, extent, extentNames, printExtent, productOf, type DimValues } from "./types/extent.js";
 export { isCut, partialOf, printLayout, REDUCTION_OPS } from "./types/layout.js";
@@ -60,6 +72,7 @@ export {
   coordinateOf,
   cutsOf,
   hasAxes,
+  isHolder,
   leaderOf,
   membersOf,
   partsOfRank,
@@ -133,7 +146,7 @@ export {
   type PartyStep,
   type SyncStep,
 } from "./explain/explain.js";
-export { type Prediction, predictWork } from "./machine/cost.js";
+export { type Prediction, predictOperation, predictWork } from "./machine/cost.js";
 export { DEFAULT_MACHINE, type Machine, machineFor, MACHINES, type Rates, type Sourced } from "./machine/machines.js";
 export { type Architecture, architectureOf, ARCHITECTURES } from "./machine/architectures.js";
 export { gridOf, type RankWork, workOfRank } from "./machine/work.js";

@@ -2,7 +2,7 @@
  * The launch manifest: all that a host needs to launch a compiled kernel, as plain JSON.
  * The compiler writes it, the runtime and the ahead-of-time header read it.
  */
-import type { ComputeDType, DType, ScalarKind } from "./types/dtype.js";
+import type { LaunchDType, DType, ScalarKind } from "./types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames } from "./types/extent.js";
 import type { Layout, ReductionOp } from "./types/layout.js";
 import type { MeshAxis } from "./types/mesh.js";
@@ -22,7 +22,7 @@ export interface SignatureTensor {
 /** A number that is given at each launch, the same on every rank: 4 bytes. */
 export interface ScalarParameter {
   readonly name: string;
-  readonly dtype: ComputeDType;
+  readonly dtype: LaunchDType;
 }
 
 /**
@@ -171,7 +171,7 @@ export type ManifestParameter =
   | { readonly kind: "peers"; readonly buffer: string; readonly ranks: number }
   | { readonly kind: "pointer"; readonly buffer: string }
   | { readonly kind: "dim"; readonly name: string }
-  | { readonly kind: "scalar"; readonly name: string; readonly dtype: ComputeDType }
+  | { readonly kind: "scalar"; readonly name: string; readonly dtype: LaunchDType }
   | { readonly kind: "rank" }
   | { readonly kind: "timeout" }
   | { readonly kind: "status" }
@@ -244,15 +244,63 @@ export interface LibraryStep {
 
 export type LibraryCall = "all_gather" | "broadcast";
 
-export type Step = LaunchStep | LibraryStep;
+/** One side of a copy: elements of a tensor of the signature, as a rank holds it. */
+export interface CopyEnd {
+  readonly tensor: string;
+  readonly rank: number;
+  /** Of the first element, and how far the rows' first elements lie apart. */
+  readonly offset: Extent;
+  readonly pitch: Extent;
+}
+
+/** `rows` runs of `length` elements each, none where one of them is not above 0. */
+export interface Copy {
+  readonly rows: Extent;
+  readonly length: Extent;
+  readonly from: CopyEnd;
+  readonly to: CopyEnd;
+}
+
+/** A copy at some dimensions, in elements. */
+export interface Rows {
+  readonly rows: number;
+  readonly length: number;
+  readonly from: { readonly offset: number; readonly pitch: number };
+  readonly to: { readonly offset: number; readonly pitch: number };
+}
+
+/** What a copy is at these dimensions; null where it has no element. Rows that are neighbours on both sides are one. */
+export function rowsOf({ rows, length, from, to }: Copy, dims: DimValues): Rows | null {
+  const [count, width] = [evaluateExtent(rows, dims), evaluateExtent(length, dims)];
+  if (count <= 0 || width <= 0) return null;
+  const at = ({ offset, pitch }: CopyEnd): Rows["from"] => {
+    return { offset: evaluateExtent(offset, dims), pitch: evaluateExtent(pitch, dims) };
+  };
+  const [source, target] = [at(from), at(to)];
+  if (source.pitch !== width || target.pitch !== width || count === 1)
+    return { rows: count, length: width, from: source, to: target };
+  const all = count * width;
+  return { rows: 1, length: all, from: { ...source, pitch: all }, to: { ...target, pitch: all } };
+}
+
+/** Copies that a GPU's copy engines carry out, in any order, while no multiprocessor works on them. */
+export interface CopyStep {
+  readonly kind: "copy";
+  /** What each rank copies, from rank 0 on. */
+  readonly copies: readonly (readonly Copy[])[];
+}
+
+export type Step = LaunchStep | LibraryStep | CopyStep;
 
 /** Steps that are kernels. */
 export function launchesOf({ steps }: Choice): readonly LaunchStep[] {
   return steps.filter((step) => step.kind === "launch");
 }
 
-/** A step in a word: the kernel's name, or the library's. */
-export function stepName(step: Step, { kernels }: Pick<Manifest, "kernels">): string {
+/** What a choice is called: the way that its kernels are of, or the library. */
+export function choiceName({ steps }: Choice, { kernels }: Pick<Manifest, "kernels">): string {
+  const step = steps.find(({ kind }) => kind !== "copy");
+  if (step === undefined || step.kind === "copy") return "copy engines";
   return step.kind === "launch" ? kernels[step.kernel]!.name : step.library;
 }
 
@@ -300,7 +348,8 @@ export function planProblem({
   dims,
   inputs,
   outputs,
-}: Pick<Manifest, "plan" | "kernels" | "dims" | "inputs" | "outputs">): string | null {
+  ranks,
+}: Pick<Manifest, "plan" | "kernels" | "dims" | "inputs" | "outputs" | "ranks">): string | null {
   const { choices, by } = plan;
   if (choices.length === 0) return "it has no choice";
   const unknown = [...extentNames(by)].find((name) => !dims.includes(name));
@@ -313,9 +362,14 @@ export function planProblem({
     last = below ?? last;
     if (steps.length === 0) return `choice ${i} does nothing`;
     for (const step of steps) {
-      if (step.kind === "library") {
-        const missing = [step.input, step.output].find((name) => ![...inputs, ...outputs].some((t) => t.name === name));
-        if (missing !== undefined) return `choice ${i} gives ${step.library} '${missing}', which is no tensor`;
+      if (step.kind !== "launch") {
+        const named = step.kind === "copy" ? step.copies.flat().flatMap(({ from, to }) => [from, to]) : null;
+        const names = step.kind === "copy" ? named!.map(({ tensor }) => tensor) : [step.input, step.output];
+        const missing = names.find((name) => ![...inputs, ...outputs].some((t) => t.name === name));
+        if (missing !== undefined)
+          return `choice ${i} gives ${step.kind === "copy" ? "the copy engines" : step.library} '${missing}', which is no tensor`;
+        if (step.kind === "copy" && step.copies.length !== ranks)
+          return `choice ${i} has copies of ${step.copies.length} ranks, and there are ${ranks}`;
         continue;
       }
       const { kernel, maxBlocks } = step;

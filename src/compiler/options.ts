@@ -41,6 +41,8 @@ export interface CompileOptions {
   readonly arch?: string;
   /** What it is to run on; by default the machine of `MACHINES` that has the architecture and so many ranks. */
   readonly machine?: Machine;
+  /** Whether a program may have steps that copy engines carry out, where the model or a measurement says that they are faster; by default it may. */
+  readonly engines?: boolean;
   /** Multiprocessors that a kernel may take at most, one a block: for work that shares the GPU with others. */
   readonly sms?: number;
   /** Knobs of the mapping to the machine. */
@@ -78,6 +80,7 @@ const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
   arch: architecture,
   machine: (value) =>
     isRecord(value) && architecture(value["arch"]) === null ? null : "one of MACHINES, or like them",
+  engines: (value) => (typeof value === "boolean" ? null : "true or false"),
   sms: wholeNumber(1, 2 ** 16),
   mapping: (value) => (isRecord(value) ? null : "an object"),
   stopAfter: oneOf(["lower", ...PIPELINE.map((pass) => pass.name)]),

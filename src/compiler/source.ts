@@ -56,6 +56,11 @@ class SourceText {
   }
 }
 
+export interface FileText {
+  readonly name: string;
+  readonly text: string;
+}
+
 /** Where the text has what a node of a graph says. */
 export interface NodePlace extends Span {
   readonly id: string;
@@ -69,9 +74,24 @@ export class SourceFile {
   constructor(
     readonly name: string,
     readonly text: string,
-    private readonly nodes: readonly NodePlace[] = [],
+    readonly nodes: readonly NodePlace[] = [],
   ) {
     this.texts = [new SourceText(name, text, 0)];
+  }
+
+  /** The file, then those it imports, as plain data: `SourceFile.of` makes the same of them. */
+  get files(): readonly [FileText, ...FileText[]] {
+    const [own, ...imported] = this.texts.map(({ name, text }): FileText => ({ name, text }));
+    return [own!, ...imported];
+  }
+
+  static of(
+    [{ name, text }, ...imported]: readonly [FileText, ...FileText[]],
+    nodes?: readonly NodePlace[],
+  ): SourceFile {
+    const source = new SourceFile(name, text, nodes);
+    for (const file of imported) source.include(file.name, file.text);
+    return source;
   }
 
   get lineCount(): number {

@@ -1,9 +1,10 @@
 /** Graphs recorded on a group's stream. */
 import { CudaGraph } from "./cuda/index.js";
 import { type DeviceStream, type Watched } from "./device-stream.js";
-import { RuntimeError } from "./errors.js";
+import { PreparedProgram } from "./device-kernel.js";
+import { RuntimeError, UsageError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
-import type { CapturedGraph, GroupStream } from "./group.js";
+import type { CapturedGraph, GroupStream, PreparedRun } from "./group.js";
 
 /** See {@link Group.capture}. */
 export async function captureGraph(
@@ -40,6 +41,12 @@ class RecordedGraph implements CapturedGraph {
 
   get nodes(): number {
     return this.graph.nodes;
+  }
+
+  update(run: PreparedRun): void {
+    if (this.#isDestroyed) throw new RuntimeError("the graph was destroyed");
+    const found = run instanceof PreparedProgram ? run.updateIn(this.graph) : 0;
+    if (found === 0) throw new UsageError("the graph has no launch of this run", "launch it inside the capture; what `launch` of a kernel records keeps its numbers"); // prettier-ignore
   }
 
   launch(stream: GroupStream): void {

@@ -6,9 +6,11 @@ import {
   type DimValues,
   type KernelManifest,
   type Manifest,
+  type Step,
 } from "../compiler/index.js";
 import { allOf } from "./all-of.js";
-import { DeviceMemory, Kernel, type PreparedLaunch, requireNoCapture, StatusRecord } from "./cuda/index.js";
+import { type CudaGraph, DeviceMemory, Kernel, PreparedLaunch, requireNoCapture, StatusRecord } from "./cuda/index.js";
+import { prepareCopies } from "./copy-steps.js";
 import { ownTensor } from "./device-copies.js";
 import type { DeviceStream, Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
@@ -18,7 +20,7 @@ import type { NcclCommunicator } from "./nccl/communicator.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { GroupStream, LoadedKernel, PreparedRun, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
-import { checkTensors, requireSameRanks, elementsOf } from "./shapes.js";
+import { checkTensors, requireSameRanks, elementsOf, withNumbers } from "./shapes.js";
 import { freeBehind } from "./stuck-work.js";
 import { requireContiguous } from "./tensor-shape.js";
 import { timeGraph } from "./time-graph.js";
@@ -39,6 +41,8 @@ class ProgramKernel {
   /** Scratch by buffer; grows when a launch asks for more. */
   private readonly scratch = new Map<string, Placed>();
   private readonly fixed: Addresses = { pointers: {}, peers: {} };
+  /** Most blocks of a launch whose blocks wait on each other, on any of the ranks. */
+  mostBlocks = Infinity;
   /** Pads and counters, which launches on all ranks advance in step. */
   private readonly counters: Placed[] = [];
 
@@ -64,6 +68,11 @@ class ProgramKernel {
       loaded.counters.push(await loaded.place(buffer.name, bytes, buffer.symmetric));
     }
     return loaded;
+  }
+
+  /** Blocks that this rank's GPU holds at once, where they must all be there. */
+  get residentBlocks(): number | null {
+    return this.manifest.cooperative ? this.kernel.residentBlocks : null;
   }
 
   /** Zeroed memory for a buffer of the kernel's own. */
@@ -117,7 +126,10 @@ class ProgramKernel {
     }
     const timeoutNs = BigInt(this.group.timeoutMs) * 1_000_000n;
     const { rank } = this.group;
-    return this.kernel.prepare({ rank, dims, pointers, peers, timeoutNs, status: this.status.pointer }, maxBlocks);
+    return this.kernel.prepare(
+      { rank, dims, pointers, peers, timeoutNs, status: this.status.pointer },
+      Math.min(maxBlocks, this.mostBlocks),
+    );
   }
 
   /** What a wait that ran out left. The context lives on, the counters are out of step. */
@@ -164,9 +176,16 @@ export class DeviceKernel implements LoadedKernel, Watched {
   /** Collective. @param cubins of the manifest's kernels, in order */
   static async load(group: DeviceGroup, manifest: Manifest, cubins: readonly Uint8Array[]): Promise<DeviceKernel> {
     const communicator = await group.librarySteps.open(manifest);
+    group.copyLanes.open(manifest);
     const kernels: ProgramKernel[] = [];
     for (const [i, kernel] of manifest.kernels.entries())
       kernels.push(await ProgramKernel.load(group, kernel, manifest.collective, cubins[i]!));
+    // Grids are the same on every rank, so the smallest GPU says how large they may be.
+    const resident = await group.exchange(
+      "blocks that GPUs hold",
+      kernels.map((kernel) => kernel.residentBlocks),
+    );
+    kernels.forEach((kernel, i) => (kernel.mostBlocks = Math.min(...resident.map((rank) => rank[i] ?? Infinity))));
     return new DeviceKernel(group, manifest, kernels, communicator);
   }
 
@@ -182,16 +201,22 @@ export class DeviceKernel implements LoadedKernel, Watched {
     const launches: PreparedCall[] = [];
     try {
       for (const step of choiceOf(this.manifest, dims).steps)
-        launches.push(
-          step.kind === "library"
-            ? prepareCall(this.group, this.communicator!, step, tensors)
-            : await this.kernels[step.kernel]!.prepare(tensors, dims, step.maxBlocks),
-        );
+        launches.push(await this.prepareStep(step, tensors, dims));
     } catch (error) {
       for (const launch of launches) launch.release();
       throw error;
     }
-    return new PreparedProgram(this.group, this, launches);
+    return new PreparedProgram(this.group, this, launches, dims);
+  }
+
+  private async prepareStep(
+    step: Step,
+    tensors: Readonly<Record<string, Tensor>>,
+    dims: DimValues,
+  ): Promise<PreparedCall> {
+    if (step.kind === "library") return prepareCall(this.group, this.communicator!, step, tensors);
+    if (step.kind === "copy") return prepareCopies(this.group, step, tensors, dims);
+    return this.kernels[step.kernel]!.prepare(tensors, dims, step.maxBlocks);
   }
 
   takeFailure(): RuntimeError | null {
@@ -263,12 +288,29 @@ export class PreparedProgram implements PreparedRun {
 
   constructor(
     private readonly group: DeviceGroup,
-    private readonly program: Watched,
+    private readonly program: DeviceKernel,
     private readonly launches: readonly PreparedCall[],
+    private dims: DimValues,
   ) {}
 
-  launch(stream: GroupStream): void {
+  set(numbers: DimValues): void {
+    this.requireHeld();
+    this.dims = withNumbers(this.program.manifest, this.dims, numbers);
+    for (const launch of this.launches) if (launch instanceof PreparedLaunch) launch.setNumbers(this.dims);
+  }
+
+  /** @returns how many of its launches the graph has */
+  updateIn(graph: CudaGraph): number {
+    this.requireHeld();
+    return this.launches.reduce((n, launch) => (launch instanceof PreparedLaunch ? n + graph.update(launch) : n), 0);
+  }
+
+  private requireHeld(): void {
     if (this.isReleased) throw new RuntimeError("the prepared launch was released");
+  }
+
+  launch(stream: GroupStream): void {
+    this.requireHeld();
     const own = this.group.ownStream(stream);
     this.stream = own;
     this.group.turns.pass(own, own.isRecording, this.enqueueAll);

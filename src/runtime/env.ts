@@ -30,6 +30,7 @@ export const environmentTable = {
   COLLC_ALLOW_OVERLAPPING_DEVICES: row("user", "1 lets several ranks share a GPU, for tests on machines with one"),
   COLLC_TIMEOUT_MS: row("user", "how long any wait between ranks may take, in milliseconds (default: 60000)"),
   COLLC_ADDON: row("user", "collc.node to load: the file of the native addon"),
+  COLLC_COMMAND: row("user", "the compiler's command, where the Python package calls it for torch.compile"),
   COLLC_PYTHON: row("user", "Python interpreter whose packages are searched for libnvrtc (default: python3)"),
   COLLC_STORE_SECRET: row("user", "secret of the run: ranks must prove that they know it to join"),
   COLLC_STORE_PORT: row("user", "port of the store under torchrun, mpirun and srun (default: from MASTER_PORT)"),

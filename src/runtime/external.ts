@@ -116,7 +116,7 @@ const CUDA_MANAGED = 13;
 
 /** `DLDataTypeCode` and bits of each dtype, as DLPack 1.1 numbers them. */
 const DLPACK: Readonly<Record<DType, readonly [code: number, bits: number]>> = {
-  i8: [0, 8], i32: [0, 32], u8: [1, 8], u32: [1, 32],
+  i8: [0, 8], i32: [0, 32], i64: [0, 64], u8: [1, 8], u32: [1, 32], bool: [6, 8],
   f16: [2, 16], f32: [2, 32], bf16: [4, 16], f8e4m3: [10, 8], f8e5m2: [12, 8],
 }; // prettier-ignore
 

@@ -2,6 +2,8 @@
 import {
   choiceOf,
   type CompileResult,
+  type Copy,
+  type CopyStep,
   describeOutside,
   type DimValues,
   type DType,
@@ -10,6 +12,7 @@ import {
   type LaunchStep,
   type Manifest,
   outsideDimension,
+  rowsOf,
   type SourceFile,
 } from "../compiler/index.js";
 import { CpuFault, CpuGroup, type CpuOptions } from "./cpu/index.js";
@@ -29,10 +32,10 @@ import type {
   TimingOptions,
 } from "./group.js";
 import { HostPrimitives, hostStream, hostTensor } from "./host-primitives.js";
-import { captureSteps, HostStream, requireNoRecording } from "./host-stream.js";
+import { captureSteps, type HostStep, HostStream, requireNoRecording } from "./host-stream.js";
 import { externalArrays, HostTensor } from "./host-tensor.js";
-import { allocate, type TypedArray } from "./numbers/index.js";
-import { checkTensors, requireDType, requireSameRanks } from "./shapes.js";
+import { allocate, copyInto, type TypedArray } from "./numbers/index.js";
+import { checkTensors, requireDType, requireSameRanks, withNumbers } from "./shapes.js";
 import { checkMembers } from "./subgroups.js";
 import { summarize } from "./summary.js";
 import { requireContiguous, type ShapeLike, tensorShape } from "./tensor-shape.js";
@@ -160,7 +163,7 @@ export class EmulatedGroup extends HostPrimitives implements Group {
   async load(compiled: CompileResult): Promise<LoadedKernel> {
     requireNoRecording("loading a kernel");
     this.requireOpen();
-    const { manifest, variants } = compiled;
+    const { manifest, variants, kernels } = compiled;
     if (manifest === null)
       throw new UsageError(
         "the program has errors, so there is no kernel to load",
@@ -171,12 +174,14 @@ export class EmulatedGroup extends HostPrimitives implements Group {
     const { seed, detectUnwritten } = this.options;
     const cpu = { ...(seed !== undefined && { seed }), ...(detectUnwritten !== undefined && { detectUnwritten }) };
     const make: MakeKernel = (kernel, elementOffset) => {
-      const { kernel: ir, source } = variants[kernel]!.compiled;
-      return new CpuGroup(ir!, manifest, { ...cpu, elementOffset, source });
+      const { kernel: ir, variant } = kernels[kernel]!;
+      return new CpuGroup(ir, manifest, { ...cpu, elementOffset, source: variants[variant]!.compiled.source });
     };
     const elements = variants.map(({ compiled: one }) => programOf(one.snapshots));
-    const whyOutside = (kernel: number, dims: DimValues): CpuFault | null =>
-      elements[kernel] == null ? null : outside(elements[kernel], dims, variants[kernel]!.compiled.source);
+    const whyOutside = (kernel: number, dims: DimValues): CpuFault | null => {
+      const { variant } = kernels[kernel]!;
+      return elements[variant] == null ? null : outside(elements[variant], dims, variants[variant]!.compiled.source);
+    };
     return new EmulatedKernel(manifest, make, whyOutside, this);
   }
 
@@ -230,6 +235,18 @@ function outside(elements: Kernel, dims: DimValues, source: SourceFile): CpuFaul
   return new CpuFault("bounds", `${where}: ${describeOutside(found)}`, places);
 }
 
+function copyRows(copy: Copy, tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
+  const found = rowsOf(copy, dims);
+  if (found === null) return;
+  const source = hostTensor(tensors[copy.from.tensor]!).of(copy.from.rank);
+  const target = hostTensor(tensors[copy.to.tensor]!).of(copy.to.rank);
+  const { rows, length, from, to } = found;
+  for (let row = 0; row < rows; row++) {
+    const start = from.offset + row * from.pitch;
+    copyInto(target.subarray(to.offset + row * to.pitch), source.subarray(start, start + length));
+  }
+}
+
 type MakeKernel = (kernel: number, elementOffset: Record<string, number>) => CpuGroup;
 
 class EmulatedKernel implements LoadedKernel {
@@ -270,16 +287,16 @@ class EmulatedKernel implements LoadedKernel {
     checkTensors(this.manifest, tensors, dims);
     const key = JSON.stringify(this.manifest.dims.map((name) => dims[name]));
     if (this.bounded.has(key)) return;
-    for (const { kernel } of this.launches(dims)) {
-      const fault = this.whyOutside(kernel, dims);
+    for (const step of this.steps(dims)) {
+      const fault = step.kind === "launch" ? this.whyOutside(step.kernel, dims) : null;
       if (fault !== null) throw fault;
     }
     this.bounded.add(key);
   }
 
-  private launches(dims: DimValues): readonly LaunchStep[] {
+  private steps(dims: DimValues): readonly (LaunchStep | CopyStep)[] {
     return choiceOf(this.manifest, dims).steps.map((step) => {
-      if (step.kind === "launch") return step;
+      if (step.kind !== "library") return step;
       throw new UsageError(
         `the plan of ${this.manifest.collective} takes ${step.library} at this size, which the cpu backend does not have`,
         "compile it without the option `tuned`, or with plans that leave libraries out",
@@ -295,7 +312,12 @@ class EmulatedKernel implements LoadedKernel {
       inputs: pick(this.manifest.inputs, rank),
       outputs: pick(this.manifest.outputs, rank),
     }));
-    for (const { kernel, maxBlocks } of this.launches(dims)) {
+    for (const step of this.steps(dims)) {
+      if (step.kind === "copy") {
+        for (const copy of step.copies.flat()) copyRows(copy, tensors, dims);
+        continue;
+      }
+      const { kernel, maxBlocks } = step;
       const key = JSON.stringify([kernel, offsets]);
       let instance = this.instances.get(key);
       if (instance === undefined) this.instances.set(key, (instance = this.make(kernel, offsets)));
@@ -305,9 +327,18 @@ class EmulatedKernel implements LoadedKernel {
 
   prepare(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<PreparedRun> {
     this.check(tensors, dims);
-    const launch = (stream: GroupStream): void =>
-      hostStream(stream).enqueue({ ranks: this.ranks, run: () => this.execute(tensors, dims) });
-    return Promise.resolve({ launch, release: () => {} });
+    let now = dims;
+    const run = {
+      // What was enqueued keeps the numbers that it was enqueued with.
+      step: (): HostStep => {
+        const given = now;
+        return { ranks: this.ranks, run: () => this.execute(tensors, given), by: run };
+      },
+      launch: (stream: GroupStream): void => hostStream(stream).enqueue(run.step()),
+      set: (numbers: DimValues): void => void (now = withNumbers(this.manifest, now, numbers)),
+      release: (): void => {},
+    };
+    return Promise.resolve(run);
   }
 
   /** Wall time of the emulation: says how long a test takes, nothing about a GPU. */

@@ -33,6 +33,7 @@ import type {
   SymmetricOptions,
   Tensor,
 } from "./group.js";
+import { CopyLanes } from "./copy-steps.js";
 import { LibrarySteps } from "./library-steps.js";
 import { native } from "./native.js";
 import { type DeviceBackend, openProvider } from "./open-provider.js";
@@ -80,6 +81,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   readonly pool: SymmetricPool;
   private readonly streams = new Set<DeviceStream>();
   readonly librarySteps = new LibrarySteps(this);
+  readonly copyLanes = new CopyLanes(this);
   /** What close() must free, newest first. */
   private readonly owned = new Set<() => Promise<void>>();
   private readonly kernels = new Set<DeviceKernel>();
@@ -298,8 +300,8 @@ export class DeviceGroup extends DevicePrimitives implements Group {
 
   async load(compiled: CompileResult, options: LoadOptions = {}): Promise<LoadedKernel> {
     requireNoCapture("loading a kernel");
-    const { manifest, variants } = compiled;
-    const texts = variants.map((variant) => variant.compiled.cuda!);
+    const { manifest, kernels } = compiled;
+    const texts = kernels.map(({ cuda }) => cuda);
     if (manifest === null)
       throw new UsageError(
         "the program has errors, so there is no kernel to load",

@@ -102,6 +102,11 @@ export interface LoadedKernel {
 export interface PreparedRun {
   /** Enqueues it, allocating nothing; as {@link LoadedKernel.launch} otherwise. */
   launch(stream: GroupStream): void;
+  /**
+   * Gives other values to numbers of the launch, `eps` or `step`, for later launches. Graphs keep those that they recorded, until
+   * {@link CapturedGraph.update}. @throws UsageError for what is no such number, or none of its dtype
+   */
+  set(numbers: DimValues): void;
   /** Gives up what it holds. What was enqueued runs on. */
   release(): void;
 }
@@ -128,6 +133,11 @@ export interface CapturedGraph {
   readonly nodes: number;
   /** Enqueues one replay. Every rank must replay as often. */
   launch(stream: GroupStream): void;
+  /**
+   * Gives the launches of `run` that were recorded the numbers that it has now: from the next replay on, without recording anew.
+   * Every rank does, before the same replay. @throws UsageError where the graph has no launch of it
+   */
+  update(run: PreparedRun): void;
   /** One replay, waited for. @throws as {@link GroupStream.synchronize}. */
   replay(): Promise<void>;
   destroy(): void;

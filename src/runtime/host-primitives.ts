@@ -13,6 +13,7 @@ import {
   padIsMade,
   slotOf,
 } from "./signal-pad.js";
+import { copyInto } from "./numbers/index.js";
 import { checkWords, requireContiguous, tensorShape } from "./tensor-shape.js";
 
 /** One rank's pad, and what it has taken. */
@@ -194,7 +195,7 @@ export abstract class HostPrimitives implements GroupPrimitives {
     if (mine.dtype !== theirs.dtype)
       throw new UsageError(`a copy between ${mine.dtype} and ${theirs.dtype} would change what the bytes mean`);
     const part = theirs.getBuffer(peer, [mine.length], theirs.dtype, offset).of(0);
-    return (rank) => (way === "put" ? part.set(mine.of(rank)) : mine.of(rank).set(part));
+    return (rank) => (way === "put" ? copyInto(part, mine.of(rank)) : copyInto(mine.of(rank), part));
   }
 
   async streamWriteValue32(tensor: Tensor, offset: number, value: number, options: StepOptions = {}): Promise<void> {
@@ -220,7 +221,7 @@ export abstract class HostPrimitives implements GroupPrimitives {
   ): Promise<void> {
     checkWords(tensor, offset, value, count);
     const own = hostTensor(tensor);
-    await this.step(options, (rank) => void own.of(rank).fill(value, offset, offset + count));
+    await this.step(options, (rank) => void (own.of(rank) as Uint32Array).fill(value, offset, offset + count));
   }
 
   private channelOf({ channel = 0 }: SignalOptions): number {

@@ -7,6 +7,8 @@ export interface HostStep {
   readonly ranks: readonly number[];
   /** @throws what the stream's `synchronize` throws. */
   readonly run: () => void | Promise<void>;
+  /** Of a prepared run: the run, as whose step the recorded one is made anew. */
+  readonly by?: { step(): HostStep };
 }
 
 export class HostStream implements GroupStream {
@@ -100,6 +102,12 @@ export async function captureSteps(
       const on = fallback();
       launch(on);
       await on.synchronize();
+    },
+    update: (run) => {
+      if (isDestroyed) throw new RuntimeError("the graph was destroyed");
+      const at = [...steps.keys()].filter((i) => steps[i]!.by === (run as unknown));
+      if (at.length === 0) throw new UsageError("the graph has no launch of this run", "launch it inside the capture; what `launch` of a kernel records keeps its numbers"); // prettier-ignore
+      for (const i of at) steps[i] = steps[i]!.by!.step();
     },
     destroy: () => {
       isDestroyed = true;

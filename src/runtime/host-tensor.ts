@@ -4,7 +4,7 @@ import { UsageError } from "./errors.js";
 import type { ExternalMemory } from "./external.js";
 import type { Tensor } from "./group.js";
 import { requireNoRecording } from "./host-stream.js";
-import { allocate, arrayClass, holds, type TypedArray } from "./numbers/index.js";
+import { allocate, arrayClass, copyInto, holds, type TypedArray } from "./numbers/index.js";
 import { type Ranks, requireDType } from "./shapes.js";
 import { placesOf, requireInside, tensorShape, type TensorShape } from "./tensor-shape.js";
 
@@ -72,7 +72,7 @@ export class HostTensor implements Tensor {
       throw new UsageError(
         `an array of ${values.length} elements does not fit a tensor of ${this.length} ${this.dtype}`,
       );
-    if (this.layout.isContiguous) return array.set(values);
+    if (this.layout.isContiguous) return copyInto(array, values);
     let i = 0;
     for (const place of placesOf(this.layout)) array[place] = values[i++]!;
   }

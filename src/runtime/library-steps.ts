@@ -4,9 +4,8 @@ import { ownTensor } from "./device-copies.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { Tensor } from "./group.js";
 import type { StreamHandle } from "./native.js";
-import { NcclCommunicator } from "./nccl/communicator.js";
-import { ncclUniqueId } from "./nccl/library.js";
-import { NcclWindowProvider } from "./nccl/window-provider.js";
+import type { NcclCommunicator } from "./nccl/communicator.js";
+import { communicatorOf } from "./nccl/of-group.js";
 import { requireContiguous } from "./tensor-shape.js";
 
 /** A call with everything decided. */
@@ -27,31 +26,10 @@ export class LibrarySteps {
    */
   async open({ plan }: Pick<Manifest, "plan">): Promise<NcclCommunicator | null> {
     if (!plan.choices.some(({ steps }) => steps.some(({ kind }) => kind === "library"))) return null;
-    return (this.communicator ??= this.connect());
-  }
-
-  private async connect(): Promise<NcclCommunicator> {
-    const { group } = this;
-    const { provider, device, rank, world, timeoutMs } = group;
-    // Whose windows hold the group's memory: NCCL is fastest on those.
-    if (provider instanceof NcclWindowProvider) return provider.communicator;
-    const own = rank === 0 ? Buffer.from(await ncclUniqueId()).toString("base64") : "";
-    const [id] = await group.exchange("NCCL unique id of library steps", own);
-    const uniqueId = new Uint8Array(Buffer.from(id!, "base64"));
-    const made = await NcclCommunicator.create({ device, rank, world, uniqueId, timeoutMs });
-    const close = async (): Promise<void> => {
-      try {
-        await group.settle();
-        await made.destroy(timeoutMs);
-      } catch (error) {
-        // Not collective, and it ends kernels that wait for a peer; it may refuse what destroy began.
-        await made.abort(timeoutMs).catch(() => undefined);
-        throw error;
-      }
-    };
-    group.own(close);
-    group.stops.add(() => made.abort(timeoutMs));
-    return made;
+    this.communicator ??= communicatorOf(this.group, "NCCL unique id of library steps").then(
+      (made) => made.communicator,
+    );
+    return this.communicator;
   }
 }
 

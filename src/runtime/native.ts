@@ -169,6 +169,16 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   copyFromDeviceAsync(stream: StreamHandle, target: ArrayBufferView, source: DevicePointer): Promise<void>;
   /** Enqueued. Either side may be a peer's memory that is mapped here. */
   copyOnDevice(stream: StreamHandle, target: DevicePointer, source: DevicePointer, bytes: number): void;
+  /** The same for `rows` runs of `width` bytes, which begin a pitch apart on either side. */
+  copyRowsOnDevice(
+    stream: StreamHandle,
+    target: DevicePointer,
+    targetPitch: number,
+    source: DevicePointer,
+    sourcePitch: number,
+    width: number,
+    rows: number,
+  ): void;
   /** Enqueued, between contexts of two devices in this process. */
   copyPeer(
     stream: StreamHandle,
@@ -211,6 +221,8 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
 
   captureBegin(stream: StreamHandle): void;
   captureEnd(stream: StreamHandle): GraphHandle;
+  /** What was enqueued last on a stream that is being captured, as a node of its graph; 0n for nothing. */
+  captureNode(stream: StreamHandle): bigint;
   graphNodeCount(graph: GraphHandle): number;
   graphInstantiate(graph: GraphHandle): GraphExecHandle;
   graphDestroy(graph: GraphHandle): void;
@@ -247,6 +259,8 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   /** Overwrites parameter bytes for later launches; earlier ones and captured graphs keep theirs. */
   launchUpdate(launch: LaunchHandle, offset: number, bytes: ArrayBufferView): void;
   launchPrepared(launch: LaunchHandle, stream: StreamHandle): void;
+  /** From the next replay on, the node launches with the parameters that the launch has now. The node's graph must be alive. */
+  launchIntoGraph(launch: LaunchHandle, exec: GraphExecHandle, node: bigint): void;
   launchRelease(launch: LaunchHandle): void;
   /**
    * The 128 bytes of a tensor map of boxes swizzled by 128 bytes, for a kernel parameter.

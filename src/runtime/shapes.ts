@@ -1,7 +1,7 @@
 /** Sizes and signatures: what every backend checks before it launches. */
 import {
   brokenRequirement,
-  type ComputeDType,
+  type LaunchDType,
   DTYPE_NAMES,
   DTYPES,
   type DimValues,
@@ -73,7 +73,21 @@ export function checkScalars({ scalars, collective }: Manifest, given: DimValues
   }
 }
 
-const SCALAR_LIMITS: Readonly<Record<ComputeDType, readonly [number, number]>> = {
+/** Dimensions and numbers of a launch with other numbers. @throws UsageError for what is no number of the collective, or none of its dtype */
+export function withNumbers(manifest: Manifest, dims: DimValues, numbers: DimValues): DimValues {
+  const known = manifest.scalars.map(({ name }) => name);
+  const unknown = Object.keys(numbers).find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new UsageError(
+      `${manifest.collective} has no number '${unknown}' of the launch`,
+      known.length === 0 ? "it has none" : `it has ${known.join(", ")}; dimensions need a launch of their own`,
+    );
+  const all = { ...dims, ...numbers };
+  checkScalars(manifest, all);
+  return all;
+}
+
+const SCALAR_LIMITS: Readonly<Record<LaunchDType, readonly [number, number]>> = {
   f32: [-3.4028234663852886e38, 3.4028234663852886e38],
   i32: [-(2 ** 31), 2 ** 31 - 1],
   u32: [0, 2 ** 32 - 1],

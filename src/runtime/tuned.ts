@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type DType, NCCL_WAY, type Tuned, type TunedChoice } from "../compiler/index.js";
+import { type DType, NCCL_WAY, type Tuned, type TunedChoice, usesCopyEngines } from "../compiler/index.js";
 import { writeFileAtomic } from "./atomic-file.js";
 import { libraryFromDisk } from "./imports.js";
 import { cacheDirectory } from "./jit-cache.js";
@@ -86,25 +86,35 @@ export function choicesOf(measured: TunedPlan["measured"]): TunedChoice[] {
   return choices;
 }
 
-/** What was the fastest without the collectives of libraries. */
-function ownChoices({ choices, measured }: TunedPlan): readonly TunedChoice[] {
-  if (!choices.some(({ way }) => way === NCCL_WAY)) return choices;
+/** What was the fastest of some ways. */
+function choicesAmong({ choices, measured }: TunedPlan, isTaken: (way: string) => boolean): readonly TunedChoice[] {
+  if (choices.every(({ way }) => isTaken(way))) return choices;
   const own = (times: Readonly<Record<string, number>>) =>
-    Object.fromEntries(Object.entries(times).filter(([way]) => way !== NCCL_WAY));
+    Object.fromEntries(Object.entries(times).filter(([way]) => isTaken(way)));
   return choicesOf(Object.fromEntries(Object.entries(measured).map(([size, times]) => [size, own(times)])));
 }
 
-/**
- * Measured plans, for the option `tuned` of a compilation; none for files of the library that have changed since.
- * @param options.withLibraries whether plans may take NCCL's own collectives, for groups on GPUs. Default: no.
- */
-export function tunedFromDisk(path = tuneFilePath(), { withLibraries = false } = {}): Tuned {
+/** What plans may have besides kernels. */
+export interface TunedOptions {
+  /** NCCL's own collectives, for groups on GPUs. Default: no. */
+  readonly withLibraries?: boolean;
+  /** Steps of copy engines; programs for hosts without collc have none. Default: yes. */
+  readonly withEngines?: boolean;
+}
+
+/** Measured plans, for the option `tuned` of a compilation; none for files of the library that have changed since. */
+export function tunedFromDisk(
+  path = tuneFilePath(),
+  { withLibraries = false, withEngines = true }: TunedOptions = {},
+): Tuned {
   let file: TuneFile | null | undefined;
+  const isTaken = (way: string): boolean =>
+    (withLibraries || way !== NCCL_WAY) && (withEngines || !usesCopyEngines(way));
   return (conversion, dtype, ranks) => {
     if (file === undefined) file = readTuneFile(path);
     const found = file?.plans.find((p) => p.conversion === conversion && p.dtype === dtype && p.ranks === ranks);
     if (found === undefined || found.library !== libraryDigest(conversion)) return null;
-    return withLibraries ? found.choices : ownChoices(found);
+    return choicesAmong(found, isTaken);
   };
 }
 

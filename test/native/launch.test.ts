@@ -263,6 +263,32 @@ describe("kernels", () => {
     kernel.unload();
   });
 
+  it("take new values into a graph, launch by launch, as long as its nodes are there", () => {
+    const number = { kind: "scalar", name: "v", dtype: "u32" } as const;
+    const kernel = new KernelFunction(0, manifest({ parameters: [{ kind: "pointer", buffer: "y" }, number] }), cubin);
+    const three = () => ({ ...values(), dims: { v: 3 } });
+    const [one, two] = [kernel.prepareBlocks(1, three()), kernel.prepareBlocks(1, three())];
+    const graph = CudaGraph.capture(stream, () => {
+      one.enqueue(stream);
+      two.enqueue(stream);
+      one.enqueue(stream);
+    });
+    graph.replay(stream);
+    expect(read()).toBe(9);
+    one.setNumbers({ v: 100 });
+    graph.replay(stream);
+    expect(read()).toBe(18); // the graph keeps its own
+    expect([graph.update(one), graph.update(two)]).toEqual([2, 1]);
+    graph.replay(stream);
+    expect(read()).toBe(18 + 203);
+    const unknown = kernel.prepareBlocks(1, three());
+    expect(graph.update(unknown)).toBe(0);
+    graph.destroy();
+    expect(() => graph.update(one)).toThrow("is not open");
+    for (const launch of [one, two, unknown]) launch.release();
+    kernel.unload();
+  });
+
   it("leave the stream usable when a capture fails", () => {
     expect(() =>
       CudaGraph.capture(stream, () => {

@@ -110,7 +110,7 @@ collective f(x: T[m, n] local) -> (y: T[m] local, z: T[m] local)
 });
 
 describe("blocks", () => {
-  const blocks = (text: string): number => kernelOf(text, 2).maxBlocks;
+  const blocks = (text: string): number => kernelOf(text, 4).maxBlocks;
   const each = (e: string): string =>
     `collective f(x: T[m, n] local) -> y: T[m, n] local { for i, j in tiles(m, n) { y[i, j] = ${e} } }`;
 

@@ -1,7 +1,7 @@
 /** A compilation that is mapped anew is the one that would have been made from the text. */
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { compile, printKernel, PROOF_MAPPING, withMapping } from "../../src/compiler/index.js";
+import { compile, packed, printKernel, PROOF_MAPPING, unpacked, withMapping } from "../../src/compiler/index.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
 
 const FILES = ["matmul/all_gather_qkv", "fused/softmax_over_ranks", "all_reduce/quantised", "all_gather/ring"];
@@ -23,6 +23,17 @@ it.each(FILES)("%s", (name) => {
     expect(anew.manifest).toEqual(whole.manifest);
     expect(withMapping(anew, {}).cuda).toBe(compiled(name).cuda);
   }
+});
+
+it.each(FILES)("%s goes to another thread as plain data", (name) => {
+  const here = withMapping(compiled(name), PROOF_MAPPING);
+  const there = unpacked(structuredClone(packed(compiled(name), PROOF_MAPPING)));
+  const passes = ({ snapshots }: typeof here) => snapshots.map((s) => `${s.pass}\n${printKernel(s.kernel)}`);
+  expect(passes(there)).toEqual(passes(here));
+  expect(there.manifest).toEqual(here.manifest);
+  const { span } = there.kernel!.body.ops.at(-1)!;
+  expect(there.source.position(span.start)).toEqual(here.source.position(span.start));
+  expect(there.source.fileOf(span.start)).toBe(here.source.fileOf(span.start));
 });
 
 it("does not run the passes that the difference cannot reach", () => {

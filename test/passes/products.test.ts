@@ -97,6 +97,12 @@ describe("a product that an author wrote out", () => {
     expect(opsOf(compiled(loops("sum(q in 0..k) a[i, q] * b[q, j]"), "bf16"), "mma")).toHaveLength(1);
   });
 
+  it("stays the fold it is where only the element knows how deep it is", () => {
+    const result = compiled(loops("sum(q in 0..k / m) a[i, q] * b[q, j]"), "bf16");
+    expect(result.diagnostics).toEqual([]);
+    expect(opsOf(result, "mma")).toEqual([]);
+  });
+
   it("stays the fold it is where no unit takes it, without a word", () => {
     const result = compiled(loops("sum(q in 0..k) a[i, q] * b[q, j] * a[i, q]"), "bf16");
     expect(result.diagnostics).toEqual([]);

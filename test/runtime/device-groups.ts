@@ -1,11 +1,11 @@
 /** Device groups whose ranks are promises in this process, on the fake driver with the fake compiler. */
 import path from "node:path";
-import { vi } from "vitest";
+import { afterEach, beforeEach, expect, vi } from "vitest";
 import { joinGroup } from "../../src/runtime/bootstrap.js";
 import { DeviceGroup, type DeviceGroupOptions } from "../../src/runtime/group-device.js";
 import { packageRoot } from "../../src/runtime/native.js";
 import { memoryStores } from "../../src/runtime/store.js";
-import { openAllDevices, openFakeCuda } from "../native/support.js";
+import { live, openAllDevices, openFakeCuda } from "../native/support.js";
 
 /** Once a test file: the fake driver and compiler, and no cache. */
 export function useFakeMachine(): void {
@@ -41,4 +41,19 @@ export function onAll<T>(
 
 export async function closeAll(groups: readonly DeviceGroup[]): Promise<void> {
   await Promise.all(groups.map((group) => group.close()));
+}
+
+/**
+ * Groups that the end of each test closes, after which the fake driver must hold what it held before the test. Call it once a file.
+ * @returns `open`, where a test notes the groups that it opens; `forgive` for what it lost on purpose
+ */
+export function closedAfterEach(): { readonly open: DeviceGroup[]; readonly forgive: () => void } {
+  const open: DeviceGroup[] = [];
+  let before: ReturnType<typeof live>;
+  beforeEach(() => void (before = live()));
+  afterEach(async () => {
+    await closeAll(open.splice(0));
+    expect({ ...live(), launches: 0 }).toEqual({ ...before, launches: 0 });
+  });
+  return { open, forgive: () => void (before = live()) };
 }

@@ -1,24 +1,16 @@
 /** Signals, one-sided copies, words, streams, graphs and recovery, on the fake driver. */
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/index.js";
 import { UsageError } from "../../src/runtime/errors.js";
 import type { DeviceGroup, DeviceGroupOptions } from "../../src/runtime/group-device.js";
 import type { CapturedGraph, Tensor } from "../../src/runtime/group.js";
 import { failing, live } from "../native/support.js";
-import { closeAll, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
+import { closedAfterEach, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
 import { rejection } from "./helpers.js";
 
 beforeAll(useFakeMachine);
 
-let before: ReturnType<typeof live>;
-const open: DeviceGroup[] = [];
-beforeEach(() => {
-  before = live();
-});
-afterEach(async () => {
-  await closeAll(open.splice(0));
-  expect({ ...live(), launches: 0 }).toEqual({ ...before, launches: 0 });
-});
+const { open, forgive } = closedAfterEach();
 
 /** Groups with a tensor of 1024 words on every rank. */
 async function ranks(
@@ -32,7 +24,7 @@ async function ranks(
 
 const values = (length: number, of: (i: number) => number) => Uint32Array.from({ length }, (_, i) => of(i));
 const pads = (groups: readonly DeviceGroup[]) =>
-  onAll(groups, async (group, rank) => [...(await group.signalPad(rank).read())]);
+  onAll(groups, async (group, rank) => Array.from(await group.signalPad(rank).read(), Number));
 
 describe("signals", () => {
   it("are counted: a put never waits, each wait takes one", async () => {
@@ -415,7 +407,7 @@ describe("streams and teardown", () => {
     const groups = await connectRanks(1);
     await groups[0]!.symmetric("u32", [4]);
     await failing("cuMemUnmap,cuMemAddressFree,cuStreamDestroy", () => groups[0]!.close());
-    before = live(); // what could not be given back
+    forgive();
     await groups[0]!.close();
   });
 });

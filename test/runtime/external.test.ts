@@ -1,5 +1,5 @@
 /** Memory and streams of a framework's, on the fake driver: taken in, checked, launched on, captured, and left as they were. */
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { readFileSync } from "node:fs";
 import { compile } from "../../src/compiler/index.js";
 import { connect, fromDLPack, toDLPack } from "../../src/index.js";
@@ -7,20 +7,11 @@ import { DeviceMemory } from "../../src/runtime/cuda/index.js";
 import type { DeviceTensor } from "../../src/runtime/device-tensor.js";
 import type { DeviceGroup } from "../../src/runtime/group-device.js";
 import { native } from "../../src/runtime/native.js";
-import { live } from "../native/support.js";
-import { closeAll, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
+import { closedAfterEach, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
 
 beforeAll(useFakeMachine);
 
-let before: ReturnType<typeof live>;
-const open: DeviceGroup[] = [];
-beforeEach(() => {
-  before = live();
-});
-afterEach(async () => {
-  await closeAll(open.splice(0));
-  expect({ ...live(), launches: 0 }).toEqual({ ...before, launches: 0 });
-});
+const { open } = closedAfterEach();
 
 async function ranks(world: number): Promise<DeviceGroup[]> {
   const groups = await connectRanks(world);

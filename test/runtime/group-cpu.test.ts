@@ -210,6 +210,35 @@ describe("streams and graphs", () => {
   });
 });
 
+it("graphs take other numbers of the launch without being recorded anew", async () => {
+  const group = open(2);
+  const text = `collective f(x: f32[n] partial(sum), k: u32) -> y: f32[n] replicated {
+  y = all_reduce(x) * f32(k)
+}`;
+  const kernel = await group.load(compile(text, { ranks: 2 }));
+  const [x, y] = [await group.symmetric("f32", [4]), await group.symmetric("f32", [4])];
+  for (const rank of [0, 1]) x.write(new Float32Array(4).fill(1), rank);
+  const run = await kernel.prepare({ x, y }, { n: 4, k: 3 });
+  const graph = await group.capture((stream) => run.launch(stream));
+  const seen: unknown[] = [];
+  const replay = async (): Promise<void> => {
+    await graph.replay();
+    seen.push((await y.read(1))[0]);
+  };
+  await replay();
+  run.set({ k: 5 });
+  await replay();
+  graph.update(run);
+  await replay();
+  expect(seen).toEqual([6, 6, 10]);
+  expect(() => run.set({ k: -1 })).toThrow("the number 'k' cannot be -1");
+  const other = await kernel.prepare({ x, y }, { n: 4, k: 3 });
+  expect(() => graph.update(other)).toThrow("the graph has no launch of this run");
+  graph.destroy();
+  expect(() => graph.update(run)).toThrow("destroyed");
+  await group.close();
+});
+
 describe("groups", () => {
   it("memory by id, and subgroups with names and bounds of their own", async () => {
     const group = open(4);

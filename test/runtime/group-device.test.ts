@@ -74,29 +74,25 @@ describe("allocation", () => {
     expect(live()).toEqual(allocated);
   });
 
-  it(
-    "frees nothing under a kernel that does not end, for which the driver would hold the thread",
-    { timeout: 30_000 },
-    async () => {
-      const [group] = await ranks(1, { timeoutMs: 50 });
-      const tensor = group!.local("u32", [4]);
-      const flag = DeviceMemory.allocate(0, 4);
-      flag.fill(0);
-      const addon = native();
-      const module = addon.moduleLoad(0, fakeCubin("fake_hang params=8"));
-      const parameters = new Uint8Array(new BigUint64Array([flag.pointer]).buffer);
-      const fn = addon.functionGet(module, "fake_hang");
-      const launch = addon.launchPrepare(fn, [1, 1, 1], [1, 1, 1], 0, false, parameters, [0]);
-      addon.launchPrepared(launch, group!.defaultStream.handle);
-      addon.launchRelease(launch);
-      expect((await rejection(tensor.free())).message).toMatch(/did not finish within 5050 ms/);
-      await expect(tensor.read()).rejects.toThrow("freed before");
-      flag.fill(1);
-      await group!.close();
-      addon.moduleUnload(module);
-      flag.free();
-    },
-  );
+  it("frees nothing under a kernel that does not end, for which the driver would hold the thread", async () => {
+    const [group] = await ranks(1, { timeoutMs: 50 });
+    const tensor = group!.local("u32", [4]);
+    const flag = DeviceMemory.allocate(0, 4);
+    flag.fill(0);
+    const addon = native();
+    const module = addon.moduleLoad(0, fakeCubin("fake_hang params=8"));
+    const parameters = new Uint8Array(new BigUint64Array([flag.pointer]).buffer);
+    const fn = addon.functionGet(module, "fake_hang");
+    const launch = addon.launchPrepare(fn, [1, 1, 1], [1, 1, 1], 0, false, parameters, [0]);
+    addon.launchPrepared(launch, group!.defaultStream.handle);
+    addon.launchRelease(launch);
+    expect((await rejection(tensor.free())).message).toMatch(/did not finish within 5050 ms/);
+    await expect(tensor.read()).rejects.toThrow("freed before");
+    flag.fill(1);
+    await group!.close();
+    addon.moduleUnload(module);
+    flag.free();
+  });
 
   it("checks where a peer's buffer lies", async () => {
     const [group] = await ranks(1);

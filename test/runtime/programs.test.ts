@@ -1,22 +1,20 @@
 /** Programs of several kernels on a device group: which kernel a size launches, prepared launches, memory of their own. */
-import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, it, vi } from "vitest";
 import type { KernelManifest, Manifest } from "../../src/compiler/manifest.js";
 import { DeviceKernel } from "../../src/runtime/device-kernel.js";
 import type { DeviceGroup } from "../../src/runtime/group-device.js";
-import { fakeCubin, live } from "../native/support.js";
-import { closeAll, connectRanks, useFakeMachine } from "./device-groups.js";
+import type { CapturedGraph } from "../../src/runtime/group.js";
+import { fakeCubin } from "../native/support.js";
+import { closedAfterEach, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
 
 beforeAll(useFakeMachine);
 
-let before: ReturnType<typeof live>;
-const open: DeviceGroup[] = [];
-beforeEach(() => void (before = live()));
-afterEach(async () => {
-  await closeAll(open.splice(0));
-  const { launches: _now, ...now } = live();
-  const { launches: _then, ...then } = before;
-  expect(now).toEqual(then);
-});
+/** Whose capture it is. */
+let turn: Promise<unknown> = Promise.resolve();
+const { open } = closedAfterEach();
 
 const kernel = (symbol: string): KernelManifest => ({
   name: symbol,
@@ -142,4 +140,84 @@ it("takes one tensor for an input that is changed in place", async () => {
   expect((await y.read())[0]).toBe(65);
   await y.free();
   await program.unload();
+});
+
+it.each([1, 2, 4])("gives numbers of the launch to graphs without recording anew, on %i ranks", async (world) => {
+  const add: KernelManifest = {
+    ...kernel("fake_add"),
+    parameters: [
+      { kind: "pointer", buffer: "y" },
+      { kind: "scalar", name: "step", dtype: "u32" },
+    ],
+  };
+  const counting: Manifest = {
+    ...manifest,
+    ranks: world,
+    scalars: [{ name: "step", dtype: "u32" }],
+    kernels: [add, kernel("fake_store")],
+    plan: { by: "n", choices: [{ below: null, steps: [launch(0), launch(0)] }] },
+  };
+  const groups = await connectRanks(world);
+  open.push(...groups);
+  await Promise.all(
+    groups.map(async (group, rank) => {
+      const program = await DeviceKernel.load(group, counting, [
+        fakeCubin("fake_add params=8,4 registers=32"),
+        cubins[0]!,
+      ]);
+      const y = group.local("u32", [4]);
+      y.write(new Uint32Array(4));
+      const [run, other] = [await program.prepare({ y }, { n: 4, step: 1 }), await program.prepare({ y }, { n: 4, step: 1000 })]; // prettier-ignore
+      // Captures belong to the process, one at a time.
+      const graph = (await (turn = turn.then(() => group.capture((stream) => run.launch(stream))))) as CapturedGraph;
+      const seen: number[] = [];
+      const replay = async (): Promise<void> => {
+        await graph.replay();
+        seen.push((await y.read())[0] as number);
+      };
+      await replay();
+      run.set({ step: 10 });
+      await replay(); // the graph has not been told
+      graph.update(run);
+      await replay();
+      await replay();
+      run.set({ step: 7 + rank });
+      graph.update(run);
+      await replay();
+      expect(seen).toEqual([2, 4, 24, 44, 58 + 2 * rank]);
+      expect(() => run.set({ n: 5 })).toThrow("count has no number 'n' of the launch");
+      expect(() => run.set({ step: 0.5 })).toThrow("the number 'step' cannot be 0.5");
+      expect(() => graph.update(other)).toThrow("the graph has no launch of this run");
+      run.release();
+      expect(() => graph.update(run)).toThrow("was released");
+      await replay();
+      expect(seen.at(-1)).toBe(72 + 4 * rank);
+      graph.destroy();
+      expect(() => graph.update(other)).toThrow("the graph was destroyed");
+      other.release();
+      await program.unload();
+      await y.free();
+    }),
+  );
+});
+
+it("launches as many blocks that wait on each other as the smallest GPU of the group holds", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "collc-blocks-"));
+  vi.stubEnv("FAKE_CUDA_LOG", join(folder, "log"));
+  const large = { ...kernel("fake_add"), blockThreads: 512, grid: { work: [100], maxBlocks: 132 }, cooperative: true };
+  const steps = [{ kind: "launch" as const, kernel: 0, maxBlocks: 132 }];
+  const program = { ...manifest, ranks: 2, kernels: [large], plan: { by: 1, choices: [{ below: null, steps }] } };
+  const groups = await connectRanks(2);
+  open.push(...groups);
+  await onAll(groups, async (group, rank) => {
+    // Four multiprocessors with four blocks each, or with one.
+    const cubin = fakeCubin(`fake_add params=8,8 registers=${rank === 0 ? 32 : 128}`);
+    const loaded = await DeviceKernel.load(group, program, [cubin]);
+    await loaded.run({ y: group.local("u32", [3]) }, { n: 3 });
+    await loaded.unload();
+  });
+  const grids = readFileSync(join(folder, "log"), "utf8").trim().split("\n").map((line) => (JSON.parse(line) as { grid: number[] }).grid[0]); // prettier-ignore
+  expect(grids).toEqual([4, 4]);
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
 });

@@ -148,6 +148,16 @@ static inline int ${name}_launch(collc_handle *handle, const ${name}_arguments *
   return collc_launch(handle, &${name}, arguments, stream, error);
 }
 
+/* The same on a stream that is being captured into a CUDA graph: \`nodes\` are what ${name}_update changes. See collc_capture. */
+static inline int ${name}_capture(collc_handle *handle, const ${name}_arguments *arguments, void *stream, collc_nodes *nodes, collc_error *error) {
+  return collc_capture(handle, &${name}, arguments, stream, nodes, error);
+}
+
+/* Gives a captured launch other numbers and addresses, from the next launch of the executable graph on. See collc_update. */
+static inline int ${name}_update(collc_handle *handle, const ${name}_arguments *arguments, const collc_nodes *nodes, void *graph_exec, collc_error *error) {
+  return collc_update(handle, &${name}, arguments, nodes, graph_exec, error);
+}
+
 #ifdef __cplusplus
 }
 #endif

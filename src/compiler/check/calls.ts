@@ -45,7 +45,7 @@ export function checkCall(e: Call, c: Checking): MaybeType {
   const [a, b, d] = e.arguments;
   if (callee === "where") {
     if (first!.kind !== "bool") return mismatch(c, a!.span, "a condition", first!);
-    // A choice between conditions is written with `and` and `or`.
+    if (second!.kind === "bool" && third!.kind === "bool") return BOOL;
     return join(b!, second!, d!, third!, e.span, c);
   }
   if (wanted === 2) {
@@ -53,8 +53,8 @@ export function checkCall(e: Call, c: Checking): MaybeType {
     if (callee !== "pow" || type === null || (type.kind === "value" && type.dtype === "f32")) return type;
     return c.report(diagnostic("needs-float", e.span, { name: callee, found: describe(type) }));
   }
-  if (first === BOOL || first!.kind === "bool") return mismatch(c, a!.span, "a number", first!);
   if (dtype !== null) return valueOf(dtype);
+  if (first!.kind === "bool") return mismatch(c, a!.span, "a number", first!);
   return checkUnary(e, callee as keyof typeof UNARY, a!, first!, c);
 }
 

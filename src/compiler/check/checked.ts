@@ -2,7 +2,7 @@
 import type { Collective, Expression, Statement } from "../ast/nodes.js";
 import type { MeshAxis } from "../manifest.js";
 import type { Span } from "../source.js";
-import type { ComputeDType, DType } from "../types/dtype.js";
+import type { ComputeDType, DType, LaunchDType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 import type { Layout } from "../types/layout.js";
 import type { Requirement } from "../types/requirement.js";
@@ -13,10 +13,10 @@ export type ExpressionType =
   | { readonly kind: "bool" }
   /** An element in a register. Elements of 16- and 8-bit floats are f32 here; storing rounds once. */
   | { readonly kind: "value"; readonly dtype: ComputeDType }
-  /** A whole tensor in a tensor expression, or a condition on each element of one (`bool`). `shape` is logical. */
+  /** A whole tensor in a tensor expression. `shape` is logical. */
   | {
       readonly kind: "tensor";
-      readonly dtype: DType | "bool";
+      readonly dtype: DType;
       readonly shape: readonly Extent[];
       readonly layout: Layout;
     };
@@ -42,7 +42,7 @@ export interface CheckedTensor {
 /** A number that is given at each launch: as a register holds it. */
 export interface CheckedScalar {
   readonly name: string;
-  readonly dtype: ComputeDType;
+  readonly dtype: LaunchDType;
 }
 
 export interface CheckedCollective {

@@ -16,9 +16,9 @@ import type { Checking, MaybeType } from "./scope.js";
 export const INDEX: ExpressionType = { kind: "index" };
 export const BOOL: ExpressionType = { kind: "bool" };
 
-/** The type of an element of that dtype in a register. */
+/** The type of an element of that dtype in a register; those of `bool` are conditions. */
 export function valueOf(dtype: DType): ExpressionType {
-  return { kind: "value", dtype: DTYPES[dtype].compute };
+  return dtype === "bool" ? BOOL : { kind: "value", dtype: DTYPES[dtype].compute };
 }
 
 /** Checks an expression and records its type; null after a reported error. */
@@ -88,8 +88,7 @@ function elementType(e: Extract<Expression, { kind: "element" }>, c: Checking): 
   if (c.faulty.has(name)) return null;
   if (e.peer !== null && !isThere(tensor, e.peer, c)) return null;
   if (!checkIndices(tensor, e.indices, e.span, c)) return null;
-  const binding = c.tensors.has(name) ? undefined : c.find(name)?.type;
-  return binding?.kind === "tensor" && binding.dtype === "bool" ? BOOL : valueOf(tensor.dtype);
+  return valueOf(tensor.dtype);
 }
 
 /** Explicit loops work on elements of tensors that are named. */
@@ -175,6 +174,7 @@ function inlinedType(e: Extract<Expression, { kind: "inlined" }>, c: Checking): 
       const scalar = c.scalarIn(value);
       const known = {
         varies: c.varies(value),
+        isData: c.readsData(value),
         extent,
         scalar,
         tiles: c.tilesIn(value),
@@ -206,6 +206,7 @@ function binaryType(e: Extract<Expression, { kind: "binary" }>, c: Checking): Ma
     if (l.kind !== "bool") return mismatch(c, e.left.span, "a condition", l);
     return r.kind === "bool" ? BOOL : mismatch(c, e.right.span, "a condition", r);
   }
+  if (l.kind === "bool" && r.kind === "bool" && (e.operator === "==" || e.operator === "!=")) return BOOL;
   const type = join(e.left, l, e.right, r, e.span, c);
   if (type === null) return null;
   if (["%", "^", "&", "<<", ">>"].includes(e.operator) && type.kind !== "index") return wantIndex(c, e.span, type);
@@ -231,7 +232,8 @@ export function join(
   if (l.kind === "value" && r.kind === "value" && (l.dtype === "f32" || r.dtype === "f32")) return valueOf("f32");
   if (l.kind === "index" && isLiteral(left, c)) return r;
   if (r.kind === "index" && isLiteral(right, c)) return l;
-  const cast: ComputeDType = [l, r].some((t) => t.kind === "value" && t.dtype === "f32") ? "f32" : "i32";
+  const isOne = (dtype: ComputeDType): boolean => [l, r].some((t) => t.kind === "value" && t.dtype === dtype);
+  const cast: ComputeDType = isOne("f32") ? "f32" : isOne("i64") ? "i64" : "i32";
   const labels = [
     { span: left.span, text: describe(l) },
     { span: right.span, text: describe(r) },
@@ -279,7 +281,8 @@ function reduceType(e: Extract<Expression, { kind: "reduce" }>, c: Checking): Ma
   };
   c.inScope(check);
   const found = type as MaybeType;
-  return found?.kind === "bool" ? mismatch(c, body.span, "a number", found) : found;
+  // Whether any holds is their maximum; whether all do, their minimum.
+  return found?.kind === "bool" && op !== "min" && op !== "max" ? mismatch(c, body.span, "a number", found) : found;
 }
 
 // -- words -----------------------------------------------------------------------------------------

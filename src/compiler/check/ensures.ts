@@ -3,9 +3,10 @@ import type { Ensures, Expression, Name } from "../ast/nodes.js";
 import { someParts } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import type { CheckedTensor } from "./checked.js";
-import { checkElement, INDEX, mismatch } from "./elements.js";
+import { BOOL, checkElement, INDEX } from "./elements.js";
 import { showShape } from "./extents.js";
 import type { Checking } from "./scope.js";
+import { checkStored } from "./statements.js";
 import { checkTensor, sameShape, settle } from "./tensors.js";
 
 /** Checks all clauses of a collective. */
@@ -45,7 +46,7 @@ function checkElements(e: Ensures, variables: readonly Name[], c: Checking): voi
       else c.define(v, { kind: "loop variable", type: INDEX, varies: true });
     }
     const type = checkElement(e.value, c);
-    if (type?.kind === "bool") mismatch(c, e.value.span, "a value", type);
+    if (output !== null) checkStored(e.value, type, output.dtype, c);
   });
   if (output === null) return;
   const { text: name, span } = e.output;
@@ -83,6 +84,8 @@ function checkEnsures(e: Ensures, c: Checking): void {
   const output = outputOf(e, c);
   if (output === null) return;
   if (found === null || c.faulty.has(name)) return;
+  if (found !== "literal" && (found.dtype === "bool") !== (output.dtype === "bool"))
+    return checkStored(e.value, found.dtype === "bool" ? BOOL : found, output.dtype, c);
   if (found === "literal")
     return settle(e.value, { kind: "tensor", dtype: output.dtype, shape: output.shape, layout: output.layout }, c);
   if (sameShape(found.shape, output.shape)) return;

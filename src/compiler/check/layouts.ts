@@ -37,7 +37,6 @@ export function resolveLayout(written: LayoutReference, tensor: string, rank: nu
     if (layout.axis === undefined)
       return layout.kind === "local" ? layout : refuse(at, "each of several layouts is of one axis", "name the axis, as in sharded(0, gpu)"); // prettier-ignore
     if (seen.has(layout.axis)) return refuse(at, `'${layout.axis}' has a layout already`, "name another axis");
-    if (layout.kind === "on") return refuse(at, "beside others, no axis has one rank that counts", "give it to all of them, replicated, or leave the axis out"); // prettier-ignore
     const other = [...seen.values()].find((p) => p.kind === "partial");
     if (layout.kind === "partial" && other?.kind === "partial" && other.op !== layout.op)
       return refuse(at, "summands of several axes have one reduction", `write partial(${other.op}, ${layout.axis})`);

@@ -23,6 +23,8 @@ export interface Binding {
   readonly type: MaybeType;
   /** The value differs from rank to rank. */
   readonly varies: boolean;
+  /** The value is made from what memory holds. */
+  readonly isData: boolean;
   /** Variables of tiles loops that the value depends on. */
   readonly tiles: ReadonlySet<string>;
   /** The value, where it is known before a launch. */
@@ -135,7 +137,7 @@ export class Checking {
   }
 
   private enter(name: Name, b: Pick<Binding, "kind" | "type"> & Partial<Binding>): void {
-    const plain = { varies: false, tiles: NO_TILES, extent: null, isLiteral: false, scalar: null };
+    const plain = { varies: false, isData: false, tiles: NO_TILES, extent: null, isLiteral: false, scalar: null };
     const binding = { ...plain, ...b, span: name.span };
     this.scopes.at(-1)!.set(name.text, { binding, used: false });
   }
@@ -234,6 +236,11 @@ export class Checking {
         (x.kind === "axis" && x.base.text === "rank") ||
         (x.kind === "name" && this.nameVaries(x.name)),
     );
+  }
+
+  /** Whether it is made from what memory holds. */
+  readsData(p: Part): boolean {
+    return someParts(p, (x) => x.kind === "element" || (x.kind === "name" && (this.find(x.name)?.isData ?? false)));
   }
 
   private nameVaries(name: string): boolean {

@@ -10,7 +10,7 @@ import type {
 import { someParts } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
-import { type ComputeDType, DTYPE_NAMES, type DType, DTYPES, isDType } from "../types/dtype.js";
+import { DTYPE_NAMES, type DType, DTYPES, isDType, type LaunchDType } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 import { isCut, type Layout, partialOf, printLayout } from "../types/layout.js";
 import { cutsOf, localShapeOf } from "../types/mesh.js";
@@ -136,16 +136,17 @@ function requireLength(e: Extent, whole: Extent, c: Checking): void {
 
 // -- numbers -------------------------------------------------------------------------------------------
 
+const LAUNCHED: readonly LaunchDType[] = ["f32", "i32", "u32"];
+
 /** A number that is given at each launch: the same on every rank. */
 function declareScalar({ name, dtype: written, span }: ScalarDeclaration, c: Checking): void {
   const isFixed = isDType(written.name);
-  const dtype = written.name as DType;
-  const isHeld = isFixed && DTYPES[dtype].compute === dtype;
-  if (!isHeld && (isFixed || Object.hasOwn(c.dtypes, written.name)))
+  const held = LAUNCHED.find((name) => name === written.name);
+  if (held === undefined && (isFixed || Object.hasOwn(c.dtypes, written.name)))
     c.report(diagnostic("scalar-dtype", span, { name: name.text, dtype: written.name }));
-  const kind: ComputeDType = isHeld ? DTYPES[dtype].compute : "f32";
+  const kind = held ?? "f32";
   c.scalars.push({ name: name.text, dtype: kind });
-  const type = isHeld ? ({ kind: "value", dtype: kind } as const) : null;
+  const type = held !== undefined ? ({ kind: "value", dtype: kind } as const) : null;
   c.define(name, { kind: "number of the launch", type, scalar: name.text });
 }
 
@@ -169,6 +170,11 @@ function declareTensor(d: TensorDeclaration | Scratch, role: CheckedTensor["role
   }
   const localShape = localShapeOf(shape, layout, c.mesh, c.world);
   const dtype = dtypeOf(d.dtype, c);
+  const op = partialOf(layout);
+  if (dtype === "bool" && op !== null && op !== "min" && op !== "max") {
+    const reason = `truth values have no '${op}'`;
+    c.report(diagnostic("bad-layout-argument", d.layout!.span, { layout: printLayout(layout), reason, fix: "write partial(max) for whether any holds, partial(min) for whether all do" })); // prettier-ignore
+  }
   const input = role === "output" ? c.tensors.get(d.name.text) : undefined;
   if (input?.role === "input") return declareInPlace(input, { dtype, shape, localShape, layout, span }, c);
   if (c.diagnostics.length > before || !isBound(d.dtype, c)) c.faulty.add(d.name.text);

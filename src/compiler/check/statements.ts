@@ -1,5 +1,5 @@
 /** Statements of explicit algorithms. */
-import type { Statement } from "../ast/nodes.js";
+import type { Expression, Statement } from "../ast/nodes.js";
 import { printPeer } from "../ast/print.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
@@ -16,7 +16,8 @@ import {
   requireIndex,
 } from "./elements.js";
 import { checkDomain, checkRankNumber } from "./ranges.js";
-import type { Checking } from "./scope.js";
+import type { DType } from "../types/dtype.js";
+import type { Checking, MaybeType } from "./scope.js";
 
 type Assignment = Extract<Statement, { kind: "assign" }>;
 type Loop = Extract<Statement, { kind: "for" }>;
@@ -32,12 +33,22 @@ export interface Place {
   readonly tiles: Loop | null;
   /** The enclosing condition or loop that differs from rank to rank. */
   readonly varies: Span | null;
+  /** The enclosing condition or loop that data decides about. */
+  readonly byData: Span | null;
   /** Tile variables that enclosing conditions depend on: they may pick a single iteration. */
   readonly guarded: ReadonlySet<string>;
 }
 
 /** The top of a body. */
-export const TOP: Place = { depth: 0, loops: 0, unordered: null, tiles: null, varies: null, guarded: new Set() };
+export const TOP: Place = {
+  depth: 0,
+  loops: 0,
+  unordered: null,
+  tiles: null,
+  varies: null,
+  byData: null,
+  guarded: new Set(),
+};
 
 function checkBlock(body: readonly Statement[], c: Checking, at: Place): void {
   c.inScope(() => {
@@ -62,7 +73,14 @@ export function checkStatement(s: Statement, c: Checking, at: Place): void {
       if (type !== null && type !== BOOL && type.kind !== "bool") mismatch(c, s.condition.span, "a condition", type);
       c.refuseScalar(s.condition, "choose values with where(condition, a, b), which computes both");
       const varies = at.varies ?? (c.varies(s.condition) ? s.condition.span : null);
-      const inside = { ...at, depth: at.depth + 1, varies, guarded: c.tilesIn(s.condition, new Set(at.guarded)) };
+      const byData = at.byData ?? (c.readsData(s.condition) ? s.condition.span : null);
+      const inside = {
+        ...at,
+        depth: at.depth + 1,
+        varies,
+        byData,
+        guarded: c.tilesIn(s.condition, new Set(at.guarded)),
+      };
       checkBlock(s.then, c, inside);
       checkBlock(s.otherwise, c, inside);
       return;
@@ -79,7 +97,8 @@ function checkLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
   const varies = c.varies(s.value);
   const extent = type?.kind === "index" ? c.extentOf(s.value) : null;
   const scalar = c.scalarIn(s.value);
-  const known = { varies, extent, scalar, tiles: c.tilesIn(s.value), isLiteral: isLiteral(s.value, c) };
+  const isData = c.readsData(s.value);
+  const known = { varies, isData, extent, scalar, tiles: c.tilesIn(s.value), isLiteral: isLiteral(s.value, c) };
   c.define(s.name, { kind: "let", type, ...known });
 }
 
@@ -88,6 +107,9 @@ function checkSignal(s: Extract<Statement, { kind: "signal" | "wait" }>, c: Chec
   if (at.tiles !== null) {
     const labels = [{ span: at.tiles.over.span, text: "the tiles loop" }];
     c.report(diagnostic("sync-in-tiles", s.span, { what: s.kind }, { labels }));
+  } else if (at.byData !== null || c.readsData(s.peer)) {
+    const labels = [{ span: at.byData ?? s.peer.span, text: "data decides" }];
+    c.report(diagnostic("sync-by-data", s.span, { what: s.kind }, { labels }));
   } else if (s.peer.kind === "name" && s.peer.name === "rank") c.report(diagnostic("wait-for-itself", s.span, {}));
 }
 
@@ -136,6 +158,7 @@ function checkLoop(s: Loop, c: Checking, at: Place): void {
       c.define(v, { kind: "loop variable", type: INDEX, varies: boundsVary || s.over.kind !== "serial", tiles });
     }
     const varies = at.varies ?? (boundsVary ? s.over.span : null);
+    const byData = at.byData ?? (c.readsData(s.over) ? s.over.span : null);
     checkBlock(s.body, c, {
       ...at,
       depth: at.depth + 1,
@@ -143,6 +166,7 @@ function checkLoop(s: Loop, c: Checking, at: Place): void {
       unordered: s.over.kind === "ranks" ? s : at.unordered,
       tiles: at.tiles ?? (isTiles ? s : null),
       varies,
+      byData,
       guarded,
     });
   });
@@ -169,10 +193,21 @@ function checkAssignment(s: Assignment, c: Checking, at: Place): void {
   if (!checkIndices(tensor, s.indices, { start: s.span.start, end: endOfTarget(s) }, c)) return;
   if (at.tiles === null) c.report(diagnostic("store-outside-tiles", s.span, {}));
   else if (areIndices) checkSameElement(s, at.tiles, c, at);
-  if (type?.kind === "bool") mismatch(c, s.value.span, "a value", type);
-  if (type?.kind === "index" && !isLiteral(s.value, c)) {
+  checkStored(s.value, type, tensor.dtype, c);
+  if (type?.kind === "index" && tensor.dtype !== "bool" && !isLiteral(s.value, c)) {
     const parameters = { left: `an element of '${name}'`, right: describe(type), cast: tensor.dtype };
     c.report(diagnostic("needs-cast", s.value.span, parameters, { help: `cast it: ${tensor.dtype}(…)` }));
+  }
+}
+
+/** Conditions are stored as truth values, and nothing else is. */
+export function checkStored(e: Expression, type: MaybeType, dtype: DType, c: Checking): void {
+  if (type?.kind === "bool" && dtype !== "bool") {
+    const help = `say what number it is: ${dtype}(…) makes it 0 or 1`;
+    c.report(diagnostic("type-mismatch", e.span, { wanted: "a value", found: describe(type) }, { help }));
+  } else if (dtype === "bool" && type !== null && type.kind !== "bool" && !isLiteral(e, c)) {
+    const help = "compare it, as in `v > 0`, or cast it: bool(…) is whether it differs from 0";
+    c.report(diagnostic("type-mismatch", e.span, { wanted: "a condition", found: describe(type) }, { help }));
   }
 }
 

@@ -7,13 +7,13 @@ import type { Span } from "../source.js";
 import { type Layout, partialOf, type Placement, printLayout, sameLayout } from "../types/layout.js";
 import { localShapeOf, type MeshAxis } from "../types/mesh.js";
 import type { CheckedTensor } from "./checked.js";
+import { BOOL } from "./elements.js";
 import { cutAlong, showShape } from "./extents.js";
 import { conversionBetween } from "./functions.js";
 import { nests, perAxis } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
-import { checkWritable, reportNoTarget } from "./statements.js";
-import { requireNumbers } from "./tensor-elementwise.js";
-import { checkTensor, refuseAxis, sameShape, settle, type TensorType } from "./tensors.js";
+import { checkStored, checkWritable, reportNoTarget } from "./statements.js";
+import { checkTensor, sameShape, settle, type TensorType } from "./tensors.js";
 
 type Assignment = Extract<Statement, { kind: "assign" }>;
 
@@ -51,7 +51,7 @@ export function checkTensorLet(s: Extract<Statement, { kind: "let" }>, c: Checki
 /** What a rank has of a named tensor value, as the array that loops index. */
 function arrayOf({ text: name, span }: Name, { dtype, shape, layout }: TensorType, c: Checking): CheckedTensor {
   const localShape = localShapeOf(shape, layout, c.mesh, c.world);
-  return { name, role: "scratch", dtype: dtype === "bool" ? "u8" : dtype, shape, localShape, layout, span };
+  return { name, role: "scratch", dtype, shape, localShape, layout, span };
 }
 
 /** @param places where outputs have been assigned. */
@@ -67,9 +67,10 @@ export function checkTensorAssignment(s: Assignment, places: Map<string, Span>, 
     return void c.report(diagnostic("assigned-twice", s.target.span, { name }, { labels }));
   }
   places.set(name, s.target.span);
-  if (refuseAxis(target, s.target.span, c)) return void c.assigned.add(name);
   if (!checkWritable(target, s, c) || found === null || c.faulty.has(name)) return;
-  if (isTooDeep(s.value, c) || !requireNumbers(found, s.value, c)) return;
+  if (isTooDeep(s.value, c)) return;
+  if (found !== "literal" && (found.dtype === "bool") !== (target.dtype === "bool"))
+    return checkStored(s.value, found.dtype === "bool" ? BOOL : found, target.dtype, c);
   const labels = [{ span: target.span, text: `'${name}' is declared here` }];
   if (found === "literal") {
     const whole: TensorType = { kind: "tensor", dtype: target.dtype, shape: target.shape, layout: target.layout };

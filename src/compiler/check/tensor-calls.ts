@@ -52,11 +52,13 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
     return numberCall(e, operand, dtype !== null, c);
   if (t === null || t === undefined || t === "literal")
     return c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a number" }));
-  if (!requireNumbers(t, operand, c)) return null;
   if (conversion !== undefined) return context.isLogical ? t : convert(e, conversion, t, context);
+  if (dtype === "bool" && partialOf(t.layout) !== null && t.dtype !== "bool")
+    return reportNotLinear("a cast to bool", t, operand, e, c);
   if (dtype !== null) return { ...t, dtype };
+  if (!requireNumbers(t, operand, c)) return null;
   if (partialOf(t.layout) !== null) return reportNotLinear(`'${callee}'`, t, operand, e, c);
-  if (t.dtype !== "bool" && DTYPES[t.dtype].kind === "int" && !UNARY[callee as keyof typeof UNARY].integers)
+  if (DTYPES[t.dtype].kind === "int" && !UNARY[callee as keyof typeof UNARY].integers)
     return c.report(diagnostic("needs-float", e.span, { name: callee, found: `a ${t.dtype} tensor` }));
   return t;
 }
@@ -88,14 +90,13 @@ function reportUnknown(e: Call, { c }: TensorContext): null {
 function convert(e: Call, conversion: Conversion, t: TensorType, { c }: TensorContext): Operand {
   const callee = e.callee.text;
   const { from, to, argument, mayNameDim } = conversion;
-  const isOverAxes = from !== "on" && to !== "on";
   const known = [
     ...(argument === null ? [] : [argument]),
     ...(mayNameDim && argument !== "dim" ? ["dim"] : []),
-    ...(isOverAxes ? ["over"] : []),
+    "over",
   ];
   if (refuseNamed(e, known, c)) return null;
-  const over = axisOver(e, t.layout, isOverAxes, c);
+  const over = axisOver(e, t.layout, c);
   if (over === null) return null;
   if (over !== "all") return convertAlong(e, conversion, t, over, c);
   const [operand] = e.arguments;
@@ -121,7 +122,10 @@ function convert(e: Call, conversion: Conversion, t: TensorType, { c }: TensorCo
     return c.report(diagnostic("bad-conversion", e.span, { callee, wanted, found }, { labels, help }));
   }
   if (to === "replicated") return { ...t, layout: { kind: "replicated" } };
-  if (to === "on") return convertTo(e, t, c);
+  if (to === "on") {
+    const rank = rootOf(e, c.world, c);
+    return rank === null ? null : { ...t, layout: { kind: "on", rank } };
+  }
   const length = t.shape[dim!]!;
   const reason = `${callee}(…, dim: ${dim}) cuts ${showExtent(length)} into ${c.world} equal parts`;
   c.requireDivisible(length, c.world, reason, e.span);
@@ -129,15 +133,13 @@ function convert(e: Call, conversion: Conversion, t: TensorType, { c }: TensorCo
 }
 
 /** The number of the axis that a conversion acts on, or `all` ranks; null after a reported error. */
-function axisOver(e: Call, layout: Layout, isOverAxes: boolean, c: Checking): number | "all" | null {
+function axisOver(e: Call, layout: Layout, c: Checking): number | "all" | null {
   const written = e.named.find((n) => n.name.text === "over")?.value;
   if (written === undefined) {
     if (!hasAxes(layout)) return "all";
     const axis = layout.kind === "grid" ? layout.parts[0]!.axis : layout.axis!;
     const callee = e.callee.text;
-    const help = isOverAxes
-      ? `name the axis: ${callee}(…, over: ${axis})`
-      : "of axes, there are all_reduce, reduce_scatter, all_gather and all_to_all";
+    const help = `name the axis: ${callee}(…, over: ${axis})`;
     const parameters = { callee, wanted: "a tensor of all ranks", found: printLayout(layout) };
     return c.report(diagnostic("bad-conversion", e.span, parameters, { help }));
   }
@@ -181,15 +183,18 @@ function convertAlong(e: Call, { from, to, argument }: Conversion, t: TensorType
     const reason = `${callee}(…, dim: ${dim}, over: ${axis.name}) cuts ${showExtent(length)} into ${before * axis.size} equal parts`;
     c.requireDivisible(length, before * axis.size, reason, e.span);
   }
-  const placed: Placement = to === "sharded" ? { kind: "sharded", dim: dim! } : { kind: "replicated" };
+  const root = to === "on" ? rootOf(e, axis.size, c) : 0;
+  if (root === null) return null;
+  const placed: Placement =
+    to === "sharded" ? { kind: to, dim: dim! } : to === "on" ? { kind: to, rank: root } : { kind: "replicated" };
   return { ...t, layout: layoutOf(placements.with(at, placed), c.mesh) };
 }
 
-function convertTo(e: Call, t: TensorType, c: TensorContext["c"]): Operand {
+/** The rank, or the place along an axis, that a conversion gives to; null after a reported error. */
+function rootOf(e: Call, size: number, c: Checking): number | null {
   const rank = literalArgument(e, "to");
   if (rank === null) return reportMissing(e.callee.text, "to", "the rank that gets it", e, c);
-  if (rank < c.world) return { ...t, layout: { kind: "on", rank } };
-  return c.report(diagnostic("no-such-rank", e.span, { rank, world: c.world }));
+  return rank < size ? rank : c.report(diagnostic("no-such-rank", e.span, { rank, world: size }));
 }
 
 /** What leads from the layout to that kind of layout. */

@@ -32,11 +32,12 @@ export function checkBinary(e: Binary, context: TensorContext): Operand {
     const help = "operations on whole tensors are + - * / and comparisons, and the matrix product @";
     return c.report(diagnostic("not-a-whole-tensor", e.span, { what }, { help }));
   }
+  const isSame = (e.operator === "==" || e.operator === "!=") && [a, b].every((t) => t !== "literal" && t.dtype === "bool"); // prettier-ignore
   for (const [t, operand] of [
     [a, e.left],
     [b, e.right],
   ] as const)
-    if (!(isLogic ? requireCondition(t, operand, c) : requireNumbers(t, operand, c))) return null;
+    if (!isSame && !(isLogic ? requireCondition(t, operand, c) : requireNumbers(t, operand, c))) return null;
   const isCondition = isLogic || COMPARISONS.includes(e.operator);
   if (a === "literal" && b === "literal" && isCondition)
     return c.report(diagnostic("not-a-whole-tensor", e.span, { what: "a comparison of two numbers" }));
@@ -55,7 +56,7 @@ export function checkPair(e: Extract<Expression, { kind: "call" }>, a: Operand, 
   }
   const joined = join(e, `'${e.callee.text}'`, e.callee.text, [left, a], [right, b], c);
   if (e.callee.text !== "pow" || joined === null || joined === "literal") return joined;
-  if (joined.dtype === "bool" || DTYPES[joined.dtype].kind !== "int") return joined;
+  if (DTYPES[joined.dtype].kind === "float") return joined;
   return c.report(diagnostic("needs-float", e.span, { name: "pow", found: `a ${joined.dtype} tensor` }));
 }
 
@@ -63,9 +64,7 @@ export function checkPair(e: Extract<Expression, { kind: "call" }>, a: Operand, 
 export function checkWhere(e: Extract<Expression, { kind: "call" }>, types: readonly Operand[], c: Checking): Operand {
   const [condition, a, b] = types as [Operand, Operand, Operand];
   const [first, left, right] = e.arguments as [Expression, Expression, Expression];
-  if (condition === null || a === null || b === null) return null;
-  if (!requireCondition(condition, first, c) || !requireNumbers(a, left, c) || !requireNumbers(b, right, c))
-    return null;
+  if (condition === null || a === null || b === null || !requireCondition(condition, first, c)) return null;
   if (condition === "literal") return null;
   const values = join(e, "'where'", "where", [left, a], [right, b], c);
   if (values === null) return null;
@@ -97,7 +96,7 @@ function join(
   const masks = operator === "where" && literal.kind === "number" && literal.value === 0;
   if (partialOf(t.layout) !== null && !((scales || masks) && isLinear(t.layout)))
     return reportNotLinear(operator === "where" ? operation : `${operation} with a number`, t, operand, e, c);
-  const misfit = t.dtype === "bool" ? null : misfitOf(literal, DTYPES[t.dtype].compute, c);
+  const misfit = misfitOf(literal, DTYPES[t.dtype].compute, c);
   if (misfit !== null) return c.report(diagnostic("dtype-mismatch", e.span, { left: t.dtype, right: misfit }));
   settle(literal, t, c);
   return t;

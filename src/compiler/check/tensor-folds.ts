@@ -34,11 +34,12 @@ export function checkFold(e: Call, fn: FoldFunction, context: TensorContext): Op
     if (t === "literal") c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a number" }, { help }));
     return null;
   }
-  if (!requireNumbers(t, operand, c)) return null;
+  // Whether any holds is their maximum; whether all do, their minimum.
+  if (fn !== "min" && fn !== "max" && !requireNumbers(t, operand, c)) return null;
   const dim = checkDim(e, t, c);
   if (dim === undefined) return null;
   if (dim === null) return reportMissing(fn, "dim", "the dimension it folds", e, c);
-  if (fn === "mean" && t.dtype !== "bool" && DTYPES[t.dtype].kind === "int")
+  if (fn === "mean" && DTYPES[t.dtype].kind === "int")
     return c.report(diagnostic("needs-float", e.span, { name: fn, found: `a ${t.dtype} tensor` }));
   const layout = perAxis(c.mesh, [t.layout], (l) => foldLayout(fn, dim, l));
   if (layout === null) return reportNotLinear(`'${fn}'`, t, operand, e, c);

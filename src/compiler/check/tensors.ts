@@ -4,9 +4,9 @@ import { partsOf } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
 import { type Extent, sameExtent } from "../types/extent.js";
-import { partialOf, printLayout } from "../types/layout.js";
+import { partialOf } from "../types/layout.js";
 import { castDType } from "./calls.js";
-import type { CheckedTensor, ExpressionType } from "./checked.js";
+import type { ExpressionType } from "./checked.js";
 import { checkNumber, kindOfName, reportMissingSpaces } from "./elements.js";
 import { isLinear } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
@@ -84,15 +84,6 @@ function typeOf(e: Expression, context: TensorContext): Operand {
   }
 }
 
-/** One rank of each row: of the whole group alone, tensor expressions know such a tensor. */
-export function refuseAxis({ name, layout, span: place }: CheckedTensor, span: Span, c: Checking): boolean {
-  if (layout.kind !== "on" || layout.axis === undefined) return false;
-  const labels = [{ span: place, text: `'${name}' is declared here` }];
-  const parameters = { name, layout: printLayout(layout), axis: layout.axis };
-  c.report(diagnostic("layout-of-axis", span, parameters, { labels }));
-  return true;
-}
-
 function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Operand {
   const bound = c.use(name);
   if (bound?.type === null) return null; // its definition is at fault
@@ -104,7 +95,6 @@ function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Op
     if (c.faulty.has(name)) return null;
     if ((t.role === "output" || t.role === "scratch") && !isLogical && !c.assigned.has(name))
       return c.report(diagnostic("read-before-assigned", span, { name }));
-    if (!isLogical && refuseAxis(t, span, c)) return null;
     if (isLogical) return { kind: "tensor", dtype: t.dtype, shape: t.shape, layout: { kind: "replicated" } };
     const { shape, layout } = c.assigned.has(name) ? (t.after ?? t) : t;
     return { kind: "tensor", dtype: t.dtype, shape, layout };

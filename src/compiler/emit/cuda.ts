@@ -382,7 +382,11 @@ export class CudaEmitter {
     const at = `${this.address(op, peer)} + ${this.linear(op, indices)}`;
     const lanes = lanesOf(result.type);
     const element = C_TYPE[scalarOf(result.type)];
-    const value = lanes === 1 ? `*(${at})` : `load_vec<${element}, ${lanes}>(${at})`;
+    // Whoever brings truth values may bring any byte: as `bool` itself, C takes it for 0 or 1 unseen.
+    const isBool = element === C_TYPE.bool;
+    const one = isBool ? `*(const u8*)(${at}) != 0` : `*(${at})`;
+    if (isBool && lanes > 1) this.use("bools");
+    const value = lanes === 1 ? one : isBool ? `load_bools<${lanes}>(${at})` : `load_vec<${element}, ${lanes}>(${at})`;
     this.line(`const ${this.cType(result.type)} ${this.name(result)} = ${value};`);
   }
 

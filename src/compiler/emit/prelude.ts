@@ -101,6 +101,19 @@ __device__ __forceinline__ u8 f32_to_f8e5m2(float x) {
 #endif
 }
 `,
+  bools: `
+template <int N> __device__ __forceinline__ Vec<bool, N> load_bools(const bool* p) {
+  const Vec<u8, N> bytes = load_vec<u8, N>(reinterpret_cast<const u8*>(p));
+  Vec<bool, N> r;
+#pragma unroll
+  for (int i = 0; i < N; i++) r.v[i] = bytes.v[i] != 0;
+  return r;
+}
+`,
+  // A cast to 64 bits saturates like others, but makes something else of NaN.
+  wide: `
+__device__ __forceinline__ i64 f32_to_i64(float x) { return x == x ? __float2ll_rz(x) : 0; }
+`,
   functions: `
 __device__ __forceinline__ float fn_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
 __device__ __forceinline__ float fn_silu(float x) { return x / (1.0f + expf(-x)); }

@@ -11,6 +11,7 @@ export const C_TYPE: Readonly<Record<ScalarKind, string>> = {
   bf16: "u16",
   f8e4m3: "u8",
   f8e5m2: "u8",
+  i64: "i64",
   i32: "int",
   u32: "u32",
   i8: "signed char",
@@ -19,8 +20,15 @@ export const C_TYPE: Readonly<Record<ScalarKind, string>> = {
   bool: "bool",
 };
 
+/** Elements wrap; what overflows in a signed type of C may be anything, so they are computed with as unsigned numbers. */
+const UNSIGNED: Partial<Record<ScalarKind, string>> = { i32: "u32", i64: "u64" };
+const WRAPPING: readonly BinaryFunction[] = ["add", "sub", "mul"];
+
 export function binaryText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string {
   const { operator } = BINARY[fn];
+  const unsigned = UNSIGNED[kind];
+  if (unsigned !== undefined && WRAPPING.includes(fn))
+    return `(${C_TYPE[kind]})((${unsigned})${a} ${operator} (${unsigned})${b})`;
   if (operator !== null) return `${a} ${operator} ${b}`;
   if (fn === "pow") return `powf(${a}, ${b})`;
   if (kind === "f32") return `f${fn}f(${a}, ${b})`;
@@ -33,6 +41,10 @@ export function compareText(fn: Comparison, a: string, b: string): string {
 
 export function unaryText(fn: UnaryFunction, kind: ScalarKind, a: string, use: (part: PreludePart) => void): string {
   const { cuda, wholeCuda = cuda } = UNARY[fn];
+  if (UNSIGNED[kind] !== undefined && (fn === "neg" || fn === "abs")) {
+    const negative = binaryText("sub", kind, "0", a);
+    return fn === "neg" ? negative : `(${a} < 0 ? ${negative} : ${a})`;
+  }
   const text = kind === "f32" ? cuda(a) : wholeCuda(a);
   if (text.startsWith("fn_")) use("functions");
   return text;
@@ -48,6 +60,10 @@ export function castText(from: ScalarKind, to: ScalarKind, a: string, use: (part
     return to === "f32" ? wide : castText("f32", to, wide, use);
   }
   const target = bits(to);
+  if (from === "f32" && to === "i64") {
+    use("wide");
+    return `f32_to_i64(${a})`;
+  }
   if (target === null) return `(${C_TYPE[to]})${a}`;
   use(target);
   return `f32_to_${to}(${from === "f32" ? a : `(float)${a}`})`;
@@ -65,6 +81,11 @@ export function literalText(value: number, kind: ScalarKind, use: (part: Prelude
     case "bool":
       return value !== 0 ? "true" : "false";
     case "index":
+      return signed(value, "ll");
+    case "i64":
+      // The ends of the range are no numbers of JavaScript: infinity stands for them.
+      if (value === Infinity) return "0x7fffffffffffffffll";
+      if (value <= -(2 ** 63)) return "(-0x7fffffffffffffffll - 1)";
       return signed(value, "ll");
     case "u32":
     case "u8":

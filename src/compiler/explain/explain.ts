@@ -1,6 +1,6 @@
 /** Everything that `collc explain` says of a compiled collective, as data. Pure, like the compiler. */
 import { showExtent } from "../check/extents.js";
-import type { CompileResult } from "../driver.js";
+import { candidateOf, type CompileResult } from "../compiled.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { bufferOf, type Kernel, type Op, text } from "../ir/module.js";
 import { productShape } from "../ir/tile-window.js";
@@ -10,10 +10,10 @@ import { transfersOf } from "../passes/stage-transfers.js";
 import type { Position, SourceFile, Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
-import { type Prediction, predict } from "../machine/cost.js";
+import type { Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
-import { type Choice, choiceOf, launchesOf, stepName } from "../manifest.js";
-import { compared } from "../program/plan.js";
+import { type Choice, choiceName, choiceOf, launchesOf } from "../manifest.js";
+import { compared, predictSteps } from "../program/plan.js";
 import { type Party, syncReasons, syncsOf } from "./sync-reasons.js";
 import { type RankTraffic, trafficOfRank } from "./traffic.js";
 
@@ -166,30 +166,27 @@ export function explain(program: CompileResult, dims: DimValues, machine: Machin
 /** The time alone, for comparing many sizes. */
 export function predictTime(compiled: CompileResult, dims: DimValues, machine: Machine): Prediction {
   if (compiled.kernel === null) throw new InternalCompilerError("only what was compiled to the end has a time");
-  return predict(kernelFor(compiled, dims).kernel!, dims, machine);
+  return predictSteps(candidateOf({ name: "", compiled: kernelFor(compiled, dims) }), dims, machine);
 }
 
-/** The program of the one kernel that these sizes take. */
+/** The program of the one way that these sizes take; where a library does it, of another, for there is no kernel. */
 function kernelFor(program: CompileResult, dims: DimValues): CompileResult {
   if (program.variants.length < 2) return program;
-  return program.variants[launchesOf(choiceOf(program.manifest!, dims)).at(-1)?.kernel ?? 0]!.compiled;
+  const [launched] = launchesOf(choiceOf(program.manifest!, dims));
+  return program.variants[launched === undefined ? 0 : program.kernels[launched.kernel]!.variant]!.compiled;
 }
 
 function planStep(program: CompileResult, dims: DimValues, machine: Machine): PlanStep | null {
   const { manifest, considered } = program;
   if (manifest === null || (considered.length < 2 && manifest.plan.choices.length < 2)) return null;
   const { plan } = manifest;
-  const nameOf = (choice: Choice): string => stepName(choice.steps.at(-1)!, manifest);
+  const nameOf = (choice: Choice): string => choiceName(choice, manifest);
   return {
     by: showExtent(plan.by),
     choices: plan.choices.map((choice) => ({ below: choice.below, kernel: nameOf(choice) })),
     chosen: nameOf(choiceOf(manifest, dims)),
     isMeasured: program.isMeasured,
-    times: compared(
-      considered.map(({ name, compiled }) => ({ name, kernel: compiled.kernel! })),
-      dims,
-      machine,
-    ),
+    times: compared(considered.map(candidateOf), dims, machine),
   };
 }
 

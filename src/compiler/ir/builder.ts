@@ -1,7 +1,7 @@
 /** Makes ops, with constants folded and results typed, into a growing list. */
 import type { Span } from "../source.js";
 import { type Extent } from "../types/extent.js";
-import type { ComputeDType, ScalarKind } from "../types/dtype.js";
+import type { LaunchDType, ScalarKind } from "../types/dtype.js";
 import { type Attributes, type Op, type Region, Value } from "./module.js";
 import type { BinaryFunction, Comparison, LoopMap, OpName, Reduction, UnaryFunction } from "./ops.js";
 import { BOOL, INDEX, sameType, scalar, scalarOf, type Type, withScalar } from "./types.js";
@@ -67,7 +67,7 @@ export class Builder {
   }
 
   /** A number that the launch was given. */
-  scalar(name: string, dtype: ComputeDType): Value {
+  scalar(name: string, dtype: LaunchDType): Value {
     return this.value("scalar", [], { name }, scalar(dtype));
   }
 

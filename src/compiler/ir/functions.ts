@@ -112,7 +112,12 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     law: (t, a) => t.div(1, t.apply("sqrt", [a])),
     isSlow: true,
   },
-  tanh: { value: Math.tanh, cuda: (a) => `tanhf(${a})`, isSlow: true },
+  tanh: {
+    value: Math.tanh,
+    cuda: (a) => `tanhf(${a})`,
+    law: (t, a) => t.sub(1, t.div(2, t.add(t.apply("exp", [t.add(a, a)]), 1))),
+    isSlow: true,
+  },
   gelu: { value: (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)), cuda: (a) => `fn_gelu(${a})`, isSlow: true },
   silu: {
     value: (x) => x / (1 + Math.exp(-x)),

@@ -146,7 +146,7 @@ function type(r: Reader): Type {
   }
   if (kind === "tensor") {
     r.expect("<");
-    const element = r.accept("bool") ? "bool" : dtype(r);
+    const element = dtype(r);
     const dims = shape(r);
     const where = layout(r);
     r.expect(">");

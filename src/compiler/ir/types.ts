@@ -10,7 +10,7 @@ export type Type =
   /** A whole tensor (tensor level only), or what a comparison of two gives; `shape` is the logical one. */
   | {
       readonly kind: "tensor";
-      readonly dtype: DType | "bool";
+      readonly dtype: DType;
       readonly shape: readonly Extent[];
       readonly layout: Layout;
     };
@@ -39,7 +39,7 @@ export function scalarOf(type: Type): ScalarKind {
 /** The same shape of value with another element kind. */
 export function withScalar(type: Type, kind: ScalarKind): Type {
   if (type.kind !== "tensor") return { ...type, scalar: kind };
-  if (!isDType(kind) && kind !== "bool") throw new RangeError(`no tensor of ${kind}`);
+  if (!isDType(kind)) throw new RangeError(`no tensor of ${kind}`);
   return { ...type, dtype: kind };
 }
 

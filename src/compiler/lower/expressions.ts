@@ -51,8 +51,7 @@ export function lowerExpression(e: Expression, context: LoweringContext): Value 
       const peer = e.peer === null ? null : lowerExpression(e.peer, context);
       const indices = e.indices.map((i) => lowerExpression(i, context));
       build.span = e.span;
-      const isCondition = checked.types.get(e)?.kind === "bool";
-      return build.cast(build.load(name, indices, scalar(dtype), peer), isCondition ? "bool" : DTYPES[dtype].compute);
+      return build.cast(build.load(name, indices, scalar(dtype), peer), DTYPES[dtype].compute);
     }
     case "member": {
       const range = lowerRange(e.range, context);

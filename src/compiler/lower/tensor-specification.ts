@@ -45,9 +45,7 @@ function namesIn(checked: CheckedCollective, translation: Translation, until?: E
     if (!isTensorLet(checked, s) && !isTensorAssignment(s)) continue;
     const name = s.kind === "let" ? s.name.text : s.target.text;
     const value = translation.of(s.value, names);
-    const type = checked.types.get(s.value);
-    const isKept =
-      s.kind === "assign" || (checked.stored.has(name) && !(type?.kind === "tensor" && type.dtype === "bool"));
+    const isKept = s.kind === "assign" || checked.stored.has(name);
     const memory = checked.tensors.get(name) ?? checked.stored.get(name);
     names.set(name, !isKept || value.kind === "input" ? value : { kind: "cast", dtype: memory!.dtype, a: value });
   }
@@ -131,7 +129,7 @@ class Translation {
 
   private dtypeOf(e: Expression) {
     const type = this.checked.types.get(e);
-    return type?.kind === "tensor" && type.dtype !== "bool" ? type.dtype : null;
+    return type?.kind === "tensor" ? type.dtype : null;
   }
 
   private shape(e: Expression): readonly Extent[] {

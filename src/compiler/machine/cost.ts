@@ -8,7 +8,8 @@
  * A flag is seen some time after what was stored before it has arrived; a rank goes on when it has seen all it waits for.
  */
 import type { Kernel } from "../ir/module.js";
-import type { DimValues } from "../types/extent.js";
+import type { Copy } from "../manifest.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Machine } from "./machines.js";
 import { gridOf, type RankWork, type Stretch, workOfRank } from "./work.js";
 
@@ -32,6 +33,51 @@ export function predict(kernel: Kernel, dims: DimValues, machine: Machine, limit
     Array.from({ length: kernel.world }, (_, rank) => workOfRank(kernel, rank, dims, grid)),
     machine,
   );
+}
+
+/** What an operation on one rank's memory does, whoever wrote the kernel. */
+export interface Operation {
+  readonly loaded: number;
+  readonly stored: number;
+  /** Operations on elements, counted as additions, and those of matrix products in 16 bits or fewer. */
+  readonly scalarOps: number;
+  readonly tensorOps: number;
+}
+
+/** Seconds of an operation as a kernel of its own that fills the machine. */
+export function predictOperation({ loaded, stored, ...ops }: Operation, machine: Machine): number {
+  const stretch: Stretch = { loaded: [loaded], stored: [stored], trips: { peer: 0, own: 1 }, ...ops };
+  return predictWork([{ stretches: [stretch], meetings: [], grid: machine.multiprocessors }], machine).total;
+}
+
+/**
+ * Seconds of exchanges one after the other, in one kernel that fills the machine: all ranks meet, and each loads so many bytes from
+ * every peer. @param exchanges the bytes of one rank's part, for each exchange
+ */
+export function predictExchanges(exchanges: readonly number[], ranks: number, machine: Machine): number {
+  const all = Array.from({ length: ranks }, (_, r) => r);
+  const works = all.map((rank): RankWork => {
+    const peers = all.filter((p) => p !== rank);
+    const from = (bytes: number): number[] => all.map((p) => (p === rank ? 0 : bytes));
+    const nothing: Stretch = {
+      loaded: from(0),
+      stored: from(0),
+      trips: { peer: 0, own: 0 },
+      scalarOps: 0,
+      tensorOps: 0,
+    };
+    const stretches = exchanges.map((bytes): Stretch => {
+      const stored = all.map((p) => (p === rank ? bytes * peers.length : 0));
+      return { ...nothing, loaded: from(bytes), stored, trips: { peer: 1, own: 0 } };
+    });
+    const meeting = { tells: peers, awaits: peers, isGrid: false };
+    return {
+      stretches: [nothing, ...stretches, nothing],
+      meetings: Array.from({ length: exchanges.length + 1 }, () => meeting),
+      grid: machine.multiprocessors,
+    };
+  });
+  return predictWork(works, machine).total;
 }
 
 type Terms = Record<"wire" | "memory" | "arithmetic", number>;
@@ -146,4 +192,32 @@ function stretchTerms(s: Stretch, rank: number, ports: Ports, grid: number, m: M
     arithmetic,
     share: (share / working) * (1 - 1 / rounds),
   };
+}
+
+/**
+ * The time of copies by the engines: a start, and then what the busiest port or memory takes.
+ * @param copies of each rank @param bytesOf of an element of a tensor
+ */
+export function predictCopies(
+  copies: readonly (readonly Copy[])[],
+  bytesOf: (tensor: string) => number,
+  dims: DimValues,
+  machine: Machine,
+): Prediction {
+  const [sends, receives, own] = [copies.map(() => 0), copies.map(() => 0), copies.map(() => 0)];
+  for (const [rank, list] of copies.entries())
+    for (const { rows, length, from, to } of list) {
+      const rate = (from.rank === rank ? machine.copyEngine : machine.copyEnginePull).value;
+      const moved =
+        Math.max(0, evaluateExtent(rows, dims)) * Math.max(0, evaluateExtent(length, dims)) * bytesOf(from.tensor);
+      if (from.rank === to.rank) own[to.rank]! += 2 * moved;
+      else {
+        sends[from.rank]! += moved / rate;
+        receives[to.rank]! += moved / rate;
+      }
+    }
+  const wire = Math.max(...sends, ...receives);
+  const memory = Math.max(...own) / machine.memory.value;
+  const latency = machine.copyStart.value;
+  return { total: latency + Math.max(wire, memory), latency, wire, memory, arithmetic: 0, blocks: 0 };
 }

@@ -20,6 +20,10 @@ export interface Rates {
   readonly blockPull: Sourced;
   /** A copy engine's copies to one peer, and bulk copies by single threads. */
   readonly copyEngine: Sourced;
+  /** The same where the engine reads from a peer. */
+  readonly copyEnginePull: Sourced;
+  /** From the step before to a copy engine's first byte, and from its last to the step after. */
+  readonly copyStart: Sourced;
   readonly bulkCopy: Sourced;
   /** One GPU's memory, and what one block gets of it. */
   readonly memory: Sourced;
@@ -66,6 +70,10 @@ export interface Machine extends Rates {
 const of = (value: number, source: string): Sourced => ({ value, source });
 
 const MEASURED = "measured on 4×H200, every pair NV18, no multicast, 2026-11";
+const COPIED =
+  "measured on 2×H200, both ways at once beside a copy in own memory, 2026-11: copies between two barriers, in a graph of 10";
+const WIDE =
+  "measured on 2×H200, 2026-11, 256 MiB of all_gather/push: 434 µs with 32 blocks, 389 with 64, 376 with 132; two_shot 877, 818, 791";
 const FITTED =
   "fitted to the library's times in bench/results, 2026-11; bench/results/prediction.md has what is left over";
 const DATA_SHEET = "NVIDIA's data sheet";
@@ -86,6 +94,8 @@ const h200x4: Machine = {
   blockPush: of(20e9, FITTED),
   blockPull: of(20e9, FITTED),
   copyEngine: of(392e9, `${MEASURED}: one pair, one direction`),
+  copyEnginePull: of(366e9, `${COPIED}: 356 GB/s where it writes 380, in proportion`),
+  copyStart: of(10.5e-6, COPIED),
   bulkCopy: of(350e9, "published for 8×H100: ParallelKittens, arXiv 2511.13940"),
   memory: of(4.1e12, "reached in practice of the 4.8 TB/s of NVIDIA's data sheet"),
   blockMemory: of(30e9, `${FITTED}: kernels that work on rows, with 32, 64 and 132 blocks`),
@@ -111,10 +121,13 @@ const h200x2: Machine = {
   name: "h200x2",
   title: "2×H200, NVLink 4, NV18",
   ranks: 2,
-  push: of(266e9, FITTED),
-  pairPush: of(225e9, FITTED),
+  wireBlocks: of(132, WIDE),
+  push: of(357e9, WIDE),
+  pairPush: of(357e9, WIDE),
   pull: of(333e9, FITTED),
   serve: of(333e9, FITTED),
+  copyEngine: of(380e9, COPIED),
+  copyEnginePull: of(356e9, COPIED),
   flag: of(1.25e-6, FITTED),
   flagRank: of(0.06e-6, FITTED),
   drain: of(0.67e-6, FITTED),
@@ -130,9 +143,20 @@ function scaled(machine: Machine, wire: number, memory: number, title: string): 
     of(rate.value * factor, `${title}: ${machine.name}'s, times ${factor.toFixed(2)}, the ratio of published ${what}`);
   return {
     ...Object.fromEntries(
-      (["peak", "push", "pairPush", "pull", "serve", "blockPush", "blockPull", "copyEngine", "bulkCopy"] as const).map(
-        (k) => [k, by(machine[k], wire, "NVLink rates")],
-      ),
+      (
+        [
+          "peak",
+          "push",
+          "pairPush",
+          "pull",
+          "serve",
+          "blockPush",
+          "blockPull",
+          "copyEngine",
+          "copyEnginePull",
+          "bulkCopy",
+        ] as const
+      ).map((k) => [k, by(machine[k], wire, "NVLink rates")]),
     ),
     memory: by(machine.memory, memory, "memory rates"),
     blockMemory: by(machine.blockMemory, memory, "memory rates"),

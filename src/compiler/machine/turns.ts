@@ -1,10 +1,11 @@
 /** How often a region runs, and with which values of its loop's variables. */
+import { Unwinding } from "../unwinding.js";
 
 /** What is known of a value: a number, that it depends on a loop that was taken as a whole, or on data. */
 export type Known = number | "loop" | "data";
 
 /** Thrown inside a loop that was taken as a whole where its variable decides something; it is then gone through. */
-export class NeedsTurns extends Error {}
+export class NeedsTurns extends Unwinding {}
 
 /** Most turns that are looked at one by one; of more, as many as `picked` are picked evenly, and each stands for its neighbours. */
 export const MANY_TURNS = { most: 512, picked: 128 } as const;

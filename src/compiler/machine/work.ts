@@ -105,6 +105,7 @@ class Counter {
   /** Flags that the threads of a loop wait for. */
   private flags = 0;
   private readonly buffers;
+  private readonly hasPackets: boolean;
 
   constructor(
     private readonly kernel: Kernel,
@@ -114,6 +115,7 @@ class Counter {
   ) {
     this.stretches = [this.opened()];
     this.buffers = new Map(kernel.buffers.map((b) => [b.name, b]));
+    this.hasPackets = kernel.buffers.some(({ role }) => role === "packet");
   }
 
   run(): RankWork {
@@ -148,10 +150,10 @@ class Counter {
     let stored = this.now;
     const loaded = new Map<Value, Set<string>>();
     for (const op of region.ops) {
-      if (this.packetsOf(op)) front = stored = this.now;
+      if (this.hasPackets && this.packetsOf(op)) front = stored = this.now;
       if (op.regions.length > 0 || op.name === "block_sync" || op.name === "copy_wait") this.now = front;
       this.op(op, weight);
-      for (const name of packetBuffers(op).stored) this.sent.add(name);
+      if (this.hasPackets) for (const name of packetBuffers(op).stored) this.sent.add(name);
       if (op.regions.length > 0) {
         // A wait inside has begun the path anew.
         front = this.stretches.length === stretch ? later(front, this.now) : this.now;
@@ -159,14 +161,14 @@ class Counter {
         continue;
       }
       let at = this.now;
-      for (const v of op.operands) at = later(at, this.ready.get(v) ?? NONE);
+      if (this.ready.size > 0) for (const v of op.operands) at = later(at, this.ready.get(v) ?? NONE);
       if (op.name === "load" && this.isGlobal(op))
         at = add(later(at, stored), this.isHeld(op, loaded) ? NONE : this.tripOf(op));
       if (op.name === "copy_tile") at = add(at, this.tripOf(op));
       if (op.name === "store" && this.isGlobal(op)) stored = later(stored, at);
       for (const v of op.results) {
         if (length(at) > 0) this.ready.set(v, at);
-        const innermost = Math.max(0, ...op.operands.map((o) => this.depends.get(o) ?? 0));
+        const innermost = this.innermost(op);
         if (innermost > 0) this.depends.set(v, innermost);
       }
       front = later(front, at);
@@ -199,7 +201,14 @@ class Counter {
     const name = text(op, "buffer");
     if (buffers.has(name)) return true;
     buffers.add(name);
-    return this.depth > 0 && Math.max(0, ...op.operands.map((v) => this.depends.get(v) ?? 0)) < this.depth;
+    return this.depth > 0 && this.innermost(op) < this.depth;
+  }
+
+  /** The innermost loop that an op's operands depend on; 0 for none. */
+  private innermost(op: Op): number {
+    let most = 0;
+    if (this.depends.size > 0) for (const v of op.operands) most = Math.max(most, this.depends.get(v) ?? 0);
+    return most;
   }
 
   private tripOf(op: Op): Trips {
@@ -315,12 +324,12 @@ class Counter {
   }
 
   private arithmetic(op: Op, weight: number): void {
-    const [a, b] = op.operands.map((v) => this.of(v));
-    const { type } = op.operands[0]!;
-    const isIndex = ["index", "bool"].includes(scalarOf(type));
-    const cost = op.attributes["fn"] === "div" ? DIVISION : 1;
-    if (!isIndex) this.stretch.scalarOps += weight * lanesOf(type) * cost;
-    this.known.set(op.results[0]!, isIndex ? folded(op, a!, b!) : "data");
+    const [a, b] = op.operands;
+    const { type } = a!;
+    const kind = scalarOf(type);
+    // What nothing is known of is data.
+    if (kind === "index" || kind === "bool") this.known.set(op.results[0]!, folded(op, this.of(a!), this.of(b!)));
+    else this.stretch.scalarOps += weight * lanesOf(type) * (op.attributes["fn"] === "div" ? DIVISION : 1);
   }
 
   private select(op: Op, weight: number): void {
@@ -478,8 +487,17 @@ function packetBuffers(op: Op): { readonly loaded: readonly string[]; readonly s
   return known;
 }
 
+const knownWaits = new WeakMap<Op, boolean>();
+
 function synchronises(op: Op): boolean {
-  const { loaded, stored } = packetBuffers(op);
-  if (loaded.some((name) => stored.includes(name))) return true;
-  return op.name === "wait" || op.regions.some((r) => r.ops.some(synchronises));
+  let known = knownWaits.get(op);
+  if (known === undefined) {
+    const { loaded, stored } = packetBuffers(op);
+    known =
+      loaded.some((name) => stored.includes(name)) ||
+      op.name === "wait" ||
+      op.regions.some((r) => r.ops.some(synchronises));
+    if (op.regions.length > 0) knownWaits.set(op, known);
+  }
+  return known;
 }

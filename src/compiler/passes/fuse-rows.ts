@@ -87,7 +87,7 @@ class RowFusion {
     // loop over elements spreads them better.
     const isEach = fold !== undefined && !isOneColumn;
     if (isEach && !this.takesNeighbours(fold)) return null;
-    if (fold !== undefined && !standsAlone(fold, body)) return null;
+    if (fold !== undefined && !(standsAlone(fold, body) && isKnownBefore(fold, body))) return null;
     const rows = isEach ? variables : variables - 1;
     if (rows === 0 && fold === undefined) return null; // all elements in one row: more than one block should have them
     if (contractOf(op) !== undefined) return null;
@@ -160,6 +160,12 @@ class RowFusion {
     const ops = group.map((l) => l.op);
     return [...ops.slice(0, first), rowsLoop(group.slice(first, last + 1)), ...ops.slice(last + 1)];
   }
+}
+
+/** Whether the ends of a fold are the same for all elements, and known before the first. */
+function isKnownBefore(fold: Op, body: Region): boolean {
+  const made = new Set([...body.arguments, ...body.ops.flatMap((o) => o.results)]);
+  return fold.operands.every((v) => !made.has(v));
 }
 
 /**

@@ -24,7 +24,7 @@ export function interleave(kernel: Kernel, options: InterleaveOptions): Kernel {
     if (threads === null) return false;
     const loads = wideLoads(threads, kernel, options);
     const isSpread = op.attributes["map"] === "blocks";
-    const copies = loads === 0 ? 1 : Math.min(8, Math.floor(options.loadsInFlight / loads));
+    const copies = loads === 0 ? 1 : Math.min(8, Math.ceil(options.loadsInFlight / loads));
     if (copies <= 1) return false;
     if (isSpread) overBlocks(op, threads, copies, b, values);
     else inOneBlock(op, threads, copies, b, values);

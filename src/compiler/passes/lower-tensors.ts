@@ -378,9 +378,8 @@ class TensorLowering {
     const { at, memory } = this;
     const dim = op.attributes["dim"] as number;
     const output = this.uses.soleOutput(op.results[0]!);
-    const dtype = type.dtype === "bool" ? "u8" : type.dtype;
-    const kept = parts.every((p) => p.isExact) ? dtype : computeKind(dtype);
-    const name = output === null ? memory.scratch("joined", kept as typeof dtype, shape) : text(output, "buffer");
+    const kept = parts.every((p) => p.isExact) ? type.dtype : computeKind(type.dtype);
+    const name = output === null ? memory.scratch("joined", kept, shape) : text(output, "buffer");
     let start: Extent = 0;
     for (const part of parts) {
       const from = at.extent(start);

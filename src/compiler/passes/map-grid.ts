@@ -28,6 +28,7 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const work: Extent[] = [...kernel.work];
   const definitions = new Definitions(kernel);
   const rowsOf = (op: Op): Extent => extent("ceildiv", mostElements(op, kernel, definitions), row);
+  const isSpread = (op: Op): boolean => isSpreadLoop(op, kernel.world, definitions);
   walkKernel(kernel, (op, parents) => {
     if (isTileLoop(op)) work.push(extent("mul", parents.some(isSpread) ? kernel.world : 1, rowsOf(op)));
   });
@@ -55,8 +56,10 @@ function isTileLoop(op: Op): boolean {
 }
 
 /** A loop over all ranks with nothing in it but a tile loop that blocks may take in any way, perhaps under conditions. */
-function isSpread(op: Op): boolean {
-  return op.name === "for" && op.attributes["map"] === "ranks" && spreadLoop(op.regions[0]!.ops) !== null;
+function isSpreadLoop(op: Op, world: number, definitions: Definitions): boolean {
+  if (op.name !== "for" || op.attributes["map"] !== "ranks" || spreadLoop(op.regions[0]!.ops) === null) return false;
+  const [from, to] = op.operands.map((v) => definitions.constant(v));
+  return from === 0 && to === world;
 }
 
 function spreadLoop(ops: readonly Op[]): Op | null {
@@ -86,13 +89,24 @@ function mapSpread(op: Op, build: Builder, values: Substitution, { row, rowsOf, 
     body.set(op.regions[0]!.arguments[0]!, peer);
     rewriteOps(op.regions[0]!.ops, build, body, (inner, _, at) => {
       if (inner !== tiles) return false;
-      const [lo, hi] = tiles.operands.map((v) => at.get(v)) as [Value, Value];
+      const bounds: [Value, Value][] = [];
+      for (let i = 0; i < tiles.operands.length; i += 2)
+        bounds.push([at.get(tiles.operands[i]!), at.get(tiles.operands[i + 1]!)]);
+      // Of several factors none may be negative; of one, the rest below is not.
+      const lengths = bounds.map(([lo, hi]) => {
+        const length = build.sub(hi, lo);
+        return bounds.length === 1 ? length : build.binary("max", length, zero);
+      });
       const first = build.mul(number, build.constant(row));
-      const rest = build.sub(build.sub(hi, lo), first);
+      const rest = build.sub(
+        lengths.reduce((a, b) => build.mul(a, b)),
+        first,
+      );
       const length = build.binary("min", build.binary("max", rest, zero), build.constant(row));
       build.for("threads", [[zero, length]], ([t]) => {
         const element = new Substitution(at);
-        element.set(tiles.regions[0]!.arguments[0]!, build.add(lo, build.add(first, t!)));
+        const offset = build.add(first, t!);
+        decode(build, offset, bounds, lengths).forEach((v, i) => element.set(tiles.regions[0]!.arguments[i]!, v));
         rewriteOps(tiles.regions[0]!.ops, build, element);
       });
       return true;

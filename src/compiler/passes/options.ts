@@ -49,6 +49,11 @@ export interface PassOptions {
    * integers 4 ×: choose it for kernels whose launches are not too large for that.
    */
   readonly protocol: "barrier" | "packet";
+  /**
+   * Who carries out what is only copied between tensors of the caller. `blocks`: the kernel's. `engine`: the GPU's copy engines,
+   * as steps between kernels, which reach a higher rate on the wire and leave the multiprocessors alone, but begin later.
+   */
+  readonly copies: "blocks" | "engine";
 }
 
 const count = (min: number, max: number) => wholeNumber(min, max);
@@ -86,6 +91,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   rowLoadsInFlight: count(1, 1024),
   transfers: oneOf(["written", "staged"]),
   protocol: oneOf(["barrier", "packet"]),
+  copies: oneOf(["blocks", "engine"]),
 };
 
 /**
@@ -110,6 +116,7 @@ export function passOptionsFor(machine: Machine): PassOptions {
     rowLoadsInFlight: 12,
     transfers: "written",
     protocol: "barrier",
+    copies: "blocks",
   };
 }
 

@@ -1,7 +1,9 @@
 /** The pipeline, in order, on one screen. Why each stands where it does is in `README.md` beside this. */
 import { chooseAlgorithms } from "./choose-algorithms.js";
 import { deriveSync } from "./derive-sync.js";
+import { engineCopies } from "./engine-copies.js";
 import { expandBarriers } from "./expand-barriers.js";
+import { forwardScratch } from "./forward-scratch.js";
 import { fuseRows } from "./fuse-rows.js";
 import { inferSymmetric } from "./infer-symmetric.js";
 import { interleave } from "./interleave.js";
@@ -33,8 +35,10 @@ export const PIPELINE: readonly Pass[] = [
     to: "rank",
     ...reading(["transfers", "protocol"], stageTransfers),
   },
+  { name: "forward-scratch", from: "rank", to: "rank", ...reading(["protocol"], forwardScratch) },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
   { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },
+  { name: "engine-copies", from: "rank", to: "rank", ...reading(["copies"], engineCopies) },
   { name: "derive-sync", from: "rank", to: "rank", run: deriveSync },
   {
     name: "tile-contractions",

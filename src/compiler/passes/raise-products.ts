@@ -30,15 +30,19 @@ export function raiseProducts(kernel: Kernel): Kernel {
   return { ...kernel, body: { arguments: [], ops: build.ops } };
 }
 
-/** The only fold of products, as long as a dimension, in the body of a tile loop over several variables. */
+/** The only fold of products, as long as something that is known before, in the body of a tile loop over several variables. */
 function productOf(loop: Op, definitions: Definitions): Op | null {
   if (loop.name !== "for" || loop.attributes["map"] !== "tiles" || contractOf(loop) !== undefined) return null;
-  const folds = loop.regions[0]!.ops.filter(
+  const { ops } = loop.regions[0]!;
+  // As is a quotient of lengths, which nothing computes where no element asks for it: its divisor may be 0.
+  const isInside = (v: Value): boolean => ops.some((op) => op.results.includes(v));
+  const folds = ops.filter(
     (op) =>
       op.name === "reduce" &&
       op.attributes["fn"] === "sum" &&
       definitions.constant(op.operands[0]!) === 0 &&
       definitions.constant(op.operands[1]!) === undefined &&
+      !isInside(op.operands[1]!) &&
       factorsOf(op, definitions) !== null,
   );
   return folds.length === 1 ? folds[0]! : null;

@@ -7,7 +7,7 @@ import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { printType, sameType, scalarOf } from "../ir/types.js";
 import { Substitution } from "../ir/visit.js";
-import { DTYPES, isDType } from "../types/dtype.js";
+import { DTYPES, isDType, isInteger } from "../types/dtype.js";
 
 export function simplify(kernel: Kernel): Kernel {
   const body = new Simplifier().run(kernel.body);
@@ -111,8 +111,8 @@ class Simplifier {
   private isPartial(op: Op, operands: readonly Value[]): boolean {
     const fn = op.attributes["fn"];
     if (op.name !== "binary" || (fn !== "div" && fn !== "rem")) return false;
-    const isWhole = ["index", "i32", "u32", "i8", "u8"].includes(scalarOf(op.results[0]!.type));
-    return isWhole && !this.build.constantOf(operands[1]!);
+    const kind = scalarOf(op.results[0]!.type);
+    return (kind === "index" || isInteger(kind)) && !this.build.constantOf(operands[1]!);
   }
 
   private fold(op: Op, operands: readonly Value[]): Value | null {

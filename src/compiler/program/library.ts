@@ -38,14 +38,22 @@ export interface Way {
   readonly kernel: Kernel;
 }
 
+/** Whether a tensor-level kernel is one conversion of a tensor and nothing else. */
+function isConversion(kernel: Kernel): boolean {
+  if (kernel.level !== "tensor" || kernel.inputs.length !== 1 || kernel.outputs.length !== 1) return false;
+  const [input, convert, output, ...more] = kernel.body.ops;
+  return more.length === 0 && input?.name === "input" && convert?.name === "convert" && output?.name === "output";
+}
+
+/** Whether it is one of a tensor that is changed in place. */
+export function isConversionInPlace(kernel: Kernel): boolean {
+  return isConversion(kernel) && kernel.inputs[0]!.name === kernel.outputs[0]!.name;
+}
+
 /** The conversion that a tensor-level kernel is, if it is one and nothing else; null if not. */
 export function soleConversion(kernel: Kernel): string | null {
-  if (kernel.level !== "tensor" || kernel.inputs.length !== 1 || kernel.outputs.length !== 1) return null;
-  const [input, convert, output, ...more] = kernel.body.ops;
-  if (more.length > 0 || input?.name !== "input" || convert?.name !== "convert" || output?.name !== "output")
-    return null;
   // In place, other orders have to be kept: the compiler's own ways know how.
-  if (kernel.inputs[0]!.name === kernel.outputs[0]!.name) return null;
+  if (!isConversion(kernel) || isConversionInPlace(kernel)) return null;
   if (kernel.inputs[0]!.dtype !== kernel.outputs[0]!.dtype || kernel.mesh.length > 0) return null;
   const [from, to] = [kernel.inputs[0]!.layout.kind, kernel.outputs[0]!.layout.kind];
   return [...CONVERSIONS].find(([, c]) => c.from === from && c.to === to)?.[0] ?? null;

@@ -3,8 +3,8 @@
  * differ the crossover is looked for. A kernel that gains little wherever it is the fastest is left out: each costs
  * every rank memory for its flags and time to load.
  */
-import type { Kernel } from "../ir/module.js";
-import { predict } from "../machine/cost.js";
+import { bufferOf, type Kernel } from "../ir/module.js";
+import { predict, predictCopies, type Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
 import type { Choice, LibraryStep, Plan } from "../manifest.js";
 import { type DType, DTYPES } from "../types/dtype.js";
@@ -12,11 +12,15 @@ import { type DimValues, evaluateExtent, type Extent, extentNames, productOf, sa
 import { isPolynomial, polynomialOf } from "../types/normal-form.js";
 import { fitDims } from "../types/requirement.js";
 import { NCCL_WAY } from "./library.js";
+import type { KernelStep } from "./steps.js";
 
-/** A kernel that could be launched. */
+/** A way of doing it that could be taken. */
 export interface Candidate {
   readonly name: string;
+  /** All of it in one kernel. */
   readonly kernel: Kernel;
+  /** What is enqueued. */
+  readonly steps: readonly KernelStep[];
   /** Bytes of the largest size that it is for, where not for all. */
   readonly mostBytes?: number;
 }
@@ -45,10 +49,11 @@ export function planFrom(
   const names = [...new Set(tuned.map((t) => t.way))].filter((name) => library === null || name !== NCCL_WAY);
   // Without a kernel there is nothing to look at, nor to run where the library is not.
   const used = names.length === 0 ? [candidates[0]!] : names.map((name) => candidates.find((c) => c.name === name)!);
+  const numbers = firstKernels(used);
   const choices = tuned.map(({ below, way }): Choice => {
     if (library !== null && way === NCCL_WAY) return { below, steps: [library] };
-    const kernel = names.indexOf(way);
-    return choice(below, kernel, used[kernel]!);
+    const candidate = names.indexOf(way);
+    return choiceWith(below, numbers[candidate]!, used[candidate]!.steps);
   });
   return { plan: { by, choices }, used };
 }
@@ -63,26 +68,26 @@ export interface PlannedSize {
 
 export interface Planned {
   readonly plan: Plan;
-  /** Candidates that the plan launches, in the order of its steps' numbers. */
+  /** Candidates that the plan takes, in the order of its kernels' numbers. */
   readonly used: readonly Candidate[];
 }
 
 /** Less than this part of the time is not worth a kernel more. */
 const WORTHWHILE = 0.03;
 /** Sizes that are tried are so many times apart. */
-const STEP = 8;
+const STEP = 4;
 const SMALLEST = 64;
 /** Bytes of the largest size that is looked at; above, what is best there stays best. */
 const LARGEST_BYTES = 2 ** 30;
 /** A crossover is known this well, as a factor of the size. */
 const PRECISION = 1.05;
-/** Crossovers are given as so many leading bits: nobody needs `n < 130793`. */
-const LEADING_BITS = 4;
+/** Crossovers are looked for among sizes of so many leading bits: nobody needs `n < 130793`. */
+const LEADING_BITS = 5;
 
 /** @param by what the size of a launch is @param candidates of one signature, at device level */
 export function planOf(candidates: readonly Candidate[], by: Extent, machine: Machine): Planned {
   const [first] = candidates as readonly [Candidate, ...Candidate[]];
-  if (candidates.length === 1) return { plan: { by, choices: [choice(null, 0, first)] }, used: candidates };
+  if (candidates.length === 1) return { plan: { by, choices: [choiceWith(null, 0, first.steps)] }, used: candidates };
   const times = new Times(candidates, by, machine);
   const sizes = sizesOf(first.kernel, by);
   const kept = worthwhile(
@@ -98,20 +103,63 @@ export function planOf(candidates: readonly Candidate[], by: Extent, machine: Ma
     else if (here !== there) bounds.push({ below: crossover(size, next!, here, there, times), candidate: here });
   }
   const merged = bounds.filter((b, i) => b.below === null || b.below < (bounds[i + 1]?.below ?? Infinity));
-  const used = [...new Set(merged.map((b) => b.candidate))];
-  const choices = merged.map(({ below, candidate }) => choice(below, used.indexOf(candidate), candidates[candidate]!));
-  return { plan: { by, choices }, used: used.map((i) => candidates[i]!) };
+  const used = [...new Set(merged.map((b) => b.candidate))].map((i) => candidates[i]!);
+  const numbers = firstKernels(used);
+  const choices = merged.map(({ below, candidate }) => {
+    const taken = candidates[candidate]!;
+    return choiceWith(below, numbers[used.indexOf(taken)]!, taken.steps);
+  });
+  return { plan: { by, choices }, used };
 }
 
 /** What the model says about a launch of each candidate. */
 export function compared(candidates: readonly Candidate[], dims: DimValues, machine: Machine): PlannedSize["times"] {
   return candidates
-    .map(({ name, kernel }) => ({ name, seconds: predict(kernel, dims, machine).total }))
+    .map((candidate) => ({ name: candidate.name, seconds: secondsOf(candidate, dims, machine) }))
     .sort((a, b) => a.seconds - b.seconds);
 }
 
-function choice(below: number | null, kernel: number, { kernel: { maxBlocks } }: Candidate): Choice {
-  return { below, steps: [{ kind: "launch", kernel, maxBlocks }] };
+/** What the model says about one way at one size: its steps, one after the other. */
+export function predictSteps({ steps, kernel }: Candidate, dims: DimValues, m: Machine): Prediction {
+  const bytesOf = (tensor: string): number => DTYPES[bufferOf(kernel, tensor).dtype].bytes;
+  const each = steps.map((step) =>
+    step.kind === "launch" ? predict(step.kernel, dims, m) : predictCopies(step.copies, bytesOf, dims, m),
+  );
+  const sum = (key: keyof Prediction): number => each.reduce((all, p) => all + p[key], 0);
+  return {
+    total: sum("total"),
+    latency: sum("latency"),
+    wire: sum("wire"),
+    memory: sum("memory"),
+    arithmetic: sum("arithmetic"),
+    blocks: Math.max(...each.map(({ blocks }) => blocks)),
+  };
+}
+
+/** The same in seconds. */
+export function secondsOf(candidate: Candidate, dims: DimValues, machine: Machine): number {
+  return predictSteps(candidate, dims, machine).total;
+}
+
+/** Numbers of the candidates' first kernels, where all of them stand in one list. */
+function firstKernels(used: readonly Candidate[]): number[] {
+  let next = 0;
+  return used.map(({ steps }) => {
+    const first = next;
+    next += steps.filter(({ kind }) => kind === "launch").length;
+    return first;
+  });
+}
+
+/** A choice of one way. @param first number of its first kernel */
+export function choiceWith(below: number | null, first: number, steps: readonly KernelStep[]): Choice {
+  let kernel = first;
+  return {
+    below,
+    steps: steps.map((step) =>
+      step.kind === "launch" ? { kind: "launch", kernel: kernel++, maxBlocks: step.kernel.maxBlocks } : step,
+    ),
+  };
 }
 
 class Times {
@@ -127,9 +175,10 @@ class Times {
   of(i: number, size: number): number {
     const times = this.known.get(size) ?? [];
     this.known.set(size, times);
-    const { kernel, mostBytes = Infinity } = this.candidates[i]!;
+    const candidate = this.candidates[i]!;
+    const { kernel, mostBytes = Infinity } = candidate;
     if (size * DTYPES[kernel.outputs[0]!.dtype].bytes > mostBytes) return Infinity;
-    return (times[i] ??= predict(kernel, dimsOf(kernel, this.by, size), this.machine).total);
+    return (times[i] ??= secondsOf(candidate, dimsOf(kernel, this.by, size), this.machine));
   }
 
   fastest(size: number, among: readonly number[]): number {
@@ -137,7 +186,7 @@ class Times {
   }
 }
 
-/** Candidates without those whose absence costs little anywhere, the least useful first. */
+/** Candidates without those whose absence costs little anywhere, the least useful first; of equal ones the first stays. */
 function worthwhile(all: readonly number[], times: readonly (readonly number[])[]): readonly number[] {
   const costWithout = (kept: readonly number[], i: number): number =>
     Math.max(
@@ -148,25 +197,35 @@ function worthwhile(all: readonly number[], times: readonly (readonly number[])[
     );
   let kept = all;
   while (kept.length > 1) {
-    const [least] = [...kept].sort((a, b) => costWithout(kept, a) - costWithout(kept, b));
+    const [least] = [...kept].reverse().sort((a, b) => costWithout(kept, a) - costWithout(kept, b));
     if (costWithout(kept, least!) >= WORTHWHILE) break;
     kept = kept.filter((i) => i !== least);
   }
   return kept;
 }
 
-/** The size from which on `there` is faster, which it is at `high` and not at `low`. */
+/**
+ * The size from which on `there` is faster, which it is at `high` and not at `low`. Sizes of few leading bits are looked at: at others
+ * the model counts what odd lengths cost.
+ */
 function crossover(low: number, high: number, here: number, there: number, times: Times): number {
   let [from, to] = [low, high];
   while (to / from > PRECISION && to - from > 1) {
-    const middle = Math.round(Math.sqrt(from * to));
+    const middle = rounded(Math.sqrt(from * to));
     if (middle <= from || middle >= to) break;
     if (times.fastest(middle, [here, there]) === here) from = middle;
     else to = middle;
   }
-  const unit = 2 ** Math.max(0, Math.floor(Math.log2(to)) - LEADING_BITS + 1);
-  const rounded = Math.round(to / unit) * unit;
-  return rounded > low ? rounded : low + unit;
+  const found = rounded(to);
+  return found > low ? found : low + unitOf(to);
+}
+
+function rounded(size: number): number {
+  return Math.round(size / unitOf(size)) * unitOf(size);
+}
+
+function unitOf(size: number): number {
+  return 2 ** Math.max(0, Math.floor(Math.log2(size)) - LEADING_BITS + 1);
 }
 
 /** Sizes to look at, up to what the kernel's requirements allow. */

@@ -1,16 +1,20 @@
 /** Element types of Coll tensors, and the facts about them that every stage reads. */
 
-export type DType = "f32" | "f16" | "bf16" | "f8e4m3" | "f8e5m2" | "i32" | "u32" | "i8" | "u8";
+export type DType = "f32" | "f16" | "bf16" | "f8e4m3" | "f8e5m2" | "i64" | "i32" | "u32" | "i8" | "u8" | "bool";
 
 /** The type arithmetic on a dtype is carried out in: one rounding, when the value is stored. */
-export type ComputeDType = "f32" | "i32" | "u32";
+export type ComputeDType = "f32" | "i64" | "i32" | "u32" | "bool";
 
-/** Scalars inside the compiler: element types, plus indices (64-bit signed) and truth values. */
-export type ScalarKind = DType | "index" | "bool";
+/** What a number of the launch may be: four bytes, which a number of JavaScript holds exactly. */
+export type LaunchDType = "f32" | "i32" | "u32";
+
+/** Scalars inside the compiler: element types, of which `bool` are truth values, plus indices (64-bit signed). */
+export type ScalarKind = DType | "index";
 
 interface DTypeFacts {
   readonly bytes: number;
-  readonly kind: "float" | "int";
+  /** Truth values are no numbers: they are compared, joined and chosen by, and there are no sums of them. */
+  readonly kind: "float" | "int" | "bool";
   readonly compute: ComputeDType;
   /** Unit roundoff relative to 1 (2^-(mantissa bits + 1)); 0 for integers. */
   readonly epsilon: number;
@@ -22,10 +26,13 @@ export const DTYPES: Readonly<Record<DType, DTypeFacts>> = {
   bf16: { bytes: 2, kind: "float", compute: "f32", epsilon: 2 ** -8 },
   f8e4m3: { bytes: 1, kind: "float", compute: "f32", epsilon: 2 ** -4 },
   f8e5m2: { bytes: 1, kind: "float", compute: "f32", epsilon: 2 ** -3 },
+  i64: { bytes: 8, kind: "int", compute: "i64", epsilon: 0 },
   i32: { bytes: 4, kind: "int", compute: "i32", epsilon: 0 },
   u32: { bytes: 4, kind: "int", compute: "u32", epsilon: 0 },
   i8: { bytes: 1, kind: "int", compute: "i32", epsilon: 0 },
   u8: { bytes: 1, kind: "int", compute: "u32", epsilon: 0 },
+  // In memory 0 or 1; of what a caller brings, any other byte is taken for 1.
+  bool: { bytes: 1, kind: "bool", compute: "bool", epsilon: 0 },
 };
 
 export const DTYPE_NAMES = Object.keys(DTYPES) as DType[];
@@ -37,6 +44,11 @@ export function isNarrow(kind: ScalarKind): kind is "i8" | "u8" {
 
 export function isDType(name: string): name is DType {
   return Object.hasOwn(DTYPES, name);
+}
+
+/** Whole numbers of elements, which wrap; indices do not. */
+export function isInteger(kind: ScalarKind): boolean {
+  return isDType(kind) && DTYPES[kind].kind === "int";
 }
 
 /** Whether values of a kind are rounded. */

@@ -122,12 +122,30 @@ export function oddBits(x: number): number {
   return u;
 }
 
-/** The element (a code for narrow floats, the number itself otherwise) nearest to `x`. Integers wrap. */
+const MOST_I64 = 2n ** 63n - 1n;
+
+/** A number as a whole one of 64 bits, as casts make it: cut towards zero, saturated, and 0 of NaN. So infinities are the ends of the range. */
+export function toI64(x: number): bigint {
+  return x >= 2 ** 63 ? MOST_I64 : x <= -(2 ** 63) ? -MOST_I64 - 1n : x === x ? BigInt(Math.trunc(x)) : 0n;
+}
+
+/** The float32 nearest to a whole number of 64 bits, rounded once. */
+export function wideToF32(x: bigint): number {
+  const near = Number(x);
+  if (Number.isSafeInteger(near)) return Math.fround(near);
+  // What float64 would round away is kept as one odd bit, far below the last place of a float32.
+  const odd = (x >> 11n) | (x % 2048n === 0n ? 0n : 1n);
+  return Math.fround(Number(odd) * 2048);
+}
+
+/** The element (a code for narrow floats, the number itself otherwise) nearest to `x`. Integers wrap. Not of i64: see `toI64`. */
 export function encode(dtype: DType, x: number): number {
   if (isNarrowFloat(dtype)) return ENCODERS[dtype](oddBits(x));
   switch (dtype) {
     case "f32":
       return Math.fround(x);
+    case "i64":
+      throw new RangeError("elements of i64 are bigints");
     case "i32":
       return x | 0;
     case "u32":
@@ -136,12 +154,15 @@ export function encode(dtype: DType, x: number): number {
       return (x << 24) >> 24;
     case "u8":
       return x & 0xff;
+    case "bool":
+      return x !== 0 ? 1 : 0;
   }
   return x;
 }
 
 /** The number an element stands for. */
 export function decode(dtype: DType, element: number): number {
+  if (dtype === "bool") return element !== 0 ? 1 : 0;
   return isNarrowFloat(dtype) ? valuesOf(dtype)[element]! : element;
 }
 

@@ -47,6 +47,12 @@ function plain({ axis: _, ...placement }: Placement & { readonly axis?: string }
   return placement;
 }
 
+/** Whether a rank's memory counts: it is not one of those beside the one that a tensor lies `on`. */
+export function isHolder(layout: Layout, mesh: Mesh, rank: number): boolean {
+  if (layout.kind === "on" && layout.axis === undefined) return rank === layout.rank;
+  return placementsOf(layout, mesh).every((p, at) => p.kind !== "on" || coordinateOf(rank, mesh, at) === p.rank);
+}
+
 /** The layout that says this of the axes, as it is written most shortly: of all ranks, where they all say the same. */
 export function layoutOf(placements: readonly Placement[], mesh: Mesh): Layout {
   const [first] = placements;

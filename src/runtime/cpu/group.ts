@@ -19,7 +19,7 @@ import {
 } from "../../compiler/index.js";
 import { UsageError } from "../errors.js";
 import { checkScalars } from "../shapes.js";
-import { holds, randomKey, randomStream, type TypedArray } from "../numbers/index.js";
+import { copyInto, holds, randomKey, randomStream, type TypedArray } from "../numbers/index.js";
 import { FaultReporter } from "./faults.js";
 import { CpuMachine } from "./launch.js";
 import { PersistentMemory } from "./memory.js";
@@ -123,7 +123,7 @@ export class CpuGroup {
           if (isParameter(b)) {
             const array = this.argument(rank, r, b.role === "input" ? "input" : "output", b.name, length);
             // Changed in place: what the caller gave as input is where the output goes.
-            if (b.role === "inout") array.set(this.argument(rank, r, "input", b.name, length));
+            if (b.role === "inout") copyInto(array, this.argument(rank, r, "input", b.name, length));
             own.push(array);
             if (options.detectUnwritten === true && b.role !== "input")
               written.push(new Uint8Array(length).fill(b.role === "inout" || isInput(rank, array) ? 1 : 0));

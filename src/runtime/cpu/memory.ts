@@ -1,6 +1,6 @@
 /** Buffers a loaded kernel owns on every rank: they outlive launches, and grow when dimensions do. */
 import type { Buffer } from "../../compiler/index.js";
-import { allocate, fillPoison, type TypedArray } from "../numbers/index.js";
+import { allocate, copyInto, fillPoison, type TypedArray } from "../numbers/index.js";
 
 interface Held {
   readonly whole: TypedArray;
@@ -23,7 +23,7 @@ export class PersistentMemory {
       const written = new Uint8Array(length);
       if (buffer.role === "scratch") fillPoison(whole);
       if (h !== undefined) {
-        whole.set(h.whole);
+        copyInto(whole, h.whole);
         written.set(h.written);
       }
       h = { whole, written };

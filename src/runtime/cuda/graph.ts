@@ -1,9 +1,24 @@
 /** CUDA graphs: work recorded once and replayed with one call. */
 import { UsageError } from "../errors.js";
-import { native, type GraphExecHandle, type StreamHandle } from "../native.js";
+import { native, type GraphExecHandle, type GraphHandle, type StreamHandle } from "../native.js";
 
 /** The stream that records now; captures are bound to this thread, so one at a time. */
 let recording: StreamHandle | null = null;
+
+/** A launch whose parameters may change after it was recorded. */
+interface Changeable {
+  intoGraph(exec: GraphExecHandle, node: bigint): void;
+}
+
+/** The nodes that launches have become in the capture that is under way. */
+let launches = new Map<Changeable, bigint[]>();
+
+/** Remembers which node of the graph a launch has just become, if its stream is being recorded. */
+export function noteLaunch(launch: Changeable, stream: StreamHandle): void {
+  if (recording !== stream) return;
+  const node = native().captureNode(stream);
+  if (node !== 0n) launches.set(launch, [...(launches.get(launch) ?? []), node]);
+}
 
 /** Whether this stream is being recorded. */
 export function isRecording(stream: StreamHandle): boolean {
@@ -28,9 +43,14 @@ export class CudaGraph {
   /** Number of operations in it. */
   readonly nodes: number;
   readonly #exec: GraphExecHandle;
+  /** Alive as long as the executable is: its nodes name what is changed there. */
+  readonly #graph: GraphHandle;
+  readonly #launches: ReadonlyMap<Changeable, readonly bigint[]>;
 
-  private constructor(exec: GraphExecHandle, nodes: number) {
+  private constructor(exec: GraphExecHandle, graph: GraphHandle, nodes: number) {
     this.#exec = exec;
+    this.#graph = graph;
+    this.#launches = launches;
     this.nodes = nodes;
   }
 
@@ -65,10 +85,18 @@ export class CudaGraph {
     const graph = addon.captureEnd(stream);
     try {
       const nodes = addon.graphNodeCount(graph);
-      return new CudaGraph(addon.graphInstantiate(graph), nodes);
-    } finally {
+      return new CudaGraph(addon.graphInstantiate(graph), graph, nodes);
+    } catch (error) {
       addon.graphDestroy(graph);
+      throw error;
     }
+  }
+
+  /** Gives a launch that was recorded the parameters that it has now, from the next replay on. @returns how often it was recorded */
+  update(launch: Changeable): number {
+    const nodes = this.#launches.get(launch) ?? [];
+    for (const node of nodes) launch.intoGraph(this.#exec, node);
+    return nodes.length;
   }
 
   /** Enqueues one replay. */
@@ -78,12 +106,14 @@ export class CudaGraph {
 
   destroy(): void {
     native().graphExecDestroy(this.#exec);
+    native().graphDestroy(this.#graph);
   }
 }
 
 function begin(stream: StreamHandle): void {
   requireNoCapture("another capture");
   native().captureBegin(stream);
+  launches = new Map();
   recording = stream;
 }
 

@@ -15,12 +15,14 @@ import {
   native,
   type DevicePointer,
   type FunctionAttributes,
+  type GraphExecHandle,
   type FunctionHandle,
   type LaunchHandle,
   type ModuleHandle,
   type StreamHandle,
 } from "../native.js";
 import { describeDevice, explain } from "./device.js";
+import { noteLaunch } from "./graph.js";
 
 /** Values of a launch's parameters. */
 export interface LaunchArguments {
@@ -157,14 +159,8 @@ function writeParameter(
       view.setBigInt64(at, BigInt(value), true);
       return;
     }
-    case "scalar": {
-      const value = args.dims[parameter.name];
-      if (value === undefined) throw new RuntimeError(`the number "${parameter.name}" has no value`);
-      if (parameter.dtype === "f32") view.setFloat32(at, value, true);
-      else if (parameter.dtype === "i32") view.setInt32(at, value, true);
-      else view.setUint32(at, value, true);
-      return;
-    }
+    case "scalar":
+      return writeNumber(view, at, parameter, args.dims);
     case "rank":
       view.setInt32(at, args.rank, true);
       return;
@@ -175,6 +171,16 @@ function writeParameter(
       view.setBigUint64(at, args.status, true);
       return;
   }
+}
+
+type ScalarParameter = Extract<ManifestParameter, { kind: "scalar" }>;
+
+function writeNumber(view: DataView, at: number, { name, dtype }: ScalarParameter, values: DimValues): void {
+  const value = values[name];
+  if (value === undefined) throw new RuntimeError(`the number "${name}" has no value`);
+  if (dtype === "f32") view.setFloat32(at, value, true);
+  else if (dtype === "i32") view.setInt32(at, value, true);
+  else view.setUint32(at, value, true);
 }
 
 /** A loaded kernel on one device, launched with any number of blocks. `Kernel` chooses that number. */
@@ -249,7 +255,10 @@ export class KernelFunction {
       block.bytes,
       block.offsets,
     );
-    return new PreparedLaunch(handle, blocks);
+    const numbers = manifest.parameters.flatMap((p, i) =>
+      p.kind === "scalar" ? [[p, block.offsets[i]!] as const] : [],
+    );
+    return new PreparedLaunch(handle, blocks, numbers);
   }
 
   /** Unloads the code. Nothing may be running it. */
@@ -263,7 +272,12 @@ export class PreparedLaunch {
   readonly blocks: number;
   readonly #handle: LaunchHandle;
 
-  constructor(handle: LaunchHandle, blocks: number) {
+  /** @param numbers the parameters that are numbers of the launch, with their offsets among the parameters' bytes */
+  constructor(
+    handle: LaunchHandle,
+    blocks: number,
+    private readonly numbers: readonly (readonly [ScalarParameter, number])[],
+  ) {
     this.#handle = handle;
     this.blocks = blocks;
   }
@@ -271,6 +285,21 @@ export class PreparedLaunch {
   /** Enqueues the kernel on a stream of its device. */
   enqueue(stream: StreamHandle): void {
     native().launchPrepared(this.#handle, stream);
+    noteLaunch(this, stream);
+  }
+
+  /** Other numbers for later launches; captured graphs keep theirs. @throws RuntimeError for one that has no value */
+  setNumbers(values: DimValues): void {
+    for (const [parameter, offset] of this.numbers) {
+      const view = new DataView(new ArrayBuffer(4));
+      writeNumber(view, 0, parameter, values);
+      native().launchUpdate(this.#handle, offset, view);
+    }
+  }
+
+  /** Gives a node of a graph the parameters that the launch has now. */
+  intoGraph(exec: GraphExecHandle, node: bigint): void {
+    if (this.numbers.length > 0) native().launchIntoGraph(this.#handle, exec, node);
   }
 
   release(): void {

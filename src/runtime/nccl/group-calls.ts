@@ -2,6 +2,7 @@
  * NCCL's collectives on a group's tensors, whatever backend the group is on: for sizes where NCCL wins, and between nodes.
  * A call is checked whole before any of it is enqueued, because half a group of NCCL's calls hangs the peers.
  */
+import type { DType } from "../../compiler/index.js";
 import { requireNoCapture } from "../cuda/index.js";
 import { ownTensor } from "../device-copies.js";
 import { UsageError } from "../errors.js";
@@ -9,18 +10,9 @@ import { DeviceGroup } from "../group-device.js";
 import type { Group, GroupStream, Tensor } from "../group.js";
 import type { StreamHandle } from "../native.js";
 import { requireContiguous } from "../tensor-shape.js";
-import { NcclCommunicator } from "./communicator.js";
-import {
-  dtypeCode,
-  ncclDTypes,
-  type NcclDType,
-  ncclGroup,
-  ncclLibrary,
-  type NcclOp,
-  ncclOps,
-  ncclUniqueId,
-} from "./library.js";
-import { NcclWindowProvider } from "./window-provider.js";
+import type { NcclCommunicator } from "./communicator.js";
+import { dtypeCode, ncclDTypes, type NcclDType, ncclGroup, ncclLibrary, type NcclOp, ncclOps } from "./library.js";
+import { communicatorOf, type GroupCommunicator } from "./of-group.js";
 
 export interface NcclCallOptions {
   /** Where to enqueue it. Without one it is done on return, and fails here. */
@@ -65,8 +57,7 @@ export class GroupNccl {
 
   private constructor(
     readonly group: DeviceGroup,
-    private readonly comm: NcclCommunicator,
-    private readonly isOwner: boolean,
+    private readonly own: GroupCommunicator,
   ) {
     this.version = ncclLibrary().version;
   }
@@ -79,19 +70,7 @@ export class GroupNccl {
         "use --backend cuda, nvshmem or nccl",
       );
     requireNoCapture("making an NCCL communicator");
-    const { provider, device, rank, world, timeoutMs } = group;
-    if (provider instanceof NcclWindowProvider) return new GroupNccl(group, provider.communicator, false);
-    const own = rank === 0 ? Buffer.from(await ncclUniqueId()).toString("base64") : "";
-    const [id] = await group.exchange("NCCL unique id", own);
-    const uniqueId = new Uint8Array(Buffer.from(id!, "base64"));
-    const made = new GroupNccl(
-      group,
-      await NcclCommunicator.create({ device, rank, world, uniqueId, timeoutMs }),
-      true,
-    );
-    group.own(made.close);
-    group.stops.add(() => made.comm.abort(timeoutMs));
-    return made;
+    return new GroupNccl(group, await communicatorOf(group, "NCCL unique id"));
   }
 
   /**
@@ -100,7 +79,8 @@ export class GroupNccl {
    * @throws as {@link NcclCalls}, before anything is enqueued; RuntimeError `timeout` when peers do not come.
    */
   async run(collect: (calls: NcclCalls) => void, { stream }: NcclCallOptions = {}): Promise<void> {
-    const { group, comm } = this;
+    const { group } = this;
+    const { communicator: comm } = this.own;
     if (!this.#open) throw new UsageError("NCCL of this group was closed before");
     const calls: Call[] = [];
     collect(new Collector(group, calls));
@@ -151,17 +131,7 @@ export class GroupNccl {
   readonly close = async (): Promise<void> => {
     if (!this.#open) return;
     this.#open = false;
-    this.group.disown(this.close);
-    if (!this.isOwner) return;
-    const { timeoutMs } = this.group;
-    try {
-      await this.group.settle();
-      await this.comm.destroy(timeoutMs);
-    } catch (error) {
-      // Not collective, and it ends kernels that wait for a peer; it may refuse what destroy began.
-      await this.comm.abort(timeoutMs).catch(() => undefined);
-      throw error;
-    }
+    await this.own.close();
   };
 }
 
@@ -173,14 +143,14 @@ class Collector implements NcclCalls {
 
   allReduce(source: Tensor, target: Tensor, op: NcclOp = "sum"): void {
     const { dtype, count, from, to } = this.pair(source, target);
-    const checked = requireOp(op);
+    const checked = requireOp(op, source.dtype);
     this.calls.push((comm, stream) => comm.allReduce(stream, from, to, count, dtype, checked));
   }
 
   reduce(source: Tensor, target: Tensor | null, root: number, op: NcclOp = "sum"): void {
     this.group.requirePeer(root);
     const { dtype, count, from, to } = this.pair(source, this.orElse(target, source, root, "target"));
-    const checked = requireOp(op);
+    const checked = requireOp(op, source.dtype);
     this.calls.push((comm, stream) => comm.reduce(stream, from, to, count, dtype, checked, root));
   }
 
@@ -198,7 +168,7 @@ class Collector implements NcclCalls {
   reduceScatter(source: Tensor, target: Tensor, op: NcclOp = "sum"): void {
     const { world } = this.group;
     const { dtype, count, from, to } = this.pair(source, target, world, 1);
-    const checked = requireOp(op);
+    const checked = requireOp(op, source.dtype);
     this.calls.push((comm, stream) => comm.reduceScatter(stream, from, to, count / world, dtype, checked));
   }
 
@@ -250,14 +220,17 @@ class Collector implements NcclCalls {
   ): { readonly dtype: NcclDType; readonly count: number; readonly pointer: bigint } {
     const own = ownTensor(this.group, tensor, name);
     requireContiguous(own.layout, name);
-    const { dtype } = own;
+    // Truth values are bytes to NCCL: 0 and 1, of which `max` is whether any is 1.
+    const dtype = own.dtype === "bool" ? "u8" : own.dtype;
     if (!(dtype in ncclDTypes)) throw new UsageError(`NCCL has no ${dtype}`);
     dtypeCode(dtype as NcclDType);
     return { dtype: dtype as NcclDType, count: own.length, pointer: own.pointer };
   }
 }
 
-function requireOp(op: NcclOp): NcclOp {
+function requireOp(op: NcclOp, dtype: DType): NcclOp {
+  if (dtype === "bool" && op !== "min" && op !== "max")
+    throw new UsageError(`truth values have no '${op}'`, "max is whether any rank's is true, min whether all are");
   if (op in ncclOps) return op;
   throw new UsageError(`NCCL has no reduction "${String(op)}"`, `choose one of ${Object.keys(ncclOps).join(", ")}`);
 }

@@ -3,8 +3,8 @@
  * can make any rank's data, or a piece of it, without making the rest.
  *
  * Distribution: floats are uniform in [-1, 1), rounded once to the dtype (16- and 8-bit floats take one of
- * 65536 equally spaced values first). Whole numbers are uniform over all of their dtype: what wraps on the way has to wrap
- * as it does in the reference.
+ * 65536 equally spaced values first). Whole numbers are uniform over all of their dtype, or near enough: what wraps on the way
+ * has to wrap as it does in the reference. Truth values are as often true as false.
  */
 import type { DType } from "../../compiler/index.js";
 import type { TypedArray } from "./arrays.js";
@@ -53,11 +53,12 @@ function quantilesOf(dtype: DType): Uint16Array {
 }
 
 /** Whole numbers from 32 random bits. */
-const WHOLE: Readonly<Record<"i32" | "u32" | "i8" | "u8", (bits: number) => number>> = {
+const WHOLE: Readonly<Record<"i32" | "u32" | "i8" | "u8" | "bool", (bits: number) => number>> = {
   i32: (bits) => bits | 0,
   u32: (bits) => bits,
   i8: (bits) => bits >> 24,
   u8: (bits) => bits >>> 24,
+  bool: (bits) => bits >>> 31,
 };
 
 /**
@@ -78,7 +79,8 @@ export function fillRandom<A extends TypedArray>(dtype: DType, array: A, key: nu
   }
   for (let i = 0; i < n; i++) {
     const h = mix32(k ^ Math.imul(from + i + 1, 0x9e3779b9));
-    array[i] = dtype === "f32" ? (h | 0) * 2 ** -31 : WHOLE[dtype](h);
+    if (dtype === "i64") array[i] = BigInt.asIntN(64, (BigInt(h) << 32n) | BigInt(mix32(h ^ 0x5bd1e995)));
+    else array[i] = dtype === "f32" ? (h | 0) * 2 ** -31 : WHOLE[dtype](h);
   }
   return array;
 }

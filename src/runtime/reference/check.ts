@@ -4,6 +4,7 @@ import {
   type ElementSpecification,
   evaluateExtent,
   hasAxes,
+  isHolder,
   type Manifest,
   partsOfRank,
   type SignatureTensor,
@@ -15,7 +16,8 @@ import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/
 import { type Context, evaluateRows, forgetRows, newKnowledge, specificationShape } from "./evaluate.js";
 import { evaluateElements } from "./elements.js";
 import { heldInputs, type InputReader } from "./inputs.js";
-import { membersFor, readRows, rowLength, shapeOf, visitGridSegments, visitSegments } from "./logical.js";
+import { membersFor, readRows, rowLength, type Rows, shapeOf, visitGridSegments, visitSegments } from "./logical.js";
+import { heldRows } from "./wide.js";
 import { type Mismatch, newTally, type Tally, tallyReduced, tallyRun } from "./tally.js";
 
 export interface CheckOptions {
@@ -150,7 +152,7 @@ function checkPartial(
   const actual = readRows(tensor, dims, manifest, read, first, last, self);
   const world = membersFor(tensor, manifest, self).length;
   const from = first * rowLength(shapeOf(tensor, dims));
-  tallyReduced(tally, tensor, world, evaluateRows(s, c, first, last, self), actual, from);
+  tallyReduced(tally, tensor, world, heldRows(tensor.dtype, evaluateRows(s, c, first, last, self)), actual, from);
 }
 
 /** Compares rows of one output on every rank that holds some of them. */
@@ -173,10 +175,11 @@ function checkRows(
   // Rows of a mesh have values of their own, like ranks with `local` tensors.
   const { layout } = tensor;
   const isOwn = layout.kind === "local" || hasAxes(layout);
-  let expected = isOwn ? null : evaluateRows(s, c, first, last, 0);
+  const expectedBy = (self: number): Rows => heldRows(tensor.dtype, evaluateRows(s, c, first, last, self));
+  let expected = isOwn ? null : expectedBy(0);
   ranks.forEach((r, rank) => {
-    if (r === undefined) return;
-    if (isOwn) expected = evaluateRows(s, c, first, last, rank);
+    if (r === undefined || !isHolder(layout, manifest.mesh, rank)) return;
+    if (isOwn) expected = expectedBy(rank);
     const actual = outputOf(ranks, rank, tensor.name);
     const visit = (logical: number, local: number, length: number): void =>
       tallyRun(tally, tensor.dtype, expected!, logical, actual, local, length, rank);
@@ -207,14 +210,14 @@ function checkElements(
   const counts = { checked: 0, total: 0 };
   const { layout } = tensor;
   ranks.forEach((r, rank) => {
-    if (layout.kind === "on" && layout.rank !== membersFor(tensor, manifest, rank).indexOf(rank)) return;
+    if (!isHolder(layout, manifest.mesh, rank)) return;
     counts.total += shape.reduce((a, n) => a * n, 1);
     if (r === undefined) return;
     const actual = outputOf(ranks, rank, tensor.name);
     for (const [first, last] of rowRanges(shape, true, { ...options, maxElements: options.maxElements ?? 2 ** 20 })) {
       const [from, to] = [first * row, Math.min(last * row, actual.length)];
       if (to <= from) continue;
-      const expected = evaluateElements(s, manifest, dims, read, rank, shape, from, to);
+      const expected = heldRows(tensor.dtype, evaluateElements(s, manifest, dims, read, rank, shape, from, to));
       tallyRun(tally, tensor.dtype, expected, 0, actual, from, to - from, rank);
       counts.checked += to - from;
     }

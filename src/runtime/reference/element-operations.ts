@@ -16,8 +16,8 @@ export interface State {
 }
 
 export type Compute = () => number;
-/** `index` is a whole number that does not wrap; `i32` and `u32` do; the rest is a float. */
-export type Kind = "index" | "i32" | "u32" | "float";
+/** `index` is a whole number that does not wrap, or a condition; `i32`, `u32` and `i64`, a bigint, do; the rest is a float. */
+export type Kind = "index" | "i32" | "u32" | "i64" | "float";
 
 export function errorOf({ error, terms, size }: State): number {
   return terms > 1 ? error + Math.min(terms - 1, LAMBDA * Math.sqrt(terms)) * U32 * size : error;
@@ -46,6 +46,27 @@ export function added(state: State, x: number, error: number, terms: number, siz
   return value;
 }
 
+/** What is remembered of a number. */
+export interface Known {
+  readonly value: number;
+  readonly error: number;
+  readonly terms: number;
+  readonly size: number;
+  readonly copied: boolean;
+}
+
+export function known(value: number, { error, terms, size, copied }: State): Known {
+  return { value, error, terms, size, copied };
+}
+
+export function recall(k: Known, state: State): number {
+  state.error = k.error;
+  state.terms = k.terms;
+  state.size = k.size;
+  state.copied = k.copied;
+  return k.value;
+}
+
 export const WHOLE_FUNCTIONS = ["neg", "abs", "relu"];
 /** As in `evaluate.ts`: a float32 implementation of a function may be off by this many u of argument and result. */
 export const FUNCTION_ULPS = 16;
@@ -57,14 +78,14 @@ export function joined(a: Kind, b: Kind): Kind {
 
 export function computedIn(dtype: DType): Kind {
   const { compute } = DTYPES[dtype];
-  return compute === "f32" ? "float" : compute;
+  return compute === "f32" ? "float" : compute === "bool" ? "index" : compute;
 }
 
 export function wrapped(kind: Kind, compute: Compute): Compute {
   return kind === "i32" || kind === "u32" ? () => wrap(kind, compute()) : compute;
 }
 
-export const COMPARE: Readonly<Record<string, (a: number, b: number) => boolean>> = {
+export const COMPARE: Readonly<Record<string, <N extends number | bigint>(a: N, b: N) => boolean>> = {
   eq: (a, b) => a === b,
   ne: (a, b) => a !== b,
   lt: (a, b) => a < b,

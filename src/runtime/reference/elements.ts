@@ -1,12 +1,12 @@
 /**
  * Evaluates claims about single elements, `ensures y[i] == x@next[i]`, in float64, with the same kind of error bound as
- * `evaluate.ts`: u = 2^-24 for each float32 operation, carried through. Whole numbers wrap as they do in 32 bits.
+ * `evaluate.ts`: u = 2^-24 for each float32 operation, carried through. Whole numbers wrap as they do in 32 or 64 bits.
  *
  * A sum may be added up in another order than it is written in, so its error goes with its terms: Higham's
  * (n - 1)·u·Σ|x_i| ("Accuracy and Stability of Numerical Algorithms", 4.2), however small the sum is.
  *
  * An expression becomes closures once. Those of floats leave in `State` how far a float32 computation may be off; those of
- * indices and whole numbers, which are exact, are plain functions.
+ * indices and whole numbers, which are exact, are plain functions; those of 64 bits give bigints.
  */
 import {
   DTYPES,
@@ -20,9 +20,9 @@ import {
   partsOfExpression,
   sharedParts,
 } from "../../compiler/index.js";
-import { decode, decodeInto, encode } from "../numbers/index.js";
-import { maximum, UNARY, type UnaryFunction } from "../../compiler/index.js";
-import type { InputReader } from "./inputs.js";
+import { decode, encode } from "../numbers/index.js";
+import { maximum, UNARY, type UnaryFunction, wideToF32 } from "../../compiler/index.js";
+import { decodedInput, type InputReader } from "./inputs.js";
 import {
   added,
   COMPARE,
@@ -33,6 +33,9 @@ import {
   FUNCTION_ULPS,
   joined,
   type Kind,
+  type Known,
+  known,
+  recall,
   set,
   type State,
   WHOLE_FUNCTIONS,
@@ -40,6 +43,8 @@ import {
   wrapped,
 } from "./element-operations.js";
 import { givenTo, type Rows, U32 } from "./logical.js";
+import { MOST_FOLDED, WideClaims } from "./wide-claims.js";
+import { wideCast, wideRows } from "./wide.js";
 
 /**
  * What the claim says of elements `from` … `to` (exclusive) of one rank's output, counted row-major in its local shape.
@@ -61,14 +66,25 @@ export function evaluateElements(
   let exact = true;
   const claim = new Claim(s, manifest, dims, read, rank);
   const { state } = claim;
-  const compute = claim.float(s.value);
   const index = s.variables.map((name) => claim.slot(name));
-  for (let at = from; at < to; at++) {
+  const go = (at: number): void => {
     let rest = at;
     for (let d = shape.length - 1; d >= 0; d--) {
       state.variables[index[d]!] = rest % shape[d]!;
       rest = Math.floor(rest / shape[d]!);
     }
+  };
+  if (claim.kind(s.value) === "i64") {
+    const compute = claim.wides.of(s.value);
+    const wide = BigInt64Array.from({ length: to - from }, (_, i) => {
+      go(from + i);
+      return compute();
+    });
+    return wideRows(wide);
+  }
+  const compute = claim.float(s.value);
+  for (let at = from; at < to; at++) {
+    go(at);
     values[at - from] = compute();
     const off = errorOf(state);
     error[at - from] = off;
@@ -78,33 +94,8 @@ export function evaluateElements(
   return { values, error: exact ? null : error, copied };
 }
 
-/** What is remembered of a number. */
-interface Known {
-  readonly value: number;
-  readonly error: number;
-  readonly terms: number;
-  readonly size: number;
-  readonly copied: boolean;
-}
-
-function known(value: number, { error, terms, size, copied }: State): Known {
-  return { value, error, terms, size, copied };
-}
-
-function recall(k: Known, state: State): number {
-  state.error = k.error;
-  state.terms = k.terms;
-  state.size = k.size;
-  state.copied = k.copied;
-  return k.value;
-}
-
-/** Results of a reduction that are kept at a time. */
-const MOST_FOLDED = 1 << 16;
 /** Elements of a rank's input that are decoded whole. */
 const MOST_DECODED = 1 << 22;
-
-const decoded = new WeakMap<InputReader, Map<string, Float64Array>>();
 
 type Load = Extract<ElementExpression, { kind: "load" }>;
 type Reduction = Extract<ElementExpression, { kind: "reduce" }>;
@@ -118,16 +109,17 @@ class Claim {
   private readonly kinds = new Map<ElementExpression, Kind>();
   private readonly floats = new Map<ElementExpression, Compute>();
   private readonly wholes = new Map<ElementExpression, Compute>();
+  readonly wides = new WideClaims(this);
   /** What the claim is made of in more than one place: without remembering it, the time doubles with every such use. */
-  private readonly shared: ReadonlySet<ElementExpression>;
+  readonly shared: ReadonlySet<ElementExpression>;
   /** Variables that are bound where closures are being made. */
-  private readonly scope: string[];
+  readonly scope: string[];
 
   constructor(
     s: ElementSpecification,
     private readonly manifest: Manifest,
     private readonly dims: DimValues,
-    private readonly read: InputReader,
+    readonly read: InputReader,
     private readonly rank: number,
   ) {
     this.shared = sharedParts([s.value], partsOfExpression);
@@ -140,7 +132,7 @@ class Claim {
     return slot;
   }
 
-  private kind(e: ElementExpression): Kind {
+  kind(e: ElementExpression): Kind {
     let kind = this.kinds.get(e);
     if (kind === undefined) this.kinds.set(e, (kind = this.kindOf(e)));
     return kind;
@@ -182,7 +174,7 @@ class Claim {
   // -- whole numbers -------------------------------------------------------------------------------
 
   /** A whole number, or a condition. */
-  private whole(e: ElementExpression): Compute {
+  whole(e: ElementExpression): Compute {
     let compute = this.wholes.get(e);
     if (compute === undefined) this.wholes.set(e, (compute = this.makeWhole(e)));
     return compute;
@@ -191,6 +183,11 @@ class Claim {
   private makeWhole(e: ElementExpression): Compute {
     const kind = this.kind(e);
     if (kind === "float") return this.float(e);
+    if (kind === "i64") {
+      // As an index: what a claim reads by lies below 2^53.
+      const wide = this.wides.of(e);
+      return () => Number(wide());
+    }
     switch (e.kind) {
       case "scalar": {
         const value = givenTo(e.name, this.manifest, this.dims);
@@ -220,7 +217,12 @@ class Claim {
       }
       case "compare": {
         if (joined(this.kind(e.a), this.kind(e.b)) === "float") return this.float(e);
-        const [a, b, f] = [this.whole(e.a), this.whole(e.b), COMPARE[e.fn]!];
+        const f = COMPARE[e.fn]!;
+        if (joined(this.kind(e.a), this.kind(e.b)) === "i64") {
+          const [a, b] = [this.wides.of(e.a), this.wides.of(e.b)];
+          return () => (f(a(), b()) ? 1 : 0);
+        }
+        const [a, b] = [this.whole(e.a), this.whole(e.b)];
         return () => (f(a(), b()) ? 1 : 0);
       }
       case "select": {
@@ -228,7 +230,12 @@ class Claim {
         return () => (condition() !== 0 ? a() : b());
       }
       case "cast": {
-        const [a, { dtype }] = [this.whole(e.a), e];
+        const { dtype } = e;
+        if (this.kind(e.a) === "i64") {
+          const wide = this.wides.of(e.a);
+          return () => wideCast(dtype, wide());
+        }
+        const a = this.whole(e.a);
         return () => decode(dtype, encode(dtype, a()));
       }
       case "load":
@@ -270,6 +277,11 @@ class Claim {
     const { state } = this;
     const isCopy = e.kind === "load" || e.kind === "select" || e.kind === "reduce";
     const comparesFloats = e.kind === "compare" && joined(this.kind(e.a), this.kind(e.b)) === "float";
+    if (this.kind(e) === "i64") {
+      // Beside floats, it becomes one: the nearest.
+      const wide = this.wides.of(e);
+      return () => set(state, wideToF32(wide()), 0);
+    }
     if (this.kind(e) !== "float" && !comparesFloats && !isCopy) {
       const whole = this.whole(e);
       return () => set(state, whole(), 0);
@@ -297,8 +309,11 @@ class Claim {
       }
       case "select":
         return this.choice(this.float(e.condition), this.float(e.a), this.float(e.b));
-      case "cast":
-        return this.cast(e.dtype, this.float(e.a));
+      case "cast": {
+        if (this.kind(e.a) !== "i64") return this.cast(e.dtype, this.float(e.a));
+        const [wide, { dtype }] = [this.wides.of(e.a), e];
+        return () => set(state, wideCast(dtype, wide()), 0);
+      }
       case "load": {
         const element = this.element(e);
         return () => {
@@ -307,16 +322,14 @@ class Claim {
           return value;
         };
       }
-      case "reduce":
-        return this.reduction(e, this.kind(e) === "float" ? this.floatFold(e) : this.floatOfWhole(e));
+      case "reduce": {
+        if (this.kind(e) === "float") return this.reduction(e, this.floatFold(e));
+        const whole = this.wholeFold(e, this.kind(e));
+        return this.reduction(e, () => set(state, whole(), 0));
+      }
       default:
         throw new InternalCompilerError(`the reference has no float '${e.kind}'`);
     }
-  }
-
-  private floatOfWhole(e: Reduction): Compute {
-    const [whole, { state }] = [this.wholeFold(e, this.kind(e)), this];
-    return () => set(state, whole(), 0);
   }
 
   private unary(fn: string, a: Compute): Compute {
@@ -462,14 +475,13 @@ class Claim {
     };
   }
 
-  private element(e: Load): Compute {
+  /** The rank and the offset that a load reads. */
+  place(e: Load): () => { readonly rank: number; readonly offset: number } {
     const { dims, manifest } = this;
     const tensor = this.tensor(e);
     const peer = e.peer === null ? (): number => this.rank : this.whole(e.peer);
     const indices = e.indices.map((index) => this.whole(index));
     const lengths = tensor.localShape.map((n) => evaluateExtent(n, dims));
-    const size = lengths.reduce((a, n) => a * n, 1);
-    const arrays: (Float64Array | null | undefined)[] = [];
     return () => {
       const rank = peer();
       if (!(rank >= 0 && rank < manifest.ranks)) throw new RangeError(`the claim reads '${e.input}' of rank ${rank}`);
@@ -480,20 +492,19 @@ class Claim {
           throw new RangeError(`the claim reads '${e.input}' at ${i} of ${lengths[d]} in dimension ${d}`);
         offset = offset * lengths[d]! + i;
       }
-      const array = (arrays[rank] ??= size > MOST_DECODED ? null : this.decoded(tensor, rank, size));
-      return array === null ? decode(tensor.dtype, this.read(e.input, rank, offset, offset + 1)[0]!) : array[offset]!;
+      return { rank, offset };
     };
   }
 
-  private decoded(tensor: Manifest["inputs"][number], rank: number, size: number): Float64Array {
-    let arrays = decoded.get(this.read);
-    if (arrays === undefined) decoded.set(this.read, (arrays = new Map()));
-    const key = `${tensor.name} ${rank}`;
-    let array = arrays.get(key);
-    if (array === undefined) {
-      array = decodeInto(tensor.dtype, this.read(tensor.name, rank, 0, size), new Float64Array(size));
-      arrays.set(key, array);
-    }
-    return array;
+  private element(e: Load): Compute {
+    const tensor = this.tensor(e);
+    const size = tensor.localShape.reduce<number>((a, n) => a * evaluateExtent(n, this.dims), 1);
+    const arrays: (Float64Array | null | undefined)[] = [];
+    const place = this.place(e);
+    return () => {
+      const { rank, offset } = place();
+      const array = (arrays[rank] ??= size > MOST_DECODED ? null : decodedInput(this.read, tensor, rank, size));
+      return array === null ? decode(tensor.dtype, this.read(e.input, rank, offset, offset + 1)[0]!) : array[offset]!;
+    };
   }
 }

@@ -10,7 +10,8 @@ import {
   type UnaryFunction,
 } from "../../compiler/index.js";
 import { decode, encode, isNarrowFloat, SMALLEST_STEP } from "../numbers/index.js";
-import { type Rows, timesWhole, U32, type Whole, wrap } from "./logical.js";
+import { type Rows, timesWhole, U32, type Whole, type Whole32, wrap } from "./logical.js";
+import { heldRows, wideBinary, wideOf, wideRows, wideUnary } from "./wide.js";
 
 const EXACT_FUNCTIONS: readonly UnaryFunction[] = ["neg", "not", "abs", "relu"];
 
@@ -21,7 +22,8 @@ const FUNCTION_ULPS = 16;
 export function unaryRows(fn: UnaryFunction, a: Rows, whole: Whole | null): Rows {
   const f = UNARY[fn].value;
   if (f === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
-  const values = a.values.map(whole === null || fn === "not" ? f : (x) => wrap(whole, f(x)));
+  if (whole === "i64" && fn !== "not") return wideRows(wideOf(a).map(wideUnary(fn)));
+  const values = a.values.map(whole === null || whole === "i64" || fn === "not" ? f : (x) => wrap(whole, f(x)));
   const exact = EXACT_FUNCTIONS.includes(fn);
   const sizes = fn === "neg" && a.sizes !== undefined ? { sizes: a.sizes } : {};
   if (exact && a.error === null) return { values, error: null, copied: false, ...sizes };
@@ -55,6 +57,10 @@ const BINARY: Record<BinaryFunction, (a: number, b: number) => number> = {
 /** @param whole how whole numbers wrap; null for floats */
 export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, whole: Whole | null): Rows {
   if (BINARY[fn] === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
+  if (whole === "i64") {
+    const [x, y, wideFn] = [wideOf(a), wideOf(b), wideBinary(fn)];
+    return wideRows(BigInt64Array.from(x, (v, i) => wideFn(v, y[i]!)));
+  }
   const f = whole === null ? BINARY[fn] : wholeFunction(fn, whole);
   const n = Math.max(a.values.length, b.values.length);
   const values = new Float64Array(n);
@@ -97,7 +103,7 @@ export function powerUlps(base: number, exponent: number): number {
   return FUNCTION_ULPS * (1 + exponent * (1 + (base > 0 ? Math.abs(Math.log(base)) : 0)));
 }
 
-function wholeFunction(fn: BinaryFunction, whole: Whole): (a: number, b: number) => number {
+function wholeFunction(fn: BinaryFunction, whole: Whole32): (a: number, b: number) => number {
   if (fn === "mul") return (a, b) => timesWhole(whole, a, b);
   const f = BINARY[fn];
   return fn === "div" ? (a, b) => wrap(whole, Math.trunc(a / b)) : (a, b) => wrap(whole, f(a, b));
@@ -112,7 +118,7 @@ function sizesOf(fn: BinaryFunction, a: Rows, b: Rows): { readonly sizes?: Float
   return fn === "div" && b.sizes === undefined ? { sizes: x.map((size, i) => size / y[i]!) } : {};
 }
 
-const COMPARE: Record<Comparison, (a: number, b: number) => boolean> = {
+const COMPARE: Record<Comparison, <N extends number | bigint>(a: N, b: N) => boolean> = {
   eq: (a, b) => a === b,
   ne: (a, b) => a !== b,
   lt: (a, b) => a < b,
@@ -123,6 +129,11 @@ const COMPARE: Record<Comparison, (a: number, b: number) => boolean> = {
 
 /** 1 where it holds, else 0. Where the errors leave it open, the error is 1. */
 export function compareRows(fn: Comparison, a: Rows, b: Rows): Rows {
+  if ((a.wide !== undefined || b.wide !== undefined) && a.error === null && b.error === null) {
+    const [x, y] = [wideOf(a), wideOf(b)];
+    const values = Float64Array.from(a.values, (_, i) => Number(COMPARE[fn](x[i]!, y[i]!)));
+    return { values, error: null, copied: false };
+  }
   const values = a.values.map((x, i) => Number(COMPARE[fn](x, b.values[i]!)));
   if (a.error === null && b.error === null) return { values, error: null, copied: false };
   const error = values.map((_, i) =>
@@ -133,6 +144,13 @@ export function compareRows(fn: Comparison, a: Rows, b: Rows): Rows {
 
 /** Where the condition is open, either side is right. */
 export function selectRows(condition: Rows, a: Rows, b: Rows): Rows {
+  if (a.wide !== undefined || b.wide !== undefined) {
+    const [x, y] = [wideOf(a), wideOf(b)];
+    const chosen = wideRows(x.map((v, i) => (condition.values[i] !== 0 ? v : y[i]!)));
+    if (condition.error === null) return { ...chosen, copied: a.copied && b.copied };
+    const error = condition.error.map((e, i) => (e === 0 ? 0 : Math.abs(Number(x[i]! - y[i]!))));
+    return { ...chosen, error };
+  }
   const values = a.values.map((x, i) => (condition.values[i] !== 0 ? x : b.values[i]!));
   if (condition.error === null && a.error === null && b.error === null)
     return { values, error: null, copied: a.copied && b.copied };
@@ -156,6 +174,14 @@ const sizeAt = ({ sizes, values }: Rows, i: number): number => sizes?.[i] ?? Mat
  * @param ranks how many parts a sum over ranks has
  */
 export function castRows(dtype: DType, a: Rows, ranks: number): Rows {
+  if (a.wide !== undefined) return dtype === "i64" ? a : heldRows(dtype, a);
+  if (dtype === "i64")
+    return {
+      values: a.values.map(Math.trunc),
+      error: a.error && a.error.map(Math.ceil),
+      copied: false,
+      wide: wideOf(a),
+    };
   if (a.sizes !== undefined && DTYPES[dtype].kind === "float") return roundedRows(dtype, a, ranks);
   const values = a.values.map((x) => decode(dtype, encode(dtype, x)));
   if (a.error === null) return { values, error: null, copied: false };
@@ -163,7 +189,7 @@ export function castRows(dtype: DType, a: Rows, ranks: number): Rows {
   const error = values.map((y, i) => {
     const e = a.error![i]!;
     if (e === 0) return 0;
-    return kind === "int" ? Math.ceil(e) : e + 2 * epsilon * (Math.abs(y) + e);
+    return kind !== "float" ? Math.ceil(e) : e + 2 * epsilon * (Math.abs(y) + e);
   });
   return { values, error, copied: false };
 }

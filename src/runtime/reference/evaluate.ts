@@ -4,7 +4,6 @@
  */
 import {
   DTYPES,
-  type DType,
   evaluateExtent,
   InternalCompilerError,
   type DimValues,
@@ -18,7 +17,7 @@ import { binaryRows, castRows, compareRows, roundedRows, selectRows, unaryRows }
 import { foldRows } from "./folds.js";
 import type { TypedArray } from "../numbers/index.js";
 import type { InputReader } from "./inputs.js";
-import { givenTo, readRows, rowLength, type Rows, shapeOf, summandsOf, type Whole } from "./logical.js";
+import { givenTo, readRows, rowLength, type Rows, shapeOf, summandsOf, type Whole, wholeKind } from "./logical.js";
 import { evaluateProduct } from "./product.js";
 import { withRoundings } from "./roundings.js";
 import { concatRows, permuteRows, reshapeRows, sliceRows, spreadRows } from "./views.js";
@@ -34,9 +33,12 @@ export interface Context {
   readonly known: Knowledge;
 }
 
+/** `any` and `any64`: constants that are whole numbers go with others, the large ones as those of 64 bits alone. */
+type WholeKind = Whole | "any" | "any64";
+
 interface Knowledge {
   readonly shapes: Map<Specification, readonly number[]>;
-  readonly kinds: Map<Specification, Whole | "any" | null>;
+  readonly kinds: Map<Specification, WholeKind | null>;
   /** Whether a dimension lies over the ranks. */
   readonly sharded: Map<Specification, Map<number, boolean>>;
   readonly wholes: Map<Specification, Map<number, Rows>>;
@@ -69,39 +71,38 @@ function tensorOf(name: string, c: Context): Manifest["inputs"][number] {
 /** How a value is computed in whole numbers, which wrap: its inputs are such. Null where it is computed in floats. */
 export function wholeOf(s: Specification, c: Context): Whole | null {
   const kind = kindOf(s, c);
-  return kind === "any" ? "i32" : kind;
+  return kind === "any" ? "i32" : kind === "any64" ? "i64" : kind;
 }
 
-/** `any`: constants that are whole numbers go with either. */
-function kindOf(s: Specification, c: Context): Whole | "any" | null {
+function kindOf(s: Specification, c: Context): WholeKind | null {
   let known = c.known.kinds.get(s);
   if (known === undefined) c.known.kinds.set(s, (known = findKind(s, c)));
   return known;
 }
 
-function findKind(s: Specification, c: Context): Whole | "any" | null {
-  const ofDType = (dtype: DType): Whole | null => {
-    const { compute } = DTYPES[dtype];
-    return compute === "f32" ? null : compute;
-  };
-  const together = (parts: readonly Specification[]): Whole | "any" | null => {
+function findKind(s: Specification, c: Context): WholeKind | null {
+  const together = (parts: readonly Specification[]): WholeKind | null => {
     const kinds = parts.map((p) => kindOf(p, c));
-    return kinds.includes(null) ? null : (kinds.find((k) => k !== "any") ?? "any");
+    if (kinds.includes(null)) return null;
+    return kinds.find((k) => k !== "any" && k !== "any64") ?? kinds.find((k) => k === "any64") ?? "any";
   };
   switch (s.kind) {
     case "input":
-      return ofDType(tensorOf(s.name, c).dtype);
+      return wholeKind(tensorOf(s.name, c).dtype);
     case "constant":
       // 1e30 is a float, though no fraction shows it.
-      return Number.isInteger(s.value) && Math.abs(s.value) < 2 ** 32 ? "any" : null;
+      return !Number.isSafeInteger(s.value) ? null : Math.abs(s.value) < 2 ** 32 ? "any" : "any64";
     case "iota":
       return "i32";
     case "scalar":
-      return ofDType(c.manifest.scalars.find(({ name }) => name === s.name)!.dtype);
+      return wholeKind(c.manifest.scalars.find(({ name }) => name === s.name)!.dtype);
     case "cast":
-      return ofDType(s.dtype);
+      return wholeKind(s.dtype);
     case "select":
       return together([s.a, s.b]);
+    case "compare":
+      // Of floats, a comparison may be open, and bears an error.
+      return together([s.a, s.b]) === null ? null : "i32";
     default:
       return together(partsOfSpecification(s));
   }

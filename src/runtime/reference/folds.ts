@@ -1,8 +1,9 @@
 /** Folds along a dimension in float64, with the error that float32 sums in any order may make. */
-import type { Specification } from "../../compiler/index.js";
-import { maximum, minimum } from "../../compiler/index.js";
+import { InternalCompilerError, type Specification } from "../../compiler/index.js";
+import { maximum, minimum, REDUCE } from "../../compiler/index.js";
 import { type Context, evaluateRows, evaluateWhole, specificationShape, wholeOf } from "./evaluate.js";
-import { LAMBDA, type Rows, timesWhole, U32, type Whole, wrap } from "./logical.js";
+import { LAMBDA, type Rows, timesWhole, U32, type Whole32, wrap } from "./logical.js";
+import { WIDE_STARTS, wideBinary, wideOf, wideRows } from "./wide.js";
 
 type Fold = Extract<Specification, { kind: "fold" }>;
 
@@ -16,9 +17,10 @@ export function foldRows(s: Fold, c: Context, first: number, last: number, self:
   const length = own[s.dim]!;
   const inner = own.slice(s.dim + 1).reduce((a, n) => a * n, 1);
   const outer = s.dim === 0 ? 1 : own.slice(1, s.dim).reduce((a, n) => a * n, last - first);
+  const whole = wholeOf(s, c);
+  if (whole === "i64") return wideFold(s.fn, wideOf(rows), outer, length, inner);
   const values = new Float64Array(outer * inner);
   const error = new Float64Array(outer * inner);
-  const whole = wholeOf(s, c);
   const sizes =
     rows.sizes === undefined || (s.fn !== "sum" && s.fn !== "mean") ? null : new Float64Array(outer * inner);
   for (let o = 0; o < outer; o++)
@@ -41,7 +43,18 @@ export function foldRows(s: Fold, c: Context, first: number, last: number, self:
 /** What a fold of nothing gives. */
 const STARTS = { sum: 0, mean: 0, prod: 1, min: Infinity, max: -Infinity } as const;
 
-function foldWhole(fn: Fold["fn"], whole: Whole, length: number, element: (k: number) => number): number {
+function wideFold(fn: Fold["fn"], elements: BigInt64Array, outer: number, length: number, inner: number): Rows {
+  if (fn === "mean") throw new InternalCompilerError("there is no mean of i64");
+  const f = wideBinary(REDUCE[fn].fn);
+  const wide = new BigInt64Array(outer * inner).fill(WIDE_STARTS[fn]);
+  for (let o = 0; o < outer; o++)
+    for (let k = 0; k < length; k++)
+      for (let i = 0; i < inner; i++)
+        wide[o * inner + i] = f(wide[o * inner + i]!, elements[(o * length + k) * inner + i]!);
+  return wideRows(wide);
+}
+
+function foldWhole(fn: Fold["fn"], whole: Whole32, length: number, element: (k: number) => number): number {
   let total: number = STARTS[fn];
   for (let k = 0; k < length; k++) {
     const x = element(k);

@@ -7,7 +7,16 @@ import {
   type Manifest,
   type SignatureTensor,
 } from "../../compiler/index.js";
-import { allocate, encode, fillPoison, fillRandom, randomKey, textKey, type TypedArray } from "../numbers/index.js";
+import {
+  allocate,
+  decodeInto,
+  elementOf,
+  fillPoison,
+  fillRandom,
+  randomKey,
+  textKey,
+  type TypedArray,
+} from "../numbers/index.js";
 
 /** One rank's tensors by name; fits `CpuGroup.run`. */
 export interface RankTensors {
@@ -63,7 +72,7 @@ function fillInput(t: SignatureTensor, dims: DimValues, into: TypedArray, key: n
   if (t.values === undefined) return into;
   const from = evaluateExtent(t.values.from, dims);
   const count = Math.max(1, evaluateExtent(t.values.to, dims) - from);
-  for (let i = 0; i < into.length; i++) into[i] = encode(t.dtype, from + chosen(key, start + i, count));
+  for (let i = 0; i < into.length; i++) into[i] = elementOf(t.dtype, from + chosen(key, start + i, count));
   return into;
 }
 
@@ -102,4 +111,22 @@ export function generatedInputs(manifest: Manifest, dims: DimValues, seed: numbe
 /** Reads from arrays at hand. */
 export function heldInputs(ranks: readonly { readonly inputs: Readonly<Record<string, TypedArray>> }[]): InputReader {
   return (name, rank, from, to) => ranks[rank]!.inputs[name]!.subarray(from, to);
+}
+
+const decoded = new WeakMap<InputReader, Map<string, Float64Array>>();
+
+/** All elements of one rank's input as numbers, kept for whoever asks the reader again. */
+export function decodedInput(
+  read: InputReader,
+  { name, dtype }: Pick<SignatureTensor, "name" | "dtype">,
+  rank: number,
+  size: number,
+): Float64Array {
+  let arrays = decoded.get(read);
+  if (arrays === undefined) decoded.set(read, (arrays = new Map()));
+  const key = `${name} ${rank}`;
+  let array = arrays.get(key);
+  if (array === undefined)
+    arrays.set(key, (array = decodeInto(dtype, read(name, rank, 0, size), new Float64Array(size))));
+  return array;
 }

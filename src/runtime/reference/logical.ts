@@ -15,18 +15,28 @@ import {
   type SignatureTensor,
 } from "../../compiler/index.js";
 import { decodeInto, type TypedArray } from "../numbers/index.js";
-import { maximum, minimum } from "../../compiler/index.js";
+import { type DType, maximum, minimum } from "../../compiler/index.js";
+import { wideBinary, wideRows } from "./wide.js";
 
-/** The whole numbers that are computed with; 8-bit ones are kept as they come out, and wrap when they are stored. */
-export type Whole = "i32" | "u32";
+/** Whole numbers that float64 holds; 8-bit ones are kept as they come out, and wrap when they are stored. */
+export type Whole32 = "i32" | "u32";
+
+/** The whole numbers that are computed with; those of `i64` are bigints (see `wide.ts`). */
+export type Whole = Whole32 | "i64";
+
+/** How elements of a dtype are computed with; null for floats. Truth values are 0 and 1, which any whole number does for. */
+export function wholeKind(dtype: DType): Whole | null {
+  const { compute } = DTYPES[dtype];
+  return compute === "f32" ? null : compute === "bool" ? "i32" : compute;
+}
 
 /** A whole number as 32 bits hold it; exact below 2^53. */
-export function wrap(whole: Whole, value: number): number {
+export function wrap(whole: Whole32, value: number): number {
   return whole === "i32" ? value | 0 : value >>> 0;
 }
 
 /** The product of two whole numbers, which float64 cannot hold. */
-export function timesWhole(whole: Whole, a: number, b: number): number {
+export function timesWhole(whole: Whole32, a: number, b: number): number {
   return wrap(whole, Math.imul(a, b));
 }
 
@@ -49,6 +59,8 @@ export interface Rows {
   readonly copied: boolean;
   /** Of a sum over ranks: the sum of its parts' magnitudes, as parts may be rounded before they meet. Else |values|. */
   readonly sizes?: Float64Array;
+  /** Of 64-bit whole numbers: the values, of which `values` has the nearest float64. */
+  readonly wide?: BigInt64Array;
 }
 
 export function shapeOf(tensor: SignatureTensor, dims: DimValues): number[] {
@@ -151,13 +163,20 @@ export function readRows(
   if (layout.kind === "grid") return readGrid(tensor, dims, manifest, read, first, last, self);
   const members = membersFor(tensor, manifest, self);
   const world = members.length;
-  const gather = (place: number, into: Float64Array): Float64Array => {
+  const gather = <A extends Float64Array | BigInt64Array>(place: number, into: A): A => {
     const rank = members[place]!;
     visitSegments(tensor, dims, place, first, last, (logical, local, length) =>
-      decodeInto(dtype, read(rank, local, local + length), into.subarray(logical, logical + length)),
+      take(dtype, read(rank, local, local + length), into.subarray(logical, logical + length)),
     );
     return into;
   };
+  if (dtype === "i64") {
+    const place = layout.kind === "on" ? layout.rank : layout.kind === "local" ? self : 0;
+    if (layout.kind === "partial") return foldedWide(layout.op, world, gather, n);
+    const wide = gather(place, new BigInt64Array(n));
+    if (layout.kind === "sharded") for (let rank = 1; rank < world; rank++) gather(rank, wide);
+    return { ...wideRows(wide), copied: true };
+  }
   const values = new Float64Array(n);
   switch (layout.kind) {
     case "replicated":
@@ -174,6 +193,30 @@ export function readRows(
   }
 }
 
+/** Elements as they are in an array of their own. */
+function take(dtype: DType, elements: TypedArray, into: Float64Array | BigInt64Array): void {
+  if (into instanceof BigInt64Array) into.set(elements as BigInt64Array);
+  else decodeInto(dtype, elements, into);
+}
+
+function foldedWide(
+  op: ReductionOp,
+  count: number,
+  gather: (place: number, into: BigInt64Array) => void,
+  n: number,
+): Rows {
+  const wide = new BigInt64Array(n);
+  gather(0, wide);
+  const next = new BigInt64Array(n);
+  const f = wideBinary(({ sum: "add", avg: "add", prod: "mul", min: "min", max: "max" } as const)[op]);
+  for (let place = 1; place < count; place++) {
+    gather(place, next);
+    for (let i = 0; i < n; i++) wide[i] = f(wide[i]!, next[i]!);
+  }
+  if (op === "avg") for (let i = 0; i < n; i++) wide[i] = wide[i]! / BigInt(count);
+  return wideRows(wide);
+}
+
 /** What `count` summands come to, each put into an array by `gather`. */
 function folded(
   { dtype }: SignatureTensor,
@@ -185,8 +228,7 @@ function folded(
   const n = values.length;
   gather(0, values);
   const next = new Float64Array(n);
-  const { compute } = DTYPES[dtype];
-  const whole = compute === "f32" ? null : compute;
+  const whole = wholeKind(dtype) as Whole32 | null;
   const float = whole === null;
   const error = float && count > 1 ? values.map(Math.abs) : null;
   for (let place = 1; place < count; place++) {
@@ -212,7 +254,7 @@ function readGrid(
   self: number,
 ): Rows {
   const { layout, dtype, shape } = tensor;
-  const values = new Float64Array((last - first) * rowLength(shapeOf(tensor, dims)));
+  const n = (last - first) * rowLength(shapeOf(tensor, dims));
   const summands = new Map<string, { readonly rank: number; readonly parts: readonly number[] }[]>();
   for (const rank of sourcesOf(layout, mesh, self)) {
     const key = placementsOf(layout, mesh)
@@ -222,13 +264,20 @@ function readGrid(
     summands.set(key, [...(summands.get(key) ?? []), { rank, parts }]);
   }
   const all = [...summands.values()];
-  const gather = (place: number, into: Float64Array): void => {
+  const gather = (place: number, into: Float64Array | BigInt64Array): void => {
     for (const { rank, parts } of all[place]!)
       visitGridSegments(tensor, dims, parts, first, last, (logical, local, length) =>
-        decodeInto(dtype, read(rank, local, local + length), into.subarray(logical, logical + length)),
+        take(dtype, read(rank, local, local + length), into.subarray(logical, logical + length)),
       );
   };
   const op = partialOf(layout);
+  if (dtype === "i64") {
+    if (op !== null) return foldedWide(op, all.length, gather, n);
+    const wide = new BigInt64Array(n);
+    gather(0, wide);
+    return { ...wideRows(wide), copied: true };
+  }
+  const values = new Float64Array(n);
   if (op !== null) return folded(tensor, op, all.length, gather, values);
   gather(0, values);
   return { values, error: null, copied: true };
@@ -249,7 +298,7 @@ function accumulate(
   values: Float64Array,
   sizes: Float64Array | null,
   next: Float64Array,
-  whole: Whole | null,
+  whole: Whole32 | null,
 ): void {
   const n = values.length;
   if (op === "sum" || op === "avg") {

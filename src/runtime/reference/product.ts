@@ -3,6 +3,7 @@ import { isCut, partsOfSpecification, type Specification } from "../../compiler/
 import { type Context, evaluateRows, inputEpsilon, specificationShape, wholeOf } from "./evaluate.js";
 import { LAMBDA, type Rows, U32, type Whole, wrap } from "./logical.js";
 import { spreadRows } from "./views.js";
+import { wideOf, wideRows, wrapWide } from "./wide.js";
 
 /** Rows of b that are held in float64 at a time. */
 const PANEL = 128;
@@ -130,13 +131,25 @@ function wholeProduct(
   const batches = shape.slice(0, -2);
   const isPlain = batches.length === 0;
   const rows = isPlain ? last - first : m;
-  const a = spreadRows(s.a, [...batches, m, k], c, first, last, self).values;
-  const b = isPlain ? evaluateRows(s.b, c, 0, k, self).values : spreadRows(s.b, [...batches, k, n], c, first, last, self).values; // prettier-ignore
+  const left = spreadRows(s.a, [...batches, m, k], c, first, last, self);
+  const right = isPlain ? evaluateRows(s.b, c, 0, k, self) : spreadRows(s.b, [...batches, k, n], c, first, last, self);
+  const [a, b] = [left.values, right.values];
   const count = isPlain ? 1 : batches.slice(1).reduce((x, y) => x * y, last - first);
+  const placeOfB = (at: number): number => Math.floor(Math.floor(at / n) / rows) * k * n + (at % n);
+  if (whole === "i64") {
+    const [x, y] = [wideOf(left), wideOf(right)];
+    const wide = new BigInt64Array(count * rows * n);
+    for (let at = 0; at < wide.length; at++) {
+      let sum = 0n;
+      for (let q = 0; q < k; q++) sum += x[Math.floor(at / n) * k + q]! * y[placeOfB(at) + q * n]!;
+      wide[at] = wrapWide(sum);
+    }
+    return wideRows(wide);
+  }
   const values = new Float64Array(count * rows * n);
   for (let at = 0; at < values.length; at++) {
     const row = Math.floor(at / n);
-    const ofB = Math.floor(row / rows) * k * n + (at % n);
+    const ofB = placeOfB(at);
     let sum = 0;
     for (let q = 0; q < k; q++) sum = (sum + Math.imul(a[row * k + q]!, b[ofB + q * n]!)) | 0;
     values[at] = wrap(whole, sum);

@@ -1,5 +1,5 @@
 /** Element by element comparison of outputs with reference rows. */
-import { DTYPES, type DType, type SignatureTensor } from "../../compiler/index.js";
+import { DTYPES, type DType, InternalCompilerError, type SignatureTensor } from "../../compiler/index.js";
 import {
   decode,
   distance,
@@ -44,6 +44,7 @@ export function tallyRun(
   length: number,
   rank: number,
 ): void {
+  if (actual instanceof BigInt64Array) return tallyWide(tally, expected, logical, actual, local, length, rank);
   const { values, error, copied } = expected;
   const constant = values.length === 1;
   const isFloat = dtype === "f32" || isNarrowFloat(dtype);
@@ -67,7 +68,7 @@ export function tallyRun(
       const number = decode(dtype, element);
       const target = decode(dtype, wanted);
       if (number !== number && target !== target) continue;
-      if (number === target && !copied) continue; // the other zero
+      if (number === target && (!copied || dtype === "bool")) continue; // the other zero, another byte that is true
       const d = distance(number, target);
       note(tally, d, 0);
       tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance: 0 };
@@ -88,6 +89,27 @@ export function tallyRun(
   }
 }
 
+/** Whole numbers of 64 bits are equal or wrong, but for those that are made of floats; no float64 number is asked. */
+function tallyWide(
+  tally: Tally,
+  { wide, error }: Rows,
+  logical: number,
+  actual: BigInt64Array,
+  local: number,
+  length: number,
+  rank: number,
+): void {
+  if (wide === undefined) throw new InternalCompilerError("elements of i64 have no exact reference");
+  for (let i = 0; i < length; i++) {
+    const at = wide.length === 1 ? 0 : logical + i;
+    const [wanted, found] = [wide[at]!, actual[local + i]!];
+    if (wanted === found) continue;
+    const [d, tolerance] = [Math.abs(Number(found - wanted)), error?.[at] ?? 0];
+    if (d > tally.maxError) note(tally, d, tolerance);
+    if (d > tolerance) tally.first ??= { rank, index: local + i, expected: Number(wanted), actual: Number(found), tolerance }; // prettier-ignore
+  }
+}
+
 /**
  * Compares a `partial` output, put together from all ranks, with expected rows that start at element `from`.
  * Each rank's output was rounded once, so that errors of ε·Σ|y_r|, or half of the dtype's smallest step for each rank
@@ -101,6 +123,7 @@ export function tallyReduced(
   actual: Rows,
   from: number,
 ): void {
+  if (actual.wide !== undefined) return tallyWide(tally, expected, 0, actual.wide, 0, actual.wide.length, 0);
   const { epsilon, kind } = DTYPES[tensor.dtype];
   const isProduct = tensor.layout.kind === "partial" && tensor.layout.op === "prod";
   const isFloat = tensor.dtype === "f32" || isNarrowFloat(tensor.dtype);
@@ -108,7 +131,7 @@ export function tallyReduced(
   for (let i = 0; i < actual.values.length; i++) {
     const reference = expected.values[expected.values.length === 1 ? 0 : i]!;
     const value = actual.values[i]!;
-    if (kind === "int" && encode(tensor.dtype, value) === encode(tensor.dtype, reference)) continue;
+    if (kind !== "float" && encode(tensor.dtype, value) === encode(tensor.dtype, reference)) continue;
     // `readRows` bounds the error of the sum by (world - 1)·u·Σ|y_r|; see there.
     const size = actual.error === null ? Math.abs(value) : actual.error[i]! / (Math.max(world - 1, 1) * U32);
     const rounding = epsilon * size * (isProduct ? world : 1) + half;

@@ -1,7 +1,8 @@
 /** Broadcasts, parts, and other arrangements of tensors: elements move, and none is computed. */
 import { evaluateExtent, type Specification } from "../../compiler/index.js";
-import { type Context, evaluateRows, evaluateWhole, specificationShape } from "./evaluate.js";
+import { type Context, evaluateRows, evaluateWhole, specificationShape, wholeOf } from "./evaluate.js";
 import { rowLength, type Rows } from "./logical.js";
+import { wideOf } from "./wide.js";
 
 type Node<K extends Specification["kind"]> = Extract<Specification, { kind: K }>;
 
@@ -31,8 +32,9 @@ function gather(rows: Rows, shape: readonly number[], steps: readonly number[], 
     }
   }
   const take = (x: Float64Array): Float64Array => Float64Array.from(from, (i) => x[i]!);
-  const { values, error, copied, sizes } = rows;
-  return { values: take(values), error: error && take(error), copied, ...(sizes && { sizes: take(sizes) }) };
+  const { values, error, copied, sizes, wide } = rows;
+  const taken = wide && { wide: BigInt64Array.from(from, (i) => wide[i]!) };
+  return { values: take(values), error: error && take(error), copied, ...(sizes && { sizes: take(sizes) }), ...taken };
 }
 
 /** Rows of an operand, broadcast to the rows of a value of that shape. */
@@ -80,6 +82,7 @@ function sub(rows: Rows, from: number, to: number): Rows {
     error: rows.error === null ? null : rows.error.subarray(from, to),
     copied: rows.copied,
     ...(rows.sizes && { sizes: rows.sizes.subarray(from, to) }),
+    ...(rows.wide && { wide: rows.wide.subarray(from, to) }),
   };
 }
 
@@ -106,6 +109,7 @@ export function concatRows(s: Node<"concat">, c: Context, first: number, last: n
   const values = new Float64Array(count);
   const error = new Float64Array(count);
   const sizes = new Float64Array(count);
+  const wide = wholeOf(s, c) === "i64" ? new BigInt64Array(count) : null;
   let [isExact, copied, isWhole] = [true, true, true];
   const inner = shape.slice(s.dim + 1).reduce((a, n) => a * n, 1);
   const whole = shape[s.dim]! * inner;
@@ -119,6 +123,7 @@ export function concatRows(s: Node<"concat">, c: Context, first: number, last: n
       const offset = s.dim === 0 ? (lo + start - first) * inner : start * inner;
       for (let at = 0, to = offset; at < rows.values.length; at += width, to += whole) {
         values.set(rows.values.subarray(at, at + width), to);
+        wide?.set(wideOf(rows).subarray(at, at + width), to);
         if (rows.error !== null) error.set(rows.error.subarray(at, at + width), to);
         sizes.set(rows.sizes?.subarray(at, at + width) ?? rows.values.subarray(at, at + width).map(Math.abs), to);
       }
@@ -128,5 +133,5 @@ export function concatRows(s: Node<"concat">, c: Context, first: number, last: n
     }
     start += length;
   }
-  return { values, error: isExact ? null : error, copied, ...(isWhole ? {} : { sizes }) };
+  return { values, error: isExact ? null : error, copied, ...(isWhole ? {} : { sizes }), ...(wide && { wide }) };
 }

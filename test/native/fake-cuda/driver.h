@@ -30,7 +30,7 @@ using namespace collc::cuda;
 
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kInvalidContext = 201, kInvalidDevice = 101, kInvalidImage = 200,
               kInvalidHandle = 400, kNotFound = 500, kIllegalAddress = 700, kTooLarge = 720, kNotReady = 600,
-              kCaptureUnsupported = 900, kCaptureIsolation = 905, kCaptureInvalidated = 901, kUnmatched = 903, kIllegalState = 401, kNotInitialized = 3;
+              kCaptureUnsupported = 900, kCaptureIsolation = 905, kCaptureInvalidated = 901, kUnmatched = 903, kUnjoined = 904, kIllegalState = 401, kNotInitialized = 3;
 constexpr std::size_t kGranularity = 2 << 20;
 
 /// What device attributes 9000… count.
@@ -46,12 +46,16 @@ using Op = std::function<void()>;
 
 struct Graph {
   std::vector<Op> ops;
+  std::weak_ptr<Graph> made_of;  ///< Of an executable: the graph.
 };
 
 struct Stream {
   int device;
   bool capturing = false;
   std::shared_ptr<Graph> capture;
+  /// Joined a capture that another stream began, and whether that stream has waited for all it recorded since.
+  bool is_side = false;
+  bool is_joined = false;
   /// A kernel or a wait that is not done: the stream goes on when this gives true. What was enqueued since is in `queue`.
   std::function<bool()> until;
   std::vector<Op> queue;
@@ -63,6 +67,7 @@ struct Stream;
 struct Event {
   int device;
   bool in_capture = false;
+  Stream* recorded_on = nullptr;  ///< In a capture.
   /// One recording. Who waits for it is not held up by a later one.
   struct Point {
     Stream* on;
@@ -113,6 +118,8 @@ bool IsStream(CUstream stream);
 /// Blocks until the current device is idle, as calls do that the driver runs behind all work. Call it without the lock.
 void WaitIdle();
 double NowMs();
+/// What a kernel node with these parameters does. Returns an error, or 0.
+int KernelOp(const KernelNodeParams* params, Op* op);
 /// What a built-in kernel does; null for an unknown name. `arguments` are the parameters' bytes.
 using Arguments = std::vector<std::vector<std::uint8_t>>;
 Op BuiltIn(const std::string& name, int device, const Arguments& arguments);

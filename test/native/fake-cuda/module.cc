@@ -63,10 +63,8 @@ struct Config {
   bool cooperative;
 };
 
-int Launch(Function* function, const Config& config, CUstream handle, void** parameters) {
-  if (!functions.count(function) || !IsStream(handle)) return kInvalidHandle;
-  auto* stream = reinterpret_cast<Stream*>(handle);
-  if (function->device != stream->device || Current() != stream->device) return kInvalidHandle;
+/// The operation that a launch is. Returns an error, or 0.
+int OpOf(Function* function, const Config& config, void** parameters, Op* op) {
   const unsigned threads = config.block[0] * config.block[1] * config.block[2];
   const unsigned blocks = config.grid[0] * config.grid[1] * config.grid[2];
   if (threads == 0 || threads > 1024 || blocks == 0) return kInvalidValue;
@@ -78,7 +76,7 @@ int Launch(Function* function, const Config& config, CUstream handle, void** par
     const auto* bytes = static_cast<const std::uint8_t*>(parameters[i]);
     arguments.emplace_back(bytes, bytes + function->parameters[i]);
   }
-  Op run = BuiltIn(function->name, stream->device, arguments);
+  Op run = BuiltIn(function->name, function->device, arguments);
   if (!run) run = Collective(*function, arguments);
   if (!run && function->noop) run = [] {};
   if (!run) return kInvalidImage;
@@ -89,14 +87,32 @@ int Launch(Function* function, const Config& config, CUstream handle, void** par
        << ",\"cooperative\":" << (config.cooperative ? "true" : "false") << ",\"parameters\":[";
   for (std::size_t i = 0; i < arguments.size(); ++i) line << (i ? ",\"" : "\"") << Hex(arguments[i]) << "\"";
   line << "]}";
-  return Enqueue(stream, [run, text = line.str()] {
+  *op = [run, text = line.str()] {
     ++S().live[kLaunches];
     Log(text);
     run();
-  });
+  };
+  return 0;
+}
+
+int Launch(Function* function, const Config& config, CUstream handle, void** parameters) {
+  if (!functions.count(function) || !IsStream(handle)) return kInvalidHandle;
+  auto* stream = reinterpret_cast<Stream*>(handle);
+  if (function->device != stream->device || Current() != stream->device) return kInvalidHandle;
+  Op op;
+  if (const int error = OpOf(function, config, parameters, &op)) return error;
+  return Enqueue(stream, op);
 }
 
 }  // namespace
+
+int KernelOp(const KernelNodeParams* params, Op* op) {
+  auto* function = reinterpret_cast<Function*>(params->func);
+  if (!functions.count(function) || params->extra) return kInvalidValue;
+  const unsigned *g = params->grid, *b = params->block;
+  return OpOf(function, {{g[0], g[1], g[2]}, {b[0], b[1], b[2]}, params->shared_bytes, false}, params->parameters, op);
+}
+
 }  // namespace fake
 
 using namespace fake;

@@ -16,6 +16,10 @@ std::set<Event*>& events = *new std::set<Event*>;
 std::map<void*, std::shared_ptr<Graph>>& graphs = *new std::map<void*, std::shared_ptr<Graph>>;
 std::map<void*, std::shared_ptr<Graph>>& execs = *new std::map<void*, std::shared_ptr<Graph>>;
 std::uintptr_t next_graph = 0x1000;
+/// Nodes of graphs that are alive: which graph, and the operation's number.
+std::map<void*, std::pair<std::weak_ptr<Graph>, std::size_t>>& nodes = *new std::map<void*, std::pair<std::weak_ptr<Graph>, std::size_t>>;
+/// CU_DEVICE_ATTRIBUTE_MAX_PITCH of today's devices.
+constexpr std::size_t kMostPitch = 0x7fffffff;
 
 Stream* Of(CUstream stream) { return reinterpret_cast<Stream*>(stream); }
 Event* Of(CUevent event) { return reinterpret_cast<Event*>(event); }
@@ -48,6 +52,7 @@ static void Run(Stream* stream, const Op& op) {
 
 int Enqueue(Stream* stream, Op op) {
   if (stream->capturing) {
+    stream->is_joined = false;
     stream->capture->ops.push_back(std::move(op));
     return 0;
   }
@@ -145,8 +150,19 @@ FAKE_API cuCtxSynchronize() {
 FAKE_API cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   FAKE_STREAM("cuStreamWaitEvent");
   if (!IsEvent(event) || flags != 0) return kInvalidHandle;
-  // A capture may wait only for what it recorded itself, which is in order already.
-  if (Of(stream)->capturing) return Of(event)->in_capture ? 0 : kCaptureIsolation;
+  // A capture may wait only for what it recorded itself; its operations are replayed one by one, which is one of its orders.
+  if (Of(stream)->capturing) {
+    if (!Of(event)->in_capture) return kCaptureIsolation;
+    if (streams.count(Of(event)->recorded_on)) Of(event)->recorded_on->is_joined = true;
+    return 0;
+  }
+  if (Of(event)->in_capture && S().capturing) {
+    // The stream becomes part of the capture, until that ends.
+    Of(stream)->capturing = Of(stream)->is_side = true;
+    Of(stream)->is_joined = false;
+    Of(stream)->capture = S().capturing->capture;
+    return 0;
+  }
   const std::shared_ptr<Event::Point> point = Of(event)->point;
   if (!point || point->done) return 0;
   return Enqueue(Of(stream), [point] {
@@ -180,6 +196,7 @@ FAKE_API cuEventRecord(CUevent event, CUstream stream) {
   if (!IsEvent(event) || Of(event)->device != Of(stream)->device) return kInvalidHandle;
   Event* record = Of(event);
   record->in_capture = Of(stream)->capturing;
+  record->recorded_on = Of(stream);
   if (record->in_capture) return 0;
   record->point = std::make_shared<Event::Point>(Event::Point{Of(stream)});
   return Enqueue(Of(stream), [point = record->point] {
@@ -225,6 +242,24 @@ FAKE_API cuMemcpyDtoDAsync_v2(CUdeviceptr target, CUdeviceptr source, std::size_
   FAKE_STREAM("cuMemcpyDtoDAsync");
   if (!Accessible(source, bytes, Current()) || !Accessible(target, bytes, Current())) return kInvalidValue;
   return Copy(stream, reinterpret_cast<void*>(target), reinterpret_cast<void*>(source), bytes);
+}
+
+FAKE_API cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* rows, CUstream stream) {
+  FAKE_STREAM("cuMemcpy2DAsync");
+  const CUDA_MEMCPY2D r = *rows;
+  if (r.srcMemoryType != MEMORYTYPE_UNIFIED || r.dstMemoryType != MEMORYTYPE_UNIFIED || r.srcXInBytes || r.srcY ||
+      r.dstXInBytes || r.dstY || r.WidthInBytes > r.srcPitch || r.WidthInBytes > r.dstPitch ||
+      r.srcPitch > kMostPitch || r.dstPitch > kMostPitch)
+    return kInvalidValue;
+  if (!r.Height || !r.WidthInBytes) return 0;
+  if (!Accessible(r.srcDevice, (r.Height - 1) * r.srcPitch + r.WidthInBytes, Current()) ||
+      !Accessible(r.dstDevice, (r.Height - 1) * r.dstPitch + r.WidthInBytes, Current()))
+    return kInvalidValue;
+  return Enqueue(Of(stream), [r] {
+    for (std::size_t i = 0; i < r.Height; ++i)
+      std::memcpy(reinterpret_cast<char*>(r.dstDevice + i * r.dstPitch),
+                  reinterpret_cast<const char*>(r.srcDevice + i * r.srcPitch), r.WidthInBytes);
+  });
 }
 
 FAKE_API cuMemcpyPeerAsync(CUdeviceptr target, CUcontext to, CUdeviceptr source, CUcontext from, std::size_t bytes,
@@ -275,15 +310,55 @@ FAKE_API cuStreamBeginCapture_v2(CUstream stream, int mode) {
 
 FAKE_API cuStreamEndCapture(CUstream stream, CUgraph* graph) {
   FAKE_STREAM("cuStreamEndCapture");
-  if (!Of(stream)->capturing) return kUnmatched;
+  if (!Of(stream)->capturing || Of(stream)->is_side) return kUnmatched;
   Of(stream)->capturing = false;
   S().capturing = nullptr;
+  bool unjoined = false;
+  for (Stream* each : streams) {
+    if (!each->is_side) continue;
+    unjoined = unjoined || !each->is_joined;
+    each->capturing = each->is_side = false;
+    each->capture = nullptr;
+  }
+  if (unjoined) return kUnjoined;
   if (S().capture_broken) return kCaptureInvalidated;
   void* key = reinterpret_cast<void*>(next_graph += 16);
   graphs[key] = std::move(Of(stream)->capture);
   *graph = static_cast<CUgraph>(key);
   ++S().live[kGraphs];
   return 0;
+}
+
+FAKE_API cuStreamGetCaptureInfo_v2(CUstream stream, int* status, std::uint64_t* id, CUgraph* graph, const CUgraphNode** last,
+                                   std::size_t* count) {
+  FAKE_STREAM("cuStreamGetCaptureInfo");
+  static CUgraphNode node;
+  *status = Of(stream)->capturing ? 1 : 0;
+  *count = 0;
+  if (id) *id = 1;
+  if (graph) *graph = nullptr;
+  if (!Of(stream)->capturing || Of(stream)->capture->ops.empty()) return 0;
+  const std::size_t number = Of(stream)->capture->ops.size() - 1;
+  void* key = reinterpret_cast<void*>(next_graph += 16);
+  nodes[key] = {Of(stream)->capture, number};
+  node = static_cast<CUgraphNode>(key);
+  *last = &node;
+  *count = 1;
+  return 0;
+}
+
+FAKE_API cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const KernelNodeParams* params) {
+  FAKE_CONTEXT("cuGraphExecKernelNodeSetParams");
+  if (!execs.count(exec)) return kInvalidHandle;
+  const auto found = nodes.find(node);
+  if (found == nodes.end()) return kInvalidValue;
+  // The node is the graph's, which must still be there, and the executable one of it.
+  const std::shared_ptr<Graph> graph = found->second.first.lock();
+  bool alive = false;
+  for (const auto& each : graphs) alive = alive || each.second == graph;
+  if (!graph || !alive || execs[exec]->made_of.lock() != graph) return kInvalidValue;
+  Op& op = execs[exec]->ops[found->second.second];
+  return KernelOp(params, &op);
 }
 
 FAKE_API cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
@@ -297,7 +372,8 @@ FAKE_API cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned 
   FAKE_CONTEXT("cuGraphInstantiateWithFlags");
   if (!graphs.count(graph) || flags) return kInvalidValue;
   void* key = reinterpret_cast<void*>(next_graph += 16);
-  execs[key] = graphs[graph];
+  execs[key] = std::make_shared<Graph>(*graphs[graph]);
+  execs[key]->made_of = graphs[graph];
   *exec = static_cast<CUgraphExec>(key);
   ++S().live[kExecs];
   return 0;

@@ -194,7 +194,6 @@ class ConversionAlong {
   ): LocalTensor {
     const { at, memory, group } = this;
     const { build } = at;
-    if (source.dtype === "bool") return this.refuse(source.layout, this.layout);
     const { dtype } = source;
     const stage = memory.scratch("stage", dtype, [group.size, ...shape.with(dim, length)]);
     at.tiles(source.shape, (i) => {

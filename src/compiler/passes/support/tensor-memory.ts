@@ -6,8 +6,16 @@ import type { Buffer, Kernel, Value } from "../../ir/module.js";
 import { scalar } from "../../ir/types.js";
 import type { DType } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
+import type { Layout } from "../../types/layout.js";
+import { placementsOf } from "../../types/mesh.js";
 import { type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
 import { computeKind, type Index, type LocalTensor, type Partition } from "./tensor-values.js";
+
+/** One rank of all, or one place along an axis. */
+interface Counting {
+  readonly axis: number | null;
+  readonly rank: number;
+}
 
 /** Where an element of a tensor goes in the buffer it is stored to. */
 type Placement = (index: Index) => Index;
@@ -74,24 +82,42 @@ export class TensorMemory {
     const { build } = at;
     const { dtype } = this.buffers.find((b) => b.name === name)!;
     const partition = t.owned ?? t.spread;
-    const { layout } = t;
-    if (layout.kind === "on" && t.owned !== null) {
-      this.ownPart(t, t.owned, (index) => {
-        build.store(name, build.cast(t.element(index), dtype), place(index), at.constant(layout.rank));
-      });
-      return;
+    const counting = this.countingRanks(t.layout, partition);
+    // Those along whose axis a value is divided each send their part to the one that counts.
+    const target = t.owned === null ? undefined : counting.find(({ axis }) => axis === t.owned!.axis);
+    if (t.owned !== null && target !== undefined) {
+      const to = (): Value => at.member(groupOf(this.kernel, target.axis), at.constant(target.rank));
+      const others = counting.filter((c) => c !== target);
+      return this.whereCounting(others, () =>
+        this.ownPart(t, t.owned!, (i) => build.store(name, build.cast(t.element(i), dtype), place(i), to())),
+      );
     }
-    if (layout.kind !== "on" && partition !== null && this.groupOf(partition).size > 1) {
+    this.whereCounting(counting, () => {
+      if (partition === null || this.groupOf(partition).size === 1)
+        return at.tiles(t.shape, (i) => build.store(name, build.cast(t.element(i), dtype), place(i)));
       this.ownPart(t, partition, (index) => {
         const value = build.cast(t.element(index), dtype);
         const to = place(index);
         at.ranks(this.groupOf(partition), (p) => build.store(name, value, to, p));
       });
-      return;
-    }
-    const all = (): void => at.tiles(t.shape, (i) => build.store(name, build.cast(t.element(i), dtype), place(i)));
-    if (layout.kind !== "on") return all();
-    at.when(build.compare("eq", at.rank(), at.constant(layout.rank)), all);
+    });
+  }
+
+  /** The places, of all ranks or along axes, that a tensor lies `on`. */
+  private countingRanks(layout: Layout, partition: Partition | null): readonly Counting[] {
+    const isOfAll = layout.kind === "on" && layout.axis === undefined && (partition?.axis ?? null) === null;
+    if (isOfAll) return [{ axis: null, rank: layout.rank }];
+    return placementsOf(layout, this.kernel.mesh).flatMap((p, axis) =>
+      p.kind === "on" ? [{ axis, rank: p.rank }] : [],
+    );
+  }
+
+  private whereCounting(counting: readonly Counting[], body: () => void): void {
+    const { at } = this;
+    const [first, ...rest] = counting;
+    if (first === undefined) return body();
+    const place = first.axis === null ? at.rank() : at.place(groupOf(this.kernel, first.axis));
+    at.when(at.build.compare("eq", place, at.constant(first.rank)), () => this.whereCounting(rest, body));
   }
 
   private groupOf({ axis }: Partition): RankGroup {
@@ -147,7 +173,7 @@ export class TensorMemory {
   }
 
   private gather(t: LocalTensor): LocalTensor {
-    const name = this.scratch("gathered", t.isConverted && t.dtype !== "bool" ? t.dtype : keptIn(t), t.shape);
+    const name = this.scratch("gathered", t.isConverted ? t.dtype : keptIn(t), t.shape);
     this.store(name, t);
     return this.inBuffer(name, t, t.layout.kind === "replicated");
   }
@@ -160,7 +186,7 @@ export class TensorMemory {
   /** In memory, whole, in its dtype, as it is. */
   inMemory(t: LocalTensor): LocalTensor {
     const whole = this.everywhere(t);
-    return this.held(whole, whole.dtype === "bool" ? "u8" : whole.dtype);
+    return this.held(whole, whole.dtype);
   }
 
   /** A form whose elements can be read from peers: the expression itself, or its values in memory. */
@@ -176,7 +202,5 @@ function pieceOf(total: Extent, world: number): Extent {
 
 /** The dtype that holds the elements unrounded: their own, or the one that they are computed in. */
 function keptIn(t: LocalTensor): DType {
-  const kind = computeKind(t.dtype);
-  if (kind === "bool" || t.dtype === "bool") return "u8";
-  return t.isExact ? t.dtype : kind;
+  return t.isExact ? t.dtype : computeKind(t.dtype);
 }

@@ -42,7 +42,7 @@ export function readsOf(tensors: readonly Pick<LocalTensor, "reads">[], least: R
 }
 
 export interface LocalTensor {
-  readonly dtype: DType | "bool";
+  readonly dtype: DType;
   readonly layout: Layout;
   /** What this rank holds. */
   readonly shape: readonly Extent[];
@@ -70,8 +70,8 @@ export interface LocalTensor {
   readonly spread: Partition | null;
 }
 
-export function computeKind(dtype: DType | "bool"): ComputeDType | "bool" {
-  return dtype === "bool" ? "bool" : DTYPES[dtype].compute;
+export function computeKind(dtype: DType): ComputeDType {
+  return DTYPES[dtype].compute;
 }
 
 export function samePartition(a: Partition, b: Partition): boolean {

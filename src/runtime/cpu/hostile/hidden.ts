@@ -1,11 +1,11 @@
 /** Stores that not everybody sees yet, in lists by element and by who stored. */
-import type { TypedArray } from "../../numbers/index.js";
+import type { Element, TypedArray } from "../../numbers/index.js";
 
 /** A store that not everybody sees. */
 export interface Hidden {
   readonly stores: HiddenStores;
   readonly index: number;
-  readonly value: number;
+  readonly value: Element;
   readonly by: Storer;
   /** Number of the segment that stored it. */
   readonly segment: number;
@@ -36,7 +36,7 @@ export class HiddenStores {
     this.latest = new Array<Hidden | null>(array.length).fill(null);
   }
 
-  add(index: number, value: number, by: Storer, segment: number): void {
+  add(index: number, value: Element, by: Storer, segment: number): void {
     const older = this.latest[index]!;
     const previous = by.lastHidden;
     const h: Hidden = { stores: this, index, value, by, segment, onGpu: false, older, previous, next: null, isShown: false }; // prettier-ignore
@@ -48,7 +48,7 @@ export class HiddenStores {
   }
 
   /** What an element holds for this block. */
-  valueFor(reader: Storer, index: number): number {
+  valueFor(reader: Storer, index: number): Element {
     if (this.count > 0)
       for (let h: Hidden | null = this.latest[index]!; h !== null; h = h.older)
         if (h.by === reader || (h.onGpu && h.by.rank === reader.rank)) return h.value;

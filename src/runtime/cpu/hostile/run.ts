@@ -20,7 +20,7 @@ import {
   type SourceFile,
   walkKernel,
 } from "../../../compiler/index.js";
-import { allocate, fillPoison, type TypedArray } from "../../numbers/index.js";
+import { allocate, copyInto, fillPoison, type TypedArray } from "../../numbers/index.js";
 import { checkOutputs, makeInputs, type RankTensors } from "../../reference/index.js";
 import { someScalars } from "../../shapes.js";
 import { CpuFault, type CpuFaultKind, FaultReporter, type FaultPlace } from "../faults.js";
@@ -219,7 +219,7 @@ class HostileRun {
     this.watch.begin(rank, launch);
     this.kernel.buffers.forEach((b, j) => {
       if (b.role === "input" || b.role === "inout")
-        this.arrays[j]![rank]!.set(this.given[launch]![rank]!.inputs[b.name]!);
+        copyInto(this.arrays[j]![rank]!, this.given[launch]![rank]!.inputs[b.name]!);
       if (b.role === "output") fillPoison(this.arrays[j]![rank]!);
     });
     this.tasks[rank] = Array.from({ length: this.grid }, (_, block) => ({

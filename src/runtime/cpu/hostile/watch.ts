@@ -20,7 +20,7 @@ import {
   waitKind,
   WRITE,
 } from "../../../compiler/index.js";
-import type { TypedArray } from "../../numbers/index.js";
+import type { Element, TypedArray } from "../../numbers/index.js";
 import { CpuFault, type FaultPlace, type FaultReporter } from "../faults.js";
 import { type Hidden, HiddenStores, type Storer } from "./hidden.js";
 import type { Strategy } from "./strategies.js";
@@ -215,7 +215,7 @@ export class Watch extends Trace {
   // -- visibility -------------------------------------------------------------------------------------------------
 
   /** What an element of global memory holds for a block. */
-  held(f: Execution.Block, buffer: number, owner: number, index: number): number {
+  held(f: Execution.Block, buffer: number, owner: number, index: number): Element {
     return this.hidden[buffer]![owner]!.valueFor(this.storers[f.entity]!, index);
   }
 

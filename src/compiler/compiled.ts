@@ -1,0 +1,272 @@
+/** One kernel through the pipeline: from a checked collective, or from another mapping of it, to what is printed and launched. */
+import type { CheckedCollective } from "./check/checked.js";
+import type { Diagnostic } from "./diagnostics/create.js";
+import { emitCuda } from "./emit/cuda.js";
+import { manifestOf, programOf, signatureOf } from "./emit/manifest.js";
+import type { Kernel } from "./ir/module.js";
+import { walkKernel } from "./ir/visit.js";
+import type { Machine } from "./machine/machines.js";
+import type { Manifest } from "./manifest.js";
+import { checkMapping, type CompileOptions, DEFAULT_ARCH, machineOf, passOptions } from "./options.js";
+import type { PassOptions } from "./passes/options.js";
+import { PIPELINE } from "./passes/pipeline.js";
+import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
+import { productWarnings } from "./passes/support/product-warnings.js";
+import { type Candidate, choiceWith } from "./program/plan.js";
+import { type KernelStep, stepsOf } from "./program/steps.js";
+import { SourceFile } from "./source.js";
+
+/** The kernel after one pass, for looking into the compiler. */
+export interface Snapshot {
+  /** Pass that made it; `lower` for the kernel as it comes from the source. */
+  readonly pass: string;
+  readonly kernel: Kernel;
+}
+
+export interface CompileResult {
+  /** Errors and warnings, in the order of their places. With an error, everything below is null or empty. */
+  readonly diagnostics: readonly Diagnostic[];
+  readonly source: SourceFile;
+  readonly checked: CheckedCollective | null;
+  readonly snapshots: readonly Snapshot[];
+  /**
+   * The kernel as it is printed; what the cpu backend executes. Of a program with several, that of the largest sizes, and
+   * `variants` has all. Null when stopped before the device level.
+   */
+  readonly kernel: Kernel | null;
+  /** What is printed of it: its own text, or, where copy engines have their part in it, those of the kernels between them. */
+  readonly cuda: string | null;
+  /** The program: kernels, and which of them a size takes. */
+  readonly manifest: Manifest | null;
+  /** The manifest's kernels, in its order. */
+  readonly kernels: readonly PrintedKernel[];
+  /** Names of the ways of doing it that the compiler chooses from; empty where the program says how it is done. */
+  readonly ways: readonly string[];
+  /** Each way that some size takes, as a program of its own. */
+  readonly variants: readonly Variant[];
+  /** Ways of doing it that were compared; those that no size takes are not among the variants. */
+  readonly considered: readonly Variant[];
+  /** The plan is the option `tuned`'s, and not the model's. */
+  readonly isMeasured: boolean;
+  readonly machine: Machine;
+  readonly options: CompileOptions;
+}
+
+/** A kernel that is launched. */
+export interface PrintedKernel {
+  readonly kernel: Kernel;
+  readonly cuda: string;
+  /** Number of the variant that it belongs to. */
+  readonly variant: number;
+}
+
+/** One way of doing it: as `compile` gives it with the option `variant`. */
+export interface Variant {
+  readonly name: string;
+  readonly compiled: CompileResult;
+}
+
+/** What is known of a program before its kernels are made. */
+export type Front = Pick<CompileResult, "diagnostics" | "source" | "checked" | "options">;
+
+/** Bytes of the largest tensor that packets are tried for: their memory is that of all ranks' tensors, and more. */
+const MOST_PACKET_BYTES = 2 ** 22;
+
+/** A way as plans compare it, at device level: packets are for tensors whose memory they do not make too much of. */
+export function candidateOf({ name, compiled }: Variant): Candidate {
+  const candidate = { name, kernel: compiled.kernel!, steps: stepsOfResult(compiled) };
+  return hasPackets(compiled.kernel!) ? { ...candidate, mostBytes: MOST_PACKET_BYTES } : candidate;
+}
+
+export function hasCopies(compiled: CompileResult): boolean {
+  return stepsOfResult(compiled).some(({ kind }) => kind === "copy");
+}
+
+/** Whether threads share rows: what they hold of a row and of packets together is more than their registers. */
+export function goesByRows({ snapshots }: CompileResult): boolean {
+  let found = false;
+  for (const { pass, kernel } of snapshots)
+    if (pass === "fuse-rows")
+      walkKernel(kernel, (op) => (found ||= op.name === "for" && op.attributes["map"] === "rows"));
+  return found;
+}
+
+export function hasPackets(kernel: Kernel): boolean {
+  return kernel.buffers.some(({ role }) => role === "packet");
+}
+
+/** One kernel, through the pipeline. */
+export function compiledOf(front: Front, lowered: Kernel): CompileResult {
+  const { options } = front;
+  const snapshots: Snapshot[] = [];
+  const kernel = runPasses(lowered, PIPELINE, passOptions(options), {
+    stopAfter: options.stopAfter,
+    passLimit: options.passLimit,
+    observe: (pass, k) => snapshots.push({ pass, kernel: k }),
+  });
+  return resultOf({ ...front, diagnostics: [...front.diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
+}
+
+/** A kernel half-way through the pipeline, with what compiled it. */
+interface HalfWay {
+  readonly front: Front;
+  readonly snapshots: readonly Snapshot[];
+  /** Number of the pass to go on with. */
+  readonly next: number;
+}
+
+/**
+ * What `compile` gives for the same program and options with another mapping. The passes before the first that the
+ * difference can reach are not run again.
+ *
+ * @param compiled of one kernel
+ * @throws UsageError for a mapping that cannot be; RangeError for a compilation that was stopped on the way, and for a program of several kernels
+ */
+export function withMapping(compiled: CompileResult, mapping: Partial<PassOptions>): CompileResult {
+  checkMapping(mapping);
+  if (compiled.checked !== null && compiled.kernel === null)
+    throw new RangeError("only what was compiled to the end can be mapped anew");
+  if (compiled.variants.length > 1) throw new RangeError("a program of several kernels is mapped anew one by one");
+  return compiled.checked === null
+    ? { ...compiled, options: remapped(compiled, mapping) }
+    : finished(halfWay(compiled, mapping));
+}
+
+/** Options with another mapping. Which way it is stays as it was. */
+function remapped({ options }: CompileResult, mapping: Partial<PassOptions>): CompileOptions {
+  const { algorithm, transfers, protocol, copies } = passOptions(options);
+  return { ...options, mapping: { algorithm, transfers, protocol, copies, ...mapping } };
+}
+
+function halfWay(compiled: CompileResult, mapping: Partial<PassOptions>): HalfWay {
+  const options = remapped(compiled, mapping);
+  const { checked, source, diagnostics } = compiled;
+  const [old, now] = [passOptions(compiled.options), passOptions(options)];
+  const isReached = (pass: Pass): boolean => (pass.reads ?? []).some((name) => old[name] !== now[name]);
+  const first = PIPELINE.findIndex(isReached);
+  const next = first < 0 ? PIPELINE.length : first;
+  const kept = new Set(["lower", ...PIPELINE.slice(0, next).map((pass) => pass.name)]);
+  const snapshots = compiled.snapshots.filter(({ pass }) => kept.has(pass));
+  return { front: { diagnostics, source, checked, options }, snapshots, next };
+}
+
+function finished({ front, snapshots: before, next }: HalfWay): CompileResult {
+  const snapshots = [...before];
+  const kernel = continuePasses(snapshots.at(-1)!.kernel, PIPELINE.slice(next), passOptions(front.options), {
+    observe: (pass, k) => snapshots.push({ pass, kernel: k }),
+  });
+  return resultOf(front, snapshots, kernel);
+}
+
+/** A kernel up to where a mapping comes in, as plain data for another thread. See `packed`. */
+export interface Packed extends Omit<HalfWay, "front"> {
+  readonly front: Omit<Front, "source">;
+  readonly files: SourceFile["files"];
+  readonly nodes: SourceFile["nodes"];
+}
+
+/** What `unpacked` makes `withMapping(compiled, mapping)` of: in another thread, without parsing or checking anything again. */
+export function packed(compiled: CompileResult, mapping: Partial<PassOptions>): Packed {
+  const { front, ...rest } = halfWay(compiled, mapping);
+  const { source, options, ...plain } = front;
+  // Nothing is looked up any more.
+  const { resolve: _, library: __, tuned: ___, ...chosen } = options;
+  return { ...rest, front: { ...plain, options: chosen }, files: source.files, nodes: source.nodes };
+}
+
+export function unpacked({ front, files, nodes, ...rest }: Packed): CompileResult {
+  return finished({ ...rest, front: { ...front, source: SourceFile.of(files, nodes) } });
+}
+
+/**
+ * A program without errors, of one kernel. Its CUDA text and its manifest are made when somebody asks for them; properties of its
+ * own all the same, so that a copy has them.
+ * @param last what the last pass gave that ran
+ */
+function resultOf(front: Front, snapshots: readonly Snapshot[], last: Kernel): CompileResult {
+  const kernel = last.level === "device" && snapshots.at(-1)!.pass === PIPELINE.at(-1)!.name ? last : null;
+  const { options, source, checked } = front;
+  let manifest: Manifest | null = null;
+  let kernels: readonly PrintedKernel[] | null = null;
+  const result: CompileResult = {
+    ...front,
+    snapshots,
+    kernel,
+    machine: machineOf(options),
+    ways: [],
+    isMeasured: false,
+    get cuda() {
+      return kernel === null ? null : result.kernels.map((k) => k.cuda).join("\n");
+    },
+    get manifest() {
+      if (kernel === null) return null;
+      const collective = checked!.syntax.name.text;
+      return (manifest ??= { ...manifestWith(result), collective });
+    },
+    get kernels() {
+      return (kernels ??= kernel === null ? [] : launchesIn(result).map((k) => printed(k, source)));
+    },
+    get variants() {
+      return kernel === null ? [] : [{ name: options.variant ?? kernel.name, compiled: result }];
+    },
+    get considered() {
+      return result.variants;
+    },
+  };
+  return result;
+}
+
+/** The kernel's text is printed when somebody asks. */
+function printed(kernel: Kernel, source: SourceFile): PrintedKernel {
+  let cuda: string | null = null;
+  return {
+    kernel,
+    variant: 0,
+    get cuda() {
+      return (cuda ??= emitCuda(kernel, source));
+    },
+  };
+}
+
+const dividedResults = new WeakMap<Kernel, readonly KernelStep[]>();
+
+/** What a program of one way does, step by step. */
+function stepsOfResult({ kernel, snapshots, options }: CompileResult): readonly KernelStep[] {
+  let steps = dividedResults.get(kernel!);
+  if (steps === undefined) {
+    steps = dividedSteps(snapshots, options) ?? [{ kind: "launch", kernel: kernel! }];
+    dividedResults.set(kernel!, steps);
+  }
+  return steps;
+}
+
+/** Steps with copy engines, their kernels through the rest of the pipeline; null where engines have nothing to do. */
+function dividedSteps(snapshots: readonly Snapshot[], options: CompileOptions): readonly KernelStep[] | null {
+  const mapping = passOptions(options);
+  const ordered = snapshots.find(({ pass }) => pass === "derive-sync");
+  const steps = mapping.copies === "blocks" || ordered === undefined ? null : stepsOf(ordered.kernel);
+  if (steps === null) return null;
+  const rest = PIPELINE.slice(PIPELINE.findIndex(({ name }) => name === "derive-sync") + 1);
+  return steps.map((step) =>
+    step.kind === "launch" ? { kind: "launch", kernel: continuePasses(step.kernel, rest, mapping) } : step,
+  );
+}
+
+function launchesIn(compiled: CompileResult): readonly Kernel[] {
+  return stepsOfResult(compiled).flatMap((step) => (step.kind === "launch" ? [step.kernel] : []));
+}
+
+/** The manifest of a program of one way. */
+function manifestWith(compiled: CompileResult): Manifest {
+  const arch = compiled.options.arch ?? DEFAULT_ARCH;
+  const { kernel } = compiled;
+  if (!hasCopies(compiled)) return manifestOf(kernel!, arch);
+  const { name } = kernel!;
+  const choices = [choiceWith(null, 0, stepsOfResult(compiled))];
+  return programOf(
+    signatureOf(kernel!),
+    launchesIn(compiled).map((k) => ({ kernel: k, name })),
+    { by: 1, choices },
+    arch,
+  );
+}

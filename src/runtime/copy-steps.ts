@@ -1,0 +1,158 @@
+/** Steps of programs that copy engines carry out: copies between the tensors of a launch, side by side, with no multiprocessor. */
+import {
+  type Copy,
+  type CopyEnd,
+  type CopyStep,
+  type DimValues,
+  DTYPES,
+  type Manifest,
+  rowsOf,
+} from "../compiler/index.js";
+import { ownTensor } from "./device-copies.js";
+import { notReachable } from "./device-tensor.js";
+import type { DeviceGroup } from "./group-device.js";
+import type { Tensor } from "./group.js";
+import type { PreparedCall } from "./library-steps.js";
+import { type DevicePointer, type EventHandle, native, type StreamHandle } from "./native.js";
+import { requireContiguous } from "./tensor-shape.js";
+
+/** Most copies that go on at a time: one in own memory, and some to peers. */
+const LANES = 4;
+/** CU_DEVICE_ATTRIBUTE_MAX_PITCH: the largest distance of rows that one call of the driver takes, in bytes. */
+const MOST_PITCH = 2 ** 31 - 1;
+
+/** Streams beside the one that a program runs on, made with the first program that has such steps. */
+export class CopyLanes {
+  private streams: readonly StreamHandle[] = [];
+  private ends: readonly EventHandle[] = [];
+  private begin: EventHandle | null = null;
+
+  constructor(private readonly group: DeviceGroup) {}
+
+  open({ plan }: Pick<Manifest, "plan">): void {
+    if (this.begin !== null || !plan.choices.some(({ steps }) => steps.some(({ kind }) => kind === "copy"))) return;
+    const { device } = this.group;
+    const addon = native();
+    const made: (() => void)[] = [];
+    const free = (): void => made.splice(0).forEach((one) => one());
+    const event = (): EventHandle => {
+      const handle = addon.eventCreate(device, false);
+      made.push(() => addon.eventDestroy(handle));
+      return handle;
+    };
+    const lane = (): StreamHandle => {
+      const handle = addon.streamCreate(device);
+      made.push(() => addon.streamDestroy(handle));
+      return handle;
+    };
+    try {
+      const begin = event();
+      this.streams = Array.from({ length: LANES }, lane);
+      this.ends = this.streams.map(event);
+      this.begin = begin;
+    } catch (error) {
+      free();
+      throw error;
+    }
+    // Whoever used them waited for them.
+    this.group.own(async () => {
+      await this.group.settle();
+      free();
+    });
+  }
+
+  /** Enqueues on `stream`: `each` puts what is in a lane on that lane's stream. Nothing is allocated. */
+  fork(stream: StreamHandle, lanes: number, each: (lane: number, stream: StreamHandle) => void): void {
+    const addon = native();
+    // A lane belongs to a capture until that ends. Whatever runs meanwhile has no others, and copies one after the other.
+    if (addon.streamIsCapturing(this.streams[0]!) && !addon.streamIsCapturing(stream)) {
+      for (let lane = 0; lane < lanes; lane++) each(lane, stream);
+      return;
+    }
+    addon.eventRecord(this.begin!, stream);
+    for (let lane = 0; lane < lanes; lane++) {
+      const own = this.streams[lane]!;
+      addon.streamWaitEvent(own, this.begin!);
+      each(lane, own);
+      addon.eventRecord(this.ends[lane]!, own);
+      addon.streamWaitEvent(stream, this.ends[lane]!);
+    }
+  }
+}
+
+interface Call {
+  readonly target: DevicePointer;
+  readonly source: DevicePointer;
+  readonly targetPitch: number;
+  readonly sourcePitch: number;
+  readonly width: number;
+  readonly rows: number;
+}
+
+/**
+ * Fixes this rank's copies.
+ * @throws RuntimeError where a peer's memory has no address here.
+ */
+export function prepareCopies(
+  group: DeviceGroup,
+  { copies }: CopyStep,
+  tensors: Readonly<Record<string, Tensor>>,
+  dims: DimValues,
+): PreparedCall {
+  const { rank, world } = group;
+  const lanes: Call[][] = Array.from({ length: LANES }, () => []);
+  const bytesOf = (name: string): number => DTYPES[tensors[name]!.dtype].bytes;
+  const addressOf = ({ tensor, rank: owner }: CopyEnd, offset: number): DevicePointer => {
+    const own = ownTensor(group, tensors[tensor]!, `'${tensor}'`);
+    requireContiguous(own.layout, `'${tensor}'`);
+    const start = owner === rank ? own.pointer : own.peerPointers[owner]!;
+    if (start === 0n) throw notReachable(owner, rank);
+    return start + BigInt(offset * bytesOf(tensor));
+  };
+  const far = ({ from, to }: Copy): number => (from.rank === rank ? to.rank : from.rank);
+  // Each rank begins with the peer behind it, so that no port is everybody's first.
+  const ordered = [...copies[rank]!].sort(
+    (a, b) => ((far(a) - rank + world) % world) - ((far(b) - rank + world) % world),
+  );
+  const peers = [...new Set(ordered.map(far))].filter((peer) => peer !== rank);
+  for (const copy of ordered) {
+    const rows = rowsOf(copy, dims);
+    if (rows === null) continue;
+    const bytes = bytesOf(copy.from.tensor);
+    const lane = far(copy) === rank ? 0 : 1 + (peers.indexOf(far(copy)) % (LANES - 1));
+    lanes[lane]!.push(
+      ...callsOf({
+        target: addressOf(copy.to, rows.to.offset),
+        source: addressOf(copy.from, rows.from.offset),
+        targetPitch: rows.to.pitch * bytes,
+        sourcePitch: rows.from.pitch * bytes,
+        width: rows.length * bytes,
+        rows: rows.rows,
+      }),
+    );
+  }
+  const used = lanes.filter((calls) => calls.length > 0);
+  const each = (lane: number, stream: StreamHandle): void => {
+    for (const call of used[lane]!) enqueueCall(stream, call);
+  };
+  // With nothing beside it, a lane needs no other stream.
+  const enqueue = (stream: StreamHandle): void =>
+    used.length > 1 ? group.copyLanes.fork(stream, used.length, each) : used.length === 1 ? each(0, stream) : undefined;
+  return { enqueue, release: () => {} };
+}
+
+/** As many calls as the driver needs for it. */
+function callsOf(call: Call): Call[] {
+  if (call.rows === 1 || Math.max(call.targetPitch, call.sourcePitch) <= MOST_PITCH) return [call];
+  return Array.from({ length: call.rows }, (_, row) => ({
+    ...call,
+    target: call.target + BigInt(row * call.targetPitch),
+    source: call.source + BigInt(row * call.sourcePitch),
+    rows: 1,
+  }));
+}
+
+function enqueueCall(stream: StreamHandle, { target, source, targetPitch, sourcePitch, width, rows }: Call): void {
+  if (rows === 1) native().copyOnDevice(stream, target, source, width);
+  else native().copyRowsOnDevice(stream, target, targetPitch, source, sourcePitch, width, rows);
+}

@@ -1,0 +1,43 @@
+/** A group's NCCL communicator: the one whose windows hold its symmetric memory, or one of its own. */
+import type { DeviceGroup } from "../group-device.js";
+import { NcclCommunicator } from "./communicator.js";
+import { ncclUniqueId } from "./library.js";
+import { NcclWindowProvider } from "./window-provider.js";
+
+export interface GroupCommunicator {
+  readonly communicator: NcclCommunicator;
+  /** Gives it back, once the group has settled; does nothing for the provider's own, and the second time. */
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Collective. Whoever does not close it leaves that to the group's `close`.
+ * @param purpose what ranks that come for different things are told that they differ in
+ * @throws MachineError where there is no NCCL; RuntimeError `timeout`.
+ */
+export async function communicatorOf(group: DeviceGroup, purpose: string): Promise<GroupCommunicator> {
+  const { provider, device, rank, world, timeoutMs } = group;
+  if (provider instanceof NcclWindowProvider)
+    return { communicator: provider.communicator, close: () => Promise.resolve() };
+  const own = rank === 0 ? Buffer.from(await ncclUniqueId()).toString("base64") : "";
+  const [id] = await group.exchange(purpose, own);
+  const uniqueId = new Uint8Array(Buffer.from(id!, "base64"));
+  const communicator = await NcclCommunicator.create({ device, rank, world, uniqueId, timeoutMs });
+  let isOpen = true;
+  const close = async (): Promise<void> => {
+    if (!isOpen) return;
+    isOpen = false;
+    group.disown(close);
+    try {
+      await group.settle();
+      await communicator.destroy(timeoutMs);
+    } catch (error) {
+      // Not collective, and it ends kernels that wait for a peer; it may refuse what destroy began.
+      await communicator.abort(timeoutMs).catch(() => undefined);
+      throw error;
+    }
+  };
+  group.own(close);
+  group.stops.add(() => communicator.abort(timeoutMs));
+  return { communicator, close };
+}
