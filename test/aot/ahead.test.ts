@@ -126,6 +126,32 @@ describe.runIf(hasFakes)("collc.c", () => {
     expect([at("eps"), at("step")]).toEqual(["0000003f", "07000000"]);
   });
 
+  test("numbers change in an executable graph, without another capture", () => {
+    const log = join(folder, "update.jsonl");
+    const lines = probe("update", { FAKE_CUDA_LOG: log });
+    const said = lines
+      .filter((line) => !line.startsWith("at: "))
+      .map((line) => line.replace(/(: \d+)\b.*?(has|is) .*/, "$1 …"));
+    expect(said.join("\n")).toContain(
+      "captured: 0 0 1\nreplay: 0\nreplay: 0\nupdate: 0\nreplay: 0\nreplay: 0\nupdate: 0\nreplay: 0",
+    );
+    expect(lines.join("\n")).toContain("the stream is not being captured");
+    expect(lines.join("\n")).toContain("has other kernels for these dimensions than were captured");
+    const { kernels } = manifest.programs.find((p) => p.path === "scaled" && p.dtypes["T"] === "f32")!.targets[0]!;
+    const place = (name: string): number =>
+      kernels[0]!.parameters.findIndex((p) => p.kind === "scalar" && p.name === name);
+    const launched = readFileSync(log, "utf8").trimEnd().split("\n").map((line) => (JSON.parse(line) as { parameters: string[] }).parameters); // prettier-ignore
+    // The first is the launch that was to be captured and was not.
+    expect(launched.slice(1).map((p) => [p[place("eps")], p[place("step")]])).toEqual([
+      ["0000003f", "07000000"],
+      ["0000003f", "07000000"],
+      ["0000803e", "08000000"],
+      ["0000803e", "08000000"],
+      ["0000803e", "09000000"],
+    ]);
+    for (const p of launched) expect(p.filter((_, i) => ![place("eps"), place("step")].includes(i))).toEqual(launched[0]!.filter((_, i) => ![place("eps"), place("step")].includes(i))); // prettier-ignore
+  });
+
   test("packs parameters as the runtime does, tensor maps among them", () => {
     openFakeCuda();
     const log = join(folder, "maps.jsonl");
@@ -191,7 +217,7 @@ describe.runIf(hasFakes)("collc.c", () => {
   test("blocks that wait for each other must all fit, unless there are fewer of them", () => {
     const lines = probe("load", { FAKE_CUDA_ATTRIBUTES: "16=4" });
     expect(lines[1]).toMatch(
-      /^sum: 3 .*launches up to 32 blocks .* holds 16 at once: set max_blocks to 16 .*--max-blocks 16/,
+      /^sum: 3 .*launches up to 132 blocks .* holds 16 at once: set max_blocks to 16 .*--max-blocks 16/,
     );
     expect(lines[2]).toBe("capped: 0");
   });

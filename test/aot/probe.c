@@ -105,6 +105,19 @@ static int64_t wrong(int64_t n, int round) {
   return count;
 }
 
+/* Rank 0 is about to launch it, with eps = 0.5 and step = 7. */
+static void load_scaled(const char *folder, int64_t n, coll_scaled_w2_f32_arguments *arguments) {
+  memset(arguments, 0, sizeof *arguments);
+  arguments->dim_n = n;
+  memcpy(arguments->buf_x, x, sizeof x);
+  arguments->buf_y = y[0];
+  arguments->num_eps = 0.5f;
+  arguments->num_step = 7;
+  said("load", load(&coll_scaled_w2_f32, folder, n, 16));
+  said("begin", begin());
+  ctx_set(ranks[0].context);
+}
+
 int main(int argc, char **argv) {
   const collc_program *sum, *planned, *scatter, *product;
   const char *folder = argc > 3 && strcmp(argv[3], "embedded") != 0 ? argv[3] : NULL;
@@ -183,16 +196,40 @@ int main(int argc, char **argv) {
   }
   if (strcmp(argv[2], "numbers") == 0) {
     coll_scaled_w2_f32_arguments arguments;
-    memset(&arguments, 0, sizeof arguments);
-    arguments.dim_n = n;
-    memcpy(arguments.buf_x, x, sizeof x);
-    arguments.buf_y = y[0];
-    arguments.num_eps = 0.5f;
-    arguments.num_step = 7;
-    said("load", load(&coll_scaled_w2_f32, folder, n, 16));
-    said("begin", begin());
-    ctx_set(ranks[0].context);
+    load_scaled(folder, n, &arguments);
     said("numbers", coll_scaled_w2_f32_launch(ranks[0].handle, &arguments, ranks[0].stream, &error));
+    end();
+    return 0;
+  }
+  if (strcmp(argv[2], "update") == 0) {
+    int (*begin_capture)(void *, int), (*end_capture)(void *, void **), (*instantiate)(void **, void *, unsigned long long);
+    int (*replay)(void *, void *), (*destroy)(void *);
+    void *graph = NULL, *exec = NULL;
+    collc_nodes nodes;
+    coll_scaled_w2_f32_arguments arguments;
+    *(void **)&begin_capture = symbol("cuStreamBeginCapture_v2");
+    *(void **)&end_capture = symbol("cuStreamEndCapture");
+    *(void **)&instantiate = symbol("cuGraphInstantiateWithFlags");
+    *(void **)&replay = symbol("cuGraphLaunch");
+    *(void **)&destroy = symbol("cuGraphDestroy");
+    load_scaled(folder, n, &arguments);
+    said("not captured", coll_scaled_w2_f32_capture(ranks[0].handle, &arguments, ranks[0].stream, &nodes, &error));
+    printf("capture: %d\n", begin_capture(ranks[0].stream, 1));
+    said("launch", coll_scaled_w2_f32_capture(ranks[0].handle, &arguments, ranks[0].stream, &nodes, &error));
+    code = end_capture(ranks[0].stream, &graph);
+    printf("captured: %d %d %d\n", code, instantiate(&exec, graph, 0), (int)nodes.count);
+    printf("replay: %d\n", replay(exec, ranks[0].stream));
+    arguments.num_step = 8;
+    printf("replay: %d\n", replay(exec, ranks[0].stream));
+    arguments.num_eps = 0.25f;
+    said("update", coll_scaled_w2_f32_update(ranks[0].handle, &arguments, &nodes, exec, &error));
+    printf("replay: %d\n", replay(exec, ranks[0].stream));
+    printf("replay: %d\n", replay(exec, ranks[0].stream));
+    arguments.num_step = 9;
+    said("update", coll_scaled_w2_f32_update(ranks[0].handle, &arguments, &nodes, exec, &error));
+    printf("replay: %d\n", replay(exec, ranks[0].stream));
+    nodes.choice = NULL;
+    said("other", coll_scaled_w2_f32_update(ranks[0].handle, &arguments, &nodes, exec, &error));
     end();
     return 0;
   }

@@ -73,6 +73,8 @@ collective line(x: T[k] local) -> y: T[k] local { for i in tiles(k) { y[i] = x[i
     expect([unknown.code, unknown.err]).toEqual([2, expect.stringContaining("has no dimension 'q'")]);
     const forbidden = await check("--dim", "n=3");
     expect([forbidden.code, forbidden.err]).toEqual([2, expect.stringContaining("n=3 breaks where n >= 4")]);
+    const endless = await check("--dim", "k=3000000");
+    expect([endless.code, endless.err]).toEqual([2, expect.stringContaining("12000000 elements, and collc check")]);
     // The other dimensions, and the other collective, take lengths as always.
     const some = await check("--dim", "n=5");
     expect(some.code).toBe(0);
@@ -108,7 +110,7 @@ collective stuck(x: T[n] local) -> y: T[n] local {
 
   it("takes what is not proved for wrong if asked to", async () => {
     const text =
-      "collective open(x: T[n] local) -> y: T[n] local ensures y[i] == x[i] { for i in tiles(n) { if x[i] > 0 { y[i] = x[i] } else { y[i] = x[i] } } }";
+      "collective open(x: T[n] local) -> y: T[n] local ensures y[i] == sqrt(x[i] * x[i]) { for i in tiles(n) { y[i] = abs(x[i]) } }";
     const free = await collc(["check", "-", "--ranks", "2"], { stdin: text });
     expect([free.code, free.err.includes("warning[proof-unknown]")]).toEqual([0, true]);
     expect((await collc(["check", "-", "--ranks", "2", "--strict"], { stdin: text })).code).toBe(1);

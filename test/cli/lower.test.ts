@@ -1,11 +1,24 @@
 /** `collc lower`: the partition of an FX graph, for people and as JSON. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parseManifest } from "../../src/cli/aot/manifest.js";
+import { useFakeCompiler } from "../aot/support.js";
 import { Dump } from "../graph/fx-support.js";
 import { collc, temporaryFolder } from "./support.js";
 
 const folder = temporaryFolder();
+
+interface Built {
+  readonly parts: readonly {
+    readonly kind: string;
+    readonly program?: string;
+    readonly inputs: readonly { readonly name: string; readonly tensor: string }[];
+    readonly outputs: readonly { readonly name: string }[];
+  }[];
+  readonly copy: { readonly seconds: number; readonly bytesPerSecond: number };
+  readonly report: string;
+}
 
 function write(name: string, value: unknown): string {
   const path = join(folder, name);
@@ -50,6 +63,34 @@ describe("collc lower", () => {
     const { out } = await collc(["lower", layer(), "--measured", measured]);
     expect(out).toContain("0 of them collc's");
     expect(out).toContain("NCCL     all_reduce_1");
+  });
+
+  it("builds the programs, with the partition beside them", async () => {
+    useFakeCompiler();
+    const d = new Dump(2, "bfloat16", "twice");
+    const [x, y] = [d.input("x", [8, 64]), d.input("y", [8, 64])];
+    const file = write("twice.json", d.graph(d.gather(d.pointwise("relu", x)), d.gather(d.pointwise("relu", y))));
+    const out = join(folder, "built");
+    const { code, err } = await collc(["lower", file, "--caller", "kernels", "--arch", "sm_80", "--build", out]);
+    expect([code, err]).toEqual([0, ""]);
+    const manifest = parseManifest(out, readFileSync(join(out, "manifest.json"), "utf8"));
+    const partition = JSON.parse(readFileSync(join(out, "partition.json"), "utf8")) as Built;
+    // The same twice is one program, whose parameters both steps name.
+    expect(manifest.programs.map((p) => [p.ranks, p.targets.map((t) => t.arch)])).toEqual([[2, ["sm_80"]]]);
+    const [program] = manifest.programs;
+    const steps = partition.parts.filter((part) => part.kind === "program");
+    expect(steps.map((step) => step.program)).toEqual([program!.name, program!.name]);
+    expect(steps.map((step) => step.inputs[0]!.tensor)).toEqual(["x", "y"]);
+    for (const { inputs, outputs } of steps)
+      expect([...inputs, ...outputs].map((b) => b.name)).toEqual([...program!.inputs, ...program!.outputs].map((t) => t.name)); // prettier-ignore
+    expect(partition.copy.bytesPerSecond).toBeGreaterThan(1e11);
+    expect(partition.report).toContain("kernel by kernel");
+  });
+
+  it("builds for one architecture at a time", async () => {
+    const { code, err } = await collc(["lower", layer(), "--arch", "sm_80,sm_90a", "--build", join(folder, "two")]);
+    expect(code).toBe(2);
+    expect(err).toContain("a partition is of one architecture");
   });
 
   it.each([

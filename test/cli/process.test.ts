@@ -57,7 +57,7 @@ describe.runIf(isBuilt)("collc as a process", () => {
     expect(existsSync(`/proc/${pid}`)).toBe(false);
     const left = readdirSync(tmpdir()).filter((name) => !before.has(name) && name.includes(String(pid)));
     expect(left).toEqual([]);
-  }, 20_000);
+  });
 
   it("does not mind a reader that leaves early", async () => {
     const outcome = await new Promise<{ status: number | null; err: string }>((resolve) => {

@@ -39,46 +39,43 @@ collective nested(x: T[n] local) -> y: T[n] local ensures y[i] == ${nested(40)} 
 }
 `;
 
-/** Some seconds, on a machine that has other things to do, for what takes less than one. */
-const SOON = 20_000;
-
 describe.each([
   ["tensors", TENSORS],
   ["claims about elements", ELEMENTS],
 ])("%s", (name, text) => {
   const path = (): string => file(folder, `${name.replaceAll(" ", "_")}.coll`, text);
 
-  test.each(["ast", "tensor", "rank", "device", "cuda"])("emit --stage %s", { timeout: SOON }, async (stage) => {
+  test.each(["ast", "tensor", "rank", "device", "cuda"])("emit --stage %s", async (stage) => {
     const outcome = await collc(["emit", path(), "--ranks", "2", "--stage", stage]);
     expect(outcome.code, outcome.err).toBe(0);
     expect(outcome.out.length).toBeLessThan(2 ** 20);
   });
 
-  test("run", { timeout: SOON }, async () => {
+  test("run", async () => {
     const { code, out, err } = await collc(["run", path(), "--ranks", "2", "--dtype", "f32", "--dim", "n=640"]);
     expect(code, err).toBe(0);
     expect(out).toContain("✓ correct");
   });
 
-  test("check", { timeout: 2 * SOON }, async () => {
+  test("check", async () => {
     const { code, out, err } = await collc(["check", path(), "--ranks", "2"]);
     expect(code, err).toBe(0);
     expect(out).toContain("answer proved");
   });
 
-  test("explain", { timeout: SOON }, async () => {
+  test("explain", async () => {
     const { code, err } = await collc(["explain", path(), "--ranks", "2", "--dim", "n=1024"]);
     expect(code, err).toBe(0);
   });
 
-  test.skipIf(nvrtc === null)("build", { timeout: 3 * SOON }, async () => {
+  test.skipIf(nvrtc === null)("build", async () => {
     const into = join(folder, name);
     const { code, err } = await collc(["build", path(), "--ranks", "2", "-o", into]);
     expect(code, err).toBe(0);
     expect(readFileSync(join(into, "manifest.json"), "utf8").length).toBeLessThan(2 ** 17);
   });
 
-  test("the IR's text form, and back", { timeout: SOON }, () => {
+  test("the IR's text form, and back", () => {
     for (const { kernel } of compile(text, { ranks: 2 }).snapshots) {
       const printed = printKernel(kernel);
       const again = parseKernel(printed);

@@ -154,3 +154,30 @@ test("a caller gives one tensor, which holds the result; another that shares its
   expect(error.help).toContain("to change 'h' in place, name it as an output: -> h: …");
   await group.close();
 });
+
+test.each([2, 4])("short sums travel in packets, and wait in no scratch, on %i ranks", (ranks) => {
+  const packed = (mapping?: typeof PROOF_MAPPING): CompileResult =>
+    compile(ALL_REDUCE, { ranks, dtype: "bf16", variant: "one_shot+packets", ...(mapping && { mapping }) });
+  const { kernel, manifest, diagnostics } = packed();
+  expect(diagnostics).toEqual([]);
+  expect([...new Set(kernel!.buffers.map((b) => b.role))].sort()).toEqual(
+    expect.arrayContaining(["inout", "packet"]) as string[],
+  );
+  expect(kernel!.buffers.filter((b) => b.role === "scratch")).toEqual([]);
+  // Callers' memory needs no peer.
+  expect(manifest!.symmetric).toEqual([]);
+  const group = new CpuGroup(kernel!, manifest!, { detectUnwritten: true });
+  for (const n of [1, 64, 1000])
+    for (const seed of [1, 2]) {
+      const data = makeInputs(manifest!, { n }, seed);
+      const given = data.map((r) => ({ inputs: { x: r.inputs["x"]!.slice() } }));
+      group.run(data, { n });
+      expect(checkOutputs(manifest!, { n }, given, data)).toMatchObject({
+        correct: true,
+        bitwiseEqualAcrossRanks: true,
+      });
+    }
+  const small = packed(PROOF_MAPPING).kernel!;
+  const claims = prove({ kernel: small }, { shared: sharedLayout(small) });
+  expect([claims.answer.status, claims.ordering.status]).toEqual(["proved", "proved"]);
+});

@@ -6,7 +6,12 @@ import { manifestOf } from "../../src/compiler/emit/manifest.js";
 import type { Manifest } from "../../src/compiler/manifest.js";
 import { evaluateExtent } from "../../src/compiler/types/extent.js";
 import { CpuGroup, type CpuOptions, type RankArguments } from "../../src/runtime/cpu/index.js";
-import { allocate, fillPoison, type TypedArray } from "../../src/runtime/numbers/index.js";
+import { allocate, fillPoison, type NumberArray, type TypedArray } from "../../src/runtime/numbers/index.js";
+
+/** An array that is there, of a dtype whose elements are numbers of JavaScript. */
+export function numbers(array: TypedArray | undefined): NumberArray {
+  return array as NumberArray;
+}
 
 /** The manifest of a kernel of a test. */
 export const manifestFor = (kernel: Kernel): Manifest => manifestOf(kernel, "sm_90a");

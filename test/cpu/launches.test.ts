@@ -4,7 +4,7 @@ import type { DType } from "../../src/compiler/types/dtype.js";
 import type { CpuGroup, CpuOptions } from "../../src/runtime/cpu/index.js";
 import { sameBytes } from "../../src/runtime/numbers/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
-import { blank, fastest, load, oneShot, small } from "./kernels.js";
+import { blank, fastest, load, oneShot, small, numbers } from "./kernels.js";
 
 function launch(group: CpuGroup, n: number, seed: number): void {
   const ranks = makeInputs(group.manifest, { n }, seed);
@@ -32,8 +32,8 @@ describe("one-shot all-reduce", () => {
     expect([...group.buffer("epoch", 2)!]).toEqual([20, 20]);
     // Epochs are compared as differences, so that 2^32 launches are no limit.
     for (let rank = 0; rank < 4; rank++) {
-      group.buffer("epoch", rank)!.fill(0xfffffff5);
-      group.buffer("flags", rank)!.fill(0xfffffff5);
+      numbers(group.buffer("epoch", rank)).fill(0xfffffff5);
+      numbers(group.buffer("flags", rank)).fill(0xfffffff5);
     }
     for (let i = 0; i < 10; i++) launch(group, 5000, i);
     expect([...group.buffer("epoch", 2)!]).toEqual([9, 9]);

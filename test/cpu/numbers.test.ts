@@ -110,6 +110,7 @@ describe("arrays", () => {
       expect(a).toBeInstanceOf(arrayClass(dtype));
       const value = decode(dtype, a[1]!);
       if (dtype.startsWith("i")) expect(value).toBe(-1);
+      else if (dtype === "bool") expect(value).toBe(1);
       else if (dtype.startsWith("u")) expect(value).toBe(2 ** (8 * a.BYTES_PER_ELEMENT) - 1);
       else expect(value).toBeNaN();
     }
@@ -150,8 +151,9 @@ describe("random data", () => {
       const mean = values.reduce((a, x) => a + x, 0) / values.length;
       const low = Math.min(...values);
       const high = Math.max(...values);
-      const bits = dtype === "i8" || dtype === "u8" ? 8 : 32;
-      if (dtype.startsWith("i") || dtype.startsWith("u")) {
+      const bits = dtype === "i64" ? 64 : dtype === "i8" || dtype === "u8" ? 8 : 32;
+      if (dtype === "bool") expect([low, high, Math.abs(mean - 0.5) < 0.02]).toEqual([0, 1, true]);
+      else if (dtype.startsWith("i") || dtype.startsWith("u")) {
         const least = dtype.startsWith("i") ? -(2 ** (bits - 1)) : 0;
         expect((low - least) / 2 ** bits).toBeLessThan(0.001);
         expect((high - least) / 2 ** bits).toBeGreaterThan(bits === 8 ? 254.5 / 256 : 0.999);

@@ -1,7 +1,7 @@
 /** Each op of the device level, from hand-written IR. */
 import { describe, expect, test } from "vitest";
 import { decodeArray, encode, encodeArray, type TypedArray } from "../../src/runtime/numbers/index.js";
-import { blank, load, small } from "./kernels.js";
+import { blank, load, small, numbers as arrayOf } from "./kernels.js";
 
 /** Runs `result = body(a, b)` on scalars: 4 elements of buffers a and b of one kind, result of another. */
 function elementwise(
@@ -157,7 +157,7 @@ describe("arithmetic", () => {
       %v = load %z {buffer="x"} : vec<4 x bf16>
       store %v, %z {buffer="y"}`)); // prettier-ignore
     const [rank] = blank(group, {});
-    rank!.inputs["x"]!.set([0x7f81, 0xffc1, 0x8000, 1]);
+    arrayOf(rank!.inputs["x"]).set([0x7f81, 0xffc1, 0x8000, 1]);
     group.run([rank!], {});
     expect([...rank!.outputs["y"]!]).toEqual([0x7f81, 0xffc1, 0x8000, 1]);
   });
@@ -175,9 +175,9 @@ function trace(n: number, body: string, blocks = 1, world = 1): number[][] {
     ).replace("body {", `work ${blocks}\nbody {`),
   );
   const ranks = blank(group, {});
-  for (const r of ranks) r.outputs["y"]!.fill(0);
+  for (const r of ranks) arrayOf(r.outputs["y"]).fill(0);
   group.run(ranks, {});
-  return ranks.map((r) => [...r.outputs["y"]!]);
+  return ranks.map((r) => [...arrayOf(r.outputs["y"])]);
 }
 
 describe("structure", () => {
@@ -392,7 +392,7 @@ describe("tiles", () => {
         store %v, %e {buffer="y"}
       }`, 2)); // prettier-ignore
     const ranks = blank(group, {});
-    ranks[1]!.inputs["a"]!.set([1, 2, 3, 4]);
+    arrayOf(ranks[1]!.inputs["a"]).set([1, 2, 3, 4]);
     group.run(ranks, {});
     expect([...ranks[0]!.outputs["y"]!]).toEqual([0, 1, 2, 0, 0, 3, 4, 0]);
   });
@@ -409,8 +409,8 @@ describe("tiles", () => {
       %v = load %zero {buffer="cs"} : i32
       store %v, %zero {buffer="y"}`)); // prettier-ignore
     const [rank] = blank(group, {});
-    rank!.inputs["a"]!.set([-3, 100]);
-    rank!.inputs["b"]!.set([5, 100]);
+    arrayOf(rank!.inputs["a"]).set([-3, 100]);
+    arrayOf(rank!.inputs["b"]).set([5, 100]);
     group.run([rank!], {});
     expect([...rank!.outputs["y"]!]).toEqual([9985]);
   });

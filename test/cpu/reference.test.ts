@@ -12,7 +12,7 @@ import {
   makeRankInputs,
   type RankTensors,
 } from "../../src/runtime/reference/index.js";
-import { fastest, manifestFor } from "./kernels.js";
+import { fastest, manifestFor, numbers } from "./kernels.js";
 
 const manifest = (rows: string, world: number): Manifest =>
   manifestFor(
@@ -95,7 +95,9 @@ describe("layouts", () => {
           if (dtype === "i32" && from === "partial(avg)") continue;
           const it = move(from, to, world, dtype);
           const ranks = makeInputs(it, dims(m, n), 3);
-          const inputs = ranks.map((r) => (dtype === "i32" ? r.inputs["x"]! : decodeArray(dtype, r.inputs["x"]!)));
+          const inputs = ranks.map((r) =>
+            dtype === "i32" ? numbers(r.inputs["x"]) : decodeArray(dtype, r.inputs["x"]!),
+          );
           place(
             to,
             logical(from, inputs, m, n, dtype === "i32"),
@@ -109,7 +111,7 @@ describe("layouts", () => {
           expect(check().bitwiseEqualAcrossRanks).toBe(to === "replicated" ? true : null);
           if (!from.startsWith("partial")) expect(check().maxError).toBe(0);
           // One element off by two places of the dtype is seen, and named.
-          const y = ranks[1]!.outputs["y"]!;
+          const y = numbers(ranks[1]!.outputs["y"]);
           const right = y[4]!;
           y[4] = dtype === "bf16" ? right + 2 : dtype === "i32" ? right + 1 : right * (1 + 2 ** -20) + 1e-6;
           expect(check()).toMatchObject({ correct: false, firstMismatch: { output: "y", rank: 1, index: 4 } });
@@ -121,18 +123,18 @@ describe("layouts", () => {
   test("local: each rank for itself", () => {
     const it = manifest("in x: f32[n] local local [n] out y: f32[n] local local [n] specify unary(neg, input(x))", 3);
     const ranks = makeInputs(it, dims(1, 5), 1);
-    for (const r of ranks) r.outputs["y"]!.set(r.inputs["x"]!.map((v) => -v));
+    for (const r of ranks) numbers(r.outputs["y"]).set(numbers(r.inputs["x"]).map((v) => -v));
     expect(checkOutputs(it, dims(1, 5), ranks, ranks).correct).toBe(true);
-    ranks[2]!.outputs["y"]!.set(ranks[1]!.outputs["y"]!);
+    numbers(ranks[2]!.outputs["y"]).set(numbers(ranks[1]!.outputs["y"]));
     expect(checkOutputs(it, dims(1, 5), ranks, ranks).firstMismatch).toMatchObject({ rank: 2, index: 0 });
   });
 
   test("partial outputs count together", () => {
     const it = move("replicated", "partial(sum)", 2, "f32");
     const ranks = makeInputs(it, dims(4, 4), 1);
-    for (const r of ranks) r.outputs["y"]!.set(r.inputs["x"]!.map((v) => v / 2));
+    for (const r of ranks) numbers(r.outputs["y"]).set(numbers(r.inputs["x"]).map((v) => v / 2));
     expect(checkOutputs(it, dims(4, 4), ranks, ranks).correct).toBe(true);
-    ranks[0]!.outputs["y"]!.set(ranks[0]!.inputs["x"]!);
+    numbers(ranks[0]!.outputs["y"]).set(numbers(ranks[0]!.inputs["x"]));
     expect(checkOutputs(it, dims(4, 4), ranks, ranks).correct).toBe(false);
   });
 
@@ -144,8 +146,8 @@ describe("layouts", () => {
       maxError: Infinity,
       firstMismatch: { index: 0, actual: NaN },
     });
-    ranks[0]!.inputs["x"]!.set([0x8000, 0x7e01, 1, 2]);
-    ranks[0]!.outputs["y"]!.set([0x8000, 0x7fff, 1, 2]);
+    numbers(ranks[0]!.inputs["x"]).set([0x8000, 0x7e01, 1, 2]);
+    numbers(ranks[0]!.outputs["y"]).set([0x8000, 0x7fff, 1, 2]);
     expect(checkOutputs(it, dims(1, 4), ranks, ranks).correct).toBe(true);
     ranks[0]!.outputs["y"]![0] = 0;
     expect(checkOutputs(it, dims(1, 4), ranks, ranks)).toMatchObject({ correct: false, firstMismatch: { index: 0 } });
@@ -212,10 +214,10 @@ describe("expressions", () => {
       const f: Record<string, (v: number) => number> = { exp: Math.exp, tanh: Math.tanh, silu: (v) => v / (1 + Math.exp(-v)), sqrt: Math.sqrt, log: Math.log, rsqrt: (v) => 1 / Math.sqrt(v) }; // prettier-ignore
       const g = f[fn] ?? ((v: number) => v * (0.5 + 0.5 * Math.tanh(Math.sqrt(2 / Math.PI) * (v + 0.044715 * v ** 3))));
       const y = x.map((v) => Math.fround(g(Math.fround(v + 2))));
-      ranks[0]!.outputs["y"]!.set(y);
+      numbers(ranks[0]!.outputs["y"]).set(y);
       // The tanh approximation of gelu is a different function.
       expect(checkOutputs(it, dims(1, 100), ranks, ranks).correct).toBe(fn !== "gelu");
-      ranks[0]!.outputs["y"]!.set(y.map((v) => v * (1 + wrong)));
+      numbers(ranks[0]!.outputs["y"]).set(y.map((v) => v * (1 + wrong)));
       expect(checkOutputs(it, dims(1, 100), ranks, ranks).correct).toBe(false);
     }
   });
@@ -267,8 +269,8 @@ describe("large sizes", () => {
     const it = move("partial(sum)", "replicated", 2, "f32");
     const d = dims(1000, 64);
     const ranks = makeInputs(it, d, 1);
-    const [x0, x1] = ranks.map((r) => r.inputs["x"]!);
-    for (const r of ranks) r.outputs["y"]!.set(x0!.map((v, i) => Math.fround(v + x1![i]!)));
+    const [x0, x1] = ranks.map((r) => numbers(r.inputs["x"]));
+    for (const r of ranks) numbers(r.outputs["y"]).set(x0!.map((v, i) => Math.fround(v + x1![i]!)));
     const sampled = checkOutputs(it, d, ranks, ranks, { maxElements: 6400, seed: 4 });
     expect(sampled).toMatchObject({ correct: true, total: 64000 });
     expect(sampled.checked).toBeGreaterThan(3200);
@@ -302,7 +304,7 @@ describe("inputs", () => {
     expect(mine).toEqual(all[1]);
     const read = generatedInputs(it, d, 7);
     expect(read("b", 0, 5, 11)).toEqual(all[0]!.inputs["b"]!.subarray(5, 11));
-    mine.outputs["y"]!.set(all[0]!.inputs["a"]!);
+    numbers(mine.outputs["y"]).set(numbers(all[0]!.inputs["a"]));
     expect(checkOutputs(it, d, read, [undefined, mine])).toMatchObject({
       correct: true,
       bitwiseEqualAcrossRanks: null,

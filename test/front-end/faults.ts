@@ -156,11 +156,6 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "bad-slice": { text: tensors("whole[⟦1..n + 1⟧]"), message: "ends at n, before n + 1" },
   "bad-permutation": { text: tensors("⟦permute(c, 0, 0)⟧", "replicated", "k, n"), help: "from 0 to 1" },
   "not-a-whole-tensor": { text: tensors("whole + ⟦n⟧"), message: "'n', a dimension" },
-  "layout-of-axis": {
-    text: `collective f(⟨x: T[n] on(0, gpu)⟩) -> y: T[n] replicated mesh(node, gpu) {\n  y = broadcast(⟦x⟧)\n}\n`,
-    message: "on(0, gpu)",
-    help: "ranks(gpu)",
-  },
   "mixed-body": { text: element("⟦all_gather(x)⟧"), message: "'all_gather'", help: /`let` at the top/ },
   "wrong-index-count": element("⟦x[i, 0]⟧").replace("x: T[n] local", "⟨x: T[n] local⟩"),
   "index-out-of-range": { text: element("x[⟦-1⟧]").replace("x: T[n] local", "⟨x: T[n] local⟩"), message: "-1" },
@@ -218,6 +213,7 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     "  for p in ⟨ranks⟩ {\n    ⟦barrier⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }",
   ),
   "sync-in-tiles": inTiles("⟦signal 0⟧\n    y[i] = x[i]"),
+  "sync-by-data": loops("  if ⟨x[0] > 0⟩ {\n    ⟦signal 0⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
   "wait-for-itself": loops("  ⟦signal rank⟧\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
   "scalar-product": {
     text: "collective f(a: T[m, k] replicated, b: T[k, n] replicated) -> c: T[m, n] replicated {\n  c = ⟦a @ b⟧\n}\n",

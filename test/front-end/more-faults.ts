@@ -240,7 +240,7 @@ export const MORE_FAULTS: Record<string, Case> = {
   },
   "a condition as a result": {
     text: tensors("⟦whole > 0⟧"),
-    expected: [{ code: "type-mismatch", help: /where/ }],
+    expected: [{ code: "type-mismatch", help: /makes it 0 or 1/ }],
   },
   "a dimension cut twice": {
     text: tensors("⟦all_to_all(cut, dim: 0)⟧", "sharded(0)"),

@@ -131,3 +131,21 @@ export function expectNothingWrong(text: string, ranks: number, dtype: DType, sh
   for (const claim of [claims.answer, claims.ordering]) expect(claim.status, summaryLine(claims)).not.toBe("wrong");
   return claims;
 }
+
+/** A program that a generator has made, and what it may be compiled and launched with. */
+export interface MadeProgram {
+  readonly text: string;
+  readonly ranks: number;
+  readonly dtype: DType;
+  readonly shapes: readonly DimValues[];
+}
+
+/** A program that says itself what it computes does so, and its text and kernels print as they were. */
+export async function expectComputes({ text, ranks, dtype, shapes }: MadeProgram): Promise<void> {
+  const [compiled] = compileEach(text, ranks, dtype);
+  if (compiled === undefined) throw new Error("the generator made no program");
+  expectRuns(compiled, shapes, 1);
+  expectKernelsPrint(compiled);
+  expectTreePrints(text);
+  await expectFormats(text, 100);
+}

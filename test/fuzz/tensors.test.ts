@@ -2,7 +2,7 @@
 import { test } from "vitest";
 import { explore } from "./explore.js";
 import { meshPrograms } from "./mesh-programs.js";
-import { compileEach, expectFormats, expectKernelsPrint, expectRuns, expectTreePrints } from "./properties.js";
+import { expectComputes } from "./properties.js";
 import { tensorPrograms } from "./tensor-programs.js";
 
 test("tensor expressions compute what they say", { timeout: 3_600_000 }, () =>
@@ -12,14 +12,7 @@ test("tensor expressions compute what they say", { timeout: 3_600_000 }, () =>
     least: 20,
     inputs: tensorPrograms(),
     show: (p) => `${p.ranks} ranks, ${p.dtype}\n${p.text}`,
-    check: async ({ text, ranks, dtype, shapes }) => {
-      const [compiled] = compileEach(text, ranks, dtype);
-      if (compiled === undefined) throw new Error("the generator made no program");
-      expectRuns(compiled, shapes, 1);
-      expectKernelsPrint(compiled);
-      expectTreePrints(text);
-      await expectFormats(text, 100);
-    },
+    check: expectComputes,
   }),
 );
 
@@ -30,13 +23,6 @@ test("tensor expressions over the axes of a mesh compute what they say", { timeo
     least: 10,
     inputs: meshPrograms(),
     show: (p) => `${p.ranks} ranks, ${p.dtype}\n${p.text}`,
-    check: async ({ text, ranks, dtype, shapes }) => {
-      const [compiled] = compileEach(text, ranks, dtype);
-      if (compiled === undefined) throw new Error("the generator made no program");
-      expectRuns(compiled, shapes, 1);
-      expectKernelsPrint(compiled);
-      expectTreePrints(text);
-      await expectFormats(text, 100);
-    },
+    check: expectComputes,
   }),
 );

@@ -22,7 +22,7 @@ const SPECIAL = /: (f32|u32|i32)[,)]|\b(\w+): T\[.*->.*\b\2: T\[|over: |\b(iota|
 const shown = EXAMPLES.filter((e) => e.error === null && (isAll || SPECIAL.test(e.text)));
 
 for (const { text, line, section } of shown)
-  it.skipIf(missing !== null)(`line ${line}, ${section}`, { timeout: 300_000 }, async () => {
+  it.skipIf(missing !== null)(`line ${line}, ${section}`, async () => {
     for (const program of compileAll(text, 4))
       for (const { cuda, manifest } of program.variants.length > 0
         ? program.variants.map((v) => v.compiled)

@@ -34,5 +34,7 @@ export function allows(file: LibraryFile, ranks: number, dtype: DType = "f32"): 
   const source = new SourceFile(file.path, file.text);
   const options = { world: ranks, dtypes: { T: dtype }, file: source, resolve: importsFromDisk };
   const { diagnostics } = checkCollective(parseProgram(source).program, undefined, options);
+  // Nobody computes with truth values: kernels that only move elements take them.
+  if (dtype === "bool" && diagnostics.some((d) => d.severity === "error")) return false;
   return !diagnostics.some((d) => d.code === "world-not-allowed" || d.code === "dtype-not-allowed");
 }

@@ -8,6 +8,7 @@ import { compile, parseKernel, printKernel } from "../../src/compiler/index.js";
 import { type Claims, prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { isAll } from "../scope.js";
 
 const head = (inputs: string, outputs: string, body: string): string =>
   `collective f(${inputs}) -> ${outputs}\n  mesh(dp, tp) {\n${body}\n}\n`;
@@ -58,6 +59,26 @@ const PROGRAMS: Readonly<Record<string, string>> = {
     "(r: T[m, n] sharded(0, dp) replicated(tp), y: T[m, n] sharded(0, dp) replicated(tp))",
     "  r = r + all_reduce(h, over: tp) + bias\n  y = r * rsqrt(mean(r * r, dim: 1) + eps)",
   ),
+  "one rank of each row: broadcast, reduced, scattered and gathered": head(
+    "w: T[m, n] on(0, tp), g: T[m, n] sharded(0, dp) partial(sum, tp), x: T[m, n] sharded(0, dp) sharded(1, tp), b: T[m, n] on(0)",
+    "(a: T[m, n] replicated(tp), s: T[m, n] sharded(0, dp) on(0, tp), t: T[m, n] sharded(0, dp) on(0, tp), c: T[m, n] sharded(0, dp) sharded(1, tp), whole: T[m, n] replicated)",
+    [
+      "  a = broadcast(w, over: tp) * 2",
+      "  s = reduce(g, to: 0, over: tp)",
+      "  t = gather(x, to: 0, over: tp)",
+      "  c = scatter(scatter(b, dim: 0, over: dp), dim: 1, over: tp)",
+      "  whole = broadcast(broadcast(b, over: tp), over: dp)",
+    ].join("\n"),
+  ),
+  "to one rank of all, one axis after the other, and computed with there": head(
+    "g: T[m, n] partial(sum), x: T[m, n] sharded(0)",
+    "(total: T[m, n] on(0), all: T[m, n] on(0), row: T[m, n] on(0, dp) sharded(1, tp))",
+    [
+      "  total = relu(reduce(reduce(g, to: 0, over: tp), to: 0, over: dp))",
+      "  all = gather(gather(x, to: 0, over: tp) * 0.5, to: 0, over: dp)",
+      "  row = reduce(reduce_scatter(g, dim: 1, over: tp), to: 0, over: dp)",
+    ].join("\n"),
+  ),
   "rows of the mesh that have nothing to do with each other": head(
     "x: T[n] partial(sum, tp)",
     "y: T[n] sharded(0, tp)",
@@ -72,25 +93,29 @@ const MESHES = [
 const dims = { m: 12, n: 24, k: 36, eps: 0.5 };
 
 describe.each(Object.entries(PROGRAMS))("%s", (_, text) => {
-  it.each([...MESHES, [1, 2], [2, 1], [3, 3]] as const)("computes what it says on %i × %i ranks", (dp, tp) => {
-    for (const dtype of ["f32", "bf16"] as const) {
-      const size = dp === 3 && tp === 3 ? { m: 18, n: 36, k: 36, eps: 0.5 } : dims;
-      const program = compile(text, { ranks: dp * tp, dtype, mesh: { dp, tp } });
-      expect(program.diagnostics).toEqual([]);
-      const kernels = program.variants.length > 0 ? program.variants.map((v) => v.compiled) : [program];
-      for (const { kernel, manifest } of kernels) {
-        expect(printKernel(parseKernel(printKernel(kernel!)))).toBe(printKernel(kernel!));
-        const group = new CpuGroup(kernel!, manifest!, { detectUnwritten: true, seed: 3 });
-        for (const launch of [1, 2]) {
-          const ranks = makeInputs(manifest!, size, launch);
-          group.run(ranks, size);
-          expect(checkOutputs(manifest!, size, ranks, ranks)).toMatchObject({ correct: true, unspecified: [] });
+  it.each(isAll ? [...MESHES, [1, 2] as const, [2, 1] as const, [3, 3] as const] : MESHES)(
+    "computes what it says on %i × %i ranks",
+    (dp, tp) => {
+      for (const dtype of ["f32", "bf16"] as const) {
+        const size = dp === 3 && tp === 3 ? { m: 18, n: 36, k: 36, eps: 0.5 } : dims;
+        const program = compile(text, { ranks: dp * tp, dtype, mesh: { dp, tp } });
+        expect(program.diagnostics).toEqual([]);
+        const kernels = program.variants.length > 0 ? program.variants.map((v) => v.compiled) : [program];
+        for (const { kernel, manifest } of kernels) {
+          expect(printKernel(parseKernel(printKernel(kernel!)))).toBe(printKernel(kernel!));
+          const group = new CpuGroup(kernel!, manifest!, { detectUnwritten: true, seed: 3 });
+          for (const launch of [1, 2]) {
+            const ranks = makeInputs(manifest!, size, launch);
+            group.run(ranks, size);
+            expect(checkOutputs(manifest!, size, ranks, ranks)).toMatchObject({ correct: true, unspecified: [] });
+          }
         }
       }
-    }
-  });
+    },
+  );
 
-  it.each(MESHES)("is proved on %i × %i ranks", (dp, tp) => {
+  // Axes of one length hide which is which.
+  it.each(isAll ? MESHES : MESHES.filter(([dp, tp]) => dp < tp))("is proved on %i × %i ranks", (dp, tp) => {
     for (const claims of proved(text, dp, tp)) {
       expect(claims.answer.status, summaryLine(claims)).toBe("proved");
       expect(claims.ordering.status, summaryLine(claims)).toBe("proved");
@@ -192,9 +217,16 @@ describe("what cannot be is said, with what to write", () => {
     ["sharded(0, dp) sharded(1)", "x", "replicated", "bad-layout-argument", "name the axis, as in sharded(0, gpu)"],
     ["sharded(0, dp) sharded(1, dp)", "x", "replicated", "bad-layout-argument", "name another axis"],
     ["partial(sum, dp) partial(max, tp)", "x", "replicated", "bad-layout-argument", "write partial(sum, tp)"],
-    ["on(0, dp) replicated(tp)", "x", "replicated", "bad-layout-argument", /beside|replicated/],
-    ["on(0, dp)", "x", "on(0, dp)", "layout-of-axis", "declare it replicated(dp), or write loops over ranks(dp)"],
-    ["sharded(0, dp) sharded(1, tp)", "reduce(x, to: 0, over: tp)", "replicated", "unknown-argument", "it takes to"],
+    ["on(0, dp) replicated(tp)", "x", "replicated", "layout-mismatch", "convert it: y = broadcast(x, over: dp)"],
+    ["on(0, dp)", "broadcast(x)", "replicated(dp)", "bad-conversion", "name the axis: broadcast(…, over: dp)"],
+    ["sharded(0, dp) partial(sum, tp)", "reduce(x, to: 7, over: tp)", "replicated", "no-such-rank", /rank|count/],
+    [
+      "sharded(0, dp) sharded(1, tp)",
+      "reduce(x, to: 0, over: tp)",
+      "replicated",
+      "bad-conversion",
+      "from sharded(1), that is gather(…, to: 0)",
+    ],
     [
       "partial(sum, dp) sharded(0, tp)",
       "x",

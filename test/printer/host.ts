@@ -192,10 +192,12 @@ const C_TYPES: Readonly<Record<string, string>> = {
   bf16: "unsigned short",
   f8e4m3: "unsigned char",
   f8e5m2: "unsigned char",
+  i64: "long long",
   i32: "int",
   u32: "unsigned",
   i8: "signed char",
   u8: "unsigned char",
+  bool: "bool",
 };
 
 /** Elements of each buffer for these dimensions. */

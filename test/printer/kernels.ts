@@ -13,9 +13,21 @@ export const WORLD = 2;
 export const BLOCKS = 2;
 const THREADS = 8;
 
-const DTYPES: readonly DType[] = ["f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i32", "u32", "i8", "u8"];
-const COMPUTE = { f32: "f32", f16: "f32", bf16: "f32", f8e4m3: "f32", f8e5m2: "f32", i32: "i32", u32: "u32", i8: "i32", u8: "u32" } as const; // prettier-ignore
-type Compute = "f32" | "i32" | "u32";
+/** Dtypes of numbers; buffers of truth values stand beside them. */
+const DTYPES: readonly Exclude<DType, "bool">[] = [
+  "f32",
+  "f16",
+  "bf16",
+  "f8e4m3",
+  "f8e5m2",
+  "i64",
+  "i32",
+  "u32",
+  "i8",
+  "u8",
+];
+const COMPUTE = { f32: "f32", f16: "f32", bf16: "f32", f8e4m3: "f32", f8e5m2: "f32", i64: "i64", i32: "i32", u32: "u32", i8: "i32", u8: "u32", bool: "bool" } as const; // prettier-ignore
+type Compute = "f32" | "i64" | "i32" | "u32";
 
 /** A value of the text that is being written. */
 interface Written {
@@ -64,9 +76,11 @@ class Text {
     const value =
       kind === "f32"
         ? this.pick([0.5, -1.25, 3, 0.1, -0, 1e-3, 7e4])
-        : kind === "i32"
-          ? this.pick([1, -3, 7, 100, -(2 ** 31), 2 ** 31 - 1])
-          : this.pick([1, 3, 255, 2 ** 31, 2 ** 32 - 1]);
+        : kind === "i64"
+          ? this.pick([1, -3, 100, -(2 ** 31), 2 ** 40 + 1, 2 ** 53 - 1, -(2 ** 63)])
+          : kind === "i32"
+            ? this.pick([1, -3, 7, 100, -(2 ** 31), 2 ** 31 - 1])
+            : this.pick([1, 3, 255, 2 ** 31, 2 ** 32 - 1]);
     const scalar = this.define(kind, `const {value=${Object.is(value, -0) ? "-0" : value}}`, kind);
     return this.lanes === 1 ? scalar : this.define(kind, `splat ${scalar.name}`);
   }
@@ -80,7 +94,7 @@ class Text {
     const inner = (k: Compute = kind): Written => this.value(k, depth - 1, leaves);
     switch (this.below(kind === "f32" ? 7 : 9)) {
       case 0: {
-        const fns = kind === "f32" ? ["neg", "abs", "relu"] : kind === "i32" ? ["neg", "abs", "relu"] : ["relu"];
+        const fns = kind === "u32" ? ["relu"] : ["neg", "abs", "relu"];
         const fn = this.pick(fns);
         return this.define(kind, `unary ${inner().name} {fn="${fn}"}`);
       }
@@ -90,7 +104,7 @@ class Text {
         return this.define(kind, `select ${condition.name}, ${a.name}, ${b.name}`);
       }
       case 2:
-        return this.converted(kind, inner(this.pick(["f32", "i32", "u32"])));
+        return this.converted(kind, inner(this.pick(["f32", "i64", "i32", "u32"])));
       case 3:
         return this.binary(this.pick(["min", "max"]), inner(), inner());
       case 4:
@@ -121,7 +135,9 @@ class Text {
   }
 
   condition(depth: number, leaves: readonly Written[]): Written {
-    const kind = this.pick<Compute>(["f32", "i32", "u32"]);
+    const own = leaves.filter((v) => v.kind === "bool");
+    if (own.length > 0 && this.below(3) === 0) return this.pick(own);
+    const kind = this.pick<Compute>(["f32", "i64", "i32", "u32"]);
     const fn = this.pick(["eq", "ne", "lt", "le", "gt", "ge"]);
     const [a, b] = [this.value(kind, Math.max(0, depth - 1), leaves), this.value(kind, 0, leaves)];
     const c = this.define("bool", `compare ${a.name}, ${b.name} {fn="${fn}"}`);
@@ -154,7 +170,7 @@ export function randomKernel(seed: number): Kernel {
   const t = new Text(seed);
   const [da, db] = [t.pick(DTYPES), t.pick(DTYPES)];
   // One output of each kind that there is arithmetic of.
-  const outputs = (["f32", "i32", "u32"] as const).map((kind) => ({
+  const outputs = (["f32", "i64", "i32", "u32"] as const).map((kind) => ({
     name: `y_${kind}`,
     kind,
     dtype: t.pick(DTYPES.filter((d) => COMPUTE[d] === kind)),
@@ -177,10 +193,13 @@ export function randomKernel(seed: number): Kernel {
     const at = t.binary("add", begin, lanes === 1 ? i : t.binary("mul", i, t.index(lanes)));
     t.lanes = lanes;
     const leaves = [t.load("a", da, at), t.load("b", db, at, peer)];
+    const masks = [t.load("m", "bool", at), t.load("m", "bool", at, peer)];
+    const truth = t.condition(2, [...leaves, ...masks]);
+    t.store("p", "bool", t.binary(t.pick(["and", "or", "xor", "min", "max"]), t.pick(masks), truth), at);
     for (const { name, kind, dtype } of outputs) {
       // What is loaded shows, whatever the value in front of it makes of it.
       const shown = leaves.map((leaf) => t.converted(kind, leaf));
-      t.store(name, dtype, shown.reduce((sum, leaf) => t.binary("add", sum, leaf), t.value(kind, 3, [...leaves, ...shown])), at); // prettier-ignore
+      t.store(name, dtype, [...shown, t.define(kind, `cast ${truth.name}`)].reduce((sum, leaf) => t.binary("add", sum, leaf), t.value(kind, 3, [...leaves, ...masks, ...shown])), at); // prettier-ignore
     }
     // Functions that are rounded otherwise on each machine.
     const near = t.limited("f32", t.converted("f32", leaves[0]!), 0.25, 8);
@@ -250,6 +269,8 @@ export function randomKernel(seed: number): Kernel {
 dim n
 buffer a: input ${da}[n]
 buffer b: input ${db}[n] symmetric
+buffer m: input bool[n] symmetric
+buffer p: output bool[n]
 ${outputs.map(({ name, dtype }) => `buffer ${name}: output ${dtype}[n]`).join("\n")}
 buffer z: output ${da}[n]
 buffer w: output i32[n]

@@ -39,6 +39,10 @@ static inline unsigned atomicExch(unsigned* p, unsigned value) { return __atomic
 static inline float __uint_as_float(unsigned x) { float r; std::memcpy(&r, &x, 4); return r; }
 static inline unsigned __float_as_uint(float x) { unsigned r; std::memcpy(&r, &x, 4); return r; }
 static inline int __float2int_rn(float x) { return (int)std::nearbyint(x); }
+// Beyond the ends of the range, and of NaN, the instruction gives what C leaves undefined.
+static inline long long __float2ll_rz(float x) {
+  return x >= 9223372036854775808.0f ? INT64_MAX : x > -9223372036854775808.0f ? (long long)x : INT64_MIN;
+}
 static inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
 static inline size_t __cvta_generic_to_shared(const void* p) { return (size_t)((const unsigned char*)p - block_shared); }
 

@@ -57,13 +57,13 @@ beforeAll(async () => {
   if (kernel === null) throw new Error(diagnostics.map((d) => d.message).join("; "));
   const memoryOf = (): TypedArray[][] =>
     kernel.buffers.map((b, j) => {
-      const array = allocate(b.dtype, lengthsOf(kernel, dims)[j]!);
+      const array = allocate("f32", lengthsOf(kernel, dims)[j]!);
       if (b.role === "input") PAIRS.forEach((pair, i) => (array[i] = pair[b.name === "a" ? 0 : 1]));
       return [array];
     });
   const read = (memory: TypedArray[][], into: Record<string, readonly string[]>): void =>
     kernel.buffers.forEach(({ name, role }, j) => {
-      if (role === "output") into[name] = Array.from(memory[j]![0]!, (x) => bits(name, x));
+      if (role === "output") into[name] = Array.from(memory[j]![0] as Float32Array, (x) => bits(name, x));
     });
   const memory = memoryOf();
   const tensors = (role: string): Record<string, TypedArray> =>

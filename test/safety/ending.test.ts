@@ -32,7 +32,7 @@ describe("a launcher", () => {
     expect(signal).toBe("SIGKILL");
     expect(said).toContain("its launcher is gone");
     expect(existsSync(runDirectory)).toBe(false);
-  }, 20_000);
+  });
 
   test("that is killed at once, at any moment, leaves nothing", async () => {
     const script = sandbox.script(
@@ -58,7 +58,7 @@ describe("a launcher", () => {
       readdirSync(sandbox.directory).filter((name) => !before.has(name) && /^collc-\d+-/.test(name));
     for (let i = 0; i < 100 && left().length > 0; i++) await new Promise((resolve) => setTimeout(resolve, 100));
     expect(left()).toEqual([]);
-  }, 60_000);
+  });
 });
 
 test("a rank that stands still while others close costs one time-out", async () => {
@@ -81,7 +81,7 @@ test("a rank that stands still while others close costs one time-out", async () 
   await one!.ended;
   // 10 s without the bound.
   expect(Number(zero!.output())).toBeLessThan(6000);
-}, 30_000);
+});
 
 // Memory, signals, the provider and the store of a group and its subgroup are each given back with the others: 16 s without the bound.
 test.each(["cuda", "nccl"])(

@@ -114,5 +114,5 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)`;
     const perElement = (peak(large) - peak(small)) / (large - small);
     expect(perElement).toBeGreaterThan(16);
     expect(perElement).toBeLessThan(34);
-  }, 120_000);
+  });
 });

@@ -53,7 +53,7 @@ describe("the store", () => {
     expect((await store.get("key")).toString()).toBe("value");
     expect(server.members()[1]!.state).toBe("joined");
     expect(refusals.length).toBeLessThanOrEqual(5);
-  }, 30_000);
+  });
 
   it("prints what strangers say escaped, and a few lines of it", async () => {
     const { server, refusals } = await host(1);
@@ -70,7 +70,7 @@ describe("the store", () => {
     expect(refusals).toHaveLength(5);
     for (const line of refusals) expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(refusals.at(-1)).toMatch(/nothing is said$/);
-  }, 20_000);
+  });
 
   it("makes one printable line of any text", () => {
     expect(printable("a\x1b[31mb\nc\u202ed")).toBe("a\\u{1b}[31mb\\u{a}c\\u{202e}d");
@@ -117,7 +117,7 @@ describe("a store's file", () => {
   it("that is a FIFO is not waited for", async () => {
     spawnSync("mkfifo", [file().path]);
     expect((await rejection(connectStoreByFile(file()))).message).toMatch(/is not a file/);
-  }, 5000);
+  });
 });
 
 describe("descriptors between processes", () => {

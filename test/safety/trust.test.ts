@@ -98,7 +98,7 @@ describe("the kernel cache", () => {
     const linked = folder("linked");
     symlinkSync("/dev/zero", join(linked, "key.kernel"));
     expect((await cached(linked)).from).toBe("built");
-  }, 10_000);
+  });
 
   it.runIf(isRoot)("does not read an entry of somebody else", async () => {
     const entries = folder("entries");
@@ -146,7 +146,7 @@ describe("NVRTC in collc's own folder", () => {
     execFileSync("rm", [library]);
     execFileSync("mkfifo", [library]);
     expect((await find(env)).attempts.find(({ path }) => path === library)?.outcome).toBe("not a shared library");
-  }, 10_000);
+  });
 
   it("is not fetched into a folder of others", async () => {
     const env = { PATH: process.env["PATH"]!, COLLC_CACHE_DIR: folder("cache", 0o777) };
@@ -236,5 +236,5 @@ describe.runIf(isRoot)("a user without a name", () => {
     });
     expect(out.text).not.toMatch(/bug in collc|ENOENT/);
     expect(out.text).toMatch(/collc-cache-54321/);
-  }, 60_000);
+  });
 });

@@ -1,7 +1,8 @@
 // Graphs, and going on after a wait that ran out.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { allReduce, compiled, throws } from "./support.mjs";
+import { compile } from "../../../dist/src/compiler/index.js";
+import { allReduce, compiled, sum, throws } from "./support.mjs";
 
 export default {
   "graphs: replayed with a straggler, pads in step afterwards": {
@@ -39,6 +40,48 @@ export default {
       graph.destroy();
       await job.free();
       await flags.free();
+    },
+  },
+  "graphs: numbers of the launch change without another capture": {
+    async run(group, rank) {
+      const { world } = group;
+      const text = `collective scaled(x: T[n] partial(sum), eps: f32, step: u32) -> y: T[n] replicated {
+  y = all_reduce(x) * eps + f32(step)
+}`;
+      const kernel = await group.load(compile(text, { ranks: world, dtype: "f32" }));
+      // A size for packets, and one for flags.
+      for (const n of [256, 1 << 18]) {
+        const [x, y] = [await group.symmetric("f32", [n]), await group.symmetric("f32", [n])];
+        x.write(new Float32Array(n).fill(rank + 1));
+        await group.barrier();
+        const run = await kernel.prepare({ x, y }, { n, eps: 0.5, step: 7 });
+        await kernel.run({ x, y }, { n, eps: 0.5, step: 7 });
+        const graph = await group.capture((stream) => {
+          run.launch(stream);
+          run.launch(stream);
+        });
+        const replayed = async (eps, step) => {
+          await graph.replay();
+          const wanted = sum(world) * eps + step;
+          assert(
+            (await y.read()).every((v) => v === wanted),
+            `${n}: ${eps}, ${step}`,
+          );
+        };
+        await replayed(0.5, 7);
+        run.set({ eps: 0.25, step: 9 });
+        await replayed(0.5, 7);
+        graph.update(run);
+        for (let i = 0; i < 3; i++) await replayed(0.25, 9);
+        run.set({ step: 2 ** 20 });
+        graph.update(run);
+        await replayed(0.25, 2 ** 20);
+        graph.destroy();
+        run.release();
+        await x.free();
+        await y.free();
+      }
+      await kernel.unload();
     },
   },
   "graphs: a word written by the stream can be recorded": {
