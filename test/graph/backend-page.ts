@@ -131,7 +131,7 @@ asynchronous tensor parallelism. Called from Python instead of replayed, 64 toke
 compiled alike: Python's launches are what takes it.
 
 What autograd saves for the gradient is a result of the graph, so it cannot stay in the region's symmetric memory: it is copied out, and the
-verdict counts the copy. With 8192 tokens the copy turns it for one program, which is left to NCCL. The same weight's norm is computed in a
+verdict counts the copy. The same weight's norm is computed in a
 program only if the model says \`collc.replicated(weight)\`.
 
 ## What to do with the result

@@ -280,5 +280,11 @@ describe("whole numbers in floats", () => {
     expect(cut("i32(f32(x[i]) / 10)", few)).toHaveLength(1);
     expect(cut("i32(sum(p in ranks) f32(x@p[i]))", few)).toEqual([]);
     expect(cut("i32(exp(f32(x[i])))", "where x in 0..9")).toHaveLength(1);
+    // Powers of 2 leave all bits of a number as they are, until it is too small for its dtype.
+    const step = "1125899906842624"; // 2⁵⁰
+    const thereAndBack = (steps: number): string =>
+      `i32(f32(x[i])${` / ${step}`.repeat(steps)}${` * ${step}`.repeat(steps)})`;
+    expect(cut(thereAndBack(2), few)).toEqual([]);
+    expect(cut(thereAndBack(3), few)).toHaveLength(1);
   });
 });

@@ -89,6 +89,37 @@ describe("a kernel in steps", () => {
     expect(kindsOf(program)).toEqual(["launch"]);
   });
 
+  const kindsOfText = (text: string): string[] => {
+    const program = compile(text, { ranks: 2, dtype: "f32", mapping: { copies: "engine" } });
+    expect(program.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+    return kindsOf(program);
+  };
+
+  it("is one kernel where a signal would go from one kernel to another", () => {
+    const program = (last: string): string => `collective f(x: T[n] local) -> (y: T[n] local, z: T[n] local) {
+  for i in tiles(n) { z[i] = x[i] + x[i] }
+  signal (rank + 1) % world
+  ${last === "" ? "wait (rank + world - 1) % world" : ""}
+  for i in tiles(n) { y[i] = x[i] }
+  ${last}
+}`;
+    expect(kindsOfText(program(""))).toContain("copy");
+    expect(kindsOfText(program("wait (rank + world - 1) % world"))).toEqual(["launch"]);
+  });
+
+  it("copies where the stores of one iteration do not depend on each other", () => {
+    const both = (
+      first: string,
+      second: string,
+    ): string => `collective f(x: T[n] local) -> (y: T[n] local, z: T[n] local) {
+  for i in tiles(n) { ${first}
+    ${second} }
+}`;
+    expect(kindsOfText(both("y[i] = x[i]", "z[i] = x[i]"))).toContain("copy");
+    expect(kindsOfText(both("y[i] = x[i]", "z[i] = y[i]"))).toEqual(["launch"]);
+    expect(kindsOfText(both("y[i] = x[i]", "z[i] = x[i]\n    y[i] = z[i]"))).toEqual(["launch"]);
+  });
+
   it("copies rows where a matrix is cut, and runs of neighbours as one", () => {
     const [first] = copiesIn(compiled("all_to_all/push", 2)).copies;
     const dims = { m: 6, n: 10 };

@@ -31,8 +31,8 @@ export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: num
   }
   const operations = { scalarOps: 0, tensorOps: 0 };
   for (const n of own) {
-    const elements = n.shape.reduce((x, y) => x * y, 1);
     if (n.op !== "matmul") continue;
+    const elements = n.shape.reduce((x, y) => x * y, 1);
     const depth = core.nodes.get(n.inputs[0] as string)!.shape.at(-1)!;
     const isNarrow = isDType(n.dtype) && DTYPES[n.dtype].kind === "float" && DTYPES[n.dtype].bytes <= 2;
     // A multiplication and an addition are one operation of the scalar units.
