@@ -4,7 +4,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { countedOps } from "./counted-ops.js";
-import { reachedAt } from "./dimension-bounds.js";
+import { reachedAt } from "./reached.js";
 import { FAR, manyLengths } from "./outcomes.js";
 import { fitting } from "./shapes.js";
 

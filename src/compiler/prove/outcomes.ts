@@ -2,10 +2,10 @@
  * Shapes at which a program does what it does at no other that is looked at: conditions on lengths, as `m == 2 * n` or two moduli
  * together, hold at few. Nothing is executed to find them; intervals say what is entered and chosen.
  */
-import type { Kernel } from "../ir/module.js";
+import type { Kernel, Op } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { DimValues } from "../types/extent.js";
-import { reachedAt } from "./dimension-bounds.js";
+import { type Reached, reachedAt, reachedUpTo } from "./reached.js";
 
 /** Lengths of which most of what conditions lead to happens at some. */
 export const FAR = [1, 2, 3, 5, 8, 13, 64, 100, 127, 1000, 4096, 65_537, 2 ** 20 + 1, 2 ** 30];
@@ -41,6 +41,28 @@ function* candidates(names: readonly string[]): Generator<DimValues> {
       yield { [first]: a, [second]: sum - a, ...rest };
 }
 
+/** What was met at some lengths or other. */
+class Met {
+  private readonly accesses = new Set<Op>();
+  private readonly holds = new Set<Op>();
+  private readonly fails = new Set<Op>();
+
+  add({ accesses, holds, fails }: Reached): void {
+    for (const op of accesses) this.accesses.add(op);
+    for (const op of holds) this.holds.add(op);
+    for (const op of fails) this.fails.add(op);
+  }
+
+  /** Whether there is nothing new in it. */
+  hasAll({ accesses, holds, fails }: Reached): boolean {
+    const has = (known: ReadonlySet<Op>, all: ReadonlySet<Op>): boolean => {
+      for (const op of all) if (!known.has(op)) return false;
+      return true;
+    };
+    return has(this.accesses, accesses) && has(this.holds, holds) && has(this.fails, fails);
+  }
+}
+
 /**
  * Shapes at which something is entered or chosen that none of the known ones comes to.
  * @param allow the nearest shape that the conditions of the signature allow, if it may be executed
@@ -57,31 +79,20 @@ export function shapesOfOutcomes(
     decides ||= name === "if" || name === "select";
   });
   if (!decides) return [];
-  const met = new Set<string>();
-  const numbers = new Map<object, number>();
-  const outcomesOf = (dims: DimValues): string[] => {
-    const { accesses, holds, fails } = reachedAt(program, dims);
-    const number = (op: object): number => {
-      if (!numbers.has(op)) numbers.set(op, numbers.size);
-      return numbers.get(op)!;
-    };
-    return [[accesses, "a"] as const, [holds, "h"] as const, [fails, "f"] as const].flatMap(([set, kind]) =>
-      [...set].map((op) => `${kind}${number(op)}`),
-    );
-  };
-  for (const dims of known) outcomesOf(dims).forEach((o) => met.add(o));
+  const met = new Met();
+  for (const dims of known) met.add(reachedAt(program, dims));
+  const possible = reachedUpTo(program, Math.max(MOST_OF_ONE, MOST_OF_EACH));
   const found: DimValues[] = [];
   let left = MOST_OPS;
   for (const wanted of candidates(program.dims)) {
     left -= ops * program.world;
-    if (left < 0) break;
-    const fresh = outcomesOf(wanted).filter((o) => !met.has(o));
-    if (fresh.length === 0) continue;
+    if (left < 0 || met.hasAll(possible)) break;
+    if (met.hasAll(reachedAt(program, wanted))) continue;
     const dims = allow(wanted);
     if (dims === null) continue;
-    const now = outcomesOf(dims);
-    if (now.every((o) => met.has(o))) continue;
-    now.forEach((o) => met.add(o));
+    const now = reachedAt(program, dims);
+    if (met.hasAll(now)) continue;
+    met.add(now);
     found.push(dims);
   }
   return found;

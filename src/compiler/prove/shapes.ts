@@ -90,13 +90,36 @@ function scratchShapes({ buffers }: Kernel): readonly (readonly Extent[])[] {
   return buffers.filter((b) => b.role === "scratch").map((b) => b.shape);
 }
 
+interface KnownShapes {
+  readonly claim: "answer" | "ordering";
+  readonly program: Kernel | null;
+  readonly shapes: readonly ProofShape[];
+}
+
+/** Found once for each question: every proof of a kernel asks. */
+const known = new WeakMap<Kernel, KnownShapes[]>();
+
 /**
  * Shapes to prove, none where the conditions allow none that are small enough. `ordering` gives those that are cheap only
  * when values do not matter: products with enough rows that the loops around them, which move or fold elements, take their
  * main paths.
  * @param program the kernel on rank level, as its author wrote it; its constants say which lengths to try besides
  */
-export function shapesToProve(kernel: Kernel, claim: "answer" | "ordering", program: Kernel | null): ProofShape[] {
+export function shapesToProve(
+  kernel: Kernel,
+  claim: "answer" | "ordering",
+  program: Kernel | null,
+): readonly ProofShape[] {
+  const asked = known.get(kernel) ?? [];
+  let found = asked.find((k) => k.claim === claim && k.program === program);
+  if (found === undefined) {
+    found = { claim, program, shapes: shapesOf(kernel, claim, program) };
+    known.set(kernel, [...asked, found]);
+  }
+  return found.shapes;
+}
+
+function shapesOf(kernel: Kernel, claim: "answer" | "ordering", program: Kernel | null): readonly ProofShape[] {
   const all = fittingShapes(kernel, claim, program);
   const shapes = all.filter(({ dims }) => workOf(kernel, dims) <= MOST_ELEMENTS);
   // Where scratch grows faster than the tensors do, the others are as long as they can be.
