@@ -126,8 +126,8 @@ export function expectRunsAgree(compiled: CompileResult, shapes: readonly DimVal
  * @param shapes without them, those that take every path of the kernel, which takes seconds where much is folded
  */
 export function expectNothingWrong(text: string, ranks: number, dtype: DType, shapes?: readonly DimValues[]): Claims {
-  const { kernel } = compile(text, { file: "f.coll", ranks, dtype, mapping: PROOF_MAPPING });
-  const claims = prove({ kernel }, { shared: sharedLayout(kernel!), ...(shapes && { shapes }) });
+  const compiled = compile(text, { file: "f.coll", ranks, dtype, mapping: PROOF_MAPPING });
+  const claims = prove(compiled, { shared: sharedLayout(compiled.kernel!), ...(shapes && { shapes }) });
   for (const claim of [claims.answer, claims.ordering]) expect(claim.status, summaryLine(claims)).not.toBe("wrong");
   return claims;
 }

@@ -23,10 +23,13 @@ function shapesFor({ dims, requirements, inputs, outputs }: Manifest, world: num
 
 for (const file of LIBRARY)
   describe(file.name, () => {
+    const isPlan = !file.name.includes("/");
     for (const world of WORLDS.filter((w) => allows(file, w)))
       it(`is correct on ${world} ranks`, () => {
         for (const dtype of DTYPES) {
           if (!allows(file, world, dtype)) continue;
+          // Ways of a name have files of their own, which run in every dtype; what is left are their protocols.
+          if (isPlan && dtype !== "bf16" && world !== 3) continue;
           const { manifest, source, diagnostics, variants } = compileFile(file, { ranks: world, dtype });
           // Of products alone there is something to say, in dtypes that no tensor core takes.
           const isTiled = ["f32", "f16", "bf16"].includes(dtype);

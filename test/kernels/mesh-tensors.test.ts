@@ -124,13 +124,13 @@ describe.each(Object.entries(PROGRAMS))("%s", (_, text) => {
 });
 
 function proved(text: string, dp: number, tp: number): Claims[] {
-  const { kernel, diagnostics, variants } = compile(text, { ranks: dp * tp, dtype: "f32", mapping: PROOF_MAPPING, mesh: { dp, tp } }); // prettier-ignore
-  expect(diagnostics).toEqual([]);
-  const kernels = variants.length > 0 ? variants.map((v) => v.compiled.kernel!) : [kernel!];
-  const shapes = [{ m: 12, n: 12, k: 12 }].filter(() => kernel!.dims.length > 1);
+  const compiled = compile(text, { ranks: dp * tp, dtype: "f32", mapping: PROOF_MAPPING, mesh: { dp, tp } });
+  expect(compiled.diagnostics).toEqual([]);
+  const kernels = compiled.variants.length > 0 ? compiled.variants.map((v) => v.compiled) : [compiled];
+  const shapes = [{ m: 12, n: 12, k: 12 }].filter(() => compiled.kernel!.dims.length > 1);
   return kernels.map((k) => {
-    const some = shapes.map((s) => Object.fromEntries(k.dims.map((d) => [d, s[d as "m"]])));
-    return prove({ kernel: k }, { shared: sharedLayout(k), ...(some.length > 0 && { shapes: some }) });
+    const some = shapes.map((s) => Object.fromEntries(k.kernel!.dims.map((d) => [d, s[d as "m"]])));
+    return prove(k, { shared: sharedLayout(k.kernel!), ...(some.length > 0 && { shapes: some }) });
   });
 }
 

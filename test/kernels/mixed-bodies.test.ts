@@ -151,8 +151,8 @@ for (const [name, program] of Object.entries(PROGRAMS))
     });
     it("is proved", () => {
       for (const ranks of isAll ? [1, 2, 3, 4] : [3]) {
-        const { kernel } = compile(text, { ranks, dtype: "bf16", mapping: PROOF_MAPPING });
-        const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
+        const compiled = compile(text, { ranks, dtype: "bf16", mapping: PROOF_MAPPING });
+        const claims = prove(compiled, { shared: sharedLayout(compiled.kernel!) });
         expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
       }
     });

@@ -205,8 +205,8 @@ for (const [group, rows] of Object.entries(GROUPS))
         });
         it.runIf(i % SHARE === 0)("is proved", () => {
           for (const ranks of PROVED) {
-            const { kernel } = compile(text, { ranks, dtype: "bf16", mapping: PROOF_MAPPING });
-            const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
+            const compiled = compile(text, { ranks, dtype: "bf16", mapping: PROOF_MAPPING });
+            const claims = prove(compiled, { shared: sharedLayout(compiled.kernel!) });
             expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
           }
         });

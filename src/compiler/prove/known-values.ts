@@ -23,11 +23,22 @@ export class KnownValues {
   /** What comparisons say, by their numbers. */
   private readonly conditions = new Map<number, { readonly yes: Fact[]; readonly no: Fact[] }>();
 
+  private readonly kinds = new Map<Op, string>();
+  /** What `of` has found under the facts at hand: indices are made of indices, which would be gone through once for each path. */
+  private readonly found = new Map<Value, Known>();
+
   of(v: Value): Known {
     const known = this.values.get(v) ?? { at: everything(v), number: -1, wraps: null, ...EXACT };
     if (this.facts.size === 0) return known;
+    let found = this.found.get(v);
+    if (found === undefined) this.found.set(v, (found = this.underFacts(v, known)));
+    return found;
+  }
+
+  private underFacts(v: Value, known: Known): Known {
     const fact = this.facts.get(known.number);
     const made = this.ofIndices.get(v);
+    if (fact === undefined && made === undefined) return known;
     const at = fact === undefined ? known.at : overlap(known.at, fact);
     if (made === undefined) return { ...known, at };
     // What was made of a length before it was known to be greater than 0.
@@ -42,7 +53,7 @@ export class KnownValues {
     const operands = op.operands.map((v) => this.of(v).number);
     const isNumbered = isPure && !operands.includes(-1);
     const isRank = op.name === "rank";
-    const number = isRank ? this.rank : isNumbered ? this.numberOf(`${op.name} ${JSON.stringify(op.attributes)} ${scalarOf(result.type)} ${operands.join()}`) : this.fresh(); // prettier-ignore
+    const number = isRank ? this.rank : isNumbered ? this.numberOf(`${this.kindOf(op)} ${operands.join()}`) : this.fresh(); // prettier-ignore
     if (
       op.name === "const" ||
       op.name === "dim" ||
@@ -50,6 +61,14 @@ export class KnownValues {
     )
       this.fixed.add(number);
     this.enter(result, { ...EXACT, ...known, number });
+  }
+
+  /** What an op does, whatever it is done to. */
+  private kindOf(op: Op): string {
+    let kind = this.kinds.get(op);
+    if (kind === undefined)
+      this.kinds.set(op, (kind = `${op.name} ${JSON.stringify(op.attributes)} ${scalarOf(op.results[0]!.type)}`));
+    return kind;
   }
 
   /** The number of this rank's number. */
@@ -68,6 +87,9 @@ export class KnownValues {
   }
 
   private enter(v: Value, known: Known): void {
+    // Another index: what is made of it is another, too.
+    if (v.type.kind !== "tensor" && scalarOf(v.type) === "index" && this.values.has(v)) this.found.clear();
+    else this.found.delete(v);
     this.values.set(v, known);
     this.byNumber.set(known.number, v);
   }
@@ -92,6 +114,7 @@ export class KnownValues {
   /** Notes that a value is made of indices, of which more may be known later. */
   madeOfIndices(op: Op): void {
     this.ofIndices.set(op.results[0]!, op);
+    this.found.delete(op.results[0]!);
   }
 
   /** Notes what a comparison says of its sides. */
@@ -119,7 +142,9 @@ export class KnownValues {
       const known = this.facts.get(number);
       this.facts.set(number, known === undefined ? at : overlap(known, at));
     }
+    this.found.clear();
     body();
+    this.found.clear();
     for (const [number, at] of before.reverse())
       if (at === undefined) this.facts.delete(number);
       else this.facts.set(number, at);
