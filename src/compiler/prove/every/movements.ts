@@ -1,5 +1,5 @@
 /** What a stretch comes to, all its ways together: movements from intervals to an interval. */
-import type { Kernel, Op, Value } from "../../ir/module.js";
+import { type Kernel, memoryOperands, type Op, type Value } from "../../ir/module.js";
 import { type Expression, type Expressions, isAtom, isNeverNegative, isRoot } from "./expressions.js";
 import {
   type Box,
@@ -21,15 +21,18 @@ import { type Decisions, GRID, Way } from "./ways.js";
 /** Ways that are looked at for one stretch, at most. */
 const MOST_WAYS = 3000;
 
+/** What is not looked into in a part: lengths, by the numbers of their expressions, and ranks whose memory is touched. */
+interface Unseen {
+  readonly atoms: readonly number[];
+  readonly peers: readonly number[];
+}
+
 /**
- * The movements of stretches. What is shown of one holds for all that have the same ops and differ in lengths that are not
- * looked into: those of other ranks and other iterations.
+ * The movements of stretches. What is shown of one holds for all that have the same ops and differ in lengths and peers that are
+ * not looked into: those of other ranks and other iterations.
  */
 export class Movements {
-  private readonly known = new Map<
-    string,
-    { readonly movements: readonly Movement[]; readonly atoms: readonly number[] }
-  >();
+  private readonly known = new Map<string, Unseen & { readonly movements: readonly Movement[] }>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -42,28 +45,31 @@ export class Movements {
   }
 
   private ofPart(part: Part): readonly Movement[] {
-    const { text, atoms } = this.abstracted(part);
+    const { text, atoms, peers } = this.abstracted(part);
     const key = `${part.shape}: ${text}`;
     const found = this.known.get(key);
     if (found === undefined) {
       const movements = movementsOf(this.kernel, this.expressions, part);
-      this.known.set(key, { movements, atoms });
+      this.known.set(key, { movements, atoms, peers });
       return movements;
     }
     const by = new Map(found.atoms.map((id, i) => [`@${id}`, parameter(`@${atoms[i]}`)]));
     const renamed = (f: Form): Form => substituted(f, by);
+    const ownerOf = (owner: number): number => peers[found.peers.indexOf(owner)] ?? owner;
     return found.movements.map((m) => ({
       ...m,
+      owner: ownerOf(m.owner),
       base: renamed(m.base),
       length: "root" in m.length ? { root: atoms[found.atoms.indexOf(m.length.root)]! } : m.length,
-      sources: m.sources.map((s) => ({ ...s, distance: renamed(s.distance) })),
+      sources: m.sources.map((s) => ({ ...s, owner: ownerOf(s.owner), distance: renamed(s.distance) })),
       aligned: m.aligned.map(({ form, lanes }) => ({ form: renamed(form), lanes })),
     }));
   }
 
-  /** The lengths of a stretch as text, with numbers for those that are not looked into, and these by number. */
-  private abstracted({ ops, values }: Part): { readonly text: string; readonly atoms: readonly number[] } {
+  /** The lengths of a stretch as text, with numbers for what is not looked into, and that by number. */
+  private abstracted({ ops, values }: Part): Unseen & { readonly text: string } {
     const atoms: number[] = [];
+    const peers: number[] = [];
     const numbers = new Map<number, number>();
     let turn: number | null = null;
     const write = (e: Expression): string => {
@@ -80,8 +86,19 @@ export class Movements {
       turn ??= rotation.by;
       return `turn ${(((rotation.by - turn) % rotation.of) + rotation.of) % rotation.of} of ${rotation.of}`;
     };
-    const text = [...valuesOf(ops)].map((v) => (values.has(v) ? write(values.get(v)!) : "")).join(";");
-    return { text, atoms };
+    const all = [...valuesOf(ops)];
+    const texts = all.map((v) => (values.has(v) ? write(values.get(v)!) : ""));
+    // Where all peers are gone through in turn, their numbers come out of that.
+    if (turn === null) {
+      const owners = ownersOf(ops);
+      all.forEach((v, i) => {
+        const e = owners.has(v) ? values.get(v) : undefined;
+        if (e?.kind !== "constant") return;
+        if (!peers.includes(e.value)) peers.push(e.value);
+        texts[i] = `P${peers.indexOf(e.value)}`;
+      });
+    }
+    return { text: texts.join(";"), atoms, peers };
   }
 }
 
@@ -167,6 +184,19 @@ function valuesOf(ops: readonly Op[]): ReadonlySet<Value> {
   ops.forEach(visit);
   used.set(ops, all);
   return all;
+}
+
+/** Values that say whose memory is touched, and nothing else. */
+function ownersOf(ops: readonly Op[]): ReadonlySet<Value> {
+  const [owners, others] = [new Set<Value>(), new Set<Value>()];
+  const visit = (op: Op): void => {
+    const { peer } = op.name === "load" || op.name === "store" ? memoryOperands(op) : { peer: null };
+    for (const v of op.operands) (v === peer ? owners : others).add(v);
+    op.regions.forEach((r) => r.ops.forEach(visit));
+  };
+  ops.forEach(visit);
+  for (const v of others) owners.delete(v);
+  return owners;
 }
 
 interface Found extends Omit<Merged, "lengths" | "movement"> {
