@@ -116,6 +116,10 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "world-not-allowed": { text: element("x[i]").replace(" {", "\n  ⟦where world in (2, 8)⟧ {"), help: "it may be 2, 8" },
   "requirement-not-met": element("x[i]").replace(" {", "\n  where ⟦3 > 4⟧ {"),
   "bad-requirement": element("x[i]").replace(" {", "\n  where ⟦n + 1 == rank⟧ {"),
+  "empty-range": {
+    text: element("x[i]").replace(" {", "\n  ⟦where x in 5..5⟧ {"),
+    help: "a range ends before its last number: 5..6 has 5 alone",
+  },
   "mesh-does-not-fit": {
     text: element("x[i]").replace(" {", "\n  mesh(⟦node, gpu⟧) {"),
     settings: { mesh: { gpu: 3 } },

@@ -40,6 +40,8 @@ export function checkLimits(limits: readonly ValueLimit[], c: Checking): void {
     const [low, high] = bounds;
     if (low === null || low === undefined || high === null || high === undefined)
       c.report(diagnostic("bad-requirement", span, { what: "this range" }));
+    else if (typeof low === "number" && typeof high === "number" && low >= high)
+      c.report(diagnostic("empty-range", span, { from: low, to: high, above: low + 1 }));
     else c.tensors.set(input.text, { ...tensor, values: { from: low, to: high } });
   }
 }

@@ -57,6 +57,7 @@ export const CODES = {
   "world-not-allowed": { severity: "error", message: "this collective is not for {world} ranks", help: "choose a number of ranks for which its `where` holds", explain: "A `where` clause limits the number of ranks." },
   "requirement-not-met": { severity: "error", message: "this can never hold: {left} is {value}", help: "the shapes or the number of ranks must be others", explain: "A `where` condition that is known to be false forbids every launch." },
   "bad-requirement": { severity: "error", message: "{what} cannot be decided before a launch", help: "compare dimensions, whole numbers and `world`, and join comparisons with `and`", explain: "`where` conditions are decided before anything runs." },
+  "empty-range": { severity: "error", message: "nothing lies in {from}..{to}", help: "a range ends before its last number: {from}..{above} has {from} alone", explain: "What inputs promise is what some data can keep." },
   "mesh-does-not-fit": { severity: "error", message: "{world} ranks do not make a mesh of {sizes}", help: "the sizes of the axes multiply to the number of ranks", explain: "Every rank has one place in the mesh." },
   "unknown-axis": { severity: "error", message: "there is no axis '{name}'", help: "{known}", explain: "`mesh(…)` of the signature names the axes." },
   // -- shapes and layouts --------------------------------------------------------------------------
