@@ -1,22 +1,11 @@
 /** What the outputs hold in the end, for a whole box of lengths: expressions of elements of inputs. */
-import type { SignatureTensor } from "../../manifest.js";
 import type { Span } from "../../source.js";
-import { productOf } from "../../types/extent.js";
 import { isHolder } from "../../types/mesh.js";
-import {
-  constantOf,
-  type Form,
-  isAtLeastZero,
-  isConstant,
-  isZero,
-  keyOf,
-  minus,
-  ONE,
-  plus,
-  type Ranges,
-  ZERO,
-} from "./forms.js";
+import { Coordinates } from "./coordinates.js";
+import { answersOf } from "./elementwise.js";
+import { type Form, isAtLeastZero, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
 import type { Lengths, Program, Unit } from "./lengths.js";
+import { distanceOf, keyOfPlace, movedPlace, type Place } from "./places.js";
 import { NotShown } from "./stretches.js";
 
 /** What an element holds: an expression, with `$0`, `$1`, … for elements of inputs, by their distance from it. */
@@ -29,7 +18,7 @@ interface Leaf {
   readonly input: string;
   readonly owner: number;
   readonly launch: number;
-  readonly distance: Form;
+  readonly place: Place;
 }
 
 interface Held {
@@ -38,9 +27,13 @@ interface Held {
   readonly content: Content;
 }
 
-/** What the outputs hold: one key for each rank and kind of element. Of what is ordered. @throws NotShown */
-export function outputsOf(lengths: Lengths): Set<string> {
-  return new Memory(lengths).outputs();
+/**
+ * What the outputs hold: one key for each rank and kind of element. Of what is ordered.
+ * @param isProved whether the answer is proved at these lengths; then kinds are left out that may be taken for another there
+ * @throws NotShown
+ */
+export function outputsOf(lengths: Lengths, isProved: boolean): Set<string> {
+  return new Memory(lengths, isProved).outputs();
 }
 
 class Memory {
@@ -48,7 +41,10 @@ class Memory {
   private readonly program: Program;
   private readonly ranges: Ranges;
 
-  constructor(private readonly lengths: Lengths) {
+  constructor(
+    private readonly lengths: Lengths,
+    private readonly isProved: boolean,
+  ) {
     this.program = lengths.program;
     this.ranges = lengths.box.ranges;
   }
@@ -72,9 +68,16 @@ class Memory {
       // By offset in the movement; what each source holds there.
       let parts: { from: Form; to: Form; of: Content[] }[] = [{ from: ZERO, to: length, of: [] }];
       for (const source of m.sources) {
-        const distance = this.lengths.form(source.distance);
-        const start = plus(base, distance);
+        const place = this.lengths.place(source.place);
+        const distance = distanceOf(place);
         const owner = source.owner < 0 ? unit.rank : source.owner;
+        if (distance === null) {
+          // Of an input alone, which holds what it held at first.
+          const leaf = { input: source.buffer, owner, launch: unit.launch, place };
+          parts = parts.map((part) => ({ ...part, of: [...part.of, { text: "$0", leaves: [leaf] }] }));
+          continue;
+        }
+        const start = plus(base, distance);
         parts = parts.flatMap((part) =>
           this.read(source.buffer, owner, plus(start, part.from), plus(start, part.to), unit.launch, m.span).map(
             (h) => ({
@@ -94,7 +97,7 @@ class Memory {
   private read(buffer: string, owner: number, start: Form, end: Form, launch: number, span: Span): Held[] {
     const { role } = this.program.kernel.buffers.find((b) => b.name === buffer)!;
     if (role === "input") {
-      const leaf = { input: buffer, owner, launch, distance: ZERO };
+      const leaf = { input: buffer, owner, launch, place: { apart: ONE, distance: ZERO, rows: null } };
       return [{ start, end, content: { text: "$0", leaves: [leaf] } }];
     }
     const found: Held[] = [];
@@ -147,10 +150,9 @@ class Memory {
         isHolder(output.layout, kernel.mesh, r),
       );
       const all = ranks.map((r) =>
-        this.read(output.name, r, ZERO, size, launch, NO_PLACE).map((h) => ({
-          ...h,
-          key: this.key(h, o, r, launch),
-        })),
+        this.read(output.name, r, ZERO, size, launch, NO_PLACE).flatMap((h) =>
+          this.isAmbiguous(h, o, r) ? [] : [{ ...h, key: this.key(h, o, r, launch) }],
+        ),
       );
       if (output.layout.kind !== "replicated")
         return all.flatMap((held, i) => held.map(({ key }) => `${output.name}@${ranks[i]} ${key}`));
@@ -167,27 +169,29 @@ class Memory {
     });
   }
 
-  private key({ content }: Held, o: number, rank: number, launch: number): string {
+  private isAmbiguous({ start, end }: Held, o: number, rank: number): boolean {
+    if (!this.isProved || answersOf(this.program.kernel)[o] !== "single") return false;
+    return !this.coordinates(o, rank).tellsColumns(start, end);
+  }
+
+  private key({ start, end, content }: Held, o: number, rank: number, launch: number): string {
     const output = this.program.kernel.outputs[o]!;
-    // What is said of elements is said of them where ranks hold them.
-    const isLocal = this.program.kernel.specification[o]!.kind === "elements";
-    const to = isLocal ? ZERO : this.beginOf(output, rank);
+    const coordinates = this.coordinates(o, rank);
     const leaves = content.leaves.map((leaf) => {
       const input = this.program.kernel.inputs.find((t) => t.name === leaf.input)!;
-      const distance = minus(isLocal ? leaf.distance : plus(leaf.distance, this.beginOf(input, leaf.owner)), to);
-      if (!isConstant(distance))
+      const place = coordinates.textOf(input, leaf.owner, leaf.place, start, end);
+      if (place === null)
         throw new NotShown(`what '${output.name}' holds is of elements farther away, the longer tensors are`, NO_PLACE);
-      return `${leaf.input}@${leaf.owner} ${constantOf(distance)} ${launch - leaf.launch}`;
+      return `${leaf.input}@${leaf.owner} ${place} ${launch - leaf.launch}`;
     });
+    if (answersOf(this.program.kernel)[o] === "single" && leaves.length !== 1)
+      throw new NotShown(`what '${output.name}' holds is not of one element`, NO_PLACE);
     return `${content.text} of ${leaves.join(", ")}`;
   }
 
-  /** Where a rank's part of a tensor begins in the whole of it. */
-  private beginOf(tensor: SignatureTensor, rank: number): Form {
-    if (tensor.layout.kind !== "sharded") return ZERO;
-    const { expressions } = this.program;
-    const part = expressions.extent(productOf(tensor.localShape));
-    return this.lengths.of(expressions.apply("mul", expressions.constant(rank), part));
+  private coordinates(o: number, rank: number): Coordinates {
+    const { kernel } = this.program;
+    return new Coordinates(this.lengths, kernel.outputs[o]!, rank, answersOf(kernel)[o]!);
   }
 }
 
@@ -195,7 +199,7 @@ class Memory {
 const NO_PLACE: Span = { start: 0, end: 0 } as Span;
 
 function moved({ text, leaves }: Content, by: Form): Content {
-  return { text, leaves: leaves.map((leaf) => ({ ...leaf, distance: plus(leaf.distance, by) })) };
+  return { text, leaves: leaves.map((leaf) => ({ ...leaf, place: movedPlace(leaf.place, by) })) };
 }
 
 const texts = new Map<string, string>();
@@ -207,7 +211,7 @@ function made(text: string, of: readonly Content[]): Content {
   const numbers = new Map<string, number>();
   const inner = of.map((content) => {
     const places = content.leaves.map((leaf) => {
-      const key = `${leaf.input} ${leaf.owner} ${leaf.launch} ${keyOf(leaf.distance)}`;
+      const key = `${leaf.input} ${leaf.owner} ${leaf.launch} ${keyOfPlace(leaf.place)}`;
       let number = numbers.get(key);
       if (number === undefined) {
         numbers.set(key, (number = leaves.length));

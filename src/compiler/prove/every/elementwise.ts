@@ -1,21 +1,37 @@
 /** Whether an answer goes element by element: the same function of the elements around each place, whatever the lengths. */
 import type { Kernel } from "../../ir/module.js";
 import type { ElementExpression, ElementSpecification, SignatureTensor, Specification } from "../../manifest.js";
-import { sameExtent } from "../../types/extent.js";
+import { type Extent, sameExtent } from "../../types/extent.js";
 import { placeOf } from "../results.js";
 import { NotShown } from "./stretches.js";
 
-/** @throws NotShown for a kernel with an output whose elements depend on where they are, or on lengths */
-export function checkSpecification(kernel: Kernel): void {
-  for (const [o, s] of kernel.specification.entries()) {
-    if (s === null) continue;
-    const output = kernel.outputs[o]!;
-    if (s.kind === "elements") new OfElements(kernel, output, s).check(s.value, new Set());
-    else {
-      checkTensors(kernel, s, new Set());
-      checkShapes(kernel, output);
-    }
+/**
+ * How an answer goes element by element: of the elements in the same places of whole tensors; of those at fixed distances in
+ * what ranks hold; or of a single one, in a row and a column that go with those of the whole output in either order.
+ */
+export type Answer = "whole" | "local" | "single";
+
+const known = new WeakMap<Kernel, readonly (Answer | null)[]>();
+
+/** Of each output; null of those that nothing is said of. @throws NotShown for a kernel with an output whose elements depend on where they are, or on lengths */
+export function answersOf(kernel: Kernel): readonly (Answer | null)[] {
+  let answers = known.get(kernel);
+  if (answers === undefined) {
+    answers = kernel.specification.map((s, o) => (s === null ? null : answerOf(kernel, kernel.outputs[o]!, s)));
+    known.set(kernel, answers);
   }
+  return answers;
+}
+
+function answerOf(kernel: Kernel, output: SignatureTensor, s: Kernel["specification"][number] & object): Answer {
+  if (s.kind === "elements") {
+    if (new OfOne(kernel, output, s).is()) return "single";
+    new OfElements(kernel, output, s).check(s.value, new Set());
+    return "local";
+  }
+  checkTensors(kernel, s, new Set());
+  checkShapes(kernel, output);
+  return "whole";
 }
 
 /** @param seen parts that were looked at: specifications share them */
@@ -43,14 +59,18 @@ function checkTensors(kernel: Kernel, s: Specification, seen: Set<Specification>
   }
 }
 
-/** One shape, cut into neighbours if at all: so that one number says where an element is in the whole. */
+/** The last dimensions of the output, on all ranks or cut along one of them: so that places in one say where to look in another. */
 function checkShapes(kernel: Kernel, output: SignatureTensor): void {
-  const fits = ({ layout, shape }: SignatureTensor): boolean =>
-    layout.axis === undefined &&
-    (layout.kind !== "sharded" || layout.dim === 0) &&
-    layout.kind !== "local" &&
-    shape.length === output.shape.length &&
-    shape.every((e, d) => sameExtent(e, output.shape[d]!));
+  const fits = ({ layout, shape }: SignatureTensor): boolean => {
+    const before = output.shape.length - shape.length;
+    return (
+      layout.axis === undefined &&
+      layout.kind !== "local" &&
+      layout.kind !== "grid" &&
+      before >= 0 &&
+      shape.every((e, d) => sameExtent(e, output.shape[before + d]!))
+    );
+  };
   if (![output, ...kernel.inputs].every(fits))
     throw new NotShown("the tensors have several shapes, or parts that are not neighbours", placeOf(kernel));
 }
@@ -118,4 +138,53 @@ class OfElements {
   private fail(reason: string): never {
     throw new NotShown(reason, placeOf(this.kernel));
   }
+}
+
+/** An `ensures` of one element of an input that is cut among the ranks, wherever in it that lies. */
+class OfOne {
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly output: SignatureTensor,
+    private readonly specification: ElementSpecification,
+  ) {}
+
+  /** Whether it is that: each coordinate in the whole input is one in the whole output. */
+  is(): boolean {
+    const { value } = this.specification;
+    if (value.kind !== "load" || value.peer === null) return false;
+    const { layout, localShape } = this.kernel.inputs.find((t) => t.name === value.input)!;
+    if (layout.kind !== "sharded" || layout.axis !== undefined || !this.isCutAlike()) return false;
+    const { peer } = value;
+    return value.indices.every((index, d) => {
+      if (d !== layout.dim) return this.isWhole(index);
+      const isPart = (e: ElementExpression, fn: string): boolean =>
+        e.kind === "binary" && e.fn === fn && this.isWhole(e.a) && isExtent(e.b, localShape[d]!);
+      if (!isPart(peer, "floordiv") || !isPart(index, "mod")) return false;
+      const [p, i] = [peer, index] as (ElementExpression & { kind: "binary" })[];
+      return JSON.stringify(p!.a) === JSON.stringify(i!.a);
+    });
+  }
+
+  private isCutAlike(): boolean {
+    const { layout } = this.output;
+    return layout.axis === undefined && layout.kind !== "grid" && layout.kind !== "local";
+  }
+
+  /** Whether an index is a coordinate in the whole output. */
+  private isWhole(e: ElementExpression): boolean {
+    const { layout, localShape } = this.output;
+    const at = (v: ElementExpression): number =>
+      v.kind === "variable" ? this.specification.variables.indexOf(v.name) : -1;
+    const dim = layout.kind === "sharded" ? layout.dim : -1;
+    if (e.kind === "variable") return at(e) >= 0 && at(e) !== dim;
+    if (e.kind !== "binary" || e.fn !== "add" || at(e.a) !== dim || dim < 0 || e.b.kind !== "binary") return false;
+    return e.b.fn === "mul" && e.b.a.kind === "rank" && isExtent(e.b.b, localShape[dim]!);
+  }
+}
+
+function isExtent(e: ElementExpression, x: Extent): boolean {
+  if (typeof x === "number") return e.kind === "constant" && e.value === x;
+  if (typeof x === "string") return e.kind === "dim" && e.name === x;
+  const fn = x.op === "div" ? "floordiv" : x.op;
+  return e.kind === "binary" && e.fn === fn && isExtent(e.a, x.a) && isExtent(e.b, x.b);
 }

@@ -51,9 +51,21 @@ function isPlain(e: Expression): boolean {
   return known;
 }
 
-/** Whether it is the length of a loop over elements, as loops have it: what is held against 0 from below. */
+/**
+ * Whether it is the length of a loop over elements, as loops have it: what is held against 0 from below, or, where a loop has
+ * several dimensions, a product of such.
+ */
 export function isRoot(e: Expression): boolean {
-  return e.kind === "apply" && e.fn === "max" && e.of[1]!.kind === "constant" && e.of[1]!.value === 0;
+  if (e.kind !== "apply") return false;
+  if (e.fn === "mul")
+    return e.of.some(isRoot) && e.of.every((f) => isRoot(f) || (f.kind === "constant" && f.value > 0));
+  return e.fn === "max" && e.of[1]!.kind === "constant" && e.of[1]!.value === 0;
+}
+
+/** What a length is where it is nothing but an expression that is never negative; else itself. */
+export function withoutLimit(e: Expression): Expression {
+  const isPlainLength = e.kind === "apply" && e.fn === "max" && isRoot(e) && isNeverNegative(e.of[0]!);
+  return isPlainLength && isAtom(e.of[0]!) ? e.of[0]! : e;
 }
 
 const rooted = new WeakMap<Expression, boolean>();
@@ -125,6 +137,12 @@ export class Expressions {
     if (fn === "mul" && a === 1) return of[1]!;
     if ((fn === "add" || fn === "sub") && b === 0) return of[0]!;
     if (fn === "add" && a === 0) return of[1]!;
+    const [sum] = of as [Expression];
+    if (fn === "sub" && sum.kind === "apply" && sum.fn === "add") {
+      // What was added is taken off again.
+      const at = sum.of.indexOf(of[1]!);
+      if (at >= 0) return sum.of[1 - at]!;
+    }
     if (fn === "div" && b !== undefined && b > 0) {
       const merged = this.nested(of[0]!, b);
       if (merged !== null) return merged;

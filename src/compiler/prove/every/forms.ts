@@ -158,7 +158,26 @@ export function isAtLeastZero(f: Form, ranges: Ranges): boolean {
   const { low, high } = rangeOf(f, ranges);
   if (low >= 0) return true;
   if (high < 0) return false;
+  const fromZero = rangeFromZero(f, ranges);
+  if (fromZero.low >= 0) return true;
+  if (fromZero.high < 0) return false;
   throw cutFor(f, ranges);
+}
+
+/** The range of a polynomial with products, closer: over parameters less the least that each may be, where terms cancel. */
+function rangeFromZero(f: Form, ranges: Ranges): Range {
+  const none = { low: -Infinity, high: Infinity };
+  if (![...f.keys()].some((key) => factors(key).length > 1)) return none;
+  const names = new Set([...f.keys()].flatMap((key) => [...factors(key)]));
+  const lows = new Map<string, Form>();
+  const left = new Map<string, Range>();
+  for (const name of names) {
+    const range = ranges.get(name);
+    if (range === undefined) return none;
+    if (range.low > 0) lows.set(name, plus(parameter(name), constant(range.low)));
+    left.set(name, { low: 0, high: range.high - range.low });
+  }
+  return lows.size === 0 ? none : rangeOf(substituted(f, lows), left);
 }
 
 /** Whether a polynomial is 0 everywhere in a box, or nowhere. @throws Cut, Undecided */
@@ -171,6 +190,8 @@ export function isZero(f: Form, ranges: Ranges): boolean {
 function cutFor(f: Form, ranges: Ranges): Error {
   const names = new Set([...f.keys()].flatMap((key) => [...factors(key)]));
   let best: { name: string; spread: number } | null = null;
+  /** Of products: the factor that is the first to make them small. */
+  let lowest: { name: string; at: number } | null = null;
   for (const name of names) {
     const range = ranges.get(name);
     if (range === undefined) return UNDECIDED;
@@ -184,10 +205,11 @@ function cutFor(f: Form, ranges: Ranges): Error {
       const far = slope > 0 ? Math.ceil(-rest.low / slope) : Math.floor(rest.high / -slope) + 1;
       if (range.high === Infinity && far > range.low && far < 2 ** 40) return new Cut(name, far);
       if (rest.low === rest.high && far > range.low && far <= range.high) return new Cut(name, far);
-    } else if (range.high === Infinity && range.low < 4096) return new Cut(name, range.low + 1);
+    } else if (range.high === Infinity && (lowest === null || range.low < lowest.at)) lowest = { name, at: range.low };
     const spread = Math.abs(slope ?? 1) * (range.high - range.low);
     if (range.high !== Infinity && (best === null || spread > best.spread)) best = { name, spread };
   }
+  if (lowest !== null && lowest.at < 4096) return new Cut(lowest.name, lowest.at + 1);
   if (best === null) return UNDECIDED;
   const { low, high } = ranges.get(best.name)!;
   return new Cut(best.name, Math.floor((low + high) / 2) + 1);

@@ -8,10 +8,10 @@ import { type DimValues, extentNames } from "../../types/extent.js";
 import { launchesOf } from "../launches.js";
 import { placeOf } from "../results.js";
 import { Expressions, NotAffine } from "./expressions.js";
-import { type Box, boxOf, constant, explore, Undecided } from "./forms.js";
-import { checkSpecification } from "./elementwise.js";
+import { type Box, boxOf, constant, explore, type Form, Undecided } from "./forms.js";
+import { answersOf } from "./elementwise.js";
 import { outputsOf } from "./contents.js";
-import { Lengths, type Program, type Unit } from "./lengths.js";
+import { dimsIn, Lengths, namesOf, type Program, type Unit } from "./lengths.js";
 import { checkBlocksAlike } from "./blocks.js";
 import { Movements } from "./movements.js";
 import { checkOrder, Pairs } from "./order.js";
@@ -57,17 +57,18 @@ export function everyLength(
     const pairs = new Pairs(program);
     const shown = new Set<string>();
     const needed = new Set<string>();
-    whereAnswered(() => checkSpecification(kernel));
+    whereAnswered(() => answersOf(kernel));
     whereAnswered(() => {
       const proved = prover === kernel ? program : programOf(prover, answered, expressions);
-      for (const dims of answered) for (const key of outputsOf(new Lengths(proved, pointOf(dims)))) shown.add(key);
+      for (const dims of answered)
+        for (const key of outputsOf(new Lengths(proved, pointOf(proved, dims)), true)) shown.add(key);
     });
-    const boxes = only === null ? [boxOf(kernel.dims)] : only.map(pointOf);
+    const boxes = only === null ? [boxOf(namesOf(program))] : only.map((dims) => pointOf(program, dims));
     const look = (box: Box): void => {
       const lengths = new Lengths(program, box);
       if (!lengths.isAllowed()) return;
       checkOrder(lengths, pairs);
-      whereAnswered(() => outputsOf(lengths).forEach((key) => needed.add(key)));
+      whereAnswered(() => outputsOf(lengths, false).forEach((key) => needed.add(key)));
     };
     if (!boxes.every((box) => explore(box, MOST_BOXES, look)))
       throw new NotShown("there are too many cases of lengths", NO_SPAN);
@@ -94,8 +95,9 @@ function notShown(kernel: Kernel, e: unknown): EveryLength {
   throw e;
 }
 
-function pointOf(dims: DimValues): Box {
-  return { ranges: new Map(), names: new Map(Object.entries(dims).map(([name, n]) => [name, constant(n)])) };
+function pointOf(program: Program, dims: DimValues): Box {
+  const at = (name: string): Form => constant(dimsIn(name).reduce((n, d) => n * dims[d]!, 1));
+  return { ranges: new Map(), names: new Map(namesOf(program).map((name) => [name, at(name)])) };
 }
 
 /** The kernel as movements. @throws NotShown */

@@ -2,8 +2,9 @@
 import type { Kernel } from "../../ir/module.js";
 import { productOf } from "../../types/extent.js";
 import { Evaluation, type Expression, type Expressions } from "./expressions.js";
-import { type Box, constant, constantOf, factors, type Form, substituted } from "./forms.js";
+import { type Box, constant, constantOf, factors, type Form, isZero, substituted } from "./forms.js";
 import type { Movement } from "./pieces.js";
+import { type Place, renamedPlace } from "./places.js";
 import type { StretchOrder } from "./skeleton.js";
 
 /** What one rank does in one stretch of one launch. */
@@ -25,6 +26,44 @@ export interface Program {
   readonly orders: readonly StretchOrder[];
 }
 
+/** Between the dimensions in the name of a product. */
+const PRODUCT = " × ";
+
+/** The dimensions of a name: one, or those of a product. */
+export function dimsIn(name: string): readonly string[] {
+  return name.split(PRODUCT);
+}
+
+function nameOfProduct(e: Expression): string | null {
+  if (e.kind !== "apply" || e.fn !== "mul" || !e.of.every((f) => f.kind === "dim")) return null;
+  return e.of.map((f) => (f as { readonly name: string }).name).join(PRODUCT);
+}
+
+/**
+ * Dimensions, and products of dimensions that are divided or limited as a whole, as a tensor is that is cut regardless of its rows. Such a product is taken for any
+ * number, which the dimensions do not determine: more than there are, so what holds of all of them holds of those that are.
+ */
+export function namesOf({ kernel, units, expressions }: Program): readonly string[] {
+  const products = new Set<string>();
+  const seen = new Set<number>();
+  const visit = (e: Expression, isInside: boolean): void => {
+    if (e.kind !== "apply" || (seen.has(e.id) && !isInside)) return;
+    seen.add(e.id);
+    const name = nameOfProduct(e);
+    if (name !== null && isInside) products.add(name);
+    e.of.forEach((f) => visit(f, isInside || e.fn === "div" || e.fn === "rem"));
+  };
+  const look = (f: Form): void => {
+    for (const key of f.keys())
+      for (const name of factors(key)) visit(expressions.numbered(Number(name.slice(1))), false);
+  };
+  for (const { base, length } of units.flatMap((u) => u.movements)) {
+    look(base);
+    if ("root" in length) visit(expressions.numbered(length.root), false);
+  }
+  return [...kernel.dims, ...products];
+}
+
 /** One box of lengths. Every question that it cannot answer as a whole throws what to do with it. */
 export class Lengths {
   private readonly evaluation: Evaluation;
@@ -33,7 +72,14 @@ export class Lengths {
     readonly program: Program,
     readonly box: Box,
   ) {
-    this.evaluation = new Evaluation(box.ranges, (e) => (e.kind === "dim" ? this.dim(e.name) : null));
+    this.evaluation = new Evaluation(box.ranges, (e) => this.standIn(e));
+  }
+
+  /** A dimension; a product of dimensions where the kernel takes it for a length of its own. */
+  private standIn(e: Expression): Form | null {
+    if (e.kind === "dim") return this.dim(e.name);
+    const product = nameOfProduct(e);
+    return product !== null && this.box.names.has(product) ? this.dim(product) : null;
   }
 
   private dim(name: string): Form {
@@ -42,6 +88,10 @@ export class Lengths {
 
   of(e: Expression): Form {
     return this.evaluation.of(e);
+  }
+
+  place(p: Place): Place {
+    return renamedPlace(p, (f) => this.form(f));
   }
 
   form(f: Form): Form {
@@ -63,6 +113,13 @@ export class Lengths {
   /** Whether the kernel takes these lengths at all. */
   isAllowed(): boolean {
     const { kernel, expressions } = this.program;
+    const { ranges } = this.box;
+    for (const name of this.box.names.keys()) {
+      const dims = dimsIn(name);
+      // Of numbers that are no product where that is seen: of what has no elements.
+      if (dims.length > 1 && isZero(this.dim(name), ranges) !== dims.some((d) => isZero(this.dim(d), ranges)))
+        return false;
+    }
     return kernel.requirements.every(({ left, relation, right }) => {
       const holds = expressions.apply(relation, expressions.extent(left), expressions.extent(right));
       return constantOf(this.of(holds)) === 1;

@@ -1,6 +1,6 @@
 /** What a stretch comes to, all its ways together: movements from intervals to an interval. */
 import { type Kernel, memoryOperands, type Op, type Value } from "../../ir/module.js";
-import { type Expression, type Expressions, isAtom, isNeverNegative, isRoot } from "./expressions.js";
+import { type Expression, type Expressions, isAtom, isNeverNegative, isRoot, withoutLimit } from "./expressions.js";
 import {
   type Box,
   boxOf,
@@ -13,6 +13,7 @@ import {
   substituted,
   Undecided,
 } from "./forms.js";
+import { renamedPlace } from "./places.js";
 import { type Merged, mergedStores, type Movement } from "./pieces.js";
 import { NotShown, type Stretch } from "./stretches.js";
 import type { Part } from "./unrolled.js";
@@ -41,7 +42,7 @@ export class Movements {
 
   /** Those of a stretch, on any number of blocks. @throws NotShown */
   of({ parts }: Stretch): readonly Movement[] {
-    return parts.flatMap((part) => this.ofPart(part));
+    return parts.flatMap(separated).flatMap((part) => this.ofPart(part));
   }
 
   private ofPart(part: Part): readonly Movement[] {
@@ -61,8 +62,9 @@ export class Movements {
       owner: ownerOf(m.owner),
       base: renamed(m.base),
       length: "root" in m.length ? { root: atoms[found.atoms.indexOf(m.length.root)]! } : m.length,
-      sources: m.sources.map((s) => ({ ...s, owner: ownerOf(s.owner), distance: renamed(s.distance) })),
+      sources: m.sources.map((s) => ({ ...s, owner: ownerOf(s.owner), place: renamedPlace(s.place, renamed) })),
       aligned: m.aligned.map(({ form, lanes }) => ({ form: renamed(form), lanes })),
+      divisors: m.divisors.map(renamed),
     }));
   }
 
@@ -76,7 +78,9 @@ export class Movements {
       if (isRoot(e) || isAtom(e)) {
         let number = numbers.get(e.id);
         if (number === undefined) numbers.set(e.id, (number = atoms.push(e.id) - 1));
-        return `${isRoot(e) ? "L" : isNeverNegative(e) ? "A" : "Z"}${number}`;
+        const name = `${isRoot(e) ? "L" : isNeverNegative(e) ? "A" : "Z"}${number}`;
+        const known = withoutLimit(e);
+        return known === e ? name : `${name}=${write(known)}`;
       }
       if (e.kind === "constant") return String(e.value);
       if (e.kind !== "apply") return e.name;
@@ -113,6 +117,44 @@ function rotationOf(e: Expression): { readonly by: number; readonly of: number }
     return true;
   };
   return isSum(e.of[0]!) && blocks === 1 && by >= 0 ? { by, of: e.of[1]!.value } : null;
+}
+
+/** Loops of one length after loops of another are followed by themselves: what they store may not meet, see `order.ts`. */
+function separated(part: Part): readonly Part[] {
+  const groups: { readonly lengths: Set<number>; readonly ops: Op[] }[] = [];
+  for (const op of part.ops) {
+    const lengths = lengthsOfLoops(op, part);
+    const isAlike = (g: { readonly lengths: ReadonlySet<number> }): boolean =>
+      lengths.size === 0 ? g.lengths.size === 0 : [...lengths].some((id) => g.lengths.has(id));
+    const alike = groups.filter(isAlike);
+    const group = { lengths: new Set([...alike.flatMap((g) => [...g.lengths]), ...lengths]), ops: [op] };
+    for (const g of alike) groups.splice(groups.indexOf(g), 1);
+    groups.push({ ...group, ops: [...alike.flatMap((g) => g.ops), op] });
+  }
+  if (groups.length === 1) return [part];
+  return groups.map(({ ops }) => ({
+    ...part,
+    ops,
+    shape: `${part.shape} ${ops.map((op) => part.ops.indexOf(op)).join()}`,
+  }));
+}
+
+/** Roots in the bounds of loops in an op. */
+function lengthsOfLoops(op: Op, { values }: Part): Set<number> {
+  const lengths = new Set<number>();
+  const visit = (e: Expression): void => {
+    if (isRoot(e)) lengths.add(e.id);
+    else if (e.kind === "apply") e.of.forEach(visit);
+  };
+  const look = (o: Op): void => {
+    for (const v of o.name === "for" ? o.operands : []) {
+      const e = values.get(v);
+      if (e !== undefined) visit(e);
+    }
+    o.regions.forEach((r) => r.ops.forEach(look));
+  };
+  look(op);
+  return lengths;
 }
 
 function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): readonly Movement[] {
@@ -213,11 +255,13 @@ function note(found: Map<string, Found>, merged: Merged): void {
   }
   known.lengths = new Set([...known.lengths].filter((l) => merged.lengths.has(l)));
   // What one way does not need another may.
-  const { span, aligned } = merged.movement;
+  const { span, aligned, divisors } = merged.movement;
   const isKnown = (a: Movement["aligned"][number]): boolean =>
     known.movement.aligned.some((b) => b.lanes === a.lanes && equal(a.form, b.form));
   const further = aligned.filter((a) => !isKnown(a));
   if (further.length > 0) known.movement = { ...known.movement, aligned: [...known.movement.aligned, ...further] };
+  const others = divisors.filter((a) => !known.movement.divisors.some((b) => equal(a, b)));
+  if (others.length > 0) known.movement = { ...known.movement, divisors: [...known.movement.divisors, ...others] };
   if (known.rows !== null && merged.rows !== null && known.rows !== merged.rows)
     throw new NotShown("blocks take elements in other rows on another way", span);
   known.rows ??= merged.rows;

@@ -1,7 +1,8 @@
 /** Movements held against each other: whether all stay inside their buffers, and whether every two that meet are ordered. */
-import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus } from "./forms.js";
+import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product } from "./forms.js";
 import type { Lengths, Program, Unit } from "./lengths.js";
 import type { Movement } from "./pieces.js";
+import { distanceOf, latticeOf, over, type Place } from "./places.js";
 import { NotShown } from "./stretches.js";
 
 interface Touch {
@@ -28,6 +29,9 @@ function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
       for (const { form, lanes } of movement.aligned)
         if ([...lengths.form(form).values()].some((n) => n % lanes !== 0))
           throw new NotShown("nothing shows that a vector is where vectors begin", movement.span);
+      for (const divisor of movement.divisors)
+        if (!isAtLeastZero(minus(lengths.form(divisor), ONE), ranges))
+          throw new NotShown("a row may have no elements where there are some", movement.span);
       const touch = (buffer: string, owner: number, start: Form, writes: boolean): void => {
         const end = plus(start, length);
         if (!isAtLeastZero(start, ranges) || !isAtLeastZero(minus(lengths.sizeOf(buffer), end), ranges))
@@ -42,10 +46,43 @@ function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
           list.push(one);
       };
       touch(movement.buffer, movement.owner, base, true);
-      for (const s of movement.sources) touch(s.buffer, s.owner, plus(base, lengths.form(s.distance)), false);
+      for (const s of movement.sources) {
+        const place = lengths.place(s.place);
+        const distance = distanceOf(place);
+        if (distance !== null) touch(s.buffer, s.owner, plus(base, distance), false);
+        else checkRows(lengths, movement, s.buffer, place, base, length);
+      }
       pairs.callers(lengths.program, unit, movement);
     }
   return touches;
+}
+
+/** Checks that what is read in rows stays inside an input, which nothing in the kernel writes. @throws NotShown */
+function checkRows(lengths: Lengths, m: Movement, buffer: string, place: Place, base: Form, length: Form): void {
+  const { ranges } = lengths.box;
+  const require = (f: Form, what: string): void => {
+    if (!isAtLeastZero(f, ranges)) throw new NotShown(what, m.span);
+  };
+  const { kernel } = lengths.program;
+  if (kernel.buffers.find((b) => b.name === buffer)!.role !== "input")
+    throw new NotShown("elements of scratch are read in another order than they lie in", m.span);
+  const lattice = latticeOf(place);
+  if (lattice === null) throw new NotShown("elements are read in another order than they are stored in", m.span);
+  const { first, row, column, shift, by } = lattice;
+  const begin = plus(base, shift);
+  require(begin, "an element may be counted from below 0");
+  require(row, "rows are read backwards");
+  require(column, "columns are read backwards");
+  const leaves = `an index leaves '${buffer}'`;
+  let [low, high] = [first, plus(first, product(column, minus(by, ONE)))];
+  if (row.size > 0) {
+    const [from, count] = [over(begin, by), over(length, by)];
+    if (from === null || count === null) throw new NotShown("a part of a row is read in another order", m.span);
+    low = plus(low, product(row, from));
+    high = plus(high, product(row, minus(plus(from, count), ONE)));
+  }
+  require(low, leaves);
+  require(minus(minus(lengths.sizeOf(buffer), high), ONE), leaves);
 }
 
 function checkPairs(touches: readonly Touch[], { box: { ranges } }: Lengths, pairs: Pairs): void {

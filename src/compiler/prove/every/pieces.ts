@@ -23,16 +23,18 @@ import {
   product,
   rangeOf,
   scaled,
+  ZERO,
 } from "./forms.js";
 import { NotShown } from "./stretches.js";
 import { type Access, loadsOf, type StoreSeen, type Term, termText } from "./terms.js";
-import { GRID, type Way } from "./ways.js";
+import { keyOfPlace, type Place } from "./places.js";
+import { GRID, QUOTIENT, type Way } from "./ways.js";
 
-/** An element read, by its distance from the one that is stored: a form over expressions, each named `@` and its number. */
+/** An element read, by where it lies. */
 export interface Source {
   readonly buffer: string;
   readonly owner: number;
-  readonly distance: Form;
+  readonly place: Place;
 }
 
 /** `length` elements from `base` on get `text` of elements of the sources, each once. Owner -1 is the rank itself. */
@@ -49,6 +51,8 @@ export interface Movement {
   readonly rows: number;
   /** Forms that must be multiples of a number wherever there are elements. */
   readonly aligned: readonly { readonly form: Form; readonly lanes: number }[];
+  /** Forms that must be positive wherever there are elements: lengths of rows, which elements are counted by. */
+  readonly divisors: readonly Form[];
   readonly span: Span;
 }
 
@@ -76,7 +80,7 @@ export function mergedStores(way: Way, roots: ReadonlyMap<number, string>, box: 
   for (const seen of way.stores) {
     const { access, term } = seen;
     const { opaque, own } = parted(access, seen);
-    const relative = relativeTo(access, term, roots, box);
+    const relative = relativeTo(access, term, way, roots, box);
     const key = `${access.buffer} ${keyOf(access.owner)} ${keyOf(opaque)} ${relative.text} ${relative.key}`;
     let group = groups.get(key);
     if (group === undefined) groups.set(key, (group = { opaque, term: relative, stores: new Map() }));
@@ -100,6 +104,8 @@ interface StoreAt {
 function parted({ index, op }: Access, { loops }: StoreSeen): { readonly opaque: Form; readonly own: Form } {
   const opaque = new Map<string, number>();
   const own = new Map<string, number>();
+  if ([...index.keys()].some((key) => factors(key).some((name) => name.startsWith(QUOTIENT))))
+    throw new NotShown("elements are stored in another order than they are counted in", op.span);
   const names = new Set([...loops.map((l) => l.name), "block"]);
   for (const [key, n] of index) {
     const all = factors(key);
@@ -118,20 +124,46 @@ interface Relative {
   readonly sources: readonly Source[];
 }
 
-function relativeTo(store: Access, term: Term, roots: ReadonlyMap<number, string>, box: Box): Relative {
+function relativeTo(store: Access, term: Term, way: Way, roots: ReadonlyMap<number, string>, box: Box): Relative {
   const sources: Source[] = [];
   const numbers = new Map<string, number>();
-  const text = termText(term, ({ buffer, owner, index, op }) => {
-    const distance = lifted(minus(index, store.index), roots, box, op);
-    const key = `${buffer} ${keyOf(owner)} ${keyOf(distance)}`;
+  const text = termText(term, (load) => {
+    const { buffer, owner, op } = load;
+    const place = placeOf(store, load, way, (f) => lifted(f, roots, box, op));
+    const key = `${buffer} ${keyOf(owner)} ${keyOfPlace(place)}`;
     let number = numbers.get(key);
     if (number === undefined) {
       numbers.set(key, (number = sources.length));
-      sources.push({ buffer, owner: constantOf(owner), distance });
+      sources.push({ buffer, owner: constantOf(owner), place });
     }
     return `$${number}`;
   });
   return { text, key: [...numbers.keys()].join(";"), sources };
+}
+
+/** Where a load is, by where the store is. @param lift makes forms that are alike for all elements of the movement */
+function placeOf(store: Access, { index, lanes, op }: Access, way: Way, lift: (f: Form) => Form): Place {
+  const fail = (): never => {
+    throw new NotShown("the distance between what is read and what is stored changes from element to element", op.span);
+  };
+  const quotients = way.quotientsIn(index);
+  const [[name, quotient] = [null, null]] = quotients;
+  if (quotients.size > 1) return fail();
+  const times = name === null ? ZERO : timesOf(index, name);
+  const rest = name === null ? index : minus(index, product(times, parameter(name)));
+  if (way.quotientsIn(times).size > 0 || way.quotientsIn(rest).size > 0) return fail();
+  // How far apart what is read of neighbours is, but for rows.
+  const loop = [...store.index.keys()].flatMap((key) => [...factors(key)]).find((f) => f.startsWith("~"));
+  const step = loop === undefined ? ONE : timesOf(store.index, loop);
+  const apart = loop === undefined ? ONE : divided(timesOf(rest, loop), step);
+  if (loop !== undefined && !equal(product(apart, step), timesOf(rest, loop))) return fail();
+  if (lanes > 1 && !equal(apart, ONE)) return fail();
+  const shift = quotient === null ? ZERO : minus(quotient.of, store.index);
+  return {
+    apart: lift(apart),
+    distance: lift(minus(rest, product(apart, store.index))),
+    rows: quotient === null ? null : { times: lift(times), shift: lift(shift), by: quotient.by },
+  };
 }
 
 /** A form over expressions alone: lengths of the box as what they are. */
@@ -237,7 +269,12 @@ function chained(
   const rows = rowsOf(all, start, way);
   const aligned = all.flatMap((s) => alignments(s, way));
   const key = `${buffer} ${owner} ${keyOf(base)} ${text} ${from}`;
-  return { key, movement: { buffer, owner, base, text, sources, aligned, span: op.span }, lengths, rows };
+  return {
+    key,
+    movement: { buffer, owner, base, text, sources, aligned, divisors: way.divisors(), span: op.span },
+    lengths,
+    rows,
+  };
 }
 
 /** How many neighbours a block takes, in turn with the others. Null where there is one block. */
@@ -278,18 +315,21 @@ function rowsOf(stores: readonly StoreAt[], base: Form, way: Way): number | null
 /** What must be a multiple of the lanes of a vector, where nothing on this way says so. */
 function alignments({ seen }: StoreAt, way: Way): { readonly form: Form; readonly lanes: number }[] {
   const obligations: { form: Form; lanes: number }[] = [];
-  const check = ({ index, lanes, op }: Access): void => {
+  const check = ({ index, lanes, op }: Pick<Access, "index" | "lanes" | "op">): void => {
     if (lanes === 1) return;
+    // All lanes lie in one row.
+    for (const { of, by } of way.quotientsIn(index).values()) for (const f of [of, by]) check({ index: f, lanes, op });
     const opaque = new Map<string, number>();
     for (const [key, n] of index) {
       const isOpaque = factors(key).some((name) => name.startsWith("@"));
-      if (n % lanes === 0) continue;
+      if (way.isMultiple(new Map([[key, n]]), lanes)) continue;
       if (!isOpaque) throw new NotShown("a vector is not where vectors begin", op.span);
       opaque.set(key, n);
     }
-    const isMultiple = (f: Form): boolean => (way.multiples.get(keyOf(f)) ?? 1) % lanes === 0;
-    const unknown = new Map([...opaque].filter(([key, n]) => !isMultiple(new Map([[key, n]]))));
-    if (unknown.size > 0 && !isMultiple(opaque)) obligations.push({ form: opaque, lanes });
+    if (opaque.size === 0 || way.isMultiple(opaque, lanes)) return;
+    const goesWithElements = [...opaque.keys()].some((key) => factors(key).some((name) => !name.startsWith("@")));
+    if (goesWithElements) throw new NotShown("a vector is not where vectors begin", op.span);
+    obligations.push({ form: opaque, lanes });
   };
   check(seen.access);
   for (const load of loadsOf(seen.term)) check(load);

@@ -14,7 +14,9 @@ import {
   type Expressions,
   isAtom,
   isNeverNegative,
+  isRoot,
   NotAffine,
+  withoutLimit,
 } from "./expressions.js";
 import {
   type Box,
@@ -22,6 +24,7 @@ import {
   constantOf,
   factors,
   type Form,
+  greatestCommon,
   isAtLeastZero,
   isConstant,
   keyOf,
@@ -29,6 +32,7 @@ import {
   ONE,
   parameter,
   plus,
+  product,
   type Range,
   rangeOf,
   substituted,
@@ -39,6 +43,9 @@ import { NotShown } from "./stretches.js";
 import { type Access, loadsOf, type Loop, ROTATED, rotation, type StoreSeen, type Term, unrotated } from "./terms.js";
 import type { Part } from "./unrolled.js";
 
+/** What the name of a quotient begins with: it goes with the element, as loops do. */
+export const QUOTIENT = "~/";
+
 /** What was decided of conditions that lengths and addresses decide, by what they ask. */
 export type Decisions = ReadonlyMap<string, boolean>;
 
@@ -46,6 +53,13 @@ export type Decisions = ReadonlyMap<string, boolean>;
 export const GRID = "grid";
 
 const MOST_ITERATIONS = 64;
+
+/** What counts elements, over a length: the number of a row. */
+export interface Quotient {
+  readonly of: Form;
+  /** An opaque length. */
+  readonly by: Form;
+}
 
 /** One way through a stretch: in one box of lengths, with conditions decided. */
 export class Way {
@@ -60,6 +74,8 @@ export class Way {
   /** Variables of loops with one iteration, which count nothing. */
   private readonly single = new Map<string, Form>();
   private names = 0;
+  /** Quotients by lengths of what goes with the element, by their names. */
+  private readonly quotients = new Map<string, Quotient>();
   private readonly outside: Evaluation;
   private readonly decisions: Map<string, boolean>;
 
@@ -78,6 +94,12 @@ export class Way {
   ) {
     this.decisions = new Map(decisions);
     this.outside = new Evaluation(box.ranges, (e, of) => this.standIn(e, of));
+    // A length may be a multiple of a number in the whole box.
+    for (const [id, name] of roots) {
+      const times = [...box.names.get(name)!.values()].reduce(greatestCommon, 0);
+      const of = parameter(`@${withoutLimit(expressions.numbered(id)).id}`);
+      if (times > 1) this.multiples.set(keyOf(of), times);
+    }
     this.region(part.ops);
     for (const [{ op }, isUsed] of this.loads)
       if (!isUsed) throw new NotShown("an element is read that nothing is made of", op.span);
@@ -239,6 +261,8 @@ export class Way {
     if (op.name === "aligned" || op.name === "block" || op.name === "dim" || op.name === "rank" || op.name === "grid")
       throw new NotShown(`there is a '${op.name}' inside a loop over elements`, op.span);
     if (of.some((f) => f === null)) return null;
+    const rows = this.rows(op, a!);
+    if (rows !== null) return rows;
     try {
       if (
         op.name === "select" ||
@@ -254,6 +278,41 @@ export class Way {
       if (rotated !== null) return rotated;
     }
     throw new NotShown(`'${op.attributes["fn"] ?? op.name}' of what goes with the element`, op.span);
+  }
+
+  /** An element's row, or its place in it, where rows are as long as a length says; null for other operations. */
+  private rows(op: Op, of: Form): Form | null {
+    const { fn } = op.attributes;
+    const length = op.operands[1] === undefined ? undefined : this.part.values.get(op.operands[1]);
+    if ((fn !== "div" && fn !== "rem") || length === undefined || !(isRoot(length) || isAtom(length))) return null;
+    const names = [...of.keys()].flatMap((key) => [...factors(key)]);
+    // Whether it counts elements, and nothing beside.
+    if (!names.some((name) => this.isLoop(name)) || names.some((n) => n.startsWith(ROTATED) || n.startsWith(QUOTIENT)))
+      return null;
+    const by = parameter(`@${withoutLimit(length).id}`);
+    const name = `${QUOTIENT}${keyOf(of)} / ${keyOf(by)}`.replaceAll("*", "·");
+    this.quotients.set(name, { of, by });
+    return fn === "div" ? parameter(name) : minus(of, product(by, parameter(name)));
+  }
+
+  /** What elements are divided by. */
+  divisors(): readonly Form[] {
+    return [...new Map([...this.quotients.values()].map(({ by }) => [keyOf(by), by])).values()];
+  }
+
+  /** Quotients that an index has. */
+  quotientsIn(index: Form): ReadonlyMap<string, Quotient> {
+    const names = [...index.keys()].flatMap((key) => factors(key).filter((name) => name.startsWith(QUOTIENT)));
+    return new Map(names.map((name) => [name, this.quotients.get(name)!]));
+  }
+
+  /** Whether a form is known to be a multiple of a number on this way. */
+  isMultiple(f: Form, lanes: number): boolean {
+    if ((this.multiples.get(keyOf(f)) ?? 1) % lanes === 0) return true;
+    return [...f].every(
+      ([key, n]) =>
+        n % lanes === 0 || factors(key).some((name) => (this.multiples.get(keyOf(parameter(name))) ?? 1) % lanes === 0),
+    );
   }
 
   private term(op: Op, v: Value): Term {

@@ -1,0 +1,127 @@
+/**
+ * Where an element of an input lies, seen from the element of an output that is made of it, in a way that does not depend on
+ * lengths: at a distance in the whole tensor; or dimension by dimension, where tensors are cut or ordered in different ways.
+ */
+import type { SignatureTensor } from "../../manifest.js";
+import { productOf, sameExtent } from "../../types/extent.js";
+import type { Answer } from "./elementwise.js";
+import { constantOf, equal, type Form, isAtLeastZero, isConstant, minus, ONE, plus, ZERO } from "./forms.js";
+import type { Lengths } from "./lengths.js";
+import { distanceOf, latticeOf, over, parted, type Place } from "./places.js";
+
+/** A coordinate of an input: that of the output's dimension `of`, and so much more. */
+interface Coordinate {
+  readonly of: number;
+  readonly more: Form;
+}
+
+export class Coordinates {
+  constructor(
+    private readonly lengths: Lengths,
+    private readonly output: SignatureTensor,
+    private readonly rank: number,
+    private readonly answer: Answer,
+  ) {}
+
+  /**
+   * One text for equal places. Null where it would depend on lengths.
+   * @param owner the rank that has the element of the input
+   * @param start elements of the output, from here
+   * @param end to here, that are made of the elements at these places
+   */
+  textOf(input: SignatureTensor, owner: number, place: Place, start: Form, end: Form): string | null {
+    if (this.isLinear(input)) {
+      const linear = this.linear(input, owner, place);
+      return linear !== null && isConstant(linear) ? String(constantOf(linear)) : null;
+    }
+    const all = this.coordinates(input, place, start, end)?.map(({ of, more }, d) => ({
+      of,
+      more: minus(plus(more, this.beginOf(input, owner, d)), this.beginOf(this.output, this.rank, of)),
+    }));
+    if (all === undefined || !all.every(({ more }) => isConstant(more))) return null;
+    const dims = this.output.shape.length - input.shape.length;
+    if (this.answer === "whole" && all.some(({ of }, d) => of !== d + dims)) return null;
+    return `[${all.map(({ of, more }) => `${of} + ${constantOf(more)}`).join()}]`;
+  }
+
+  /**
+   * Whether elements of an input are named by one distance. Of one input in one way alone: of two, names that differ could mean one
+   * element at the lengths of a proof.
+   */
+  private isLinear(input: SignatureTensor): boolean {
+    if (this.answer !== "whole") return this.answer === "local";
+    const isByRows = ({ layout }: SignatureTensor): boolean => layout.kind !== "sharded" || layout.dim === 0;
+    const { shape } = this.output;
+    const isAlike = input.shape.length === shape.length && input.shape.every((e, d) => sameExtent(e, shape[d]!));
+    return isAlike && isByRows(input) && isByRows(this.output);
+  }
+
+  /** The distance in the whole tensor, counted row-major; or, of what is said of elements where ranks hold them, in what a rank holds. */
+  private linear(input: SignatureTensor, owner: number, place: Place): Form | null {
+    const distance = distanceOf(place);
+    if (distance === null || this.answer === "local") return distance;
+    return minus(plus(distance, this.elementsBefore(input, owner)), this.elementsBefore(this.output, this.rank));
+  }
+
+  /** Elements of a tensor that is cut along its first dimension, if at all, before a rank's part. */
+  private elementsBefore({ layout, localShape }: SignatureTensor, rank: number): Form {
+    if (layout.kind !== "sharded") return ZERO;
+    const { expressions } = this.lengths.program;
+    return this.lengths.of(
+      expressions.apply("mul", expressions.constant(rank), expressions.extent(productOf(localShape))),
+    );
+  }
+
+  /** Where a rank's part begins in the whole, along a dimension. */
+  private beginOf({ layout, localShape }: SignatureTensor, rank: number, dim: number): Form {
+    if (layout.kind !== "sharded" || layout.dim !== dim) return ZERO;
+    const { expressions } = this.lengths.program;
+    return this.lengths.of(expressions.apply("mul", expressions.constant(rank), expressions.extent(localShape[dim]!)));
+  }
+
+  private lengthOf(e: SignatureTensor["shape"][number]): Form {
+    return this.lengths.of(this.lengths.program.expressions.extent(e));
+  }
+
+  /** Of outputs with rows and columns, what lies where in a rank's part of an input with rows and columns, or columns alone. */
+  private coordinates(input: SignatureTensor, place: Place, start: Form, end: Form): readonly Coordinate[] | null {
+    const { ranges } = this.lengths.box;
+    if (this.output.localShape.length !== 2 || input.localShape.length > 2) return null;
+    const columns = this.lengthOf(this.output.localShape[1]!);
+    const length = this.lengthOf(input.localShape.at(-1)!);
+    const distance = distanceOf(place);
+    if (distance !== null) {
+      const more = equal(columns, length) && input.localShape.length === 2 ? over(distance, columns) : null;
+      return more === null ? null : rowsAndColumns({ of: 0, more }, { of: 1, more: ZERO });
+    }
+    const lattice = latticeOf(place);
+    if (lattice === null || !equal(lattice.by, columns)) return null;
+    const { first, row, column, shift, by } = lattice;
+    const [moved, at] = [over(shift, by), parted(first, length)];
+    if (moved === null || at === null) return null;
+    if (input.localShape.length === 1) return row.size === 0 && equal(column, ONE) ? [{ of: 1, more: first }] : null;
+    const isWithin = (from: Form, to: Form): boolean =>
+      isAtLeastZero(from, ranges) && isAtLeastZero(minus(length, to), ranges);
+    if (equal(row, length) && equal(column, ONE) && isWithin(at.rest, plus(at.rest, by)))
+      return rowsAndColumns({ of: 0, more: plus(at.whole, moved) }, { of: 1, more: at.rest });
+    const [from, to] = [over(plus(start, shift), by), over(plus(end, shift), by)];
+    const isCrossed = equal(row, ONE) && equal(column, length) && from !== null && to !== null;
+    return isCrossed && isWithin(plus(at.rest, from), plus(at.rest, to))
+      ? rowsAndColumns({ of: 1, more: at.whole }, { of: 0, more: plus(at.rest, moved) })
+      : null;
+  }
+
+  /**
+   * Whether elements in several columns of a row are among these, so that no row may be taken for a column. Of one box with
+   * lengths that are numbers.
+   */
+  tellsColumns(start: Form, end: Form): boolean {
+    const { localShape } = this.output;
+    const columns = this.lengthOf(localShape.at(-1)!);
+    return localShape.length < 2 || (constantOf(columns) >= 2 && constantOf(minus(end, start)) >= 3);
+  }
+}
+
+function rowsAndColumns(row: Coordinate, column: Coordinate): readonly Coordinate[] {
+  return [row, column];
+}

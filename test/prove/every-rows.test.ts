@@ -1,0 +1,119 @@
+/** Kernels of rows and columns that break one condition of the theorem each ("Every length" in docs/PROOF.md), as in `every-conditions.test.ts`. */
+import { expect, it } from "vitest";
+import { parseKernel } from "../../src/compiler/ir/parse.js";
+import { printKernel } from "../../src/compiler/ir/print.js";
+import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import type { DimValues } from "../../src/compiler/types/extent.js";
+import { compileFile, LIBRARY } from "../kernels/library.js";
+
+const SHAPES: readonly DimValues[] = [
+  { m: 4, n: 4 },
+  { m: 8, n: 48 },
+];
+
+function textOf(name: string): string {
+  const file = LIBRARY.find((f) => f.name === name)!;
+  const { kernel } = compileFile(file, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
+  return printKernel(kernel!).replaceAll(/ loc\(\d+:\d+\)/g, "");
+}
+
+const [push, transposed, bias] = ["all_to_all/push", "all_to_all/transposed", "fused/all_reduce_bias_gelu"].map(
+  textOf,
+) as [string, string, string];
+
+/** @param proved the kernel whose answers are proved at the shapes */
+function reasonOf(text: string, proved: string, shapes = SHAPES): string | null {
+  const { answer, ordering } = everyLength(parseKernel(text), shapes, parseKernel(proved));
+  if (!ordering.holds) return ordering.reason;
+  return answer.holds ? null : answer.reason;
+}
+
+const replaced = (text: string, edits: readonly (readonly [RegExp, string])[]): string =>
+  edits.reduce((t, [from, to]) => {
+    expect(t).toMatch(from);
+    return t.replace(from, to);
+  }, text);
+
+it.each([
+  ["all_to_all/push as it is", push, [], null],
+  ["all_to_all/transposed as it is", transposed, [], null],
+  ["a bias is added as it is", bias, [], null],
+  [
+    "a row may have no elements",
+    bias,
+    [
+      [/(%18 = binary )%16, %17 /, "$1%16, %3 "],
+      [/(buffer [xy]: \w+ bf16\[)m, n\]/g, "$1add(m, m), add(n, 2)]"],
+    ],
+    /no elements/,
+  ],
+  [
+    "rows are counted by another length",
+    transposed,
+    [
+      [/(%40 = binary %39, )%31 /, "$1%6 "],
+      [/(%42 = binary %39, )%31 /, "$1%6 "],
+    ],
+    /another order/,
+  ],
+  ["rows and columns of one count are of two lengths", transposed, [[/(%42 = binary %39, )%31 /, "$1%6 "]], /order/],
+  ["what is read in rows is written", transposed, [[/(load %\d+ \{buffer=)"x"/g, '$1"y"']], /scratch are read/],
+  [
+    "a movement begins within a row",
+    transposed,
+    [
+      [/(buffer y: output bf16\[)n, /, "$1add(n, 64), "],
+      [/%(39|54) = binary (%\d+, %\d+) (.*)/g, '%9$1 = binary $2 $3\n%$1 = binary %9$1, %19 {fn="add"} : index'],
+    ],
+    /part of a row/,
+  ],
+  [
+    "what is read is shorter",
+    bias,
+    [[/buffer bias: input bf16\[n\]/, "buffer bias: input bf16[div(n, 2)]"]],
+    /leaves 'bias'/,
+  ],
+  [
+    "there is a row less",
+    transposed,
+    [[/buffer x: input bf16\[m, /, "buffer x: input bf16[sub(m, 1), "]],
+    /leaves 'x'/,
+  ],
+  [
+    "vectors go on into the next row",
+    bias,
+    [
+      [/(%33 = binary %30, )%32 /, "$1%30 "],
+      [/(%36 = binary %33, )%35 /, "$1%33 "],
+    ],
+    /vectors begin/,
+  ],
+  [
+    "rows are read from the last to the first",
+    transposed,
+    [[/%(45|60) = binary (%\d+, %\d+) (.*)/g, '%9$1 = binary $2 $3\n%$1 = binary %6, %9$1 {fn="sub"} : index']],
+    /backwards/,
+  ],
+  [
+    "another element of the bias",
+    bias,
+    [[/load %50 (\{buffer="bias")/, "load %2 $1"]],
+    /element to element|not the same/,
+  ],
+] as const)("%s", (_, text, edits, reason) => {
+  const found = reasonOf(replaced(text, edits), text);
+  if (reason === null) expect(found).toBe(null);
+  else expect(found).toMatch(reason);
+});
+
+it("of two formulas that agree at all elements of a proved shape, none is taken for the other", () => {
+  // With one element in each row of what ranks hold, what is transposed lies where it lay.
+  expect(reasonOf(transposed, transposed, [{ m: 2, n: 2 }])).toMatch(/no proved shape/);
+  expect(reasonOf(transposed, transposed, [{ m: 2, n: 64 }])).toMatch(/no proved shape/);
+  expect(reasonOf(transposed, transposed, [{ m: 4, n: 4 }])).toBe(null);
+});
+
+it("one product of lengths is no other", () => {
+  // Of chunks of all elements nothing is said that only holds where there is a column.
+  expect(reasonOf(bias, bias, [{ m: 0, n: 5 }])).toMatch(/no proved shape/);
+});
