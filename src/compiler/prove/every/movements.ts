@@ -233,7 +233,9 @@ function ownersOf(ops: readonly Op[]): ReadonlySet<Value> {
   const [owners, others] = [new Set<Value>(), new Set<Value>()];
   const visit = (op: Op): void => {
     const { peer } = op.name === "load" || op.name === "store" ? memoryOperands(op) : { peer: null };
-    for (const v of op.operands) (v === peer ? owners : others).add(v);
+    // One value may be the peer and the index of one access.
+    for (const v of op.operands)
+      (v === peer && op.operands.indexOf(v) === op.operands.lastIndexOf(v) ? owners : others).add(v);
     op.regions.forEach((r) => r.ops.forEach(visit));
   };
   ops.forEach(visit);
