@@ -18,6 +18,7 @@ import { hasErrors } from "./diagnostics.js";
 import { askedDims } from "./dims.js";
 import { type MeshChoice, meshFor } from "./mesh.js";
 import type { DTypeChoice } from "./options.js";
+import { pretendedReach } from "../runtime/reach.js";
 import type { ProofRequest } from "./proofs.js";
 import type { ProgramText } from "./source-file.js";
 import { suggestion } from "./suggest.js";
@@ -89,7 +90,10 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       // Of several, those without a mesh have nothing to choose.
       const mesh = mayLack && collective.mesh.length === 0 ? undefined : meshFor(collective, options.mesh);
       const dtype = dtypesFor(collective, options.dtype);
-      const requestOf = (ranks: number): ProofRequest => ({ collective: collective.name.text, ranks, dtype, mesh });
+      const requestOf = (ranks: number): ProofRequest => ({
+        ...{ collective: collective.name.text, ranks, dtype, mesh },
+        reach: pretendedReach(ranks),
+      });
       const isUneven = options.mayAddMesh === true && mesh === undefined && collective.mesh.length > 1;
       const requests = options.ranks.map(requestOf);
       if (isUneven)

@@ -9,6 +9,7 @@ import {
 } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
+import { pretendedReach } from "../runtime/reach.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { hasErrors, printDiagnostics, wrongProgram } from "./diagnostics.js";
 import { Exit } from "./failure.js";
@@ -152,5 +153,13 @@ export function tryCompile(
   options: Omit<CompileOptions, "file" | "collective">,
 ): CompileResult {
   const file = { file: selected.file, collective: collective.name.text };
-  return compile(selected.text, { resolve: importsFromDisk, library: libraryFromDisk, tuned, ...options, ...file });
+  const reach = options.reach ?? pretendedReach(options.ranks);
+  return compile(selected.text, {
+    resolve: importsFromDisk,
+    library: libraryFromDisk,
+    tuned,
+    ...options,
+    ...file,
+    reach,
+  });
 }

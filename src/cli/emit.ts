@@ -8,6 +8,7 @@ import {
   printKernel,
   printProgram,
   type PassOptions,
+  type Reach,
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { compileCuda } from "../runtime/program.js";
@@ -29,6 +30,7 @@ interface EmitOptions {
   readonly ranks?: number;
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
+  readonly reach?: Reach;
   readonly sms?: number;
   readonly mapping?: Partial<PassOptions>;
   readonly variant?: string;
@@ -53,6 +55,7 @@ export function emitCommand(io: Io): Command {
     .addOption(shared.ranks("(default: 4, or those of --mesh)"))
     .addOption(shared.mesh())
     .addOption(shared.dtype())
+    .addOption(shared.reach())
     .addOption(shared.sms())
     .addOption(shared.mapping())
     .option("--variant <name>", "of a program with several kernels, this one (default: that of the largest sizes)")
@@ -100,6 +103,7 @@ async function emit(io: Io, file: string | undefined, name: string | undefined, 
     mesh: meshFor(collective, options.mesh),
     dtype: dtypesFor(collective, options.dtype),
     arch: options.arch,
+    reach: options.reach,
     sms: options.sms,
     mapping: options.mapping,
     variant: options.variant,

@@ -9,6 +9,7 @@ import {
   MACHINES,
   predictTime,
   type PassOptions,
+  type Reach,
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
@@ -27,6 +28,7 @@ interface ExplainOptions {
   readonly ranks?: number;
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
+  readonly reach?: Reach;
   readonly sms?: number;
   readonly mapping?: Partial<PassOptions>;
   readonly dim?: DimValues;
@@ -43,6 +45,7 @@ export function explainCommand(io: Io): Command {
     .addOption(shared.ranks(`(default: ${DEFAULT_RANKS}, or those of --mesh)`))
     .addOption(shared.mesh())
     .addOption(shared.dtype())
+    .addOption(shared.reach())
     .addOption(shared.sms())
     .addOption(shared.mapping())
     .addOption(new Option("-d, --dim <name=n...>", "sizes to count for").argParser(collectDims))
@@ -78,6 +81,7 @@ function run(io: Io, file: string, name: string | undefined, options: ExplainOpt
     dtype,
     mesh,
     machine,
+    reach: options.reach,
     sms: options.sms,
     mapping: options.mapping,
     // What was measured here says nothing of a machine that is asked for by name.

@@ -1,6 +1,14 @@
 /** Parsers of option values. What they throw, commander prints with the option's name, and exits with 2. */
 import { InvalidArgumentError, Option } from "commander";
-import { DEFAULT_ARCH, DTYPE_NAMES, type DType, isDType, type PassOptions } from "../compiler/index.js";
+import {
+  DEFAULT_ARCH,
+  DTYPE_NAMES,
+  type DType,
+  isDType,
+  parseReach,
+  type PassOptions,
+  type Reach,
+} from "../compiler/index.js";
 import { parseMesh } from "./mesh.js";
 import { suggestion } from "./suggest.js";
 
@@ -100,6 +108,18 @@ export function collectNumbers(text: string, previous: Readonly<Record<string, n
   return numbers;
 }
 
+/** "2x4" */
+function parseReachOption(text: string): Reach {
+  const found = parseReach(text);
+  if (found === null) throw new InvalidArgumentError("Write hosts x GPUs of each, as in 2x4.");
+  return found.reach;
+}
+
+/** The same as text. */
+export function reachText(ranks: number, { ranksPerDomain }: Reach): string {
+  return `${Math.ceil(ranks / ranksPerDomain)}x${ranksPerDomain}`;
+}
+
 /** Knobs of the mapping as JSON; what they may be is the compiler's to say. */
 export function parseMapping(text: string): Partial<PassOptions> {
   const example = '{"transfers":"staged","protocol":"packet"}';
@@ -126,6 +146,11 @@ export const shared = {
       `what dtype variables stand for: ${DTYPE_NAMES.join(", ")}, or T=f16,U=f32`,
     ).argParser(parseDType),
   mesh: () => new Option("--mesh <sizes>", "ranks along the axes of a mesh: 2x4, or node=2,gpu=4").argParser(parseMesh),
+  reach: () =>
+    new Option(
+      "--reach <hosts x gpus>",
+      "which ranks share addresses: 2x4 for 2 hosts of 4 GPUs (default: all, or COLLC_PRETEND_UNREACHABLE)",
+    ).argParser(parseReachOption),
   sms: () =>
     new Option("--sms <n>", "multiprocessors that a kernel may take at most, for work beside it").argParser(
       wholeNumber(1, 2 ** 16),

@@ -21,6 +21,7 @@ import {
   proveFurtherAnswers,
   type ProveOptions,
   proveOrderings,
+  type Reach,
   proofShapes,
   rowDimension,
   sharedLayout,
@@ -40,6 +41,8 @@ export interface ProofRequest {
   readonly mesh?: Readonly<Record<string, number>>;
   /** Lengths that were asked for; the other dimensions take some that lead through the paths of the kernel. */
   readonly dims?: DimValues;
+  /** Which ranks share addresses; see `CompileOptions.reach`. */
+  readonly reach?: Reach | undefined;
 }
 
 export interface ScheduleRequest {

@@ -1,6 +1,8 @@
 /** One kernel through the pipeline: from a checked collective, or from another mapping of it, to what is printed and launched. */
 import type { CheckedCollective } from "./check/checked.js";
-import type { Diagnostic } from "./diagnostics/create.js";
+import { showExtent } from "./check/extents.js";
+import { type Diagnostic, diagnostic } from "./diagnostics/create.js";
+import { InternalCompilerError } from "./diagnostics/ice.js";
 import { emitCuda } from "./emit/cuda.js";
 import { manifestOf, programOf, signatureOf } from "./emit/manifest.js";
 import type { Kernel } from "./ir/module.js";
@@ -11,9 +13,11 @@ import { checkMapping, type CompileOptions, DEFAULT_ARCH, machineOf, passOptions
 import type { PassOptions } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
 import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
+import { OutOfReach, type Refusal } from "./passes/send-messages.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
+import { messageProblems } from "./program/message-order.js";
 import { type Candidate, choiceWith } from "./program/plan.js";
-import { type KernelStep, stepsOf } from "./program/steps.js";
+import { beyondReach, type KernelStep, stepsOf } from "./program/steps.js";
 import { SourceFile } from "./source.js";
 
 /** The kernel after one pass, for looking into the compiler. */
@@ -99,13 +103,59 @@ export function hasPackets(kernel: Kernel): boolean {
 export function compiledOf(front: Front, lowered: Kernel): CompileResult {
   const { options } = front;
   const snapshots: Snapshot[] = [];
-  const kernel = runPasses(lowered, PIPELINE, passOptions(options), {
-    stopAfter: options.stopAfter,
-    passLimit: options.passLimit,
-    observe: (pass, k) => snapshots.push({ pass, kernel: k }),
-  });
+  let kernel: Kernel;
+  try {
+    kernel = runPasses(lowered, PIPELINE, passOptions(options), {
+      stopAfter: options.stopAfter,
+      passLimit: options.passLimit,
+      observe: (pass, k) => snapshots.push({ pass, kernel: k }),
+    });
+  } catch (error) {
+    if (!(error instanceof OutOfReach)) throw error;
+    return refused(front, error.refusals);
+  }
+  const uncut = uncutIn(snapshots);
+  if (uncut !== null) return refused(front, [uncut]);
   return resultOf({ ...front, diagnostics: [...front.diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
 }
+
+/** Messages that steps cannot be made of; null where there are none of them. */
+function uncutIn(snapshots: readonly Snapshot[]): Refusal | null {
+  const ordered = snapshots.find(({ pass }) => pass === "derive-sync")?.kernel;
+  const isApart = ordered?.body.ops.some(({ name }) => name === "message") ?? false;
+  const steps = isApart ? stepsOf(ordered!) : null;
+  if (steps === null || !("reason" in steps)) return null;
+  return { span: steps.at.span, kind: "store", buffer: "", reason: steps.reason, messages: null, bytes: 0 };
+}
+
+/** What a program is that ranks of several domains cannot run. */
+function refused(front: Front, refusals: readonly Refusal[]): CompileResult {
+  const found = refusals.map(({ span, kind, buffer, reason, messages, bytes }) => {
+    const what = buffer === "" ? "this program" : `this ${kind} of '${buffer}'`;
+    const cost = messages === null ? "as many messages as data say" : `up to ${showExtent(messages)} messages`;
+    const each = bytes === 0 ? "" : `; as it is written each rank would send ${cost} of ${bytes} bytes`;
+    return diagnostic("out-of-reach", span, { what, reason: `${reason}${each}` });
+  });
+  return {
+    ...front,
+    diagnostics: [...front.diagnostics, ...found],
+    machine: machineOf(front.options),
+    ...NOTHING_COMPILED,
+  };
+}
+
+/** What there is of a program with errors. */
+export const NOTHING_COMPILED = {
+  snapshots: [],
+  kernel: null,
+  cuda: null,
+  manifest: null,
+  kernels: [],
+  variants: [],
+  considered: [],
+  ways: [],
+  isMeasured: false,
+};
 
 /** A kernel half-way through the pipeline, with what compiled it. */
 interface HalfWay {
@@ -244,12 +294,18 @@ function stepsOfResult({ kernel, snapshots, options }: CompileResult): readonly 
 function dividedSteps(snapshots: readonly Snapshot[], options: CompileOptions): readonly KernelStep[] | null {
   const mapping = passOptions(options);
   const ordered = snapshots.find(({ pass }) => pass === "derive-sync");
-  const steps = mapping.copies === "blocks" || ordered === undefined ? null : stepsOf(ordered.kernel);
-  if (steps === null) return null;
+  const steps = ordered === undefined ? null : stepsOf(ordered.kernel);
+  if (steps === null || "reason" in steps) return null;
   const rest = PIPELINE.slice(PIPELINE.findIndex(({ name }) => name === "derive-sync") + 1);
-  return steps.map((step) =>
-    step.kind === "launch" ? { kind: "launch", kernel: continuePasses(step.kernel, rest, mapping) } : step,
-  );
+  const [wrong] = messageProblems(Array.from({ length: options.ranks }, () => steps));
+  if (wrong !== undefined) throw new InternalCompilerError(`the messages of ${ordered!.kernel.name}: ${wrong}`);
+  return steps.map((step) => {
+    if (step.kind !== "launch") return step;
+    const beyond = beyondReach(step.kernel);
+    if (beyond !== null)
+      throw new InternalCompilerError(`a ${beyond.name} of ${step.kernel.name} goes to a rank beyond its domain`);
+    return { kind: "launch", kernel: continuePasses(step.kernel, rest, mapping) };
+  });
 }
 
 function launchesIn(compiled: CompileResult): readonly Kernel[] {
@@ -260,7 +316,7 @@ function launchesIn(compiled: CompileResult): readonly Kernel[] {
 function manifestWith(compiled: CompileResult): Manifest {
   const arch = compiled.options.arch ?? DEFAULT_ARCH;
   const { kernel } = compiled;
-  if (!hasCopies(compiled)) return manifestOf(kernel!, arch);
+  if (!stepsOfResult(compiled).some(({ kind }) => kind !== "launch")) return manifestOf(kernel!, arch);
   const { name } = kernel!;
   const choices = [choiceWith(null, 0, stepsOfResult(compiled))];
   return programOf(

@@ -153,6 +153,18 @@ export interface ManifestBuffer {
   readonly shape: readonly Extent[];
   /** Accessed by peers, so it must lie in symmetric memory, at the same offset on every rank. */
   readonly symmetric: boolean;
+  /** Name of the program's memory that it is, in `Manifest.memory`; absent: the kernel's own. */
+  readonly memory?: string;
+}
+
+/** Workspace that several kernels of a program use, and its messages: allocated once for all of them. */
+export interface ProgramMemory {
+  /** No other, nor a tensor of the signature, has it. */
+  readonly name: string;
+  readonly dtype: DType;
+  readonly shape: readonly Extent[];
+  /** Some kernel accesses it on peers. */
+  readonly symmetric: boolean;
 }
 
 /**
@@ -290,7 +302,46 @@ export interface CopyStep {
   readonly copies: readonly (readonly Copy[])[];
 }
 
-export type Step = LaunchStep | LibraryStep | CopyStep;
+/** One side of a message: a run of elements of the program's memory, on the rank that sends or receives it. */
+export interface MessageEnd {
+  /** The rank at the other side. */
+  readonly peer: number;
+  /** Name of the memory, in `Manifest.memory`. */
+  readonly memory: string;
+  /** Of the first element. */
+  readonly offset: Extent;
+  /** Number of elements; a message of none is not sent. */
+  readonly length: Extent;
+}
+
+/**
+ * Messages between ranks that share no addresses, all of them together. The k-th that a rank sends to a peer is the k-th that the
+ * peer receives from it. On each rank's stream everything before the step comes before what it sends, and what it receives before
+ * everything after the step.
+ */
+export interface MessageStep {
+  readonly kind: "message";
+  /** What each rank sends and receives, from rank 0 on. */
+  readonly ranks: readonly { readonly sends: readonly MessageEnd[]; readonly receives: readonly MessageEnd[] }[];
+}
+
+/** A message at some dimensions, in elements. */
+export interface Run {
+  readonly peer: number;
+  readonly memory: string;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** Messages that have elements at these dimensions. */
+export function runsOf(ends: readonly MessageEnd[], dims: DimValues): Run[] {
+  return ends.flatMap(({ peer, memory, offset, length }) => {
+    const count = evaluateExtent(length, dims);
+    return count <= 0 ? [] : [{ peer, memory, offset: evaluateExtent(offset, dims), length: count }];
+  });
+}
+
+export type Step = LaunchStep | LibraryStep | CopyStep | MessageStep;
 
 /** Steps that are kernels. */
 export function launchesOf({ steps }: Choice): readonly LaunchStep[] {
@@ -299,8 +350,8 @@ export function launchesOf({ steps }: Choice): readonly LaunchStep[] {
 
 /** What a choice is called: the way that its kernels are of, or the library. */
 export function choiceName({ steps }: Choice, { kernels }: Pick<Manifest, "kernels">): string {
-  const step = steps.find(({ kind }) => kind !== "copy");
-  if (step === undefined || step.kind === "copy") return "copy engines";
+  const step = steps.find((one) => one.kind === "launch" || one.kind === "library");
+  if (step === undefined) return steps.some(({ kind }) => kind === "copy") ? "copy engines" : "messages";
   return step.kind === "launch" ? kernels[step.kernel]!.name : step.library;
 }
 
@@ -328,6 +379,10 @@ export interface Manifest extends Signature {
   /** Inputs and outputs that peers access in some kernel, so that they must lie in symmetric memory. */
   readonly symmetric: readonly string[];
   readonly kernels: readonly KernelManifest[];
+  /** Ranks that share addresses, in runs of so many consecutive ones; absent: all of them. */
+  readonly ranksPerDomain?: number;
+  /** Memory that kernels share, and messages; absent: there is none. */
+  readonly memory?: readonly ProgramMemory[];
   readonly plan: Plan;
 }
 
@@ -349,7 +404,8 @@ export function planProblem({
   inputs,
   outputs,
   ranks,
-}: Pick<Manifest, "plan" | "kernels" | "dims" | "inputs" | "outputs" | "ranks">): string | null {
+  memory = [],
+}: Pick<Manifest, "plan" | "kernels" | "dims" | "inputs" | "outputs" | "ranks" | "memory">): string | null {
   const { choices, by } = plan;
   if (choices.length === 0) return "it has no choice";
   const unknown = [...extentNames(by)].find((name) => !dims.includes(name));
@@ -362,6 +418,14 @@ export function planProblem({
     last = below ?? last;
     if (steps.length === 0) return `choice ${i} does nothing`;
     for (const step of steps) {
+      if (step.kind === "message") {
+        const ends = step.ranks.flatMap(({ sends, receives }) => [...sends, ...receives]);
+        const missing = ends.find((end) => !memory.some(({ name }) => name === end.memory));
+        if (missing !== undefined) return `choice ${i} sends '${missing.memory}', which is no memory of the program`;
+        if (step.ranks.length !== ranks)
+          return `choice ${i} has messages of ${step.ranks.length} ranks, and there are ${ranks}`;
+        continue;
+      }
       if (step.kind !== "launch") {
         const named = step.kind === "copy" ? step.copies.flat().flatMap(({ from, to }) => [from, to]) : null;
         const names = step.kind === "copy" ? named!.map(({ tensor }) => tensor) : [step.input, step.output];

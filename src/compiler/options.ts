@@ -7,9 +7,10 @@ import { architectureOf, ARCHITECTURES, isKnownArchitecture } from "./machine/ar
 import type { Library } from "./program/library.js";
 import type { Tuned } from "./program/plan.js";
 import { type Machine, machineFor } from "./machine/machines.js";
+import { EVERYBODY, isWhole, type Reach } from "./machine/reach.js";
 import { PASS_OPTION_RULES, type PassOptions, passOptionsFor } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
-import { callable, either, isRecord, oneOf, recordOf, type Rule, shown, text, wholeNumber } from "./rules.js";
+import { callable, either, isRecord, oneOf, record, recordOf, type Rule, shown, text, wholeNumber } from "./rules.js";
 import { DTYPE_NAMES, type DType, isDType } from "./types/dtype.js";
 
 export interface CompileOptions {
@@ -41,6 +42,8 @@ export interface CompileOptions {
   readonly arch?: string;
   /** What it is to run on; by default the machine of `MACHINES` that has the architecture and so many ranks. */
   readonly machine?: Machine;
+  /** Which ranks share addresses; by default those that the machine's description says, or all. */
+  readonly reach?: Reach;
   /** Whether a program may have steps that copy engines carry out, where the model or a measurement says that they are faster; by default it may. */
   readonly engines?: boolean;
   /** Multiprocessors that a kernel may take at most, one a block: for work that shares the GPU with others. */
@@ -80,6 +83,7 @@ const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
   arch: architecture,
   machine: (value) =>
     isRecord(value) && architecture(value["arch"]) === null ? null : "one of MACHINES, or like them",
+  reach: record({ ranksPerDomain: wholeNumber(1, EVERYBODY) }),
   engines: (value) => (typeof value === "boolean" ? null : "true or false"),
   sms: wholeNumber(1, 2 ** 16),
   mapping: (value) => (isRecord(value) ? null : "an object"),
@@ -153,13 +157,17 @@ export function passOptions(options: CompileOptions): PassOptions {
   const chosen = {
     ...passOptionsFor(machineOf(options)),
     ...tile,
+    ...options.reach,
     ...options.mapping,
     ...(hasRoles ? {} : { roles: null }),
   };
   const { sms = Infinity } = options;
   const { elementBlocks, busyBlocks, tileBlocks } = chosen;
+  // Between domains there are neither packets nor copy engines, and inside them transfers are as the messages leave them.
+  const isApart = !isWhole(options.ranks, chosen);
   return {
     ...chosen,
+    ...(isApart ? { transfers: "written" as const, protocol: "barrier" as const, copies: "blocks" as const } : {}),
     elementBlocks: Math.min(elementBlocks, sms),
     busyBlocks: Math.min(busyBlocks, sms),
     tileBlocks: Math.min(tileBlocks, sms),

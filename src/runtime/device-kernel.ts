@@ -4,8 +4,10 @@ import {
   DTYPES,
   evaluateExtent,
   type DimValues,
+  isNear,
   type KernelManifest,
   type Manifest,
+  type Reach,
   type Step,
 } from "../compiler/index.js";
 import { allOf } from "./all-of.js";
@@ -16,6 +18,7 @@ import type { DeviceStream, Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
 import { RuntimeError } from "./errors.js";
 import { type PreparedCall, prepareCall } from "./library-steps.js";
+import { prepareMessages, SharedMemory } from "./message-steps.js";
 import type { NcclCommunicator } from "./nccl/communicator.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { GroupStream, LoadedKernel, PreparedRun, Tensor, Timing, TimingOptions } from "./group.js";
@@ -52,6 +55,8 @@ class ProgramKernel {
     private readonly collective: string,
     private readonly kernel: Kernel,
     private readonly status: StatusRecord,
+    private readonly shared: SharedMemory,
+    private readonly reach: Reach,
   ) {}
 
   static async load(
@@ -59,9 +64,19 @@ class ProgramKernel {
     manifest: KernelManifest,
     collective: string,
     cubin: Uint8Array,
+    shared: SharedMemory,
+    reach: Reach,
   ): Promise<ProgramKernel> {
     const kernel = new Kernel(group.device, manifest, cubin);
-    const loaded = new ProgramKernel(group, manifest, collective, kernel, new StatusRecord(group.device));
+    const loaded = new ProgramKernel(
+      group,
+      manifest,
+      collective,
+      kernel,
+      new StatusRecord(group.device),
+      shared,
+      reach,
+    );
     for (const buffer of manifest.buffers) {
       if (buffer.role !== "signal" && buffer.role !== "state") continue;
       const bytes = elementsOf(buffer.shape, {}) * DTYPES[buffer.dtype].bytes;
@@ -91,7 +106,7 @@ class ProgramKernel {
 
   private async placeScratch(dims: DimValues): Promise<void> {
     for (const buffer of this.manifest.buffers) {
-      if (buffer.role !== "scratch" && buffer.role !== "packet") continue;
+      if ((buffer.role !== "scratch" && buffer.role !== "packet") || buffer.memory !== undefined) continue;
       const bytes = buffer.shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1) * DTYPES[buffer.dtype].bytes;
       const held = this.scratch.get(buffer.name);
       if (held !== undefined && held.memory.bytes >= bytes) continue;
@@ -119,10 +134,21 @@ class ProgramKernel {
       pointers[name] = own.pointer;
       peers[name] = own.peerPointers;
     }
+    for (const { name, memory } of this.manifest.buffers) {
+      if (memory === undefined) continue;
+      const placed = this.shared.of(memory);
+      pointers[name] = placed.pointer;
+      peers[name] = placed.peers;
+    }
+    const { rank: own } = this.group;
     for (const parameter of this.manifest.parameters) {
       if (parameter.kind !== "peers") continue;
-      const far = peers[parameter.buffer]?.indexOf(0n) ?? -1;
-      if (far >= 0) throw notReachable(far, this.group.rank);
+      const all = peers[parameter.buffer];
+      if (all === undefined) continue;
+      const far = all.findIndex((address, peer) => address === 0n && isNear(own, peer, this.reach));
+      if (far >= 0) throw notReachable(far, own);
+      // A kernel has no addresses of ranks beyond its domain, whether or not there are any.
+      peers[parameter.buffer] = all.map((address, peer) => (isNear(own, peer, this.reach) ? address : 0n));
     }
     const timeoutNs = BigInt(this.group.timeoutMs) * 1_000_000n;
     const { rank } = this.group;
@@ -171,6 +197,7 @@ export class DeviceKernel implements LoadedKernel, Watched {
     private readonly kernels: readonly ProgramKernel[],
     /** For steps of a library; null where the plan has none. */
     private readonly communicator: NcclCommunicator | null,
+    private readonly memory: SharedMemory,
   ) {}
 
   /** Collective. @param cubins of the manifest's kernels, in order */
@@ -178,15 +205,17 @@ export class DeviceKernel implements LoadedKernel, Watched {
     const communicator = await group.librarySteps.open(manifest);
     group.copyLanes.open(manifest);
     const kernels: ProgramKernel[] = [];
+    const { collective, ranks, ranksPerDomain = ranks, memory = [] } = manifest;
+    const shared = new SharedMemory(group, collective, memory);
     for (const [i, kernel] of manifest.kernels.entries())
-      kernels.push(await ProgramKernel.load(group, kernel, manifest.collective, cubins[i]!));
+      kernels.push(await ProgramKernel.load(group, kernel, collective, cubins[i]!, shared, { ranksPerDomain }));
     // Grids are the same on every rank, so the smallest GPU says how large they may be.
     const resident = await group.exchange(
       "blocks that GPUs hold",
       kernels.map((kernel) => kernel.residentBlocks),
     );
     kernels.forEach((kernel, i) => (kernel.mostBlocks = Math.min(...resident.map((rank) => rank[i] ?? Infinity))));
-    return new DeviceKernel(group, manifest, kernels, communicator);
+    return new DeviceKernel(group, manifest, kernels, communicator, shared);
   }
 
   /** The steps of the plan for these dimensions, ready to be enqueued. */
@@ -198,6 +227,7 @@ export class DeviceKernel implements LoadedKernel, Watched {
         "call group.recover() on all ranks, or load the kernel again",
       );
     checkTensors(this.manifest, tensors, dims);
+    await this.memory.place(dims);
     const launches: PreparedCall[] = [];
     try {
       for (const step of choiceOf(this.manifest, dims).steps)
@@ -216,6 +246,7 @@ export class DeviceKernel implements LoadedKernel, Watched {
   ): Promise<PreparedCall> {
     if (step.kind === "library") return prepareCall(this.group, this.communicator!, step, tensors);
     if (step.kind === "copy") return prepareCopies(this.group, step, tensors, dims);
+    if (step.kind === "message") return prepareMessages(this.group, this.communicator!, step, this.memory, dims);
     return this.kernels[step.kernel]!.prepare(tensors, dims, step.maxBlocks);
   }
 
@@ -275,7 +306,8 @@ export class DeviceKernel implements LoadedKernel, Watched {
     requireNoCapture(`unloading ${this.manifest.collective}`);
     this.isUnloaded = true;
     this.group.forget(this);
-    const free = (): Promise<void> => allOf(this.kernels.flatMap((kernel) => kernel.free()));
+    const free = (): Promise<void> =>
+      allOf([...this.kernels.flatMap((kernel) => kernel.free()), ...this.memory.free()]);
     await freeBehind(() => this.group.settle(), free);
   };
 }

@@ -22,7 +22,7 @@ export const environmentTable = {
   COLLC_NVSHMEM_ARENA_MB: row("user", "part of NVSHMEM's heap for groups of some ranks only, in MiB (default: 64)"),
   COLLC_PRETEND_UNREACHABLE: row(
     "user",
-    "1: peers count as out of reach on the nvshmem and nccl backends, as on other nodes; for tests",
+    "2x2: programs are compiled as for 2 hosts of 2 GPUs each, though all share addresses; 1: peers have no addresses on the nvshmem and nccl backends; for tests",
   ),
   COLLC_BACKEND: row("user", "backend where none is named: cpu, cuda, nvshmem, nccl or auto"),
   COLLC_CACHE_DIR: row("user", "folder of the kernel cache and of `collc setup` (default: ~/.cache/collc)"),

@@ -11,11 +11,13 @@ import {
   type Kernel,
   type LaunchStep,
   type Manifest,
+  type MessageStep,
   outsideDimension,
   rowsOf,
   type SourceFile,
 } from "../compiler/index.js";
-import { CpuFault, CpuGroup, type CpuOptions } from "./cpu/index.js";
+import { CpuFault, CpuGroup, type CpuOptions, PersistentMemory } from "./cpu/index.js";
+import { exchangeMessages } from "./cpu/messages.js";
 import { defaultTimeoutMs } from "./env.js";
 import { MachineError, UsageError } from "./errors.js";
 import type { ExternalMemory } from "./external.js";
@@ -173,16 +175,18 @@ export class EmulatedGroup extends HostPrimitives implements Group {
       throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
     const { seed, detectUnwritten } = this.options;
     const cpu = { ...(seed !== undefined && { seed }), ...(detectUnwritten !== undefined && { detectUnwritten }) };
+    const programMemory = new PersistentMemory();
     const make: MakeKernel = (kernel, elementOffset) => {
       const { kernel: ir, variant } = kernels[kernel]!;
-      return new CpuGroup(ir, manifest, { ...cpu, elementOffset, source: variants[variant]!.compiled.source });
+      const { source } = variants[variant]!.compiled;
+      return new CpuGroup(ir, manifest, { ...cpu, elementOffset, source, programMemory });
     };
     const elements = variants.map(({ compiled: one }) => programOf(one.snapshots));
     const whyOutside = (kernel: number, dims: DimValues): CpuFault | null => {
       const { variant } = kernels[kernel]!;
       return elements[variant] == null ? null : outside(elements[variant], dims, variants[variant]!.compiled.source);
     };
-    return new EmulatedKernel(manifest, make, whyOutside, this);
+    return new EmulatedKernel(manifest, make, whyOutside, this, programMemory);
   }
 
   stream(): HostStream {
@@ -235,7 +239,13 @@ function outside(elements: Kernel, dims: DimValues, source: SourceFile): CpuFaul
   return new CpuFault("bounds", `${where}: ${describeOutside(found)}`, places);
 }
 
-function copyRows(copy: Copy, tensors: Readonly<Record<string, Tensor>>, dims: DimValues): void {
+/** @param written what is known of the target's elements, if anything is */
+function copyRows(
+  copy: Copy,
+  tensors: Readonly<Record<string, Tensor>>,
+  dims: DimValues,
+  written: Map<string, Uint8Array>,
+): void {
   const found = rowsOf(copy, dims);
   if (found === null) return;
   const source = hostTensor(tensors[copy.from.tensor]!).of(copy.from.rank);
@@ -243,7 +253,10 @@ function copyRows(copy: Copy, tensors: Readonly<Record<string, Tensor>>, dims: D
   const { rows, length, from, to } = found;
   for (let row = 0; row < rows; row++) {
     const start = from.offset + row * from.pitch;
-    copyInto(target.subarray(to.offset + row * to.pitch), source.subarray(start, start + length));
+    const first = to.offset + row * to.pitch;
+    copyInto(target.subarray(first), source.subarray(start, start + length));
+    const shadow = written.get(copy.to.tensor) ?? new Uint8Array(target.length);
+    written.set(copy.to.tensor, shadow.fill(1, first, first + length));
   }
 }
 
@@ -260,6 +273,7 @@ class EmulatedKernel implements LoadedKernel {
     private readonly make: MakeKernel,
     private readonly whyOutside: (kernel: number, dims: DimValues) => CpuFault | null,
     private readonly group: EmulatedGroup,
+    private readonly memory: PersistentMemory,
   ) {}
 
   private get ranks(): readonly number[] {
@@ -294,7 +308,7 @@ class EmulatedKernel implements LoadedKernel {
     this.bounded.add(key);
   }
 
-  private steps(dims: DimValues): readonly (LaunchStep | CopyStep)[] {
+  private steps(dims: DimValues): readonly (LaunchStep | CopyStep | MessageStep)[] {
     return choiceOf(this.manifest, dims).steps.map((step) => {
       if (step.kind !== "library") return step;
       throw new UsageError(
@@ -311,10 +325,15 @@ class EmulatedKernel implements LoadedKernel {
     const ranks = this.ranks.map((rank) => ({
       inputs: pick(this.manifest.inputs, rank),
       outputs: pick(this.manifest.outputs, rank),
+      written: new Map(this.manifest.inPlace.map((name) => [name, new Uint8Array(hostTensor(tensors[name]!).of(rank).length).fill(1)])), // prettier-ignore
     }));
     for (const step of this.steps(dims)) {
       if (step.kind === "copy") {
-        for (const copy of step.copies.flat()) copyRows(copy, tensors, dims);
+        for (const copy of step.copies.flat()) copyRows(copy, tensors, dims, ranks[copy.to.rank]!.written);
+        continue;
+      }
+      if (step.kind === "message") {
+        exchangeMessages(step, this.manifest, this.memory, dims);
         continue;
       }
       const { kernel, maxBlocks } = step;

@@ -1,4 +1,4 @@
-/** Steps of programs that a library does: NCCL's own collectives on the tensors of a launch. */
+/** Steps of programs that a library does: NCCL's own collectives on the tensors of a launch, and its sends and receives. */
 import { DTYPES, type LibraryStep, type Manifest } from "../compiler/index.js";
 import { ownTensor } from "./device-copies.js";
 import type { DeviceGroup } from "./group-device.js";
@@ -25,7 +25,10 @@ export class LibrarySteps {
    * @throws MachineError where there is no NCCL; RuntimeError `timeout`.
    */
   async open({ plan }: Pick<Manifest, "plan">): Promise<NcclCommunicator | null> {
-    if (!plan.choices.some(({ steps }) => steps.some(({ kind }) => kind === "library"))) return null;
+    const isCalled = plan.choices.some(({ steps }) =>
+      steps.some(({ kind }) => kind === "library" || kind === "message"),
+    );
+    if (!isCalled) return null;
     this.communicator ??= communicatorOf(this.group, "NCCL unique id of library steps").then(
       (made) => made.communicator,
     );

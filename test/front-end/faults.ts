@@ -225,5 +225,13 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     message: /products of f8e4m3 have no tiles; cast the operands to bf16 or f16/,
   },
   "ensures-index": element("x[i]").replace(" {", "\n  ensures y[⟦n⟧] == x[0] {"),
+  "out-of-reach": {
+    text: signed("(x: T[n] local, to: i32[world] replicated) -> y: T[n] local where to in 0..world").replace(
+      / {2}for.*\}\n\}/s,
+      "  for i in tiles(n) {\n    y[i] = ⟦x@(index(to[rank]))[i]⟧\n  }\n}",
+    ),
+    settings: { dtypes: { T: "bf16" }, reach: { ranksPerDomain: 2 } },
+    message: /data that its peer does not have; as it is written each rank would send up to n messages of 2 bytes/,
+  },
   "barrier-may-hang": loops("  if ⟨rank == 0⟩ {\n    ⟦barrier⟧\n  }\n  for i in tiles(n) {\n    y[i] = x[i]\n  }"),
 };

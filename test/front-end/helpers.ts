@@ -8,6 +8,7 @@ import {
   compile,
   type CompileResult,
   type DType,
+  type Reach,
   type ResolveImport,
   SourceFile,
   type Span,
@@ -21,6 +22,8 @@ export interface CheckSettings {
   /** Files that can be imported, by path. */
   readonly files?: Readonly<Record<string, string>>;
   readonly mesh?: Readonly<Record<string, number>>;
+  /** Which ranks share addresses; all if not given. */
+  readonly reach?: Reach;
 }
 
 /** Everything the front end says about a program, as `compile` would report it. */
@@ -34,9 +37,9 @@ export function diagnose(text: string, settings: CheckSettings = {}): Diagnostic
   return [...diagnostics, ...checkCollective(program, collective, options).diagnostics];
 }
 
-/** What passes warn of in a program that the front end takes. */
-function warnings(text: string, { world: ranks = 4, dtypes: dtype = {} }: CheckSettings): readonly Diagnostic[] {
-  return compile(text, { ranks, dtype, file: "test.coll" }).diagnostics;
+/** What passes warn of, or refuse, in a program that the front end takes. */
+function warnings(text: string, { world: ranks = 4, dtypes: dtype = {}, reach }: CheckSettings): readonly Diagnostic[] {
+  return compile(text, { ranks, dtype, reach, file: "test.coll" }).diagnostics;
 }
 
 /** Compiles every collective of a program. */

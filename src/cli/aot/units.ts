@@ -105,6 +105,11 @@ function requireRoom({ kernels, plan }: Manifest, arch: string): void {
       "programs for hosts without collc have no steps for copy engines",
       "leave `copies` out of --mapping",
     );
+  if (steps.some(({ kind }) => kind === "message"))
+    throw new UsageError(
+      "programs for hosts without collc have no messages between ranks that share no addresses",
+      "build it for ranks of one host: leave --reach out, and COLLC_PRETEND_UNREACHABLE",
+    );
   const { blockSharedBytes, maxBlockThreads } = architectureOf(arch);
   for (const { name, sharedBytes, blockThreads } of kernels) {
     if (sharedBytes > blockSharedBytes)

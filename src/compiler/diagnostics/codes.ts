@@ -118,6 +118,7 @@ export const CODES = {
   "wait-for-itself": { severity: "warning", message: "this rank signals and waits for itself", explain: "A rank's own statements are in order without signals." },
   "scalar-product": { severity: "warning", message: "no tensor core takes this product, and it will be slow: {reason}", explain: "Tensor cores multiply matrices of bf16 or f16 that lie in memory with even strides." },
   "ensures-index": { severity: "error", message: "the index '{name}' of an `ensures` clause is taken", help: "choose a name that means nothing else", explain: "The indices of an `ensures` clause are new names." },
+  "out-of-reach": { severity: "error", message: "{what} cannot go to ranks of other domains: {reason}", help: "let ranks and lengths alone decide what goes where, in one tiles loop for each transfer, or run it on ranks that share addresses", explain: "Between ranks that share no addresses there are messages of neighbouring elements, which both sides must know of before a launch." },
   "barrier-may-hang": { severity: "error", message: "not all ranks come to this barrier equally often", help: "move it out of what differs from rank to rank", explain: "A barrier under a condition or loop that differs from rank to rank hangs." },
 } as const satisfies Record<string, Row>;
 

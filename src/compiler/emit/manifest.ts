@@ -8,6 +8,7 @@ import {
   type ManifestParameter,
   type Plan,
   planProblem,
+  type ProgramMemory,
   type Signature,
 } from "../manifest.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
@@ -75,6 +76,8 @@ export function programOf(
   const parameters = [...new Set([...signature.inputs, ...signature.outputs].map((t) => t.name))];
   const isReached = (name: string): boolean =>
     manifests.some((k) => k.buffers.some((b) => b.name === name && b.symmetric));
+  const memory = memoryOf(manifests);
+  const ranksPerDomain = kernels[0]?.kernel.ranksPerDomain;
   const manifest: Manifest = {
     formatVersion: 3,
     ...signature,
@@ -82,11 +85,23 @@ export function programOf(
     roundings: [...new Set(kernels.flatMap(({ kernel }) => roundingsOf(kernel)))].sort(),
     symmetric: parameters.filter(isReached),
     kernels: manifests,
+    ...(ranksPerDomain === undefined ? {} : { ranksPerDomain }),
+    ...(memory.length === 0 ? {} : { memory }),
     plan,
   };
   const problem = planProblem(manifest);
   if (problem !== null) throw new InternalCompilerError(`the plan of ${signature.collective}: ${problem}`);
   return manifest;
+}
+
+/** Memory that kernels share: symmetric where one of them reaches it on peers. */
+function memoryOf(kernels: readonly KernelManifest[]): ProgramMemory[] {
+  const found = new Map<string, ProgramMemory>();
+  for (const { memory: name, dtype, shape, symmetric } of kernels.flatMap(({ buffers }) => buffers)) {
+    if (name === undefined) continue;
+    found.set(name, { name, dtype, shape, symmetric: symmetric || (found.get(name)?.symmetric ?? false) });
+  }
+  return [...found.values()];
 }
 
 export function parametersOf(kernel: Kernel): ManifestParameter[] {

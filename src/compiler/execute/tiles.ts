@@ -3,6 +3,7 @@
  * allows: at the `copy_wait` that needs them, not when they start, so that a pipeline that reads a stage too early is seen
  * to do so. The observer is told of both ends.
  */
+import { isNear } from "../machine/reach.js";
 import type { Op } from "../ir/module.js";
 import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
 import type { Block, Copy, Machine } from "./machine.js";
@@ -73,7 +74,9 @@ export function copy(
   owner: number,
   ...numbers: readonly number[]
 ): void {
-  if (!(owner >= 0 && owner < machine.kernel.world)) machine.faults.peer(f, op, from, owner);
+  const { world, ranksPerDomain = world } = machine.kernel;
+  const isReached = owner >= 0 && owner < world && isNear(owner, f.rank, { ranksPerDomain });
+  if (!isReached) machine.faults.peer(f, op, from, owner);
   const [stages, rows, cols] = machine.shapes[to] as [number, number, number];
   const shape = machine.shapes[from]!;
   const [stage, last] = numbers.slice(shape.length) as [number, number | undefined];

@@ -204,6 +204,15 @@ export class Writer {
     return this.constant(`N${buffer}`, `M.lengths[${buffer}]`);
   }
 
+  /** Text of whether there is a rank of this number whose memory this one has addresses of. */
+  reaches(owner: string): string {
+    const { world, ranksPerDomain: size } = this.kernel;
+    const exists = `${owner}>=0&&${owner}<${world}`;
+    return size === undefined
+      ? exists
+      : `${exists}&&Math.floor(${owner}/${size})===Math.floor(${this.use("rank")}/${size})`;
+  }
+
   /** Text of the grid. */
   get grid(): string {
     return this.constant("grid", "M.gridAt(f.launch)");

@@ -57,6 +57,8 @@ export interface Buffer {
   readonly shape: readonly Extent[];
   /** Some access goes to a peer's copy. Derived by the pass `infer-symmetric`. */
   readonly symmetric: boolean;
+  /** Name of the program's memory that it is, where several kernels or messages use it; absent: the kernel's own. */
+  readonly memory?: string;
 }
 
 export interface Kernel {
@@ -71,6 +73,8 @@ export interface Kernel {
   readonly specification: readonly (OutputSpecification | null)[];
   readonly mesh: readonly MeshAxis[];
   readonly requirements: readonly Requirement[];
+  /** Ranks that share addresses, in runs of so many; absent: all of them. What crosses stands in ops `message` alone. */
+  readonly ranksPerDomain?: number;
   readonly buffers: readonly Buffer[];
   /** Threads a block; 0 until the kernel is mapped to the machine. */
   readonly blockThreads: number;

@@ -29,6 +29,7 @@ export function parseKernel(textForm: string): Kernel {
   const specification = new SpecificationReader(r);
   const mesh: MeshAxis[] = [];
   const requirements: Requirement[] = [];
+  let ranksPerDomain: number | null = null;
   const buffers: Buffer[] = [];
   const work: Extent[] = [];
   for (;;) {
@@ -50,7 +51,8 @@ export function parseKernel(textForm: string): Kernel {
       const left = parseExtent(r);
       const relation = r.next() as Relation;
       requirements.push({ left, relation, right: parseExtent(r), reason: JSON.parse(r.next()) as string });
-    } else if (row === "buffer") buffers.push(buffer(r));
+    } else if (row === "reach") ranksPerDomain = r.integer();
+    else if (row === "buffer") buffers.push(buffer(r));
     else if (row === "work") work.push(parseExtent(r));
     else if (row === "body") break;
     else r.fail(`unknown row '${row}'`);
@@ -69,6 +71,7 @@ export function parseKernel(textForm: string): Kernel {
     specification: specification.specifications(),
     mesh,
     requirements,
+    ...(ranksPerDomain === null ? {} : { ranksPerDomain }),
     buffers,
     blockThreads,
     maxBlocks,
@@ -131,7 +134,8 @@ function buffer(r: Reader): Buffer {
   const role = r.next() as Buffer["role"];
   const kind = dtype(r);
   const dims = shape(r);
-  return { name, role, dtype: kind, shape: dims, symmetric: r.accept("symmetric") };
+  const made = { name, role, dtype: kind, shape: dims, symmetric: r.accept("symmetric") };
+  return r.accept("memory") ? { ...made, memory: JSON.parse(r.next()) as string } : made;
 }
 
 function type(r: Reader): Type {

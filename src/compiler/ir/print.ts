@@ -38,6 +38,7 @@ export function printKernel(kernel: Kernel, options: PrintOptions = {}): string 
   for (const a of kernel.mesh) out.push(`  mesh ${a.name} ${a.size}`);
   for (const r of kernel.requirements)
     out.push(`  require ${printExtent(r.left)} ${r.relation} ${printExtent(r.right)} ${JSON.stringify(r.reason)}`);
+  if (kernel.ranksPerDomain !== undefined) out.push(`  reach ${kernel.ranksPerDomain}`);
   for (const b of kernel.buffers) out.push(`  buffer ${printBuffer(b)}`);
   for (const w of kernel.work) out.push(`  work ${printExtent(w)}`);
   out.push("  body {");
@@ -52,7 +53,7 @@ function printLimits({ values }: SignatureTensor): string {
 }
 
 function printBuffer(b: Buffer): string {
-  return `${b.name}: ${b.role} ${b.dtype}[${b.shape.map(printExtent).join(", ")}]${b.symmetric ? " symmetric" : ""}`;
+  return `${b.name}: ${b.role} ${b.dtype}[${b.shape.map(printExtent).join(", ")}]${b.symmetric ? " symmetric" : ""}${b.memory === undefined ? "" : ` memory ${JSON.stringify(b.memory)}`}`;
 }
 
 function printOps(region: Region, indent: string, out: string[], names: Map<Value, string>, spans: boolean): void {

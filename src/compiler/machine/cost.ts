@@ -8,9 +8,10 @@
  * A flag is seen some time after what was stored before it has arrived; a rank goes on when it has seen all it waits for.
  */
 import type { Kernel } from "../ir/module.js";
-import type { Copy } from "../manifest.js";
+import { type Copy, type MessageStep, runsOf } from "../manifest.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Machine } from "./machines.js";
+import { MESSAGES } from "./reach.js";
 import { gridOf, type RankWork, type Stretch, workOfRank } from "./work.js";
 
 /** Seconds. Its terms are those of the rank that is done last. */
@@ -192,6 +193,25 @@ function stretchTerms(s: Stretch, rank: number, ports: Ports, grid: number, m: M
     arithmetic,
     share: (share / working) * (1 - 1 / rounds),
   };
+}
+
+/**
+ * The time of messages between domains: a start, and then what the busiest adapter takes, in either direction.
+ * @param bytesOf of an element of the program's memory
+ */
+export function predictMessages(
+  { ranks }: MessageStep,
+  bytesOf: (memory: string) => number,
+  dims: DimValues,
+): Prediction {
+  const each = ranks.flatMap(
+    ({ sends, receives }) =>
+    [sends, receives].map((ends) => runsOf(ends, dims).reduce((sum, { memory, length }) => sum + length * bytesOf(memory), 0)), // prettier-ignore
+  );
+  const most = Math.max(0, ...each);
+  const latency = most === 0 ? 0 : MESSAGES.latency.value;
+  const wire = most / MESSAGES.rate.value;
+  return { total: latency + wire, latency, wire, memory: 0, arithmetic: 0, blocks: 0 };
 }
 
 /**

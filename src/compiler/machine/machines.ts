@@ -54,6 +54,8 @@ export interface Machine extends Rates {
   readonly multiprocessors: number;
   /** GPUs of one host, which reach each other at these rates. */
   readonly ranks: number;
+  /** Ranks that share addresses, in runs of so many consecutive ones; absent: all of them. */
+  readonly ranksPerDomain?: number;
   /** Blocks that fill the wire: more move no bytes faster. */
   readonly wireBlocks: Sourced;
   /** What the wire and a flag allow a kernel that does nothing else: floors of every time. */

@@ -11,6 +11,7 @@
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Kernel, Op } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
+import { isNear } from "../machine/reach.js";
 import type { Sync } from "./support/order.js";
 import { distributeConditions, fuseConditions } from "./support/rank-conditions.js";
 import { rotatable, rotate } from "./support/rotation.js";
@@ -60,7 +61,7 @@ function bestPlan(shared: SyncKernel): SyncPlan {
 function planFor(shared: SyncKernel, rotatedBuffers: ReadonlySet<string>, around: RankPairs | null = null): Priced {
   const plan = new SyncPlan(rotatedBuffers, around);
   new SyncWalk(shared, plan, "place").launches();
-  for (const { place, turn, sync } of plan.all()) plan.set(place, turn, rounded(sync));
+  for (const { place, turn, sync } of plan.all()) plan.set(place, turn, inReach(rounded(sync), shared.kernel));
   minimise(shared, plan);
   const last = new SyncWalk(shared, plan, "probe");
   last.launches();
@@ -68,6 +69,13 @@ function planFor(shared: SyncKernel, rotatedBuffers: ReadonlySet<string>, around
   if (left !== undefined)
     throw new InternalCompilerError(`derive-sync left unordered: ${left.conflict.map((a) => a.key).join(" and ")}`);
   return { plan, cost: last.cost };
+}
+
+/** Rounding adds pairs; those between domains have no flags. */
+function inReach(sync: Sync, { world, ranksPerDomain }: Kernel): Sync {
+  if (ranksPerDomain === undefined) return sync;
+  const isKept = (a: number, b: number): boolean => sync.pairs.has(a, b) && isNear(a, b, { ranksPerDomain });
+  return { ...sync, pairs: RankPairs.where(world, isKept) };
 }
 
 /** Most accesses that all checks of one plan look at: where there are more, some places keep more than they need. */

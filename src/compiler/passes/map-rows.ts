@@ -119,8 +119,15 @@ class RowMapping {
     const inside = rows.regions[0]!;
     const first = inside.ops.findIndex((o) => o.attributes["map"] === "tiles");
     walk({ ...inside, ops: inside.ops.slice(first + 1) }, (op) => void within.add(op));
-    for (const { name, role, shape, symmetric, dtype } of this.kernel.buffers) {
-      if (role !== "scratch" || symmetric || shape.length !== variables.length + 1 || shape.at(-1) !== 1) continue;
+    for (const { name, role, shape, symmetric, memory, dtype } of this.kernel.buffers) {
+      if (
+        role !== "scratch" ||
+        symmetric ||
+        memory !== undefined ||
+        shape.length !== variables.length + 1 ||
+        shape.at(-1) !== 1
+      )
+        continue;
       let isOwn = true;
       walkKernel(this.kernel, (op) => {
         if ((op.name !== "load" && op.name !== "store") || text(op, "buffer") !== name) return;

@@ -1,4 +1,5 @@
 import { architectureOf } from "../machine/architectures.js";
+import { EVERYBODY } from "../machine/reach.js";
 import { DEFAULT_MACHINE, type Machine } from "../machine/machines.js";
 import { either, oneOf, record, type Rule, wholeNumber } from "../rules.js";
 
@@ -54,6 +55,8 @@ export interface PassOptions {
    * as steps between kernels, which reach a higher rate on the wire and leave the multiprocessors alone, but begin later.
    */
   readonly copies: "blocks" | "engine";
+  /** Ranks that share addresses, in runs of so many (`machine/reach.ts`): what crosses goes in messages (`send-messages`). */
+  readonly ranksPerDomain: number;
 }
 
 const count = (min: number, max: number) => wholeNumber(min, max);
@@ -92,6 +95,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   transfers: oneOf(["written", "staged"]),
   protocol: oneOf(["barrier", "packet"]),
   copies: oneOf(["blocks", "engine"]),
+  ranksPerDomain: count(1, EVERYBODY),
 };
 
 /**
@@ -117,6 +121,7 @@ export function passOptionsFor(machine: Machine): PassOptions {
     transfers: "written",
     protocol: "barrier",
     copies: "blocks",
+    ranksPerDomain: machine.ranksPerDomain ?? EVERYBODY,
   };
 }
 

@@ -3,6 +3,7 @@ import { chooseAlgorithms } from "./choose-algorithms.js";
 import { deriveSync } from "./derive-sync.js";
 import { engineCopies } from "./engine-copies.js";
 import { expandBarriers } from "./expand-barriers.js";
+import { expandMessages } from "./expand-messages.js";
 import { forwardScratch } from "./forward-scratch.js";
 import { fuseRows } from "./fuse-rows.js";
 import { inferSymmetric } from "./infer-symmetric.js";
@@ -15,6 +16,7 @@ import { raiseProducts } from "./raise-products.js";
 import { overlapExchanges } from "./overlap-exchanges.js";
 import { rotatePeers } from "./rotate-peers.js";
 import { type Pass, reading } from "./runner.js";
+import { sendMessages } from "./send-messages.js";
 import { simplify } from "./simplify.js";
 import { storedWhereLoaded } from "./support/stored-where-loaded.js";
 import { stageTransfers } from "./stage-transfers.js";
@@ -29,6 +31,7 @@ export const PIPELINE: readonly Pass[] = [
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors, ensures: storedWhereLoaded },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
   { name: "raise-products", from: "rank", to: "rank", run: raiseProducts },
+  { name: "send-messages", from: "rank", to: "rank", ...reading(["ranksPerDomain"], sendMessages) },
   {
     name: "stage-transfers",
     from: "rank",
@@ -40,6 +43,7 @@ export const PIPELINE: readonly Pass[] = [
   { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },
   { name: "engine-copies", from: "rank", to: "rank", ...reading(["copies"], engineCopies) },
   { name: "derive-sync", from: "rank", to: "rank", run: deriveSync },
+  { name: "expand-messages", from: "rank", to: "rank", run: expandMessages },
   {
     name: "tile-contractions",
     from: "rank",

@@ -13,12 +13,13 @@
  * `transfersOf` says why.
  */
 import { Builder } from "../ir/builder.js";
-import { type Attributes, type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
+import { type Attributes, type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js"; // prettier-ignore
 import { definitionOf } from "../ir/ops.js";
 import { copyOp, rewriteOps, Substitution, walk } from "../ir/visit.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions, rankVarying } from "./support/analysis.js";
+import { accessesIn, type Step } from "./support/nests.js";
 import { mostElements } from "./support/upper-bound.js";
 
 type TransferOptions = Pick<PassOptions, "transfers" | "protocol">;
@@ -47,12 +48,6 @@ export function transfersOf(kernel: Kernel): readonly Transfer[] {
 const MOST_ITERATIONS = 16;
 /** Chunks are rounded up to so many elements, and one more, so that packets of a last, short vector have a slot each. */
 const ROUND = 64;
-
-/** An op on the way from a nest to an access, and the region of it that holds the next. */
-interface Step {
-  readonly op: Op;
-  readonly region: number;
-}
 
 /** What becomes of one access. */
 interface Staged {
@@ -406,17 +401,4 @@ function isLongWork(loop: Op, trips: (op: Op) => number | null): boolean {
     ((op.name === "reduce" || op.name === "for") && op !== loop && trips(op) === null) ||
     op.regions.some((r) => r.ops.some(isLong));
   return isLong(loop);
-}
-
-/** The loads and stores in an op, each with the way to it. */
-function accessesIn(nest: Op): { readonly access: Op; readonly path: readonly Step[] }[] {
-  const found: { access: Op; path: readonly Step[] }[] = [];
-  const visit = (region: Region, path: readonly Step[]): void => {
-    for (const op of region.ops) {
-      if (op.name === "load" || op.name === "store") found.push({ access: op, path });
-      op.regions.forEach((inner, i) => visit(inner, [...path, { op, region: i }]));
-    }
-  };
-  nest.regions.forEach((region, i) => visit(region, [{ op: nest, region: i }]));
-  return found;
 }

@@ -4,7 +4,7 @@
  * every rank memory for its flags and time to load.
  */
 import { bufferOf, type Kernel } from "../ir/module.js";
-import { predict, predictCopies, type Prediction } from "../machine/cost.js";
+import { predict, predictCopies, predictMessages, type Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
 import type { Choice, LibraryStep, Plan } from "../manifest.js";
 import { type DType, DTYPES } from "../types/dtype.js";
@@ -122,9 +122,11 @@ export function compared(candidates: readonly Candidate[], dims: DimValues, mach
 /** What the model says about one way at one size: its steps, one after the other. */
 export function predictSteps({ steps, kernel }: Candidate, dims: DimValues, m: Machine): Prediction {
   const bytesOf = (tensor: string): number => DTYPES[bufferOf(kernel, tensor).dtype].bytes;
-  const each = steps.map((step) =>
-    step.kind === "launch" ? predict(step.kernel, dims, m) : predictCopies(step.copies, bytesOf, dims, m),
-  );
+  const each = steps.map((step) => {
+    if (step.kind === "launch") return predict(step.kernel, dims, m);
+    if (step.kind === "message") return predictMessages(step, memoryBytes(steps), dims);
+    return predictCopies(step.copies, bytesOf, dims, m);
+  });
   const sum = (key: keyof Prediction): number => each.reduce((all, p) => all + p[key], 0);
   return {
     total: sum("total"),
@@ -134,6 +136,12 @@ export function predictSteps({ steps, kernel }: Candidate, dims: DimValues, m: M
     arithmetic: sum("arithmetic"),
     blocks: Math.max(...each.map(({ blocks }) => blocks)),
   };
+}
+
+/** Bytes of an element of the program's memory. */
+export function memoryBytes(steps: readonly KernelStep[]): (memory: string) => number {
+  const buffers = steps.flatMap((step) => (step.kind === "launch" ? step.kernel.buffers : []));
+  return (memory) => DTYPES[buffers.find((b) => b.memory === memory)!.dtype].bytes;
 }
 
 /** The same in seconds. */

@@ -1,68 +1,152 @@
 /**
- * A kernel in steps: what the pass engine-copies has marked becomes copies, what lies between becomes kernels of its own.
+ * A kernel in steps: what the pass engine-copies has marked becomes copies, what send-messages has put between domains becomes messages,
+ * what lies between becomes kernels of its own.
  *
  * On each rank the steps run one after the other on one stream, so all blocks of a kernel come before whatever the next step
- * does, as a barrier of the rank with itself across the grid says in the whole kernel. All other barriers stay, in the kernel before the copies or
- * behind them: a kernel of one barrier and nothing else is what tells peers that this rank's copies have arrived.
+ * does, as a barrier of the rank with itself across the grid says in the whole kernel. All other barriers stay, in the kernel before the step or
+ * behind it: a kernel of one barrier and nothing else is what tells peers that this rank's copies have arrived. A message orders what it
+ * carries, and nothing else is asked of it (`support/sync-walk.ts`).
  */
-import { isParameter, type Kernel, type Op, text } from "../ir/module.js";
+import { isParameter, isRemote, type Kernel, type Op, text } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { walk } from "../ir/visit.js";
-import type { CopyStep } from "../manifest.js";
+import type { CopyStep, MessageEnd, MessageStep } from "../manifest.js";
 import { Definitions } from "../passes/support/analysis.js";
-import { copiesOfRanks } from "../passes/support/copies.js";
+import { copiesOfRanks, copyLists } from "../passes/support/copies.js";
+import { farOps } from "../passes/support/far.js";
 
 /** A step with the kernel itself instead of its number. */
-export type KernelStep = { readonly kind: "launch"; readonly kernel: Kernel } | CopyStep;
+export type KernelStep = { readonly kind: "launch"; readonly kernel: Kernel } | CopyStep | MessageStep;
+
+/** Why a kernel cannot be taken apart, and where. */
+export interface Uncut {
+  readonly reason: string;
+  readonly at: Op;
+}
 
 /**
  * The steps of a kernel as derive-sync left it.
- * @returns null where nothing can be copied by engines, or where kernels would share memory of their own
+ * @returns null where nothing can be copied by engines and there are no messages, or where kernels beside copies would share memory of
+ *   their own; an {@link Uncut} where there are messages, and no steps that would do what the kernel does
  */
-export function stepsOf(kernel: Kernel): readonly KernelStep[] | null {
+export function stepsOf(kernel: Kernel): readonly KernelStep[] | Uncut | null {
   const definitions = new Definitions(kernel);
   const pure = kernel.body.ops.filter((op) => definitionOf(op.name).effect === "pure");
-  const groups: { readonly isCopied: boolean; readonly ops: Op[] }[] = [];
-  for (const op of kernel.body.ops) {
-    if (definitionOf(op.name).effect === "pure") continue;
-    const isCopied = isMarked(op);
-    const last = groups.at(-1);
-    if (last?.isCopied === isCopied) last.ops.push(op);
-    else groups.push({ isCopied, ops: [op] });
-  }
+  const groups = groupsOf(kernel);
+  const isApart = groups.some(({ kind }) => kind === "message");
   const steps: KernelStep[] = [];
-  const owners = new Map<string, number>();
+  const users = new Map<string, Set<number>>();
   let hasWordsBefore = false;
-  for (const { isCopied, ops } of groups) {
-    if (isCopied) {
+  for (const { kind, ops } of groups) {
+    if (kind === "copy") {
       const copies = copiesOfRanks(ops, kernel, definitions);
       if (copies === null) return null;
       steps.push({ kind: "copy", copies });
+      continue;
+    }
+    if (kind === "message") {
+      const step = messagesOf(ops, kernel, definitions);
+      if (step === null)
+        return { reason: "what it sends is no run of neighbouring elements for each rank", at: ops[0]! };
+      if (step.ranks.some(({ sends }) => sends.length > 0)) steps.push(step);
       continue;
     }
     const own = withoutEnds(ops);
     if (own.length === 0) continue;
     // Words between two ranks count on from one op to the next, on flags of one kernel.
     if (own.some(hasWords)) {
-      if (hasWordsBefore) return null;
+      if (hasWordsBefore) return isApart ? { reason: "signals and waits stand on both sides of its messages", at: own.find(hasWords)! } : null; // prettier-ignore
       hasWordsBefore = true;
     }
     const used = new Set<string>();
     for (const op of own) collectBuffers(op, used);
-    const isOwn = (name: string): boolean => !isParameter(kernel.buffers.find((b) => b.name === name)!);
-    for (const name of [...used].filter(isOwn)) {
-      // Memory of a kernel is that kernel's alone.
-      if (owners.has(name)) return null;
-      owners.set(name, steps.length);
-    }
+    for (const { name } of kernel.buffers.filter((b) => used.has(b.name) && !isParameter(b)))
+      users.set(name, (users.get(name) ?? new Set()).add(steps.length));
     const buffers = kernel.buffers.filter((b) => isParameter(b) || used.has(b.name));
-    const name = `${kernel.name}_${steps.filter(({ kind }) => kind === "launch").length}`;
+    const name = `${kernel.name}_${steps.filter((s) => s.kind === "launch").length}`;
     steps.push({
       kind: "launch",
-      kernel: { ...kernel, name, buffers, body: { arguments: [], ops: [...pure, ...own] } },
+      kernel: withSymmetric({ ...kernel, name, buffers, body: { arguments: [], ops: [...pure, ...own] } }),
     });
   }
+  if (isApart) return withMemory(steps, kernel);
+  // Memory of a kernel is that kernel's alone.
+  if ([...users.values()].some((kernels) => kernels.size > 1)) return null;
   return steps.some(({ kind }) => kind === "copy") ? steps : null;
+}
+
+/** What a buffer of a kernel is called as memory of the program. */
+function memoryName(kernel: Kernel, buffer: string): string {
+  return `${kernel.name}/${buffer}`;
+}
+
+/** Kernels whose scratch is the program's, where several of them use it, or messages between them. */
+function withMemory(steps: readonly KernelStep[], whole: Kernel): readonly KernelStep[] {
+  const users = new Map<string, number>();
+  const use = (name: string, by: number): unknown => users.set(name, (users.get(name) ?? 0) + by);
+  for (const step of steps) {
+    if (step.kind === "message")
+      for (const { sends, receives } of step.ranks) for (const end of [...sends, ...receives]) use(end.memory, 2);
+    if (step.kind === "launch") for (const { name } of step.kernel.buffers) use(memoryName(whole, name), 1);
+  }
+  return steps.map((step) => {
+    if (step.kind !== "launch") return step;
+    const buffers = step.kernel.buffers.map((b) => {
+      const memory = memoryName(whole, b.name);
+      return b.role === "scratch" && users.get(memory)! > 1 ? { ...b, memory } : b;
+    });
+    return { kind: "launch", kernel: { ...step.kernel, buffers } };
+  });
+}
+
+interface Group {
+  readonly kind: "launch" | "copy" | "message";
+  readonly ops: Op[];
+}
+
+function groupsOf(kernel: Kernel): readonly Group[] {
+  const groups: Group[] = [];
+  for (const op of kernel.body.ops) {
+    if (definitionOf(op.name).effect === "pure") continue;
+    const kind = op.name === "message" ? "message" : isMarked(op) ? "copy" : "launch";
+    const last = groups.at(-1);
+    if (last?.kind === kind) last.ops.push(op);
+    else groups.push({ kind, ops: [op] });
+  }
+  return groups;
+}
+
+/** Messages of one group: those that follow each other with nothing between them go together. */
+function messagesOf(ops: readonly Op[], kernel: Kernel, definitions: Definitions): MessageStep | null {
+  const isSent = (op: Op): Op[] => [...op.regions[0]!.ops];
+  const lists = copyLists(ops.flatMap(isSent), kernel, definitions, ({ role }) => role === "scratch");
+  if (lists === null) return null;
+  const ranks = Array.from({ length: kernel.world }, () => ({
+    sends: [] as MessageEnd[],
+    receives: [] as MessageEnd[],
+  }));
+  for (const [rank, list] of lists.entries())
+    for (const { rows, length, from, to } of list) {
+      if (rows !== 1 || from.rank !== rank || to.rank === rank) return null;
+      ranks[rank]!.sends.push({ peer: to.rank, memory: memoryName(kernel, from.tensor), offset: from.offset, length });
+      ranks[to.rank]!.receives.push({ peer: rank, memory: memoryName(kernel, to.tensor), offset: to.offset, length });
+    }
+  return { kind: "message", ranks };
+}
+
+/** An op of a kernel that would touch memory of a rank beyond, if there is one. */
+export function beyondReach(kernel: Kernel): Op | null {
+  if (kernel.ranksPerDomain === undefined) return null;
+  return [...farOps(kernel, { ranksPerDomain: kernel.ranksPerDomain }).far][0] ?? null;
+}
+
+/** The kernel with those buffers symmetric that it accesses on peers itself. */
+function withSymmetric(kernel: Kernel): Kernel {
+  const reached = new Set<string>();
+  walk(kernel.body, (op) => {
+    if (isRemote(op)) reached.add(text(op, op.name === "copy_tile" ? "from" : "buffer"));
+  });
+  return { ...kernel, buffers: kernel.buffers.map((b) => ({ ...b, symmetric: reached.has(b.name) })) };
 }
 
 /** Whether all that an op does is for the copy engines. */

@@ -105,8 +105,11 @@ export class MachineFaults implements Execution.Faults {
   }
 
   peer(f: Execution.Block, op: Op, buffer: number, peer: number): never {
-    const last = this.reporter.kernel.world - 1;
-    const what = `${this.name(buffer)} of rank ${peer} is asked for; the ranks are 0 to ${last}`;
+    const { world, ranksPerDomain: size = world } = this.reporter.kernel;
+    const isThere = peer >= 0 && peer < world;
+    const [first, last] = isThere ? [f.rank - (f.rank % size), f.rank - (f.rank % size) + size - 1] : [0, world - 1];
+    const limit = `${isThere ? "those that share addresses with this one" : "the ranks"} are ${first} to ${Math.min(last, world - 1)}`;
+    const what = `${this.name(buffer)} of rank ${peer} is asked for; ${limit}`;
     throw this.reporter.make("bounds", f, op, buffer, peer, what);
   }
 

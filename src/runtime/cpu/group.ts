@@ -13,6 +13,7 @@ import {
   NUMBER_TILES,
   NUMBERS,
   plainSetting,
+  type Buffer,
   type Executable,
   executableOf,
   READY,
@@ -41,12 +42,16 @@ export interface CpuOptions {
   readonly reverseThreads?: boolean;
   /** The Coll source, so that faults name lines instead of offsets. */
   readonly source?: SourceFile;
+  /** Memory of the program, which it shares with other kernels; by default memory of its own. */
+  readonly programMemory?: PersistentMemory;
 }
 
 /** One rank's tensors by name, each with exactly the elements of its local shape. */
 export interface RankArguments {
   readonly inputs: Readonly<Record<string, TypedArray>>;
   readonly outputs: Readonly<Record<string, TypedArray>>;
+  /** Which elements of outputs earlier kernels of the program have written, and then this one has. */
+  readonly written?: Map<string, Uint8Array>;
 }
 
 export interface RunReport {
@@ -125,10 +130,14 @@ export class CpuGroup {
             // Changed in place: what the caller gave as input is where the output goes.
             if (b.role === "inout") copyInto(array, this.argument(rank, r, "input", b.name, length));
             own.push(array);
-            if (options.detectUnwritten === true && b.role !== "input")
-              written.push(new Uint8Array(length).fill(b.role === "inout" || isInput(rank, array) ? 1 : 0));
+            if (options.detectUnwritten === true && b.role !== "input") {
+              const isThere = b.role === "inout" || isInput(rank, array);
+              const shadow = rank.written?.get(b.name) ?? new Uint8Array(length).fill(isThere ? 1 : 0);
+              rank.written?.set(b.name, shadow);
+              written.push(shadow);
+            }
           } else {
-            const held = this.memory.of(b, r, length);
+            const held = this.memoryOf(b).of(b, r, length);
             own.push(held.array);
             if (options.detectUnwritten === true && b.role === "scratch") written.push(held.written);
           }
@@ -158,6 +167,10 @@ export class CpuGroup {
     );
     const { resumptions } = schedule(tasks, machine, this.faults, random);
     return { grid, resumptions, blockedWaits: machine.blockedWaits, milliseconds: performance.now() - start };
+  }
+
+  private memoryOf({ memory }: Buffer): PersistentMemory {
+    return memory === undefined ? this.memory : (this.options.programMemory ?? this.memory);
   }
 
   /** Blocks on each rank for these dimensions: the manifest's rule, under this group's limit. */

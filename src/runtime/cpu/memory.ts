@@ -15,8 +15,12 @@ export class PersistentMemory {
   private readonly held = new Map<string, Held>();
 
   /** The first `length` elements of rank `rank`'s buffer, and the record of which were ever written. */
-  of(buffer: Buffer, rank: number, length: number): { readonly array: TypedArray; readonly written: Uint8Array } {
-    const key = `${buffer.name}@${rank}`;
+  of(
+    buffer: Pick<Buffer, "name" | "dtype" | "role" | "memory">,
+    rank: number,
+    length: number,
+  ): { readonly array: TypedArray; readonly written: Uint8Array } {
+    const key = `${buffer.memory ?? buffer.name}@${rank}`;
     let h = this.held.get(key);
     if (h === undefined || h.whole.length < length) {
       const whole = allocate(buffer.dtype, length);

@@ -39,7 +39,7 @@ export function place(
   if (peer !== null) {
     if (!isGlobal(buffer)) throw new InternalCompilerError(`a remote access to '${name}', which is the block's own`);
     owner = w.known(peer, `the rank that a ${op.name} goes to`);
-    w.line(`if(!(${owner}>=0&&${owner}<${w.kernel.world}))M.faults.peer(${at},${owner});`);
+    w.line(`if(!(${w.reaches(owner)}))M.faults.peer(${at},${owner});`);
   }
   const parts = indices.map((v) => w.known(v, `the address of a ${op.name}`));
   let index = parts[0] ?? "0";

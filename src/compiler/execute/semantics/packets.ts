@@ -77,7 +77,7 @@ export function packetStore(w: Writer, op: OpOf<"packet_store">): void {
   const owner = isRemote(op) ? w.known(rest[0], "the rank that a packet goes to") : w.use("rank");
   const { format, even } = op.attributes;
   const number = w.kernel.buffers.findIndex((b) => b.name === even);
-  w.line(`if(!(${owner}>=0&&${owner}<${w.kernel.world}))M.faults.peer(f,${w.op(op)},${number},${owner});`);
+  w.line(`if(!(${w.reaches(owner)}))M.faults.peer(f,${w.op(op)},${number},${owner});`);
   w.ran(op);
   inCopy(w, op, epoch, (name) => {
     const at = slotOf(w, op, name, slot, owner);

@@ -2,7 +2,8 @@
  * What one rank touches in a stretch of code: which buffer, on which rank, which part of it. Loops over ranks, and short
  * constant ones, are gone through turn by turn; conditions that this rank can decide are decided.
  */
-import { isRemote, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { isNear } from "../../machine/reach.js";
 import type { Span } from "../../source.js";
 import { areDisjoint, type Interval } from "./forms.js";
 import type { RankValues } from "./rank-values.js";
@@ -59,7 +60,7 @@ export class AccessCollector {
   private found = new Map<string, Access>();
   private readonly known = new WeakMap<RankValues, Map<Op, readonly Access[]>>();
 
-  constructor(private readonly world: number) {}
+  constructor(private readonly kernel: Pick<Kernel, "world" | "ranksPerDomain">) {}
 
   /** Accesses of `op` by the rank of `values`, each once. */
   of(op: Op, values: RankValues): readonly Access[] {
@@ -90,6 +91,8 @@ export class AccessCollector {
         });
         return;
       }
+      case "message":
+        return this.region(op.regions[0]!, values, null);
       case "reduce":
       case "contract":
       case "for": {
@@ -129,11 +132,13 @@ export class AccessCollector {
     return intervals.every(({ lo, hi }) => lo === null && hi === null) ? null : intervals;
   }
 
-  /** Ranks whose memory may be meant: the one that the peer is, or all. */
+  /** Ranks whose memory may be meant: the one that the peer is, or all that share addresses. */
   private ownersOf(peer: Value | null, values: RankValues): number[] {
+    const { world, ranksPerDomain = world } = this.kernel;
     if (peer === null) return [values.rank];
     const known = values.number(peer);
-    if (known !== null) return known >= 0 && known < this.world ? [known] : [];
-    return Array.from({ length: this.world }, (_, r) => r);
+    if (known !== null) return known >= 0 && known < world ? [known] : [];
+    const all = Array.from({ length: world }, (_, r) => r);
+    return all.filter((r) => isNear(r, values.rank, { ranksPerDomain }));
   }
 }

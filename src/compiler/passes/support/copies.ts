@@ -3,9 +3,18 @@
  * symbols and ranks as numbers. A copy engine takes a run of rows; so a tile loop has one variable, or two of which the last counts
  * neighbours on both sides.
  */
-import { foldCompare } from "../../ir/functions.js";
-import { bufferOf, isParameter, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
-import { type Comparison, definitionOf } from "../../ir/ops.js";
+import { foldBinary, foldCompare } from "../../ir/functions.js";
+import {
+  type Buffer,
+  bufferOf,
+  isParameter,
+  type Kernel,
+  memoryOperands,
+  type Op,
+  text,
+  type Value,
+} from "../../ir/module.js";
+import { type BinaryFunction, type Comparison, definitionOf } from "../../ir/ops.js";
 import type { Copy, CopyEnd } from "../../manifest.js";
 import { extent, type Extent, type ExtentOp, productOf, sameExtent } from "../../types/extent.js";
 import type { Definitions } from "./analysis.js";
@@ -20,14 +29,28 @@ export function copiesOfRanks(
   kernel: Kernel,
   definitions: Definitions,
 ): readonly (readonly Copy[])[] | null {
+  const lists = copyLists(ops, kernel, definitions, isParameter);
+  return lists !== null && lists.some((list) => list.length > 0) ? lists : null;
+}
+
+/**
+ * The same, where no rank may have anything to copy.
+ * @param isCopied whether a buffer is one that may be copied
+ */
+export function copyLists(
+  ops: readonly Op[],
+  kernel: Kernel,
+  definitions: Definitions,
+  isCopied: (buffer: Buffer) => boolean,
+): readonly (readonly Copy[])[] | null {
   if (kernel.world > MOST_RANKS) return null;
   const lists: Copy[][] = [];
   for (let rank = 0; rank < kernel.world; rank++) {
-    const reader = new CopyReader(kernel, definitions, rank);
+    const reader = new CopyReader(kernel, definitions, rank, isCopied);
     if (!reader.read(ops)) return null;
     lists.push(reader.copies);
   }
-  return lists.some((list) => list.length > 0) ? lists : null;
+  return lists;
 }
 
 /** base + Σ factor · variable of a tile loop. */
@@ -50,6 +73,7 @@ class CopyReader {
     private readonly kernel: Kernel,
     private readonly definitions: Definitions,
     private readonly rank: number,
+    private readonly isCopied: (buffer: Buffer) => boolean,
   ) {}
 
   /** Whether the ops do nothing but copy; what they copy is then in `copies`. */
@@ -137,7 +161,7 @@ class CopyReader {
     const { peer, indices } = memoryOperands(op);
     const buffer = bufferOf(this.kernel, text(op, "buffer"));
     const rank = peer === null ? this.rank : this.number(peer);
-    if (!isParameter(buffer) || rank === null || rank < 0 || rank >= this.kernel.world) return null;
+    if (!this.isCopied(buffer) || rank === null || rank < 0 || rank >= this.kernel.world) return null;
     let base: Extent = 0;
     const factors: Extent[] = this.tiles.map(() => 0);
     for (const [d, index] of indices.entries()) {
@@ -211,8 +235,10 @@ class CopyReader {
       const factors = new Map([...other.factors].map(([v, f]) => [v, extent("mul", f, fixed.base)]));
       return { base: extent("mul", a.base, b.base), factors };
     }
-    if (isFixed && (fn === "and" || fn === "or") && typeof a.base === "number" && typeof b.base === "number")
-      return { base: fn === "and" ? a.base & b.base : a.base | b.base, factors: new Map() };
+    if (isFixed && typeof a.base === "number" && typeof b.base === "number") {
+      const folded = foldBinary(fn as BinaryFunction, a.base, b.base);
+      return folded === undefined ? null : { base: folded, factors: new Map() };
+    }
     const known = ARITHMETIC[fn];
     return isFixed && known !== undefined ? { base: extent(known, a.base, b.base), factors: new Map() } : null;
   }

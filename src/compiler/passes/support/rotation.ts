@@ -18,7 +18,9 @@ export function rotatable(kernel: Kernel): string[] {
   walkKernel(kernel, (op, parents) => {
     if (op.name !== "load" && op.name !== "store") return;
     const tiles = parents.find((p) => p.attributes["map"] === "tiles");
-    if (tiles === undefined || contractOf(tiles) !== undefined) candidates.delete(text(op, "buffer"));
+    // A message is no code of a kernel, and knows no launches.
+    const isSent = parents.some((p) => p.name === "message");
+    if (isSent || tiles === undefined || contractOf(tiles) !== undefined) candidates.delete(text(op, "buffer"));
   });
   return [...candidates];
 }

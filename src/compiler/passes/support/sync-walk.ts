@@ -48,7 +48,7 @@ export class SyncKernel {
   constructor(readonly kernel: Kernel) {
     this.definitions = new Definitions(kernel);
     this.varying = rankVarying(kernel);
-    this.collector = new AccessCollector(kernel.world);
+    this.collector = new AccessCollector(kernel);
     this.callers = this.callersOf(kernel);
     const parities: Value[] = [];
     walkKernel(kernel, (op) => void (op.name === "launch_parity" && parities.push(...op.results)));
@@ -158,6 +158,7 @@ export class SyncWalk {
         this.around = pairsOf(op, this.shared.kernel.world);
       else if (op.name === "barrier") this.sync(meaningOf(op, this.shared.kernel.world));
       else if (op.name === "notify" || op.name === "await") this.words([[op, values]]);
+      else if (op.name === "message") this.message(op, values);
       else if (this.shared.isUniformLoop(op)) this.loop(op, values);
       else if (this.shared.isUniformIf(op)) this.branches(op, values);
       else if (op.name === "if" && hasSync(op)) this.wordsIn(op, values);
@@ -175,9 +176,22 @@ export class SyncWalk {
     if (planned !== undefined) this.sync(planned);
   }
 
+  /**
+   * A step of each rank's stream between two kernels: a rank sends what it has, and what arrives is written in the stream of the rank that
+   * receives it. No message says anything of other memory, for one of no elements is not sent.
+   */
+  private message(op: Op, values: readonly RankValues[]): void {
+    const onStream: Sync = { pairs: RankPairs.self(this.shared.kernel.world), isGrid: true };
+    this.order.sync(onStream);
+    this.step(op, values);
+    this.order.sync(onStream);
+  }
+
   private step(op: Op, values: readonly RankValues[]): void {
     const { rotated } = this.plan;
-    const accesses = values.flatMap((v) => this.shared.collector.of(op, v));
+    const found = values.flatMap((v) => this.shared.collector.of(op, v));
+    const accesses =
+      op.name === "message" ? found.map((a) => (a.writes ? accessOf({ ...a, rank: a.owner }) : a)) : found;
     const { packets } = this.shared;
     const hasCopies = (a: Access): boolean => rotated.has(a.buffer) || packets.has(a.buffer);
     const named = this.isOdd ? accesses.map((a) => (hasCopies(a) ? this.shared.otherCopy(a) : a)) : accesses;

@@ -1,0 +1,32 @@
+/**
+ * expand-messages: the kernel as one, for those who look at it whole: each message is loops that blocks carry out, between two barriers.
+ *
+ * What is launched is cut at the messages before this (`program/steps.ts`). In the whole kernel a barrier before says that the receiver's inbox
+ * is free, and one after that its elements have arrived, between just the ranks that send and receive: what the stream of each rank says
+ * of a message, in words that the proof of a kernel knows. derive-sync has counted on neither for anything else.
+ */
+import { type Kernel, type Op } from "../ir/module.js";
+import { RankPairs } from "../ir/rank-pairs.js";
+import { AccessCollector } from "./support/accesses.js";
+import { Definitions } from "./support/analysis.js";
+import { RankValues } from "./support/rank-values.js";
+
+export function expandMessages(kernel: Kernel): Kernel {
+  if (!kernel.body.ops.some(({ name }) => name === "message")) return kernel;
+  const { ranksPerDomain: _, ...whole } = kernel;
+  const definitions = new Definitions(kernel);
+  const collector = new AccessCollector(kernel);
+  const ranks = Array.from({ length: kernel.world }, (__, r) => RankValues.of(definitions, r));
+  const ops = kernel.body.ops.flatMap((op) => {
+    if (op.name !== "message") return [op];
+    const stores = ranks.flatMap((values) => collector.of(op, values)).filter((a) => a.writes);
+    const goes = (from: number, to: number): boolean =>
+      from === to || stores.some((a) => a.rank === from && a.owner === to);
+    const barrier = (tells: (from: number, to: number) => boolean): Op => {
+      const pairs = RankPairs.where(kernel.world, tells);
+      return { ...op, name: "barrier", regions: [], attributes: { scope: "grid", ranks: pairs.print() } };
+    };
+    return [barrier((from, to) => goes(to, from)), ...op.regions[0]!.ops, barrier(goes)];
+  });
+  return { ...whole, body: { arguments: [], ops } };
+}

@@ -1,0 +1,418 @@
+/**
+ * send-messages: what goes to ranks that share no addresses with this one goes there in messages between kernels.
+ *
+ * A store `y@p[g(i)] = v` in a nest of loops becomes `outbox[p, k] = v` where p is beyond, k the position of the iteration among
+ * those that p gets. After the nest one message brings each peer its part of the outbox, into `inbox@p[rank, k]`, and every rank
+ * goes through the nests of all senders and takes what was meant for it: `y[g(i)] = inbox[q, k]`. A load `x@p[f(i)]` becomes one
+ * of `inbox[p, k]`; before the nest every rank goes through the nests of all readers and stores what they will ask for, for
+ * readers of its domain where they look for it, for those beyond in an outbox, whose messages come before the nest.
+ *
+ * What both sides do is the program's own loops, so nothing is known here of any collective. Loops in order that messages stand in
+ * are written out turn by turn. Barriers, signals and waits keep what they say between ranks of one domain: between domains the
+ * messages are the order that their data needs, and derive-sync finds whatever else there is.
+ */
+import { Builder } from "../ir/builder.js";
+import { type Buffer, bufferOf, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
+import { RankPairs } from "../ir/rank-pairs.js";
+import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
+import { isNear, isWhole, type Reach } from "../machine/reach.js";
+import type { Span } from "../source.js";
+import { type Extent, productOf } from "../types/extent.js";
+import { DTYPES } from "../types/dtype.js";
+import type { PassOptions } from "./options.js";
+import { Definitions, rankVarying } from "./support/analysis.js";
+import { type FarOps, farOps } from "./support/far.js";
+import { accessesIn, type Step } from "./support/nests.js";
+import { boundsOf, type Plan, Planner, Refused } from "./support/message-plans.js";
+import { distributeConditions } from "./support/rank-conditions.js";
+import { upperBound } from "./support/upper-bound.js";
+import { writtenOut } from "./support/written-out.js";
+
+export function sendMessages(kernel: Kernel, { ranksPerDomain }: Pick<PassOptions, "ranksPerDomain">): Kernel {
+  const reach: Reach = { ranksPerDomain };
+  if (isWhole(kernel.world, reach)) return kernel;
+  const first = farOps(kernel, reach);
+  const { kernel: apart } = distributeConditions(writtenOut(kernel, first.far));
+  return new Messages(apart, reach).finished();
+}
+
+/** An access to ranks beyond that no message can stand for. */
+export interface Refusal {
+  readonly span: Span;
+  readonly kind: "load" | "store";
+  readonly buffer: string;
+  readonly reason: string;
+  /** Messages that each rank would send as it is written, of so many bytes each; null where data say how many. */
+  readonly messages: Extent | null;
+  readonly bytes: number;
+}
+
+/** The program is not one for ranks that share no addresses. */
+export class OutOfReach extends Error {
+  constructor(readonly refusals: readonly Refusal[]) {
+    super(refusals.map(({ kind, buffer, reason }) => `${kind} of '${buffer}': ${reason}`).join("\n"));
+  }
+}
+
+/** How one rank goes through the nest of another, or its own. */
+interface Walk {
+  /** The rank whose nest it is, and the one whose memory its access goes to. */
+  readonly actor: Value;
+  readonly owner: Value;
+  /** Values as the actor has them. */
+  readonly values: Substitution;
+}
+
+class Messages {
+  private readonly buffers: Buffer[] = [];
+  private readonly refusals: Refusal[] = [];
+  private readonly definitions: Definitions;
+  private readonly varying: ReadonlySet<Value>;
+  private readonly ops: FarOps;
+  private readonly build: Builder;
+  private readonly planner: Planner;
+  private readonly outside = new Substitution();
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly reach: Reach,
+  ) {
+    this.definitions = new Definitions(kernel);
+    this.varying = rankVarying(kernel);
+    this.planner = new Planner(kernel, this.definitions);
+    this.ops = farOps(kernel, reach);
+    this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
+  }
+
+  /** @throws OutOfReach naming every access that no message can stand for */
+  finished(): Kernel {
+    for (const op of this.kernel.body.ops) {
+      this.build.span = op.span;
+      const isFar = accessesIn(op).some(({ access }) => this.ops.far.has(access));
+      if (isFar) this.nest(op);
+      else copyOp(op, this.build, this.outside, (o, _, values) => this.inDomain(o, values));
+    }
+    if (this.refusals.length > 0) throw new OutOfReach(this.refusals);
+    const buffers = [...this.kernel.buffers, ...this.buffers];
+    const { ranksPerDomain } = this.reach;
+    return { ...this.kernel, ranksPerDomain, buffers, body: { arguments: [], ops: this.build.ops } };
+  }
+
+  // -- synchronisation ----------------------------------------------------------------------------------------------
+
+  /** Barriers and words that stay between ranks of one domain. */
+  private inDomain(op: Op, values: Substitution): boolean {
+    const { build, kernel } = this;
+    if (op.name === "barrier") {
+      const pairs = RankPairs.parse(text(op, "ranks"), kernel.world)!;
+      const isGrid = op.attributes["scope"] === "grid";
+      const left = RankPairs.where(kernel.world, (a, b) => pairs.has(a, b) && isNear(a, b, this.reach));
+      const ranks = left.between > 0 ? left : RankPairs.self(kernel.world);
+      if (left.between > 0 || isGrid) build.op("barrier", [], { ...op.attributes, ranks: ranks.print() }, null);
+      return true;
+    }
+    if (!this.ops.far.has(op) || (op.name !== "notify" && op.name !== "await")) return false;
+    if (!this.ops.near.has(op)) return true;
+    const peer = values.get(op.operands[0]!);
+    build.if(this.isNear(build.rank(), peer), () => build.op(op.name, [peer], op.attributes, null));
+    return true;
+  }
+
+  /** A rank of this domain, as a store goes there: where domains have one rank, to own memory. */
+  private nearPeer(peer: Value): Value | null {
+    return this.reach.ranksPerDomain === 1 ? null : peer;
+  }
+
+  private isNear(a: Value, b: Value): Value {
+    const { build } = this;
+    const size = build.constant(this.reach.ranksPerDomain);
+    return build.compare("eq", build.div(a, size), build.div(b, size));
+  }
+
+  // -- nests --------------------------------------------------------------------------------------------------------
+
+  private nest(nest: Op): void {
+    const { build } = this;
+    const plans = accessesIn(nest).flatMap(({ access, path }) => {
+      if (!this.ops.far.has(access)) return [];
+      try {
+        const plan = this.planner.plan(nest, access, path);
+        this.buffers.push(plan.outbox, plan.inbox);
+        return [plan];
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        this.refuse(access, path, error.message);
+        return [];
+      }
+    });
+    const of = (name: string): Plan[] => plans.filter(({ access }) => access.name === name);
+    const [loads, stores] = [of("load"), of("store")];
+    for (const plan of loads) this.attempt(plan, () => this.provide(plan));
+    this.message(loads, nest.span);
+    build.span = nest.span;
+    this.rewritten(nest, plans);
+    this.message(stores, nest.span);
+    for (const plan of stores) this.attempt(plan, () => this.take(plan));
+  }
+
+  private attempt(plan: Plan, body: () => void): void {
+    try {
+      body();
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.refuse(plan.access, plan.path, error.message);
+    }
+  }
+
+  private refuse(access: Op, path: readonly Step[], reason: string): void {
+    if (this.refusals.some(({ span }) => span.start === access.span.start)) return;
+    const name = text(access, "buffer");
+    const { dtype } = bufferOf(this.kernel, name);
+    const times = path.flatMap(({ op }) =>
+      op.name === "if"
+        ? []
+        : op.regions[0]!.arguments.map((_, d) =>
+            upperBound(op.operands[2 * d]!, op.operands[2 * d + 1]!, this.definitions),
+          ),
+    );
+    this.refusals.push({
+      span: access.span,
+      kind: access.name as Refusal["kind"],
+      buffer: name,
+      reason,
+      messages: times.some((t) => t === null) ? null : productOf(times as Extent[]),
+      bytes: DTYPES[dtype].bytes,
+    });
+  }
+
+  // -- the two sides ------------------------------------------------------------------------------------------------
+
+  /** Every rank stores what readers will ask for: near ones where they look for it, others in the outbox. */
+  private provide(plan: Plan): void {
+    const { build } = this;
+    const { access, inbox, outbox } = plan;
+    const owner = build.rank();
+    this.others((actor) => {
+      const walked = (store: (value: Value, leads: readonly Value[], k: Value) => void): void =>
+        this.through(plan, { actor, owner, values: new Substitution() }, (at, leads, k) => {
+          const places = memoryOperands(access).indices.map((v) => this.value(v, at));
+          store(build.load(text(access, "buffer"), places, access.results[0]!.type), leads, k);
+        });
+      build.if(
+        this.isNear(actor, owner),
+        () => walked((value, leads, k) => build.store(inbox.name, value, [...leads, owner, k], this.nearPeer(actor))),
+        () => walked((value, leads, k) => build.store(outbox.name, value, [...leads, actor, k])),
+      );
+    });
+  }
+
+  /** Every rank takes from its inbox what senders of other domains have stored for it. */
+  private take(plan: Plan): void {
+    const { build } = this;
+    const { access, inbox } = plan;
+    const owner = build.rank();
+    const { type } = access.operands[0]!;
+    this.others((actor) =>
+      build.if(
+        this.isNear(actor, owner),
+        () => {},
+        () =>
+          this.through(plan, { actor, owner, values: new Substitution() }, (at, leads, k) => {
+            const places = memoryOperands(access).indices.map((v) => this.value(v, at));
+            build.store(text(access, "buffer"), build.load(inbox.name, [...leads, actor, k], type), places);
+          }),
+      ),
+    );
+  }
+
+  private others(body: (other: Value) => void): void {
+    const { build } = this;
+    build.for("ranks", [[build.constant(0), build.constant(this.kernel.world)]], ([other]) => body(other!));
+  }
+
+  /** One message to each peer beyond, of what these plans have for it. */
+  private message(plans: readonly Plan[], span: Span): void {
+    if (plans.length === 0) return;
+    const { build } = this;
+    build.span = span;
+    const region = build.region(0, () => {
+      for (const plan of plans) this.attempt(plan, () => this.sent(plan));
+    });
+    build.op("message", [], {}, null, [region]);
+  }
+
+  private sent(plan: Plan): void {
+    const { build } = this;
+    const { access, inbox, outbox } = plan;
+    const own = build.rank();
+    this.others((other) =>
+      build.if(
+        this.isNear(own, other),
+        () => {},
+        () => {
+          const isLoad = access.name === "load";
+          const walked: Walk = { actor: isLoad ? other : own, owner: isLoad ? own : other, values: new Substitution() };
+          this.toPeer(plan, walked, 0, (at, leads) => {
+            build.span = access.span;
+            const count = this.ranges(plan, at)
+              .map(({ length }) => length)
+              .reduce((a, b) => build.mul(a, b), build.constant(1));
+            build.for("tiles", [[build.constant(0), count]], ([k]) => {
+              const type = isLoad ? access.results[0]!.type : access.operands[0]!.type;
+              build.store(inbox.name, build.load(outbox.name, [...leads, other, k!], type), [...leads, own, k!], other);
+            });
+          });
+        },
+      ),
+    );
+  }
+
+  /** Goes through all iterations of the actor in which the access goes to the owner. */
+  private through(plan: Plan, walked: Walk, leaf: (at: Walk, leads: readonly Value[], k: Value) => void): void {
+    const { build } = this;
+    this.toPeer(plan, walked, 0, (at, leads) => {
+      build.span = plan.access.span;
+      const ranges = this.ranges(plan, at);
+      const bounds = ranges.map(({ lo, hi }) => [lo, hi] as const);
+      const counted = bounds.length > 0 ? bounds : [[build.constant(0), build.constant(1)] as const];
+      build.for("tiles", counted, (variables) => {
+        const values = new Substitution(at.values);
+        plan.variables.forEach(({ loop, d }, i) => values.set(loop.regions[0]!.arguments[d]!, variables[i]!));
+        const inside = { ...at, values };
+        const k = this.position(ranges, variables);
+        this.under(plan, inside, 0, (last) => leaf(last, leads, k));
+      });
+    });
+  }
+
+  /** Loops and conditions that the access stands in and that say which rank it goes to, and the test that it is the owner. */
+  private toPeer(plan: Plan, at: Walk, step: number, body: (at: Walk, leads: readonly Value[]) => void): void {
+    const { build } = this;
+    const { path, collapsed, leads, access, variables } = plan;
+    const inner = { ...at, values: new Substitution(at.values) };
+    const next = path[step];
+    if (next === undefined) {
+      const indices = leads.map((op) =>
+        build.sub(this.value(op.regions[0]!.arguments[0]!, at), this.value(op.operands[0]!, at)),
+      );
+      if (collapsed !== null || variables.some(({ part }) => part !== null)) return body(inner, indices);
+      const peer = this.value(memoryOperands(access).peer!, inner);
+      return build.if(build.compare("eq", peer, at.owner), () => body(inner, indices));
+    }
+    const { op, region } = next;
+    if (op === collapsed) {
+      inner.values.set(op.regions[0]!.arguments[0]!, at.owner);
+      return this.toPeer(plan, inner, step + 1, body);
+    }
+    if (leads.includes(op)) {
+      const [lo, hi] = op.operands.map((v) => this.value(v, inner)) as [Value, Value];
+      return build.for("serial", [[lo, hi]], ([turn]) => {
+        inner.values.set(op.regions[0]!.arguments[0]!, turn!);
+        this.toPeer(plan, inner, step + 1, body);
+      });
+    }
+    if (op.name !== "if" || this.isInside(plan, op)) return this.toPeer(plan, inner, step + 1, body);
+    this.condition(op, region, inner, () => this.toPeer(plan, inner, step + 1, body));
+  }
+
+  /** The conditions that change from element to element, and loops whose turns store to the same element, if any. */
+  private under(plan: Plan, at: Walk, step: number, leaf: (at: Walk) => void): void {
+    const next = plan.path[step];
+    if (next === undefined) return leaf(at);
+    const { op, region } = next;
+    const inner = { ...at, values: new Substitution(at.values) };
+    const further = (): void => this.under(plan, inner, step + 1, leaf);
+    if (op.name === "if") return this.isInside(plan, op) ? this.condition(op, region, inner, further) : further();
+    const isIgnored =
+      op !== plan.collapsed && !plan.leads.includes(op) && !plan.variables.some(({ loop }) => loop === op);
+    if (!isIgnored || plan.access.name === "load" || (this.planner.turns(op) ?? 0) > 0) return further();
+    // Where it has no turn, nothing was stored.
+    const { build } = this;
+    const [lo, hi] = op.operands.slice(0, 2).map((v) => this.value(v, inner)) as [Value, Value];
+    build.if(build.compare("lt", lo, hi), further);
+  }
+
+  private condition(op: Op, region: number, at: Walk, body: () => void): void {
+    const condition = this.value(op.operands[0]!, at);
+    if (region === 0) this.build.if(condition, body);
+    else this.build.if(condition, () => {}, body); // prettier-ignore
+  }
+
+  /** Whether a condition depends on variables that positions are counted by. */
+  private isInside(plan: Plan, op: Op): boolean {
+    const reached = this.definitions.argumentsOf(op.operands[0]!);
+    return plan.variables.some(({ loop, d }) => reached.includes(loop.regions[0]!.arguments[d]!));
+  }
+
+  /** Where the variables that positions are counted by begin and end. */
+  private ranges(plan: Plan, at: Walk): { readonly lo: Value; readonly hi: Value; readonly length: Value }[] {
+    const { build } = this;
+    return plan.variables.map(({ loop, d, part }) => {
+      let [lo, hi] = boundsOf(loop, d).map((v) => this.value(v, at)) as [Value, Value];
+      if (part !== null) {
+        const size = part === 1 ? build.constant(1) : this.value(part, at);
+        const from = build.mul(at.owner, size);
+        const to = build.add(from, size);
+        lo = build.binary("max", lo, from);
+        hi = build.binary("min", hi, to);
+      }
+      const isCount = build.constantOf(lo) === 0 && build.isNatural(hi);
+      const length = isCount ? hi : build.binary("max", build.sub(hi, lo), build.constant(0));
+      return { lo, hi, length };
+    });
+  }
+
+  private position(
+    ranges: readonly { readonly lo: Value; readonly length: Value }[],
+    variables: readonly Value[],
+  ): Value {
+    const { build } = this;
+    return ranges.reduce((k, { lo, length }, i) => {
+      const own = build.sub(variables[i]!, lo);
+      return i === 0 ? own : build.add(build.mul(k, length), own);
+    }, build.constant(0));
+  }
+
+  /** The nest with its accesses to ranks beyond in boxes of this rank's own. */
+  private rewritten(nest: Op, plans: readonly Plan[]): void {
+    const { build } = this;
+    rewriteOps([nest], build, this.outside, (op, _, values): boolean => {
+      const plan = plans.find(({ access }) => access === op);
+      if (plan === undefined) return this.inDomain(op, values);
+      const { value, peer, indices } = memoryOperands(op);
+      const to = values.get(peer!);
+      const leads = plan.leads.map((lead) =>
+        build.sub(values.get(lead.regions[0]!.arguments[0]!), values.get(lead.operands[0]!)),
+      );
+      const at: Walk = { actor: build.rank(), owner: to, values };
+      const variables = plan.variables.map(({ loop, d }) => values.get(loop.regions[0]!.arguments[d]!));
+      const k = this.position(this.ranges(plan, at), variables);
+      if (op.name === "load") {
+        values.set(op.results[0]!, build.load(plan.inbox.name, [...leads, to, k], op.results[0]!.type));
+        return true;
+      }
+      const near = (): void => build.store(text(op, "buffer"), values.get(value!), indices.map((v) => values.get(v)), this.nearPeer(to)); // prettier-ignore
+      const far = (): void => build.store(plan.outbox.name, values.get(value!), [...leads, to, k]);
+      if (this.ops.near.has(op)) build.if(this.isNear(build.rank(), to), near, far);
+      else far();
+      return true;
+    });
+  }
+
+  /** A value as the actor has it; `at.values` knows the variables of its loops. @throws Refused if data decides it */
+  private value(v: Value, at: Walk): Value {
+    const known = at.values.get(v);
+    if (known !== v) return known;
+    const here = this.outside.get(v);
+    if (here !== v && !this.varying.has(v)) return here;
+    const op = this.definitions.of(v);
+    if (op?.name === "rank") return at.actor;
+    if (op === undefined) throw new Refused("where it goes depends on a loop that its peer does not run");
+    if (definitionOf(op.name).effect !== "pure")
+      throw new Refused("where it goes depends on data that its peer does not have");
+    for (const operand of op.operands) at.values.set(operand, this.value(operand, at));
+    copyOp(op, this.build, at.values);
+    return at.values.get(v);
+  }
+}

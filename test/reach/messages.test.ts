@@ -1,0 +1,219 @@
+/** Messages between ranks that share no addresses: what is proved of them, wrong ones, and who may touch what. */
+import { describe, expect, it } from "vitest";
+import {
+  compile,
+  type CompileResult,
+  type Kernel,
+  type Op,
+  prove,
+  PROOF_MAPPING,
+  withMapping,
+} from "../../src/compiler/index.js";
+import { continuePasses } from "../../src/compiler/passes/runner.js";
+import { PIPELINE } from "../../src/compiler/passes/pipeline.js";
+import { verifySync } from "../../src/compiler/passes/support/verify-sync.js";
+import { parseKernel } from "../../src/compiler/ir/parse.js";
+import { printKernel } from "../../src/compiler/ir/print.js";
+import { passOptions } from "../../src/compiler/options.js";
+import { messageProblems } from "../../src/compiler/program/message-order.js";
+import { beyondReach, type KernelStep, stepsOf } from "../../src/compiler/program/steps.js";
+import { CpuFault } from "../../src/runtime/cpu/index.js";
+import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
+import { isAll } from "../scope.js";
+import { rejection } from "../runtime/helpers.js";
+import { compiledFor, type Hosts, libraryFiles } from "./programs.js";
+
+const PAIRS: Hosts = { hosts: 2, gpus: 2 };
+const SINGLES: Hosts = { hosts: 4, gpus: 1 };
+
+const after = ({ snapshots }: CompileResult, pass: string): Kernel => snapshots.find((s) => s.pass === pass)!.kernel;
+
+const cut = (kernel: Kernel): readonly KernelStep[] => {
+  const steps = stepsOf(kernel);
+  if (steps === null || "reason" in steps) throw new Error("it was not cut");
+  return steps;
+};
+
+const PROVED = isAll
+  ? libraryFiles().filter((f) => !["all_to_all/combine", "all_to_all/dispatch", "permute/table"].includes(f))
+  : ["all_gather/push", "all_reduce/one_shot", "all_reduce/two_shot", "all_to_all/push", "permute/send"];
+
+describe("what is launched", () => {
+  it.each(PROVED)("%s is proved as the kernel that its steps are cut from", (file) => {
+    for (const hosts of [PAIRS, SINGLES]) {
+      const { answer, ordering } = prove(withMapping(compiledFor(file, hosts), PROOF_MAPPING));
+      expect([answer.status, ordering.status]).toEqual(["proved", "proved"]);
+    }
+  });
+
+  it.each(PROVED)("%s is ordered without counting on messages for anything but what they carry", (file) => {
+    for (const hosts of [PAIRS, SINGLES]) {
+      const ordered = after(compiledFor(file, hosts), "derive-sync");
+      expect(verifySync(ordered)).toEqual([]);
+      for (const step of cut(ordered)) if (step.kind === "launch") expect(beyondReach(step.kernel)).toBeNull();
+    }
+  });
+
+  it("says in its text which ranks share addresses, and reads it back", () => {
+    const program = compiledFor("all_gather/push", PAIRS);
+    const kernels = [after(program, "derive-sync"), ...program.kernels.map(({ kernel }) => kernel)];
+    for (const kernel of kernels) {
+      const text = printKernel(kernel);
+      expect(text).toContain("  reach 2\n");
+      expect(printKernel(parseKernel(text))).toBe(text);
+    }
+    expect(printKernel(kernels[1]!)).toContain('memory "push/y_outbox"');
+  });
+
+  it("is one kernel where all ranks share addresses", () => {
+    const program = compiledFor("all_gather/push", { hosts: 1, gpus: 4 });
+    expect(program.manifest!.plan.choices[0]!.steps.map(({ kind }) => kind)).toEqual(["launch"]);
+    expect(program.manifest!.memory).toBeUndefined();
+    expect(program.kernels[0]!.cuda).toBe(compiledFor("all_gather/push", { hosts: 1, gpus: 4 }, { reach: undefined }).kernels[0]!.cuda); // prettier-ignore
+  });
+});
+
+/** The proof of a kernel as derive-sync might have left it, instead of as it did. */
+function proofOf(program: CompileResult, change: (ops: readonly Op[]) => readonly Op[]): ReturnType<typeof prove> {
+  const proved = withMapping(program, PROOF_MAPPING);
+  const ordered = after(proved, "derive-sync");
+  const changed = { ...ordered, body: { arguments: [], ops: change(ordered.body.ops) } };
+  const rest = PIPELINE.slice(PIPELINE.findIndex(({ name }) => name === "derive-sync") + 1);
+  const kernel = continuePasses(changed, rest, passOptions(proved.options));
+  return prove({ ...proved, kernel });
+}
+
+const isMessage = (op: Op): boolean => op.name === "message";
+const isWork = (op: Op): boolean => op.name === "for" || op.name === "if";
+
+/** The op that fulfils the condition, put `by` places of work earlier or later. */
+function moved(ops: readonly Op[], is: (op: Op) => boolean, by: -1 | 1): readonly Op[] {
+  const from = ops.findIndex(is);
+  const rest = ops.filter((_, i) => i !== from);
+  const places = rest.flatMap((op, i) => (isWork(op) ? [i] : []));
+  const place = by < 0 ? places.findLast((i) => i < from)! : places.find((i) => i >= from)! + 1;
+  return [...rest.slice(0, place), ops[from]!, ...rest.slice(place)];
+}
+
+describe("wrong schedules are refused", () => {
+  const program = compiledFor("all_gather/push", PAIRS);
+  const reading = compiledFor("all_reduce/one_shot", PAIRS);
+
+  it("as they are, both are proved", () => {
+    for (const one of [program, reading]) {
+      const { answer, ordering } = proofOf(one, (ops) => ops);
+      expect([answer.status, ordering.status]).toEqual(["proved", "proved"]);
+    }
+  });
+
+  it.each<[string, (ops: readonly Op[]) => readonly Op[]]>([
+    ["messages before what they send is stored", (ops) => moved(ops, isMessage, -1)],
+    ["messages after what they bring is taken", (ops) => moved(ops, isMessage, 1)],
+    ["no messages", (ops) => ops.filter((op) => !isMessage(op))],
+  ])("%s", (_, change) => {
+    for (const one of [program, reading]) {
+      const { answer, ordering } = proofOf(one, change);
+      expect([answer.status, ordering.status]).not.toEqual(["proved", "proved"]);
+      expect(answer.status).toBe("wrong");
+    }
+  });
+
+  it("flags between hosts in place of a message's order", () => {
+    const ordered = after(program, "derive-sync");
+    const all = ordered.body.ops.map((op) => (op.name === "barrier" ? { ...op, attributes: { ...op.attributes, ranks: "all" } } : op)); // prettier-ignore
+    // A store on a rank beyond, as the source has it: the verifier of what is launched sees it.
+    const source = compiledFor("all_gather/push", PAIRS, { reach: undefined });
+    const far = { ...after(source, "raise-products"), ranksPerDomain: 2 };
+    expect(beyondReach({ ...ordered, body: { arguments: [], ops: all } })).toBeNull();
+    expect(beyondReach({ ...far, ranksPerDomain: 2 })?.name).toBe("store");
+  });
+
+  it("less order inside a host than derive-sync found", () => {
+    const ordered = after(program, "derive-sync");
+    const barriers = ordered.body.ops.filter(({ name }) => name === "barrier");
+    expect(barriers.length).toBeGreaterThan(0);
+    for (const barrier of barriers) {
+      const ops = ordered.body.ops.filter((op) => op !== barrier);
+      expect(verifySync({ ...ordered, body: { arguments: [], ops } })).not.toEqual([]);
+    }
+  });
+});
+
+describe("all ranks come to each other's messages", () => {
+  const steps = cut(after(compiledFor("all_reduce/two_shot", PAIRS), "derive-sync"));
+  const programs = (): (readonly KernelStep[])[] => Array.from({ length: 4 }, () => steps);
+  const messages = steps.flatMap((step, i) => (step.kind === "message" ? [i] : []));
+
+  it("as they are cut", () => {
+    expect(messages).toHaveLength(2);
+    expect(messageProblems(programs())).toEqual([]);
+  });
+
+  it("not where groups stand in another order on one rank, with other peers", () => {
+    const ring = cut(after(compiledFor("all_gather/ring", SINGLES), "derive-sync"));
+    const mixed = Array.from({ length: 4 }, () => [...ring]);
+    const at = ring.flatMap((step, i) => (step.kind === "message" ? [i] : []));
+    expect(messageProblems(mixed)).toEqual([]);
+    // Rank 1 leaves its first step out: everybody else waits, round the ring.
+    mixed[1]!.splice(at[0]!, 1);
+    expect(messageProblems(mixed)[0]).toMatch(/^deadlock: rank 0 waits for rank 1/);
+  });
+
+  it("not where one host takes two groups in the other order", () => {
+    const halves = steps.flatMap((step): KernelStep[] =>
+      step.kind === "message" ? [half(step, 0), half(step, 1)] : [step],
+    );
+    const mixed = Array.from({ length: 4 }, () => [...halves]);
+    expect(messageProblems(mixed)).toEqual([]);
+    const [a, b] = halves.flatMap((step, i) => (step.kind === "message" ? [i] : []));
+    for (const own of mixed.slice(0, 2)) [own[a!], own[b!]] = [own[b!]!, own[a!]!];
+    expect(messageProblems(mixed)[0]).toBe(
+      "deadlock: rank 0 waits for rank 3 in step 1 of its 4 with messages; rank 1 waits for rank 2 in step 1 of its 4 with messages; rank 2 waits for rank 0 in step 1 of its 4 with messages; rank 3 waits for rank 1 in step 1 of its 4 with messages",
+    );
+  });
+
+  it("not where a receive has no send, or another length", () => {
+    const [first] = messages as [number];
+    const change = (edit: (ends: MessageEnds) => MessageEnds): (readonly KernelStep[])[] => {
+      const step = steps[first]! as Extract<KernelStep, { kind: "message" }>;
+      const ranks = step.ranks.map((own, rank) => (rank === 2 ? { ...own, receives: edit(own.receives) } : own));
+      const changed = steps.map((s, i) => (i === first ? { ...step, ranks } : s));
+      return Array.from({ length: 4 }, () => changed);
+    };
+    expect(messageProblems(change((ends) => ends.slice(1)))[0]).toMatch(/^deadlock: rank 0 waits for rank 2/);
+    expect(messageProblems(change((ends) => ends.map((end) => ({ ...end, length: 1 }))))[0]).toMatch(
+      /^rank 0 sends .* elements to rank 2, which receives 1$/,
+    );
+  });
+});
+
+type Message = Extract<KernelStep, { kind: "message" }>;
+type MessageEnds = Message["ranks"][number]["receives"];
+
+/** The messages of a step between ranks of one parity of their difference. */
+function half(step: Message, parity: 0 | 1): KernelStep {
+  const of = (rank: number, ends: MessageEnds): MessageEnds => ends.filter(({ peer }) => (peer + rank) % 2 === parity);
+  return {
+    ...step,
+    ranks: step.ranks.map(({ sends, receives }, rank) => ({ sends: of(rank, sends), receives: of(rank, receives) })),
+  };
+}
+
+describe("on emulated ranks", () => {
+  it("an access beyond the host is an error, though the memory is there", async () => {
+    const source = compile("collective f(x: T[n] local) -> y: T[n] local {\n  for i in tiles(n) {\n    y@((rank + 2) % world)[i] = x[i]\n  }\n}", { ranks: 4, dtype: "f32" }); // prettier-ignore
+    const kernels = source.kernels.map((k) => ({ ...k, kernel: { ...k.kernel, ranksPerDomain: 2 } }));
+    const group = new EmulatedGroup(4, {});
+    const tensors = { x: await group.symmetric("f32", [8]), y: await group.symmetric("f32", [8]) };
+    const loaded = await group.load({ ...source, kernels });
+    const fault = await rejection(loaded.run(tensors, { n: 8 }));
+    expect(fault).toBeInstanceOf(CpuFault);
+    expect(fault.message).toContain("those that share addresses with this one are 0 to 1");
+    await group.close();
+  });
+
+  it("tensors of a program with messages need no symmetric memory between hosts of one GPU", () => {
+    expect(compiledFor("all_reduce/two_shot", SINGLES).manifest!.symmetric).toEqual([]);
+    expect(compiledFor("all_reduce/two_shot", PAIRS).manifest!.symmetric).toEqual(["y"]);
+  });
+});
