@@ -139,6 +139,11 @@ export class Subject {
     return Math.max(...this.shipped.manifest!.plan.choices.map(({ steps }) => steps.length));
   }
 
+  private get between(): string {
+    const steps = this.shipped.manifest!.plan.choices.flatMap((choice) => choice.steps);
+    return steps.some(({ kind }) => kind === "message") ? "messages" : "copy engines";
+  }
+
   /** What both proofs come to, with what is left to prove. */
   claims(answers: Proof, orderings: Proof): Claims {
     const { kernel } = this;
@@ -168,7 +173,7 @@ export class Subject {
               steps:
                 this.steps === 1
                   ? null
-                  : `launched in ${this.steps} steps, copy engines between kernels; proved is the one kernel that they are cut from`,
+                  : `launched in ${this.steps} steps, ${this.between} between kernels; proved is the one kernel that they are cut from`,
               json: claimsToJson(claims),
             },
       hostile,

@@ -17,12 +17,12 @@ import { ncclGroup } from "./nccl/library.js";
 
 /** Memory on this rank, and where it lies on the others; an address of 0 where they are not reached. */
 export interface PlacedMemory {
+  readonly bytes: number;
   readonly pointer: DevicePointer;
   readonly peers: readonly DevicePointer[];
 }
 
 interface Held extends PlacedMemory {
-  readonly bytes: number;
   readonly free: () => Promise<void>;
 }
 
@@ -87,13 +87,17 @@ export function prepareMessages(
   dims: DimValues,
 ): PreparedCall {
   const calls = (["sends", "receives"] as const).flatMap((side) =>
-    runsOf(ranks[rank]![side], dims).map((run) => ({
+    runsOf(ranks[rank]![side], dims).map((run, i, all) => ({
       isSend: side === "sends",
+      /** The how manieth it is to or from this peer. */
+      turn: all.slice(0, i).filter(({ peer }) => peer === run.peer).length,
       peer: run.peer,
       address: memory.addressOf(run),
       bytes: run.length * memory.bytesOf(run.memory),
     })),
   );
+  // A group takes them in any order; this way none has to wait for more than its own other side.
+  calls.sort((a, b) => a.turn - b.turn);
   const each = (stream: StreamHandle) => (): void => {
     for (const { isSend, peer, address, bytes } of calls)
       if (isSend) communicator.send(stream, address, bytes, "u8", peer);

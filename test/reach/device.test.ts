@@ -1,0 +1,106 @@
+/** Messages on a group's GPUs: NCCL's sends and receives between places of the program's memory, on the fake driver and library. */
+import path from "node:path";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { type Manifest, type MessageStep, runsOf } from "../../src/compiler/index.js";
+import { DeviceMemory } from "../../src/runtime/cuda/index.js";
+import { DeviceKernel } from "../../src/runtime/device-kernel.js";
+import type { DeviceGroup } from "../../src/runtime/group-device.js";
+import { prepareMessages, SharedMemory } from "../../src/runtime/message-steps.js";
+import { packageRoot } from "../../src/runtime/native.js";
+import { live } from "../native/support.js";
+import { closeAll, connectRanks, onAll, useFakeMachine } from "../runtime/device-groups.js";
+import { rejection } from "../runtime/helpers.js";
+import { compiledFor } from "./programs.js";
+
+beforeAll(() => {
+  useFakeMachine();
+  vi.stubEnv("COLLC_NCCL", path.join(packageRoot(), "build/Release/fake-nccl/libnccl.so.2"));
+});
+
+const open: DeviceGroup[] = [];
+afterEach(() => closeAll(open.splice(0)));
+
+const messagesOf = ({ plan }: Manifest): MessageStep[] =>
+  plan.choices.flatMap(({ steps }) => steps.filter((step) => step.kind === "message"));
+
+describe("messages", () => {
+  it.each(["all_gather/push", "all_reduce/quantised", "all_reduce/two_shot", "halo/ring"])(
+    "of %s bring each peer what was sent to it, and touch nothing else",
+    async (file) => {
+      const { manifest } = compiledFor(file, { hosts: 2, gpus: 2 }, { dtype: "f32" });
+      const dims = { n: 4 * 128, m: 8 };
+      const groups = await connectRanks(4);
+      open.push(...groups);
+      await onAll(groups, async (group, rank) => {
+        const communicator = await group.librarySteps.open(manifest!);
+        const memory = new SharedMemory(group, manifest!.collective, manifest!.memory!);
+        await memory.place(dims);
+        const held = (name: string): DeviceMemory => {
+          const { pointer, bytes } = memory.of(name);
+          return DeviceMemory.view(group.device, pointer, bytes);
+        };
+        for (const step of messagesOf(manifest!)) {
+          const { sends, receives } = step.ranks[rank]!;
+          expect(sends.length).toBeGreaterThan(0);
+          // Byte b of what goes from rank s to rank r: a number that names all three.
+          const byte = (from: number, to: number, b: number): number => (37 * from + 11 * to + b) % 251;
+          for (const { memory: name } of receives) held(name).fill(0xff);
+          for (const { memory: name, peer, offset, length } of runsOf(sends, dims)) {
+            const bytes = memory.bytesOf(name);
+            const data = Uint8Array.from({ length: length * bytes }, (_, b) => byte(rank, peer, b));
+            held(name).write(data, offset * bytes);
+          }
+          await group.exchange("all are here", rank);
+          const prepared = prepareMessages(group, communicator!, step, memory, dims);
+          prepared.enqueue(group.defaultStream.handle);
+          await group.defaultStream.synchronize();
+          const names = new Set(receives.map((end) => end.memory));
+          for (const name of names) {
+            const bytes = memory.bytesOf(name);
+            const expected = new Uint8Array(memory.of(name).bytes).fill(0xff);
+            for (const run of runsOf(receives, dims))
+              if (run.memory === name)
+                for (let b = 0; b < run.length * bytes; b++) expected[run.offset * bytes + b] = byte(run.peer, rank, b);
+            const found = held(name).read(new Uint8Array(expected.length));
+            expect(Buffer.compare(found, expected), `rank ${rank}, ${name}`).toBe(0);
+          }
+          await group.exchange("all are here", rank);
+        }
+        for (const free of memory.free()) await free();
+      });
+    },
+  );
+
+  it("memory grows when a launch asks for more, and is given back", async () => {
+    const { manifest } = compiledFor("all_gather/push", { hosts: 2, gpus: 2 });
+    expect(manifest!.memory!.map(({ name }) => name)).toEqual(["push/y_outbox", "push/y_inbox"]);
+    const groups = await connectRanks(4);
+    open.push(...groups);
+    const before = live();
+    await onAll(groups, async (group) => {
+      const memory = new SharedMemory(group, manifest!.collective, manifest!.memory!);
+      await memory.place({ n: 4096 });
+      const { pointer, bytes } = memory.of("push/y_inbox");
+      expect(bytes).toBe(4 * 1024 * 2);
+      await memory.place({ n: 64 });
+      expect(memory.of("push/y_inbox").pointer).toBe(pointer);
+      await memory.place({ n: 8192 });
+      expect(memory.of("push/y_inbox").bytes).toBe(2 * bytes);
+      for (const free of memory.free()) await free();
+    });
+    expect(live().allocations).toBe(before.allocations);
+  });
+
+  it("are refused in words where there is no NCCL", async () => {
+    vi.stubEnv("COLLC_NCCL", "/nowhere");
+    try {
+      const { manifest } = compiledFor("all_gather/push", { hosts: 4, gpus: 1 });
+      const [group, ...others] = await connectRanks(4);
+      open.push(group!, ...others);
+      const error = await rejection(DeviceKernel.load(group!, { ...manifest!, kernels: [] }, []));
+      expect(error.message).toContain("/nowhere");
+    } finally {
+      vi.stubEnv("COLLC_NCCL", path.join(packageRoot(), "build/Release/fake-nccl/libnccl.so.2"));
+    }
+  });
+});
