@@ -51,6 +51,7 @@ export function explainReport(
     ...(e.products.length === 0 ? [] : [section(c, "Products", products(c, e, place))]),
     section(c, "What moves, in one launch, at rank 0", moves(c, e, place)),
     section(c, "Wire", wire(c, e)),
+    ...(e.messages.length === 0 ? [] : [section(c, "Messages between domains", messages(c, e))]),
     ...(e.unstaged.length === 0 ? [] : [section(c, "Transfers that stay as written", unstaged(e, place))]),
     section(c, "Synchronisation", syncs(c, e.syncs, place)),
     section(c, `Time on ${machine.name} (${machine.title}), predicted`, times(c, e, machine)),
@@ -87,6 +88,18 @@ function products(c: Palette, e: Explanation, place: Show): string {
     tile === null ? (why ?? "") : `tiles of ${tile.join("×")}, ${stages} stages`,
   ]);
   return table(c, ["", "", ""], rows);
+}
+
+/** Messages of each step, of all ranks and of the one that sends the most. */
+function messages(c: Palette, e: Explanation): string {
+  const rows = e.messages.map(({ from, messages: all, bytes: size, most }, i) => [
+    `step ${i + 1}`,
+    from.map((name) => name.slice(name.lastIndexOf("/") + 1)).join(", "),
+    String(all),
+    bytes(size),
+    `rank ${most.rank}: ${most.messages}, ${bytes(most.bytes)}`,
+  ]);
+  return table(c, ["", "from", "messages", "bytes", "most"], rows, [2, 3]);
 }
 
 function layouts(c: Palette, e: Explanation, place: Show): string {

@@ -89,9 +89,9 @@ function run(io: Io, file: string, name: string | undefined, options: ExplainOpt
   });
   const dims = chooseDims(compiled.manifest, options.dim ?? {}, false);
   const explanation = explain(compiled, dims, machine);
-  // What was measured had all the blocks it wanted.
+  // What was measured had all the blocks it wanted, and addresses of all ranks.
   const compared =
-    options.sms === undefined && options.mapping === undefined
+    options.sms === undefined && options.mapping === undefined && explanation.messages.length === 0
       ? comparisons(selected.file, compiled, machine, ranks)
       : [];
   if (options.json === true) io.out.write(JSON.stringify({ ...explanation, measured: compared }, null, 2) + "\n");

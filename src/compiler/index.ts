@@ -142,6 +142,7 @@ export {
   predictTime,
   type Explanation,
   type LayoutStep,
+  type MessagesStep,
   type MoveStep,
   type PartyStep,
   type SyncStep,

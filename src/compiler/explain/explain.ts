@@ -12,8 +12,8 @@ import type { DimValues } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import type { Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
-import { type Choice, choiceName, choiceOf, launchesOf } from "../manifest.js";
-import { compared, predictSteps } from "../program/plan.js";
+import { type Choice, choiceName, choiceOf, launchesOf, runsOf } from "../manifest.js";
+import { compared, memoryBytes, predictSteps } from "../program/plan.js";
 import { type Party, syncReasons, syncsOf } from "./sync-reasons.js";
 import { type RankTraffic, trafficOfRank } from "./traffic.js";
 
@@ -66,6 +66,17 @@ export interface SyncStep {
   readonly why: { readonly earlier: PartyStep; readonly later: PartyStep } | null;
 }
 
+/** Messages that go together, between kernels. */
+export interface MessagesStep {
+  /** Boxes of the program's memory that they leave from. */
+  readonly from: readonly string[];
+  /** Of all ranks. */
+  readonly messages: number;
+  readonly bytes: number;
+  /** Of the rank that sends the most. */
+  readonly most: { readonly rank: number; readonly messages: number; readonly bytes: number };
+}
+
 /** How a product is multiplied. */
 export interface ProductStep {
   readonly at: Place;
@@ -109,6 +120,8 @@ export interface Explanation {
   readonly products: readonly ProductStep[];
   readonly moves: readonly MoveStep[];
   readonly syncs: readonly SyncStep[];
+  /** Steps that send messages between ranks that share no addresses, in order. */
+  readonly messages: readonly MessagesStep[];
   /** Accesses to peers that staging was asked for and left as they are, with the reasons. */
   readonly unstaged: readonly { readonly kind: "load" | "store"; readonly buffer: string; readonly at: Place; readonly why: string }[]; // prettier-ignore
   /** Bytes from rank to rank in one launch. */
@@ -154,6 +167,7 @@ export function explain(program: CompileResult, dims: DimValues, machine: Machin
     products: productsOf(counted, source),
     moves: movesOf(first, source),
     unstaged: passOptions(compiled.options).transfers === "written" ? [] : unstaged(after(STAGED_AFTER), source),
+    messages: messagesOf(compiled, dims),
     syncs: syncSteps(ordered, counted, first, source),
     wire: wireOf(ranks),
     isSampled: ranks.some((r) => r.isSampled),
@@ -161,6 +175,22 @@ export function explain(program: CompileResult, dims: DimValues, machine: Machin
     machine: machine.name,
     prediction: predictTime(compiled, dims, machine),
   };
+}
+
+function messagesOf(compiled: CompileResult, dims: DimValues): MessagesStep[] {
+  const { steps } = candidateOf({ name: "", compiled });
+  const bytesOf = memoryBytes(steps);
+  return steps.flatMap((step): MessagesStep[] => {
+    if (step.kind !== "message") return [];
+    const each = step.ranks.map(({ sends }, rank) => {
+      const runs = runsOf(sends, dims);
+      return { rank, messages: runs.length, bytes: runs.reduce((n, run) => n + run.length * bytesOf(run.memory), 0) };
+    });
+    const sum = (key: "messages" | "bytes"): number => each.reduce((n, own) => n + own[key], 0);
+    const from = [...new Set(step.ranks.flatMap(({ sends }) => sends.map(({ memory }) => memory)))];
+    const most = each.reduce((a, b) => (b.bytes > a.bytes ? b : a));
+    return [{ from, messages: sum("messages"), bytes: sum("bytes"), most }];
+  });
 }
 
 /** The time alone, for comparing many sizes. */
@@ -283,7 +313,7 @@ const KINDS = { barrier: "barrier", notify: "signal", await: "wait" } as const;
 
 function syncSteps(ordered: Kernel, counted: Kernel, rank: RankTraffic, source: SourceFile): SyncStep[] {
   // Later passes copy these ops, but keep their order.
-  const places = syncsOf(counted.body);
+  const places = syncsOf(counted.body).filter((op) => op.attributes["message"] !== true);
   return syncReasons(ordered).map(({ op, parties }, i) => {
     const text = source.text.slice(op.span.start, op.span.end);
     return {
