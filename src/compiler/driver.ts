@@ -9,7 +9,6 @@ import {
   goesByRows,
   hasCopies,
   hasPackets,
-  NOTHING_COMPILED,
   type PrintedKernel,
   type Variant,
 } from "./compiled.js";
@@ -19,16 +18,8 @@ import { checkCollective, parseProgram } from "./front-end.js";
 import type { Kernel } from "./ir/module.js";
 import { lowerCollective } from "./lower/lower-collective.js";
 import type { Machine } from "./machine/machines.js";
-import { isWhole } from "./machine/reach.js";
 import { type LibraryStep, launchesOf } from "./manifest.js";
-import {
-  checkDTypeVariables,
-  checkOptions,
-  type CompileOptions,
-  DEFAULT_ARCH,
-  machineOf,
-  passOptions,
-} from "./options.js";
+import { checkDTypeVariables, checkOptions, type CompileOptions, DEFAULT_ARCH, machineOf } from "./options.js";
 import { openConversions } from "./passes/choose-algorithms.js";
 import type { PassOptions } from "./passes/options.js";
 import {
@@ -68,7 +59,18 @@ export function compileParsed(
   options: CompileOptions,
 ): CompileResult {
   const machine = machineOf(options);
-  const failed = { options, source, machine, checked: null, ...NOTHING_COMPILED };
+  const nothing = {
+    snapshots: [],
+    kernel: null,
+    cuda: null,
+    manifest: null,
+    kernels: [],
+    variants: [],
+    considered: [],
+    ways: [],
+    isMeasured: false,
+  };
+  const failed = { options, source, machine, checked: null, ...nothing };
   if (parsed.diagnostics.some((d) => d.severity === "error")) return { ...failed, diagnostics: parsed.diagnostics };
   const named = parsed.program.collectives.filter((c) => [c.name.text, undefined].includes(options.collective));
   if (named.length === 1) checkDTypeVariables(named[0]!, options);
@@ -103,8 +105,7 @@ interface Measured {
 /** The plan that was measured for what the kernel does, or null. @throws UsageError for one of ways that are no more */
 function measuredPlan(lowered: Kernel, ways: readonly WayToDo[], options: CompileOptions): Measured | null {
   const conversion = options.tuned === undefined || options.library === undefined ? null : soleConversion(lowered);
-  // What was measured between ranks that share addresses says nothing of messages.
-  if (conversion === null || isApart(options)) return null;
+  if (conversion === null) return null;
   const choices = options.tuned!(conversion, lowered.inputs[0]!.dtype, lowered.world);
   if (choices === null) return null;
   const library = libraryStepOf(conversion, lowered);
@@ -117,11 +118,6 @@ function measuredPlan(lowered: Kernel, ways: readonly WayToDo[], options: Compil
       "run `collc tune` again",
     );
   return { choices, library };
-}
-
-/** Whether some ranks share no addresses. */
-function isApart(options: CompileOptions): boolean {
-  return !isWhole(options.ranks, passOptions(options));
 }
 
 interface WayToDo {
@@ -149,14 +145,7 @@ function variations(name: string, kernel: Kernel, options: CompileOptions, front
   };
   const plain = one(name, kernel, {}, null);
   const { transfers, protocol, copies } = options.mapping ?? {};
-  if (
-    kernel.world === 1 ||
-    isApart(options) ||
-    transfers !== undefined ||
-    protocol !== undefined ||
-    copies !== undefined
-  )
-    return [plain];
+  if (kernel.world === 1 || transfers !== undefined || protocol !== undefined || copies !== undefined) return [plain];
   const packed = { ...kernel, name: `${kernel.name}_${PACKETS}` };
   const packets = one(`${name}+${PACKETS}`, packed, { transfers: "staged", protocol: "packet" }, name);
   if (options.engines === false) return [plain, packets];
@@ -172,8 +161,7 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
     const ways = waysOf(lowered, conversion, options.library!, front.source, options.resolve).flatMap(
       ({ name, kernel }) => variations(name, kernel, options, front),
     );
-    const possible = isApart(options) ? ways.filter(({ compiled }) => compiled().kernel !== null) : ways;
-    if (ways.length > 0) return possible.length > 0 ? possible : ways.slice(0, 1);
+    if (ways.length > 0) return ways;
   }
   if (lowered.level !== "tensor") return [];
   // In place, the library's ways would read what they have changed: the compiler's own way, with each protocol.

@@ -24,7 +24,12 @@ export function expandMessages(kernel: Kernel): Kernel {
       from === to || stores.some((a) => a.rank === from && a.owner === to);
     const barrier = (tells: (from: number, to: number) => boolean): Op => {
       const pairs = RankPairs.where(kernel.world, tells);
-      return { ...op, name: "barrier", regions: [], attributes: { scope: "grid", ranks: pairs.print(), message: true } };
+      return {
+        ...op,
+        name: "barrier",
+        regions: [],
+        attributes: { scope: "grid", ranks: pairs.print(), message: true },
+      };
     };
     return [barrier((from, to) => goes(to, from)), ...op.regions[0]!.ops, barrier(goes)];
   });
