@@ -105,7 +105,8 @@ interface Measured {
 /** The plan that was measured for what the kernel does, or null. @throws UsageError for one of ways that are no more */
 function measuredPlan(lowered: Kernel, ways: readonly WayToDo[], options: CompileOptions): Measured | null {
   const conversion = options.tuned === undefined || options.library === undefined ? null : soleConversion(lowered);
-  if (conversion === null) return null;
+  // What is measured has an output of its own, and ways that do nothing in place.
+  if (conversion === null || isConversionInPlace(lowered)) return null;
   const choices = options.tuned!(conversion, lowered.inputs[0]!.dtype, lowered.world);
   if (choices === null) return null;
   const library = libraryStepOf(conversion, lowered);
@@ -157,21 +158,26 @@ function variations(name: string, kernel: Kernel, options: CompileOptions, front
 function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   const { options } = front;
   const conversion = options.library === undefined ? null : soleConversion(lowered);
-  if (conversion !== null) {
-    const ways = waysOf(lowered, conversion, options.library!, front.source, options.resolve).flatMap(
-      ({ name, kernel }) => variations(name, kernel, options, front),
-    );
-    if (ways.length > 0) return ways;
-  }
-  if (lowered.level !== "tensor") return [];
-  // In place, the library's ways would read what they have changed: the compiler's own way, with each protocol.
-  if (openConversions(lowered).length === 0)
-    return isConversionInPlace(lowered) ? variations("one_shot", lowered, options, front) : [];
-  return (["one_shot", "two_shot"] as const).flatMap((algorithm) => {
-    // The one for large sizes keeps the collective's name.
-    const kernel = algorithm === "two_shot" ? lowered : { ...lowered, name: `${lowered.name}_${algorithm}` };
-    return variations(algorithm, kernel, { ...options, mapping: { ...options.mapping, algorithm } }, front);
-  });
+  const library =
+    conversion === null
+      ? []
+      : waysOf(lowered, conversion, options.library!, front.source, options.resolve).flatMap(({ name, kernel }) =>
+          variations(name, kernel, options, front),
+        );
+  const isInPlace = isConversionInPlace(lowered);
+  if (lowered.level !== "tensor" || (library.length > 0 && !isInPlace)) return library;
+  // In place, the compiler's own ways keep what is still read, which most of the library's would have changed.
+  const isOpen = openConversions(lowered).length > 0;
+  const own = isOpen ? (["one_shot", "two_shot"] as const) : isInPlace ? (["one_shot"] as const) : [];
+  return [
+    ...library,
+    ...own.flatMap((algorithm) => {
+      // The one for large sizes keeps the collective's name.
+      const isNamed = isOpen && algorithm === "one_shot";
+      const kernel = isNamed ? { ...lowered, name: `${lowered.name}_${algorithm}` } : lowered;
+      return variations(algorithm, kernel, { ...options, mapping: { ...options.mapping, algorithm } }, front);
+    }),
+  ];
 }
 
 function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Kernel): WayToDo {
@@ -261,6 +267,8 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: Measured | nu
 const SHORT = 512;
 const LONG = 2 ** 26;
 const MOST_PACKED = 2;
+/** In place there are the compiler's own ways, too, whose packets keep what others still read. */
+const MOST_PACKED_IN_PLACE = 4;
 const MOST_COPIED = 3;
 
 /**
@@ -269,23 +277,29 @@ const MOST_COPIED = 3;
  */
 function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): readonly WayToDo[] {
   const plain = ways.filter(({ base }) => base === null);
-  const fastest = (size: number, count: number, on: Machine): readonly string[] => {
+  const bySpeed = (size: number, on: Machine): readonly string[] => {
     const times = plain.map(({ name, compiled }) => {
       const candidate = candidateOf({ name, compiled: compiled() });
       return { name, seconds: secondsOf(candidate, dimsOf(candidate.kernel, by, size), on) };
     });
     times.sort((a, b) => a.seconds - b.seconds);
-    return times.slice(0, count).map(({ name }) => name);
+    return times.map(({ name }) => name);
   };
+  // The first so many that have some; ways behind those are not compiled with them.
+  const packed: WayToDo[] = [];
+  const isPacked = ({ name, compiled }: WayToDo): boolean =>
+    !usesCopyEngines(name) && hasPackets(compiled().kernel!) && !goesByRows(compiled());
   // With packets nobody asks a peer for anything: what a load takes there says nothing about them.
   const asked = { ...machine, peerLoad: { ...machine.peerLoad, value: 0 } };
-  const [short, long] = [fastest(SHORT, MOST_PACKED, asked), fastest(LONG, MOST_COPIED, machine)];
-  const varied = ways.filter(({ name, base, compiled }) => {
-    if (base === null) return false;
-    if (usesCopyEngines(name)) return long.includes(base) && hasCopies(compiled());
-    return short.includes(base) && hasPackets(compiled().kernel!) && !goesByRows(compiled());
-  });
-  return [...plain, ...varied];
+  const isInPlace = plain[0]!.compiled().kernel!.buffers.some(({ role }) => role === "inout");
+  const most = isInPlace ? MOST_PACKED_IN_PLACE : MOST_PACKED;
+  for (const name of bySpeed(SHORT, asked))
+    packed.push(...ways.filter((way) => way.base === name && packed.length < most && isPacked(way)));
+  const long = bySpeed(LONG, machine).slice(0, MOST_COPIED);
+  const copied = ways.filter(
+    ({ name, base, compiled }) => usesCopyEngines(name) && long.includes(base!) && hasCopies(compiled()),
+  );
+  return [...plain, ...packed, ...copied];
 }
 
 function numbered(own: PrintedKernel, variant: number): PrintedKernel {

@@ -4,7 +4,7 @@
  * Which files belong together is said by folder and signature: those of `kernels/all_reduce/` that turn the one layout into the
  * other are the ways of `all_reduce`. A way takes the place of the conversion with its parameters and dimensions renamed; of a
  * tensor with several dimensions it sees the elements, row by row. One that needs more of the sizes than the conversion does,
- * rounds on the way, or is made for a mesh, is none.
+ * rounds on the way, or is made for a mesh, is none; nor, where a tensor is changed in place, one that would read what it has changed.
  */
 import { CONVERSIONS } from "../check/functions.js";
 import { checkCollective, parseIncluded } from "../front-end.js";
@@ -20,6 +20,7 @@ import type { DType } from "../types/dtype.js";
 import { extent, type Extent, productOf, sameExtent } from "../types/extent.js";
 import { printLayout } from "../types/layout.js";
 import { divisorOf } from "../types/requirement.js";
+import { mayBeInPlace } from "./in-place.js";
 
 export interface LibraryFile {
   /** Path that diagnostics and comments show. */
@@ -52,8 +53,7 @@ export function isConversionInPlace(kernel: Kernel): boolean {
 
 /** The conversion that a tensor-level kernel is, if it is one and nothing else; null if not. */
 export function soleConversion(kernel: Kernel): string | null {
-  // In place, other orders have to be kept: the compiler's own ways know how.
-  if (!isConversion(kernel) || isConversionInPlace(kernel)) return null;
+  if (!isConversion(kernel)) return null;
   if (kernel.inputs[0]!.dtype !== kernel.outputs[0]!.dtype || kernel.mesh.length > 0) return null;
   const [from, to] = [kernel.inputs[0]!.layout.kind, kernel.outputs[0]!.layout.kind];
   return [...CONVERSIONS].find(([, c]) => c.from === from && c.to === to)?.[0] ?? null;
@@ -130,10 +130,15 @@ function fit(way: Kernel, kernel: Kernel, name: string): Kernel | null {
     while ([...names.values()].includes(fresh)) fresh += "_";
     names.set(own, fresh);
   }
-  const buffers = way.buffers.map((b): Buffer => {
-    const named = { ...b, name: names.get(b.name)! };
-    return { ...named, shape: isParameter(b) ? bufferOf(kernel, named.name).shape : b.shape.map(within) };
-  });
+  const isInPlace = isConversionInPlace(kernel);
+  if (isInPlace && !mayBeInPlace(way)) return null;
+  const buffers = way.buffers
+    .filter(({ role }) => !isInPlace || role !== "output")
+    .map((b): Buffer => {
+      const named = { ...b, name: names.get(b.name)! };
+      if (!isParameter(b)) return { ...named, shape: b.shape.map(within) };
+      return { ...named, shape: bufferOf(kernel, named.name).shape, role: isInPlace ? "inout" : b.role };
+    });
   const flat = [way.inputs[0]!.localShape.length, kernel.inputs[0]!.localShape.length];
   // The body has one index where the buffer has several dimensions: all of them at once, in the same order.
   const shaped = flat[0] === flat[1] ? buffers : buffers.map((b) => ({ ...b, shape: flatShape(b) }));
