@@ -18,7 +18,8 @@ import {
   product,
   scaled,
 } from "./forms.js";
-import { NotShown, synchronises, touches } from "./stretches.js";
+import { NotShown } from "./conditions.js";
+import { synchronises, touches } from "./stretches.js";
 
 /** A number over these three. */
 const BLOCK = "block";

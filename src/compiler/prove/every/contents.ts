@@ -6,7 +6,7 @@ import { answersOf } from "./elementwise.js";
 import { type Form, isAtLeastZero, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
 import type { Lengths, Program, Unit } from "./lengths.js";
 import { distanceOf, keyOfPlace, movedPlace, type Place } from "./places.js";
-import { NotShown } from "./stretches.js";
+import { demand, isAsked, NotShown } from "./conditions.js";
 
 /** What an element holds: an expression, with `$0`, `$1`, … for elements of inputs, by their distance from it. */
 interface Content {
@@ -109,8 +109,8 @@ class Memory {
       found.push(part);
       at = part.end;
     }
-    if (!isZero(minus(at, end), this.ranges))
-      throw new NotShown(`an element of '${buffer}' may be read before it is written`, span);
+    const isWritten = isZero(minus(at, end), this.ranges);
+    demand("written", isWritten, `an element of '${buffer}' may be read before it is written`, span);
     return found;
   }
 
@@ -170,7 +170,7 @@ class Memory {
   }
 
   private isAmbiguous({ start, end }: Held, o: number, rank: number): boolean {
-    if (!this.isProved || answersOf(this.program.kernel)[o] !== "single") return false;
+    if (!this.isProved || !isAsked("told apart") || answersOf(this.program.kernel)[o] !== "single") return false;
     return !this.coordinates(o, rank).tellsColumns(start, end);
   }
 

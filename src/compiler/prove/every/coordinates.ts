@@ -102,12 +102,12 @@ export class Coordinates {
     if (input.localShape.length === 1) return row.size === 0 && equal(column, ONE) ? [{ of: 1, more: first }] : null;
     const isWithin = (from: Form, to: Form): boolean =>
       isAtLeastZero(from, ranges) && isAtLeastZero(minus(length, to), ranges);
-    if (equal(row, length) && equal(column, ONE) && isWithin(at.rest, plus(at.rest, by)))
-      return rowsAndColumns({ of: 0, more: plus(at.whole, moved) }, { of: 1, more: at.rest });
     const [from, to] = [over(plus(start, shift), by), over(plus(end, shift), by)];
     const isCrossed = equal(row, ONE) && equal(column, length) && from !== null && to !== null;
-    return isCrossed && isWithin(plus(at.rest, from), plus(at.rest, to))
-      ? rowsAndColumns({ of: 1, more: at.whole }, { of: 0, more: plus(at.rest, moved) })
+    if (this.answer === "single" && isCrossed && isWithin(plus(at.rest, from), plus(at.rest, to)))
+      return rowsAndColumns({ of: 1, more: at.whole }, { of: 0, more: plus(at.rest, moved) });
+    return equal(row, length) && equal(column, ONE) && isWithin(at.rest, plus(at.rest, by))
+      ? rowsAndColumns({ of: 0, more: plus(at.whole, moved) }, { of: 1, more: at.rest })
       : null;
   }
 

@@ -3,7 +3,7 @@ import type { Kernel } from "../../ir/module.js";
 import type { ElementExpression, ElementSpecification, SignatureTensor, Specification } from "../../manifest.js";
 import { type Extent, sameExtent } from "../../types/extent.js";
 import { placeOf } from "../results.js";
-import { NotShown } from "./stretches.js";
+import { demand, NotShown } from "./conditions.js";
 
 /**
  * How an answer goes element by element: of the elements in the same places of whole tensors; of those at fixed distances in
@@ -135,8 +135,8 @@ class OfElements {
     return isMoved && variables.length === 1 && this.isPlace(e.a, d);
   }
 
-  private fail(reason: string): never {
-    throw new NotShown(reason, placeOf(this.kernel));
+  private fail(reason: string): void {
+    demand("elementwise", false, reason, placeOf(this.kernel));
   }
 }
 

@@ -16,7 +16,8 @@ import { checkBlocksAlike } from "./blocks.js";
 import { Movements } from "./movements.js";
 import { checkOrder, Pairs } from "./order.js";
 import { StretchOrder } from "./skeleton.js";
-import { checkOps, NotShown, Walk } from "./stretches.js";
+import { demand, isAsked, NotShown } from "./conditions.js";
+import { checkOps, Walk } from "./stretches.js";
 
 /** Whether a proof at some lengths is one for every length; if not, what stands in the way, and where. */
 export type EveryLength =
@@ -72,8 +73,8 @@ export function everyLength(
     };
     if (!boxes.every((box) => explore(box, MOST_BOXES, look)))
       throw new NotShown("there are too many cases of lengths", NO_SPAN);
-    if (answer.holds && [...needed].some((key) => !shown.has(key)))
-      answer = notShown(kernel, new NotShown("some elements are made in a way that no proved shape has", NO_SPAN));
+    const isShown = [...needed].every((key) => shown.has(key));
+    whereAnswered(() => demand("kinds", isShown, "some elements are made in a way that no proved shape has", NO_SPAN));
     return { answer, ordering: { holds: true } };
   } catch (e) {
     const ordering = notShown(kernel, e);
@@ -117,7 +118,7 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
   for (let rank = 0; rank < kernel.world; rank++)
     for (let parity = 0; parity < Math.min(2, launches); parity++)
       walks.set(`${rank} ${parity}`, new Walk(kernel, expressions, rank, parity, counters));
-  if (kernel.maxBlocks > 1) checkBlocksAlike(kernel);
+  if (kernel.maxBlocks > 1 && isAsked("alike")) checkBlocksAlike(kernel);
   const units: Unit[] = [];
   for (let rank = 0; rank < kernel.world; rank++)
     for (let launch = 0; launch < launches; launch++) {

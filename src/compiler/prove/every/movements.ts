@@ -15,7 +15,8 @@ import {
 } from "./forms.js";
 import { renamedPlace } from "./places.js";
 import { type Merged, mergedStores, type Movement } from "./pieces.js";
-import { NotShown, type Stretch } from "./stretches.js";
+import { demand, NotShown } from "./conditions.js";
+import { type Stretch } from "./stretches.js";
 import type { Part } from "./unrolled.js";
 import { type Decisions, GRID, Way } from "./ways.js";
 
@@ -264,8 +265,8 @@ function note(found: Map<string, Found>, merged: Merged): void {
   if (further.length > 0) known.movement = { ...known.movement, aligned: [...known.movement.aligned, ...further] };
   const others = divisors.filter((a) => !known.movement.divisors.some((b) => equal(a, b)));
   if (others.length > 0) known.movement = { ...known.movement, divisors: [...known.movement.divisors, ...others] };
-  if (known.rows !== null && merged.rows !== null && known.rows !== merged.rows)
-    throw new NotShown("blocks take elements in other rows on another way", span);
+  const isAlike = known.rows === null || merged.rows === null || known.rows === merged.rows;
+  demand("rows", isAlike, "blocks take elements in other rows on another way", span);
   known.rows ??= merged.rows;
 }
 

@@ -3,7 +3,7 @@ import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product } fr
 import type { Lengths, Program, Unit } from "./lengths.js";
 import type { Movement } from "./pieces.js";
 import { distanceOf, latticeOf, over, type Place } from "./places.js";
-import { NotShown } from "./stretches.js";
+import { demand, NotShown } from "./conditions.js";
 
 interface Touch {
   readonly unit: Unit;
@@ -27,15 +27,23 @@ function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
       if (isZero(length, ranges)) continue;
       const base = lengths.form(movement.base);
       for (const { form, lanes } of movement.aligned)
-        if ([...lengths.form(form).values()].some((n) => n % lanes !== 0))
-          throw new NotShown("nothing shows that a vector is where vectors begin", movement.span);
+        demand(
+          "vectors",
+          [...lengths.form(form).values()].every((n) => n % lanes === 0),
+          "nothing shows that a vector is where vectors begin",
+          movement.span,
+        );
       for (const divisor of movement.divisors)
-        if (!isAtLeastZero(minus(lengths.form(divisor), ONE), ranges))
-          throw new NotShown("a row may have no elements where there are some", movement.span);
+        demand(
+          "divisors",
+          isAtLeastZero(minus(lengths.form(divisor), ONE), ranges),
+          "a row may have no elements where there are some",
+          movement.span,
+        );
       const touch = (buffer: string, owner: number, start: Form, writes: boolean): void => {
         const end = plus(start, length);
-        if (!isAtLeastZero(start, ranges) || !isAtLeastZero(minus(lengths.sizeOf(buffer), end), ranges))
-          throw new NotShown(`an index leaves '${buffer}'`, movement.span);
+        const isInside = isAtLeastZero(start, ranges) && isAtLeastZero(minus(lengths.sizeOf(buffer), end), ranges);
+        demand("inside", isInside, `an index leaves '${buffer}'`, movement.span);
         const key = `${owner < 0 ? unit.rank : owner} ${buffer}`;
         const list = touches.get(key);
         const one = { unit, movement, start, end, writes };
@@ -61,7 +69,7 @@ function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
 function checkRows(lengths: Lengths, m: Movement, buffer: string, place: Place, base: Form, length: Form): void {
   const { ranges } = lengths.box;
   const require = (f: Form, what: string): void => {
-    if (!isAtLeastZero(f, ranges)) throw new NotShown(what, m.span);
+    demand("inside", isAtLeastZero(f, ranges), what, m.span);
   };
   const { kernel } = lengths.program;
   if (kernel.buffers.find((b) => b.name === buffer)!.role !== "input")
@@ -97,7 +105,7 @@ function checkPairs(touches: readonly Touch[], { box: { ranges } }: Lengths, pai
       // Where nothing orders them they must not meet.
       if (!isAtLeastZero(minus(minus(a.end, b.start), ONE), ranges)) continue;
       if (!isAtLeastZero(minus(minus(b.end, a.start), ONE), ranges)) continue;
-      throw new NotShown(question.reason, b.movement.span);
+      demand("ordered", false, question.reason, b.movement.span);
     }
 }
 
@@ -159,7 +167,7 @@ export class Pairs {
           const place = { ...unit, block };
           const isOrdered =
             order.isCallerBefore(whose, unit.launch, place) && order.isBeforeCaller(place, whose, unit.launch + 1);
-          if (!isOrdered) throw new NotShown(`'${buffer}' may be touched while its owner's caller uses it`, m.span);
+          demand("callers", isOrdered, `'${buffer}' may be touched while its owner's caller uses it`, m.span);
         }
     }
     this.known.set(key, { isOrdered: true, reason: "" });

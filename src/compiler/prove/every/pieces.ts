@@ -25,7 +25,7 @@ import {
   scaled,
   ZERO,
 } from "./forms.js";
-import { NotShown } from "./stretches.js";
+import { demand, NotShown } from "./conditions.js";
 import { type Access, loadsOf, type StoreSeen, type Term, termText } from "./terms.js";
 import { keyOfPlace, type Place } from "./places.js";
 import { GRID, QUOTIENT, type Way } from "./ways.js";
@@ -227,8 +227,8 @@ function pieceOf(stores: readonly StoreAt[], way: Way): Piece {
   let total: Form = ONE;
   while (counting.length > 0) {
     const next = counting.findIndex(({ times }) => equal(times, total));
-    if (next < 0) throw new NotShown("what a loop stores has gaps, or meets itself", op.span);
-    total = product(counting.splice(next, 1)[0]!.count, total);
+    demand("digits", next >= 0, "what a loop stores has gaps, or meets itself", op.span);
+    total = product(counting.splice(Math.max(next, 0), 1)[0]!.count, total);
   }
   const start = plus(first, new Map(starts[0] === 0 ? [] : [[unit, starts[0]!]]));
   return { start, end: plus(start, total), stores };
@@ -258,8 +258,12 @@ function chained(
       if (!isAtLeastZero(minus(sorted[j]!.start, sorted[i]!.start), ranges))
         [sorted[i], sorted[j]] = [sorted[j]!, sorted[i]!];
   for (let i = 1; i < sorted.length; i++)
-    if (!isZero(minus(sorted[i]!.start, sorted[i - 1]!.end), ranges))
-      throw new NotShown("loops over elements leave some out, or meet", op.span);
+    demand(
+      "joined",
+      isZero(minus(sorted[i]!.start, sorted[i - 1]!.end), ranges),
+      "loops over elements leave some out, or meet",
+      op.span,
+    );
   const start = sorted[0]!.start;
   const length = minus(sorted.at(-1)!.end, start);
   const base = lifted(plus(opaque, start), roots, box, op);
@@ -290,7 +294,8 @@ function rowsOf(stores: readonly StoreAt[], base: Form, way: Way): number | null
     const place = digits.find((d) => d.map === "blocks" || d.map === "block")!;
     const step = timesOf(access.index, place.name);
     const row = constantOf(step);
-    if (!isConstant(step) || row <= 0 || (rows !== null && rows !== row)) fail();
+    if (!isConstant(step) || row <= 0) fail();
+    demand("rows", rows === null || rows === row, "blocks take elements in rows of several lengths", access.op.span);
     rows = row;
     /** What all blocks take in turn is so much. */
     const round = scaled(way.grid, row);
@@ -331,7 +336,10 @@ function alignments({ seen }: StoreAt, way: Way): { readonly form: Form; readonl
     if (goesWithElements) throw new NotShown("a vector is not where vectors begin", op.span);
     obligations.push({ form: opaque, lanes });
   };
-  check(seen.access);
-  for (const load of loadsOf(seen.term)) check(load);
+  for (const access of [seen.access, ...loadsOf(seen.term)]) {
+    const reason = `nothing says that '${access.buffer}' begins where vectors begin`;
+    demand("starts", access.lanes === 1 || way.beginsAt(access.buffer, access.lanes), reason, access.op.span);
+    check(access);
+  }
   return obligations;
 }

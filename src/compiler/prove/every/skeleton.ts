@@ -14,7 +14,8 @@ import type { DimValues } from "../../types/extent.js";
 import { execute } from "../execute.js";
 import type { ProofMachine } from "../machine.js";
 import { checkUnmatched } from "../unmatched.js";
-import { NotShown, synchronises, touches } from "./stretches.js";
+import { NotShown } from "./conditions.js";
+import { synchronises, touches } from "./stretches.js";
 
 /** Segments of the marks and of the callers' accesses in one execution of a skeleton. */
 export class StretchOrder {

@@ -4,19 +4,9 @@
  */
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
 import { scalarOf } from "../../ir/types.js";
-import type { Span } from "../../source.js";
+import { demand, NotShown } from "./conditions.js";
 import { type Expression, type Expressions } from "./expressions.js";
 import { type Make, type Part, partsOf } from "./unrolled.js";
-
-/** Why something is not shown for every length. */
-export class NotShown extends Error {
-  constructor(
-    readonly reason: string,
-    readonly span: Span,
-  ) {
-    super(reason);
-  }
-}
 
 /** What a rank does between two synchronisations, in parts that are followed one by one. */
 export interface Stretch {
@@ -83,6 +73,16 @@ const NAMES: Readonly<Record<string, string>> = {
   pack: "elements are put together lane by lane",
   lane: "elements are taken apart lane by lane",
 };
+
+function nameOfStart(buffer: string, bytes: number, peer: Expression | undefined): string {
+  return `aligned ${buffer} ${bytes} ${peer?.id ?? ""}`;
+}
+
+/** Of the name of a test of an address: the buffer, and what its address is a multiple of where the test holds. Null of other names. */
+export function startOf(name: string): { readonly buffer: string; readonly bytes: number } | null {
+  const [test, buffer, bytes] = name.split(" ");
+  return test === "aligned" ? { buffer: buffer!, bytes: Number(bytes) } : null;
+}
 
 /** What a rank comes to on its way through one launch. */
 export class Walk {
@@ -152,8 +152,8 @@ export class Walk {
     const isDescended = op.name === "if" || (op.name === "for" && op.attributes["map"] !== "threads");
     if (touching && !isDescended) throw new NotShown("a loop over elements synchronises", op.span);
     const look = (o: Op): void => {
-      if (VARYING.has(o.name) || o.operands.some((v) => this.varying.has(v)))
-        throw new NotShown("lengths or data decide about synchronisation", o.span);
+      const isSteady = !VARYING.has(o.name) && !o.operands.some((v) => this.varying.has(v));
+      demand("steady", isSteady, "lengths or data decide about synchronisation", o.span);
       if (o !== op || !isDescended) o.regions.forEach((r) => r.ops.forEach(look));
     };
     look(op);
@@ -204,7 +204,7 @@ export class Walk {
       case "block":
         return expressions.symbol("block");
       case "aligned":
-        return expressions.symbol(`aligned ${text(op, "buffer")} ${op.attributes["bytes"]} ${of[0]?.id ?? ""}`);
+        return expressions.symbol(nameOfStart(text(op, "buffer"), op.attributes["bytes"] as number, of[0]));
       case "cast":
         // Of numbers of launches, which are far from where one dtype has them and another not.
         return scalarOf(op.results[0]!.type) === "index" && of[0]?.kind === "symbol" ? of[0] : null;

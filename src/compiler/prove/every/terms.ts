@@ -1,7 +1,7 @@
 /** What stores are of: expressions of loads, each at an index that counts loops. */
 import type { Op } from "../../ir/module.js";
 import { constant, constantOf, factors, type Form, isConstant, keyOf, parameter, substituted } from "./forms.js";
-import { NotShown } from "./stretches.js";
+import { NotShown } from "./conditions.js";
 
 /** What is stored, as an expression of loads: an operation on others, or the number of a load. */
 export type Term = { readonly text: string; readonly of: readonly Term[] } | { readonly load: Access };

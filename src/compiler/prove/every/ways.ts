@@ -5,6 +5,7 @@
  * length and with all conditions that lengths and addresses decide taken both ways.
  */
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { DTYPES } from "../../types/dtype.js";
 import { lanesOf, printType, scalarOf } from "../../ir/types.js";
 import { REDUCE } from "../../ir/functions.js";
 import {
@@ -39,7 +40,8 @@ import {
   Undecided,
   ZERO,
 } from "./forms.js";
-import { NotShown } from "./stretches.js";
+import { NotShown } from "./conditions.js";
+import { startOf } from "./stretches.js";
 import { type Access, loadsOf, type Loop, ROTATED, rotation, type StoreSeen, type Term, unrotated } from "./terms.js";
 import type { Part } from "./unrolled.js";
 
@@ -67,6 +69,8 @@ export class Way {
   private readonly seen: StoreSeen[] = [];
   /** Forms that are multiples of a number on this way, by their key. */
   readonly multiples = new Map<string, number>();
+  /** By buffer: what its address is a multiple of on this way, in bytes. */
+  readonly starts = new Map<string, number>();
   private readonly forms = new Map<Value, Form>();
   private readonly terms = new Map<Value, Term>();
   private readonly loops: Loop[] = [];
@@ -187,8 +191,10 @@ export class Way {
     },
   };
 
-  /** `x % c == 0` holds. */
+  /** `x % c == 0` holds, or a buffer begins at a multiple of so many bytes. */
   private learn(e: Expression): void {
+    const begins = e.kind === "symbol" ? startOf(e.name) : null;
+    if (begins !== null) this.starts.set(begins.buffer, Math.max(begins.bytes, this.starts.get(begins.buffer) ?? 1));
     if (e.kind !== "apply" || e.fn !== "eq") return;
     const [x, zero] = e.of;
     if (zero?.kind !== "constant" || zero.value !== 0 || x?.kind !== "apply" || x.fn !== "rem") return;
@@ -293,6 +299,11 @@ export class Way {
     const name = `${QUOTIENT}${keyOf(of)} / ${keyOf(by)}`.replaceAll("*", "·");
     this.quotients.set(name, { of, by });
     return fn === "div" ? parameter(name) : minus(of, product(by, parameter(name)));
+  }
+
+  /** Whether a test says that a buffer begins where vectors of so many lanes may, on this way. */
+  beginsAt(buffer: string, lanes: number): boolean {
+    return (this.starts.get(buffer) ?? 1) % (lanes * DTYPES[bufferOf(this.kernel, buffer).dtype].bytes) === 0;
   }
 
   /** What elements are divided by. */

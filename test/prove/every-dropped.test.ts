@@ -1,0 +1,182 @@
+/**
+ * No condition of the theorem is there for nothing ("Every length" in docs/PROOF.md): without each of them, a kernel is claimed to be right
+ * for every length that is wrong at one.
+ */
+import { expect, it } from "vitest";
+import { compile, type CompileOptions } from "../../src/compiler/index.js";
+import type { Kernel } from "../../src/compiler/ir/module.js";
+import { parseKernel } from "../../src/compiler/ir/parse.js";
+import { printKernel } from "../../src/compiler/ir/print.js";
+import { type Condition, CONDITIONS, without } from "../../src/compiler/prove/every/conditions.js";
+import { everyLength, prove, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import type { DimValues } from "../../src/compiler/types/extent.js";
+import { compileFile, LIBRARY } from "../kernels/library.js";
+
+type Mapping = CompileOptions["mapping"];
+
+function plain(kernel: Kernel): string {
+  return printKernel(kernel).replaceAll(/ loc\(\d+:\d+\)/g, "");
+}
+
+/** A kernel of the library. */
+function library(name: string, mapping: Mapping = {}): string {
+  const file = LIBRARY.find((f) => f.name === name)!;
+  return plain(compileFile(file, { ranks: 2, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...mapping } }).kernel!);
+}
+
+/** A kernel of one rank's own elements. */
+function local(body: string, ensures = "y[i] == x[i]"): string {
+  const text = `collective f(x: T[n] local) -> y: T[n] local ensures ${ensures} {\n${body}\n}`;
+  return plain(compile(text, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING }).kernel!);
+}
+
+interface Witness {
+  readonly text: string;
+  readonly edits: readonly (readonly [RegExp, string])[];
+  /** Lengths at which it is wrong. */
+  readonly at: DimValues;
+  /** Lengths at which the answer is taken to be proved, of the kernel without the edits. */
+  readonly proved?: readonly DimValues[];
+  /** What is claimed of it. */
+  readonly claim?: "ordering" | "answer";
+  /** Why no execution shows that it is wrong. */
+  readonly unseen?: string;
+}
+
+const N: readonly DimValues[] = [{ n: 2 }, { n: 854 }];
+
+const COPY = "for i in tiles(n) { y[i] = x[i] }";
+
+/** Ops before all others. */
+function first(ops: string): readonly [RegExp, string] {
+  return [/(\n *%\d+ = const \{value=2\} : index)/, `$1\n${ops}`];
+}
+
+const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
+  steady: () => ({
+    // As many flags are waited for as there are elements.
+    text: library("all_reduce/one_shot", { elementBlocks: 1, busyBlocks: 1 }),
+    edits: [
+      [/for (%\d+), %\d+ (\{map="threads"\} \(%\d+\) \{\n[^\n]*\n *wait)/g, "for $1, %900 $2"],
+      first('%900 = dim {name="n"} : index'),
+    ],
+    at: { n: 1 },
+  }),
+  alike: () => ({
+    // The third block waits for nobody.
+    text: library("all_reduce/one_shot", { elementBlocks: 4, busyBlocks: 4 }),
+    edits: [
+      [/for (%\d+), %\d+ (\{map="threads"\} \(%\d+\) \{\n[^\n]*\n *wait)/, "for $1, %902 $2"],
+      first('%901 = compare %0, %3 {fn="eq"} : bool\n%902 = select %901, %2, %3 : index'),
+    ],
+    at: { n: 256 },
+  }),
+  digits: () => ({
+    // Each two strips are one strip after the two before them.
+    text: library("all_reduce/one_shot"),
+    edits: [[/(%30 = binary %29, )%27 /, "$1%1 "]],
+    at: { n: 32 * 12 },
+  }),
+  joined: () => ({
+    // What vectors have stored is stored again one by one.
+    text: library("all_reduce/one_shot"),
+    edits: [[/for %77, (%75 \{map="threads"\} \(%87\))/, "for %2, $1"]],
+    at: { n: 44 },
+  }),
+  vectors: () => ({
+    // A shard begins where it begins.
+    text: library("reduce_scatter/pull"),
+    edits: [[/%32 = binary %29, %31 \{fn="and"\}/, '%32 = binary %29, %29 {fn="and"}']],
+    at: { n: 66 },
+  }),
+  starts: () => ({
+    // Wherever buffers begin.
+    text: library("all_reduce/one_shot"),
+    edits: [[/%25 = binary %23, %24 \{fn="and"\}/, '%25 = compare %2, %2 {fn="eq"}']],
+    at: { n: 64 },
+    unseen: "An execution has buffers without addresses; the machine faults.",
+  }),
+  rows: () => ({
+    // Of 16 elements where buffers begin at multiples of 16 bytes, of 32 elsewhere.
+    text: local(`scratch box: T[n]\n${COPY.replace("y[", "box[")}\n${COPY.replace("x[", "box[")}`),
+    edits: [
+      [/%20 = binary %7, %16 \{fn="div"\} : index/, "%20 = const {value=0} : index"],
+      [
+        /for %41, %7 \{map="blocks"\} \(%42\) \{\n *%43 = binary %42, %6 (.*)\n *for %2, %15 /,
+        '%900 = const {value=16} : index\n%901 = binary %7, %3 {fn="mul"} : index\nfor %41, %901 {map="blocks"} (%42) {\n%43 = binary %42, %900 $1\nfor %2, %3 ',
+      ],
+    ],
+    at: { n: 32 * 6 },
+  }),
+  inside: () => ({
+    text: library("all_reduce/one_shot"),
+    edits: [[/buffer y: output bf16\[n\]/, "buffer y: output bf16[div(n, 2)]"]],
+    at: { n: 64 },
+  }),
+  divisors: () => ({
+    // As many elements as two for each row, however long rows are.
+    text: library("fused/all_reduce_bias_gelu"),
+    edits: [
+      [/(%18 = binary )%16, %17 /, "$1%16, %3 "],
+      [/(buffer [xy]: \w+ bf16\[)m, n\]/g, "$1add(m, m), add(n, 2)]"],
+      [/buffer bias: input bf16\[n\]/, "buffer bias: input bf16[add(n, 8)]"],
+    ],
+    at: { m: 3, n: 0 },
+    proved: [{ m: 4, n: 4 }],
+    claim: "ordering",
+  }),
+  ordered: () => ({ text: library("reduce_scatter/push"), edits: [[/"inbox_odd"/g, '"inbox"']], at: { n: 64 } }),
+  callers: () => ({
+    text: library("all_reduce/one_shot"),
+    edits: [
+      [
+        /(\n {4}for [^\n]*\n {6}signal[^\n]*\n {4}\})(\n {4}for [^\n]*\n(?: {6}%[^\n]*\n)* {6}wait[^\n]*\n {4}\})(?![\s\S]*signal)/,
+        "",
+      ],
+    ],
+    at: { n: 64 },
+  }),
+  elementwise: () => ({ text: local(COPY, "y[i] == where(i < 5000, x[i], x[i] + x[i])"), edits: [], at: { n: 5001 } }),
+  written: () => ({ text: local("for i in tiles(min(n, 5000)) { y[i] = x[i] }"), edits: [], at: { n: 5001 } }),
+  kinds: () => ({
+    text: library("all_reduce/one_shot"),
+    edits: [[/fn="add"(\} : (?:vec<8 x f32>|f32))/g, 'fn="max"$1']],
+    at: { n: 64 },
+  }),
+  "told apart": () => ({
+    // Blocks are transposed, but for those that stay where they are.
+    text: plain(
+      compile(
+        `collective f(x: T[m, m] sharded(1)) -> y: T[m, m] sharded(1)
+  ensures y[j, i] == x@(j / (m / world))[i + shard(m, rank).start, j % (m / world)] {
+  for p in ranks {
+    let from = shard(m, rank).start
+    for j, i in tiles(m / world, m / world) {
+      if p == rank { y[from + j, i] = x[from + j, i] } else { y@p[from + j, i] = x[shard(m, p).start + i, j] }
+    }
+  }
+}`,
+        { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING },
+      ).kernel!,
+    ),
+    edits: [],
+    at: { m: 4 },
+    proved: [{ m: 2 }],
+  }),
+};
+
+it.each(CONDITIONS)("%s", (condition) => {
+  const { text, edits, at, proved = N, claim = "answer", unseen } = WITNESSES[condition]();
+  const edited = edits.reduce((t, [from, to]) => {
+    expect(t).toMatch(from);
+    return t.replace(from, to);
+  }, text);
+  const claimed = (): boolean => {
+    return everyLength(parseKernel(edited), proved, parseKernel(text))[claim].holds;
+  };
+  expect(claimed()).toBe(false);
+  expect(without(condition, claimed)).toBe(true);
+  const { answer, ordering } = prove({ kernel: parseKernel(edited) }, { shapes: [at] });
+  const isWrong = answer.status === "wrong" || ordering.status === "wrong";
+  expect(isWrong).toBe(unseen === undefined);
+});
