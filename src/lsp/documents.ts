@@ -79,7 +79,8 @@ export class Documents implements Workspace {
       this.analyses.delete(other.uri);
       this.later(other);
     }
-    this.later(document);
+    // A document that was just opened is said to have changed, too; its diagnostics are on their way already.
+    if (this.analyses.get(document.uri)?.version !== document.version) this.later(document);
   }
 
   private later(document: TextDocument): void {

@@ -296,12 +296,12 @@ describe("without collc run", () => {
     const script = sandbox.script(
       "short.mjs",
       `import { joinGroup } from "@bootstrap";
-       try { const group = await joinGroup({ timeoutMs: 700 }); } catch (error) { console.log(error.message, "|", error.help); process.exit(4); }`,
+       try { const group = await joinGroup({ timeoutMs: 8000 }); } catch (error) { console.log(error.message, "|", error.help); process.exit(4); }`,
     );
     const pair = [0, 1].map((rank) => sandbox.node(script, [], torchrun(rank)));
     for (const child of pair) expect((await child.ended).code, child.output()).toBeGreaterThan(0);
     expect(pair.map((child) => child.output()).join()).toMatch(
-      /was not complete within 700 ms: missing .*rank 2 \(has not joined the run\)/,
+      /was not complete within 8000 ms: missing .*rank 2 \(has not joined the run\)/,
     );
 
     port++;
