@@ -18,8 +18,16 @@ import { checkCollective, parseProgram } from "./front-end.js";
 import type { Kernel } from "./ir/module.js";
 import { lowerCollective } from "./lower/lower-collective.js";
 import type { Machine } from "./machine/machines.js";
+import { isWhole } from "./machine/reach.js";
 import { type LibraryStep, launchesOf } from "./manifest.js";
-import { checkDTypeVariables, checkOptions, type CompileOptions, DEFAULT_ARCH, machineOf } from "./options.js";
+import {
+  checkDTypeVariables,
+  checkOptions,
+  type CompileOptions,
+  DEFAULT_ARCH,
+  machineOf,
+  passOptions,
+} from "./options.js";
 import { openConversions } from "./passes/choose-algorithms.js";
 import type { PassOptions } from "./passes/options.js";
 import {
@@ -87,12 +95,12 @@ export function compileParsed(
   const front = { diagnostics: all, source, checked, options };
   const lowered = lowerCollective(checked);
   // What stops on the way is looked at, not run.
-  const isWhole = options.stopAfter === undefined && options.passLimit === undefined;
-  const ways = isWhole ? waysToDo(lowered, front) : [];
+  const isToTheEnd = options.stopAfter === undefined && options.passLimit === undefined;
+  const ways = isToTheEnd ? possible(waysToDo(lowered, front), options) : [];
   if (options.variant !== undefined) return only(options.variant, ways, front, lowered).compiled();
   return ways.length < 2
     ? (ways[0]?.compiled() ?? compiledOf(front, lowered))
-    : programFrom(ways, front, measuredPlan(lowered, ways, options));
+    : programFrom(ways, front, isApart(options) ? null : measuredPlan(lowered, ways, options));
 }
 
 /** What was measured for what a kernel does. */
@@ -121,6 +129,25 @@ function measuredPlan(lowered: Kernel, ways: readonly WayToDo[], options: Compil
   return { choices, library };
 }
 
+/** Whether some ranks share no addresses: what was measured where all do says nothing of messages. */
+function isApart(options: CompileOptions): boolean {
+  return !isWhole(options.ranks, passOptions(options));
+}
+
+/** Sizes of a mesh whose rows are domains; null where all ranks share addresses, or some have fewer than others. */
+function domainsOf(options: CompileOptions): readonly number[] | null {
+  const { ranksPerDomain } = passOptions(options);
+  return isApart(options) && options.ranks % ranksPerDomain === 0
+    ? [options.ranks / ranksPerDomain, ranksPerDomain]
+    : null;
+}
+
+/** Ways that ranks of several domains can do it in, or the first, which then says why it cannot. */
+function possible(ways: readonly WayToDo[], options: CompileOptions): readonly WayToDo[] {
+  const left = isApart(options) ? ways.filter(({ compiled }) => compiled().kernel !== null) : ways;
+  return left.length > 0 ? left : ways.slice(0, 1);
+}
+
 interface WayToDo {
   readonly name: string;
   /** Compiles it, once. */
@@ -146,7 +173,14 @@ function variations(name: string, kernel: Kernel, options: CompileOptions, front
   };
   const plain = one(name, kernel, {}, null);
   const { transfers, protocol, copies } = options.mapping ?? {};
-  if (kernel.world === 1 || transfers !== undefined || protocol !== undefined || copies !== undefined) return [plain];
+  if (
+    kernel.world === 1 ||
+    isApart(options) ||
+    transfers !== undefined ||
+    protocol !== undefined ||
+    copies !== undefined
+  )
+    return [plain];
   const packed = { ...kernel, name: `${kernel.name}_${PACKETS}` };
   const packets = one(`${name}+${PACKETS}`, packed, { transfers: "staged", protocol: "packet" }, name);
   if (options.engines === false) return [plain, packets];
@@ -161,8 +195,8 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   const library =
     conversion === null
       ? []
-      : waysOf(lowered, conversion, options.library!, front.source, options.resolve).flatMap(({ name, kernel }) =>
-          variations(name, kernel, options, front),
+      : waysOf(lowered, conversion, options.library!, front.source, options.resolve, domainsOf(options)).flatMap(
+          ({ name, kernel }) => variations(name, kernel, options, front),
         );
   const isInPlace = isConversionInPlace(lowered);
   if (lowered.level !== "tensor" || (library.length > 0 && !isInPlace)) return library;

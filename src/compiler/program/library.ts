@@ -4,7 +4,8 @@
  * Which files belong together is said by folder and signature: those of `kernels/all_reduce/` that turn the one layout into the
  * other are the ways of `all_reduce`. A way takes the place of the conversion with its parameters and dimensions renamed; of a
  * tensor with several dimensions it sees the elements, row by row. One that needs more of the sizes than the conversion does,
- * rounds on the way, or is made for a mesh, is none; nor, where a tensor is changed in place, one that would read what it has changed.
+ * rounds on the way, or is made for a mesh where ranks are none of domains, is none; nor, where a tensor is changed in place, one that
+ * would read what it has changed.
  */
 import { CONVERSIONS } from "../check/functions.js";
 import { checkCollective, parseIncluded } from "../front-end.js";
@@ -79,27 +80,35 @@ export function libraryStepOf(
   return { kind: "library", library: "nccl", call, input: input.name, output: output.name, root };
 }
 
-/** The library's ways to do what the kernel does. @param source of the kernel, behind which the library's texts are put */
+/**
+ * The library's ways to do what the kernel does.
+ * @param source of the kernel, behind which the library's texts are put
+ * @param domains sizes of the mesh that a way for one is made for; null: none is a way
+ */
 export function waysOf(
   kernel: Kernel,
   conversion: string,
   library: Library,
   source: SourceFile,
   resolve?: ResolveImport,
+  domains: readonly number[] | null = null,
 ): Way[] {
   return library(conversion).flatMap(({ file: path, text: own }) => {
     const { program, hasErrors } = parseIncluded({ name: path, text: own }, source);
     if (hasErrors) return [];
     return program.collectives.flatMap((collective): Way[] => {
       const { dtype } = kernel.inputs[0]!;
+      if (collective.mesh.length !== 0 && collective.mesh.length !== domains?.length) return [];
+      const mesh = Object.fromEntries(collective.mesh.map(({ text: axis }, i) => [axis, domains![i]!]));
       const { checked } = checkCollective(program, collective.name.text, {
         world: kernel.world,
         dtypes: everyVariable(dtype),
         file: source,
         path,
+        mesh,
         ...(resolve === undefined ? {} : { resolve }),
       });
-      if (checked === null || checked.mesh.length > 0) return [];
+      if (checked === null) return [];
       const lowered = lowerCollective(checked);
       const fitted = lowered.level === "rank" ? fit(lowered, kernel, lowered.name) : null;
       return fitted === null ? [] : [{ name: `${conversion}/${lowered.name}`, kernel: fitted }];

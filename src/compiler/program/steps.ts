@@ -12,7 +12,7 @@ import { definitionOf } from "../ir/ops.js";
 import { walk } from "../ir/visit.js";
 import type { CopyStep, MessageEnd, MessageStep } from "../manifest.js";
 import { Definitions } from "../passes/support/analysis.js";
-import { copiesOfRanks, copyLists } from "../passes/support/copies.js";
+import { copiesOfRanks, copyLists, MOST_RANKS } from "../passes/support/copies.js";
 import { farOps } from "../passes/support/far.js";
 
 /** A step with the kernel itself instead of its number. */
@@ -46,8 +46,7 @@ export function stepsOf(kernel: Kernel): readonly KernelStep[] | Uncut | null {
     }
     if (kind === "message") {
       const step = messagesOf(ops, kernel, definitions);
-      if (step === null)
-        return { reason: "what it sends is no run of neighbouring elements for each rank", at: ops[0]! };
+      if (step === null) return { reason: whyUnsent(kernel), at: ops[0]! };
       if (step.ranks.some(({ sends }) => sends.length > 0)) steps.push(step);
       continue;
     }
@@ -114,6 +113,12 @@ function groupsOf(kernel: Kernel): readonly Group[] {
     else groups.push({ kind, ops: [op] });
   }
   return groups;
+}
+
+function whyUnsent({ world }: Kernel): string {
+  return world > MOST_RANKS
+    ? `there are ${world} ranks, and messages are listed rank by rank for ${MOST_RANKS} at most`
+    : "ranks alone do not decide who sends a run of neighbouring elements to whom";
 }
 
 /** Messages of one group: those that follow each other with nothing between them go together. */

@@ -20,7 +20,7 @@ import { extent, type Extent, type ExtentOp, productOf, sameExtent } from "../..
 import type { Definitions } from "./analysis.js";
 
 /** Ranks for which lists are written out, and the most copies of one rank. */
-const MOST_RANKS = 64;
+export const MOST_RANKS = 64;
 const MOST_COPIES = 4 * MOST_RANKS;
 
 /** Of each rank, what these ops copy; null where they do something else, or copy what no engine can. */
