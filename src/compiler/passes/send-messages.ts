@@ -91,7 +91,7 @@ class Messages {
       this.build.span = op.span;
       const isFar = accessesIn(op).some(({ access }) => this.ops.far.has(access));
       if (isFar) this.nest(op);
-      else copyOp(op, this.build, this.outside, (o, _, values) => this.inDomain(o, values));
+      else rewriteOps([op], this.build, this.outside, (o, _, values) => this.inDomain(o, values));
     }
     if (this.refusals.length > 0) throw new OutOfReach(this.refusals);
     const buffers = [...this.kernel.buffers, ...this.buffers];

@@ -1,0 +1,65 @@
+/** Programs at random give between hosts, to the bit, what they give where all ranks share addresses. */
+import { expect, it } from "vitest";
+import { compile, type CompileResult, type DimValues } from "../../src/compiler/index.js";
+import { verifySync } from "../../src/compiler/passes/support/verify-sync.js";
+import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
+import { randomProgram } from "../passes/random-program.js";
+import { isAll } from "../scope.js";
+
+/** Set RANDOM_PROGRAMS for more. */
+const COUNT = Number(process.env["RANDOM_PROGRAMS"] ?? (isAll ? 100 : 12));
+const FIRST = Number(process.env["RANDOM_FIRST"] ?? 1);
+
+async function outputs(program: CompileResult, ranks: number, dims: DimValues): Promise<Float32Array[]> {
+  const group = new EmulatedGroup(ranks, {});
+  const n = dims["n"]!;
+  const tensors = { x: await group.symmetric("f32", [n]), y: await group.symmetric("f32", [n]) };
+  for (const rank of group.localRanks) {
+    tensors.x.write(
+      Float32Array.from({ length: n }, (_, i) => ((7 * i + 131 * rank) % 97) - 40),
+      rank,
+    );
+    tensors.y.write(new Float32Array(n).fill(-1), rank);
+  }
+  const loaded = await group.load(program);
+  // The second launch finds what the first has left behind.
+  for (let launch = 0; launch < 2; launch++) await loaded.run(tensors, dims);
+  const found: Float32Array[] = [];
+  for (const rank of group.localRanks) found.push((await tensors.y.read(rank)) as Float32Array);
+  await group.close();
+  return found;
+}
+
+it("programs at random", { timeout: 20_000 * COUNT }, async () => {
+  const refused: string[] = [];
+  let messages = 0;
+  for (let seed = FIRST; seed < FIRST + COUNT; seed++) {
+    const text = randomProgram(seed, { readsPlaces: false });
+    const [ranks, ranksPerDomain] = [
+      [4, 2],
+      [4, 1],
+      [5, 2],
+      [3, 2],
+    ][seed % 4] as [number, number];
+    const about = `seed ${seed}, ${ranks} ranks, ${ranksPerDomain} a host:\n${text}`;
+    const whole = compile(text, { ranks, dtype: "f32" });
+    const apart = compile(text, { ranks, dtype: "f32", reach: { ranksPerDomain } });
+    expect(whole.kernel, about).not.toBeNull();
+    if (apart.kernel === null) {
+      expect(
+        apart.diagnostics.map(({ code }) => code),
+        about,
+      ).toContain("out-of-reach");
+      refused.push(apart.diagnostics[0]!.message.replace(/^.*domains: /, "").replace(/;.*$/, ""));
+      continue;
+    }
+    expect(verifySync(apart.snapshots.find(({ pass }) => pass === "derive-sync")!.kernel), about).toEqual([]);
+    messages += apart.manifest!.plan.choices[0]!.steps.filter(({ kind }) => kind === "message").length;
+    for (const n of [1, 70, 333])
+      expect(await outputs(apart, ranks, { n }), `${about}\nn=${n}`).toEqual(await outputs(whole, ranks, { n }));
+  }
+  if (process.env["RANDOM_PROGRAMS"] !== undefined)
+    process.stdout.write(`${refused.length} of ${COUNT} refused: ${[...new Set(refused)].join(" | ")}\n`);
+  expect(refused.length).toBeLessThan(COUNT * 0.2);
+  expect(messages).toBeGreaterThan(COUNT / 2);
+});
