@@ -17,9 +17,12 @@ function textOf(name: string): string {
   return printKernel(kernel!).replaceAll(/ loc\(\d+:\d+\)/g, "");
 }
 
-const [push, transposed, bias] = ["all_to_all/push", "all_to_all/transposed", "fused/all_reduce_bias_gelu"].map(
-  textOf,
-) as [string, string, string];
+const [pull, push, transposed, bias] = [
+  "all_to_all",
+  "all_to_all/push",
+  "all_to_all/transposed",
+  "fused/all_reduce_bias_gelu",
+].map(textOf) as [string, string, string, string];
 
 /** @param proved the kernel whose answers are proved at the shapes */
 function reasonOf(text: string, proved: string, shapes = SHAPES): string | null {
@@ -35,6 +38,7 @@ const replaced = (text: string, edits: readonly (readonly [RegExp, string])[]): 
   }, text);
 
 it.each([
+  ["all_to_all as it is", pull, [], null],
   ["all_to_all/push as it is", push, [], null],
   ["all_to_all/transposed as it is", transposed, [], null],
   ["a bias is added as it is", bias, [], null],
@@ -57,6 +61,16 @@ it.each([
     /another order/,
   ],
   ["rows and columns of one count are of two lengths", transposed, [[/(%42 = binary %39, )%31 /, "$1%6 "]], /order/],
+  [
+    "there are more turns than ranks",
+    pull,
+    [
+      [/require mod\(m, 2\) eq 0/, "require mod(m, 4) eq 0"],
+      [/\n *(%10 = binary %5, )%3 /, "\n%900 = const {value=4} : index\n$1%900 "],
+    ],
+    /each rank in turn/,
+  ],
+  ["the last turn is short", pull, [[/ *require mod\(m, 2\)[^\n]*\n/, ""]], /each rank in turn/],
   ["what is read in rows is written", transposed, [[/(load %\d+ \{buffer=)"x"/g, '$1"y"']], /scratch are read/],
   [
     "a movement begins within a row",

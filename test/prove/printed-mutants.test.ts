@@ -25,6 +25,7 @@ const NAMES = [
   "all_gather/pull",
   "reduce_scatter/ring",
   "all_reduce/push",
+  "all_to_all",
   "all_to_all/push",
   "all_to_all/transposed",
   "fused/all_reduce_bias_gelu",
@@ -48,6 +49,7 @@ const STEPS: Readonly<Record<string, number>> = {
   "all_reduce/one_shot": 5,
   "reduce_scatter/ring": 24,
   "all_reduce/push": 24,
+  all_to_all: 12,
   "all_to_all/push": 40,
   "all_to_all/transposed": 4,
 };

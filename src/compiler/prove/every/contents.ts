@@ -61,14 +61,11 @@ class Memory {
   }
 
   private run(unit: Unit): void {
-    for (const m of unit.movements) {
-      const length = this.lengths.lengthOf(m);
-      if (isZero(length, this.ranges)) continue;
-      const base = this.lengths.form(m.base);
+    for (const { movement: m, base, length, sources } of this.lengths.partsIn(unit)) {
       // By offset in the movement; what each source holds there.
       let parts: { from: Form; to: Form; of: Content[] }[] = [{ from: ZERO, to: length, of: [] }];
-      for (const source of m.sources) {
-        const place = this.lengths.place(source.place);
+      for (const source of sources) {
+        const { place } = source;
         const distance = distanceOf(place);
         const owner = source.owner < 0 ? unit.rank : source.owner;
         if (distance === null) {
@@ -97,7 +94,7 @@ class Memory {
   private read(buffer: string, owner: number, start: Form, end: Form, launch: number, span: Span): Held[] {
     const { role } = this.program.kernel.buffers.find((b) => b.name === buffer)!;
     if (role === "input") {
-      const leaf = { input: buffer, owner, launch, place: { apart: ONE, distance: ZERO, rows: null } };
+      const leaf = { input: buffer, owner, launch, place: { apart: ONE, distance: ZERO, rows: null, turns: null } };
       return [{ start, end, content: { text: "$0", leaves: [leaf] } }];
     }
     const found: Held[] = [];

@@ -2,9 +2,21 @@
 import type { Kernel } from "../../ir/module.js";
 import { productOf } from "../../types/extent.js";
 import { Evaluation, type Expression, type Expressions } from "./expressions.js";
-import { type Box, constant, constantOf, factors, type Form, isZero, substituted } from "./forms.js";
-import type { Movement } from "./pieces.js";
-import { type Place, renamedPlace } from "./places.js";
+import {
+  type Box,
+  constant,
+  constantOf,
+  equal,
+  factors,
+  type Form,
+  isConstant,
+  isZero,
+  plus,
+  substituted,
+} from "./forms.js";
+import { NotShown } from "./conditions.js";
+import { BY_TURN, type Movement, type Source } from "./pieces.js";
+import { over, placeInTurn, renamedPlace } from "./places.js";
 import type { StretchOrder } from "./skeleton.js";
 
 /** What one rank does in one stretch of one launch. */
@@ -13,6 +25,14 @@ export interface Unit {
   readonly launch: number;
   readonly stretch: number;
   readonly movements: readonly Movement[];
+}
+
+/** A movement, or what one is in one turn, over the parameters of a box. */
+export interface MovementPart {
+  readonly movement: Movement;
+  readonly base: Form;
+  readonly length: Form;
+  readonly sources: readonly Source[];
 }
 
 /** All that a kernel does, for any lengths. */
@@ -90,8 +110,33 @@ export class Lengths {
     return this.evaluation.of(e);
   }
 
-  place(p: Place): Place {
-    return renamedPlace(p, (f) => this.form(f));
+  partsIn(unit: Unit): readonly MovementPart[] {
+    return unit.movements.flatMap((m) => this.partsOf(m));
+  }
+
+  /** What a movement is in this box: nothing, itself, or a part for each rank that elements are read of in turn. @throws NotShown */
+  private partsOf(movement: Movement): readonly MovementPart[] {
+    const length = this.lengthOf(movement);
+    if (isZero(length, this.box.ranges)) return [];
+    const base = this.form(movement.base);
+    const sources = movement.sources.map((s) => ({ ...s, place: renamedPlace(s.place, (f) => this.form(f)) }));
+    const [turns, ...further] = sources.flatMap(({ place }) => (place.turns === null ? [] : [place.turns]));
+    if (turns === undefined) return [{ movement, base, length, sources }];
+    const count = over(length, turns.by);
+    const isAlike = further.every((t) => equal(t.by, turns.by) && equal(t.shift, turns.shift));
+    const isWhole = plus(base, turns.shift).size === 0 && count !== null && isConstant(count);
+    if (!isAlike || !isWhole || constantOf(count) > this.program.kernel.world)
+      throw new NotShown("elements are not read of each rank in turn", movement.span);
+    return Array.from({ length: constantOf(count) }, (_, turn) => ({
+      movement,
+      base: plus(base, turns.by, turn),
+      length: turns.by,
+      sources: sources.map((s) => ({
+        ...s,
+        owner: s.owner === BY_TURN ? turn : s.owner,
+        place: placeInTurn(s.place, turn),
+      })),
+    }));
   }
 
   form(f: Form): Form {

@@ -1,7 +1,7 @@
 /** Movements held against each other: whether all stay inside their buffers, and whether every two that meet are ordered. */
-import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product } from "./forms.js";
+import { equal, type Form, isAtLeastZero, minus, ONE, plus, product } from "./forms.js";
 import type { Lengths, Program, Unit } from "./lengths.js";
-import type { Movement } from "./pieces.js";
+import type { Movement, Source } from "./pieces.js";
 import { distanceOf, latticeOf, over, type Place } from "./places.js";
 import { demand, NotShown } from "./conditions.js";
 
@@ -22,10 +22,7 @@ function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
   const { ranges } = lengths.box;
   const touches = new Map<string, Touch[]>();
   for (const unit of lengths.program.units)
-    for (const movement of unit.movements) {
-      const length = lengths.lengthOf(movement);
-      if (isZero(length, ranges)) continue;
-      const base = lengths.form(movement.base);
+    for (const { movement, base, length, sources } of lengths.partsIn(unit)) {
       for (const { form, lanes } of movement.aligned)
         demand(
           "vectors",
@@ -54,13 +51,12 @@ function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
           list.push(one);
       };
       touch(movement.buffer, movement.owner, base, true);
-      for (const s of movement.sources) {
-        const place = lengths.place(s.place);
+      for (const { buffer, owner, place } of sources) {
         const distance = distanceOf(place);
-        if (distance !== null) touch(s.buffer, s.owner, plus(base, distance), false);
-        else checkRows(lengths, movement, s.buffer, place, base, length);
+        if (distance !== null) touch(buffer, owner, plus(base, distance), false);
+        else checkRows(lengths, movement, buffer, place, base, length);
       }
-      pairs.callers(lengths.program, unit, movement);
+      pairs.callers(lengths.program, unit, movement, sources);
     }
   return touches;
 }
@@ -154,10 +150,10 @@ export class Pairs {
   }
 
   /** Checks that callers write inputs before, and look at outputs after, all that a unit does with them. */
-  callers({ kernel, orders }: Program, unit: Unit, m: Movement): void {
-    const key = `callers ${this.numberOf(unit)} ${this.numberOf(m)}`;
+  callers({ kernel, orders }: Program, unit: Unit, m: Movement, sources: readonly Source[]): void {
+    const key = `callers ${this.numberOf(unit)} ${this.numberOf(m)} ${sources.map((s) => s.owner).join()}`;
     if (this.known.has(key)) return;
-    for (const { buffer, owner } of [m, ...m.sources]) {
+    for (const { buffer, owner } of [m, ...sources]) {
       const { role } = kernel.buffers.find((b) => b.name === buffer)!;
       if (role === "input" && buffer === m.buffer) throw new NotShown(`'${buffer}' is an input, and stored to`, m.span);
       if (role !== "input" && role !== "output") continue;

@@ -27,8 +27,12 @@ import {
 } from "./forms.js";
 import { demand, NotShown } from "./conditions.js";
 import { type Access, loadsOf, type StoreSeen, type Term, termText } from "./terms.js";
-import { keyOfPlace, type Place } from "./places.js";
-import { GRID, QUOTIENT, type Way } from "./ways.js";
+import { keyOfPlace, type Place, renamedPlace } from "./places.js";
+import { quotientIn } from "./quotients.js";
+import { GRID, type Way } from "./ways.js";
+
+/** The owner of what is read in turns: the rank with the number of the turn. */
+export const BY_TURN = -2;
 
 /** An element read, by where it lies. */
 export interface Source {
@@ -79,7 +83,7 @@ export function mergedStores(way: Way, roots: ReadonlyMap<number, string>, box: 
   >();
   for (const seen of way.stores) {
     const { access, term } = seen;
-    const { opaque, own } = parted(access, seen);
+    const { opaque, own } = parted(seen, way);
     const relative = relativeTo(access, term, way, roots, box);
     const key = `${access.buffer} ${keyOf(access.owner)} ${keyOf(opaque)} ${relative.text} ${relative.key}`;
     let group = groups.get(key);
@@ -101,10 +105,14 @@ interface StoreAt {
 }
 
 /** An index without its loops: what is opaque, and the rest. */
-function parted({ index, op }: Access, { loops }: StoreSeen): { readonly opaque: Form; readonly own: Form } {
+function parted(
+  { access: { owner, index, op }, loops }: StoreSeen,
+  way: Way,
+): { readonly opaque: Form; readonly own: Form } {
   const opaque = new Map<string, number>();
   const own = new Map<string, number>();
-  if ([...index.keys()].some((key) => factors(key).some((name) => name.startsWith(QUOTIENT))))
+  if (!isConstant(owner)) throw new NotShown("elements go to ranks in turn", op.span);
+  if (way.quotients.in(index).size > 0)
     throw new NotShown("elements are stored in another order than they are counted in", op.span);
   const names = new Set([...loops.map((l) => l.name), "block"]);
   for (const [key, n] of index) {
@@ -130,11 +138,12 @@ function relativeTo(store: Access, term: Term, way: Way, roots: ReadonlyMap<numb
   const text = termText(term, (load) => {
     const { buffer, owner, op } = load;
     const place = placeOf(store, load, way, (f) => lifted(f, roots, box, op));
-    const key = `${buffer} ${keyOf(owner)} ${keyOfPlace(place)}`;
+    const whose = isConstant(owner) ? constantOf(owner) : BY_TURN;
+    const key = `${buffer} ${whose} ${keyOfPlace(place)}`;
     let number = numbers.get(key);
     if (number === undefined) {
       numbers.set(key, (number = sources.length));
-      sources.push({ buffer, owner: constantOf(owner), place });
+      sources.push({ buffer, owner: whose, place });
     }
     return `$${number}`;
   });
@@ -142,28 +151,30 @@ function relativeTo(store: Access, term: Term, way: Way, roots: ReadonlyMap<numb
 }
 
 /** Where a load is, by where the store is. @param lift makes forms that are alike for all elements of the movement */
-function placeOf(store: Access, { index, lanes, op }: Access, way: Way, lift: (f: Form) => Form): Place {
+function placeOf(store: Access, { owner, index, lanes, op }: Access, way: Way, lift: (f: Form) => Form): Place {
   const fail = (): never => {
     throw new NotShown("the distance between what is read and what is stored changes from element to element", op.span);
   };
-  const quotients = way.quotientsIn(index);
-  const [[name, quotient] = [null, null]] = quotients;
-  if (quotients.size > 1) return fail();
-  const times = name === null ? ZERO : timesOf(index, name);
-  const rest = name === null ? index : minus(index, product(times, parameter(name)));
-  if (way.quotientsIn(times).size > 0 || way.quotientsIn(rest).size > 0) return fail();
+  const turn = isConstant(owner) ? null : quotientIn(owner)!;
+  const [row = null, ...further] = [...way.quotients.in(index).keys()].filter((name) => name !== turn);
+  if (further.length > 0) return fail();
+  const counted = (name: string | null): Place["rows"] => {
+    if (name === null) return null;
+    const { of, by } = way.quotients.in(parameter(name)).get(name)!;
+    return { times: timesOf(index, name), shift: minus(of, store.index), by };
+  };
+  const [rows, turns] = [counted(row), counted(turn)];
+  let rest = index;
+  if (rows !== null) rest = minus(rest, product(rows.times, parameter(row!)));
+  if (turns !== null) rest = minus(rest, product(turns.times, parameter(turn!)));
+  if ([rest, rows?.times ?? ZERO, turns?.times ?? ZERO].some((f) => way.quotients.in(f).size > 0)) return fail();
   // How far apart what is read of neighbours is, but for rows.
   const loop = [...store.index.keys()].flatMap((key) => [...factors(key)]).find((f) => f.startsWith("~"));
   const step = loop === undefined ? ONE : timesOf(store.index, loop);
   const apart = loop === undefined ? ONE : divided(timesOf(rest, loop), step);
   if (loop !== undefined && !equal(product(apart, step), timesOf(rest, loop))) return fail();
   if (lanes > 1 && !equal(apart, ONE)) return fail();
-  const shift = quotient === null ? ZERO : minus(quotient.of, store.index);
-  return {
-    apart: lift(apart),
-    distance: lift(minus(rest, product(apart, store.index))),
-    rows: quotient === null ? null : { times: lift(times), shift: lift(shift), by: quotient.by },
-  };
+  return renamedPlace({ apart, distance: minus(rest, product(apart, store.index)), rows, turns }, lift);
 }
 
 /** A form over expressions alone: lengths of the box as what they are. */
@@ -275,7 +286,7 @@ function chained(
   const key = `${buffer} ${owner} ${keyOf(base)} ${text} ${from}`;
   return {
     key,
-    movement: { buffer, owner, base, text, sources, aligned, divisors: way.divisors(), span: op.span },
+    movement: { buffer, owner, base, text, sources, aligned, divisors: way.quotients.divisors(), span: op.span },
     lengths,
     rows,
   };
@@ -320,10 +331,11 @@ function rowsOf(stores: readonly StoreAt[], base: Form, way: Way): number | null
 /** What must be a multiple of the lanes of a vector, where nothing on this way says so. */
 function alignments({ seen }: StoreAt, way: Way): { readonly form: Form; readonly lanes: number }[] {
   const obligations: { form: Form; lanes: number }[] = [];
-  const check = ({ index, lanes, op }: Pick<Access, "index" | "lanes" | "op">): void => {
+  const check = ({ owner, index, lanes, op }: Pick<Access, "owner" | "index" | "lanes" | "op">): void => {
     if (lanes === 1) return;
     // All lanes lie in one row.
-    for (const { of, by } of way.quotientsIn(index).values()) for (const f of [of, by]) check({ index: f, lanes, op });
+    for (const { of, by } of [...way.quotients.in(index).values(), ...way.quotients.in(owner).values()])
+      for (const f of [of, by]) check({ owner: ZERO, index: f, lanes, op });
     const opaque = new Map<string, number>();
     for (const [key, n] of index) {
       const isOpaque = factors(key).some((name) => name.startsWith("@"));

@@ -33,7 +33,6 @@ import {
   ONE,
   parameter,
   plus,
-  product,
   type Range,
   rangeOf,
   substituted,
@@ -41,12 +40,10 @@ import {
   ZERO,
 } from "./forms.js";
 import { NotShown } from "./conditions.js";
+import { quotientIn, Quotients } from "./quotients.js";
 import { startOf } from "./stretches.js";
 import { type Access, loadsOf, type Loop, ROTATED, rotation, type StoreSeen, type Term, unrotated } from "./terms.js";
 import type { Part } from "./unrolled.js";
-
-/** What the name of a quotient begins with: it goes with the element, as loops do. */
-export const QUOTIENT = "~/";
 
 /** What was decided of conditions that lengths and addresses decide, by what they ask. */
 export type Decisions = ReadonlyMap<string, boolean>;
@@ -55,13 +52,6 @@ export type Decisions = ReadonlyMap<string, boolean>;
 export const GRID = "grid";
 
 const MOST_ITERATIONS = 64;
-
-/** What counts elements, over a length: the number of a row. */
-export interface Quotient {
-  readonly of: Form;
-  /** An opaque length. */
-  readonly by: Form;
-}
 
 /** One way through a stretch: in one box of lengths, with conditions decided. */
 export class Way {
@@ -78,8 +68,7 @@ export class Way {
   /** Variables of loops with one iteration, which count nothing. */
   private readonly single = new Map<string, Form>();
   private names = 0;
-  /** Quotients by lengths of what goes with the element, by their names. */
-  private readonly quotients = new Map<string, Quotient>();
+  readonly quotients = new Quotients();
   private readonly outside: Evaluation;
   private readonly decisions: Map<string, boolean>;
 
@@ -292,29 +281,13 @@ export class Way {
     const length = op.operands[1] === undefined ? undefined : this.part.values.get(op.operands[1]);
     if ((fn !== "div" && fn !== "rem") || length === undefined || !(isRoot(length) || isAtom(length))) return null;
     const names = [...of.keys()].flatMap((key) => [...factors(key)]);
-    // Whether it counts elements, and nothing beside.
-    if (!names.some((name) => this.isLoop(name)) || names.some((n) => n.startsWith(ROTATED) || n.startsWith(QUOTIENT)))
-      return null;
-    const by = parameter(`@${withoutLimit(length).id}`);
-    const name = `${QUOTIENT}${keyOf(of)} / ${keyOf(by)}`.replaceAll("*", "·");
-    this.quotients.set(name, { of, by });
-    return fn === "div" ? parameter(name) : minus(of, product(by, parameter(name)));
+    const countsElements = names.some((name) => this.isLoop(name)) && !names.some((name) => name.startsWith(ROTATED));
+    return countsElements ? this.quotients.of(fn, of, parameter(`@${withoutLimit(length).id}`)) : null;
   }
 
   /** Whether a test says that a buffer begins where vectors of so many lanes may, on this way. */
   beginsAt(buffer: string, lanes: number): boolean {
     return (this.starts.get(buffer) ?? 1) % (lanes * DTYPES[bufferOf(this.kernel, buffer).dtype].bytes) === 0;
-  }
-
-  /** What elements are divided by. */
-  divisors(): readonly Form[] {
-    return [...new Map([...this.quotients.values()].map(({ by }) => [keyOf(by), by])).values()];
-  }
-
-  /** Quotients that an index has. */
-  quotientsIn(index: Form): ReadonlyMap<string, Quotient> {
-    const names = [...index.keys()].flatMap((key) => factors(key).filter((name) => name.startsWith(QUOTIENT)));
-    return new Map(names.map((name) => [name, this.quotients.get(name)!]));
   }
 
   /** Whether a form is known to be a multiple of a number on this way. */
@@ -403,8 +376,8 @@ export class Way {
     if (indices.length !== 1) throw new NotShown("an index is not linear", op.span);
     const index = this.needed(op, indices[0]!, `data decides where '${buffer}' is touched`);
     const owner = peer === null ? constant(-1) : this.needed(op, peer, "data decides which rank is meant");
-    if (!isConstant(owner) && ![...owner.keys()].every((key) => key === "" || key.startsWith(ROTATED)))
-      throw new NotShown("lengths decide which rank is meant", op.span);
+    const isPeer = isConstant(owner) || [...owner.keys()].every((key) => key === "" || key.startsWith(ROTATED));
+    if (!isPeer && quotientIn(owner) === null) throw new NotShown("lengths decide which rank is meant", op.span);
     const lanes = lanesOf(op.name === "load" ? op.results[0]!.type : op.operands[0]!.type);
     return { op, buffer, owner, index, lanes };
   }
