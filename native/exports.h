@@ -66,6 +66,8 @@
   X("captureNode", CaptureNode)                      \
   X("graphLaunch", GraphLaunch)                      \
   X("graphExecDestroy", GraphExecDestroy)            \
+  X("graphExecBorrow", GraphExecBorrow)              \
+  X("graphExecPointer", GraphExecPointer)            \
   /* nvrtc.cc */                                     \
   X("openNvrtc", OpenNvrtc)                          \
   X("nvrtcVersion", NvrtcVersion)                    \

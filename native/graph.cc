@@ -13,6 +13,8 @@ struct Graph {
 struct GraphExec {
   int device;
   cuda::CUgraphExec exec = nullptr;
+  /// Made by the caller, who destroys it, too.
+  bool is_borrowed = false;
 };
 
 HandleTable<Graph>& Graphs() {
@@ -78,6 +80,20 @@ Napi::Value GraphInstantiate(const Napi::CallbackInfo& info) {
   return FromHandle(info.Env(), GraphExecs().Add(exec));
 }
 
+/// graphExecBorrow(device, pointer): a CUgraphExec of the caller's. `graphExecDestroy` forgets it.
+Napi::Value GraphExecBorrow(const Napi::CallbackInfo& info) {
+  auto exec = std::make_shared<GraphExec>();
+  exec->device = UseDevice(ToInt(info[0], "device")).ordinal;
+  exec->exec =
+      reinterpret_cast<cuda::CUgraphExec>(static_cast<std::uintptr_t>(ToPointer(info[1], "graph executable")));
+  exec->is_borrowed = true;
+  return FromHandle(info.Env(), GraphExecs().Add(exec));
+}
+
+Napi::Value GraphExecPointer(const Napi::CallbackInfo& info) {
+  return FromPointer(info.Env(), reinterpret_cast<std::uintptr_t>(UseGraphExec(info[0])));
+}
+
 Napi::Value GraphDestroy(const Napi::CallbackInfo& info) {
   const std::shared_ptr<Graph> graph = Graphs().Take(ToSize(info[0], "graph"));
   UseDevice(graph->device);
@@ -95,7 +111,7 @@ Napi::Value GraphLaunch(const Napi::CallbackInfo& info) {
 Napi::Value GraphExecDestroy(const Napi::CallbackInfo& info) {
   const std::shared_ptr<GraphExec> exec = GraphExecs().Take(ToSize(info[0], "graph executable"));
   UseDevice(exec->device);
-  CU(GraphExecDestroy, exec->exec);
+  if (!exec->is_borrowed) CU(GraphExecDestroy, exec->exec);
   return info.Env().Undefined();
 }
 

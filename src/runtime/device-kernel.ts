@@ -11,7 +11,16 @@ import {
   type Step,
 } from "../compiler/index.js";
 import { allOf } from "./all-of.js";
-import { type CudaGraph, DeviceMemory, Kernel, PreparedLaunch, requireNoCapture, StatusRecord } from "./cuda/index.js";
+import {
+  type CudaGraph,
+  DeviceMemory,
+  Kernel,
+  noted,
+  PreparedLaunch,
+  requireNoCapture,
+  StatusRecord,
+  updateNoted,
+} from "./cuda/index.js";
 import { prepareCopies } from "./copy-steps.js";
 import { ownTensor } from "./device-copies.js";
 import type { DeviceStream, Watched } from "./device-stream.js";
@@ -21,7 +30,7 @@ import { type PreparedCall, prepareCall } from "./library-steps.js";
 import { prepareMessages, SharedMemory } from "./message-steps.js";
 import type { NcclCommunicator } from "./nccl/communicator.js";
 import type { DeviceGroup } from "./group-device.js";
-import type { GroupStream, LoadedKernel, PreparedRun, Tensor, Timing, TimingOptions } from "./group.js";
+import type { GroupStream, LoadedKernel, PreparedRun, RecordedRun, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
 import { checkTensors, requireSameRanks, elementsOf, withNumbers } from "./shapes.js";
 import { freeBehind } from "./stuck-work.js";
@@ -335,6 +344,17 @@ export class PreparedProgram implements PreparedRun {
   updateIn(graph: CudaGraph): number {
     this.requireHeld();
     return this.launches.reduce((n, launch) => (launch instanceof PreparedLaunch ? n + graph.update(launch) : n), 0);
+  }
+
+  record(stream: GroupStream): RecordedRun {
+    this.requireHeld();
+    const nodes = noted(this.group.ownStream(stream).handle, () => this.launch(stream));
+    return {
+      update: (executable) => {
+        this.requireHeld();
+        updateNoted(nodes, this.group.device, executable);
+      },
+    };
   }
 
   private requireHeld(): void {

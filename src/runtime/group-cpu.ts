@@ -355,6 +355,9 @@ class EmulatedKernel implements LoadedKernel {
       },
       launch: (stream: GroupStream): void => hostStream(stream).enqueue(run.step()),
       set: (numbers: DimValues): void => void (now = withNumbers(this.manifest, now, numbers)),
+      record: (): never => {
+        throw new UsageError("the cpu backend has no streams but its own", "capture with group.capture");
+      },
       release: (): void => {},
     };
     return Promise.resolve(run);

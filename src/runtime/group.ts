@@ -107,8 +107,24 @@ export interface PreparedRun {
    * {@link CapturedGraph.update}. @throws UsageError for what is no such number, or none of its dtype
    */
   set(numbers: DimValues): void;
+  /**
+   * Launches it on a stream of the caller's that the caller captures into a graph of its own, as {@link launch} does, and notes what
+   * becomes of it there, so that its numbers can change in that graph, too.
+   * @throws UsageError where nobody captures the stream, inside of {@link Group.capture}, and on the cpu backend
+   */
+  record(stream: GroupStream): RecordedRun;
   /** Gives up what it holds. What was enqueued runs on. */
   release(): void;
+}
+
+/** A run in a graph of the caller's. */
+export interface RecordedRun {
+  /**
+   * Gives it the numbers that the run has now, from the next replay on. Every rank does, before the same replay.
+   * @param executable the address of the CUgraphExec that the caller has instantiated from the captured graph, which must be alive
+   * @throws RuntimeError where the driver refuses it: another graph's, for example
+   */
+  update(executable: bigint): void;
 }
 
 export interface LoadOptions {

@@ -228,6 +228,9 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   graphDestroy(graph: GraphHandle): void;
   graphLaunch(exec: GraphExecHandle, stream: StreamHandle): void;
   graphExecDestroy(exec: GraphExecHandle): void;
+  /** A CUgraphExec of the caller's, by its address; `graphExecDestroy` forgets it. */
+  graphExecBorrow(device: number, pointer: bigint): GraphExecHandle;
+  graphExecPointer(exec: GraphExecHandle): bigint;
 
   /** Loads the builtins first, by full path, or compiling fails with NVRTC_ERROR_BUILTIN_OPERATION_FAILURE. */
   openNvrtc(path: string, builtinsPath?: string): { readonly major: number; readonly minor: number };

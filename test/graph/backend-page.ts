@@ -146,7 +146,8 @@ program only if the model says \`collc.replicated(weight)\`.
    parameter is; tensors are contiguous, row-major, but for placeholders with strides, whose memory is taken as it lies.
 4. Your own memory and streams serve as they are: \`Group.external\` takes an address, with the peers' addresses where the tensor is
    symmetric, \`Group.externalStream\` a CUstream; [src/runtime/external.ts](../src/runtime/external.ts) has the rules of lifetime and
-   alignment, and \`toDLPack\` and \`fromDLPack\` the fields of a DLTensor. Prepared runs can be captured into your own CUDA graph.
+   alignment, and \`toDLPack\` and \`fromDLPack\` the fields of a DLTensor. Prepared runs can be captured into your own CUDA graph, and \`record\` notes what they become there, so that
+   their numbers can change without another capture.
 5. Where a program cannot be used, \`fallback\` says by whom each node is carried out: NCCL or yourself.
 
 Values that every rank has (results of all_reduce and all_gather, and what is computed of such values alone) are taken to be the same on

@@ -6,6 +6,7 @@ import { beforeAll, expect, it, vi } from "vitest";
 import type { KernelManifest, Manifest } from "../../src/compiler/manifest.js";
 import { DeviceKernel } from "../../src/runtime/device-kernel.js";
 import type { DeviceGroup } from "../../src/runtime/group-device.js";
+import { native } from "../../src/runtime/native.js";
 import type { CapturedGraph } from "../../src/runtime/group.js";
 import { fakeCubin } from "../native/support.js";
 import { closedAfterEach, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
@@ -142,7 +143,8 @@ it("takes one tensor for an input that is changed in place", async () => {
   await program.unload();
 });
 
-it.each([1, 2, 4])("gives numbers of the launch to graphs without recording anew, on %i ranks", async (world) => {
+/** A program of two launches of a kernel that adds a number of the launch. */
+function adding(ranks: number): Manifest {
   const add: KernelManifest = {
     ...kernel("fake_add"),
     parameters: [
@@ -150,13 +152,17 @@ it.each([1, 2, 4])("gives numbers of the launch to graphs without recording anew
       { kind: "scalar", name: "step", dtype: "u32" },
     ],
   };
-  const counting: Manifest = {
+  return {
     ...manifest,
-    ranks: world,
+    ranks,
     scalars: [{ name: "step", dtype: "u32" }],
     kernels: [add, kernel("fake_store")],
     plan: { by: "n", choices: [{ below: null, steps: [launch(0), launch(0)] }] },
   };
+}
+
+it.each([1, 2, 4])("gives numbers of the launch to graphs without recording anew, on %i ranks", async (world) => {
+  const counting = adding(world);
   const groups = await connectRanks(world);
   open.push(...groups);
   await Promise.all(
@@ -220,4 +226,47 @@ it("launches as many blocks that wait on each other as the smallest GPU of the g
   expect(grids).toEqual([4, 4]);
   vi.unstubAllEnvs();
   rmSync(folder, { recursive: true });
+});
+
+it("records runs whose numbers change in a graph of the caller's", async () => {
+  const [group] = await connectRanks(1);
+  open.push(group!);
+  const addon = native();
+  const theirs = addon.streamCreate(group!.device);
+  const stream = group!.externalStream(addon.streamPointer(theirs));
+  const program = await DeviceKernel.load(group!, adding(1), [
+    fakeCubin("fake_add params=8,4 registers=32"),
+    cubins[0]!,
+  ]);
+  const y = group!.local("u32", [4]);
+  y.write(new Uint32Array(4));
+  const run = await program.prepare({ y }, { n: 4, step: 1 });
+  expect(() => run.record(stream)).toThrow("the stream is not being captured");
+  addon.captureBegin(theirs);
+  const recorded = run.record(stream);
+  run.launch(stream); // and one that is not noted
+  const graph = addon.captureEnd(theirs);
+  const exec = addon.graphInstantiate(graph);
+  const replay = async (): Promise<unknown> => {
+    addon.graphLaunch(exec, theirs);
+    await stream.synchronize();
+    return (await y.read())[0];
+  };
+  // Each run is two launches.
+  expect(await replay()).toBe(4);
+  run.set({ step: 10 });
+  expect(await replay()).toBe(8);
+  recorded.update(addon.graphExecPointer(exec));
+  expect(await replay()).toBe(30);
+  run.release();
+  expect(() => recorded.update(addon.graphExecPointer(exec))).toThrow("was released");
+  expect(await replay()).toBe(52);
+  const inside = group!.capture((own) => void run.record(own));
+  await expect(inside).rejects.toThrow("was released");
+  addon.graphExecDestroy(exec);
+  addon.graphDestroy(graph);
+  await stream.destroy();
+  await y.free();
+  await program.unload();
+  addon.streamDestroy(theirs);
 });

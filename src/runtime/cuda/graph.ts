@@ -20,6 +20,37 @@ export function noteLaunch(launch: Changeable, stream: StreamHandle): void {
   if (node !== 0n) launches.set(launch, [...(launches.get(launch) ?? []), node]);
 }
 
+/** The nodes that launches have become in a graph of the caller's. */
+export type LaunchNodes = ReadonlyMap<Changeable, readonly bigint[]>;
+
+/**
+ * Runs `launch` on a stream that the caller captures, and notes what it becomes there.
+ * @throws UsageError where nobody captures the stream, and in a capture of ours, whose graph is updated by itself
+ */
+export function noted(stream: StreamHandle, launch: () => void): LaunchNodes {
+  requireNoCapture("recording for a graph of your own");
+  if (!native().streamIsCapturing(stream))
+    throw new UsageError("the stream is not being captured", "begin the capture first; `launch` launches at once");
+  recording = stream;
+  launches = new Map();
+  try {
+    launch();
+    return launches;
+  } finally {
+    recording = null;
+  }
+}
+
+/** Gives launches that were noted the parameters that they have now, in the caller's executable graph. */
+export function updateNoted(nodes: LaunchNodes, device: number, executable: bigint): void {
+  const exec = native().graphExecBorrow(device, executable);
+  try {
+    for (const [launch, its] of nodes) for (const node of its) launch.intoGraph(exec, node);
+  } finally {
+    native().graphExecDestroy(exec);
+  }
+}
+
 /** Whether this stream is being recorded. */
 export function isRecording(stream: StreamHandle): boolean {
   return recording === stream;
