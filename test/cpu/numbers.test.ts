@@ -17,7 +17,8 @@ import {
   randomKey,
   sameBytes,
 } from "../../src/runtime/numbers/index.js";
-import { erf, UNARY } from "../../src/compiler/ir/functions.js";
+import { erf, foldBinary, UNARY } from "../../src/compiler/ir/functions.js";
+import type { BinaryFunction } from "../../src/compiler/ir/ops.js";
 
 interface Format {
   readonly name: NarrowFloat;
@@ -194,4 +195,14 @@ test("the error function", () => {
     // prettier-ignore
     expect(erf(x)).toBeCloseTo(y, 14);
   expect(UNARY.gelu.value(1)).toBeCloseTo(0.8413447460685429, 13);
+});
+
+test("bits of whole numbers, of 32 bits and of more", () => {
+  const whole = [0, 1, 2, -1, -7, 127, 255, 2 ** 31 - 1, 2 ** 31, -(2 ** 31), -(2 ** 31) - 1, 2 ** 40 + 5, 2 ** 52 + 1];
+  for (const a of whole)
+    for (const b of whole) {
+      const [x, y] = [BigInt(a), BigInt(b)];
+      const found = ["and", "or", "xor"].map((fn) => foldBinary(fn as BinaryFunction, a, b));
+      expect(found, `${a}, ${b}`).toEqual([x & y, x | y, x ^ y].map(Number));
+    }
 });

@@ -145,10 +145,11 @@ export interface BinaryRow {
   readonly isSlow: boolean;
 }
 
+/** Of conditions and of what fits in 32 bits, as numbers: whole numbers without limits are slow. */
 const bits =
-  (fn: (a: bigint, b: bigint) => bigint) =>
+  (ofFew: (a: number, b: number) => number, fn: (a: bigint, b: bigint) => bigint) =>
   (a: number, b: number): number =>
-    Number(fn(BigInt(a), BigInt(b)));
+    (a | 0) === a && (b | 0) === b ? ofFew(a, b) : Number(fn(BigInt(a), BigInt(b)));
 
 // prettier-ignore
 export const BINARY: Readonly<Record<BinaryFunction, BinaryRow>> = {
@@ -160,9 +161,9 @@ export const BINARY: Readonly<Record<BinaryFunction, BinaryRow>> = {
   min: { fold: Math.min, operator: null, commutes: true, isOfFloats: true, isSlow: false },
   max: { fold: Math.max, operator: null, commutes: true, isOfFloats: true, isSlow: false },
   pow: { fold: power, operator: null, commutes: false, isOfFloats: true, isSlow: true },
-  and: { fold: bits((a, b) => a & b), operator: "&", commutes: true, isOfFloats: false, isSlow: false },
-  or: { fold: bits((a, b) => a | b), operator: "|", commutes: true, isOfFloats: false, isSlow: false },
-  xor: { fold: bits((a, b) => a ^ b), operator: "^", commutes: true, isOfFloats: false, isSlow: false },
+  and: { fold: bits((a, b) => a & b, (a, b) => a & b), operator: "&", commutes: true, isOfFloats: false, isSlow: false },
+  or: { fold: bits((a, b) => a | b, (a, b) => a | b), operator: "|", commutes: true, isOfFloats: false, isSlow: false },
+  xor: { fold: bits((a, b) => a ^ b, (a, b) => a ^ b), operator: "^", commutes: true, isOfFloats: false, isSlow: false },
   shl: { fold: (a, b) => a * 2 ** b, operator: "<<", commutes: false, isOfFloats: false, isSlow: false },
   shr: { fold: (a, b) => Math.floor(a / 2 ** b), operator: ">>", commutes: false, isOfFloats: false, isSlow: false },
 };
