@@ -200,6 +200,29 @@ export const FAR_WRONG: readonly FarWrong[] = [
     3001,
   ),
   far(
+    "columns by one constant",
+    (k) => square(`for i, j in tiles(m, n) { y[i, j] = x[i, j - j / ${k}] }`),
+    (k) => ({ m: 2, n: k + 1 }),
+  ),
+  far(
+    "what is added to a column stops",
+    (k) => `collective f(x: T[m, n] local, b: T[n] local) -> y: T[m, n] local ensures y[i, j] == x[i, j] + b[j] {
+  for i, j in tiles(m, n) { y[i, j] = x[i, j] + b[min(j, ${k})] }
+}`,
+    (k) => ({ m: 2, n: k + 2 }),
+  ),
+  far(
+    "a rank is read of twice",
+    (k) => `collective f(x: T[m, n] sharded(0)) -> y: T[m, n] sharded(1)
+  ensures y[i, j] == x@(i / (m / world))[i % (m / world), j + shard(n, rank).start] {
+  for i, j in tiles(m, n / world) {
+    y[i, j] = x@(i / (m / world + m / ${k}))[i % (m / world), j + shard(n, rank).start]
+  }
+}`,
+    (k) => ({ m: 2 * k, n: 2 }),
+    30,
+  ),
+  far(
     "rows by one constant",
     (k) => square(`for i, j in tiles(m, n) { y[i, j] = x[i - i / ${k}, j] }`),
     (k) => ({ m: k + 1, n: 2 }),
