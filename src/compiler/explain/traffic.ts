@@ -12,15 +12,15 @@ import { lanesOf, scalarOf } from "../ir/types.js";
 import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { type Known, NeedsTurns, turnsOf } from "../machine/turns.js";
+import { type Known, MANY_TURNS, NeedsTurns, turnsOf } from "../machine/turns.js";
 
 /** Bytes that one line of the program moves, in one stretch between two points of synchronisation. */
 export interface Move {
   readonly buffer: string;
   readonly kind: "load" | "store";
   readonly span: Span;
-  /** Bytes of each rank's memory, this rank's own included. */
-  readonly bytesAt: number[];
+  /** Bytes of the memory of each rank that it touches, this rank's own included. */
+  readonly bytesAt: Map<number, number>;
 }
 
 /** What a rank does between two points of synchronisation. */
@@ -45,9 +45,21 @@ export interface RankTraffic {
 /** Points of synchronisation of one rank that are followed at most: more tell nobody anything. */
 const MOST_SYNCS = 10_000;
 
-/** Counts what one rank does. @param kernel at the rank level, with its synchronisation derived. */
-export function trafficOfRank(kernel: Kernel, rank: number, dims: DimValues): RankTraffic {
-  return new Counter(kernel, rank, dims).run();
+/** Ops that part stretches. */
+const SYNCS: ReadonlySet<string> = new Set(["barrier", "notify", "await"]);
+
+/**
+ * Counts what one rank does.
+ * @param kernel at the rank level, with its synchronisation derived, or with `parts`
+ * @param parts of a kernel without synchronisation: the ops before which there is to be some
+ */
+export function trafficOfRank(
+  kernel: Kernel,
+  rank: number,
+  dims: DimValues,
+  parts: ReadonlySet<Op> = new Set(),
+): RankTraffic {
+  return new Counter(kernel, rank, dims, parts).run();
 }
 
 interface OpenStretch {
@@ -62,11 +74,14 @@ class Counter {
   private readonly syncs: Op[] = [];
   private isSampled = false;
   private readonly unknown = new Map<number, Span>();
+  /** Ops with regions that have synchronisation in them, or have none. */
+  private readonly synchronising = new Map<Op, boolean>();
 
   constructor(
     private readonly kernel: Kernel,
     private readonly rank: number,
     private readonly dims: DimValues,
+    private readonly parts: ReadonlySet<Op>,
   ) {}
 
   run(): RankTraffic {
@@ -91,7 +106,14 @@ class Counter {
     return known === "data" ? null : known;
   }
 
+  private part(op: Op): void {
+    this.syncs.push(op);
+    if (this.syncs.length > MOST_SYNCS) throw new RangeError("too many points of synchronisation to follow");
+    this.stretches.push(newStretch());
+  }
+
   private op(op: Op, weight: number): void {
+    if (this.parts.has(op)) this.part(op);
     const [result] = op.results;
     switch (op.name) {
       case "const":
@@ -135,9 +157,7 @@ class Counter {
       case "barrier":
       case "notify":
       case "await":
-        this.syncs.push(op);
-        if (this.syncs.length > MOST_SYNCS) throw new RangeError("too many points of synchronisation to follow");
-        this.stretches.push(newStretch());
+        this.part(op);
     }
   }
 
@@ -173,9 +193,11 @@ class Counter {
     const ranges = body.arguments.map((_, i) => [bounds[2 * i]!, bounds[2 * i + 1]!] as const);
     const total = ranges.reduce((n, [lo, hi]) => n * Math.max(0, hi - lo), 1);
     if (total === 0) return;
-    const isOrdered = synchronises(op);
+    const isOrdered = this.synchronises(op);
     if (total > 1 && !isOrdered && this.taken(body, weight * total)) return this.folds(op, weight * total);
-    const turns = turnsOf(ranges, !isOrdered);
+    // Loops over ranks are gone through rank by rank: each has memory of its own.
+    const most = Math.max(MANY_TURNS.most, this.kernel.world);
+    const turns = turnsOf(ranges, !isOrdered, { ...MANY_TURNS, most });
     this.isSampled ||= turns.length < total;
     for (const turn of turns) {
       body.arguments.forEach((a, i) => this.known.set(a, turn.values[i]!));
@@ -191,16 +213,19 @@ class Counter {
 
   /** Counts all turns at once. @returns false, with nothing counted, if the variables decide something. */
   private taken(body: Region, weight: number): boolean {
-    const before = this.stretches;
+    const before = this.stretches.pop()!;
     const unknown = new Map(this.unknown);
-    this.stretches = before.map(copyOf);
+    const counted = newStretch();
+    this.stretches.push(counted);
     for (const a of body.arguments) this.known.set(a, "loop");
     try {
       this.region(body, weight);
+      this.stretches[this.stretches.length - 1] = before;
+      addTo(before, counted);
       return true;
     } catch (error) {
       if (!(error instanceof NeedsTurns)) throw error;
-      this.stretches = before;
+      this.stretches[this.stretches.length - 1] = before;
       for (const key of this.unknown.keys()) if (!unknown.has(key)) this.unknown.delete(key);
       return false;
     }
@@ -246,20 +271,31 @@ class Counter {
       buffer,
       kind,
       span: op.span,
-      bytesAt: new Array<number>(this.kernel.world).fill(0),
+      bytesAt: new Map<number, number>(),
     };
     moves.set(key, move);
-    move.bytesAt[owner]! += bytes;
+    move.bytesAt.set(owner, (move.bytesAt.get(owner) ?? 0) + bytes);
+  }
+
+  private synchronises(op: Op): boolean {
+    let known = this.synchronising.get(op);
+    if (known === undefined) {
+      known =
+        SYNCS.has(op.name) || op.regions.some((r) => r.ops.some((o) => this.parts.has(o) || this.synchronises(o)));
+      if (op.regions.length > 0) this.synchronising.set(op, known);
+    }
+    return known;
   }
 }
 
 const newStretch = (): OpenStretch => ({ moves: new Map(), scalarOps: 0, tensorOps: 0 });
 
-function copyOf(s: OpenStretch): OpenStretch {
-  return { ...s, moves: new Map([...s.moves].map(([k, m]) => [k, { ...m, bytesAt: [...m.bytesAt] }])) };
-}
-
-function synchronises(op: Op): boolean {
-  const isSync = ["barrier", "notify", "await"].includes(op.name);
-  return isSync || op.regions.some((r) => r.ops.some(synchronises));
+function addTo(sum: OpenStretch, more: OpenStretch): void {
+  for (const [key, { bytesAt, ...move }] of more.moves) {
+    const known = sum.moves.get(key);
+    if (known === undefined) sum.moves.set(key, { ...move, bytesAt });
+    else for (const [owner, bytes] of bytesAt) known.bytesAt.set(owner, (known.bytesAt.get(owner) ?? 0) + bytes);
+  }
+  sum.scalarOps += more.scalarOps;
+  sum.tensorOps += more.tensorOps;
 }
