@@ -21,11 +21,12 @@ import type { Io } from "./io.js";
 import { measuredTimes } from "./measured.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared } from "./options.js";
+import { rankRange, simulate } from "./simulate.js";
 
 const DEFAULT_RANKS = 4;
 
 interface ExplainOptions {
-  readonly ranks?: number;
+  readonly ranks?: readonly number[];
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
   readonly reach?: Reach;
@@ -42,7 +43,12 @@ export function explainCommand(io: Io): Command {
     .description("Say how a collective works and what it costs: layouts, bytes on the wire, synchronisation, time.")
     .argument("<file>", "program, or - for standard input")
     .argument("[name]", "collective, where the file has several")
-    .addOption(shared.ranks(`(default: ${DEFAULT_RANKS}, or those of --mesh)`))
+    .addOption(
+      new Option(
+        "-n, --ranks <n>",
+        `number of ranks (default: ${DEFAULT_RANKS}, or those of --mesh); 8..4096 is simulated`,
+      ).argParser(rankRange),
+    )
     .addOption(shared.mesh())
     .addOption(shared.dtype())
     .addOption(shared.reach())
@@ -52,8 +58,9 @@ export function explainCommand(io: Io): Command {
     .addOption(
       new Option(
         "-m, --machine <name>",
-        "machine to predict the time on (default: the smallest with so many GPUs)",
-      ).choices(MACHINES.map((m) => m.name)),
+        `machine to predict the time on: ${MACHINES.map((m) => m.name).join(", ")} (default: the smallest with so many GPUs); ` +
+          "others, of several hosts, as `collc simulate` has them",
+      ),
     )
     .option("--json", "print all of it as JSON; times in seconds, sizes in bytes")
     .addHelpText(
@@ -63,14 +70,26 @@ export function explainCommand(io: Io): Command {
         ["collc explain my.coll --ranks 2 --dim n=1000000", "another size"],
         ["collc explain kernels/all_reduce/ring.coll", "compared with what was measured"],
         ["collc explain my.coll --mesh 2x2", "a collective with a mesh"],
+        ["collc explain my.coll --machine dgx-h100 --ranks 8..4096", "its times on 1 to 512 hosts, and bytes on links"],
       ),
     )
     .action((file: string, name: string | undefined, options: ExplainOptions) => run(io, file, name, options));
 }
 
-function run(io: Io, file: string, name: string | undefined, options: ExplainOptions): void {
-  const ranks = options.ranks ?? ranksOfMesh(options.mesh) ?? DEFAULT_RANKS;
-  const machine = MACHINES.find((m) => m.name === options.machine) ?? machineFor(DEFAULT_ARCH, ranks);
+async function run(io: Io, file: string, name: string | undefined, options: ExplainOptions): Promise<void> {
+  const { machine: wanted, ranks: counts = [], dtype: chosen, json } = options;
+  const known = MACHINES.find((m) => m.name === wanted);
+  if (counts.length > 1 || (wanted !== undefined && known === undefined))
+    return simulate(io, [file], {
+      ...(wanted === undefined ? {} : { machine: wanted }),
+      ...(counts.length === 0 ? {} : { ranks: counts }),
+      ...(chosen === undefined ? {} : { dtype: chosen }),
+      ...(json === undefined ? {} : { json }),
+      ...(name === undefined ? {} : { collective: name }),
+      links: true,
+    });
+  const ranks = counts[0] ?? ranksOfMesh(options.mesh) ?? DEFAULT_RANKS;
+  const machine = known ?? machineFor(DEFAULT_ARCH, ranks);
   if (ranks > machine.ranks)
     throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, `use --ranks ${machine.ranks}`);
   const selected = selectCollective(io, file, name);

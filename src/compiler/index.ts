@@ -13,13 +13,13 @@ export {
   withMapping,
 } from "./compiled.js";
 export { compile, usesCopyEngines } from "./driver.js";
-export { type CompileOptions, DEFAULT_ARCH } from "./options.js";
+export { type CompileOptions, DEFAULT_ARCH, MAX_WORLD } from "./options.js";
 export { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
 export { PIPELINE } from "./passes/pipeline.js";
 export type { Pass } from "./passes/runner.js";
 export { checkCollective, constantOf, parseProgram } from "./front-end.js";
 export type { ResolveImport } from "./link/link.js";
-export { type Library, type LibraryFile, libraryStepOf, NCCL_WAY } from "./program/library.js";
+export { type Library, type LibraryFile, libraryStepOf, NCCL_WAY, soleConversion } from "./program/library.js";
 export { dimsOf, type Tuned, type TunedChoice } from "./program/plan.js";
 export { CONVERSIONS, UNARY_NAMES } from "./check/functions.js";
 export type { CheckedCollective, ExpressionType } from "./check/checked.js";
@@ -55,6 +55,15 @@ export {
 export { lanesOf, printType, scalarOf, type Type } from "./ir/types.js";
 export { walkKernel } from "./ir/visit.js";
 export * from "./manifest.js";
+export { type Cluster, CLUSTER_NAMES, clusterFromJson, clusterNamed, clusterSchema } from "./machine/cluster.js";
+export {
+  type LinkUse,
+  playFastest,
+  Player,
+  scheduleProgram,
+  type Schedule,
+  type Simulation,
+} from "./simulate/index.js";
 export {
   partsOfExpression,
   partsOfSpecification,

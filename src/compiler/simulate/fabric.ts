@@ -20,6 +20,7 @@ export interface LinkUse {
 /** Ranks of `home` have links of their own; all others are like them. */
 export class Fabric {
   readonly ranks: number;
+  /** When a link will have done all that it was given. */
   private readonly free: Readonly<Record<LinkKind, Float64Array>>;
   private readonly carried: Readonly<Record<LinkKind, Float64Array>>;
   private readonly busy: Readonly<Record<LinkKind, Float64Array>>;
@@ -64,22 +65,26 @@ export class Fabric {
     return this.serve(kind, rank % this.ranks, bytes, bytes / rate, at);
   }
 
-  /** A message between domains, handed to the sender's NIC. @returns when it, and a signal behind it, is seen */
-  message(from: number, to: number, bytes: number, at: number): number {
+  /** A message to another domain joins its NIC's queue. @returns when it begins to leave */
+  post(from: number, bytes: number, at: number): number {
+    const { nicRate, messageTime } = this.cluster;
+    const seconds = Math.max(bytes / nicRate.value, messageTime.value);
+    return this.serve("NIC out", this.nicOf(from).nic, bytes, seconds, at) - seconds;
+  }
+
+  /** A message that begins to leave its NIC goes over all other links at once. @returns when it, and a signal behind it, is seen */
+  fly(from: number, to: number, bytes: number, at: number): number {
     const { nicRate, latency, switchLatency, messageTime } = this.cluster;
     const [home, other] = [this.nicOf(from), this.nicOf(to)];
-    const seconds = Math.max(bytes / nicRate.value, messageTime.value);
-    const out = this.serve("NIC out", home.nic, bytes, seconds, at);
-    let done = out;
-    const begun = out - seconds;
+    let done = at + Math.max(bytes / nicRate.value, messageTime.value);
     let switches = 0;
     if (home.pod !== other.pod || home.rail !== other.rail) {
       switches = 2;
       const flight = bytes / this.leafRate;
-      done = Math.max(done, this.serve("leaf up", home.leaf, bytes, flight, begun));
-      done = Math.max(done, this.serve("leaf down", other.leaf, bytes, flight, begun));
+      done = Math.max(done, this.serve("leaf up", home.leaf, bytes, flight, at));
+      done = Math.max(done, this.serve("leaf down", other.leaf, bytes, flight, at));
     }
-    done = Math.max(done, this.serve("NIC in", other.nic, bytes, bytes / nicRate.value, begun));
+    done = Math.max(done, this.serve("NIC in", other.nic, bytes, bytes / nicRate.value, at));
     return done + latency.value + switches * switchLatency.value;
   }
 

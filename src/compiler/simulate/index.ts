@@ -7,7 +7,7 @@ import type { Kernel } from "../ir/module.js";
 import type { Cluster } from "../machine/cluster.js";
 import type { CompileOptions } from "../options.js";
 import { SourceFile } from "../source.js";
-import { Player, type Simulation } from "./play.js";
+import { type Player, type Simulation } from "./play.js";
 import { type Schedule, scheduleOf } from "./schedule.js";
 
 export { LINK_KINDS, type LinkKind, type LinkUse } from "./fabric.js";

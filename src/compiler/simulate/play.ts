@@ -71,34 +71,88 @@ class Events {
   }
 }
 
-/** A rank's phase, with what of it crosses domains. Ranks a whole number of domains further on do the same among ranks as far on. */
-interface Step {
-  readonly phase: Phase;
-  readonly awaits: Int32Array;
-  readonly loads: Int32Array;
-  readonly stores: Int32Array;
-  /** Of other domains: 1. */
-  readonly farAwaits: Uint8Array;
-  readonly farLoads: Uint8Array;
-  readonly farStores: Uint8Array;
-  /** Places in `stores` of those of other domains, by rank: when a put has arrived is kept at the same place. */
-  readonly placeOf: ReadonlyMap<number, number>;
-  /** Ranks of other domains among `loads`: their flags come with the bytes. */
-  readonly sources: ReadonlySet<number>;
-  /** How many it waits for. */
-  readonly needed: number;
-  /** Ranks that wait for the end of this phase, by the rank as its own phases name it. */
-  readonly waiting: Int32Array;
+/** Bytes, by rank. */
+interface Flow {
+  readonly ranks: Int32Array;
+  readonly bytes: Float64Array;
 }
 
+/**
+ * A rank's phase as it is played. Ranks a whole number of domains further on do the same among ranks as far on, and all ranks here
+ * are as the first of those names them.
+ */
+interface Step {
+  readonly phase: Phase;
+  readonly nearLoads: Flow;
+  readonly nearStores: Flow;
+  /** Puts to other domains, and whether the rank there waits for the signal behind each. */
+  readonly puts: Flow;
+  readonly isAwaited: Uint8Array;
+  /** Loads from other domains, which their owners put on the way as they end the phase before. */
+  readonly farLoads: number;
+  /** What others load from here in the phase after. */
+  readonly pulls: Flow;
+  /** Ranks of this domain that wait for the end of this phase, and ranks of others to which nothing is put. */
+  readonly near: Int32Array;
+  readonly words: Int32Array;
+  /** How many are waited for before it: of this domain, of others without bytes, and of others with a put. */
+  readonly nearAwaits: number;
+  readonly wordAwaits: number;
+  readonly putAwaits: number;
+}
+
+interface OpenStep {
+  readonly pulls: { rank: number; bytes: number }[];
+  readonly near: number[];
+  readonly words: number[];
+  readonly awaited: Set<number>;
+}
+
+const flowOf = (entries: readonly { rank: number; bytes: number }[]): Flow => ({
+  ranks: Int32Array.from(entries, (e) => e.rank),
+  bytes: Float64Array.from(entries, (e) => e.bytes),
+});
+
+/** Kinds of events at a rank's phase and chunk; numbers above are messages. */
+const [BEGIN, END] = [0, 1];
+const KINDS = 2;
+
 /** What is known while a size is played, by the number of a rank's phase and chunk. */
-interface State {
-  readonly chunks: number;
-  /** When a rank ended a phase, and when it has told others so. */
-  readonly ended: Float64Array;
-  readonly told: Float64Array;
-  /** When puts have arrived, at the places of `stores`. */
-  readonly arrivals: Map<number, Float64Array>;
+class State {
+  readonly events = new Events();
+  /** Points of synchronisation that have not been heard of, and what has not ended of a phase that has begun. */
+  readonly left: Int32Array;
+  readonly open: Int32Array;
+  /** When the last flag was seen, of the kinds that differ. */
+  readonly ready: Float64Array;
+  readonly near: Float64Array;
+  readonly word: Float64Array;
+  readonly end: Float64Array;
+  /** When the last rank ends each phase. */
+  readonly phases: Float64Array;
+  /** Computation of a rank's chunks goes one after the other. */
+  readonly working: Float64Array;
+  /** Messages between domains: ranks, bytes, the phase and chunk they are of, and whether it ends or begins with them. */
+  readonly from: number[] = [];
+  readonly to: number[] = [];
+  readonly bytes: number[] = [];
+  readonly node: number[] = [];
+  readonly meaning: ("load" | "signal" | "put")[] = [];
+  played = 0;
+
+  constructor(
+    readonly fabric: Fabric,
+    readonly scale: number,
+    readonly chunks: number,
+    ranks: number,
+    phases: number,
+  ) {
+    const nodes = ranks * phases * chunks;
+    [this.left, this.open] = [new Int32Array(nodes), new Int32Array(nodes)];
+    const times = (): Float64Array => new Float64Array(nodes);
+    [this.ready, this.near, this.word, this.end] = [times(), times(), times(), times()];
+    [this.phases, this.working] = [new Float64Array(phases), new Float64Array(ranks)];
+  }
 }
 
 /** A schedule with the ranks of a cluster that have to be followed, ready to be played at any size. */
@@ -109,6 +163,8 @@ export class Player {
   readonly count: number;
   private readonly unit: number;
   private readonly steps: readonly (readonly Step[])[];
+  /** What others load from here before anybody has waited for anything. */
+  private readonly firstPulls: readonly Flow[];
 
   constructor(
     private readonly schedule: Schedule,
@@ -120,128 +176,129 @@ export class Player {
     this.count = ranks[0]!.length;
     const isEven = world % ranksPerDomain === 0 && ranksPerDomain % period === 0;
     this.unit = isEven ? Math.min(ranksPerDomain, this.followed) : this.followed;
-    const domainOf = (r: number): number => Math.floor(r / ranksPerDomain);
-    const bare = Array.from({ length: this.unit }, (_, rank) =>
-      ranks[rank % period]!.map((phase) => {
-        const shift = rank - (rank % period);
-        const at = (list: Int32Array): Int32Array => shifted(list, shift, world);
-        const [awaits, loads, stores] = [at(phase.awaits), at(phase.loads.ranks), at(phase.stores.ranks)];
-        const far = (list: Int32Array): Uint8Array => Uint8Array.from(list, (p) => +(domainOf(p) !== domainOf(rank)));
-        const [farAwaits, farLoads, farStores] = [far(awaits), far(loads), far(stores)];
-        const placeOf = new Map<number, number>();
-        stores.forEach((p, k) => void (farStores[k] === 1 && placeOf.set(p, k)));
-        const sources = new Set(loads.filter((_p, k) => farLoads[k] === 1));
-        return { phase, awaits, loads, stores, farAwaits, farLoads, farStores, placeOf, sources };
-      }),
-    );
-    const waiting = bare.map((own) => own.map((): number[] => []));
-    const needed = bare.map((own, rank) =>
-      own.map(({ awaits, sources }, i) => {
-        if (i === 0) return 0;
-        const all = sources.size === 0 ? awaits : new Set([...awaits, ...sources]);
-        for (const p of all) {
-          const home = p % this.unit;
-          waiting[home]![i - 1]!.push((rank + home - p + world) % world);
+    const { unit } = this;
+    const isFar = (a: number, b: number): boolean => Math.floor(a / ranksPerDomain) !== Math.floor(b / ranksPerDomain);
+    const all = Array.from({ length: unit }, (_, r) => r);
+    const newStep = (): OpenStep => ({ pulls: [], near: [], words: [], awaited: new Set() });
+    const open = all.map(() => Array.from({ length: this.count }, newStep));
+    const firstPulls = all.map((): { rank: number; bytes: number }[] => []);
+    const ofRank = (rank: number): readonly Phase[] => ranks[rank % period]!;
+    const entries = (rank: number, peers: Flow): { rank: number; bytes: number }[] => {
+      const list = shifted(peers.ranks, rank - (rank % period), world);
+      return [...list].map((p, k) => ({ rank: p, bytes: peers.bytes[k]! }));
+    };
+    const putsOf = all.map((rank) => ofRank(rank).map((p) => new Set(entries(rank, p.stores).map((e) => e.rank).filter((q) => isFar(rank, q))))); // prettier-ignore
+    const counts = all.map((rank) =>
+      ofRank(rank).map((phase, i) => {
+        const found = { nearAwaits: 0, wordAwaits: 0, putAwaits: 0, farLoads: 0 };
+        const sources = new Set<number>();
+        for (const { rank: p, bytes } of entries(rank, phase.loads)) {
+          if (!isFar(rank, p)) continue;
+          sources.add(p);
+          found.farLoads++;
+          const home = p % unit;
+          const reader = { rank: (rank + home - p + world) % world, bytes };
+          (i === 0 ? firstPulls[home]! : open[home]![i - 1]!.pulls).push(reader);
         }
-        return sources.size === 0 ? awaits.length : (all as ReadonlySet<number>).size;
+        if (i === 0) return found;
+        for (const p of shifted(phase.awaits, rank - (rank % period), world)) {
+          const home = p % unit;
+          const waiter = (rank + home - p + world) % world;
+          const step = open[home]![i - 1]!;
+          if (!isFar(rank, p)) {
+            found.nearAwaits++;
+            step.near.push(waiter);
+          } else if (putsOf[home]![i - 1]!.has(waiter)) {
+            found.putAwaits++;
+            step.awaited.add(waiter);
+          } else if (!sources.has(p)) {
+            found.wordAwaits++;
+            step.words.push(waiter);
+          }
+        }
+        return found;
       }),
     );
-    this.steps = bare.map((own, rank) =>
-      own.map((step, i): Step => ({ ...step, needed: needed[rank]![i]!, waiting: Int32Array.from(waiting[rank]![i]!) })),
+    // Owners begin with different readers, as readers would with different owners.
+    const turned = (list: { rank: number; bytes: number }[], rank: number): Flow =>
+      flowOf(list.sort((a, b) => ((a.rank - rank + world) % world) - ((b.rank - rank + world) % world)));
+    this.firstPulls = firstPulls.map(turned);
+    this.steps = all.map((rank) =>
+      ofRank(rank).map((phase, i): Step => {
+        const { pulls, near, words, awaited } = open[rank]![i]!;
+        const stores = entries(rank, phase.stores);
+        const puts = flowOf(stores.filter((e) => isFar(rank, e.rank)));
+        return {
+          phase,
+          nearLoads: flowOf(entries(rank, phase.loads).filter((e) => !isFar(rank, e.rank))),
+          nearStores: flowOf(stores.filter((e) => !isFar(rank, e.rank))),
+          puts,
+          isAwaited: Uint8Array.from(puts.ranks, (p) => +awaited.has(p)),
+          pulls: turned(pulls, rank),
+          near: Int32Array.from(near),
+          words: Int32Array.from(words),
+          ...counts[rank]![i]!,
+        };
+      }),
     );
   }
 
   /** Times of a tensor of so many bytes, in one pass or several. */
   play(bytes: number, chunks = 1): Simulation {
     const { schedule, cluster, followed, count, steps, unit } = this;
-    const { world } = schedule;
     const launch = cluster.machine.launch.value;
-    const fabric = new Fabric(cluster, world, followed);
-    const scale = bytes / schedule.bytes / chunks;
-    /** Computation of a rank's chunks goes one after the other. */
-    const working = new Float64Array(followed);
-    const nodes = followed * count * chunks;
-    const state: State = {
-      chunks,
-      ended: new Float64Array(nodes),
-      told: new Float64Array(nodes),
-      arrivals: new Map(),
-    };
-    const left = new Int32Array(nodes);
-    const phases = new Float64Array(count);
-    const events = new Events();
-    for (let rank = 0; rank < followed; rank++)
+    const fabric = new Fabric(cluster, schedule.world, followed);
+    const state = new State(fabric, bytes / schedule.bytes / chunks, chunks, followed, count);
+    for (let rank = 0; rank < followed; rank++) {
       for (let i = 0; i < count; i++) {
-        const { needed, phase } = steps[rank % unit]![i]!;
-        const waits = i === 0 ? 0 : (needed + 1) * (phase.isGrid ? chunks : 1);
+        const { phase, nearAwaits, wordAwaits, putAwaits, farLoads } = steps[rank % unit]![i]!;
+        const waits = i === 0 ? 0 : (1 + nearAwaits + wordAwaits + putAwaits) * (phase.isGrid ? chunks : 1);
         for (let c = 0; c < chunks; c++) {
           const node = (rank * count + i) * chunks + c;
-          left[node] = waits;
-          if (waits === 0) events.push(launch, node);
+          state.left[node] = waits;
+          state.open[node] = 1 + farLoads;
+          if (waits === 0) state.events.push(launch, node * KINDS + BEGIN);
         }
       }
-    const release = (rank: number, i: number, c: number): void => {
-      const { isGrid } = steps[rank % unit]![i]!.phase;
-      for (let k = isGrid ? 0 : c; k < (isGrid ? chunks : c + 1); k++) {
-        const node = (rank * count + i) * chunks + k;
-        if (--left[node]! === 0) events.push(this.readyAt(rank, i, k, state), node);
-      }
-    };
-    let played = 0;
-    while (events.size > 0) {
-      const { time, node } = events.pop();
-      played++;
-      const c = node % chunks;
-      const i = Math.floor(node / chunks) % count;
-      const rank = Math.floor(node / chunks / count);
-      const done = this.begin(rank, i, c, { time, node, scale, state, fabric, working });
-      phases[i] = Math.max(phases[i]!, done);
-      if (i + 1 === count) continue;
-      release(rank, i + 1, c);
-      const shift = rank - (rank % unit);
-      for (const other of steps[rank % unit]![i]!.waiting) release(((other + shift) % world) % followed, i + 1, c);
+      for (let c = 0; c < chunks; c++) this.send(rank, this.firstPulls[rank % unit]!, rank * count * chunks + c, "load", launch, state); // prettier-ignore
     }
-    if (played < nodes) throw new RangeError("ranks wait for each other in a circle");
-    const seconds = phases.reduce((a, b) => Math.max(a, b), 0);
-    return { bytes, chunks, seconds, phases: [...phases], links: fabric.uses(), followed };
+    const messages = followed * count * chunks * KINDS;
+    while (state.events.size > 0) {
+      const { time, node: event } = state.events.pop();
+      if (event >= messages) this.arrive(event - messages, time, state);
+      else if (event % KINDS === BEGIN) this.begin(Math.floor(event / KINDS), time, state);
+      else this.finish(Math.floor(event / KINDS), time, state);
+    }
+    if (state.played < followed * count * chunks) throw new RangeError("ranks wait for each other in a circle");
+    const seconds = state.phases.reduce((a, b) => Math.max(a, b), 0);
+    return { bytes, chunks, seconds, phases: [...state.phases], links: fabric.uses(), followed };
   }
 
-  /** A rank begins a phase: all it does is put on the links. @returns when all of it is where it belongs */
-  private begin(
-    rank: number,
-    i: number,
-    c: number,
-    { time, node, scale, state, fabric, working }: { time: number; node: number; scale: number; state: State; fabric: Fabric; working: Float64Array }, // prettier-ignore
-  ): number {
-    const { followed, count, steps, unit, schedule } = this;
-    const m = this.cluster.machine;
+  /** A rank begins a phase: its bytes queue at the ports, and its puts at the NIC. */
+  private begin(node: number, time: number, state: State): void {
+    const { unit, count, steps, schedule, cluster } = this;
     const { world } = schedule;
-    const { phase, loads, stores, farLoads, farStores, placeOf } = steps[rank % unit]![i]!;
+    const m = cluster.machine;
+    const { scale, fabric, working, chunks } = state;
+    const rank = Math.floor(node / chunks / count);
+    const { phase, nearLoads, nearStores, puts } = steps[rank % unit]![Math.floor(node / chunks) % count]!;
     const shift = rank - (rank % unit);
     let covered = time;
     let first = phase.ownLoaded > 0 ? m.ownLoad.value : 0;
     let [pulled, pushed] = [0, 0];
-    for (let k = 0; k < loads.length; k++) {
-      const p = (loads[k]! + shift) % world;
-      const n = phase.loads.bytes[k]! * scale;
-      if (farLoads[k] === 1) {
-        // Its owner has put it on the way already.
-        const sent = i === 0 ? time : state.told[((p % followed) * count + i - 1) * state.chunks + c]!;
-        covered = Math.max(covered, fabric.message(p, rank, n, sent));
-      } else {
-        pulled += n;
-        covered = Math.max(covered, fabric.port("NVLink out", p, n, m.serve.value, time));
-      }
+    for (let k = 0; k < nearLoads.ranks.length; k++) {
+      const n = nearLoads.bytes[k]! * scale;
+      pulled += n;
+      covered = Math.max(covered, fabric.port("NVLink out", (nearLoads.ranks[k]! + shift) % world, n, m.serve.value, time)); // prettier-ignore
     }
     if (pulled > 0) {
       first = Math.max(first, m.peerLoad.value);
       covered = Math.max(covered, fabric.port("NVLink in", rank, pulled, m.pull.value, time));
     }
-    for (let k = 0; k < stores.length; k++) {
-      if (farStores[k] === 1) continue;
-      const n = phase.stores.bytes[k]! * scale;
+    for (let k = 0; k < nearStores.ranks.length; k++) {
+      const n = nearStores.bytes[k]! * scale;
       pushed += n;
-      covered = Math.max(covered, fabric.port("NVLink in", (stores[k]! + shift) % world, n, m.push.value, time));
+      covered = Math.max(covered, fabric.port("NVLink in", (nearStores.ranks[k]! + shift) % world, n, m.push.value, time)); // prettier-ignore
     }
     if (pushed > 0) covered = Math.max(covered, fabric.port("NVLink out", rank, pushed, m.push.value, time));
     const own = ((phase.ownLoaded + phase.ownStored) * scale + pushed) / m.memory.value;
@@ -250,56 +307,81 @@ export class Player {
       working[rank] = Math.max(time, working[rank]!) + work;
       covered = Math.max(covered, working[rank]!);
     }
-    const end = covered + first;
-    let last = end;
-    if (placeOf.size > 0) {
-      // Puts leave while the phase goes on, but not before its first bytes are there.
-      const arrived = new Float64Array(stores.length);
-      for (let k = 0; k < stores.length; k++) {
-        if (farStores[k] !== 1) continue;
-        arrived[k] = fabric.message(rank, (stores[k]! + shift) % world, phase.stores.bytes[k]! * scale, time + first);
-        last = Math.max(last, arrived[k]!);
-      }
-      state.arrivals.set(node, arrived);
-    }
-    state.ended[node] = end;
-    state.told[node] = end + (pushed > 0 ? m.drain.value : phase.ownStored > 0 ? m.ownDrain.value : 0);
-    return last;
+    // Puts leave while the phase goes on, but not before its first bytes are there.
+    if (puts.ranks.length > 0) this.send(rank, puts, node, "put", time + first, state);
+    this.close(node, covered + first, state);
   }
 
-  /** When a rank may begin a phase: all flags it waits for have been seen. */
-  private readyAt(rank: number, i: number, chunk: number, { chunks, ended, told, arrivals }: State): number {
-    const { followed, count, steps, unit, cluster, schedule } = this;
+  /** One of the things is done that a phase ends with. */
+  private close(node: number, time: number, state: State): void {
+    state.end[node] = Math.max(state.end[node]!, time);
+    if (--state.open[node]! === 0) state.events.push(state.end[node]!, node * KINDS + END);
+  }
+
+  /** A rank ends a phase: it tells those who wait, and puts on the way what is loaded from it. */
+  private finish(node: number, time: number, state: State): void {
+    const { unit, count, steps, schedule, cluster, followed } = this;
     const { world } = schedule;
     const m = cluster.machine;
-    const { awaits, farAwaits, sources, phase } = steps[rank % unit]![i]!;
+    const { chunks } = state;
+    const [c, i, rank] = [node % chunks, Math.floor(node / chunks) % count, Math.floor(node / chunks / count)];
+    state.played++;
+    state.phases[i] = Math.max(state.phases[i]!, time);
+    if (i + 1 === count) return;
+    const { phase, nearStores, pulls, near, words } = steps[rank % unit]![i]!;
     const shift = rank - (rank % unit);
-    let ready = 0;
+    const told = time + (nearStores.ranks.length > 0 ? m.drain.value : phase.ownStored > 0 ? m.ownDrain.value : 0);
+    this.hear(rank, i + 1, c, time, state.ready, state);
+    for (const q of near) this.hear(((q + shift) % world) % followed, i + 1, c, told + m.flag.value, state.near, state);
+    for (const q of words) this.hear(((q + shift) % world) % followed, i + 1, c, told, state.word, state);
+    if (pulls.ranks.length > 0) this.send(rank, pulls, (rank * count + i + 1) * chunks + c, "load", told, state);
+  }
+
+  /** A rank hears one of the words that it waits for; after the last it begins. */
+  private hear(rank: number, i: number, chunk: number, time: number, kind: Float64Array, state: State): void {
+    const { phase, nearAwaits, wordAwaits } = this.steps[rank % this.unit]![i]!;
+    const { chunks } = state;
+    const { flagRank, grid } = this.cluster.machine;
     for (let c = phase.isGrid ? 0 : chunk; c < (phase.isGrid ? chunks : chunk + 1); c++) {
-      ready = Math.max(ready, ended[(rank * count + i - 1) * chunks + c]!);
-      let [near, last] = [0, 0];
-      // Signals without bytes from other domains.
-      let [words, word] = [0, 0];
-      for (let k = 0; k < awaits.length; k++) {
-        const p = (awaits[k]! + shift) % world;
-        const home = p % followed;
-        const node = (home * count + i - 1) * chunks + c;
-        if (farAwaits[k] === 0) {
-          near++;
-          last = Math.max(last, told[node]! + m.flag.value);
-          continue;
-        }
-        // What is loaded from there comes with its flag, what was put has its signal behind it.
-        if (sources.size > 0 && sources.has(awaits[k]!)) continue;
-        const { placeOf } = steps[home % unit]![i - 1]!;
-        const place = placeOf.size === 0 ? undefined : placeOf.get((rank + (home % unit) - p + world) % world);
-        if (place !== undefined) ready = Math.max(ready, arrivals.get(node)![place]!);
-        else [words, word] = [words + 1, Math.max(word, told[node]!)];
-      }
-      if (near > 0) ready = Math.max(ready, last + m.flagRank.value * (near - 1));
-      if (words > 0) ready = Math.max(ready, word + this.wordTime(words));
+      const node = (rank * this.count + i) * chunks + c;
+      kind[node] = Math.max(kind[node]!, time);
+      if (--state.left[node]! > 0) continue;
+      let at = state.ready[node]!;
+      if (nearAwaits > 0) at = Math.max(at, state.near[node]! + flagRank.value * (nearAwaits - 1));
+      if (wordAwaits > 0) at = Math.max(at, state.word[node]! + this.wordTime(wordAwaits));
+      state.events.push(at + (phase.isGrid ? grid.value : 0), node * KINDS + BEGIN);
     }
-    return ready + (phase.isGrid ? m.grid.value : 0);
+  }
+
+  /** Messages join the queue of a rank's NIC. @param node of the sender's phase; of loads, of the reader's phase at the sender's rank */
+  private send(rank: number, flow: Flow, node: number, meaning: "put" | "load", at: number, state: State): void {
+    const { unit, followed, count, steps, schedule } = this;
+    const shift = rank - (rank % unit);
+    const messages = followed * count * state.chunks * KINDS;
+    const step = meaning === "put" ? steps[rank % unit]![Math.floor(node / state.chunks) % count]! : null;
+    for (let k = 0; k < flow.ranks.length; k++) {
+      const bytes = flow.bytes[k]! * state.scale;
+      const id = state.from.length;
+      state.from.push(rank);
+      state.to.push((flow.ranks[k]! + shift) % schedule.world);
+      state.bytes.push(bytes);
+      state.node.push(node);
+      state.meaning.push(step === null ? "load" : step.isAwaited[k] === 1 ? "signal" : "put");
+      state.events.push(state.fabric.post(rank, bytes, at), messages + id);
+    }
+  }
+
+  /** A message leaves its NIC: from here on it is known when it is there. */
+  private arrive(id: number, time: number, state: State): void {
+    const { followed, count } = this;
+    const { chunks } = state;
+    const [from, to, node] = [state.from[id]!, state.to[id]!, state.node[id]!];
+    const there = state.fabric.fly(from, to, state.bytes[id]!, time);
+    const [c, i] = [node % chunks, Math.floor(node / chunks) % count];
+    const target = to % followed;
+    if (state.meaning[id] === "load") return this.close((target * count + i) * chunks + c, there, state);
+    state.phases[i] = Math.max(state.phases[i]!, there);
+    if (state.meaning[id] === "signal") this.hear(target, i + 1, c, there, state.ready, state);
   }
 
   /**

@@ -9,6 +9,7 @@
  */
 import type { Kernel, Op, Region } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
+import { walkKernel } from "../ir/visit.js";
 import { type Move, type RankTraffic, trafficOfRank } from "../explain/traffic.js";
 import { UsageError } from "../../errors.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
@@ -54,9 +55,10 @@ export interface Schedule {
 /** Elements of what `chunk` cuts at. */
 const CUT = 64;
 
-/** Sizes at which every cut is even: the program's shares are in proportion there. */
+/** Sizes at which every cut is even, into as many parts as there are ranks, or pairs of them: shares are in proportion there. */
 function evenDims(kernel: Kernel): DimValues {
-  const dims = Object.fromEntries(kernel.dims.map((name) => [name, CUT * kernel.world]));
+  const parts = kernel.dims.length === 1 ? kernel.world ** 2 : kernel.world;
+  const dims = Object.fromEntries(kernel.dims.map((name) => [name, CUT * parts]));
   return fitDims(kernel.requirements, dims, new Set(kernel.dims));
 }
 
@@ -158,16 +160,18 @@ const COMBINATIONS: readonly (readonly Relation[])[] = [
 /** Describes the places where a kernel that was ordered synchronises. */
 export function placesOf(ordered: Kernel): ReadonlyMap<string, Place> {
   const { world } = ordered;
+  walkKernel(ordered, (op) => {
+    if (op.name === "notify" || op.name === "await")
+      throw new UsageError(
+        "the program has signals and waits of its own, which the simulator does not follow",
+        "let the compiler derive them",
+      );
+  });
   const traffic = trafficOf(ordered, evenDims(ordered));
   const last = ordered.body.ops.at(-1);
   const followers = followersOf(ordered.body, new Map());
   const found = new Map<string, { isGrid: boolean; at: { index: number; pairs: RankPairs }[] }>();
   traffic.ranks[0]!.syncs.forEach((op, index) => {
-    if (op.name !== "barrier")
-      throw new UsageError(
-        "the program has signals and waits of its own, which the simulator does not follow",
-        "let the compiler derive them",
-      );
     if (op.attributes["scope"] === "launch") return;
     const key = op === last ? END : keyOf(followers.get(op) ?? op);
     const place = found.get(key) ?? { isGrid: false, at: [] };
@@ -202,7 +206,8 @@ export function placesOf(ordered: Kernel): ReadonlyMap<string, Place> {
 
 /** The op that a barrier stands before; conditions around a barrier alone stand before what comes after them. */
 function followersOf(region: Region, into: Map<Op, Op>): Map<Op, Op> {
-  const barriers = (op: Op): Op[] => (op.name === "barrier" ? [op] : op.regions.flatMap((r) => r.ops.flatMap(barriers)));
+  const barriers = (op: Op): Op[] =>
+    op.name === "barrier" ? [op] : op.regions.flatMap((r) => r.ops.flatMap(barriers));
   const isOnlyBarriers = (op: Op): boolean =>
     op.name === "barrier" || (op.name === "if" && op.regions.every((r) => r.ops.every((o) => isOnlyBarriers(o) || o.regions.length === 0 && o.name !== "store")) && barriers(op).length > 0); // prettier-ignore
   region.ops.forEach((op, i) => {

@@ -1,0 +1,199 @@
+/** The event model: closed forms where there are some, bytes that are neither lost nor made, order, and the same result each time. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type Cluster, compile, type LinkUse, Player, type Schedule } from "../../src/compiler/index.js";
+import { trafficOfRank } from "../../src/compiler/explain/traffic.js";
+import { packageRoot } from "../../src/runtime/native.js";
+import { importsFromDisk } from "../../src/runtime/imports.js";
+import { DGX, network, plain, scheduleFor, sourced } from "./support.js";
+
+const RING = "kernels/all_reduce/ring.coll";
+const LIBRARY = [
+  RING,
+  "kernels/all_reduce/one_shot.coll",
+  "kernels/all_reduce/two_shot.coll",
+  "kernels/all_reduce/push.coll",
+  "kernels/all_reduce/tree.coll",
+  "kernels/all_reduce/recursive_doubling.coll",
+  "kernels/all_reduce/hierarchical.coll",
+  "kernels/all_gather/push.coll",
+  "kernels/all_gather/pull.coll",
+  "kernels/all_gather/ring.coll",
+  "kernels/all_gather/bruck.coll",
+  "kernels/reduce_scatter/pull.coll",
+  "kernels/reduce_scatter/push.coll",
+  "kernels/reduce_scatter/ring.coll",
+  "kernels/broadcast/flat.coll",
+  "kernels/broadcast/tree.coll",
+  "kernels/broadcast/relay.coll",
+  "kernels/broadcast/ring.coll",
+  "kernels/broadcast/scatter_gather.coll",
+  "kernels/all_to_all/push.coll",
+  "kernels/reduce/pull.coll",
+  "kernels/reduce/scatter.coll",
+  "kernels/gather/push.coll",
+  "kernels/scatter/pull.coll",
+  "examples/scale/all_reduce.coll",
+  "examples/scale/rings.coll",
+  "examples/scale/all_gather.coll",
+  "examples/scale/reduce_scatter.coll",
+  "examples/scale/all_to_all.coll",
+];
+
+const seconds = (schedule: Schedule, cluster: Cluster, bytes: number, chunks = 1): number =>
+  new Player(schedule, cluster).play(bytes, chunks).seconds;
+
+describe("closed forms", () => {
+  const bytes = 2 ** 26;
+
+  test.each([2, 4, 8, 16])("a ring of %i in one domain: 2 (n − 1) / n of the bytes, and a flag a step", (n) => {
+    const cluster = plain(n);
+    const expected = (2 * (n - 1) * bytes) / n / 100e9 + 2 * (n - 1) * 1e-6;
+    expect(seconds(scheduleFor(RING, n, cluster), cluster, bytes)).toBeCloseTo(expected, 9);
+  });
+
+  test.each([4, 16, 64])("a ring of %i hosts: the same with the network's latency", (n) => {
+    const cluster = network(n, 3e-6);
+    const expected = 2 * (n - 1) * (bytes / n / 100e9 + 3e-6);
+    expect(seconds(scheduleFor(RING, n, cluster), cluster, bytes)).toBeCloseTo(expected, 9);
+  });
+
+  test("two-shot in one domain: both ways of (n − 1) / n of the bytes, and a flag before and after", () => {
+    const cluster = plain(8);
+    const expected = (2 * 7 * bytes) / 8 / 100e9 + 2e-6;
+    const schedule = scheduleFor("kernels/all_reduce/two_shot.coll", 8, cluster);
+    // Loads and stores of one phase share the ports.
+    expect(seconds(schedule, cluster, bytes)).toBeCloseTo(expected, 9);
+  });
+
+  test("a direct all-to-all of hosts takes what a NIC has to send", () => {
+    const cluster = network(16);
+    const expected = ((15 / 16) * bytes) / 100e9;
+    const all = seconds(scheduleFor("kernels/all_to_all/push.coll", 16, cluster), cluster, bytes);
+    expect(all).toBeGreaterThan(expected);
+    expect(all).toBeLessThan(expected * 1.02 + 20e-6);
+  });
+
+  test("a spine of half the rate takes twice as long for what crosses it", () => {
+    const cluster: Cluster = { ...network(8), domainsPerPod: 1, nics: 1 };
+    const schedule = scheduleFor("kernels/all_to_all/push.coll", 8, cluster);
+    const full = seconds(schedule, cluster, 2 ** 30);
+    const half = seconds(schedule, { ...cluster, oversubscription: sourced(2) }, 2 ** 30);
+    expect(half / full).toBeCloseTo(2, 2);
+  });
+});
+
+/** Bytes over links of a kind. */
+const over = (links: readonly LinkUse[], kind: LinkUse["kind"]): number =>
+  links.find((l) => l.kind === kind)?.bytes ?? 0;
+
+describe("bytes are neither lost nor made", () => {
+  test.each(LIBRARY)("%s", (file) => {
+    const schedule = scheduleFor(file, 32);
+    const { links } = new Player(schedule, DGX).play(schedule.bytes * 4);
+    let [near, far] = [0, 0];
+    for (let rank = 0; rank < 32; rank++)
+      for (const { loads, stores } of schedule.ranks[rank % schedule.period]!)
+        for (const { ranks, bytes } of [loads, stores])
+          ranks.forEach((p, k) => {
+            const peer = (p + rank - (rank % schedule.period)) % 32;
+            if (Math.floor(peer / 8) === Math.floor(rank / 8)) near += 4 * bytes[k]!;
+            else far += 4 * bytes[k]!;
+          });
+    expect(near + far).toBeGreaterThan(0);
+    for (const kind of ["NVLink out", "NVLink in"] as const) expect(over(links, kind)).toBeCloseTo(near, 0);
+    for (const kind of ["NIC out", "NIC in"] as const) expect(over(links, kind)).toBeCloseTo(far, 0);
+    expect(over(links, "leaf up")).toBe(over(links, "leaf down"));
+    expect(over(links, "leaf up")).toBeLessThanOrEqual(far);
+  });
+
+  test("they are those of the program as it is launched, rank by rank", () => {
+    for (const file of [RING, "kernels/all_gather/bruck.coll", "kernels/broadcast/relay.coll"]) {
+      const schedule = scheduleFor(file, 8);
+      const text = readFileSync(join(packageRoot(), file), "utf8");
+      const { snapshots } = compile(text, { file, ranks: 8, dtype: "f32", resolve: importsFromDisk, stopAfter: "derive-sync" }); // prettier-ignore
+      const { kernel } = snapshots.at(-1)!;
+      for (let rank = 0; rank < 8; rank++) {
+        const { stretches } = trafficOfRank(kernel, rank, { n: 64 * 64 });
+        const sent = stretches.flatMap((s) => s.moves.flatMap((m) => [...m.bytesAt].map(([p, n]) => (p === rank ? 0 : n)))); // prettier-ignore
+        const own = schedule.ranks[rank % schedule.period]!.flatMap((p) => [...p.loads.bytes, ...p.stores.bytes]);
+        const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);
+        expect(sum(own), `${file}, rank ${rank}`).toBe(sum(sent));
+      }
+    }
+  });
+});
+
+describe("ranks that are alike are followed once", () => {
+  /** All ranks, whatever is alike. */
+  const whole = ({ ranks, world, period, ...rest }: Schedule): Schedule => {
+    const at = (list: Int32Array, by: number): Int32Array => list.map((p) => (p + by) % world);
+    const all = Array.from({ length: world }, (_, rank) =>
+      ranks[rank % period]!.map((phase) => {
+        const by = rank - (rank % period);
+        const { loads, stores, awaits } = phase;
+        return {
+          ...phase,
+          awaits: at(awaits, by),
+          loads: { ...loads, ranks: at(loads.ranks, by) },
+          stores: { ...stores, ranks: at(stores.ranks, by) },
+        };
+      }),
+    );
+    return { ...rest, world, ranks: all, period: world };
+  };
+
+  test.each([
+    "kernels/all_reduce/two_shot.coll",
+    RING,
+    "kernels/all_gather/bruck.coll",
+    "examples/scale/all_reduce.coll",
+    "examples/scale/all_to_all.coll",
+  ])("%s takes as long as with every rank followed", (file) => {
+    const schedule = scheduleFor(file, 64);
+    for (const cluster of [DGX, { ...DGX, domainsPerPod: 2, oversubscription: sourced(2) }]) {
+      const [few, all] = [new Player(schedule, cluster), new Player(whole(schedule), cluster)];
+      expect(few.followed).toBeLessThan(64);
+      expect(all.followed).toBe(64);
+      for (const [bytes, chunks] of [[2 ** 12, 1], [2 ** 26, 1], [2 ** 26, 4]] as const) { // prettier-ignore
+        const [a, b] = [few.play(bytes, chunks), all.play(bytes, chunks)];
+        expect(a.seconds / b.seconds, `${bytes} in ${chunks}`).toBeCloseTo(1, 6);
+        for (const kind of ["NVLink out", "NIC out", "leaf up"] as const)
+          expect(over(a.links, kind)).toBeCloseTo(over(b.links, kind), 0);
+      }
+    }
+  });
+});
+
+describe("order", () => {
+  test.each(LIBRARY)("%s: no size takes less time than a smaller one, nor a slower network", (file) => {
+    const schedule = scheduleFor(file, 32);
+    let before = 0;
+    for (let bytes = 2 ** 10; bytes <= 2 ** 30; bytes *= 16) {
+      const now = seconds(schedule, DGX, bytes);
+      expect(now).toBeGreaterThanOrEqual(before);
+      before = now;
+    }
+    const slow = { ...DGX, nicRate: sourced(DGX.nicRate.value / 2), latency: sourced(2 * DGX.latency.value) };
+    expect(seconds(schedule, slow, 2 ** 28)).toBeGreaterThanOrEqual(before / 4.5);
+    expect(seconds(schedule, slow, 2 ** 28)).toBeGreaterThan(seconds(schedule, DGX, 2 ** 28));
+  });
+
+  test("two runs are the same to the last bit", () => {
+    for (const file of LIBRARY.slice(0, 8)) {
+      const schedule = scheduleFor(file, 32);
+      expect(new Player(schedule, DGX).play(2 ** 24, 4)).toEqual(new Player(schedule, DGX).play(2 ** 24, 4));
+    }
+  });
+
+  test("phases of chunks overlap: in chunks, rails take little more than their slowest part", () => {
+    const schedule = scheduleFor("examples/scale/all_reduce.coll", 64);
+    const player = new Player(schedule, DGX);
+    const [one, many] = [player.play(2 ** 30, 1), player.play(2 ** 30, 16)];
+    const busiest = Math.max(...many.links.map((l) => l.busy));
+    expect(many.seconds).toBeLessThan(one.seconds);
+    expect(many.seconds).toBeLessThan(1.4 * busiest);
+    expect(one.seconds).toBeGreaterThan(1.5 * busiest);
+  });
+});

@@ -1,0 +1,106 @@
+/** Whom ranks wait for, as described at small worlds, is what derive-sync gives at others; and ranks are as alike as is said. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { compile } from "../../src/compiler/index.js";
+import { RankPairs } from "../../src/compiler/ir/rank-pairs.js";
+import { placesOf, scheduleOf } from "../../src/compiler/simulate/index.js";
+import { importsFromDisk } from "../../src/runtime/imports.js";
+import { packageRoot } from "../../src/runtime/native.js";
+import { DGX, scheduleFor } from "./support.js";
+
+function kernelAt(file: string, ranks: number, stopAfter: string, mesh?: Record<string, number>) {
+  const text = readFileSync(join(packageRoot(), file), "utf8");
+  const options = { file, ranks, dtype: "f32", resolve: importsFromDisk, stopAfter, ...(mesh && { mesh }) } as const;
+  const { diagnostics, snapshots } = compile(text, options);
+  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  return snapshots.at(-1)!.kernel;
+}
+
+/** Programs with their meshes at 8 and 16 ranks, from which 32 follow. */
+const PROGRAMS: readonly (readonly [file: string, hasMesh: boolean])[] = [
+  ["kernels/all_reduce/one_shot.coll", false],
+  ["kernels/all_reduce/two_shot.coll", false],
+  ["kernels/all_reduce/recursive_doubling.coll", false],
+  ["kernels/all_reduce/hierarchical.coll", true],
+  ["kernels/all_gather/push.coll", false],
+  ["kernels/all_gather/bruck.coll", false],
+  ["kernels/reduce_scatter/pull.coll", false],
+  ["kernels/reduce_scatter/push.coll", false],
+  ["kernels/broadcast/flat.coll", false],
+  ["kernels/broadcast/scatter_gather.coll", false],
+  ["kernels/all_to_all/push.coll", false],
+  ["examples/scale/all_reduce.coll", true],
+  ["examples/scale/all_gather.coll", true],
+];
+
+describe("waiting at 32 ranks, from 8 and 16", () => {
+  test.each(PROGRAMS)("%s: for nobody less than derive-sync finds there", (file, hasMesh) => {
+    const mesh = (domains: number, world: number) => (hasMesh ? { node: domains, gpu: world / domains } : undefined);
+    const ordered = kernelAt(file, 32, "derive-sync", mesh(4, 32));
+    const small = [kernelAt(file, 8, "derive-sync", mesh(2, 8)), kernelAt(file, 16, "derive-sync", mesh(4, 16))];
+    const unordered = kernelAt(file, 32, "engine-copies", mesh(4, 32));
+    const schedule = scheduleOf(unordered, small, { ranksPerDomain: 8 });
+    const itself = scheduleOf(unordered, [ordered], { ranksPerDomain: 8 });
+    expect(schedule.ranks[0]!.length).toBe(itself.ranks[0]!.length);
+    schedule.ranks.forEach((phases, rank) =>
+      phases.forEach(({ awaits }, i) => {
+        const needed = itself.ranks[rank % itself.period]![i]!.awaits;
+        expect(new Set(awaits), `rank ${rank}, phase ${i}`).toEqual(new Set(needed));
+      }),
+    );
+  });
+
+  test("every place of the library's has a description", () => {
+    for (const [file, hasMesh] of PROGRAMS) {
+      const places = placesOf(kernelAt(file, 16, "derive-sync", hasMesh ? { node: 4, gpu: 4 } : undefined));
+      expect(places.size).toBeGreaterThan(0);
+      for (const place of places.values()) expect(place.isAll, file).toBe(false);
+    }
+  });
+
+  test("what is described is what the barriers say", () => {
+    const ordered = kernelAt("kernels/all_reduce/ring.coll", 8, "derive-sync");
+    expect(JSON.stringify(ordered.body)).toContain('"+1"');
+    const schedule = scheduleFor("kernels/all_reduce/ring.coll", 8);
+    const previous = RankPairs.parse("+1", 8)!;
+    for (const { awaits } of schedule.ranks[0]!.slice(1))
+      expect([...awaits].every((p) => previous.has(p, 0)) && awaits.length <= 1).toBe(true);
+  });
+});
+
+describe("4,096 ranks", () => {
+  const WORLD = 4096;
+
+  test.each([
+    ["kernels/all_reduce/two_shot.coll", 1, 3],
+    ["kernels/all_reduce/ring.coll", 1, 2 * WORLD],
+    ["kernels/all_gather/bruck.coll", 1, 14],
+    ["kernels/all_to_all/push.coll", 1, 3],
+    ["examples/scale/all_reduce.coll", 8, 5],
+  ])("%s is compiled and counted: ranks repeat after %i, in %i phases", (file, period, phases) => {
+    const schedule = scheduleFor(file, WORLD, DGX);
+    expect([schedule.world, schedule.period, schedule.ranks[0]!.length]).toEqual([WORLD, period, phases]);
+    expect(schedule.derivedAt).toEqual([8, 16]);
+    // A ring sends each byte of the sum on but one hop; all others send what the operation needs.
+    const sent = schedule.ranks[0]!.flatMap((p) => [...p.stores.bytes]).reduce((a, b) => a + b, 0);
+    const shares: Record<string, number> = { ring: 2, two_shot: 1, bruck: 0, push: 1, all_reduce: (512 - 1) / 512 / 8 + 7 / 8 }; // prettier-ignore
+    const share = shares[file.split("/").at(-1)!.replace(".coll", "")]!;
+    const all = file.includes("all_to_all") ? schedule.bytes : schedule.bytes;
+    expect(sent / all).toBeCloseTo(share * ((WORLD - 1) / WORLD), 3);
+  });
+
+  test("a tree has no two ranks alike, and all are counted", () => {
+    const schedule = scheduleFor("kernels/all_reduce/tree.coll", 512, DGX);
+    expect([schedule.period, schedule.counted]).toEqual([512, 512]);
+  });
+});
+
+describe("what cannot be followed says so", () => {
+  test.each([
+    ["kernels/all_to_all/dispatch.coll", "how much the program moves depends on its data"],
+    ["kernels/permute/send.coll", "signals and waits of its own"],
+  ])("%s", (file, message) => {
+    expect(() => scheduleFor(file, 8)).toThrow(message);
+  });
+});
