@@ -156,7 +156,12 @@ describe("ranks that are alike are followed once", () => {
       const [few, all] = [new Player(schedule, cluster), new Player(whole(schedule), cluster)];
       expect(few.followed).toBeLessThan(64);
       expect(all.followed).toBe(64);
-      for (const [bytes, chunks] of [[2 ** 12, 1], [2 ** 26, 1], [2 ** 26, 4]] as const) { // prettier-ignore
+      for (const [bytes, chunks] of [
+        [2 ** 12, 1],
+        [2 ** 26, 1],
+        [2 ** 26, 4],
+      ] as const) {
+        // prettier-ignore
         const [a, b] = [few.play(bytes, chunks), all.play(bytes, chunks)];
         expect(a.seconds / b.seconds, `${bytes} in ${chunks}`).toBeCloseTo(1, 6);
         for (const kind of ["NVLink out", "NIC out", "leaf up"] as const)

@@ -80,7 +80,7 @@ const CHUNKS: readonly number[] = [1, 2, 4, 8, 16];
 const SMALLEST_CHUNK = 2 ** 16;
 
 /** Events that are worth looking for a better number of chunks. */
-const MOST_EVENTS = 2 ** 21;
+const MOST_EVENTS = 2 ** 22;
 
 /** Plays a size in as many chunks as are the fastest, of the numbers that are tried. */
 export function playFastest(player: Player, bytes: number, world: number, chunks?: number): Simulation {
@@ -88,7 +88,7 @@ export function playFastest(player: Player, bytes: number, world: number, chunks
   let best = player.play(bytes, 1);
   for (const count of CHUNKS.slice(1)) {
     if (bytes / count < Math.max(SMALLEST_CHUNK, world * 16)) break;
-    if (player.followed * player.count * count > MOST_EVENTS) break;
+    if (player.events * count > MOST_EVENTS) break;
     const next = player.play(bytes, count);
     if (next.seconds >= best.seconds) break;
     best = next;

@@ -161,6 +161,8 @@ export class Player {
   readonly followed: number;
   /** Phases of each rank. */
   readonly count: number;
+  /** Events of one pass: phases that begin and end, and messages. */
+  readonly events: number;
   private readonly unit: number;
   private readonly steps: readonly (readonly Step[])[];
   /** What others load from here before anybody has waited for anything. */
@@ -241,6 +243,8 @@ export class Player {
         };
       }),
     );
+    const messages = this.steps.flat().reduce((sum, { puts, farLoads }) => sum + puts.ranks.length + farLoads, 0);
+    this.events = 2 * this.followed * this.count + messages * (this.followed / unit);
   }
 
   /** Times of a tensor of so many bytes, in one pass or several. */
