@@ -117,7 +117,10 @@ const flowOf = (entries: readonly { rank: number; bytes: number }[]): Flow => ({
 const [BEGIN, END] = [0, 1];
 const KINDS = 2;
 
-/** What is known while a size is played, by the number of a rank's phase and chunk. */
+/**
+ * What is known while a size is played, by the number of a rank's phase and chunk: chunk by chunk, so that of what happens at one time
+ * all ranks' first chunks come before anybody's second.
+ */
 class State {
   readonly events = new Events();
   /** Points of synchronisation that have not been heard of, and what has not ended of a phase that has begun. */
@@ -258,13 +261,13 @@ export class Player {
         const { phase, nearAwaits, wordAwaits, putAwaits, farLoads } = steps[rank % unit]![i]!;
         const waits = i === 0 ? 0 : (1 + nearAwaits + wordAwaits + putAwaits) * (phase.isGrid ? chunks : 1);
         for (let c = 0; c < chunks; c++) {
-          const node = (rank * count + i) * chunks + c;
+          const node = (c * followed + rank) * count + i;
           state.left[node] = waits;
           state.open[node] = 1 + farLoads;
           if (waits === 0) state.events.push(launch, node * KINDS + BEGIN);
         }
       }
-      for (let c = 0; c < chunks; c++) this.send(rank, this.firstPulls[rank % unit]!, rank * count * chunks + c, "load", launch, state); // prettier-ignore
+      for (let c = 0; c < chunks; c++) this.send(rank, this.firstPulls[rank % unit]!, (c * followed + rank) * count, "load", launch, state); // prettier-ignore
     }
     const messages = followed * count * chunks * KINDS;
     while (state.events.size > 0) {
@@ -283,9 +286,9 @@ export class Player {
     const { unit, count, steps, schedule, cluster } = this;
     const { world } = schedule;
     const m = cluster.machine;
-    const { scale, fabric, working, chunks } = state;
-    const rank = Math.floor(node / chunks / count);
-    const { phase, nearLoads, nearStores, puts } = steps[rank % unit]![Math.floor(node / chunks) % count]!;
+    const { scale, fabric, working } = state;
+    const rank = Math.floor(node / count) % this.followed;
+    const { phase, nearLoads, nearStores, puts } = steps[rank % unit]![node % count]!;
     const shift = rank - (rank % unit);
     let covered = time;
     let first = phase.ownLoaded > 0 ? m.ownLoad.value : 0;
@@ -327,8 +330,7 @@ export class Player {
     const { unit, count, steps, schedule, cluster, followed } = this;
     const { world } = schedule;
     const m = cluster.machine;
-    const { chunks } = state;
-    const [c, i, rank] = [node % chunks, Math.floor(node / chunks) % count, Math.floor(node / chunks / count)];
+    const [i, rank, c] = [node % count, Math.floor(node / count) % followed, Math.floor(node / count / followed)];
     state.played++;
     state.phases[i] = Math.max(state.phases[i]!, time);
     if (i + 1 === count) return;
@@ -338,7 +340,7 @@ export class Player {
     this.hear(rank, i + 1, c, time, state.ready, state);
     for (const q of near) this.hear(((q + shift) % world) % followed, i + 1, c, told + m.flag.value, state.near, state);
     for (const q of words) this.hear(((q + shift) % world) % followed, i + 1, c, told, state.word, state);
-    if (pulls.ranks.length > 0) this.send(rank, pulls, (rank * count + i + 1) * chunks + c, "load", told, state);
+    if (pulls.ranks.length > 0) this.send(rank, pulls, node + 1, "load", told, state);
   }
 
   /** A rank hears one of the words that it waits for; after the last it begins. */
@@ -347,7 +349,7 @@ export class Player {
     const { chunks } = state;
     const { flagRank, grid } = this.cluster.machine;
     for (let c = phase.isGrid ? 0 : chunk; c < (phase.isGrid ? chunks : chunk + 1); c++) {
-      const node = (rank * this.count + i) * chunks + c;
+      const node = (c * this.followed + rank) * this.count + i;
       kind[node] = Math.max(kind[node]!, time);
       if (--state.left[node]! > 0) continue;
       let at = state.ready[node]!;
@@ -362,7 +364,7 @@ export class Player {
     const { unit, followed, count, steps, schedule } = this;
     const shift = rank - (rank % unit);
     const messages = followed * count * state.chunks * KINDS;
-    const step = meaning === "put" ? steps[rank % unit]![Math.floor(node / state.chunks) % count]! : null;
+    const step = meaning === "put" ? steps[rank % unit]![node % count]! : null;
     for (let k = 0; k < flow.ranks.length; k++) {
       const bytes = flow.bytes[k]! * state.scale;
       const id = state.from.length;
@@ -378,12 +380,11 @@ export class Player {
   /** A message leaves its NIC: from here on it is known when it is there. */
   private arrive(id: number, time: number, state: State): void {
     const { followed, count } = this;
-    const { chunks } = state;
     const [from, to, node] = [state.from[id]!, state.to[id]!, state.node[id]!];
     const there = state.fabric.fly(from, to, state.bytes[id]!, time);
-    const [c, i] = [node % chunks, Math.floor(node / chunks) % count];
+    const [i, c] = [node % count, Math.floor(node / count / followed)];
     const target = to % followed;
-    if (state.meaning[id] === "load") return this.close((target * count + i) * chunks + c, there, state);
+    if (state.meaning[id] === "load") return this.close((c * followed + target) * count + i, there, state);
     state.phases[i] = Math.max(state.phases[i]!, there);
     if (state.meaning[id] === "signal") this.hear(target, i + 1, c, there, state.ready, state);
   }
