@@ -9,7 +9,7 @@ import {
 } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
-import { pretendedReach } from "../runtime/reach.js";
+import { pretendedReach, reachOf } from "../runtime/reach.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { hasErrors, printDiagnostics, wrongProgram } from "./diagnostics.js";
 import { Exit } from "./failure.js";
@@ -119,13 +119,11 @@ export type Compiled = CompileResult & {
   readonly manifest: NonNullable<CompileResult["manifest"]>;
 };
 
+/** What a command asks of the compiler; `reach` as its option has it, `2x4`. */
+type CommandOptions = Omit<CompileOptions, "file" | "collective" | "reach"> & { readonly reach?: string | undefined };
+
 /** Compiles one collective all the way. Prints its diagnostics. @throws Exit when there are errors. */
-export function compileWhole(
-  io: Io,
-  selected: Selected,
-  collective: Collective,
-  options: Omit<CompileOptions, "file" | "collective">,
-): Compiled {
+export function compileWhole(io: Io, selected: Selected, collective: Collective, options: CommandOptions): Compiled {
   return withoutErrors(io, tryCompile(selected, collective, options)) as Compiled;
 }
 
@@ -134,7 +132,7 @@ export function compilePartly(
   io: Io,
   selected: Selected,
   collective: Collective,
-  options: Omit<CompileOptions, "file" | "collective">,
+  options: CommandOptions,
 ): CompileResult {
   return withoutErrors(io, tryCompile(selected, collective, options));
 }
@@ -147,13 +145,10 @@ export function withoutErrors(io: Io, result: CompileResult): CompileResult {
 }
 
 /** The same, printing nothing: the diagnostics tell. */
-export function tryCompile(
-  selected: Selected,
-  collective: Collective,
-  options: Omit<CompileOptions, "file" | "collective">,
-): CompileResult {
+export function tryCompile(selected: Selected, collective: Collective, options: CommandOptions): CompileResult {
+  const { ranks } = options;
   const file = { file: selected.file, collective: collective.name.text };
-  const reach = options.reach ?? pretendedReach(options.ranks);
+  const reach = options.reach === undefined ? pretendedReach(ranks) : reachOf("--reach", options.reach, ranks);
   return compile(selected.text, {
     resolve: importsFromDisk,
     library: libraryFromDisk,

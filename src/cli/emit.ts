@@ -8,7 +8,6 @@ import {
   printKernel,
   printProgram,
   type PassOptions,
-  type Reach,
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { compileCuda } from "../runtime/program.js";
@@ -30,7 +29,7 @@ interface EmitOptions {
   readonly ranks?: number;
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
-  readonly reach?: Reach;
+  readonly reach?: string;
   readonly sms?: number;
   readonly mapping?: Partial<PassOptions>;
   readonly variant?: string;

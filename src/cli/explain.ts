@@ -9,7 +9,6 @@ import {
   MACHINES,
   predictTime,
   type PassOptions,
-  type Reach,
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
@@ -29,7 +28,7 @@ interface ExplainOptions {
   readonly ranks?: readonly number[];
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
-  readonly reach?: Reach;
+  readonly reach?: string;
   readonly sms?: number;
   readonly mapping?: Partial<PassOptions>;
   readonly dim?: DimValues;

@@ -1,14 +1,6 @@
 /** Parsers of option values. What they throw, commander prints with the option's name, and exits with 2. */
 import { InvalidArgumentError, Option } from "commander";
-import {
-  DEFAULT_ARCH,
-  DTYPE_NAMES,
-  type DType,
-  isDType,
-  parseReach,
-  type PassOptions,
-  type Reach,
-} from "../compiler/index.js";
+import { DEFAULT_ARCH, DTYPE_NAMES, type DType, isDType, parseReach, type PassOptions } from "../compiler/index.js";
 import { parseMesh } from "./mesh.js";
 import { suggestion } from "./suggest.js";
 
@@ -108,16 +100,10 @@ export function collectNumbers(text: string, previous: Readonly<Record<string, n
   return numbers;
 }
 
-/** "2x4" */
-function parseReachOption(text: string): Reach {
-  const found = parseReach(text);
-  if (found === null) throw new InvalidArgumentError("Write hosts x GPUs of each, as in 2x4.");
-  return found.reach;
-}
-
-/** The same as text. */
-export function reachText(ranks: number, { ranksPerDomain }: Reach): string {
-  return `${Math.ceil(ranks / ranksPerDomain)}x${ranksPerDomain}`;
+/** "2x4", which has to go with the ranks: see `reachOf`. */
+function parseReachOption(text: string): string {
+  if (parseReach(text) === null) throw new InvalidArgumentError("Write hosts x GPUs of each, as in 2x4.");
+  return text;
 }
 
 /** Knobs of the mapping as JSON; what they may be is the compiler's to say. */

@@ -1,6 +1,6 @@
 /** `collc run`: compile, fill inputs with random data, launch, check against the signature, time. */
 import { Command, Option } from "commander";
-import { type DimValues, type PassOptions, type Reach, printLayout } from "../compiler/index.js";
+import { type DimValues, type PassOptions, printLayout } from "../compiler/index.js";
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
@@ -11,7 +11,7 @@ import { dtypeOf, execute, type Execution } from "../bench/execute.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
-import { collectDims, collectNumbers, type DTypeChoice, reachText, seconds, shared, wholeNumber } from "./options.js";
+import { collectDims, collectNumbers, type DTypeChoice, seconds, shared, wholeNumber } from "./options.js";
 import { choosePlace, distribute, type OnProgress, type Place, voiceOf } from "./place.js";
 import { printResult, type RunResult, toJsonResult } from "./run-report.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
@@ -22,7 +22,7 @@ interface RunOptions {
   readonly backend?: BackendName | "auto";
   readonly mesh?: MeshChoice;
   readonly dtype?: DTypeChoice;
-  readonly reach?: Reach;
+  readonly reach?: string;
   readonly sms?: number;
   readonly mapping?: Partial<PassOptions>;
   readonly dim?: DimValues;
@@ -203,7 +203,7 @@ function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOption
     "run",
     ...["--backend", backend, "--ranks", String(manifest.ranks), "--seed", String(options.seed)],
     ...(dtype === "" ? [] : ["--dtype", dtype]),
-    ...(options.reach === undefined ? [] : ["--reach", reachText(manifest.ranks, options.reach)]),
+    ...(options.reach === undefined ? [] : ["--reach", options.reach]),
     ...(options.sms === undefined ? [] : ["--sms", String(options.sms)]),
     ...(options.mapping === undefined ? [] : ["--mapping", JSON.stringify(options.mapping)]),
     ...(manifest.mesh.length === 0

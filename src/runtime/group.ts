@@ -121,7 +121,8 @@ export interface PreparedRun {
 export interface RecordedRun {
   /**
    * Gives it the numbers that the run has now, from the next replay on. Every rank does, before the same replay.
-   * @param executable the address of the CUgraphExec that the caller has instantiated from the captured graph, which must be alive
+   * @param executable the address of the CUgraphExec that the caller has instantiated from the captured graph. Both must be alive: what
+   *   is changed is named by the nodes of the captured graph
    * @throws RuntimeError where the driver refuses it: another graph's, for example
    */
   update(executable: bigint): void;

@@ -227,4 +227,16 @@ export const FAR_WRONG: readonly FarWrong[] = [
     (k) => square(`for i, j in tiles(m, n) { y[i, j] = x[i - i / ${k}, j] }`),
     (k) => ({ m: k + 1, n: 2 }),
   ),
+  // -- ranks
+  far(
+    "of one rank, far away, for all",
+    (k) =>
+      local(`if rank == 0 {
+    for p in ranks {
+      for i in tiles(min(n, ${k})) { y@p[i] = x@p[i] }
+      for i in tiles(min(n, ${k}) .. n) { y@p[i] = x@0[i] }
+    }
+  }`),
+    2,
+  ),
 ];

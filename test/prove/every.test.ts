@@ -58,4 +58,17 @@ describe("wrong at some lengths alone", () => {
         expect(everyLength(kernel!, [dims]).answer.holds).toBe(false);
     });
   }
+
+  it("an element that another turn has stored: is a race, and never ordered for every length", () => {
+    const text = (k: number): string => `collective f(z: T[m] local) -> v: T[m] local ensures v[i] == z[i] {
+  scratch s: T[m]
+  for i in tiles(3 * (m / ${k})) { s[i] = 0 }
+  for k in tiles(2 * (m / ${k})) { s[k] = s[k + m / ${k}] + z@(k / (m / ${k}))[k % (m / ${k})] }
+  for i in tiles(m) { v[i] = z[i] }
+}`;
+    expect(prove(compile(text(50), options), { shapes: [{ m: 215 }] }).ordering.status).toBe("wrong");
+    const { kernel, snapshots } = compile(text(500_000), options);
+    expect(prove({ kernel, snapshots }).every?.ordering.holds ?? false).toBe(false);
+    expect(everyLength(kernel!, [{ m: 24 }]).ordering.holds).toBe(false);
+  });
 });

@@ -30,7 +30,7 @@ async function outputs(program: CompileResult, ranks: number, dims: DimValues): 
   return found;
 }
 
-it("programs at random", { timeout: 20_000 * COUNT }, async () => {
+it("programs at random", { timeout: Math.max(600_000, 20_000 * COUNT) }, async () => {
   const refused: string[] = [];
   let messages = 0;
   for (let seed = FIRST; seed < FIRST + COUNT; seed++) {

@@ -108,7 +108,7 @@ function requireRoom({ kernels, plan }: Manifest, arch: string): void {
   if (steps.some(({ kind }) => kind === "message"))
     throw new UsageError(
       "programs for hosts without collc have no messages between ranks that share no addresses",
-      "build it for ranks of one host: leave --reach out, and COLLC_PRETEND_UNREACHABLE",
+      "build it for ranks of one host: unset COLLC_PRETEND_UNREACHABLE",
     );
   const { blockSharedBytes, maxBlockThreads } = architectureOf(arch);
   for (const { name, sharedBytes, blockThreads } of kernels) {

@@ -30,7 +30,7 @@ export function isWhole(world: number, { ranksPerDomain }: Reach): boolean {
 /** `2x4`: two domains of four ranks; null for a text of another form. */
 export function parseReach(text: string): { readonly domains: number; readonly reach: Reach } | null {
   const [, domains, ranks] = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(text.trim()) ?? [];
-  if (domains === undefined) return null;
+  if (domains === undefined || Number(ranks) > EVERYBODY) return null;
   return { domains: Number(domains), reach: { ranksPerDomain: Number(ranks) } };
 }
 

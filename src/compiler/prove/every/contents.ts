@@ -70,6 +70,8 @@ class Memory {
         const owner = source.owner < 0 ? unit.rank : source.owner;
         if (distance === null) {
           // Of an input alone, which holds what it held at first.
+          if (this.program.kernel.buffers.find((b) => b.name === source.buffer)!.role !== "input")
+            throw new NotShown("elements of scratch are read in another order than they lie in", m.span);
           const leaf = { input: source.buffer, owner, launch: unit.launch, place };
           parts = parts.map((part) => ({ ...part, of: [...part.of, { text: "$0", leaves: [leaf] }] }));
           continue;

@@ -30,6 +30,8 @@ export interface Unit {
 /** A movement, or what one is in one turn, over the parameters of a box. */
 export interface MovementPart {
   readonly movement: Movement;
+  /** Which of its turns it is, from 0; 0 where it has none. */
+  readonly turn: number;
   readonly base: Form;
   readonly length: Form;
   readonly sources: readonly Source[];
@@ -121,7 +123,7 @@ export class Lengths {
     const base = this.form(movement.base);
     const sources = movement.sources.map((s) => ({ ...s, place: renamedPlace(s.place, (f) => this.form(f)) }));
     const [turns, ...further] = sources.flatMap(({ place }) => (place.turns === null ? [] : [place.turns]));
-    if (turns === undefined) return [{ movement, base, length, sources }];
+    if (turns === undefined) return [{ movement, turn: 0, base, length, sources }];
     const count = over(length, turns.by);
     const isAlike = further.every((t) => equal(t.by, turns.by) && equal(t.shift, turns.shift));
     const isWhole = plus(base, turns.shift).size === 0 && count !== null && isConstant(count);
@@ -129,6 +131,7 @@ export class Lengths {
       throw new NotShown("elements are not read of each rank in turn", movement.span);
     return Array.from({ length: constantOf(count) }, (_, turn) => ({
       movement,
+      turn,
       base: plus(base, turns.by, turn),
       length: turns.by,
       sources: sources.map((s) => ({

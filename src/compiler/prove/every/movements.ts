@@ -96,8 +96,9 @@ export class Movements {
     // Where all peers are gone through in turn, their numbers come out of that.
     if (turn === null) {
       const owners = ownersOf(ops);
+      const isKnown = [...owners].every((v) => values.get(v)?.kind === "constant");
       all.forEach((v, i) => {
-        const e = owners.has(v) ? values.get(v) : undefined;
+        const e = isKnown && owners.has(v) ? values.get(v) : undefined;
         if (e?.kind !== "constant") return;
         if (!peers.includes(e.value)) peers.push(e.value);
         texts[i] = `P${peers.indexOf(e.value)}`;
@@ -229,11 +230,15 @@ function valuesOf(ops: readonly Op[]): ReadonlySet<Value> {
   return all;
 }
 
-/** Values that say whose memory is touched, and nothing else. */
+/**
+ * Values that say whose memory is touched, and nothing else. None where some rank that is touched comes from elsewhere, from a value
+ * that is an index or a bound, too, or from a loop inside: its number could be the one of another, and tell no more which of them it is.
+ */
 function ownersOf(ops: readonly Op[]): ReadonlySet<Value> {
-  const [owners, others] = [new Set<Value>(), new Set<Value>()];
+  const [owners, others, peers] = [new Set<Value>(), new Set<Value>(), new Set<Value>()];
   const visit = (op: Op): void => {
     const { peer } = op.name === "load" || op.name === "store" ? memoryOperands(op) : { peer: null };
+    if (peer !== null) peers.add(peer);
     // One value may be the peer and the index of one access.
     for (const v of op.operands)
       (v === peer && op.operands.indexOf(v) === op.operands.lastIndexOf(v) ? owners : others).add(v);
@@ -241,7 +246,7 @@ function ownersOf(ops: readonly Op[]): ReadonlySet<Value> {
   };
   ops.forEach(visit);
   for (const v of others) owners.delete(v);
-  return owners;
+  return [...peers].every((v) => owners.has(v)) ? owners : new Set();
 }
 
 interface Found extends Omit<Merged, "lengths" | "movement"> {

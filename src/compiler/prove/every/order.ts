@@ -8,6 +8,8 @@ import { demand, NotShown } from "./conditions.js";
 interface Touch {
   readonly unit: Unit;
   readonly movement: Movement;
+  /** Of the part of the movement that it is of: other turns are other iterations, of other threads. */
+  readonly turn: number;
   readonly start: Form;
   readonly end: Form;
   readonly writes: boolean;
@@ -22,7 +24,7 @@ function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
   const { ranges } = lengths.box;
   const touches = new Map<string, Touch[]>();
   for (const unit of lengths.program.units)
-    for (const { movement, base, length, sources } of lengths.partsIn(unit)) {
+    for (const { movement, turn, base, length, sources } of lengths.partsIn(unit)) {
       for (const { form, lanes } of movement.aligned)
         demand(
           "vectors",
@@ -43,10 +45,17 @@ function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
         demand("inside", isInside, `an index leaves '${buffer}'`, movement.span);
         const key = `${owner < 0 ? unit.rank : owner} ${buffer}`;
         const list = touches.get(key);
-        const one = { unit, movement, start, end, writes };
+        const one = { unit, movement, turn, start, end, writes };
         if (list === undefined) touches.set(key, [one]);
         else if (
-          !list.some((t) => t.unit === unit && t.movement === movement && t.writes === writes && equal(t.start, start))
+          !list.some(
+            (t) =>
+              t.unit === unit &&
+              t.movement === movement &&
+              t.turn === turn &&
+              t.writes === writes &&
+              equal(t.start, start),
+          )
         )
           list.push(one);
       };
@@ -124,8 +133,10 @@ export class Pairs {
   }
 
   question(a: Touch, b: Touch, isSamePlace: boolean): Question {
-    const isOne = a.unit === b.unit && a.movement === b.movement;
-    const isRows = !isOne && isSamePlace && a.movement.rows === b.movement.rows;
+    const isOne = a.unit === b.unit && a.movement === b.movement && a.turn === b.turn;
+    // Blocks take rows from where a movement begins, which is where its first turn does.
+    const isFirst = a.turn === 0 && b.turn === 0;
+    const isRows = !isOne && isFirst && isSamePlace && a.movement.rows === b.movement.rows;
     const key = `${this.numberOf(a.unit)} ${this.numberOf(b.unit)} ${isOne ? Number(isSamePlace) : 2 + Number(isRows)}`;
     let question = this.known.get(key);
     if (question === undefined) this.known.set(key, (question = this.asked(a, b, isOne && isSamePlace, isRows)));
