@@ -34,11 +34,12 @@ export interface Selected extends ProgramText {
 
 /**
  * Reads and parses a file.
+ * @param path of the file, or what was read of it: standard input can be read but once
  * @param name the collective that is wanted; null: all of them.
  * @throws UsageError for a file that is none and for a name that is not in it; Exit after printing syntax errors.
  */
-export function selectCollectives(io: Io, path: string, name: string | null): Selected {
-  const program = readProgram(path, io);
+export function selectCollectives(io: Io, path: string | ProgramText, name: string | null): Selected {
+  const program = typeof path === "string" ? readProgram(path, io) : path;
   const source = new SourceFile(program.file, program.text);
   const parsed = parseProgram(source);
   if (hasErrors(parsed.diagnostics)) {
@@ -53,11 +54,16 @@ export function selectCollectives(io: Io, path: string, name: string | null): Se
   throw new UsageError(`${program.file} has no collective '${name}'`, suggestion(name, names, "collectives"));
 }
 
-/** The one collective of the file, or the one that is named. @throws as {@link selectCollectives}. */
+/**
+ * The one collective of the file, or the one that is named.
+ * @param naming what stands before a collective's name on the command line
+ * @throws as {@link selectCollectives}
+ */
 export function selectCollective(
   io: Io,
-  path: string,
+  path: string | ProgramText,
   name: string | undefined,
+  naming = "FILE",
 ): Selected & { readonly collective: Collective } {
   const selected = selectCollectives(io, path, name ?? null);
   const [first, second] = selected.collectives;
@@ -70,7 +76,7 @@ export function selectCollective(
     const names = selected.collectives.map((collective) => collective.name.text).join(", ");
     throw new UsageError(
       `${selected.file} has ${selected.collectives.length} collectives: ${names}`,
-      `name the one you mean: FILE ${first.name.text}`,
+      `name the one you mean: ${naming} ${first.name.text}`,
     );
   }
   return { ...selected, collective: first };

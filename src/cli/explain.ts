@@ -78,15 +78,23 @@ export function explainCommand(io: Io): Command {
 async function run(io: Io, file: string, name: string | undefined, options: ExplainOptions): Promise<void> {
   const { machine: wanted, ranks: counts = [], dtype: chosen, json } = options;
   const known = MACHINES.find((m) => m.name === wanted);
-  if (counts.length > 1 || (wanted !== undefined && known === undefined))
+  if (counts.length > 1 || (wanted !== undefined && known === undefined)) {
+    const unused = (["mesh", "reach", "sms", "mapping", "dim"] as const).find((key) => options[key] !== undefined);
+    if (unused !== undefined)
+      throw new UsageError(
+        `--${unused} changes nothing where times are simulated`,
+        "leave it out, or choose one number of ranks on a machine of one host",
+      );
     return simulate(io, [file], {
       ...(wanted === undefined ? {} : { machine: wanted }),
       ...(counts.length === 0 ? {} : { ranks: counts }),
       ...(chosen === undefined ? {} : { dtype: chosen }),
       ...(json === undefined ? {} : { json }),
       ...(name === undefined ? {} : { collective: name }),
+      naming: "FILE",
       links: true,
     });
+  }
   const ranks = counts[0] ?? ranksOfMesh(options.mesh) ?? DEFAULT_RANKS;
   const machine = known ?? machineFor(DEFAULT_ARCH, ranks);
   if (ranks > machine.ranks)

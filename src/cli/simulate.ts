@@ -1,5 +1,6 @@
 /** `collc simulate`: how long programs take on machines of many hosts, by simulation. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import {
   type Cluster,
@@ -15,9 +16,9 @@ import {
   type Simulation,
   soleConversion,
 } from "../compiler/index.js";
-import { exitCodes, UsageError } from "../runtime/errors.js";
+import { exitCodes, messageOf, UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
-import { dtypesFor, isExcluded, selectCollective } from "./collectives.js";
+import { dtypesFor, isExcluded, selectCollective, type Selected } from "./collectives.js";
 import { hasErrors, printDiagnostics, wrongProgram } from "./diagnostics.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
@@ -25,7 +26,6 @@ import type { Io } from "./io.js";
 import { type DTypeChoice, listOf, parseCount, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
 import { simulateReport } from "./simulate-report.js";
-import { readProgram } from "./source-file.js";
 import { suggestion } from "./suggest.js";
 
 export interface SimulateOptions {
@@ -34,8 +34,9 @@ export interface SimulateOptions {
   readonly size?: readonly number[];
   readonly dtype?: DTypeChoice;
   readonly chunks?: number;
-  /** Which collective of the files. */
+  /** Which collective of the files, and what stands before its name on the command line. */
   readonly collective?: string;
+  readonly naming?: string;
   readonly links?: boolean;
   readonly svg?: string;
   readonly json?: boolean;
@@ -45,7 +46,7 @@ const DEFAULT_MACHINE = "dgx-h100";
 const DEFAULT_SIZES = [2 ** 10, 2 ** 16, 2 ** 20, 2 ** 24, 2 ** 28, 2 ** 30];
 const LARGEST = 2 ** 40;
 
-/** "8..4096": powers of two from 8 to 4096; "8,64": these. */
+/** "8..4096": 8, twice as many each time, and 4096; "8,64": these. */
 export function rankRange(text: string): number[] {
   const one = wholeNumber(1, MAX_WORLD);
   const [, from, to] = /^(\d+)\.\.(\d+)$/.exec(text.trim()) ?? [];
@@ -55,8 +56,8 @@ export function rankRange(text: string): number[] {
   return doubled(low, high);
 }
 
-/** "1Ki..1Gi": every fourth power of two; "64Ki,1Mi": these; bytes. */
-export function sizeRange(text: string): number[] {
+/** "1Ki..1Gi": 1 KiB, four times as much each time, and 1 GiB; "64Ki,1Mi": these; in bytes. */
+function sizeRange(text: string): number[] {
   const one = (part: string): number => {
     const n = parseCount(part.replace(/B$/, ""));
     if (n === null || n < 1 || n > LARGEST)
@@ -96,9 +97,10 @@ export function simulateCommand(io: Io): Command {
     .addOption(
       new Option(
         "--chunks <n>",
-        "passes that a tensor is divided into, so that phases overlap (default: the fastest)",
+        "passes that a tensor is divided into, so that phases overlap (default: 1, 2, 4, 8 or 16, more while that is faster)",
       ).argParser(wholeNumber(1, 1024)),
     ) // prettier-ignore
+    .option("--collective <name>", "collective, where a file has several")
     .option("--links", "say what each kind of link carries")
     .option("--svg <file>", "draw the times over the sizes, a panel for each number of ranks")
     .option("--json", "print all of it as JSON; times in seconds, sizes in bytes")
@@ -126,6 +128,8 @@ export interface Simulated {
   /** Null where the program cannot be had for so many ranks; `why` says so. */
   readonly schedule: Pick<Schedule, "period" | "derivedAt" | "counted"> | null;
   readonly why: string | null;
+  /** What to do about it, if anything is known. */
+  readonly help: string | null;
   readonly phases: number;
   readonly sizes: readonly Simulation[];
 }
@@ -136,16 +140,18 @@ export interface SimulateResult {
   readonly programs: readonly Simulated[];
 }
 
-/** @throws UsageError for what is no machine, no program, or too many ranks for the machine */
+/** @throws UsageError for what is no machine, no program, no place for a picture, or too many ranks for the machine */
 export async function simulate(io: Io, files: readonly string[], options: SimulateOptions): Promise<void> {
   const machine = machineFrom(options.machine ?? DEFAULT_MACHINE);
   const most = Math.min(MAX_WORLD, machine.ranksPerDomain * machine.domains);
-  const ranks = options.ranks ?? [8, 64, 512].filter((n) => n <= most);
+  const usual = [8, 64, 512].filter((n) => n <= most);
+  const ranks = options.ranks ?? (usual.length > 0 ? usual : [most]);
   const tooMany = ranks.find((n) => n > most);
   if (tooMany !== undefined)
     throw new UsageError(`${machine.name} has ${most} ranks at most, not ${tooMany}`, "choose fewer ranks, or another machine"); // prettier-ignore
   const sizes = options.size ?? DEFAULT_SIZES;
-  const ways = files.flatMap((file) => waysOf(io, file));
+  if (options.svg !== undefined) refuseTarget(options.svg);
+  const ways = files.flatMap((file) => waysOf(io, file, options));
   const programs = await withProgress(io, async (progress) => {
     const found: Simulated[] = [];
     for (const n of ranks)
@@ -153,7 +159,10 @@ export async function simulate(io: Io, files: readonly string[], options: Simula
     return found;
   });
   const all = programs.filter((p) => p.schedule !== null);
-  if (all.length === 0) throw new UsageError(`nothing could be simulated: ${programs[0]!.why}`);
+  if (all.length === 0) {
+    const { why, help } = programs[0]!;
+    throw new UsageError(`nothing could be simulated: ${why}`, help ?? undefined);
+  }
   const result: SimulateResult = { machine, sizes, programs };
   if (options.svg !== undefined) {
     const { scalePlot } = await import("../bench/scale-plot.js");
@@ -169,11 +178,28 @@ function plotted({ programs }: SimulateResult): { name: string; ranks: number; b
   );
 }
 
+/** Simulations take long: what cannot be written afterwards is refused before. @throws UsageError */
+function refuseTarget(file: string): void {
+  const folder = dirname(file);
+  if (!existsSync(folder) || !statSync(folder).isDirectory())
+    throw new UsageError(`there is no folder ${folder} for ${file}`, "make it first, or name another file");
+  if (existsSync(file) && statSync(file).isDirectory())
+    throw new UsageError(`${file} is a folder, not a file`, "name a file in it, such as times.svg");
+}
+
 /** The machine of a name, or of a file. @throws UsageError */
-export function machineFrom(given: string): Cluster {
+function machineFrom(given: string): Cluster {
   const named = clusterNamed(given);
   if (named !== null) return named;
-  if (existsSync(given)) return clusterFromJson(readFileSync(given, "utf8"), given);
+  if (existsSync(given)) {
+    let text: string;
+    try {
+      text = readFileSync(given, "utf8");
+    } catch (error) {
+      throw new UsageError(`${given} cannot be read: ${messageOf(error)}`, "name a JSON file that describes a machine");
+    }
+    return clusterFromJson(text, given);
+  }
   throw new UsageError(
     `there is no machine and no file '${given}'`,
     `${suggestion(given, CLUSTER_NAMES, "machines")}; a JSON file as schemas/cluster.schema.json has it does, too`,
@@ -182,19 +208,28 @@ export function machineFrom(given: string): Cluster {
 
 interface Way {
   readonly name: string;
-  readonly file: string;
+  readonly selected: Selected & { readonly collective: Selected["collectives"][number] };
 }
 
-/** A file, or, of a program of one conversion, the library's files for it. */
-function waysOf(io: Io, path: string): readonly Way[] {
-  const { text, file } = readProgram(path, io);
-  const named = [{ name: nameOf(file), file: path }];
-  const lowered = compile(text, { file, ranks: 4, dtype: "bf16", resolve: importsFromDisk, passLimit: 0 });
+/** A file's collective, or, of a program of one conversion, the library's files for it. */
+function waysOf(io: Io, path: string, { collective, naming = "--collective" }: SimulateOptions): readonly Way[] {
+  const selected = selectCollective(io, path, collective, naming);
+  const { text, file } = selected;
+  const named = [{ name: nameOf(file), selected }];
+  const lowered = compile(text, {
+    file,
+    collective: selected.collective.name.text,
+    ranks: 4,
+    dtype: "bf16",
+    resolve: importsFromDisk,
+    passLimit: 0,
+  });
   const kernel = lowered.snapshots.at(-1)?.kernel;
   if (kernel === undefined || lowered.diagnostics.some((d) => d.severity === "error")) return named;
   const conversion = kernel.level === "tensor" ? soleConversion(kernel) : null;
   const ways = conversion === null ? [] : libraryFromDisk(conversion);
-  return ways.length === 0 ? named : ways.map((way) => ({ name: nameOf(way.file), file: way.file }));
+  if (ways.length === 0) return named;
+  return ways.map((way) => ({ name: nameOf(way.file), selected: selectCollective(io, way, undefined) }));
 }
 
 /** `kernels/all_reduce/ring.coll` → `all_reduce/ring` */
@@ -204,7 +239,7 @@ function nameOf(file: string): string {
 
 async function simulated(
   io: Io,
-  { name, file }: Way,
+  { name, selected }: Way,
   { n, sizes, machine, options, progress }: { n: number; sizes: readonly number[]; machine: Cluster; options: SimulateOptions; progress: Progress }, // prettier-ignore
 ): Promise<Simulated> {
   const say = async (what: string): Promise<void> => {
@@ -213,12 +248,13 @@ async function simulated(
     await new Promise((resolve) => setImmediate(resolve));
   };
   await say("compiling");
-  const selected = selectCollective(io, file, options.collective);
+  const { file, text } = selected;
   const dtype = dtypesFor(selected.collective, options.dtype);
-  const failed = (why: string): Simulated => ({ name, file, ranks: n, schedule: null, why, phases: 0, sizes: [] });
+  const failed = (why: string, help: string | null = null): Simulated =>
+    ({ name, file, ranks: n, schedule: null, why, help, phases: 0, sizes: [] }); // prettier-ignore
   try {
-    const { schedule, compiled } = scheduleProgram(selected.text, {
-      file: selected.file,
+    const { schedule, compiled } = scheduleProgram(text, {
+      file,
       collective: selected.collective.name.text,
       ranks: n,
       dtype,
@@ -244,11 +280,12 @@ async function simulated(
       ranks: n,
       schedule: { period, derivedAt, counted },
       why: null,
+      help: null,
       phases: player.count,
       sizes: results,
     };
   } catch (error) {
-    if (error instanceof UsageError) return failed(error.message);
+    if (error instanceof UsageError) return failed(error.message, error.help ?? null);
     throw error;
   }
 }

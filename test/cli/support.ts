@@ -22,12 +22,18 @@ export async function collc(
 ): Promise<Outcome> {
   let out = "";
   let err = "";
+  let stdin = Buffer.from(options.stdin ?? "");
   const stream = (write: (text: string) => void): Io["out"] => ({ write, isTTY: false, columns: 100 });
   const io: Io = {
     out: stream((text) => (out += text)),
     err: stream((text) => (err += text)),
     env: options.env ?? {},
-    readStdin: () => Buffer.from(options.stdin ?? ""),
+    // What was read is gone.
+    readStdin: () => {
+      const all = stdin;
+      stdin = Buffer.from("");
+      return all;
+    },
   };
   const code = await main(argv, io);
   return { code, out, err };

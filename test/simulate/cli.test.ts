@@ -53,6 +53,58 @@ describe("collc simulate", () => {
     expect(out).toMatch(/recursive_doubling +– .*24 ranks/);
   });
 
+  test("without numbers of ranks a machine smaller than the usual ones is simulated whole", async () => {
+    const { code, out } = await collc(["simulate", TWO_SHOT, "-m", "h200x4", "--size", "1Mi"]);
+    expect(code).toBe(0);
+    expect(out).toContain("4 ranks, 1 domain");
+  });
+
+  test("a number of ranks at which nothing can be simulated has no fastest program, and says what to do", async () => {
+    const rings = join(packageRoot(), "examples/scale/rings.coll");
+    const { code, out } = await collc(["simulate", rings, RAILS, "--ranks", "12,8", "--size", "1Ki", "--links"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/scale\/rings +– .*12 ranks.*; choose a multiple of 8/);
+    expect(out).toMatch(/Fastest\n +8 ranks: [^\n]+\n\nLinks at 1\.00 KiB/);
+  });
+
+  test("one rank, and chunks that were chosen", async () => {
+    const { code, out } = await collc(["simulate", TWO_SHOT, "--ranks", "1", "--size", "1Mi", "--chunks", "2"]);
+    expect(code).toBe(0);
+    expect(out).toContain("verified at 1 rank. Tensors go in 2 chunks.");
+  });
+
+  test("times between hosts are said not to be those of today's messages", async () => {
+    const run = async (ranks: string): Promise<string> => (await collc(["simulate", TWO_SHOT, "-n", ranks, "-s", "1Mi"])).out; // prettier-ignore
+    expect(await run("16")).toContain("what collc runs there today is NCCL's messages");
+    expect(await run("8")).not.toContain("what collc runs there today");
+  });
+
+  test("a program from standard input, which can be read but once", async () => {
+    const stdin = readFileSync(TWO_SHOT, "utf8");
+    for (const argv of [
+      ["simulate", "-", "-n", "8,16", "-s", "1Mi"],
+      ["explain", "-", "--ranks", "8,16"],
+    ]) {
+      const { code, out } = await collc(argv, { stdin });
+      expect(code).toBe(0);
+      expect(out).toMatch(/8 ranks[^]*<stdin>[^]*16 ranks[^]*<stdin>/);
+    }
+  });
+
+  test("one collective of several, by its name", async () => {
+    const text = readFileSync(TWO_SHOT, "utf8");
+    const again = text.slice(text.indexOf("collective ")).replace("two_shot", "again");
+    const both = file("both.coll", `${text}\n${again}`);
+    const wrong = await collc(["simulate", both, "-n", "8"]);
+    expect(wrong.code).toBe(2);
+    expect(wrong.err).toContain("2 collectives: two_shot, again");
+    expect(wrong.err).toContain("name the one you mean: --collective two_shot");
+    const explained = await collc(["explain", both, "-n", "8,16"]);
+    expect(explained.err).toContain("name the one you mean: FILE two_shot");
+    const { code } = await collc(["simulate", both, "-n", "8", "-s", "1Mi", "--collective", "again"]);
+    expect(code).toBe(0);
+  });
+
   test("a picture", async () => {
     const path = join(folder, "plot.svg");
     expect((await collc(["simulate", TWO_SHOT, "--ranks", "8", "--size", "1Ki..1Mi", "--svg", path])).code).toBe(0);
@@ -91,6 +143,10 @@ describe("collc simulate", () => {
     [["-s", "big"], "is no size"],
     [["-s", "1Mi..1Ki"], "is no range"],
     [["--chunks", "0"], "from 1 to 1024"],
+    [["-m", "/"], "/ cannot be read"],
+    [["--svg", join(folder, "none/x.svg")], "there is no folder"],
+    [["--svg", folder], "is a folder, not a file"],
+    [["--collective", "g"], "has no collective 'g'"],
   ])("a wrong command line: %j", async (argv, message) => {
     const { code, err } = await collc(["simulate", TWO_SHOT, ...argv]);
     expect(code).toBe(2);
@@ -115,6 +171,17 @@ describe("collc explain on many hosts", () => {
     const { code, out } = await collc(["explain", TWO_SHOT, "--machine", "dgx-h100", "--ranks", "8..32", "--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(out).programs.map((p: { ranks: number }) => p.ranks)).toEqual([8, 16, 32]);
+  });
+
+  test.each([
+    [["--dim", "n=8"], "--dim changes nothing"],
+    [["--mesh", "2x8"], "--mesh changes nothing"],
+    [["--reach", "2x8"], "--reach changes nothing"],
+    [["--sms", "8"], "--sms changes nothing"],
+  ])("what simulation has no use for is refused: %j", async (argv, message) => {
+    const { code, err } = await collc(["explain", TWO_SHOT, "--machine", "dgx-h100", "--ranks", "16", ...argv]);
+    expect(code).toBe(2);
+    expect(err).toContain(message);
   });
 
   test("one number of ranks on a machine of one host is as ever", async () => {

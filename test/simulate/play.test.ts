@@ -172,18 +172,22 @@ describe("ranks that are alike are followed once", () => {
 });
 
 describe("order", () => {
-  test.each(LIBRARY)("%s: no size takes less time than a smaller one, nor a slower network", (file) => {
-    const schedule = scheduleFor(file, 32);
-    let before = 0;
-    for (let bytes = 2 ** 10; bytes <= 2 ** 30; bytes *= 16) {
-      const now = seconds(schedule, DGX, bytes);
-      expect(now).toBeGreaterThanOrEqual(before);
-      before = now;
-    }
-    const slow = { ...DGX, nicRate: sourced(DGX.nicRate.value / 2), latency: sourced(2 * DGX.latency.value) };
-    expect(seconds(schedule, slow, 2 ** 28)).toBeGreaterThanOrEqual(before / 4.5);
-    expect(seconds(schedule, slow, 2 ** 28)).toBeGreaterThan(seconds(schedule, DGX, 2 ** 28));
-  });
+  test.each(LIBRARY)(
+    "%s: no size takes less time than a smaller one, nor a network of half the speed, which takes at most twice as long",
+    (file) => {
+      const schedule = scheduleFor(file, 32);
+      let before = 0;
+      for (let bytes = 2 ** 10; bytes <= 2 ** 30; bytes *= 16) {
+        const now = seconds(schedule, DGX, bytes);
+        expect(now).toBeGreaterThanOrEqual(before);
+        before = now;
+      }
+      const slow = { ...DGX, nicRate: sourced(DGX.nicRate.value / 2), latency: sourced(2 * DGX.latency.value) };
+      const times = seconds(schedule, slow, 2 ** 28) / seconds(schedule, DGX, 2 ** 28);
+      expect(times).toBeGreaterThan(1);
+      expect(times).toBeLessThanOrEqual(2);
+    },
+  );
 
   test("two runs are the same to the last bit", () => {
     for (const file of LIBRARY.slice(0, 8)) {

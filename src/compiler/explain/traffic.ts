@@ -9,6 +9,7 @@ import { foldBinary, foldCompare } from "../ir/functions.js";
 import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
 import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
+import { UsageError } from "../../errors.js";
 import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
@@ -52,6 +53,7 @@ const SYNCS: ReadonlySet<string> = new Set(["barrier", "notify", "await"]);
  * Counts what one rank does.
  * @param kernel at the rank level, with its synchronisation derived, or with `parts`
  * @param parts of a kernel without synchronisation: the ops before which there is to be some
+ * @throws UsageError for more points of synchronisation than are followed
  */
 export function trafficOfRank(
   kernel: Kernel,
@@ -108,7 +110,11 @@ class Counter {
 
   private part(op: Op): void {
     this.syncs.push(op);
-    if (this.syncs.length > MOST_SYNCS) throw new RangeError("too many points of synchronisation to follow");
+    if (this.syncs.length > MOST_SYNCS)
+      throw new UsageError(
+        `ranks come to more than ${MOST_SYNCS} points of synchronisation`,
+        "choose fewer ranks, or a program whose rounds are fewer",
+      );
     this.stretches.push(newStretch());
   }
 

@@ -9,7 +9,7 @@ import { suggestion } from "../diagnostics/suggest.js";
 import { type Machine, MACHINES, type Sourced } from "./machines.js";
 
 /** What a link or a NIC does, between domains: rates in bytes a second and direction, latencies in seconds. */
-export interface Network {
+interface Network {
   /** What one NIC carries of large messages. */
   readonly nicRate: Sourced;
   /** From a put with a signal, given to the NIC, to its being seen on a GPU on the same leaf, for a message without length. */
@@ -37,7 +37,7 @@ export interface Cluster extends Network {
   readonly domainsPerPod: number;
 }
 
-export const CLUSTER_FORMAT = "collc-cluster-1";
+const CLUSTER_FORMAT = "collc-cluster-1";
 
 const of = (value: number, source: string): Sourced => ({ value, source });
 
@@ -76,7 +76,7 @@ const dgxA100: Cluster = {
 };
 
 /** Machines of several domains that have a name. */
-export const CLUSTERS: readonly Cluster[] = [dgxH100, dgxA100];
+const CLUSTERS: readonly Cluster[] = [dgxH100, dgxA100];
 
 /** A machine of one domain as a cluster. */
 export function clusterOf(machine: Machine): Cluster {

@@ -82,7 +82,7 @@ const SMALLEST_CHUNK = 2 ** 16;
 /** Events that are worth looking for a better number of chunks. */
 const MOST_EVENTS = 2 ** 22;
 
-/** Plays a size in as many chunks as are the fastest, of the numbers that are tried. */
+/** Plays a size in one chunk, then in twice as many as before for as long as that is faster, or in as many as are given. */
 export function playFastest(player: Player, bytes: number, world: number, chunks?: number): Simulation {
   if (chunks !== undefined) return player.play(bytes, chunks);
   let best = player.play(bytes, 1);

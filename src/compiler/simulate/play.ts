@@ -7,6 +7,7 @@
  * point of synchronisation before. A tensor in several chunks is as many independent passes through the phases that share the
  * links: while one chunk is between domains, the next is inside one. Where all blocks of a rank meet, chunks wait for each other.
  */
+import { UsageError } from "../../errors.js";
 import type { Cluster } from "../machine/cluster.js";
 import { Fabric, type LinkUse } from "./fabric.js";
 import { type Phase, type Schedule, shifted } from "./schedule.js";
@@ -250,7 +251,10 @@ export class Player {
     this.events = 2 * this.followed * this.count + messages * (this.followed / unit);
   }
 
-  /** Times of a tensor of so many bytes, in one pass or several. */
+  /**
+   * Times of a tensor of so many bytes, in one pass or several.
+   * @throws UsageError for ranks that wait for each other in a circle
+   */
   play(bytes: number, chunks = 1): Simulation {
     const { schedule, cluster, followed, count, steps, unit } = this;
     const launch = cluster.machine.launch.value;
@@ -276,7 +280,8 @@ export class Player {
       else if (event % KINDS === BEGIN) this.begin(Math.floor(event / KINDS), time, state);
       else this.finish(Math.floor(event / KINDS), time, state);
     }
-    if (state.played < followed * count * chunks) throw new RangeError("ranks wait for each other in a circle");
+    if (state.played < followed * count * chunks)
+      throw new UsageError("ranks wait for each other in a circle", "the simulator cannot follow this program");
     const seconds = state.phases.reduce((a, b) => Math.max(a, b), 0);
     return { bytes, chunks, seconds, phases: [...state.phases], links: fabric.uses(), followed };
   }

@@ -278,10 +278,12 @@ export interface ScheduleOptions {
  * The schedule of a program.
  * @param unordered the kernel at its world size, as it comes to derive-sync
  * @param ordered the kernel of the same program at smaller worlds, or at this one, as derive-sync left it
- * @throws UsageError for programs whose traffic data decides, and for those whose ranks do not synchronise in step
+ * @throws UsageError for programs whose traffic data decides, for those with products of matrices, and for those whose ranks do not
+ * synchronise in step
  */
 export function scheduleOf(unordered: Kernel, ordered: readonly Kernel[], options: ScheduleOptions): Schedule {
   const { world } = unordered;
+  refuseProducts(unordered);
   const places = ordered.map(placesOf).reduce(joined);
   const { kernel } = distributeConditions(unordered);
   const parts = partsAt(kernel.body, places, new Set());
@@ -350,6 +352,17 @@ export function scheduleOf(unordered: Kernel, ordered: readonly Kernel[], option
     ),
   );
   return { world, bytes, period, ranks, derivedAt: ordered.map((k) => k.world), counted: known.size };
+}
+
+/** Traffic grows in proportion to a tensor's size; the work of a product does not. @throws UsageError */
+function refuseProducts(kernel: Kernel): void {
+  walkKernel(kernel, (op) => {
+    if (op.name === "contract")
+      throw new UsageError(
+        "the program multiplies matrices, which takes time that the simulator does not count",
+        "`collc explain` with one number of ranks counts products",
+      );
+  });
 }
 
 /** Barriers that the author wrote. */
