@@ -7,7 +7,7 @@ import { randomProgram } from "../passes/random-program.js";
 import { isAll } from "../scope.js";
 
 /** Set RANDOM_PROGRAMS for more. */
-const COUNT = Number(process.env["RANDOM_PROGRAMS"] ?? (isAll ? 100 : 12));
+const COUNT = Number(process.env["RANDOM_PROGRAMS"] ?? (isAll ? 30 : 12));
 const FIRST = Number(process.env["RANDOM_FIRST"] ?? 1);
 
 async function outputs(program: CompileResult, ranks: number, dims: DimValues): Promise<Float32Array[]> {
