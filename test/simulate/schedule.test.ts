@@ -3,8 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { compile } from "../../src/compiler/index.js";
+import { trafficOfRank } from "../../src/compiler/explain/traffic.js";
+import type { Op } from "../../src/compiler/ir/module.js";
 import { RankPairs } from "../../src/compiler/ir/rank-pairs.js";
+import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { placesOf, scheduleOf } from "../../src/compiler/simulate/index.js";
+import { UsageError } from "../../src/errors.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
 import { packageRoot } from "../../src/runtime/native.js";
 import { DGX, scheduleFor } from "./support.js";
@@ -109,5 +113,14 @@ describe("what cannot be followed says so", () => {
     ["kernels/permute/send.coll", "signals and waits of its own"],
   ])("%s", (file, message) => {
     expect(() => scheduleFor(file, 8)).toThrow(message);
+  });
+
+  test("more points of synchronisation than are followed", () => {
+    const kernel = kernelAt("kernels/all_reduce/ring.coll", 8, "engine-copies");
+    const every = new Set<Op>();
+    walkKernel(kernel, (op) => void every.add(op));
+    const count = (): unknown => trafficOfRank(kernel, 0, { n: 2 ** 20 }, every);
+    expect(count).toThrow(UsageError);
+    expect(count).toThrow("more than 10000 points of synchronisation");
   });
 });
