@@ -1,10 +1,17 @@
 /** Makes programs of tile loops, steps and conditions at random, with words and barriers at random places. */
 import { randomKey, randomStream } from "../../src/runtime/numbers/index.js";
 
-/** A body in which no loop over tiles races with itself, so that synchronisation between statements is all it needs. */
-export function randomProgram(seed: number, options: { readonly readsPlaces: boolean }): string {
+/**
+ * A body in which no loop over tiles races with itself, so that synchronisation between statements is all it needs.
+ *
+ * @param options `repeats`: loops over tiles have loops in order inside, whose turns store to one element or to several
+ */
+export function randomProgram(
+  seed: number,
+  options: { readonly readsPlaces: boolean; readonly repeats?: boolean },
+): string {
   const stream = randomStream(randomKey(seed, 0));
-  return new Maker((n) => (stream() >>> 0) % n, options.readsPlaces).program();
+  return new Maker((n) => (stream() >>> 0) % n, options.readsPlaces, options.repeats ?? false).program();
 }
 
 const ARRAYS = ["a", "b", "y"];
@@ -15,6 +22,7 @@ class Maker {
   constructor(
     private readonly below: (n: number) => number,
     private readonly readsPlaces: boolean,
+    private readonly repeats: boolean,
   ) {}
 
   program(): string {
@@ -51,7 +59,7 @@ class Maker {
       return `signal (rank + ${by}) % world wait (rank - ${by}) % world`;
     }
     if (!differs && kind === 3 && this.below(3) === 0) return "barrier";
-    return this.tiles(steps);
+    return this.repeats && this.below(6) === 0 ? this.repeated(steps) : this.tiles(steps);
   }
 
   private condition([step]: readonly string[]): string {
@@ -69,6 +77,22 @@ class Maker {
     const fixed = ["n", "n", "chunk(n, rank)", "chunk(n, (rank + 1) % world)", `chunk(n, ${this.below(2)})`];
     const ofStep = step === undefined ? [] : [`chunk(n, (rank - ${step}) % world)`, `chunk(n, ${step} % world)`];
     return this.pick([...fixed, ...ofStep]);
+  }
+
+  /** Turns that store to one element or to several; there are at least three ranks. */
+  private repeated(steps: readonly string[]): string {
+    const to = this.pick(ARRAYS);
+    const value = `${this.pick(["x", ...ARRAYS].filter((name) => name !== to))}[i] + f32(t)`;
+    const [one, several] = [`${to}${this.peer(steps)}[i]`, `c${this.peer(steps)}[${this.pick(["t", "2 - t"])}, i]`];
+    const inTurn = this.pick([
+      `${one} = ${value}`,
+      `${several} = ${value}`,
+      `if t != rank { ${several} = ${value} }`,
+      `${several} = ${value}`,
+      `if t < 1 + rank % 2 { ${one} = ${value} }`,
+      `${one} = ${value} if t == 0 { ${one} = x[i] }`,
+    ]);
+    return `for i in tiles(${this.range(steps)}) { for t in 0..3 { ${inTurn} } }`;
   }
 
   private tiles(steps: readonly string[]): string {

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { compile, type CompileOptions, type CompileResult, type DimValues, fitDims } from "../../src/compiler/index.js";
+import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
 import { packageRoot } from "../../src/runtime/native.js";
 
@@ -47,4 +48,25 @@ export function dimsFor({ manifest }: CompileResult): DimValues {
 /** What a program enqueues: `l` a kernel, `m` messages. */
 export function stepsText({ manifest }: CompileResult): string {
   return manifest!.plan.choices[0]!.steps.map(({ kind }) => kind[0]).join("");
+}
+
+/** What a program from `x: f32[n]` to `y: f32[n]` leaves in y on each rank. */
+export async function outputs(program: CompileResult, ranks: number, dims: DimValues): Promise<Float32Array[]> {
+  const group = new EmulatedGroup(ranks, {});
+  const n = dims["n"]!;
+  const tensors = { x: await group.symmetric("f32", [n]), y: await group.symmetric("f32", [n]) };
+  for (const rank of group.localRanks) {
+    tensors.x.write(
+      Float32Array.from({ length: n }, (_, i) => ((7 * i + 131 * rank) % 97) - 40),
+      rank,
+    );
+    tensors.y.write(new Float32Array(n).fill(-1), rank);
+  }
+  const loaded = await group.load(program);
+  // The second launch finds what the first has left behind.
+  for (let launch = 0; launch < 2; launch++) await loaded.run(tensors, dims);
+  const found: Float32Array[] = [];
+  for (const rank of group.localRanks) found.push((await tensors.y.read(rank)) as Float32Array);
+  await group.close();
+  return found;
 }

@@ -324,13 +324,18 @@ class Messages {
     const inner = { ...at, values: new Substitution(at.values) };
     const further = (): void => this.under(plan, inner, step + 1, leaf);
     if (op.name === "if") return this.isInside(plan, op) ? this.condition(op, region, inner, further) : further();
-    const isIgnored =
-      op !== plan.collapsed && !plan.leads.includes(op) && !plan.variables.some(({ loop }) => loop === op);
-    if (!isIgnored || plan.access.name === "load" || (this.planner.turns(op) ?? 0) > 0) return further();
-    // Where it has no turn, nothing was stored.
-    const { build } = this;
-    const [lo, hi] = op.operands.slice(0, 2).map((v) => this.value(v, inner)) as [Value, Value];
-    build.if(build.compare("lt", lo, hi), further);
+    if (plan.access.name === "load" || op === plan.collapsed || plan.leads.includes(op)) return further();
+    // Where a variable that nothing is counted by has no turn, nothing was stored.
+    const { build, definitions } = this;
+    const test = (d: number): void => {
+      if (d === op.regions[0]!.arguments.length) return further();
+      const bounds = boundsOf(op, d);
+      const [from, to] = bounds.map((v) => definitions.constant(v));
+      if (plan.variables.some((v) => v.loop === op && v.d === d) || (from !== undefined && to !== undefined && from < to)) return test(d + 1); // prettier-ignore
+      const [lo, hi] = bounds.map((v) => this.value(v, inner)) as [Value, Value];
+      build.if(build.compare("lt", lo, hi), () => test(d + 1));
+    };
+    test(0);
   }
 
   private condition(op: Op, region: number, at: Walk, body: () => void): void {

@@ -1,8 +1,10 @@
 /** How messages can stand for an access to ranks beyond: which of the loops around it decide about the peer, and which count its elements. */
-import { type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js"; // prettier-ignore
+import { type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js"; // prettier-ignore
 import { walk } from "../../ir/visit.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
+import { turnsOf } from "./accesses.js";
 import { type Definitions } from "./analysis.js";
+import { areDisjoint, type Interval } from "./forms.js";
 import type { Step } from "./nests.js";
 import { RankValues } from "./rank-values.js";
 import { upperBound, valueExtent } from "./upper-bound.js";
@@ -43,8 +45,27 @@ export function boundsOf(loop: Op, d: number): [Value, Value] {
   return [loop.operands[2 * d]!, loop.operands[2 * d + 1]!];
 }
 
+/** What one rank may touch by one load or store, in one turn of the loops whose turns are known. */
+interface Touched {
+  readonly by: number;
+  /** The rank whose memory it is; null where it is not known. */
+  readonly owner: number | null;
+  readonly part: readonly Interval[];
+}
+
+function isTiles(op: Op): boolean {
+  return op.attributes["map"] === "tiles";
+}
+
+/** Loops whose turns each go through all tiles. */
+function loopsAround(path: readonly Step[]): readonly Op[] {
+  const at = path.findIndex(({ op }) => isTiles(op));
+  return path.slice(0, at < 0 ? path.length : at).flatMap(({ op }) => (op.name === "if" ? [] : [op]));
+}
+
 export class Planner {
   private readonly buffers: Buffer[] = [];
+  private touched: { readonly nest: Op; readonly by: ReadonlyMap<Op, readonly Touched[]> } | null = null;
 
   constructor(
     private readonly kernel: Kernel,
@@ -75,6 +96,7 @@ export class Planner {
         else throw new Refused("which rank it goes to changes from element to element");
       });
     }
+    if (access.name === "store") this.requireOneTurn(nest, access, { path, collapsed, leads, variables });
     const counted = new Set(variables.map(({ loop, d }) => loop.regions[0]!.arguments[d]!));
     for (const { loop, d } of variables)
       if (boundsOf(loop, d).some((v) => definitions.argumentsOf(v).some((a) => counted.has(a))))
@@ -105,19 +127,114 @@ export class Planner {
   /** What is sent before a nest, or arrives after it, must be what the nest itself would have found or left. */
   private requireOrder(nest: Op, access: Op, path: readonly Step[]): void {
     const name = text(access, "buffer");
-    const ownTiles = path.find(({ op }) => op.attributes["map"] === "tiles")?.op;
-    const isSerial = path.some(({ op }) => op.attributes["map"] === "serial" && !path.slice(0, path.findIndex((s) => s.op === op)).some((s) => s.op.attributes["map"] === "tiles")); // prettier-ignore
+    const ownTiles = path.find(({ op }) => isTiles(op))?.op;
+    const around = loopsAround(path);
+    const isSerial = around.some((op) => op.attributes["map"] === "serial");
     walk({ arguments: [], ops: [nest] }, (op, parents) => {
       if (op === access || (op.name !== "load" && op.name !== "store") || text(op, "buffer") !== name) return;
-      if (op.name === access.name) return;
-      const isTogether = parents.find((p) => p.attributes["map"] === "tiles") === ownTiles;
+      if (op.name === access.name) {
+        if (op.name === "store" && this.mayMeet(nest, access, op))
+          throw new Refused(`one loop stores to '${name}' in two places, and messages do not say which of them is last`); // prettier-ignore
+        return;
+      }
+      const isTogether = parents.find(isTiles) === ownTiles;
       if (access.name === "load" && isRemote(op))
         throw new Refused(
           `'${name}' is stored to on peers in the same loop, so its elements have no one value to send`,
         );
-      if (isSerial || !isTogether)
+      // What a rank stores in memory of its own comes in no message.
+      if (isSerial || !isTogether || (around.length > 0 && this.mayMeet(nest, access, op, (a) => a.by !== a.owner)))
         throw new Refused(`'${name}' goes to and fro in one loop, whose turns would each take messages of their own`);
     });
+  }
+
+  /**
+   * Peers take what a nest has stored in any order of its iterations, sender by sender. So a turn of a loop in order must not
+   * store where another one has, unless all its turns share a position, which has what the last of them stored.
+   */
+  private requireOneTurn(nest: Op, access: Op, plan: Pick<Plan, "path" | "collapsed" | "leads" | "variables">): void {
+    const { definitions } = this;
+    const { path, collapsed, leads, variables } = plan;
+    const name = text(access, "buffer");
+    const around = loopsAround(path);
+    const ordered = variables.filter(({ loop }) => !isTiles(loop));
+    const turned = new Set([...ordered.map(({ loop }) => loop), ...leads]);
+    const isTurned = around.some((op) => turned.has(op));
+    // Iterations of a loop over tiles that stands around the turns have no order between them.
+    const counted = (isTurned ? variables : ordered).map(({ loop, d }) => loop.regions[0]!.arguments[d]!);
+    const open = new Set(ordered.length > 0 ? [...counted, ...leads.map((op) => op.regions[0]!.arguments[0]!)] : []);
+    const { indices } = memoryOperands(access);
+    for (let found = true; found;) {
+      found = false;
+      for (const index of indices) {
+        const [v, ...others] = definitions.argumentsOf(index).filter((a) => open.has(a));
+        if (v === undefined || others.length > 0 || !this.isSteady(index, v)) continue;
+        found = open.delete(v);
+      }
+    }
+    if ([...turned].some((op) => op.regions[0]!.arguments.some((v) => open.has(v))))
+      throw new Refused(`turns of a loop may store to one element of '${name}', and messages do not say which is last`);
+    const isShared = (op: Op): boolean => op === collapsed || (!turned.has(op) && this.isAlike(op));
+    if (around.every(isShared) || !this.mayMeet(nest, access, access, (a, b) => a.by !== b.by)) return;
+    throw new Refused(`ranks may store to one element of '${name}' in turns of one loop, and messages do not say which is last`); // prettier-ignore
+  }
+
+  /** Whether an index surely differs wherever this one variable of it does, by its form. */
+  private isSteady(index: Value, v: Value): boolean {
+    if (index === v) return true;
+    const op = this.definitions.of(index);
+    if (op?.name !== "binary") return false;
+    const [own, ...others] = op.operands.filter((o) => this.definitions.argumentsOf(o).includes(v));
+    if (own === undefined || others.length > 0 || !this.isSteady(own, v)) return false;
+    const fn = op.attributes["fn"];
+    return fn === "add" || fn === "sub" || (fn === "mul" && op.operands.some((o) => (this.definitions.constant(o) ?? 0) !== 0)); // prettier-ignore
+  }
+
+  /** Whether a loop surely has the same turns on all ranks. */
+  private isAlike(op: Op): boolean {
+    return op.operands.every((v) => {
+      const keys = Array.from({ length: this.kernel.world }, (_, r) => RankValues.of(this.definitions, r).form(v)?.key);
+      return keys.every((key) => key !== undefined && key === keys[0]);
+    });
+  }
+
+  /** Whether two accesses of a nest may go to one element, of those pairs of them that are meant. */
+  private mayMeet(nest: Op, one: Op, other: Op, isMeant: (a: Touched, b: Touched) => boolean = () => true): boolean {
+    if (this.touched?.nest !== nest) this.touched = { nest, by: this.touchedIn(nest) };
+    const of = (op: Op): readonly Touched[] => this.touched!.by.get(op) ?? [];
+    const isApart = (a: Touched, b: Touched): boolean =>
+      (a.owner !== null && b.owner !== null && a.owner !== b.owner) ||
+      a.part.some((interval, d) => areDisjoint(interval, b.part[d]!));
+    return of(one).some((a) => of(other).some((b) => isMeant(a, b) && !isApart(a, b)));
+  }
+
+  private touchedIn(nest: Op): ReadonlyMap<Op, readonly Touched[]> {
+    const found = new Map<Op, Touched[]>();
+    const region = ({ ops }: Region, values: RankValues): void => ops.forEach((op) => visit(op, values));
+    const visit = (op: Op, values: RankValues): void => {
+      if (op.name === "load" || op.name === "store") {
+        const { peer, indices } = memoryOperands(op);
+        const owner = isRemote(op) ? values.number(peer!) : values.rank;
+        const one = { by: values.rank, owner, part: indices.map((v) => values.interval(v)) };
+        const all = found.get(op);
+        if (all === undefined) found.set(op, [one]);
+        else all.push(one);
+      } else if (op.name === "if") {
+        const condition = values.number(op.operands[0]!);
+        op.regions.forEach((r, i) => {
+          if (condition === null || (condition !== 0) === (i === 0)) region(r, values);
+        });
+      } else if (op.regions.length > 0) {
+        const turns = isTiles(op) ? null : turnsOf(op, values);
+        if (turns !== null) for (const turn of turns) region(op.regions[0]!, values.inTurn(op, turn));
+        else {
+          const inside = values.insideLoop(op);
+          if (inside !== null) region(op.regions[0]!, inside);
+        }
+      }
+    };
+    for (let rank = 0; rank < this.kernel.world; rank++) visit(nest, RankValues.of(this.definitions, rank));
+    return found;
   }
 
   /** The most iterations of a loop on any rank, where ranks alone decide about them. */
