@@ -83,7 +83,8 @@ class Maker {
   private repeated(steps: readonly string[]): string {
     const to = this.pick(ARRAYS);
     const value = `${this.pick(["x", ...ARRAYS].filter((name) => name !== to))}[i] + f32(t)`;
-    const [one, several] = [`${to}${this.peer(steps)}[i]`, `c${this.peer(steps)}[${this.pick(["t", "2 - t"])}, i]`];
+    const peer = `@((rank + ${1 + this.below(3)}) % world)`;
+    const [one, several] = [`${to}${peer}[i]`, `c${peer}[${this.pick(["t", "2 - t"])}, i]`];
     const inTurn = this.pick([
       `${one} = ${value}`,
       `${several} = ${value}`,
