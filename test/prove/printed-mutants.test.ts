@@ -50,7 +50,7 @@ const STEPS: Readonly<Record<string, number>> = {
   "reduce_scatter/ring": 24,
   "all_reduce/push": 24,
   all_to_all: 12,
-  "all_to_all/push": 40,
+  "all_to_all/push": 24,
   "all_to_all/transposed": 4,
 };
 const stepOf = (name: string): number => Number(process.env["MUTANTS_STEP"] ?? STEPS[name] ?? 12);
