@@ -9,6 +9,7 @@ import {
   goesByRows,
   hasCopies,
   hasPackets,
+  NOTHING_COMPILED,
   type PrintedKernel,
   type Variant,
 } from "./compiled.js";
@@ -67,18 +68,7 @@ export function compileParsed(
   options: CompileOptions,
 ): CompileResult {
   const machine = machineOf(options);
-  const nothing = {
-    snapshots: [],
-    kernel: null,
-    cuda: null,
-    manifest: null,
-    kernels: [],
-    variants: [],
-    considered: [],
-    ways: [],
-    isMeasured: false,
-  };
-  const failed = { options, source, machine, checked: null, ...nothing };
+  const failed = { options, source, machine, checked: null, ...NOTHING_COMPILED };
   if (parsed.diagnostics.some((d) => d.severity === "error")) return { ...failed, diagnostics: parsed.diagnostics };
   const named = parsed.program.collectives.filter((c) => [c.name.text, undefined].includes(options.collective));
   if (named.length === 1) checkDTypeVariables(named[0]!, options);

@@ -13,8 +13,6 @@ import { closedAfterEach, connectRanks, onAll, useFakeMachine } from "./device-g
 
 beforeAll(useFakeMachine);
 
-/** Whose capture it is. */
-let turn: Promise<unknown> = Promise.resolve();
 const { open } = closedAfterEach();
 
 const kernel = (symbol: string): KernelManifest => ({
@@ -165,17 +163,24 @@ it.each([1, 2, 4])("gives numbers of the launch to graphs without recording anew
   const counting = adding(world);
   const groups = await connectRanks(world);
   open.push(...groups);
-  await Promise.all(
-    groups.map(async (group, rank) => {
+  const prepared = await Promise.all(
+    groups.map(async (group) => {
       const program = await DeviceKernel.load(group, counting, [
         fakeCubin("fake_add params=8,4 registers=32"),
         cubins[0]!,
       ]);
       const y = group.local("u32", [4]);
       y.write(new Uint32Array(4));
-      const [run, other] = [await program.prepare({ y }, { n: 4, step: 1 }), await program.prepare({ y }, { n: 4, step: 1000 })]; // prettier-ignore
-      // Captures belong to the process, one at a time.
-      const graph = (await (turn = turn.then(() => group.capture((stream) => run.launch(stream))))) as CapturedGraph;
+      const run = await program.prepare({ y }, { n: 4, step: 1 });
+      return { group, program, y, run, other: await program.prepare({ y }, { n: 4, step: 1000 }) };
+    }),
+  );
+  // Captures belong to the process: one at a time, and no rank waits for its GPU while another captures.
+  const graphs: CapturedGraph[] = [];
+  for (const { group, run } of prepared) graphs.push(await group.capture((stream) => run.launch(stream)));
+  await Promise.all(
+    prepared.map(async ({ program, y, run, other }, rank) => {
+      const graph = graphs[rank]!;
       const seen: number[] = [];
       const replay = async (): Promise<void> => {
         await graph.replay();
