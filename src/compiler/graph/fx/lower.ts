@@ -3,6 +3,7 @@
  * the model says that one program is faster than the parts by themselves; everything else stays with the caller. Of each edge that
  * could have been fused, the result says whether it was, why, and what both would take.
  */
+import { CONVERSIONS } from "../../check/functions.js";
 import { printDiagnostics } from "../../diagnostics/index.js";
 import type { CompileResult } from "../../compiled.js";
 import { predictTime } from "../../explain/explain.js";
@@ -142,9 +143,9 @@ class Partition {
       const known = same.get(id);
       if (known !== undefined) return known;
       const { op, fx, inputs } = this.core.nodes.get(id)!;
-      const whole = op === "all_gather" || op === "all_reduce" || op === "broadcast";
-      const cut = op === "reduce_scatter" || op === "all_to_all" || op === "unknown";
-      const found = op === "placeholder" ? said.has(fx) : whole || (!cut && inputs.every((x) => typeof x === "number" || isSame(x))); // prettier-ignore
+      const to = CONVERSIONS.get(op)?.to;
+      const ofInputs = (): boolean => op !== "unknown" && inputs.every((x) => typeof x === "number" || isSame(x));
+      const found = op === "placeholder" ? said.has(fx) : to === undefined ? ofInputs() : to === "replicated";
       same.set(id, found);
       return found;
     };
