@@ -101,22 +101,29 @@ export function hasPackets(kernel: Kernel): boolean {
 
 /** One kernel, through the pipeline. */
 export function compiledOf(front: Front, lowered: Kernel): CompileResult {
-  const { options } = front;
+  const { options, diagnostics } = front;
   const snapshots: Snapshot[] = [];
-  let kernel: Kernel;
+  const { stopAfter, passLimit } = options;
+  const kernel = runUnlessRefused(snapshots, (observe) =>
+    runPasses(lowered, PIPELINE, passOptions(options), { stopAfter, passLimit, observe }),
+  );
+  if ("refusals" in kernel) return refused(front, kernel.refusals);
+  return resultOf({ ...front, diagnostics: [...diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
+}
+
+/** The last kernel that passes give, or why there is no program for ranks so far apart. @param snapshots those of `run` are added */
+function runUnlessRefused(
+  snapshots: Snapshot[],
+  run: (observe: (pass: string, kernel: Kernel) => void) => Kernel,
+): Kernel | { readonly refusals: readonly Refusal[] } {
   try {
-    kernel = runPasses(lowered, PIPELINE, passOptions(options), {
-      stopAfter: options.stopAfter,
-      passLimit: options.passLimit,
-      observe: (pass, k) => snapshots.push({ pass, kernel: k }),
-    });
+    const kernel = run((pass, k) => snapshots.push({ pass, kernel: k }));
+    const uncut = uncutIn(snapshots);
+    return uncut === null ? kernel : { refusals: [uncut] };
   } catch (error) {
     if (!(error instanceof OutOfReach)) throw error;
-    return refused(front, error.refusals);
+    return error;
   }
-  const uncut = uncutIn(snapshots);
-  if (uncut !== null) return refused(front, [uncut]);
-  return resultOf({ ...front, diagnostics: [...front.diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
 }
 
 /** Messages that steps cannot be made of; null where there are none of them. */
@@ -184,8 +191,8 @@ export function withMapping(compiled: CompileResult, mapping: Partial<PassOption
 
 /** Options with another mapping. Which way it is stays as it was. */
 function remapped({ options }: CompileResult, mapping: Partial<PassOptions>): CompileOptions {
-  const { algorithm, transfers, protocol, copies } = passOptions(options);
-  return { ...options, mapping: { algorithm, transfers, protocol, copies, ...mapping } };
+  const { algorithm, transfers, protocol, copies, ranksPerDomain } = passOptions(options);
+  return { ...options, mapping: { algorithm, transfers, protocol, copies, ranksPerDomain, ...mapping } };
 }
 
 function halfWay(compiled: CompileResult, mapping: Partial<PassOptions>): HalfWay {
@@ -202,10 +209,10 @@ function halfWay(compiled: CompileResult, mapping: Partial<PassOptions>): HalfWa
 
 function finished({ front, snapshots: before, next }: HalfWay): CompileResult {
   const snapshots = [...before];
-  const kernel = continuePasses(snapshots.at(-1)!.kernel, PIPELINE.slice(next), passOptions(front.options), {
-    observe: (pass, k) => snapshots.push({ pass, kernel: k }),
-  });
-  return resultOf(front, snapshots, kernel);
+  const kernel = runUnlessRefused(snapshots, (observe) =>
+    continuePasses(before.at(-1)!.kernel, PIPELINE.slice(next), passOptions(front.options), { observe }),
+  );
+  return "refusals" in kernel ? refused(front, kernel.refusals) : resultOf(front, snapshots, kernel);
 }
 
 /** A kernel up to where a mapping comes in, as plain data for another thread. See `packed`. */

@@ -59,6 +59,32 @@ describe("wrong at some lengths alone", () => {
     });
   }
 
+  it("another order of sums on the ranks of one row of a mesh: is wrong, and never proved for every length", () => {
+    const sums = ["(x@first[i] + x@(first + 1)[i]) + x@(first + 2)[i]", "x@first[i] + (x@(first + 1)[i] + x@(first + 2)[i])"]; // prettier-ignore
+    const text = (
+      k: number,
+    ): string => `collective f(x: T[n] sharded(0, dp) partial(sum, tp)) -> y: T[n] sharded(0, dp) replicated(tp)
+  mesh(dp, tp) ensures y[i] == sum(p in ranks(tp)) x@p[i] {
+  let h = n / world.dp
+  let m = h / 2
+  let first = rank - rank.tp
+  if rank.tp == 0 {
+    for i in tiles(m) { y[i] = ${sums[0]} }
+    for i in tiles(m .. h) { y[i] = ${sums[1]} }
+  } else {
+    for i in tiles(min(m, ${k})) { y[i] = ${sums[0]} }
+    for i in tiles(min(m, ${k}) .. h) { y[i] = ${sums[1]} }
+  }
+}`;
+    const onMesh: CompileOptions = { ...options, ranks: 6, mesh: { dp: 2, tp: 3 } };
+    expect(prove(compile(text(50), onMesh), { shapes: [{ n: 240 }] }).answer.status).toBe("wrong");
+    const { kernel } = compile(text(5_000_000), onMesh);
+    expect(everyLength(kernel!, [{ n: 24 }]).answer.holds).toBe(false);
+    // One order on all of them is claimed.
+    const same = text(0).replace(/ {2}if rank\.tp.*else \{\n(.*\n)(.*\n) {2}\}\n/su, "$2");
+    expect(everyLength(compile(same, onMesh).kernel!, [{ n: 24 }]).answer).toEqual({ holds: true });
+  });
+
   it("an element that another turn has stored: is a race, and never ordered for every length", () => {
     const text = (k: number): string => `collective f(z: T[m] local) -> v: T[m] local ensures v[i] == z[i] {
   scratch s: T[m]

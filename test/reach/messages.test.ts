@@ -70,6 +70,27 @@ describe("what is launched", () => {
     expect(printKernel(kernels[1]!)).toContain('memory "push/y_outbox"');
   });
 
+  it("stays apart in another mapping, whoever said so", () => {
+    const { options, diagnostics, manifest } = compiledFor("all_gather/push", PAIRS);
+    expect(diagnostics).toEqual([]);
+    const { reach, ...rest } = options;
+    const said = compiledFor("all_gather/push", PAIRS, { ...rest, reach: undefined, mapping: { ranksPerDomain: 2 } });
+    for (const one of [compiledFor("all_gather/push", PAIRS), said]) {
+      const again = withMapping(one, { elementThreads: 64 });
+      expect(again.manifest!.plan.choices[0]!.steps.map(({ kind }) => kind)).toEqual(
+        manifest!.plan.choices[0]!.steps.map(({ kind }) => kind),
+      );
+    }
+    expect(reach).toEqual({ ranksPerDomain: 2 });
+  });
+
+  it("is refused with a place by another mapping that parts the ranks", () => {
+    const together = compiledFor("all_to_all/dispatch", { hosts: 1, gpus: 4 }, { reach: undefined });
+    const { kernel, diagnostics } = withMapping(together, { ranksPerDomain: 2 });
+    expect(kernel).toBeNull();
+    expect(new Set(diagnostics.map(({ code }) => code))).toEqual(new Set(["out-of-reach"]));
+  });
+
   it("is one kernel where all ranks share addresses", () => {
     const program = compiledFor("all_gather/push", { hosts: 1, gpus: 4 });
     expect(program.manifest!.plan.choices[0]!.steps.map(({ kind }) => kind)).toEqual(["launch"]);

@@ -1,6 +1,6 @@
 /** What the outputs hold in the end, for a whole box of lengths: expressions of elements of inputs. */
 import type { Span } from "../../source.js";
-import { isHolder } from "../../types/mesh.js";
+import { hasAxes, isHolder, leaderOf } from "../../types/mesh.js";
 import { Coordinates } from "./coordinates.js";
 import { answersOf } from "./elementwise.js";
 import { type Form, isAtLeastZero, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
@@ -145,26 +145,28 @@ class Memory {
       if (kernel.specification[o] === null) return [];
       const size = this.lengths.sizeOf(output.name);
       if (isZero(size, this.ranges)) return [];
-      const ranks = Array.from({ length: kernel.world }, (_, r) => r).filter((r) =>
-        isHolder(output.layout, kernel.mesh, r),
-      );
-      const all = ranks.map((r) =>
-        this.read(output.name, r, ZERO, size, launch, NO_PLACE).flatMap((h) =>
-          this.isAmbiguous(h, o, r) ? [] : [{ ...h, key: this.key(h, o, r, launch) }],
-        ),
-      );
-      if (output.layout.kind !== "replicated")
-        return all.flatMap((held, i) => held.map(({ key }) => `${output.name}@${ranks[i]} ${key}`));
+      const { layout, name } = output;
       // Ranks that hold one value must hold it with the same bits: what they hold together is one kind of element.
-      let parts = [{ start: ZERO as Form, end: size, keys: [] as string[] }];
-      for (const held of all)
-        parts = parts.flatMap(({ start, end, keys }) =>
-          held.flatMap((h) => {
-            const part = this.common(h, start, end);
-            return part === null ? [] : [{ start: part.start, end: part.end, keys: [...keys, h.key] }];
-          }),
+      const together = new Map<number, Array<Array<Held & { readonly key: string }>>>();
+      for (let r = 0; r < kernel.world; r++) {
+        if (!isHolder(layout, kernel.mesh, r)) continue;
+        const leader = hasAxes(layout) ? leaderOf(layout, kernel.mesh, r) : layout.kind === "replicated" ? 0 : r;
+        const held = this.read(name, r, ZERO, size, launch, NO_PLACE).flatMap((h) =>
+          this.isAmbiguous(h, o, r) ? [] : [{ ...h, key: this.key(h, o, r, launch) }],
         );
-      return parts.map(({ keys }) => `${output.name} ${keys.join(" | ")}`);
+        together.set(leader, [...(together.get(leader) ?? []), held]);
+      }
+      return [...together].flatMap(([leader, all]) => {
+        let parts = [{ start: ZERO as Form, end: size, keys: [] as string[] }];
+        for (const held of all)
+          parts = parts.flatMap(({ start, end, keys }) =>
+            held.flatMap((h) => {
+              const part = this.common(h, start, end);
+              return part === null ? [] : [{ start: part.start, end: part.end, keys: [...keys, h.key] }];
+            }),
+          );
+        return parts.map(({ keys }) => `${name}@${leader} ${keys.join(" | ")}`);
+      });
     });
   }
 
