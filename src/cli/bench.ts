@@ -11,6 +11,7 @@ import { timeTorch, torchPeers, torchVersion, withTorch } from "../bench/torch-p
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
+import { requireWholeReach } from "../runtime/reach.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
@@ -100,6 +101,7 @@ function parsePeers(text: string): PeerChoice[] {
 async function bench(io: Io, name: string, options: BenchOptions): Promise<void> {
   const chosen = suitesNamed(name);
   const place = choosePlace(io, options);
+  requireWholeReach("bench", place.ranks);
   const plan = chosen.map((suite) => ({ suite, cases: parseCases(suite, options, place) }));
   const peers = options.peers ?? [];
   const alone = chosen.find((suite) => suites[suite].nccl === null);

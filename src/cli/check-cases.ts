@@ -18,7 +18,7 @@ import { hasErrors } from "./diagnostics.js";
 import { askedDims } from "./dims.js";
 import { type MeshChoice, meshFor } from "./mesh.js";
 import type { DTypeChoice } from "./options.js";
-import { pretendedReach } from "../runtime/reach.js";
+import { chosenReach } from "../runtime/reach.js";
 import type { ProofRequest } from "./proofs.js";
 import type { ProgramText } from "./source-file.js";
 import { suggestion } from "./suggest.js";
@@ -29,6 +29,8 @@ export interface CaseOptions {
   readonly mayAddMesh?: boolean;
   readonly dtype?: DTypeChoice;
   readonly mesh?: MeshChoice;
+  /** Which ranks share addresses, `2x4`; by default those that the environment says, or all. */
+  readonly reach?: string;
   /** Lengths to prove at. */
   readonly dims?: DimValues;
   /** The file is one of several, of which some have no mesh and other dimensions to choose. */
@@ -92,7 +94,7 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       const dtype = dtypesFor(collective, options.dtype);
       const requestOf = (ranks: number): ProofRequest => ({
         ...{ collective: collective.name.text, ranks, dtype, mesh },
-        reach: pretendedReach(ranks),
+        reach: chosenReach(options.reach, ranks),
       });
       const isUneven = options.mayAddMesh === true && mesh === undefined && collective.mesh.length > 1;
       const requests = options.ranks.map(requestOf);

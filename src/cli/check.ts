@@ -3,6 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { Command, Option } from "commander";
 import type { DimValues, Printable } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
+import { ranksOfReach } from "../runtime/reach.js";
 import { type CaseOptions, type Diagnosis, diagnose } from "./check-cases.js";
 import { type FileReport, printReport, reportOf, reportToJson } from "./check-report.js";
 import { type Asked, Inquirers } from "./check-workers.js";
@@ -21,6 +22,7 @@ const DEFAULT_RANKS: readonly number[] = [2, 4];
 interface CheckOptions {
   readonly ranks?: readonly number[];
   readonly mesh?: MeshChoice;
+  readonly reach?: string;
   readonly dtype?: DTypeChoice;
   readonly json?: boolean;
   readonly prove?: boolean;
@@ -38,9 +40,12 @@ export function checkCommand(io: Io): Command {
     )
     .argument("<file>", "program, a folder of them, or - for standard input")
     .argument("[name]", "collective to check (default: all in the file)")
-    .addOption(shared.rankList(`(default: ${DEFAULT_RANKS.join(",")}, with a mesh 6 as well; or those of --mesh)`))
+    .addOption(
+      shared.rankList(`(default: ${DEFAULT_RANKS.join(",")}, with a mesh 6 as well; or those of --mesh or --reach)`),
+    )
     .addOption(shared.dtype())
     .addOption(shared.mesh())
+    .addOption(shared.reach())
     .addOption(
       new Option(
         "-d, --dim <name=n...>",
@@ -71,6 +76,7 @@ export function checkCommand(io: Io): Command {
         ["collc check my.coll --ranks 2 --dim n=100", "proofs at one shape"],
         ["collc check my.coll --schedules 1000 --seed 7", "many hostile schedules"],
         ["collc check my.coll --mesh 2x4", "a collective with a mesh, on 8 ranks"],
+        ["collc check my.coll --ranks 4 --reach 2x2", "as two hosts of two GPUs run it"],
         ["collc check kernels --ranks 2,4,8", "all programs of a folder"],
         ["collc check my.coll --json", "for editors and build systems"],
       ),
@@ -152,10 +158,11 @@ async function reportsOfMany(
   return Promise.all(reports);
 }
 
-function caseOptions({ ranks, dtype, mesh, dim }: CheckOptions): CaseOptions {
-  const total = ranksOfMesh(mesh);
-  const mayAddMesh = ranks === undefined && mesh === undefined;
-  return { ranks: ranks ?? (total === null ? DEFAULT_RANKS : [total]), mayAddMesh, dtype, mesh, dims: dim };
+function caseOptions({ ranks, dtype, mesh, reach, dim }: CheckOptions): CaseOptions {
+  const total = ranksOfMesh(mesh) ?? ranksOfReach(reach);
+  // Hosts have so many GPUs: there is no other mesh of them to add.
+  const mayAddMesh = ranks === undefined && total === null;
+  return { ranks: ranks ?? (total === null ? DEFAULT_RANKS : [total]), mayAddMesh, dtype, mesh, reach, dims: dim };
 }
 
 /** The programs of a file, or of all files in a folder. */

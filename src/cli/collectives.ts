@@ -9,7 +9,7 @@ import {
 } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
-import { pretendedReach, reachOf } from "../runtime/reach.js";
+import { chosenReach } from "../runtime/reach.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { hasErrors, printDiagnostics, wrongProgram } from "./diagnostics.js";
 import { Exit } from "./failure.js";
@@ -152,15 +152,13 @@ export function withoutErrors(io: Io, result: CompileResult): CompileResult {
 
 /** The same, printing nothing: the diagnostics tell. */
 export function tryCompile(selected: Selected, collective: Collective, options: CommandOptions): CompileResult {
-  const { ranks } = options;
   const file = { file: selected.file, collective: collective.name.text };
-  const reach = options.reach === undefined ? pretendedReach(ranks) : reachOf("--reach", options.reach, ranks);
   return compile(selected.text, {
     resolve: importsFromDisk,
     library: libraryFromDisk,
     tuned,
     ...options,
     ...file,
-    reach,
+    reach: chosenReach(options.reach, options.ranks),
   });
 }

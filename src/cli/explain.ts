@@ -98,7 +98,10 @@ async function run(io: Io, file: string, name: string | undefined, options: Expl
   const ranks = counts[0] ?? ranksOfMesh(options.mesh) ?? DEFAULT_RANKS;
   const machine = known ?? machineFor(DEFAULT_ARCH, ranks);
   if (ranks > machine.ranks)
-    throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, `use --ranks ${machine.ranks}`);
+    throw new UsageError(
+      `${machine.name} has ${machine.ranks} GPUs, not ${ranks}`,
+      `use --ranks ${machine.ranks}, or a machine of several hosts: --machine dgx-h100`,
+    );
   const selected = selectCollective(io, file, name);
   const dtype = dtypesFor(selected.collective, options.dtype);
   const mesh = meshFor(selected.collective, options.mesh);

@@ -10,6 +10,8 @@ export interface JsonResult {
   readonly backend: BackendName;
   readonly dtype: string;
   readonly dims: Readonly<Record<string, number>>;
+  /** Ranks of a host, where the program is for several; null where all ranks share addresses. */
+  readonly ranksPerDomain: number | null;
   readonly correct: boolean;
   readonly maxError: number;
   readonly bitwiseEqualAcrossRanks: boolean | null;
@@ -48,7 +50,8 @@ export interface RunResult extends JsonResult {
 
 /** The object of `--json`. An infinite error is null, as JSON has it. */
 export function toJsonResult(result: RunResult): JsonResult {
-  const { collective, ranks, backend, dtype, dims, correct, maxError, bitwiseEqualAcrossRanks } = result;
+  const { collective, ranks, backend, dtype, dims, ranksPerDomain, correct, maxError, bitwiseEqualAcrossRanks } =
+    result;
   const { timeUs, algorithmBandwidthGBs, busBandwidthGBs } = result;
   return {
     collective,
@@ -56,6 +59,7 @@ export function toJsonResult(result: RunResult): JsonResult {
     backend,
     dtype,
     dims,
+    ranksPerDomain,
     correct,
     maxError,
     bitwiseEqualAcrossRanks,
@@ -77,7 +81,11 @@ export function printResult(io: Io, result: RunResult, problemsOnly: boolean): v
     io.out.write(
       row(
         "ranks",
-        `${result.ranks}${gap}${result.backend === "cpu" ? "cpu, emulated in one process" : "cuda, one process a rank"}`,
+        [
+          `${result.ranks}`,
+          ...(result.ranksPerDomain === null ? [] : [`${result.ranksPerDomain} to a host, messages between hosts`]),
+          result.backend === "cpu" ? "cpu, emulated in one process" : `${result.backend}, one process a rank`,
+        ].join(gap),
       ),
     );
     const sizes = Object.entries(result.dims).map(([name, n]) => `${name}=${n}`);

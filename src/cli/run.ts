@@ -160,6 +160,7 @@ function resultOf({ file, compiled, dims }: Job, { world, backend }: Group, done
     backend,
     dtype: dtypeOf(manifest),
     dims,
+    ranksPerDomain: compiled.options.reach?.ranksPerDomain ?? null,
     correct: check.correct,
     maxError: check.maxError,
     bitwiseEqualAcrossRanks: done.bitwiseEqualAcrossRanks,

@@ -91,7 +91,10 @@ export function simulateCommand(io: Io): Command {
       ),
     ) // prettier-ignore
     .addOption(
-      new Option("-s, --size <list>", "bytes of a rank's largest tensor: 1Ki..1Gi, or 64Ki,16Mi").argParser(sizeRange),
+      new Option(
+        "-s, --size <list>",
+        "bytes of a rank's largest tensor: 1Ki..1Gi quadruples, 64Ki,16Mi are two (default: 1Ki,64Ki,1Mi,16Mi,256Mi,1Gi)",
+      ).argParser(sizeRange),
     ) // prettier-ignore
     .addOption(shared.dtype())
     .addOption(

@@ -18,6 +18,7 @@ import { backendNames } from "../runtime/backends.js";
 import { MachineError, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group, Tensor } from "../runtime/group.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
+import { requireWholeReach } from "../runtime/reach.js";
 import { packageRoot } from "../runtime/native.js";
 import { openNccl } from "../runtime/nccl/library.js";
 import { choicesOf, libraryDigest, saveTuned, tuneFilePath, type TunedPlan } from "../runtime/tuned.js";
@@ -77,6 +78,7 @@ async function tune(io: Io, names: readonly string[], options: TuneOptions): Pro
   if (unknown !== undefined)
     throw new UsageError(`there is no conversion '${unknown}'`, suggestion(unknown, known, "conversions"));
   const place = choosePlace(io, options);
+  requireWholeReach("tune", place.ranks);
   if (place.backend === "cpu" && options.out === undefined)
     throw new UsageError(
       "times of the emulation say nothing about a machine",

@@ -25,7 +25,10 @@ export const environmentTable = {
     "2x2: programs are compiled as for 2 hosts of 2 GPUs each, though all share addresses; 1: peers have no addresses on the nvshmem and nccl backends; for tests",
   ),
   COLLC_BACKEND: row("user", "backend where none is named: cpu, cuda, nvshmem, nccl or auto"),
-  COLLC_CACHE_DIR: row("user", "folder of the kernel cache and of `collc setup` (default: ~/.cache/collc)"),
+  COLLC_CACHE_DIR: row(
+    "user",
+    "folder of the kernel cache, of `collc setup`, `collc tune` and the regions of torch.compile (default: ~/.cache/collc)",
+  ),
   COLLC_CACHE_MAX_MB: row("user", "size cap of the kernel cache in MiB (default: 1024; 0: no cache)"),
   COLLC_ALLOW_OVERLAPPING_DEVICES: row("user", "1 lets several ranks share a GPU, for tests on machines with one"),
   COLLC_TIMEOUT_MS: row("user", "how long any wait between ranks may take, in milliseconds (default: 60000)"),

@@ -17,6 +17,33 @@ export function pretendedReach(world: number): Reach | undefined {
 }
 
 /**
+ * The reach that `--reach` gives a command's programs; where it is left out, the environment's.
+ * @throws UsageError see {@link reachOf}
+ */
+export function chosenReach(option: string | undefined, world: number): Reach | undefined {
+  return option === undefined ? pretendedReach(world) : reachOf("--reach", option, world);
+}
+
+/** Ranks of all hosts that `--reach`, or else the environment, speaks of; null where neither does. */
+export function ranksOfReach(option: string | undefined): number | null {
+  const text = option ?? readEnv(VARIABLE);
+  const found = text === undefined ? null : parseReach(text);
+  return found === null ? null : found.domains * found.reach.ranksPerDomain;
+}
+
+/**
+ * For commands that measure what a machine does: nobody shall take the times of messages for those of a machine of one host.
+ * @throws UsageError where the environment parts the ranks
+ */
+export function requireWholeReach(command: string, world: number): void {
+  if (pretendedReach(world) === undefined) return;
+  throw new UsageError(
+    `${command} measures ranks that share addresses, and ${VARIABLE} is ${readEnv(VARIABLE)}`,
+    "unset it; `collc run --reach` times a program across hosts that are pretended",
+  );
+}
+
+/**
  * The reach that a text gives programs of a world.
  * @param name of the option or variable that has the text
  * @returns undefined where all ranks are of one host

@@ -38,8 +38,8 @@ describe("collc run on emulated ranks", () => {
     expect(out.trim().split("\n")).toHaveLength(1);
     const result = JSON.parse(out) as Record<string, unknown>;
     expect(Object.keys(result)).toEqual([
-      ...["collective", "ranks", "backend", "dtype", "dims", "correct", "maxError", "bitwiseEqualAcrossRanks"],
-      ...["timeUs", "algorithmBandwidthGBs", "busBandwidthGBs"],
+      ...["collective", "ranks", "backend", "dtype", "dims", "ranksPerDomain", "correct", "maxError"],
+      ...["bitwiseEqualAcrossRanks", "timeUs", "algorithmBandwidthGBs", "busBandwidthGBs"],
     ]);
     expect(result).toMatchObject({
       collective: "push",

@@ -1,0 +1,51 @@
+/** What commands say and do where ranks are of several hosts, by option or as the environment pretends. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { collc, kernel } from "../cli/support.js";
+
+const VARIABLE = "COLLC_PRETEND_UNREACHABLE";
+
+afterEach(() => void vi.unstubAllEnvs());
+
+describe("collc run", () => {
+  const args = ["run", kernel("all_gather/push"), "--backend", "cpu", "--ranks", "4", "--dim", "n=64", "--iters", "1"];
+
+  it("says that ranks are of several hosts", async () => {
+    const apart = await collc([...args, "--reach", "2x2"]);
+    expect(apart.out).toMatch(/4 · 2 to a host, messages between hosts · cpu/);
+    expect(apart).toMatchObject({ code: 0, err: "" });
+    expect((await collc(args)).out).toMatch(/ {4}4 · cpu/);
+    const json = async (): Promise<unknown> => (JSON.parse((await collc([...args, "--json"])).out) as { ranksPerDomain: unknown }).ranksPerDomain; // prettier-ignore
+    expect(await json()).toBeNull();
+    vi.stubEnv(VARIABLE, "4x1");
+    expect(await json()).toBe(1);
+  });
+});
+
+describe("collc check", () => {
+  it("proves the program that hosts run", async () => {
+    const hosts = await collc(["check", kernel("permute/table"), "--reach", "2x2", "--no-prove"]);
+    expect(hosts.code).toBe(1);
+    expect(hosts.err).toContain("out-of-reach");
+    expect((await collc(["check", kernel("permute/table"), "--ranks", "4", "--no-prove"])).code).toBe(0);
+    const proved = await collc(["check", kernel("permute/send"), "--reach", "2x2", "--schedules", "2"]);
+    expect(proved).toMatchObject({ code: 0, err: "" });
+    expect(proved.out).toContain("4 ranks");
+  });
+
+  it("adds no mesh of other numbers of ranks than the hosts have", async () => {
+    const args = ["check", kernel("all_reduce/hierarchical"), "--no-prove"];
+    expect(await collc([...args, "--reach", "2x2"])).toMatchObject({ code: 0, err: "" });
+    vi.stubEnv(VARIABLE, "2x2");
+    expect(await collc(args)).toMatchObject({ code: 0, err: "" });
+  });
+});
+
+it.each(["bench all_gather --sizes 1Ki --no-save", "tune all_gather --out /dev/null"])(
+  "%s measures no messages in place of a machine",
+  async (line) => {
+    vi.stubEnv(VARIABLE, "2x2");
+    const { code, err } = await collc([...line.split(" "), "--backend", "cpu", "--ranks", "4"]);
+    expect(code).toBe(2);
+    expect(err).toContain(`measures ranks that share addresses, and ${VARIABLE} is 2x2`);
+  },
+);
