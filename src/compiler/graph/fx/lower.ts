@@ -3,7 +3,6 @@
  * the model says that one program is faster than the parts by themselves; everything else stays with the caller. Of each edge that
  * could have been fused, the result says whether it was, why, and what both would take.
  */
-import { CONVERSIONS } from "../../check/functions.js";
 import { printDiagnostics } from "../../diagnostics/index.js";
 import type { CompileResult } from "../../compiled.js";
 import { predictTime } from "../../explain/explain.js";
@@ -17,10 +16,10 @@ import { type Graph, GRAPH_OPS } from "../graph.js";
 import { type Lifetime, planBuffers } from "./buffers.js";
 import { bytesOf, type Measured, nodeSeconds } from "./baseline.js";
 import { type Binding, type EdgeVerdict, type Lowered, type Part, shapeOf, us } from "./partition.js";
-import { CONVERTS, type Core, coreOf, type CoreNode, VIEW_OPS } from "./core.js";
-import { outputsOf } from "./evaluate.js";
-import { asFx, type FxGraph, refsOf } from "./fx.js";
+import { CONVERTS } from "./core.js";
+import { asFx, type FxGraph } from "./fx.js";
 import { type Realization, realize, Unfusable } from "./layouts.js";
+import { Region } from "./region.js";
 
 export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dtype" | "mesh" | "variant"> {
   readonly machine?: Machine;
@@ -60,18 +59,8 @@ interface Attempt {
 }
 
 class Partition {
-  private readonly core: Core;
+  private readonly region: Region;
   private readonly machine: Machine;
-  /** FX nodes that compute something which is needed, in order. */
-  private readonly atoms: readonly string[];
-  /** Core nodes that results depend on. */
-  private readonly live = new Set<string>();
-  private readonly makers = new Map<string, readonly string[]>();
-  /** By core value, the atoms that read it, through views. */
-  private readonly readers = new Map<string, Set<string>>();
-  /** Core values that are given back. */
-  private readonly results: ReadonlySet<string>;
-  private readonly replicated: ReadonlySet<string>;
   /** The part that each atom is in, as the names of all that are. */
   private readonly partOf = new Map<string, readonly string[]>();
   /** The caller's kernel that an atom is in, as all of its atoms. */
@@ -87,26 +76,8 @@ class Partition {
     const { ranks, arch = DEFAULT_ARCH } = options;
     this.machine = options.machine ?? machineFor(arch, ranks);
     if (!Object.values(fx.groups).includes(ranks)) throw new UsageError(`no process group of the FX graph has ${ranks} ranks`, `its groups: ${Object.entries(fx.groups).map(([n, s]) => `${n} of ${s}`).join(", ")}`); // prettier-ignore
-    this.core = coreOf(fx);
-    const given = outputsOf(fx).map((name) => this.core.values.get(name) ?? name);
-    given.forEach((id) => this.keep(id));
-    this.results = new Set(given.flatMap((id) => this.basesOf(id)));
-    const live = [...this.core.nodes.values()].filter((n) => this.live.has(n.id));
-    const computing = live.filter((n) => !VIEW_OPS.has(n.op) && n.op !== "placeholder");
-    this.atoms = fx.nodes.map((n) => n.name).filter((name) => computing.some((n) => n.fx === name));
-    for (const atom of this.atoms) {
-      const read = new Set(computing.filter((n) => n.fx === atom).flatMap((n) => this.inputsOf(n).flatMap((x) => this.basesOf(x)))); // prettier-ignore
-      for (const id of read) {
-        if (this.fxOf(id) === atom) continue;
-        this.readers.set(id, (this.readers.get(id) ?? new Set()).add(atom));
-      }
-      this.makers.set(
-        atom,
-        [...new Set([...read].map((id) => this.fxOf(id)))].filter((m) => m !== atom),
-      );
-      this.partOf.set(atom, [atom]);
-    }
-    this.replicated = this.sameEverywhere();
+    this.region = new Region(fx);
+    for (const atom of this.region.atoms) this.partOf.set(atom, [atom]);
     if (options.caller === "kernels") this.cluster();
   }
 
@@ -114,70 +85,21 @@ class Partition {
   private cluster(): void {
     const folds = new Map<string, ReadonlySet<string>>();
     const isElementwise = (atom: string): boolean => {
-      const own = this.computing(atom);
+      const own = this.region.computing(atom);
       folds.set(atom, new Set(own.filter((n) => n.dim !== undefined).map((n) => String(n.dim! - n.shape.length))));
       return own.every((n) => !CONVERTS.has(n.op) && Object.hasOwn(GRAPH_OPS, n.op) && !["matmul", "concat"].includes(n.op)); // prettier-ignore
     };
-    const own = new Set(this.atoms.filter(isElementwise));
+    const own = new Set(this.region.atoms.filter(isElementwise));
     for (const to of own)
-      for (const from of this.makers.get(to)!) {
+      for (const from of this.region.makers.get(to)!) {
         const [a, b] = [this.partOf.get(from)!, this.partOf.get(to)!];
         if (!own.has(from) || a === b) continue;
         const dims = new Set([...a, ...b].flatMap((x) => [...folds.get(x)!]));
-        const all = this.atoms.filter((x) => a.includes(x) || b.includes(x));
-        if (dims.size > 1 || this.between(all) !== null || this.orderOfParts(all) === null) continue;
+        const all = this.region.atoms.filter((x) => a.includes(x) || b.includes(x));
+        if (dims.size > 1 || this.region.between(all) !== null || this.orderOfParts(all) === null) continue;
         for (const x of all) this.partOf.set(x, all);
       }
     for (const atom of own) this.clusterOf.set(atom, this.partOf.get(atom)!);
-  }
-
-  private computing(atom: string): CoreNode[] {
-    return [...this.core.nodes.values()].filter((n) => n.fx === atom && this.live.has(n.id) && !VIEW_OPS.has(n.op) && n.op !== "placeholder"); // prettier-ignore
-  }
-
-  /** Values that every rank has: results of conversions to all, what the caller says, and what is computed of such alone. */
-  private sameEverywhere(): Set<string> {
-    const said = new Set(this.fx.nodes.filter((n) => n.replicated === true).map((n) => n.name));
-    const same = new Map<string, boolean>();
-    const isSame = (id: string): boolean => {
-      const known = same.get(id);
-      if (known !== undefined) return known;
-      const { op, fx, inputs } = this.core.nodes.get(id)!;
-      const to = CONVERSIONS.get(op)?.to;
-      const ofInputs = (): boolean => op !== "unknown" && inputs.every((x) => typeof x === "number" || isSame(x));
-      const found = op === "placeholder" ? said.has(fx) : to === undefined ? ofInputs() : to === "replicated";
-      same.set(id, found);
-      return found;
-    };
-    return new Set([...this.core.nodes.keys()].filter(isSame));
-  }
-
-  private fxOf(id: string): string {
-    return this.core.nodes.get(id)!.fx;
-  }
-
-  /** What a core node is made of; of one that collc does not know, whatever FX says. */
-  private inputsOf(node: CoreNode): (string | number)[] {
-    if (node.op !== "unknown") return [...node.inputs];
-    return refsOf(this.fx.nodes.find((n) => n.name === node.fx)!).map((name) => this.core.values.get(name) ?? name);
-  }
-
-  private keep(id: string | number): void {
-    const node = this.core.nodes.get(String(id));
-    if (node === undefined || this.live.has(node.id)) return;
-    this.live.add(node.id);
-    this.inputsOf(node).forEach((x) => this.keep(x));
-  }
-
-  /** The values that a value is made of, through views. */
-  private basesOf(id: string | number): string[] {
-    const node = typeof id === "string" ? this.core.nodes.get(id) : undefined;
-    if (node === undefined || node.op === "placeholder") return [];
-    return VIEW_OPS.has(node.op) ? node.inputs.flatMap((x) => this.basesOf(x)) : [node.id];
-  }
-
-  private conversionsIn(atoms: readonly string[]): CoreNode[] {
-    return [...this.core.nodes.values()].filter((n) => CONVERTS.has(n.op) && atoms.includes(n.fx) && this.live.has(n.id)); // prettier-ignore
   }
 
   // -- programs ------------------------------------------------------------------------------------
@@ -193,19 +115,19 @@ class Partition {
   private compiled(atoms: readonly string[]): Attempt {
     const { ranks } = this.options;
     const none = (why: string): Attempt => ({ program: null, why });
-    const other = this.conversionsIn(atoms).find((n) => this.fx.groups[n.group!] !== ranks);
+    const other = this.region.conversionsIn(atoms).find((n) => this.fx.groups[n.group!] !== ranks);
     if (other !== undefined)
       return none(`'${other.fx}' is of a group of ${this.fx.groups[other.group!]} ranks, not ${ranks}`);
-    const [first, ...more] = this.conversionsIn(atoms);
+    const [first, ...more] = this.region.conversionsIn(atoms);
     const apart = more.find((n) => n.group !== first!.group);
     if (apart !== undefined)
       return none(`'${first!.fx}' is of process group ${first!.group}, and '${apart.fx}' of ${apart.group}`);
-    const between = this.between(atoms);
+    const between = this.region.between(atoms);
     if (between !== null) return none(`'${between}' stands between them and is not in the program`);
     let realization: Realization;
     try {
       const name = atoms.length === 1 ? atoms[0]! : `${atoms[0]}_to_${atoms.at(-1)}`;
-      realization = realize(`${this.fx.name ?? "region"}_${name}`, this.core, ranks, (n) => atoms.includes(n.fx), this.resultsOf(atoms), this.replicated); // prettier-ignore
+      realization = realize(`${this.fx.name ?? "region"}_${name}`, this.region.core, ranks, (n) => atoms.includes(n.fx), this.region.resultsOf(atoms), this.region.replicated); // prettier-ignore
     } catch (error) {
       if (error instanceof Unfusable) return none(error.message);
       throw error;
@@ -232,47 +154,14 @@ class Partition {
     return compiled;
   }
 
-  /** Values of atoms that others use. */
-  private resultsOf(atoms: readonly string[]): string[] {
-    return [...this.live].filter((id) => atoms.includes(this.fxOf(id)) && (this.results.has(id) || [...(this.readers.get(id) ?? [])].some((r) => !atoms.includes(r)))); // prettier-ignore
-  }
-
-  /** The FX node whose value it is. */
-  private nameOf(id: string): string {
-    return [...this.core.values].find(([, value]) => value === id)?.[0] ?? this.fxOf(id);
-  }
-
-  /** An atom outside that some of these are needed for, and that others of them need; null if there is none. */
-  private between(atoms: readonly string[]): string | null {
-    const after = new Set<string>();
-    for (const a of this.atoms)
-      if (!atoms.includes(a) && this.makers.get(a)!.some((m) => atoms.includes(m) || after.has(m))) after.add(a);
-    const seen = new Set<string>();
-    const walk = (name: string): string | null => {
-      for (const m of this.makers.get(name)!) {
-        if (seen.has(m)) continue;
-        seen.add(m);
-        if (after.has(m)) return m;
-        const found = walk(m);
-        if (found !== null) return found;
-      }
-      return null;
-    };
-    for (const a of atoms) {
-      const found = walk(a);
-      if (found !== null) return found;
-    }
-    return null;
-  }
-
   // -- costs ---------------------------------------------------------------------------------------
 
   /** Seconds of the caller's own way. Of a conversion, where nobody has measured it, those of collc's own program for it. */
   private baselineOf(atom: string): number {
-    const measured = [atom, ...this.absorbedBy(atom)].flatMap((name) => this.options.measured?.[name] ?? []);
+    const measured = [atom, ...this.region.absorbedBy(atom)].flatMap((name) => this.options.measured?.[name] ?? []);
     if (measured.length > 0) return measured.reduce((a, b) => a + b);
-    const floor = nodeSeconds(atom, this.core, this.machine, this.options.ranks);
-    if (this.conversionsIn([atom]).length === 0) return floor;
+    const floor = nodeSeconds(atom, this.region.core, this.machine, this.options.ranks);
+    if (this.region.conversionsIn([atom]).length === 0) return floor;
     return this.attempt([atom]).program?.seconds ?? floor;
   }
 
@@ -289,14 +178,14 @@ class Partition {
   private kernelSeconds(atoms: readonly string[]): number {
     const measured = atoms.flatMap((a) => this.options.measured?.[a] ?? []);
     if (measured.length === atoms.length) return measured.reduce((a, b) => a + b);
-    const reads = new Set(atoms.flatMap((a) => this.computing(a).flatMap((n) => n.inputs)).filter((x): x is string => typeof x === "string" && !atoms.includes(this.fxOf(x)))); // prettier-ignore
-    const bytes = (ids: Iterable<string>): number => [...ids].reduce((sum, id) => sum + bytesOf(this.core.nodes.get(id)!), 0); // prettier-ignore
-    const operation = { loaded: bytes(reads), stored: bytes(this.resultsOf(atoms)), scalarOps: 0, tensorOps: 0 };
+    const reads = new Set(atoms.flatMap((a) => this.region.computing(a).flatMap((n) => n.inputs)).filter((x): x is string => typeof x === "string" && !atoms.includes(this.region.fxOf(x)))); // prettier-ignore
+    const bytes = (ids: Iterable<string>): number => [...ids].reduce((sum, id) => sum + bytesOf(this.region.core.nodes.get(id)!), 0); // prettier-ignore
+    const operation = { loaded: bytes(reads), stored: bytes(this.region.resultsOf(atoms)), scalarOps: 0, tensorOps: 0 };
     return predictOperation(operation, this.machine);
   }
 
   private secondsOf(part: readonly string[]): number {
-    if (this.conversionsIn(part).length === 0) return this.callerSeconds(part);
+    if (this.region.conversionsIn(part).length === 0) return this.callerSeconds(part);
     if (part.length === 1) {
       const own = this.attempt(part).program?.seconds;
       return Math.min(this.baselineOf(part[0]!), own ?? Infinity);
@@ -307,15 +196,15 @@ class Partition {
   // -- partition -----------------------------------------------------------------------------------
 
   run(): Lowered {
-    const edges = this.atoms.flatMap((to) => this.makers.get(to)!.map((from) => [from, to] as const));
+    const edges = this.region.atoms.flatMap((to) => this.region.makers.get(to)!.map((from) => [from, to] as const));
     const verdicts = new Map<string, EdgeVerdict>();
     for (let isChanged = true; isChanged;) {
       isChanged = false;
       for (const [from, to] of edges) {
         const [a, b] = [this.partOf.get(from)!, this.partOf.get(to)!];
         if (a === b) continue;
-        const all = this.atoms.filter((x) => a.includes(x) || b.includes(x));
-        if (this.conversionsIn(all).length === 0) continue;
+        const all = this.region.atoms.filter((x) => a.includes(x) || b.includes(x));
+        if (this.region.conversionsIn(all).length === 0) continue;
         const verdict = this.verdictOf(from, to, a, b, all);
         verdicts.set(`${from} ${to}`, verdict);
         const joined = verdict.isFused ? all : this.withOneOf(from, to, a, b, verdicts);
@@ -330,7 +219,7 @@ class Partition {
       const part = this.partOf.get(to)!;
       if (this.partOf.get(from) !== part || verdicts.get(key)?.isFused === true) continue;
       // The caller's own kernel is nothing that was decided.
-      if (this.conversionsIn(part).length === 0) continue;
+      if (this.region.conversionsIn(part).length === 0) continue;
       verdicts.set(key, { from, to, isFused: true, why: "both are in one program by other edges", together: null, apart: null }); // prettier-ignore
     }
     const ordered = edges.flatMap(([from, to]) => verdicts.get(`${from} ${to}`) ?? []);
@@ -345,10 +234,10 @@ class Partition {
     b: readonly string[],
     verdicts: Map<string, EdgeVerdict>,
   ): readonly string[] | null {
-    const [own, kernel, atom] = this.conversionsIn(a).length > 0 ? [a, b, to] : [b, a, from];
-    if (kernel.length === 1 || this.conversionsIn(kernel).length > 0) return null;
+    const [own, kernel, atom] = this.region.conversionsIn(a).length > 0 ? [a, b, to] : [b, a, from];
+    if (kernel.length === 1 || this.region.conversionsIn(kernel).length > 0) return null;
     const rest = kernel.filter((x) => x !== atom);
-    const all = this.atoms.filter((x) => own.includes(x) || x === atom);
+    const all = this.region.atoms.filter((x) => own.includes(x) || x === atom);
     const { program } = this.attempt(all);
     const before = rest.map((x) => [x, this.partOf.get(x)!] as const);
     for (const x of rest) this.partOf.set(x, rest);
@@ -405,12 +294,12 @@ class Partition {
 
   /** Parts, each behind those that it needs; null where there is no such order. @param joined atoms that are one part, too */
   private orderOfParts(joined: readonly string[] = []): (readonly string[])[] | null {
-    const rest = new Set(this.atoms.map((a) => (joined.includes(a) ? joined : this.partOf.get(a)!)));
+    const rest = new Set(this.region.atoms.map((a) => (joined.includes(a) ? joined : this.partOf.get(a)!)));
     const done = new Set<string>();
     const order: (readonly string[])[] = [];
     while (rest.size > 0) {
       const next = [...rest].find((p) =>
-        p.every((a) => this.makers.get(a)!.every((m) => done.has(m) || p.includes(m))),
+        p.every((a) => this.region.makers.get(a)!.every((m) => done.has(m) || p.includes(m))),
       );
       if (next === undefined) return null;
       rest.delete(next);
@@ -424,12 +313,12 @@ class Partition {
     const isConversion = (name: string): boolean => /^(torch\.ops\.)?_?c10d_functional\./.test(this.fx.nodes.find((n) => n.name === name)!.target ?? ""); // prettier-ignore
     const baseline = this.callerSeconds(atoms);
     // What was taken in, and is needed by nobody else, comes back where it is carried out one by one.
-    const nodes = atoms.flatMap((a) => [...this.absorbedBy(a), a]);
+    const nodes = atoms.flatMap((a) => [...this.region.absorbedBy(a), a]);
     const fallback = nodes.map((node) => ({ node, by: isConversion(node) ? ("nccl" as const) : ("caller" as const) }));
     const common = { nodes, baseline, fallback, seconds: this.secondsOf(atoms) };
     const external = (why: string): Part => ({ ...common, kind: "external", by: fallback[0]!.by, why });
-    if (this.conversionsIn(atoms).length === 0)
-      return external(this.core.unknown.get(atoms[0]!) ?? "it moves nothing between ranks");
+    if (this.region.conversionsIn(atoms).length === 0)
+      return external(this.region.core.unknown.get(atoms[0]!) ?? "it moves nothing between ranks");
     const { program, why } = this.attempt(atoms);
     if (program === null) return external(why);
     if (atoms.length === 1 && baseline < program.seconds) return external(`${us(baseline)} was measured, ${us(program.seconds)} is predicted for collc's program`); // prettier-ignore
@@ -439,8 +328,15 @@ class Partition {
     const manifest = compiled.manifest!;
     const { syntax } = compiled.checked!;
     const binding = (id: string, core: string, name: string): Binding => {
-      const { shape, dtype } = this.core.nodes.get(core)!;
-      return { id, name, tensor: this.nameOf(core), shape, dtype, isSymmetric: manifest.symmetric.includes(name) };
+      const { shape, dtype } = this.region.core.nodes.get(core)!;
+      return {
+        id,
+        name,
+        tensor: this.region.nameOf(core),
+        shape,
+        dtype,
+        isSymmetric: manifest.symmetric.includes(name),
+      };
     };
     return {
       ...common,
@@ -454,21 +350,16 @@ class Partition {
     };
   }
 
-  private absorbedBy(atom: string): string[] {
-    const live = [...this.core.nodes.values()].filter((n) => n.fx === atom && this.live.has(n.id));
-    return live.flatMap((n) => n.absorbs ?? []).filter((name) => !this.atoms.includes(name));
-  }
-
   /** Tensors between steps. Placeholders are the caller's, and so are results, which live on. */
   private lifetimes(order: readonly (readonly string[])[], symmetric: ReadonlySet<string>): Lifetime[] {
     const stepOf = (atom: string): number => order.findIndex((p) => p.includes(atom));
     return order.flatMap((atoms, from) =>
-      this.resultsOf(atoms).map((id): Lifetime => {
-        const { shape, dtype } = this.core.nodes.get(id)!;
+      this.region.resultsOf(atoms).map((id): Lifetime => {
+        const { shape, dtype } = this.region.core.nodes.get(id)!;
         const bytes = shape.reduce((x, y) => x * y, isDType(dtype) ? DTYPES[dtype].bytes : 8);
-        const readers = [...(this.readers.get(id) ?? [])].map(stepOf);
-        const to = this.results.has(id) ? order.length : Math.max(from, ...readers);
-        const tensor = this.nameOf(id);
+        const readers = [...(this.region.readers.get(id) ?? [])].map(stepOf);
+        const to = this.region.results.has(id) ? order.length : Math.max(from, ...readers);
+        const tensor = this.region.nameOf(id);
         return { tensor, bytes, isSymmetric: symmetric.has(tensor), from, to };
       }),
     );

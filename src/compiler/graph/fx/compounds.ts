@@ -1,0 +1,164 @@
+/** FX nodes that are several core nodes, or that what stands around them is a part of: scaled products, detours, conversions. */
+import { dtypeOf, type FxArgument, type FxGraph, type FxNode } from "./fx.js";
+import { type CoreNode, Making, Unknown } from "./making.js";
+
+/** Conversions of `_c10d_functional`, and operands of theirs that are numbers and names. */
+const COLLECTIVES: Readonly<Record<string, string>> = {
+  all_reduce: "all_reduce",
+  all_reduce_: "all_reduce",
+  all_gather_into_tensor: "all_gather",
+  all_gather_into_tensor_out: "all_gather",
+  reduce_scatter_tensor: "reduce_scatter",
+  reduce_scatter_tensor_out: "reduce_scatter",
+  all_to_all_single: "all_to_all",
+  broadcast: "broadcast",
+  broadcast_: "broadcast",
+};
+export const CONVERTS: ReadonlySet<string> = new Set(Object.values(COLLECTIVES));
+export const VIEW_OPS: ReadonlySet<string> = new Set(["reshape", "permute", "slice"]);
+
+export class Compounds extends Making {
+  constructor(protected readonly fx: FxGraph) {
+    super();
+  }
+
+  /** A product of two tensors of one dtype. */
+  protected product(a: string, b: string, shape: readonly number[], dtype: string): string {
+    if (this.of(a).dtype !== this.of(b).dtype)
+      throw new Unknown(`it multiplies ${this.of(a).dtype} by ${this.of(b).dtype}`);
+    const product = this.make("matmul", [a, b], shape, this.of(a).dtype);
+    return this.cast(product, dtype) as string;
+  }
+
+  /** `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: products of 8-bit floats are exact in bf16. */
+  protected scaled({ args = [], kwargs = {}, shape = [], dtype: written }: FxNode): string {
+    const dtype = dtypeOf(written);
+    const argument = (i: number, name: string): FxArgument => args[i] ?? kwargs[name] ?? null;
+    if (argument(5, "scale_result") !== null) throw new Unknown("collc has no _scaled_mm with scale_result");
+    const [a, b] = [0, 1].map((i) => this.cast(this.tensor(args[i]), "bf16"));
+    let value: string = this.cast(this.make("matmul", [a!, b!], shape, "bf16"), "f32") as string;
+    for (const [i, name] of [
+      [2, "scale_a"],
+      [3, "scale_b"],
+    ] as const) {
+      // prettier-ignore
+      let scale = this.tensor(argument(i, name));
+      if (this.of(scale).shape.length === 0) scale = this.reshape(scale, [1, 1]);
+      const [rows, columns] = this.of(scale).shape as [number, number];
+      if (!((rows === 1 || rows === shape[0]) && (columns === 1 || columns === shape[1]))) throw new Unknown("collc has scales by tensor and by row"); // prettier-ignore
+      value = this.pointwise("mul", [value, scale], "f32");
+    }
+    const bias = argument(4, "bias");
+    if (bias !== null) value = this.pointwise("add", [value, this.tensor(bias)], "f32");
+    return this.cast(value, dtype) as string;
+  }
+
+  /** GELU by its approximation with tanh. */
+  protected geluTanh(x: string, dtype: string): string {
+    const wide = this.cast(x, "f32");
+    const cube = this.pointwise("mul", [this.pointwise("mul", [wide, wide], "f32"), wide], "f32");
+    const inner = this.pointwise("mul", [this.pointwise("add", [wide, this.pointwise("mul", [cube, 0.044715], "f32")], "f32"), Math.sqrt(2 / Math.PI)], "f32"); // prettier-ignore
+    const half = this.pointwise(
+      "mul",
+      [this.pointwise("add", [this.pointwise("tanh", [inner], "f32"), 1], "f32"), 0.5],
+      "f32",
+    );
+    return this.cast(this.pointwise("mul", [wide, half], "f32"), dtype) as string;
+  }
+
+  /** Bytes under another name. Around a conversion that only moves, it is a detour for the sake of libraries without the dtype. */
+  protected viewAs(x: string, dtype: string): string {
+    const node = this.of(x);
+    if (node.dtype === dtype) return x;
+    const moved = this.undone(x, dtype);
+    if (moved !== null) return moved;
+    return this.make("view_as", [x], node.shape, dtype);
+  }
+
+  /** The same movement of what was there before a `view_as` from the dtype; null where something else is between. */
+  private undone(x: string, dtype: string): string | null {
+    const node = this.of(x);
+    const [input] = node.inputs;
+    if (node.op === "view_as") return typeof input === "string" && this.of(input).dtype === dtype ? input : null;
+    if (!(VIEW_OPS.has(node.op) || node.op === "concat" || node.op === "all_gather")) return null;
+    const inputs = node.inputs.map((i) => this.undone(i as string, dtype));
+    if (inputs.includes(null)) return null;
+    const { fx, id, ...rest } = node;
+    // Conversions are few, and each is carried out once.
+    const known = [...this.nodes.values()].find(
+      (n) => n.op === node.op && n.op === "all_gather" && n.inputs[0] === inputs[0] && n.dim === node.dim,
+    );
+    if (known !== undefined) return known.id;
+    const fresh = `${id}__${dtype}`;
+    this.nodes.set(fresh, { ...rest, id: fresh, fx, inputs: inputs as string[], dtype });
+    return fresh;
+  }
+
+  /** Parts side by side. Those of a gathered tensor, in order, are the tensor gathered along that dimension. */
+  protected joined(parts: readonly string[], dim: number, shape: readonly number[], dtype: string): string {
+    const sources = parts.map((p) => this.of(p));
+    const [first] = sources as [CoreNode];
+    const gathered = typeof first.inputs[0] === "string" ? this.nodes.get(first.inputs[0]) : undefined;
+    if (gathered?.op === "all_gather" && gathered.dim === 0 && sources.length === this.fx.groups[gathered.group!]) {
+      const each = gathered.shape[0]! / sources.length;
+      const inOrder = sources.every(
+        (s, i) => s.op === "slice" && s.inputs[0] === gathered.id && s.ranges!.every(([from, to], d) => (d === 0 ? from === i * each && to === from + each : from === 0 && to === gathered.shape[d]!)), // prettier-ignore
+      );
+      if (inOrder && dim !== 0)
+        return this.make("all_gather", gathered.inputs, shape, dtype, {
+          dim,
+          group: gathered.group!,
+          absorbs: [gathered.fx],
+        });
+    }
+    if (parts.length === 1) return parts[0]!;
+    return this.make("concat", parts, shape, dtype, { dim });
+  }
+
+  /** A conversion, or the wait for one. */
+  protected collective({ args = [], shape = [] }: FxNode, name: string): string {
+    if (name === "wait_tensor") return this.tensor(args[0]);
+    const op = COLLECTIVES[name];
+    if (op === undefined) throw new Unknown(`collc has no _c10d_functional.${name}`);
+    const x = this.tensor(args[0]);
+    const group = args.find((a): a is string => typeof a === "string" && Object.hasOwn(this.fx.groups, a));
+    if (group === undefined)
+      throw new Unknown(
+        `its process group is not among the graph's groups (${Object.keys(this.fx.groups).join(", ")})`,
+      );
+    const ranks = this.fx.groups[group]!;
+    const { dtype, shape: from } = this.of(x);
+    const written = args.find((a): a is string => typeof a === "string" && a !== group) ?? "sum";
+    const reduce = ({ sum: "sum", avg: "sum", min: "min", max: "max", product: "prod", prod: "prod" } as const)[
+      written
+    ];
+    if (reduce === undefined && (op === "all_reduce" || op === "reduce_scatter"))
+      throw new Unknown(`collc has no reduction '${written}'`);
+    const averaged = (value: string): string =>
+      written === "avg" ? this.pointwise("mul", [value, 1 / ranks], dtype) : value;
+    switch (op) {
+      case "all_gather":
+        return this.make(op, [x], from.with(0, from[0]! * ranks), dtype, { dim: 0, group });
+      case "all_reduce":
+        return averaged(this.make(op, [x], from, dtype, { group, reduce: reduce! }));
+      case "reduce_scatter": {
+        // Parts along another dimension, laid one after the other along the first for those who cut that alone.
+        const whole = this.of(x);
+        const parts = whole.op === "concat" && whole.dim === 0 ? whole.inputs.map((i) => this.of(i as string)) : [];
+        const source = parts[0]?.op === "slice" ? this.of(parts[0].inputs[0] as string) : null;
+        const dim = source === null ? -1 : parts[0]!.ranges!.findIndex(([f, t], d) => t - f !== source.shape[d]);
+        const inOrder = source !== null && dim > 0 && parts.length === ranks && parts.every((p, i) => p.op === "slice" && p.inputs[0] === source.id && p.ranges![dim]![0] === (i * source.shape[dim]!) / ranks && p.shape[dim] === source.shape[dim]! / ranks); // prettier-ignore
+        if (inOrder) return averaged(this.make(op, [source.id], source.shape.with(dim, source.shape[dim]! / ranks), dtype, { dim, group, reduce: reduce!, absorbs: [whole.fx] })); // prettier-ignore
+        return averaged(this.make(op, [x], from.with(0, from[0]! / ranks), dtype, { dim: 0, group, reduce: reduce! }));
+      }
+      case "all_to_all": {
+        const sizes = args.filter(Array.isArray) as number[][];
+        if (sizes.some((s) => s.some((n) => n !== s[0])))
+          throw new Unknown("collc has no all_to_all of uneven parts as a graph");
+        return this.make(op, [x], shape.length === 0 ? from : shape, dtype, { dim: 0, group });
+      }
+      default:
+        return this.make(op, [x], from, dtype, { group, from: Number(args.find((a) => typeof a === "number") ?? 0) });
+    }
+  }
+}

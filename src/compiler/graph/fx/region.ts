@@ -1,0 +1,134 @@
+/** What an FX graph's nodes are to each other: which are needed, who reads whom, what every rank has. */
+import { CONVERSIONS } from "../../check/functions.js";
+import { type Core, coreOf, type CoreNode, CONVERTS, VIEW_OPS } from "./core.js";
+import { outputsOf } from "./evaluate.js";
+import { type FxGraph, refsOf } from "./fx.js";
+
+export class Region {
+  readonly core: Core;
+  /** FX nodes that compute something which is needed, in order. */
+  readonly atoms: readonly string[];
+  /** By atom, those that it needs. */
+  readonly makers = new Map<string, readonly string[]>();
+  /** By core value, the atoms that read it, through views. */
+  readonly readers = new Map<string, Set<string>>();
+  /** Core values that are given back. */
+  readonly results: ReadonlySet<string>;
+  /** Core values that are the same on every rank. */
+  readonly replicated: ReadonlySet<string>;
+  /** Core nodes that results depend on. */
+  private readonly live = new Set<string>();
+
+  constructor(readonly fx: FxGraph) {
+    this.core = coreOf(fx);
+    const given = outputsOf(fx).map((name) => this.core.values.get(name) ?? name);
+    given.forEach((id) => this.keep(id));
+    this.results = new Set(given.flatMap((id) => this.basesOf(id)));
+    const live = [...this.core.nodes.values()].filter((n) => this.live.has(n.id));
+    const computing = live.filter((n) => !VIEW_OPS.has(n.op) && n.op !== "placeholder");
+    this.atoms = fx.nodes.map((n) => n.name).filter((name) => computing.some((n) => n.fx === name));
+    for (const atom of this.atoms) {
+      const read = new Set(computing.filter((n) => n.fx === atom).flatMap((n) => this.inputsOf(n).flatMap((x) => this.basesOf(x)))); // prettier-ignore
+      for (const id of read) {
+        if (this.fxOf(id) === atom) continue;
+        this.readers.set(id, (this.readers.get(id) ?? new Set()).add(atom));
+      }
+      this.makers.set(
+        atom,
+        [...new Set([...read].map((id) => this.fxOf(id)))].filter((m) => m !== atom),
+      );
+    }
+    this.replicated = this.sameEverywhere();
+  }
+
+  /** The core nodes of an atom that compute. */
+  computing(atom: string): CoreNode[] {
+    return [...this.core.nodes.values()].filter((n) => n.fx === atom && this.live.has(n.id) && !VIEW_OPS.has(n.op) && n.op !== "placeholder"); // prettier-ignore
+  }
+
+  /** Values that every rank has: results of conversions to all, what the caller says, and what is computed of such alone. */
+  private sameEverywhere(): Set<string> {
+    const said = new Set(this.fx.nodes.filter((n) => n.replicated === true).map((n) => n.name));
+    const same = new Map<string, boolean>();
+    const isSame = (id: string): boolean => {
+      const known = same.get(id);
+      if (known !== undefined) return known;
+      const { op, fx, inputs } = this.core.nodes.get(id)!;
+      const to = CONVERSIONS.get(op)?.to;
+      const ofInputs = (): boolean => op !== "unknown" && inputs.every((x) => typeof x === "number" || isSame(x));
+      const found = op === "placeholder" ? said.has(fx) : to === undefined ? ofInputs() : to === "replicated";
+      same.set(id, found);
+      return found;
+    };
+    return new Set([...this.core.nodes.keys()].filter(isSame));
+  }
+
+  /** The FX node that a core node is of. */
+  fxOf(id: string): string {
+    return this.core.nodes.get(id)!.fx;
+  }
+
+  /** What a core node is made of; of one that collc does not know, whatever FX says. */
+  private inputsOf(node: CoreNode): (string | number)[] {
+    if (node.op !== "unknown") return [...node.inputs];
+    return refsOf(this.fx.nodes.find((n) => n.name === node.fx)!).map((name) => this.core.values.get(name) ?? name);
+  }
+
+  private keep(id: string | number): void {
+    const node = this.core.nodes.get(String(id));
+    if (node === undefined || this.live.has(node.id)) return;
+    this.live.add(node.id);
+    this.inputsOf(node).forEach((x) => this.keep(x));
+  }
+
+  /** The values that a value is made of, through views. */
+  private basesOf(id: string | number): string[] {
+    const node = typeof id === "string" ? this.core.nodes.get(id) : undefined;
+    if (node === undefined || node.op === "placeholder") return [];
+    return VIEW_OPS.has(node.op) ? node.inputs.flatMap((x) => this.basesOf(x)) : [node.id];
+  }
+
+  /** Conversions of some atoms. */
+  conversionsIn(atoms: readonly string[]): CoreNode[] {
+    return [...this.core.nodes.values()].filter((n) => CONVERTS.has(n.op) && atoms.includes(n.fx) && this.live.has(n.id)); // prettier-ignore
+  }
+
+  /** Values of atoms that others use. */
+  resultsOf(atoms: readonly string[]): string[] {
+    return [...this.live].filter((id) => atoms.includes(this.fxOf(id)) && (this.results.has(id) || [...(this.readers.get(id) ?? [])].some((r) => !atoms.includes(r)))); // prettier-ignore
+  }
+
+  /** The FX node whose value it is. */
+  nameOf(id: string): string {
+    return [...this.core.values].find(([, value]) => value === id)?.[0] ?? this.fxOf(id);
+  }
+
+  /** An atom outside that some of these are needed for, and that others of them need; null if there is none. */
+  between(atoms: readonly string[]): string | null {
+    const after = new Set<string>();
+    for (const a of this.atoms)
+      if (!atoms.includes(a) && this.makers.get(a)!.some((m) => atoms.includes(m) || after.has(m))) after.add(a);
+    const seen = new Set<string>();
+    const walk = (name: string): string | null => {
+      for (const m of this.makers.get(name)!) {
+        if (seen.has(m)) continue;
+        seen.add(m);
+        if (after.has(m)) return m;
+        const found = walk(m);
+        if (found !== null) return found;
+      }
+      return null;
+    };
+    for (const a of atoms) {
+      const found = walk(a);
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  /** FX nodes that an atom does the work of, too, and that nobody else needs. */
+  absorbedBy(atom: string): string[] {
+    const live = [...this.core.nodes.values()].filter((n) => n.fx === atom && this.live.has(n.id));
+    return live.flatMap((n) => n.absorbs ?? []).filter((name) => !this.atoms.includes(name));
+  }
+}
