@@ -13,7 +13,7 @@ import { checkMapping, type CompileOptions, DEFAULT_ARCH, machineOf, passOptions
 import type { PassOptions } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
 import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
-import { OutOfReach, type Refusal } from "./passes/send-messages.js";
+import { OutOfReach, type Refusal } from "./passes/support/message-plans.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
 import { messageProblems } from "./program/message-order.js";
 import { type Candidate, choiceWith } from "./program/plan.js";

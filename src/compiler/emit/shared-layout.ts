@@ -1,7 +1,6 @@
 /** Where shared buffers lie in a block's dynamic shared memory; those that are never in use together overlap. */
-import { type Buffer, type Kernel, type Op, type Region, text } from "../ir/module.js";
-import { definitionOf } from "../ir/ops.js";
-import { walkKernel } from "../ir/visit.js";
+import { type Buffer, type Kernel, type Region, text } from "../ir/module.js";
+import { buffersNamed, walkKernel } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 
 export interface SharedPlace {
@@ -84,23 +83,14 @@ function lifetimes(kernel: Kernel): Map<string, Lifetimes | null> {
     for (const op of region.ops) {
       if (op.name === "for" && op.attributes["map"] === "blocks") {
         const turn = op.regions[0]!;
-        turn.ops.forEach((inner, at) => named(inner).forEach((name) => note(name, turn, at)));
+        turn.ops.forEach((inner, at) => buffersNamed(inner).forEach((name) => note(name, turn, at)));
         continue;
       }
       // A use that no turn bounds lasts.
-      if (op.regions.length === 0) for (const name of named(op)) if (shared.has(name)) found.set(name, null);
+      if (op.regions.length === 0) for (const name of buffersNamed(op)) if (shared.has(name)) found.set(name, null);
       for (const inner of op.regions) visit(inner);
     }
   };
   visit(kernel.body);
   return found;
-}
-
-/** Buffers that an op, or anything in it, names. */
-function named(op: Op): string[] {
-  const { attributes = {}, optional = {} } = definitionOf(op.name);
-  const own = Object.entries({ ...attributes, ...optional })
-    .filter(([key, kind]) => kind === "buffer" && key in op.attributes)
-    .map(([key]) => op.attributes[key] as string);
-  return [...own, ...op.regions.flatMap((r) => r.ops.flatMap(named))];
 }

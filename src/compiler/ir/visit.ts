@@ -1,6 +1,7 @@
 /** Walking and rebuilding regions. */
 import type { Builder } from "./builder.js";
 import { type Kernel, type Op, type Region, Value } from "./module.js";
+import { definitionOf } from "./ops.js";
 
 /** Calls `visit` for every op, outside in, in program order. */
 export function walk(
@@ -18,6 +19,15 @@ export function walk(
 
 export function walkKernel(kernel: Kernel, visit: (op: Op, parents: readonly Op[]) => void): void {
   walk(kernel.body, visit);
+}
+
+/** Buffers that an op, or anything in it, names. */
+export function buffersNamed(op: Op): string[] {
+  const { attributes = {}, optional = {} } = definitionOf(op.name);
+  const own = Object.entries({ ...attributes, ...optional })
+    .filter(([key, kind]) => kind === "buffer" && key in op.attributes)
+    .map(([key]) => op.attributes[key] as string);
+  return [...own, ...op.regions.flatMap((r) => r.ops.flatMap(buffersNamed))];
 }
 
 /** Values that stand for others while ops are copied. */

@@ -12,21 +12,18 @@
  * messages are the order that their data needs, and derive-sync finds whatever else there is.
  */
 import { Builder } from "../ir/builder.js";
-import { type Buffer, bufferOf, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
-import { definitionOf } from "../ir/ops.js";
+import { type Buffer, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
-import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
+import { rewriteOps, Substitution } from "../ir/visit.js";
 import { isNear, isWhole, type Reach } from "../machine/reach.js";
 import type { Span } from "../source.js";
-import { type Extent, productOf } from "../types/extent.js";
-import { DTYPES } from "../types/dtype.js";
 import type { PassOptions } from "./options.js";
 import { Definitions, rankVarying } from "./support/analysis.js";
 import { type FarOps, farOps } from "./support/far.js";
 import { accessesIn, type Step } from "./support/nests.js";
-import { boundsOf, type Plan, Planner, Refused } from "./support/message-plans.js";
+import { boundsOf, OutOfReach, type Plan, Planner, type Refusal } from "./support/message-plans.js";
+import { OtherRank, Refused } from "./support/other-side.js";
 import { distributeConditions } from "./support/rank-conditions.js";
-import { upperBound } from "./support/upper-bound.js";
 import { writtenOut } from "./support/written-out.js";
 
 export function sendMessages(kernel: Kernel, { ranksPerDomain }: Pick<PassOptions, "ranksPerDomain">): Kernel {
@@ -35,24 +32,6 @@ export function sendMessages(kernel: Kernel, { ranksPerDomain }: Pick<PassOption
   const first = farOps(kernel, reach);
   const { kernel: apart } = distributeConditions(writtenOut(kernel, first.far));
   return new Messages(apart, reach).finished();
-}
-
-/** An access to ranks beyond that no message can stand for. */
-export interface Refusal {
-  readonly span: Span;
-  readonly kind: "load" | "store";
-  readonly buffer: string;
-  readonly reason: string;
-  /** Messages that each rank would send as it is written, of so many bytes each; null where data say how many. */
-  readonly messages: Extent | null;
-  readonly bytes: number;
-}
-
-/** The program is not one for ranks that share no addresses. */
-export class OutOfReach extends Error {
-  constructor(readonly refusals: readonly Refusal[]) {
-    super(refusals.map(({ kind, buffer, reason }) => `${kind} of '${buffer}': ${reason}`).join("\n"));
-  }
 }
 
 /** How one rank goes through the nest of another, or its own. */
@@ -68,21 +47,21 @@ class Messages {
   private readonly buffers: Buffer[] = [];
   private readonly refusals: Refusal[] = [];
   private readonly definitions: Definitions;
-  private readonly varying: ReadonlySet<Value>;
   private readonly ops: FarOps;
   private readonly build: Builder;
   private readonly planner: Planner;
   private readonly outside = new Substitution();
+  private readonly there: OtherRank;
 
   constructor(
     private readonly kernel: Kernel,
     private readonly reach: Reach,
   ) {
     this.definitions = new Definitions(kernel);
-    this.varying = rankVarying(kernel);
     this.planner = new Planner(kernel, this.definitions);
     this.ops = farOps(kernel, reach);
     this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
+    this.there = new OtherRank(this.build, this.definitions, rankVarying(kernel), this.outside);
   }
 
   /** @throws OutOfReach naming every access that no message can stand for */
@@ -167,23 +146,7 @@ class Messages {
 
   private refuse(access: Op, path: readonly Step[], reason: string): void {
     if (this.refusals.some(({ span }) => span.start === access.span.start)) return;
-    const name = text(access, "buffer");
-    const { dtype } = bufferOf(this.kernel, name);
-    const times = path.flatMap(({ op }) =>
-      op.name === "if"
-        ? []
-        : op.regions[0]!.arguments.map((_, d) =>
-            upperBound(op.operands[2 * d]!, op.operands[2 * d + 1]!, this.definitions),
-          ),
-    );
-    this.refusals.push({
-      span: access.span,
-      kind: access.name as Refusal["kind"],
-      buffer: name,
-      reason,
-      messages: times.some((t) => t === null) ? null : productOf(times as Extent[]),
-      bytes: DTYPES[dtype].bytes,
-    });
+    this.refusals.push(this.planner.refusal(access, path, reason));
   }
 
   // -- the two sides ------------------------------------------------------------------------------------------------
@@ -407,17 +370,6 @@ class Messages {
 
   /** A value as the actor has it; `at.values` knows the variables of its loops. @throws Refused if data decides it */
   private value(v: Value, at: Walk): Value {
-    const known = at.values.get(v);
-    if (known !== v) return known;
-    const here = this.outside.get(v);
-    if (here !== v && !this.varying.has(v)) return here;
-    const op = this.definitions.of(v);
-    if (op?.name === "rank") return at.actor;
-    if (op === undefined) throw new Refused("where it goes depends on a loop that its peer does not run");
-    if (definitionOf(op.name).effect !== "pure")
-      throw new Refused("where it goes depends on data that its peer does not have");
-    for (const operand of op.operands) at.values.set(operand, this.value(operand, at));
-    copyOp(op, this.build, at.values);
-    return at.values.get(v);
+    return this.there.value(v, at.actor, at.values);
   }
 }

@@ -14,12 +14,12 @@
  */
 import { Builder } from "../ir/builder.js";
 import { type Attributes, type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js"; // prettier-ignore
-import { definitionOf } from "../ir/ops.js";
 import { copyOp, rewriteOps, Substitution, walk } from "../ir/visit.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions, rankVarying } from "./support/analysis.js";
-import { accessesIn, type Step } from "./support/nests.js";
+import { accessesIn, isAllRanks, type Step, tripCount } from "./support/nests.js";
+import { OtherRank, Refused } from "./support/other-side.js";
 import { mostElements } from "./support/upper-bound.js";
 
 type TransferOptions = Pick<PassOptions, "transfers" | "protocol">;
@@ -60,8 +60,6 @@ interface Staged {
   readonly leads: readonly Op[];
 }
 
-class Refused extends Error {}
-
 class Staging {
   readonly buffers: Buffer[] = [];
   readonly transfers: Transfer[] = [];
@@ -99,9 +97,7 @@ class Staging {
   }
 
   private trips(op: Op): number | null {
-    if (op.operands.length !== 2) return null;
-    const [lo, hi] = op.operands.map((v) => this.definitions.constant(v));
-    return lo !== undefined && hi !== undefined && hi - lo <= MOST_ITERATIONS ? Math.max(0, hi - lo) : null;
+    return tripCount(op, this.definitions, MOST_ITERATIONS);
   }
 
   private within(op: Op, values: Substitution, leads: readonly Op[]): void {
@@ -168,7 +164,11 @@ class Staging {
     };
     if (access.name === "load" && isTouched("store"))
       throw new Refused(`'${name}' is stored to in the same loop, so its elements have no one value to send`);
-    const collapsed = path.find(({ op }) => op.regions[0]!.arguments[0] === peer && this.isAllRanks(op))?.op ?? null;
+    const isPeers = ({ op }: Step): boolean =>
+      op.regions[0]!.arguments[0] === peer &&
+      this.trips(op) !== null &&
+      isAllRanks(op, this.kernel.world, this.definitions);
+    const collapsed = path.find(isPeers)?.op ?? null;
     const inner = path.map(({ op }) => op).filter((op) => op.name !== "if" && op !== collapsed && op !== tiles[0]!.op);
     if (inner.some((op) => this.trips(op) === null)) throw new Refused("a loop around it has an unknown length");
     const leads = [...around, ...inner];
@@ -188,11 +188,6 @@ class Staging {
   /** Whether a value is computed from the variables of a loop. */
   reaches(v: Value, loop: Op): boolean {
     return this.definitions.argumentsOf(v).some((a) => loop.regions[0]!.arguments.includes(a));
-  }
-
-  private isAllRanks(op: Op): boolean {
-    if (op.name === "if" || op.attributes["map"] === "tiles") return false;
-    return this.trips(op) === this.kernel.world && this.definitions.constant(op.operands[0]!) === 0;
   }
 
   /**
@@ -248,6 +243,7 @@ class OtherSide {
   private readonly build: Builder;
   private readonly own: Value;
   private readonly mayChooseBlocks: boolean;
+  private readonly there: OtherRank;
   private other: Value | null = null;
   private position: Value | null = null;
   private isChecked = false;
@@ -256,9 +252,10 @@ class OtherSide {
   constructor(
     private readonly staging: Staging,
     private readonly one: Staged,
-    private readonly outside: Substitution,
+    outside: Substitution,
   ) {
     this.build = staging.build;
+    this.there = new OtherRank(this.build, staging.definitions, staging.varying, outside);
     this.own = this.build.rank();
     this.mayChooseBlocks = staging.isFree([one.access], [one]);
   }
@@ -334,18 +331,7 @@ class OtherSide {
 
   /** A value as the other rank has it; `values` knows the variables of its loops. @throws Refused if data decides it */
   private value(v: Value, values: Substitution): Value {
-    const known = values.get(v);
-    if (known !== v) return known;
-    const here = this.outside.get(v);
-    if (here !== v && !this.staging.varying.has(v)) return here;
-    const op = this.staging.definitions.of(v);
-    if (op?.name === "rank") return this.other!;
-    if (op === undefined) throw new Refused("where it goes depends on a loop that its peer does not run");
-    if (definitionOf(op.name).effect !== "pure")
-      throw new Refused("where it goes depends on data that its peer does not have");
-    for (const operand of op.operands) values.set(operand, this.value(operand, values));
-    copyOp(op, this.build, values);
-    return values.get(v);
+    return this.there.value(v, this.other!, values);
   }
 }
 

@@ -6,7 +6,7 @@
  * Within a step nothing can, so there an element that is stored may be loaded by the same rank alone, in the same iteration, before.
  */
 import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
-import { type Access, accessOf, mayConflict, turnsOf } from "../passes/support/accesses.js";
+import { type Access, accessOf, isSpread, mayConflict, turnsOf } from "../passes/support/accesses.js";
 import { Definitions, rankVarying } from "../passes/support/analysis.js";
 import { RankValues } from "../passes/support/rank-values.js";
 
@@ -153,9 +153,4 @@ class Touches {
     this.numbers.set(loop, number);
     return number;
   }
-}
-
-/** Whether iterations of a loop are spread over blocks and threads. */
-function isSpread(op: Op): boolean {
-  return op.attributes["map"] === "tiles" || op.attributes["map"] === "rows";
 }

@@ -7,10 +7,11 @@
  * behind it: a kernel of one barrier and nothing else is what tells peers that this rank's copies have arrived. A message orders what it
  * carries, and nothing else is asked of it (`support/sync-walk.ts`).
  */
-import { isParameter, isRemote, type Kernel, type Op, text } from "../ir/module.js";
+import { isParameter, type Kernel, type Op, text } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
-import { walk } from "../ir/visit.js";
+import { buffersNamed, walk } from "../ir/visit.js";
 import type { CopyStep, MessageEnd, MessageStep } from "../manifest.js";
+import { inferSymmetric } from "../passes/infer-symmetric.js";
 import { Definitions } from "../passes/support/analysis.js";
 import { copiesOfRanks, copyLists, MOST_RANKS } from "../passes/support/copies.js";
 import { farOps } from "../passes/support/far.js";
@@ -57,15 +58,16 @@ export function stepsOf(kernel: Kernel): readonly KernelStep[] | Uncut | null {
       if (hasWordsBefore) return isApart ? { reason: "signals and waits stand on both sides of its messages", at: own.find(hasWords)! } : null; // prettier-ignore
       hasWordsBefore = true;
     }
-    const used = new Set<string>();
-    for (const op of own) collectBuffers(op, used);
+    const used = new Set(own.flatMap(buffersNamed));
     for (const { name } of kernel.buffers.filter((b) => used.has(b.name) && !isParameter(b)))
       users.set(name, (users.get(name) ?? new Set()).add(steps.length));
-    const buffers = kernel.buffers.filter((b) => isParameter(b) || used.has(b.name));
+    // Only what this kernel accesses on peers itself is symmetric.
+    const kept = kernel.buffers.filter((b) => isParameter(b) || used.has(b.name));
+    const buffers = kept.map((b) => ({ ...b, symmetric: false }));
     const name = `${kernel.name}_${steps.filter((s) => s.kind === "launch").length}`;
     steps.push({
       kind: "launch",
-      kernel: withSymmetric({ ...kernel, name, buffers, body: { arguments: [], ops: [...pure, ...own] } }),
+      kernel: inferSymmetric({ ...kernel, name, buffers, body: { arguments: [], ops: [...pure, ...own] } }),
     });
   }
   if (isApart) return withMemory(steps, kernel);
@@ -123,8 +125,8 @@ function whyUnsent({ world }: Kernel): string {
 
 /** Messages of one group: those that follow each other with nothing between them go together. */
 function messagesOf(ops: readonly Op[], kernel: Kernel, definitions: Definitions): MessageStep | null {
-  const isSent = (op: Op): Op[] => [...op.regions[0]!.ops];
-  const lists = copyLists(ops.flatMap(isSent), kernel, definitions, ({ role }) => role === "scratch");
+  const sent = (op: Op): Op[] => [...op.regions[0]!.ops];
+  const lists = copyLists(ops.flatMap(sent), kernel, definitions, ({ role }) => role === "scratch");
   if (lists === null) return null;
   const ranks = Array.from({ length: kernel.world }, () => ({
     sends: [] as MessageEnd[],
@@ -143,15 +145,6 @@ function messagesOf(ops: readonly Op[], kernel: Kernel, definitions: Definitions
 export function beyondReach(kernel: Kernel): Op | null {
   if (kernel.ranksPerDomain === undefined) return null;
   return [...farOps(kernel, { ranksPerDomain: kernel.ranksPerDomain }).far][0] ?? null;
-}
-
-/** The kernel with those buffers symmetric that it accesses on peers itself. */
-function withSymmetric(kernel: Kernel): Kernel {
-  const reached = new Set<string>();
-  walk(kernel.body, (op) => {
-    if (isRemote(op)) reached.add(text(op, op.name === "copy_tile" ? "from" : "buffer"));
-  });
-  return { ...kernel, buffers: kernel.buffers.map((b) => ({ ...b, symmetric: reached.has(b.name) })) };
 }
 
 /** Whether all that an op does is for the copy engines. */
@@ -179,11 +172,4 @@ function withoutEnds(ops: readonly Op[]): readonly Op[] {
   while (from < to && isOwnBarrier(ops[from])) from++;
   while (to > from && isOwnBarrier(ops[to - 1])) to--;
   return ops.slice(from, to);
-}
-
-function collectBuffers(op: Op, into: Set<string>): void {
-  const { attributes = {}, optional = {} } = definitionOf(op.name);
-  for (const [key, kind] of Object.entries({ ...attributes, ...optional }))
-    if (kind === "buffer" && typeof op.attributes[key] === "string") into.add(text(op, key));
-  for (const region of op.regions) for (const inner of region.ops) collectBuffers(inner, into);
 }

@@ -45,6 +45,11 @@ export function mayConflict(a: Access, b: Access): boolean {
   return !a.part.some((interval, d) => areDisjoint(interval, b.part![d]!));
 }
 
+/** Whether iterations of a loop are spread over blocks and threads. */
+export function isSpread(op: Op): boolean {
+  return op.attributes["map"] === "tiles" || op.attributes["map"] === "rows";
+}
+
 /** Most turns of a constant loop that are looked at one by one; longer ones are taken as a whole. */
 const MOST_TURNS = 64;
 
@@ -97,14 +102,13 @@ export class AccessCollector {
       case "contract":
       case "for": {
         const [body] = op.regions as [Region];
-        const isSpread = op.attributes["map"] === "tiles" || op.attributes["map"] === "rows";
-        const turns = isSpread ? null : turnsOf(op, values);
+        const turns = isSpread(op) ? null : turnsOf(op, values);
         if (turns !== null) {
           for (const turn of turns) this.region(body, values.inTurn(op, turn), tiles);
           return;
         }
         const inside = values.insideLoop(op);
-        if (inside !== null) this.region(body, inside, isSpread ? (tiles ?? op) : tiles);
+        if (inside !== null) this.region(body, inside, isSpread(op) ? (tiles ?? op) : tiles);
       }
     }
   }

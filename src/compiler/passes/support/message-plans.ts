@@ -1,11 +1,14 @@
 /** How messages can stand for an access to ranks beyond: which of the loops around it decide about the peer, and which count its elements. */
 import { type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js"; // prettier-ignore
 import { walk } from "../../ir/visit.js";
+import type { Span } from "../../source.js";
+import { DTYPES } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
 import { turnsOf } from "./accesses.js";
 import { type Definitions } from "./analysis.js";
 import { areDisjoint, type Interval } from "./forms.js";
-import type { Step } from "./nests.js";
+import { isAllRanks, type Step, tripCount } from "./nests.js";
+import { Refused } from "./other-side.js";
 import { RankValues } from "./rank-values.js";
 import { upperBound, valueExtent } from "./upper-bound.js";
 
@@ -14,8 +17,23 @@ const MOST_LEADS = 64;
 /** What an outbox or inbox has for one peer is rounded up to so many elements, so that each peer's part begins aligned. */
 const ROUND = 64;
 
-/** Why no message can stand for an access. */
-export class Refused extends Error {}
+/** An access to ranks beyond that no message can stand for. */
+export interface Refusal {
+  readonly span: Span;
+  readonly kind: "load" | "store";
+  readonly buffer: string;
+  readonly reason: string;
+  /** Messages that each rank would send as it is written, of so many bytes each; null where data say how many. */
+  readonly messages: Extent | null;
+  readonly bytes: number;
+}
+
+/** The program is not one for ranks that share no addresses. */
+export class OutOfReach extends Error {
+  constructor(readonly refusals: readonly Refusal[]) {
+    super(refusals.map(({ kind, buffer, reason }) => `${kind} of '${buffer}': ${reason}`).join("\n"));
+  }
+}
 
 /** One variable of a loop around an access. */
 export interface Variable {
@@ -75,10 +93,12 @@ export class Planner {
   /** @throws Refused where no message can stand for the access */
   plan(nest: Op, access: Op, path: readonly Step[]): Plan {
     const { definitions } = this;
+    const { world } = this.kernel;
     this.requireOrder(nest, access, path);
     const peer = memoryOperands(access).peer!;
     const loops = path.map(({ op }) => op).filter((op) => op.name !== "if");
-    const collapsed = loops.find((op) => op.regions[0]!.arguments[0] === peer && this.isAllRanks(op)) ?? null;
+    const collapsed =
+      loops.find((op) => op.regions[0]!.arguments[0] === peer && isAllRanks(op, world, definitions)) ?? null;
     const { relevant, deciding } = this.reached(access, path, collapsed);
     const leads: Op[] = [];
     const variables: Variable[] = [];
@@ -92,7 +112,8 @@ export class Planner {
         const isFixed = divisor !== null && !definitions.argumentsOf(divisor).some((a) => relevant.has(a));
         const part = isFixed ? divisor : peer === v && loop.attributes["map"] === "tiles" ? 1 : null;
         if (part !== null) variables.push({ loop, d, part });
-        else if (loop.attributes["map"] !== "tiles" && (this.turns(loop) ?? Infinity) <= MOST_LEADS) leads.push(loop);
+        else if (loop.attributes["map"] !== "tiles" && tripCount(loop, definitions, MOST_LEADS) !== null)
+          leads.push(loop);
         else throw new Refused("which rank it goes to changes from element to element");
       });
     }
@@ -113,7 +134,7 @@ export class Planner {
     const { dtype } = bufferOf(this.kernel, text(access, "buffer"));
     if (most.some((e) => e === null)) throw new Refused("how often a loop around it runs is not known before a launch");
     const chunk = extent("mul", extent("ceildiv", productOf(most as Extent[]), ROUND), ROUND);
-    const shape = [...leads.map((op) => this.turns(op)!), this.kernel.world, chunk];
+    const shape = [...leads.map((op) => tripCount(op, definitions)!), world, chunk];
     const box = (kind: string): Buffer => {
       const taken = { ...this.kernel, buffers: [...this.kernel.buffers, ...this.buffers] };
       const name = freshName(taken, `${text(access, "buffer")}_${kind}`);
@@ -122,6 +143,22 @@ export class Planner {
       return made;
     };
     return { access, path, collapsed, leads, variables, outbox: box("outbox"), inbox: box("inbox") };
+  }
+
+  /** An access that no message can stand for, with what it would take as it is written. */
+  refusal(access: Op, path: readonly Step[], reason: string): Refusal {
+    const name = text(access, "buffer");
+    const times = path.flatMap(({ op }) =>
+      op.regions[0]!.arguments.map((_, d) => upperBound(...boundsOf(op, d), this.definitions)),
+    );
+    return {
+      span: access.span,
+      kind: access.name as Refusal["kind"],
+      buffer: name,
+      reason,
+      messages: times.some((t) => t === null) ? null : productOf(times as Extent[]),
+      bytes: DTYPES[bufferOf(this.kernel, name).dtype].bytes,
+    };
   }
 
   /** What is sent before a nest, or arrives after it, must be what the nest itself would have found or left. */
@@ -245,18 +282,6 @@ export class Planner {
       return from === null || to === null ? null : to - from;
     });
     return lengths.some((n) => n === null) ? null : Math.max(0, ...(lengths as number[]));
-  }
-
-  private isAllRanks(op: Op): boolean {
-    if (op.attributes["map"] === "tiles") return false;
-    return this.turns(op) === this.kernel.world && this.definitions.constant(op.operands[0]!) === 0;
-  }
-
-  /** Turns of a loop; null where they are not known. */
-  turns(op: Op): number | null {
-    if (op.operands.length !== 2) return null;
-    const [lo, hi] = op.operands.map((v) => this.definitions.constant(v));
-    return lo !== undefined && hi !== undefined ? Math.max(0, hi - lo) : null;
   }
 
   /** Variables of the loops around an access that matter for it, and those of them that decide which rank it goes to. */

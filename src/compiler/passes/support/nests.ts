@@ -1,5 +1,6 @@
 /** Accesses to memory inside nests of loops and conditions. */
 import type { Op, Region } from "../../ir/module.js";
+import type { Definitions } from "./analysis.js";
 
 /** An op on the way from a nest to an access, and the region of it that holds the next. */
 export interface Step {
@@ -19,4 +20,17 @@ export function accessesIn(nest: Op): { readonly access: Op; readonly path: read
   if (nest.name === "load" || nest.name === "store") found.push({ access: nest, path: [] });
   nest.regions.forEach((region, i) => visit(region, [{ op: nest, region: i }]));
   return found;
+}
+
+/** Iterations of a loop of one variable; null where its bounds are not known, or more than `most` lie between them. */
+export function tripCount(op: Op, definitions: Definitions, most = Infinity): number | null {
+  if (op.operands.length !== 2) return null;
+  const [lo, hi] = op.operands.map((v) => definitions.constant(v));
+  return lo !== undefined && hi !== undefined && hi - lo <= most ? Math.max(0, hi - lo) : null;
+}
+
+/** Whether a loop goes through all ranks, its iterations not spread over blocks. */
+export function isAllRanks(op: Op, world: number, definitions: Definitions): boolean {
+  if (op.attributes["map"] === "tiles") return false;
+  return tripCount(op, definitions) === world && definitions.constant(op.operands[0]!) === 0;
 }
