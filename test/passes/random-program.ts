@@ -4,14 +4,15 @@ import { randomKey, randomStream } from "../../src/runtime/numbers/index.js";
 /**
  * A body in which no loop over tiles races with itself, so that synchronisation between statements is all it needs.
  *
- * @param options `repeats`: loops over tiles have loops in order inside, whose turns store to one element or to several
+ * @param options `repeats`: a third of the programs have loops in order inside loops over tiles, whose turns store to one element or to several
  */
 export function randomProgram(
   seed: number,
   options: { readonly readsPlaces: boolean; readonly repeats?: boolean },
 ): string {
   const stream = randomStream(randomKey(seed, 0));
-  return new Maker((n) => (stream() >>> 0) % n, options.readsPlaces, options.repeats ?? false).program();
+  const below = (n: number): number => (stream() >>> 0) % n;
+  return new Maker(below, options.readsPlaces, options.repeats === true && below(3) === 0).program();
 }
 
 const ARRAYS = ["a", "b", "y"];

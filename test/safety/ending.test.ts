@@ -66,7 +66,7 @@ test("a rank that stands still while others close costs one time-out", async () 
     "close",
     `import { joinGroup } from "@bootstrap";
      const [rank, file] = [Number(process.argv[2]), process.argv[3]];
-     const group = await joinGroup({ rank, world: 2, storeFile: file, timeoutMs: 2000 });
+     const group = await joinGroup({ rank, world: 2, storeFile: file, timeoutMs: 5000 });
      await group.exchange.barrier("together");
      if (rank === 1) process.kill(process.pid, "SIGSTOP");
      const started = performance.now();
@@ -79,8 +79,8 @@ test("a rank that stands still while others close costs one time-out", async () 
   expect(await zero!.ended, zero!.output()).toEqual({ code: 0, signal: null });
   process.kill(one!.pid, "SIGKILL");
   await one!.ended;
-  // 10 s without the bound.
-  expect(Number(zero!.output())).toBeLessThan(6000);
+  // 25 s without the bound, 5 s with it; between them is room for a machine that others use.
+  expect(Number(zero!.output())).toBeLessThan(20_000);
 });
 
 // Memory, signals, the provider and the store of a group and its subgroup are each given back with the others: 16 s without the bound.
