@@ -86,6 +86,7 @@ function copyPackage() {
   copy("aot");
   copy("kernels");
   copy("schemas");
+  copy("docs"); // which commands and errors name
   copy("python");
   copy("examples");
   copy("test/gpu"); // the suites that run where the bundle goes
