@@ -38,7 +38,7 @@ export interface CompileResult {
    * `variants` has all. Null when stopped before the device level.
    */
   readonly kernel: Kernel | null;
-  /** What is printed of it: its own text, or, where copy engines have their part in it, those of the kernels between them. */
+  /** What is printed of it: its own text, or, where copy engines or messages have their part in it, those of the kernels between them. */
   readonly cuda: string | null;
   /** The program: kernels, and which of them a size takes. */
   readonly manifest: Manifest | null;
@@ -297,7 +297,7 @@ function stepsOfResult({ kernel, snapshots, options }: CompileResult): readonly 
   return steps;
 }
 
-/** Steps with copy engines, their kernels through the rest of the pipeline; null where engines have nothing to do. */
+/** Steps with copy engines or messages, their kernels through the rest of the pipeline; null where one launch does it all. */
 function dividedSteps(snapshots: readonly Snapshot[], options: CompileOptions): readonly KernelStep[] | null {
   const mapping = passOptions(options);
   const ordered = snapshots.find(({ pass }) => pass === "derive-sync");
