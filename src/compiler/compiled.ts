@@ -288,7 +288,7 @@ function printed(kernel: Kernel, source: SourceFile): PrintedKernel {
 const dividedResults = new WeakMap<Kernel, readonly KernelStep[]>();
 
 /** What a program of one way does, step by step. */
-function stepsOfResult({ kernel, snapshots, options }: CompileResult): readonly KernelStep[] {
+export function stepsOfResult({ kernel, snapshots, options }: CompileResult): readonly KernelStep[] {
   let steps = dividedResults.get(kernel!);
   if (steps === undefined) {
     steps = dividedSteps(snapshots, options) ?? [{ kind: "launch", kernel: kernel! }];

@@ -152,7 +152,7 @@ const SMALL_TILE: PassOptions["tile"] = { m: 128, n: 128, k: 64, stages: 2 };
 export function passOptions(options: CompileOptions): PassOptions {
   // Code for all devices of a generation has none of its own instructions, which roles are made of.
   const arch = options.arch ?? DEFAULT_ARCH;
-  const hasRoles = arch.endsWith("a") && architectureOf(arch).has.wgmma;
+  const hasRoles = arch.endsWith("a") && architectureOf(arch).hasWgmma;
   const tile = architectureOf(arch).blockSharedBytes < LARGE_TILE_BYTES ? { tile: SMALL_TILE } : {};
   const chosen = {
     ...passOptionsFor(machineOf(options)),

@@ -95,7 +95,7 @@ function choicesAmong({ choices, measured }: TunedPlan, isTaken: (way: string) =
 }
 
 /** What plans may have besides kernels. */
-export interface TunedOptions {
+interface TunedOptions {
   /** NCCL's own collectives, for groups on GPUs. Default: no. */
   readonly withLibraries?: boolean;
   /** Steps of copy engines; programs for hosts without collc have none. Default: yes. */

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { type ErrorObject, Ajv } from "ajv";
 import {
   DTYPE_NAMES,
+  LAUNCH_DTYPES,
   type KernelManifest,
   type Manifest,
   type PassOptions,
@@ -314,7 +315,7 @@ export const MANIFEST_SCHEMA: Schema = {
       ],
     }),
     dtype: { enum: DTYPE_NAMES },
-    number: { enum: ["f32", "i32", "u32"] },
+    number: { enum: LAUNCH_DTYPES },
   },
 };
 

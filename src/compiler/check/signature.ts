@@ -10,7 +10,7 @@ import type {
 import { someParts } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
-import { DTYPE_NAMES, type DType, DTYPES, isDType, type LaunchDType } from "../types/dtype.js";
+import { DTYPE_NAMES, type DType, DTYPES, isDType, LAUNCH_DTYPES } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 import { isCut, type Layout, partialOf, printLayout } from "../types/layout.js";
 import { cutsOf, localShapeOf } from "../types/mesh.js";
@@ -136,12 +136,10 @@ function requireLength(e: Extent, whole: Extent, c: Checking): void {
 
 // -- numbers -------------------------------------------------------------------------------------------
 
-const LAUNCHED: readonly LaunchDType[] = ["f32", "i32", "u32"];
-
 /** A number that is given at each launch: the same on every rank. */
 function declareScalar({ name, dtype: written, span }: ScalarDeclaration, c: Checking): void {
   const isFixed = isDType(written.name);
-  const held = LAUNCHED.find((name) => name === written.name);
+  const held = LAUNCH_DTYPES.find((name) => name === written.name);
   if (held === undefined && (isFixed || Object.hasOwn(c.dtypes, written.name)))
     c.report(diagnostic("scalar-dtype", span, { name: name.text, dtype: written.name }));
   const kind = held ?? "f32";

@@ -1,6 +1,6 @@
 /** Everything that `collc explain` says of a compiled collective, as data. Pure, like the compiler. */
 import { showExtent } from "../check/extents.js";
-import { candidateOf, type CompileResult } from "../compiled.js";
+import { candidateOf, type CompileResult, stepsOfResult } from "../compiled.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { bufferOf, type Kernel, type Op, text } from "../ir/module.js";
 import { productShape } from "../ir/tile-window.js";
@@ -178,7 +178,7 @@ export function explain(program: CompileResult, dims: DimValues, machine: Machin
 }
 
 function messagesOf(compiled: CompileResult, dims: DimValues): MessagesStep[] {
-  const { steps } = candidateOf({ name: "", compiled });
+  const steps = stepsOfResult(compiled);
   const bytesOf = memoryBytes(steps);
   return steps.flatMap((step): MessagesStep[] => {
     if (step.kind !== "message") return [];
@@ -196,7 +196,8 @@ function messagesOf(compiled: CompileResult, dims: DimValues): MessagesStep[] {
 /** The time alone, for comparing many sizes. */
 export function predictTime(compiled: CompileResult, dims: DimValues, machine: Machine): Prediction {
   if (compiled.kernel === null) throw new InternalCompilerError("only what was compiled to the end has a time");
-  return predictSteps(candidateOf({ name: "", compiled: kernelFor(compiled, dims) }), dims, machine);
+  const way = kernelFor(compiled, dims);
+  return predictSteps({ kernel: way.kernel!, steps: stepsOfResult(way) }, dims, machine);
 }
 
 /** The program of the one way that these sizes take; where a library does it, of another, for there is no kernel. */

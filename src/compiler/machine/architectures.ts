@@ -21,8 +21,8 @@ export interface Architecture {
   readonly blockSharedBytes: number;
   /** Bytes of the widest access of one thread to global memory. */
   readonly accessBytes: number;
-  /** Instructions that passes may choose, beyond those of sm_75. */
-  readonly has: { readonly asyncCopy: boolean; readonly f8: boolean; readonly tma: boolean; readonly wgmma: boolean };
+  /** Whether passes may choose the instructions for matrices that a warp group has. */
+  readonly hasWgmma: boolean;
 }
 
 const KIB = 1024;
@@ -45,12 +45,7 @@ function architecture(
     blockSharedBytes: (capability < 80 ? sharedKib : sharedKib - 1) * KIB,
     // Blackwell's data centre parts load and store 32 bytes; the printer has no such access.
     accessBytes: 16,
-    has: {
-      asyncCopy: capability >= 80,
-      f8: capability >= 89,
-      tma: capability >= 90,
-      wgmma: capability === 90,
-    },
+    hasWgmma: capability === 90,
   };
 }
 

@@ -37,7 +37,7 @@ export function predict(kernel: Kernel, dims: DimValues, machine: Machine, limit
 }
 
 /** What an operation on one rank's memory does, whoever wrote the kernel. */
-export interface Operation {
+interface Operation {
   readonly loaded: number;
   readonly stored: number;
   /** Operations on elements, counted as additions, and those of matrix products in 16 bits or fewer. */

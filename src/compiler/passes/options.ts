@@ -112,7 +112,7 @@ export function passOptionsFor(machine: Machine): PassOptions {
     busyBlocks: machine.multiprocessors,
     tileBlocks: machine.multiprocessors,
     tile: { m: 128, n: 256, k: 64, stages: 3 },
-    roles: architectureOf(machine.arch).has.wgmma ? WGMMA_ROLES : null,
+    roles: architectureOf(machine.arch).hasWgmma ? WGMMA_ROLES : null,
     accessBytes: architectureOf(machine.arch).accessBytes,
     slabRows: 0,
     algorithm: "two_shot",

@@ -120,7 +120,11 @@ export function compared(candidates: readonly Candidate[], dims: DimValues, mach
 }
 
 /** What the model says about one way at one size: its steps, one after the other. */
-export function predictSteps({ steps, kernel }: Candidate, dims: DimValues, m: Machine): Prediction {
+export function predictSteps(
+  { steps, kernel }: Pick<Candidate, "steps" | "kernel">,
+  dims: DimValues,
+  m: Machine,
+): Prediction {
   const bytesOf = (tensor: string): number => DTYPES[bufferOf(kernel, tensor).dtype].bytes;
   const each = steps.map((step) => {
     if (step.kind === "launch") return predict(step.kernel, dims, m);

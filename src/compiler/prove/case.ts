@@ -33,7 +33,7 @@ export interface Edge {
 }
 
 /** An order that is missing: one of these is so. */
-export type Split = readonly (readonly Edge[])[];
+type Split = readonly (readonly Edge[])[];
 
 /** A condition that is open, or what is not so. */
 interface Condition {

@@ -16,7 +16,7 @@ export interface Coverage {
 }
 
 /** Ops of one place in the source that ran at no shape. */
-export interface IdleOps {
+interface IdleOps {
   readonly span: Span;
   /** "load of 'x'". */
   readonly what: string;

@@ -17,7 +17,7 @@ import { symbolTiles } from "./symbol-tiles.js";
 import { SYMBOL_HELPERS } from "./symbols.js";
 
 /** Called for each rank when a launch has ended there. */
-export type AfterLaunch = (machine: ProofMachine, rank: number, launch: number) => void;
+type AfterLaunch = (machine: ProofMachine, rank: number, launch: number) => void;
 
 /** By whether there is an algebra, and whether accesses are traced. */
 function settingOf(hasData: boolean, observes: boolean): Setting {

@@ -60,7 +60,7 @@ export interface Result extends Exactness {
 }
 
 /** Is told of what intervals do not show. */
-export type Note = (kind: ObligationKind, dtype: ScalarKind, op: Op) => void;
+type Note = (kind: ObligationKind, dtype: ScalarKind, op: Op) => void;
 
 /** Functions of integers that mean the same modulo 2³², or 2⁶⁴, where they wrap. */
 const WRAPPING = new Set<BinaryFunction>(["add", "sub", "mul", "shl"]);

@@ -8,7 +8,7 @@ import { evaluate, type Known } from "./interval-arithmetic.js";
 import { allOf, type Interval, interval, overlap, UNLIMITED } from "./intervals.js";
 
 /** That the value of a number lies somewhere. */
-export type Fact = readonly [number: number, at: Interval];
+type Fact = readonly [number: number, at: Interval];
 
 export class KnownValues {
   private readonly values = new Map<Value, Known>();

@@ -77,7 +77,7 @@ const within = (z: number, m: number, unused: number): number => {
 };
 
 /** What all that is random is drawn from: 128 bits. */
-export type Key = readonly [number, number, number, number];
+type Key = readonly [number, number, number, number];
 
 /** The key of a text, which each of its characters decides about, and of a number. */
 export function keyOf(text: string, seed: number): Key {

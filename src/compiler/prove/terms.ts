@@ -71,7 +71,7 @@ export function partsOfTerm(t: Term): readonly Number_[] {
 }
 
 /** What values look like, whatever their elements are called, and those elements in the order in which they are named. */
-export interface Appearance {
+interface Appearance {
   readonly text: string;
   readonly leaves: readonly Leaf[];
   /** Whether memory that nobody has written is in them. */

@@ -3,10 +3,11 @@
  * link serves one bundle of bytes after the other; what has to go over several of them is on all at once, a switch later on each.
  */
 import type { Cluster } from "../machine/cluster.js";
+import { domainOf } from "../machine/reach.js";
 
 /** Kinds of links, in the order of reports. */
-export const LINK_KINDS = ["NVLink out", "NVLink in", "NIC out", "NIC in", "leaf up", "leaf down"] as const;
-export type LinkKind = (typeof LINK_KINDS)[number];
+const LINK_KINDS = ["NVLink out", "NVLink in", "NIC out", "NIC in", "leaf up", "leaf down"] as const;
+type LinkKind = (typeof LINK_KINDS)[number];
 
 export interface LinkUse {
   readonly kind: LinkKind;
@@ -55,11 +56,6 @@ export class Fabric {
     [this.free, this.carried, this.busy] = [zeros(), zeros(), zeros()];
   }
 
-  isNear(a: number, b: number): boolean {
-    const { ranksPerDomain } = this.cluster;
-    return Math.floor(a / ranksPerDomain) === Math.floor(b / ranksPerDomain);
-  }
-
   /** Bytes over a port, at a rate. @returns when it is done */
   port(kind: "NVLink out" | "NVLink in", rank: number, bytes: number, rate: number, at: number): number {
     return this.serve(kind, rank % this.ranks, bytes, bytes / rate, at);
@@ -106,7 +102,7 @@ export class Fabric {
 
   private nicOf(rank: number): { nic: number; rail: number; pod: number; leaf: number } {
     const { ranksPerDomain, nics, domainsPerPod } = this.cluster;
-    const domain = Math.floor(rank / ranksPerDomain);
+    const domain = domainOf(rank, this.cluster);
     const rail = Math.floor((rank % ranksPerDomain) / this.perNic);
     const pod = Math.floor(domain / domainsPerPod);
     const [nicCount, leafCount] = [this.free["NIC out"].length, this.free["leaf up"].length];

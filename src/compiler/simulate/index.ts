@@ -10,9 +10,9 @@ import { SourceFile } from "../source.js";
 import { type Player, type Simulation } from "./play.js";
 import { type Schedule, scheduleOf } from "./schedule.js";
 
-export { LINK_KINDS, type LinkKind, type LinkUse } from "./fabric.js";
+export type { LinkUse } from "./fabric.js";
 export { Player, type Simulation } from "./play.js";
-export { type Phase, placesOf, type Schedule, scheduleOf } from "./schedule.js";
+export { placesOf, type Schedule, scheduleOf } from "./schedule.js";
 
 export interface ScheduleRequest extends Pick<CompileOptions, "file" | "collective" | "ranks" | "dtype" | "resolve"> {
   readonly cluster: Cluster;

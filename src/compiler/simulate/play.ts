@@ -9,6 +9,7 @@
  */
 import { UsageError } from "../../errors.js";
 import type { Cluster } from "../machine/cluster.js";
+import { isNear } from "../machine/reach.js";
 import { Fabric, type LinkUse } from "./fabric.js";
 import { type Phase, type Schedule, shifted } from "./schedule.js";
 
@@ -183,7 +184,7 @@ export class Player {
     const isEven = world % ranksPerDomain === 0 && ranksPerDomain % period === 0;
     this.unit = isEven ? Math.min(ranksPerDomain, this.followed) : this.followed;
     const { unit } = this;
-    const isFar = (a: number, b: number): boolean => Math.floor(a / ranksPerDomain) !== Math.floor(b / ranksPerDomain);
+    const isFar = (a: number, b: number): boolean => !isNear(a, b, cluster);
     const all = Array.from({ length: unit }, (_, r) => r);
     const newStep = (): OpenStep => ({ pulls: [], near: [], words: [], awaited: new Set() });
     const open = all.map(() => Array.from({ length: this.count }, newStep));

@@ -267,7 +267,7 @@ export function shifted(ranks: Int32Array, shift: number, world: number): Int32A
   return shift === 0 ? ranks : ranks.map((p) => (p + shift) % world);
 }
 
-export interface ScheduleOptions {
+interface ScheduleOptions {
   /** Ranks of a domain, after which ranks may be alike. */
   readonly ranksPerDomain: number;
   /** Called with what goes on, when it takes long. */

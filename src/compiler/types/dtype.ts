@@ -6,7 +6,8 @@ export type DType = "f32" | "f16" | "bf16" | "f8e4m3" | "f8e5m2" | "i64" | "i32"
 export type ComputeDType = "f32" | "i64" | "i32" | "u32" | "bool";
 
 /** What a number of the launch may be: four bytes, which a number of JavaScript holds exactly. */
-export type LaunchDType = "f32" | "i32" | "u32";
+export const LAUNCH_DTYPES = ["f32", "i32", "u32"] as const;
+export type LaunchDType = (typeof LAUNCH_DTYPES)[number];
 
 /** Scalars inside the compiler: element types, of which `bool` are truth values, plus indices (64-bit signed). */
 export type ScalarKind = DType | "index";
