@@ -42,6 +42,7 @@ export {
   type EdgeVerdict,
   type FxGraph,
   type FxNode,
+  type FxSizeRange,
   fxSchema,
   lower,
   type Lowered,

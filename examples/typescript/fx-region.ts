@@ -4,7 +4,7 @@ import type { FxGraph, FxNode } from "collc";
 type Shape = readonly number[];
 
 export class Region {
-  private readonly nodes: FxNode[] = [];
+  private readonly nodes: FxNode<number>[] = [];
   private readonly counts = new Map<string, number>();
 
   constructor(

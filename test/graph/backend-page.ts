@@ -78,9 +78,24 @@ Times are predictions of [the model](../src/compiler/machine/cost.ts) for progra
 What it knows: products (\`mm\`, \`addmm\`, \`bmm\`, \`baddbmm\`, \`linear\`, \`_scaled_mm\` by tensor and by row), views of all kinds between, weights
 that lie transposed, \`cat\` of \`split\` or of slices around a conversion along another dimension, \`view.dtype\` detours around a gather,
 several users of one gather, elementwise operations, reductions, softmax and RMS norm, casts; all_reduce, all_gather, reduce_scatter,
-even all_to_all, broadcast, in- and out-variants. What it does not: sizes that only the launch knows, \`expand\` that is not part of an
+even all_to_all, broadcast, in- and out-variants. What it does not: \`expand\` that is not part of an
 operation, \`_scaled_mm\` with scales in blocks, uneven all_to_all; groups of another size than \`ranks\`. Those stay with you, and the
 report says so.
+
+### Sizes that only a launch knows
+
+Lengths may be names, and sums, products and quotients of them: \`"sizes": { "s0": { "min": 2, "max": 65536, "hint": 2048 } }\` lists them, and
+shapes, strides and arguments have \`{ "op": "mul", "a": 4, "b": "s0" }\`, arguments as \`{ "size": … }\`. They become dimensions of the programs,
+each of which is compiled once for all sizes:
+
+- What a conversion cuts must divide, and so does what \`holds\` says: then s0 is a multiple of a dimension, \`s0_by_4\`, and a rank's rows are
+  \`s0_by_4\`, which no rounding stands between. \`dims\` of a step says what each dimension of its program is.
+- \`guards\` of a step are what must hold at a launch: limits, divisions, and what the program itself requires, such as a part that holds
+  something. Where one does not, \`fallback\` is what to do. All ranks come to the same answer: a size that no conversion's tensor is as
+  long as may be another on each rank, so what depends on it is not fused.
+- Verdicts, times and the places of tensors are given for the sizes under \`at\`: the hints, as near as the guards allow, or 1024. The report says so.
+- Not fused: lengths that are a minimum or a maximum, sizes among elements, splits into as many parts as a size says, lengths of which nothing
+  says that they are equal.
 
 ## A layer
 

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { main as custom } from "../../examples/typescript/custom-collective.js";
 import { main as twoLayers, mlp } from "../../examples/typescript/two-layer-mlp.js";
+import type { FxNode } from "../../src/compiler/graph/index.js";
 import { expectLowered } from "./fx-support.js";
 
 test("a collective of one's own", async () => {
@@ -30,6 +31,6 @@ test("two layers compute what float64 says, in as few programs as can be", () =>
 });
 
 /** The same on fewer columns, for emulated ranks. */
-function narrowed<N extends { readonly shape?: readonly number[] }>(node: N): N {
+function narrowed(node: FxNode): FxNode {
   return node.shape === undefined ? node : { ...node, shape: node.shape.map((n) => (n === 1024 ? 32 : n)) };
 }

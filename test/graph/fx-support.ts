@@ -2,14 +2,18 @@
 import { expect } from "vitest";
 import { type Dense, dense, permuted, sizeOf } from "../../src/compiler/graph/arrays.js";
 import { FxReference, outputsOf } from "../../src/compiler/graph/fx/evaluate.js";
-import { dtypeOf, FX_FORMAT, type FxArgument, type FxGraph, type FxNode } from "../../src/compiler/graph/fx/fx.js";
+import { atSizes, dtypeOf, FX_FORMAT, type FxArgument, type FxGraph, type FxNode, type FxSizeRange } from "../../src/compiler/graph/fx/fx.js"; // prettier-ignore
+import { shapeAt, tidy } from "../../src/compiler/graph/fx/sizes.js";
 import { lower, type Lowered, type LowerOptions } from "../../src/compiler/graph/index.js";
-import type { DType } from "../../src/compiler/index.js";
+import { type DimValues, type DType, evaluateExtent, type Extent } from "../../src/compiler/index.js";
+import { extent } from "../../src/compiler/types/extent.js";
+import { requirementHolds } from "../../src/compiler/types/requirement.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { allocate, decodeInto, encodeArray, fillPoison, type TypedArray } from "../../src/runtime/numbers/index.js";
 import { eighths, expectClose } from "./support.js";
 
-type Shape = readonly number[];
+/** Numbers, or sums and products of sizes that only a launch knows. */
+type Shape = readonly Extent[];
 interface PlaceholderOptions {
   readonly replicated?: boolean;
   readonly strides?: Shape;
@@ -25,6 +29,7 @@ export class Dump {
     readonly ranks: number,
     private readonly dtype = "float32",
     readonly name = "region",
+    private readonly sizes: Readonly<Record<string, FxSizeRange>> = {},
   ) {}
 
   input(name: string, shape: Shape, { dtype = this.dtype, ...rest }: PlaceholderOptions = {}): string {
@@ -80,7 +85,7 @@ export class Dump {
       this.call(
         "_c10d_functional.all_gather_into_tensor.default",
         [x, this.ranks, "tp"],
-        [rows! * this.ranks, ...rest],
+        [tidy(extent("mul", this.ranks, rows!)), ...rest],
         { dtype: this.dtypeOf(x) },
       ),
     );
@@ -91,7 +96,7 @@ export class Dump {
       this.call(
         "_c10d_functional.reduce_scatter_tensor.default",
         [x, reduce, this.ranks, "tp"],
-        [rows! / this.ranks, ...rest],
+        [tidy(extent("div", rows!, this.ranks)), ...rest],
       ),
     );
   }
@@ -102,25 +107,26 @@ export class Dump {
     return this.call("aten.mm.default", [a, b], [this.shapeOf(a)[0]!, this.shapeOf(b)[1]!]);
   }
   view(x: string, shape: Shape): string {
-    return this.call("aten.view.default", [x, shape], shape, { dtype: this.dtypeOf(x) });
+    return this.call("aten.view.default", [x, shape.map(lengthArgument)], shape, { dtype: this.dtypeOf(x) });
   }
   pointwise(fn: string, ...xs: (string | number)[]): string {
     const shapes = xs.flatMap((x) => (typeof x === "string" ? [this.shapeOf(x)] : []));
     const shape = shapes.reduce((a, b) =>
-      a.length > b.length || (a.length === b.length && sizeOf(a) >= sizeOf(b)) ? a : b,
+      a.length > b.length || (a.length === b.length && !b.some((n, d) => a[d] === 1 && n !== 1)) ? a : b,
     );
     return this.call(`aten.${fn}.${xs.length > 1 ? "Tensor" : "default"}`, xs, shape);
   }
-  split(x: string, size: number, dim: number): string[] {
-    const parts = this.call("aten.split.Tensor", [x, size, dim], null);
+  split(x: string, size: Extent, dim: number): string[] {
+    const parts = this.call("aten.split.Tensor", [x, lengthArgument(size), dim], null);
     const shape = this.shapeOf(x).with(dim, size);
-    return Array.from({ length: this.shapeOf(x)[dim]! / size }, (_, i) =>
+    return Array.from({ length: tidy(extent("div", this.shapeOf(x)[dim]!, size)) as number }, (_, i) =>
       this.call("getitem", [parts, i], shape, { dtype: this.dtypeOf(x) }),
     );
   }
   cat(parts: readonly string[], dim: number): string {
     const shape = this.shapeOf(parts[0]!);
-    return this.call("aten.cat.default", [parts, dim], shape.with(dim, shape[dim]! * parts.length), {
+    const length = parts.reduce<Extent>((sum, p) => extent("add", sum, this.shapeOf(p)[dim]!), 0);
+    return this.call("aten.cat.default", [parts, dim], shape.with(dim, tidy(length)), {
       dtype: this.dtypeOf(parts[0]!),
     });
   }
@@ -133,16 +139,32 @@ export class Dump {
         format: FX_FORMAT,
         name: this.name,
         groups: { tp: this.ranks },
+        ...(Object.keys(this.sizes).length === 0 ? {} : { sizes: this.sizes }),
         nodes: [...this.nodes, output],
       }),
     ) as FxGraph;
   }
 }
 
+/** A length among arguments. */
+export function lengthArgument(e: Extent): FxArgument {
+  return typeof e === "number" ? e : { size: e };
+}
+
 /** Lowers, runs every step on emulated ranks, twice, and compares all results with float64. */
 export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
   const lowered = lower(fx, options);
-  const { ranks } = options;
+  expectRuns(fx, lowered, options.ranks, {});
+  return lowered;
+}
+
+/**
+ * Runs what a graph was lowered to, as above, at sizes that only a launch knows; a program whose guards they break by what stays
+ * instead of it. Returns the programs that were launched.
+ */
+export function expectRuns(symbolic: FxGraph, lowered: Lowered, ranks: number, sizes: DimValues): number {
+  const fx = atSizes(symbolic, sizes);
+  let launched = 0;
   const all = Array.from({ length: ranks }, (_, rank) => rank);
   const groups = new Map(
     lowered.parts.flatMap((p) =>
@@ -194,8 +216,9 @@ export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
               n.name,
               inputs[n.name]!.map((data) => dense(n.shape!, data)),
             );
-      } else if (part.kind === "external")
+      } else if (part.kind === "external" || part.guards.some((g) => !requirementHolds(g, sizes)))
         for (const name of part.nodes) {
+          sweep();
           const node = fx.nodes.find((n) => n.name === name)!;
           run.step(node);
           run.values.set(
@@ -206,6 +229,8 @@ export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
           );
         }
       else {
+        if (launch === 1) launched++;
+        const dims = Object.fromEntries(Object.entries(part.dims).map(([dim, e]) => [dim, evaluateExtent(e, sizes)]));
         const held = all.map(() => ({
           inputs: {} as Record<string, TypedArray>,
           outputs: {} as Record<string, TypedArray>,
@@ -224,14 +249,16 @@ export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
           }
         });
         part.outputs.forEach((b) => {
-          for (const h of held) h.outputs[b.name] = fillPoison(allocate(b.dtype as DType, sizeOf(b.shape)));
+          for (const h of held)
+            h.outputs[b.name] = fillPoison(allocate(b.dtype as DType, sizeOf(shapeAt(b.shape, dims))));
         });
-        groups.get(part)!.run(held, {});
+        groups.get(part)!.run(held, dims);
         part.outputs.forEach((b) => {
           run.values.set(
             b.tensor,
-            held.map((h) =>
-              dense(b.shape, decodeInto(b.dtype as DType, h.outputs[b.name]!, new Float64Array(sizeOf(b.shape)))),
+            held.map(
+              (h) =>
+              dense(shapeAt(b.shape, dims), decodeInto(b.dtype as DType, h.outputs[b.name]!, new Float64Array(h.outputs[b.name]!.length))), // prettier-ignore
             ),
           );
         });
@@ -245,12 +272,12 @@ export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
           dtype,
           run.tensor(name, rank).data,
           wanted[i]![rank]!,
-          `${fx.name}, ${ranks} ranks, launch ${launch}, ${name}, rank ${rank}`,
+          `${fx.name}, ${ranks} ranks, sizes ${JSON.stringify(sizes)}, launch ${launch}, ${name}, rank ${rank}`,
           16,
         );
     });
   }
-  return lowered;
+  return launched;
 }
 
 function isTransparent({ target = "" }: FxNode): boolean {

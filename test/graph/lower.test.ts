@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FxReference } from "../../src/compiler/graph/fx/evaluate.js";
+import { atSizes } from "../../src/compiler/graph/fx/fx.js";
 import { asFx, type FxGraph, fxSchema, lower, type Lowered } from "../../src/compiler/graph/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { fxRegions } from "./fx-regions.js";
@@ -443,7 +444,7 @@ describe("the FX format", () => {
   });
 
   test("its float64 reference knows sums by hand", () => {
-    const reference = new FxReference(asFx(graph()), 2);
+    const reference = new FxReference(atSizes(asFx(graph()), {}), 2);
     const [result] = reference.run({ x: [new Float64Array(32).fill(1), new Float64Array(32).fill(2)] });
     expect([...result![0]!.data]).toEqual(Array.from({ length: 32 }, () => 3));
   });

@@ -4,8 +4,8 @@ export { compileGraph, type GraphCompileOptions, graphToText } from "./compile.j
 export { graphFromText, type GraphFromText, type GraphFromTextOptions } from "./from-text.js";
 export * from "./graph.js";
 export { asGraph, graphSchema } from "./schema.js";
-export { asFx, FX_FORMAT, type FxArgument, type FxGraph, type FxNode, fxSchema } from "./fx/fx.js";
+export { asFx, FX_FORMAT, type FxArgument, type FxGraph, type FxNode, fxSchema, type FxSizeRange } from "./fx/fx.js";
 export { lower, type LowerOptions } from "./fx/lower.js";
-export type { Binding, EdgeVerdict, Lowered, Part } from "./fx/partition.js";
+export type { Binding, EdgeVerdict, Lowered, Part, ProgramPart } from "./fx/partition.js";
 export { loweredToJson, partitionReport } from "./fx/report.js";
 export { shapeOf } from "./fx/partition.js";

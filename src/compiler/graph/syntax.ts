@@ -42,7 +42,8 @@ const KEYWORDS = new Set(
 );
 const NAME = /^[A-Za-z_][A-Za-z_0-9]*$/;
 
-function isFree(name: string): boolean {
+/** Whether a text can be the name of a tensor or a dimension. */
+export function isFree(name: string): boolean {
   return NAME.test(name) && !KEYWORDS.has(name) && !RESERVED.has(name);
 }
 

@@ -1,22 +1,26 @@
 /** How long the caller's own way takes, node by node: a library's product, a kernel for each elementwise operation, collectives of NCCL. */
+import { sizeOf } from "../arrays.js";
 import { predictExchanges, predictOperation } from "../../machine/cost.js";
 import type { Machine } from "../../machine/machines.js";
 import { DTYPES, isDType } from "../../types/dtype.js";
-import { CONVERTS, type Core, type CoreNode, VIEW_OPS } from "./core.js";
+import { type DimValues } from "../../types/extent.js";
+import { type Core, type CoreNode, VIEW_OPS } from "./core.js";
+import { CONVERTS } from "./fx.js";
+import { sameShape, shapeAt } from "./sizes.js";
 
 /** Seconds of FX nodes as measured by the caller, by name: they go before the model. */
 export type Measured = Readonly<Record<string, number>>;
 
 /** Of a value on one rank. */
-export const bytesOf = ({ shape, dtype }: CoreNode): number =>
-  shape.reduce((a, b) => a * b, 1) * (isDType(dtype) ? DTYPES[dtype].bytes : 1);
+export const bytesOf = ({ shape, dtype }: CoreNode, dims: DimValues): number =>
+  sizeOf(shapeAt(shape, dims)) * (isDType(dtype) ? DTYPES[dtype].bytes : 1);
 
 /**
  * Seconds of one FX node as a kernel of its own, by the one cost model (`machine/cost.ts`): for its bytes and its arithmetic, a round
  * trip to memory and what takes longest. Views take none. Of a conversion: its exchanges, in whichever way it is written; who can
  * compile it asks the model of its program instead.
  */
-export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: number): number {
+export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: number, dims: DimValues): number {
   const own = [...core.nodes.values()].filter((n) => n.fx === fx && !VIEW_OPS.has(n.op) && n.op !== "placeholder");
   if (own.length === 0) return 0;
   const made = new Set(own.map((n) => n.id));
@@ -24,21 +28,21 @@ export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: num
   const conversion = own.find((n) => CONVERTS.has(n.op));
   if (conversion !== undefined) {
     const source = core.nodes.get(conversion.inputs[0] as string)!;
-    const part = Math.max(bytesOf(conversion), bytesOf(source)) / ranks;
+    const part = Math.max(bytesOf(conversion, dims), bytesOf(source, dims)) / ranks;
     // Summed, and given to all: what is scattered, or gathered, is moved once.
-    const isSummedForAll = conversion.reduce !== undefined && conversion.shape.join() === source.shape.join();
+    const isSummedForAll = conversion.reduce !== undefined && sameShape(conversion.shape, source.shape);
     return predictExchanges(isSummedForAll ? [part, part] : [part], ranks, machine);
   }
   const operations = { scalarOps: 0, tensorOps: 0 };
   for (const n of own) {
     if (n.op !== "matmul") continue;
-    const elements = n.shape.reduce((x, y) => x * y, 1);
-    const depth = core.nodes.get(n.inputs[0] as string)!.shape.at(-1)!;
+    const elements = sizeOf(shapeAt(n.shape, dims));
+    const depth = shapeAt(core.nodes.get(n.inputs[0] as string)!.shape, dims).at(-1)!;
     const isNarrow = isDType(n.dtype) && DTYPES[n.dtype].kind === "float" && DTYPES[n.dtype].bytes <= 2;
     // A multiplication and an addition are one operation of the scalar units.
     if (isNarrow) operations.tensorOps += 2 * elements * depth;
     else operations.scalarOps += elements * depth;
   }
-  const loaded = [...reads].reduce((sum, x) => sum + bytesOf(core.nodes.get(x)!), 0);
-  return predictOperation({ loaded, stored: bytesOf(own.at(-1)!), ...operations }, machine);
+  const loaded = [...reads].reduce((sum, x) => sum + bytesOf(core.nodes.get(x)!, dims), 0);
+  return predictOperation({ loaded, stored: bytesOf(own.at(-1)!, dims), ...operations }, machine);
 }

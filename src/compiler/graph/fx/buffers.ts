@@ -1,6 +1,6 @@
 /** Where tensors between steps lie: one pool that peers reach, one that they do not; memory is used again when nobody needs it. */
 import { DTYPES } from "../../types/dtype.js";
-import { evaluateExtent } from "../../types/extent.js";
+import { type DimValues, evaluateExtent } from "../../types/extent.js";
 import type { Manifest, ManifestBuffer } from "../../manifest.js";
 
 /** A tensor that one step makes and others read. */
@@ -49,7 +49,7 @@ const aligned = (bytes: number): number => Math.ceil(bytes / ALIGNMENT) * ALIGNM
 /** Places tensors, those that are made first first, each at the lowest place that is free for as long as it lives. */
 export function planBuffers(
   lifetimes: readonly Lifetime[],
-  programs: readonly { readonly step: number; readonly manifest: Manifest }[],
+  programs: readonly { readonly step: number; readonly manifest: Manifest; readonly dims: DimValues }[],
 ): BufferPlan {
   const tensors: PlannedBuffer[] = [];
   for (const t of [...lifetimes].sort((a, b) => a.from - b.from || b.bytes - a.bytes)) {
@@ -71,12 +71,12 @@ export function planBuffers(
       withoutReuse: own.reduce((sum, t) => sum + aligned(t.bytes), 0),
     };
   };
-  const workspaces = programs.flatMap(({ step, manifest }) =>
+  const workspaces = programs.flatMap(({ step, manifest, dims }) =>
     manifest.kernels.flatMap((kernel) =>
       kernel.buffers
         .filter((b) => b.role !== "input" && b.role !== "output")
         .map((b): Workspace => {
-          const bytes = b.shape.reduce<number>((size, e) => size * evaluateExtent(e, {}), DTYPES[b.dtype].bytes);
+          const bytes = b.shape.reduce<number>((size, e) => size * evaluateExtent(e, dims), DTYPES[b.dtype].bytes);
           return { step, kernel: kernel.name, buffer: b.name, role: b.role, bytes, isSymmetric: b.symmetric };
         }),
     ),

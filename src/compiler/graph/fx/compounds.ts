@@ -1,20 +1,9 @@
 /** FX nodes that are several core nodes, or that what stands around them is a part of: scaled products, detours, conversions. */
-import { dtypeOf, type FxArgument, type FxGraph, type FxNode } from "./fx.js";
+import { type Extent, extent, sameExtent } from "../../types/extent.js";
+import { COLLECTIVES, dtypeOf, type FxArgument, type FxGraph, type FxNode } from "./fx.js";
 import { type CoreNode, Making, Unknown } from "./making.js";
+import { tidy } from "./sizes.js";
 
-/** Conversions of `_c10d_functional`, and operands of theirs that are numbers and names. */
-const COLLECTIVES: Readonly<Record<string, string>> = {
-  all_reduce: "all_reduce",
-  all_reduce_: "all_reduce",
-  all_gather_into_tensor: "all_gather",
-  all_gather_into_tensor_out: "all_gather",
-  reduce_scatter_tensor: "reduce_scatter",
-  reduce_scatter_tensor_out: "reduce_scatter",
-  all_to_all_single: "all_to_all",
-  broadcast: "broadcast",
-  broadcast_: "broadcast",
-};
-export const CONVERTS: ReadonlySet<string> = new Set(Object.values(COLLECTIVES));
 export const VIEW_OPS: ReadonlySet<string> = new Set(["reshape", "permute", "slice"]);
 
 export class Compounds extends Making {
@@ -23,7 +12,7 @@ export class Compounds extends Making {
   }
 
   /** A product of two tensors of one dtype. */
-  protected product(a: string, b: string, shape: readonly number[], dtype: string): string {
+  protected product(a: string, b: string, shape: readonly Extent[], dtype: string): string {
     if (this.of(a).dtype !== this.of(b).dtype)
       throw new Unknown(`it multiplies ${this.of(a).dtype} by ${this.of(b).dtype}`);
     const product = this.make("matmul", [a, b], shape, this.of(a).dtype);
@@ -44,8 +33,8 @@ export class Compounds extends Making {
       // prettier-ignore
       let scale = this.tensor(argument(i, name));
       if (this.of(scale).shape.length === 0) scale = this.reshape(scale, [1, 1]);
-      const [rows, columns] = this.of(scale).shape as [number, number];
-      if (!((rows === 1 || rows === shape[0]) && (columns === 1 || columns === shape[1]))) throw new Unknown("collc has scales by tensor and by row"); // prettier-ignore
+      const isOneOrAll = this.of(scale).shape.every((n, d) => n === 1 || sameExtent(n, shape[d]!));
+      if (this.of(scale).shape.length !== 2 || !isOneOrAll) throw new Unknown("collc has scales by tensor and by row"); // prettier-ignore
       value = this.pointwise("mul", [value, scale], "f32");
     }
     const bias = argument(4, "bias");
@@ -95,14 +84,14 @@ export class Compounds extends Making {
   }
 
   /** Parts side by side. Those of a gathered tensor, in order, are the tensor gathered along that dimension. */
-  protected joined(parts: readonly string[], dim: number, shape: readonly number[], dtype: string): string {
+  protected joined(parts: readonly string[], dim: number, shape: readonly Extent[], dtype: string): string {
     const sources = parts.map((p) => this.of(p));
     const [first] = sources as [CoreNode];
     const gathered = typeof first.inputs[0] === "string" ? this.nodes.get(first.inputs[0]) : undefined;
     if (gathered?.op === "all_gather" && gathered.dim === 0 && sources.length === this.fx.groups[gathered.group!]) {
-      const each = gathered.shape[0]! / sources.length;
+      const each = extent("div", gathered.shape[0]!, sources.length);
       const inOrder = sources.every(
-        (s, i) => s.op === "slice" && s.inputs[0] === gathered.id && s.ranges!.every(([from, to], d) => (d === 0 ? from === i * each && to === from + each : from === 0 && to === gathered.shape[d]!)), // prettier-ignore
+        (s, i) => s.op === "slice" && s.inputs[0] === gathered.id && s.ranges!.every(([from, to], d) => (d === 0 ? sameExtent(from, extent("mul", i, each)) && sameExtent(to, extent("mul", i + 1, each)) : from === 0 && sameExtent(to, gathered.shape[d]!))), // prettier-ignore
       );
       if (inOrder && dim !== 0)
         return this.make("all_gather", gathered.inputs, shape, dtype, {
@@ -134,11 +123,12 @@ export class Compounds extends Making {
     ];
     if (reduce === undefined && (op === "all_reduce" || op === "reduce_scatter"))
       throw new Unknown(`collc has no reduction '${written}'`);
+    const each = (length: Extent): Extent => tidy(extent("div", length, ranks));
     const averaged = (value: string): string =>
       written === "avg" ? this.pointwise("mul", [value, 1 / ranks], dtype) : value;
     switch (op) {
       case "all_gather":
-        return this.make(op, [x], from.with(0, from[0]! * ranks), dtype, { dim: 0, group });
+        return this.make(op, [x], from.with(0, extent("mul", from[0]!, ranks)), dtype, { dim: 0, group });
       case "all_reduce":
         return averaged(this.make(op, [x], from, dtype, { group, reduce: reduce! }));
       case "reduce_scatter": {
@@ -146,14 +136,17 @@ export class Compounds extends Making {
         const whole = this.of(x);
         const parts = whole.op === "concat" && whole.dim === 0 ? whole.inputs.map((i) => this.of(i as string)) : [];
         const source = parts[0]?.op === "slice" ? this.of(parts[0].inputs[0] as string) : null;
-        const dim = source === null ? -1 : parts[0]!.ranges!.findIndex(([f, t], d) => t - f !== source.shape[d]);
-        const inOrder = source !== null && dim > 0 && parts.length === ranks && parts.every((p, i) => p.op === "slice" && p.inputs[0] === source.id && p.ranges![dim]![0] === (i * source.shape[dim]!) / ranks && p.shape[dim] === source.shape[dim]! / ranks); // prettier-ignore
-        if (inOrder) return averaged(this.make(op, [source.id], source.shape.with(dim, source.shape[dim]! / ranks), dtype, { dim, group, reduce: reduce!, absorbs: [whole.fx] })); // prettier-ignore
-        return averaged(this.make(op, [x], from.with(0, from[0]! / ranks), dtype, { dim: 0, group, reduce: reduce! }));
+        const dim =
+          source === null
+            ? -1
+            : parts[0]!.ranges!.findIndex((_, d) => !sameExtent(parts[0]!.shape[d]!, source.shape[d]!));
+        const inOrder = source !== null && dim > 0 && parts.length === ranks && parts.every((p, i) => p.op === "slice" && p.inputs[0] === source.id && sameExtent(p.ranges![dim]![0], extent("mul", i, each(source.shape[dim]!))) && sameExtent(extent("mul", p.shape[dim]!, ranks), source.shape[dim]!)); // prettier-ignore
+        if (inOrder) return averaged(this.make(op, [source.id], source.shape.with(dim, each(source.shape[dim]!)), dtype, { dim, group, reduce: reduce!, absorbs: [whole.fx] })); // prettier-ignore
+        return averaged(this.make(op, [x], from.with(0, each(from[0]!)), dtype, { dim: 0, group, reduce: reduce! }));
       }
       case "all_to_all": {
-        const sizes = args.filter(Array.isArray) as number[][];
-        if (sizes.some((s) => s.some((n) => n !== s[0])))
+        const sizes = args.filter(Array.isArray).map((s: readonly FxArgument[]) => s.map((n) => this.length(n)!));
+        if (sizes.some((s) => s.some((n) => !sameExtent(n, s[0]!))))
           throw new Unknown("collc has no all_to_all of uneven parts as a graph");
         return this.make(op, [x], shape.length === 0 ? from : shape, dtype, { dim: 0, group });
       }

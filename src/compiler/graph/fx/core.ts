@@ -2,12 +2,16 @@
  * FX nodes in the terms of graphs: each becomes operations of `GRAPH_OPS` and conversions, on what one rank holds. Sums of products
  * with a bias, norms and softmax are taken apart; what a collective waits for, and detours that others take, are taken out.
  */
+import { showExtent, showShape } from "../../check/extents.js";
 import { UNARY_NAMES } from "../../check/functions.js";
+import { type Extent, extent, sameExtent } from "../../types/extent.js";
+import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
 import { Compounds } from "./compounds.js";
 import { type Core, Unknown } from "./making.js";
+import { sameShape, tidy } from "./sizes.js";
 
-export { CONVERTS, VIEW_OPS } from "./compounds.js";
+export { VIEW_OPS } from "./compounds.js";
 export type { Core, CoreNode } from "./making.js";
 
 const POINTWISE: Readonly<Record<string, string>> = {
@@ -52,12 +56,19 @@ class Maker extends Compounds {
     }
   }
 
+  /** Where a part begins: counted from the end where that is said. */
+  private begin(a: FxArgument | undefined, length: Extent): Extent {
+    const from = this.length(a) ?? 0;
+    const isFromEnd = from !== 0 && [...polynomialOf(from).values()].every((factor) => factor < 0);
+    return isFromEnd ? tidy(extent("add", length, from)) : from;
+  }
+
   private placeholder({ name, shape = [], dtype, strides }: FxNode): void {
     const node = { id: name, fx: name, op: "placeholder", inputs: [], shape, dtype: dtypeOf(dtype) };
     this.values.set(name, name);
     const order = strides === undefined ? shape.map((_, d) => d) : memoryOrder(shape, strides);
     if (order === null) {
-      this.unknown.set(name, `its strides [${strides!.join(", ")}] are those of no permuted tensor`);
+      this.unknown.set(name, `its strides ${showShape(strides!)} are those of no permuted tensor`);
       this.nodes.set(name, node);
     } else if (order.every((d, i) => d === i)) this.nodes.set(name, node);
     else {
@@ -138,7 +149,7 @@ class Maker extends Compounds {
       case "detach": // prettier-ignore
         return this.tensor(a);
       case "expand":
-        if (this.of(this.tensor(a)).shape.join() !== shape.join())
+        if (!sameShape(this.of(this.tensor(a)).shape, shape))
           throw new Unknown("collc expands within operations alone");
         return this.tensor(a);
       case "_to_copy":
@@ -168,17 +179,14 @@ class Maker extends Compounds {
         const dim = axis(x, Number(b ?? 0));
         const length = this.of(x).shape[dim]!;
         if (Number(args[4] ?? 1) !== 1) throw new Unknown("collc has no slices with steps");
-        const bound = (v: FxArgument | undefined, otherwise: number): number => {
-          const n = v == null ? otherwise : Number(v);
-          return Math.min(length, n < 0 ? n + length : n);
-        };
-        return this.slice(x, dim, bound(c, 0), bound(args[3], length));
+        // Where it ends, the shape says: what lies behind the end is not there.
+        const from = this.begin(c, length);
+        return this.slice(x, dim, typeof from === "number" && typeof length === "number" ? Math.min(from, length) : from, shape[dim]!); // prettier-ignore
       }
       case "select": {
         const x = this.tensor(a);
         const dim = axis(x, Number(b));
-        const at = Number(c) < 0 ? Number(c) + this.of(x).shape[dim]! : Number(c);
-        return this.reshape(this.slice(x, dim, at, at + 1), shape);
+        return this.reshape(this.slice(x, dim, this.begin(c, this.of(x).shape[dim]!), 1), shape);
       }
       case "split":
       case "split_with_sizes":
@@ -187,10 +195,13 @@ class Maker extends Compounds {
         const x = this.tensor(a);
         const dim = axis(x, Number(c ?? kwargs["dim"] ?? 0));
         const length = this.of(x).shape[dim]!;
-        const each = name === "chunk" ? Math.ceil(length / Number(b)) : Number(b);
-        const sizes = Array.isArray(b) ? numbers(b) : Array.from({ length: Math.ceil(length / each) }, (_, i) => Math.min(each, length - i * each)); // prettier-ignore
-        let at = 0;
-        return sizes.map((n) => this.slice(x, dim, at, (at += n)));
+        const sizes = Array.isArray(b) ? b.map((n: FxArgument) => this.length(n)!) : parts(length, name === "chunk" ? tidy(extent(isMultipleOf(length, Number(b)) ? "div" : "ceildiv", length, Number(b))) : this.length(b)!); // prettier-ignore
+        let at: Extent = 0;
+        return sizes.map((n) => {
+          const from = at;
+          at = tidy(extent("add", at, n));
+          return this.slice(x, dim, from, n);
+        });
       }
       case "cat": {
         const parts = (a as readonly FxArgument[]).map((x) => this.tensor(x));
@@ -246,13 +257,27 @@ class Maker extends Compounds {
   }
 }
 
+/** Lengths of the parts of a dimension, of which the last may be shorter. @throws Unknown where their number depends on sizes */
+function parts(length: Extent, each: Extent): Extent[] {
+  const whole = tidy(extent("div", length, each));
+  const rest = tidy(extent("sub", length, extent("mul", whole, each)));
+  if (typeof whole !== "number" || typeof rest !== "number") throw new Unknown(`how many parts it has, depends on ${showExtent(length)}`); // prettier-ignore
+  return [...Array.from({ length: whole }, () => each), ...(rest > 0 ? [rest] : [])];
+}
+
 /** The order in which dimensions lie in memory, the slowest first; null where it is no permuted row-major tensor. */
-function memoryOrder(shape: readonly number[], strides: readonly number[]): number[] | null {
-  const order = shape.map((_, d) => d).sort((a, b) => (shape[a] === 1 || shape[b] === 1 || strides[a] === strides[b] ? a - b : strides[b]! - strides[a]!)); // prettier-ignore
-  let size = 1;
-  for (const d of order.toReversed()) {
-    if (shape[d] !== 1 && strides[d] !== size) return null;
-    size *= shape[d]!;
+function memoryOrder(shape: readonly Extent[], strides: readonly Extent[]): number[] | null {
+  // Those of one element stay where they are.
+  const long = shape.flatMap((n, d) => (n === 1 ? [] : [d]));
+  const order = shape.map((_, d) => d);
+  const rest = new Set(long);
+  let size: Extent = 1;
+  for (const place of long.toReversed()) {
+    const next = [...rest].find((d) => sameExtent(strides[d]!, size));
+    if (next === undefined) return null;
+    rest.delete(next);
+    order[place] = next;
+    size = extent("mul", size, shape[next]!);
   }
   return order;
 }

@@ -21,7 +21,7 @@ export class FxReference {
   readonly values = new Map<string, readonly Value[]>();
 
   constructor(
-    private readonly fx: FxGraph,
+    private readonly fx: FxGraph<number>,
     private readonly ranks: number,
   ) {}
 
@@ -42,14 +42,14 @@ export class FxReference {
     return outputsOf(this.fx).map((name) => Array.from({ length: this.ranks }, (_, rank) => this.tensor(name, rank)));
   }
 
-  step(node: FxNode): void {
+  step(node: FxNode<number>): void {
     const target = node.target!.replace(/^torch\.ops\./, "");
     const all = Array.from({ length: this.ranks }, (_, rank) => rank);
     const exchanged = target.startsWith("_c10d_functional.") ? this.exchange(node, target.split(".")[1]!) : null;
     this.values.set(node.name, exchanged ?? all.map((rank) => this.call(node, target, rank)));
   }
 
-  private exchange({ args = [] }: FxNode, name: string): Dense[] {
+  private exchange({ args = [] }: FxNode<number>, name: string): Dense[] {
     const { ranks } = this;
     const all = Array.from({ length: ranks }, (_, rank) => this.tensor((args[0] as { node: string }).node, rank));
     const words = args.filter((a): a is string => typeof a === "string" && !Object.hasOwn(this.fx.groups, a));
@@ -89,7 +89,7 @@ export class FxReference {
     }
   }
 
-  private call(node: FxNode, target: string, rank: number): Value {
+  private call(node: FxNode<number>, target: string, rank: number): Value {
     const { args = [], kwargs = {}, shape } = node;
     const [, name = target] = target.split(".");
     const value = (a: FxArgument | undefined): Dense => {

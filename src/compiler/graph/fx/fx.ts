@@ -1,16 +1,33 @@
 /** An FX graph as JSON: what a PyTorch pass dumps of a region, one process' view of it, with shapes of that process. */
 import { UsageError } from "../../../errors.js";
 import { type DType, DTYPE_NAMES } from "../../types/dtype.js";
+import { type DimValues, evaluateExtent, type Extent, extentNames } from "../../types/extent.js";
+import { RELATION_SIGNS } from "../../types/requirement.js";
+import type { GraphRequirement } from "../graph.js";
 import { checkOf, inWords } from "../schema.js";
+import { isFree } from "../syntax.js";
 
 /** Another node's value, as an argument. */
 export interface FxRef {
   readonly node: string;
 }
 
-export type FxArgument = null | boolean | number | string | FxRef | readonly FxArgument[];
+/** A size that only a launch knows, as an argument: torch's SymInt. */
+export interface FxSize {
+  readonly size: Extent;
+}
 
-export interface FxNode {
+export type FxArgument = null | boolean | number | string | FxRef | FxSize | readonly FxArgument[];
+
+/** What is known of a size before a launch: its limits, both included, and what it was when the graph was made. */
+export interface FxSizeRange {
+  readonly min?: number;
+  readonly max?: number;
+  readonly hint?: number;
+}
+
+/** `Length`: of what shapes are made; numbers alone where all sizes are known. */
+export interface FxNode<Length extends Extent = Extent> {
   readonly name: string;
   readonly op: "placeholder" | "call_function" | "output";
   /** `aten.mm.default`, `_c10d_functional.all_reduce.default`, `getitem`. */
@@ -18,21 +35,25 @@ export interface FxNode {
   readonly args?: readonly FxArgument[];
   readonly kwargs?: Readonly<Record<string, FxArgument>>;
   /** Of the result on this rank; none for what is no tensor, such as `split`. */
-  readonly shape?: readonly number[];
+  readonly shape?: readonly Length[];
   /** As torch writes it, `torch.bfloat16` or `bfloat16`, or as collc does. */
   readonly dtype?: string;
   /** In elements; row-major where left out. */
-  readonly strides?: readonly number[];
+  readonly strides?: readonly Length[];
   /** Of a placeholder: the caller says that every rank holds the same, as of the weight of a norm. */
   readonly replicated?: boolean;
 }
 
-export interface FxGraph {
+export interface FxGraph<Length extends Extent = Extent> {
   readonly format: typeof FX_FORMAT;
   readonly name?: string;
   /** Process groups by name, and how many ranks each has. */
   readonly groups: Readonly<Record<string, number>>;
-  readonly nodes: readonly FxNode[];
+  /** Sizes that only a launch knows, by the names that shapes and arguments have for them. */
+  readonly sizes?: Readonly<Record<string, FxSizeRange>>;
+  /** What the caller has made sure of, of these sizes: what its own guards check. */
+  readonly holds?: readonly GraphRequirement[];
+  readonly nodes: readonly FxNode<Length>[];
 }
 
 export const FX_FORMAT = "collc-fx-1";
@@ -57,13 +78,35 @@ export function dtypeOf(name: string | undefined): DType | string {
   return TORCH_DTYPES[plain] ?? plain;
 }
 
+/** Conversions of `_c10d_functional`, and operands of theirs that are numbers and names. */
+export const COLLECTIVES: Readonly<Record<string, string>> = {
+  all_reduce: "all_reduce",
+  all_reduce_: "all_reduce",
+  all_gather_into_tensor: "all_gather",
+  all_gather_into_tensor_out: "all_gather",
+  reduce_scatter_tensor: "reduce_scatter",
+  reduce_scatter_tensor_out: "reduce_scatter",
+  all_to_all_single: "all_to_all",
+  broadcast: "broadcast",
+  broadcast_: "broadcast",
+};
+export const CONVERTS: ReadonlySet<string> = new Set(Object.values(COLLECTIVES));
+
+/** The conversion that an FX node carries out; null for other nodes. */
+export function conversionOf(target: string): string | null {
+  const [, name = ""] = /^(?:torch\.ops\.)?_?c10d_functional\.(\w+)/.exec(target) ?? [];
+  return COLLECTIVES[name] ?? null;
+}
+
 type Schema = Readonly<Record<string, unknown>>;
 
 /** The schema of {@link FxGraph}, as JSON Schema 2020-12. */
 export function fxSchema(): Schema {
-  const size = { type: "array", items: { type: "integer", minimum: 0 } };
+  const extent = { $ref: "#/$defs/extent" };
+  const size = { type: "array", items: { anyOf: [{ type: "integer", minimum: 0 }, extent] } };
   const object = (properties: Schema, required: readonly string[]): Schema => ({ type: "object", properties, required, additionalProperties: false }); // prettier-ignore
   const argument = { $ref: "#/$defs/argument" };
+  const whole = { type: "integer", minimum: 0 };
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: "https://collc.dev/schema/fx-1.json",
@@ -75,6 +118,18 @@ export function fxSchema(): Schema {
         format: { const: FX_FORMAT },
         name: { type: "string", pattern: "^[A-Za-z_]\\w*$" },
         groups: { type: "object", additionalProperties: { type: "integer", minimum: 1 } },
+        sizes: {
+          type: "object",
+          description:
+            "Sizes that only a launch knows: limits, both included, and the one that times are predicted for.",
+          propertyNames: { pattern: "^[A-Za-z_]\\w*$" },
+          additionalProperties: object({ min: whole, max: whole, hint: whole }, []),
+        },
+        holds: {
+          type: "array",
+          description: "What the caller has made sure of, of these sizes.",
+          items: object({ left: extent, relation: { enum: Object.keys(RELATION_SIGNS) }, right: extent }, ["left", "relation", "right"]), // prettier-ignore
+        },
         nodes: {
           type: "array",
           minItems: 1,
@@ -111,7 +166,22 @@ export function fxSchema(): Schema {
         anyOf: [
           { type: ["null", "boolean", "number", "string"] },
           object({ node: { type: "string" } }, ["node"]),
+          object({ size: extent }, ["size"]),
           { type: "array", items: argument },
+        ],
+      },
+      extent: {
+        anyOf: [
+          { type: "integer" },
+          { type: "string", pattern: "^[A-Za-z_]\\w*$" },
+          object(
+            {
+              op: { enum: ["add", "sub", "mul", "div", "ceildiv", "mod", "min", "max"] },
+              a: extent,
+              b: extent,
+            },
+            ["op", "a", "b"],
+          ),
         ],
       },
     },
@@ -139,7 +209,30 @@ export function asFx(value: unknown): FxGraph {
   }
   if (given.nodes.filter((n) => n.op === "output").length !== 1)
     throw new UsageError("an FX graph has one output node");
+  checkSizes(given, known);
   return given;
+}
+
+/** @throws UsageError for sizes that are not listed, and for names that cannot be those of dimensions */
+function checkSizes({ nodes, sizes = {}, holds = [] }: FxGraph, names: ReadonlySet<string>): void {
+  for (const [name, { min = 0, max = Infinity, hint = min }] of Object.entries(sizes)) {
+    if (!isFree(name) || names.has(name)) throw new UsageError(`a size cannot be called '${name}'`, names.has(name) ? "a node is called so" : "the language means something else by it"); // prettier-ignore
+    if (hint < min || hint > max) throw new UsageError(`of the size '${name}', ${hint} is the hint, and ${min} to ${max} the range`); // prettier-ignore
+  }
+  const require = (who: string, e: Extent): void => {
+    const bad = [...extentNames(e)].find((name) => !Object.hasOwn(sizes, name));
+    if (bad !== undefined) throw new UsageError(`${who} has the size '${bad}', which the graph does not list`, "list it under sizes: {} says that nothing is known of it"); // prettier-ignore
+  };
+  for (const node of nodes)
+    for (const e of [...(node.shape ?? []), ...(node.strides ?? []), ...sizesIn(node)])
+      require(`node '${node.name}'`, e);
+  for (const { left, right } of holds) [left, right].forEach((e) => require("what holds", e)); // prettier-ignore
+}
+
+/** The sizes among a node's arguments. */
+function sizesIn({ args = [], kwargs = {} }: FxNode): Extent[] {
+  const visit = (a: FxArgument): Extent[] => (Array.isArray(a) ? a.flatMap(visit) : isSize(a) ? [a.size] : []);
+  return [...args, ...Object.values(kwargs)].flatMap(visit);
 }
 
 /** Names of the nodes that a node is made of. */
@@ -155,4 +248,32 @@ export function refsOf({ args = [], kwargs = {} }: FxNode): string[] {
 
 export function isRef(a: FxArgument | undefined): a is FxRef {
   return typeof a === "object" && a !== null && "node" in a;
+}
+
+export function isSize(a: FxArgument | undefined): a is FxSize {
+  return typeof a === "object" && a !== null && "size" in a;
+}
+
+/** The graph with other lengths in the place of its own; sizes that become numbers become arguments like any others. */
+export function withLengths<Length extends Extent>(fx: FxGraph, of: (e: Extent) => Length): FxGraph<Length> {
+  const argument = (a: FxArgument): FxArgument => {
+    if (Array.isArray(a)) return a.map(argument);
+    if (!isSize(a)) return a;
+    const size = of(a.size);
+    return typeof size === "number" ? size : { size };
+  };
+  const nodes = fx.nodes.map(({ shape, strides, args, kwargs, ...rest }): FxNode<Length> => ({
+    ...rest,
+    ...(args === undefined ? {} : { args: args.map(argument) }),
+    ...(kwargs === undefined ? {} : { kwargs: Object.fromEntries(Object.entries(kwargs).map(([k, a]) => [k, argument(a)])) }), // prettier-ignore
+    ...(shape === undefined ? {} : { shape: shape.map(of) }),
+    ...(strides === undefined ? {} : { strides: strides.map(of) }),
+  }));
+  return { ...fx, nodes };
+}
+
+/** The graph as it is at a launch. @param sizes all of its sizes, by name; RangeError where one is not there */
+export function atSizes(fx: FxGraph, sizes: DimValues): FxGraph<number> {
+  const { sizes: _, holds: __, ...fixed } = withLengths(fx, (e) => evaluateExtent(e, sizes));
+  return fixed;
 }

@@ -5,8 +5,12 @@
  * it, for what a rank holds can be read as a slice, a summand, or a tensor of its own.
  */
 import { isDType } from "../../types/dtype.js";
-import { type Graph, GRAPH_FORMAT, GRAPH_OPS, type GraphExtent, type GraphNode, type GraphOperand, type GraphTensor } from "../graph.js"; // prettier-ignore
-import { CONVERTS, type Core, type CoreNode, VIEW_OPS } from "./core.js";
+import { type Graph, GRAPH_FORMAT, GRAPH_OPS, type GraphNode, type GraphOperand, type GraphTensor } from "../graph.js"; // prettier-ignore
+import { showExtent } from "../../check/extents.js";
+import { type Extent, extent, extentNames, productOf, sameExtent } from "../../types/extent.js";
+import { type Core, type CoreNode, VIEW_OPS } from "./core.js";
+import { CONVERTS } from "./fx.js";
+import { tidy } from "./sizes.js";
 
 /** Why a region is no graph, in words that follow "not fused because". */
 export class Unfusable extends Error {}
@@ -66,6 +70,7 @@ class Realizer {
   graph(name: string, results: readonly string[]): Realization {
     const outputs = results.map((value) => {
       const { dtype, fx } = this.at(value);
+      if (dtype === "") throw new Unfusable(this.core.unknown.get(fx) ?? `'${fx}' is no tensor`);
       if (!isDType(dtype)) throw new Unfusable(`collc stores no tensors of ${dtype}, as '${fx}' is`);
       const { id, mode } = this.value(value, "any");
       if (isPartial(mode)) throw new Unfusable(`'${this.at(value).fx}' is used outside, where each rank must have its own summand of it`); // prettier-ignore
@@ -78,6 +83,12 @@ class Realizer {
       return used.has(n.id);
     });
     const inputs = [...this.inputs.values()].filter((t) => used.has(t.id));
+    const lengths = [...inputs.flatMap((t) => t.shape), ...nodes.flatMap((n) => [...(n.shape ?? []), ...(n.ranges ?? []).flatMap(({ from = 0, to = 0 }) => [from, to])])]; // prettier-ignore
+    const unsayable = lengths.find((e) => !isSayable(e));
+    if (unsayable !== undefined) throw new Unfusable(`a length is ${showExtent(unsayable)}, and lengths of programs are sums, products and quotients`); // prettier-ignore
+    const named = new Set(inputs.flatMap((t) => t.shape.flatMap((e) => [...extentNames(e)])));
+    const unnamed = lengths.flatMap((e) => [...extentNames(e)]).find((name) => !named.has(name));
+    if (unnamed !== undefined) throw new Unfusable(`it depends on ${unnamed}, which is no length of what it is given`);
     return {
       graph: {
         format: GRAPH_FORMAT,
@@ -96,9 +107,9 @@ class Realizer {
   }
 
   /** The whole tensor's shape. */
-  private whole(shape: readonly number[], mode: Mode): number[] {
+  private whole(shape: readonly Extent[], mode: Mode): Extent[] {
     const own = shape.length === 0 ? [1] : [...shape];
-    return isSharded(mode) ? own.with(dimOf(mode), own[dimOf(mode)]! * this.ranks) : own;
+    return isSharded(mode) ? own.with(dimOf(mode), tidy(extent("mul", this.ranks, own[dimOf(mode)]!))) : own;
   }
 
   private emit(
@@ -164,7 +175,7 @@ class Realizer {
     const reason = this.core.unknown.get(node.fx);
     if (node.op === "placeholder" && reason !== undefined) throw new Unfusable(`of '${node.fx}': ${reason}`);
     let id = node.id;
-    const shape: GraphExtent[] = this.whole(node.shape, mode);
+    const shape = this.whole(node.shape, mode);
     for (let i = 2; ; i++) {
       const before = this.inputs.get(id);
       if (before === undefined && !this.nodes.has(id)) break;
@@ -192,13 +203,16 @@ class Realizer {
         return this.emit(node, "replicated", node.op, [of(`on(${node.from!})`)]);
       default: {
         // Each rank's rows, as pieces for each rank: piece j of rank r becomes piece r of rank j.
-        const [rows, ...rest] = node.shape as [number, ...number[]];
-        if (rows % ranks !== 0) throw new Unfusable(`the ${rows} rows of '${node.fx}' do not divide by ${ranks} ranks`);
-        const pieces = this.emit(node, sharded(0), "reshape", [of(sharded(0))], { shape: [ranks, ranks, rows / ranks, ...rest] }); // prettier-ignore
+        const [rows, ...rest] = node.shape as [Extent, ...Extent[]];
+        if (typeof rows === "number" && rows % ranks !== 0)
+          throw new Unfusable(`the ${rows} rows of '${node.fx}' do not divide by ${ranks} ranks`);
+        const pieces = this.emit(node, sharded(0), "reshape", [of(sharded(0))], { shape: [ranks, ranks, tidy(extent("div", rows, ranks)), ...rest] }); // prettier-ignore
         const moved = this.emit(node, sharded(1), "all_to_all", [pieces.id], { dim: 1 });
         const order = [1, 0, 2, ...rest.map((_, i) => i + 3)];
         const turned = this.emit(node, sharded(0), "permute", [moved.id], { order });
-        return this.emit(node, sharded(0), "reshape", [turned.id], { shape: [rows * ranks, ...rest] });
+        return this.emit(node, sharded(0), "reshape", [turned.id], {
+          shape: [tidy(extent("mul", ranks, rows)), ...rest],
+        });
       }
     }
   }
@@ -323,7 +337,7 @@ class Realizer {
         const { id, mode } = this.value(x, want);
         const cut = isSharded(mode) ? dimOf(mode) : -1;
         const ranges = node.ranges!.map(([a, b], d) => {
-          const isWhole = a === 0 && b === from[d];
+          const isWhole = a === 0 && sameExtent(b, from[d]!);
           if (d === cut && !isWhole) throw new Unfusable(`'${node.fx}' takes a part of the dimension that is cut among the ranks`); // prettier-ignore
           return isWhole ? {} : { from: a, to: b };
         });
@@ -334,12 +348,12 @@ class Realizer {
     }
   }
 
-  private reshaped(node: CoreNode, x: string, from: readonly number[], want: Wanted): Realized {
+  private reshaped(node: CoreNode, x: string, from: readonly Extent[], want: Wanted): Realized {
     const to = node.shape;
-    const before = (shape: readonly number[], d: number): number => shape.slice(0, d).reduce((a, b) => a * b, 1);
+    const before = (shape: readonly Extent[], d: number): Extent => productOf(shape.slice(0, d));
     /** Dimensions of a shape that begin where another's does, those that are longer than 1 first. */
-    const alike = (shape: readonly number[], elements: number): number[] =>
-      [...shape.keys()].filter((d) => before(shape, d) === elements).sort((p, q) => Number(shape[p] === 1) - Number(shape[q] === 1)); // prettier-ignore
+    const alike = (shape: readonly Extent[], elements: Extent): number[] =>
+      [...shape.keys()].filter((d) => sameExtent(before(shape, d), elements)).sort((p, q) => Number(shape[p] === 1) - Number(shape[q] === 1)); // prettier-ignore
     const emit = (id: GraphOperand, mode: Mode): Realized => this.emit(node, mode, "reshape", [id], { shape: this.whole(to, mode) }); // prettier-ignore
     if (want === "any" || !isSharded(want)) {
       const { id, mode } = this.value(x, want);
@@ -358,6 +372,11 @@ class Realizer {
       }
     throw reason;
   }
+}
+
+/** Whether the language has it. */
+function isSayable(e: Extent): boolean {
+  return typeof e !== "object" || (e.op !== "min" && e.op !== "max" && isSayable(e.a) && isSayable(e.b));
 }
 
 function described(mode: Mode): string {

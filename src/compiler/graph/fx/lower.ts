@@ -3,6 +3,7 @@
  * the model says that one program is faster than the parts by themselves; everything else stays with the caller. Of each edge that
  * could have been fused, the result says whether it was, why, and what both would take.
  */
+import { showExtent } from "../../check/extents.js";
 import { printDiagnostics } from "../../diagnostics/index.js";
 import type { CompileResult } from "../../compiled.js";
 import { predictTime } from "../../explain/explain.js";
@@ -10,16 +11,27 @@ import { predictOperation } from "../../machine/cost.js";
 import { machineFor, type Machine } from "../../machine/machines.js";
 import { DEFAULT_ARCH } from "../../options.js";
 import { DTYPES, isDType } from "../../types/dtype.js";
+import { type DimValues, evaluateExtent } from "../../types/extent.js";
+import { brokenRequirement } from "../../types/requirement.js";
+import { sizeOf } from "../arrays.js";
 import { UsageError } from "../../../errors.js";
 import { compileGraph, type GraphCompileOptions } from "../compile.js";
 import { type Graph, GRAPH_OPS } from "../graph.js";
 import { type Lifetime, planBuffers } from "./buffers.js";
 import { bytesOf, type Measured, nodeSeconds } from "./baseline.js";
-import { type Binding, type EdgeVerdict, type Lowered, type Part, shapeOf, us } from "./partition.js";
-import { CONVERTS } from "./core.js";
-import { asFx, type FxGraph } from "./fx.js";
+import {
+  type Binding,
+  type EdgeVerdict,
+  type Lowered,
+  namesIn,
+  type Part,
+  shapeOf,
+  us,
+} from "./partition.js";
+import { asFx, CONVERTS, type FxGraph } from "./fx.js";
 import { type Realization, realize, Unfusable } from "./layouts.js";
 import { Region } from "./region.js";
+import { type Dimensions, dimensionsOf, launchOf, shapeAt } from "./sizes.js";
 
 export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dtype" | "mesh" | "variant"> {
   readonly machine?: Machine;
@@ -59,7 +71,11 @@ interface Attempt {
 }
 
 class Partition {
+  private readonly sizes: Dimensions;
   private readonly region: Region;
+  /** Dimensions of programs where times and memory are given. */
+  private readonly dims: DimValues;
+  private readonly fx: FxGraph;
   private readonly machine: Machine;
   /** The part that each atom is in, as the names of all that are. */
   private readonly partOf = new Map<string, readonly string[]>();
@@ -70,11 +86,15 @@ class Partition {
   private readonly programs = new Map<Graph, CompileResult>();
 
   constructor(
-    private readonly fx: FxGraph,
+    given: FxGraph,
     private readonly options: LowerOptions,
   ) {
     const { ranks, arch = DEFAULT_ARCH } = options;
     this.machine = options.machine ?? machineFor(arch, ranks);
+    this.sizes = dimensionsOf(given);
+    const { at, of, fx } = this.sizes;
+    this.dims = Object.fromEntries(Object.entries(of).map(([dim, e]) => [dim, evaluateExtent(e, at)]));
+    this.fx = fx;
     if (!Object.values(fx.groups).includes(ranks)) throw new UsageError(`no process group of the FX graph has ${ranks} ranks`, `its groups: ${Object.entries(fx.groups).map(([n, s]) => `${n} of ${s}`).join(", ")}`); // prettier-ignore
     this.region = new Region(fx);
     for (const atom of this.region.atoms) this.partOf.set(atom, [atom]);
@@ -132,6 +152,9 @@ class Partition {
       if (error instanceof Unfusable) return none(error.message);
       throw error;
     }
+    const common = this.region.common.get(first?.group ?? "");
+    const free = namesIn(realization.graph).find((name) => common?.has(name) === false);
+    if (free !== undefined) return none(`${showExtent(this.sizes.of[free]!)} may be another on each rank, for no conversion is of a tensor that long`); // prettier-ignore
     const key = shapeOf(realization.graph);
     let cost = this.costs.get(key);
     if (cost === undefined) this.costs.set(key, (cost = this.costOf(realization.graph)));
@@ -142,7 +165,9 @@ class Partition {
     const compiled = this.compile(graph);
     const [error] = compiled.diagnostics.filter((d) => d.severity === "error");
     if (error !== undefined) return { why: `the compiler refuses it: ${printDiagnostics([error], compiled.source).split("\n")[0]}` }; // prettier-ignore
-    return { seconds: predictTime(compiled, {}, this.machine).total };
+    const broken = brokenRequirement(compiled.manifest!.requirements, this.dims);
+    if (broken !== null) return { why: `it is not for the sizes that times are for: ${broken.message}` };
+    return { seconds: predictTime(compiled, this.dims, this.machine).total };
   }
 
   private compile(graph: Graph): CompileResult {
@@ -160,7 +185,7 @@ class Partition {
   private baselineOf(atom: string): number {
     const measured = [atom, ...this.region.absorbedBy(atom)].flatMap((name) => this.options.measured?.[name] ?? []);
     if (measured.length > 0) return measured.reduce((a, b) => a + b);
-    const floor = nodeSeconds(atom, this.region.core, this.machine, this.options.ranks);
+    const floor = nodeSeconds(atom, this.region.core, this.machine, this.options.ranks, this.dims);
     if (this.region.conversionsIn([atom]).length === 0) return floor;
     return this.attempt([atom]).program?.seconds ?? floor;
   }
@@ -179,7 +204,7 @@ class Partition {
     const measured = atoms.flatMap((a) => this.options.measured?.[a] ?? []);
     if (measured.length === atoms.length) return measured.reduce((a, b) => a + b);
     const reads = new Set(atoms.flatMap((a) => this.region.computing(a).flatMap((n) => n.inputs)).filter((x): x is string => typeof x === "string" && !atoms.includes(this.region.fxOf(x)))); // prettier-ignore
-    const bytes = (ids: Iterable<string>): number => [...ids].reduce((sum, id) => sum + bytesOf(this.region.core.nodes.get(id)!), 0); // prettier-ignore
+    const bytes = (ids: Iterable<string>): number => [...ids].reduce((sum, id) => sum + bytesOf(this.region.core.nodes.get(id)!, this.dims), 0); // prettier-ignore
     const operation = { loaded: bytes(reads), stored: bytes(this.region.resultsOf(atoms)), scalarOps: 0, tensorOps: 0 };
     return predictOperation(operation, this.machine);
   }
@@ -276,13 +301,15 @@ class Partition {
     for (const p of parts)
       if (p.kind === "program") for (const b of [...p.inputs, ...p.outputs]) if (b.isSymmetric) symmetric.add(b.tensor);
     const programs = parts.flatMap((p, step) =>
-      p.kind === "program" ? [{ step, manifest: p.compiled.manifest! }] : [],
+      p.kind === "program" ? [{ step, manifest: p.compiled.manifest!, dims: this.dims }] : [],
     );
     return {
       name: this.fx.name ?? "region",
       ranks: this.options.ranks,
       machine: this.machine.name,
       caller: this.options.caller ?? "nodes",
+      sizes: this.fx.sizes ?? {},
+      at: this.sizes.at,
       parts,
       edges,
       symmetric: [...symmetric],
@@ -343,6 +370,7 @@ class Partition {
       kind: "program",
       graph,
       compiled,
+      ...launchOf(this.sizes, namesIn(graph), manifest.requirements),
       inputs: graph.inputs.map(({ id }, i) => binding(id, realization.inputs.get(id)!, syntax.inputs[i]!.name.text)),
       outputs: graph.outputs.map(({ id }, i) =>
         binding(id, realization.outputs.get(id)!, syntax.outputs[i]!.name.text),
@@ -356,7 +384,7 @@ class Partition {
     return order.flatMap((atoms, from) =>
       this.region.resultsOf(atoms).map((id): Lifetime => {
         const { shape, dtype } = this.region.core.nodes.get(id)!;
-        const bytes = shape.reduce((x, y) => x * y, isDType(dtype) ? DTYPES[dtype].bytes : 8);
+        const bytes = sizeOf(shapeAt(shape, this.dims)) * (isDType(dtype) ? DTYPES[dtype].bytes : 8);
         const readers = [...(this.region.readers.get(id) ?? [])].map(stepOf);
         const to = this.region.results.has(id) ? order.length : Math.max(from, ...readers);
         const tensor = this.region.nameOf(id);

@@ -1,6 +1,9 @@
 /** Core nodes, and what makes them: operations of graphs on what one rank holds, with shapes and dtypes worked out. */
+import { showExtent } from "../../check/extents.js";
 import { isDType } from "../../types/dtype.js";
-import { type FxArgument, type FxNode, isRef } from "./fx.js";
+import { type Extent, extent, sameExtent } from "../../types/extent.js";
+import { type FxArgument, type FxNode, isRef, isSize } from "./fx.js";
+import { sameShape, tidy } from "./sizes.js";
 
 export interface CoreNode {
   readonly id: string;
@@ -11,7 +14,7 @@ export interface CoreNode {
   readonly inputs: readonly (string | number)[];
   readonly dim?: number;
   readonly order?: readonly number[];
-  readonly ranges?: readonly (readonly [from: number, to: number])[];
+  readonly ranges?: readonly (readonly [from: Extent, to: Extent])[];
   readonly group?: string;
   /** Of a conversion that reduces. */
   readonly reduce?: "sum" | "min" | "max" | "prod";
@@ -20,7 +23,7 @@ export interface CoreNode {
   /** FX nodes that it does the work of, too. */
   readonly absorbs?: readonly string[];
   /** On one rank. */
-  readonly shape: readonly number[];
+  readonly shape: readonly Extent[];
   readonly dtype: string;
 }
 
@@ -47,7 +50,7 @@ export class Making implements Core {
   protected make(
     op: string,
     inputs: readonly (string | number)[],
-    shape: readonly number[],
+    shape: readonly Extent[],
     dtype: string,
     extra: Partial<CoreNode> = {},
   ): string {
@@ -69,7 +72,13 @@ export class Making implements Core {
     return value;
   }
 
+  /** A length among the arguments; null for what is none. */
+  protected length(a: FxArgument | undefined): Extent | null {
+    return isSize(a) ? a.size : typeof a === "number" ? a : null;
+  }
+
   protected operand(a: FxArgument | undefined): string | number {
+    if (isSize(a)) throw new Unknown(`a size is a number among the elements of ${this.current.target}`);
     return typeof a === "number" ? a : typeof a === "boolean" ? Number(a) : this.tensor(a);
   }
 
@@ -101,11 +110,9 @@ export class Making implements Core {
     return floats[0] ?? dtypes[0] ?? "f32";
   }
 
-  protected reshape(x: string, shape: readonly number[]): string {
+  protected reshape(x: string, shape: readonly Extent[]): string {
     const { shape: from, dtype } = this.of(x);
-    return from.length === shape.length && from.every((n, d) => n === shape[d])
-      ? x
-      : this.make("reshape", [x], shape, dtype);
+    return sameShape(from, shape) ? x : this.make("reshape", [x], shape, dtype);
   }
 
   protected permute(x: string, order: readonly number[]): string {
@@ -119,10 +126,13 @@ export class Making implements Core {
     );
   }
 
-  protected slice(x: string, dim: number, from: number, to: number): string {
+  /** A part of a dimension, that many elements from an index on. */
+  protected slice(x: string, dim: number, from: Extent, count: Extent): string {
     const { shape, dtype } = this.of(x);
-    const ranges = shape.map((n, d): [number, number] => (d === dim ? [from, to] : [0, n]));
-    return from === 0 && to === shape[dim] ? x : this.make("slice", [x], shape.with(dim, to - from), dtype, { ranges });
+    const to = tidy(extent("add", from, count));
+    const ranges = shape.map((n, d): [Extent, Extent] => (d === dim ? [from, to] : [0, n]));
+    const isWhole = from === 0 && sameExtent(to, shape[dim]!);
+    return isWhole ? x : this.make("slice", [x], shape.with(dim, count), dtype, { ranges });
   }
 
   protected fold(fn: string, x: string, dims: readonly number[], keep: boolean): string {
@@ -139,7 +149,14 @@ export class Making implements Core {
   }
 }
 
-function broadcastShape(shapes: readonly (readonly number[])[]): number[] {
+/** @throws Unknown for lengths of which nothing says that they are equal */
+function broadcastShape(shapes: readonly (readonly Extent[])[]): Extent[] {
   const rank = Math.max(0, ...shapes.map((s) => s.length));
-  return Array.from({ length: rank }, (_, d) => Math.max(...shapes.map((s) => s[d - rank + s.length] ?? 1)));
+  return Array.from({ length: rank }, (_, d) => {
+    const lengths = shapes.map((s) => s[d - rank + s.length] ?? 1).filter((n) => n !== 1);
+    const [long = 1] = lengths;
+    const other = lengths.find((n) => !sameExtent(n, long));
+    if (other !== undefined) throw new Unknown(`nothing says that its lengths ${showExtent(long)} and ${showExtent(other)} are equal`); // prettier-ignore
+    return long;
+  });
 }

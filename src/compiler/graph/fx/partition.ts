@@ -1,7 +1,10 @@
 /** What a region becomes, as data: steps, bindings, verdicts. */
 import type { CompileResult } from "../../compiled.js";
 import type { Graph } from "../graph.js";
+import { type DimValues, type Extent, extentNames } from "../../types/extent.js";
+import type { Requirement } from "../../types/requirement.js";
 import type { BufferPlan } from "./buffers.js";
+import type { FxSizeRange } from "./fx.js";
 
 /** One input or output of a program and the FX tensor that it is. */
 export interface Binding {
@@ -11,7 +14,8 @@ export interface Binding {
   readonly name: string;
   /** FX node; its value on each rank, row-major and contiguous, but for a placeholder whose memory is taken as it lies. */
   readonly tensor: string;
-  readonly shape: readonly number[];
+  /** Made of the program's dimensions. */
+  readonly shape: readonly Extent[];
   readonly dtype: string;
   /** Peers reach it, so it must lie in symmetric memory. */
   readonly isSymmetric: boolean;
@@ -27,16 +31,19 @@ export type Part = {
   readonly baseline: number;
   /** What to do where the program cannot be used: an NCCL call for a conversion, the caller's own kernel for the rest. */
   readonly fallback: readonly { readonly node: string; readonly by: "nccl" | "caller" }[];
-} & (
-  | {
-      readonly kind: "program";
-      readonly graph: Graph;
-      readonly compiled: CompileResult;
-      readonly inputs: readonly Binding[];
-      readonly outputs: readonly Binding[];
-    }
-  | { readonly kind: "external"; readonly by: "nccl" | "caller"; readonly why: string }
-);
+} & (ProgramPart | { readonly kind: "external"; readonly by: "nccl" | "caller"; readonly why: string });
+
+export interface ProgramPart {
+  readonly kind: "program";
+  readonly graph: Graph;
+  readonly compiled: CompileResult;
+  /** By dimension of the program, what it is of the FX graph's sizes; none where all sizes are known. */
+  readonly dims: Readonly<Record<string, Extent>>;
+  /** What must hold of the FX graph's sizes at a launch; where it does not, `fallback` is what can be done. */
+  readonly guards: readonly Requirement[];
+  readonly inputs: readonly Binding[];
+  readonly outputs: readonly Binding[];
+}
 
 /** A place where two nodes could have become one program, and what came of it. */
 export interface EdgeVerdict {
@@ -56,6 +63,9 @@ export interface Lowered {
   readonly machine: string;
   /** How the caller runs what stays with it: each node as a kernel, or elementwise operations together. */
   readonly caller: "nodes" | "kernels";
+  /** Sizes of the FX graph that only a launch knows, and the values of them that times, verdicts and memory are given for. */
+  readonly sizes: Readonly<Record<string, FxSizeRange>>;
+  readonly at: DimValues;
   readonly parts: readonly Part[];
   readonly edges: readonly EdgeVerdict[];
   /** FX tensors that must lie in symmetric memory. */
@@ -77,6 +87,11 @@ export function shapeOf({ inputs, nodes, outputs, ...rest }: Graph): string {
     nodes: nodes.map((n) => ({ ...n, id: plain(n.id), inputs: n.inputs.map(plain) })),
     outputs: outputs.map((o) => ({ ...o, id: plain(o.id), value: plain(o.value) })),
   });
+}
+
+/** The dimensions of a graph. */
+export function namesIn({ inputs }: Graph): string[] {
+  return [...new Set(inputs.flatMap((t) => t.shape.flatMap((e) => [...extentNames(e)])))];
 }
 
 /** Seconds as people read them. */

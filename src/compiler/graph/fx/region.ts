@@ -1,8 +1,9 @@
 /** What an FX graph's nodes are to each other: which are needed, who reads whom, what every rank has. */
 import { CONVERSIONS } from "../../check/functions.js";
-import { type Core, coreOf, type CoreNode, CONVERTS, VIEW_OPS } from "./core.js";
+import { type Core, coreOf, type CoreNode, VIEW_OPS } from "./core.js";
 import { outputsOf } from "./evaluate.js";
-import { type FxGraph, refsOf } from "./fx.js";
+import { CONVERTS, type FxGraph, refsOf } from "./fx.js";
+import { commonNames } from "./sizes.js";
 
 export class Region {
   readonly core: Core;
@@ -16,6 +17,8 @@ export class Region {
   readonly results: ReadonlySet<string>;
   /** Core values that are the same on every rank. */
   readonly replicated: ReadonlySet<string>;
+  /** By process group, names of sizes that are the same on all of its ranks, for its conversions are of tensors that long. */
+  readonly common: ReadonlyMap<string, ReadonlySet<string>>;
   /** Core nodes that results depend on. */
   private readonly live = new Set<string>();
 
@@ -39,6 +42,8 @@ export class Region {
       );
     }
     this.replicated = this.sameEverywhere();
+    const exchanged = this.conversionsIn(this.atoms);
+    this.common = new Map(Object.keys(fx.groups).map((group) => [group, commonNames(exchanged.filter((n) => n.group === group).flatMap((n) => this.core.nodes.get(n.inputs[0] as string)!.shape))])); // prettier-ignore
   }
 
   /** The core nodes of an atom that compute. */

@@ -1,4 +1,6 @@
 /** A partition for people, as text, and for other programs, as plain JSON. */
+import { showExtent } from "../../check/extents.js";
+import { RELATION_SIGNS } from "../../types/requirement.js";
 import { type Binding, type EdgeVerdict, type Lowered, type Part, us } from "./partition.js";
 
 const KIB = 1024;
@@ -15,6 +17,7 @@ export function partitionReport(lowered: Lowered): string {
   const lines = [
     `${name}: ${count(parts.flatMap((p) => p.nodes).length, "node")} in ${count(parts.length, "step")}, ${programs.length} of them collc's, for ${ranks} ranks on ${machine}`,
     `predicted ${us(lowered.seconds)}; the caller's own way, ${lowered.caller === "nodes" ? "node by node" : "kernel by kernel"}, ${us(lowered.baseline)}`,
+    ...sizeLines(lowered),
     "",
     "Steps",
     ...parts.flatMap(stepLines),
@@ -34,6 +37,18 @@ export function partitionReport(lowered: Lowered): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** What sizes may be, and which of them the report is for. */
+function sizeLines({ sizes, at }: Lowered): string[] {
+  const names = Object.keys(sizes);
+  if (names.length === 0) return [];
+  const ranges = names.map((name) => {
+    const { min = 0, max } = sizes[name]!;
+    return `${name} ${max === undefined ? `from ${min} on` : `from ${min} to ${max}`}`;
+  });
+  const isHint = names.every((name) => sizes[name]!.hint === at[name]);
+  return [`sizes that the launch knows: ${ranges.join(", ")}; times and memory are for ${names.map((name) => `${name} = ${at[name]}`).join(", ")}${isHint ? (names.length === 1 ? ", the hint" : ", the hints") : ""}`]; // prettier-ignore
+}
+
 const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
 const width = (texts: readonly string[]): number => Math.max(0, ...texts.map((t) => t.length));
 
@@ -43,7 +58,8 @@ function stepLines(part: Part, i: number): string[] {
   const list = (all: readonly Binding[]): string =>
     all.map((b) => `${b.tensor}${b.isSymmetric ? " (symmetric)" : ""}`).join(", ");
   const ways = part.compiled.variants.length > 1 ? `; ${part.compiled.variants.length} kernels, by size` : "";
-  return [`${head}, own way ${us(part.baseline)}${ways}`, `        ${list(part.inputs)} -> ${list(part.outputs)}`];
+  const guards = part.guards.map(({ left, relation, right, reason }) => `        if ${showExtent(left)} ${RELATION_SIGNS[relation]} ${showExtent(right)}: ${reason}`); // prettier-ignore
+  return [`${head}, own way ${us(part.baseline)}${ways}`, `        ${list(part.inputs)} -> ${list(part.outputs)}`, ...guards]; // prettier-ignore
 }
 
 function edgeLine({ from, to, isFused, why }: EdgeVerdict): string {
