@@ -31,7 +31,7 @@ export function lowerCommand(io: Io): Command {
     .addOption(
       new Option(
         "-m, --machine <name>",
-        "machine to predict times on (default: the smallest with so many GPUs)",
+        "machine to predict times on (default: the smallest of the architecture with so many GPUs)",
       ).choices(MACHINES.map((m) => m.name)),
     )
     .option(
@@ -56,9 +56,9 @@ export function lowerCommand(io: Io): Command {
       "compile the programs into a folder, as `collc build` does, with the partition beside them",
     )
     .addOption(
-      new Option("-a, --arch <arch>", "with --build: GPU architecture, such as sm_90a; one at a time")
+      new Option("-a, --arch <arch>", "GPU architecture, such as sm_90a, of programs and of the machine; one at a time")
         .argParser(listOf(parseArch))
-        .default(["sm_90a"], "sm_90a"),
+        .default([DEFAULT_ARCH], DEFAULT_ARCH),
     )
     .option("--json", "print all of it as JSON: graphs, texts, manifests, verdicts; times in seconds, sizes in bytes")
     .addHelpText(
@@ -82,21 +82,20 @@ async function run(io: Io, file: string, options: LowerCommandOptions): Promise<
   if (options.ranks === undefined && sizes.length !== 1)
     throw new UsageError(`the graph's process groups have ${sizes.join(" and ")} ranks`, "say which: --ranks N");
   const ranks = options.ranks ?? sizes[0]!;
-  const machine: Machine = MACHINES.find((m) => m.name === options.machine) ?? machineFor(DEFAULT_ARCH, ranks);
+  const [arch = DEFAULT_ARCH, ...others] = options.arch;
+  if (others.length > 0) throw new UsageError("a partition is of one architecture: its times are", "lower for each by itself"); // prettier-ignore
+  const machine: Machine = MACHINES.find((m) => m.name === options.machine) ?? machineFor(arch, ranks);
   if (ranks > machine.ranks)
     throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, `use --ranks ${machine.ranks}`);
   const common = { ranks, machine, fuse: options.fuse, caller: options.caller, library: libraryFromDisk, resolve: importsFromDisk }; // prettier-ignore
   const measured = options.measured === undefined ? {} : { measured: secondsByNode(io, options.measured) };
-  const [arch, ...others] = options.arch;
   const lowered = lower(fx, {
     ...common,
     ...measured,
-    ...(options.build === undefined ? {} : { arch, engines: false }),
+    arch,
+    ...(options.build === undefined ? {} : { engines: false }),
   });
-  if (options.build !== undefined) {
-    if (others.length > 0) throw new UsageError("a partition is of one architecture: its times are", "build each into a folder of its own"); // prettier-ignore
-    await build(io, lowered, machine, options.build, arch!);
-  }
+  if (options.build !== undefined) await build(io, lowered, machine, options.build, arch);
   io.out.write(
     options.json === true ? JSON.stringify(loweredToJson(lowered), null, 2) + "\n" : partitionReport(lowered),
   );

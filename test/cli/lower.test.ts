@@ -84,6 +84,8 @@ describe("collc lower", () => {
     for (const { inputs, outputs } of steps)
       expect([...inputs, ...outputs].map((b) => b.name)).toEqual([...program!.inputs, ...program!.outputs].map((t) => t.name)); // prettier-ignore
     expect(partition.copy.bytesPerSecond).toBeGreaterThan(1e11);
+    // Of the architecture that was asked for, also where nobody names a machine.
+    expect(partition.report).toContain("for 2 ranks on a100x8\n");
     expect(partition.report).toContain("kernel by kernel");
   });
 

@@ -19,15 +19,7 @@ import { compileGraph, type GraphCompileOptions } from "../compile.js";
 import { type Graph, GRAPH_OPS } from "../graph.js";
 import { type Lifetime, planBuffers } from "./buffers.js";
 import { bytesOf, type Measured, nodeSeconds } from "./baseline.js";
-import {
-  type Binding,
-  type EdgeVerdict,
-  type Lowered,
-  namesIn,
-  type Part,
-  shapeOf,
-  us,
-} from "./partition.js";
+import { type Binding, type EdgeVerdict, type Lowered, namesIn, type Part, shapeOf, us } from "./partition.js";
 import { asFx, CONVERTS, type FxGraph } from "./fx.js";
 import { type Realization, realize, Unfusable } from "./layouts.js";
 import { Region } from "./region.js";
