@@ -17,11 +17,13 @@ const PROGRAMS = {
     "kernels/all_reduce/tree.coll",
     "kernels/all_reduce/recursive_doubling.coll",
   ],
-  all_gather: ["examples/scale/all_gather.coll", "kernels/all_gather/push.coll", "kernels/all_gather/bruck.coll", "kernels/all_gather/ring.coll"], // prettier-ignore
-  reduce_scatter: ["examples/scale/reduce_scatter.coll", "kernels/reduce_scatter/pull.coll", "kernels/reduce_scatter/ring.coll"], // prettier-ignore
-  all_to_all: ["examples/scale/all_to_all.coll", "kernels/all_to_all/push.coll"],
+  all_gather: ["kernels/all_gather/hierarchical.coll", "kernels/all_gather/push.coll", "kernels/all_gather/bruck.coll", "kernels/all_gather/ring.coll"], // prettier-ignore
+  reduce_scatter: ["kernels/reduce_scatter/hierarchical.coll", "kernels/reduce_scatter/pull.coll", "kernels/reduce_scatter/ring.coll"], // prettier-ignore
+  all_to_all: ["kernels/all_to_all/hierarchical.coll", "kernels/all_to_all/push.coll"],
 };
 const FLAT_RING = /\/rings?\.coll$/;
+/** Programs with a mesh of hosts, which gain by chunks at any scale. */
+const FOR_HOSTS = /^examples\/scale\/|\/hierarchical\.coll$/;
 const nameOf = (file) =>
   file
     .replace(/\.coll$/, "")
@@ -141,7 +143,7 @@ const sections = {
           if (ranks > 512 && FLAT_RING.test(program)) continue;
           const isKnown = (bytes) => points.some((p) => p.op === op && p.name === nameOf(program) && p.ranks === ranks && p.bytes === bytes); // prettier-ignore
           // Messages of all to all by the million, and trees in many chunks, take minutes and win nothing there.
-          const chunks = ranks > 512 ? (program.startsWith("examples") ? [1, 4] : [1]) : undefined;
+          const chunks = ranks > 512 ? (FOR_HOSTS.test(program) ? [1, 4] : [1]) : undefined;
           const found = simulate(
             program,
             ranks,

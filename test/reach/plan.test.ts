@@ -1,20 +1,26 @@
 /** Programs of one name on pretended hosts: which of the library's ways the plan takes, and what crosses. */
 import { expect, it } from "vitest";
 import { execute } from "../../src/bench/execute.js";
-import { explain } from "../../src/compiler/index.js";
+import { compile, type CompileResult, explain } from "../../src/compiler/index.js";
 import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
-import { libraryFromDisk } from "../../src/runtime/imports.js";
+import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { compiledFor, dimsFor, type Hosts } from "./programs.js";
 
-const program = (file: string, hosts: Hosts) => compiledFor(file, hosts, { library: libraryFromDisk });
+const compiled = new Map<string, CompileResult>();
+function program(file: string, hosts: Hosts): CompileResult {
+  const key = `${file} ${hosts.hosts}x${hosts.gpus}`;
+  const found = compiled.get(key) ?? compiledFor(file, hosts, { library: libraryFromDisk });
+  compiled.set(key, found);
+  return found;
+}
 
 it("all_reduce of long tensors reduces inside hosts first, and only then across", async () => {
   const hosts = { hosts: 2, gpus: 4 };
-  const compiled = program("all_reduce", hosts);
+  const result = program("all_reduce", hosts);
   const dims = { n: 2 ** 24 };
-  const { plan, messages, syncs } = explain(compiled, dims, compiled.machine);
+  const { plan, messages, syncs } = explain(result, dims, result.machine);
   expect(plan!.chosen).toBe("all_reduce/hierarchical");
-  expect(compiled.manifest!.mesh).toEqual([]);
+  expect(result.manifest!.mesh).toEqual([]);
   // A quarter of the tensor, in f32, from each rank to its counterpart: one message a rank.
   expect(messages).toEqual([
     {
@@ -24,9 +30,70 @@ it("all_reduce of long tensors reduces inside hosts first, and only then across"
   ]);
   for (const { ranks } of syncs) expect(ranks).not.toBe("all");
   const group = new EmulatedGroup(8, { detectUnwritten: true });
-  const done = await execute(group, compiled, dimsFor(compiled), { seed: 2, timing: { outer: 1 } });
+  const done = await execute(group, result, dimsFor(result), { seed: 2, timing: { outer: 1 } });
   expect([done.check.correct, done.bitwiseEqualAcrossRanks]).toEqual([true, true]);
   await group.close();
+});
+
+/** What one rank sends to each other host, in bytes, where the tensor has so many elements of bf16. */
+const ACROSS: readonly (readonly [
+  op: string,
+  way: string,
+  hosts: Hosts,
+  dims: Record<string, number>,
+  bytes: number,
+])[] = [
+  // Its shard.
+  ["all_gather", "hierarchical", { hosts: 2, gpus: 4 }, { n: 2 ** 20 }, 2 ** 18],
+  ["all_gather", "hierarchical", { hosts: 4, gpus: 2 }, { n: 2 ** 22 }, 2 ** 20],
+  // A sum of its host's for one rank, in f32.
+  ["reduce_scatter", "hierarchical", { hosts: 2, gpus: 4 }, { n: 2 ** 20 }, 2 ** 19],
+  // What its host's ranks have for those of the other, a fourth of it over each adapter.
+  ["all_to_all", "hierarchical", { hosts: 2, gpus: 4 }, { m: 128, n: 64 }, 2 ** 10],
+  ["all_to_all", "hierarchical", { hosts: 4, gpus: 2 }, { m: 64, n: 128 }, 2 ** 9],
+  // The root's host's part.
+  ["broadcast", "hierarchical", { hosts: 2, gpus: 4 }, { n: 2 ** 20 }, 2 ** 19],
+];
+
+it.each(ACROSS)("%s is done by %s on %o where n, or m and n, are %o", async (op, way, hosts, dims, bytes) => {
+  const result = program(op, hosts);
+  const { plan, messages } = explain(result, dims, result.machine);
+  expect(plan!.chosen).toBe(`${op}/${way}`);
+  const others = hosts.hosts - 1;
+  // One message to the like of a rank on each other host, and nothing to any other rank.
+  expect(messages.map(({ most }) => most)).toEqual([{ rank: 0, messages: others, bytes: others * bytes }]);
+  const group = new EmulatedGroup(hosts.hosts * hosts.gpus, { detectUnwritten: true });
+  const done = await execute(group, result, dimsFor(result), { seed: 2, timing: { outer: 1 } });
+  expect(done.check.correct).toBe(true);
+  await group.close();
+});
+
+it("long tensors go another way than short ones where that is faster", () => {
+  const chosen = (op: string, hosts: Hosts, dims: Record<string, number>): string => {
+    const result = program(op, hosts);
+    return explain(result, dims, result.machine).plan!.chosen;
+  };
+  // One message a host saves time until what it takes in memory does not.
+  expect(chosen("all_to_all", { hosts: 2, gpus: 4 }, { m: 8192, n: 8192 })).toBe("all_to_all/push");
+  expect(chosen("broadcast", { hosts: 4, gpus: 2 }, { n: 2 ** 12 })).toBe("broadcast/hierarchical");
+  expect(chosen("broadcast", { hosts: 4, gpus: 2 }, { n: 2 ** 26 })).toBe("broadcast/rails");
+});
+
+it.each([
+  ["broadcast", "on(0)"],
+  ["all_reduce", "partial(sum)"],
+])("%s in place is right in the ways for a mesh, too", async (name, from) => {
+  const text = `collective f(x: T[n] ${from}) -> x: T[n] replicated {\n  x = ${name}(x)\n}\n`;
+  const options = { ranks: 4, dtype: "bf16", library: libraryFromDisk, reach: { ranksPerDomain: 2 } } as const;
+  const { ways } = compile(text, { ...options, resolve: importsFromDisk });
+  expect(ways).toContain(`${name}/hierarchical`);
+  for (const variant of ways.filter((way) => /hierarchical|rails/.test(way))) {
+    const result = compile(text, { ...options, resolve: importsFromDisk, variant });
+    const group = new EmulatedGroup(4, { detectUnwritten: true });
+    const done = await execute(group, result, dimsFor(result), { seed: 3, timing: { outer: 1 } });
+    expect([done.check.correct, done.bitwiseEqualAcrossRanks], variant).toEqual([true, true]);
+    await group.close();
+  }
 });
 
 it("a way that is made for a mesh is none where all ranks share addresses", () => {

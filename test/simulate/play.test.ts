@@ -36,9 +36,11 @@ const LIBRARY = [
   "kernels/scatter/pull.coll",
   "examples/scale/all_reduce.coll",
   "examples/scale/rings.coll",
-  "examples/scale/all_gather.coll",
-  "examples/scale/reduce_scatter.coll",
-  "examples/scale/all_to_all.coll",
+  "kernels/all_gather/hierarchical.coll",
+  "kernels/reduce_scatter/hierarchical.coll",
+  "kernels/all_to_all/hierarchical.coll",
+  "kernels/broadcast/hierarchical.coll",
+  "kernels/broadcast/rails.coll",
 ];
 
 const seconds = (schedule: Schedule, cluster: Cluster, bytes: number, chunks = 1): number =>
@@ -149,7 +151,7 @@ describe("ranks that are alike are followed once", () => {
     RING,
     "kernels/all_gather/bruck.coll",
     "examples/scale/all_reduce.coll",
-    "examples/scale/all_to_all.coll",
+    "kernels/all_to_all/hierarchical.coll",
   ])("%s takes as long as with every rank followed", (file) => {
     const schedule = scheduleFor(file, 64);
     for (const cluster of [DGX, { ...DGX, domainsPerPod: 2, oversubscription: sourced(2) }]) {

@@ -35,7 +35,10 @@ const PROGRAMS: readonly (readonly [file: string, hasMesh: boolean])[] = [
   ["kernels/broadcast/scatter_gather.coll", false],
   ["kernels/all_to_all/push.coll", false],
   ["examples/scale/all_reduce.coll", true],
-  ["examples/scale/all_gather.coll", true],
+  ["kernels/all_gather/hierarchical.coll", true],
+  ["kernels/reduce_scatter/hierarchical.coll", true],
+  ["kernels/all_to_all/hierarchical.coll", true],
+  ["kernels/broadcast/hierarchical.coll", true],
 ];
 
 describe("waiting at 32 ranks, from 8 and 16", () => {

@@ -8,7 +8,7 @@
  * A flag is seen some time after what was stored before it has arrived; a rank goes on when it has seen all it waits for.
  */
 import type { Kernel } from "../ir/module.js";
-import { type Copy, type MessageStep, runsOf } from "../manifest.js";
+import { type Copy, type MessageStep, type Run, runsOf } from "../manifest.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Machine } from "./machines.js";
 import { MESSAGES } from "./reach.js";
@@ -196,7 +196,7 @@ function stretchTerms(s: Stretch, rank: number, ports: Ports, grid: number, m: M
 }
 
 /**
- * The time of messages between domains: a start, and then what the busiest adapter takes, in either direction.
+ * The time of messages between domains: a start, and then what the busiest adapter takes, message by message, in either direction.
  * @param bytesOf of an element of the program's memory
  */
 export function predictMessages(
@@ -204,14 +204,12 @@ export function predictMessages(
   bytesOf: (memory: string) => number,
   dims: DimValues,
 ): Prediction {
-  const each = ranks.flatMap(
-    ({ sends, receives }) =>
-    [sends, receives].map((ends) => runsOf(ends, dims).reduce((sum, { memory, length }) => sum + length * bytesOf(memory), 0)), // prettier-ignore
-  );
-  const most = Math.max(0, ...each);
-  const latency = most === 0 ? 0 : MESSAGES.latency.value;
-  const wire = most / MESSAGES.rate.value;
-  return { total: latency + wire, latency, wire, memory: 0, arithmetic: 0, blocks: 0 };
+  const { latency, each, rate } = MESSAGES;
+  const took = ({ memory, length }: Run): number => Math.max(each.value, (length * bytesOf(memory)) / rate.value);
+  const ends = ranks.flatMap(({ sends, receives }) => [sends, receives]);
+  const wire = Math.max(0, ...ends.map((list) => runsOf(list, dims).reduce((sum, run) => sum + took(run), 0)));
+  const start = wire === 0 ? 0 : latency.value;
+  return { total: start + wire, latency: start, wire, memory: 0, arithmetic: 0, blocks: 0 };
 }
 
 /**

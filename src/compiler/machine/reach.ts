@@ -34,12 +34,16 @@ export function parseReach(text: string): { readonly domains: number; readonly r
   return { domains: Number(domains), reach: { ranksPerDomain: Number(ranks) } };
 }
 
-/** What messages between domains take, in seconds and in bytes a second for each GPU and direction. */
+/** What messages between domains take, in seconds and in bytes a second for each GPU and direction; `each` is the least of one message. */
 export const MESSAGES = {
   latency: {
     value: 22.4e-6,
     source:
       "NCCL's own constants of a step over the network, protocol simple: 8.4 µs and 14 µs (src/graph/tuning.cc, 2.19 on)",
+  },
+  each: {
+    value: 1e-6,
+    source: "NCCL's own constant for posting to an Intel host's adapter (getNetOverhead, src/graph/tuning.cc)",
   },
   rate: { value: 50e9, source: "published: one adapter of 400 Gb/s for each GPU, as in a DGX H100" },
 } as const;
