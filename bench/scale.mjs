@@ -82,7 +82,6 @@ const sections = {
     for (const file of readdirSync(folder)
       .filter((f) => /^2026-11-21-4x-nvidia-h200-(all|reduce|broad)\w+\.json$/.test(f))
       .sort()) {
-      // prettier-ignore
       const result = JSON.parse(readFileSync(folder + file, "utf8"));
       const kernels = [...new Set(result.rows.flatMap((r) => Object.keys(r.kernels)))].filter((k) => k.includes("/"));
       for (const kernel of kernels) {

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import {
   DTYPES,
+  elementsOf,
   evaluateExtent,
   hasProduct,
   type CompileResult,
@@ -176,9 +177,7 @@ function worse(a: Check, b: Check): Check {
 
 /** Elements touched, roughly: decides whether a wait is announced before it begins. */
 function work(manifest: Manifest, dims: DimValues): number {
-  const sizes = [...manifest.inputs, ...manifest.outputs].map((t) =>
-    t.localShape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1),
-  );
+  const sizes = [...manifest.inputs, ...manifest.outputs].map((t) => elementsOf(t.localShape, dims));
   const product = hasProduct(manifest.specification) ? Math.max(...Object.values(dims), 1) : 1;
   return manifest.ranks * sizes.reduce((a, b) => a + b, 0) * product;
 }

@@ -7,12 +7,17 @@ import type { BenchResult } from "./results.js";
 import { suites } from "./suites.js";
 
 /** Okabe and Ito's colours, which colour-blind people can tell apart; the darker ones first. */
-const colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
+export const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 
 /** The chart's text. Sizes where nothing was measured are left out. */
 export async function plotOf(result: BenchResult): Promise<string> {
+  return svgOf(specificationOf(result));
+}
+
+/** The text of an SVG. @param specification a chart in Vega-Lite's terms */
+export async function svgOf(specification: object): Promise<string> {
   const [vega, lite] = await Promise.all([import("vega"), import("vega-lite")]);
-  const { spec } = lite.compile(specificationOf(result) as Parameters<typeof lite.compile>[0]);
+  const { spec } = lite.compile(specification as Parameters<typeof lite.compile>[0]);
   const view = new vega.View(vega.parse(spec), { renderer: "none" });
   try {
     return (await view.toSVG()) + "\n";
@@ -61,7 +66,7 @@ export function specificationOf(result: BenchResult): object {
     field: "who",
     type: "nominal",
     title: null,
-    scale: { domain: who, range: who.map((_, i) => colours[i % colours.length]) },
+    scale: { domain: who, range: who.map((_, i) => COLOURS[i % COLOURS.length]) },
     legend: { orient: "right", symbolStrokeWidth: 2, labelLimit: 260 },
   };
   const dash = { condition: { test: "datum.isPeer", value: [5, 3] }, value: [1, 0] };

@@ -1,4 +1,5 @@
 /** Simulated times as one SVG: a panel for each number of ranks, time over size, a line for each program. */
+import { COLOURS, svgOf } from "./plot.js";
 
 export interface ScalePoint {
   readonly name: string;
@@ -6,9 +7,6 @@ export interface ScalePoint {
   readonly bytes: number;
   readonly seconds: number;
 }
-
-/** Okabe and Ito's colours, as in the other plots. */
-const COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 
 const axes = { x: "size, bytes of a rank's largest tensor", y: "time, µs" } as const;
 
@@ -18,7 +16,6 @@ export async function scalePlot(
   title: string,
   over: "bytes" | "ranks" = "bytes",
 ): Promise<string> {
-  const [vega, lite] = await Promise.all([import("vega"), import("vega-lite")]);
   const names = [...new Set(points.map((p) => p.name))];
   const isBySize = over === "bytes";
   const values = points.map(({ name, ranks, bytes, seconds }) => ({
@@ -64,13 +61,7 @@ export async function scalePlot(
       },
     })),
   };
-  const { spec } = lite.compile(specification as unknown as Parameters<typeof lite.compile>[0]);
-  const view = new vega.View(vega.parse(spec), { renderer: "none" });
-  try {
-    return (await view.toSVG()) + "\n";
-  } finally {
-    view.finalize();
-  }
+  return svgOf(specification);
 }
 
 function sizeText(bytes: number): string {

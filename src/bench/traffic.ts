@@ -19,6 +19,7 @@
  */
 import {
   DTYPES,
+  elementsOf,
   evaluateExtent,
   hasAxes,
   printLayout,
@@ -106,7 +107,7 @@ function sumOf(moves: Moves): Traffic {
 
 /** Bytes of a whole logical tensor. */
 export function logicalBytes(tensor: Pick<SignatureTensor, "shape" | "dtype">, dims: DimValues): number {
-  return tensor.shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), DTYPES[tensor.dtype].bytes);
+  return elementsOf(tensor.shape, dims) * DTYPES[tensor.dtype].bytes;
 }
 
 /** The least that moves so that the value lies in `target`; null if the formulas above do not cover it. */

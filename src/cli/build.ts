@@ -54,12 +54,12 @@ export function buildCommand(io: Io): Command {
       "-t, --dtype <dtypes>",
       "what dtype variables stand for: bf16,f32 for one and the other, or T=f16,U=f32",
       parseDTypes,
-    ) // prettier-ignore
+    )
     .option(
       "--max-blocks <n>",
       "most blocks of a kernel: for GPUs with fewer multiprocessors, or for work beside it",
       wholeNumber(1, 2 ** 16),
-    ) // prettier-ignore
+    )
     .addOption(shared.mapping())
     .addOption(
       new Option("-a, --arch <archs>", "GPU architectures, such as sm_80,sm_90a")

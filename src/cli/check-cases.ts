@@ -5,7 +5,7 @@ import {
   type CompileResult,
   type Diagnostic,
   type DimValues,
-  evaluateExtent,
+  elementsOf,
   type Manifest,
   parseProgram,
   proveResidency,
@@ -166,9 +166,7 @@ const MOST_ELEMENTS = 2 ** 23;
 function requireFeasible({ inputs, outputs, ranks, dims }: Manifest, asked: DimValues | undefined): void {
   if (asked === undefined) return;
   const given = { ...Object.fromEntries(dims.map((name) => [name, 1])), ...asked };
-  const held = [...inputs, ...outputs].map((t) =>
-    t.localShape.reduce<number>((n, e) => n * evaluateExtent(e, given), 1),
-  );
+  const held = [...inputs, ...outputs].map((t) => elementsOf(t.localShape, given));
   const elements = ranks * held.reduce((sum, n) => sum + n, 0);
   if (elements <= MOST_ELEMENTS) return;
   const lengths = Object.entries(asked).map(([name, n]) => `${name}=${n}`);

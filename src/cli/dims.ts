@@ -4,8 +4,7 @@ import {
   choiceOf,
   launchesOf,
   DTYPES,
-  evaluateExtent,
-  type Extent,
+  elementsOf,
   fitDims,
   hasProduct,
   isParameter,
@@ -100,10 +99,6 @@ export function askedDims(manifest: Dims, given: DimValues | undefined): DimValu
   );
   if (broken !== null) throw new UsageError(broken.message, broken.help);
   return lengths;
-}
-
-function elementsOf(shape: readonly Extent[], dims: DimValues): number {
-  return shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
 }
 
 /**

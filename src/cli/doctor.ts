@@ -6,6 +6,7 @@ import { Exit } from "./failure.js";
 import { inspectMachine, type Finding, type MachineReport } from "./inspect-machine.js";
 import { gpuNotes, gpuTable, peerTable } from "./gpu-tables.js";
 import { type Io, paletteOf } from "./io.js";
+import { NO_LINES } from "./plain-table.js";
 import { examples } from "./examples.js";
 import { withProgress } from "./progress.js";
 
@@ -47,7 +48,7 @@ function print(io: Io, report: MachineReport): string {
   const lines: string[] = [`\n${c.bold("collc")} ${report.collc}   node ${report.node}   ${report.platform}\n`];
   const table = new Table({
     style: { head: [], border: [], compact: true },
-    chars: plain,
+    chars: { ...NO_LINES, middle: " " },
     colWidths: [10, 3, null],
     wordWrap: false,
   });
@@ -81,22 +82,3 @@ function print(io: Io, report: MachineReport): string {
   } else lines.push("", c.green("Nothing is missing."));
   return lines.join("\n") + "\n\n";
 }
-
-/** No lines: a list reads better without. */
-const plain = {
-  top: "",
-  "top-mid": "",
-  "top-left": "",
-  "top-right": "",
-  bottom: "",
-  "bottom-mid": "",
-  "bottom-left": "",
-  "bottom-right": "",
-  left: "",
-  "left-mid": "",
-  mid: "",
-  "mid-mid": "",
-  right: "",
-  "right-mid": "",
-  middle: " ",
-};

@@ -1,5 +1,4 @@
 /** The text of `collc explain`. */
-import Table from "cli-table3";
 import { bytes, duration, significant } from "../bench/format.js";
 import {
   type CompileResult,
@@ -11,6 +10,7 @@ import {
   type SyncStep,
 } from "../compiler/index.js";
 import { type Io, type Palette, paletteOf } from "./io.js";
+import { plainTable } from "./plain-table.js";
 
 /** A measured time beside the predicted one. */
 export interface Comparison {
@@ -63,23 +63,6 @@ export function explainReport(
 type Show = (at: { file: string; line: number } | null) => string;
 
 const section = (c: Palette, title: string, body: string): string => `${c.bold(title)}\n${body}`;
-const indent = (text: string): string => text.replace(/^(?=.)/gm, "  ");
-
-function table(
-  c: Palette,
-  head: readonly string[],
-  rows: readonly (readonly string[])[],
-  right: readonly number[] = [],
-): string {
-  const t = new Table({
-    head: head.every((h) => h === "") ? [] : head.map((h) => c.dim(h)),
-    style: { head: [], border: [], compact: true, "padding-left": 0, "padding-right": 2 },
-    chars: { top: "", "top-mid": "", "top-left": "", "top-right": "", bottom: "", "bottom-mid": "", "bottom-left": "", "bottom-right": "", left: "", "left-mid": "", mid: "", "mid-mid": "", right: "", "right-mid": "", middle: "" }, // prettier-ignore
-    colAligns: head.map((_, i) => (right.includes(i) ? "right" : "left")),
-  });
-  t.push(...rows.map((r) => [...r]));
-  return indent(t.toString().replace(/[ \t]+$/gm, ""));
-}
 
 function products(c: Palette, e: Explanation, place: Show): string {
   const rows = e.products.map(({ at, unit, tile, stages, why }) => [
@@ -87,7 +70,7 @@ function products(c: Palette, e: Explanation, place: Show): string {
     unit,
     tile === null ? (why ?? "") : `tiles of ${tile.join("×")}, ${stages} stages`,
   ]);
-  return table(c, ["", "", ""], rows);
+  return plainTable(c, ["", "", ""], rows);
 }
 
 /** Messages of each step, of all ranks and of the one that sends the most. */
@@ -99,7 +82,7 @@ function messages(c: Palette, e: Explanation): string {
     bytes(size),
     `rank ${most.rank}: ${most.messages}, ${bytes(most.bytes)}`,
   ]);
-  return table(c, ["", "from", "messages", "bytes", "most"], rows, [2, 3]);
+  return plainTable(c, ["", "from", "messages", "bytes", "most"], rows, [2, 3]);
 }
 
 function layouts(c: Palette, e: Explanation, place: Show): string {
@@ -108,7 +91,7 @@ function layouts(c: Palette, e: Explanation, place: Show): string {
     const change = l.from === undefined ? "" : `${l.from} → ${l.layout}`;
     return [l.what, `${l.dtype}[${l.shape.join(", ")}]`, l.layout, change === "" ? (LAYOUTS[kind] ?? "") : change, place(l.at)]; // prettier-ignore
   });
-  return table(c, ["", "whole tensor", "layout", "", ""], rows);
+  return plainTable(c, ["", "whole tensor", "layout", "", ""], rows);
 }
 
 /** Which kernel each size takes, and by how much it is ahead at these. */
@@ -123,7 +106,7 @@ function planned(c: Palette, e: Explanation): string {
   const us = (seconds: number): string => duration(seconds * 1e6);
   const own = all.find((t) => t.name === chosen);
   const source = isMeasured ? `\n  Measured on this machine by \`collc tune\`; times below are the model's.` : "";
-  const plan = table(c, ["", "", ""], rows) + source;
+  const plan = plainTable(c, ["", "", ""], rows) + source;
   if (own === undefined)
     return `${plan}\n  ${chosen} does these sizes with its own collective. What is below is of ${all[0]!.name}, beside it.`;
   const next = all.find((t) => t.name !== chosen);
@@ -163,7 +146,7 @@ function moves(c: Palette, e: Explanation, place: Show): string {
   ]);
   const unknown = e.unknown.map((at) => `  ${place(at)}: how much moves there is decided by data, and not counted`);
   const notes = e.isSampled ? ["  Long loops were sampled: sizes are close, not exact."] : [];
-  return [table(c, ["", "", "own memory", "peers' memory"], rows, [2, 3]), ...notes, ...unknown].join("\n");
+  return [plainTable(c, ["", "", "own memory", "peers' memory"], rows, [2, 3]), ...notes, ...unknown].join("\n");
 }
 
 function wire(c: Palette, e: Explanation): string {
@@ -178,7 +161,7 @@ function wire(c: Palette, e: Explanation): string {
     bytes(sent[from]!),
     bytes(received[from]!),
   ]);
-  return table(c, head, rows, head.map((_, i) => i).slice(1));
+  return plainTable(c, head, rows, head.map((_, i) => i).slice(1));
 }
 
 const SCOPES: Readonly<Record<SyncStep["scope"], string>> = {
@@ -248,7 +231,7 @@ function times(c: Palette, e: Explanation, machine: Machine): string {
     ],
   ];
   const left = e.unknown.length === 0 ? "" : "\n  What moves as data decides is in none of these.";
-  return table(c, ["", "", ""], rows, [1]) + left;
+  return plainTable(c, ["", "", ""], rows, [1]) + left;
 }
 
 function measured(c: Palette, compared: readonly Comparison[]): string {
@@ -258,5 +241,5 @@ function measured(c: Palette, compared: readonly Comparison[]): string {
     return [m.label, `${significant(m.predictedUs, 3)} µs`, `${significant(m.measuredUs, 3)} µs`, Math.abs(error) > 0.25 ? c.yellow(text) : c.green(text)]; // prettier-ignore
   });
   const files = [...new Set(compared.map((m) => `bench/results/${m.file}`))].join(", ");
-  return `${table(c, ["", "predicted", "measured", "error"], rows, [1, 2, 3])}\n  ${c.dim(files)}`;
+  return `${plainTable(c, ["", "predicted", "measured", "error"], rows, [1, 2, 3])}\n  ${c.dim(files)}`;
 }

@@ -1,8 +1,8 @@
 /** The text of `collc simulate`. */
-import Table from "cli-table3";
 import { bytes, duration, significant } from "../bench/format.js";
 import type { Io, Palette } from "./io.js";
 import { paletteOf } from "./io.js";
+import { plainTable } from "./plain-table.js";
 import type { SimulateOptions, SimulateResult, Simulated } from "./simulate.js";
 
 const BARS = "▁▂▃▄▅▆▇█";
@@ -23,20 +23,9 @@ export function simulateReport(io: Io, result: SimulateResult, { links, chunks }
   return `${parts.join("\n\n")}\n`;
 }
 
-const PLAIN = { top: "", "top-mid": "", "top-left": "", "top-right": "", bottom: "", "bottom-mid": "", "bottom-left": "", "bottom-right": "", left: "", "left-mid": "", mid: "", "mid-mid": "", right: "", "right-mid": "", middle: "" }; // prettier-ignore
-
-function table(c: Palette, head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const t = new Table({
-    head: head.map((h) => c.dim(h)),
-    style: { head: [], border: [], compact: true, "padding-left": 0, "padding-right": 2 },
-    chars: PLAIN,
-    colAligns: head.map((_, i) => (i === 0 ? "left" : "right")),
-  });
-  t.push(...rows.map((r) => [...r]));
-  return t
-    .toString()
-    .replace(/[ \t]+$/gm, "")
-    .replace(/^(?=.)/gm, "  ");
+/** The first column names, all others are numbers. */
+function tableOf(c: Palette, head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return plainTable(c, head, rows, [...head.keys()].slice(1));
 }
 
 function timesOf(c: Palette, { machine, sizes, programs }: SimulateResult, ranks: number): string {
@@ -57,7 +46,7 @@ function timesOf(c: Palette, { machine, sizes, programs }: SimulateResult, ranks
   });
   const hosts = Math.ceil(ranks / machine.ranksPerDomain);
   const title = `${ranksText(ranks)}, ${hosts} domain${hosts === 1 ? "" : "s"}`;
-  return `${c.bold(title)}\n${table(c, ["", ...sizes.map(bytes), "size ÷ time"], rows)}`;
+  return `${c.bold(title)}\n${tableOf(c, ["", ...sizes.map(bytes), "size ÷ time"], rows)}`;
 }
 
 const ranksText = (ranks: number | string): string => `${ranks} rank${String(ranks) === "1" ? "" : "s"}`;
@@ -89,7 +78,7 @@ function linksOf(c: Palette, { sizes: asked, programs }: SimulateResult): string
       `${((100 * l.busy) / last!.seconds).toFixed(0)} %`,
     ]);
   });
-  return `${c.bold(`Links at ${bytes(asked.at(-1)!)}`)}\n${table(c, ["", "link", "number", "bytes each", "busiest", "busy"], rows)}`;
+  return `${c.bold(`Links at ${bytes(asked.at(-1)!)}`)}\n${tableOf(c, ["", "link", "number", "bytes each", "busiest", "busy"], rows)}`;
 }
 
 function howOf(programs: readonly Simulated[], chunks: number | undefined): string {

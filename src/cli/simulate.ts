@@ -82,27 +82,27 @@ export function simulateCommand(io: Io): Command {
   return new Command("simulate")
     .description(
       "Say how long programs take on many hosts, by events on NVLink, NICs and switches, and who is ahead where.",
-    ) // prettier-ignore
+    )
     .argument("<files...>", "programs that do the same in different ways, or one of a single conversion")
     .option("-m, --machine <name|file>", `${CLUSTER_NAMES.join(", ")}, or a JSON file`, DEFAULT_MACHINE)
     .addOption(
       new Option("-n, --ranks <list>", "numbers of ranks: 8..4096 doubles, 8,64 are two (default: 8,64,512)").argParser(
         rankRange,
       ),
-    ) // prettier-ignore
+    )
     .addOption(
       new Option(
         "-s, --size <list>",
         "bytes of a rank's largest tensor: 1Ki..1Gi quadruples, 64Ki,16Mi are two (default: 1Ki,64Ki,1Mi,16Mi,256Mi,1Gi)",
       ).argParser(sizeRange),
-    ) // prettier-ignore
+    )
     .addOption(shared.dtype())
     .addOption(
       new Option(
         "--chunks <n>",
         "passes that a tensor is divided into, so that phases overlap (default: 1, 2, 4, 8 or 16, more while that is faster)",
       ).argParser(wholeNumber(1, 1024)),
-    ) // prettier-ignore
+    )
     .option("--collective <name>", "collective, where a file has several")
     .option("--links", "say what each kind of link carries")
     .option("--svg <file>", "draw the times over the sizes, a panel for each number of ranks")
@@ -228,7 +228,7 @@ function waysOf(io: Io, path: string, { collective, naming = "--collective" }: S
     passLimit: 0,
   });
   const kernel = lowered.snapshots.at(-1)?.kernel;
-  if (kernel === undefined || lowered.diagnostics.some((d) => d.severity === "error")) return named;
+  if (kernel === undefined || hasErrors(lowered.diagnostics)) return named;
   const conversion = kernel.level === "tensor" ? soleConversion(kernel) : null;
   const ways = conversion === null ? [] : libraryFromDisk(conversion);
   if (ways.length === 0) return named;
@@ -237,7 +237,11 @@ function waysOf(io: Io, path: string, { collective, naming = "--collective" }: S
 
 /** `kernels/all_reduce/ring.coll` → `all_reduce/ring` */
 function nameOf(file: string): string {
-  return file.replace(/\.coll$/, "").split("/").slice(-2).join("/"); // prettier-ignore
+  return file
+    .replace(/\.coll$/, "")
+    .split("/")
+    .slice(-2)
+    .join("/");
 }
 
 async function simulated(

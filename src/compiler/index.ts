@@ -74,7 +74,15 @@ export {
 } from "./specification-shape.js";
 export { hasProduct, specificationsOf, tableOf } from "./specification-table.js";
 export { type ComputeDType, DTYPE_NAMES, DTYPES, isDType, LAUNCH_DTYPES, type LaunchDType } from "./types/dtype.js";
-export { evaluateExtent, extent, extentNames, printExtent, productOf, type DimValues } from "./types/extent.js";
+export {
+  elementsOf,
+  evaluateExtent,
+  extent,
+  extentNames,
+  printExtent,
+  productOf,
+  type DimValues,
+} from "./types/extent.js";
 export { isCut, partialOf, printLayout, REDUCTION_OPS } from "./types/layout.js";
 export {
   coordinateOf,

@@ -2,7 +2,7 @@
 import { CudaGraph } from "./cuda/index.js";
 import { type DeviceStream, type Watched } from "./device-stream.js";
 import { PreparedProgram } from "./device-kernel.js";
-import { RuntimeError, UsageError } from "./errors.js";
+import { notRecorded, RuntimeError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { CapturedGraph, GroupStream, PreparedRun } from "./group.js";
 
@@ -46,7 +46,7 @@ class RecordedGraph implements CapturedGraph {
   update(run: PreparedRun): void {
     if (this.#isDestroyed) throw new RuntimeError("the graph was destroyed");
     const found = run instanceof PreparedProgram ? run.updateIn(this.graph) : 0;
-    if (found === 0) throw new UsageError("the graph has no launch of this run", "launch it inside the capture; what `launch` of a kernel records keeps its numbers"); // prettier-ignore
+    if (found === 0) throw notRecorded();
   }
 
   launch(stream: GroupStream): void {

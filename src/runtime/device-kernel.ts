@@ -2,7 +2,7 @@
 import {
   choiceOf,
   DTYPES,
-  evaluateExtent,
+  elementsOf,
   type DimValues,
   isNear,
   type KernelManifest,
@@ -32,7 +32,7 @@ import type { NcclCommunicator } from "./nccl/communicator.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { GroupStream, LoadedKernel, PreparedRun, RecordedRun, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
-import { checkTensors, requireSameRanks, elementsOf, withNumbers } from "./shapes.js";
+import { checkTensors, requireSameRanks, withNumbers } from "./shapes.js";
 import { freeBehind } from "./stuck-work.js";
 import { requireContiguous } from "./tensor-shape.js";
 import { timeGraph } from "./time-graph.js";
@@ -116,7 +116,7 @@ class ProgramKernel {
   private async placeScratch(dims: DimValues): Promise<void> {
     for (const buffer of this.manifest.buffers) {
       if ((buffer.role !== "scratch" && buffer.role !== "packet") || buffer.memory !== undefined) continue;
-      const bytes = buffer.shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1) * DTYPES[buffer.dtype].bytes;
+      const bytes = elementsOf(buffer.shape, dims) * DTYPES[buffer.dtype].bytes;
       const held = this.scratch.get(buffer.name);
       if (held !== undefined && held.memory.bytes >= bytes) continue;
       requireNoCapture(`allocating ${bytes} bytes of scratch for ${this.collective} (launch it once before)`);

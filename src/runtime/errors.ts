@@ -38,6 +38,12 @@ export class RuntimeError extends CollcError {
   }
 }
 
+/** A recorded graph is to take the numbers of a run that it has no launch of. */
+export function notRecorded(): UsageError {
+  const help = "launch it inside the capture; what `launch` of a kernel records keeps its numbers";
+  return new UsageError("the graph has no launch of this run", help);
+}
+
 /** The message of anything that was thrown, without a stack. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

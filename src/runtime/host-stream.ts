@@ -1,5 +1,5 @@
 /** Streams of the emulation: one chain of steps a rank, each after the one before. */
-import { RuntimeError, UsageError } from "./errors.js";
+import { notRecorded, RuntimeError, UsageError } from "./errors.js";
 import type { CapturedGraph, GroupStream } from "./group.js";
 
 /** A step of one rank; a kernel is a step of all. */
@@ -106,7 +106,7 @@ export async function captureSteps(
     update: (run) => {
       if (isDestroyed) throw new RuntimeError("the graph was destroyed");
       const at = [...steps.keys()].filter((i) => steps[i]!.by === (run as unknown));
-      if (at.length === 0) throw new UsageError("the graph has no launch of this run", "launch it inside the capture; what `launch` of a kernel records keeps its numbers"); // prettier-ignore
+      if (at.length === 0) throw notRecorded();
       for (const i of at) steps[i] = steps[i]!.by!.step();
     },
     destroy: () => {

@@ -2,7 +2,7 @@
 import {
   type DimValues,
   DTYPES,
-  evaluateExtent,
+  elementsOf,
   type MessageStep,
   type ProgramMemory,
   type Run,
@@ -40,7 +40,7 @@ export class SharedMemory {
   async place(dims: DimValues): Promise<void> {
     const { group } = this;
     for (const { name, dtype, shape, symmetric } of this.wanted) {
-      const elements = shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
+      const elements = elementsOf(shape, dims);
       const bytes = Math.max(1, elements) * DTYPES[dtype].bytes;
       const before = this.held.get(name);
       if (before !== undefined && before.bytes >= bytes) continue;

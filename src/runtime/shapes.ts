@@ -6,19 +6,13 @@ import {
   DTYPES,
   type DimValues,
   type DType,
-  evaluateExtent,
-  type Extent,
+  elementsOf,
   isDType,
   type Manifest,
   nearest,
 } from "../compiler/index.js";
 import { UsageError } from "./errors.js";
 import type { Tensor } from "./group.js";
-
-/** Elements of an array of this shape. */
-export function elementsOf(shape: readonly Extent[], dims: DimValues): number {
-  return shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
-}
 
 export function bytesOfShape(dtype: DType, shape: readonly number[]): number {
   return shape.reduce((a, b) => a * b, 1) * DTYPES[dtype].bytes;

@@ -2,7 +2,7 @@
 import type { Kernel, Value } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
-import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { type DimValues, elementsOf } from "../types/extent.js";
 import { InputValues } from "./inputs.js";
 import type { Answer, Place } from "./results.js";
 
@@ -81,7 +81,7 @@ function steeringData(
     .filter((t) => inputs.steers(t.name))
     .flatMap((t) =>
       ranks.map((rank) => {
-        const size = t.localShape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
+        const size = elementsOf(t.localShape, dims);
         const element = inputs.numbers(launch, t.name, inputs.nameOf(t, rank));
         const shown = Array.from({ length: Math.min(size, MOST_SHOWN) }, (_, i) => element(i));
         return `with ${t.name} = [${shown.join(", ")}${size > MOST_SHOWN ? ", …" : ""}] on rank ${rank}, launch ${launch}`;

@@ -4,7 +4,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { SignatureTensor } from "../manifest.js";
 import type { PassOptions } from "../passes/options.js";
 import { DTYPES } from "../types/dtype.js";
-import { type DimValues, evaluateExtent, type Extent, extentNames, productOf } from "../types/extent.js";
+import { type DimValues, elementsOf, type Extent, extentNames } from "../types/extent.js";
 import { divisorOf, fitDims, requirementHolds } from "../types/requirement.js";
 import { shapesOfOutcomes } from "./outcomes.js";
 import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
@@ -394,10 +394,6 @@ function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShape
 
 function outerTensors({ inputs, outputs }: Kernel): readonly SignatureTensor[] {
   return [...inputs, ...outputs];
-}
-
-function elementsOf(shape: readonly Extent[], dims: DimValues): number {
-  return evaluateExtent(productOf(shape), dims);
 }
 
 /** Elements of the vectors of 16 bytes that a kernel may work on. */

@@ -15,7 +15,7 @@ import { UsageError } from "../../errors.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { distributeConditions } from "../passes/support/rank-conditions.js";
 import { DTYPES } from "../types/dtype.js";
-import { type DimValues, evaluateExtent, productOf } from "../types/extent.js";
+import { type DimValues, elementsOf } from "../types/extent.js";
 import { fitDims } from "../types/requirement.js";
 
 /** Bytes to or from other ranks, in the order of their numbers from this rank's on. */
@@ -347,9 +347,7 @@ export function scheduleOf(unordered: Kernel, ordered: readonly Kernel[], option
     ranks.push(phases);
   }
   const bytes = Math.max(
-    ...[...kernel.inputs, ...kernel.outputs].map(
-      (t) => evaluateExtent(productOf(t.localShape), dims) * DTYPES[t.dtype].bytes,
-    ),
+    ...[...kernel.inputs, ...kernel.outputs].map((t) => elementsOf(t.localShape, dims) * DTYPES[t.dtype].bytes),
   );
   return { world, bytes, period, ranks, derivedAt: ordered.map((k) => k.world), counted: known.size };
 }

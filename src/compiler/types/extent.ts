@@ -52,6 +52,11 @@ export function evaluateExtent(e: Extent, dims: DimValues): number {
   return fold[e.op](evaluateExtent(e.a, dims), evaluateExtent(e.b, dims));
 }
 
+/** Elements of an array of this shape. Throws as {@link evaluateExtent}. */
+export function elementsOf(shape: readonly Extent[], dims: DimValues): number {
+  return shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
+}
+
 /** All dimension names in the extent. */
 export function extentNames(e: Extent, into: Set<string> = new Set()): Set<string> {
   if (typeof e === "string") into.add(e);

@@ -1,6 +1,7 @@
 /** All ranks of a group, emulated in this process: loads one kernel and launches it. */
 import {
   InternalCompilerError,
+  elementsOf,
   evaluateExtent,
   type DimValues,
   type Kernel,
@@ -120,7 +121,7 @@ export class CpuGroup {
     for (const b of kernel.buffers) {
       const own: TypedArray[] = [];
       const written: Uint8Array[] = [];
-      const length = b.shape.reduce<number>((a, e) => a * evaluateExtent(e, dims), 1);
+      const length = elementsOf(b.shape, dims);
       const offset = options.elementOffset?.[b.name] ?? 0;
       offsets.push(ranks.map((_, r) => (typeof offset === "number" ? offset : (offset[r] ?? 0))));
       if (isGlobal(b))

@@ -1,7 +1,7 @@
 /** Steps of programs that send messages, on emulated ranks: what each rank sends meets what its peer receives. */
 import {
   type DimValues,
-  evaluateExtent,
+  elementsOf,
   InternalCompilerError,
   type Manifest,
   type MessageStep,
@@ -33,7 +33,7 @@ export function exchangeMessages(
 ): void {
   const place = ({ memory: name, offset, length }: Run, rank: number): Place => {
     const { dtype, shape } = memory!.find((m) => m.name === name)!;
-    const elements = shape.reduce<number>((n, e) => n * evaluateExtent(e, dims), 1);
+    const elements = elementsOf(shape, dims);
     const { array, written } = held.of({ name, dtype, role: "scratch" }, rank, elements);
     if (offset + length > elements)
       throw new InternalCompilerError(`a message of ${name} ends at ${offset + length} of ${elements} elements`);

@@ -1,6 +1,20 @@
-/** Single numbers in float64 with their error bounds: the operations that claims about elements are made of. */
-import { DTYPES, type DType, InternalCompilerError } from "../../compiler/index.js";
-import { maximum, minimum, power } from "../../compiler/index.js";
+/**
+ * Single numbers in float64 with their error bounds: the operations that claims about elements are made of, and of floats the
+ * closures that carry them out.
+ */
+import {
+  DTYPES,
+  type DType,
+  InternalCompilerError,
+  maximum,
+  minimum,
+  power,
+  REDUCE,
+  UNARY,
+  type UnaryFunction,
+} from "../../compiler/index.js";
+import { decode, encode } from "../numbers/index.js";
+import { FUNCTION_ULPS } from "./elementwise.js";
 import { LAMBDA, U32, wrap } from "./logical.js";
 
 /** What is known of the number that a closure has just returned. */
@@ -32,7 +46,7 @@ export function set(state: State, value: number, error: number): number {
 }
 
 /** The sum of a number whose facts are given and of `y`, whose facts are in the state. */
-export function added(state: State, x: number, error: number, terms: number, size: number, y: number): number {
+function added(state: State, x: number, error: number, terms: number, size: number, y: number): number {
   const value = x + y;
   const isExact = error === 0 && terms === 1 && state.error === 0 && state.terms === 1;
   state.size += size;
@@ -68,8 +82,6 @@ export function recall(k: Known, state: State): number {
 }
 
 export const WHOLE_FUNCTIONS = ["neg", "abs", "relu"];
-/** As in `evaluate.ts`: a float32 implementation of a function may be off by this many u of argument and result. */
-export const FUNCTION_ULPS = 16;
 
 export function joined(a: Kind, b: Kind): Kind {
   if (a === "float" || b === "float") return "float";
@@ -120,7 +132,7 @@ export function wholeFunction(fn: string, kind: Kind): (a: number, b: number) =>
 }
 
 /** Operations on floats but for sums: numbers with their errors, and the state that takes what comes out. */
-export const FLOAT_OPERATIONS: Readonly<
+const FLOAT_OPERATIONS: Readonly<
   Record<string, (state: State, x: number, ea: number, y: number, eb: number) => number>
 > = {
   mul: (state, x, ea, y, eb) => {
@@ -146,3 +158,120 @@ export const FLOAT_OPERATIONS: Readonly<
   floordiv: (state, x, _, y) => set(state, Math.floor(x / y), 0),
   mod: (state, x, _, y) => set(state, ((x % y) + y) % y, 0),
 };
+
+/** What reductions start from. */
+export const STARTS = { sum: 0, prod: 1, min: Infinity, max: -Infinity } as const;
+type Reduction = keyof typeof STARTS;
+
+/** What a reduction goes through: its bounds, the slot of its variable, and its body. */
+export interface FoldedOver {
+  readonly from: Compute;
+  readonly to: Compute;
+  readonly slot: number;
+  readonly body: Compute;
+}
+
+/** A function of one float. */
+export function floatUnary(state: State, fn: string, a: Compute): Compute {
+  const f = UNARY[fn as UnaryFunction].value;
+  if (f === undefined) throw new InternalCompilerError(`the reference has no function '${fn}'`);
+  if (fn === "neg")
+    return () => {
+      const x = a();
+      state.copied = false;
+      return -x;
+    };
+  const own = WHOLE_FUNCTIONS.includes(fn) ? 0 : FUNCTION_ULPS * U32;
+  return () => {
+    const x = a();
+    const off = errorOf(state);
+    const value = f(x);
+    if (own === 0 && off === 0) return set(state, value, 0);
+    const d = off + own * Math.abs(x);
+    const spread = maximum(Math.abs(f(x + d) - value), Math.abs(f(x - d) - value));
+    return set(state, value, spread + own * (fn === "gelu" ? Math.abs(x) : Math.abs(value)));
+  };
+}
+
+/** A function of two floats. */
+export function floatBinary(state: State, fn: string, a: Compute, b: Compute): Compute {
+  if (fn === "add" || fn === "sub") {
+    const sign = fn === "sub" ? -1 : 1;
+    return () => {
+      const x = a();
+      const { error, terms, size } = state;
+      const y = sign * b();
+      return added(state, x, error, terms, size, y);
+    };
+  }
+  const f = FLOAT_OPERATIONS[fn];
+  if (f === undefined) throw new InternalCompilerError(`the reference has no function '${fn}'`);
+  return () => {
+    const x = a();
+    const ea = errorOf(state);
+    const y = b();
+    return f(state, x, ea, y, errorOf(state));
+  };
+}
+
+/** The chosen side alone is evaluated, and the other one, too, where the errors leave the choice open. */
+export function floatChoice(state: State, condition: Compute, a: Compute, b: Compute): Compute {
+  return () => {
+    const chosen = condition();
+    const isOpen = state.error > 0;
+    const value = chosen !== 0 ? a() : b();
+    if (!isOpen) return value;
+    const off = errorOf(state);
+    let other: number;
+    try {
+      other = chosen !== 0 ? b() : a();
+    } catch (e) {
+      if (!(e instanceof RangeError)) throw e;
+      return set(state, value, off);
+    }
+    return set(state, value, Math.abs(value - other) + Math.max(off, errorOf(state)));
+  };
+}
+
+/** A float rounded to a dtype. */
+export function floatCast(state: State, dtype: DType, a: Compute): Compute {
+  const { epsilon, kind } = DTYPES[dtype];
+  const round = (x: number): number => decode(dtype, encode(dtype, x));
+  return () => {
+    const x = a();
+    const off = errorOf(state);
+    const value = round(x);
+    if (off === 0) return set(state, value, 0);
+    if (kind === "int") return set(state, value, Math.max(Math.abs(round(x - off) - value), Math.abs(round(x + off) - value))); // prettier-ignore
+    // What is not known exactly may be rounded to a neighbour.
+    return set(state, value, off + 2 * epsilon * (Math.abs(value) + off));
+  };
+}
+
+/** A reduction of floats. */
+export function floatFold(state: State, fn: Reduction, { from, to, slot, body }: FoldedOver): Compute {
+  const start = STARTS[fn];
+  const f = fn === "sum" ? null : FLOAT_OPERATIONS[REDUCE[fn].fn]!;
+  return () => {
+    const [first, last] = [from(), to()];
+    let total: number = set(state, start, 0);
+    let isStart = true;
+    for (let k = first; k < last; k++) {
+      const before = known(total, state);
+      state.variables[slot] = k;
+      const next = body();
+      // Nothing is rounded when zero is added or one is multiplied by: so a search for one element stays exact.
+      if (isStart) {
+        total = next;
+        isStart = total === start && errorOf(state) === 0;
+      } else if (next === start && errorOf(state) === 0) total = recall(before, state);
+      else if (f === null) total = added(state, before.value, before.error, before.terms, before.size, next);
+      else {
+        const off = errorOf(state);
+        recall(before, state);
+        total = f(state, before.value, errorOf(state), next, off);
+      }
+    }
+    return total;
+  };
+}

@@ -9,7 +9,7 @@
  * indices and whole numbers, which are exact, are plain functions; those of 64 bits give bigints.
  */
 import {
-  DTYPES,
+  elementsOf,
   evaluateExtent,
   freeVariables,
   InternalCompilerError,
@@ -18,31 +18,38 @@ import {
   type ElementSpecification,
   type Manifest,
   partsOfExpression,
+  REDUCE,
   sharedParts,
+  UNARY,
+  type UnaryFunction,
+  wideToF32,
 } from "../../compiler/index.js";
 import { decode, encode } from "../numbers/index.js";
-import { maximum, UNARY, type UnaryFunction, wideToF32 } from "../../compiler/index.js";
 import { decodedInput, type InputReader } from "./inputs.js";
 import {
-  added,
   COMPARE,
   type Compute,
   computedIn,
   errorOf,
-  FLOAT_OPERATIONS,
-  FUNCTION_ULPS,
+  floatBinary,
+  floatCast,
+  floatChoice,
+  floatFold,
+  floatUnary,
+  type FoldedOver,
   joined,
   type Kind,
   type Known,
   known,
   recall,
   set,
+  STARTS,
   type State,
   WHOLE_FUNCTIONS,
   wholeFunction,
   wrapped,
 } from "./element-operations.js";
-import { givenTo, type Rows, U32 } from "./logical.js";
+import { givenTo, type Rows } from "./logical.js";
 import { MOST_FOLDED, WideClaims } from "./wide-claims.js";
 import { wideCast, wideRows } from "./wide.js";
 
@@ -99,8 +106,6 @@ const MOST_DECODED = 1 << 22;
 
 type Load = Extract<ElementExpression, { kind: "load" }>;
 type Reduction = Extract<ElementExpression, { kind: "reduce" }>;
-
-const STARTS = { sum: 0, prod: 1, min: Infinity, max: -Infinity } as const;
 
 /** A claim for one rank, as closures. */
 class Claim {
@@ -248,7 +253,7 @@ class Claim {
   private wholeFold(e: Reduction, kind: Kind): Compute {
     const { from, to, slot, body } = this.inside(e, () => this.whole(e.body));
     const { variables } = this.state;
-    const f = wholeFunction({ sum: "add", prod: "mul", min: "min", max: "max" }[e.fn], kind);
+    const f = wholeFunction(REDUCE[e.fn].fn, kind);
     return () => {
       const [first, last] = [from(), to()];
       let total: number = STARTS[e.fn];
@@ -294,9 +299,9 @@ class Claim {
         return () => set(state, value, 0);
       }
       case "unary":
-        return this.unary(e.fn, this.float(e.a));
+        return floatUnary(state, e.fn, this.float(e.a));
       case "binary":
-        return this.binary(e.fn, this.float(e.a), this.float(e.b));
+        return floatBinary(state, e.fn, this.float(e.a), this.float(e.b));
       case "compare": {
         const [a, b, f] = [this.float(e.a), this.float(e.b), COMPARE[e.fn]!];
         return () => {
@@ -308,9 +313,9 @@ class Claim {
         };
       }
       case "select":
-        return this.choice(this.float(e.condition), this.float(e.a), this.float(e.b));
+        return floatChoice(state, this.float(e.condition), this.float(e.a), this.float(e.b));
       case "cast": {
-        if (this.kind(e.a) !== "i64") return this.cast(e.dtype, this.float(e.a));
+        if (this.kind(e.a) !== "i64") return floatCast(state, e.dtype, this.float(e.a));
         const [wide, { dtype }] = [this.wides.of(e.a), e];
         return () => set(state, wideCast(dtype, wide()), 0);
       }
@@ -323,7 +328,15 @@ class Claim {
         };
       }
       case "reduce": {
-        if (this.kind(e) === "float") return this.reduction(e, this.floatFold(e));
+        if (this.kind(e) === "float")
+          return this.reduction(
+            e,
+            floatFold(
+              state,
+              e.fn,
+              this.inside(e, () => this.float(e.body)),
+            ),
+          );
         const whole = this.wholeFold(e, this.kind(e));
         return this.reduction(e, () => set(state, whole(), 0));
       }
@@ -332,117 +345,10 @@ class Claim {
     }
   }
 
-  private unary(fn: string, a: Compute): Compute {
-    const { state } = this;
-    const f = UNARY[fn as UnaryFunction].value;
-    if (f === undefined) throw new InternalCompilerError(`the reference has no function '${fn}'`);
-    if (fn === "neg")
-      return () => {
-        const x = a();
-        state.copied = false;
-        return -x;
-      };
-    const own = WHOLE_FUNCTIONS.includes(fn) ? 0 : FUNCTION_ULPS * U32;
-    return () => {
-      const x = a();
-      const off = errorOf(state);
-      const value = f(x);
-      if (own === 0 && off === 0) return set(state, value, 0);
-      const d = off + own * Math.abs(x);
-      const spread = maximum(Math.abs(f(x + d) - value), Math.abs(f(x - d) - value));
-      return set(state, value, spread + own * (fn === "gelu" ? Math.abs(x) : Math.abs(value)));
-    };
-  }
-
-  private binary(fn: string, a: Compute, b: Compute): Compute {
-    const { state } = this;
-    if (fn === "add" || fn === "sub") {
-      const sign = fn === "sub" ? -1 : 1;
-      return () => {
-        const x = a();
-        const { error, terms, size } = state;
-        const y = sign * b();
-        return added(state, x, error, terms, size, y);
-      };
-    }
-    const f = FLOAT_OPERATIONS[fn];
-    if (f === undefined) throw new InternalCompilerError(`the reference has no function '${fn}'`);
-    return () => {
-      const x = a();
-      const ea = errorOf(state);
-      const y = b();
-      return f(state, x, ea, y, errorOf(state));
-    };
-  }
-
-  /** The chosen side alone is evaluated, and the other one, too, where the errors leave the choice open. */
-  private choice(condition: Compute, a: Compute, b: Compute): Compute {
-    const { state } = this;
-    return () => {
-      const chosen = condition();
-      const isOpen = state.error > 0;
-      const value = chosen !== 0 ? a() : b();
-      if (!isOpen) return value;
-      const off = errorOf(state);
-      let other: number;
-      try {
-        other = chosen !== 0 ? b() : a();
-      } catch (e) {
-        if (!(e instanceof RangeError)) throw e;
-        return set(state, value, off);
-      }
-      return set(state, value, Math.abs(value - other) + Math.max(off, errorOf(state)));
-    };
-  }
-
-  private cast(dtype: Manifest["inputs"][number]["dtype"], a: Compute): Compute {
-    const { state } = this;
-    const { epsilon, kind } = DTYPES[dtype];
-    const round = (x: number): number => decode(dtype, encode(dtype, x));
-    return () => {
-      const x = a();
-      const off = errorOf(state);
-      const value = round(x);
-      if (off === 0) return set(state, value, 0);
-      if (kind === "int") return set(state, value, Math.max(Math.abs(round(x - off) - value), Math.abs(round(x + off) - value))); // prettier-ignore
-      // What is not known exactly may be rounded to a neighbour.
-      return set(state, value, off + 2 * epsilon * (Math.abs(value) + off));
-    };
-  }
-
-  private floatFold(e: Reduction): Compute {
-    const { state } = this;
-    const { from, to, slot, body } = this.inside(e, () => this.float(e.body));
-    const start = STARTS[e.fn];
-    const f = e.fn === "sum" ? null : FLOAT_OPERATIONS[{ prod: "mul", min: "min", max: "max" }[e.fn]]!;
-    return () => {
-      const [first, last] = [from(), to()];
-      let total: number = set(state, start, 0);
-      let isStart = true;
-      for (let k = first; k < last; k++) {
-        const before = known(total, state);
-        state.variables[slot] = k;
-        const next = body();
-        // Nothing is rounded when zero is added or one is multiplied by: so a search for one element stays exact.
-        if (isStart) {
-          total = next;
-          isStart = total === start && errorOf(state) === 0;
-        } else if (next === start && errorOf(state) === 0) total = recall(before, state);
-        else if (f === null) total = added(state, before.value, before.error, before.terms, before.size, next);
-        else {
-          const off = errorOf(state);
-          recall(before, state);
-          total = f(state, before.value, errorOf(state), next, off);
-        }
-      }
-      return total;
-    };
-  }
-
   // -- reductions, loads, memory ---------------------------------------------------------------------
 
   /** Bounds and body of a reduction, whose variable is bound inside alone. */
-  private inside(e: Reduction, make: () => Compute) {
+  private inside(e: Reduction, make: () => Compute): FoldedOver {
     const [from, to] = [this.whole(e.from), this.whole(e.to)];
     const slot = this.slot(e.variable);
     this.scope.push(e.variable);
@@ -498,7 +404,7 @@ class Claim {
 
   private element(e: Load): Compute {
     const tensor = this.tensor(e);
-    const size = tensor.localShape.reduce<number>((a, n) => a * evaluateExtent(n, this.dims), 1);
+    const size = elementsOf(tensor.localShape, this.dims);
     const arrays: (Float64Array | null | undefined)[] = [];
     const place = this.place(e);
     return () => {

@@ -16,7 +16,7 @@ import { heldRows, wideBinary, wideOf, wideRows, wideUnary } from "./wide.js";
 const EXACT_FUNCTIONS: readonly UnaryFunction[] = ["neg", "not", "abs", "relu"];
 
 /** Errors a float32 implementation of a function may make, in units of u: of its argument and of its result. */
-const FUNCTION_ULPS = 16;
+export const FUNCTION_ULPS = 16;
 
 /** @param whole how whole numbers wrap; null for floats */
 export function unaryRows(fn: UnaryFunction, a: Rows, whole: Whole | null): Rows {

@@ -1,5 +1,6 @@
 /** Input data for a collective that respects the layouts of its signature, the same in every process. */
 import {
+  elementsOf,
   evaluateExtent,
   hasAxes,
   leaderOf,
@@ -29,7 +30,7 @@ export type InputReader = (name: string, rank: number, from: number, to: number)
 
 /** Elements one rank holds of a tensor. */
 export function localLength(tensor: SignatureTensor, dims: DimValues): number {
-  return tensor.localShape.reduce<number>((a, e) => a * evaluateExtent(e, dims), 1);
+  return elementsOf(tensor.localShape, dims);
 }
 
 const programKeys = new WeakMap<Manifest, number>();

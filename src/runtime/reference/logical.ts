@@ -1,13 +1,17 @@
 /** Logical tensors, put together from what each rank holds, a range of rows (indices of dimension 0) at a time. */
 import {
   coordinateOf,
+  type DType,
   DTYPES,
   evaluateExtent,
   InternalCompilerError,
+  maximum,
   membersOf,
+  minimum,
   partialOf,
   partsOfRank,
   placementsOf,
+  REDUCE,
   sourcesOf,
   type Manifest,
   type DimValues,
@@ -15,7 +19,6 @@ import {
   type SignatureTensor,
 } from "../../compiler/index.js";
 import { decodeInto, type TypedArray } from "../numbers/index.js";
-import { type DType, maximum, minimum } from "../../compiler/index.js";
 import { wideBinary, wideRows } from "./wide.js";
 
 /** Whole numbers that float64 holds; 8-bit ones are kept as they come out, and wrap when they are stored. */
@@ -208,7 +211,7 @@ function foldedWide(
   const wide = new BigInt64Array(n);
   gather(0, wide);
   const next = new BigInt64Array(n);
-  const f = wideBinary(({ sum: "add", avg: "add", prod: "mul", min: "min", max: "max" } as const)[op]);
+  const f = wideBinary(REDUCE[op === "avg" ? "sum" : op].fn);
   for (let place = 1; place < count; place++) {
     gather(place, next);
     for (let i = 0; i < n; i++) wide[i] = f(wide[i]!, next[i]!);

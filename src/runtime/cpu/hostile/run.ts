@@ -3,6 +3,7 @@
  * launches back to back on the same memory. A schedule is its seed: the same seed does the same again, step by step.
  */
 import {
+  elementsOf,
   evaluateExtent,
   type Execution,
   isGlobal,
@@ -141,7 +142,7 @@ class HostileRun {
     this.grid = Math.max(1, Math.min(wanted, kernel.maxBlocks));
     this.strategy = strategyOf(seed, kernel.world, this.grid);
     this.faults = new FaultReporter(kernel, options.source);
-    const lengths = kernel.buffers.map((b) => b.shape.reduce<number>((a, e) => a * evaluateExtent(e, dims), 1));
+    const lengths = kernel.buffers.map((b) => elementsOf(b.shape, dims));
     const ranks = Array.from({ length: kernel.world }, (_, r) => r);
     this.arrays = kernel.buffers.map((b, j) =>
       isGlobal(b)
