@@ -5,7 +5,6 @@
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import {
   bufferOf,
-  isGlobal,
   isRemote,
   type Kernel,
   memoryOperands,
@@ -17,10 +16,11 @@ import {
 import { printKernel } from "../ir/print.js";
 import { REDUCE } from "../ir/functions.js";
 import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
-import { lanesOf, sameType, scalarOf, type Type } from "../ir/types.js";
+import { lanesOf, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import { parametersOf } from "./manifest.js";
+import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
@@ -94,10 +94,7 @@ export class CudaEmitter {
 
   block(head: string, body: () => void, tail = "}"): void {
     this.line(head === "" ? "{" : `${head} {`);
-    const outer = this.indent;
-    this.indent += "  ";
-    body();
-    this.indent = outer;
+    this.indented(body);
     this.line(tail);
   }
 
@@ -167,7 +164,7 @@ export class CudaEmitter {
       else {
         const next = region.ops.slice(i).findIndex((o) => !isWithPacket(o, op));
         const together = region.ops.slice(i, next < 0 ? undefined : i + next);
-        this.packets(together);
+        packetLoadsText(together, this);
         i += together.length - 1;
       }
     }
@@ -191,7 +188,7 @@ export class CudaEmitter {
     return this.names.of(v);
   }
 
-  private cType(type: Type): string {
+  cType(type: Type): string {
     const lanes = lanesOf(type);
     const element = C_TYPE[scalarOf(type)];
     if (lanes === 1) return element;
@@ -254,7 +251,7 @@ export class CudaEmitter {
       case "lane":
         return this.define(op, ([a]) => `${a}.v[${String(op.attributes["lane"])}]`);
       case "packet_store":
-        return this.packetStore(op);
+        return packetStoreText(op, this);
       case "for":
         return this.loop(op);
       case "if":
@@ -275,7 +272,7 @@ export class CudaEmitter {
         return rolesText(op, this, op === this.kernel.body.ops.at(-1));
       case "signal":
       case "wait":
-        return this.flag(op);
+        return flagText(op, this);
       case "copy_tile":
       case "copy_commit":
       case "copy_wait":
@@ -332,10 +329,7 @@ export class CudaEmitter {
     const condition = this.name(op.operands[0]!);
     if (otherwise.ops.length === 0) return this.block(`if (${condition})`, () => this.region(then));
     this.block(`if (${condition})`, () => this.region(then), "} else {");
-    const outer = this.indent;
-    this.indent += "  ";
-    this.region(otherwise);
-    this.indent = outer;
+    this.indented(() => this.region(otherwise));
     this.line("}");
   }
 
@@ -409,72 +403,4 @@ export class CudaEmitter {
     this.cType(value!.type);
     this.line(lanesOf(value!.type) === 1 ? `*(${at}) = ${name};` : `store_vec(${at}, ${name});`);
   }
-
-  /** Slots of the copy that an epoch has. */
-  private slots(op: Op, epoch: string, peer: string | null): string {
-    const [even, odd] = ["even", "odd"].map((key) => {
-      const name = bufferName(text(op, key));
-      return peer === null ? name : `${name}_peers.p[${peer}]`;
-    });
-    return `((uint4*)((${epoch} & 1u) != 0 ? ${odd} : ${even}))`;
-  }
-
-  private packetStore(op: Op): void {
-    this.use("packets");
-    const [value, epoch, ...rest] = op.operands.map((v) => this.name(v));
-    const { type } = op.operands[0]!;
-    const slots = this.slots(op, epoch!, isRemote(op) ? rest[0]! : null);
-    const [element, lanes] = [C_TYPE[scalarOf(type)], lanesOf(type)];
-    this.use("vector");
-    const data = lanes === 1 ? `Vec<${element}, 1>{{${value}}}` : value;
-    this.line(`store_packet<${PACKETS[text(op, "format")]!}>(${slots} + ${rest.at(-1)}, ${data}, ${epoch});`);
-  }
-
-  /** Loads of packets that are waited for together. */
-  private packets(ops: readonly Op[]): void {
-    this.use("packets");
-    this.use("vector");
-    const [op] = ops as [Op];
-    const [epoch, , share] = op.operands.map((v) => this.name(v));
-    const { type } = op.results[0]!;
-    const lanes = lanesOf(type);
-    const names = ops.map((o) => this.name(o.results[0]!));
-    const number = this.kernel.buffers.filter(isGlobal).findIndex((b) => b.name === op.attributes["even"]);
-    const count = ops.length;
-    this.line(`const i64 ${names[0]}_slots[${count}] = {${ops.map((o) => this.name(o.operands[1]!)).join(", ")}};`);
-    this.line(`Vec<${C_TYPE[scalarOf(type)]}, ${lanes}> ${names[0]}_data[${count}];`);
-    this.line(`load_packets<${PACKETS[text(op, "format")]!}>(${names[0]}_data, ${this.slots(op, epoch!, null)}, ${names[0]}_slots, ${epoch}, watch, ${number}u, ${share}, ${this.kernel.world}, ${this.lineOf(op)}u);`); // prettier-ignore
-    names.forEach((name, i) =>
-      this.line(`const ${this.cType(type)} ${name} = ${names[0]}_data[${i}]${lanes === 1 ? ".v[0]" : ""};`),
-    );
-  }
-
-  private flag(op: Op): void {
-    const order = text(op, "order");
-    const scope = text(op, "scope");
-    const buffer = text(op, "buffer");
-    if (op.name === "signal") {
-      const { value, peer, indices } = memoryOperands(op);
-      const at = `${this.address(op, peer)} + ${this.name(indices[0]!)}`;
-      this.line(`signal_${text(op, "mode")}_${order}_${scope}(${at}, ${this.name(value!)});`);
-      return;
-    }
-    const [value, slot, peer] = op.operands.map((v) => this.name(v));
-    const number = this.kernel.buffers.filter(isGlobal).findIndex((b) => b.name === buffer);
-    this.line(
-      `wait_${order}_${scope}(${bufferName(buffer)} + ${slot}, ${value}, watch, (u32)(${peer ?? "rank"}), ${number}u, (u32)(${slot}), ${this.lineOf(op)}u);`,
-    );
-  }
-}
-
-const PACKETS: Readonly<Record<string, string>> = { epoch: "EpochPacket", inverted: "InvertedPacket" };
-
-/** Whether two loads of packets can be waited for together. */
-function isWithPacket(op: Op, first: Op): boolean {
-  return (
-    op.name === "packet_load" &&
-    op.operands[0] === first.operands[0] &&
-    op.attributes["even"] === first.attributes["even"] &&
-    sameType(op.results[0]!.type, first.results[0]!.type)
-  );
 }

@@ -12,7 +12,8 @@ import { type Schedule, scheduleOf } from "./schedule.js";
 
 export type { LinkUse } from "./fabric.js";
 export { Player, type Simulation } from "./play.js";
-export { placesOf, type Schedule, scheduleOf } from "./schedule.js";
+export { placesOf } from "./places.js";
+export { type Schedule, scheduleOf } from "./schedule.js";
 
 export interface ScheduleRequest extends Pick<CompileOptions, "file" | "collective" | "ranks" | "dtype" | "resolve"> {
   readonly cluster: Cluster;
