@@ -9,9 +9,9 @@ from typing import Any
 
 from .artifacts import Artifacts, Program, open
 from .errors import CollcError, DeviceError, DriverError, FileError, RequirementError, WaitTimeout
-from .exchange import Exchange
+from .exchange import Exchange, connect
 from .gpu import Gpu, SymmetricMemory
-from .launch import LoadedProgram, connect
+from .launch import LoadedProgram
 
 __all__ = [
     "Artifacts",

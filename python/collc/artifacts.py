@@ -54,6 +54,13 @@ def evaluate(extent: Extent, dims: Dims) -> int:
     raise FileError(f"there is no operation {op!r} on lengths: the manifest is of another version of collc")
 
 
+def names_in(extent: Extent) -> set[str]:
+    """The dimensions that a length is made of."""
+    if isinstance(extent, Mapping):
+        return names_in(extent["a"]) | names_in(extent["b"])
+    return {extent} if isinstance(extent, str) else set()
+
+
 def shown(extent: Extent) -> str:
     """The extent for people."""
     if not isinstance(extent, Mapping):
@@ -72,6 +79,17 @@ _HOLDS = {
     "gt": (lambda a, b: a > b, ">"),
     "ge": (lambda a, b: a >= b, ">="),
 }  # type: Mapping[str, tuple[Any, str]]
+
+
+def holds(rule: Mapping[str, Any], dims: Dims) -> bool:
+    """Whether a requirement of a manifest, or a guard of a partition, holds for these dimensions."""
+    compare, _ = _HOLDS[rule["relation"]]
+    return bool(compare(evaluate(rule["left"], dims), evaluate(rule["right"], dims)))
+
+
+def rule_text(rule: Mapping[str, Any]) -> str:
+    """A requirement for people."""
+    return f"{shown(rule['left'])} {_HOLDS[rule['relation']][1]} {shown(rule['right'])}"
 
 
 @dataclass(frozen=True)
@@ -203,11 +221,9 @@ class Program:
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 1 << 48:
                 raise RequirementError(f"{self.name}: {name}={value!r} is no length")
         for rule in self.requirements:
-            holds, sign = _HOLDS[rule["relation"]]
-            if not holds(evaluate(rule["left"], dims), evaluate(rule["right"], dims)):
+            if not holds(rule, dims):
                 values = ", ".join(f"{name}={value}" for name, value in dims.items())
-                text = f"{shown(rule['left'])} {sign} {shown(rule['right'])}"
-                raise RequirementError(f"{self.name} is not for {values}: {text} must hold, because {rule['reason']}")
+                raise RequirementError(f"{self.name} is not for {values}: {rule_text(rule)} must hold, because {rule['reason']}")
 
     def read_cubin(self, kernel: Kernel) -> bytes:
         """The kernel's code. Raises FileError where it is not what the manifest says."""

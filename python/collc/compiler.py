@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -9,11 +10,16 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from .errors import CollcError
 from .fx import digest
+
+
+#: Seconds after which nobody reads a folder that was made or asked for.
+_READ_WITHIN = 3600.0
 
 
 class NoCompiler(CollcError):
@@ -28,6 +34,12 @@ def default_cache() -> Path:
     """Where partitions are kept: `regions` in COLLC_CACHE_DIR, or in ~/.cache/collc."""
     root = os.environ.get("COLLC_CACHE_DIR")
     return (Path(root) if root else Path.home() / ".cache" / "collc") / "regions"
+
+
+def most_bytes() -> int:
+    """Cap of all partitions: COLLC_CACHE_MAX_MB in MiB, as of the kernel cache; default 1 GiB."""
+    given = os.environ.get("COLLC_CACHE_MAX_MB", "")
+    return (int(given) if given.isdecimal() else 1024) << 20
 
 
 def find() -> list[str]:
@@ -46,7 +58,7 @@ def find() -> list[str]:
     node = shutil.which("node")
     if main.is_file() and node is not None:
         return [node, str(main)]
-    raise NoCompiler("collc is neither on the PATH nor beside this package: npm install collc, or set COLLC_COMMAND to its command")
+    raise NoCompiler("collc is neither on the PATH nor beside this package: run npm link in a checkout that is built, or set COLLC_COMMAND to its command")
 
 
 def _files_of(command: Path) -> list[Path]:
@@ -107,6 +119,8 @@ class Compiler:
         """
         folder = self.folder_of(graph, ranks=ranks, arch=arch, machine=machine)
         if (folder / "partition.json").is_file():
+            with contextlib.suppress(OSError):
+                os.utime(folder)  # the order in which folders go
             return folder
         self.cache.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=self.cache))
@@ -138,3 +152,17 @@ class Compiler:
             return folder
         finally:
             shutil.rmtree(made, ignore_errors=True)
+            self._trim()
+
+    def _trim(self) -> None:
+        """Removes folders that were not used for the longest time, until the rest keeps to the cap; none that somebody may be reading now."""
+        folders = []
+        for each in self.cache.iterdir():
+            with contextlib.suppress(OSError):  # another process was first
+                folders.append((each.stat().st_mtime, sum(file.stat().st_size for file in each.rglob("*")), each))
+        total = sum(size for _, size, _ in folders)
+        for used, size, each in sorted(folders):
+            if total <= most_bytes() or time.time() - used < _READ_WITHIN:
+                break
+            shutil.rmtree(each, ignore_errors=True)
+            total -= size

@@ -7,8 +7,13 @@ import socket
 import struct
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from .errors import CollcError
+
+if TYPE_CHECKING:
+    from .gpu import SymmetricMemory
+    from .launch import LoadedProgram
 
 
 class Exchange:
@@ -123,3 +128,23 @@ class Exchange:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def connect(loaded: LoadedProgram, ranks: Exchange) -> SymmetricMemory | None:
+    """
+    What every rank does between loading a program and its first launch: compares fingerprints, makes the workspace, resets, and meets.
+
+    Returns the workspace, to be closed after the program; None where the program needs none.
+    Raises CollcError where a rank runs other code.
+    """
+    from .gpu import SymmetricMemory
+
+    everybody = ranks.gather(loaded.fingerprint)
+    for rank, fingerprint in enumerate(everybody):
+        if fingerprint != loaded.fingerprint:
+            raise CollcError(f"rank {rank} runs other code than rank {ranks.rank}, or has reserved for other shapes")
+    memory = SymmetricMemory(loaded.gpu, ranks, loaded.symmetric_bytes) if loaded.symmetric_bytes > 0 else None
+    loaded.attach(memory if memory is not None else [])
+    loaded.reset()
+    ranks.meet()
+    return memory

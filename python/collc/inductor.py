@@ -17,7 +17,6 @@ import threading
 import time
 import weakref
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Callable, Mapping, Sequence
 
@@ -25,10 +24,13 @@ from .torch_memory import TorchMemory  # first: it says what is missing where th
 
 from . import fx
 from .agreement import Agreement, Left
+from .artifacts import evaluate
 from .compiler import Compiler
 from .errors import CollcError
-from .regions import Partition, Region, Step, regions, replicated_op
-from .surgery import copied, problem_of, replace
+from .partition import Partition, Step
+from .regions import Region, regions, replicated_op
+from .report import GraphReport, Report, StepReport
+from .surgery import copied, problem_of, replace, size_sources
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
@@ -36,65 +38,6 @@ from torch._inductor import config, ir  # noqa: E402
 from torch._inductor.custom_graph_pass import CustomGraphPass  # noqa: E402
 from torch._inductor.lowering import register_lowering  # noqa: E402
 from torch._inductor.virtualized import V  # noqa: E402
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """A program that the compiler proposed, and what came of it."""
-
-    nodes: tuple[str, ...]
-    taken: bool
-    why: str
-    #: Predicted seconds of the program, and of copies into and out of symmetric memory.
-    seconds: float
-    copy_seconds: float
-    copied_bytes: int
-    #: Seconds of the graph's own way: measured of collectives, predicted of the rest.
-    baseline: float
-
-
-@dataclass
-class GraphReport:
-    """One graph that Inductor has compiled, and one of its process groups."""
-
-    name: str
-    group: str
-    ranks: int
-    collectives: int
-    #: Why nothing was replaced; None where something was.
-    left: str | None = None
-    steps: list[StepReport] = field(default_factory=list)
-    #: Seconds that collectives were measured to take as they are, by node.
-    measured: Mapping[str, float] = field(default_factory=dict)
-    symmetric_bytes: int = 0
-    seconds: float = 0.0
-    """Of the pass."""
-    partition: str = ""
-    """The compiler's own report."""
-    dumped: Mapping[str, Any] = field(default_factory=dict)
-    """The graph as the compiler was given it."""
-
-    def __str__(self) -> str:
-        head = f"{self.name}, group {self.group} of {self.ranks} ranks, {self.collectives} collectives"
-        if self.left is not None:
-            return f"{head}: left as it is, because {self.left}"
-        taken = sum(step.taken for step in self.steps)
-        lines = [f"{head}: {taken} of {len(self.steps)} programs taken in {self.seconds:.1f} s, {self.symmetric_bytes / 2**20:.1f} MiB of symmetric memory"]
-        for step in self.steps:
-            copies = f" and {step.copy_seconds * 1e6:.1f} us for copies of {step.copied_bytes / 2**20:.2f} MiB" if step.copied_bytes else ""
-            took = f"{step.seconds * 1e6:.1f} us predicted{copies}, {step.baseline * 1e6:.1f} us as it was"
-            lines.append(f"  {'taken' if step.taken else 'left '}  {' + '.join(step.nodes)}: {took}{'' if step.taken else f'; {step.why}'}")
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True)
-class Report:
-    """What has happened to graphs since `enable`, the oldest first."""
-
-    graphs: Sequence[GraphReport]
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.graphs)) if self.graphs else "no graph with collectives has been compiled"
 
 
 #: By group, for as long as the process lives: what ranks count together must not begin anew.
@@ -107,8 +50,10 @@ _keys = itertools.count()
 class Pass(CustomGraphPass):
     """See the module. Made by `enable`."""
 
-    def __init__(self, compiler: Compiler, *, machine: str | None, take: str, measure: bool, memory: str, timeout: float, before: Any) -> None:
-        self._compiler, self._machine = compiler, machine
+    def __init__(
+        self, compiler: Compiler, *, machine: str | None, take: str, measure: bool, memory: str, timeout: float, most_bytes: int | None, before: Any
+    ) -> None:
+        self._compiler, self._machine, self._most_bytes = compiler, machine, most_bytes
         self._take, self._measure, self._kind, self._timeout, self._before = take, measure, memory, timeout, before
         #: By compilation, whose backward graph comes later, from another thread.
         self._replicated: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
@@ -156,9 +101,11 @@ class Pass(CustomGraphPass):
             region, steps = self._region(graph, found, group, name, same, about)
             key = f"{next(_keys)}"
             regions[key] = region
-            replace(graph, region, key, steps)
+            sizes = fx.Sizes(graph)
+            replace(graph, region, key, steps, sizes, size_sources(graph, sizes, region.names))
             region.attach()
             about.symmetric_bytes = region.symmetric_bytes
+            about.refused = region.left
         except Left as left:
             about.left = str(left)
         about.seconds = time.monotonic() - began
@@ -206,7 +153,7 @@ class Pass(CustomGraphPass):
         measured = {}
         if measuring:
             # Each rank's own time; the slowest rank's counts.
-            mine = _measure(found)
+            mine = _measure(found, fx.Sizes(graph))
             measured = agreement.decide(mine, lambda all_of_them: {n: max(each[n] for each in all_of_them) for n in mine})
 
         partition: Partition | None = None
@@ -236,7 +183,7 @@ class Pass(CustomGraphPass):
             about.partition = partition.report
             about.measured = partition.measured
             steps = self._chosen(graph, partition, about)
-            region = Region(partition, steps, memory, timeout=600.0)
+            region = Region(partition, steps, memory, timeout=600.0, most_bytes=self._most_bytes)
         except (CollcError, Left) as error:
             why = str(error)
 
@@ -262,10 +209,11 @@ class Pass(CustomGraphPass):
         if not partition.steps:
             raise Left("the compiler finds no program that is faster; partition says why")
         nodes = {node.name: node for node in graph.nodes}
+        sizes, at = fx.Sizes(graph), partition.at
         chosen: list[Step] = []
         for step in partition.steps:
-            problem = problem_of(step, nodes)
-            copies = [] if problem else list(copied(step, nodes, chosen))
+            problem = problem_of(step, nodes, sizes, at)
+            copies = [] if problem else list(copied(step, nodes, chosen, sizes, at))
             seconds = sum(map(partition.copy_seconds, copies))
             if not problem and self._take == "faster" and step.seconds + seconds >= step.baseline:
                 problem = "with its copies it is not faster"
@@ -287,13 +235,13 @@ def _lower_operators() -> None:
         V.graph.never_reuse_buffers.add(made.get_name())
         return ir.TensorBox.create(made)
 
-    def lower_region(inputs: Any, key: str, step: int) -> Any:
+    def lower_region(inputs: Any, sizes: Any, key: str, step: int) -> Any:
         inputs = [ir.ExternKernel.require_contiguous(x) for x in inputs]
-        made: Any = ir.FallbackKernel.create(torch.ops.collc.region.default, inputs, key, step)
+        made: Any = ir.FallbackKernel.create(torch.ops.collc.region.default, inputs, sizes, key, step)
         return [keep(each) for each in made]
 
-    def lower_product(bias: Any, a: Any, b: Any, key: str, slot: int) -> Any:
-        return keep(ir.FallbackKernel.create(torch.ops.collc.product_into.default, bias, a, b, key, slot))
+    def lower_product(bias: Any, a: Any, b: Any, sizes: Any, key: str, slot: int) -> Any:
+        return keep(ir.FallbackKernel.create(torch.ops.collc.product_into.default, bias, a, b, sizes, key, slot))
 
     register_lowering(torch.ops.collc.region.default, type_promotion_kind=None)(lower_region)
     register_lowering(torch.ops.collc.product_into.default, type_promotion_kind=None)(lower_product)
@@ -312,17 +260,25 @@ def _arch() -> str:
     return f"sm_{major}{minor}" + ("a" if major >= 9 else "")
 
 
-def _measure(found: Sequence[Any], calls: int = 8, rounds: int = 5) -> dict[str, float]:
-    """Seconds of each collective as it is, on this rank's GPU: `calls` of them in a CUDA graph, the median of `rounds` replays."""
+def _measure(found: Sequence[Any], sizes: fx.Sizes, calls: int = 8, rounds: int = 5) -> dict[str, float]:
+    """
+    Seconds of each collective as it is, on this rank's GPU: `calls` of them in a CUDA graph, the median of `rounds` replays. Of sizes
+    that only a launch knows: at the hints.
+    """
+    hints = {name: about["hint"] for name, about in sizes.ranges().items() if "hint" in about}
     seconds: dict[str, float] = {}
     known: dict[str, float] = {}
     for node in found:
         if not fx.is_node(node.args[0]) or any(map(fx.is_node, (*node.args[1:], *node.kwargs.values()))):
             continue  # Of several tensors, or into one that is given: the model's time has to do.
         value = node.args[0].meta["val"]
-        kind = f"{fx.target_of(node)} {tuple(value.shape)} {value.dtype} {node.args[1:]} {node.kwargs}"
+        try:
+            shape = tuple(evaluate(extent, hints) for extent in sizes.extents(value.shape))
+        except (KeyError, fx.Unsupported):
+            continue  # Nobody knows how long.
+        kind = f"{fx.target_of(node)} {shape} {value.dtype} {node.args[1:]} {node.kwargs}"
         if kind not in known:
-            x = torch.zeros(value.shape, dtype=value.dtype, device="cuda")
+            x = torch.zeros(shape, dtype=value.dtype, device="cuda")
 
             def call() -> None:
                 torch.ops._c10d_functional.wait_tensor(node.target(x, *node.args[1:], **node.kwargs))  # noqa: B023 - called here
@@ -382,6 +338,7 @@ def enable(
     measure: bool = True,
     memory: str = "torch",
     timeout: float = 300.0,
+    most_bytes: int | None = None,
 ) -> Enabled:
     """
     Turns the pass on for graphs that torch.compile compiles from now on, in this process; every rank calls it.
@@ -390,6 +347,7 @@ def enable(
     predicted for, default the smallest that has so many GPUs. `take`: "faster" for programs that are predicted to be, with the copies that
     they need; "all" for every one that the compiler proposes. `measure`: times a graph's collectives as they are, so that predictions
     are held against what NCCL takes here. `memory`: as for `Collectives`. `timeout`: seconds that ranks wait for each other while compiling.
+    `most_bytes`: symmetric memory that a graph may take on each rank; for sizes that need more, it runs as without collc.
     """
     global _active, _last, _is_lowered
     if take not in ("faster", "all"):
@@ -401,7 +359,7 @@ def enable(
         _is_lowered = True
     before = config.post_grad_custom_post_pass
     compiler = Compiler(command, cache, timeout)
-    _active = _last = Pass(compiler, machine=machine, take=take, measure=measure, memory=memory, timeout=timeout, before=before)
+    _active = _last = Pass(compiler, machine=machine, take=take, measure=measure, memory=memory, timeout=timeout, most_bytes=most_bytes, before=before)
     config.post_grad_custom_post_pass = _active
     return Enabled(before)
 

@@ -11,14 +11,12 @@ from typing import Any, Mapping, Sequence
 from . import gpu as _gpu
 from .artifacts import DTYPE_BYTES, Buffer, Dims, Kernel, Program, evaluate
 from .errors import CollcError, DeviceError, RequirementError, WaitTimeout
-from .exchange import Exchange
 from .gpu import Gpu, SymmetricMemory, pointers_of
+from .tensor_maps import tensor_maps
 
 _STATIC_SHARED, _DYNAMIC_SHARED = 1, 8  # CUfunction_attribute
 _ALIGNMENT = 128
 _STATUS_WORDS = 16
-_MAP_BYTES, _MAP_GRAIN = 128, 16
-_MAP_TYPES = {"f16": 6, "bf16": 9}  # CUtensorMapDataType
 _NUMBERS: Mapping[str, Any] = {"f32": ctypes.c_float, "i32": ctypes.c_int32, "u32": ctypes.c_uint32}
 _MOST_PLANS = 256
 
@@ -117,9 +115,7 @@ class LoadedProgram:
         try:
             for index, kernel in enumerate(target.kernels):
                 self._load(index, kernel)
-                self._place(self._kernels[-1], shapes or [{}])
-            if self._local_bytes > 0:
-                self._local = gpu.allocate(self._local_bytes)
+            self.reserve(shapes or [{}])
             status_bytes = 4 * _STATUS_WORDS * len(target.kernels)
             self._status_host, self._status = gpu.allocate_host(status_bytes)
             self._words = (c_uint32 * (_STATUS_WORDS * len(target.kernels))).from_address(self._status_host)
@@ -169,6 +165,30 @@ class LoadedProgram:
                 f"{kernel.symbol} needs {needed} bytes of shared memory a block; GPU {self.gpu.device} has {there}: "
                 "build with smaller tiles, or for this architecture"
             )
+
+    def reserve(self, shapes: Sequence[Dims]) -> None:
+        """
+        Makes the workspace as large as launches with these dimensions need. Nothing may be running; `attach` and `reset` come next, on
+        every rank.
+        """
+        self.symmetric_bytes = self._local_bytes = 0
+        self._workspace = None
+        self._plans.clear()
+        for loaded in self._kernels:
+            self._place(loaded, shapes)
+        if self._local:
+            self.gpu.free(self._local)
+            self._local = 0
+        if self._local_bytes > 0:
+            self._local = self.gpu.allocate(self._local_bytes)
+
+    def fits(self, dims: Dims) -> bool:
+        """Whether the workspace is large enough for launches with these dimensions."""
+        return all(
+            buffer.is_tensor or buffer.bytes(dims) <= loaded.reserved[buffer.name]
+            for loaded in self._kernels
+            for buffer in loaded.kernel.buffers
+        )
 
     def _place(self, loaded: _Loaded, shapes: Sequence[Dims]) -> None:
         for buffer in loaded.kernel.buffers:
@@ -337,7 +357,7 @@ class LoadedProgram:
         if kind == "pointer":
             return c_uint64(pointers[self.rank])
         if kind == "tensor-map":
-            return self._maps(buffer, parameter, pointers, dims)
+            return tensor_maps(self.gpu, pointers[self.rank], buffer, parameter, pointers, dims)
         raise CollcError(f"there is no parameter of kind {kind!r}: the manifest is of another version of collc")
 
     def _pointers(
@@ -348,32 +368,6 @@ class LoadedProgram:
         offset = loaded.offsets[buffer.name]
         starts = workspace if buffer.symmetric else [self._local] * self.program.ranks
         return [start + offset for start in starts]
-
-    def _maps(self, buffer: Buffer, parameter: Mapping[str, Any], pointers: Sequence[int], dims: Dims) -> Any:
-        """One map a rank, or the own one; of what no map can describe it stays zero, which kernels know to avoid."""
-        sizes = [evaluate(extent, dims) for extent in reversed(buffer.shape)]
-        strides, stride = [], DTYPE_BYTES[buffer.dtype]
-        for size in sizes[:-1]:
-            stride *= size
-            strides.append(stride)
-        starts = pointers if parameter["ranks"] > 0 else [pointers[self.rank]]
-        memory = (ctypes.c_uint8 * (_MAP_BYTES * len(starts) + 64))()
-        aligned = -(-ctypes.addressof(memory) // 64) * 64
-        # Keeps the memory.
-        maps = (ctypes.c_uint8 * (_MAP_BYTES * len(starts))).from_buffer(memory, aligned - ctypes.addressof(memory))
-        if 0 in sizes or any(each % _MAP_GRAIN for each in strides):
-            return maps
-        rank, box = len(sizes), list(reversed(parameter["box"]))
-        for place, start in enumerate(starts):
-            if start % _MAP_GRAIN:
-                continue
-            # No interleaving, swizzle of 128 bytes, promotion to 256 bytes, zeros beyond the ends.
-            self.gpu.driver(
-                "cuTensorMapEncodeTiled",
-                aligned + _MAP_BYTES * place, _MAP_TYPES[buffer.dtype], rank, start, (c_uint64 * rank)(*sizes),
-                (c_uint64 * rank)(*strides), (c_uint32 * rank)(*box), (c_uint32 * rank)(*([1] * rank)), 0, 3, 3, 0,
-            )  # fmt: skip
-        return maps
 
     def check(self) -> None:
         """Raises WaitTimeout if a wait has run out. Synchronise the stream first."""
@@ -402,21 +396,3 @@ class LoadedProgram:
         if self._status_host:
             self.gpu.free_host(self._status_host)
         self._local = self._status_host = 0
-
-
-def connect(loaded: LoadedProgram, ranks: Exchange) -> SymmetricMemory | None:
-    """
-    What every rank does between loading a program and its first launch: compares fingerprints, makes the workspace, resets, and meets.
-
-    Returns the workspace, to be closed after the program; None where the program needs none.
-    Raises CollcError where a rank runs other code.
-    """
-    everybody = ranks.gather(loaded.fingerprint)
-    for rank, fingerprint in enumerate(everybody):
-        if fingerprint != loaded.fingerprint:
-            raise CollcError(f"rank {rank} runs other code than rank {ranks.rank}, or has reserved for other shapes")
-    memory = SymmetricMemory(loaded.gpu, ranks, loaded.symmetric_bytes) if loaded.symmetric_bytes > 0 else None
-    loaded.attach(memory if memory is not None else [])
-    loaded.reset()
-    ranks.meet()
-    return memory

@@ -6,10 +6,12 @@ the steps carry out.
 from __future__ import annotations
 
 import operator
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from . import fx
-from .regions import Region, Step
+from .artifacts import Dims, evaluate
+from .partition import Step
+from .regions import Region
 
 import torch
 from torch._inductor.pattern_matcher import stable_topological_sort
@@ -17,24 +19,50 @@ from torch._inductor.pattern_matcher import stable_topological_sort
 _PRODUCTS = ("aten.mm.default", "aten.addmm.default")
 
 
-def problem_of(step: Step, nodes: Mapping[str, Any]) -> str:
-    """Why the graph has no such tensors; empty where it has."""
+def problem_of(step: Step, nodes: Mapping[str, Any], sizes: fx.Sizes, at: Dims) -> str:
+    """
+    Why the graph has no such tensors; empty where it has, and then the step's bindings have their shapes in it. `at`: sizes that tell
+    shapes apart.
+    """
+    unknown = step.names - set(sizes.symbols)
+    if unknown:
+        return f"the graph has no size {', '.join(sorted(unknown))}"
+    graph = next(iter(nodes.values())).graph
+    missing = step.names - set(size_sources(graph, sizes, step.names))
+    if missing:
+        return f"no input of the graph is as long as {', '.join(str(sizes.symbols[name]) for name in sorted(missing))}"
+    dims = step.dims_at(at)
     for binding in (*step.inputs, *step.outputs):
         node = nodes.get(binding.node)
         value = None if node is None else node.meta.get("val")
         if not isinstance(value, torch.Tensor) or value.dtype != binding.dtype:
             return f"the graph has no tensor {binding.node} of {binding.dtype}"
-        shape = tuple(value.shape)
-        if shape != binding.shape and _as_it_lies(node, binding.shape) is None:
-            return f"{binding.node} has the shape {list(shape)}, and {list(binding.shape)} is needed"
+        lengths = sizes.extents(value.shape)
+        shape = tuple(evaluate(extent, at) for extent in lengths)
+        wanted = tuple(evaluate(extent, dims) for extent in binding.declared)
+        if shape == wanted:
+            binding.shape, binding.order = lengths, None
+            continue
+        order = fx.memory_order(shape, tuple(evaluate(extent, at) for extent in sizes.extents(value.stride())))
+        if tuple(shape[d] for d in order) != wanted:
+            return f"{binding.node} has the shape {list(shape)}, and {list(wanted)} is needed"
+        binding.shape, binding.order = tuple(lengths[d] for d in order), order
     return ""
 
 
-def _as_it_lies(node: Any, shape: tuple[int, ...]) -> list[int] | None:
-    """The permutation that makes a tensor contiguous, if it has the shape then."""
-    value = node.meta["val"]
-    order = fx.memory_order(tuple(value.shape), tuple(value.stride()))
-    return order if tuple(value.shape[d] for d in order) == shape else None
+def size_sources(graph: Any, sizes: fx.Sizes, names: Iterable[str]) -> dict[str, Any]:
+    """Of each size, the placeholder that it is, or one that is as long, and where; none of a size that no placeholder has."""
+    found: dict[str, Any] = {}
+    for name in names:
+        for node in graph.nodes:
+            value = node.meta.get("val")
+            if node.op != "placeholder" or name in found:
+                continue
+            if fx.is_size(value) and sizes.extent(value) == name:
+                found[name] = (node, None)
+            elif isinstance(value, torch.Tensor) and name in sizes.extents(value.shape):
+                found[name] = (node, sizes.extents(value.shape).index(name))
+    return found
 
 
 def _aliases(node: Any) -> bool:
@@ -74,29 +102,73 @@ def _stays(node: Any) -> bool:
     return not any(_escapes(each) for each in _values(node))
 
 
-def _is_product(node: Any) -> bool:
+def _is_product(node: Any, sizes: fx.Sizes) -> bool:
     if node.op != "call_function" or fx.target_of(node) not in _PRODUCTS or node.kwargs:
         return False
     value = node.meta["val"]
-    return tuple(value.stride()) == fx.row_major(value.shape) and _stays(node)
+    return sizes.extents(value.stride()) == fx.row_major_extents(sizes.extents(value.shape)) and _stays(node)
 
 
-def copied(step: Step, nodes: Mapping[str, Any], taken: Sequence[Step]) -> Iterator[int]:
-    """Bytes of each tensor that is copied into symmetric memory, or out of it. `taken`: the steps before it."""
+def copied(step: Step, nodes: Mapping[str, Any], taken: Sequence[Step], sizes: fx.Sizes, at: Dims) -> Iterator[int]:
+    """Bytes of each tensor that is copied into symmetric memory, or out of it, at some sizes. `taken`: the steps before it."""
     made = {b.node for other in taken for b in other.outputs if b.symmetric and _stays(nodes[b.node])}
+    carried = {name for other in taken for name in other.nodes}
     for binding in step.inputs:
-        if binding.symmetric and binding.node not in made and not _is_product(nodes[binding.node]):
-            yield binding.bytes
+        is_stored = binding.node not in carried and _is_product(nodes[binding.node], sizes)
+        if binding.symmetric and binding.node not in made and not is_stored:
+            yield binding.bytes(at)
     for binding in step.outputs:
         if binding.symmetric and not _stays(nodes[binding.node]):
-            yield binding.bytes
+            yield binding.bytes(at)
 
 
-def replace(graph: Any, region: Region, key: str, steps: Sequence[Step]) -> None:
-    """Puts operators in the place of what the steps carry out, and gives tensors their places in symmetric memory."""
+def instead(step: Step, nodes: Mapping[str, Any], sizes: fx.Sizes) -> Callable[[Sequence[torch.Tensor], Dims], Sequence[torch.Tensor]]:
+    """The nodes that a step carries out, of its inputs and of sizes, as a function."""
+    graph = torch.fx.Graph()
+    made: dict[Any, Any] = {}
+    for place, binding in enumerate(step.inputs):
+        # One node may be there twice.
+        x = graph.placeholder(f"given_{place}")
+        if binding.order is not None:
+            order = [binding.order.index(d) for d in range(len(binding.order))]
+            x = graph.call_function(torch.ops.aten.permute.default, (x, order))
+        made[nodes[binding.node]] = x
+    dims = graph.placeholder("sizes_of_a_launch")
+
+    def value(node: Any) -> Any:
+        if node in made:
+            return made[node]
+        about = node.meta.get("val")
+        if fx.is_size(about):
+            extent = sizes.extent(about)
+            made[node] = extent if isinstance(extent, int) else graph.call_function(evaluate, (extent, dims))
+        elif "wait_tensor" in fx.target_of(node):
+            made[node] = value(node.args[0])
+        else:
+            made[node] = graph.node_copy(node, value)
+            if node in exchanged:
+                made[node] = graph.call_function(torch.ops._c10d_functional.wait_tensor.default, (made[node],))
+        return made[node]
+
+    exchanged = set(fx.collectives(next(iter(nodes.values())).graph))
+    graph.output([value(nodes[binding.node]) for binding in step.outputs])
+    module = torch.fx.GraphModule({}, graph)
+    return lambda given, at: module(*given, dict(at))  # type: ignore[no-any-return]
+
+
+def replace(graph: Any, region: Region, key: str, steps: Sequence[Step], sizes: fx.Sizes, sources: Mapping[str, Any]) -> None:
+    """
+    Puts operators in the place of what the steps carry out, and gives tensors their places in symmetric memory. `sources`: what
+    `size_sources` has found.
+    """
     nodes = {node.name: node for node in graph.nodes}
+    for step in steps:
+        step.instead = instead(step, nodes, sizes)
+    lengths = [_length(graph, *sources[name]) for name in region.names]
     now = dict(nodes)
     made: set[str] = set()
+    # A product that a program makes is none that can be stored elsewhere.
+    carried = {name for step in steps for name in step.nodes}
     for step in steps:
         shared = []
         for binding in step.outputs:
@@ -111,8 +183,8 @@ def replace(graph: Any, region: Region, key: str, steps: Sequence[Step]) -> None
         for binding in step.inputs:
             if binding.symmetric and binding.node not in made:
                 producer = now[binding.node]
-                if _is_product(producer):
-                    _into_slot(graph, region, key, binding, producer, now)
+                if binding.node not in carried and _is_product(producer, sizes):
+                    _into_slot(graph, region, key, binding, producer, now, lengths)
                     made.add(binding.node)
                 else:
                     shared.append(binding)
@@ -123,14 +195,14 @@ def replace(graph: Any, region: Region, key: str, steps: Sequence[Step]) -> None
             arguments = []
             for binding in step.inputs:
                 node = now[binding.node]
-                if tuple(node.meta["val"].shape) != binding.shape:
-                    order = _as_it_lies(node, binding.shape)
+                order = binding.order
+                if order is not None:
                     before = node
                     with graph.inserting_before(last):
                         node = graph.call_function(torch.ops.aten.permute.default, (before, order))
                     node.meta["val"] = before.meta["val"].permute(order)
                 arguments.append(node)
-            call = graph.call_function(torch.ops.collc.region.default, (arguments, key, step.index))
+            call = graph.call_function(torch.ops.collc.region.default, (arguments, lengths, key, step.index))
         call.meta["val"] = [_like(nodes[b.node], b) for b in step.outputs]
         with graph.inserting_after(call):
             for place, binding in enumerate(step.outputs):
@@ -148,12 +220,22 @@ def replace(graph: Any, region: Region, key: str, steps: Sequence[Step]) -> None
     graph.eliminate_dead_code()
 
 
-def _into_slot(graph: Any, region: Region, key: str, binding: Any, product: Any, now: dict[str, Any]) -> None:
+def _length(graph: Any, node: Any, dim: int | None) -> Any:
+    """The node of a size."""
+    if dim is None:
+        return node
+    with graph.inserting_after(node):
+        size = graph.call_function(torch.ops.aten.sym_size.int, (node, dim))
+    size.meta["val"] = node.meta["val"].shape[dim]
+    return size
+
+
+def _into_slot(graph: Any, region: Region, key: str, binding: Any, product: Any, now: dict[str, Any], lengths: list[Any]) -> None:
     """Lets a product be stored where peers reach it, in the place of a copy."""
     own = region.own_slot(binding)
     args = product.args if fx.target_of(product) == "aten.addmm.default" else (None, *product.args)
     with graph.inserting_after(product):
-        call = graph.call_function(torch.ops.collc.product_into.default, (*args, key, region.slots.index(own)))
+        call = graph.call_function(torch.ops.collc.product_into.default, (*args, lengths, key, region.slots.index(own)))
     call.meta["val"] = product.meta["val"]
     product.replace_all_uses_with(call)
     graph.erase_node(product)
@@ -161,4 +243,4 @@ def _into_slot(graph: Any, region: Region, key: str, binding: Any, product: Any,
 
 
 def _like(node: Any, binding: Any) -> Any:
-    return node.meta["val"].new_empty(binding.shape, dtype=binding.dtype)
+    return node.meta["val"].new_empty(node.meta["val"].shape, dtype=binding.dtype)

@@ -84,6 +84,14 @@ class TorchMemory:
         self.meet()
         return tensor
 
+    def release(self, tensor: torch.Tensor) -> None:
+        """Gives back what `allocate` has made, on every rank; nothing may be using it."""
+        start = tensor.data_ptr()
+        for block in [b for b in self._blocks if b.pointers[self.rank] == start]:
+            self._blocks.remove(block)
+            if isinstance(block.owner, SymmetricMemory):
+                block.owner.close()
+
     def meet(self) -> None:
         """Nobody returns before everybody has called."""
         dist.barrier(self.group)

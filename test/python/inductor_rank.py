@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed._functional_collectives import all_reduce
+from torch.distributed._functional_collectives import all_gather_tensor, all_reduce, reduce_scatter_tensor
 
 import collc
-from collc import inductor, regions, torch_memory
+from collc import artifacts, inductor, regions, torch_memory
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "pytorch"))
 import compiled as compiled_example  # noqa: E402
@@ -27,22 +27,38 @@ rank, world, (run, cache) = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:5]
 dist.init_process_group("gloo", init_method=f"file://{run}/store", rank=rank, world_size=world)
 
 
-def at(address: int, binding: regions.Binding) -> torch.Tensor:
-    memory = (ctypes.c_uint8 * binding.bytes).from_address(address)
-    return torch.frombuffer(memory, dtype=binding.dtype).view(binding.shape)
+def at(address: int, binding: Any, dims: Any) -> torch.Tensor:
+    shape = torch.Size(artifacts.evaluate(extent, dims) for extent in binding.declared)
+    memory = (ctypes.c_uint8 * (shape.numel() * binding.dtype.itemsize)).from_address(address)
+    return torch.frombuffer(memory, dtype=binding.dtype).view(shape)
 
 
 class Program:
     """Evaluates the nodes of the first step that runs it."""
 
-    symmetric_bytes = 640
     launches = 0
+    #: How often room was made.
+    grown = 0
 
     def __init__(self, name: str) -> None:
         self.name, self.fingerprint = name, name.encode()
 
-    def load(self, gpu: Any, **_: Any) -> "Program":
-        return self
+    def load(self, gpu: Any, *, shapes: Any, **_: Any) -> "Program":
+        made = Program(self.name)
+        made.keep(shapes)
+        return made
+
+    def keep(self, shapes: Any) -> None:
+        self.shapes = shapes
+        # As large as what it is for.
+        self.symmetric_bytes = 640 + 64 * max(sum(dims.values()) for dims in shapes)
+
+    def reserve(self, shapes: Any) -> None:
+        Program.grown += 1
+        self.keep(shapes)
+
+    def fits(self, dims: Any) -> bool:
+        return any(all(dims[name] <= size for name, size in shape.items()) for shape in self.shapes)
 
     def attach(self, pointers: list[int]) -> None:
         assert len(pointers) == world
@@ -54,35 +70,40 @@ class Program:
         pass
 
     def prepare(self, dims: Any, addresses: dict[str, Any]) -> "Program":
+        assert self.fits(dims)
         made = Program(self.name)
-        made.addresses = addresses
+        made.addresses, made.dims = addresses, dims
         return made
 
     def launch(self, stream: int) -> None:
         Program.launches += 1
         # Layers have programs of the same name: what was compiled last is what runs.
-        dumped, step = next(
-            (about.dumped, step)
+        dumped, step, region = next(
+            (about.dumped, step, region)
             for about, region in zip(reversed(taken()), reversed(regions.regions.values()))
             for step in region.steps.values()
             if step.program == self.name and {b.name for b in (*step.inputs, *step.outputs)} == set(self.addresses)
         )
+        # Of two steps that run it, sizes of either are those of the launch.
+        sizes = next(region.named(sizes) for sizes, launch in step.launches.items() if launch.dims == self.dims)
         values = {}
         for binding in (*step.inputs, *step.outputs):
             where = self.addresses[binding.name]
             assert isinstance(where, list) == binding.symmetric
-            values[binding.node] = at(where[rank] if binding.symmetric else where, binding)
+            values[binding.node] = at(where[rank] if binding.symmetric else where, binding, self.dims)
         inputs = {b.node: values[b.node].clone() for b in step.inputs}
         for b in step.outputs:
-            values[b.node].copy_(evaluate(dumped, b.node, step.nodes, inputs))
+            values[b.node].copy_(evaluate(dumped, b.node, step.nodes, inputs, sizes))
 
 
-def evaluate(dumped: Any, name: str, inside: tuple[str, ...], known: dict[str, torch.Tensor]) -> torch.Tensor:
+def evaluate(dumped: Any, name: str, inside: tuple[str, ...], known: dict[str, torch.Tensor], sizes: Any) -> torch.Tensor:
     nodes = {node["name"]: node for node in dumped["nodes"]}
 
     def value(a: Any) -> Any:
+        if isinstance(a, dict) and "size" in a:
+            return artifacts.evaluate(a["size"], sizes)
         if isinstance(a, dict):
-            return evaluate(dumped, a["node"], inside, known)
+            return evaluate(dumped, a["node"], inside, known, sizes)
         if isinstance(a, list):
             return [value(each) for each in a]
         return getattr(torch, a[6:]) if isinstance(a, str) and a.startswith("torch.") else a
@@ -94,7 +115,8 @@ def evaluate(dumped: Any, name: str, inside: tuple[str, ...], known: dict[str, t
         if space == "_c10d_functional":
             known[name] = torch.ops._c10d_functional.wait_tensor(known[name])
     found = known[name]
-    return found.view(tuple(nodes[name]["shape"])) if found.numel() == torch.Size(nodes[name]["shape"]).numel() and found.is_contiguous() else found
+    shape = torch.Size(artifacts.evaluate(extent, sizes) for extent in nodes[name]["shape"])
+    return found.view(shape) if found.numel() == shape.numel() and found.is_contiguous() else found
 
 
 def taken() -> list[Any]:
@@ -125,6 +147,7 @@ inductor._arch = lambda: "sm_90a"
 regions.open_artifacts = lambda folder: type("All", (), {"programs": [Program(p.name) for p in collc.open(folder).programs]})()
 torch.cuda.current_stream = lambda device=None, only=Stream(): only
 torch.cuda.is_current_stream_capturing = lambda: False
+torch.cuda.synchronize = lambda device=None: None
 
 SIZES = {"hidden": 64, "heads": 4, "key_heads": 2, "inner": 128, "dtype": torch.float32, "device": "cpu"}
 
@@ -163,6 +186,53 @@ def layers(count: int) -> torch.nn.Module:
     return torch.nn.Sequential(*(LlamaLayer(dist.group.WORLD, **SIZES) for _ in range(count)))
 
 
+class Rows(torch.nn.Module):
+    """Conversions and what is around them, on as many rows as there are."""
+
+    def __init__(self, cut: bool) -> None:
+        super().__init__()
+        self.cut = cut
+        self.weight = torch.nn.Parameter(torch.randn(64, 64, generator=torch.Generator().manual_seed(5)) / 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows = all_gather_tensor(x.relu(), 0, dist.group.WORLD) @ self.weight
+        mine = reduce_scatter_tensor(rows, "sum", 0, dist.group.WORLD) + x
+        total = all_reduce(mine * 2, "sum", dist.group.WORLD)
+        return torch.cat([mine, (total[: x.shape[0] // 2] if self.cut else total).tanh()], 0)
+
+
+def tried_sizes(what: str, module: torch.nn.Module, sizes: list[int], *, left: tuple[int, ...] = (), mark: bool = False, grad: bool = False, **options: Any) -> None:
+    """Compiled once for all sizes, and as it is eagerly at each; of the sizes in `left` programs are not for, and the report says so."""
+    torch._dynamo.reset()
+    before = set(Path(cache).glob("*"))
+    with collc.enable(**{"cache": cache, "measure": False, "machine": "h200x4", "take": "all", **options}):
+        compiled = torch.compile(module, fullgraph=True, dynamic=None if mark else True)
+        for size in sizes:
+            x = torch.randn(size, 64, generator=torch.Generator().manual_seed(7 * rank + size)).requires_grad_(grad)
+            if mark:
+                torch._dynamo.mark_dynamic(x, 0, min=2, max=512)
+            launches = Program.launches
+            with torch.set_grad_enabled(grad):
+                results = []
+                for run_it in (module, compiled):
+                    x.grad = None
+                    y = run_it(x)
+                    if grad:
+                        y.square().sum().backward()
+                    results.append([y.detach().clone(), *([x.grad.clone()] if grad else [])])
+            for expected, got in zip(*results):
+                torch.testing.assert_close(got, expected, rtol=2e-4, atol=2e-4 * float(expected.abs().max()))
+            assert (Program.launches == launches) == (size in left), f"{Program.launches - launches} launches at {size}\n{collc.report()}"
+    graphs = collc.report().graphs
+    assert len(graphs) == (2 if grad else 1) and all(about.left is None for about in graphs), str(collc.report())
+    # One folder for each graph, whatever the size.
+    made = set(Path(cache).glob("*")) - before
+    assert rank != 0 or len(made) <= len(graphs), made
+    lines = str(collc.report()).count("  as without collc, ")
+    assert lines == len(left) * len(graphs), str(collc.report())
+    print(what, flush=True)
+
+
 class Different(torch.nn.Module):
     """Each rank's graph has another number in it."""
 
@@ -176,6 +246,12 @@ if __name__ == "__main__":
     launched = Program.launches
     tried("two layers, what is faster", layers(2), grad=False, programs=8, rounds=2)
     assert Program.launches == launched + 16
+    grown = Program.grown
+    tried_sizes("sizes", Rows(True), [8, 12, 6, 4, 64, 100])
+    assert Program.grown > grown
+    tried_sizes("sizes within limits, and their gradients", Rows(False), [8, 16, 4], mark=True, grad=True)
+    tried_sizes("sizes that there is no room for", Rows(True), [8, 300, 16], left=(300,), most_bytes=200_000)
+    tried_sizes("a layer of as many tokens as there are", layers(1), [16, 24, 8])
     tried("without a compiler", layers(1), grad=True, programs=0, left="/nowhere does not start", rounds=1, command=["/nowhere"])
     tried("ranks that differ", Different(), grad=False, programs=0, left="rank 1 has another graph than rank 0", rounds=1)
 
@@ -202,7 +278,6 @@ if __name__ == "__main__":
     assert ("4 of 4 programs taken" in said.getvalue()) == (rank == 0), said.getvalue()
     print("the example", flush=True)
 
-    torch.cuda.synchronize = lambda: None
     collc.release()
     assert not regions.regions and not inductor._memories
     dist.destroy_process_group()

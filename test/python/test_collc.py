@@ -171,6 +171,24 @@ class OneRank(unittest.TestCase):
         with self.assertRaisesRegex(collc.RequirementError, "no room for n=2000"):
             loaded.launch({"n": 2000}, {"x": [16, 16], "y": [16, 16]})
 
+    def test_makes_room_for_larger_dimensions(self) -> None:
+        loaded = self.load("all_reduce", {"n": 1000})
+        before = loaded.symmetric_bytes
+        self.assertEqual([loaded.fits({"n": n}) for n in (10, 1000, 400_000)], [True, True, False])
+        loaded.reserve([{"n": 1000}, {"n": 400_000}])
+        self.assertGreater(loaded.symmetric_bytes, before)
+        self.assertTrue(loaded.fits({"n": 400_000}))
+        # Its old workspace is none for it.
+        with self.assertRaisesRegex(collc.CollcError, "has no workspace"):
+            loaded.launch({"n": 1000}, {"x": [4096, 8192], "y": [4096, 8192]})
+        _, memory = self.gpu.allocate_host(loaded.symmetric_bytes + 128)
+        memory += -memory % 128
+        loaded.attach([memory, memory])
+        loaded.reset()
+        count = len(launches())
+        loaded.launch({"n": 400_000}, {"x": [4096, 8192], "y": [4096, 8192]})
+        self.assertGreater(len(launches()), count)
+
     def test_checks_the_device(self) -> None:
         with self.assertRaisesRegex(collc.DeviceError, "there is no GPU 99"):
             collc.Gpu(99, driver=Driver(LIBCUDA))

@@ -5,6 +5,7 @@ import os
 import stat
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,99 @@ class device:
         return "cuda:1"
 
 
+class Expression:
+    """As much of sympy as dumps look at."""
+
+    is_Symbol = is_Integer = False
+
+    def __init__(self, *args: Any) -> None:
+        self.args = args
+
+    @property
+    def free_symbols(self) -> set:
+        return set().union(*(a.free_symbols for a in self.args))
+
+    def __neg__(self) -> "Expression":
+        factor, *rest = self.args
+        return Mul(-factor, *rest)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(str, self.args))})"
+
+
+class Symbol(Expression):
+    is_Symbol = True
+
+    @property
+    def free_symbols(self) -> set:
+        return {self}
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Integer(Expression):
+    is_Integer, free_symbols = True, frozenset()
+
+    def __int__(self) -> int:
+        return int(self.args[0])
+
+    def __eq__(self, other: object) -> bool:
+        return int(self) == other
+
+    def __neg__(self) -> "Integer":
+        return Integer(-int(self))
+
+
+class Add(Expression): ...  # noqa: E701
+class Mul(Expression): ...  # noqa: E701
+class FloorDiv(Expression): ...  # noqa: E701
+class Mod(Expression): ...  # noqa: E701
+class Equality(Expression): ...  # noqa: E701
+class Max(Expression): ...  # noqa: E701
+class TruncToInt(Expression): ...  # noqa: E701
+
+
+class Range:
+    def __init__(self, lower: Any, upper: Any) -> None:
+        self.lower, self.upper = lower, upper
+
+
+class Guard:
+    def __init__(self, expr: Expression) -> None:
+        self.expr = expr
+
+
+class Environment:
+    def __init__(self, hint: int) -> None:
+        self.s77, self.u0 = Symbol("s77"), Symbol("u0")
+        self.var_to_range = {self.s77: Range(Integer(2), float("inf")), self.u0: Range(0, 64)}
+        self.var_to_val = {self.s77: hint}
+        self.guards = [
+            Guard(Equality(Mod(self.s77, Integer(4)), Integer(0))),
+            Guard(Equality(Mod(self.s77, Integer(4)), Integer(0))),
+            Guard(Equality(self.s77, Integer(8))),
+        ]
+
+
 class SymInt:
-    pass
+    def __init__(self, expr: Expression, env: Environment) -> None:
+        self.node = type("SymNode", (), {"expr": expr, "shape_env": env})()
+
+
+def dynamic(hint: int = 12) -> Graph:
+    env = Environment(hint)
+    n, size = env.s77, lambda e: SymInt(e, env)
+    half = FloorDiv(n, Integer(2))
+    count = Node("placeholder", "count", val=size(n))
+    n0 = Node("placeholder", "n0", val=Tensor((size(n), 8), strides=(8, 1)))
+    turned = Node("placeholder", "turned", val=Tensor((8, size(n)), strides=(1, 8)))
+    loose = Node("placeholder", "loose", val=Tensor((size(n), size(env.u0)), strides=(size(Max(Integer(1), env.u0)), 1)))
+    div = Node("call_function", "div", "floordiv", (count, 2), size(half))
+    less = Node("call_function", "less", "sub", (count, 3), size(Add(Integer(-3), n)))
+    two = Node("call_function", "two", "int", (count,), size(Integer(2)))
+    part = Node("call_function", "part", "aten.slice.Tensor", (n0, 0, less, div), Tensor((size(Add(half, Mul(Integer(-1), n))), 8), strides=(8, 1)), by=two)
+    return Graph(count, n0, turned, loose, div, less, two, part, Node("output", "output", args=((part, div),)))
 
 
 def gathered() -> Graph:
@@ -80,9 +172,32 @@ class Dumps(unittest.TestCase):
         other["nodes"][0]["shape"] = [4, 9]
         self.assertNotEqual(fx.digest(one), fx.digest(other))
 
-    def test_refuses_sizes_that_are_no_numbers(self) -> None:
-        graph = Graph(Node("placeholder", "x", val=Tensor((SymInt(), 8), strides=(8, 1))))
-        with self.assertRaisesRegex(fx.Unsupported, "'x' has sizes that only the launch knows: compile with dynamic=False"):
+    def test_names_sizes_that_only_a_launch_knows(self) -> None:
+        dumped = fx.dump(dynamic(), {"7": 2})
+        # Not a node's name, nor torch's.
+        self.assertEqual(dumped["sizes"], {"n0_": {"min": 2, "hint": 12}, "n1": {"min": 0, "max": 64}})
+        self.assertEqual(dumped["holds"], [{"left": {"op": "mod", "a": "n0_", "b": 4}, "relation": "eq", "right": 0}])
+        nodes = {node["name"]: node for node in dumped["nodes"]}
+        self.assertEqual(list(nodes), ["n0", "turned", "loose", "part", "output"])
+        self.assertEqual((nodes["n0"]["shape"], nodes["turned"]["strides"]), (["n0_", 8], [1, 8]))
+        self.assertNotIn("strides", nodes["n0"])
+        self.assertNotIn("strides", nodes["loose"])
+        half = {"op": "div", "a": "n0_", "b": 2}
+        self.assertEqual(nodes["part"]["args"], [{"node": "n0"}, 0, {"size": {"op": "sub", "a": "n0_", "b": 3}}, {"size": half}])
+        self.assertEqual(nodes["part"]["kwargs"], {"by": 2})
+        self.assertEqual(nodes["part"]["shape"][0], {"op": "sub", "a": half, "b": {"op": "mul", "a": 1, "b": "n0_"}})
+        self.assertEqual(nodes["output"]["args"], [[{"node": "part"}, {"size": half}]])
+        json.loads(json.dumps(dumped, allow_nan=False))
+
+    def test_digests_are_of_graphs_and_not_of_sizes(self) -> None:
+        digests = [fx.digest(fx.dump(dynamic(hint), {"7": 2})) for hint in (9, 12, 16, 17, 40)]
+        self.assertEqual(len(set(digests[:3])), 1)
+        self.assertEqual(len(set(digests)), 3)
+
+    def test_refuses_lengths_that_it_has_no_words_for(self) -> None:
+        env = Environment(8)
+        graph = Graph(Node("placeholder", "x", val=Tensor((SymInt(TruncToInt(env.s77), env), 8), strides=(8, 1))))
+        with self.assertRaisesRegex(fx.Unsupported, r"a length is TruncToInt\(s77\), for which collc has no words"):
             fx.dump(graph, {})
 
     def test_finds_collectives_and_their_groups(self) -> None:
@@ -139,6 +254,25 @@ class TheCompiler(unittest.TestCase):
         self.assertEqual([("--measured" in call, "--caller" in call) for call in calls], [(True, True), (False, True)])
         # Nothing half-made stays.
         self.assertEqual(sorted(each.name for each in self.cache.iterdir()), sorted([first.name, self.lower("two").name]))
+
+    def test_keeps_to_a_cap(self) -> None:
+        before = os.environ.pop("COLLC_CACHE_MAX_MB", None)
+        self.addCleanup(lambda: os.environ.pop("COLLC_CACHE_MAX_MB") if before is None else os.environ.update(COLLC_CACHE_MAX_MB=before))
+        folders = [self.lower(name) for name in ("one", "two", "three")]
+        for folder in folders:
+            (folder / "cubin").write_bytes(b"0" * 400_000)
+        hours = time.time() - 7200
+        for folder, age in zip(folders, (30, 20, 10)):
+            os.utime(folder, (hours - age, hours - age))
+        os.environ["COLLC_CACHE_MAX_MB"] = "1"
+        # What is asked for is no longer the one that was not used for the longest time.
+        self.lower("one")
+        fourth = self.lower("four")
+        self.assertEqual({each for each in self.cache.iterdir()}, {folders[0], folders[2], fourth})
+        # Whoever has just made it may be reading it.
+        os.environ["COLLC_CACHE_MAX_MB"] = "0"
+        fifth = self.lower("five")
+        self.assertEqual({each for each in self.cache.iterdir()}, {folders[0], fourth, fifth})
 
     def test_another_compiler_another_partition(self) -> None:
         first = self.lower("one")
