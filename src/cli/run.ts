@@ -1,20 +1,27 @@
 /** `collc run`: compile, fill inputs with random data, launch, check against the signature, time. */
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { Command, Option } from "commander";
 import { type DimValues, type PassOptions, printLayout } from "../compiler/index.js";
 import { backendNames } from "../runtime/backends.js";
-import { exitCodes, UsageError } from "../runtime/errors.js";
+import { detectLauncher } from "../runtime/env.js";
+import { exitCodes, messageOf, systemCode, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
+import { launchRanks } from "../runtime/launcher.js";
+import { parseHosts, reachOfHosts, type RemoteHost } from "../runtime/remote-hosts.js";
+import { chosenReach } from "../runtime/reach.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./collectives.js";
 import { checkMemory, chooseDims, chooseScalars } from "./dims.js";
 import { dtypeOf, execute, type Execution } from "../bench/execute.js";
 import { examples } from "./examples.js";
-import { Exit } from "./failure.js";
+import { Exit, printFailure } from "./failure.js";
 import type { Io } from "./io.js";
 import { collectDims, collectNumbers, type DTypeChoice, seconds, shared, wholeNumber } from "./options.js";
 import { choosePlace, distribute, type OnProgress, type Place, voiceOf } from "./place.js";
 import { printResult, type RunResult, toJsonResult } from "./run-report.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
+import { mainPath } from "./spawn-ranks.js";
 import { bandwidths, trafficOf } from "../bench/traffic.js";
 
 interface RunOptions {
@@ -30,6 +37,7 @@ interface RunOptions {
   readonly iters?: number;
   readonly seed: number;
   readonly timeout?: number;
+  readonly hosts?: string;
   readonly json?: boolean;
 }
 
@@ -76,6 +84,12 @@ export function runCommand(io: Io): Command {
         "how long a rank may wait for another (default: COLLC_TIMEOUT_MS or 60)",
       ).argParser(seconds),
     )
+    .addOption(
+      new Option(
+        "--hosts <file>",
+        "start the ranks over ssh: a host a line and its ranks behind it, such as 'node1 8'; collc and the program lie at the same paths there",
+      ).conflicts("ranks"),
+    )
     .option("--json", "print one JSON object")
     .addHelpText(
       "after",
@@ -84,6 +98,7 @@ export function runCommand(io: Io): Command {
         ["collc run kernels/matmul/reduce_scatter.coll --dim m=64 k=96 n=32", "sizes by name"],
         ["collc run my.coll ring --ranks 4 --backend cuda --json", "one of several collectives, on GPUs"],
         ["collc run kernels/all_reduce/hierarchical.coll --mesh 2x4", "2 nodes of 4 GPUs, emulated"],
+        ["collc run kernels/all_reduce.coll --hosts hosts.txt", "GPUs of several hosts, over ssh"],
         ["torchrun --nproc-per-node 4 --no-python collc run my.coll", "under another launcher"],
       ),
     )
@@ -91,6 +106,7 @@ export function runCommand(io: Io): Command {
 }
 
 async function run(io: Io, file: string, name: string | undefined, options: RunOptions): Promise<void> {
+  if (options.hosts !== undefined) return runOnHosts(io, file, name, options, options.hosts);
   const place = choosePlace(io, { ...options, ranks: options.ranks ?? ranksOfMesh(options.mesh) ?? undefined });
   if (file === "-" && place.backend !== "cpu" && place.ranks > 1) {
     throw new UsageError(
@@ -108,6 +124,56 @@ async function run(io: Io, file: string, name: string | undefined, options: RunO
   if (result === null) return;
   if (place.speaks) finish(io, result, options);
   else if (isWrong(result)) throw new Exit(exitCodes.program);
+}
+
+/** The ranks speak for themselves there: the first prints what one process would. */
+async function runOnHosts(
+  io: Io,
+  file: string,
+  name: string | undefined,
+  options: RunOptions,
+  hostsFile: string,
+): Promise<void> {
+  const hosts = readHosts(hostsFile);
+  const { backend = "auto" } = options;
+  if (detectLauncher(io.env) !== null)
+    throw new UsageError("--hosts starts ranks, and a launcher has started this one", "leave one of them out");
+  if (backend === "cpu")
+    throw new UsageError(
+      "the cpu backend emulates all ranks in one process",
+      "leave --hosts out, with --reach 2x4 for hosts that are pretended; or choose a backend of GPUs",
+    );
+  if (file === "-") throw new UsageError("every host reads the program, so it cannot come from standard input", "save it to a file"); // prettier-ignore
+  const ranks = hosts.reduce((sum, host) => sum + host.ranks, 0);
+  const reach = options.reach ?? reachOfHosts(hosts);
+  // Ranks that share no addresses need a library to find each other's memory, too.
+  const isApart = chosenReach(reach, ranks) !== undefined;
+  const place: Place = {
+    ...{ backend: backend !== "auto" ? backend : isApart ? "nccl" : "cuda", ranks, launcher: null },
+    ...{ isSpawned: false, speaks: true, timeoutMs: options.timeout },
+  };
+  const apart = { ...options, reach };
+  const job = prepare(io, file, name, place, apart);
+  const args = rankArguments({ ...job, file: resolve(job.file) }, apart, place.backend);
+  const { failure, exitCode } = await launchRanks({
+    ...{ ranks, hosts },
+    args: [mainPath, ...args.slice(0, 1), ...(options.json === true ? ["--json"] : []), ...args.slice(1)],
+  });
+  if (failure === null) return;
+  const { message, help } = failure;
+  printFailure(io, { message, help, exitCode });
+  throw new Exit(exitCode, { message, ...(help !== undefined && { help }) });
+}
+
+/** @throws UsageError for a file that cannot be read */
+function readHosts(file: string): RemoteHost[] {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new UsageError(`the hosts in ${file} cannot be read: ${systemCode(error) ?? messageOf(error)}`, "write a host a line, such as: node1 8"); // prettier-ignore
+  }
+  return parseHosts(text, file);
 }
 
 interface Job {

@@ -8,6 +8,9 @@ import { withProgress } from "./progress.js";
 import type { Message } from "./spawned-rank.js";
 import { fromWire } from "../bench/wire.js";
 
+/** The command's own file, of which ranks are made. */
+export const mainPath = fileURLToPath(new URL("./main.js", import.meta.url));
+
 /**
  * Runs `collc` with `args` as `ranks` processes and gives what rank 0 sent.
  * @throws Exit after printing what made the run fail.
@@ -19,7 +22,7 @@ export async function runAsRanks<T>(io: Io, ranks: number, args: readonly string
     progress.set(`starting ${ranks} ranks`);
     return launchRanks({
       ranks,
-      args: [fileURLToPath(new URL("./main.js", import.meta.url)), ...args],
+      args: [mainPath, ...args],
       onMessage: (rank, message) => {
         const m = message as Message;
         if (m.kind === "failure") failures.set(rank, m.failure);

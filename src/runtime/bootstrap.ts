@@ -3,11 +3,12 @@
  * and makes sure that it does not outlive the run.
  */
 import { randomBytes } from "node:crypto";
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { atExit } from "./at-exit.js";
+import { isProcessAlive } from "./atomic-file.js";
 import {
   type Environment,
   type LauncherInfo,
@@ -18,7 +19,7 @@ import {
 } from "./env.js";
 import { MachineError, RuntimeError, UsageError, exitCodes, messageOf, systemCode } from "./errors.js";
 import { Exchange } from "./exchange.js";
-import { type HostRanks, groupByHost, hostIdentity } from "./hosts.js";
+import { type HostRanks, groupByHost, hostIdentity, ranksText } from "./hosts.js";
 import { closeServer, openStore } from "./open-store.js";
 import { type Store, describeMember, memoryStores } from "./store.js";
 import { distrust } from "./trust.js";
@@ -91,13 +92,18 @@ export async function joinGroup(options: JoinOptions = {}): Promise<BootstrapGro
         );
   const cleanups: (() => void)[] = [];
   try {
-    cleanups.push(watchOthers(store, info, options));
+    let names: readonly string[] = [];
+    cleanups.push(watchOthers(store, info, options, (rank) => hostOf(rank, names)));
     cleanups.push(publishOwnEnd(store));
     if (removeFile) {
       cleanups.push(removeFile, atExit(removeFile));
     }
     const exchange = new Exchange(store, "world", { timeoutMs });
-    const seats = await exchange.allGather("hosts", { host: hostIdentity(), name: hostname() });
+    const seats = await exchange.allGather("hosts", {
+      host: hostIdentity(),
+      name: readEnv("COLLC_HOST", env) ?? hostname(),
+    });
+    names = seats.map(({ name }) => name);
     const hosts = groupByHost(seats);
     const here = hosts.find(({ ranks }) => ranks.includes(store.rank))!;
     const runDirectory = await shareDirectory(exchange, here.ranks, store.rank, env, cleanups);
@@ -150,8 +156,20 @@ function describeRun(options: JoinOptions, env: Environment): LauncherInfo | nul
   return { launcher: "explicit", rank, world, localRank, localWorld: null, masterAddr, masterPort, runId };
 }
 
-/** Reacts to the loss of a rank or of the store, once. @returns unsubscribe. */
-function watchOthers(store: Store, info: LauncherInfo | null, { onLost, store: given }: JoinOptions): () => void {
+/** ", on host node2 with ranks 4 to 7", where there are several hosts; nothing while nobody knows yet. */
+function hostOf(rank: number, names: readonly string[]): string {
+  if (new Set(names).size < 2) return "";
+  const ranks = [...names.keys()].filter((r) => names[r] === names[rank]);
+  return `, on host ${names[rank]} with ${ranksText(ranks)}`;
+}
+
+/** Reacts to the loss of a rank or of the store, once. @param where words on a rank's host @returns unsubscribe. */
+function watchOthers(
+  store: Store,
+  info: LauncherInfo | null,
+  { onLost, store: given }: JoinOptions,
+  where: (rank: number) => string,
+): () => void {
   const exit = (error: RuntimeError): void => {
     if (error.code === "store-lost") endWithLauncher();
     // `collc run` reports for all ranks; elsewhere each one says why it stops.
@@ -167,7 +185,9 @@ function watchOthers(store: Store, info: LauncherInfo | null, { onLost, store: g
   };
   const host = info?.launcher === "collc" ? "the launcher, which hosts it, is gone" : "rank 0 hosts it";
   const unsubscribe = [
-    store.onMemberLost((member) => once(new RuntimeError(describeMember(member), undefined, "rank-lost"))),
+    store.onMemberLost((member) =>
+      once(new RuntimeError(`${describeMember(member)}${where(member.rank)}`, undefined, "rank-lost")),
+    ),
     store.onStoreLost((error) => once(new RuntimeError(`${error.message} (${host})`, undefined, "store-lost"))),
   ];
   return () => {
@@ -242,4 +262,21 @@ async function makeRunDirectory(): Promise<string> {
   const path = runDirectoryPath();
   await mkdir(path, { mode: 0o700 });
   return path;
+}
+
+/** Removes folders of runs whose launcher and ranks were all killed at once; nobody else could. */
+export function sweepRunDirectories(base: string): void {
+  for (const name of readdirSync(base)) {
+    const pid = /^collc-(\d+)-[A-Za-z0-9]{6}$/.exec(name)?.[1];
+    if (pid === undefined || isProcessAlive(Number(pid))) continue;
+    try {
+      const { uid, mtimeMs } = statSync(join(base, name));
+      // Ranks of a launcher that just died clean up themselves; a pid of another container may look dead.
+      if (uid === process.getuid?.() && Date.now() - mtimeMs > 3600_000) {
+        rmSync(join(base, name), { recursive: true, force: true });
+      }
+    } catch {
+      // gone meanwhile
+    }
+  }
 }

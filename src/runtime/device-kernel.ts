@@ -26,6 +26,7 @@ import { ownTensor } from "./device-copies.js";
 import type { DeviceStream, Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
 import { RuntimeError } from "./errors.js";
+import { ranksText } from "./hosts.js";
 import { type PreparedCall, prepareCall } from "./library-steps.js";
 import { prepareMessages, SharedMemory } from "./message-steps.js";
 import type { NcclCommunicator } from "./nccl/communicator.js";
@@ -271,7 +272,16 @@ export class DeviceKernel implements LoadedKernel, Watched {
     requireNoCapture(`waiting for ${this.manifest.collective} (use launch)`);
     const stream = this.group.defaultStream;
     await this.launch(tensors, dims, stream);
-    await stream.synchronize(this.manifest.collective);
+    await stream.synchronize(this.named);
+  }
+
+  /** For an error of a wait that ran out: whose messages the program waits for, as nothing says which of them have come. */
+  private get named(): string {
+    const { collective, plan } = this.manifest;
+    const steps = plan.choices.flatMap((choice) => choice.steps);
+    const ends = steps.flatMap((step) => (step.kind === "message" ? step.ranks[this.group.rank]!.receives : []));
+    const peers = [...new Set(ends.map(({ peer }) => peer))].sort((a, b) => a - b);
+    return peers.length === 0 ? collective : `${collective}, which waits for messages of ${ranksText(peers)},`;
   }
 
   async launch(tensors: Readonly<Record<string, Tensor>>, dims: DimValues, stream: GroupStream): Promise<void> {
@@ -294,7 +304,7 @@ export class DeviceKernel implements LoadedKernel, Watched {
     const run = (): void => prepared.enqueue(stream);
     const finish = (): Promise<void> => {
       stream.watch(this);
-      return stream.synchronize(this.manifest.collective);
+      return stream.synchronize(this.named);
     };
     try {
       await this.group.settle();

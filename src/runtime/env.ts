@@ -38,9 +38,18 @@ export const environmentTable = {
   COLLC_STORE_SECRET: row("user", "secret of the run: ranks must prove that they know it to join"),
   COLLC_STORE_PORT: row("user", "port of the store under torchrun, mpirun and srun (default: from MASTER_PORT)"),
   COLLC_STORE_FILE: row("user", "file through which ranks find each other, where they share a folder and no launcher"),
+  COLLC_SSH: row(
+    "user",
+    "command that `collc run --hosts` runs with a host and a shell command (default: ssh, with options)",
+  ),
   COLLC_STORE: row("run", "host:port of the store that `collc run` hosts"),
   COLLC_RUN_ID: row("run", "name of the run; tells the stores of several runs on one machine apart"),
   COLLC_LAUNCHER: row("run", "process id of `collc run`; a rank that does not find it alive ends"),
+  COLLC_HOST: row("run", "name of this rank's host in messages, as `collc run --hosts` calls it"),
+  COLLC_ENDS_WITH_INPUT: row(
+    "run",
+    "1: the rank ends when its standard input does, as its launcher is on another host",
+  ),
   COLLC_RUN_DIR: row("run", "private folder of the run, mode 0700; sockets live there"),
 
   RANK: row("launcher", "torchrun: rank of this process"),

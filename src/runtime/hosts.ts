@@ -26,3 +26,11 @@ export function groupByHost(seats: readonly { host: string; name: string }[]): H
   });
   return [...hosts.values()];
 }
+
+/** "rank 3", "ranks 4 to 7", "ranks 1, 3 and 5": of ascending ranks, one at least. */
+export function ranksText(ranks: readonly number[]): string {
+  const [first, last] = [ranks[0]!, ranks.at(-1)!];
+  if (ranks.length === 1) return `rank ${first}`;
+  if (ranks.length > 2 && last - first === ranks.length - 1) return `ranks ${first} to ${last}`;
+  return `ranks ${ranks.slice(0, -1).join(", ")} and ${last}`;
+}

@@ -1,5 +1,5 @@
 /**
- * Runs one process a rank on this host and sees to it that they end together.
+ * Runs one process a rank, on this host or by ssh on others, and sees to it that they end together.
  *
  * Each rank leads a process group of its own, so that what it starts dies with it, and a terminal's Ctrl-C
  * reaches only the launcher, which passes it on in order. Ranks notice a launcher that was killed outright by
@@ -7,14 +7,15 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { constants } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isProcessAlive } from "./atomic-file.js";
-import { runDirectoryPath } from "./bootstrap.js";
+import { runDirectoryPath, sweepRunDirectories } from "./bootstrap.js";
 import { type Environment, childEnvironment, environmentTable } from "./env.js";
 import { MachineError, RuntimeError, UsageError, exitCodes, messageOf } from "./errors.js";
+import { ranksText } from "./hosts.js";
+import { type RemoteHost, remoteProcess, type Seat, seatsOf, storePlace } from "./remote-hosts.js";
 import { newSecret } from "./store-address.js";
 import { type StoreServer, hostStore } from "./store.js";
 
@@ -26,6 +27,8 @@ export interface LaunchOptions {
   /** Changes to the environment; undefined removes a variable. */
   readonly env?: Environment;
   readonly cwd?: string;
+  /** Hosts of the ranks, as many as these have together; by default all are here. `onMessage` then hears nothing. */
+  readonly hosts?: readonly RemoteHost[];
   /** Bound of the whole run in milliseconds. Default: none. */
   readonly timeoutMs?: number;
   /** From the first sign of the end (SIGTERM) to SIGKILL, milliseconds, default 1500. */
@@ -50,6 +53,8 @@ export interface RankFailure {
   readonly message: string;
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
+  /** What to do, where that is known. */
+  readonly help?: string;
 }
 
 export interface LaunchResult {
@@ -64,14 +69,22 @@ interface Rank {
   readonly pid: number;
   /** Last lines of stderr, for a rank that dies without publishing an error. */
   readonly lastLines: string[];
+  readonly seat: Seat | null;
+  /** It was killed, or the connection to it ended. */
+  wasLost: boolean;
   /** The leader has exited and its group is killed: the id may belong to somebody else from now on. */
   isGone: boolean;
   /** All that is to be learnt from its end is learnt. */
   isSettled: boolean;
 }
 
+/** Where the store of ranks on this host is. */
+const here = { listen: ["127.0.0.1"], address: "127.0.0.1" } as const;
 /** A line longer than this is passed on in pieces, in characters. */
 const maxLine = 64 * 1024;
+/** Exit codes of ssh itself, and of a shell that does not find a command. */
+const sshFailed = 255;
+const notFound = 127;
 /** How long news of an exit may take on other ways (store, stderr), in milliseconds. */
 const settleMs = 250;
 /** How long a rank may live on after it was lost to the others, in milliseconds. */
@@ -96,16 +109,25 @@ export async function launchRanks(options: LaunchOptions): Promise<LaunchResult>
   const secret = newSecret();
   const runId = randomBytes(8).toString("hex");
   const onRefused = options.onRefused ?? ((message: string) => void process.stderr.write(`collc: ${message}\n`));
+  const { listen, address } = options.hosts === undefined ? here : storePlace(options.hosts);
   let server: StoreServer | undefined;
   try {
-    server = await hostStore({ world: ranks, secret, runId, onRefused });
-    const store = `127.0.0.1:${server.port}`;
-    const run = new Run(options, server, removeDirectory, {
-      COLLC_STORE: store,
-      COLLC_STORE_SECRET: secret,
+    for (const [i, host] of listen.entries())
+      server ??= await hostStore({ world: ranks, secret, runId, onRefused, host }).catch((error: unknown) => {
+        // A host without IPv6 has other interfaces.
+        if (i === listen.length - 1) throw error;
+        return undefined;
+      });
+    const run = new Run(options, server!, removeDirectory, secret, {
+      COLLC_STORE: `${address.includes(":") ? `[${address}]` : address}:${server!.port}`,
       COLLC_RUN_ID: runId,
-      COLLC_RUN_DIR: runDirectory,
-      COLLC_LAUNCHER: String(process.pid),
+      ...(options.hosts === undefined && {
+        COLLC_STORE_SECRET: secret,
+        COLLC_RUN_DIR: runDirectory,
+        COLLC_LAUNCHER: String(process.pid),
+      }),
+      MASTER_ADDR: address,
+      MASTER_PORT: String(server!.port),
     });
     return await run.finish();
   } finally {
@@ -119,6 +141,9 @@ class Run {
   readonly #server: StoreServer;
   readonly #ranks: Rank[] = [];
   readonly #removeDirectory: () => void;
+  readonly #secret: string;
+  /** Places of the ranks where they are on other hosts. */
+  readonly #seats: readonly Seat[] | null;
   readonly #done: Promise<void>;
   #resolveDone: () => void = () => {};
   #failure: RankFailure | null = null;
@@ -127,8 +152,16 @@ class Run {
   #isEnding = false;
   #interrupted: NodeJS.Signals | null = null;
 
-  constructor(options: LaunchOptions, server: StoreServer, removeDirectory: () => void, runEnv: Environment) {
+  constructor(
+    options: LaunchOptions,
+    server: StoreServer,
+    removeDirectory: () => void,
+    secret: string,
+    runEnv: Readonly<Record<string, string>>,
+  ) {
     this.#options = options;
+    this.#secret = secret;
+    this.#seats = options.hosts === undefined ? null : seatsOf(options.hosts);
     this.#server = server;
     this.#removeDirectory = removeDirectory;
     this.#done = new Promise((resolve) => (this.#resolveDone = resolve));
@@ -182,26 +215,30 @@ class Run {
     return { exitCode: exitCodeOf(this.#failure), failure: this.#failure };
   }
 
-  #start(rank: number, runEnv: Environment): Rank {
-    const { ranks, command = process.execPath, args, cwd, env } = this.#options;
+  #start(rank: number, runEnv: Readonly<Record<string, string>>): Rank {
+    const { ranks, command = process.execPath, args, cwd = process.cwd(), env } = this.#options;
     const launcherVariables = Object.entries(environmentTable).filter(([, { owner }]) => owner === "launcher");
-    const child = spawn(command, [...args], {
-      cwd,
-      detached: true,
-      stdio: ["ignore", "pipe", "pipe", "ipc"],
-      env: childEnvironment({
-        ...Object.fromEntries(launcherVariables.map(([name]) => [name, undefined])), // an outer launcher's
-        ...env,
-        ...runEnv,
-        RANK: String(rank),
-        WORLD_SIZE: String(ranks),
-        LOCAL_RANK: String(rank),
-        LOCAL_WORLD_SIZE: String(ranks),
-        MASTER_ADDR: "127.0.0.1",
-        MASTER_PORT: String(this.#server.port),
-      }),
-    });
-    const state: Rank = { rank, child, pid: child.pid ?? 0, lastLines: [], isGone: false, isSettled: false };
+    const noOuter = Object.fromEntries(launcherVariables.map(([name]) => [name, undefined]));
+    const seat = this.#seats?.[rank] ?? null;
+    const own = {
+      ...runEnv,
+      RANK: String(rank),
+      WORLD_SIZE: String(ranks),
+      LOCAL_RANK: String(seat?.localRank ?? rank),
+      LOCAL_WORLD_SIZE: String(seat?.host.ranks ?? ranks),
+    };
+    let child: ChildProcess;
+    if (seat === null) {
+      const stdio = ["ignore", "pipe", "pipe", "ipc"] as const;
+      child = spawn(command, [...args], { cwd, detached: true, stdio: [...stdio], env: childEnvironment({ ...noOuter, ...env, ...own }) }); // prettier-ignore
+    } else {
+      const named = { ...own, COLLC_HOST: seat.host.name };
+      const remote = remoteProcess(seat.host, [command, ...args], named, cwd);
+      child = spawn(remote.command, [...remote.args], { detached: true, stdio: "pipe", env: childEnvironment({ ...noOuter, ...env }) }); // prettier-ignore
+      child.stdin!.on("error", () => {}); // of an ssh that has ended
+      child.stdin!.write(`${this.#secret}\n`);
+    }
+    const state: Rank = { rank, child, pid: child.pid ?? 0, lastLines: [], seat, wasLost: false, isGone: false, isSettled: false }; // prettier-ignore
     for (const stream of ["stdout", "stderr"] as const) this.#readLines(state, stream);
     child.on("message", (message) => this.#options.onMessage?.(rank, message));
     child.on("error", () => {}); // of the channel; failed spawns are seen in #started
@@ -260,6 +297,8 @@ class Run {
     // What it started dies with it, also after a good end.
     this.#kill(state, "SIGKILL");
     state.isGone = true;
+    if ((signal !== null || code === sshFailed) && !this.#isEnding) state.wasLost = true;
+    const hasJoined = this.#server.members()[rank]?.state !== "absent";
     await Promise.race([closed, sleep(settleMs)]);
     if (code === 0) await sleep(50);
     // Before this one's end counts, what it published is read: then the others' failures name it.
@@ -270,7 +309,13 @@ class Run {
       const { rank: culprit, what } = this.#firstLost ?? { rank, what: "" };
       if (culprit !== rank) this.#fail(culprit, what);
     }
-    if (code !== 0) this.#fail(rank, `rank ${rank} failed: ${how}`, code, signal);
+    if (code !== 0) {
+      // Others of its host may have ended with it.
+      if (state.seat !== null) await sleep(settleMs);
+      const isSshs = code === sshFailed || code === notFound;
+      if (state.seat !== null && !hasJoined && isSshs) this.#unreachable(state, code);
+      else this.#fail(rank, `rank ${rank} failed: ${how}`, code, signal);
+    }
     state.isSettled = true;
     this.#checkDone();
   }
@@ -284,7 +329,25 @@ class Run {
     const state = rank === null ? undefined : this.#ranks[rank];
     const fault = rank === null ? null : (this.#server.members()[rank]?.fault ?? null);
     const words = fault ?? state?.lastLines.slice(-8).join("\n") ?? "";
-    this.#failure = { rank, message: words === "" ? what : `${what}: ${words}`, exitCode, signal };
+    const told = state?.seat == null ? what : this.#onHost(state.seat.host, what);
+    this.#failure = { rank, message: words === "" ? told : `${told}: ${words}`, exitCode, signal };
+    void this.#end();
+  }
+
+  /** The same with the host's name, and all its ranks where all of them were lost. */
+  #onHost(host: RemoteHost, what: string): string {
+    const own = this.#ranks.filter(({ seat }) => seat?.host === host);
+    if (own.some(({ wasLost }) => !wasLost)) return `host ${host.name}: ${what}`;
+    return `host ${host.name} was lost, with ${ranksText(own.map(({ rank }) => rank))}: ${what}`;
+  }
+
+  /** Ssh came to nobody, or to a host that has not what it was to start. */
+  #unreachable({ rank, seat, lastLines }: Rank, code: number): void {
+    if (this.#isEnding) return;
+    const what = code === sshFailed ? "cannot be reached" : "lacks a program of this one's paths";
+    const message = [`host ${seat!.host.name} ${what}`, ...lastLines.slice(-8)].join("\n");
+    const help = "each host needs ssh without a password, and collc and the program at this host's paths";
+    this.#failure = { rank, message, exitCode: exitCodes.machine, signal: null, help };
     void this.#end();
   }
 
@@ -336,21 +399,4 @@ function exitCodeOf(failure: RankFailure | null): number {
 /** A failed run as an error, for callers that throw. */
 export function failureError({ message }: RankFailure): RuntimeError {
   return new RuntimeError(message, undefined, "rank-lost");
-}
-
-/** Removes folders of runs whose launcher and ranks were all killed at once; nobody else could. */
-function sweepRunDirectories(base: string): void {
-  for (const name of readdirSync(base)) {
-    const pid = /^collc-(\d+)-[A-Za-z0-9]{6}$/.exec(name)?.[1];
-    if (pid === undefined || isProcessAlive(Number(pid))) continue;
-    try {
-      const { uid, mtimeMs } = statSync(join(base, name));
-      // Ranks of a launcher that just died clean up themselves; a pid of another container may look dead.
-      if (uid === process.getuid?.() && Date.now() - mtimeMs > 3600_000) {
-        rmSync(join(base, name), { recursive: true, force: true });
-      }
-    } catch {
-      // gone meanwhile
-    }
-  }
 }

@@ -3,7 +3,7 @@ import { rmSync, writeSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { isProcessAlive } from "./atomic-file.js";
 import { type Environment, processEnvironment, readEnv, readEnvInteger } from "./env.js";
-import { systemCode } from "./errors.js";
+import { exitCodes, systemCode } from "./errors.js";
 
 /** Set while a launcher is watched: what to do when it is gone. */
 let end: (() => void) | null = null;
@@ -22,6 +22,7 @@ export function endWithLauncher(): void {
  * would keep a rank alive that is done.
  */
 export function watchLauncher(env: Environment = processEnvironment()): void {
+  if (readEnv("COLLC_ENDS_WITH_INPUT", env) === "1") watchInput();
   const runDirectory = readEnv("COLLC_RUN_DIR", env);
   if (end !== null || runDirectory === undefined || process.send === undefined) return;
   const launcher = process.ppid;
@@ -69,6 +70,39 @@ setInterval(() => {
   rmSync(workerData.runDirectory, { recursive: true, force: true });
   for (const target of [-process.pid, process.pid]) try { process.kill(target, "SIGKILL"); } catch {}
 }, 500);
+`;
+
+/** So long a rank may take to end of itself, once its launcher is gone, in milliseconds. */
+const graceMs = 2000;
+let isInputWatched = false;
+
+/**
+ * Ends this process, in order if it can, when its standard input ends: its launcher is on another host, and what connected them is gone.
+ */
+function watchInput(): void {
+  if (isInputWatched) return;
+  isInputWatched = true;
+  const watchdog = new Worker(inputSource, {
+    eval: true,
+    workerData: { graceMs },
+    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 },
+  });
+  watchdog.on("message", () => process.exit(exitCodes.rankLost));
+  watchdog.on("error", () => {}); // the store is still there
+  watchdog.unref();
+}
+
+const inputSource = `
+const { parentPort, workerData } = require("node:worker_threads");
+const { Socket } = require("node:net");
+const input = new Socket({ fd: 0, readable: true, writable: false });
+const end = () => {
+  parentPort.postMessage("end");
+  setTimeout(() => {
+    for (const target of [-process.pid, process.pid]) try { process.kill(target, "SIGKILL"); } catch {}
+  }, workerData.graceMs);
+};
+input.once("close", end).on("error", () => {}).resume();
 `;
 
 /** Written at once and never an error: the reader may be gone, or this process about to be. */

@@ -18,13 +18,13 @@ import { cubinOf } from "../../dist/src/runtime/program.js";
 import { makeRankInputs } from "../../dist/src/runtime/reference/index.js";
 
 const kernels = path.join(path.dirname(fileURLToPath(import.meta.url)), "../../kernels");
-const compiled = (file, ranks) =>
-  compile(readFileSync(path.join(kernels, file), "utf8"), { file, ranks, dtype: "f32" });
+const compiled = (file, ranks, options = {}) =>
+  compile(readFileSync(path.join(kernels, file), "utf8"), { file, ranks, dtype: "f32", ...options });
 const dims = { n: 4096 };
 
-/** An all-reduce that has run once on all ranks. */
-async function warm(group, file = "all_reduce/one_shot.coll") {
-  const kernel = await group.load(compiled(file, group.world));
+/** A program, by default an all-reduce, that has run once on all ranks. */
+async function warm(group, file = "all_reduce/one_shot.coll", options = {}) {
+  const kernel = await group.load(compiled(file, group.world, options));
   const { inputs, outputs } = makeRankInputs(kernel.manifest, dims, 1, group.localRanks[0]);
   const tensors = {};
   for (const [name, values] of [...Object.entries(inputs), ...Object.entries(outputs)]) {
@@ -103,6 +103,10 @@ async function outlive(rank, timeoutMs, occupy = async () => () => {}) {
   writeFine();
 }
 const oneOutlived = (rank) => (rank === 1 ? { end: "SIGKILL", says: null } : { end: 0, says: /^fine$/ });
+
+/** Four ranks as two hosts, between which the program sends messages. */
+const twoHosts = { world: 4, env: (rank) => ({ COLLC_HOST: rank < 2 ? "a" : "b" }) };
+const warmOnHosts = (group) => warm(group, "all_gather/push.coll", { reach: { ranksPerDomain: 2 } });
 
 /** Every rank reports a good end by one line. */
 async function fineRun() {
@@ -303,6 +307,37 @@ export const faults = {
         await group.settle();
         return () => calls.teamBarrier(group.defaultStream.handle);
       }),
+  },
+  "a host dies while programs send messages": {
+    ...twoHosts,
+    within: 25,
+    ends: (rank) =>
+      rank >= 2
+        ? { end: "SIGKILL", says: null }
+        : {
+            end: 76,
+            says: new RegExp(`^collc: rank ${rank} stops: rank [23] was lost .*, on host b with ranks 2 and 3$`),
+          },
+    async rank(rank) {
+      const group = await join({ timeoutMs: 30_000 });
+      const { run } = await warmOnHosts(group);
+      if (rank >= 2) setTimeout(die, 300);
+      for (;;) await run();
+    },
+  },
+  "a host does not send its messages: the time of the others runs out, naming it": {
+    ...twoHosts,
+    within: 30,
+    ends: allFine,
+    async rank(rank) {
+      const group = await join({ timeoutMs: 2000 });
+      const { run } = await warmOnHosts(group);
+      if (rank >= 2) await sleep(12_000);
+      else
+        await expectThrow(run, /^push, which waits for messages of ranks? [23]( and 3)?, did not finish within \d+ ms/);
+      await group.close();
+      writeFine();
+    },
   },
   "a rank that never arrives": {
     within: 12,

@@ -33,6 +33,7 @@ const modules = [
   "nvrtc",
   "open-store",
   "python",
+  "remote-hosts",
   "store",
   "store-address",
   "store-client",

@@ -1,0 +1,124 @@
+/** Ranks on other hosts: which hosts, by a file, and the command that starts a rank there over ssh. */
+import { hostname } from "node:os";
+import { type Environment, environmentTable, processEnvironment, readEnv } from "./env.js";
+import { UsageError } from "./errors.js";
+
+/** A host, and how many ranks it has. */
+export interface RemoteHost {
+  /** As ssh takes it: `node1`, `me@node1`. */
+  readonly name: string;
+  readonly ranks: number;
+}
+
+/** One rank's place: its host, and its number among the ranks there. */
+export interface Seat {
+  readonly host: RemoteHost;
+  readonly localRank: number;
+}
+
+const mostRanks = 1024;
+
+/**
+ * Hosts of a file, one a line: `node1`, `node1 8` or, as mpirun has it, `node1 slots=8`; one rank where no number stands. Empty lines
+ * and what follows a `#` are passed over.
+ * @param file name for messages
+ * @throws UsageError for a line that is none of these, a host that stands there twice, and for no host at all
+ */
+export function parseHosts(text: string, file: string): RemoteHost[] {
+  const hosts: RemoteHost[] = [];
+  for (const [i, line] of text.split("\n").entries()) {
+    const words = line.replace(/#.*/, "").trim();
+    if (words === "") continue;
+    // A name that begins with a dash would be an option of ssh.
+    const [, name, count] = /^([A-Za-z0-9_:[][^\s]*)(?:\s+(?:slots=)?(\d{1,6}))?$/.exec(words) ?? [];
+    const ranks = Number(count ?? 1);
+    if (name === undefined || ranks < 1 || ranks > mostRanks)
+      throw new UsageError(
+        `line ${i + 1} of ${file} is no host: ${JSON.stringify(words)}`,
+        "write a host a line and its ranks behind it, such as: node1 8",
+      );
+    if (hosts.some((h) => h.name === name))
+      throw new UsageError(`${file} has ${name} twice`, "write it once, with all its ranks");
+    hosts.push({ name, ranks });
+  }
+  if (hosts.length === 0) throw new UsageError(`${file} names no host`, "write a host a line, such as: node1 8");
+  return hosts;
+}
+
+/** Ranks are numbered host by host. */
+export function seatsOf(hosts: readonly RemoteHost[]): Seat[] {
+  return hosts.flatMap((host) => Array.from({ length: host.ranks }, (_, localRank) => ({ host, localRank })));
+}
+
+/**
+ * The reach of these hosts, as `--reach` has it, where ranks of two hosts share no addresses.
+ * @throws UsageError where a host before the last has fewer ranks than another, or the last has more
+ */
+export function reachOfHosts(hosts: readonly RemoteHost[]): string {
+  const [first] = hosts as readonly [RemoteHost, ...RemoteHost[]];
+  const odd = hosts.find((h, i) => h.ranks > first.ranks || (h.ranks < first.ranks && i < hosts.length - 1));
+  if (odd !== undefined)
+    throw new UsageError(
+      `${odd.name} has ${odd.ranks} ranks and ${first.name} ${first.ranks}`,
+      "give all hosts as many, or fewer to the last; or say with --reach which ranks share addresses",
+    );
+  return `${hosts.length}x${first.ranks}`;
+}
+
+const local = new Set(["localhost", "127.0.0.1", "::1"]);
+
+/**
+ * Where the store listens, and where ranks on these hosts find it: MASTER_ADDR where it is set, the loopback where all of them are this
+ * host, else all interfaces and this host's name.
+ */
+export function storePlace(
+  hosts: readonly RemoteHost[],
+  env: Environment = processEnvironment(),
+): { readonly listen: readonly string[]; readonly address: string } {
+  const named = readEnv("MASTER_ADDR", env);
+  if (named !== undefined) return { listen: [named], address: named };
+  if (hosts.every(({ name }) => local.has(name))) return { listen: ["127.0.0.1"], address: "127.0.0.1" };
+  return { listen: ["::", "0.0.0.0"], address: hostname() };
+}
+
+/** Nobody is there to type a password; a host that is silent for 15 s is taken for dead. */
+const ssh = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]; // prettier-ignore
+
+export interface RemoteProcess {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/**
+ * The command that runs a program on another host, in this folder's like there. The first line of its standard input is the run's secret,
+ * which so stands on no command line; the program ends when that input does, which is when ssh, or whoever holds it, is gone.
+ * @param variables of the program's environment; variables of collc that a user has set here go along
+ */
+export function remoteProcess(
+  host: RemoteHost,
+  program: readonly string[],
+  variables: Readonly<Record<string, string>>,
+  cwd: string,
+  env: Environment = processEnvironment(),
+): RemoteProcess {
+  const [command, ...args] = readEnv("COLLC_SSH", env)?.trim().split(/\s+/) ?? ssh;
+  const own = Object.entries(environmentTable).flatMap(([name, { owner }]): [string, string][] => {
+    const value = env[name];
+    const goes = owner === "user" && name.startsWith("COLLC_") && !/^COLLC_(SSH|STORE_\w+)$/.test(name);
+    return goes && value !== undefined ? [[name, value]] : [];
+  });
+  const assigned = Object.entries({ ...Object.fromEntries(own), ...variables, COLLC_ENDS_WITH_INPUT: "1" });
+  const text = [
+    `cd ${quoted(cwd)}`,
+    "IFS= read -r COLLC_STORE_SECRET",
+    "export COLLC_STORE_SECRET",
+    `exec env ${assigned.map(([name, value]) => `${name}=${quoted(value)}`).join(" ")} ${program.map(quoted).join(" ")}`,
+  ].join(" && ");
+  // The user's shell there may be of any kind.
+  return { command: command!, args: [...args, host.name, `exec sh -c ${quoted(text)}`] };
+}
+
+/** A word that a POSIX shell takes as it stands. */
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

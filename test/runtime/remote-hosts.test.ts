@@ -1,0 +1,170 @@
+/** Ranks on other hosts: hosts of a file, and a launcher over an ssh that starts a shell on this machine in a session of its own. */
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { UsageError } from "../../src/runtime/errors.js";
+import { launchRanks, type LaunchResult } from "../../src/runtime/launcher.js";
+import { parseHosts, reachOfHosts, storePlace } from "../../src/runtime/remote-hosts.js";
+import { processesWith, until, useSandbox } from "./helpers.js";
+
+describe("a file of hosts", () => {
+  test("has a host a line, with its ranks behind it", () => {
+    expect(parseHosts("# rack 7\nnode1 8\n\n  me@node2 slots=4 # half of it\n[fe80::1]\r\n", "hosts")).toEqual([
+      { name: "node1", ranks: 8 },
+      { name: "me@node2", ranks: 4 },
+      { name: "[fe80::1]", ranks: 1 },
+    ]);
+  });
+
+  test.each([
+    ["node1 eight", /line 1 of hosts is no host: "node1 eight"/],
+    ["node1\nnode2 0", /line 2/],
+    ["-oProxyCommand=reboot 2", /line 1/],
+    ["a 2\na 2", /hosts has a twice/],
+    ["# nobody", /hosts names no host/],
+  ])("%j is none", (text, message) => {
+    expect(() => parseHosts(text, "hosts")).toThrow(UsageError);
+    expect(() => parseHosts(text, "hosts")).toThrow(message);
+  });
+
+  test("says which ranks share addresses, where hosts have equally many and the last no more", () => {
+    expect(reachOfHosts(parseHosts("a 4\nb 4\nc 2", "hosts"))).toBe("3x4");
+    expect(() => reachOfHosts(parseHosts("a 2\nb 4", "hosts"))).toThrow(/b has 4 ranks and a 2/);
+    expect(() => reachOfHosts(parseHosts("a 4\nb 2\nc 4", "hosts"))).toThrow(/b has 2 ranks and a 4/);
+  });
+
+  test("keeps the store on the loopback only where nobody else needs it", () => {
+    expect(storePlace(parseHosts("localhost 2", "hosts"), {})).toEqual({ listen: ["127.0.0.1"], address: "127.0.0.1" });
+    expect(storePlace(parseHosts("a\nlocalhost", "hosts"), {}).listen).toEqual(["::", "0.0.0.0"]);
+    expect(storePlace(parseHosts("a", "hosts"), { MASTER_ADDR: "10.0.0.7" })).toEqual({
+      listen: ["10.0.0.7"],
+      address: "10.0.0.7",
+    });
+  });
+});
+
+describe("ranks over ssh", () => {
+  const sandbox = useSandbox();
+  const hosts = [
+    { name: "a", ranks: 2 },
+    { name: "b", ranks: 2 },
+  ];
+
+  // Like ssh: it hands its input on, does not take what it started with it when it dies, and ends with 255 where that was killed.
+  beforeEach(() => {
+    const ssh = join(sandbox.directory, "ssh");
+    writeFileSync(
+      ssh,
+      `#!/bin/sh
+case "$2" in
+  dark) echo "ssh: connect to host dark port 22: Connection refused" >&2; exit 255 ;;
+  bare) set -- "$1" "$2" "exec /nowhere/node" ;;
+esac
+echo "$3" >> ${join(sandbox.directory, "commands")}
+setsid sh -c "$3"
+code=$?
+if [ $code -gt 128 ]; then exit 255; fi
+exit $code
+`,
+    );
+    chmodSync(ssh, 0o755);
+    vi.stubEnv("COLLC_SSH", `${ssh} -q`);
+    vi.stubEnv("MASTER_ADDR", "127.0.0.1");
+  });
+  afterEach(() => vi.unstubAllEnvs());
+
+  const script = (body: string, before = ""): string =>
+    sandbox.script(
+      "rank.mjs",
+      `import { joinGroup } from "@bootstrap";
+       import { watchLauncher } from "@watch-launcher";
+       import { setTimeout as sleep } from "node:timers/promises";
+       watchLauncher();
+       const rank = Number(process.env.RANK);
+       ${before}
+       const group = await joinGroup();
+       ${body}`,
+    );
+
+  async function launch(body: string, { on = hosts, before = "" } = {}): Promise<LaunchResult & { lines: string[] }> {
+    const lines: string[] = [];
+    const result = await launchRanks({
+      ...{ ranks: 4, hosts: on, args: [script(body, before)] },
+      onOutput: (rank, stream, line) => lines.push(`${rank} ${stream} ${line}`),
+    });
+    return { ...result, lines: lines.sort() };
+  }
+
+  test("meet in the launcher's store, and the secret is on no command line", async () => {
+    const { exitCode, failure, lines } = await launch(
+      `const { env } = process;
+       const all = await group.exchange.allGather("ranks", [rank, group.localRank]);
+       console.log(JSON.stringify([all, env.COLLC_HOST, env.LOCAL_WORLD_SIZE, group.launcher]));
+       console.log("secret " + env.COLLC_STORE_SECRET);
+       await group.close();`,
+    );
+    expect({ exitCode, failure }).toEqual({ exitCode: 0, failure: null });
+    const all = [0, 1, 2, 3].map((rank) => [rank, rank % 2]);
+    const own = (rank: number): string => JSON.stringify([all, rank < 2 ? "a" : "b", "2", "collc"]);
+    expect(lines.filter((l) => l.includes("["))).toEqual([0, 1, 2, 3].map((rank) => `${rank} stdout ${own(rank)}`));
+    const secrets = new Set(lines.flatMap((l) => /secret (\w+)/.exec(l)?.[1] ?? []));
+    expect([...secrets]).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)]);
+    expect(readFileSync(join(sandbox.directory, "commands"), "utf8")).not.toContain([...secrets][0]);
+  });
+
+  test("a host that cannot be reached is named, and the others end", async () => {
+    const on = [hosts[0]!, { name: "dark", ranks: 2 }];
+    const { exitCode, failure } = await launch("await sleep(1e6);", { on });
+    expect(failure?.message).toBe("host dark cannot be reached\nssh: connect to host dark port 22: Connection refused");
+    expect(exitCode).toBe(3);
+  });
+
+  test("so is one that has not what it is to start", async () => {
+    const on = [hosts[0]!, { name: "bare", ranks: 2 }];
+    const { exitCode, failure } = await launch("await sleep(1e6);", { on });
+    expect(failure?.message).toMatch(/^host bare lacks a program of this one's paths\n.*\/nowhere\/node/);
+    expect(exitCode).toBe(3);
+  });
+
+  test("a host that dies is named with its ranks, and the others end", async () => {
+    const { exitCode, failure } = await launch(
+      `const pids = await group.exchange.allGather("pids", process.pid);
+       if (rank === 2) for (const pid of [pids[3], pids[2]]) process.kill(pid, "SIGKILL");
+       await sleep(1e6);`,
+    );
+    expect(failure?.message).toMatch(/^host b was lost, with ranks 2 and 3: rank [23] /);
+    expect(exitCode).toBe(1);
+  });
+
+  test("a rank that fails is named with its host", async () => {
+    const { exitCode, failure } = await launch(
+      `await group.exchange.barrier("up");
+       if (rank === 2) throw new Error("no more paper");
+       await sleep(1e6);`,
+    );
+    expect(failure?.message).toBe("host b: rank 2 failed: it exited with code 1: no more paper");
+    expect(exitCode).toBe(1);
+  });
+
+  test.each([
+    ["has joined", "", "await sleep(1e6);"],
+    ["has not joined", "console.error('up'); await sleep(1e6);", ""],
+    ["blocks its event loop", "", "for (;;);"],
+  ])("a rank that %s ends when its launcher is killed", async (_, before, body) => {
+    const rank = script(`console.error("up"); ${body}`, before);
+    const launcher = sandbox.node(
+      sandbox.script(
+        "launcher.mjs",
+        `import { launchRanks } from "@launcher";
+         await launchRanks({ ranks: 4, hosts: ${JSON.stringify(hosts)}, args: [${JSON.stringify(rank)}] });`,
+      ),
+      [],
+      { COLLC_SSH: process.env["COLLC_SSH"], MASTER_ADDR: "127.0.0.1" },
+    );
+    await launcher.says(/(up[^]*){4}/);
+    process.kill(launcher.pid, "SIGKILL");
+    await until(() => processesWith(sandbox.mark).length === 0, 10_000);
+    // Nobody was left to remove a rank's folder that blocked.
+    if (body.startsWith("for")) sandbox.forgetRunDirectories();
+  });
+});
