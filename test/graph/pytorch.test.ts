@@ -1,6 +1,7 @@
 /**
  * Graphs that collc's pass for torch.compile has dumped of a Llama's layer, by PyTorch 2.11 on 2 H200s (test/gpu/pytorch_layer.py): what
- * becomes of them, and that it computes what they say. `llama-8b` has 2048 tokens, and what NCCL took there; `llama-small` has 8.
+ * becomes of them, and that it computes what they say. `llama-8b` has 2048 tokens, and what NCCL took there; `llama-small` has 8. `llama-tokens`
+ * has as many as a launch says: by PyTorch 2.13 for CPUs (test/python/inductor_rank.py).
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ import {
 } from "../../src/compiler/graph/index.js";
 import { machineFor } from "../../src/compiler/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
-import { expectLowered } from "./fx-support.js";
+import { expectLowered, expectRuns } from "./fx-support.js";
 
 const KINDS = ["inference", "forward", "backward"] as const;
 
@@ -89,6 +90,14 @@ describe("a layer of 8B, as it was measured", () => {
 test.each(KINDS)("a small layer, %s: computes what float64 says", (kind) => {
   const lowered = expectLowered(evaluated(dumped("small", kind)), { ranks: 2, fuse: "legal", caller: "kernels" });
   expect(lowered.parts.filter((p) => p.kind === "program").length).toBeGreaterThan(0);
+});
+
+test.each(KINDS)("as many tokens as there are, %s: one program for all, which computes what float64 says", (kind) => {
+  const fx = evaluated(dumped("tokens", kind));
+  const lowered = lower(fx, { ranks: 2, fuse: "legal", caller: "kernels" });
+  const programs = lowered.parts.filter((p) => p.kind === "program").length;
+  expect(programs).toBeGreaterThan(0);
+  expect([2, 5, 16].map((n0) => expectRuns(fx, lowered, 2, { n0 }))).toEqual([programs, programs, programs]);
 });
 
 test("conversions of two process groups, though as large, are never in one program", () => {

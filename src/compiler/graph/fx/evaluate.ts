@@ -149,6 +149,8 @@ export class FxReference {
       case "alias":
       case "detach": // prettier-ignore
         return value(a);
+      case "expand":
+        return map((x) => x, value(a), dense(shape!));
       case "_to_copy":
       case "convert_element_type": {
         // prettier-ignore
