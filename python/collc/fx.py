@@ -48,16 +48,6 @@ def group_of(node: Any) -> str | None:
     return names[-1] if names else None
 
 
-def row_major(shape: Iterable[int]) -> tuple[int, ...]:
-    """Strides of a contiguous tensor, in elements."""
-    strides: list[int] = []
-    size = 1
-    for extent in reversed(tuple(shape)):
-        strides.insert(0, size)
-        size *= max(1, extent)
-    return tuple(strides)
-
-
 def memory_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
     """Dimensions as they lie in memory, the slowest first; those of one element stay where they are."""
     order = list(range(len(shape)))
@@ -184,8 +174,8 @@ def _stride(extent: Extent) -> Extent:
     return {"op": extent["op"], "a": a, "b": b}
 
 
-def row_major_extents(shape: Iterable[Extent]) -> tuple[Extent, ...]:
-    """As `row_major`, of lengths that may be names."""
+def row_major(shape: Iterable[Extent]) -> tuple[Extent, ...]:
+    """Strides of a contiguous tensor, in elements."""
     strides: list[Extent] = []
     size: Extent = 1
     for extent in reversed(tuple(shape)):
@@ -236,7 +226,7 @@ def dump(graph: Any, groups: Mapping[str, int], *, name: str = "region", replica
             shape = sizes.extents(value.shape)
             strides = tuple(map(_stride, sizes.extents(value.stride())))
             about = {"shape": list(shape), "dtype": str(value.dtype)}
-            if strides != row_major_extents(shape):
+            if strides != row_major(shape):
                 about["strides"] = list(strides)
         if is_size(value):
             continue  # users have the size itself

@@ -18,7 +18,7 @@ import time
 import weakref
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Sequence
 
 from .torch_memory import TorchMemory  # first: it says what is missing where there is no PyTorch
 

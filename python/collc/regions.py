@@ -251,7 +251,8 @@ class Region:
         step = self.steps[index]
         why = self.refusal(sizes)
         if why is not None:
-            self.left[why] = self.left.get(why, 0) + 1
+            said = why if why in self.left or len(self.left) < _MOST_PREPARED else "so it was at other sizes"
+            self.left[said] = self.left.get(said, 0) + 1
             return self._instead(step, given, sizes)
         stream = self.ordered()
         launch = step.launches.get(sizes) or self._launch(step, sizes)

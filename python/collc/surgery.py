@@ -106,7 +106,7 @@ def _is_product(node: Any, sizes: fx.Sizes) -> bool:
     if node.op != "call_function" or fx.target_of(node) not in _PRODUCTS or node.kwargs:
         return False
     value = node.meta["val"]
-    return sizes.extents(value.stride()) == fx.row_major_extents(sizes.extents(value.shape)) and _stays(node)
+    return sizes.extents(value.stride()) == fx.row_major(sizes.extents(value.shape)) and _stays(node)
 
 
 def copied(step: Step, nodes: Mapping[str, Any], taken: Sequence[Step], sizes: fx.Sizes, at: Dims) -> Iterator[int]:

@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch.distributed._functional_collectives import all_gather_tensor, all_reduce, reduce_scatter_tensor
 
 import collc
-from collc import artifacts, inductor, regions, torch_memory
+from collc import artifacts, inductor, partition, regions, torch_memory
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "pytorch"))
 import compiled as compiled_example  # noqa: E402
@@ -233,6 +233,15 @@ def tried_sizes(what: str, module: torch.nn.Module, sizes: list[int], *, left: t
     print(what, flush=True)
 
 
+class Eights(partition.Partition):
+    """Asks for more than torch's own guards do."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for step in self.steps:
+            step.guards = [*step.guards, {"left": {"op": "mod", "a": "n0", "b": 8}, "relation": "eq", "right": 0, "reason": "it goes by eights"}]
+
+
 class Different(torch.nn.Module):
     """Each rank's graph has another number in it."""
 
@@ -251,6 +260,9 @@ if __name__ == "__main__":
     assert Program.grown > grown
     tried_sizes("sizes within limits, and their gradients", Rows(False), [8, 16, 4], mark=True, grad=True)
     tried_sizes("sizes that there is no room for", Rows(True), [8, 300, 16], left=(300,), most_bytes=200_000)
+    inductor.Partition = Eights
+    tried_sizes("sizes that programs are not for", Rows(True), [8, 12, 16, 20, 24], left=(12, 20))
+    inductor.Partition = partition.Partition
     tried_sizes("a layer of as many tokens as there are", layers(1), [16, 24, 8])
     tried("without a compiler", layers(1), grad=True, programs=0, left="/nowhere does not start", rounds=1, command=["/nowhere"])
     tried("ranks that differ", Different(), grad=False, programs=0, left="rank 1 has another graph than rank 0", rounds=1)
