@@ -79,9 +79,10 @@ function together(reports: readonly (HostileReport | null)[]): HostileReport | n
   let sum: HostileReport | null = null;
   for (const report of reports) {
     if (report === null) continue;
-    const before: HostileReport = sum ?? { schedules: 0, steps: 0, failure: null };
+    const before: HostileReport = sum ?? { schedules: 0, steps: 0, failure: null, unfinished: null };
     const { schedules, steps, failure } = report;
-    sum = { schedules: before.schedules + schedules, steps: before.steps + steps, failure };
+    const unfinished = before.unfinished ?? report.unfinished;
+    sum = { schedules: before.schedules + schedules, steps: before.steps + steps, failure, unfinished };
     if (failure !== null) break;
   }
   return sum;

@@ -177,10 +177,7 @@ export class Subject {
               json: claimsToJson(claims),
             },
       hostile,
-      findings: [
-        ...(claims === null ? [] : findings(claims)),
-        ...hostileFindings(request, attackedAt(this.compiled, request) ?? {}, hostile),
-      ],
+      findings: [...(claims === null ? [] : findings(claims)), ...hostileFindings(this.compiled, request, hostile)],
     };
   }
 }
@@ -236,11 +233,24 @@ function replay({ ranks, dtype, mesh }: ProofRequest, dims: DimValues, seed: num
   );
 }
 
-function hostileFindings(request: ProofRequest, dims: DimValues, report: HostileReport | null): Printable[] {
+function hostileFindings(compiled: CompileResult, request: ProofRequest, report: HostileReport | null): Printable[] {
   const failure = report?.failure ?? null;
+  const unfinished = report?.unfinished ?? null;
+  if (failure === null && unfinished !== null)
+    return [
+      {
+        code: "proof-unknown",
+        severity: "warning",
+        message: `not tried under all hostile schedules: ${unfinished}`,
+        span: compiled.checked!.syntax.name.span,
+        labels: [],
+        notes: [`found on ${request.ranks} ranks`],
+        help: "try fewer iterations of loops that synchronise, or fewer ranks",
+      },
+    ];
   if (failure === null) return [];
   const places = failure.places.filter((p) => p.span.end > 0);
-  const again = replay(request, dims, failure.seed);
+  const again = replay(request, attackedAt(compiled, request) ?? {}, failure.seed);
   const labels = new Map(
     places.map((p) => {
       const text = p.block < 0 ? `'${p.buffer}' is stored here` : `rank ${p.rank}, block ${p.block}`;
@@ -281,8 +291,10 @@ export function printInquiry(io: Io, { proof, hostile, request }: Inquiry): void
   const what = `${schedules} hostile schedule${schedules === 1 ? "" : "s"}`;
   const who = `${request.collective}, ${request.ranks} rank${request.ranks === 1 ? "" : "s"}`;
   const line =
-    failure === null
-      ? c.green(`  ${who}: survives ${what} of ${steps} steps together`)
-      : c.red(`  ${who}: FAILS under hostile schedule ${failure.seed}`);
+    failure === null && hostile.unfinished !== null
+      ? c.yellow(`  ${who}: ran to the end of ${what}`)
+      : failure === null
+        ? c.green(`  ${who}: survives ${what} of ${steps} steps together`)
+        : c.red(`  ${who}: FAILS under hostile schedule ${failure.seed}`);
   io.out.write(line + "\n");
 }

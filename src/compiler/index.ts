@@ -105,6 +105,7 @@ export {
 } from "./types/requirement.js";
 export type * as Execution from "./execute/index.js";
 export {
+  CannotTell,
   blockedIn,
   Clocks,
   isReady,

@@ -2,6 +2,7 @@
  * The executor's door: device IR as JavaScript, for a domain of values and an observer. See README.md.
  */
 export { blockedIn, isReady, READY, resumeAll, type Running, type Suspension, type Task } from "./coroutines.js";
+export { CannotTell } from "./failures.js";
 export { NUMBERS } from "./domains/numbers.js";
 export { NUMBER_TILES } from "./domains/number-tiles.js";
 export { type Block, type Blocked, type Elements, type Faults, type Machine, newBlock } from "./machine.js";

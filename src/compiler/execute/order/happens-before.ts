@@ -29,6 +29,9 @@ const MOST_ROUNDS = 20;
 /** For a signal that hands nothing on. */
 const NONE = -1;
 
+/** Values of a flag that are nearer to each other are in one order, though they wrap. */
+const NEAR = 2 ** 30;
+
 export class HappensBefore implements Order {
   readonly knowledge: KnowledgeTable;
   /** The clocks after the last round. */
@@ -38,6 +41,8 @@ export class HappensBefore implements Order {
   private readonly handedOn: Int32Array;
   /** What each wait taught. */
   private readonly gained: Int32Array;
+  /** Whether a flag climbs, of those that somebody waits for. */
+  private readonly climbing = new Map<Flag, boolean>();
 
   constructor(private readonly trace: Trace) {
     this.knowledge = new KnowledgeTable(trace);
@@ -145,6 +150,8 @@ export class HappensBefore implements Order {
     }
     // The flag starts at zero: a wait for that needs nobody.
     if ((-value | 0) >= 0) return NOTHING;
+    if (this.climbs(flag) && Math.abs((flag.signals[0]!.value - value) | 0) < NEAR)
+      return this.gainedFromClimb(wait, isFirst, areOfOneRound);
     // Any one that suffices may be the one that was seen.
     let least: Signal | null = null;
     let gained = NOTHING;
@@ -158,6 +165,28 @@ export class HappensBefore implements Order {
         gained = this.knowledge.meet(gained, this.handedOn[s.id]!);
     }
     return gained;
+  }
+
+  private climbs(flag: Flag): boolean {
+    let climbs = this.climbing.get(flag);
+    if (climbs === undefined) this.climbing.set(flag, (climbs = isClimbing(flag)));
+    return climbs;
+  }
+
+  /**
+   * The same for a flag that climbs, without looking at each of its signals: those that suffice are the last ones, those that a wait could
+   * have seen are the first ones, and of those that are of one round the first hands on the least.
+   */
+  private gainedFromClimb(wait: Wait, isFirst: boolean, areOfOneRound: boolean): number {
+    const { signals } = wait.flag;
+    const least = firstWhere(signals, (s) => suffices(s, wait));
+    if (least === signals.length || !this.isCandidate(signals[least]!, wait, isFirst)) return NOTHING;
+    if (!this.synchronises(signals[least]!, wait)) return NOTHING;
+    const gained = this.handedOn[signals[least]!.id]!;
+    if (areOfOneRound) return gained;
+    const ahead = firstWhere(signals, (s) => s.at > wait.at);
+    if (ahead <= least || ahead === signals.length || !this.isCandidate(signals[ahead]!, wait, isFirst)) return gained;
+    return this.knowledge.meet(gained, this.handedOn[signals[ahead]!.id]!);
   }
 
   /** Release and acquire, each with a scope that includes the other's thread. */
@@ -189,6 +218,36 @@ export class HappensBefore implements Order {
       );
     }
   }
+}
+
+/** The first of them of which something is true that is true of all behind it, or their number. */
+function firstWhere(signals: readonly Signal[], isSo: (signal: Signal) => boolean): number {
+  let [low, high] = [0, signals.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isSo(signals[middle]!)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** Whether one block sets a flag higher and higher, in a phase of its own each time, and all signals are of one kind. */
+function isClimbing({ signals }: Flag): boolean {
+  const [first] = signals;
+  let climbed = 0;
+  let before: Signal | null = null;
+  for (const s of signals) {
+    if (s.entity !== first!.entity || s.release !== first!.release || s.sys !== first!.sys || s.hands !== first!.hands)
+      return false;
+    if (before !== null) {
+      const step = (s.value - before.value) | 0;
+      if (step <= 0 || s.phase <= before.phase || s.at <= before.at) return false;
+      climbed += step;
+    }
+    before = s;
+  }
+  // Values wrap: those that are compared are near to each other.
+  return first !== undefined && climbed < NEAR;
 }
 
 /** Whether the value of a signal that sets is as high as a wait wants it. */

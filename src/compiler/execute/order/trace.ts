@@ -126,6 +126,7 @@ export const TABLE_ROWS = 1 << TABLE_BITS;
 
 /** Beyond, memory would run out. */
 const MOST_ACCESSES = 40_000_000;
+const MOST_EVENTS = 2_000_000;
 
 /** A longer list with the same start; the rest is zero. */
 export function twice(a: Int32Array): Int32Array<ArrayBuffer> {
@@ -277,6 +278,8 @@ export class Trace {
   }
 
   private event(kind: number, about: number): void {
+    if (this.eventCount === MOST_EVENTS)
+      throw new CannotTell("there are too many signals, waits and barriers of blocks at this shape to hold them all");
     const at = this.eventCount++ * EVENT_FIELDS;
     if (at + EVENT_FIELDS > this.events.length) this.events = twice(this.events);
     this.events[at] = kind;

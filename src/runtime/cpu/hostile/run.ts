@@ -3,6 +3,7 @@
  * launches back to back on the same memory. A schedule is its seed: the same seed does the same again, step by step.
  */
 import {
+  CannotTell,
   elementsOf,
   evaluateExtent,
   type Execution,
@@ -63,6 +64,8 @@ export interface HostileReport {
   /** Steps of all schedules: synchronising ops, and runs of accesses. */
   readonly steps: number;
   readonly failure: HostileFailure | null;
+  /** Why the schedule after those could not be carried out to its end; null where all were. */
+  readonly unfinished: string | null;
 }
 
 const TIMELINE_STEPS = 28;
@@ -88,11 +91,17 @@ export function runHostile(kernel: Kernel, manifest: Manifest, options: HostileO
     options.onSchedule?.(k);
     const seed = options.seed + k;
     const run = new HostileRun(kernel, manifest, options, programFor(seed), seed);
-    const failure = run.run();
+    let failure: HostileFailure | null;
+    try {
+      failure = run.run();
+    } catch (e) {
+      if (!(e instanceof CannotTell)) throw e;
+      return { schedules: k, steps, failure: null, unfinished: e.message };
+    }
     steps += run.watch.timeline.length;
-    if (failure !== null) return { schedules: k + 1, steps, failure };
+    if (failure !== null) return { schedules: k + 1, steps, failure, unfinished: null };
   }
-  return { schedules: options.schedules, steps, failure: null };
+  return { schedules: options.schedules, steps, failure: null, unfinished: null };
 }
 
 interface Task extends Candidate, Execution.Task {}

@@ -31,6 +31,9 @@ const CALLER_SPAN: Span = { start: 0, end: 0 };
 /** For a signal that hands nothing on. */
 const NONE = -1;
 
+/** Values of a flag that are nearer to each other are in one order, though they wrap. */
+const NEAR = 2 ** 30;
+
 export class Watch extends Trace {
   readonly timeline: Timeline;
   private readonly clocks: Clocks;
@@ -46,6 +49,13 @@ export class Watch extends Trace {
   /** By signal: the flag's value after it, and what it handed on. */
   private readonly reached: number[] = [];
   private readonly handedOn: number[] = [];
+  /** By the signals of a flag: how many were looked at, the value after them, and how far they took it up; `NEAR` where one took it down. */
+  private readonly climbed = new Map<Execution.Flag["signals"], { count: number; last: number; by: number }>();
+  /** By flag that is added to: what the last wait learnt of its signals up to one, from which a wait of the same kind goes on. */
+  private readonly sums = new Map<
+    Execution.Flag,
+    { readonly at: number; readonly rank: number; readonly sys: boolean; readonly gained: number }
+  >();
 
   constructor(
     private readonly kernelOf: Kernel,
@@ -194,14 +204,50 @@ export class Watch extends Trace {
    * What a satisfied wait learns: from the earliest signal that suffices, and from no more. A set speaks for itself; a sum
    * speaks for all that were added up.
    */
-  private gainedBy({ signals }: Execution.Flag, wanted: number, rank: number, sys: boolean): number {
-    const at = signals.findIndex((s) => ((this.reached[s.id]! - wanted) | 0) >= 0);
+  private gainedBy(flag: Execution.Flag, wanted: number, rank: number, sys: boolean): number {
+    const { signals } = flag;
+    const at = this.firstThatReaches(flag, wanted);
     if (at < 0) return NOTHING;
-    let gained = NOTHING;
-    for (const s of signals.slice(signals[at]!.add ? 0 : at, at + 1))
+    const isSum = signals[at]!.add;
+    const before = this.sums.get(flag);
+    const goesOn = isSum && before !== undefined && before.at <= at && before.rank === rank && before.sys === sys;
+    let gained = goesOn ? before.gained : NOTHING;
+    for (let i = goesOn ? before.at + 1 : isSum ? 0 : at; i <= at; i++) {
+      const s = signals[i]!;
       if (s.release && ((s.sys && sys) || this.rankOf(s.entity) === rank))
         gained = this.clocks.knowledge.join(gained, this.handedOn[s.id]!);
+    }
+    if (isSum) this.sums.set(flag, { at, rank, sys, gained });
     return gained;
+  }
+
+  /** The earliest signal that made a flag as high as a wait wants it; -1 where none has. */
+  private firstThatReaches(flag: Execution.Flag, wanted: number): number {
+    const { signals } = flag;
+    const reaches = (at: number): boolean => ((this.reached[signals[at]!.id]! - wanted) | 0) >= 0;
+    if (!this.climbs(flag, wanted)) return signals.findIndex((_, at) => reaches(at));
+    let [low, high] = [0, signals.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (reaches(middle)) high = middle;
+      else low = middle + 1;
+    }
+    return low < signals.length ? low : -1;
+  }
+
+  /** Whether a flag has only gone up, and neither so far nor so far from `wanted` that values which wrap would be out of order. */
+  private climbs({ signals }: Execution.Flag, wanted: number): boolean {
+    if (signals.length === 0) return false;
+    const first = this.reached[signals[0]!.id]!;
+    let known = this.climbed.get(signals);
+    if (known === undefined) this.climbed.set(signals, (known = { count: 1, last: first, by: 0 }));
+    for (; known.count < signals.length && known.by < NEAR; known.count++) {
+      const reached = this.reached[signals[known.count]!.id]!;
+      const step = (reached - known.last) | 0;
+      known.by += step < 0 ? NEAR : step;
+      known.last = reached;
+    }
+    return known.by < NEAR && Math.abs((wanted - first) | 0) < NEAR;
   }
 
   /** All threads of the block meet. */
