@@ -57,7 +57,7 @@ export function checkSlice(e: Extract<Expression, { kind: "slice" }>, context: T
     if (from === null || to === null) return null;
     const isWhole = from === 0 && sameExtent(to, length);
     if (!isWhole && isCut(t.layout, d)) return reportCut("a slice", d, name, t, range.span, c);
-    if (!requireWithin(from, to, length, d, name, range.span, c)) return null;
+    if (!isWhole && !requireWithin(from, to, length, d, name, range.span, c)) return null;
     shape.push(isWhole ? length : (constantDifference(to, from) ?? extent("sub", to, from)));
   }
   return { ...t, shape };
@@ -97,9 +97,19 @@ function requireWithin(
   if (rest !== null && rest < 0)
     return bad(`dimension ${dim} of '${name}' ends at ${showExtent(length)}, before ${showExtent(to)}`);
   const reason = `the slice ${range} of dimension ${dim} of '${name}'`;
+  if (mayBeNegative(from)) c.require({ left: 0, relation: "le", right: from, reason });
   if (size === null) c.require({ left: from, relation: "lt", right: to, reason });
   if (rest === null) c.require({ left: to, relation: "le", right: length, reason });
   return true;
+}
+
+/** Whether nothing in the form of an extent says that it is 0 or more; dimensions are. */
+function mayBeNegative(e: Extent): boolean {
+  if (typeof e === "number") return e < 0;
+  if (typeof e === "string" || e.op === "mod") return false;
+  if (e.op === "max") return mayBeNegative(e.a) && mayBeNegative(e.b);
+  if (e.op === "sub") return !((constantDifference(e.a, e.b) ?? -1) >= 0);
+  return mayBeNegative(e.a) || mayBeNegative(e.b);
 }
 
 function reportCut(what: string, dim: number, operand: string, t: TensorType, span: Span, c: Checking): null {
