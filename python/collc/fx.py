@@ -48,16 +48,6 @@ def group_of(node: Any) -> str | None:
     return names[-1] if names else None
 
 
-def memory_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """Dimensions as they lie in memory, the slowest first; those of one element stay where they are."""
-    order = list(range(len(shape)))
-    # A stable sort of the others into their own places.
-    long = [d for d in order if shape[d] != 1]
-    for place, dim in zip(long, sorted(long, key=lambda d: -strides[d])):
-        order[place] = dim
-    return order
-
-
 def is_size(value: Any) -> bool:
     """Whether it is torch's SymInt: a number that only a launch knows."""
     return type(value).__name__ == "SymInt" and hasattr(value, "node")

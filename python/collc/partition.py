@@ -36,7 +36,7 @@ class Binding:
     symmetric: bool
     #: As the graph has it, of the graph's sizes, and in the order of memory.
     shape: Tuple[Extent, ...] = ()
-    #: The permutation of the node's dimensions that this is; None where it is the node as it is.
+    #: The permutation of the node's dimensions that this is, of a placeholder whose memory is taken as it lies; None where it is the node.
     order: Optional[List[int]] = None
     #: Where it is put if it does not lie in symmetric memory; of an output, where peers store it.
     slot: Optional[Slot] = None
@@ -107,7 +107,7 @@ def _binding(about: Mapping[str, Any]) -> Binding:
     dtype = TORCH_DTYPES.get(about["dtype"])
     if dtype is None:
         raise FileError(f"torch has no dtype for {about['dtype']}, which '{about['tensor']}' is of")
-    return Binding(about["name"], about["tensor"], tuple(about["shape"]), dtype, about["isSymmetric"])
+    return Binding(about["name"], about["tensor"], tuple(about["shape"]), dtype, about["isSymmetric"], order=about.get("order"))
 
 
 class Partition:

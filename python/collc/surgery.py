@@ -38,15 +38,13 @@ def problem_of(step: Step, nodes: Mapping[str, Any], sizes: fx.Sizes, at: Dims) 
         if not isinstance(value, torch.Tensor) or value.dtype != binding.dtype:
             return f"the graph has no tensor {binding.node} of {binding.dtype}"
         lengths = sizes.extents(value.shape)
-        shape = tuple(evaluate(extent, at) for extent in lengths)
-        wanted = tuple(evaluate(extent, dims) for extent in binding.declared)
-        if shape == wanted:
-            binding.shape, binding.order = lengths, None
-            continue
-        order = fx.memory_order(shape, tuple(evaluate(extent, at) for extent in sizes.extents(value.stride())))
-        if tuple(shape[d] for d in order) != wanted:
-            return f"{binding.node} has the shape {list(shape)}, and {list(wanted)} is needed"
-        binding.shape, binding.order = tuple(lengths[d] for d in order), order
+        order = binding.order or list(range(len(lengths)))
+        if sorted(order) != list(range(len(lengths))):
+            return f"{binding.node} has {len(lengths)} dimensions, and {len(order)} are needed"
+        binding.shape = tuple(lengths[d] for d in order)
+        shape, wanted = binding.shape_at(at), tuple(evaluate(extent, dims) for extent in binding.declared)
+        if shape != wanted:
+            return f"{binding.node} has the shape {list(shape)} in memory, and {list(wanted)} is needed"
     return ""
 
 

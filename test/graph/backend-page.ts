@@ -158,7 +158,8 @@ program only if the model says \`collc.replicated(weight)\`.
 2. Flags, epochs, packets, and scratch that peers reach belong to one kernel each: a peer may be a kernel ahead. Scratch that no peer
    reaches may be one piece of memory for all, of \`buffers.sharedScratch\` bytes. \`Group.load\` allocates what a program needs by itself.
 3. Launch the steps in their order on one stream, the same order on every rank. \`inputs\` and \`outputs\` say which FX tensor each
-   parameter is; tensors are contiguous, row-major, but for placeholders with strides, whose memory is taken as it lies.
+   parameter is; tensors are contiguous, row-major, but for placeholders with strides, whose memory is taken as it lies:
+   \`order\` has the tensor's dimensions, the slowest first.
 4. Your own memory and streams serve as they are: \`Group.external\` takes an address, with the peers' addresses where the tensor is
    symmetric, \`Group.externalStream\` a CUstream; [src/runtime/external.ts](../src/runtime/external.ts) has the rules of lifetime and
    alignment, and \`toDLPack\` and \`fromDLPack\` the fields of a DLTensor. Prepared runs can be captured into your own CUDA graph, and \`record\` notes what they become there, so that

@@ -105,6 +105,15 @@ const FORMS: readonly Form[] = [
     becomes: [["all_gather", "permute", "matmul", "permute", "matmul"]],
   },
   {
+    name: "a cube whose dimensions lie turned in a circle",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [u, v] = [d.input("u", [4, 4, 4]), d.input("v", [4, 4, 4], { strides: [1, 16, 4] })];
+      return d.graph(d.pointwise("add", d.reduce(u), v));
+    },
+    becomes: [["all_reduce", "permute", "add"]],
+  },
+  {
     name: "batches of products",
     make: (ranks) => {
       const d = new Dump(ranks);

@@ -100,6 +100,13 @@ const FORMS: readonly Form[] = [
     runs: at(1, 2, 5),
   },
   {
+    name: "a tensor that lies turned and is square at the hint",
+    sizes: { s0: { hint: 8 } },
+    make: (d) => [d.pointwise("add", d.reduce(d.input("x", [8, "s0"])), d.input("y", [8, "s0"], { strides: [1, 8] }))],
+    becomes: [["all_reduce", "permute", "add"]],
+    runs: at(8, 5),
+  },
+  {
     name: "rows exchanged by all_to_all",
     make: (d) => {
       const y = d.call("_c10d_functional.all_to_all_single.default", [d.input("x", ["s0", 6]), [{ size: div("s0", 2) }, { size: div("s0", 2) }], [], "tp"], ["s0", 6]); // prettier-ignore
@@ -159,6 +166,20 @@ describe("says why not", () => {
       (d) => d.call("aten.mul.Tensor", [d.reduce(d.input("x", ["s0", 8])), { size: "s0" }], ["s0", 8]),
       /a size is a number among the elements of aten.mul.Tensor/,
     ],
+    ...["alpha", "beta"].map((factor): [string, (d: Dump) => string, RegExp] => [
+      `a size as addmm's ${factor}`,
+      (d) => d.call("aten.addmm.default", [d.input("b", [6]), d.reduce(d.input("x", ["s0", 8])), d.input("w", [8, 6])], ["s0", 6], { kwargs: { [factor]: { size: "s0" } } }), // prettier-ignore
+      /collc has factors that are numbers, and no others/,
+    ]),
+    ...[{ size: "s0" }, "inf", "f"].map((alpha): [string, (d: Dump) => string, RegExp] => [
+      `a sum whose alpha is ${JSON.stringify(alpha)}`,
+      (d) => {
+        d.input("f", []);
+        const x = d.reduce(d.input("x", ["s0", 8]));
+        return d.call("aten.add.Tensor", [x, x], ["s0", 8], { kwargs: { alpha } }); // prettier-ignore
+      },
+      /collc has factors that are numbers, and no others/,
+    ]),
     [
       "as many parts as a size says",
       (d) =>

@@ -90,6 +90,16 @@ describe.runIf(hasFakes)("the Python package", () => {
     for (const { stdout } of await Promise.all(ranks)) expect(stdout.trimEnd().split("\n")).toEqual(said);
   });
 
+  test.runIf(hasTorch && existsSync(built))("surgery on graphs, and memory of regions", () => {
+    const ran = spawnSync(torchPython, ["-m", "unittest", "-v", "test_torch"], {
+      cwd: here,
+      encoding: "utf8",
+      env: { ...env, COLLC_COMMAND: `${process.execPath} ${built}` },
+    });
+    expect(ran.stderr).toMatch(/Ran ([4-9]|\d\d) tests in [^\n]*\n\nOK\n$/);
+    expect(ran.status).toBe(0);
+  });
+
   // On gloo, with Inductor for CPUs, and programs that evaluate what they stand for.
   test.runIf(hasTorch && existsSync(built))(
     "its pass for torch.compile, in Inductor",

@@ -203,11 +203,6 @@ class Dumps(unittest.TestCase):
     def test_finds_collectives_and_their_groups(self) -> None:
         self.assertEqual([(n.name, fx.group_of(n)) for n in fx.collectives(gathered())], [("all", "7")])
 
-    def test_memory_order(self) -> None:
-        self.assertEqual(fx.memory_order((8, 6), (1, 8)), [1, 0])
-        self.assertEqual(fx.memory_order((1, 2, 3), (0, 3, 1)), [0, 1, 2])
-        self.assertEqual(fx.memory_order((2, 1, 4, 8), (32, 99, 1, 4)), [0, 1, 3, 2])
-
 
 COMMAND = """#!{python}
 import json, os, sys

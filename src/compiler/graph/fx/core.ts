@@ -8,7 +8,7 @@ import { type Extent, extent, sameExtent } from "../../types/extent.js";
 import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
 import { Compounds } from "./compounds.js";
-import { type Core, Unknown } from "./making.js";
+import { type Core, scalarOf, Unknown } from "./making.js";
 import { sameShape, tidy } from "./sizes.js";
 
 export { VIEW_OPS } from "./compounds.js";
@@ -74,7 +74,7 @@ class Maker extends Compounds {
     else {
       // As it lies in memory, and turned.
       const memory = `${name}__memory`;
-      this.nodes.set(memory, { ...node, id: memory, shape: order.map((d) => shape[d]!) });
+      this.nodes.set(memory, { ...node, id: memory, shape: order.map((d) => shape[d]!), order });
       this.nodes.set(name, { ...node, op: "permute", inputs: [memory], order: shape.map((_, d) => order.indexOf(d)) });
     }
   }
@@ -104,11 +104,11 @@ class Maker extends Compounds {
       const isComparison = ["eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"].includes(pointwise);
       if (name === "div" && kwargs["rounding_mode"] != null) throw new Unknown("collc has no division that rounds");
       const xs = (["neg", "not"].includes(pointwise) || (UNARY_NAMES as readonly string[]).includes(pointwise) ? [a] : [a, b]).map((x) => this.operand(x)); // prettier-ignore
-      const alpha = kwargs["alpha"] ?? (typeof c === "number" ? c : 1);
+      const alpha = scalarOf(kwargs["alpha"] ?? c, 1);
       const inside =
         isComparison && !["and", "or", "not"].includes(pointwise) ? this.promoted(xs) : isComparison ? "bool" : dtype;
       if (pointwise === "gelu" && kwargs["approximate"] === "tanh") return this.geluTanh(xs[0] as string, dtype);
-      if (typeof alpha === "number" && alpha !== 1)
+      if (alpha !== 1)
         xs[1] = typeof xs[1] === "number" ? xs[1] * alpha : this.pointwise("mul", [xs[1]!, alpha], dtype);
       return this.pointwise(pointwise, xs, inside, isComparison ? "bool" : dtype);
     }
@@ -120,7 +120,7 @@ class Maker extends Compounds {
       case "addmm":
       case "baddbmm": {
         // prettier-ignore
-        const [beta, alpha] = [kwargs["beta"] ?? 1, kwargs["alpha"] ?? 1] as [number, number];
+        const [beta, alpha] = [scalarOf(kwargs["beta"], 1), scalarOf(kwargs["alpha"], 1)];
         const product = this.product(this.tensor(b), this.tensor(c), shape, dtype);
         const scaled = alpha === 1 ? product : this.pointwise("mul", [product, alpha], dtype);
         const bias = beta === 1 ? this.tensor(a) : this.pointwise("mul", [this.tensor(a), beta], dtype);

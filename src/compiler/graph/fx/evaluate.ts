@@ -106,7 +106,7 @@ export class FxReference {
       return list.length === 0 ? [...x.shape.keys()] : list.map((n) => (n < 0 ? n + x.shape.length : n));
     };
     const scaledBy = (x: Dense, by: number): Dense => (by === 1 ? x : map((v) => v * by, x));
-    if (Object.hasOwn(TWO, name)) return map(PAIRS[TWO[name]!]!, value(a), scaledBy(value(b), Number(kwargs["alpha"] ?? 1))); // prettier-ignore
+    if (Object.hasOwn(TWO, name)) return map(PAIRS[TWO[name]!]!, value(a), scaledBy(value(b), Number(kwargs["alpha"] ?? c ?? 1))); // prettier-ignore
     if (name === "gelu" && kwargs["approximate"] === "tanh") return map((x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))), value(a)); // prettier-ignore
     if (Object.hasOwn(FUNCTIONS, name)) return map(FUNCTIONS[name]!, value(a));
     if (Object.hasOwn(FOLDED, name)) {

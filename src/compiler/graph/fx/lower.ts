@@ -347,12 +347,13 @@ class Partition {
     const manifest = compiled.manifest!;
     const { syntax } = compiled.checked!;
     const binding = (id: string, core: string, name: string): Binding => {
-      const { shape, dtype } = this.region.core.nodes.get(core)!;
+      const { op, shape, dtype, order } = this.region.core.nodes.get(core)!;
       return {
         id,
         name,
         tensor: this.region.nameOf(core),
         shape,
+        ...(op === "placeholder" && order !== undefined ? { order } : {}),
         dtype,
         isSymmetric: manifest.symmetric.includes(name),
       };

@@ -13,6 +13,7 @@ export interface CoreNode {
   readonly op: string;
   readonly inputs: readonly (string | number)[];
   readonly dim?: number;
+  /** Of a permute; of a placeholder whose memory is taken as it lies: the FX tensor's dimensions, the slowest first. */
   readonly order?: readonly number[];
   readonly ranges?: readonly (readonly [from: Extent, to: Extent])[];
   readonly group?: string;
@@ -37,6 +38,12 @@ export interface Core {
 
 /** An FX node is no operation of graphs, and why. */
 export class Unknown extends Error {}
+
+/** A factor among the arguments. @throws Unknown for a size, a tensor, or what JSON has no number for, such as infinity */
+export function scalarOf(a: FxArgument | undefined, otherwise: number): number {
+  if (a != null && typeof a !== "number") throw new Unknown("collc has factors that are numbers, and no others");
+  return a ?? otherwise;
+}
 
 /** Adds the nodes of one FX node after the other. */
 export class Making implements Core {

@@ -16,6 +16,8 @@ export interface Binding {
   readonly tensor: string;
   /** Made of the program's dimensions. */
   readonly shape: readonly Extent[];
+  /** Of a placeholder whose memory is taken as it lies: the dimensions of `tensor`, the slowest first; `shape` is in this order. */
+  readonly order?: readonly number[];
   readonly dtype: string;
   /** Peers reach it, so it must lie in symmetric memory. */
   readonly isSymmetric: boolean;
