@@ -90,7 +90,9 @@ class Program:
         for binding in (*step.inputs, *step.outputs):
             where = self.addresses[binding.name]
             assert isinstance(where, list) == binding.symmetric
-            values[binding.node] = at(where[rank] if binding.symmetric else where, binding, self.dims)
+            value = at(where[rank] if binding.symmetric else where, binding, self.dims)
+            order = binding.order
+            values[binding.node] = value if order is None else value.permute([order.index(d) for d in range(len(order))])
         inputs = {b.node: values[b.node].clone() for b in step.inputs}
         for b in step.outputs:
             values[b.node].copy_(evaluate(dumped, b.node, step.nodes, inputs, sizes))
