@@ -88,10 +88,16 @@ export function voiceOf(io: Io, place: Place): Io {
   return place.speaks ? io : { ...io, err: { write: () => {}, isTTY: false, columns: 80 } };
 }
 
-function chooseBackend(io: Io, options: PlaceOptions, launcher: LauncherInfo | null): BackendName {
+/** The backend of the command line, else of COLLC_BACKEND. @throws UsageError for one that is none */
+export function askedBackend(io: Io, options: PlaceOptions): BackendName | "auto" {
   const asked = options.backend ?? readEnv("COLLC_BACKEND", io.env) ?? "auto";
   if (asked !== "auto" && !isBackend(asked))
     throw new UsageError(`COLLC_BACKEND=${asked} is no backend`, `choose ${backendNames.join(", ")} or auto`);
+  return asked;
+}
+
+function chooseBackend(io: Io, options: PlaceOptions, launcher: LauncherInfo | null): BackendName {
+  const asked = askedBackend(io, options);
   const gpus = asked === "auto" ? gpuCount() : 0;
   const enough = gpus > 0 && (launcher !== null || gpus >= (options.ranks ?? 1));
   const backend = asked === "auto" ? (enough ? "cuda" : "cpu") : asked;

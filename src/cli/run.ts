@@ -2,12 +2,11 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command, Option } from "commander";
-import { type DimValues, type PassOptions, printLayout } from "../compiler/index.js";
+import { type DimValues, MAX_WORLD, type PassOptions, printLayout } from "../compiler/index.js";
 import { backendNames } from "../runtime/backends.js";
 import { detectLauncher } from "../runtime/env.js";
 import { exitCodes, messageOf, systemCode, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
-import { launchRanks } from "../runtime/launcher.js";
 import { parseHosts, reachOfHosts, type RemoteHost } from "../runtime/remote-hosts.js";
 import { chosenReach } from "../runtime/reach.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
@@ -15,13 +14,13 @@ import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./coll
 import { checkMemory, chooseDims, chooseScalars } from "./dims.js";
 import { dtypeOf, execute, type Execution } from "../bench/execute.js";
 import { examples } from "./examples.js";
-import { Exit, printFailure } from "./failure.js";
+import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
 import { collectDims, collectNumbers, type DTypeChoice, seconds, shared, wholeNumber } from "./options.js";
-import { choosePlace, distribute, type OnProgress, type Place, voiceOf } from "./place.js";
+import { askedBackend, choosePlace, distribute, type OnProgress, type Place, voiceOf } from "./place.js";
 import { printResult, type RunResult, toJsonResult } from "./run-report.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
-import { mainPath } from "./spawn-ranks.js";
+import { runOverSsh } from "./spawn-ranks.js";
 import { bandwidths, trafficOf } from "../bench/traffic.js";
 
 interface RunOptions {
@@ -135,9 +134,9 @@ async function runOnHosts(
   hostsFile: string,
 ): Promise<void> {
   const hosts = readHosts(hostsFile);
-  const { backend = "auto" } = options;
   if (detectLauncher(io.env) !== null)
     throw new UsageError("--hosts starts ranks, and a launcher has started this one", "leave one of them out");
+  const backend = askedBackend(io, options);
   if (backend === "cpu")
     throw new UsageError(
       "the cpu backend emulates all ranks in one process",
@@ -145,6 +144,7 @@ async function runOnHosts(
     );
   if (file === "-") throw new UsageError("every host reads the program, so it cannot come from standard input", "save it to a file"); // prettier-ignore
   const ranks = hosts.reduce((sum, host) => sum + host.ranks, 0);
+  if (ranks > MAX_WORLD) throw new UsageError(`${hostsFile} has ${ranks} ranks, and a program has at most ${MAX_WORLD}`, "leave hosts out of it, or give them fewer ranks"); // prettier-ignore
   const reach = options.reach ?? reachOfHosts(hosts);
   // Ranks that share no addresses need a library to find each other's memory, too.
   const isApart = chosenReach(reach, ranks) !== undefined;
@@ -155,14 +155,7 @@ async function runOnHosts(
   const apart = { ...options, reach };
   const job = prepare(io, file, name, place, apart);
   const args = rankArguments({ ...job, file: resolve(job.file) }, apart, place.backend);
-  const { failure, exitCode } = await launchRanks({
-    ...{ ranks, hosts },
-    args: [mainPath, ...args.slice(0, 1), ...(options.json === true ? ["--json"] : []), ...args.slice(1)],
-  });
-  if (failure === null) return;
-  const { message, help } = failure;
-  printFailure(io, { message, help, exitCode });
-  throw new Exit(exitCode, { message, ...(help !== undefined && { help }) });
+  await runOverSsh(io, hosts, args, { files: [resolve(job.file)], asJson: options.json === true });
 }
 
 /** @throws UsageError for a file that cannot be read */

@@ -1,9 +1,10 @@
-/** One process a rank: the command runs itself again, once a rank, under the launcher, which prints once for all. */
+/** One process a rank: the command runs itself again, once a rank, under the launcher; what a run is about is printed once for all. */
 import { fileURLToPath } from "node:url";
 import { exitCodes, RuntimeError } from "../runtime/errors.js";
 import { launchRanks } from "../runtime/launcher.js";
 import { Exit, type Failure, printFailure } from "./failure.js";
 import type { Io } from "./io.js";
+import { type RemoteHost, seatsOf } from "../runtime/remote-hosts.js";
 import { withProgress } from "./progress.js";
 import type { Message } from "./spawned-rank.js";
 import { fromWire } from "../bench/wire.js";
@@ -52,4 +53,69 @@ export async function runAsRanks<T>(io: Io, ranks: number, args: readonly string
 
 function sameOnAll(failures: ReadonlyMap<number, Failure>, ranks: number): boolean {
   return failures.size === ranks && new Set([...failures.values()].map((f) => f.message)).size === 1;
+}
+
+interface OverSsh {
+  /** What each host needs besides collc, absolute. */
+  readonly files: readonly string[];
+  readonly asJson: boolean;
+}
+
+/**
+ * Runs `collc` with `args`, a command and its arguments, as ranks of hosts, of which the first prints what one process would.
+ * With `asJson` that is one object: its result, or the failure of the rank that took the run down.
+ * @throws Exit after printing what made the run fail.
+ */
+export async function runOverSsh(
+  io: Io,
+  hosts: readonly RemoteHost[],
+  [command, ...args]: readonly string[],
+  { files, asJson }: OverSsh,
+): Promise<void> {
+  const failures = new Map<number, Failure>();
+  let hasResult = false;
+  const ranks = hosts.reduce((sum, host) => sum + host.ranks, 0);
+  const { failure, exitCode } = await launchRanks({
+    ...{ ranks, hosts, files: [mainPath, ...files] },
+    args: [mainPath, command!, ...(asJson ? ["--json"] : []), ...args],
+    onOutput: (rank, stream, line) => {
+      const own = asJson && stream === "stdout" ? failureOf(line) : null;
+      if (own !== null) failures.set(rank, own);
+      else if (rank !== 0 || stream === "stderr") io.err.write(`[rank ${rank}] ${line}\n`);
+      else {
+        hasResult = true;
+        io.out.write(`${line}\n`);
+      }
+    },
+  });
+  if (failure === null) return;
+  // The ranks have said of a wrong result what is wrong with it.
+  if (asJson && hasResult && failure.exitCode === exitCodes.program) throw new Exit(exitCode);
+  // What the launcher knows of a host says more than its rank does.
+  const own = failure.help === undefined && failure.rank !== null ? failures.get(failure.rank) : undefined;
+  const seat = own === undefined ? undefined : seatsOf(hosts)[failure.rank!];
+  const shown: Failure =
+    own === undefined
+      ? { message: failure.message, help: failure.help, exitCode }
+      : {
+          ...own,
+          message: sameOnAll(failures, ranks)
+            ? own.message
+            : `host ${seat!.host.name}: rank ${failure.rank}: ${own.message}`,
+        };
+  printFailure(io, shown);
+  const { message, help } = shown;
+  const isSaid = asJson && hasResult;
+  throw new Exit(shown.exitCode, isSaid ? null : { message, ...(help !== undefined && { help }) });
+}
+
+/** The failure that a rank prints as JSON; null for any other line. */
+function failureOf(line: string): Failure | null {
+  if (!line.startsWith('{"error":')) return null;
+  try {
+    const { exitCode, message, help } = (JSON.parse(line) as { error: Failure }).error;
+    return { exitCode, message, help: help ?? undefined };
+  } catch {
+    return null;
+  }
 }

@@ -40,7 +40,7 @@ export const environmentTable = {
   COLLC_STORE_FILE: row("user", "file through which ranks find each other, where they share a folder and no launcher"),
   COLLC_SSH: row(
     "user",
-    "command that `collc run --hosts` runs with a host and a shell command (default: ssh, with options)",
+    "command, split at blanks, that `collc run --hosts` runs with a host and a shell command, in place of ssh and its options",
   ),
   COLLC_STORE: row("run", "host:port of the store that `collc run` hosts"),
   COLLC_RUN_ID: row("run", "name of the run; tells the stores of several runs on one machine apart"),

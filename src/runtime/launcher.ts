@@ -9,13 +9,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import { constants } from "node:os";
-import { dirname } from "node:path";
+import { dirname, isAbsolute } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runDirectoryPath, sweepRunDirectories } from "./bootstrap.js";
 import { type Environment, childEnvironment, environmentTable } from "./env.js";
 import { MachineError, RuntimeError, UsageError, exitCodes, messageOf } from "./errors.js";
-import { ranksText } from "./hosts.js";
-import { type RemoteHost, remoteProcess, type Seat, seatsOf, storePlace } from "./remote-hosts.js";
+import { type RemoteHost, type Seat, absentText, hostNeeds, lostText, remoteProcess, seatsOf, storePlace, unreachableText } from "./remote-hosts.js"; // prettier-ignore
 import { newSecret } from "./store-address.js";
 import { type StoreServer, hostStore } from "./store.js";
 
@@ -26,9 +25,12 @@ export interface LaunchOptions {
   readonly args: readonly string[];
   /** Changes to the environment; undefined removes a variable. */
   readonly env?: Environment;
+  /** Of ranks on this host. */
   readonly cwd?: string;
   /** Hosts of the ranks, as many as these have together; by default all are here. `onMessage` then hears nothing. */
   readonly hosts?: readonly RemoteHost[];
+  /** Files that each of these hosts needs besides the command, at the same absolute paths. */
+  readonly files?: readonly string[];
   /** Bound of the whole run in milliseconds. Default: none. */
   readonly timeoutMs?: number;
   /** From the first sign of the end (SIGTERM) to SIGKILL, milliseconds, default 1500. */
@@ -70,8 +72,8 @@ interface Rank {
   /** Last lines of stderr, for a rank that dies without publishing an error. */
   readonly lastLines: string[];
   readonly seat: Seat | null;
-  /** It was killed, or the connection to it ended. */
-  wasLost: boolean;
+  /** How it was lost: it had joined, and was killed, or the connection to its host ended. */
+  lostBy: string | null;
   /** The leader has exited and its group is killed: the id may belong to somebody else from now on. */
   isGone: boolean;
   /** All that is to be learnt from its end is learnt. */
@@ -82,9 +84,8 @@ interface Rank {
 const here = { listen: ["127.0.0.1"], address: "127.0.0.1" } as const;
 /** A line longer than this is passed on in pieces, in characters. */
 const maxLine = 64 * 1024;
-/** Exit codes of ssh itself, and of a shell that does not find a command. */
+/** Exit code of ssh itself. */
 const sshFailed = 255;
-const notFound = 127;
 /** How long news of an exit may take on other ways (store, stderr), in milliseconds. */
 const settleMs = 250;
 /** How long a rank may live on after it was lost to the others, in milliseconds. */
@@ -144,12 +145,15 @@ class Run {
   readonly #secret: string;
   /** Places of the ranks where they are on other hosts. */
   readonly #seats: readonly Seat[] | null;
+  /** What a host must have to start a rank. */
+  readonly #needed: readonly string[];
+  readonly #startedAt = performance.now();
   readonly #done: Promise<void>;
   #resolveDone: () => void = () => {};
   #failure: RankFailure | null = null;
   /** The rank that was lost first, and why: what the others then stop for. */
   #firstLost: { rank: number; what: string } | null = null;
-  #isEnding = false;
+  readonly #ending = new AbortController();
   #interrupted: NodeJS.Signals | null = null;
 
   constructor(
@@ -162,6 +166,7 @@ class Run {
     this.#options = options;
     this.#secret = secret;
     this.#seats = options.hosts === undefined ? null : seatsOf(options.hosts);
+    this.#needed = [options.command ?? process.execPath, ...(options.files ?? [])].filter(isAbsolute);
     this.#server = server;
     this.#removeDirectory = removeDirectory;
     this.#done = new Promise((resolve) => (this.#resolveDone = resolve));
@@ -233,12 +238,12 @@ class Run {
       child = spawn(command, [...args], { cwd, detached: true, stdio: [...stdio], env: childEnvironment({ ...noOuter, ...env, ...own }) }); // prettier-ignore
     } else {
       const named = { ...own, COLLC_HOST: seat.host.name };
-      const remote = remoteProcess(seat.host, [command, ...args], named, cwd);
+      const remote = remoteProcess(seat.host, [command, ...args], named, this.#needed);
       child = spawn(remote.command, [...remote.args], { detached: true, stdio: "pipe", env: childEnvironment({ ...noOuter, ...env }) }); // prettier-ignore
-      child.stdin!.on("error", () => {}); // of an ssh that has ended
-      child.stdin!.write(`${this.#secret}\n`);
+      child.stdin?.on("error", () => {}); // of an ssh that has ended
+      child.stdin?.write(`${this.#secret}\n`);
     }
-    const state: Rank = { rank, child, pid: child.pid ?? 0, lastLines: [], seat, wasLost: false, isGone: false, isSettled: false }; // prettier-ignore
+    const state: Rank = { rank, child, pid: child.pid ?? 0, lastLines: [], seat, lostBy: null, isGone: false, isSettled: false }; // prettier-ignore
     for (const stream of ["stdout", "stderr"] as const) this.#readLines(state, stream);
     child.on("message", (message) => this.#options.onMessage?.(rank, message));
     child.on("error", () => {}); // of the channel; failed spawns are seen in #started
@@ -258,7 +263,7 @@ class Run {
     });
     throw new MachineError(
       `rank ${failed.rank} did not start: ${messageOf(error)}`,
-      "is the program there, and may it run?",
+      failed.seat === null ? "is the program there, and may it run?" : "install ssh, or set COLLC_SSH",
     );
   }
 
@@ -290,30 +295,35 @@ class Run {
   }
 
   async #onRankExit(state: Rank, code: number | null, signal: NodeJS.Signals | null): Promise<void> {
-    const { rank, child } = state;
-    const how = signal ? `it was killed by ${signal}` : `it exited with code ${code}`;
+    const { rank, child, seat } = state;
+    const isCut = seat !== null && code === sshFailed;
+    const how = isCut
+      ? "the connection to it ended, or it was killed there"
+      : signal
+        ? `it was killed by ${signal}`
+        : `it exited with code ${code}`;
     // Its good-bye or its last words may still be on their way; its grandchildren may hold its pipes for ever.
     const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
     // What it started dies with it, also after a good end.
     this.#kill(state, "SIGKILL");
     state.isGone = true;
-    if ((signal !== null || code === sshFailed) && !this.#isEnding) state.wasLost = true;
     const hasJoined = this.#server.members()[rank]?.state !== "absent";
+    if (hasJoined && (signal !== null || isCut) && !this.#isEnding) state.lostBy = how;
     await Promise.race([closed, sleep(settleMs)]);
     if (code === 0) await sleep(50);
     // Before this one's end counts, what it published is read: then the others' failures name it.
     this.#server.markLost(rank, how);
     if (code === exitCodes.rankLost && !this.#isEnding) {
       // It stopped because of another, whose own exit is the one to report if it comes.
-      await sleep(settleMs);
+      await this.#untilEnding(seat === null ? settleMs : lostMs);
       const { rank: culprit, what } = this.#firstLost ?? { rank, what: "" };
       if (culprit !== rank) this.#fail(culprit, what);
     }
     if (code !== 0) {
       // Others of its host may have ended with it.
-      if (state.seat !== null) await sleep(settleMs);
-      const isSshs = code === sshFailed || code === notFound;
-      if (state.seat !== null && !hasJoined && isSshs) this.#unreachable(state, code);
+      if (seat !== null) await sleep(settleMs);
+      const unreachable = seat !== null && !hasJoined && code !== null ? unreachableText(code, this.#needed) : null;
+      if (unreachable !== null) this.#failOnHost(state, unreachable);
       else this.#fail(rank, `rank ${rank} failed: ${how}`, code, signal);
     }
     state.isSettled = true;
@@ -324,36 +334,50 @@ class Run {
     if (this.#ranks.every(({ isSettled }) => isSettled)) this.#resolveDone();
   }
 
+  get #isEnding(): boolean {
+    return this.#ending.signal.aborted;
+  }
+
+  async #untilEnding(boundMs: number): Promise<void> {
+    await sleep(boundMs, undefined, { signal: this.#ending.signal }).catch(() => {});
+  }
+
   #fail(rank: number | null, what: string, exitCode: number | null = null, signal: NodeJS.Signals | null = null): void {
     if (this.#isEnding) return;
-    const state = rank === null ? undefined : this.#ranks[rank];
-    const fault = rank === null ? null : (this.#server.members()[rank]?.fault ?? null);
-    const words = fault ?? state?.lastLines.slice(-8).join("\n") ?? "";
-    const told = state?.seat == null ? what : this.#onHost(state.seat.host, what);
-    this.#failure = { rank, message: words === "" ? told : `${told}: ${words}`, exitCode, signal };
+    // Others fail because of a lost host, and may tell first.
+    const lost = this.#ranks.find(({ seat, lostBy }) => seat !== null && lostBy !== null);
+    const state = lost ?? (rank === null ? undefined : this.#ranks[rank]);
+    const members = this.#server.members();
+    const absent = this.#ranks.filter((r) => r.seat !== null && !r.isGone && members[r.rank]!.state === "absent");
+    // Nobody gets past joining without all: whoever has joined and fails has waited for these.
+    const hasWaited = lost === undefined && (state === undefined || members[state.rank]!.where !== null);
+    if (hasWaited && absent[0] !== undefined) {
+      const seconds = Math.round((performance.now() - this.#startedAt) / 1000);
+      return this.#failOnHost(absent[0], absentText(absent, seconds));
+    }
+    const words = (state && members[state.rank]!.fault) ?? state?.lastLines.slice(-8).join("\n") ?? "";
+    const told =
+      state?.seat == null
+        ? what
+        : lost === undefined
+          ? `host ${state.seat.host.name}: ${what}`
+          : `${lostText(state.seat.host, this.#seats!)}: rank ${lost.rank} failed: ${lost.lostBy!}`;
+    const message = words === "" ? told : `${told}: ${words}`;
+    this.#failure = { rank: state?.rank ?? null, message, exitCode: lost === undefined ? exitCode : null, signal };
     void this.#end();
   }
 
-  /** The same with the host's name, and all its ranks where all of them were lost. */
-  #onHost(host: RemoteHost, what: string): string {
-    const own = this.#ranks.filter(({ seat }) => seat?.host === host);
-    if (own.some(({ wasLost }) => !wasLost)) return `host ${host.name}: ${what}`;
-    return `host ${host.name} was lost, with ${ranksText(own.map(({ rank }) => rank))}: ${what}`;
-  }
-
-  /** Ssh came to nobody, or to a host that has not what it was to start. */
-  #unreachable({ rank, seat, lastLines }: Rank, code: number): void {
+  /** A host did not start what it was to start. */
+  #failOnHost({ rank, seat, lastLines }: Rank, what: string): void {
     if (this.#isEnding) return;
-    const what = code === sshFailed ? "cannot be reached" : "lacks a program of this one's paths";
     const message = [`host ${seat!.host.name} ${what}`, ...lastLines.slice(-8)].join("\n");
-    const help = "each host needs ssh without a password, and collc and the program at this host's paths";
-    this.#failure = { rank, message, exitCode: exitCodes.machine, signal: null, help };
+    this.#failure = { rank, message, exitCode: exitCodes.machine, signal: null, help: hostNeeds };
     void this.#end();
   }
 
   /** SIGTERM to all groups, SIGKILL after the grace. */
   async #end(): Promise<void> {
-    this.#isEnding = true;
+    this.#ending.abort();
     this.#killAll("SIGTERM");
     await Promise.race([this.#done, sleep(this.#options.graceMs ?? 1500)]);
     this.#killAll("SIGKILL");

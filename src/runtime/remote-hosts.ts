@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { type Environment, environmentTable, processEnvironment, readEnv } from "./env.js";
 import { UsageError } from "./errors.js";
+import { ranksText } from "./hosts.js";
 
 /** A host, and how many ranks it has. */
 export interface RemoteHost {
@@ -17,6 +18,8 @@ export interface Seat {
 }
 
 const mostRanks = 1024;
+/** A name, which with a dash before it would be an option of ssh, and a number. */
+const hostLine = /^((?:\w[\w.%-]*@)?(?:[\w:][\w.%:-]*|\[[\w.%:]+\]))(?:\s+(?:slots=)?(\d{1,6}))?$/;
 
 /**
  * Hosts of a file, one a line: `node1`, `node1 8` or, as mpirun has it, `node1 slots=8`; one rank where no number stands. Empty lines
@@ -29,9 +32,14 @@ export function parseHosts(text: string, file: string): RemoteHost[] {
   for (const [i, line] of text.split("\n").entries()) {
     const words = line.replace(/#.*/, "").trim();
     if (words === "") continue;
-    // A name that begins with a dash would be an option of ssh.
-    const [, name, count] = /^([A-Za-z0-9_:[][^\s]*)(?:\s+(?:slots=)?(\d{1,6}))?$/.exec(words) ?? [];
+    const [, name, count] = hostLine.exec(words) ?? [];
     const ranks = Number(count ?? 1);
+    const [, host, digits] = /^([^:[\]]+):(\d+)$/.exec(words) ?? [];
+    if (digits !== undefined)
+      throw new UsageError(
+        `line ${i + 1} of ${file} is no host: ${JSON.stringify(words)}`,
+        `write: ${host!} ${digits}`,
+      );
     if (name === undefined || ranks < 1 || ranks > mostRanks)
       throw new UsageError(
         `line ${i + 1} of ${file} is no host: ${JSON.stringify(words)}`,
@@ -67,6 +75,9 @@ export function reachOfHosts(hosts: readonly RemoteHost[]): string {
 
 const local = new Set(["localhost", "127.0.0.1", "::1"]);
 
+/** A name as ssh takes it: addresses stand without brackets. */
+const bare = ({ name }: RemoteHost): string => name.replace(/\[(.*)\]$/, "$1");
+
 /**
  * Where the store listens, and where ranks on these hosts find it: MASTER_ADDR where it is set, the loopback where all of them are this
  * host, else all interfaces and this host's name.
@@ -77,7 +88,8 @@ export function storePlace(
 ): { readonly listen: readonly string[]; readonly address: string } {
   const named = readEnv("MASTER_ADDR", env);
   if (named !== undefined) return { listen: [named], address: named };
-  if (hosts.every(({ name }) => local.has(name))) return { listen: ["127.0.0.1"], address: "127.0.0.1" };
+  if (hosts.every((host) => local.has(bare(host).replace(/^.*@/, ""))))
+    return { listen: ["127.0.0.1"], address: "127.0.0.1" };
   return { listen: ["::", "0.0.0.0"], address: hostname() };
 }
 
@@ -90,18 +102,19 @@ export interface RemoteProcess {
 }
 
 /**
- * The command that runs a program on another host, in this folder's like there. The first line of its standard input is the run's secret,
+ * The command that runs a program on another host, in the user's folder there. The first line of its standard input is the run's secret,
  * which so stands on no command line; the program ends when that input does, which is when ssh, or whoever holds it, is gone.
  * @param variables of the program's environment; variables of collc that a user has set here go along
+ * @param needed paths that the host must have; where one is missing, the exit code says which, see {@link unreachableText}
  */
 export function remoteProcess(
   host: RemoteHost,
   program: readonly string[],
   variables: Readonly<Record<string, string>>,
-  cwd: string,
+  needed: readonly string[],
   env: Environment = processEnvironment(),
 ): RemoteProcess {
-  const [command, ...args] = readEnv("COLLC_SSH", env)?.trim().split(/\s+/) ?? ssh;
+  const [command, ...args] = readEnv("COLLC_SSH", env)?.match(/\S+/g) ?? ssh;
   const own = Object.entries(environmentTable).flatMap(([name, { owner }]): [string, string][] => {
     const value = env[name];
     const goes = owner === "user" && name.startsWith("COLLC_") && !/^COLLC_(SSH|STORE_\w+)$/.test(name);
@@ -109,16 +122,50 @@ export function remoteProcess(
   });
   const assigned = Object.entries({ ...Object.fromEntries(own), ...variables, COLLC_ENDS_WITH_INPUT: "1" });
   const text = [
-    `cd ${quoted(cwd)}`,
+    ...needed.map((path, i) => `{ [ -e ${quoted(path)} ] || exit ${firstLacking + i}; }`),
     "IFS= read -r COLLC_STORE_SECRET",
     "export COLLC_STORE_SECRET",
     `exec env ${assigned.map(([name, value]) => `${name}=${quoted(value)}`).join(" ")} ${program.map(quoted).join(" ")}`,
   ].join(" && ");
   // The user's shell there may be of any kind.
-  return { command: command!, args: [...args, host.name, `exec sh -c ${quoted(text)}`] };
+  return { command: command!, args: [...args, bare(host), `exec sh -c ${quoted(text)}`] };
 }
 
 /** A word that a POSIX shell takes as it stands. */
 function quoted(word: string): string {
   return `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Exit codes of a remote shell from here on say which path is missing; collc and signals end below, ssh with 255. */
+const firstLacking = 200;
+
+/** What to see to where a host does not start its ranks. */
+export const hostNeeds =
+  "each host needs ssh without a password, collc and the program at this host's paths, and a way back to this host, which MASTER_ADDR names";
+
+/** What a host is like whose ssh ended with this code before its rank had joined; null where the code says nothing of the host. */
+export function unreachableText(code: number, needed: readonly string[]): string | null {
+  if (code === 255) return "cannot be reached";
+  if (code === 127) return "lacks a program of this one's paths";
+  const missing = needed[code - firstLacking];
+  return missing === undefined ? null : `lacks ${missing}`;
+}
+
+/** Said of the first one's host: its ranks, and then other hosts and theirs. @param absent ranks that have not joined, one at least */
+export function absentText(
+  absent: readonly { readonly rank: number; readonly seat: Seat | null }[],
+  seconds: number,
+): string {
+  const hosts = [...new Set(absent.map(({ seat }) => seat!.host))];
+  const told = hosts.map((host, i) => {
+    const own = absent.filter(({ seat }) => seat!.host === host).map(({ rank }) => rank);
+    return `${i === 0 ? "" : `host ${host.name} `}did not start ${ranksText(own)}`;
+  });
+  return `${told.join(", ")} (nothing heard in ${seconds} s)`;
+}
+
+/** A host that is gone takes all its ranks with it. */
+export function lostText(host: RemoteHost, seats: readonly Seat[]): string {
+  const own = [...seats.keys()].filter((rank) => seats[rank]!.host === host);
+  return `host ${host.name} was lost, with ${ranksText(own)}`;
 }

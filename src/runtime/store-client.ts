@@ -5,6 +5,7 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { readEnv } from "./env.js";
 import { RuntimeError, messageOf, systemCode } from "./errors.js";
 import type { Member, StoreRequest } from "./store-core.js";
 import type { StoreTransport } from "./store.js";
@@ -67,7 +68,9 @@ export async function openTransport(options: ConnectStoreOptions): Promise<TcpTr
   const where = [...seen].map(([port, what]) => `${port}: ${what}`).join("; ");
   throw new RuntimeError(
     `rank ${options.rank} found no store of its run on ${host} within ${timeoutMs} ms (${where || "not tried"})`,
-    "rank 0 hosts it under torchrun and mpirun: is it up, and can its host and ports be reached from here?",
+    readEnv("COLLC_HOST") === undefined
+      ? "rank 0 hosts it under torchrun and mpirun: is it up, and can its host and ports be reached from here?"
+      : "collc run --hosts listens there; set MASTER_ADDR to an address of this host that the other one reaches",
     "timeout",
   );
 }

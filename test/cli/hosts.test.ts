@@ -2,6 +2,7 @@
 import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { gpuCount } from "../../src/cli/gpus.js";
 import { packageRoot } from "../../src/runtime/native.js";
 import { collc, collcProcess, file, isBuilt, kernel, temporaryFolder } from "./support.js";
 
@@ -14,12 +15,26 @@ describe("is refused", () => {
     [["--hosts", join(folder, "nowhere")], "the hosts in .*nowhere cannot be read: ENOENT"],
     [["--hosts", file(folder, "odd", "a two\n")], "line 1 of .*odd is no host"],
     [["--hosts", hosts, "--backend", "cpu"], "the cpu backend emulates all ranks in one process"],
+    [["--hosts", file(folder, "colon", "node1:8\n")], "help: write: node1 8"],
+    [
+      ["--hosts", file(folder, "many", "a 1024\nb 1024\nc 1024\nd 1024\ne 1\n")],
+      "many has 4097 ranks, and .* at most 4096\nhelp: ",
+    ],
     [["--hosts", hosts, "--ranks", "4"], "--ranks.*cannot be used with|cannot be used with.*--ranks"],
     [["--hosts", file(folder, "uneven", "a 1\nb 2\n")], "b has 2 ranks and a 1"],
   ])("with 2: %j", async (args, message) => {
     const { code, out, err } = await collc(["run", oneShot, ...args]);
     expect(err).toMatch(new RegExp(message));
     expect([code, out]).toEqual([2, ""]);
+  });
+
+  it.each([
+    ["cpu", "the cpu backend emulates all ranks in one process"],
+    ["tpu", "COLLC_BACKEND=tpu is no backend"],
+  ])("with COLLC_BACKEND=%s", async (backend, message) => {
+    const { code, err } = await collc(["run", oneShot, "--hosts", hosts], { env: { COLLC_BACKEND: backend } });
+    expect(err).toContain(message);
+    expect(code).toBe(2);
   });
 
   it("under another launcher", async () => {
@@ -32,18 +47,50 @@ describe("is refused", () => {
 
 const built = join(packageRoot(), "build/Release");
 
+/** An ssh that starts a shell here, for all hosts but one. */
+const ssh = file(
+  folder,
+  "ssh",
+  `#!/bin/sh
+if [ "$1" = dark ]; then echo "ssh: connect to host dark port 22: Connection refused" >&2; exit 255; fi
+if [ "$1" = empty ]; then set -- "$1" "$(echo "$2" | sed 's,/main[.]js,/gone.js,g')"; fi
+if [ "$1" = wrong ]; then echo '{"correct":false}'; exit 1; fi
+exec sh -c "$2"
+`,
+);
+chmodSync(ssh, 0o755);
+
+describe.runIf(isBuilt)("a failure as JSON is one object", () => {
+  const env = { COLLC_SSH: ssh, MASTER_ADDR: "127.0.0.1" };
+  const run = (name: string, text: string, more: readonly string[] = []): ReturnType<typeof collcProcess> =>
+    collcProcess(["run", oneShot, "--hosts", file(folder, name, text), "--json", "--dim", "n=64", ...more], { env });
+
+  it.skipIf(gpuCount() > 0)("of a rank, with its help", async () => {
+    const { code, out } = await run("alone", "a 2\n", ["--reach", "1x2"]);
+    expect(out.trim().split("\n")).toHaveLength(1);
+    const { error } = JSON.parse(out) as { error: Record<string, unknown> };
+    expect(error["message"]).not.toMatch(/exited with code|error:/);
+    expect(error["help"]).toEqual(expect.any(String));
+    expect([code, error["exitCode"]]).toEqual([3, 3]);
+  });
+
+  it("of a wrong result, which has been printed already, is none", async () => {
+    const { code, out } = await run("wrong-hosts", "wrong 1\n", ["--reach", "1x1"]);
+    expect([code, out]).toEqual([1, '{"correct":false}\n']);
+  });
+
+  it("of a host without collc, with what it lacks", async () => {
+    const { code, out } = await run("empty-hosts", "empty 2\n", ["--reach", "1x2"]);
+    const { error } = JSON.parse(out) as { error: Record<string, unknown> };
+    expect(error["message"]).toMatch(/^host empty lacks .*\/main\.js$/);
+    expect(error["help"]).toMatch(/collc and the program at this host's paths/);
+    expect(code).toBe(3);
+  });
+});
+
 describe.runIf(isBuilt && existsSync(join(built, "fake-cuda/libcuda.so.1")))(
   "over an ssh that starts a shell here",
   () => {
-    const ssh = file(
-      folder,
-      "ssh",
-      `#!/bin/sh
-if [ "$1" = dark ]; then echo "ssh: connect to host dark port 22: Connection refused" >&2; exit 255; fi
-exec sh -c "$2"
-`,
-    );
-    chmodSync(ssh, 0o755);
     const env = {
       COLLC_SSH: ssh,
       MASTER_ADDR: "127.0.0.1",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { UsageError } from "../../src/runtime/errors.js";
 import { launchRanks, type LaunchResult } from "../../src/runtime/launcher.js";
-import { parseHosts, reachOfHosts, storePlace } from "../../src/runtime/remote-hosts.js";
+import { parseHosts, reachOfHosts, remoteProcess, storePlace } from "../../src/runtime/remote-hosts.js";
 import { processesWith, until, useSandbox } from "./helpers.js";
 
 describe("a file of hosts", () => {
@@ -20,11 +20,32 @@ describe("a file of hosts", () => {
     ["node1 eight", /line 1 of hosts is no host: "node1 eight"/],
     ["node1\nnode2 0", /line 2/],
     ["-oProxyCommand=reboot 2", /line 1/],
+    ["-v@node1 2", /line 1/],
+    ["node1;reboot 2", /line 1/],
+    ["[::1]:8", /line 1/],
     ["a 2\na 2", /hosts has a twice/],
     ["# nobody", /hosts names no host/],
   ])("%j is none", (text, message) => {
     expect(() => parseHosts(text, "hosts")).toThrow(UsageError);
     expect(() => parseHosts(text, "hosts")).toThrow(message);
+  });
+
+  test("a colon before the number is answered by how it is written", () => {
+    expect(() => parseHosts("node1:8", "hosts")).toThrow(expect.objectContaining({ help: "write: node1 8" }));
+    expect(parseHosts("fe80::1%eth0 2\nme@[::1]", "hosts").map(({ name }) => name)).toEqual([
+      "fe80::1%eth0",
+      "me@[::1]",
+    ]);
+  });
+
+  test("ssh gets addresses without brackets, and blanks for a command are none", () => {
+    const of = (name: string, env = {}): readonly string[] => {
+      const { command, args } = remoteProcess({ name, ranks: 1 }, ["node"], {}, [], env);
+      return [command, args.at(-2)!];
+    };
+    expect(of("[::1]")).toEqual(["ssh", "::1"]);
+    expect(of("me@[fe80::1]", { COLLC_SSH: "  " })).toEqual(["ssh", "me@fe80::1"]);
+    expect(of("node1", { COLLC_SSH: " rsh  -x " })).toEqual(["rsh", "node1"]);
   });
 
   test("says which ranks share addresses, where hosts have equally many and the last no more", () => {
@@ -35,6 +56,7 @@ describe("a file of hosts", () => {
 
   test("keeps the store on the loopback only where nobody else needs it", () => {
     expect(storePlace(parseHosts("localhost 2", "hosts"), {})).toEqual({ listen: ["127.0.0.1"], address: "127.0.0.1" });
+    expect(storePlace(parseHosts("me@localhost\n[::1]", "hosts"), {}).listen).toEqual(["127.0.0.1"]);
     expect(storePlace(parseHosts("a\nlocalhost", "hosts"), {}).listen).toEqual(["::", "0.0.0.0"]);
     expect(storePlace(parseHosts("a", "hosts"), { MASTER_ADDR: "10.0.0.7" })).toEqual({
       listen: ["10.0.0.7"],
@@ -58,12 +80,21 @@ describe("ranks over ssh", () => {
       `#!/bin/sh
 case "$2" in
   dark) echo "ssh: connect to host dark port 22: Connection refused" >&2; exit 255 ;;
-  bare) set -- "$1" "$2" "exec /nowhere/node" ;;
+  hang) exec cat > /dev/null ;;
+  bare) set -- "$1" "$2" "$(echo "$3" | sed s,rank.mjs,gone.mjs,g)" ;;
+  shellless) set -- "$1" "$2" "exec /nowhere/sh" ;;
+  cut) # a connection that ends while the ranks there go on
+    exec 3<&0
+    setsid sh -c "$3" <&3 3<&- &
+    exec 3<&-
+    trap 'exit 255' TERM
+    wait $!
+    exit $? ;;
 esac
 echo "$3" >> ${join(sandbox.directory, "commands")}
 setsid sh -c "$3"
 code=$?
-if [ $code -gt 128 ]; then exit 255; fi
+if [ $code -gt 128 ] && [ $code -lt 200 ]; then exit 255; fi
 exit $code
 `,
     );
@@ -88,8 +119,9 @@ exit $code
 
   async function launch(body: string, { on = hosts, before = "" } = {}): Promise<LaunchResult & { lines: string[] }> {
     const lines: string[] = [];
+    const path = script(body, before);
     const result = await launchRanks({
-      ...{ ranks: 4, hosts: on, args: [script(body, before)] },
+      ...{ ranks: 4, hosts: on, args: [path], files: [path] },
       onOutput: (rank, stream, line) => lines.push(`${rank} ${stream} ${line}`),
     });
     return { ...result, lines: lines.sort() };
@@ -122,8 +154,58 @@ exit $code
   test("so is one that has not what it is to start", async () => {
     const on = [hosts[0]!, { name: "bare", ranks: 2 }];
     const { exitCode, failure } = await launch("await sleep(1e6);", { on });
-    expect(failure?.message).toMatch(/^host bare lacks a program of this one's paths\n.*\/nowhere\/node/);
+    expect(failure).toMatchObject({
+      message: `host bare lacks ${join(sandbox.directory, "rank.mjs")}`,
+      help: expect.stringMatching(/^each host needs .*collc and the program at this host's paths/),
+    });
     expect(exitCode).toBe(3);
+  });
+
+  test("and one that has no shell", async () => {
+    const on = [hosts[0]!, { name: "shellless", ranks: 2 }];
+    const { exitCode, failure } = await launch("await sleep(1e6);", { on });
+    expect(failure?.message).toMatch(/^host shellless lacks a program of this one's paths\n.*\/nowhere\/sh/);
+    expect(exitCode).toBe(3);
+  });
+
+  test("a host that takes the connection and never answers is named, not the one that waited for it", async () => {
+    vi.stubEnv("COLLC_TIMEOUT_MS", "3000");
+    const on = [
+      { name: "a", ranks: 1 },
+      { name: "hang", ranks: 3 },
+    ];
+    const { exitCode, failure } = await launch("await sleep(1e6);", { on });
+    expect(failure?.message).toMatch(/^host hang did not start ranks 1 to 3 \(nothing heard in \d+ s\)$/);
+    expect(failure?.help).toMatch(/^each host needs ssh/);
+    expect(exitCode).toBe(3);
+  });
+
+  test("a connection that ends is the loss of its host, with ranks whose connections still stand", async () => {
+    const on = [hosts[0]!, { name: "cut", ranks: 2 }];
+    const { exitCode, failure } = await launch(
+      `const ssh = await group.exchange.allGather("connections", process.ppid);
+       if (rank === 0) process.kill(ssh[2], "SIGTERM");
+       await sleep(1e6);`,
+      { on },
+    );
+    expect(failure?.message).toMatch(
+      /^host cut was lost, with ranks 2 and 3: rank 2 failed: the connection to it ended/,
+    );
+    expect(exitCode).toBe(1);
+  });
+
+  test("an ssh that is not there: what to install or set", async () => {
+    vi.stubEnv("COLLC_SSH", join(sandbox.directory, "nowhere"));
+    await expect(launch("")).rejects.toMatchObject({ exitCode: 3, help: "install ssh, or set COLLC_SSH" });
+  });
+
+  test("a rank that does not find the way back says what to set", async () => {
+    const text = `import { openTransport } from "@store-client";
+      await openTransport({ host: "127.0.0.1", ports: [9], secret: "s", runId: "r", rank: 1, world: 2, timeoutMs: 300 })
+        .catch((error) => console.log(error.help));`;
+    const child = sandbox.node(sandbox.script("lost.mjs", text), [], { COLLC_HOST: "b" });
+    await child.says(/collc run --hosts listens there; set MASTER_ADDR to an address of this host/);
+    await child.ended;
   });
 
   test("a host that dies is named with its ranks, and the others end", async () => {
