@@ -52,7 +52,7 @@ class Region:
         self._bytes: Dict[int, int] = {}
         self._refusals: Dict[Sizes, Optional[str]] = {}
         self._size = self._shared = 0
-        self._is_attached = False
+        self._is_attached = self._is_captured = False
         self._arena: Optional[torch.Tensor] = None
         self._last: Any = None
         artifacts = open_artifacts(partition.folder)
@@ -193,10 +193,14 @@ class Region:
             return None
         if torch.cuda.is_current_stream_capturing():
             return f"{values}: there is no room yet, and none is made while a CUDA graph is captured: run it once before"
+        if self._is_captured:
+            return f"{values}: there is no room, and none is made since a CUDA graph was captured, which has the memory: run it once before"
         # Twice as much, where that can be: sizes grow one by one.
         roomy = tuple(2 * size for size in sizes)
-        wanted = [sizes] if any(step.broken(self.named(roomy)) for step in self.steps.values()) else [roomy, sizes]
-        return None if self._grow(wanted) else f"{values}: {self._too_much()}"
+        wanted = [[sizes]] if any(step.broken(self.named(roomy)) for step in self.steps.values()) else [[roomy, sizes], [sizes]]
+        if not self._grow(wanted):
+            return f"{values}: {self._too_much()}"
+        return None if self._has_room(sizes) else f"{values}: the room that was made is too small"
 
     def _too_much(self) -> str:
         return f"it takes more than the {self._most_bytes} bytes of symmetric memory that it may have"
@@ -210,19 +214,23 @@ class Region:
             step.loaded is not None and step.loaded.fits(step.dims_at(named)) for step in self.steps.values()
         )
 
-    def _grow(self, wanted: Sequence[Sizes]) -> bool:
-        """Makes room for the first of these sizes that keep to the limit, on all ranks. What runs before have left is no longer there."""
+    def _grow(self, wanted: Sequence[Sequence[Sizes]]) -> bool:
+        """
+        Makes room for the first of these that keep to the limit, on all ranks, beside what there is room for already. What runs before
+        have left is no longer there.
+        """
         torch.cuda.synchronize(self.memory.device)
         self.memory.meet()
         before = self._reserved
         old, self._arena = self._arena, None
         if old is not None:
             self.memory.release(old)
-        # What is as large in all is enough.
+        # Lengths may fall where sizes grow, so no sizes stand for smaller ones.
         kept = before if self._is_attached else []
-        larger = ([sizes, *(o for o in kept if any(a > b for a, b in zip(o, sizes)))] for sizes in wanted)
-        grown = any(self._reserve(reserved) for reserved in larger)
-        if not grown:
+        grown = any(self._reserve([*new, *(sizes for sizes in kept if sizes not in new)]) for new in wanted)
+        if grown:
+            self._refusals.clear()
+        else:
             self._reserve(before)
         self._allocate()
         return grown
@@ -238,12 +246,17 @@ class Region:
     # -- launches ----------------------------------------------------------------------------------
 
     def ordered(self) -> torch.cuda.Stream:
-        """The current stream, behind all that was enqueued on another one so far: the region's memory is one."""
+        """
+        The current stream, behind all that was enqueued on another one so far: the region's memory is one. What is captured keeps the
+        addresses, so from then on the memory stays where it is.
+        """
         stream = torch.cuda.current_stream(self.memory.device)
-        if not torch.cuda.is_current_stream_capturing():
-            if self._last is not None and stream != self._last:
-                stream.wait_stream(self._last)
-            self._last = stream
+        if torch.cuda.is_current_stream_capturing():
+            self._is_captured = True
+            return stream
+        if self._last is not None and stream != self._last:
+            stream.wait_stream(self._last)
+        self._last = stream
         return stream
 
     def run(self, index: int, given: Sequence[torch.Tensor], sizes: Sizes) -> List[torch.Tensor]:
@@ -289,7 +302,11 @@ class Region:
             launch.prepared.clear()
         addresses: Dict[str, Any] = {}
         for binding, tensor in zip((*step.inputs, *step.outputs), tensors):
-            addresses[binding.name] = self.memory.pointers(tensor) if binding.symmetric else tensor.data_ptr()
+            if tensor.numel() == 0:
+                # It lies nowhere, and nobody asks where.
+                addresses[binding.name] = [0] * self.memory.world if binding.symmetric else 0
+            else:
+                addresses[binding.name] = self.memory.pointers(tensor) if binding.symmetric else tensor.data_ptr()
         assert step.loaded is not None
         prepared = launch.prepared[key] = step.loaded.prepare(launch.dims, addresses)
         return prepared

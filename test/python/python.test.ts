@@ -96,7 +96,7 @@ describe.runIf(hasFakes)("the Python package", () => {
       encoding: "utf8",
       env: { ...env, COLLC_COMMAND: `${process.execPath} ${built}` },
     });
-    expect(ran.stderr).toMatch(/Ran ([4-9]|\d\d) tests in [^\n]*\n\nOK\n$/);
+    expect(ran.stderr).toMatch(/Ran ([89]|\d\d) tests in [^\n]*\n\nOK\n$/);
     expect(ran.status).toBe(0);
   });
 

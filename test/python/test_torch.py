@@ -6,15 +6,17 @@ import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import torch
 from torch._dynamo.source import ConstantSource
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
-from collc import fx, surgery
+from collc import fx, regions, surgery
 from collc.compiler import find
-from collc.partition import Step, _binding
+from collc.partition import Binding, Step, _binding
+from collc.regions import Region
 
 
 class Surgery(unittest.TestCase):
@@ -75,6 +77,146 @@ class Surgery(unittest.TestCase):
 
     def test_memory_order_of_what_is_square_at_the_hint(self) -> None:
         self.orders(8, True)
+
+
+class Memory:
+    """Of the CPU, one rank; what was given back is remembered."""
+
+    device, rank, world = torch.device("cpu"), 0, 2
+
+    def __init__(self) -> None:
+        self.gpu = type("Gpu", (), {"make_current": lambda self: None})()
+        self.released: list[torch.Tensor] = []
+
+    def meet(self) -> None: ...
+
+    def allocate(self, count: int) -> torch.Tensor:
+        made = torch.zeros(count + 256, dtype=torch.uint8)
+        return made[-made.data_ptr() % 256 :][:count]
+
+    def release(self, tensor: torch.Tensor) -> None:
+        self.released.append(tensor)
+
+    def pointers(self, tensor: torch.Tensor) -> Any:
+        return [tensor.data_ptr()] * 2 if tensor.data_ptr() else None
+
+
+class Program:
+    """Notes the addresses that it is launched with."""
+
+    name, fingerprint, symmetric_bytes = "p", b"", 0
+
+    def __init__(self) -> None:
+        self.programs = [self]
+        self.addresses: dict[str, Any] = {}
+
+    def load(self, gpu: Any, **_: Any) -> "Program":
+        return self
+
+    def fits(self, dims: Any) -> bool:
+        return True
+
+    def reserve(self, shapes: Any) -> None: ...
+    def attach(self, pointers: Any) -> None: ...
+    def reset(self, stream: Any) -> None: ...
+    def launch(self, stream: Any) -> None: ...
+
+    def prepare(self, dims: Any, addresses: dict[str, Any]) -> "Program":
+        self.addresses = addresses
+        return self
+
+
+class Stream:
+    cuda_stream = 0
+
+
+class Regions(unittest.TestCase):
+    """A region of one step, with tensors of its own in symmetric memory: `falls` of 1024 - s0 numbers, `grows` of s0."""
+
+    def setUp(self) -> None:
+        self.capturing = False
+        for target, name, made in (
+            (regions, "open_artifacts", lambda folder: self.program),
+            (torch.cuda, "is_current_stream_capturing", lambda: self.capturing),
+            (torch.cuda, "current_stream", lambda device=None, only=Stream(): only),
+            (torch.cuda, "synchronize", lambda device=None: None),
+        ):
+            patched = mock.patch.object(target, name, made)
+            patched.start()
+            self.addCleanup(patched.stop)
+        self.program, self.memory = Program(), Memory()
+
+    def region(self, at: int, most_bytes: Any = None) -> Region:
+        extents = {"falls": {"op": "sub", "a": 1024, "b": "s0"}, "grows": "s0"}
+        bindings = [Binding(name, name, (extent,), torch.float32, True, (extent,)) for name, extent in extents.items()]
+        guards = [{"left": "s0", "relation": "le", "right": 1024, "reason": "it is for no more"}]
+        step = Step(0, "p", ("n",), bindings[:1], bindings[1:], {"s0": "s0"}, guards, 0, 0)
+        step.instead = lambda given, sizes: [torch.full((sizes["s0"],), 7.0)]
+        partition = type("Partition", (), {"folder": None, "at": {"s0": at}})()
+        region = Region(partition, [step], self.memory, timeout=1.0, most_bytes=most_bytes)
+        for binding in bindings:
+            binding.slot = region.own_slot(binding)
+        bindings[1].stays = True
+        region.attach()
+        return region
+
+    def test_room_for_lengths_that_fall_where_sizes_grow(self) -> None:
+        region = self.region(1000)
+        for size in (300, 100, 1000, 700):
+            self.assertIsNone(region.refusal((size,)))
+            falls, grows = (region.tensor_at(slot, (size,)) for slot in region.slots)
+            falls.fill_(1)
+            grows.fill_(2)
+            self.assertEqual((falls.shape, grows.shape), ((1024 - size,), (size,)))
+            self.assertTrue(bool((falls == 1).all()), f"tensors of {size} overlap")
+        # Room that there was stays: nothing moves for what has run.
+        count = len(self.memory.released)
+        for size in (300, 100, 1000, 700):
+            self.assertIsNone(region.refusal((size,)))
+        self.assertEqual(len(self.memory.released), count)
+
+    def test_refusals_are_of_the_memory_that_there_is(self) -> None:
+        region = self.region(500, most_bytes=6000)
+        # Beside what it has, there is no room for the one; and still none when it is asked again.
+        self.assertRegex(region.refusal((10,)) or "", "s0=10: it takes more than the 6000 bytes")
+        self.assertRegex(region.refusal((10,)) or "", "more than")
+        count = len(self.memory.released)
+        self.assertRegex(region.refusal((10,)) or "", "more than")
+        self.assertEqual(len(self.memory.released), count)
+        self.assertIsNone(region.refusal((500,)))
+
+    def test_memory_that_a_cuda_graph_has_stays(self) -> None:
+        for name in ("run", "product"):
+            with self.subTest(name):
+                self.memory.released.clear()
+                region = self.region(64)
+                self.assertIsNone(region.refusal((128,)))
+                count = len(self.memory.released)
+                self.capturing = True
+                if name == "run":
+                    region.run(0, [torch.zeros(1024 - 64)], (64,))
+                else:
+                    regions.regions["captured"] = region
+                    self.addCleanup(regions.regions.pop, "captured")
+                    a, b = torch.ones(64, 2), torch.ones(2, 1)
+                    region.slots[1].binding.shape = ("s0", 1)
+                    torch.ops.collc.product_into.default(None, a, b, [64], "captured", 1)
+                self.capturing = False
+                place = region.tensor_at(region.slots[1], (64,)).data_ptr()
+                self.assertRegex(region.refusal((900,)) or "", "s0=900: there is no room, and none is made since a CUDA graph was captured")
+                torch.testing.assert_close(region.run(0, [torch.zeros(124)], (900,))[0], torch.full((900,), 7.0))
+                self.assertEqual(len(self.memory.released), count)
+                self.assertEqual(region.tensor_at(region.slots[1], (64,)).data_ptr(), place)
+                (said,) = region.left
+                self.assertIn("run it once before", said)
+
+    def test_tensors_without_elements(self) -> None:
+        region = self.region(1024)
+        (out,) = region.run(0, [torch.zeros(0)], (1024,))
+        self.assertEqual(out.shape, (1024,))
+        self.assertEqual((self.program.addresses["falls"], self.program.addresses["grows"]), ([0, 0], [out.data_ptr()] * 2))
+        (out,) = region.run(0, [torch.zeros(1024)], (0,))
+        self.assertEqual((out.shape, self.program.addresses["grows"]), ((0,), [0, 0]))
 
 
 if __name__ == "__main__":
