@@ -85,6 +85,33 @@ describe("wrong at some lengths alone", () => {
     expect(everyLength(compile(same, onMesh).kernel!, [{ n: 24 }]).answer).toEqual({ holds: true });
   });
 
+  // Iterations, or ranks, that do the same with other numbers: `k` says where the second begins.
+  const chain = (k: number, v: string): string => `collective f(x: T[n] partial(sum)) -> y: T[n] replicated {
+  for i in tiles(max(n - 2, 0) .. n) { y[i] = sum(p in ranks) x@p[i] }
+  for s in 0..2 {
+    let v = ${v}
+    for i in tiles(max(n - 2 - ${k} * (s + 1), 0) .. max(n - 2 - ${k} * s, 0)) { y[i] = (sum(p in ranks) x@p[i]) + v }
+  }
+  for i in tiles(max(n - ${2 + 2 * k}, 0)) { y[i] = sum(p in ranks) x@p[i] }
+}`;
+
+  it.each(["f32(s)", "f32(s * 3)", "f32(s * n)", "f32(s * rank)", "max(f32(s), 0)", "f32(s) * 2 - f32(s)"])(
+    "%s made outside of a loop over elements: is wrong, and never proved for every length",
+    (v) => {
+      const near = compile(chain(300, v), options);
+      expect(near.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+      expect(proveAnswer(near.kernel!, { dims: { n: 350 } }).status).toBe("wrong");
+      expect(everyLength(near.kernel!, [{ n: 3 }, { n: 24 }, { n: 70 }]).answer.holds).toBe(false);
+      const far = compile(chain(500_000, v), options);
+      expect(prove(far).every?.answer.holds ?? false).toBe(false);
+    },
+  );
+
+  it("numbers made outside of a loop over elements, the same in each iteration, are proved for every length", () => {
+    const { kernel } = compile(chain(300, "f32(s - s)"), options);
+    expect(everyLength(kernel!, [{ n: 3 }, { n: 24 }, { n: 700 }]).answer).toEqual({ holds: true });
+  });
+
   it("an element that another turn has stored: is a race, and never ordered for every length", () => {
     const text = (k: number): string => `collective f(z: T[m] local) -> v: T[m] local ensures v[i] == z[i] {
   scratch s: T[m]

@@ -1,5 +1,6 @@
 /** What a stretch comes to, all its ways together: movements from intervals to an interval. */
 import { type Kernel, memoryOperands, type Op, type Value } from "../../ir/module.js";
+import { printType } from "../../ir/types.js";
 import { type Expression, type Expressions, isAtom, isNeverNegative, isRoot, withoutLimit } from "./expressions.js";
 import {
   type Box,
@@ -69,8 +70,10 @@ export class Movements {
     }));
   }
 
-  /** The lengths of a stretch as text, with numbers for what is not looked into, and that by number. */
-  private abstracted({ ops, values }: Part): Unseen & { readonly text: string } {
+  /**
+   * The lengths of a stretch as text, and the data made outside of it, with numbers for what is not looked into, and that by number.
+   */
+  private abstracted({ ops, values, makers }: Part): Unseen & { readonly text: string } {
     const atoms: number[] = [];
     const peers: number[] = [];
     const numbers = new Map<number, number>();
@@ -91,8 +94,23 @@ export class Movements {
       turn ??= rotation.by;
       return `turn ${(((rotation.by - turn) % rotation.of) + rotation.of) % rotation.of} of ${rotation.of}`;
     };
+    const made = new Map<Value, number>();
+    /** Data that one iteration or rank makes is not that of another: what it is made of is written, too. */
+    const writeValue = (v: Value): string => {
+      const expression = values.get(v);
+      if (expression !== undefined) return write(expression);
+      const maker = makers.get(v);
+      if (maker === undefined) return "";
+      const known = made.get(v);
+      if (known !== undefined) return `M${known}`;
+      const number = made.size;
+      made.set(v, number);
+      const attributes = Object.entries(maker.attributes).map(([name, value]) => `${name} ${String(value)}`);
+      const of = maker.operands.map(writeValue).join();
+      return `M${number}=${maker.name} ${attributes.join(" ")} ${printType(v.type)}(${of})`;
+    };
     const all = [...valuesOf(ops)];
-    const texts = all.map((v) => (values.has(v) ? write(values.get(v)!) : ""));
+    const texts = all.map(writeValue);
     // Where all peers are gone through in turn, their numbers come out of that.
     if (turn === null) {
       const owners = ownersOf(ops);

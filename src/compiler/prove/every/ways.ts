@@ -110,6 +110,7 @@ export class Way {
     if (e.kind !== "apply") return null;
     if (isAtom(e)) return parameter(`@${e.id}`);
     try {
+      if ((e.fn === "and" || e.fn === "or") && !e.of.every(isCondition)) throw new NotAffine("bits of a number");
       const operands = e.of.map(of);
       if (e.fn === "select" || e.fn === "and" || e.fn === "or" || e.fn === "not") return this.logical(e.fn, operands);
       if (isComparison(e.fn)) return this.compared(e.fn, operands[0]!, operands[1]!);
@@ -440,6 +441,14 @@ export class Way {
 
 function truth(holds: boolean): Form {
   return holds ? ONE : ZERO;
+}
+
+/** Whether an expression is 0 or 1 as a condition is, and no number. */
+function isCondition(e: Expression): boolean {
+  if (e.kind === "constant") return e.value === 0 || e.value === 1;
+  if (e.kind !== "apply") return e.kind === "symbol" && startOf(e.name) !== null;
+  if (e.fn === "select") return e.of.slice(1).every(isCondition);
+  return isComparison(e.fn) || (["and", "or", "not"].includes(e.fn) && e.of.every(isCondition));
 }
 
 function isComparison(fn: string): boolean {
