@@ -167,7 +167,7 @@ describe("schedules", () => {
     for (const name of ["all_gather/ring", "all_reduce/tree", "halo/ring"]) {
       const { kernel, manifest } = compileFile(
         LIBRARY.find((f) => f.name === name)!,
-        { ranks: 3, dtype: "f32", mapping: PROOF_MAPPING },
+        { ranks: 3, dtype: "bf16", mapping: PROOF_MAPPING },
       );
       const options = { dims: Object.fromEntries(kernel!.dims.map((d) => [d, 24])), schedules: 6, seed: 5 };
       const quick = runHostile(kernel!, manifest!, options);
