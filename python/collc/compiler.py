@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import json
 import os
+import re
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -20,6 +22,10 @@ from .fx import digest
 
 #: Seconds after which nobody reads a folder that was made or asked for.
 _READ_WITHIN = 3600.0
+#: What lies in the cache: partitions by their keys, and what is being made or removed.
+_OURS = re.compile(r"[0-9a-f]{32}(\.\w+)?")
+#: Names and sizes of a partition's files; a folder that has not all of them is none.
+_FILES = "files.json"
 
 
 class NoCompiler(CollcError):
@@ -31,9 +37,9 @@ class Refused(CollcError):
 
 
 def default_cache() -> Path:
-    """Where partitions are kept: `regions` in COLLC_CACHE_DIR, or in ~/.cache/collc."""
+    """COLLC_CACHE_DIR, or ~/.cache/collc."""
     root = os.environ.get("COLLC_CACHE_DIR")
-    return (Path(root) if root else Path.home() / ".cache" / "collc") / "regions"
+    return Path(root) if root else Path.home() / ".cache" / "collc"
 
 
 def most_bytes() -> int:
@@ -68,13 +74,33 @@ def _files_of(command: Path) -> list[Path]:
     return [command, *sorted(own)]
 
 
+def is_whole(folder: Path) -> bool:
+    """Whether a partition lies there with all of its files."""
+    try:
+        files = json.loads((folder / _FILES).read_bytes())
+        return "partition.json" in files and all((folder / name).stat().st_size == size for name, size in files.items())
+    except (OSError, TypeError, ValueError, AttributeError):
+        return False
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder of the cache, which at once is no longer there by its name; nothing where another process was first."""
+    gone = folder.with_name(f"{folder.name[:32]}.{secrets.token_hex(8)}")
+    with contextlib.suppress(OSError):
+        os.rename(folder, gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
 class Compiler:
     """`collc lower` with a cache."""
 
     def __init__(self, command: Sequence[str] | None = None, cache: str | os.PathLike[str] | None = None, timeout: float = 600.0) -> None:
-        """`command`: default what `find` finds, when it is needed. `timeout`: seconds that one graph may take."""
+        """
+        `command`: default what `find` finds, when it is needed. `cache`: partitions are in `regions` below it, default `default_cache`.
+        `timeout`: seconds that one graph may take.
+        """
         self._command = list(command) if command is not None else None
-        self.cache = Path(cache) if cache is not None else default_cache()
+        self.cache = (Path(cache) if cache is not None else default_cache()) / "regions"
         self.timeout = timeout
         self._identity: str | None = None
 
@@ -115,13 +141,22 @@ class Compiler:
         The folder with `partition.json` and the programs' cubins; compiled when it is not there yet.
 
         `measured`: seconds by node, of what stays with the caller; a partition that is in the cache keeps those that it was made with.
-        Raises NoCompiler, and Refused with the compiler's message.
+        Raises NoCompiler, Refused with the compiler's message, and CollcError where the cache cannot be written.
         """
         folder = self.folder_of(graph, ranks=ranks, arch=arch, machine=machine)
-        if (folder / "partition.json").is_file():
-            with contextlib.suppress(OSError):
-                os.utime(folder)  # the order in which folders go
-            return folder
+        try:
+            if is_whole(folder):
+                with contextlib.suppress(OSError):
+                    os.utime(folder)  # the order in which folders go
+            else:
+                self._make(folder, graph, ranks, arch, machine, measured)
+        except OSError as error:
+            raise CollcError(f"{self.cache} cannot be written: {error}; name another folder with COLLC_CACHE_DIR, or as enable's cache") from None
+        return folder
+
+    def _make(
+        self, folder: Path, graph: Mapping[str, Any], ranks: int, arch: str, machine: str | None, measured: Mapping[str, float] | None
+    ) -> None:
         self.cache.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=self.cache))
         try:
@@ -141,28 +176,41 @@ class Compiler:
                 raise NoCompiler(f"{shlex.join(self.command)} does not start: {error}") from None
             if ran.returncode != 0:
                 raise Refused(f"collc lower ends with {ran.returncode}: {ran.stderr.strip()[-2000:]}")
+            if not (out / "partition.json").is_file():
+                raise Refused(f"collc lower ends well and writes no partition: is {shlex.join(self.command)} collc?")
             for name in ("graph.json", "measured.json"):
                 os.replace(made / name, out / name)
-            try:
-                os.rename(out, folder)
-            except OSError:
-                # Another process was first; what it made of the same graph serves.
-                if not (folder / "partition.json").is_file():
-                    raise
-            return folder
+            files = {str(file.relative_to(out)): file.stat().st_size for file in out.rglob("*") if file.is_file()}
+            (out / _FILES).write_text(json.dumps(files), encoding="utf-8")
+            self._put(out, folder)
         finally:
             shutil.rmtree(made, ignore_errors=True)
             self._trim()
 
+    def _put(self, out: Path, folder: Path) -> None:
+        for again in (True, False):
+            try:
+                return os.rename(out, folder)
+            except OSError:
+                # Another process was first; what it made of the same graph serves. What is not whole, nobody can use.
+                if is_whole(folder):
+                    return
+                if not again:
+                    raise
+                _remove(folder)
+
     def _trim(self) -> None:
         """Removes folders that were not used for the longest time, until the rest keeps to the cap; none that somebody may be reading now."""
         folders = []
-        for each in self.cache.iterdir():
-            with contextlib.suppress(OSError):  # another process was first
-                folders.append((each.stat().st_mtime, sum(file.stat().st_size for file in each.rglob("*")), each))
+        with contextlib.suppress(OSError):
+            for each in self.cache.iterdir():
+                if _OURS.fullmatch(each.name) is None or each.is_symlink() or not each.is_dir():
+                    continue
+                with contextlib.suppress(OSError):  # another process was first
+                    folders.append((each.stat().st_mtime, sum(file.stat().st_size for file in each.rglob("*")), each))
         total = sum(size for _, size, _ in folders)
         for used, size, each in sorted(folders):
             if total <= most_bytes() or time.time() - used < _READ_WITHIN:
                 break
-            shutil.rmtree(each, ignore_errors=True)
+            _remove(each)
             total -= size

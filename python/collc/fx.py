@@ -9,7 +9,7 @@ import math
 import re
 from typing import Any, Iterable, Mapping
 
-from .artifacts import Extent
+from .artifacts import Extent, holds, names_in
 
 FORMAT = "collc-fx-1"
 _COLLECTIVE = re.compile(r"^_?c10d_functional\.")
@@ -117,7 +117,11 @@ class Sizes:
         return first
 
     def ranges(self) -> dict[str, dict[str, int]]:
-        """By name, limits and the size that the graph was made with, as far as torch knows them."""
+        """
+        By name, limits and a hint, as far as torch knows them. Hints are powers of two within the limits, none smaller than what the graph
+        was made with where that can be: what is decided for 1024 rows serves for 900, and the dump is the same. Where the graph's guards
+        have no powers of two, they are what it was made with.
+        """
         found: dict[str, dict[str, int]] = {}
         for name, symbol in self.symbols.items():
             about = found[name] = {}
@@ -127,7 +131,10 @@ class Sizes:
                 # Infinity is no integer, and neither is what nobody knows.
                 if getattr(value, "is_Integer", False) or type(value) is int:
                     about[key] = max(0, int(value))
-        return found
+        rounded = {name: {**about, **({"hint": _power(about)} if "hint" in about else {})} for name, about in found.items()}
+        at = {name: about["hint"] for name, about in rounded.items() if "hint" in about}
+        told = (rule for rule in self.holds() if names_in(rule["left"]) <= set(at))
+        return rounded if all(holds(rule, at) for rule in told) else found
 
     def holds(self) -> list[dict[str, Any]]:
         """What torch's own guards say to divide: where it does not, torch compiles another graph."""
@@ -143,6 +150,13 @@ class Sizes:
             if rule not in said:
                 said.append(rule)
         return said
+
+
+def _power(about: Mapping[str, int]) -> int:
+    """The least power of two that is not below the hint, within the limits."""
+    hint = about["hint"]
+    power = 1 << (hint - 1).bit_length() if hint > 0 else 0
+    return min(max(power, about.get("min", 0)), about.get("max", power))
 
 
 _FOLDS = {"Mul": "mul", "Max": "max", "Min": "min"}
@@ -240,13 +254,5 @@ def dump(graph: Any, groups: Mapping[str, int], *, name: str = "region", replica
 
 
 def digest(dumped: Mapping[str, Any]) -> str:
-    """
-    Of a dumped graph: 64 hexadecimal digits, equal where the graphs are. Of sizes that only a launch knows, the hints count by
-    powers of two: what is decided for 1000 rows serves for 900.
-    """
-    sizes = {
-        name: {**about, "hint": (about["hint"] - 1).bit_length() if about["hint"] > 0 else 0} if "hint" in about else about
-        for name, about in dumped.get("sizes", {}).items()
-    }
-    dumped = {**dumped, **({"sizes": sizes} if sizes else {})}
+    """Of a dumped graph: 64 hexadecimal digits, equal where the graphs are."""
     return hashlib.sha256(json.dumps(dumped, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -25,7 +25,7 @@ from .torch_memory import TorchMemory  # first: it says what is missing where th
 from . import fx
 from .agreement import Agreement, Left
 from .artifacts import evaluate
-from .compiler import Compiler
+from .compiler import Compiler, is_whole
 from .errors import CollcError
 from .partition import Partition, Step
 from .regions import Region, regions, replicated_op
@@ -140,7 +140,7 @@ class Pass(CustomGraphPass):
                 folder = self._compiler.folder_of(dumped, ranks=ranks, arch=arch, machine=self._machine)
             except CollcError as error:
                 raise Left(str(error)) from None
-            return self._measure and not (folder / "partition.json").is_file()
+            return self._measure and not is_whole(folder)
 
         measuring = agreement.decide([fx.digest(dumped), arch, problem], same_graph)
         memory: TorchMemory | None = None
@@ -343,7 +343,7 @@ def enable(
     """
     Turns the pass on for graphs that torch.compile compiles from now on, in this process; every rank calls it.
 
-    `command`: the compiler's, default what `collc.compiler.find` finds. `cache`: the folder of what it has made. `machine`: what times are
+    `command`: the compiler's, default what `collc.compiler.find` finds. `cache`: a folder, in whose `regions` lies what it has made. `machine`: what times are
     predicted for, default the smallest that has so many GPUs. `take`: "faster" for programs that are predicted to be, with the copies that
     they need; "all" for every one that the compiler proposes. `measure`: times a graph's collectives as they are, so that predictions
     are held against what NCCL takes here. `memory`: as for `Collectives`. `timeout`: seconds that ranks wait for each other while compiling.

@@ -133,9 +133,9 @@ class Partition:
                 for index, part in enumerate(about["parts"])
                 if part["kind"] == "program"
             ]  # fmt: skip
+            manifest = (folder / "manifest.json").read_bytes()
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise FileError(f"{folder} holds no partition of this version of collc: {error!r}") from None
-        manifest = (folder / "manifest.json").read_bytes()
         self.digest = hashlib.sha256(text + manifest).hexdigest()
 
     def copy_seconds(self, count: int) -> float:

@@ -206,7 +206,7 @@ class Rows(torch.nn.Module):
 def tried_sizes(what: str, module: torch.nn.Module, sizes: list[int], *, left: tuple[int, ...] = (), mark: bool = False, grad: bool = False, **options: Any) -> None:
     """Compiled once for all sizes, and as it is eagerly at each; of the sizes in `left` programs are not for, and the report says so."""
     torch._dynamo.reset()
-    before = set(Path(cache).glob("*"))
+    before = set(Path(cache, "regions").glob("*"))
     with collc.enable(**{"cache": cache, "measure": False, "machine": "h200x4", "take": "all", **options}):
         compiled = torch.compile(module, fullgraph=True, dynamic=None if mark else True)
         for size in sizes:
@@ -228,7 +228,7 @@ def tried_sizes(what: str, module: torch.nn.Module, sizes: list[int], *, left: t
     graphs = collc.report().graphs
     assert len(graphs) == (2 if grad else 1) and all(about.left is None for about in graphs), str(collc.report())
     # One folder for each graph, whatever the size.
-    made = set(Path(cache).glob("*")) - before
+    made = set(Path(cache, "regions").glob("*")) - before
     assert rank != 0 or len(made) <= len(graphs), made
     lines = str(collc.report()).count("  as without collc, ")
     assert lines == len(left) * len(graphs), str(collc.report())

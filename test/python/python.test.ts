@@ -107,7 +107,7 @@ describe.runIf(hasFakes)("the Python package", () => {
     async () => {
       const run = mkdtempSync(join(folder, "run-"));
       // Its own: what collc makes here is of the fake compiler.
-      const cache = join(folder, "regions");
+      const cache = join(folder, "cache");
       const command = `${process.execPath} ${built}`;
       const ranks = [0, 1].map((rank) =>
         promisify(execFile)(torchPython, [join(here, "inductor_rank.py"), `${rank}`, "2", run, cache], {

@@ -175,7 +175,7 @@ class Dumps(unittest.TestCase):
     def test_names_sizes_that_only_a_launch_knows(self) -> None:
         dumped = fx.dump(dynamic(), {"7": 2})
         # Not a node's name, nor torch's.
-        self.assertEqual(dumped["sizes"], {"n0_": {"min": 2, "hint": 12}, "n1": {"min": 0, "max": 64}})
+        self.assertEqual(dumped["sizes"], {"n0_": {"min": 2, "hint": 16}, "n1": {"min": 0, "max": 64}})
         self.assertEqual(dumped["holds"], [{"left": {"op": "mod", "a": "n0_", "b": 4}, "relation": "eq", "right": 0}])
         nodes = {node["name"]: node for node in dumped["nodes"]}
         self.assertEqual(list(nodes), ["n0", "turned", "loose", "part", "output"])
@@ -190,9 +190,28 @@ class Dumps(unittest.TestCase):
         json.loads(json.dumps(dumped, allow_nan=False))
 
     def test_digests_are_of_graphs_and_not_of_sizes(self) -> None:
-        digests = [fx.digest(fx.dump(dynamic(hint), {"7": 2})) for hint in (9, 12, 16, 17, 40)]
-        self.assertEqual(len(set(digests[:3])), 1)
-        self.assertEqual(len(set(digests)), 3)
+        dumps = [fx.dump(dynamic(hint), {"7": 2}) for hint in (9, 12, 16, 17, 40)]
+        # One digest is one dump, so that what is compiled is of the digest alone.
+        self.assertEqual((dumps[0], dumps[1]), (dumps[2], dumps[2]))
+        self.assertEqual([dump["sizes"]["n0_"]["hint"] for dump in dumps], [16, 16, 16, 32, 64])
+        self.assertEqual(len(set(map(fx.digest, dumps))), 3)
+
+    def test_hints_keep_to_limits_and_guards(self) -> None:
+        def hints(lower: int, upper: Any, divisor: int, *hints: int) -> list:
+            def hint(value: int) -> int:
+                graph = dynamic(value)
+                env = graph.nodes[0].meta["val"].node.shape_env
+                env.var_to_range[env.s77] = Range(Integer(lower), upper)
+                env.guards = [Guard(Equality(Mod(env.s77, Integer(divisor)), Integer(0)))]
+                return fx.dump(graph, {"7": 2})["sizes"]["n0_"]["hint"]
+
+            return [hint(value) for value in hints]
+
+        self.assertEqual(hints(0, float("inf"), 4, 0, 4, 900), [0, 4, 1024])
+        self.assertEqual(hints(2, Integer(1000), 4, 600, 1000), [1000, 1000])
+        self.assertEqual(hints(12, float("inf"), 4, 12), [16])
+        # No power of two is a multiple of 3.
+        self.assertEqual(hints(2, float("inf"), 3, 9, 12), [9, 12])
 
     def test_refuses_lengths_that_it_has_no_words_for(self) -> None:
         env = Environment(8)
@@ -227,7 +246,8 @@ class TheCompiler(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.calls = Path(folder.name, "calls")
-        self.cache = Path(folder.name, "cache")
+        self.home = Path(folder.name, "cache")
+        self.cache = self.home / "regions"
         self.command = Path(folder.name, "collc")
         self.write(COMMAND.format(python=sys.executable, calls=str(self.calls)))
 
@@ -236,7 +256,7 @@ class TheCompiler(unittest.TestCase):
         self.command.chmod(self.command.stat().st_mode | stat.S_IXUSR)
 
     def lower(self, name: str, **options: Any) -> Path:
-        return Compiler([str(self.command)], self.cache).lower({"name": name}, ranks=2, arch="sm_90a", **options)
+        return Compiler([str(self.command)], self.home).lower({"name": name}, ranks=2, arch="sm_90a", **options)
 
     def test_is_called_once_for_a_graph(self) -> None:
         first = self.lower("one", measured={"mm": 1e-6})
@@ -269,6 +289,48 @@ class TheCompiler(unittest.TestCase):
         fifth = self.lower("five")
         self.assertEqual({each for each in self.cache.iterdir()}, {folders[0], fourth, fifth})
 
+    def test_removes_only_what_it_has_made(self) -> None:
+        before = os.environ.pop("COLLC_CACHE_MAX_MB", None)
+        self.addCleanup(lambda: os.environ.pop("COLLC_CACHE_MAX_MB") if before is None else os.environ.update(COLLC_CACHE_MAX_MB=before))
+        first = self.lower("one")
+        old = time.time() - 7200
+        elsewhere = self.home.parent / "elsewhere"
+        key = "0123456789abcdef" * 2
+        mine = [self.home / "thesis", self.cache / "thesis", elsewhere, self.cache / f"{key}0", self.cache / f"{key}.a b"]
+        left = self.cache / f"{key}.half_made"
+        for folder in (*mine, left):
+            folder.mkdir()
+            (folder / "a").write_bytes(b"x")
+        (self.cache / "1").write_bytes(b"x")
+        (self.cache / key).symlink_to(elsewhere)
+        for folder in (*mine, left, first, self.cache / "1"):
+            os.utime(folder, (old, old))
+        os.environ["COLLC_CACHE_MAX_MB"] = "0"
+        self.lower("two")
+        self.assertFalse(first.exists() or left.exists())
+        self.assertTrue(all((folder / "a").exists() for folder in mine))
+        self.assertTrue((self.cache / key).is_symlink() and (self.cache / "1").exists())
+        # Nothing lies there by another name.
+        self.assertEqual(len(list(self.cache.iterdir())), 6)
+
+    def test_makes_anew_what_is_not_whole(self) -> None:
+        first = self.lower("one")
+        for number, name in enumerate(("partition.json", "measured.json", "files.json")):
+            (first / name).unlink()
+            self.assertEqual(self.lower("one"), first)
+            self.assertEqual((first / "partition.json").read_text(), "one")
+            self.assertTrue((first / name).exists())
+            self.assertEqual(len(self.calls.read_text().splitlines()), number + 2)
+        (first / "partition.json").write_text("")
+        self.lower("one")
+        self.assertEqual((first / "partition.json").read_text(), "one")
+        self.assertEqual(list(self.cache.iterdir()), [first])
+
+    def test_says_that_the_cache_cannot_be_written(self) -> None:
+        self.home.write_text("a file")
+        with self.assertRaisesRegex(collc.CollcError, "cannot be written: .*COLLC_CACHE_DIR"):
+            self.lower("one")
+
     def test_another_compiler_another_partition(self) -> None:
         first = self.lower("one")
         self.write(self.command.read_text().replace("1.2.3", "1.2.4"))
@@ -278,10 +340,12 @@ class TheCompiler(unittest.TestCase):
         with self.assertRaisesRegex(Refused, "ends with 1: error: it is bad"):
             self.lower("bad")
         self.assertEqual(list(self.cache.iterdir()), [])
+        with self.assertRaisesRegex(Refused, "writes no partition"):
+            Compiler(["/bin/true"], self.home).lower({"name": "one"}, ranks=2, arch="sm_90a")
 
     def test_says_that_there_is_none(self) -> None:
         with self.assertRaisesRegex(NoCompiler, "does not start"):
-            Compiler(["/nowhere/collc"], self.cache).lower({"name": "one"}, ranks=2, arch="sm_90a")
+            Compiler(["/nowhere/collc"], self.home).lower({"name": "one"}, ranks=2, arch="sm_90a")
         before = os.environ.pop("COLLC_COMMAND", None)
         try:
             os.environ["COLLC_COMMAND"] = "my collc --flag"

@@ -15,8 +15,19 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, Stateles
 
 from collc import fx, regions, surgery
 from collc.compiler import find
-from collc.partition import Binding, Step, _binding
+from collc.errors import FileError
+from collc.partition import Binding, Partition, Step, _binding
 from collc.regions import Region
+
+
+class Partitions(unittest.TestCase):
+    def test_that_lack_files(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            about = {"report": "", "at": {}, "copy": {"seconds": 0, "bytesPerSecond": 1}, "parts": []}
+            Path(folder, "partition.json").write_text(json.dumps(about))
+            Path(folder, "measured.json").write_text("{}")
+            with self.assertRaisesRegex(FileError, "holds no partition"):
+                Partition(Path(folder))
 
 
 class Surgery(unittest.TestCase):
