@@ -20,7 +20,8 @@ import type { Kernel } from "./ir/module.js";
 import { lowerCollective } from "./lower/lower-collective.js";
 import type { Machine } from "./machine/machines.js";
 import { isWhole } from "./machine/reach.js";
-import { type LibraryStep, launchesOf } from "./manifest.js";
+import { launchesOf } from "./manifest.js";
+import type { LibraryStep } from "./manifest-steps.js";
 import {
   checkDTypeVariables,
   checkOptions,

@@ -55,6 +55,7 @@ export {
 export { lanesOf, printType, scalarOf, type Type } from "./ir/types.js";
 export { walkKernel } from "./ir/visit.js";
 export * from "./manifest.js";
+export * from "./manifest-steps.js";
 export { type Cluster, CLUSTER_NAMES, clusterFromJson, clusterNamed, clusterSchema } from "./machine/cluster.js";
 export {
   type LinkUse,

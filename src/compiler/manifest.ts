@@ -2,6 +2,7 @@
  * The launch manifest: all that a host needs to launch a compiled kernel, as plain JSON.
  * The compiler writes it, the runtime and the ahead-of-time header read it.
  */
+import type { LaunchStep, Step } from "./manifest-steps.js";
 import type { LaunchDType, DType, ScalarKind } from "./types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames } from "./types/extent.js";
 import type { Layout, ReductionOp } from "./types/layout.js";
@@ -229,119 +230,6 @@ export interface KernelManifest {
   /** Blocks wait on each other, so all must be resident: launch cooperatively. */
   readonly cooperative: boolean;
 }
-
-/** One thing that a rank enqueues. */
-export interface LaunchStep {
-  readonly kind: "launch";
-  /** Index in `kernels`. */
-  readonly kernel: number;
-  /** Most blocks; at most the kernel's own. */
-  readonly maxBlocks: number;
-}
-
-/**
- * A collective of a library that moves the tensors as the signature has them, byte for byte. Of groups on GPUs with the library
- * alone: a plan takes it where that was measured to be the fastest.
- */
-export interface LibraryStep {
-  readonly kind: "library";
-  readonly library: "nccl";
-  readonly call: LibraryCall;
-  /** Names of the signature's tensors. */
-  readonly input: string;
-  readonly output: string;
-  /** The rank that has the input of a broadcast. */
-  readonly root: number;
-}
-
-export type LibraryCall = "all_gather" | "broadcast";
-
-/** One side of a copy: elements of a tensor of the signature, as a rank holds it. */
-export interface CopyEnd {
-  readonly tensor: string;
-  readonly rank: number;
-  /** Of the first element, and how far the rows' first elements lie apart. */
-  readonly offset: Extent;
-  readonly pitch: Extent;
-}
-
-/** `rows` runs of `length` elements each, none where one of them is not above 0. */
-export interface Copy {
-  readonly rows: Extent;
-  readonly length: Extent;
-  readonly from: CopyEnd;
-  readonly to: CopyEnd;
-}
-
-/** A copy at some dimensions, in elements. */
-export interface Rows {
-  readonly rows: number;
-  readonly length: number;
-  readonly from: { readonly offset: number; readonly pitch: number };
-  readonly to: { readonly offset: number; readonly pitch: number };
-}
-
-/** What a copy is at these dimensions; null where it has no element. Rows that are neighbours on both sides are one. */
-export function rowsOf({ rows, length, from, to }: Copy, dims: DimValues): Rows | null {
-  const [count, width] = [evaluateExtent(rows, dims), evaluateExtent(length, dims)];
-  if (count <= 0 || width <= 0) return null;
-  const at = ({ offset, pitch }: CopyEnd): Rows["from"] => {
-    return { offset: evaluateExtent(offset, dims), pitch: evaluateExtent(pitch, dims) };
-  };
-  const [source, target] = [at(from), at(to)];
-  if (source.pitch !== width || target.pitch !== width || count === 1)
-    return { rows: count, length: width, from: source, to: target };
-  const all = count * width;
-  return { rows: 1, length: all, from: { ...source, pitch: all }, to: { ...target, pitch: all } };
-}
-
-/** Copies that a GPU's copy engines carry out, in any order, while no multiprocessor works on them. */
-export interface CopyStep {
-  readonly kind: "copy";
-  /** What each rank copies, from rank 0 on. */
-  readonly copies: readonly (readonly Copy[])[];
-}
-
-/** One side of a message: a run of elements of the program's memory, on the rank that sends or receives it. */
-export interface MessageEnd {
-  /** The rank at the other side. */
-  readonly peer: number;
-  /** Name of the memory, in `Manifest.memory`. */
-  readonly memory: string;
-  /** Of the first element. */
-  readonly offset: Extent;
-  /** Number of elements; a message of none is not sent. */
-  readonly length: Extent;
-}
-
-/**
- * Messages between ranks that share no addresses, all of them together. The k-th that a rank sends to a peer is the k-th that the
- * peer receives from it. On each rank's stream everything before the step comes before what it sends, and what it receives before
- * everything after the step.
- */
-export interface MessageStep {
-  readonly kind: "message";
-  /** What each rank sends and receives, from rank 0 on. */
-  readonly ranks: readonly { readonly sends: readonly MessageEnd[]; readonly receives: readonly MessageEnd[] }[];
-}
-
-/** A message at some dimensions, in elements. */
-export interface Run {
-  readonly peer: number;
-  readonly memory: string;
-  readonly offset: number;
-  readonly length: number;
-}
-
-/** Messages that have elements at these dimensions. */
-export function runsOf(ends: readonly MessageEnd[], dims: DimValues): Run[] {
-  return ends.flatMap(({ peer, memory, offset, length }) => {
-    const count = evaluateExtent(length, dims);
-    return count <= 0 ? [] : [{ peer, memory, offset: evaluateExtent(offset, dims), length: count }];
-  });
-}
-
-export type Step = LaunchStep | LibraryStep | CopyStep | MessageStep;
 
 /** Steps that are kernels. */
 export function launchesOf({ steps }: Choice): readonly LaunchStep[] {

@@ -5,7 +5,8 @@ import { compile } from "../../src/compiler/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { requirementHolds } from "../../src/compiler/types/requirement.js";
 import { prove, PROOF_MAPPING, proveOrdering, summaryLine } from "../../src/compiler/prove/index.js";
-import { oddShape, proofShapes, shapesToProve } from "../../src/compiler/prove/shapes.js";
+import { oddShape } from "../../src/compiler/prove/lengths.js";
+import { proofShapes, shapesToProve } from "../../src/compiler/prove/shapes.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
 
 describe("the shape at odd addresses", () => {

@@ -8,7 +8,7 @@
  * A flag is seen some time after what was stored before it has arrived; a rank goes on when it has seen all it waits for.
  */
 import type { Kernel } from "../ir/module.js";
-import { type Copy, type MessageStep, type Run, runsOf } from "../manifest.js";
+import { type Copy, type MessageStep, type Run, runsOf } from "../manifest-steps.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Machine } from "./machines.js";
 import { MESSAGES } from "./reach.js";

@@ -5,7 +5,7 @@
  * k-th from one rank to another the k-th: no send is taken to end before, for a library may wait for the other side. Where no rank can go on,
  * they wait on each other for ever.
  */
-import type { MessageEnd, MessageStep } from "../manifest.js";
+import type { MessageEnd, MessageStep } from "../manifest-steps.js";
 import { printExtent, sameExtent } from "../types/extent.js";
 import type { KernelStep } from "./steps.js";
 

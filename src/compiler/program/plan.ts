@@ -6,7 +6,8 @@
 import { bufferOf, type Kernel } from "../ir/module.js";
 import { predict, predictCopies, predictMessages, type Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
-import type { Choice, LibraryStep, Plan } from "../manifest.js";
+import type { Choice, Plan } from "../manifest.js";
+import type { LibraryStep } from "../manifest-steps.js";
 import { type DType, DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames, productOf, sameExtent } from "../types/extent.js";
 import { isPolynomial, polynomialOf } from "../types/normal-form.js";

@@ -10,7 +10,7 @@
 import { isParameter, type Kernel, type Op, text } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { buffersNamed, walk } from "../ir/visit.js";
-import type { CopyStep, MessageEnd, MessageStep } from "../manifest.js";
+import type { CopyStep, MessageEnd, MessageStep } from "../manifest-steps.js";
 import { inferSymmetric } from "../passes/infer-symmetric.js";
 import { Definitions } from "../passes/support/analysis.js";
 import { copiesOfRanks, copyLists, MOST_RANKS } from "../passes/support/copies.js";

@@ -22,16 +22,9 @@ import { MOST_INDEX } from "./intervals.js";
 import type { Lengths } from "./obligations.js";
 import { proveOrdering } from "./ordering.js";
 import { predicated } from "./predicated.js";
+import { oddShape, rowDimension } from "./lengths.js";
 import { type Answer, placeOf, type Wrong } from "./results.js";
-import {
-  constantsBeyond,
-  lengthBeyond,
-  oddShape,
-  type ProofShape,
-  rowDimension,
-  shapesToProve,
-  whyNoShape,
-} from "./shapes.js";
+import { constantsBeyond, lengthBeyond, type ProofShape, shapesToProve, whyNoShape } from "./shapes.js";
 
 export interface ProveOptions {
   /**

@@ -6,7 +6,7 @@ import type { DimValues } from "../types/extent.js";
 import { countedOps } from "./counted-ops.js";
 import { reachedAt } from "./reached.js";
 import { FAR, manyLengths } from "./outcomes.js";
-import { fitting } from "./shapes.js";
+import { fitting } from "./lengths.js";
 
 /** Ops that touch memory or flags: how many there are, how many ran in some proof, and where the others come from. */
 export interface Coverage {

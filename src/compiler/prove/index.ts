@@ -31,7 +31,8 @@ export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./
 export type { SharedLayout } from "../execute/order/shared-places.js";
 export { claimsToJson, claimText, everyLine, findings, idleLine, openLine, summaryLine } from "./report.js";
 export { proveResidency } from "./ordering.js";
-export { PROOF_MAPPING, proofShapes, rowDimension } from "./shapes.js";
+export { rowDimension } from "./lengths.js";
+export { PROOF_MAPPING, proofShapes } from "./shapes.js";
 
 /**
  * Proves a compiled kernel. Compile it with `mapping: PROOF_MAPPING` (or one of your own): the number of threads

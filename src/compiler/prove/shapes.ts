@@ -1,12 +1,17 @@
 /** Shapes to prove a kernel at: small, and together enough that loops take their main, remainder and tail paths. */
 import type { Kernel } from "../ir/module.js";
-import { walkKernel } from "../ir/visit.js";
-import type { SignatureTensor } from "../manifest.js";
 import type { PassOptions } from "../passes/options.js";
-import { DTYPES } from "../types/dtype.js";
-import { type DimValues, elementsOf, type Extent, extentNames } from "../types/extent.js";
-import { divisorOf, fitDims, requirementHolds } from "../types/requirement.js";
+import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
 import { shapesOfOutcomes } from "./outcomes.js";
+import {
+  fitting,
+  greatestCommon,
+  multiplies,
+  outerTensors,
+  rowDimension,
+  shortShape,
+  wantedShapes,
+} from "./lengths.js";
 import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
 
 /**
@@ -23,18 +28,6 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
   // Where the machine has roles; as many threads as without.
   roles: { m: 16, n: 16, k: 8, stages: 3, consumers: 16, producers: 16, registers: null, group: 2 },
 };
-
-/** Wide rows that a thread of an interleaved loop has under way; see `passes/options.ts`. */
-const ROWS_IN_FLIGHT = 4;
-
-/** Into as many pieces kernels cut tensors, if not into one for each rank. */
-const MOST_PIECES = 8;
-
-/** Of dimensions before the last one, where that is long. */
-const FEW_ROWS = 3;
-
-/** Of more dimensions, the outer ones are shorter still. */
-const MOST_DIMENSIONS = 3;
 
 /**
  * Loads and stores of all ranks at the largest shape that is tried for a constant's sake, and at all such shapes together.
@@ -275,28 +268,6 @@ export function lengthBeyond(kernel: Kernel, program: Kernel, threshold: Thresho
   return null;
 }
 
-/** A few elements of a few rows. */
-function shortShape(kernel: Kernel): DimValues {
-  const row = rowDimension(kernel);
-  return Object.fromEntries(kernel.dims.map((d) => [d, roundUp(d === row ? 8 : FEW_ROWS, stepOf(kernel, d))]));
-}
-
-/**
- * Where buffers start at odd addresses: the ragged shape, or one as much shorter as scalar loops reach their main paths
- * sooner than vector loops. Not for blocks that share memory: products go by tiles, whatever their addresses, and what
- * folds rows goes through long ones otherwise than through short ones.
- */
-export function oddShape(kernel: Kernel, ragged: DimValues): DimValues {
-  const row = rowDimension(kernel);
-  if (row === undefined || kernel.buffers.some((b) => b.role === "shared")) return ragged;
-  const threads = Math.max(kernel.blockThreads, 1);
-  const parts = isSharded(kernel, row) ? kernel.world : 1;
-  const shorter = Math.ceil(ragged[row]! / parts / Math.min(...vectorLanes(kernel)));
-  const wanted = { ...ragged, [row]: roundUp(restFrom(shorter, threads, [1], false) * parts, stepOf(kernel, row)) };
-  const dims = fitting(kernel, wanted);
-  return dims !== null && dims[row]! < ragged[row]! ? dims : ragged;
-}
-
 /** All of them, as they are. */
 export function proofShapes(
   kernel: Kernel,
@@ -304,152 +275,4 @@ export function proofShapes(
   program: Kernel | null = null,
 ): DimValues[] {
   return shapesToProve(kernel, claim, program).map(({ dims }) => dims);
-}
-
-/**
- * The dimensions, moved to the nearest that the kernel takes; null if none are found. What moves up moves by whole rows of
- * blocks where it can, and so keeps the rest that it was chosen for.
- */
-export function fitting(kernel: Kernel, wanted: DimValues): DimValues | null {
-  const { requirements, dims: names } = kernel;
-  const isAllowed = (dims: DimValues): boolean => requirements.every((r) => requirementHolds(r, dims));
-  if (isAllowed(wanted)) return wanted;
-  let dims = fitDims(requirements, wanted, new Set(names));
-  if (!isAllowed(dims)) return null;
-  for (const name of names) {
-    const row = rowOf(kernel) * stepOf(kernel, name);
-    const moved = { ...dims, [name]: wanted[name]! + Math.ceil((dims[name]! - wanted[name]!) / row) * row };
-    if (wanted[name]! > 1 && dims[name]! > wanted[name]! && isAllowed(moved)) dims = moved;
-  }
-  return dims;
-}
-
-/** Elements that the threads of a block take together, with the widest vectors. */
-function rowOf(kernel: Kernel): number {
-  return Math.max(kernel.blockThreads, 1) * Math.max(...vectorLanes(kernel));
-}
-
-interface WantedShapes {
-  readonly basic: readonly DimValues[];
-  readonly further: readonly DimValues[];
-}
-
-function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): WantedShapes {
-  const { dims, world } = kernel;
-  const steps = new Map(dims.map((d) => [d, stepOf(kernel, d)]));
-  const shape = (lengths: (dim: string, d: number) => number): DimValues =>
-    Object.fromEntries(dims.map((name, d) => [name, roundUp(lengths(name, d), steps.get(name)!)]));
-  if (dims.length === 0) return { basic: [{}], further: [] };
-  const threads = Math.max(kernel.blockThreads, 1);
-  const lanes = vectorLanes(kernel);
-  const row = rowOf(kernel);
-  /** Elements after which a loop over them has taken its main path. */
-  const main = ROWS_IN_FLIGHT * kernel.maxBlocks * row;
-  const last = rowDimension(kernel);
-  if (dims.length === 1 && last !== undefined) {
-    const sharded = isSharded(kernel, dims[0]!);
-    const lengths = [1, restFrom(main + row, threads, lanes, false), restFrom(main + row, threads, lanes, true)];
-    // Of 64 and of 16, which chunks and vectors go by; the one before is a multiple of neither where vectors are short.
-    const multiples = [64, 16].map((of) => (Math.ceil(main / of) | (of === 64 ? 0 : 1)) * of);
-    const all = [...lengths, ...multiples].map((n) => shape(() => n * (sharded ? world : 1)));
-    // A kernel that works on a share, or on one piece of several, of what is not sharded needs that many times as much.
-    return { basic: all, further: sharded ? [] : [shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)] };
-  }
-  const few = (n: number): DimValues => shape((name) => n * (isSharded(kernel, name) ? world : 1));
-  if (last === undefined) {
-    // Rows have a length of their own, as in `T[m, 7168]`: few of long ones, and of short ones as many as lead loops over
-    // all elements to their main paths.
-    const length = Math.max(1, ...outerTensors(kernel).map((t) => elementsOf(t.localShape, few(1))));
-    const rows = Math.max(FEW_ROWS, Math.ceil((main + row) / length));
-    return { basic: [few(1), few(rows), few(rows + 1), few(13)], further: [] };
-  }
-  if (!multiplies(kernel)) {
-    // Of many dimensions, the outer ones have two indices each: what goes wrong with strides shows there.
-    const rowsOf = (d: number): number => (d < dims.length - MOST_DIMENSIONS ? 2 : FEW_ROWS);
-    const long = (n: number) =>
-      shape((name, d) => (name === last ? n : rowsOf(d)) * (isSharded(kernel, name) ? world : 1));
-    // Of one to three rows, neither is a multiple of the elements that blocks have in flight.
-    // A block may take several short rows at once, and more than once.
-    const short = shape((name) => (name === last ? 8 : 13) * (isSharded(kernel, name) ? world : 1));
-    return { basic: [shape(() => 1), long(235), long(232), short, long(192), long(208)], further: [] };
-  }
-  // Products: several tiles with ragged edges, and a depth that fills the pipeline and empties it.
-  const depth = (name: string): boolean => kernel.inputs.every((t) => t.shape.includes(name));
-  const part = (rows: number, columns: number, k: number, middle = k) =>
-    shape((name, d) => {
-      if (depth(name) || (d > 0 && name !== last)) {
-        const length = depth(name) ? k : middle;
-        return isSharded(kernel, name) ? Math.min(length, world > 4 ? 18 : length) * world : length;
-      }
-      if (name === last) return isSharded(kernel, name) ? columns * world : columns;
-      return d === 0 && isSharded(kernel, name) ? Math.max(2, Math.ceil(rows / world)) * world : rows;
-    });
-  const basic = [shape(() => 1), part(19, 19, 27), part(16, 24, 24)];
-  if (claim === "answer" && (world > 2 || dims.length > 3)) return { basic, further: [] };
-  // As deep as the others, but with no more columns than one tile has: what more of them do is known from those.
-  const deep = 24;
-  const columns = isSharded(kernel, last) ? Math.ceil(deep / world) : deep;
-  return { basic, further: [part(Math.ceil((main + row) / deep) * world, columns, deep, columns)] };
-}
-
-function outerTensors({ inputs, outputs }: Kernel): readonly SignatureTensor[] {
-  return [...inputs, ...outputs];
-}
-
-/** Elements of the vectors of 16 bytes that a kernel may work on. */
-function vectorLanes({ buffers }: Kernel): number[] {
-  return [...new Set(buffers.map((b) => 16 / DTYPES[b.dtype].bytes))];
-}
-
-function multiplies(kernel: Kernel): boolean {
-  let found = false;
-  walkKernel(kernel, (op) => void (found ||= op.name === "mma"));
-  return found;
-}
-
-/**
- * A length, at least `least`, that leaves a rest of vectors after whole rows of a block, for vectors of each of `lanes`
- * if there is such a length. With `even` a multiple of all vectors, else a length that leaves a rest of elements, too.
- */
-function restFrom(least: number, threads: number, lanes: readonly number[], even: boolean): number {
-  const [widest, narrowest] = [Math.max(...lanes), Math.min(...lanes)];
-  const isWanted = (n: number): boolean => (even ? n % widest === 0 : n % narrowest === narrowest - 1);
-  const score = (n: number): number => lanes.filter((l) => n % (threads * l) >= l).length;
-  const candidates = Array.from({ length: threads * widest }, (_, i) => least + i).filter(isWanted);
-  return candidates.reduce((best, n) => (score(n) > score(best) ? n : best));
-}
-
-/** The dimension that neighbours in memory differ in: the last one of most tensors. Undefined if that has no name. */
-export function rowDimension({ dims, inputs, outputs }: Kernel): string | undefined {
-  const rows = [...inputs, ...outputs].map((t) => t.shape.at(-1));
-  const count = (dim: string): number => rows.filter((e) => e !== undefined && extentNames(e).has(dim)).length;
-  return dims.reduce<string | undefined>(
-    (best, d) => (count(d) > 0 && (best === undefined || count(d) >= count(best)) ? d : best),
-    undefined,
-  );
-}
-
-/** Whether each rank has a part of a dimension; or elements that steer are limited by one, perhaps by such a part. */
-function isSharded({ requirements, world, mesh, inputs }: Kernel, dim: string): boolean {
-  const limits = inputs.flatMap(({ values }) => (values === undefined ? [] : [values.from, values.to]));
-  if (limits.some((e) => extentNames(e).has(dim))) return true;
-  const parts = [world, ...mesh.map((axis) => axis.size)].filter((n) => n > 1);
-  return requirements
-    .flatMap((r) => divisorOf(r) ?? [])
-    .some((r) => parts.includes(r.divisor) && extentNames(r.length).has(dim));
-}
-
-function stepOf(kernel: Kernel, dim: string): number {
-  return kernel.requirements
-    .flatMap((r) => divisorOf(r) ?? [])
-    .filter((r) => extentNames(r.length).has(dim))
-    .reduce((step, r) => (step * r.divisor) / greatestCommon(step, r.divisor), 1);
-}
-
-function greatestCommon(a: number, b: number): number {
-  return b === 0 ? a : greatestCommon(b, a % b);
-}
-
-function roundUp(n: number, step: number): number {
-  return Math.max(1, Math.ceil(n / step)) * step;
 }

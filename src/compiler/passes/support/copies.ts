@@ -15,7 +15,7 @@ import {
   type Value,
 } from "../../ir/module.js";
 import { type BinaryFunction, type Comparison, definitionOf } from "../../ir/ops.js";
-import type { Copy, CopyEnd } from "../../manifest.js";
+import type { Copy, CopyEnd } from "../../manifest-steps.js";
 import { extent, type Extent, type ExtentOp, productOf, sameExtent } from "../../types/extent.js";
 import type { Definitions } from "./analysis.js";
 
