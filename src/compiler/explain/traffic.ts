@@ -5,7 +5,6 @@
  * Nothing here knows a collective. A loop whose variable decides nothing is counted once and multiplied; others are gone
  * through turn by turn, long ones by samples. What depends on data is left out and said so.
  */
-import { foldBinary, foldCompare } from "../ir/functions.js";
 import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
 import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
@@ -13,7 +12,7 @@ import { UsageError } from "../../errors.js";
 import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { type Known, MANY_TURNS, NeedsTurns, turnsOf } from "../machine/turns.js";
+import { isOfIndices, KnownValues, MANY_TURNS, NeedsTurns, turnsOf } from "../machine/turns.js";
 
 /** Bytes that one line of the program moves, in one stretch between two points of synchronisation. */
 export interface Move {
@@ -71,7 +70,7 @@ interface OpenStretch {
 }
 
 class Counter {
-  private readonly known = new Map<Value, Known>();
+  private readonly values: KnownValues;
   private stretches: OpenStretch[] = [newStretch()];
   private readonly syncs: Op[] = [];
   private isSampled = false;
@@ -84,7 +83,10 @@ class Counter {
     private readonly rank: number,
     private readonly dims: DimValues,
     private readonly parts: ReadonlySet<Op>,
-  ) {}
+  ) {
+    // How many blocks share the tiles decides where in the ring they go, and nothing that is counted.
+    this.values = new KnownValues(rank, dims, 1);
+  }
 
   run(): RankTraffic {
     this.region(this.kernel.body, 1);
@@ -96,16 +98,11 @@ class Counter {
     for (const op of region.ops) this.op(op, weight);
   }
 
-  private of(v: Value): Known {
-    return this.known.get(v) ?? "data";
-  }
-
-  /** A number that decides what is counted; null if only the data knows. @throws NeedsTurns */
+  /** A number that decides what is counted; null if only the data knows, which is said. @throws NeedsTurns */
   private deciding(v: Value, span: Span): number | null {
-    const known = this.of(v);
-    if (known === "loop") throw new NeedsTurns();
-    if (known === "data") this.unknown.set(span.start, span);
-    return known === "data" ? null : known;
+    const known = this.values.deciding(v);
+    if (known === null) this.unknown.set(span.start, span);
+    return known;
   }
 
   private part(op: Op): void {
@@ -120,22 +117,21 @@ class Counter {
 
   private op(op: Op, weight: number): void {
     if (this.parts.has(op)) this.part(op);
-    const [result] = op.results;
     switch (op.name) {
       case "const":
-        return void this.known.set(result!, op.attributes["value"] as number);
       case "dim":
-        return void this.known.set(result!, this.dims[text(op, "name")]!);
       case "rank":
-        return void this.known.set(result!, this.rank);
+      case "grid":
       case "launch_parity":
-        // Every second launch uses the other copy of scratch memory, and moves as much.
-        return void this.known.set(result!, 0);
+        return this.values.enter(op);
       case "binary":
       case "compare":
-        return this.arithmetic(op, weight);
+        if (isOfIndices(op)) this.values.enter(op);
+        else this.stretch.scalarOps += weight;
+        return;
       case "select":
-        return this.select(op, weight);
+        if (scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += weight;
+        return this.values.enter(op);
       case "unary":
         this.stretch.scalarOps += weight;
         return;
@@ -151,9 +147,6 @@ class Counter {
         if (condition !== null) this.region(op.regions[condition !== 0 ? 0 : 1]!, weight);
         return;
       }
-      case "grid":
-        // How many blocks share the tiles decides where in the ring they go, and nothing that is counted.
-        return void this.known.set(result!, 1);
       case "roles":
         // What producers load, consumers use.
         return [...op.regions].reverse().forEach((region) => this.region(region, weight));
@@ -171,27 +164,6 @@ class Counter {
     return this.stretches.at(-1)!;
   }
 
-  private arithmetic(op: Op, weight: number): void {
-    const [a, b] = op.operands.map((v) => this.of(v));
-    const isIndex = ["index", "bool"].includes(scalarOf(op.operands[0]!.type));
-    if (!isIndex) this.stretch.scalarOps += weight;
-    this.known.set(op.results[0]!, isIndex ? this.folded(op, a!, b!) : "data");
-  }
-
-  private folded(op: Op, a: Known, b: Known): Known {
-    if (a === "data" || b === "data") return "data";
-    if (a === "loop" || b === "loop") return "loop";
-    const fn = op.attributes["fn"] as never;
-    return op.name === "compare" ? Number(foldCompare(fn, a, b)) : (foldBinary(fn, a, b) ?? "data");
-  }
-
-  private select(op: Op, weight: number): void {
-    const [condition, a, b] = op.operands.map((v) => this.of(v));
-    if (scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += weight;
-    const chosen = typeof condition === "number" ? (condition !== 0 ? a! : b!) : condition === "loop" ? "loop" : "data";
-    this.known.set(op.results[0]!, chosen);
-  }
-
   private loop(op: Op, weight: number): void {
     const bounds = op.operands.map((v) => this.deciding(v, op.span));
     if (bounds.includes(null)) return;
@@ -206,7 +178,7 @@ class Counter {
     const turns = turnsOf(ranges, !isOrdered, { ...MANY_TURNS, most });
     this.isSampled ||= turns.length < total;
     for (const turn of turns) {
-      body.arguments.forEach((a, i) => this.known.set(a, turn.values[i]!));
+      body.arguments.forEach((a, i) => this.values.set(a, turn.values[i]!));
       this.region(body, weight * turn.weight);
     }
     this.folds(op, weight * total);
@@ -223,7 +195,7 @@ class Counter {
     const unknown = new Map(this.unknown);
     const counted = newStretch();
     this.stretches.push(counted);
-    for (const a of body.arguments) this.known.set(a, "loop");
+    for (const a of body.arguments) this.values.set(a, "loop");
     try {
       this.region(body, weight);
       this.stretches[this.stretches.length - 1] = before;

@@ -1,4 +1,8 @@
-/** How often a region runs, and with which values of its loop's variables. */
+/** Numbers that decide what is counted: how often a region runs, with which values of its loop's variables, and what follows from those. */
+import { foldBinary, foldCompare } from "../ir/functions.js";
+import { type Op, text, type Value } from "../ir/module.js";
+import { scalarOf } from "../ir/types.js";
+import type { DimValues } from "../types/extent.js";
 import { Unwinding } from "../unwinding.js";
 
 /** What is known of a value: a number, that it depends on a loop that was taken as a whole, or on data. */
@@ -41,4 +45,74 @@ export function turnsOf(
     }
     return { values, weight: total / count };
   });
+}
+
+/** What is known of the values of a kernel on one rank, while its ops are gone through in order. What nothing is known of is data. */
+export class KnownValues {
+  private readonly known = new Map<Value, Known>();
+
+  /** @param grid blocks of the launch, whose first one is meant */
+  constructor(
+    private readonly rank: number,
+    private readonly dims: DimValues,
+    private readonly grid: number,
+  ) {}
+
+  of(v: Value): Known {
+    return this.known.get(v) ?? "data";
+  }
+
+  set(v: Value, known: Known): void {
+    this.known.set(v, known);
+  }
+
+  /** A number that decides what is counted; null if only the data knows. @throws NeedsTurns */
+  deciding(v: Value): number | null {
+    const known = this.of(v);
+    if (known === "loop") throw new NeedsTurns();
+    return known === "data" ? null : known;
+  }
+
+  /** Enters what an op gives that is pure, and that is no arithmetic on elements. */
+  enter(op: Op): void {
+    const result = op.results[0]!;
+    switch (op.name) {
+      case "const":
+        return this.set(result, op.attributes["value"] as number);
+      case "dim":
+        return this.set(result, this.dims[text(op, "name")]!);
+      case "rank":
+        return this.set(result, this.rank);
+      case "grid":
+        return this.set(result, this.grid);
+      case "aligned":
+        return this.set(result, 1);
+      // Every second launch uses the other copy of scratch memory, and moves as much.
+      case "launch_parity":
+      case "block":
+        return this.set(result, 0);
+      case "binary":
+      case "compare":
+        return this.set(result, this.folded(op));
+      case "select": {
+        const [condition, a, b] = op.operands.map((v) => this.of(v));
+        const isDecided = typeof condition === "number";
+        return this.set(result, isDecided ? (condition !== 0 ? a! : b!) : condition === "loop" ? "loop" : "data");
+      }
+    }
+  }
+
+  private folded(op: Op): Known {
+    const [a, b] = [this.of(op.operands[0]!), this.of(op.operands[1]!)];
+    if (a === "data" || b === "data") return "data";
+    if (a === "loop" || b === "loop") return "loop";
+    const fn = op.attributes["fn"] as never;
+    return op.name === "compare" ? Number(foldCompare(fn, a, b)) : (foldBinary(fn, a, b) ?? "data");
+  }
+}
+
+/** Whether an operation on two values is one on numbers that decide what is counted, and not one on elements. */
+export function isOfIndices(op: Op): boolean {
+  const kind = scalarOf(op.operands[0]!.type);
+  return kind === "index" || kind === "bool";
 }

@@ -5,13 +5,12 @@
  * Nothing here knows a collective or a machine. A loop whose variable decides nothing is counted once and multiplied; others are
  * gone through turn by turn, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
  */
-import { foldBinary, foldCompare } from "../ir/functions.js";
 import { bufferOf, isGlobal, isParameter, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
 import { productShape } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import { DTYPES, isDType } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { FEW_TURNS, type Known, NeedsTurns, turnsOf } from "./turns.js";
+import { FEW_TURNS, isOfIndices, KnownValues, NeedsTurns, turnsOf } from "./turns.js";
 
 /**
  * Round trips to memory one after the other: those of loads that wait for values of loads before them, or that stand behind a
@@ -88,7 +87,7 @@ const later = (a: Trips, b: Trips): Trips => (length(b) > length(a) ? b : a);
 const since = (a: Trips, b: Trips): Trips => ({ peer: a.peer - b.peer, own: a.own - b.own });
 
 class Counter {
-  private readonly known = new Map<Value, Known>();
+  private readonly values: KnownValues;
   /** When values are there, on the thread's path. */
   private readonly ready = new Map<Value, Trips>();
   /** The innermost loop, counted from outside, whose variable a value depends on. */
@@ -113,6 +112,7 @@ class Counter {
     private readonly dims: DimValues,
     private readonly grid: number,
   ) {
+    this.values = new KnownValues(rank, dims, grid);
     this.stretches = [this.opened()];
     this.buffers = new Map(kernel.buffers.map((b) => [b.name, b]));
     this.hasPackets = kernel.buffers.some(({ role }) => role === "packet");
@@ -214,42 +214,28 @@ class Counter {
   private tripOf(op: Op): Trips {
     if (!isRemote(op)) return { peer: 0, own: 1 };
     const { peer } = op.name === "copy_tile" ? { peer: op.operands[0]! } : memoryOperands(op);
-    return this.of(peer!) === this.rank ? { peer: 0, own: 1 } : { peer: 1, own: 0 };
-  }
-
-  private of(v: Value): Known {
-    return this.known.get(v) ?? "data";
-  }
-
-  /** A number that decides what is counted; null if only the data knows. @throws NeedsTurns */
-  private deciding(v: Value): number | null {
-    const known = this.of(v);
-    if (known === "loop") throw new NeedsTurns();
-    return known === "data" ? null : known;
+    return this.values.of(peer!) === this.rank ? { peer: 0, own: 1 } : { peer: 1, own: 0 };
   }
 
   private op(op: Op, weight: number): void {
     const [result] = op.results;
     switch (op.name) {
       case "const":
-        return void this.known.set(result!, op.attributes["value"] as number);
       case "dim":
-        return void this.known.set(result!, this.dims[text(op, "name")]!);
       case "rank":
-        return void this.known.set(result!, this.rank);
       case "grid":
-        return void this.known.set(result!, this.grid);
       case "block":
-        return void this.known.set(result!, 0);
       case "aligned":
-        return void this.known.set(result!, 1);
       case "launch_parity":
-        return void this.known.set(result!, 0);
+        return this.values.enter(op);
       case "binary":
       case "compare":
         return this.arithmetic(op, weight);
-      case "select":
-        return this.select(op, weight);
+      case "select": {
+        const { type } = result!;
+        if (scalarOf(type) !== "index") this.stretch.scalarOps += weight * lanesOf(type);
+        return this.values.enter(op);
+      }
       case "unary":
         this.stretch.scalarOps += weight * lanesOf(result!.type) * (SLOW[op.attributes["fn"] as string] ?? 1);
         return;
@@ -265,7 +251,7 @@ class Counter {
       case "if": {
         // Counters that outlive the launch are kept by threads of certain numbers.
         if (op.regions.every((r) => this.isBookkeeping(r))) return;
-        const condition = this.deciding(op.operands[0]!);
+        const condition = this.values.deciding(op.operands[0]!);
         return this.region(op.regions[condition === 0 ? 1 : 0]!, weight);
       }
       case "roles":
@@ -287,7 +273,7 @@ class Counter {
   /** Slots are stored to and loaded whole; what is not of an epoch is cleared, too. */
   private packet(op: Op, weight: number): void {
     const isLoad = op.name === "packet_load";
-    const owner = isLoad || !isRemote(op) ? this.rank : this.deciding(op.operands[2]!);
+    const owner = isLoad || !isRemote(op) ? this.rank : this.values.deciding(op.operands[2]!);
     if (owner === null) return;
     const bytes = weight * SLOT_BYTES;
     if (isLoad) this.stretch.loaded[owner]! += bytes;
@@ -297,13 +283,13 @@ class Counter {
 
   private signal(op: Op): void {
     const { peer } = memoryOperands(op);
-    const to = peer === null ? this.rank : this.deciding(peer);
+    const to = peer === null ? this.rank : this.values.deciding(peer);
     if (to !== null && to !== this.rank) this.tells.add(to);
   }
 
   private flag(op: Op): void {
     const peer = op.operands[2];
-    const from = peer === undefined ? this.rank : this.deciding(peer);
+    const from = peer === undefined ? this.rank : this.values.deciding(peer);
     this.flags++;
     if (from !== null && from !== this.rank) this.awaits.add(from);
   }
@@ -318,26 +304,15 @@ class Counter {
 
   private cast(op: Op, weight: number): void {
     const [from, to] = [op.operands[0]!, op.results[0]!];
-    if (scalarOf(to.type) === "index" || scalarOf(from.type) === "index") return void this.known.set(to, this.of(from));
+    if (scalarOf(to.type) === "index" || scalarOf(from.type) === "index")
+      return void this.values.set(to, this.values.of(from));
     const isEighth = [from, to].some((v) => isNarrow(scalarOf(v.type)));
     this.stretch.scalarOps += weight * lanesOf(to.type) * (isEighth ? EIGHTH : 1);
   }
 
   private arithmetic(op: Op, weight: number): void {
-    const [a, b] = op.operands;
-    const { type } = a!;
-    const kind = scalarOf(type);
-    // What nothing is known of is data.
-    if (kind === "index" || kind === "bool") this.known.set(op.results[0]!, folded(op, this.of(a!), this.of(b!)));
-    else this.stretch.scalarOps += weight * lanesOf(type) * (op.attributes["fn"] === "div" ? DIVISION : 1);
-  }
-
-  private select(op: Op, weight: number): void {
-    const [condition, a, b] = op.operands.map((v) => this.of(v));
-    const { type } = op.results[0]!;
-    if (scalarOf(type) !== "index") this.stretch.scalarOps += weight * lanesOf(type);
-    const chosen = typeof condition === "number" ? (condition !== 0 ? a! : b!) : condition === "loop" ? "loop" : "data";
-    this.known.set(op.results[0]!, chosen);
+    if (isOfIndices(op)) return this.values.enter(op);
+    this.stretch.scalarOps += weight * lanesOf(op.operands[0]!.type) * (op.attributes["fn"] === "div" ? DIVISION : 1);
   }
 
   /** Turns that the busiest block or thread has of those in the range. */
@@ -349,7 +324,7 @@ class Counter {
   }
 
   private loop(op: Op, weight: number): void {
-    const bounds = op.operands.map((v) => this.deciding(v));
+    const bounds = op.operands.map((v) => this.values.deciding(v));
     if (bounds.includes(null)) return;
     const [body] = op.regions as [Region];
     const ranges = body.arguments.map((_, i) => [bounds[2 * i]!, bounds[2 * i + 1]!] as const);
@@ -379,7 +354,7 @@ class Counter {
   ): void {
     for (const turn of turnsOf(ranges, !isOrdered, FEW_TURNS)) {
       const before = this.now;
-      body.arguments.forEach((a, i) => this.known.set(a, turn.values[i]!));
+      body.arguments.forEach((a, i) => this.values.set(a, turn.values[i]!));
       this.region(body, each * turn.weight);
       // Of turns that threads or blocks share, the path has its part.
       if (!isOrdered) this.now = add(before, since(this.now, before), (turn.weight * path) / total);
@@ -396,7 +371,7 @@ class Counter {
     const before = { ...this.stretch, loaded: [...this.stretch.loaded], stored: [...this.stretch.stored] };
     const { now } = this;
     const tells = new Set(this.tells);
-    for (const a of body.arguments) this.known.set(a, "loop");
+    for (const a of body.arguments) this.values.set(a, "loop");
     try {
       this.region(body, weight);
       this.now = add(now, since(this.now, now), path);
@@ -415,7 +390,7 @@ class Counter {
     this.closeStretch();
     this.flags = 0;
     for (let i = lo; i < hi; i++) {
-      this.known.set(body.arguments[0]!, i);
+      this.values.set(body.arguments[0]!, i);
       this.region(body, 1);
     }
     const isGrid = this.flags > this.awaits.size + 1;
@@ -429,10 +404,10 @@ class Counter {
 
   private access(op: Op, weight: number): void {
     const buffer = this.buffers.get(text(op, "buffer"))!;
-    if (op.name === "load" && buffer.role === "state") return void this.known.set(op.results[0]!, 0);
+    if (op.name === "load" && buffer.role === "state") return void this.values.set(op.results[0]!, 0);
     if (!isParameter(buffer) && buffer.role !== "scratch") return;
     const { peer } = memoryOperands(op);
-    const owner = isRemote(op) ? this.deciding(peer!) : this.rank;
+    const owner = isRemote(op) ? this.values.deciding(peer!) : this.rank;
     if (owner === null || owner < 0 || owner >= this.kernel.world) return;
     const type = op.name === "store" ? op.operands[0]!.type : op.results[0]!.type;
     const bytes = weight * lanesOf(type) * DTYPES[buffer.dtype].bytes;
@@ -443,7 +418,7 @@ class Counter {
   private tile(op: Op, weight: number): void {
     const from = bufferOf(this.kernel, text(op, "from"));
     const to = bufferOf(this.kernel, text(op, "to"));
-    const owner = isRemote(op) ? this.deciding(op.operands[0]!) : this.rank;
+    const owner = isRemote(op) ? this.values.deciding(op.operands[0]!) : this.rank;
     if (owner === null || owner < 0 || owner >= this.kernel.world) return;
     const [, ...sizes] = to.shape.map((e) => evaluateExtent(e, this.dims));
     const whole = from.shape.slice(-2).map((e) => evaluateExtent(e, this.dims));
@@ -457,13 +432,6 @@ class Counter {
     if (unit === "scalar") this.stretch.scalarOps += weight * m * n * k;
     else this.stretch.tensorOps += 2 * weight * m * n * k;
   }
-}
-
-function folded(op: Op, a: Known, b: Known): Known {
-  if (a === "data" || b === "data") return "data";
-  if (a === "loop" || b === "loop") return "loop";
-  const fn = op.attributes["fn"] as never;
-  return op.name === "compare" ? Number(foldCompare(fn, a, b)) : (foldBinary(fn, a, b) ?? "data");
 }
 
 function isNarrow(kind: string): boolean {
