@@ -6,6 +6,7 @@ export { CannotTell } from "./failures.js";
 export { NUMBERS } from "./domains/numbers.js";
 export { NUMBER_TILES } from "./domains/number-tiles.js";
 export { type Block, type Blocked, type Elements, type Faults, type Machine, newBlock } from "./machine.js";
+export { firstWhere, NEAR } from "./order/climbing.js";
 export { Clocks } from "./order/clocks.js";
 export { KnowledgeTable, NOTHING } from "./order/knowledge.js";
 export { Races } from "./order/races.js";

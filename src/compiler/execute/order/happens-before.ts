@@ -9,6 +9,7 @@
  * are counted here.
  */
 import { CannotTell, Fails } from "../failures.js";
+import { firstWhere, NEAR } from "./climbing.js";
 import { Clocks, type Order } from "./clocks.js";
 import { KnowledgeTable, NOTHING } from "./knowledge.js";
 import {
@@ -28,9 +29,6 @@ const MOST_ROUNDS = 20;
 
 /** For a signal that hands nothing on. */
 const NONE = -1;
-
-/** Values of a flag that are nearer to each other are in one order, though they wrap. */
-const NEAR = 2 ** 30;
 
 export class HappensBefore implements Order {
   readonly knowledge: KnowledgeTable;
@@ -179,12 +177,12 @@ export class HappensBefore implements Order {
    */
   private gainedFromClimb(wait: Wait, isFirst: boolean, areOfOneRound: boolean): number {
     const { signals } = wait.flag;
-    const least = firstWhere(signals, (s) => suffices(s, wait));
+    const least = firstWhere(signals.length, (at) => suffices(signals[at]!, wait));
     if (least === signals.length || !this.isCandidate(signals[least]!, wait, isFirst)) return NOTHING;
     if (!this.synchronises(signals[least]!, wait)) return NOTHING;
     const gained = this.handedOn[signals[least]!.id]!;
     if (areOfOneRound) return gained;
-    const ahead = firstWhere(signals, (s) => s.at > wait.at);
+    const ahead = firstWhere(signals.length, (at) => signals[at]!.at > wait.at);
     if (ahead <= least || ahead === signals.length || !this.isCandidate(signals[ahead]!, wait, isFirst)) return gained;
     return this.knowledge.meet(gained, this.handedOn[signals[ahead]!.id]!);
   }
@@ -218,17 +216,6 @@ export class HappensBefore implements Order {
       );
     }
   }
-}
-
-/** The first of them of which something is true that is true of all behind it, or their number. */
-function firstWhere(signals: readonly Signal[], isSo: (signal: Signal) => boolean): number {
-  let [low, high] = [0, signals.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (isSo(signals[middle]!)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 /** Whether one block sets a flag higher and higher, in a phase of its own each time, and all signals are of one kind. */

@@ -1,6 +1,6 @@
 /** Where tensors between steps lie: one pool that peers reach, one that they do not; memory is used again when nobody needs it. */
 import { DTYPES } from "../../types/dtype.js";
-import { type DimValues, evaluateExtent } from "../../types/extent.js";
+import { type DimValues, elementsOf } from "../../types/extent.js";
 import type { Manifest, ManifestBuffer } from "../../manifest.js";
 
 /** A tensor that one step makes and others read. */
@@ -76,7 +76,7 @@ export function planBuffers(
       kernel.buffers
         .filter((b) => b.role !== "input" && b.role !== "output")
         .map((b): Workspace => {
-          const bytes = b.shape.reduce<number>((size, e) => size * evaluateExtent(e, dims), DTYPES[b.dtype].bytes);
+          const bytes = elementsOf(b.shape, dims) * DTYPES[b.dtype].bytes;
           return { step, kernel: kernel.name, buffer: b.name, role: b.role, bytes, isSymmetric: b.symmetric };
         }),
     ),

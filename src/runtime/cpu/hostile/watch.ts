@@ -6,10 +6,12 @@
 import {
   Clocks,
   type Execution,
+  firstWhere,
   isGlobal,
   isParameter,
   type Kernel,
   KnowledgeTable,
+  NEAR,
   NOTHING,
   NUMBER_TILES,
   type Op,
@@ -30,9 +32,6 @@ const CALLER_SPAN: Span = { start: 0, end: 0 };
 
 /** For a signal that hands nothing on. */
 const NONE = -1;
-
-/** Values of a flag that are nearer to each other are in one order, though they wrap. */
-const NEAR = 2 ** 30;
 
 export class Watch extends Trace {
   readonly timeline: Timeline;
@@ -226,13 +225,8 @@ export class Watch extends Trace {
     const { signals } = flag;
     const reaches = (at: number): boolean => ((this.reached[signals[at]!.id]! - wanted) | 0) >= 0;
     if (!this.climbs(flag, wanted)) return signals.findIndex((_, at) => reaches(at));
-    let [low, high] = [0, signals.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (reaches(middle)) high = middle;
-      else low = middle + 1;
-    }
-    return low < signals.length ? low : -1;
+    const first = firstWhere(signals.length, reaches);
+    return first < signals.length ? first : -1;
   }
 
   /** Whether a flag has only gone up, and neither so far nor so far from `wanted` that values which wrap would be out of order. */
