@@ -152,3 +152,27 @@ it.each([
   if (reason === null) expect(found).toBe(null);
   else expect(found).toMatch(reason);
 });
+
+it("what one rank tests says nothing of where another's elements are", () => {
+  const file = LIBRARY.find((f) => f.name === pull)!;
+  const { kernel } = compileFile(file, { ranks: 4, dtype: "bf16", mapping: PROOF_MAPPING });
+  const text = plainText(kernel!);
+  // Shards begin at n · rank / 4, which is a number of its own for each rank.
+  const cut = text.replace(
+    /(%8 = binary )%6, %7 \{fn="mul"\} : index/,
+    '%901 = binary %6, %5 {fn="mul"} : index\n$1%901, %3 {fn="div"} : index',
+  );
+  // Rank 3 takes vectors where rank 2 might.
+  const mixed = cut.replace(
+    /(%\d+ = binary )%8, (%\d+ \{fn="rem"\})/,
+    '%902 = const {value=2} : index\n%903 = binary %6, %902 {fn="min"} : index\n%904 = binary %903, %5 {fn="mul"} : index\n%905 = binary %904, %3 {fn="div"} : index\n$1%905, $2',
+  );
+  expect([cut, mixed]).not.toContain(text);
+  expect(mixed).not.toBe(cut);
+  const orderedOf = (edited: string): string | null => {
+    const { ordering } = everyLength(parseKernel(edited), [{ n: 4 }, { n: 856 }]);
+    return ordering.holds ? null : ordering.reason;
+  };
+  expect(orderedOf(cut)).toBe(null);
+  expect(orderedOf(mixed)).toMatch(/vector/);
+});

@@ -25,10 +25,15 @@ import {
   ZERO,
 } from "./forms.js";
 
-/** `fn` is a binary function or a comparison; `not`; `select`. `symbol` is an address test, or anything else without a number. */
+/**
+ * `fn` is a binary function or a comparison; `not`; `select`. `symbol` is an address test, or anything else without a number. `unknown` stands
+ * for a number of dimensions alone, whichever it is: see `abstraction.ts`.
+ */
 export type Expression =
   | { readonly id: number; readonly kind: "constant"; readonly value: number }
-  | { readonly id: number; readonly kind: "dim" | "symbol"; readonly name: string }
+  | { readonly id: number; readonly kind: "dim"; readonly name: string }
+  | { readonly id: number; readonly kind: "symbol"; readonly name: string }
+  | { readonly id: number; readonly kind: "unknown"; readonly number: number; readonly isNeverNegative: boolean }
   | { readonly id: number; readonly kind: "apply"; readonly fn: string; readonly of: readonly Expression[] };
 
 /**
@@ -36,7 +41,7 @@ export type Expression =
  * alone that is no sum.
  */
 export function isAtom(e: Expression): boolean {
-  if (e.kind === "dim") return true;
+  if (e.kind === "dim" || e.kind === "unknown") return true;
   if (e.kind !== "apply" || !isPlain(e)) return false;
   return !(e.fn === "add" || e.fn === "sub" || (e.fn === "mul" && e.of.some((f) => f.kind === "constant")));
 }
@@ -44,7 +49,7 @@ export function isAtom(e: Expression): boolean {
 const plain = new WeakMap<Expression, boolean>();
 
 /** Whether an expression has no tests of addresses and no block in it. */
-function isPlain(e: Expression): boolean {
+export function isPlain(e: Expression): boolean {
   if (e.kind !== "apply") return e.kind !== "symbol";
   let known = plain.get(e);
   if (known === undefined) plain.set(e, (known = e.of.every(isPlain) && !isRoot(e) && e.of.every((f) => !hasRoot(f))));
@@ -79,6 +84,11 @@ function hasRoot(e: Expression): boolean {
 
 const COMPARED = new Set(["eq", "ne", "lt", "le", "gt", "ge"]);
 
+/** Whether a function compares two numbers. */
+export function isComparison(fn: string): boolean {
+  return COMPARED.has(fn);
+}
+
 export class Expressions {
   private readonly all = new Map<string, Expression>();
   private readonly byId: Expression[] = [];
@@ -108,6 +118,12 @@ export class Expressions {
 
   symbol(name: string): Expression {
     return this.made(`symbol ${name}`, (id) => ({ id, kind: "symbol", name }));
+  }
+
+  /** @param isNeverNegative whether it is known to be 0 or more */
+  unknown(number: number, isNeverNegative: boolean): Expression {
+    const key = `unknown ${number} ${isNeverNegative}`;
+    return this.made(key, (id) => ({ id, kind: "unknown", number, isNeverNegative }));
   }
 
   extent(e: Extent): Expression {
@@ -196,6 +212,7 @@ export class Evaluation {
 
 /** Whether an expression is 0 or more, whatever the dimensions are. */
 export function isNeverNegative(e: Expression): boolean {
+  if (e.kind === "unknown") return e.isNeverNegative;
   if (e.kind !== "apply") return e.kind === "dim" || (e.kind === "constant" && e.value >= 0);
   if (e.fn === "max") return e.of.some(isNeverNegative);
   return ["add", "mul", "div", "rem", "min"].includes(e.fn) && e.of.every(isNeverNegative);

@@ -1,20 +1,8 @@
 /** What a stretch comes to, all its ways together: movements from intervals to an interval. */
-import { type Kernel, memoryOperands, type Op, type Value } from "../../ir/module.js";
-import { printType } from "../../ir/types.js";
-import { type Expression, type Expressions, isAtom, isNeverNegative, isRoot, withoutLimit } from "./expressions.js";
-import {
-  type Box,
-  boxOf,
-  constant,
-  equal,
-  explore,
-  type Form,
-  parameter,
-  rangeOf,
-  substituted,
-  Undecided,
-} from "./forms.js";
-import { renamedPlace } from "./places.js";
+import type { Kernel, Op } from "../../ir/module.js";
+import { Abstraction, valuesOf } from "./abstraction.js";
+import { type Expression, type Expressions, isRoot } from "./expressions.js";
+import { type Box, boxOf, constant, equal, explore, parameter, rangeOf, Undecided } from "./forms.js";
 import { type Merged, mergedStores, type Movement } from "./pieces.js";
 import { demand, NotShown } from "./conditions.js";
 import { type Stretch } from "./stretches.js";
@@ -24,18 +12,10 @@ import { type Decisions, GRID, Way } from "./ways.js";
 /** Ways that are looked at for one stretch, at most. */
 const MOST_WAYS = 3000;
 
-/** What is not looked into in a part: lengths, by the numbers of their expressions, and ranks whose memory is touched. */
-interface Unseen {
-  readonly atoms: readonly number[];
-  readonly peers: readonly number[];
-}
-
-/**
- * The movements of stretches. What is shown of one holds for all that have the same ops and differ in lengths and peers that are
- * not looked into: those of other ranks and other iterations.
- */
+/** The movements of stretches: of each abstraction once. */
 export class Movements {
-  private readonly known = new Map<string, Unseen & { readonly movements: readonly Movement[] }>();
+  /** By key; null where an abstraction is too coarse. */
+  private readonly known = new Map<string, readonly Movement[] | null>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -48,95 +28,26 @@ export class Movements {
   }
 
   private ofPart(part: Part): readonly Movement[] {
-    const { text, atoms, peers } = this.abstracted(part);
-    const key = `${part.shape}: ${text}`;
-    const found = this.known.get(key);
-    if (found === undefined) {
+    const coarse = new Abstraction(this.expressions, part, "numbers");
+    let movements = this.known.get(coarse.key);
+    if (movements === undefined) this.known.set(coarse.key, (movements = this.unlessTooCoarse(coarse)));
+    if (movements !== null) return movements.map((m) => coarse.movement(m));
+    const fine = new Abstraction(this.expressions, part, "terms");
+    movements = this.known.get(fine.key) ?? movementsOf(this.kernel, this.expressions, fine.part);
+    this.known.set(fine.key, movements);
+    return movements.map((m) => fine.movement(m));
+  }
+
+  /** Null where more is asked of unknowns than is known of them. */
+  private unlessTooCoarse({ part }: Abstraction): readonly Movement[] | null {
+    try {
       const movements = movementsOf(this.kernel, this.expressions, part);
-      this.known.set(key, { movements, atoms, peers });
-      return movements;
+      return movements.every(({ aligned }) => aligned.length === 0) ? movements : null;
+    } catch (e) {
+      if (e instanceof NotShown) return null;
+      throw e;
     }
-    const by = new Map(found.atoms.map((id, i) => [`@${id}`, parameter(`@${atoms[i]}`)]));
-    const renamed = (f: Form): Form => substituted(f, by);
-    const ownerOf = (owner: number): number => peers[found.peers.indexOf(owner)] ?? owner;
-    return found.movements.map((m) => ({
-      ...m,
-      owner: ownerOf(m.owner),
-      base: renamed(m.base),
-      length: "root" in m.length ? { root: atoms[found.atoms.indexOf(m.length.root)]! } : m.length,
-      sources: m.sources.map((s) => ({ ...s, owner: ownerOf(s.owner), place: renamedPlace(s.place, renamed) })),
-      aligned: m.aligned.map(({ form, lanes }) => ({ form: renamed(form), lanes })),
-      divisors: m.divisors.map(renamed),
-    }));
   }
-
-  /**
-   * The lengths of a stretch as text, and the data made outside of it, with numbers for what is not looked into, and that by number.
-   */
-  private abstracted({ ops, values, makers }: Part): Unseen & { readonly text: string } {
-    const atoms: number[] = [];
-    const peers: number[] = [];
-    const numbers = new Map<number, number>();
-    let turn: number | null = null;
-    const write = (e: Expression): string => {
-      if (isRoot(e) || isAtom(e)) {
-        let number = numbers.get(e.id);
-        if (number === undefined) numbers.set(e.id, (number = atoms.push(e.id) - 1));
-        const name = `${isRoot(e) ? "L" : isNeverNegative(e) ? "A" : "Z"}${number}`;
-        const known = withoutLimit(e);
-        return known === e ? name : `${name}=${write(known)}`;
-      }
-      if (e.kind === "constant") return String(e.value);
-      if (e.kind !== "apply") return e.name;
-      const rotation = rotationOf(e);
-      if (rotation === null) return `${e.fn}(${e.of.map(write).join()})`;
-      // All blocks go through all peers: with which they begin has no part in what comes out.
-      turn ??= rotation.by;
-      return `turn ${(((rotation.by - turn) % rotation.of) + rotation.of) % rotation.of} of ${rotation.of}`;
-    };
-    const made = new Map<Value, number>();
-    /** Data that one iteration or rank makes is not that of another: what it is made of is written, too. */
-    const writeValue = (v: Value): string => {
-      const expression = values.get(v);
-      if (expression !== undefined) return write(expression);
-      const maker = makers.get(v);
-      if (maker === undefined) return "";
-      const known = made.get(v);
-      if (known !== undefined) return `M${known}`;
-      const number = made.size;
-      made.set(v, number);
-      const attributes = Object.entries(maker.attributes).map(([name, value]) => `${name} ${String(value)}`);
-      const of = maker.operands.map(writeValue).join();
-      return `M${number}=${maker.name} ${attributes.join(" ")} ${printType(v.type)}(${of})`;
-    };
-    const all = [...valuesOf(ops)];
-    const texts = all.map(writeValue);
-    // Where all peers are gone through in turn, their numbers come out of that.
-    if (turn === null) {
-      const owners = ownersOf(ops);
-      const isKnown = [...owners].every((v) => values.get(v)?.kind === "constant");
-      all.forEach((v, i) => {
-        const e = isKnown && owners.has(v) ? values.get(v) : undefined;
-        if (e?.kind !== "constant") return;
-        if (!peers.includes(e.value)) peers.push(e.value);
-        texts[i] = `P${peers.indexOf(e.value)}`;
-      });
-    }
-    return { text: texts.join(";"), atoms, peers };
-  }
-}
-
-/** (block + a + b + …) % c, of constants. */
-function rotationOf(e: Expression): { readonly by: number; readonly of: number } | null {
-  if (e.kind !== "apply" || e.fn !== "rem" || e.of[1]!.kind !== "constant") return null;
-  let [by, blocks] = [0, 0];
-  const isSum = (x: Expression): boolean => {
-    if (x.kind === "constant") by += x.value;
-    else if (x.kind === "symbol" && x.name === "block") blocks++;
-    else return x.kind === "apply" && x.fn === "add" && x.of.every(isSum);
-    return true;
-  };
-  return isSum(e.of[0]!) && blocks === 1 && by >= 0 ? { by, of: e.of[1]!.value } : null;
 }
 
 /** Loops of one length after loops of another are followed by themselves: what they store may not meet, see `order.ts`. */
@@ -231,40 +142,6 @@ function rootsOf({ ops, values }: Part): Map<number, string> {
     if (e !== undefined) visit(e);
   }
   return roots;
-}
-
-const used = new WeakMap<readonly Op[], ReadonlySet<Value>>();
-
-function valuesOf(ops: readonly Op[]): ReadonlySet<Value> {
-  const known = used.get(ops);
-  if (known !== undefined) return known;
-  const all = new Set<Value>();
-  const visit = (op: Op): void => {
-    op.operands.forEach((v) => all.add(v));
-    op.regions.forEach((r) => r.ops.forEach(visit));
-  };
-  ops.forEach(visit);
-  used.set(ops, all);
-  return all;
-}
-
-/**
- * Values that say whose memory is touched, and nothing else. None where some rank that is touched comes from elsewhere, from a value
- * that is an index or a bound, too, or from a loop inside: its number could be the one of another, and tell no more which of them it is.
- */
-function ownersOf(ops: readonly Op[]): ReadonlySet<Value> {
-  const [owners, others, peers] = [new Set<Value>(), new Set<Value>(), new Set<Value>()];
-  const visit = (op: Op): void => {
-    const { peer } = op.name === "load" || op.name === "store" ? memoryOperands(op) : { peer: null };
-    if (peer !== null) peers.add(peer);
-    // One value may be the peer and the index of one access.
-    for (const v of op.operands)
-      (v === peer && op.operands.indexOf(v) === op.operands.lastIndexOf(v) ? owners : others).add(v);
-    op.regions.forEach((r) => r.ops.forEach(visit));
-  };
-  ops.forEach(visit);
-  for (const v of others) owners.delete(v);
-  return [...peers].every((v) => owners.has(v)) ? owners : new Set();
 }
 
 interface Found extends Omit<Merged, "lengths" | "movement"> {

@@ -74,8 +74,9 @@ const NAMES: Readonly<Record<string, string>> = {
   lane: "elements are taken apart lane by lane",
 };
 
-function nameOfStart(buffer: string, bytes: number, peer: Expression | undefined): string {
-  return `aligned ${buffer} ${bytes} ${peer?.id ?? ""}`;
+/** The name of a test whether a buffer begins at a multiple of so many bytes. @param peer whose, in any words */
+export function addressTest(buffer: string, bytes: number, peer: string): string {
+  return `aligned ${buffer} ${bytes} ${peer}`;
 }
 
 /** Of the name of a test of an address: the buffer, and what its address is a multiple of where the test holds. Null of other names. */
@@ -204,7 +205,7 @@ export class Walk {
       case "block":
         return expressions.symbol("block");
       case "aligned":
-        return expressions.symbol(nameOfStart(text(op, "buffer"), op.attributes["bytes"] as number, of[0]));
+        return expressions.symbol(addressTest(text(op, "buffer"), op.attributes["bytes"] as number, String(of[0]?.id)));
       case "cast":
         // Of numbers of launches, which are far from where one dtype has them and another not.
         return scalarOf(op.results[0]!.type) === "index" && of[0]?.kind === "symbol" ? of[0] : null;

@@ -14,6 +14,7 @@ import {
   type Expression,
   type Expressions,
   isAtom,
+  isComparison,
   isNeverNegative,
   isRoot,
   NotAffine,
@@ -106,11 +107,11 @@ export class Way {
     if (root !== undefined) return this.box.names.get(root)!;
     if (e.kind === "symbol")
       return e.name === "grid" ? this.grid : parameter(e.name === "block" ? "block" : `@${e.id}`);
-    if (e.kind === "dim") return parameter(`@${e.id}`);
-    if (e.kind !== "apply") return null;
-    if (isAtom(e)) return parameter(`@${e.id}`);
+    if (e.kind === "constant") return null;
+    if (e.kind !== "apply" || isAtom(e)) return parameter(`@${e.id}`);
     try {
       if ((e.fn === "and" || e.fn === "or") && !e.of.every(isCondition)) throw new NotAffine("bits of a number");
+      if (e.fn === "and") return this.all(conjunctsOf(e).map(of));
       const operands = e.of.map(of);
       if (e.fn === "select" || e.fn === "and" || e.fn === "or" || e.fn === "not") return this.logical(e.fn, operands);
       if (isComparison(e.fn)) return this.compared(e.fn, operands[0]!, operands[1]!);
@@ -135,10 +136,33 @@ export class Way {
     return truth(this.decided(b));
   }
 
+  /**
+   * Conditions that must hold together, as 0 or 1: all of what is open in them holds, or something does not. What that is matters to
+   * no way: it is more than what is known of each that does.
+   */
+  private all(conditions: readonly Form[]): Form {
+    const open = new Map<string, Form>();
+    for (const f of conditions) {
+      const question = `${keyOf(f)} != 0`;
+      const known = isConstant(f) || this.hasLoop(f) ? this.decided(f) : this.decisions.get(question);
+      if (known === false) return ZERO;
+      if (known === undefined) open.set(question, f);
+    }
+    if (open.size === 1) for (const f of open.values()) return truth(this.decided(f));
+    if (open.size === 0 || this.choice([...open.keys()].join(" & "))) {
+      for (const [question, f] of open) {
+        this.decisions.set(question, true);
+        this.decided(f);
+      }
+      return ONE;
+    }
+    return ZERO;
+  }
+
   /** A condition as 0 or 1. Address tests, and what lengths decide, go both ways. */
   private decided(f: Form): boolean {
     if (isConstant(f)) return constantOf(f) !== 0;
-    for (const key of f.keys()) for (const name of factors(key)) if (this.isLoop(name)) throw new Undecided();
+    if (this.hasLoop(f)) throw new Undecided();
     const holds = this.choice(`${keyOf(f)} != 0`);
     const [[key, times]] = f as unknown as [[string, number]];
     if (holds && times === 1 && key.startsWith("@")) this.learn(this.expressions.numbered(Number(key.slice(1))));
@@ -154,6 +178,11 @@ export class Way {
     return false;
   }
 
+  private hasLoop(f: Form): boolean {
+    for (const key of f.keys()) for (const name of factors(key)) if (this.isLoop(name)) return true;
+    return false;
+  }
+
   private isLoop(name: string): boolean {
     return name.startsWith("~") || name === "block";
   }
@@ -164,7 +193,7 @@ export class Way {
     } catch (x) {
       if (!(x instanceof Undecided)) throw x;
       const difference = minus(a, b);
-      for (const key of difference.keys()) for (const name of factors(key)) if (this.isLoop(name)) throw x;
+      if (this.hasLoop(difference)) throw x;
       return truth(this.choice(`${keyOf(difference)} ${fn} 0`));
     }
   }
@@ -443,16 +472,17 @@ function truth(holds: boolean): Form {
   return holds ? ONE : ZERO;
 }
 
+/** What must hold for an expression to hold. */
+function conjunctsOf(e: Expression): readonly Expression[] {
+  return e.kind === "apply" && e.fn === "and" ? e.of.flatMap(conjunctsOf) : [e];
+}
+
 /** Whether an expression is 0 or 1 as a condition is, and no number. */
 function isCondition(e: Expression): boolean {
   if (e.kind === "constant") return e.value === 0 || e.value === 1;
   if (e.kind !== "apply") return e.kind === "symbol" && startOf(e.name) !== null;
   if (e.fn === "select") return e.of.slice(1).every(isCondition);
   return isComparison(e.fn) || (["and", "or", "not"].includes(e.fn) && e.of.every(isCondition));
-}
-
-function isComparison(fn: string): boolean {
-  return fn === "eq" || fn === "ne" || fn === "lt" || fn === "le" || fn === "gt" || fn === "ge";
 }
 
 /** The type of what an op makes, of one lane. */
