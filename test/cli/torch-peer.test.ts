@@ -20,7 +20,7 @@ const options = {
   timing: { inner: 10, outer: 15 },
   sizes: [1024],
   suites: ["all_reduce", "broadcast"],
-  timeoutMs: 20_000,
+  timeoutMs: 500_000,
   onProgress: () => {},
 } as const;
 

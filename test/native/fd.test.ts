@@ -157,7 +157,7 @@ describe("descriptor channel", () => {
 });
 
 describe("FdExchange", () => {
-  const connect = (world: number, timeoutMs = 5000) => {
+  const connect = (world: number, timeoutMs = 120_000) => {
     const exchanges = localExchanges(world);
     return Promise.all(exchanges.map((exchange, rank) => FdExchange.connect({ exchange, rank, world, timeoutMs })));
   };
@@ -255,7 +255,7 @@ describe("FdExchange", () => {
       },
     }));
     const ranks = await Promise.all(
-      exchanges.map((exchange, rank) => FdExchange.connect({ exchange, rank, world: 2, timeoutMs: 1000 })),
+      exchanges.map((exchange, rank) => FdExchange.connect({ exchange, rank, world: 2, timeoutMs: 120_000 })),
     );
     expect(folderOf.size).toBe(2);
     for (const folder of folderOf) expect(statSync(folder).mode & 0o777).toBe(0o700);

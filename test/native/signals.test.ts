@@ -19,7 +19,7 @@ interface End {
   readonly out: string;
 }
 
-/** Starts a child, sends `signal` once it is ready, and waits for its end; 20 s of no end is the fault looked for. */
+/** Starts a child, sends `signal` once it is ready, and waits for its end; no end for minutes is the fault looked for. */
 function signalled(args: readonly string[], signal: NodeJS.Signals): Promise<End> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [script, built("collc.node"), ...args], {
@@ -33,7 +33,7 @@ function signalled(args: readonly string[], signal: NodeJS.Signals): Promise<End
       out += text;
       if (killer !== undefined || !out.includes("ready\n")) return;
       child.kill(signal);
-      killer = setTimeout(() => child.kill("SIGKILL"), 20_000);
+      killer = setTimeout(() => child.kill("SIGKILL"), 300_000);
     });
     child.on("close", (code, how) => {
       clearTimeout(killer);

@@ -27,7 +27,7 @@ afterEach(() => {
 });
 
 /** `world` heaps, rank r on device r % 4, and what to close. */
-async function heaps(world: number, timeoutMs = 5000) {
+async function heaps(world: number, timeoutMs = 120_000) {
   const exchanges = localExchanges(world);
   const fds = await Promise.all(
     exchanges.map((exchange, rank) => FdExchange.connect({ exchange, rank, world, timeoutMs })),

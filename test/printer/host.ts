@@ -121,7 +121,7 @@ export async function runOnHost(cases: readonly HostCase[]): Promise<TypedArray[
     for (const [i, c] of cases.entries()) {
       const file = join(folder, `k${i}.cu`);
       writeFileSync(file, c.cuda);
-      const expanded = await run(compiler, ["-E", "-P", "-x", "c++", file], 60);
+      const expanded = await run(compiler, ["-E", "-P", "-x", "c++", file], 600);
       const text = withoutAssembly(expanded)
         .replace(
           /extern __shared__ __align__\(1024\) unsigned char shared_memory\[\];/,

@@ -17,7 +17,7 @@ export function useFakeMachine(): void {
 
 /** One group a rank. Rank r is on GPU r % 4 of the fake driver. */
 export function connectRanks(world: number, options: Partial<DeviceGroupOptions> = {}): Promise<DeviceGroup[]> {
-  const { timeoutMs = 5000 } = options;
+  const { timeoutMs = 120_000 } = options;
   return Promise.all(
     memoryStores(world).map(async (store) => {
       const boot = await joinGroup({ store, timeoutMs });

@@ -45,7 +45,7 @@ describe("signals", () => {
     });
     // The wait that ran out took nothing.
     await onAll(groups, (group, rank) => (rank === 0 ? group.putSignal(1, { channel: 5 }) : Promise.resolve()));
-    await groups[1]!.waitSignal(0, { channel: 5, timeoutMs: 1000 });
+    await groups[1]!.waitSignal(0, { channel: 5 });
   });
 
   it("channels: the last is taken, the next refused, ranks are checked", async () => {
@@ -105,8 +105,9 @@ describe("signals", () => {
   });
 
   it("a barrier that ran out on the punctual ranks is met by the late one, and all go on", async () => {
-    const { groups } = await ranks(3, { timeoutMs: 100 });
-    const errors = await Promise.all([rejection(groups[0]!.signalBarrier()), rejection(groups[1]!.signalBarrier())]);
+    const { groups } = await ranks(3);
+    const punctual = groups.slice(0, 2).map((group) => rejection(group.signalBarrier({ timeoutMs: 100 })));
+    const errors = await Promise.all(punctual);
     for (const error of errors) expect(error.message).toMatch(/waited 100 ms for rank 2 at a barrier on channel 0/);
     await onAll(groups, (group) => group.signalBarrier());
     await onAll(groups, (group) => group.signalBarrier());
@@ -378,9 +379,9 @@ describe("streams and teardown", () => {
   });
 
   it("recovers: every counter is zero again, on all ranks", async () => {
-    const { groups } = await ranks(2, { timeoutMs: 100 });
+    const { groups } = await ranks(2);
     await groups[0]!.putSignal(1);
-    await rejection(groups[0]!.signalBarrier());
+    await rejection(groups[0]!.signalBarrier({ timeoutMs: 100 }));
     expect((await pads(groups)).flat().some((x) => x !== 0)).toBe(true);
     await onAll(groups, (group) => group.recover());
     expect((await pads(groups)).flat().every((x) => x === 0)).toBe(true);

@@ -26,7 +26,7 @@ async function run(end: string): Promise<{ code: unknown; signal: unknown; stdou
     const error = await NcclCommunicator.create({ device: 0, rank: 0, world: 2, uniqueId, timeoutMs: 100 }).catch((e) => e);
     process.on("exit", (code) => console.log(error.code + ", listener: " + code));
     ${end}`;
-  const done = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], { env, timeout: 20_000 });
+  const done = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], { env, timeout: 500_000 });
   return done.then(
     ({ stdout }) => ({ code: 0, signal: null, stdout }),
     ({ code, signal, stdout }: { code: unknown; signal: unknown; stdout: string }) => ({ code, signal, stdout }),

@@ -5,7 +5,7 @@ import { UsageError } from "../../src/runtime/errors.js";
 import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
 import { rejection } from "./helpers.js";
 
-const open = (world: number, timeoutMs = 2000) => new EmulatedGroup(world, { timeoutMs });
+const open = (world: number, timeoutMs = 120_000) => new EmulatedGroup(world, { timeoutMs });
 const words = (length: number, of: (i: number) => number) => Uint32Array.from({ length }, (_, i) => of(i));
 const sum = (world: number) =>
   compile("collective s(x: T[n] partial(sum)) -> y: T[n] replicated { y = all_reduce(x) }", {
@@ -91,14 +91,16 @@ describe("signals", () => {
   });
 
   it("that do not come are an error that names rank, peer and slot; the group goes on", async () => {
-    const group = open(2, 50);
+    const group = open(2);
     await group.symmetric("u32", [1]);
-    const error = await rejection(group.waitSignal(1, { channel: 3 }));
+    const error = await rejection(group.waitSignal(1, { channel: 3, timeoutMs: 50 }));
     expect(error).toMatchObject({ code: "timeout" });
     expect(error.message).toMatch(
       /rank 0 waited 50 ms for a signal of rank 1 on channel 3 of group "world" \(slot 13: wanted 1, saw 0\)/,
     );
-    expect((await rejection(group.signalBarrier({ rank: 1 }))).message).toContain("for rank 0 at a barrier");
+    expect((await rejection(group.signalBarrier({ rank: 1, timeoutMs: 50 }))).message).toContain(
+      "for rank 0 at a barrier",
+    );
     await group.recover();
     await Promise.all([0, 1].map((rank) => group.signalBarrier({ rank })));
     await group.putSignal(0, { rank: 1, channel: 3 });

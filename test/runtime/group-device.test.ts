@@ -227,7 +227,7 @@ describe("allocation", () => {
 
   it("does not reach other hosts on this backend, and says so before anything is exchanged", async () => {
     const [store] = memoryStores(1);
-    const boot = await joinGroup({ store: store!, timeoutMs: 1000 });
+    const boot = await joinGroup({ store: store! });
     const far = {
       ...boot,
       hosts: [
@@ -237,7 +237,7 @@ describe("allocation", () => {
       world: 2,
       localRanks: [0],
     };
-    const error = await rejection(DeviceGroup.connect(far, { backend: "cuda", timeoutMs: 1000 }));
+    const error = await rejection(DeviceGroup.connect(far, { backend: "cuda", timeoutMs: 120_000 }));
     expect(error.message).toContain(
       'the ranks of group "world" are on 2 hosts, and the GPU of rank 0 has no fabric handles',
     );
@@ -251,10 +251,10 @@ describe("allocation", () => {
       const stores = memoryStores(2);
       const groups = await Promise.all(
         stores.map(async (store, rank) => {
-          const boot = await joinGroup({ store, timeoutMs: 5000 });
+          const boot = await joinGroup({ store });
           const hosts = [0, 1].map((host) => ({ name: `host${host}`, ranks: [host] }));
           const far = { ...boot, hosts, localRanks: [rank], localRank: rank };
-          return DeviceGroup.connect(far, { backend: "cuda", timeoutMs: 5000 });
+          return DeviceGroup.connect(far, { backend: "cuda", timeoutMs: 120_000 });
         }),
       );
       open.push(...groups);

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import ts from "typescript";
-import { afterEach, beforeEach, expect, vi } from "vitest";
+import { afterEach, beforeEach, expect } from "vitest";
 
 const root = resolve(import.meta.dirname, "../..");
 /** Of `src/runtime`, but for the first. */
@@ -95,7 +95,6 @@ export interface Child {
 
 /** Sets up a sandbox for each test and asserts afterwards that no process and no file is left. */
 export function useSandbox(): Sandbox {
-  vi.setConfig({ testTimeout: 30_000 }); // real processes on machines that do other things too
   const runtime = transpiledRuntime();
   let directory = "";
   let mark = "";

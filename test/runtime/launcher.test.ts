@@ -224,7 +224,7 @@ describe("without collc run", () => {
       "member.mjs",
       `import { joinGroup } from "@bootstrap";
        import { setTimeout as sleep } from "node:timers/promises";
-       const group = await joinGroup({ timeoutMs: 5000 });
+       const group = await joinGroup();
        const { rank, world } = group;
        ${body}`,
     );
@@ -296,24 +296,25 @@ describe("without collc run", () => {
     const script = sandbox.script(
       "short.mjs",
       `import { joinGroup } from "@bootstrap";
-       try { const group = await joinGroup({ timeoutMs: 8000 }); } catch (error) { console.log(error.message, "|", error.help); process.exit(4); }`,
+       console.log("up");
+       try { const group = await joinGroup({ timeoutMs: Number(process.env.PATIENCE) }); } catch (error) { console.log(error.message, "|", error.help); process.exit(4); }`,
     );
-    const pair = [0, 1].map((rank) => sandbox.node(script, [], torchrun(rank)));
+    const pair = [0, 1].map((rank) => sandbox.node(script, [], torchrun(rank, 3, { PATIENCE: "1000" })));
     for (const child of pair) expect((await child.ended).code, child.output()).toBeGreaterThan(0);
     expect(pair.map((child) => child.output()).join()).toMatch(
-      /was not complete within 8000 ms: missing .*rank 2 \(has not joined the run\)/,
+      /was not complete within 1000 ms: missing .*rank 2 \(has not joined the run\)/,
     );
 
     port++;
-    const secrets = ["right", "wrong"];
-    const guests = [0, 1].map((rank) =>
-      sandbox.node(script, [], torchrun(rank, 2, { COLLC_STORE_SECRET: secrets[rank]! })),
-    );
-    for (const child of guests) expect((await child.ended).code).toBe(4);
-    expect(guests[1]!.output()).toContain(
+    // The stranger is there first, so that rank 0 need not be patient.
+    const stranger = sandbox.node(script, [], torchrun(1, 2, { COLLC_STORE_SECRET: "wrong", PATIENCE: "120000" }));
+    await stranger.says(/up/);
+    const host = sandbox.node(script, [], torchrun(0, 2, { COLLC_STORE_SECRET: "right", PATIENCE: "3000" }));
+    for (const child of [host, stranger]) expect((await child.ended).code).toBe(4);
+    expect(stranger.output()).toContain(
       "refused rank 1: the secret is wrong | every rank needs the run's COLLC_STORE_SECRET",
     );
-    expect(guests[0]!.output()).toMatch(/collc: the store refused 127.0.0.1:\d+: the secret is wrong/);
+    expect(host.output()).toMatch(/collc: the store refused 127.0.0.1:\d+: the secret is wrong/);
   });
 
   test("no launcher: a group of one", async () => {

@@ -3,18 +3,23 @@ import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { joinGroup } from "../../src/runtime/bootstrap.js";
-import { type Child, rejection, useSandbox } from "./helpers.js";
+import { type Child, rejection, until, useSandbox } from "./helpers.js";
 
 const sandbox = useSandbox();
 
 /** Starts ranks that have nothing but their number and a file. */
-function start(world: number, body: string, ranks = Array.from({ length: world }, (_, rank) => rank)): Child[] {
+function start(
+  world: number,
+  body: string,
+  ranks = Array.from({ length: world }, (_, rank) => rank),
+  patienceMs = 120_000,
+): Child[] {
   const script = sandbox.script(
     "member.mjs",
     `import { joinGroup } from "@bootstrap";
      import { setTimeout as sleep } from "node:timers/promises";
      let group;
-     try { group = await joinGroup({ timeoutMs: 3000 }); }
+     try { group = await joinGroup({ timeoutMs: ${patienceMs} }); }
      catch (error) { console.log(error.message); process.exit(4); }
      const { rank } = group;
      ${body}`,
@@ -46,7 +51,7 @@ test("ranks meet, whoever comes first; the file is private and goes away", async
 
 test("a file that a killed run left is passed over until the next rank 0 writes its own", async () => {
   const [dead] = start(2, "", [0]);
-  for (let i = 0; i < 100 && !existsSync(file()); i++) await new Promise((done) => setTimeout(done, 50));
+  await until(() => existsSync(file()), 10_000);
   dead!.process.kill("SIGKILL");
   await dead!.ended;
   sandbox.forgetRunDirectories();
@@ -57,9 +62,9 @@ test("a file that a killed run left is passed over until the next rank 0 writes 
   for (const end of await ends([first!, second!])) expect(end.code).toBe(0);
   // Nobody answers behind a stale file, and no rank 0 comes.
   writeFileSync(file(), stale);
-  const [alone] = start(2, "", [1]);
+  const [alone] = start(2, "", [1], 500);
   expect((await alone!.ended).code).toBe(4);
-  expect(alone!.output()).toMatch(/rank 1 found no store through \S+ within 3000 ms: nobody answers at 127.0.0.1:\d+/);
+  expect(alone!.output()).toMatch(/rank 1 found no store through \S+ within 500 ms: nobody answers at 127.0.0.1:\d+/);
 });
 
 test("no rank 0, and a file that is something else", async () => {

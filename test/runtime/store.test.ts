@@ -21,7 +21,7 @@ async function host(world: number, refusals: string[] = []): Promise<StoreServer
 
 async function join(server: StoreServer, rank: number, change: object = {}): Promise<Store> {
   const { world } = server.core;
-  const options = { host: "127.0.0.1", ports: [server.port], secret, runId, rank, world, timeoutMs: 2000 };
+  const options = { host: "127.0.0.1", ports: [server.port], secret, runId, rank, world, timeoutMs: 120_000 };
   const store = await connectStore({ ...options, ...change });
   open.push(store);
   return store;
@@ -236,7 +236,7 @@ test("a store that is closed or killed ends all calls at once", async () => {
   );
   const child = sandbox.node(script);
   const port = Number((await child.says(/port (\d+)/))[1]);
-  const options = { host: "127.0.0.1", ports: [port], secret, runId, world: 2, timeoutMs: 2000 };
+  const options = { host: "127.0.0.1", ports: [port], secret, runId, world: 2, timeoutMs: 120_000 };
   const b = await connectStore({ ...options, rank: 0 });
   open.push(b);
   const calls = [b.get("never"), b.barrier("x"), b.gather("y", "")].map(rejection);

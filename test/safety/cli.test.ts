@@ -10,7 +10,7 @@ const run = (args: readonly string[], redirect = ""): { code: number | null; out
   const command = `"$0" "$@" ${redirect}`;
   const { status, stdout, stderr } = spawnSync("sh", ["-c", command, process.execPath, entry, ...args], {
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 500_000,
   });
   return { code: status, out: stdout, err: stderr };
 };

@@ -43,7 +43,15 @@ describe("the store", () => {
   it("lets a member in though 300 idle strangers are there", async () => {
     const { server, refusals } = await host(2);
     for (let i = 0; i < 300; i++) await stranger(server.port);
-    const options = { host: "127.0.0.1", ports: [server.port], secret, runId: "r", rank: 1, world: 2, timeoutMs: 5000 };
+    const options = {
+      host: "127.0.0.1",
+      ports: [server.port],
+      secret,
+      runId: "r",
+      rank: 1,
+      world: 2,
+      timeoutMs: 120_000,
+    };
     const store = await connectStore(options);
     closing.unshift(() => store.close());
     await store.set("key", "value");
