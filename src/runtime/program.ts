@@ -42,11 +42,16 @@ export function openNvrtc(): Promise<string> {
   return opened;
 }
 
-/** Options of every compilation. Fixed, because results are compared across machines. */
+/**
+ * Options of every compilation, ahead of time as well. Fixed, because results are compared across machines. Products and sums
+ * are rounded one by one, as printed: where one of two lines had them contracted to one instruction, ranks would differ in bits
+ * that hold the same tensor.
+ */
 export function nvrtcOptions(arch: string): string[] {
   return [
     `-arch=${arch}`,
     "--std=c++17",
+    "--fmad=false",
     "--device-as-default-execution-space",
     "--ptxas-options=-v",
     "-lineinfo",

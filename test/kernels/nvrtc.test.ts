@@ -1,6 +1,6 @@
 /** Every kernel of the library × dtype × architecture through NVRTC for real, and what the PTX must and must not hold. */
 import { describe, expect, it } from "vitest";
-import type { DType } from "../../src/compiler/index.js";
+import { compile, type DType } from "../../src/compiler/index.js";
 import { JitCache, jitCacheKey } from "../../src/runtime/jit-cache.js";
 import { compileCuda, nvrtcOptions, openNvrtc } from "../../src/runtime/program.js";
 import { collcVersion } from "../../src/runtime/version.js";
@@ -32,6 +32,9 @@ const MIXED = "all_reduce/quantised";
 /** Bytes that a thread spills since 16-byte stores are one instruction, which takes four registers in a row: to be mended. */
 const SPILLS: Readonly<Record<string, number>> = { "broadcast/ring": 36, "fused/reduce_scatter_rms_norm": 16 };
 
+/** Functions of CUDA, and f32 tiles. */
+const FUSES = /\b(fmaf|expf|logf|powf|tanhf|erff|fmodf|sqrtf|rsqrtf)\(/;
+
 const cache = new JitCache();
 
 /** What NVRTC makes of a text that it has not seen before. */
@@ -57,6 +60,8 @@ for (const file of LIBRARY)
       expect(ptx, "an array went to local memory").not.toMatch(/\b(ld|st)\.local/);
       const wide = file.name === MIXED ? /\.v[24]/ : /(ld|st)(\.global)?\.v[48]|cp\.async\.cg\.shared\.global.*16/;
       if (file.name !== STRIDED) expect(ptx, "no wide access").toMatch(wide);
+      // Products and sums are rounded one by one; what functions, f32 tiles and instructions do inside is the same everywhere.
+      if (!FUSES.test(cuda)) expect(ptx, "a product and a sum became one operation").not.toMatch(/\bfma\./);
       // Register limits ignored, and products that wait for each other.
       expect(log, "instructions of warp groups are not what they could be").not.toMatch(/C75(0\d|1[0-8])/);
       if (file.name.startsWith("matmul") && dtype !== "f32") {
@@ -77,3 +82,30 @@ for (const file of LIBRARY)
         }
       });
   });
+
+describe.skipIf(missing !== null)("products that are added", () => {
+  const ptxOf = async (stored: string): Promise<string> => {
+    const text = `collective f(x: f32[n] replicated, w: f32[n] replicated) -> y: f32[n] replicated {
+  scratch t: f32[n]
+  for i in tiles(n) { t[i] = x[i] * w[i] }
+  for i in tiles(n) { if rank == 0 { y[i] = ${stored} } else { y[i] = t[i] + x[i] } }
+}`;
+    const { cuda } = compile(text, { ranks: 2 });
+    return (await compiled(cuda!, "sm_90a")).ptx;
+  };
+
+  it("are rounded before, where they are in registers and where they were in memory", async () => {
+    const ptx = await ptxOf("x[i] * w[i] + x[i]");
+    expect(ptx).toMatch(/\bmul\.(rn\.)?f32/);
+    expect(ptx).toMatch(/\badd\.(rn\.)?f32/);
+    expect(ptx).not.toMatch(/\bfma\./);
+  });
+
+  it("leave functions the fused operations that they are made of", async () => {
+    const fused = (ptx: string): number => ptx.match(/\bfma\./g)?.length ?? 0;
+    const alone = fused(await ptxOf("exp(x[i])"));
+    expect(alone).toBeGreaterThan(0);
+    // A function that ends in a product, which is added.
+    expect(fused(await ptxOf("exp(x[i]) + w[i]"))).toBe(alone);
+  });
+});

@@ -83,9 +83,11 @@ export class CudaEmitter {
     this.region(kernel.body);
     const where = this.source === null ? "" : ` from ${this.source.name}`;
     const head = `// ${kernel.name}${where}, compiled by collc for ${kernel.world} rank${kernel.world === 1 ? "" : "s"}`;
+    const flags =
+      "// By hand, compile it with --fmad=false: ranks that hold one tensor round products and sums alike, one by one.";
     const signature = `extern "C" __global__ void __launch_bounds__(${kernel.blockThreads}, 1)\n${symbolName(kernel)}(${this.parameters().join(", ")})`;
     const prelude = [preludeText(this.used), ...this.helpers.values()].join("\n");
-    return `${head}\n${prelude}\n\n${signature} {\n${this.lines.join("\n")}\n}\n`;
+    return `${head}\n${flags}\n${prelude}\n\n${signature} {\n${this.lines.join("\n")}\n}\n`;
   }
 
   line(s: string): void {

@@ -98,7 +98,7 @@ __device__ __forceinline__ void fma_tile(float* acc, const float* a, const float
 #pragma unroll
     for (int i = 0; i < 8; i++)
 #pragma unroll
-      for (int j = 0; j < PN; j++) acc[i * PN + j] += x[i] * y[j];
+      for (int j = 0; j < PN; j++) acc[i * PN + j] = fmaf(x[i], y[j], acc[i * PN + j]);
   }
 }
 template <int M, int N, int THREADS> __device__ __forceinline__ void store_mma32(float* to, const float* acc) {

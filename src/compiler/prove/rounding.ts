@@ -3,7 +3,8 @@
  * order. So a tensor is `replicated` bit for bit where all its ranks hold one value of these.
  *
  * What is exact is equal in more forms: operands of + and · may change places, `min` and `max` are sets, and integers are
- * computed in the ring that they are. A product that is added is one operation, since compilers contract it or not.
+ * computed in the ring that they are. A product and what it is added to are two operations, since kernels are compiled without
+ * contraction (`nvrtcOptions`); in a product of tiles they are one.
  */
 import type { ScalarKind } from "../types/dtype.js";
 import { DTYPES, isDType, type DType } from "../types/dtype.js";
@@ -79,6 +80,13 @@ export class RoundingAlgebra extends FieldAlgebra {
     return a === 1 ? b : b === 1 ? a : this.made("·", [a, b], true);
   }
 
+  /** A product that is added without being rounded before. */
+  fused(total: Number_, a: Number_, b: Number_): Number_ {
+    const product = this.mul(a, b);
+    if (total === 0 || typeof product === "number") return this.add(total, product);
+    return this.made("+ ·", [total, product], false);
+  }
+
   override div(a: Number_, b: Number_): Number_ {
     if (typeof b !== "number") return this.made("/", [a, b], false);
     if (typeof a === "number") return a / b;
@@ -112,7 +120,7 @@ export class RoundingAlgebra extends FieldAlgebra {
     if (args.length === 0) return fn;
     if (depth > 7) return "…";
     const of = args.map((a) => this.print(a, depth + 1));
-    return /^[-+·/]$/.test(fn) ? `(${of.join(` ${fn} `)})` : `${fn}(${of.join(", ")})`;
+    return /^([-+·/]|\+ ·)$/.test(fn) ? `(${of.join(` ${fn} `)})` : `${fn}(${of.join(", ")})`;
   }
 }
 
@@ -120,14 +128,14 @@ export class RoundingAlgebra extends FieldAlgebra {
 class OrderedTotal implements Accumulator {
   private total: Number_ = 0;
 
-  constructor(private readonly algebra: Algebra) {}
+  constructor(private readonly algebra: RoundingAlgebra) {}
 
   add(x: Number_, times = 1): void {
     this.total = this.algebra.add(this.total, times === 1 ? x : this.algebra.mul(x, times));
   }
 
   addProduct(a: Number_, b: Number_): void {
-    this.add(this.algebra.mul(a, b));
+    this.total = this.algebra.fused(this.total, a, b);
   }
 
   addProducts(a: Factors, b: Factors): void {

@@ -1,4 +1,5 @@
 // layer from layer.coll, compiled by collc for 4 ranks
+// By hand, compile it with --fmad=false: ranks that hold one tensor round products and sums alike, one by one.
 typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;
