@@ -253,7 +253,8 @@ function hostileFindings(compiled: CompileResult, request: ProofRequest, report:
   const again = replay(request, attackedAt(compiled, request) ?? {}, failure.seed);
   const labels = new Map(
     places.map((p) => {
-      const text = p.block < 0 ? `'${p.buffer}' is stored here` : `rank ${p.rank}, block ${p.block}`;
+      const what = failure.kind === "claim" ? "claimed" : "stored";
+      const text = p.block < 0 ? `'${p.buffer}' is ${what} here` : `rank ${p.rank}, block ${p.block}`;
       return [`${p.span.start}-${p.span.end}`, { span: p.span, text }];
     }),
   );

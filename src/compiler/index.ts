@@ -136,6 +136,7 @@ export {
   claimsToJson,
   claimText,
   describeOutside,
+  CLAIM_HELP,
   findings,
   everyLine,
   idleLine,

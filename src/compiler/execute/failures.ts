@@ -29,7 +29,9 @@ export type WrongKind =
   /** Blocks wait for blocks that may not be resident. */
   | "residency"
   /** An access outside its buffer, or not aligned. */
-  | "bounds";
+  | "bounds"
+  /** What the signature claims reads what there is not. */
+  | "claim";
 
 /** Thrown when a kernel does what cannot be followed. */
 export class CannotTell extends Error {

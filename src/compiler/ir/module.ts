@@ -61,6 +61,14 @@ export interface Buffer {
   readonly memory?: string;
 }
 
+/** Where the source says what is claimed and what is allowed: the places of what is said of these. */
+export interface Clauses {
+  /** The `ensures` of each output; null where it has none. */
+  readonly ensures: readonly (Span | null)[];
+  /** The first condition on lengths; null where there is none. */
+  readonly where: Span | null;
+}
+
 export interface Kernel {
   readonly name: string;
   readonly level: Level;
@@ -73,6 +81,8 @@ export interface Kernel {
   readonly specification: readonly (OutputSpecification | null)[];
   readonly mesh: readonly MeshAxis[];
   readonly requirements: readonly Requirement[];
+  /** Absent of kernels that no source was read for. */
+  readonly clauses?: Clauses;
   /** Ranks that share addresses, in runs of so many; absent: all of them. What crosses stands in ops `message` alone. */
   readonly ranksPerDomain?: number;
   readonly buffers: readonly Buffer[];

@@ -56,6 +56,10 @@ export function lowerCollective(checked: CheckedCollective): Kernel {
     specification: specificationOf(checked),
     mesh: checked.mesh,
     requirements: checked.requirements,
+    clauses: {
+      ensures: signature("output").map(({ name }) => syntax.ensures.find((e) => e.output.text === name)?.span ?? null),
+      where: syntax.requires[0]?.span ?? null,
+    },
     buffers,
     blockThreads: 0,
     maxBlocks: 0,

@@ -158,11 +158,11 @@ function fit(way: Kernel, kernel: Kernel, name: string): Kernel | null {
     values.set(op.results[0]!, b.extent(dims.get(text(op, "name"))!));
     return true;
   });
-  const { world, dtypes, inputs, outputs, specification, mesh, requirements } = kernel;
+  const { world, dtypes, inputs, outputs, specification, mesh, requirements, clauses } = kernel;
   return {
     ...way,
     name: `${kernel.name}_${name}`,
-    ...{ world, dtypes, dims: kernel.dims, inputs, outputs, specification, mesh, requirements },
+    ...{ world, dtypes, dims: kernel.dims, inputs, outputs, specification, mesh, requirements, clauses },
     buffers: shaped,
     body: { arguments: [], ops: build.ops.map((op) => renamed(op, names)) },
   };

@@ -23,7 +23,7 @@ import type { Lengths } from "./obligations.js";
 import { proveOrdering } from "./ordering.js";
 import { predicated } from "./predicated.js";
 import { oddShape, rowDimension } from "./lengths.js";
-import { type Answer, placeOf, type Wrong } from "./results.js";
+import { type Answer, placeOfLengths, type Wrong } from "./results.js";
 import { constantsBeyond, lengthBeyond, type ProofShape, shapesToProve, whyNoShape } from "./shapes.js";
 
 export interface ProveOptions {
@@ -160,7 +160,7 @@ function outsideAt(kernel: Kernel, { dims, aligned }: Setting, { program, launch
 function unknownOf(kernel: Kernel): Proof {
   const claim = { ranks: kernel.world, dims: {}, grid: null, launches: 0, aligned: true };
   const reason = whyNoShape(kernel) ?? "no shape was asked for";
-  return { answers: [{ status: "unknown", claim, reason, span: placeOf(kernel) }], further: [], ran: [] };
+  return { answers: [{ status: "unknown", claim, reason, span: placeOfLengths(kernel) }], further: [], ran: [] };
 }
 
 /** Both proofs together. */

@@ -9,13 +9,14 @@ import {
 } from "../ir/ops.js";
 import type { Kernel } from "../ir/module.js";
 import type { ElementExpression, ElementSpecification } from "../manifest.js";
+import type { Span } from "../source.js";
 import { freeVariables, partsOfExpression, sharedParts } from "../specification-shape.js";
 import { DTYPES, isFloat, isInteger, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { REDUCE } from "../ir/functions.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import type { InputValues } from "./inputs.js";
-import { CannotTell } from "./results.js";
+import { CannotTell, Fails } from "./results.js";
 import { sumOf } from "./sums.js";
 import { binaryOf, castOf, compareOf, selectOf, unaryOf } from "./values.js";
 
@@ -25,6 +26,10 @@ type Evaluate = () => Number_;
 /** Where a claim is evaluated now. */
 interface Claim {
   rank: number;
+  /** The clause that makes it; null where there is none to be named. */
+  readonly span: Span | null;
+  /** Choices around that data decides: both sides are looked at, of which one need not make sense. */
+  open: number;
   /** Values of variables by number. */
   readonly variables: number[];
   readonly numbers: ReadonlyMap<string, number>;
@@ -52,9 +57,9 @@ export class ElementExpectation {
   private readonly claims = new Map<ElementSpecification, { readonly claim: Claim; readonly value: Evaluate }>();
 
   /** The elements of the rank's own part, by their numbers; `lengths` is its shape. */
-  of(s: ElementSpecification, lengths: readonly number[], rank: number): (at: number) => Number_ {
+  of(s: ElementSpecification, output: number, lengths: readonly number[], rank: number): (at: number) => Number_ {
     let made = this.claims.get(s);
-    if (made === undefined) this.claims.set(s, (made = this.claim(s)));
+    if (made === undefined) this.claims.set(s, (made = this.claim(s, output)));
     const { claim, value } = made;
     const { variables, own } = claim;
     return (at) => {
@@ -68,7 +73,7 @@ export class ElementExpectation {
     };
   }
 
-  private claim(s: ElementSpecification): { readonly claim: Claim; readonly value: Evaluate } {
+  private claim(s: ElementSpecification, output: number): { readonly claim: Claim; readonly value: Evaluate } {
     const numbers = new Map(s.variables.map((v, d) => [v, d]));
     const name = (e: ElementExpression): void => {
       if (e.kind === "reduce" && !numbers.has(e.variable)) numbers.set(e.variable, numbers.size);
@@ -83,6 +88,8 @@ export class ElementExpectation {
     look(s.value);
     const claim: Claim = {
       rank: -1,
+      span: this.kernel.clauses?.ensures[output] ?? null,
+      open: 0,
       variables: new Array<number>(numbers.size).fill(0),
       numbers,
       own: s.variables.map((v) => numbers.get(v)!),
@@ -146,7 +153,12 @@ export class ElementExpectation {
         return () => {
           const x = condition();
           if (typeof x === "number") return x !== 0 ? a() : b();
-          return selectOf(algebra, x, a(), b());
+          claim.open++;
+          try {
+            return selectOf(algebra, x, a(), b());
+          } finally {
+            claim.open--;
+          }
         };
       }
       case "cast": {
@@ -173,8 +185,8 @@ export class ElementExpectation {
     const number = claim.numbers.get(e.variable)!;
     const adds = e.fn === "sum" && isFloat(kind);
     return () => {
-      const from = known(low(), `the range of '${e.variable}' in the claim`);
-      const to = known(high(), `the range of '${e.variable}' in the claim`);
+      const from = known(low(), `the range of '${e.variable}' in the claim`, claim.span);
+      const to = known(high(), `the range of '${e.variable}' in the claim`, claim.span);
       const { turn } = claim;
       const outer = variables[number]!;
       const sum = adds ? sumOf(algebra) : null;
@@ -222,21 +234,28 @@ export class ElementExpectation {
       values.elements(this.algebra, this.launch, e.input, values.nameOf(tensor, rank)),
     );
     return () => {
-      const rank = peer === null ? claim.rank : known(peer(), `the rank whose '${e.input}' the claim reads`);
+      const rank =
+        peer === null ? claim.rank : known(peer(), `the rank whose '${e.input}' the claim reads`, claim.span);
       const found = indices.map((index) => index());
-      if (!(rank >= 0 && rank < world)) throw new CannotTell(`the claim reads '${e.input}' of rank ${rank}`);
+      if (!(rank >= 0 && rank < world))
+        throw this.outside(claim, `reads '${e.input}' of rank ${rank}, where ranks are 0 to ${world - 1}`);
       let at = 0;
       for (let d = 0; d < lengths.length; d++) {
         const length = lengths[d]!;
-        const i = known(found[d]!, `the index at which the claim reads '${e.input}'`);
+        const i = known(found[d]!, `the index at which the claim reads '${e.input}'`, claim.span);
         if (!(i >= 0 && i < length))
-          throw new CannotTell(
-            `the claim reads '${e.input}' at index ${i} of a dimension of ${length}; let it choose with 'where' what it reads at the edge`,
-          );
+          throw this.outside(claim, `reads '${e.input}' at index ${i} of a dimension of ${length}`);
         at = at * length + i;
       }
       return elements[rank]!(at);
     };
+  }
+
+  /** A claim that reads what there is not is wrong; on a side that may not be chosen, it may be right. */
+  private outside({ rank, span, open }: Claim, what: string): Fails | CannotTell {
+    if (open > 0) return new CannotTell(`the claim ${what}, where data decides whether it reads it`, span);
+    const places = span === null ? [] : [{ rank, block: -1, launch: this.launch, span, what: "claimed here" }];
+    return new Fails("claim", `the claim ${what}, on rank ${rank}`, places);
   }
 
   /** The kind in which an expression is computed. */
@@ -272,9 +291,9 @@ export class ElementExpectation {
 }
 
 /** @param what it is, for those who are told that it is no number */
-function known(x: Number_, what: string): number {
+function known(x: Number_, what: string, span: Span | null): number {
   if (typeof x === "number") return x;
-  throw new CannotTell(`${what} is made of data by which the kernel reads and writes nothing`);
+  throw new CannotTell(`${what} is made of data by which the kernel reads and writes nothing`, span);
 }
 
 function oneOf(names: readonly string[], fn: string): string {

@@ -29,7 +29,7 @@ export { type EveryClaim, everyLength, type EveryLength } from "./every/index.js
 export { proveOrdering, type OrderingOptions } from "./ordering.js";
 export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
 export type { SharedLayout } from "../execute/order/shared-places.js";
-export { claimsToJson, claimText, everyLine, findings, idleLine, openLine, summaryLine } from "./report.js";
+export { CLAIM_HELP, claimsToJson, claimText, everyLine, findings, idleLine, openLine, summaryLine } from "./report.js";
 export { proveResidency } from "./ordering.js";
 export { rowDimension } from "./lengths.js";
 export { PROOF_MAPPING, proofShapes } from "./shapes.js";

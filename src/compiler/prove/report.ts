@@ -10,6 +10,10 @@ import type { Obligation } from "./obligations.js";
 import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
 import { NO_SPAN, type Span } from "../source.js";
 
+/** What to do where a claim reads outside of an input or of the group. */
+export const CLAIM_HELP =
+  "let the claim choose with `where` what it reads at the edge, or limit the lengths and inputs that it reads by";
+
 const HELP: Readonly<Record<WrongKind, string | null>> = {
   answer: null,
   bits: "let all ranks add in one order, as `sum(p in ranks)` does, or let one rank add and give the result to all",
@@ -19,6 +23,7 @@ const HELP: Readonly<Record<WrongKind, string | null>> = {
   "unmatched-signal": "wait once for each signal; one that is left over ends a wait of the next launch too early",
   residency: "start no more blocks than fit at once, or do not let blocks wait for each other",
   bounds: null,
+  claim: CLAIM_HELP,
 };
 
 const COPY_HELP = "wait for the copy with copy_wait, then let the block synchronise";

@@ -64,6 +64,11 @@ export function placeOf(kernel: Kernel): Span {
   return found ?? NO_SPAN;
 }
 
+/** Where the source says which lengths are allowed, or else what `placeOf` gives. */
+export function placeOfLengths(kernel: Kernel): Span {
+  return kernel.clauses?.where ?? placeOf(kernel);
+}
+
 /** "Unknown", because of what was thrown. */
 export function unknownBecause(kernel: Kernel, claim: Claim, { message, span }: CannotTell): Unknown {
   return { status: "unknown", claim, reason: message, span: span === null || span.end === 0 ? placeOf(kernel) : span };

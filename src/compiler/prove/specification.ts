@@ -48,7 +48,7 @@ export class Expectation {
     const { signature } = this;
     const s = signature.kernel.specification[output]!;
     if (s.kind !== "elements") return this.tensor(s, signature.views[self]!);
-    return this.elements.of(s, signature.localShapeOf(signature.kernel.outputs[output]!), self);
+    return this.elements.of(s, output, signature.localShapeOf(signature.kernel.outputs[output]!), self);
   }
 
   private tensor(s: Specification, self: number): ElementAt {

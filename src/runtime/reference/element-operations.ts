@@ -3,6 +3,7 @@
  * closures that carry them out.
  */
 import {
+  CLAIM_HELP,
   DTYPES,
   type DType,
   InternalCompilerError,
@@ -13,9 +14,17 @@ import {
   UNARY,
   type UnaryFunction,
 } from "../../compiler/index.js";
+import { RuntimeError } from "../errors.js";
 import { decode, encode } from "../numbers/index.js";
 import { FUNCTION_ULPS } from "./elementwise.js";
 import { LAMBDA, U32, wrap } from "./logical.js";
+
+/** A claim reads outside of an input or of the group: the program says of its output what is nothing. */
+export class OutsideClaim extends RuntimeError {
+  constructor(message: string) {
+    super(message, CLAIM_HELP);
+  }
+}
 
 /** What is known of the number that a closure has just returned. */
 export interface State {
@@ -226,7 +235,7 @@ export function floatChoice(state: State, condition: Compute, a: Compute, b: Com
     try {
       other = chosen !== 0 ? b() : a();
     } catch (e) {
-      if (!(e instanceof RangeError)) throw e;
+      if (!(e instanceof OutsideClaim)) throw e;
       return set(state, value, off);
     }
     return set(state, value, Math.abs(value - other) + Math.max(off, errorOf(state)));

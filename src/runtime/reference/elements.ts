@@ -41,6 +41,7 @@ import {
   type Kind,
   type Known,
   known,
+  OutsideClaim,
   recall,
   set,
   STARTS,
@@ -55,7 +56,7 @@ import { wideCast, wideRows } from "./wide.js";
 
 /**
  * What the claim says of elements `from` … `to` (exclusive) of one rank's output, counted row-major in its local shape.
- * @throws RangeError where the claim reads outside of an input or of the group.
+ * @throws OutsideClaim where the claim reads outside of an input or of the group.
  */
 export function evaluateElements(
   s: ElementSpecification,
@@ -390,16 +391,21 @@ class Claim {
     const lengths = tensor.localShape.map((n) => evaluateExtent(n, dims));
     return () => {
       const rank = peer();
-      if (!(rank >= 0 && rank < manifest.ranks)) throw new RangeError(`the claim reads '${e.input}' of rank ${rank}`);
+      if (!(rank >= 0 && rank < manifest.ranks))
+        throw this.outside(`reads '${e.input}' of rank ${rank}, where ranks are 0 to ${manifest.ranks - 1}`);
       let offset = 0;
       for (let d = 0; d < indices.length; d++) {
         const i = indices[d]!();
         if (!(i >= 0 && i < lengths[d]!))
-          throw new RangeError(`the claim reads '${e.input}' at ${i} of ${lengths[d]} in dimension ${d}`);
+          throw this.outside(`reads '${e.input}' at index ${i} of a dimension of ${lengths[d]}`);
         offset = offset * lengths[d]! + i;
       }
       return { rank, offset };
     };
+  }
+
+  private outside(what: string): OutsideClaim {
+    return new OutsideClaim(`the claim ${what}, on rank ${this.rank}`);
   }
 
   private element(e: Load): Compute {

@@ -9,4 +9,5 @@ export {
   makeRankInputs,
   type RankTensors,
 } from "./inputs.js";
+export { OutsideClaim } from "./element-operations.js";
 export type { Mismatch } from "./tally.js";

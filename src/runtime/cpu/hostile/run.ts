@@ -23,7 +23,7 @@ import {
   walkKernel,
 } from "../../../compiler/index.js";
 import { allocate, copyInto, fillPoison, type TypedArray } from "../../numbers/index.js";
-import { checkOutputs, makeInputs, type RankTensors } from "../../reference/index.js";
+import { checkOutputs, makeInputs, OutsideClaim, type RankTensors } from "../../reference/index.js";
 import { someScalars } from "../../shapes.js";
 import { CpuFault, type CpuFaultKind, FaultReporter, type FaultPlace } from "../faults.js";
 import { CpuMachine } from "../launch.js";
@@ -47,8 +47,8 @@ export interface HostileOptions {
 }
 
 export interface HostileFailure {
-  /** What went wrong; `answer` if an output is not what the signature says. */
-  readonly kind: CpuFaultKind | "answer";
+  /** What went wrong; `answer` if an output is not what the signature says, `claim` if the signature says nothing there. */
+  readonly kind: CpuFaultKind | "answer" | "claim";
   readonly message: string;
   readonly places: readonly FaultPlace[];
   /** Give it as `seed`, with one schedule, and the same happens again. */
@@ -185,6 +185,7 @@ class HostileRun {
       this.schedule();
       return this.wrongAnswer();
     } catch (e) {
+      if (e instanceof OutsideClaim) return this.failure("claim", e.message, this.claims());
       if (!(e instanceof CpuFault)) throw e;
       return this.failure(e.kind, e.message, e.places);
     }
@@ -272,6 +273,15 @@ class HostileRun {
       index: null,
       span,
     }));
+  }
+
+  /** Where the program says what its outputs must be. */
+  private claims(): FaultPlace[] {
+    const spans = this.kernel.clauses?.ensures ?? [];
+    return spans.flatMap((span, o) => {
+      const place = { kernel: this.kernel.name, rank: 0, block: CALLER, buffer: this.kernel.outputs[o]!.name, index: null }; // prettier-ignore
+      return span === null ? [] : [{ ...place, span }];
+    });
   }
 
   private wrongAnswer(): HostileFailure | null {
