@@ -1,5 +1,5 @@
-/** The parts of a job that different threads can take: the two proofs, runs of schedules, and what they come to. */
-import type { Proof } from "../compiler/index.js";
+/** The parts of a job that different threads can take: what holds everywhere, runs of schedules, the two proofs, and what they come to. */
+import type { Everywhere, Proof } from "../compiler/index.js";
 import type { HostileReport } from "../runtime/cpu/index.js";
 import { type Found, type Question, questionOf } from "./check-protocol.js";
 import { DEFAULT_SCHEDULES, type Inquiry, type Job, schedulesOf, type Subject } from "./proofs.js";
@@ -24,19 +24,12 @@ const MOST_SCHEDULES = 250;
  * The parts of a job that need nothing else, each of which notes in `found` what comes out.
  * @param threads that take parts
  */
-export function partsOf(job: Job, number: number, found: Found, threads: number): Part[] {
-  const orderings: Part = {
+export function firstPartsOf(job: Job, number: number, found: Found, threads: number): Part[] {
+  const everywhere: Part = {
     job,
-    question: questionOf(number, "orderings"),
-    here: (subject) => subject.orderings(),
-    keep: (value) => void (found.orderings = value as Proof),
-    isNeeded: () => true,
-  };
-  const answers: Part = {
-    job,
-    question: questionOf(number, "answers"),
-    here: (subject) => subject.answers(),
-    keep: (value) => void (found.answers = value as Proof),
+    question: questionOf(number, "everywhere"),
+    here: (subject) => subject.everywhere(),
+    keep: (value) => void (found.everywhere = value as Everywhere),
     isNeeded: () => true,
   };
   const all = job.schedule ?? { schedules: DEFAULT_SCHEDULES, seed: job.seed };
@@ -54,7 +47,19 @@ export function partsOf(job: Job, number: number, found: Found, threads: number)
       isNeeded: () => !found.hostile.some((report) => (report?.failure ?? null) !== null),
     });
   }
-  return [...(job.proves ? [orderings, answers] : []), ...schedules];
+  return [...(job.proves ? [everywhere] : []), ...schedules];
+}
+
+/** The proofs at some lengths, which take what is known of every length. */
+export function proofPartsOf(job: Job, number: number, found: Found): Part[] {
+  const partOf = (about: "orderings" | "answers"): Part => ({
+    job,
+    question: { ...questionOf(number, about), found },
+    here: (subject) => subject[about](found.everywhere!),
+    keep: (value) => void (found[about] = value as Proof),
+    isNeeded: () => true,
+  });
+  return job.proves ? [partOf("orderings"), partOf("answers")] : [];
 }
 
 /** The part of a job that takes what all others have found, and ends it. */
@@ -68,8 +73,8 @@ export function conclusionOf(job: Job, number: number, found: Found, keep: (inqu
   };
 }
 
-export function conclude(subject: Subject, job: Job, { answers, orderings, hostile }: Found): Inquiry {
-  const claims = job.proves ? subject.claims(answers!, orderings!) : null;
+export function conclude(subject: Subject, job: Job, { everywhere, answers, orderings, hostile }: Found): Inquiry {
+  const claims = job.proves ? subject.claims(everywhere!, answers!, orderings!) : null;
   // Nobody asked for schedules of what is wrong already; see `Job.schedule`.
   return subject.inquiry(claims, schedulesOf(job, claims).schedules === 0 ? null : together(hostile));
 }

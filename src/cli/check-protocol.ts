@@ -1,5 +1,5 @@
 /** What threads of `collc check` are asked, and what they say. */
-import type { Packed, Proof } from "../compiler/index.js";
+import type { Everywhere, Packed, Proof } from "../compiler/index.js";
 import type { HostileReport } from "../runtime/cpu/index.js";
 import type { Job, ScheduleRequest } from "./proofs.js";
 
@@ -15,6 +15,7 @@ export interface Introduction {
 
 /** What is known of a job so far. */
 export interface Found {
+  everywhere?: Everywhere;
   orderings?: Proof;
   answers?: Proof;
   /** One for each run of schedules, in order; null for schedules that could not run. */
@@ -23,11 +24,11 @@ export interface Found {
 
 export interface Question {
   /** `all`: the whole inquiry. `conclusion`: what the others come to. */
-  readonly about: "all" | "orderings" | "answers" | "schedules" | "conclusion";
+  readonly about: "all" | "everywhere" | "orderings" | "answers" | "schedules" | "conclusion";
   /** Of a job that there was an introduction to. */
   readonly number: number;
   readonly schedule: ScheduleRequest;
-  /** What a conclusion is drawn from. */
+  /** What a proof or a conclusion is drawn from. */
   readonly found: Found;
   /** Null where nobody else is asked. */
   readonly claim: PartClaim | null;

@@ -31,7 +31,8 @@ function answer({ about, number, schedule, found, claim }: Question): unknown {
   }
   const subject = subjectOf(number);
   if (about === "conclusion") return conclude(subject, job, found);
-  return about === "schedules" ? subject.schedules(schedule) : subject[about]();
+  if (about === "schedules") return subject.schedules(schedule);
+  return about === "everywhere" ? subject.everywhere() : subject[about](found.everywhere!);
 }
 
 port.on("message", (message: Introduction | Question) => {

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type CompileResult, packed, PROOF_MAPPING, withMapping } from "../compiler/index.js";
-import { conclusionOf, type Part, partsOf } from "./check-parts.js";
+import { conclusionOf, firstPartsOf, type Part, proofPartsOf } from "./check-parts.js";
 import { type Found, type Introduction, type Question, questionOf, TAKEN, takes } from "./check-protocol.js";
 import { CheckThread } from "./check-thread.js";
 import { optimiseLater } from "./patient-compiler.js";
@@ -95,16 +95,16 @@ export class Inquirers {
       const introduction = introductionTo(asked[i]!, i);
       for (const thread of this.threads) thread.tell(introduction);
     }
-    await this.share(
-      asked,
-      subjects,
-      order.map((i) => partsOf(asked[i]!.job, i, found[i]!, this.threads.length + 1)),
-    );
     const inquiries = new Array<Inquiry>(asked.length);
-    const conclusions = order.map((i) => [
-      conclusionOf(asked[i]!.job, i, found[i]!, (inquiry) => void (inquiries[i] = inquiry)),
-    ]);
-    await this.share(asked, subjects, conclusions);
+    const keep = (i: number) => (inquiry: Inquiry) => void (inquiries[i] = inquiry);
+    const threads = this.threads.length + 1;
+    // Each round takes what those before it have found.
+    const rounds: readonly ((i: number) => readonly Part[])[] = [
+      (i) => firstPartsOf(asked[i]!.job, i, found[i]!, threads),
+      (i) => proofPartsOf(asked[i]!.job, i, found[i]!),
+      (i) => [conclusionOf(asked[i]!.job, i, found[i]!, keep(i))],
+    ];
+    for (const partsOf of rounds) await this.share(asked, subjects, order.map(partsOf));
     return inquiries;
   }
 

@@ -8,6 +8,7 @@ import {
   type DimValues,
   type DType,
   everyLine,
+  type Everywhere,
   findings,
   fitDims,
   idleLine,
@@ -18,6 +19,7 @@ import {
   programOf,
   type Proof,
   proveAnswers,
+  proveEverywhere,
   proveFurtherAnswers,
   type ProveOptions,
   proveOrderings,
@@ -114,12 +116,18 @@ export class Subject {
     };
   }
 
-  orderings(): Proof {
-    return proveOrderings(this.kernel, this.options);
+  /** What is shown of every length; the proofs at some need not look at all that they would look at without. */
+  everywhere(): Everywhere {
+    // Of a program in steps, the kernels that are printed are parts of the one that is proved.
+    return proveEverywhere(this.kernel, { ...this.options, printed: this.steps === 1 ? this.shipped.kernel : null });
   }
 
-  answers(): Proof {
-    return proveAnswers(this.kernel, this.options);
+  orderings(everywhere: Everywhere): Proof {
+    return proveOrderings(this.kernel, this.options, everywhere);
+  }
+
+  answers(everywhere: Everywhere): Proof {
+    return proveAnswers(this.kernel, this.options, everywhere);
   }
 
   schedules({ schedules, seed }: ScheduleRequest): HostileReport | null {
@@ -145,11 +153,10 @@ export class Subject {
   }
 
   /** What both proofs come to, with what is left to prove. */
-  claims(answers: Proof, orderings: Proof): Claims {
-    const { kernel } = this;
-    // Of a program in steps, the kernels that are printed are parts of the one that is proved.
-    const options = { ...this.options, printed: this.steps === 1 ? this.shipped.kernel : null };
-    const claims = claimsOf(kernel, options, proveFurtherAnswers(kernel, options, answers, orderings), orderings);
+  claims(everywhere: Everywhere, answers: Proof, orderings: Proof): Claims {
+    const { kernel, options } = this;
+    const further = proveFurtherAnswers(kernel, options, answers, orderings);
+    const claims = claimsOf(kernel, options, everywhere, further, orderings);
     const { residency } = this.job;
     return residency.status === "proved" ? claims : { ...claims, ordering: residency };
   }
@@ -191,7 +198,9 @@ export function schedulesOf({ schedule, seed }: Job, claims: Claims | null): Sch
 /** Answers the questions of a job, one after the other; see `Subject`. */
 export function inquire(job: Job, compiled: CompileResult): Inquiry {
   const subject = new Subject(job, compiled);
-  const claims = job.proves ? subject.claims(subject.answers(), subject.orderings()) : null;
+  const everywhere = job.proves ? subject.everywhere() : null;
+  const claims =
+    everywhere === null ? null : subject.claims(everywhere, subject.answers(everywhere), subject.orderings(everywhere));
   return subject.inquiry(claims, subject.schedules(schedulesOf(job, claims)));
 }
 

@@ -106,21 +106,54 @@ export function programOf(snapshots: readonly { readonly pass: string; readonly 
   return snapshots.find(({ pass }) => pass === "simplify-elements")?.kernel ?? null;
 }
 
+/** What is shown of every length, if the proofs at some lengths succeed; see docs/PROOF.md. */
+export type Everywhere = Pick<Claims, "every" | "printed">;
+
+/** Shows what holds for every length, before anything is proved at some. */
+export function proveEverywhere(kernel: Kernel, options: ProveOptions): Everywhere {
+  const { shapes, printed = null } = options;
+  // Of lengths that were asked for, and where there is one shape, the question is only whether it is as printed.
+  const isAsked = shapes !== undefined || kernel.dims.length === 0;
+  if (isAsked && printed === null) return NOWHERE;
+  const settings = settingsOf(predicated(kernel), "answer", options, NOWHERE).filter(
+    (s) => s.aligned && !s.isFurther && !s.unevenGrids,
+  );
+  const all = settings.map(({ dims }) => dims);
+  const plain = settings.filter((s) => !s.isForConstant).map(({ dims }) => dims);
+  const everyOf = (of: Kernel, only: readonly DimValues[] | null): EveryClaim => {
+    const claim = everyLength(of, plain, kernel, only);
+    const isOpen = claim.ordering.holds && !claim.answer.holds;
+    // Of a way that elements are made in, those at the constants of the program may be the only example.
+    return isOpen && plain.length < all.length ? everyLength(of, all, kernel, only) : claim;
+  };
+  if (printed === null) return { printed: null, every: everyOf(kernel, null) };
+  const mapping = mappingOf(printed);
+  if (isAsked) return { every: null, printed: { mapping, every: everyOf(printed, all) } };
+  const every = everyOf(printed, null);
+  const isAll = every.answer.holds && every.ordering.holds;
+  // What is shown of the kernel that is printed need not be shown of the other.
+  return { every: isAll ? every : everyOf(kernel, null), printed: { mapping, every } };
+}
+
+const NOWHERE: Everywhere = { every: null, printed: null };
+
 /** Proves the ordering, at all shapes. */
-export function proveOrderings(given: Kernel, options: ProveOptions = {}): Proof {
+export function proveOrderings(given: Kernel, options: ProveOptions, everywhere: Everywhere): Proof {
   const kernel = predicated(given);
   const { launches, residentBlocks, shared } = options;
   const of = (setting: Setting): Answer =>
     outsideAt(kernel, setting, options) ?? proveOrdering(kernel, { ...setting, launches, residentBlocks, shared });
-  const settings = settingsOf(kernel, "ordering", options).filter((s) => !s.unevenGrids || keepsState(kernel));
+  const settings = settingsOf(kernel, "ordering", options, everywhere).filter(
+    (s) => !s.unevenGrids || keepsState(kernel),
+  );
   if (settings.length === 0) return unknownOf(kernel);
   return proofOf(kernel, options, settings, of);
 }
 
 /** Proves the answer at the basic shapes. */
-export function proveAnswers(given: Kernel, options: ProveOptions = {}): Proof {
+export function proveAnswers(given: Kernel, options: ProveOptions, everywhere: Everywhere): Proof {
   const kernel = predicated(given);
-  const settings = settingsOf(kernel, "answer", options).filter((s) => !s.unevenGrids && !s.isFurther);
+  const settings = settingsOf(kernel, "answer", options, everywhere).filter((s) => !s.unevenGrids && !s.isFurther);
   if (settings.length === 0) return unknownOf(kernel);
   return proofOf(kernel, options, settings, answerOf(kernel, options));
 }
@@ -130,7 +163,7 @@ export function proveFurtherAnswers(given: Kernel, options: ProveOptions, answer
   const kernel = predicated(given);
   const isWorthIt = ({ dims, isFurther }: Setting): boolean =>
     isFurther && orderings.further.includes(JSON.stringify(dims));
-  const settings = settingsOf(kernel, "answer", options).filter(isWorthIt);
+  const settings = settingsOf(kernel, "answer", options, NOWHERE).filter(isWorthIt);
   return proofOf(kernel, options, settings, answerOf(kernel, options), answers);
 }
 
@@ -164,10 +197,17 @@ function unknownOf(kernel: Kernel): Proof {
 }
 
 /** Both proofs together. */
-export function claimsOf(given: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Claims {
+export function claimsOf(
+  given: Kernel,
+  options: ProveOptions,
+  everywhere: Everywhere,
+  answers: Proof,
+  orderings: Proof,
+): Claims {
   const kernel = predicated(given);
   const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));
-  const { every, printed } = everyOf(given, options, answers, orderings);
+  const isProved = [answers, orderings].every((proof) => worst(proof.answers).status === "proved");
+  const { every, printed } = isProved ? everywhere : NOWHERE;
   const lengths = every?.answer.holds === true ? allowedLengths(kernel) : lengthsOf(answers);
   const coverage = coverageOf(kernel, new Set([...answers.ran, ...orderings.ran]));
   const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows);
@@ -194,30 +234,6 @@ export function claimsOf(given: Kernel, options: ProveOptions, answers: Proof, o
 
 function mappingOf({ blockThreads, maxBlocks }: Kernel): Mapping {
   return { threads: blockThreads, blocks: maxBlocks };
-}
-
-function everyOf(
-  kernel: Kernel,
-  { shapes, printed }: ProveOptions,
-  answers: Proof,
-  orderings: Proof,
-): Pick<Claims, "every" | "printed"> {
-  const nothing = { every: null, printed: null };
-  if (worst(answers.answers).status !== "proved" || worst(orderings.answers).status !== "proved") return nothing;
-  const aligned = answers.answers.filter((a) => a.claim.aligned).map((a) => a.claim.dims);
-  // Of lengths that were asked for, and where there is one shape, the question is only whether it is as printed.
-  const isAsked = shapes !== undefined || kernel.dims.length === 0;
-  if (printed === undefined || printed === null)
-    return isAsked ? nothing : { ...nothing, every: everyLength(kernel, aligned) };
-  if (isAsked)
-    return {
-      ...nothing,
-      printed: { mapping: mappingOf(printed), every: everyLength(printed, aligned, kernel, aligned) },
-    };
-  const every = everyLength(printed, aligned, kernel);
-  const isAll = every.answer.holds && every.ordering.holds;
-  // What is shown of the kernel that is printed need not be shown of the other.
-  return { every: isAll ? every : everyLength(kernel, aligned), printed: { mapping: mappingOf(printed), every } };
 }
 
 /** What the signature says of each dimension by itself: "n >= 4". */
@@ -315,6 +331,8 @@ interface Setting {
   readonly unevenGrids: boolean;
   /** Only for paths that nothing before has taken. */
   readonly isFurther: boolean;
+  /** Only for a constant of the program. */
+  readonly isForConstant: boolean;
 }
 
 /**
@@ -325,10 +343,16 @@ function settingsOf(
   kernel: Kernel,
   claim: "answer" | "ordering",
   { shapes: asked, misaligned, program, seed = 0 }: ProveOptions,
+  { every }: Everywhere,
 ): Setting[] {
-  const shapes: readonly ProofShape[] =
-    asked?.map((dims) => ({ dims, isFurther: false })) ?? shapesToProve(kernel, claim, program ?? null);
-  const plain = shapes.filter((s) => !s.isFurther).map(({ dims }) => dims);
+  const isEverywhere = every?.ordering.holds === true && (claim === "ordering" || every.answer.holds);
+  const all: readonly ProofShape[] =
+    asked?.map((dims) => ({ dims, isFurther: false, isForConstant: false })) ??
+    shapesToProve(kernel, claim, program ?? null);
+  // Constants of the program matter at no length where all lengths are shown together.
+  const shapes = isEverywhere ? all.filter((s) => !s.isForConstant) : all;
+  const main = shapes.filter((s) => !s.isFurther);
+  const plain = main.map(({ dims }) => dims);
   const ragged = plain[Math.min(1, plain.length - 1)];
   if (ragged === undefined) return [];
   const names = Object.keys(ragged);
@@ -336,10 +360,13 @@ function settingsOf(
   const short = { ...ragged, [row]: Math.min(ragged[row] ?? 0, SHORT_ROW) };
   const sampled = names.length > 1 && kernel.requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
   const last = Math.max(0, sampleCount(kernel) - 1);
-  const basic = { aligned: true, sample: last, seed, unevenGrids: false, isFurther: false };
+  const basic = { aligned: true, sample: last, seed, unevenGrids: false, isFurther: false, isForConstant: false };
   // The shortest shape is where an index that nothing limits leaves it soonest.
   const extremes = Array.from({ length: last }, (_, sample): Setting => ({ ...basic, dims: plain[0]!, sample }));
-  const settings = [...extremes, ...plain.map((dims): Setting => ({ ...basic, dims }))];
+  const settings = [
+    ...extremes,
+    ...main.map(({ dims, isForConstant }): Setting => ({ ...basic, dims, isForConstant })),
+  ];
   // Starting at odd addresses leaves only the scalar paths.
   if (misaligned !== false)
     settings.push({ ...basic, dims: asked === undefined ? oddShape(kernel, ragged) : ragged, aligned: false });

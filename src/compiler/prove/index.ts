@@ -8,6 +8,7 @@ import {
   claimsOf,
   programOf,
   proveAnswers,
+  proveEverywhere,
   proveFurtherAnswers,
   proveOrderings,
   type ProveOptions,
@@ -17,9 +18,11 @@ export { proveAnswer, type AnswerOptions } from "./answer.js";
 export {
   type Claims,
   claimsOf,
+  type Everywhere,
   programOf,
   type Proof,
   proveAnswers,
+  proveEverywhere,
   proveFurtherAnswers,
   type ProveOptions,
   proveOrderings,
@@ -50,8 +53,9 @@ export function prove(
   const { kernel, snapshots = [] } = compiled;
   const options = { program: programOf(snapshots), ...asked };
   if (kernel === null) throw new RangeError("only a kernel that was compiled to the end can be proved");
+  const everywhere = proveEverywhere(kernel, options);
   // The ordering says at which shapes an answer is worth its cost.
-  const orderings = proveOrderings(kernel, options);
-  const answers = proveFurtherAnswers(kernel, options, proveAnswers(kernel, options), orderings);
-  return claimsOf(kernel, options, answers, orderings);
+  const orderings = proveOrderings(kernel, options, everywhere);
+  const answers = proveFurtherAnswers(kernel, options, proveAnswers(kernel, options, everywhere), orderings);
+  return claimsOf(kernel, options, everywhere, answers, orderings);
 }

@@ -43,6 +43,8 @@ export interface ProofShape {
   readonly dims: DimValues;
   /** Only worth a proof if some path was not taken at the shapes before it. */
   readonly isFurther: boolean;
+  /** Only worth a proof where nothing is shown of all lengths at once: it is there for a constant of the program. */
+  readonly isForConstant: boolean;
 }
 
 /** Elements of all ranks that an execution goes through at most: some ten seconds. */
@@ -117,10 +119,10 @@ function shapesOf(kernel: Kernel, claim: "answer" | "ordering", program: Kernel 
   const shapes = all.filter(({ dims }) => workOf(kernel, dims) <= MOST_ELEMENTS);
   // Where scratch grows faster than the tensors do, the others are as long as they can be.
   if (shapes.length === 1)
-    for (const { dims, isFurther } of all) {
-      const shorter = shapes[0]!.dims === dims || isFurther ? null : shortened(kernel, dims);
+    for (const shape of all) {
+      const shorter = shapes[0]!.dims === shape.dims || shape.isFurther ? null : shortened(kernel, shape.dims);
       if (shorter !== null && shapes.every((s) => JSON.stringify(s.dims) !== JSON.stringify(shorter)))
-        shapes.push({ dims: shorter, isFurther });
+        shapes.push({ ...shape, dims: shorter });
     }
   // The shortest is there for what is nearly empty. Where conditions have made it as long as the others, they do.
   const isShort = shapes.length < 2 || workOf(kernel, shapes[0]!.dims) < workOf(kernel, shapes[1]!.dims) / 2;
@@ -140,15 +142,15 @@ function shortened(kernel: Kernel, dims: DimValues): DimValues | null {
 function fittingShapes(kernel: Kernel, claim: "answer" | "ordering", program: Kernel | null): ProofShape[] {
   const { basic, further } = wantedShapes(kernel, claim);
   const shapes = new Map<string, ProofShape>();
-  const add = (wanted: DimValues, isFurther: boolean): DimValues | null => {
+  const add = (wanted: DimValues, { isFurther = false, isForConstant = false } = {}): DimValues | null => {
     const dims = fitting(kernel, wanted);
     const key = JSON.stringify(dims);
-    if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther });
+    if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther, isForConstant });
     return dims;
   };
-  const plain = basic.map((wanted) => add(wanted, false)).filter((dims) => dims !== null);
-  if (program !== null) for (const wanted of shapesAround(kernel, program, plain)) add(wanted, false);
-  for (const wanted of further) add(wanted, true);
+  const plain = basic.map((wanted) => add(wanted)).filter((dims) => dims !== null);
+  if (program !== null) for (const wanted of shapesAround(kernel, program, plain)) add(wanted, { isForConstant: true });
+  for (const wanted of further) add(wanted, { isFurther: true });
   return [...shapes.values()];
 }
 

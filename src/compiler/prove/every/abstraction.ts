@@ -5,27 +5,19 @@
  */
 import { memoryOperands, type Op, type Value } from "../../ir/module.js";
 import { printType } from "../../ir/types.js";
-import {
-  type Expression,
-  type Expressions,
-  isAtom,
-  isComparison,
-  isNeverNegative,
-  isPlain,
-  isRoot,
-} from "./expressions.js";
+import { type Expression, type Expressions, isComparison, isNeverNegative, isPlain, isRoot } from "./expressions.js";
 import { constant, type Form, minus, parameter, plus, product, substituted, factors } from "./forms.js";
 import type { Movement } from "./pieces.js";
 import { renamedPlace } from "./places.js";
 import { addressTest, startOf } from "./stretches.js";
 import type { Part } from "./unrolled.js";
 
-/** How much is unknown. */
-export type Depth =
-  /** Each number of dimensions alone, but for what is added to it, and a length apart from a number that equals it. */
-  | "numbers"
-  /** Products, quotients and the like: sums and multiples of them are looked into. */
-  | "terms";
+/**
+ * What is unknown: each number of dimensions alone, but for what is added to it. Of one that equals the length of a loop that is
+ * known, too, where unknowns are `joint`.
+ */
+export const DEPTHS = ["apart", "joint"] as const;
+export type Depth = (typeof DEPTHS)[number];
 
 /** An abstraction of a part, and the way back. */
 export class Abstraction {
@@ -145,12 +137,11 @@ export class Abstraction {
 
   private isUnknown(e: Expression & { readonly kind: "apply" }): boolean {
     if (!isPlain(e) || !isNumber(e)) return false;
-    if (this.depth === "terms") return isAtom(e);
     return !((e.fn === "add" || e.fn === "sub") && e.of.some((x) => x.kind === "constant"));
   }
 
   private unknown(e: Expression, role: "number" | "length"): Expression {
-    const key = this.depth === "terms" ? `${e.id}` : `${role} ${e.id}`;
+    const key = this.depth === "apart" ? `${role} ${e.id}` : `${e.id}`;
     let own = this.numbers.get(key);
     if (own === undefined) {
       const isLimited = isNeverNegative(e) && (role === "number" || isPlain(e));

@@ -1,6 +1,6 @@
 /** What a stretch comes to, all its ways together: movements from intervals to an interval. */
 import type { Kernel, Op } from "../../ir/module.js";
-import { Abstraction, valuesOf } from "./abstraction.js";
+import { Abstraction, DEPTHS, valuesOf } from "./abstraction.js";
 import { type Expression, type Expressions, isRoot } from "./expressions.js";
 import { type Box, boxOf, constant, equal, explore, parameter, rangeOf, Undecided } from "./forms.js";
 import { type Merged, mergedStores, type Movement } from "./pieces.js";
@@ -16,6 +16,8 @@ const MOST_WAYS = 3000;
 export class Movements {
   /** By key; null where an abstraction is too coarse. */
   private readonly known = new Map<string, readonly Movement[] | null>();
+  /** By shape of a part, the first of the depths that is worth it. */
+  private readonly depths = new Map<string, number>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -28,20 +30,28 @@ export class Movements {
   }
 
   private ofPart(part: Part): readonly Movement[] {
-    const coarse = new Abstraction(this.expressions, part, "numbers");
-    let movements = this.known.get(coarse.key);
-    if (movements === undefined) this.known.set(coarse.key, (movements = this.unlessTooCoarse(coarse)));
-    if (movements !== null) return movements.map((m) => coarse.movement(m));
-    const fine = new Abstraction(this.expressions, part, "terms");
-    movements = this.known.get(fine.key) ?? movementsOf(this.kernel, this.expressions, fine.part);
-    this.known.set(fine.key, movements);
-    return movements.map((m) => fine.movement(m));
+    for (let depth = this.depths.get(part.shape) ?? 0; ; depth++) {
+      const abstraction = new Abstraction(this.expressions, part, DEPTHS[depth]!);
+      const isLast = depth === DEPTHS.length - 1;
+      let movements = this.known.get(abstraction.key);
+      if (movements === undefined) {
+        movements = isLast ? this.movements(abstraction) : this.unlessTooCoarse(abstraction);
+        this.known.set(abstraction.key, movements);
+        // What is too coarse once is for most that have the same ops.
+        if (movements === null) this.depths.set(part.shape, depth + 1);
+      }
+      if (movements !== null) return movements.map((m) => abstraction.movement(m));
+    }
+  }
+
+  private movements({ part }: Abstraction): readonly Movement[] {
+    return movementsOf(this.kernel, this.expressions, part);
   }
 
   /** Null where more is asked of unknowns than is known of them. */
-  private unlessTooCoarse({ part }: Abstraction): readonly Movement[] | null {
+  private unlessTooCoarse(abstraction: Abstraction): readonly Movement[] | null {
     try {
-      const movements = movementsOf(this.kernel, this.expressions, part);
+      const movements = this.movements(abstraction);
       return movements.every(({ aligned }) => aligned.length === 0) ? movements : null;
     } catch (e) {
       if (e instanceof NotShown) return null;
