@@ -14,7 +14,7 @@ import { gatherOf } from "./functions.js";
 import { concatHelp, concatLayout, nests, perAxis } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
 import { checkDim, reportMissing, reportNoDimension } from "./tensor-arguments.js";
-import { reportDTypes, requireNumbers } from "./tensor-elementwise.js";
+import { reportDTypes } from "./tensor-elementwise.js";
 import { checkTensor, type Operand, type TensorContext, type TensorType } from "./tensors.js";
 
 type Call = Extract<Expression, { kind: "call" }>;
@@ -29,7 +29,7 @@ function operandOf(e: Call, context: TensorContext): TensorType | null {
   if (refuseNamed(e, [], c)) return null;
   if (first === undefined) return reportArity(e, 1, "tensor", c);
   const t = checkTensor(first, context);
-  if (t !== "literal") return t !== null && requireNumbers(t, first, c) ? t : null;
+  if (t !== "literal") return t;
   return c.report(diagnostic("not-a-whole-tensor", first.span, { what: "a number" }));
 }
 
@@ -236,7 +236,6 @@ function concat(e: Call, context: TensorContext): Operand {
   const literal = types.indexOf("literal");
   if (literal >= 0) return c.report(diagnostic("not-a-whole-tensor", e.arguments[literal]!.span, { what: "a number" }));
   const parts = types as TensorType[];
-  for (const [i, t] of parts.entries()) if (!requireNumbers(t, e.arguments[i]!, c)) return null;
   const dim = checkDim(e, parts[0]!, c);
   if (dim === undefined) return null;
   if (dim === null)

@@ -35,7 +35,7 @@ const ATTRIBUTES: Readonly<Record<GraphAttribute, Schema>> = {
 
 /** The schema of {@link Graph}, as JSON Schema 2020-12. */
 export function graphSchema(): Schema {
-  const shape = listOf(ref("extent"));
+  const shape = { ...listOf(ref("extent")), minItems: 1 };
   const tensor = { id: ref("id"), dtype: ref("dtype"), shape, layout: ref("layout") };
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",

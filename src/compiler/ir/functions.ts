@@ -183,8 +183,23 @@ export const COMPARE: Readonly<Record<Comparison, ComparisonRow>> = {
   ge: { holds: (a, b) => a >= b, cuda: ">=", javascript: ">=" },
 };
 
-const LOWEST: Partial<Record<ScalarKind, number>> = { i32: -(2 ** 31), u32: 0, i8: -128, u8: 0, bool: 0 };
-const HIGHEST: Partial<Record<ScalarKind, number>> = { i32: 2 ** 31 - 1, u32: 2 ** 32 - 1, i8: 127, u8: 255, bool: 1 };
+/** The ends of indices are those that a number counts exactly, so that the emulation and a GPU compute on with the same. */
+const LOWEST: Partial<Record<ScalarKind, number>> = {
+  index: Number.MIN_SAFE_INTEGER,
+  i32: -(2 ** 31),
+  u32: 0,
+  i8: -128,
+  u8: 0,
+  bool: 0,
+};
+const HIGHEST: Partial<Record<ScalarKind, number>> = {
+  index: Number.MAX_SAFE_INTEGER,
+  i32: 2 ** 31 - 1,
+  u32: 2 ** 32 - 1,
+  i8: 127,
+  u8: 255,
+  bool: 1,
+};
 
 export interface ReductionRow {
   /** The function that is applied again and again. */

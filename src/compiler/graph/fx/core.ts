@@ -4,6 +4,7 @@
  */
 import { showExtent, showShape } from "../../check/extents.js";
 import { UNARY_NAMES } from "../../check/functions.js";
+import { UsageError } from "../../../errors.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
 import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
@@ -98,7 +99,11 @@ class Maker extends Compounds {
     const numbers = (x: FxArgument | undefined): number[] =>
       (Array.isArray(x) ? x : x === undefined ? [] : [x]).map(Number);
     const rankOf = (x: string): number => this.of(x).shape.length;
-    const axis = (x: string, d: number): number => (d < 0 ? d + rankOf(x) : d);
+    const axis = (x: string, d: number): number => {
+      const at = d < 0 ? d + rankOf(x) : d;
+      if (at in this.of(x).shape) return at;
+      throw new UsageError(`node '${node.name}' names dimension ${d} of a tensor that has ${rankOf(x)}`, "dump the graph with torch's own shapes"); // prettier-ignore
+    };
     const pointwise = POINTWISE[name.replace(/_$/, "")];
     if (pointwise !== undefined) {
       const isComparison = ["eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"].includes(pointwise);
@@ -204,7 +209,8 @@ class Maker extends Compounds {
         });
       }
       case "cat": {
-        const parts = (a as readonly FxArgument[]).map((x) => this.tensor(x));
+        if (!Array.isArray(a) || a.length === 0) throw new UsageError(`node '${node.name}' joins no list of tensors`, "its first argument is a list of nodes"); // prettier-ignore
+        const parts = a.map((x: FxArgument) => this.tensor(x));
         return this.joined(parts, axis(parts[0]!, Number(b ?? kwargs["dim"] ?? 0)), shape, dtype);
       }
       case "sum":

@@ -106,7 +106,7 @@ export function fxSchema(): Schema {
   const size = { type: "array", items: { anyOf: [{ type: "integer", minimum: 0 }, extent] } };
   const object = (properties: Schema, required: readonly string[]): Schema => ({ type: "object", properties, required, additionalProperties: false }); // prettier-ignore
   const argument = { $ref: "#/$defs/argument" };
-  const whole = { type: "integer", minimum: 0 };
+  const whole = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: "https://collc.dev/schema/fx-1.json",
@@ -196,8 +196,8 @@ export function asFx(value: unknown): FxGraph {
   const [error] = check(value);
   if (error !== undefined) {
     const [, index] = /^\/nodes\/(\d+)/.exec(error.instancePath) ?? [];
-    const node = index === undefined ? undefined : given.nodes[Number(index)];
-    throw new UsageError(`${node === undefined ? "the FX graph" : `node '${node.name}'`}: ${inWords(error, null)}`, "the schema is schemas/fx.schema.json"); // prettier-ignore
+    const node = index === undefined ? undefined : (given.nodes[Number(index)] as Partial<FxNode> | null);
+    throw new UsageError(`${typeof node?.name === "string" ? `node '${node.name}'` : index === undefined ? "the FX graph" : `entry ${index} of the FX graph's nodes`}: ${inWords(error, null)}`, "the schema is schemas/fx.schema.json"); // prettier-ignore
   }
   const known = new Set<string>();
   for (const node of given.nodes) {

@@ -9,9 +9,12 @@ import type { Definitions } from "./analysis.js";
 /** Longest row of known length that one thread folds by itself. */
 const SHORT_ROW = 64;
 
-/** Whether the op folds a long row in an order that is the compiler's to choose; the least and the greatest are the same in any. */
+/**
+ * Whether the op folds a long row of elements in an order that is the compiler's to choose; the least and the greatest are the same in any.
+ * Indices do not lie in memory, where threads would leave each other their parts.
+ */
 export function isRowFold(op: Op, definitions: Definitions): boolean {
-  if (op.name !== "reduce") return false;
+  if (op.name !== "reduce" || scalarOf(op.results[0]!.type) === "index") return false;
   if (op.attributes["unordered"] !== true && op.attributes["fn"] !== "min" && op.attributes["fn"] !== "max")
     return false;
   const [lo, hi] = op.operands.map((v) => definitions.constant(v));

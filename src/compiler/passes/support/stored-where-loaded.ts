@@ -6,6 +6,8 @@
  * dimension. A constant index, another loop's variable or a peer's copy may lie in a part that is somebody else's.
  */
 import { type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { type Extent, extent } from "../../types/extent.js";
+import { extentKey } from "../../types/normal-form.js";
 import type { Problem } from "../../ir/verify-structure.js";
 import { walkKernel } from "../../ir/visit.js";
 
@@ -82,11 +84,35 @@ class Ranges {
     return { key: `${a} + ${b}`, isOfRank: /\brank\b/.test(a + b) };
   }
 
-  /** What a value is computed from, down to constants, dimensions and the rank. */
+  /** What a value is computed from, down to constants, dimensions and the rank; lengths that are equal are written alike. */
   private expression(v: Value): string {
+    const length = this.extentOf(v);
+    if (length !== null) return extentKey(length);
     const op = this.makers.get(v);
     if (op === undefined) return `%${[...this.bounds.keys()].indexOf(v)}`;
     const parts = [...Object.values(op.attributes).map(String), ...op.operands.map((o) => this.expression(o))];
     return `${op.name}(${parts.join(", ")})`;
   }
+
+  /** The value as a length, in which the rank is one more name; null if it is made of anything else. */
+  private extentOf(v: Value): Extent | null {
+    const op = this.makers.get(v);
+    if (op?.name === "const") return Number(op.attributes["value"]);
+    if (op?.name === "dim") return text(op, "name");
+    if (op?.name === "rank") return "rank";
+    const sign = op?.name === "binary" ? SIGNS[text(op, "fn")] : undefined;
+    if (sign === undefined) return null;
+    const [a, b] = op!.operands.map((o) => this.extentOf(o)) as [Extent | null, Extent | null];
+    return a === null || b === null ? null : extent(sign, a, b);
+  }
 }
+
+const SIGNS: Readonly<Record<string, "add" | "sub" | "mul" | "div" | "mod" | "min" | "max">> = {
+  add: "add",
+  sub: "sub",
+  mul: "mul",
+  div: "div",
+  rem: "mod",
+  min: "min",
+  max: "max",
+};
