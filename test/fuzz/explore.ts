@@ -17,7 +17,7 @@ const SECONDS = Number(process.env["FUZZ_SECONDS"] ?? DEFAULT_SECONDS);
 const SECONDS_PER_INPUT = 5;
 
 /** Processor time of this process, in seconds. */
-const used = (): number => {
+export const used = (): number => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1e6;
 };

@@ -23,7 +23,19 @@ const NAMES = [
 const INTEGERS = ["0", "1", "2", "3", "7", "64", "9007199254740991", "9007199254740992", "99999999999999999999"];
 const NUMBERS = ["0.5", "1e-3", "1.0", "1e39", "1e400"];
 
-/** A whole file, or what one rule reads. */
+/** What a rule of the grammar reads, whatever it means. */
+export function anyOf(choices: Choices, rule: string, names: readonly string[], tokens: number): string {
+  const out: string[] = [];
+  write(rules[rule]!, 0, { left: tokens }, { choices, names, integers: ["0", "1", "2", "3"] }, out);
+  return joined(out, choices);
+}
+
+/** A comment above a definition, or none. */
+export function doc(c: Choices): string {
+  return c.chance(0.2) ? c.pick(["/// About it.\n", "///about\n", "/// One.\n/// Two.\n"]) : "";
+}
+
+/** A whole file that means nothing. */
 export function grammarTexts(): fc.Arbitrary<string> {
   return drawn((choices) => {
     const out: string[] = [];
@@ -49,10 +61,8 @@ export function grammarPrograms(sources: readonly string[]): fc.Arbitrary<string
     return chosen
       .toSorted((a, b) => b.start - a.start)
       .reduce((program, place) => {
-        const out: string[] = [];
-        const size = { left: 1 + choices.below(9) };
-        write(rules["expression"]!, 0, size, { choices, names, integers: ["0", "1", "2", "3"] }, out);
-        return `${program.slice(0, place.start)}(${joined(out, choices)})${program.slice(place.end)}`;
+        const made = anyOf(choices, "expression", names, 1 + choices.below(9));
+        return `${program.slice(0, place.start)}(${made})${program.slice(place.end)}`;
       }, text);
   });
 }

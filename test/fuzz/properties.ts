@@ -42,6 +42,12 @@ export function compileEach(text: string, ranks: number, dtype: DType): CompileR
   });
 }
 
+/** What is compiled once more is the same, letter by letter. */
+export function expectSameAgain(before: readonly CompileResult[], text: string, ranks: number, dtype: DType): void {
+  const parts = (all: readonly CompileResult[]): unknown => all.map((one) => [one.kernels.map((k) => k.cuda), one.manifest, one.diagnostics]); // prettier-ignore
+  expect(parts(compileEach(text, ranks, dtype))).toEqual(parts(before));
+}
+
 /** The formatter keeps a readable program's tree and comments, and is done after one time. */
 export async function expectFormats(text: string, printWidth: number): Promise<void> {
   const { diagnostics } = parseProgram(new SourceFile("f.coll", text));
@@ -126,7 +132,7 @@ export function expectRunsAgree(compiled: CompileResult, shapes: readonly DimVal
  * @param shapes without them, those that take every path of the kernel, which takes seconds where much is folded
  */
 export function expectNothingWrong(text: string, ranks: number, dtype: DType, shapes?: readonly DimValues[]): Claims {
-  const compiled = compile(text, { file: "f.coll", ranks, dtype, mapping: PROOF_MAPPING });
+  const compiled = compile(text, { file: "f.coll", ranks, dtype, mapping: PROOF_MAPPING, resolve: importsFromDisk });
   const claims = prove(compiled, { shared: sharedLayout(compiled.kernel!), ...(shapes && { shapes }) });
   for (const claim of [claims.answer, claims.ordering]) expect(claim.status, summaryLine(claims)).not.toBe("wrong");
   return claims;
