@@ -57,6 +57,7 @@ describe("graphs that mean nothing are refused in words:", () => {
     ["a node that is null", fx([placeholder, null]), /entry 1 of the FX graph's nodes: it must be object/],
     ["a hint beyond all numbers", fx([{ ...placeholder, shape: ["s0", 4] }, output("x0")], { sizes: { s0: { hint: 1e308 } } }), /hint/], // prettier-ignore
     ["a slice of a dimension that is not there", fx([placeholder, call("aten.slice.Tensor", [x, 6, 1, 3], [6, 2]), output("c_1")]), /node 'c_1' names dimension 6 of a tensor that has 2/], // prettier-ignore
+    ["a slice of another shape", fx([placeholder, call("aten.slice.Tensor", [x, 1, 1, 3], [6]), output("c_1")]), /node 'c_1', a slice of a tensor with 2 dimensions, says that it has 1/], // prettier-ignore
     ["a fold along one", fx([placeholder, call("aten.amax.default", [x, 1e308, true], [6, 1]), output("c_1")]), /names dimension 1e\+308/], // prettier-ignore
     ["what is joined but no list", fx([placeholder, call("aten.cat.default", [1], [6, 4]), output("c_1")]), /node 'c_1' joins no list of tensors/], // prettier-ignore
   ])("%s", (_, graph, message) => {

@@ -184,6 +184,7 @@ class Maker extends Compounds {
         const dim = axis(x, Number(b ?? 0));
         const length = this.of(x).shape[dim]!;
         if (Number(args[4] ?? 1) !== 1) throw new Unknown("collc has no slices with steps");
+        if (shape.length !== rankOf(x)) throw new UsageError(`node '${node.name}', a slice of a tensor with ${rankOf(x)} dimensions, says that it has ${shape.length}`, "dump the graph with torch's own shapes"); // prettier-ignore
         // Where it ends, the shape says: what lies behind the end is not there.
         const from = this.begin(c, length);
         return this.slice(x, dim, typeof from === "number" && typeof length === "number" ? Math.min(from, length) : from, shape[dim]!); // prettier-ignore
