@@ -46,6 +46,7 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
       isDivided: false,
       hasNoRoot: false,
       isCutOff: false,
+      isCompared: false,
       integers: [],
       open: [],
     },

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/driver.js";
 import type { CompileResult } from "../../src/compiler/compiled.js";
-import { programOf, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import { findings, programOf, PROOF_MAPPING, prove, summaryLine } from "../../src/compiler/prove/index.js";
 import { type Lengths, openObligations } from "../../src/compiler/prove/obligations.js";
 
 function compiled(text: string, ranks = 2, dtype = "f32"): CompileResult {
@@ -286,5 +286,55 @@ describe("whole numbers in floats", () => {
       `i32(f32(x[i])${` / ${step}`.repeat(steps)}${` * ${step}`.repeat(steps)})`;
     expect(cut(thereAndBack(2), few)).toEqual([]);
     expect(cut(thereAndBack(3), few)).toHaveLength(1);
+  });
+});
+
+describe("comparisons of rounded numbers", () => {
+  /** What is compared after a rounding, of a program whose claim stands beside it. */
+  const compared = (text: string, claim: string, { of = "f32", to = "bool", scratch = "" } = {}): string[] => {
+    const source = `collective c(x: ${of}[n] local, w: ${of}[n] local) -> y: ${to}[n] local ensures y[i] == ${claim} {
+      ${scratch}
+      for i in tiles(n) { ${text} } }`;
+    const { kernel, snapshots } = compiled(source);
+    const claims = prove({ kernel: kernel! }, { program: programOf(snapshots), shapes: [{ n: 5 }, { n: 37 }] });
+    expect(claims.answer.status).toBe("proved");
+    const warned = findings(claims).filter((f) => f.message.includes("comparison of rounded values"));
+    expect(summaryLine(claims).includes("comparisons of rounded numbers")).toBe(warned.length > 0);
+    return warned.map(({ span }) => source.slice(span.start, span.end));
+  };
+
+  it("are named where the claim compares what is not rounded", () => {
+    expect(compared("y[i] = bf16(x[i]) > bf16(w[i])", "(x[i] > w[i])")).toEqual(["bf16(x[i]) > bf16(w[i])"]);
+    expect(compared("y[i] = f32(x[i]) > f32(w[i])", "(x[i] > w[i])", { of: "i64" })).toEqual(["f32(x[i]) > f32(w[i])"]);
+    expect(compared("y[i] = where(x[i] * 3 > w[i] * 3, 1, 2)", "where(x[i] > w[i], 1, 2)", { to: "i32" })).toHaveLength(1); // prettier-ignore
+  });
+
+  it("are found behind memory that is narrower", () => {
+    const scratch = "scratch b: bf16[n] for i in tiles(n) { b[i] = x[i] }";
+    expect(compared("y[i] = b[i] == w[i]", "(x[i] == w[i])", { scratch })).toEqual(["b[i] == w[i]"]);
+    expect(compared("y[i] = b[i] == w[i]", "(x[i] == w[i])", { scratch, of: "bf16" })).toEqual([]);
+  });
+
+  it.each([
+    ["what the claim rounds so, too", "y[i] = bf16(x[i]) > bf16(w[i])", "(bf16(w[i]) < bf16(x[i]))", {}],
+    ["products that the claim has, too", "y[i] = x[i] * w[i] > x[i]", "(w[i] * x[i] > x[i])", {}],
+    ["inputs as they are", "y[i] = where(x[i] > w[i], 1, 2)", "where(x[i] > w[i], 1, 2)", { to: "i32" }],
+    ["what a wider float has, too", "y[i] = f32(x[i]) > f32(w[i])", "(x[i] > w[i])", { of: "bf16" }],
+    ["whole numbers that fit", "y[i] = f32(x[i]) > f32(w[i])", "(x[i] > w[i])", { of: "i8" }],
+    ["what is chosen: the larger", "y[i] = where(x[i] * 3 > w[i] * 3, x[i] * 3, w[i] * 3)", "3 * max(x[i], w[i])", { to: "f32" }], // prettier-ignore
+    ["what is chosen: a limit", "y[i] = where(x[i] * 3 > 1, 1, x[i] * 3)", "min(3 * x[i], 1)", { to: "f32" }],
+  ])("are not named of %s", (_, text, claim, rest) => {
+    expect(compared(text, claim, rest)).toEqual([]);
+  });
+
+  it("and whole numbers of 64 bits are named where they are made narrower", () => {
+    const told = (where: string): string[] => {
+      const text = `collective c(x: i64[n] local) -> y: i64[n] local ${where} ensures y[i] == x[i] { for i in tiles(n) { y[i] = i64(i32(x[i])) } }`; // prettier-ignore
+      const { kernel, snapshots } = compiled(text);
+      const claims = prove({ kernel: kernel! }, { program: programOf(snapshots), shapes: [{ n: 5 }] });
+      return findings(claims).map((f) => `${f.code}: ${text.slice(f.span.start, f.span.end)}`);
+    };
+    expect(told("")).toEqual(["proof-rounding: i32(x[i])"]);
+    expect(told("where x in -1000..1000")).toEqual([]);
   });
 });

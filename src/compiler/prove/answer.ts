@@ -30,6 +30,7 @@ import {
   storePlace,
   storesOf,
 } from "./facts.js";
+import { RoundingAlgebra } from "./rounding.js";
 import { Leaf } from "./terms.js";
 import { castOf } from "./values.js";
 
@@ -82,6 +83,20 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
     if (!(e instanceof Fails)) throw e;
     const { kind, message, places, witness, help } = e;
     return { status: "wrong", claim, kind, message, places, witness, help };
+  }
+}
+
+/**
+ * Whether a kernel whose answer is proved makes its outputs by the operations of the claim, in their order, with each
+ * rounding: then what it compares is what the claim compares.
+ */
+export function isRoundedAsClaimed(kernel: Kernel, options: AnswerOptions): boolean {
+  const algebra = new RoundingAlgebra(dtypesOf(kernel), false, randomPlaces(kernel, options.seed ?? 0).values);
+  try {
+    return new Run(kernel, { ...options, launches: 1 }, algebra).firstDifference() === null;
+  } catch (e) {
+    if (e instanceof CannotTell || e instanceof Fails) return false;
+    throw e;
   }
 }
 

@@ -17,6 +17,8 @@ export interface Caveats {
   readonly hasNoRoot: boolean;
   /** Whether fractions are cut off what may have been rounded before. */
   readonly isCutOff: boolean;
+  /** Whether rounded values are compared, of which the claim does not say that they are rounded so. */
+  readonly isCompared: boolean;
   /** Kinds of integers that may wrap before they are compared, divided or made floats, as if they had not. */
   readonly integers: readonly DType[];
   /** What of this comes from where; see `openObligations`. */
@@ -31,6 +33,7 @@ const CHOOSES = new Set(["min", "max", "neg", "abs", "relu"]);
 /**
  * @param program the kernel on rank level, as its author wrote it; null where only the kernel is known
  * @param lengths of the dimensions that the claim is about
+ * @param isRoundedAsClaimed whether the outputs are made of the operations of the claim, with their roundings; asked where that matters
  * @param overflows f8 dtypes in which the proof of the answer could not show that values are small enough
  */
 export function caveatsOf(
@@ -38,11 +41,14 @@ export function caveatsOf(
   program: Kernel | null,
   lengths: Lengths,
   overflows: ReadonlySet<DType>,
+  isRoundedAsClaimed: () => boolean,
 ): Caveats {
   const rounding = roundingOf(kernel);
-  const open = openObligations(program ?? kernel, lengths).filter(
+  const all = openObligations(program ?? kernel, lengths).filter(
     ({ kind, dtype }) => kind !== "overflow" || !isF8(dtype) || overflows.has(dtype),
   );
+  const isCompared = ({ kind }: Obligation): boolean => kind === "comparison";
+  const open = all.some(isCompared) && isRoundedAsClaimed() ? all.filter((o) => !isCompared(o)) : all;
   const overflow = [...new Set(open.flatMap(({ kind, dtype }) => (kind === "overflow" ? [dtype] : [])))];
   const floats = overflow.filter(isFloat);
   return {
@@ -51,6 +57,7 @@ export function caveatsOf(
     isDivided: open.some(({ kind }) => kind === "divisor"),
     hasNoRoot: open.some(({ kind }) => kind === "domain"),
     isCutOff: open.some(({ kind }) => kind === "exactness"),
+    isCompared: open.some(({ kind }) => kind === "comparison"),
     integers: overflow.filter((d) => !isFloat(d)),
     open,
   };

@@ -8,7 +8,7 @@ import type { DType } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
 import type { MeshAxis } from "../types/mesh.js";
 import { requirementHolds } from "../types/requirement.js";
-import { proveAnswer } from "./answer.js";
+import { isRoundedAsClaimed, proveAnswer } from "./answer.js";
 import { type Caveats, caveatsOf, saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
 import { type Coverage, coverageOf, type Unreached, unreachedOf } from "./coverage.js";
@@ -210,7 +210,8 @@ export function claimsOf(
   const { every, printed } = isProved ? everywhere : NOWHERE;
   const lengths = every?.answer.holds === true ? allowedLengths(kernel) : lengthsOf(answers);
   const coverage = coverageOf(kernel, new Set([...answers.ran, ...orderings.ran]));
-  const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows);
+  const asClaimed = (): boolean => roundedAsClaimed(kernel, options, answers);
+  const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows, asClaimed);
   return {
     collective: kernel.name,
     ranks: kernel.world,
@@ -231,6 +232,16 @@ export function claimsOf(
     every,
   };
 }
+
+/** Whether each proved shape has outputs that are made as the claim has it, with all roundings; one of them has all paths for elements. */
+function roundedAsClaimed(kernel: Kernel, { seed = 0 }: ProveOptions, { answers }: Proof): boolean {
+  const proved = answers.flatMap((a) => (a.status === "proved" ? [a.claim] : []));
+  const some = proved.slice(0, MOST_ROUNDED);
+  return some.length > 0 && some.every(({ dims, aligned }) => isRoundedAsClaimed(kernel, { dims, aligned, seed }));
+}
+
+/** Shapes at which roundings are compared with those of the claim: the nearly empty one and two with tails. */
+const MOST_ROUNDED = 3;
 
 function mappingOf({ blockThreads, maxBlocks }: Kernel): Mapping {
   return { threads: blockThreads, blocks: maxBlocks };

@@ -1,7 +1,8 @@
 /**
  * Whether floats are still the numbers that they are in mathematics. Whole numbers are, up to 2²⁴ in f32 and up to 256 in bf16, and so are
  * their sums and products, and quotients by powers of 2: multiples of a grain, as long as there are few enough. Where a fraction is cut off what was
- * rounded before, the result may be another whole number, which no bound on an error covers.
+ * rounded before, the result may be another whole number, and a comparison of what was rounded may come out differently, which no bound on an
+ * error covers.
  */
 import type { Op } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
@@ -13,10 +14,12 @@ export interface Exactness {
   readonly grain: number;
   /** The operation that may have rounded a value; null while it is exact. */
   readonly inexact: Op | null;
+  /** The narrowest float dtype whose numbers all values are known to be; null for any number of f32, and of integers. */
+  readonly holds: DType | null;
 }
 
 /** A number of an input, or an integer. */
-export const EXACT: Exactness = { grain: 0, inexact: null };
+export const EXACT: Exactness = { grain: 0, inexact: null, holds: null };
 
 /** The largest power of 2 that divides a number. */
 export function grainOf(x: number): number {
@@ -38,8 +41,9 @@ function areNumbersOf(dtype: DType, { lo, hi }: Interval, grain: number): boolea
 /** What is known of a result of a float operation whose exact value is a multiple of `grain`. */
 function rounded(op: Op, at: Interval, grain: number, before: Op | null): Exactness {
   const kind = scalarOf(op.results[0]!.type) as DType;
-  if (before !== null) return { grain: 0, inexact: before };
-  return areNumbersOf(kind, at, grain) ? { grain, inexact: null } : { grain: 0, inexact: op };
+  const holds = op.name === "cast" ? kind : null;
+  if (before !== null) return { grain: 0, inexact: before, holds };
+  return areNumbersOf(kind, at, grain) ? { grain, inexact: null, holds } : { grain: 0, inexact: op, holds };
 }
 
 /**
@@ -63,14 +67,16 @@ export function exactnessOf(
     case "cast": {
       const from = scalarOf(op.operands[0]!.type);
       if (isWholeKind(from)) return rounded(op, at, 1, null);
-      return from === kind || DTYPES[from as DType].bytes < DTYPES[kind as DType].bytes
-        ? either(a, a)
-        : rounded(op, at, a.grain, a.inexact);
+      if (from === kind || DTYPES[from as DType].bytes < DTYPES[kind as DType].bytes)
+        return { ...either(a, a), holds: a.holds ?? (from as DType) };
+      return a.holds === kind ? either(a, a) : rounded(op, at, a.grain, a.inexact);
     }
     case "select":
       return either(b, c);
     case "unary":
-      return fn === "neg" || fn === "abs" || fn === "relu" ? either(a, a) : { grain: 0, inexact: a.inexact ?? op };
+      return fn === "neg" || fn === "abs" || fn === "relu"
+        ? either(a, a)
+        : { grain: 0, inexact: a.inexact ?? op, holds: null };
     case "binary":
       break;
     default:
@@ -91,7 +97,7 @@ export function exactnessOf(
       return rounded(op, at, grainOf(divisor) === divisor ? a.grain / divisor : 0, before);
     }
     default:
-      return { grain: 0, inexact: before ?? op };
+      return { grain: 0, inexact: before ?? op, holds: null };
   }
 }
 
@@ -99,7 +105,11 @@ const product = (a: number, b: number): number => (a === 0 || b === 0 ? 0 : a * 
 
 /** One or the other. */
 export function either(a: Exactness, b: Exactness): Exactness {
-  return { grain: Math.min(a.grain, b.grain), inexact: a.inexact ?? b.inexact };
+  return {
+    grain: Math.min(a.grain, b.grain),
+    inexact: a.inexact ?? b.inexact,
+    holds: a.holds === b.holds ? a.holds : null,
+  };
 }
 
 /** Of a sum whose terms have this exactness. */

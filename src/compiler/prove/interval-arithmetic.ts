@@ -38,7 +38,9 @@ export type ObligationKind =
   /** What a root is taken of is not negative; what a logarithm, positive. */
   | "domain"
   /** What a fraction is cut off was not rounded before. */
-  | "exactness";
+  | "exactness"
+  /** What is compared was not rounded before. */
+  | "comparison";
 
 /** A value: where it lies, and what it is the same as. */
 export interface Known extends Result {
@@ -92,7 +94,7 @@ function placed(op: Op, operands: readonly Known[], note: Note): Place {
     case "compare":
       taken(a, note);
       taken(b, note);
-      return exactly(compared(fn as Comparison, a, b));
+      return exactly(comparison(op, a, b, note));
     case "select": {
       if (a.at.lo === a.at.hi) return a.at.lo !== 0 ? b : c;
       return { at: hull(b.at, c.at), wraps: b.wraps ?? c.wraps };
@@ -108,6 +110,14 @@ function placed(op: Op, operands: readonly Known[], note: Note): Place {
       if (isDType(kind)) return wholeBinary(op, fn as BinaryFunction, kind, a, b, note);
       return exactly(index(fn as BinaryFunction, a, b));
   }
+}
+
+/** A comparison, which intervals decide where they lie apart; what was rounded before may lie on the other side of what it is held against. */
+function comparison(op: Op, a: Known, b: Known, note: Note): Interval {
+  const at = compared(op.attributes["fn"] as Comparison, a, b);
+  const inexact = a.inexact ?? b.inexact;
+  if (inexact !== null && at.lo !== at.hi) note("comparison", scalarOf(inexact.results[0]!.type), op);
+  return at;
 }
 
 /** A float result, rounded once or more often. */
@@ -325,4 +335,30 @@ function compared(fn: Comparison, a: Known, b: Known): Interval {
     le: [hi <= 0, lo > 0],
   }[fn] as [boolean, boolean];
   return holds ? interval(1, 1) : fails ? interval(0, 0) : interval(0, 1);
+}
+
+/** A sum of so many terms. */
+export function total({ lo, hi, isNotZero }: Interval, fewest: number, most: number): Interval {
+  const times = (n: number, x: number): number => (n === 0 || x === 0 ? 0 : n * x);
+  return interval(
+    lo >= 0 ? times(fewest, lo) : times(most, lo),
+    hi >= 0 ? times(most, hi) : times(fewest, hi),
+    fewest > 0 && ((lo >= 0 && isNotZero) || lo > 0),
+  );
+}
+
+/** Factors that are multiplied one by one; of more nothing is known. */
+const MOST_FACTORS = 64;
+
+/** A product of so many factors. */
+export function raised(x: Interval, fewest: number, most: number): Interval {
+  if (Math.max(-x.lo, x.hi) <= 1) return x.lo >= 0 ? interval(0, 1) : interval(-1, 1);
+  if (most > MOST_FACTORS) return UNLIMITED;
+  let all = interval(1, 1);
+  let result: Interval | null = fewest === 0 ? all : null;
+  for (let k = 1; k <= most; k++) {
+    all = product(all, x);
+    if (k >= fewest) result = result === null ? all : hull(result, all);
+  }
+  return result!;
 }

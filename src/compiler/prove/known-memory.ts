@@ -58,10 +58,12 @@ export class KnownMemory {
         at: this.input(name, dtype),
         wraps: null,
         greatest: { buffer: name, positions },
+        holds: isFloat(dtype) ? dtype : null,
       });
     const held = this.held.get(name);
     const stored = this.stored.get(name)?.(positions) ?? {};
-    this.values.define(op, { ...(held ?? { at: allOf(dtype), wraps: null }), ...stored }, false);
+    const holds = isFloat(dtype) ? dtype : null;
+    this.values.define(op, { ...(held ?? { at: allOf(dtype), wraps: null }), holds, ...stored }, false);
   }
 
   private input(name: string, dtype: DType): Interval {
@@ -81,16 +83,16 @@ export class KnownMemory {
 
   /** Notes that a buffer may hold something. */
   remember(name: string, at: Interval, wraps: Op | null, exactness: Exactness = EXACT): void {
-    const { grain, inexact } = exactness;
+    const { grain, inexact, holds } = exactness;
     const held = this.held.get(name);
     if (held === undefined) {
-      this.held.set(name, { at, wraps, grain, inexact });
+      this.held.set(name, { at, wraps, grain, inexact, holds });
       this.changes++;
       return;
     }
     let next = hull(held.at, at);
     const both = either(held, exactness);
-    const isNew = both.grain !== held.grain || both.inexact !== held.inexact;
+    const isNew = both.grain !== held.grain || both.inexact !== held.inexact || both.holds !== held.holds;
     if (same(next, held.at) && !isNew && (held.wraps !== null || wraps === null)) return;
     this.changes++;
     if (!this.isPatient) {
@@ -98,7 +100,13 @@ export class KnownMemory {
       next = within(interval(lo, hi, next.isNotZero), bufferOf(this.kernel, name).dtype);
     }
     const grainThen = !this.isPatient && both.grain < held.grain ? 0 : both.grain;
-    this.held.set(name, { at: next, wraps: held.wraps ?? wraps, grain: grainThen, inexact: both.inexact });
+    this.held.set(name, {
+      at: next,
+      wraps: held.wraps ?? wraps,
+      grain: grainThen,
+      inexact: both.inexact,
+      holds: both.holds,
+    });
   }
 
   /** Notes what a buffer holds for each index, if one op stores there, under no condition, the indices of its loop. */

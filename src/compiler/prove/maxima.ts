@@ -5,6 +5,9 @@
  * A value is followed where it is an element of an input, or the greatest of elements along loops: by the numbers of its indices, with
  * the ends of the loops where it is a maximum.
  */
+import type { Op } from "../ir/module.js";
+import { scalarOf } from "../ir/types.js";
+import { isFloat } from "../types/dtype.js";
 import type { Known } from "./interval-arithmetic.js";
 
 /** An index: the number of its value, or all from one to the other, by the numbers of the ends. */
@@ -108,4 +111,19 @@ export function summed(peak: Peak | undefined, variable: number, range: Within):
   const left = new Map(peak.left);
   left.delete(variable);
   return { ...peak, left };
+}
+
+/** A cast to a wider float is the same number. */
+export function sameAs(op: Op, a: Known): Pick<Known, "greatest"> {
+  if (op.name !== "cast") return {};
+  const [from, to] = [scalarOf(op.operands[0]!.type), scalarOf(op.results[0]!.type)];
+  return isFloat(from) && to === "f32" ? { greatest: a.greatest } : {};
+}
+
+/** A maximum is not less than its members, and a sum than a member whose other one is not negative. */
+export function aboveOf(op: Op, a: Known, b: Known): Pick<Known, "above"> {
+  if (op.name !== "binary" || !isFloat(scalarOf(op.results[0]!.type))) return {};
+  if (op.attributes["fn"] === "max") return { above: [...greatestBelow(a), ...greatestBelow(b)] };
+  if (op.attributes["fn"] !== "add") return {};
+  return { above: [...(b.at.lo >= 0 ? greatestBelow(a) : []), ...(a.at.lo >= 0 ? greatestBelow(b) : [])] };
 }

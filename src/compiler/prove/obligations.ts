@@ -15,10 +15,19 @@ import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import { type DType, isDType, isFloat, type ScalarKind } from "../types/dtype.js";
 import { either, grainOf, ofSum } from "./exactness.js";
-import { evaluate, type Known, type ObligationKind, taken, times } from "./interval-arithmetic.js";
+import {
+  evaluate,
+  isSame,
+  type Known,
+  type ObligationKind,
+  raised,
+  taken,
+  times,
+  total,
+} from "./interval-arithmetic.js";
 import { KnownMemory, type Lengths } from "./known-memory.js";
 import { everything, KnownValues } from "./known-values.js";
-import { belowGreatest, greatestBelow, overAll, summed, type Within } from "./maxima.js";
+import { aboveOf, belowGreatest, overAll, sameAs, summed, type Within } from "./maxima.js";
 import {
   allOf,
   fits,
@@ -27,7 +36,6 @@ import {
   interval,
   MOST_INDEX,
   overlap,
-  product,
   rounded,
   UNLIMITED,
   within,
@@ -41,9 +49,17 @@ export interface Obligation {
   /** What has to fit; of others, the dtype that is computed in. */
   readonly dtype: DType;
   readonly span: Span;
-  /** Whether it is about a whole number that a float may not hold, and that is made a whole number again. */
-  readonly isWhole: boolean;
+  /** Why it deserves a warning: a result may be another one, not only less exact. */
+  readonly warns: Warns | null;
 }
+
+export type Warns =
+  /** A whole number that a float may not hold, and that is made a whole number again. */
+  | "whole"
+  /** A whole number of 64 bits that is made narrower, and then taken for what it was. */
+  | "narrowed"
+  /** A comparison of what may have been rounded. */
+  | "compared";
 
 export type { Lengths };
 
@@ -68,6 +84,7 @@ class Walk {
   private readonly values: KnownValues;
   private readonly memory: KnownMemory;
   private readonly uses = new Map<Value, Op[]>();
+  private readonly makers = new Map<Value, Op>();
   private ops = 0;
   /** How often the loop at hand went round already. */
   private round = 0;
@@ -79,6 +96,7 @@ class Walk {
     this.values = new KnownValues(kernel.world);
     this.memory = new KnownMemory(kernel, lengths, this.values);
     walkKernel(kernel, (op) => {
+      for (const r of op.results) this.makers.set(r, op);
       for (const v of op.operands) this.uses.set(v, [...(this.uses.get(v) ?? []), op]);
     });
   }
@@ -119,8 +137,7 @@ class Walk {
   private readonly note = (kind: ObligationKind, dtype: ScalarKind, op: Op): void => {
     if (!isDType(dtype)) return;
     const key = `${kind} ${dtype} ${op.span.start}-${op.span.end}`;
-    const isWhole = kind === "exactness" && op.name === "cast" && !isFloat(scalarOf(op.operands[0]!.type));
-    if (!this.open.has(key)) this.open.set(key, { kind, dtype, span: op.span, isWhole });
+    if (!this.open.has(key)) this.open.set(key, { kind, dtype, span: op.span, warns: warningOf(kind, op) });
   };
 
   // -- regions ------------------------------------------------------------------------------------------------------
@@ -176,8 +193,8 @@ class Walk {
         return this.define(op, interval(1, MOST_INDEX));
       case "splat":
       case "lane": {
-        const { at, wraps, grain, inexact } = this.of(op.operands[0]!);
-        return this.define(op, at, wraps, true, { grain, inexact });
+        const { at, wraps, grain, inexact, holds } = this.of(op.operands[0]!);
+        return this.define(op, at, wraps, true, { grain, inexact, holds });
       }
       default:
         if (op.results[0] !== undefined) this.define(op, everything(op.results[0]), null, false);
@@ -274,11 +291,11 @@ class Walk {
     const { number } = this.of(variable);
     if (fn === "min" || fn === "max") {
       taken(term!, this.note);
-      const { grain, inexact } = term! as Known;
+      const { grain, inexact, holds } = term! as Known;
       const of = fn === "max" ? overAll(greatest, number, { from, to }) : undefined;
-      return this.define(op, fewest > 0 ? at : hull(at, nothing), null, false, { grain, inexact, greatest: of });
+      return this.define(op, fewest > 0 ? at : hull(at, nothing), null, false, { grain, inexact, holds, greatest: of });
     }
-    const whole = fn === "sum" ? total(at, fewest, most) : power(at, fewest, most);
+    const whole = fn === "sum" ? total(at, fewest, most) : raised(at, fewest, most);
     if (isFloat(kind)) {
       // What is added in another order, or in parts, is no larger than all of one sign.
       const parts = fn === "sum" ? hull(whole, interval(Math.min(0, most * at.lo), Math.max(0, most * at.hi))) : whole;
@@ -306,11 +323,13 @@ class Walk {
     const equal = isDifference ? belowGreatest(a, b, this.values.numbered) : null;
     // Too much below 0 has an exponential of 0, as it is in mathematics when rounded.
     const isHarmless = equal !== null && (this.uses.get(op.results[0]!) ?? []).every((u) => isExponential(u));
-    const { at, wraps, grain, inexact } = evaluate(op, operands, isHarmless ? () => {} : this.note);
+    const isSilent = isHarmless || (op.name === "compare" && this.isChoice(op));
+    const { at, wraps, grain, inexact, holds } = evaluate(op, operands, isSilent ? () => {} : this.note);
     const least = equal === null ? at : overlap(at, interval(-Infinity, 0));
     this.define(op, least, wraps, true, {
       grain,
       inexact,
+      holds,
       ...this.peakOf(op, operands, equal),
       ...sameAs(op, a),
       ...aboveOf(op, a, b),
@@ -318,6 +337,29 @@ class Walk {
     if ((op.name === "cast" || op.name === "binary") && scalarOf(op.operands[0]!.type) === "index")
       this.values.madeOfIndices(op);
     if (op.name === "compare") this.values.compared(op, a, b);
+  }
+
+  /** Whether a comparison of floats only chooses between what it compares: that is their minimum or maximum, however they were rounded. */
+  private isChoice(op: Op): boolean {
+    if (!isFloat(scalarOf(op.operands[0]!.type))) return false;
+    const [a, b] = op.operands as [Value, Value];
+    const uses = this.uses.get(op.results[0]!) ?? [];
+    return uses.every((u) => {
+      if (u.name !== "select") return false;
+      const [, x, y] = u.operands as [Value, Value, Value];
+      return (this.areOne(a, x) && this.areOne(b, y)) || (this.areOne(a, y) && this.areOne(b, x));
+    });
+  }
+
+  /** Whether two values are one, or one expression of loads of the same elements. */
+  private areOne(v: Value, w: Value): boolean {
+    if (v === w || isSame(this.of(v), this.of(w))) return true;
+    const [x, y] = [this.makers.get(v), this.makers.get(w)];
+    if (x === undefined || y === undefined || !REPEATED.has(x.name)) return false;
+    const isAlike = x.name === y.name && JSON.stringify(x.attributes) === JSON.stringify(y.attributes);
+    return (
+      isAlike && scalarOf(v.type) === scalarOf(w.type) && x.operands.every((o, k) => this.areOne(o, y.operands[k]!))
+    );
   }
 
   /** Whether a result is large for some values of variables: a difference 0, its exponential 1, and that times something. */
@@ -338,42 +380,15 @@ class Walk {
 /** More than a product is rounded down by. */
 const SLACK = 1e-6;
 
+/** What an expression that is written twice is made of. */
+const REPEATED = new Set(["load", "const", "cast", "unary", "binary"]);
+
+function warningOf(kind: ObligationKind, op: Op): Warns | null {
+  if (kind === "comparison") return "compared";
+  if (op.name !== "cast") return null;
+  const from = scalarOf(op.operands[0]!.type);
+  if (kind === "exactness") return isFloat(from) ? null : "whole";
+  return kind === "overflow" && from === "i64" ? "narrowed" : null;
+}
+
 const isExponential = (op: Op): boolean => op.name === "unary" && op.attributes["fn"] === "exp";
-
-/** A cast to a wider float is the same number. */
-function sameAs(op: Op, a: Known): Pick<Known, "greatest"> {
-  if (op.name !== "cast") return {};
-  const [from, to] = [scalarOf(op.operands[0]!.type), scalarOf(op.results[0]!.type)];
-  return isFloat(from) && to === "f32" ? { greatest: a.greatest } : {};
-}
-
-/** A maximum is not less than its members, and a sum than a member whose other one is not negative. */
-function aboveOf(op: Op, a: Known, b: Known): Pick<Known, "above"> {
-  if (op.name !== "binary" || !isFloat(scalarOf(op.results[0]!.type))) return {};
-  if (op.attributes["fn"] === "max") return { above: [...greatestBelow(a), ...greatestBelow(b)] };
-  if (op.attributes["fn"] !== "add") return {};
-  return { above: [...(b.at.lo >= 0 ? greatestBelow(a) : []), ...(a.at.lo >= 0 ? greatestBelow(b) : [])] };
-}
-
-/** A sum of so many terms. */
-function total({ lo, hi, isNotZero }: Interval, fewest: number, most: number): Interval {
-  const times = (n: number, x: number): number => (n === 0 || x === 0 ? 0 : n * x);
-  return interval(
-    lo >= 0 ? times(fewest, lo) : times(most, lo),
-    hi >= 0 ? times(most, hi) : times(fewest, hi),
-    fewest > 0 && ((lo >= 0 && isNotZero) || lo > 0),
-  );
-}
-
-/** A product of so many factors. */
-function power(x: Interval, fewest: number, most: number): Interval {
-  if (Math.max(-x.lo, x.hi) <= 1) return x.lo >= 0 ? interval(0, 1) : interval(-1, 1);
-  if (most > MOST_TURNS) return UNLIMITED;
-  let all = interval(1, 1);
-  let result: Interval | null = fewest === 0 ? all : null;
-  for (let k = 1; k <= most; k++) {
-    all = product(all, x);
-    if (k >= fewest) result = result === null ? all : hull(result, all);
-  }
-  return result!;
-}

@@ -47,7 +47,7 @@ export function findings(claims: Claims): Printable[] {
     ...claims.beyond.map((b) => limit(claims, b)),
     ...claims.unreached.map((u) => unreached(claims, u)),
     ...claims.saturating.map((s) => saturation(claims, s)),
-    ...claims.caveats.open.filter((o) => o.isWhole).map((o) => roundedWhole(claims, o)),
+    ...(isSpecified(claims) ? claims.caveats.open : []).flatMap((o) => rounding(claims, o) ?? []),
   ];
 }
 
@@ -248,7 +248,7 @@ function scopeText(answers: readonly Answer[], every?: EveryLength): string {
 
 /** " up to rounding and overflow in bf16 and divisors that are 0". */
 function caveatText({ caveats }: Claims): string {
-  const { rounding, overflow, isDivided, hasNoRoot, isCutOff, integers } = caveats;
+  const { rounding, overflow, isDivided, hasNoRoot, isCutOff, isCompared, integers } = caveats;
   const both = rounding.filter((d) => overflow.includes(d));
   const [inexact, large] = [rounding, overflow].map((all) => all.filter((d) => !both.includes(d))) as [
     DType[],
@@ -261,6 +261,7 @@ function caveatText({ caveats }: Claims): string {
     ...(isDivided ? ["divisors that are 0"] : []),
     ...(hasNoRoot ? ["roots and logarithms of numbers that have none"] : []),
     ...(isCutOff ? ["whole numbers made of rounded ones"] : []),
+    ...(isCompared ? ["comparisons of rounded numbers"] : []),
   ];
   return parts.length === 0 ? "" : ` up to ${listed(parts)}`;
 }
@@ -297,6 +298,7 @@ const OPEN = {
   divisor: "no divisor of # is 0",
   domain: "what # take(s) a root or a logarithm of has one",
   exactness: "what # compute(s) is exact, before fractions are cut off",
+  comparison: "what # compare(s) was not rounded before",
 } as const;
 
 /** "a, b and c". */
@@ -331,18 +333,26 @@ function unreached({ collective, ranks }: Claims, { span, what, at }: Unreached)
   };
 }
 
-/** Whole numbers on their way through a float that does not have all of them. */
-function roundedWhole({ collective, ranks }: Claims, { span, dtype }: Obligation): Printable {
+/** Where rounding, or another dtype, gives another result, and not only one that is less exact; null where it does not. */
+function rounding({ collective, ranks }: Claims, { span, dtype, warns }: Obligation): Printable | null {
+  if (warns === null) return null;
   const most = DTYPES[dtype].epsilon ** -1;
-  return {
-    code: "proof-rounding",
-    severity: "warning",
-    message: `proved up to rounding in ${dtype}: beyond ±${most}, ${dtype} does not have all whole numbers, and what is made of them here becomes a whole number again`,
-    span,
-    labels: [],
-    help: `stay among integers, or limit the input: 'where x in 0..${most + 1}'`,
-    notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
-  };
+  const [message, help] = {
+    whole: [
+      `proved up to rounding in ${dtype}: beyond ±${most}, ${dtype} does not have all whole numbers, and what is made of them here becomes a whole number again`,
+      `stay among integers, or limit the input: 'where x in 0..${most + 1}'`,
+    ],
+    narrowed: [
+      `proved up to overflow in ${dtype}: nothing shows that the whole number of 64 bits that is made narrower here fits, and one that does not is another number`,
+      "stay with 64 bits, or limit the input: 'where x in 0..1000'",
+    ],
+    compared: [
+      `proved up to rounding in ${dtype}: what is compared here was rounded before, and a comparison of rounded values may come out differently`,
+      "compare what is not rounded, or let the claim round what it compares in the same way",
+    ],
+  }[warns] as [string, string];
+  const notes = [`found for '${collective}' on ${count(ranks, "rank")}`];
+  return { code: "proof-rounding", severity: "warning", message, span, labels: [], help, notes };
 }
 
 /** What a constant decides at lengths that were not proved. */
