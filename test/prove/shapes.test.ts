@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import { compile } from "../../src/compiler/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
-import { requirementHolds } from "../../src/compiler/types/requirement.js";
+import { fitDims, nearestFit, type Requirement, requirementHolds } from "../../src/compiler/types/requirement.js";
 import { prove, PROOF_MAPPING, proveOrdering, summaryLine } from "../../src/compiler/prove/index.js";
 import { oddShape } from "../../src/compiler/prove/lengths.js";
 import { proofShapes, shapesToProve } from "../../src/compiler/prove/shapes.js";
@@ -87,5 +87,42 @@ describe("shapes under conditions", () => {
     expect(Math.max(...literal)).toBe(Math.max(...rows(kernelOf(RMS("n", "where n == 7168")))));
     // Of short rows there are enough that loops over all elements take their main paths.
     expect(Math.max(...rows(kernelOf(RMS("8", ""))))).toBeGreaterThan(16);
+  });
+});
+
+describe("lengths that several moduli allow", () => {
+  const leaves = (modulus: number, right: number): Requirement => ({
+    left: { op: "mod", a: "n", b: modulus },
+    relation: "eq",
+    right,
+    reason: `n % ${modulus} == ${right}`,
+  });
+
+  it("are found however far apart they are", () => {
+    const rules = [leaves(97, 5), leaves(89, 7), leaves(83, 11)];
+    const up = nearestFit(rules, { n: 1 }, "n", 1)!;
+    expect([up % 97, up % 89, up % 83]).toEqual([5, 7, 11]);
+    expect(up).toBeLessThanOrEqual(97 * 89 * 83);
+    expect(nearestFit(rules, { n: up + 1 }, "n", -1)).toBe(up);
+    expect(nearestFit(rules, { n: up }, "n", 1)).toBe(up + 97 * 89 * 83);
+  });
+
+  it("share what their moduli share", () => {
+    expect(nearestFit([leaves(4, 1), leaves(6, 3)], { n: 1 }, "n", 1)).toBe(9);
+    expect(nearestFit([leaves(4, 1), leaves(6, 2)], { n: 1 }, "n", 1)).toBeNull();
+    expect(nearestFit([leaves(4, 7)], { n: 1 }, "n", 1)).toBeNull();
+  });
+
+  it("are not looked for one by one where moduli contradict each other", () => {
+    let looked = 0;
+    const counted = (r: Requirement): Requirement => ({
+      ...r,
+      get relation() {
+        looked++;
+        return r.relation;
+      },
+    });
+    fitDims([counted(leaves(4, 1)), counted(leaves(6, 2))], { n: 100 }, new Set(["n"]));
+    expect(looked).toBeLessThan(5000);
   });
 });

@@ -4,7 +4,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { SignatureTensor } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, elementsOf, extentNames } from "../types/extent.js";
-import { divisorOf, fitDims, requirementHolds } from "../types/requirement.js";
+import { divisorOf, fitDims, greatestCommon, requirementHolds } from "../types/requirement.js";
 
 /** Wide rows that a thread of an interleaved loop has under way; see `passes/options.ts`. */
 const ROWS_IN_FLIGHT = 4;
@@ -159,10 +159,6 @@ function stepOf(kernel: Kernel, dim: string): number {
     .flatMap((r) => divisorOf(r) ?? [])
     .filter((r) => extentNames(r.length).has(dim))
     .reduce((step, r) => (step * r.divisor) / greatestCommon(step, r.divisor), 1);
-}
-
-export function greatestCommon(a: number, b: number): number {
-  return b === 0 ? a : greatestCommon(b, a % b);
 }
 
 function roundUp(n: number, step: number): number {

@@ -2,16 +2,9 @@
 import type { Kernel } from "../ir/module.js";
 import type { PassOptions } from "../passes/options.js";
 import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
+import { greatestCommon } from "../types/requirement.js";
 import { shapesOfOutcomes } from "./outcomes.js";
-import {
-  fitting,
-  greatestCommon,
-  multiplies,
-  outerTensors,
-  rowDimension,
-  shortShape,
-  wantedShapes,
-} from "./lengths.js";
+import { fitting, multiplies, outerTensors, rowDimension, shortShape, wantedShapes } from "./lengths.js";
 import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
 
 /**

@@ -135,8 +135,10 @@ export function nearestFit(
   const about = requirements.filter((r) => extentNames(r.left).has(name) || extentNames(r.right).has(name));
   const holds = (r: Requirement, value: number): boolean => requirementHolds(r, { ...dims, [name]: value });
   const isAllowed = (value: number): boolean => about.every((r) => holds(r, value));
+  const congruence = congruenceOf(about, name);
+  if (congruence === null) return null;
   const divisors = about.map((r) => divisorOf(r)?.divisor ?? 1);
-  const ordered = about.filter((r) => divisorOf(r) === null);
+  const ordered = about.filter((r) => divisorOf(r) === null && congruentTo(r, name) === null);
   let value = dims[name]! + step;
   let isSteady = true;
   // Over what an inequality or an equation excludes in one go, as those of products and far constants do.
@@ -150,10 +152,53 @@ export function nearestFit(
     if (furthest === value) break;
     value = furthest;
   }
+  // Only those values in between that all moduli together allow.
+  const { rest, modulus } = congruence;
+  const missing = step > 0 ? rest - value : value - rest;
+  value += step * (((missing % modulus) + modulus) % modulus);
   const most = Math.max(NEIGHBOURS, 2 * divisors.reduce((a, b) => Math.max(a, b), 1));
   const tries = isSteady ? Math.min(2 ** 22, most) : FEW_NEIGHBOURS;
-  for (let i = 0; i < tries && value > 0 && value <= LONGEST; i++, value += step) if (isAllowed(value)) return value;
+  for (let i = 0; i < tries && value > 0 && value <= LONGEST; i++, value += step * modulus)
+    if (isAllowed(value)) return value;
   return null;
+}
+
+/** What a dimension leaves when it is divided by a number. */
+interface Congruence {
+  readonly rest: number;
+  readonly modulus: number;
+}
+
+/** Of a rule that says what a dimension by itself leaves; null for others. */
+function congruentTo({ left, relation, right }: Requirement, name: string): Congruence | null {
+  if (relation !== "eq" || typeof right !== "number" || typeof left !== "object" || left.op !== "mod") return null;
+  return left.a === name && typeof left.b === "number" && left.b > 0 ? { rest: right, modulus: left.b } : null;
+}
+
+/** All that rules say of what a dimension leaves, as one (Chinese remainders); null where they contradict each other. */
+function congruenceOf(rules: readonly Requirement[], name: string): Congruence | null {
+  let all: Congruence = { rest: 0, modulus: 1 };
+  for (const rule of rules) {
+    const one = congruentTo(rule, name);
+    if (one === null) continue;
+    if (one.rest < 0 || one.rest >= one.modulus) return null;
+    const common = greatestCommon(all.modulus, one.modulus);
+    if ((all.rest - one.rest) % common !== 0) return null;
+    const modulus = (all.modulus / common) * one.modulus;
+    // Beyond this, what is left of the rules is tried as before.
+    if (modulus > MOST_MODULUS) continue;
+    let { rest } = all;
+    while (rest % one.modulus !== one.rest) rest += all.modulus;
+    all = { rest, modulus };
+  }
+  return all;
+}
+
+/** A rest is found by steps of one modulus through the other, so both are limited. */
+const MOST_MODULUS = 2 ** 24;
+
+export function greatestCommon(a: number, b: number): number {
+  return b === 0 ? a : greatestCommon(b, a % b);
 }
 
 /** How far the left side is above the right one, by the value of one dimension. */
