@@ -59,7 +59,9 @@ async function launchFatal(device) {
 }
 
 /** On the backend that COLLC_BACKEND names. */
-const join = (options) => connect({ timeoutMs: 3000, ...options });
+const join = (options) => connect({ timeoutMs: 30_000, ...options });
+/** Where somebody is waited for in vain. */
+const joinInVain = () => join({ timeoutMs: 3000 });
 const die = () => process.kill(process.pid, "SIGKILL");
 /** Rank 1 is lost; everybody else says so and stops. */
 const oneLost = (rank) =>
@@ -75,7 +77,7 @@ const oneMissing = {
 
 /** Ranks wait in a kernel for rank 0, which does not launch it; there `end` is called on rank 1. */
 async function inKernel(rank, end) {
-  const group = await join({ timeoutMs: 30_000 });
+  const group = await join();
   const { run } = await warm(group);
   if (rank === 1) setTimeout(end, 300);
   await (rank === 0 ? sleep(20_000) : run());
@@ -168,7 +170,7 @@ export const faults = {
     ends: (rank) => (rank === 1 ? { end: "SIGKILL", says: null } : oneMissing),
     async rank(rank) {
       if (rank === 1) die();
-      await join();
+      await joinInVain();
     },
   },
   "killed before it joins, under collc run": {
@@ -194,7 +196,7 @@ export const faults = {
     within: 10,
     ends: oneLost,
     async rank(rank) {
-      const group = await join({ timeoutMs: 30_000 });
+      const group = await join();
       const { run } = await warm(group);
       if (rank === 1) {
         await sleep(300);
@@ -207,7 +209,7 @@ export const faults = {
     within: 10,
     ends: oneLost,
     async rank(rank) {
-      const group = await join({ timeoutMs: 30_000 });
+      const group = await join();
       const { run } = await warm(group);
       if (rank === 1) setTimeout(die, 300);
       for (;;) await run();
@@ -219,7 +221,7 @@ export const faults = {
     expect: /^rank 1 failed: it was killed by SIGKILL/,
     within: 10,
     async rank(rank) {
-      const group = await join({ timeoutMs: 30_000 });
+      const group = await join();
       const { kernel, tensors } = await warm(group);
       const graph = await group.capture(async (stream) => {
         for (let i = 0; i < 10; i++) await kernel.launch(tensors, dims, stream);
@@ -235,7 +237,7 @@ export const faults = {
         ? { end: 1, says: /CUDA_ERROR_(LAUNCH_FAILED|ILLEGAL_INSTRUCTION|ILLEGAL_ADDRESS|ASSERT)/ }
         : { end: 76, says: new RegExp(`^collc: rank ${rank} stops: rank 1 was lost .*CUDA_ERROR_`) },
     async rank(rank) {
-      const group = await join({ timeoutMs: 30_000 });
+      const group = await join();
       const { run } = await warm(group);
       try {
         if (rank === 1) await launchFatal(group.device);
@@ -319,7 +321,7 @@ export const faults = {
             says: new RegExp(`^collc: rank ${rank} stops: rank [23] was lost .*, on host b with ranks 2 and 3$`),
           },
     async rank(rank) {
-      const group = await join({ timeoutMs: 30_000 });
+      const group = await join();
       const { run } = await warmOnHosts(group);
       if (rank >= 2) setTimeout(die, 300);
       for (;;) await run();
@@ -343,13 +345,13 @@ export const faults = {
     within: 12,
     absent: [1],
     ends: (rank) => (rank === 1 ? {} : oneMissing),
-    rank: () => join(),
+    rank: joinInVain,
   },
   "a wrong secret": {
     within: 12,
     env: (rank) => ({ COLLC_STORE_SECRET: rank === 1 ? "wrong" : "right" }),
     ends: (rank) => (rank === 1 ? { end: 1, says: /refused rank 1: the secret is wrong/ } : { end: [1, 76] }),
-    rank: () => join(),
+    rank: joinInVain,
   },
   "the store disappears with rank 0": {
     within: 10,
@@ -362,7 +364,7 @@ export const faults = {
             says: new RegExp(`^collc: rank ${rank} stops: the store of the run at \\S+ went away.*rank 0 hosts it`),
           },
     async rank(rank) {
-      const group = await join({ timeoutMs: 30_000 });
+      const group = await join();
       const { run } = await warm(group);
       if (rank === 0) setTimeout(die, 300);
       for (;;) await run();

@@ -1,4 +1,4 @@
-// Faults on real GPUs, one process a rank: each must end in time, with one clear message in every rank that survives, and
+// Faults on real GPUs, one process a rank: each must end in time, longer on a busy machine, with one clear message in every rank that survives, and
 // leave nothing behind.
 //
 //   node test/gpu/faults.mjs [--ranks 2] [--backend cuda] [--only killed] [--out results.jsonl]
@@ -6,7 +6,7 @@
 // Prints a line a case with what the ranks said, and `N passed, N failed`.
 import { spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -38,6 +38,9 @@ if (options.rank !== undefined) {
   }
 }
 
+/** How much longer everything takes than on a machine of one's own: processes that want a processor, for each that there is. */
+const slowness = () => Math.max(1, loadavg()[0] / availableParallelism());
+
 const base = mkdtempSync(path.join(tmpdir(), "faults-"));
 let nextPort = 23000 + (process.pid % 4000);
 
@@ -51,7 +54,7 @@ process.on("exit", () => {
 
 /** A run of one fault: how each rank ended and what it printed. */
 async function start(name, { launcher = "torchrun", world = ranks, env = () => ({}), absent = [], within }, folder) {
-  const limitMs = (within + 5) * 1000;
+  const limitMs = (2 * within * slowness() + 5) * 1000;
   const args = [self, "--rank", name, "--ranks", String(world)];
   const shared = {
     ...quietEnvironment,
@@ -116,8 +119,9 @@ async function start(name, { launcher = "torchrun", world = ranks, env = () => (
 /** What is wrong with how a run of a fault ended. */
 function judge(fault, { code, message, said, codes }, seconds, folder) {
   const problems = [];
-  const { exitCode, expect, ends, within } = fault;
-  if (seconds > within) problems.push(`took ${seconds.toFixed(1)} s, not ${within}`);
+  const { exitCode, expect, ends } = fault;
+  const within = fault.within * fault.slowness;
+  if (seconds > within) problems.push(`took ${seconds.toFixed(1)} s, not ${within.toFixed(1)}`);
   if (fault.launcher === "collc") {
     if (code !== exitCode) problems.push(`exit code ${code}, not ${exitCode}`);
     if (expect && !expect.test(message)) problems.push(`the launcher said: ${message}`);
@@ -146,14 +150,16 @@ for (const [name, fault] of Object.entries(faults)) {
   if (!name.includes(options.only) || ranks < (fault.least ?? 2)) continue;
   const folder = mkdtempSync(path.join(base, "run-"));
   const began = performance.now();
+  const before = slowness();
   const runs = await Promise.all(Array.from({ length: fault.times ?? 1 }, () => start(name, fault, folder)));
   const seconds = (performance.now() - began) / 1000;
-  const problems = runs.flatMap((run) => judge(fault, run, seconds, folder));
+  const timed = { ...fault, slowness: Math.max(before, slowness()) };
+  const problems = runs.flatMap((run) => judge(timed, run, seconds, folder));
   if (fault.then !== undefined) {
     // What the run left behind is in the next one's way; after an hour it is swept.
     const hourAgo = new Date(Date.now() - 2 * 3600_000);
     for (const left of readdirSync(folder)) utimesSync(path.join(folder, left), hourAgo, hourAgo);
-    const next = { ...faults[fault.then], launcher: "collc", within: 30 };
+    const next = { ...faults[fault.then], launcher: "collc", within: 30, slowness: 1 };
     problems.push(...judge(next, await start(fault.then, next, folder), 0, folder));
   }
   if (problems.length === 0) passed++;

@@ -6,9 +6,13 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { packageRoot } from "../../src/runtime/native.js";
-import { useSandbox } from "../runtime/helpers.js";
+import { until, useSandbox } from "../runtime/helpers.js";
+import { isAll } from "../scope.js";
 
 const sandbox = useSandbox();
+
+/** Counts tenths of a second in which a process has run: one that a busy machine holds up counts none meanwhile. */
+const ticking = "let ticks = 0; setInterval(() => ticks++, 100);";
 
 describe("a launcher", () => {
   test("that died before its rank could look leaves no rank and no folder", async () => {
@@ -43,7 +47,7 @@ describe("a launcher", () => {
     const rank = sandbox.script(
       "member",
       `import { joinGroup } from "@bootstrap";
-       const group = await joinGroup({ timeoutMs: 5000 });
+       const group = await joinGroup();
        setTimeout(() => {}, 60_000);`,
     );
     const before = new Set(readdirSync(sandbox.directory));
@@ -56,7 +60,7 @@ describe("a launcher", () => {
     // Ranks that had just been started look after themselves within moments.
     const left = (): string[] =>
       readdirSync(sandbox.directory).filter((name) => !before.has(name) && /^collc-\d+-/.test(name));
-    for (let i = 0; i < 100 && left().length > 0; i++) await new Promise((resolve) => setTimeout(resolve, 100));
+    await until(() => left().length === 0, 10_000).catch(() => {});
     expect(left()).toEqual([]);
   });
 });
@@ -66,12 +70,12 @@ test("a rank that stands still while others close costs one time-out", async () 
     "close",
     `import { joinGroup } from "@bootstrap";
      const [rank, file] = [Number(process.argv[2]), process.argv[3]];
-     const group = await joinGroup({ rank, world: 2, storeFile: file, timeoutMs: 5000 });
+     const group = await joinGroup({ rank, world: 2, storeFile: file });
      await group.exchange.barrier("together");
      if (rank === 1) process.kill(process.pid, "SIGSTOP");
-     const started = performance.now();
-     await group.close();
-     console.log(Math.round(performance.now() - started));
+     ${ticking}
+     await group.close(2000);
+     console.log(ticks);
      process.exit(0);`,
   );
   const file = join(sandbox.directory, "store");
@@ -79,12 +83,12 @@ test("a rank that stands still while others close costs one time-out", async () 
   expect(await zero!.ended, zero!.output()).toEqual({ code: 0, signal: null });
   process.kill(one!.pid, "SIGKILL");
   await one!.ended;
-  // 25 s without the bound, 5 s with it; between them is room for a machine that others use.
-  expect(Number(zero!.output())).toBeLessThan(20_000);
+  // 20 with the bound, many times that without it.
+  expect(Number(zero!.output())).toBeLessThan(60);
 });
 
-// Memory, signals, the provider and the store of a group and its subgroup are each given back with the others: 16 s without the bound.
-test.each(["cuda", "nccl"])(
+// Memory, signals, the provider and the store of a group and its subgroup are each given back with the others: 160 ticks without the bound, 40 with it.
+test.each(isAll ? ["cuda", "nccl"] : ["nccl"])(
   "a device group on %s closes within one time-out beside a rank that stands still",
   async (backend) => {
     const root = packageRoot();
@@ -92,16 +96,20 @@ test.each(["cuda", "nccl"])(
     const index = JSON.stringify(pathToFileURL(join(root, "dist/src/index.js")).href);
     const script = sandbox.script(
       "close-group.mjs",
-      `import { connect } from ${index};
-          const group = await connect({ backend: "${backend}", timeoutMs: 4000 });
+      `import { existsSync, writeFileSync } from "node:fs";
+     import { connect } from ${index};
+     // Both have started before either waits for the other.
+     writeFileSync("${sandbox.directory}/up" + process.env.RANK, "");
+     while (![0, 1].every((rank) => existsSync("${sandbox.directory}/up" + rank))) await new Promise((done) => setTimeout(done, 20));
+     const group = await connect({ backend: "${backend}", timeoutMs: 4000 });
      const sub = await group.subgroup([0, 1]);
      await group.symmetric("f32", [64]);
      await sub.symmetric("f32", [64]);
      await group.barrier();
      if (group.rank === 1) process.kill(process.pid, "SIGSTOP");
-     const started = performance.now();
+     ${ticking}
      await group.close();
-     console.log("closed after", Math.round(performance.now() - started));
+     console.log("closed after", ticks);
      process.exit(0);`,
     );
     const env = {
@@ -116,7 +124,6 @@ test.each(["cuda", "nccl"])(
     process.kill(one!.pid, "SIGKILL");
     await one!.ended;
     sandbox.forgetRunDirectories();
-    expect(Number(/closed after (\d+)/.exec(zero!.output())?.[1])).toBeLessThan(11_000);
+    expect(Number(/closed after (\d+)/.exec(zero!.output())?.[1])).toBeLessThan(100);
   },
-  60_000,
 );
