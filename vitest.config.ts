@@ -1,4 +1,5 @@
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
+import { isAll, SHARING } from "./test/scope.js";
 
 /**
  * Proofs and schedules run much code a few times. V8 of Node 20 then spends as long on optimising as on running it (see
@@ -10,20 +11,47 @@ const execArgv =
     ? ["--interrupt-budget=1000000", "--max-semi-space-size=64"]
     : ["--max-semi-space-size=64"];
 
+// Those that take minutes run with `npm run test:all`, which .ci/run calls.
+const long = isAll ? [] : ["test/**/*.long.test.ts"];
+
+// Examples import the library by its name, as its users do.
+const resolve = { alias: [{ find: /^collc$/, replacement: new URL("./src/index.ts", import.meta.url).pathname }] };
+
+const common = {
+  globalSetup: ["test/setup-nvrtc.ts"],
+  execArgv,
+  // Nothing is measured by these: they end what hangs, on a machine that many share, too.
+  testTimeout: 600_000,
+  hookTimeout: 600_000,
+};
+
 export default defineConfig({
-  // Examples import the library by its name, as its users do.
-  resolve: { alias: [{ find: /^collc$/, replacement: new URL("./src/index.ts", import.meta.url).pathname }] },
   test: {
-    include: ["test/**/*.test.ts"],
-    // Those that take minutes run with `npm run test:all`, which .ci/run calls.
-    exclude: process.env["COLLC_TESTS"] === "all" ? [] : ["test/**/*.long.test.ts"],
-    globalSetup: ["test/setup-nvrtc.ts"],
     reporters: ["default", "./test/count-reporter.ts"],
-    // Both cores of the machine that CI has, not all but one.
+    // Both cores of the machine that CI has, not all but one. Not repeated below, where the command line could not change it.
     maxWorkers: "100%",
-    execArgv,
-    // Nothing is measured by these: they end what hangs, on a machine that many share, too.
-    testTimeout: 600_000,
-    hookTimeout: 600_000,
+    projects: [
+      {
+        resolve,
+        test: {
+          ...common,
+          name: "shared",
+          include: SHARING,
+          exclude: [...configDefaults.exclude, ...long],
+          isolate: false,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        resolve,
+        test: {
+          ...common,
+          name: "alone",
+          include: ["test/**/*.test.ts"],
+          exclude: [...configDefaults.exclude, ...long, ...SHARING],
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 });

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { compile, fitDims, type Region } from "../../src/compiler/index.js";
 import { CpuFault, CpuGroup, type CpuOptions } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { turned } from "../scope.js";
 import { allows, compileFile, LIBRARY, type LibraryFile } from "../kernels/library.js";
 import { fastest } from "./kernels.js";
 
@@ -28,13 +29,15 @@ function run(file: LibraryFile, ranks: number, options: CpuOptions): void {
 }
 
 describe("the library on the CPU", () => {
-  for (const file of LIBRARY)
+  const settings: readonly CpuOptions[] = [
+    { maxBlocks: 5, detectUnwritten: true },
+    { maxBlocks: 3, seed: 1, reverseThreads: true, elementOffset: { x: 1, y: 3 } },
+  ];
+  for (const [turn, file] of LIBRARY.entries())
     test(file.name, () => {
-      for (const ranks of [2, 3, 4]) {
-        if (!allows(file, ranks, "bf16")) continue;
-        run(file, ranks, { maxBlocks: 5, detectUnwritten: true });
-        run(file, ranks, { maxBlocks: 3, seed: 1, reverseThreads: true, elementOffset: { x: 1, y: 3 } });
-      }
+      const worlds = [2, 3, 4].filter((ranks) => allows(file, ranks, "bf16"));
+      const cases = worlds.flatMap((ranks) => settings.map((options) => [ranks, options] as const));
+      for (const [ranks, options] of turned(cases, turn)) run(file, ranks, options);
     });
 });
 

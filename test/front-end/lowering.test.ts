@@ -14,9 +14,12 @@ import { allows, compileFile, LIBRARY } from "../kernels/library.js";
 import { isAll } from "../scope.js";
 
 describe("every kernel compiles to CUDA text for every dtype", () => {
-  for (const file of LIBRARY)
+  // Else each dtype for every fourth kernel, and each kernel for every fourth dtype.
+  for (const [turn, file] of LIBRARY.entries())
     test(file.name, () => {
-      for (const dtype of DTYPE_NAMES)
+      const allowed = DTYPE_NAMES.filter((dtype) => allows(file, 4, dtype));
+      const fourth = allowed.filter((_, i) => i % 4 === turn % Math.min(4, allowed.length));
+      for (const dtype of isAll ? DTYPE_NAMES : fourth)
         for (const ranks of isAll ? [1, 4] : [4]) {
           if (!allows(file, ranks, dtype)) continue;
           const { diagnostics, cuda } = compileFile(file, { ranks, dtype });

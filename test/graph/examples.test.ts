@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { main as custom } from "../../examples/typescript/custom-collective.js";
 import { main as twoLayers, mlp } from "../../examples/typescript/two-layer-mlp.js";
 import type { FxNode } from "../../src/compiler/graph/index.js";
+import { isAll } from "../scope.js";
 import { expectLowered } from "./fx-support.js";
 
 test("a collective of one's own", async () => {
@@ -14,7 +15,7 @@ test("a collective of one's own", async () => {
   ]);
 });
 
-test("two layers: few tokens and many", () => {
+test.runIf(isAll)("two layers: few tokens and many", () => {
   const lines: string[] = [];
   twoLayers((line) => lines.push(line));
   expect(lines[0]).toBe("16 tokens");

@@ -23,7 +23,7 @@ function dimsOf(kernel: Kernel): Record<string, number> {
 }
 
 describe("the library survives", () => {
-  for (const file of LIBRARY)
+  for (const file of LIBRARY.filter((_, i) => isAll || i % 2 === 0))
     it(file.name, () => {
       for (const ranks of isAll ? [2, 3] : [3]) {
         if (!allows(file, ranks)) continue;

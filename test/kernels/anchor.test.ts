@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest";
 import { compile, type DimValues, type DType } from "../../src/compiler/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { pairs } from "../scope.js";
 import { LIBRARY } from "./library.js";
 
 const kernel = (name: string) => LIBRARY.find((file) => file.name === name)!.text;
@@ -23,32 +24,34 @@ interface Job {
   readonly launches?: number;
 }
 
+/** Jobs so far. */
+let turn = 0;
+
 function check({ source, worlds, dtypes, dims, offsets = () => [0], launches = 2 }: Job): void {
-  for (const world of worlds)
-    for (const dtype of dtypes) {
-      const compiled = compile(source, { ranks: world, dtype });
-      expect(compiled.diagnostics).toEqual([]);
-      const manifest = compiled.manifest!;
-      const names = [...manifest.inputs, ...manifest.outputs].map(({ name }) => name);
-      for (const offset of offsets(BYTES[dtype]!)) {
-        const elementOffset = Object.fromEntries(names.map((name) => [name, offset]));
-        const group = new CpuGroup(compiled.kernel!, manifest, {
-          source: compiled.source,
-          detectUnwritten: true,
-          elementOffset,
-        });
-        for (const values of dims(world, BYTES[dtype]!))
-          for (let launch = 0; launch < launches; launch++) {
-            const ranks = makeInputs(manifest, values, launch + 1);
-            group.run(ranks, values);
-            const result = checkOutputs(manifest, values, ranks, ranks);
-            const what = `${dtype}, ${world} ranks, ${JSON.stringify(values)}, offset ${offset}`;
-            expect(result, what).toMatchObject({ correct: true });
-            if (manifest.outputs.every((output) => output.layout.kind === "replicated") && world > 1)
-              expect(result.bitwiseEqualAcrossRanks, what).toBe(true);
-          }
-      }
+  for (const [world, dtype] of pairs(worlds, dtypes, turn++)) {
+    const compiled = compile(source, { ranks: world, dtype });
+    expect(compiled.diagnostics).toEqual([]);
+    const manifest = compiled.manifest!;
+    const names = [...manifest.inputs, ...manifest.outputs].map(({ name }) => name);
+    for (const offset of offsets(BYTES[dtype]!)) {
+      const elementOffset = Object.fromEntries(names.map((name) => [name, offset]));
+      const group = new CpuGroup(compiled.kernel!, manifest, {
+        source: compiled.source,
+        detectUnwritten: true,
+        elementOffset,
+      });
+      for (const values of dims(world, BYTES[dtype]!))
+        for (let launch = 0; launch < launches; launch++) {
+          const ranks = makeInputs(manifest, values, launch + 1);
+          group.run(ranks, values);
+          const result = checkOutputs(manifest, values, ranks, ranks);
+          const what = `${dtype}, ${world} ranks, ${JSON.stringify(values)}, offset ${offset}`;
+          expect(result, what).toMatchObject({ correct: true });
+          if (manifest.outputs.every((output) => output.layout.kind === "replicated") && world > 1)
+            expect(result.bitwiseEqualAcrossRanks, what).toBe(true);
+        }
     }
+  }
 }
 
 const sizes =

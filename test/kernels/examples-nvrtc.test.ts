@@ -3,19 +3,17 @@
  * COLLC_TESTS=all every one.
  */
 import { expect, it } from "vitest";
-import { JitCache, jitCacheKey } from "../../src/runtime/jit-cache.js";
-import { compileCuda, nvrtcOptions, openNvrtc } from "../../src/runtime/program.js";
-import { collcVersion } from "../../src/runtime/version.js";
+import { openNvrtc } from "../../src/runtime/program.js";
 import { compileAll } from "../front-end/helpers.js";
 import { EXAMPLES } from "../front-end/language.js";
 import { isAll } from "../scope.js";
+import { compiledCuda } from "./compiled-cuda.js";
 
 const missing = await openNvrtc().then(
   () => null,
   (e: Error) => e.message,
 );
 const ARCH = "sm_90a";
-const cache = new JitCache();
 
 /** Numbers of the launch, inputs that are changed in place, conversions over an axis, powers and indices. */
 const SPECIAL = /: (f32|u32|i32)[,)]|\b(\w+): T\[.*->.*\b\2: T\[|over: |\b(iota|pow)\(/s;
@@ -27,11 +25,7 @@ for (const { text, line, section } of shown)
       for (const { cuda, manifest } of program.variants.length > 0
         ? program.variants.map((v) => v.compiled)
         : [program]) {
-        const key = jitCacheKey({ cudaText: cuda!, arch: ARCH, nvrtcVersion: await openNvrtc(), options: nvrtcOptions(ARCH), collcVersion: collcVersion() }); // prettier-ignore
-        const { bytes } = await cache.getOrBuild(key, async () => ({
-          bytes: (await compileCuda(cuda!, ARCH)).cubin,
-          meta: {},
-        }));
-        expect([...bytes.subarray(0, 4)], manifest!.kernels[0]!.symbol).toEqual([0x7f, 0x45, 0x4c, 0x46]);
+        const { cubin } = await compiledCuda(cuda!, ARCH);
+        expect([...cubin.subarray(0, 4)], manifest!.kernels[0]!.symbol).toEqual([0x7f, 0x45, 0x4c, 0x46]);
       }
   });

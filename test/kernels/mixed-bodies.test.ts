@@ -8,7 +8,7 @@ import { compile, type DimValues } from "../../src/compiler/index.js";
 import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
-import { isAll } from "../scope.js";
+import { isAll, pairs } from "../scope.js";
 
 const PROGRAMS: Readonly<Record<string, string>> = {
   "a scattered sum, scaled on each rank, with the neighbour's part, and gathered": `
@@ -131,23 +131,22 @@ collective f(x: T[n] partial(sum)) -> y: T[n] local
 
 const sizesFor = (ranks: number): DimValues => ({ m: 3 * ranks, n: 5 * ranks, k: 4 * ranks });
 
-for (const [name, program] of Object.entries(PROGRAMS))
+for (const [turn, [name, program]] of Object.entries(PROGRAMS).entries())
   describe(name, () => {
     const text = program.trimStart() + "\n";
     it("is right", () => {
-      for (const ranks of isAll ? [1, 2, 3, 4] : [1, 3])
-        for (const dtype of ["f32", "bf16"] as const) {
-          const { kernel, manifest, source, diagnostics } = compile(text, { ranks, dtype });
-          expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
-          const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, maxBlocks: 3 });
-          const own = Object.fromEntries(manifest!.dims.map((d) => [d, sizesFor(ranks)[d]!]));
-          for (const seed of [1, 2, 3, 4]) {
-            const data = makeInputs(manifest!, own, seed);
-            group.run(data, own);
-            const result = checkOutputs(manifest!, own, data, data);
-            expect(result, `${ranks} ranks, ${dtype}`).toMatchObject({ correct: true, unspecified: [] });
-          }
+      for (const [ranks, dtype] of pairs(isAll ? [1, 2, 3, 4] : [1, 3], ["f32", "bf16"] as const, turn)) {
+        const { kernel, manifest, source, diagnostics } = compile(text, { ranks, dtype });
+        expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+        const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, maxBlocks: 3 });
+        const own = Object.fromEntries(manifest!.dims.map((d) => [d, sizesFor(ranks)[d]!]));
+        for (const seed of [1, 2, 3, 4]) {
+          const data = makeInputs(manifest!, own, seed);
+          group.run(data, own);
+          const result = checkOutputs(manifest!, own, data, data);
+          expect(result, `${ranks} ranks, ${dtype}`).toMatchObject({ correct: true, unspecified: [] });
         }
+      }
     });
     it("is proved", () => {
       for (const ranks of isAll ? [1, 2, 3, 4] : [3]) {

@@ -1,16 +1,17 @@
 /** Every kernel of the library × dtype × architecture through NVRTC for real, and what the PTX must and must not hold. */
 import { describe, expect, it } from "vitest";
 import { compile, type DType } from "../../src/compiler/index.js";
-import { JitCache, jitCacheKey } from "../../src/runtime/jit-cache.js";
-import { compileCuda, nvrtcOptions, openNvrtc } from "../../src/runtime/program.js";
-import { collcVersion } from "../../src/runtime/version.js";
-import { isAll } from "../scope.js";
+import { openNvrtc } from "../../src/runtime/program.js";
+import { isAll, turned } from "../scope.js";
+import { compiledCuda } from "./compiled-cuda.js";
 import { compileFile, LIBRARY } from "./library.js";
 
 const ARCHITECTURES = isAll ? ["sm_80", "sm_90a", "sm_100a"] : ["sm_90a"];
 /** The two 16-bit floats differ in names of instructions alone, most of all those of products; sm_100a takes the paths of sm_80, and a program of one name those of its ways. */
-function dtypesOn(arch: string, name: string): readonly DType[] {
-  if (arch === "sm_90a") return name.startsWith("matmul") && isAll ? ["f32", "f16", "bf16"] : ["f32", "bf16"];
+function dtypesOn(arch: string, name: string, turn: number): readonly DType[] {
+  const isProduct = name.startsWith("matmul");
+  // Tensor cores take no f32.
+  if (arch === "sm_90a") return isProduct ? (isAll ? ["f32", "f16", "bf16"] : ["bf16"]) : turned(["f32", "bf16"], turn);
   return arch === "sm_100a" && !name.includes("/") ? [] : ["bf16"];
 }
 
@@ -35,23 +36,10 @@ const SPILLS: Readonly<Record<string, number>> = { "broadcast/ring": 36, "fused/
 /** Functions of CUDA, and f32 tiles. */
 const FUSES = /\b(fmaf|expf|logf|powf|tanhf|erff|fmodf|sqrtf|rsqrtf)\(/;
 
-const cache = new JitCache();
-
-/** What NVRTC makes of a text that it has not seen before. */
-async function compiled(cudaText: string, arch: string): Promise<{ cubin: Uint8Array; ptx: string; log: string }> {
-  const options = [...nvrtcOptions(arch), "with its PTX"];
-  const key = jitCacheKey({ cudaText, arch, nvrtcVersion: await openNvrtc(), options, collcVersion: collcVersion() });
-  const { bytes, meta } = await cache.getOrBuild(key, async () => {
-    const { cubin, ptx, log } = await compileCuda(cudaText, arch);
-    return { bytes: cubin, meta: { ptx, log } };
-  });
-  return { cubin: bytes, ptx: meta["ptx"]!, log: meta["log"]! };
-}
-
-for (const file of LIBRARY)
+for (const [turn, file] of LIBRARY.entries())
   describe.skipIf(missing !== null)(file.name, () => {
     const expectCompiled = async (cuda: string, symbol: string, dtype: DType, arch: string): Promise<void> => {
-      const { cubin, ptx, log } = await compiled(cuda, arch);
+      const { cubin, ptx, log } = await compiledCuda(cuda, arch);
       expect([...cubin.subarray(0, 4)], "an ELF file").toEqual([0x7f, 0x45, 0x4c, 0x46]);
       expect(ptx).toContain(`.entry ${symbol}(`);
       expect(cuda).not.toContain("#include");
@@ -72,12 +60,12 @@ for (const file of LIBRARY)
         expect(ptx, "no tensor core").toContain(instruction);
       }
     };
-    for (const arch of ARCHITECTURES.filter((a) => dtypesOn(a, file.name).length > 0))
+    for (const arch of ARCHITECTURES.filter((a) => dtypesOn(a, file.name, turn).length > 0))
       it(`compiles for ${arch}`, async () => {
-        for (const dtype of dtypesOn(arch, file.name)) {
+        for (const dtype of dtypesOn(arch, file.name, turn)) {
           const program = compileFile(file, { ranks: 4, dtype, arch });
-          // Of a program that has a plan, each kernel.
-          const all = program.variants.length > 0 ? program.variants.map((v) => v.compiled) : [program];
+          // Of a program that has a plan, each kernel; most are those of its ways, which are files of the library, too.
+          const all = program.variants.length > 0 ? turned(program.variants, turn).map((v) => v.compiled) : [program];
           for (const { cuda, manifest } of all) await expectCompiled(cuda!, manifest!.kernels[0]!.symbol, dtype, arch);
         }
       });
@@ -91,7 +79,7 @@ describe.skipIf(missing !== null)("products that are added", () => {
   for i in tiles(n) { if rank == 0 { y[i] = ${stored} } else { y[i] = t[i] + x[i] } }
 }`;
     const { cuda } = compile(text, { ranks: 2 });
-    return (await compiled(cuda!, "sm_90a")).ptx;
+    return (await compiledCuda(cuda!, "sm_90a")).ptx;
   };
 
   it("are rounded before, where they are in registers and where they were in memory", async () => {

@@ -7,8 +7,10 @@ import { compile, type CompileResult, type DimValues, type DType } from "../../s
 import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { libraryFromDisk } from "../../src/runtime/imports.js";
-import { compileCuda, openNvrtc } from "../../src/runtime/program.js";
+import { openNvrtc } from "../../src/runtime/program.js";
 import { checkOutputs, makeInputs, type RankTensors } from "../../src/runtime/reference/index.js";
+import { turned } from "../scope.js";
+import { compiledCuda } from "./compiled-cuda.js";
 import { compileFile, LIBRARY } from "./library.js";
 
 const missing = await openNvrtc().then(
@@ -72,32 +74,35 @@ const PROGRAMS: Readonly<Record<string, readonly [text: string, dims: DimValues]
 const kernelsOf = (program: CompileResult): readonly CompileResult[] =>
   program.variants.length > 0 ? program.variants.map((v) => v.compiled) : [program];
 
-describe.each(Object.entries(PROGRAMS))("%s", (_, [text, dims]) => {
-  it.each([1, 2, 4])("computes what it says on %i ranks", (ranks) => {
-    const program = compile(text, { ranks });
-    expect(program.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
-    for (const { kernel, manifest } of kernelsOf(program)) {
-      const tensors = makeInputs(manifest!, dims, ranks);
-      new CpuGroup(kernel!, manifest!, { detectUnwritten: true }).run(tensors, dims);
-      const result = checkOutputs(manifest!, dims, tensors, tensors);
-      expect(result).toMatchObject({ correct: true, unspecified: [] });
-      if (manifest!.outputs.every((t) => t.dtype !== "f32")) expect(result.maxError).toBe(0);
-    }
-  });
+describe.each(Object.entries(PROGRAMS).map(([name, program], turn) => [name, program, turn] as const))(
+  "%s",
+  (_, [text, dims], turn) => {
+    it.each([1, 2, 4])("computes what it says on %i ranks", (ranks) => {
+      const program = compile(text, { ranks });
+      expect(program.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+      for (const { kernel, manifest } of kernelsOf(program)) {
+        const tensors = makeInputs(manifest!, dims, ranks);
+        new CpuGroup(kernel!, manifest!, { detectUnwritten: true }).run(tensors, dims);
+        const result = checkOutputs(manifest!, dims, tensors, tensors);
+        expect(result).toMatchObject({ correct: true, unspecified: [] });
+        if (manifest!.outputs.every((t) => t.dtype !== "f32")) expect(result.maxError).toBe(0);
+      }
+    });
 
-  it.each([2, 4])("is proved on %i ranks", (ranks) => {
-    const { kernel } = compile(text, { ranks, mapping: PROOF_MAPPING });
-    const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
-    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
-  });
+    it.each(turned([2, 4], turn + 1))("is proved on %i ranks", (ranks) => {
+      const { kernel } = compile(text, { ranks, mapping: PROOF_MAPPING });
+      const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
+      expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+    });
 
-  it.skipIf(missing !== null)("is CUDA", async () => {
-    for (const ranks of [2, 4]) {
-      const { cuda } = compile(text, { ranks });
-      expect((await compileCuda(cuda!, "sm_90a")).cubin.byteLength).toBeGreaterThan(1000);
-    }
-  });
-});
+    it.skipIf(missing !== null)("is CUDA", async () => {
+      for (const ranks of turned([2, 4], turn)) {
+        const { cuda } = compile(text, { ranks });
+        expect((await compiledCuda(cuda!, "sm_90a")).cubin.byteLength).toBeGreaterThan(1000);
+      }
+    });
+  },
+);
 
 /** Runs one collective on given inputs, one list a rank. */
 function run(text: string, dims: DimValues, fill: (rank: number, t: RankTensors) => void, ranks = 2) {

@@ -1,11 +1,11 @@
-// Worker threads that use the addon, for threads.test.ts: `node thread-child.mjs ADDON JOB`; prints "held" if all went well.
+// Worker threads that use the addon, for threads.test.ts: `node thread-child.mjs ADDON JOB TIMES`; prints "held" if all went well.
 import { createRequire } from "node:module";
 import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
-const [addonPath, job] = isMainThread ? process.argv.slice(2) : workerData;
+const [addonPath, job, times] = isMainThread ? process.argv.slice(2) : workerData;
 const load = () => createRequire(import.meta.url)(addonPath);
 const library = (name) => `${addonPath.slice(0, addonPath.lastIndexOf("/"))}/${name}`;
 
@@ -31,7 +31,7 @@ async function inMain() {
     if (!/frees|freed by the thread/.test(said)) throw new Error(said);
     await worker.terminate();
   } else {
-    for (let i = 0; i < 60; i++) {
+    for (let i = 0; i < Number(times); i++) {
       const workers = [start(), start()];
       await Promise.all(workers.map((worker) => once(worker, "message")));
       await sleep((i * 7) % 23);

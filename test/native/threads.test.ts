@@ -4,10 +4,14 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 
 import { native } from "../../src/runtime/native.js";
+import { isAll } from "../scope.js";
 import { buildFolder, live, openFakeCuda } from "./support.js";
 
 /** Where the addon in use is, with the fakes beside it. */
 const built = (file: string): string => path.join(buildFolder, file);
+
+/** Under sanitizers, which run as part of all tests, too: see `sanitized.long.test.ts`. */
+const TIMES = isAll || process.env["COLLC_ADDON"] !== undefined ? "60" : "15";
 
 interface End {
   readonly code: number | null;
@@ -34,7 +38,7 @@ describe("worker threads", () => {
     "terminate-while-settling",
     "free-elsewhere",
   ])("%s ends no process", async (job) => {
-    const end = await child(path.join(import.meta.dirname, "thread-child.mjs"), [built("collc.node"), job]);
+    const end = await child(path.join(import.meta.dirname, "thread-child.mjs"), [built("collc.node"), job, TIMES]);
     expect(end).toEqual({ code: 0, signal: null, out: "held\n" });
   });
 });

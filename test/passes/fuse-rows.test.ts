@@ -9,6 +9,7 @@ import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { PROOF_MAPPING, prove } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { turned } from "../scope.js";
 
 type DType = "f32" | "f16" | "bf16";
 
@@ -138,55 +139,52 @@ describe("map-rows", () => {
     expect(touched(SOFTMAX, "x", "map-rows")).toEqual(["load"]);
   });
 
-  it.each([NORM, SCATTERED, SOFTMAX, BATCHED])(
-    "is proved with several rows to a turn, and several turns to a row",
-    (text) => {
-      for (const dtype of ["f32", "bf16"] as const) {
-        const compiled = compile(text, { ranks: 2, dtype, mapping: PROOF_MAPPING });
-        const { dims } = compiled.kernel!;
-        const shapes = [
-          [7, 1],
-          [9, 5],
-          [6, 16],
-          [5, 33],
-          [2, 64],
-          [4, 131],
-        ].map(([rows, columns]) =>
-          Object.fromEntries(
-            dims.map((d) => [d, d === "n" ? (text === SOFTMAX ? 2 * columns! : columns!) : 2 * rows!]),
-          ),
-        );
-        const claims = prove(compiled, { shapes, shared: sharedLayout(compiled.kernel!) });
-        expect(claims).toMatchObject({ answer: { status: "proved" }, ordering: { status: "proved" } });
-      }
-    },
-  );
+  const cases = (["f32", "f16", "bf16"] as const).flatMap((dtype) => [3, 1].map((ranks) => [dtype, ranks] as const));
+  const texts = [NORM, SCATTERED, SOFTMAX, BATCHED].map((text, turn) => [text, turn] as const);
 
-  it.each([NORM, SCATTERED, SOFTMAX, BATCHED])("is right at all sizes", (text) => {
-    for (const dtype of ["f32", "f16", "bf16"] as const)
-      for (const ranks of [1, 3]) {
-        const { kernel, manifest, source } = compile(text, { ranks, dtype });
-        const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
-        for (const [rows, columns] of [
-          [1, 1],
-          [37, 3],
-          [70, 64],
-          [5, 2049],
-          [3, 4096],
-          [2, 20_000],
-          [1, 9001],
-        ] as const) {
-          const dims = Object.fromEntries(
-            manifest!.dims.map((d) => [d, d === "n" ? columns * ranks : d === "b" ? ranks : rows * ranks]),
-          );
-          for (const seed of [1, 2]) {
-            const data = makeInputs(manifest!, dims, seed);
-            group.run(data, dims);
-            expect(checkOutputs(manifest!, dims, data, data), `${dtype} ${ranks} ${rows} ${columns}`).toMatchObject({
-              correct: true,
-            });
-          }
+  it.each(texts)("is proved with several rows to a turn, and several turns to a row", (text, turn) => {
+    for (const dtype of turned(["f32", "bf16"] as const, turn)) {
+      const compiled = compile(text, { ranks: 2, dtype, mapping: PROOF_MAPPING });
+      const { dims } = compiled.kernel!;
+      const shapes = [
+        [7, 1],
+        [9, 5],
+        [6, 16],
+        [5, 33],
+        [2, 64],
+        [4, 131],
+      ].map(([rows, columns]) =>
+        Object.fromEntries(dims.map((d) => [d, d === "n" ? (text === SOFTMAX ? 2 * columns! : columns!) : 2 * rows!])),
+      );
+      const claims = prove(compiled, { shapes, shared: sharedLayout(compiled.kernel!) });
+      expect(claims).toMatchObject({ answer: { status: "proved" }, ordering: { status: "proved" } });
+    }
+  });
+
+  it.each(texts)("is right at all sizes", (text, turn) => {
+    for (const [dtype, ranks] of turned(cases, turn)) {
+      const { kernel, manifest, source } = compile(text, { ranks, dtype });
+      const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+      for (const [rows, columns] of [
+        [1, 1],
+        [37, 3],
+        [70, 64],
+        [5, 2049],
+        [3, 4096],
+        [2, 20_000],
+        [1, 9001],
+      ] as const) {
+        const dims = Object.fromEntries(
+          manifest!.dims.map((d) => [d, d === "n" ? columns * ranks : d === "b" ? ranks : rows * ranks]),
+        );
+        for (const seed of [1, 2]) {
+          const data = makeInputs(manifest!, dims, seed);
+          group.run(data, dims);
+          expect(checkOutputs(manifest!, dims, data, data), `${dtype} ${ranks} ${rows} ${columns}`).toMatchObject({
+            correct: true,
+          });
         }
       }
+    }
   });
 });

@@ -11,6 +11,7 @@ import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { packageRoot } from "../../src/runtime/native.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { turned } from "../scope.js";
 
 const textOf = (way: string): string => readFileSync(path.join(packageRoot(), `kernels/${way}.coll`), "utf8");
 
@@ -100,8 +101,8 @@ describe("what a program of one conversion in place is made of", () => {
   );
 
   it.each(
-    (Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[]).flatMap((name) =>
-      [2, 3, 4].map((ranks) => [name, ranks] as const),
+    (Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[]).flatMap((name, turn) =>
+      turned([2, 3, 4], turn + 1).map((ranks) => [name, ranks] as const),
     ),
   )("%s on %i ranks computes what it says, in every way", (name, ranks) => {
     const { considered, manifest, source } = compiled(name, ranks);

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/driver.js";
 import { type Claims, findings, prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
+import { isAll } from "../scope.js";
 
 function proved(text: string, ranks: number, mesh?: Readonly<Record<string, number>>): Claims {
   const { kernel, diagnostics } = compile(text, { file: "t.coll", ranks, dtype: "f32", mapping: PROOF_MAPPING, mesh });
@@ -65,7 +66,7 @@ collective w(x: T[n] local) -> y: T[n] local
     expect(statuses(proved(text("x[i] / (x[i] - x[i])"), 2))).toEqual(["proved", "proved"]);
   });
 
-  it("fold whole numbers beside sums of products", () => {
+  it.runIf(isAll)("fold whole numbers beside sums of products", () => {
     const text = `
 collective beside(x: i32[m, n] local, w: i32[n, n] replicated) -> y: i32[m, n] local {
   y = (x @ w) + min(x, dim: 1)
@@ -73,7 +74,7 @@ collective beside(x: i32[m, n] local, w: i32[n, n] replicated) -> y: i32[m, n] l
     expect(statuses(proved(text, 2))).toEqual(["proved", "proved"]);
   });
 
-  it("fold once what some indices decide, for each value of those", () => {
+  it.runIf(isAll)("fold once what some indices decide, for each value of those", () => {
     const norm = (fold: string): string => `
 collective norm(x: T[m, n] local) -> y: T[m, n] local
   ensures y[i, j] == x[i, j] - (sum(p in ranks) (max(k in 0..n) ${fold})) {

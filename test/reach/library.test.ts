@@ -37,7 +37,7 @@ async function outcome(file: string, hosts: Hosts): Promise<string> {
 
 const found = new Map<string, string>();
 
-it.each(libraryFiles())("%s", async (file) => {
+it.each(libraryFiles().filter((_, i) => isAll || isWritten || i % 2 === 0))("%s", async (file) => {
   const lines: string[] = [];
   for (const hosts of tried) lines.push(`  ${nameOf(hosts)}: ${await outcome(file, hosts)}`);
   expect(lines.join("\n")).not.toContain("WRONG");

@@ -4,6 +4,7 @@ import { execute } from "../../src/bench/execute.js";
 import { compile, type CompileResult, explain } from "../../src/compiler/index.js";
 import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
+import { isAll } from "../scope.js";
 import { compiledFor, dimsFor, type Hosts } from "./programs.js";
 
 const compiled = new Map<string, CompileResult>();
@@ -55,18 +56,21 @@ const ACROSS: readonly (readonly [
   ["broadcast", "hierarchical", { hosts: 2, gpus: 4 }, { n: 2 ** 20 }, 2 ** 19],
 ];
 
-it.each(ACROSS)("%s is done by %s on %o where n, or m and n, are %o", async (op, way, hosts, dims, bytes) => {
-  const result = program(op, hosts);
-  const { plan, messages } = explain(result, dims, result.machine);
-  expect(plan!.chosen).toBe(`${op}/${way}`);
-  const others = hosts.hosts - 1;
-  // One message to the like of a rank on each other host, and nothing to any other rank.
-  expect(messages.map(({ most }) => most)).toEqual([{ rank: 0, messages: others, bytes: others * bytes }]);
-  const group = new EmulatedGroup(hosts.hosts * hosts.gpus, { detectUnwritten: true });
-  const done = await execute(group, result, dimsFor(result), { seed: 2, timing: { outer: 1 } });
-  expect(done.check.correct).toBe(true);
-  await group.close();
-});
+it.each(ACROSS.filter(([, , { hosts }], i) => isAll || (hosts === 2 && i % 2 === 0)))(
+  "%s is done by %s on %o where n, or m and n, are %o",
+  async (op, way, hosts, dims, bytes) => {
+    const result = program(op, hosts);
+    const { plan, messages } = explain(result, dims, result.machine);
+    expect(plan!.chosen).toBe(`${op}/${way}`);
+    const others = hosts.hosts - 1;
+    // One message to the like of a rank on each other host, and nothing to any other rank.
+    expect(messages.map(({ most }) => most)).toEqual([{ rank: 0, messages: others, bytes: others * bytes }]);
+    const group = new EmulatedGroup(hosts.hosts * hosts.gpus, { detectUnwritten: true });
+    const done = await execute(group, result, dimsFor(result), { seed: 2, timing: { outer: 1 } });
+    expect(done.check.correct).toBe(true);
+    await group.close();
+  },
+);
 
 it("long tensors go another way than short ones where that is faster", () => {
   const chosen = (op: string, hosts: Hosts, dims: Record<string, number>): string => {
