@@ -201,11 +201,27 @@ class Finder {
     const { shape } = bufferOf(this.kernel, text(op, "buffer"));
     const { indices } = memoryOperands(op);
     if (indices.length !== shape.length) return;
+    for (const e of shape) this.extent(op, e);
     indices.forEach((v, d) => {
       const [index, length] = [this.form(v), extentForm(shape[d]!)];
       // The length of a dimension is no constant, and an index of constants is looked at wherever it is.
       if (isRooted(index) && (length.offset > 0 || index.offset > 0)) this.held(op, index, length, false);
     });
+  }
+
+  /** Where the length of a dimension comes past what it is divided by: from there on it is shorter, or one longer. */
+  private extent(op: Op, e: Extent): void {
+    if (typeof e !== "object") return;
+    this.extent(op, e.a);
+    this.extent(op, e.b);
+    if ((e.op !== "div" && e.op !== "ceildiv" && e.op !== "mod") || typeof e.b !== "number") return;
+    for (const [root, scale] of extentForm(e.a).scales) {
+      const at = e.b * scale;
+      // Of a multiple of the divisor nothing is cut off; of other multiples, the fractions add up to one at the divisor.
+      if (Number.isInteger(1 / at)) continue;
+      const length = Math.min(Math.ceil(scale < 1 ? e.b : at), OUT_OF_REACH);
+      this.found.push({ root, at: length, constant: e.b, span: op.span, isEdge: false, isModulus: false });
+    }
   }
 
   /** Two values are held against each other. */
