@@ -7,11 +7,18 @@ import {
   hasProduct,
   type CompileResult,
   type DimValues,
+  type Kernel,
   type Manifest,
 } from "../compiler/index.js";
 import type { Group, Tensor, Timing, TimingOptions } from "../runtime/group.js";
 import { bytesOf, type TypedArray } from "../runtime/numbers/index.js";
-import { checkOutputs, type CheckResult, generatedInputs, makeRankInputs } from "../runtime/reference/index.js";
+import {
+  checkOutputs,
+  type CheckResult,
+  generatedInputs,
+  makeRankInputs,
+  programElements,
+} from "../runtime/reference/index.js";
 import { signatureOf } from "../runtime/shapes.js";
 import { fromWire, toWire } from "./wire.js";
 
@@ -92,7 +99,8 @@ export async function execute(
   await kernel.run(tensors, dims);
   const runMs = performance.now() - start;
   onProgress("checking against the signature", isLarge);
-  let verdict = await verify(group, manifest, dims, tensors, options);
+  const asked = { ...options, kernel: compiled.kernel };
+  let verdict = await verify(group, manifest, dims, tensors, asked);
   let timing: Timing | null = null;
   if (verdict.check.correct) {
     onProgress("timing", blocking && runMs * (options.timing.outer ?? 1) > 1000);
@@ -103,7 +111,7 @@ export async function execute(
       await kernel.run(tensors, dims);
     }
     // Launch after launch without the host between them is what was timed, so that is what must be right.
-    const after = await verify(group, manifest, dims, tensors, { ...options, maxElements: recheckedElements });
+    const after = await verify(group, manifest, dims, tensors, { ...asked, maxElements: recheckedElements });
     if (!after.check.correct || after.bitwiseEqualAcrossRanks === false) [verdict, timing] = [after, null];
   }
   await kernel.unload();
@@ -117,7 +125,11 @@ export async function verify(
   manifest: Manifest,
   dims: DimValues,
   tensors: Readonly<Record<string, Tensor>>,
-  { seed, maxElements = checkedElements }: Pick<ExecuteOptions, "seed" | "maxElements">,
+  {
+    seed,
+    maxElements = checkedElements,
+    kernel,
+  }: Pick<ExecuteOptions, "seed" | "maxElements"> & { kernel?: Kernel | null },
 ): Promise<Pick<Execution, "check" | "bitwiseEqualAcrossRanks">> {
   const held: ({ outputs: Record<string, TypedArray> } | undefined)[] = Array.from(
     { length: group.world },
@@ -128,13 +140,12 @@ export async function verify(
     for (const t of manifest.outputs) outputs[t.name] = await tensors[t.name]!.read(rank);
     held[rank] = { outputs };
   }
-  const { bitwiseEqualAcrossRanks: _, ...own } = checkOutputs(
-    checkable(manifest, group),
-    dims,
-    generatedInputs(manifest, dims, seed),
-    held,
-    { maxElements: Math.min(maxElements, Math.floor(checkedProducts / productDepth(manifest, dims))), seed },
-  );
+  const inputs = generatedInputs(manifest, dims, seed);
+  const { bitwiseEqualAcrossRanks: _, ...own } = checkOutputs(checkable(manifest, group), dims, inputs, held, {
+    maxElements: Math.min(maxElements, Math.floor(checkedProducts / productDepth(manifest, dims))),
+    seed,
+    ...(kernel ? { program: programElements(kernel, manifest, dims, [inputs])(0) } : {}),
+  });
   const replicated = manifest.outputs.filter((t) => t.layout.kind === "replicated");
   const digests = held.filter((r) => r !== undefined).map((r) => digest(replicated.map((t) => r.outputs[t.name]!)));
   const all = (await group.exchange("check", toWire({ own, digests }))).map((text) =>

@@ -33,9 +33,17 @@ export { proveOrdering, type OrderingOptions } from "./ordering.js";
 export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
 export type { SharedLayout } from "../execute/order/shared-places.js";
 export { CLAIM_HELP, claimsToJson, claimText, everyLine, findings, idleLine, openLine, summaryLine } from "./report.js";
+export {
+  FUNCTION_ULPS,
+  LAMBDA,
+  type RoundedOutputs,
+  roundedOutputs,
+  type RoundedOptions,
+  U32,
+} from "./rounded-values.js";
 export { proveResidency } from "./ordering.js";
 export { rowDimension } from "./lengths.js";
-export { PROOF_MAPPING, proofShapes } from "./shapes.js";
+export { PROOF_MAPPING, proofShapes, workOf as executionWork } from "./shapes.js";
 
 /**
  * Proves a compiled kernel. Compile it with `mapping: PROOF_MAPPING` (or one of your own): the number of threads

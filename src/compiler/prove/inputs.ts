@@ -62,6 +62,9 @@ function readBy(value: ElementExpression): string[] {
   return [...names];
 }
 
+/** Elements of inputs that are known; `rank` as `InputValues.nameOf` says. */
+export type GivenNumbers = (launch: number, name: string, rank: number, index: number) => number;
+
 export class InputValues {
   private readonly keys = new Map<string, number>();
   private readonly steering: ReadonlySet<string>;
@@ -76,6 +79,7 @@ export class InputValues {
     private readonly dims: DimValues,
     private readonly sample: number,
     private readonly seed: number,
+    private readonly given?: GivenNumbers,
   ) {
     this.steering = steeringInputs(kernel);
     this.tensors = new Map(kernel.inputs.map((t) => [t.name, t]));
@@ -107,6 +111,8 @@ export class InputValues {
   numbers(launch: number, name: string, rank: number): (index: number) => number {
     const [from, to] = this.range(this.tensors.get(name)!);
     const { world } = this.kernel;
+    const { given } = this;
+    if (given !== undefined) return (index) => given(launch, name, rank, index);
     switch (this.sample) {
       case 0:
         return () => from;

@@ -5,7 +5,7 @@ import { Trace } from "../execute/order/trace.js";
 import { bufferOf, isGlobal, type Kernel, type Op } from "../ir/module.js";
 import type { Span } from "../source.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { InputValues } from "./inputs.js";
+import { type GivenNumbers, InputValues } from "./inputs.js";
 import { limitHelp } from "./limits.js";
 import { isGuarded } from "./predicated.js";
 import { CannotTell, Fails, type Place, type WrongKind } from "./results.js";
@@ -21,6 +21,8 @@ export interface MachineOptions {
   readonly sample?: number;
   /** What random values of inputs that steer are drawn from; 0 by default. */
   readonly seed?: number;
+  /** What inputs that steer hold, where that is known. */
+  readonly given?: GivenNumbers;
   /**
    * Every other launch has one block, as a shape with less work would have: what is kept for blocks that do not run must
    * be there when they run again.
@@ -62,7 +64,7 @@ export class ProofMachine implements Machine, Faults {
     if (kernel.level !== "device") throw new RangeError(`the prover takes device-level kernels, not ${kernel.level}`);
     this.dims = options.dims;
     this.aligned = options.aligned ?? true;
-    this.inputs = new InputValues(kernel, options.dims, options.sample ?? 0, options.seed ?? 0);
+    this.inputs = new InputValues(kernel, options.dims, options.sample ?? 0, options.seed ?? 0, options.given);
     this.shapes = kernel.buffers.map((b) => b.shape.map((e) => evaluateExtent(e, options.dims)));
     this.lengths = this.shapes.map((s) => s.reduce((a, n) => a * n, 1));
     this.grid = gridOf(kernel, options.dims);

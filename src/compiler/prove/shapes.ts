@@ -64,7 +64,7 @@ export function whyNoShape(kernel: Kernel): string | null {
  * Elements that an execution goes through on all ranks, about: those of all tensors, and those of the largest product that
  * three of them can be the factors and the result of.
  */
-function workOf(kernel: Kernel, dims: DimValues): number {
+export function workOf(kernel: Kernel, dims: DimValues): number {
   const elements = [...outerTensors(kernel).map((t) => t.localShape), ...scratchShapes(kernel)].map((s) =>
     elementsOf(s, dims),
   );

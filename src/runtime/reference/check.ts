@@ -17,6 +17,7 @@ import { type Context, evaluateRows, forgetRows, newKnowledge, specificationShap
 import { evaluateElements } from "./elements.js";
 import { heldInputs, type InputReader } from "./inputs.js";
 import { membersFor, readRows, rowLength, type Rows, shapeOf, visitGridSegments, visitSegments } from "./logical.js";
+import type { ProgramElement } from "./program-roundings.js";
 import { heldRows } from "./wide.js";
 import { type Mismatch, newTally, type Tally, tallyReduced, tallyRun } from "./tally.js";
 
@@ -26,6 +27,8 @@ export interface CheckOptions {
   readonly seed?: number;
   /** Relative error allowed in each product of a matmul beyond float32 accumulation; 2^-10 for TF32. Default 0. */
   readonly productEpsilon?: number;
+  /** What the program's own roundings come to; asked about elements that the signature's do not explain. See `programElements`. */
+  readonly program?: ProgramElement;
 }
 
 export interface CheckResult {
@@ -57,11 +60,15 @@ export type RankOutputs = { readonly outputs: Readonly<Record<string, TypedArray
  * - min, max and whole numbers, which wrap, must be equal in value; so must NaN and infinity;
  * - elements that the kernel sends through a narrower dtype (`manifest.roundings`): one rounding to it each
  *   (see `roundings.ts`);
- * - sums of n terms: min(n - 1, 6·√n)·u·Σ|x_i| in any order (see `LAMBDA`), then one rounding, ε·|y|; each rank's part of a
+ * - sums of n terms: (n - 1)·u·Σ|x_i|, or 6·√n·u·s where that is less, s a bound on partial sums (see `PartialSums`), then one rounding, ε·|y|; each rank's part of a
  *   sum over ranks that is computed may be rounded once to its dtype before it travels;
  * - products: 6·√K·u·‖a_i‖·‖b_j‖ (see `product.ts`), then one rounding; computed operands, and the parts that ranks
  *   compute of a product whose contracted dimension is sharded, may each be rounded once to their dtype;
  * - functions: 16 u of argument and of result; other arithmetic one u each, carried through (see `evaluate.ts`).
+ *
+ * An element of floats beyond that is right, too, where the program means what the signature says and its own operations
+ * round: where they come, at this data, in float64, to what the signature says, within the tolerance above, and to what was
+ * computed within a bound on their roundings (see `programElements`).
  *
  * @param inputs arrays of all ranks, or a reader of them (`generatedInputs`)
  * @param ranks outputs in order of rank; all must be at hand for outputs that are `partial`
@@ -88,7 +95,7 @@ export function checkOutputs(
       unspecified.push(tensor.name);
       return;
     }
-    const tally = newTally();
+    const tally = newTally(options.program === undefined ? null : (r, i) => options.program!(tensor.name, r, i));
     if (specification.kind === "elements") {
       const counts = checkElements(tensor, specification, context, ranks, options, tally);
       checked += counts.checked;

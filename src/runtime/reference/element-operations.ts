@@ -6,18 +6,19 @@ import {
   CLAIM_HELP,
   DTYPES,
   type DType,
+  FUNCTION_ULPS,
   InternalCompilerError,
   maximum,
   minimum,
   power,
   REDUCE,
+  U32,
   UNARY,
   type UnaryFunction,
 } from "../../compiler/index.js";
 import { RuntimeError } from "../errors.js";
 import { decode, encode } from "../numbers/index.js";
-import { FUNCTION_ULPS } from "./elementwise.js";
-import { LAMBDA, U32, wrap } from "./logical.js";
+import { PartialSums, sumError, wrap } from "./logical.js";
 
 /** A claim reads outside of an input or of the group: the program says of its output what is nothing. */
 export class OutsideClaim extends RuntimeError {
@@ -34,6 +35,8 @@ export interface State {
   /** Number of terms that it is the sum of, and the sum of their magnitudes. */
   terms: number;
   size: number;
+  /** Bound on its partial sums; see `PartialSums`. */
+  reach: number;
   /** It is an input's element, untouched. */
   copied: boolean;
 }
@@ -42,23 +45,27 @@ export type Compute = () => number;
 /** `index` is a whole number that does not wrap, or a condition; `i32`, `u32` and `i64`, a bigint, do; the rest is a float. */
 export type Kind = "index" | "i32" | "u32" | "i64" | "float";
 
-export function errorOf({ error, terms, size }: State): number {
-  return terms > 1 ? error + Math.min(terms - 1, LAMBDA * Math.sqrt(terms)) * U32 * size : error;
+export function errorOf({ error, terms, size, reach }: State): number {
+  return error + sumError(terms, size, reach);
 }
 
 export function set(state: State, value: number, error: number): number {
   state.error = error;
   state.terms = 1;
   state.size = Math.abs(value);
+  state.reach = state.size;
   state.copied = false;
   return value;
 }
 
+type Summed = Pick<State, "error" | "terms" | "size" | "reach">;
+
 /** The sum of a number whose facts are given and of `y`, whose facts are in the state. */
-function added(state: State, x: number, error: number, terms: number, size: number, y: number): number {
+function added(state: State, x: number, { error, terms, size, reach }: Summed, y: number): number {
   const value = x + y;
   const isExact = error === 0 && terms === 1 && state.error === 0 && state.terms === 1;
   state.size += size;
+  state.reach += reach;
   // Whole numbers below 2^24 are added exactly, in any order.
   if (isExact && Number.isInteger(x) && Number.isInteger(y) && state.size < 2 ** 24) state.error = 0;
   else {
@@ -75,17 +82,19 @@ export interface Known {
   readonly error: number;
   readonly terms: number;
   readonly size: number;
+  readonly reach: number;
   readonly copied: boolean;
 }
 
-export function known(value: number, { error, terms, size, copied }: State): Known {
-  return { value, error, terms, size, copied };
+export function known(value: number, { error, terms, size, reach, copied }: State): Known {
+  return { value, error, terms, size, reach, copied };
 }
 
 export function recall(k: Known, state: State): number {
   state.error = k.error;
   state.terms = k.terms;
   state.size = k.size;
+  state.reach = k.reach;
   state.copied = k.copied;
   return k.value;
 }
@@ -208,9 +217,9 @@ export function floatBinary(state: State, fn: string, a: Compute, b: Compute): C
     const sign = fn === "sub" ? -1 : 1;
     return () => {
       const x = a();
-      const { error, terms, size } = state;
+      const before = known(x, state);
       const y = sign * b();
-      return added(state, x, error, terms, size, y);
+      return added(state, x, before, y);
     };
   }
   const f = FLOAT_OPERATIONS[fn];
@@ -265,22 +274,28 @@ export function floatFold(state: State, fn: Reduction, { from, to, slot, body }:
     const [first, last] = [from(), to()];
     let total: number = set(state, start, 0);
     let isStart = true;
+    // Of terms that are sums themselves, partial sums are bounded by those of each.
+    const partial = f === null ? new PartialSums(last - first) : null;
+    let isPlain = true;
     for (let k = first; k < last; k++) {
       const before = known(total, state);
       state.variables[slot] = k;
       const next = body();
+      partial?.add(next);
+      isPlain &&= state.terms === 1;
       // Nothing is rounded when zero is added or one is multiplied by: so a search for one element stays exact.
       if (isStart) {
         total = next;
         isStart = total === start && errorOf(state) === 0;
       } else if (next === start && errorOf(state) === 0) total = recall(before, state);
-      else if (f === null) total = added(state, before.value, before.error, before.terms, before.size, next);
+      else if (f === null) total = added(state, before.value, before, next);
       else {
         const off = errorOf(state);
         recall(before, state);
         total = f(state, before.value, errorOf(state), next, off);
       }
     }
+    if (partial !== null && isPlain) state.reach = partial.bound;
     return total;
   };
 }

@@ -110,7 +110,7 @@ type Reduction = Extract<ElementExpression, { kind: "reduce" }>;
 
 /** A claim for one rank, as closures. */
 class Claim {
-  readonly state: State = { variables: [], error: 0, terms: 1, size: 0, copied: false };
+  readonly state: State = { variables: [], error: 0, terms: 1, size: 0, reach: 0, copied: false };
   private readonly slots = new Map<string, number>();
   private readonly kinds = new Map<ElementExpression, Kind>();
   private readonly floats = new Map<ElementExpression, Compute>();

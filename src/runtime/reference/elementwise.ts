@@ -1,5 +1,5 @@
 /** Elementwise operations on rows in float64, each with the error that correct float32 arithmetic may add. */
-import { DTYPES, InternalCompilerError, type DType } from "../../compiler/index.js";
+import { DTYPES, FUNCTION_ULPS, InternalCompilerError, type DType, U32 } from "../../compiler/index.js";
 import {
   UNARY,
   maximum,
@@ -10,13 +10,10 @@ import {
   type UnaryFunction,
 } from "../../compiler/index.js";
 import { decode, encode, isNarrowFloat, SMALLEST_STEP } from "../numbers/index.js";
-import { type Rows, timesWhole, U32, type Whole, type Whole32, wrap } from "./logical.js";
+import { type Rows, timesWhole, type Whole, type Whole32, wrap } from "./logical.js";
 import { heldRows, wideBinary, wideOf, wideRows, wideUnary } from "./wide.js";
 
 const EXACT_FUNCTIONS: readonly UnaryFunction[] = ["neg", "not", "abs", "relu"];
-
-/** Errors a float32 implementation of a function may make, in units of u: of its argument and of its result. */
-export const FUNCTION_ULPS = 16;
 
 /** @param whole how whole numbers wrap; null for floats */
 export function unaryRows(fn: UnaryFunction, a: Rows, whole: Whole | null): Rows {

@@ -1,15 +1,15 @@
 /** Folds along a dimension in float64, with the error that float32 sums in any order may make. */
-import { InternalCompilerError, type Specification } from "../../compiler/index.js";
+import { InternalCompilerError, type Specification, U32 } from "../../compiler/index.js";
 import { maximum, minimum, REDUCE } from "../../compiler/index.js";
 import { type Context, evaluateRows, evaluateWhole, specificationShape, wholeOf } from "./evaluate.js";
-import { LAMBDA, type Rows, timesWhole, U32, type Whole32, wrap } from "./logical.js";
+import { PartialSums, type Rows, sumError, timesWhole, type Whole32, wrap } from "./logical.js";
 import { WIDE_STARTS, wideBinary, wideOf, wideRows } from "./wide.js";
 
 type Fold = Extract<Specification, { kind: "fold" }>;
 
 /**
  * Rows of a fold. Sums of n float32 numbers err by at most (n - 1)·u·Σ|x| in any order; as rounding errors behave like a
- * random walk, 6·√n·u·Σ|x| holds but once in 3·10^7 (see `LAMBDA`), so the smaller of the two is allowed.
+ * random walk, 6·√n·u·s holds but once in 3·10^7 (see `LAMBDA`), where s bounds the partial sums, so the smaller is allowed.
  */
 export function foldRows(s: Fold, c: Context, first: number, last: number, self: number): Rows {
   const own = specificationShape(s.a, c);
@@ -86,12 +86,14 @@ function foldOne(fn: Fold["fn"], length: number, element: (k: number) => readonl
     return [value, error];
   }
   let [value, size, error] = [0, 0, 0];
+  const partial = new PartialSums(length);
   for (let k = 0; k < length; k++) {
     const [x, e] = element(k);
     value += x;
     size += Math.abs(x);
     error += e;
+    partial.add(x);
   }
-  error += Math.min(length - 1, LAMBDA * Math.sqrt(length)) * U32 * size;
+  error += sumError(length, size, partial.bound);
   return fn === "sum" ? [value, error] : [value / length, error / length + (3 * U32 * size) / length];
 }

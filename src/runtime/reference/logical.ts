@@ -5,6 +5,7 @@ import {
   DTYPES,
   evaluateExtent,
   InternalCompilerError,
+  LAMBDA,
   maximum,
   membersOf,
   minimum,
@@ -13,6 +14,7 @@ import {
   placementsOf,
   REDUCE,
   sourcesOf,
+  U32,
   type Manifest,
   type DimValues,
   type ReductionOp,
@@ -43,15 +45,60 @@ export function timesWhole(whole: Whole32, a: number, b: number): number {
   return wrap(whole, Math.imul(a, b));
 }
 
-/** Unit roundoff of float32, which all accumulation is done in. */
-export const U32 = 2 ** -24;
+/** The longest stride at which partial sums are looked at. */
+const LONGEST_STRIDE = 4096;
+
+/** Terms of a sum, fewer than which are bounded well enough by their magnitudes. */
+const FEW = 512;
 
 /**
- * Factor on √n·u·Σ|x_i|. Rounding errors of n sums behave like a random walk (Higham and Mary, "A new approach to
- * probabilistic rounding error analysis", 2019): |error| ≤ λ·√n·u·Σ|x_i| holds with probability 1 - 2·exp(-λ²/2) for each
- * element. λ = 6 leaves one in 3·10^7. Where (n - 1)·u·Σ|x_i|, which holds always, is less, that is taken.
+ * A bound on the magnitude of the partial sums of a float32 sum, in whatever order it is added up: those in the order of the
+ * terms and those of every 2^j-th term, which threads and lanes add up, as they are; and by what others, whose order the terms
+ * know nothing of, may exceed |Σ x|: LAMBDA/2·‖x‖₂, with the probability that `LAMBDA` stands for (Serfling, "Probability
+ * inequalities for the sum in sampling without replacement", 1974: within t·√n·σ/2 but with 2·exp(-t²/2)).
  */
-export const LAMBDA = 6;
+export class PartialSums {
+  private readonly residues: Float64Array | null;
+  private count = 0;
+  private total = 0;
+  private largest = 0;
+  private squares = 0;
+  private magnitudes = 0;
+
+  /** @param length how many terms there will be */
+  constructor(length: number) {
+    const stride = Math.min(LONGEST_STRIDE, 2 ** Math.floor(Math.log2(length)));
+    this.residues = length < FEW ? null : new Float64Array(stride);
+  }
+
+  add(x: number): void {
+    this.magnitudes += Math.abs(x);
+    if (this.residues === null) return;
+    this.total += x;
+    this.largest = Math.max(this.largest, Math.abs(this.total));
+    this.squares += x * x;
+    const at = this.count++ % this.residues.length;
+    this.residues[at] = this.residues[at]! + x;
+  }
+
+  get bound(): number {
+    const { residues } = this;
+    if (residues === null) return this.magnitudes;
+    let largest = this.largest;
+    for (let stride = residues.length; stride >= 1; stride /= 2) {
+      for (let i = 0; i < stride; i++) largest = Math.max(largest, Math.abs(residues[i]!));
+      for (let i = 0; i < stride / 2; i++) residues[i] = residues[i]! + residues[i + stride / 2]!;
+    }
+    return Math.min(this.magnitudes, largest + (LAMBDA / 2) * Math.sqrt(this.squares));
+  }
+}
+
+/** What float32 may err by in a sum of `terms`, of magnitudes Σ|x| and partial sums up to `reach`; see `LAMBDA`. */
+export function sumError(terms: number, magnitudes: number, reach: number): number {
+  return terms > 1
+    ? U32 * Math.min((terms - 1) * magnitudes, LAMBDA * Math.sqrt(terms) * Math.min(reach, magnitudes))
+    : 0;
+}
 
 /** Rows of a tensor in float64, with a bound on how far correct float32 arithmetic may be from them. */
 export interface Rows {

@@ -1,7 +1,7 @@
 /** Matrix products in float64, blocked for the cache, with their error bound. */
-import { isCut, partsOfSpecification, type Specification } from "../../compiler/index.js";
+import { isCut, LAMBDA, partsOfSpecification, type Specification, U32 } from "../../compiler/index.js";
 import { type Context, evaluateRows, inputEpsilon, specificationShape, wholeOf } from "./evaluate.js";
-import { LAMBDA, type Rows, U32, type Whole, wrap } from "./logical.js";
+import { type Rows, type Whole, wrap } from "./logical.js";
 import { spreadRows } from "./views.js";
 import { wideOf, wideRows, wrapWide } from "./wide.js";
 

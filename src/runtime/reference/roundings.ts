@@ -1,7 +1,7 @@
 /** The error that inputs bear where a kernel sends them through a narrower dtype. */
-import { type DType, DTYPES, partialOf, type SignatureTensor } from "../../compiler/index.js";
+import { type DType, DTYPES, partialOf, type SignatureTensor, U32 } from "../../compiler/index.js";
 import { isNarrowFloat, SMALLEST_STEP } from "../numbers/index.js";
-import { type Rows, U32 } from "./logical.js";
+import { type Rows } from "./logical.js";
 
 /**
  * Rows of an input whose elements were each rounded once to every dtype of `roundings` that is narrower than their own:

@@ -1,5 +1,5 @@
 /** Element by element comparison of outputs with reference rows. */
-import { DTYPES, type DType, InternalCompilerError, type SignatureTensor } from "../../compiler/index.js";
+import { DTYPES, type DType, InternalCompilerError, type SignatureTensor, U32 } from "../../compiler/index.js";
 import {
   decode,
   distance,
@@ -9,7 +9,8 @@ import {
   SMALLEST_STEP,
   type TypedArray,
 } from "../numbers/index.js";
-import { type Rows, U32 } from "./logical.js";
+import type { ProgramElement } from "./program-roundings.js";
+import { type Rows } from "./logical.js";
 
 /** The first element outside its tolerance. */
 export interface Mismatch {
@@ -27,10 +28,34 @@ export interface Tally {
   /** Error allowed where `maxError` was seen. */
   tolerance: number;
   first: Mismatch | null;
+  /** An element of the output as the program means it; null where that is not known. */
+  readonly program: ((rank: number, index: number) => ReturnType<ProgramElement>) | null;
 }
 
-export function newTally(): Tally {
-  return { maxError: 0, tolerance: 0, first: null };
+export function newTally(program: Tally["program"] = null): Tally {
+  return { maxError: 0, tolerance: 0, first: null, program };
+}
+
+/** The float64 evaluation of a program errs by so much of what is allowed for its roundings, at most. */
+const NOISE = 2 ** -20;
+
+/**
+ * The error that the program's own roundings allow at an element; null where they do not explain what it is.
+ * @param tolerance of the signature
+ */
+function ownRoundings(
+  { program }: Tally,
+  rank: number,
+  index: number,
+  actual: number,
+  reference: number,
+  tolerance: number,
+): number | null {
+  const own = program?.(rank, index) ?? null;
+  if (own === null || own.error === 0) return null;
+  const apart = Math.abs(own.value - reference);
+  const isMeant = apart <= tolerance + NOISE * own.error;
+  return isMeant && Math.abs(actual - own.value) <= own.error ? own.error + apart : null;
 }
 
 /** Compares `length` elements of `actual` from `local` with `expected` from `logical`. */
@@ -70,8 +95,9 @@ export function tallyRun(
       if (number !== number && target !== target) continue;
       if (number === target && (!copied || dtype === "bool")) continue; // the other zero, another byte that is true
       const d = distance(number, target);
-      note(tally, d, 0);
-      tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance: 0 };
+      const own = isFloat ? ownRoundings(tally, rank, local + i, number, reference, 0) : null;
+      if (d > tally.maxError) note(tally, d, own ?? 0);
+      if (own === null) tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance: 0 };
       continue;
     }
     const number = decode(dtype, element);
@@ -84,8 +110,10 @@ export function tallyRun(
       Math.abs(reference) + e >= largest * (1 + epsilon / 2);
     if (overflown) continue;
     const d = distance(number, reference);
-    if (d > tally.maxError) note(tally, d, tolerance);
-    if (d > tolerance) tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance };
+    const own = isFloat && d > tolerance ? ownRoundings(tally, rank, local + i, number, reference, tolerance) : null;
+    if (d > tally.maxError) note(tally, d, own ?? tolerance);
+    if (d > tolerance && own === null)
+      tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance };
   }
 }
 

@@ -23,7 +23,14 @@ import {
   walkKernel,
 } from "../../../compiler/index.js";
 import { allocate, copyInto, fillPoison, type TypedArray } from "../../numbers/index.js";
-import { checkOutputs, makeInputs, OutsideClaim, type RankTensors } from "../../reference/index.js";
+import {
+  checkOutputs,
+  heldInputs,
+  makeInputs,
+  OutsideClaim,
+  programElements,
+  type RankTensors,
+} from "../../reference/index.js";
 import { someScalars } from "../../shapes.js";
 import { CpuFault, type CpuFaultKind, FaultReporter, type FaultPlace } from "../faults.js";
 import { CpuMachine } from "../launch.js";
@@ -285,8 +292,13 @@ class HostileRun {
   }
 
   private wrongAnswer(): HostileFailure | null {
+    const { kernel, manifest, dims } = this;
+    const readers = this.given.map(heldInputs);
+    const program = programElements(kernel, manifest, dims, readers);
     for (let launch = 0; launch < this.launches; launch++) {
-      const result = checkOutputs(this.manifest, this.dims, this.given[launch]!, this.results[launch]!);
+      const result = checkOutputs(manifest, dims, readers[launch]!, this.results[launch]!, {
+        program: program(launch),
+      });
       const m = result.firstMismatch;
       if (m !== null)
         return this.failure(

@@ -1,0 +1,76 @@
+/** Roundings of the program that the signature says nothing of are right; whatever else is wrong stays wrong. */
+import { expect, test } from "vitest";
+import { compile, PROOF_MAPPING } from "../../src/compiler/index.js";
+import { CpuGroup, runHostile } from "../../src/runtime/cpu/index.js";
+import {
+  checkOutputs,
+  type CheckResult,
+  heldInputs,
+  makeInputs,
+  programElements,
+} from "../../src/runtime/reference/index.js";
+
+const local = (claim: string, body: string, dtype = "f32"): string => `
+collective f(x: ${dtype}[n] local) -> y: ${dtype}[n] local
+  ensures y[i] == ${claim} {
+  ${body}
+}`;
+
+const each = (value: string): string => `for i in tiles(n) { y[i] = ${value} }`;
+
+const through = (box: string): string =>
+  local(
+    "x@((rank - 1) % world)[i]",
+    `scratch box: ${box}[n]
+  for i in tiles(n) { box@((rank + 1) % world)[i] = x[i] }
+  for i in tiles(n) { y[i] = f32(box[i]) }`,
+  );
+
+function checked(
+  text: string,
+  dims: Record<string, number> = { n: 200 },
+  spoil?: (y: Float32Array) => void,
+  knowsProgram = true,
+): CheckResult {
+  const { kernel, manifest, diagnostics } = compile(text, { ranks: 3, mapping: PROOF_MAPPING });
+  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  const ranks = makeInputs(manifest!, dims, 1);
+  new CpuGroup(kernel!, manifest!).run(ranks, dims);
+  spoil?.(ranks[2]!.outputs["y"] as Float32Array);
+  const read = heldInputs(ranks);
+  const program = knowsProgram ? programElements(kernel!, manifest!, dims, [read])(0) : undefined;
+  return checkOutputs(manifest!, dims, read, ranks, { program });
+}
+
+const rounding = {
+  "a sum that is taken off again": local("sum(p in 0..rank) x@p[i]", each("(sum(p in 0..rank + 1) x@p[i]) - x[i]")),
+  "a function and its inverse": local("x[i]", each("log(exp(x[i]))")),
+  "a quotient that is multiplied again": local("x[i]", each("x[i] / 3.0 * 3.0")),
+  "a wire of f16": through("f16"),
+  "a wire of f8": through("f8e4m3"),
+};
+
+test.each(Object.entries(rounding))("%s is right", (_, text) => {
+  const { correct, maxError, tolerance } = checked(text);
+  expect(correct).toBe(true);
+  // By the signature alone it would not be.
+  expect(checked(text, { n: 200 }, undefined, false).correct).toBe(false);
+  expect(maxError).toBeGreaterThan(0);
+  expect(tolerance).toBeGreaterThanOrEqual(maxError);
+  const { kernel, manifest } = compile(text, { ranks: 2, mapping: PROOF_MAPPING });
+  expect(runHostile(kernel!, manifest!, { dims: { n: 21 }, schedules: 3, seed: 0 }).failure).toBeNull();
+});
+
+test.each(Object.entries(rounding))("%s: another bit that no rounding explains is wrong", (_, text) => {
+  const spoil = (y: Float32Array): void => void (y[7] = y[7]! * 1.2 + 0.01);
+  expect(checked(text, { n: 200 }, spoil).firstMismatch).toMatchObject({ rank: 2, index: 7 });
+});
+
+test.each([
+  ["another function", local("x[i]", each("log(exp(x[i])) * 1.0001"))],
+  ["a summand too many", local("sum(p in 0..rank) x@p[i]", each("sum(p in 0..rank + 1) x@p[i]"))],
+  ["whole numbers", local("x[i]", each("x[i] / 3 * 3"), "i32")],
+  ["what is only moved", local("x[i]", each("x@((rank + 1) % world)[i]"))],
+])("%s is no rounding", (_, text) => {
+  expect(checked(text).correct).toBe(false);
+});
