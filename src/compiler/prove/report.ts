@@ -308,10 +308,11 @@ function listed(parts: readonly string[]): string {
 
 /** Scratch that values may not fit in. */
 function saturation({ collective, ranks }: Claims, { span, dtype }: Claims["saturating"][number]): Printable {
+  const isEightBits = DTYPES[dtype].bytes === 1;
   return {
     code: "proof-overflow",
     severity: "warning",
-    message: `proved up to overflow in ${dtype}: nothing shows that what is stored here fits, and what does not is cut off at the largest number`,
+    message: `proved up to overflow in ${dtype}: nothing shows that what is stored here fits, and what does not ${isEightBits ? "is cut off at the largest number" : "becomes infinite"}`,
     span,
     labels: [],
     help: "divide by a `max` over the absolute values of all that is scaled by it, itself divided by the largest number of the dtype",
