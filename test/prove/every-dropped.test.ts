@@ -24,10 +24,38 @@ function library(name: string, mapping: Mapping = {}): string {
   return plain(compileFile(file, { ranks: 2, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...mapping } }).kernel!);
 }
 
+/** A kernel that sends packets of one element. */
+function byPackets(name: string, ranks = 2): string {
+  const file = LIBRARY.find((f) => f.name === name)!;
+  const mapping: Mapping = { ...PROOF_MAPPING, transfers: "staged", protocol: "packet" };
+  return plain(compileFile(file, { ranks, dtype: "i64", mapping }).kernel!);
+}
+
+/** Ops of the last block of one rank. */
+function ofLast(rank: number, number: number, ops: string): string {
+  return `
+    %${number} = const {value=${rank}} : index
+    %${number}1 = compare %16, %${number} {fn="eq"} : bool
+    if %${number}1 () {
+      if %18 () {
+        for %2, %10 {map="threads"} (%${number}2) {
+          ${ops}
+        }
+      } () {
+      }
+    } () {
+    }
+`;
+}
+
 /** A kernel of one rank's own elements. */
 function local(body: string, ensures = "y[i] == x[i]"): string {
   const text = `collective f(x: T[n] local) -> y: T[n] local ensures ${ensures} {\n${body}\n}`;
   return plain(compile(text, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING }).kernel!);
+}
+
+function signalOf(value: string): string {
+  return `signal ${value}, %5, %2 {buffer="gate", mode="set", scope="sys", order="release", remote=true}`;
 }
 
 interface Witness {
@@ -126,6 +154,57 @@ const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
     claim: "ordering",
   }),
   ordered: () => ({ text: library("reduce_scatter/push"), edits: [[/"inbox_odd"/g, '"inbox"']], at: { n: 64 } }),
+  epochs: () => ({
+    // Packets are stored with the number of the next launch, and waited for with that of this one.
+    text: byPackets("all_reduce/one_shot"),
+    edits: [
+      [
+        /(%6 = binary %4, %5 \{fn="add"\} : u32)/,
+        '$1\n%900 = const {value=2} : u32\n%901 = binary %4, %900 {fn="add"} : u32',
+      ],
+      [/(packet_store %\d+, )%6/g, "$1%901"],
+    ],
+    at: { n: 5 },
+  }),
+  taken: () => ({
+    // Each slot gets another packet first.
+    text: byPackets("all_reduce/one_shot"),
+    edits: [[/( *)packet_store %(\d+)(, .*)/g, '$1%9$2 = unary %$2 {fn="neg"} : i64\n$1packet_store %9$2$3\n$&']],
+    at: { n: 5 },
+  }),
+  progress: () => ({
+    // All ranks wait for what they have not stored yet.
+    text: byPackets("all_reduce/one_shot"),
+    edits: [
+      [
+        /(\n {4}if %28 \(\) \{[\s\S]*?)(\n {4}%67 = [\s\S]*)(\n {4}if %18 \(\) \{\n {6}for [^\n]*%167[\s\S]*)/,
+        "$2$1$3",
+      ],
+    ],
+    at: { n: 5 },
+    claim: "ordering",
+  }),
+  "one signaller": () => ({
+    // Rank 0 lets rank 2 go, rank 1 takes that back, and lets it go once more when it has taken what rank 2 has not stored yet.
+    text: byPackets("all_reduce/one_shot", 3),
+    edits: [
+      [/ {2}buffer began:/, "  buffer gate: signal u32[1] symmetric\n$&"],
+      [/\n {4}%19 = [^\n]*/, `$&${ofLast(0, 800, signalOf("%7"))}`],
+      [
+        /\n {4}%26 = [^\n]*/,
+        `$&${ofLast(1, 810, signalOf("%4"))}${ofLast(2, 820, 'wait %7, %2, %2 {buffer="gate", scope="sys", order="acquire"}')}    block_sync`,
+      ],
+      [/\n {4}block_sync(?![\s\S]*block_sync)/, `$&${ofLast(1, 830, signalOf("%7"))}`],
+    ],
+    at: { n: 5 },
+    claim: "ordering",
+  }),
+  strips: () => ({
+    // The last strip, where it is short, is not gone through.
+    text: byPackets("all_reduce/one_shot"),
+    edits: [[/%25 = binary %24, %19 /, "%25 = binary %7, %19 "]],
+    at: { n: 5 },
+  }),
   callers: () => ({
     text: library("all_reduce/one_shot"),
     edits: [

@@ -62,12 +62,19 @@ const STEPS: Readonly<Record<string, number>> = {
 };
 const stepOf = (name: string): number => Number(process.env["MUTANTS_STEP"] ?? STEPS[name] ?? 12);
 
+const PACKETS: CompileOptions["mapping"] = { transfers: "staged", protocol: "packet" };
+
+const KERNELS: readonly { readonly name: string; readonly mapping: CompileOptions["mapping"] }[] = [
+  ...NAMES.map((name) => ({ name, mapping: {} })),
+  ...["all_reduce/one_shot", "all_reduce/two_shot"].map((name) => ({ name, mapping: PACKETS })),
+];
+
 describe("kernels that differ from the one that was proved", () => {
-  for (const name of NAMES.slice(0, isAll ? NAMES.length : 1))
-    it(name, () => {
+  for (const { name, mapping } of KERNELS.slice(0, isAll ? KERNELS.length : 1))
+    it(mapping === PACKETS ? `${name} by packets` : name, () => {
       const file = LIBRARY.find((f) => f.name === name)!;
-      const small = compileFile(file, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
-      const printed = withMapping(small, PRINTED).kernel!;
+      const small = compileFile(file, { ranks: 2, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...mapping } });
+      const printed = withMapping(small, { ...PRINTED, ...mapping }).kernel!;
       const shapes = proofShapes(small.kernel!, "answer", programOf(small.snapshots));
       const claimsOf = (kernel: typeof printed): readonly boolean[] => {
         const { answer, ordering } = everyLength(kernel, shapes, small.kernel!);

@@ -1,15 +1,16 @@
 /**
- * A part of a stretch without what it is not looked into: lengths, and where intervals begin, as unknowns; peers and address tests by
- * number. Parts that differ in these alone, as those of other ranks, iterations and launches do, are one abstraction, and what
+ * A part of a stretch without what it is not looked into: lengths, and where intervals and slots begin, as unknowns; peers and address tests by
+ * number; packets in the copy of their slots that even launches take. Parts that differ in these alone, as those of other ranks, iterations and launches do, are one abstraction, and what
  * is shown of that holds for each of them: it holds whatever an unknown is.
  */
-import { memoryOperands, type Op, type Value } from "../../ir/module.js";
-import { printType } from "../../ir/types.js";
+import { isRemote, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
+import { lanesOf, printType } from "../../ir/types.js";
 import { type Expression, type Expressions, isComparison, isNeverNegative, isPlain, isRoot } from "./expressions.js";
 import { constant, type Form, minus, parameter, plus, product, substituted, factors } from "./forms.js";
-import type { Movement } from "./pieces.js";
+import { packetsAt, packetsOf } from "./packets.js";
+import type { Movement, Source } from "./pieces.js";
 import { renamedPlace } from "./places.js";
-import { addressTest, startOf } from "./stretches.js";
+import { addressTest, copyOf, EVEN_EPOCH, startOf } from "./stretches.js";
 import type { Part } from "./unrolled.js";
 
 /**
@@ -32,6 +33,11 @@ export class Abstraction {
   private readonly written = new Map<Expression, Expression>();
   private readonly concrete = new Map<Expression, Expression>();
   private readonly peers: number[] = [];
+  /** By the copy that even launches take, the one that odd launches do. Null where that is not one for each, and where there are none. */
+  private readonly copies: ReadonlyMap<string, string> | null;
+  private readonly slots: ReadonlyMap<Value, Slots>;
+  private isOdd = false;
+  private readonly sources = new Map<readonly Source[], readonly Source[]>();
   /** What the first rotation of peers begins with. */
   private turn: number | null = null;
 
@@ -41,13 +47,15 @@ export class Abstraction {
     private readonly depth: Depth,
   ) {
     const { ops, makers } = part;
+    this.copies = copiesIn(ops);
+    this.slots = slotsIn(part);
     const values = new Map<Value, Expression>();
     const made = new Map<Value, number>();
     /** Data that one iteration or rank makes is not that of another: what it is made of is written, too. */
     const write = (v: Value): string => {
       const expression = part.values.get(v);
       if (expression !== undefined) {
-        const own = this.abstracted(expression);
+        const own = this.counted(v, expression);
         values.set(v, own);
         return String(own.id);
       }
@@ -87,18 +95,37 @@ export class Abstraction {
     const renamed = (f: Form): Form => this.form(f);
     const ownerOf = (owner: number): number => this.peers[owner] ?? owner;
     const { length } = m;
+    const sourceOf = ({ buffer, owner, place }: Source): Source => ({
+      buffer: this.buffer(buffer),
+      owner: ownerOf(owner),
+      place: renamedPlace(place, renamed),
+    });
+    // What is sent to all peers is made of the same.
+    let sources = this.sources.get(m.sources);
+    if (sources === undefined) this.sources.set(m.sources, (sources = m.sources.map(sourceOf)));
     return {
       ...m,
+      buffer: this.buffer(m.buffer),
       owner: ownerOf(m.owner),
       base: renamed(m.base),
       length: "root" in length ? { root: this.known(this.expressions.numbered(length.root)).id } : length,
-      sources: m.sources.map((s) => ({ ...s, owner: ownerOf(s.owner), place: renamedPlace(s.place, renamed) })),
+      sources,
+      covered: m.covered.map(renamed),
       aligned: m.aligned.map(({ form, lanes }) => ({ form: renamed(form), lanes })),
       divisors: m.divisors.map(renamed),
     };
   }
 
   // -- there ----------------------------------------------------------------------------------------------------------
+
+  /** What slots are counted from begins at a whole packet, wherever that is. */
+  private counted(v: Value, e: Expression): Expression {
+    const slots = this.slots.get(v);
+    if (slots === undefined) return this.abstracted(e);
+    const { expressions } = this;
+    const by = expressions.constant(slots.lanes);
+    return expressions.apply("mul", this.unknown(expressions.apply("div", e, by), slots.of), by);
+  }
 
   private abstracted(e: Expression): Expression {
     let own = this.written.get(e);
@@ -140,11 +167,13 @@ export class Abstraction {
     return !((e.fn === "add" || e.fn === "sub") && e.of.some((x) => x.kind === "constant"));
   }
 
-  private unknown(e: Expression, role: "number" | "length"): Expression {
-    const key = this.depth === "apart" ? `${role} ${e.id}` : `${e.id}`;
+  /** @param role one expression may be several unknowns, each in a role of its own */
+  private unknown(e: Expression, role: string): Expression {
+    const isJoint = this.depth === "joint" && (role === "number" || role === "length");
+    const key = isJoint ? `${e.id}` : `${role} ${e.id}`;
     let own = this.numbers.get(key);
     if (own === undefined) {
-      const isLimited = isNeverNegative(e) && (role === "number" || isPlain(e));
+      const isLimited = isNeverNegative(e) && (role !== "length" || isPlain(e));
       own = this.expressions.unknown(this.unknowns.push(e) - 1, isLimited);
       this.numbers.set(key, own);
     }
@@ -153,11 +182,20 @@ export class Abstraction {
 
   /** A test of the address of a peer's buffer is one of some peer's. */
   private test(e: Expression & { readonly name: string }): Expression {
+    if (this.copies !== null && copyOf(e) === "odd") {
+      this.isOdd = true;
+      return this.expressions.symbol(EVEN_EPOCH);
+    }
     const start = startOf(e.name);
     if (start === null) return e;
     const own = this.expressions.symbol(addressTest(start.buffer, start.bytes, `?${this.tests.size}`));
     this.tests.set(own, e);
     return own;
+  }
+
+  private buffer(name: string): string {
+    const packets = this.isOdd ? packetsAt(name) : null;
+    return packets === null ? name : packetsOf(this.copies!.get(packets.buffer)!, packets);
   }
 
   // -- and back -------------------------------------------------------------------------------------------------------
@@ -236,7 +274,9 @@ export function valuesOf(ops: readonly Op[]): ReadonlySet<Value> {
 function ownersOf(ops: readonly Op[]): ReadonlySet<Value> {
   const [owners, others, peers] = [new Set<Value>(), new Set<Value>(), new Set<Value>()];
   const visit = (op: Op): void => {
-    const { peer } = op.name === "load" || op.name === "store" ? memoryOperands(op) : { peer: null };
+    const isAccess = op.name === "load" || op.name === "store";
+    const isSent = op.name === "packet_store" && isRemote(op);
+    const peer = isAccess ? memoryOperands(op).peer : isSent ? op.operands[2]! : null;
     if (peer !== null) peers.add(peer);
     // One value may be the peer and the index of one access.
     for (const v of op.operands)
@@ -246,4 +286,66 @@ function ownersOf(ops: readonly Op[]): ReadonlySet<Value> {
   ops.forEach(visit);
   for (const v of others) owners.delete(v);
   return [...peers].every((v) => owners.has(v)) ? owners : new Set();
+}
+
+/** Ops that store packets or take them. */
+function packetOpsIn(ops: readonly Op[]): Op[] {
+  return ops.flatMap((op) => [
+    ...(op.name === "packet_load" || op.name === "packet_store" ? [op] : []),
+    ...op.regions.flatMap((r) => packetOpsIn(r.ops)),
+  ]);
+}
+
+function copiesIn(ops: readonly Op[]): ReadonlyMap<string, string> | null {
+  const copies = new Map<string, string>();
+  for (const op of packetOpsIn(ops)) {
+    const [even, odd] = [text(op, "even"), text(op, "odd")];
+    if ((copies.get(even) ?? odd) !== odd) return null;
+    copies.set(even, odd);
+  }
+  return copies.size > 0 && new Set(copies.values()).size === copies.size ? copies : null;
+}
+
+/** What slots of packets are counted from. */
+interface Slots {
+  /** It is a multiple of so many. */
+  readonly lanes: number;
+  /** Ops that it goes to. */
+  readonly of: string;
+}
+
+/** What slots are counted from, by values that numbers of packets are added to, and that go nowhere else. */
+function slotsIn({ ops, values }: Part): ReadonlyMap<Value, Slots> {
+  const lanes = Math.max(0, ...packetOpsIn(ops).map((op) => lanesOf((op.results[0] ?? op.operands[0]!).type)));
+  if (lanes === 0) return new Map();
+  const uses = new Map<Value, Op[]>();
+  const note = (op: Op): void => {
+    for (const v of op.operands) {
+      const list = uses.get(v);
+      if (list === undefined) uses.set(v, [op]);
+      else list.push(op);
+    }
+    op.regions.forEach((r) => r.ops.forEach(note));
+  };
+  ops.forEach(note);
+  /** Buffers whose slots it goes to; null where it goes elsewhere. */
+  const goesTo = (v: Value, to: Set<string>): Set<string> | null =>
+    (uses.get(v) ?? []).every((op) => isUse(op, v, to)) ? to : null;
+  const isUse = (op: Op, v: Value, to: Set<string>): boolean => {
+    if (op.operands.indexOf(v) !== op.operands.lastIndexOf(v)) return false;
+    if (op.name === "packet_store" || op.name === "packet_load") {
+      to.add(`${op.name} ${text(op, "even")}`);
+      return op.operands[op.name === "packet_load" ? 1 : op.operands.length - 1] === v;
+    }
+    const isCounted = op.name === "binary" && (op.attributes["fn"] === "add" || op.operands[0] === v);
+    return isCounted && ["add", "sub", "div"].includes(text(op, "fn")) && goesTo(op.results[0]!, to) !== null;
+  };
+  const slots = new Map<Value, Slots>();
+  for (const v of valuesOf(ops)) {
+    const e = values.get(v);
+    if (e === undefined || (e.kind === "constant" && e.value !== 0) || !isPlain(e) || !isNeverNegative(e)) continue;
+    const to = [...formOf(e).values()].every((n) => n % lanes === 0) ? goesTo(v, new Set()) : null;
+    if (to !== null) slots.set(v, { lanes, of: [...to].sort().join() });
+  }
+  return slots;
 }

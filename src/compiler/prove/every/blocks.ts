@@ -1,7 +1,8 @@
 /**
  * Whether all blocks synchronise alike, so that one block and two stand for any number of them (docs/PROOF.md, "Every number
  * of blocks"). The numbers of the block and of the grid may say which row of flags and of counts a block has, which rows it
- * waits for, its own or those of all blocks, and which rows of the counts it keeps for later launches; nothing else.
+ * waits for, its own or those of all blocks, and which rows of the counts it keeps for later launches; and that it is the
+ * last block, which has flags that no other has; nothing else.
  */
 import { foldBinary, foldCompare } from "../../ir/functions.js";
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
@@ -26,22 +27,41 @@ const BLOCK = "block";
 const GRID = "grid";
 /** A row of flags that is any block's: a loop goes through all of them. */
 const ROW = "row";
+/** block + 1 - grid */
+const BEHIND_LAST: Form = new Map([
+  [BLOCK, 1],
+  ["", 1],
+  [GRID, -1],
+]);
 
 /**
  * What is known of a value: a number; that it is the same for all blocks; a number modulo the grid; the condition that a row is
- * the block's modulo the grid; a comparison with the grid. Undefined where it is something else.
+ * the block's modulo the grid; the condition that the block is the last; a comparison with the grid. Undefined where it is something else.
  */
-type Known = Form | "alike" | { readonly modulo: Form } | { readonly ownRow: Form } | "compared" | undefined;
+type Known = Form | "alike" | { readonly modulo: Form } | { readonly ownRow: Form } | "last" | "compared" | undefined;
 
-/** @throws NotShown where the number of a block, or how many there are, decides about more than rows */
-export function checkBlocksAlike(kernel: Kernel): void {
-  for (let rank = 0; rank < kernel.world; rank++) new Blocks(kernel, rank).region(kernel.body, null);
+/**
+ * Says whether the last block has a part of its own.
+ * @throws NotShown where the number of a block, or how many there are, decides about more than rows and who is the last
+ */
+export function checkBlocksAlike(kernel: Kernel): boolean {
+  let hasLast = false;
+  for (let rank = 0; rank < kernel.world; rank++) {
+    const blocks = new Blocks(kernel, rank);
+    blocks.region(kernel.body, null);
+    hasLast ||= blocks.hasLast;
+  }
+  return hasLast;
 }
 
 class Blocks {
   private readonly values = new Map<Value, Known>();
   /** Inside a loop that goes through the rows of all blocks. */
   private isInRows = false;
+  /** Where the last block alone is. */
+  private isLast = false;
+  /** By buffer of flags: whether they are the last block's. */
+  private readonly flagsOfLast = new Map<string, boolean>();
   /** Places of rows that a loop keeps, by the op that does; null outside of one. */
   private kept: Map<Op, Set<number>> | null = null;
 
@@ -57,6 +77,10 @@ class Blocks {
       if (synchronises(this.kernel, op)) this.synchronising(op, ownRow);
       else if (!touches(this.kernel, op)) this.pure(op);
     }
+  }
+
+  get hasLast(): boolean {
+    return [...this.flagsOfLast.values()].includes(true);
   }
 
   private fail(op: Op): never {
@@ -96,6 +120,13 @@ class Blocks {
     const [value, at, from] = op.operands;
     const slot = op.name === "wait" ? at! : indices[0]!;
     const others = op.name === "wait" ? [value!, from!] : [value!, ...(peer === null ? [] : [peer])];
+    const buffer = text(op, "buffer");
+    if ((this.flagsOfLast.get(buffer) ?? this.isLast) !== this.isLast) this.fail(op);
+    this.flagsOfLast.set(buffer, this.isLast);
+    if (this.isLast) {
+      if (ownRow !== null || this.isInRows || ![slot, ...others].every((v) => isAlike(this.get(v)))) this.fail(op);
+      return;
+    }
     const isOwn = this.isInRow(op, this.get(slot), BLOCK);
     if (ownRow !== null || !others.every((v) => isAlike(this.get(v)))) this.fail(op);
     if (op.name === "signal" && this.isInRows) this.fail(op);
@@ -112,6 +143,7 @@ class Blocks {
 
   /** A block's count of epochs, in its row of what outlives the launch or in a register. */
   private count(op: Op, ownRow: number | null): void {
+    if (this.isLast) this.fail(op);
     const { value, indices } = memoryOperands(op);
     const { role } = bufferOf(this.kernel, text(op, "buffer"));
     const index = this.get(indices[0]!);
@@ -158,7 +190,7 @@ class Blocks {
     }
     // So many for each block: those of any one.
     const count = this.get(op.operands[1]!);
-    if (low !== 0 || !isForm(count) || map !== "threads") return this.fail(op);
+    if (low !== 0 || !isForm(count) || map !== "threads" || this.isLast) return this.fail(op);
     const each = count.get(GRID);
     if (each === undefined || count.size !== 1 || this.isInRows) return this.fail(op);
     this.isInRows = true;
@@ -178,6 +210,13 @@ class Blocks {
     }
     if (isForm(condition) && isConstant(condition))
       return this.region(constantOf(condition) !== 0 ? then : otherwise, ownRow);
+    if (condition === "last") {
+      if (otherwise.ops.length > 0 || ownRow !== null || this.isInRows || this.isLast) this.fail(op);
+      this.isLast = true;
+      this.region(then, null);
+      this.isLast = false;
+      return;
+    }
     const isRow = typeof condition === "object" && "ownRow" in condition && isConstant(condition.ownRow);
     if (!isRow || otherwise.ops.length > 0) return this.fail(op);
     this.region(then, constantOf(condition.ownRow));
@@ -240,6 +279,7 @@ function combined(op: "binary" | "compare", fn: string, a: Known, b: Known): Kno
     return one !== undefined && (other === "compared" || isAlike(other)) ? one : undefined;
   }
   if (fn === "eq") {
+    if (op === "compare" && isForm(a) && isForm(b) && equal(minus(a, b), BEHIND_LAST)) return "last";
     const [modulo, block] = isForm(a) ? [b, a] : [a, b];
     const isBlock = isForm(block) && equal(block, parameter(BLOCK));
     return isBlock && typeof modulo === "object" && "modulo" in modulo ? { ownRow: modulo.modulo } : undefined;

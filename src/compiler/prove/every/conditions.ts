@@ -25,6 +25,16 @@ export const CONDITIONS = [
   "divisors",
   /** What meets is ordered. */
   "ordered",
+  /** Packets carry the number of the launch, on all ranks alike. */
+  "epochs",
+  /** Each packet is stored once and taken once. */
+  "taken",
+  /** No packets are waited for in a circle. */
+  "progress",
+  /** A flag that is waited for where packets are has one block that sets it. */
+  "one signaller",
+  /** Strips that a loop goes through cover what they are cut from. */
+  "strips",
   /** Callers come before and after. */
   "callers",
   /** What is specified goes element by element. */

@@ -3,10 +3,12 @@ import type { Span } from "../../source.js";
 import { hasAxes, isHolder, leaderOf } from "../../types/mesh.js";
 import { Coordinates } from "./coordinates.js";
 import { answersOf } from "./elementwise.js";
-import { type Form, isAtLeastZero, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
-import type { Lengths, Program, Unit } from "./lengths.js";
+import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
+import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { distanceOf, keyOfPlace, movedPlace, type Place } from "./places.js";
 import { demand, isAsked, NotShown } from "./conditions.js";
+import { bufferAt, TAKEN } from "./packets.js";
+import type { Source } from "./pieces.js";
 
 /** What an element holds: an expression, with `$0`, `$1`, … for elements of inputs, by their distance from it. */
 interface Content {
@@ -61,40 +63,62 @@ class Memory {
   }
 
   private run(unit: Unit): void {
-    for (const { movement: m, base, length, sources } of this.lengths.partsIn(unit)) {
-      // By offset in the movement; what each source holds there.
-      let parts: { from: Form; to: Form; of: Content[] }[] = [{ from: ZERO, to: length, of: [] }];
-      for (const source of sources) {
-        const { place } = source;
-        const distance = distanceOf(place);
-        const owner = source.owner < 0 ? unit.rank : source.owner;
-        if (distance === null) {
-          // Of an input alone, which holds what it held at first.
-          if (this.program.kernel.buffers.find((b) => b.name === source.buffer)!.role !== "input")
-            throw new NotShown("elements of scratch are read in another order than they lie in", m.span);
-          const leaf = { input: source.buffer, owner, launch: unit.launch, place };
-          parts = parts.map((part) => ({ ...part, of: [...part.of, { text: "$0", leaves: [leaf] }] }));
-          continue;
-        }
-        const start = plus(base, distance);
-        parts = parts.flatMap((part) =>
-          this.read(source.buffer, owner, plus(start, part.from), plus(start, part.to), unit.launch, m.span).map(
-            (h) => ({
-              from: minus(h.start, start),
-              to: minus(h.end, start),
-              of: [...part.of, moved(h.content, distance)],
-            }),
-          ),
-        );
-      }
+    // What is sent to all peers is made once.
+    const known = new Map<readonly Source[], { readonly part: MovementPart; readonly made: readonly Held[] }>();
+    for (const part of this.lengths.partsIn(unit)) {
+      const { movement: m, base, length, sources } = part;
+      if (m.text === TAKEN) continue;
+      const found = known.get(sources);
+      const isSame =
+        found !== undefined &&
+        found.part.movement.text === m.text &&
+        equal(found.part.base, base) &&
+        equal(found.part.length, length);
+      const all = isSame ? found.made : this.madeIn(part, unit);
+      known.set(sources, { part, made: all });
       const owner = m.owner < 0 ? unit.rank : m.owner;
-      for (const { from, to, of } of parts)
-        this.write(`${owner} ${m.buffer}`, plus(base, from), plus(base, to), made(m.text, of));
+      for (const { start, end, content } of all) this.write(`${owner} ${m.buffer}`, start, end, content);
+      // What reads what was written now is made anew.
+      for (const of of known.keys())
+        if (of.some((s) => s.buffer === m.buffer && (s.owner < 0 ? unit.rank : s.owner) === owner)) known.delete(of);
     }
   }
 
+  /** What a movement stores, piece by piece. */
+  private madeIn({ movement: m, base, length, sources }: MovementPart, unit: Unit): readonly Held[] {
+    // By offset in the movement; what each source holds there.
+    let parts: { from: Form; to: Form; of: Content[] }[] = [{ from: ZERO, to: length, of: [] }];
+    for (const source of sources) {
+      const { place } = source;
+      const distance = distanceOf(place);
+      const owner = source.owner < 0 ? unit.rank : source.owner;
+      if (distance === null) {
+        // Of an input alone, which holds what it held at first.
+        if (bufferAt(this.program.kernel, source.buffer).role !== "input")
+          throw new NotShown("elements of scratch are read in another order than they lie in", m.span);
+        const leaf = { input: source.buffer, owner, launch: unit.launch, place };
+        parts = parts.map((part) => ({ ...part, of: [...part.of, { text: "$0", leaves: [leaf] }] }));
+        continue;
+      }
+      const start = plus(base, distance);
+      parts = parts.flatMap((part) => {
+        const [from, to] = [plus(start, part.from), plus(start, part.to)];
+        return this.read(source.buffer, owner, from, to, unit.launch, m.span).map((h) => ({
+          from: h.start === from ? part.from : minus(h.start, start),
+          to: h.end === to ? part.to : minus(h.end, start),
+          of: [...part.of, moved(h.content, distance)],
+        }));
+      });
+    }
+    return parts.map(({ from, to, of }) => ({
+      start: plus(base, from),
+      end: plus(base, to),
+      content: made(m.text, of),
+    }));
+  }
+
   private read(buffer: string, owner: number, start: Form, end: Form, launch: number, span: Span): Held[] {
-    const { role } = this.program.kernel.buffers.find((b) => b.name === buffer)!;
+    const { role } = bufferAt(this.program.kernel, buffer);
     if (role === "input") {
       const leaf = { input: buffer, owner, launch, place: { apart: ONE, distance: ZERO, rows: null, turns: null } };
       return [{ start, end, content: { text: "$0", leaves: [leaf] } }];
@@ -102,6 +126,8 @@ class Memory {
     const found: Held[] = [];
     let at = start;
     for (const held of this.held.get(`${owner} ${buffer}`) ?? []) {
+      // They lie in order, and no more is asked for than there are elements.
+      if (found.length > 0 && equal(at, end)) break;
       const part = this.common(held, at, end);
       if (part === null) continue;
       if (!isZero(minus(part.start, at), this.ranges)) break;
@@ -116,6 +142,7 @@ class Memory {
   /** The part of what is held that lies in an interval. */
   private common(held: Held, start: Form, end: Form): Held | null {
     const { ranges } = this;
+    if (equal(held.start, start) && equal(held.end, end)) return { start, end, content: held.content };
     const from = isAtLeastZero(minus(held.start, start), ranges) ? held.start : start;
     const to = isAtLeastZero(minus(end, held.end), ranges) ? held.end : end;
     return isAtLeastZero(minus(minus(to, from), ONE), ranges) ? { start: from, end: to, content: held.content } : null;

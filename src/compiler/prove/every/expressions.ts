@@ -48,7 +48,7 @@ export function isAtom(e: Expression): boolean {
 
 const plain = new WeakMap<Expression, boolean>();
 
-/** Whether an expression has no tests of addresses and no block in it. */
+/** Whether an expression has no tests of addresses, no block and no length of a loop in it. */
 export function isPlain(e: Expression): boolean {
   if (e.kind !== "apply") return e.kind !== "symbol";
   let known = plain.get(e);

@@ -42,6 +42,7 @@ export function constantOf(f: Form): number {
 
 export function plus(a: Form, b: Form, times = 1): Form {
   if (b.size === 0) return a;
+  if (a.size === 0 && times === 1) return b;
   const sum = new Map(a);
   for (const [key, n] of b) {
     const m = (sum.get(key) ?? 0) + times * n;
@@ -203,8 +204,7 @@ function cutFor(f: Form, ranges: Ranges): Error {
       const rest = rangeOf(without, ranges);
       // From where on the parameter outweighs the rest.
       const far = slope > 0 ? Math.ceil(-rest.low / slope) : Math.floor(rest.high / -slope) + 1;
-      if (range.high === Infinity && far > range.low && far < 2 ** 40) return new Cut(name, far);
-      if (rest.low === rest.high && far > range.low && far <= range.high) return new Cut(name, far);
+      if (far > range.low && far <= range.high && far < 2 ** 40) return new Cut(name, far);
     } else if (range.high === Infinity && (lowest === null || range.low < lowest.at)) lowest = { name, at: range.low };
     const spread = Math.abs(slope ?? 1) * (range.high - range.low);
     if (range.high !== Infinity && (best === null || spread > best.spread)) best = { name, spread };
@@ -284,11 +284,11 @@ function quotientByNumber(f: Form, by: number, ranges: Ranges): Form {
   }
   if (widest === null) throw UNDECIDED;
   const { low: least, high: most } = ranges.get(widest.name)!;
-  const alone = [...rest.keys()].every((key) => key === "" || key === widest.name);
-  if (!alone) throw new Cut(widest.name, Math.floor((least + most) / 2) + 1);
   const slope = rest.get(widest.name)!;
-  const at = (to * by - constantOf(rest)) / slope;
-  throw new Cut(widest.name, slope > 0 ? Math.ceil(at) : Math.floor(at) + 1);
+  const others = rangeOf(new Map([...rest].filter(([key]) => key !== widest.name)), ranges);
+  // From where on, or up to where, the others make no difference.
+  const at = slope > 0 ? Math.ceil((to * by - others.low) / slope) : Math.floor((to * by - others.low) / slope) + 1;
+  throw new Cut(widest.name, at > least && at <= most ? at : Math.floor((least + most) / 2) + 1);
 }
 
 export function greatestCommon(a: number, b: number): number {

@@ -11,13 +11,15 @@ import { Expressions, NotAffine } from "./expressions.js";
 import { type Box, boxOf, constant, explore, type Form, Undecided } from "./forms.js";
 import { answersOf } from "./elementwise.js";
 import { outputsOf } from "./contents.js";
-import { dimsIn, Lengths, namesOf, type Program, type Unit } from "./lengths.js";
+import { checkCounted, dimsIn, Lengths, namesOf, type Program, type Unit } from "./lengths.js";
 import { checkBlocksAlike } from "./blocks.js";
 import { Movements } from "./movements.js";
 import { checkOrder, Pairs } from "./order.js";
+import type { Movement } from "./pieces.js";
+import { inOrderOfPackets } from "./progress.js";
 import { StretchOrder } from "./skeleton.js";
 import { demand, isAsked, NotShown } from "./conditions.js";
-import { checkOps, Walk } from "./stretches.js";
+import { checkOps, type Stretch, Walk } from "./stretches.js";
 
 /** Whether a proof at some lengths is one for every length; if not, what stands in the way, and where. */
 export type EveryLength =
@@ -59,11 +61,6 @@ export function everyLength(
     const shown = new Set<string>();
     const needed = new Set<string>();
     whereAnswered(() => answersOf(kernel));
-    whereAnswered(() => {
-      const proved = prover === kernel ? program : programOf(prover, answered, expressions);
-      for (const dims of answered)
-        for (const key of outputsOf(new Lengths(proved, pointOf(proved, dims)), true)) shown.add(key);
-    });
     const boxes = only === null ? [boxOf(namesOf(program))] : only.map((dims) => pointOf(program, dims));
     const look = (box: Box): void => {
       const lengths = new Lengths(program, box);
@@ -73,6 +70,11 @@ export function everyLength(
     };
     if (!boxes.every((box) => explore(box, MOST_BOXES, look)))
       throw new NotShown("there are too many cases of lengths", NO_SPAN);
+    whereAnswered(() => {
+      const proved = prover === kernel ? program : programOf(prover, answered, expressions);
+      for (const dims of answered)
+        for (const key of outputsOf(new Lengths(proved, pointOf(proved, dims)), true)) shown.add(key);
+    });
     const isShown = [...needed].every((key) => shown.has(key));
     whereAnswered(() => demand("kinds", isShown, "some elements are made in a way that no proved shape has", NO_SPAN));
     return { answer, ordering: { holds: true } };
@@ -109,6 +111,8 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
       throw new NotShown(`the values of '${name}' are limited by a length`, NO_SPAN);
   const dims = proved.find((d) => Object.values(d).every((n) => n > 0));
   if (dims === undefined) throw new NotShown("there is no proved shape", NO_SPAN);
+  for (const b of kernel.buffers)
+    if (b.role === "packet") checkCounted(expressions.extent(b.shape[0]!), placeOf(kernel));
   const launches = launchesOf(kernel);
   const all = new Movements(kernel, expressions);
   const orders = (kernel.maxBlocks > 1 ? [1, 2] : [1]).map((grid) => new StretchOrder(kernel, dims, grid, launches));
@@ -118,8 +122,15 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
   for (let rank = 0; rank < kernel.world; rank++)
     for (let parity = 0; parity < Math.min(2, launches); parity++)
       walks.set(`${rank} ${parity}`, new Walk(kernel, expressions, rank, parity, counters));
-  if (kernel.maxBlocks > 1 && isAsked("alike")) checkBlocksAlike(kernel);
+  // Where the last block has a part of its own, two others and the last stand for any number.
+  if (kernel.maxBlocks > 1 && isAsked("alike") && checkBlocksAlike(kernel) && kernel.maxBlocks > 2)
+    orders.push(new StretchOrder(kernel, dims, 3, launches));
+  if (!orders.every((o) => [...counters].every((name) => o.counters.has(name))))
+    throw new NotShown("launches are not counted alike", placeOf(kernel));
   const units: Unit[] = [];
+  // One list for all launches that do the same.
+  const movements = new Map<Stretch, readonly Movement[]>();
+  for (const { stretches } of walks.values()) for (const s of stretches) movements.set(s, all.of(s));
   for (let rank = 0; rank < kernel.world; rank++)
     for (let launch = 0; launch < launches; launch++) {
       const { stretches } = walks.get(`${rank} ${launch % 2}`)!;
@@ -127,9 +138,12 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
         for (let block = 0; block < order.grid; block++)
           if (order.count(rank, block, launch) !== stretches.length)
             throw new NotShown("blocks do not all come to the same loops", placeOf(kernel));
-      for (const [stretch, s] of stretches.entries()) units.push({ rank, launch, stretch, movements: all.of(s) });
+      for (const [stretch, s] of stretches.entries())
+        units.push({ rank, launch, stretch, run: s.run, movements: movements.get(s)! });
     }
   const timeOf = (unit: Unit): number => first.timeOf({ ...unit, block: 0 });
   const sorted = units.sort((a, b) => a.launch - b.launch || timeOf(a) - timeOf(b));
-  return { kernel, expressions, launches, units: sorted, orders };
+  const hasPackets = kernel.buffers.some((b) => b.role === "packet");
+  const inOrder = hasPackets ? inOrderOfPackets(kernel, sorted, orders) : sorted;
+  return { kernel, expressions, launches, units: inOrder, orders };
 }

@@ -1,6 +1,7 @@
 /** A kernel as movements, and what its lengths are in a whole box of them at once. */
 import type { Kernel } from "../../ir/module.js";
-import { productOf } from "../../types/extent.js";
+import { type Extent, productOf } from "../../types/extent.js";
+import type { Span } from "../../source.js";
 import { Evaluation, type Expression, type Expressions } from "./expressions.js";
 import {
   type Box,
@@ -24,6 +25,8 @@ export interface Unit {
   readonly rank: number;
   readonly launch: number;
   readonly stretch: number;
+  /** Of stretches with no synchronisation between them. */
+  readonly run: number;
   readonly movements: readonly Movement[];
 }
 
@@ -61,6 +64,15 @@ function nameOfProduct(e: Expression): string | null {
   return e.of.map((f) => (f as { readonly name: string }).name).join(PRODUCT);
 }
 
+/** Checks that no other products are divided. @throws NotShown, before anything is done that would come to nothing */
+export function checkCounted(e: Expression, span: Span, isInside = false): void {
+  if (e.kind !== "apply") return;
+  const isProduct = e.fn === "mul" && e.of.every((f) => f.kind !== "constant");
+  if (isInside && isProduct && nameOfProduct(e) === null)
+    throw new NotShown("packets are counted by a product of what is no dimension", span);
+  for (const f of e.of) checkCounted(f, span, isInside || e.fn === "div" || e.fn === "rem");
+}
+
 /**
  * Dimensions, and products of dimensions that are divided or limited as a whole, as a tensor is that is cut regardless of its rows. Such a product is taken for any
  * number, which the dimensions do not determine: more than there are, so what holds of all of them holds of those that are.
@@ -79,8 +91,9 @@ export function namesOf({ kernel, units, expressions }: Program): readonly strin
     for (const key of f.keys())
       for (const name of factors(key)) visit(expressions.numbered(Number(name.slice(1))), false);
   };
-  for (const { base, length } of units.flatMap((u) => u.movements)) {
+  for (const { base, length, covered } of units.flatMap((u) => u.movements)) {
     look(base);
+    covered.forEach(look);
     if ("root" in length) visit(expressions.numbered(length.root), false);
   }
   return [...kernel.dims, ...products];
@@ -89,6 +102,10 @@ export function namesOf({ kernel, units, expressions }: Program): readonly strin
 /** One box of lengths. Every question that it cannot answer as a whole throws what to do with it. */
 export class Lengths {
   private readonly evaluation: Evaluation;
+  /** Elements of buffers; slots of those of packets. */
+  private readonly sizes = new Map<string, Form>();
+  private readonly sources = new Map<readonly Source[], readonly Source[]>();
+  private readonly parts = new Map<readonly Movement[], readonly MovementPart[]>();
 
   constructor(
     readonly program: Program,
@@ -112,8 +129,10 @@ export class Lengths {
     return this.evaluation.of(e);
   }
 
-  partsIn(unit: Unit): readonly MovementPart[] {
-    return unit.movements.flatMap((m) => this.partsOf(m));
+  partsIn({ movements }: Unit): readonly MovementPart[] {
+    let parts = this.parts.get(movements);
+    if (parts === undefined) this.parts.set(movements, (parts = movements.flatMap((m) => this.partsOf(m))));
+    return parts;
   }
 
   /** What a movement is in this box: nothing, itself, or a part for each rank that elements are read of in turn. @throws NotShown */
@@ -121,7 +140,7 @@ export class Lengths {
     const length = this.lengthOf(movement);
     if (isZero(length, this.box.ranges)) return [];
     const base = this.form(movement.base);
-    const sources = movement.sources.map((s) => ({ ...s, place: renamedPlace(s.place, (f) => this.form(f)) }));
+    const sources = this.sourcesOf(movement);
     const [turns, ...further] = sources.flatMap(({ place }) => (place.turns === null ? [] : [place.turns]));
     if (turns === undefined) return [{ movement, turn: 0, base, length, sources }];
     const count = over(length, turns.by);
@@ -142,6 +161,16 @@ export class Lengths {
     }));
   }
 
+  /** One list for all movements that share theirs. */
+  private sourcesOf({ sources }: Movement): readonly Source[] {
+    let own = this.sources.get(sources);
+    if (own === undefined) {
+      own = sources.map((s) => ({ ...s, place: renamedPlace(s.place, (f) => this.form(f)) }));
+      this.sources.set(sources, own);
+    }
+    return own;
+  }
+
   form(f: Form): Form {
     const by = new Map<string, Form>();
     for (const key of f.keys())
@@ -154,8 +183,21 @@ export class Lengths {
   }
 
   sizeOf(buffer: string): Form {
+    return this.sized(buffer, (shape) => productOf(shape));
+  }
+
+  /** Slots of a buffer of packets. */
+  slotsIn(buffer: string): Form {
+    return this.sized(buffer, ([slots]) => slots!);
+  }
+
+  private sized(buffer: string, of: (shape: readonly Extent[]) => Extent): Form {
+    let size = this.sizes.get(buffer);
+    if (size !== undefined) return size;
     const { kernel, expressions } = this.program;
-    return this.of(expressions.extent(productOf(kernel.buffers.find((b) => b.name === buffer)!.shape)));
+    size = this.of(expressions.extent(of(kernel.buffers.find((b) => b.name === buffer)!.shape)));
+    this.sizes.set(buffer, size);
+    return size;
   }
 
   /** Whether the kernel takes these lengths at all. */

@@ -1,13 +1,31 @@
 /** What a stretch comes to, all its ways together: movements from intervals to an interval. */
-import type { Kernel, Op } from "../../ir/module.js";
+import { bufferOf, type Kernel, type Op } from "../../ir/module.js";
 import { Abstraction, DEPTHS, valuesOf } from "./abstraction.js";
 import { type Expression, type Expressions, isRoot } from "./expressions.js";
-import { type Box, boxOf, constant, equal, explore, parameter, rangeOf, Undecided } from "./forms.js";
+import {
+  type Box,
+  boxOf,
+  constant,
+  equal,
+  explore,
+  type Form,
+  keyOf,
+  minus,
+  parameter,
+  product,
+  quotient,
+  rangeOf,
+  substituted,
+  Undecided,
+} from "./forms.js";
+import { keyOfPlace, renamedPlace } from "./places.js";
 import { type Merged, mergedStores, type Movement } from "./pieces.js";
 import { demand, NotShown } from "./conditions.js";
-import { type Stretch } from "./stretches.js";
+import { packetsIn } from "./packets.js";
+import type { Stretch } from "./stretches.js";
 import type { Part } from "./unrolled.js";
-import { type Decisions, GRID, Way } from "./ways.js";
+import type { Decisions } from "./choices.js";
+import { GRID, Way } from "./ways.js";
 
 /** Ways that are looked at for one stretch, at most. */
 const MOST_WAYS = 3000;
@@ -60,6 +78,20 @@ export class Movements {
   }
 }
 
+/** How many lanes packets have, by the buffers of those that ops touch. */
+function lanesOfPackets(kernel: Kernel, ops: readonly Op[]): ReadonlySet<number> {
+  const names = ops.flatMap((op) => [...packetsIn(op, "packet_store"), ...packetsIn(op, "packet_load")]);
+  return new Set(names.map((name) => bufferOf(kernel, name).shape[1] as number));
+}
+
+/** How many packets of so many lanes a length fills, how many elements those are, and how many are left, as numbers of expressions. */
+function inPackets(expressions: Expressions, id: number, lanes: number): Record<"packets" | "filled" | "left", number> {
+  const [length, by] = [expressions.numbered(id), expressions.constant(lanes)];
+  const packets = expressions.apply("div", length, by);
+  const filled = expressions.apply("mul", packets, by);
+  return { packets: packets.id, filled: filled.id, left: expressions.apply("sub", length, filled).id };
+}
+
 /** Loops of one length after loops of another are followed by themselves: what they store may not meet, see `order.ts`. */
 function separated(part: Part): readonly Part[] {
   const groups: { readonly lengths: Set<number>; readonly ops: Op[] }[] = [];
@@ -99,12 +131,30 @@ function lengthsOfLoops(op: Op, { values }: Part): Set<number> {
 }
 
 function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): readonly Movement[] {
-  const roots = rootsOf(part);
+  const whole = rootsOf(part);
+  const roots = new Map(whole);
+  const lanes = [...lanesOfPackets(kernel, part.ops)];
   const found = new Map<string, Found>();
-  const ways: { readonly keys: ReadonlySet<string>; readonly box: Box }[] = [];
+  const ways: WaySeen[] = [];
   const span = part.ops[0]!.span;
   let left = MOST_WAYS;
-  const look = (box: Box): void => {
+  const look = (given: Box): void => {
+    const names = new Map(given.names);
+    for (const [id, name] of whole)
+      for (const l of lanes) {
+        const { packets, filled, left } = inPackets(expressions, id, l);
+        const length = given.names.get(name)!;
+        const [many, by] = [quotient(length, constant(l), given.ranges), constant(l)];
+        for (const [of, form] of [
+          [packets, many],
+          [filled, product(many, by)],
+          [left, minus(length, product(many, by))],
+        ] as const) {
+          roots.set(of, `L${of}`);
+          names.set(`L${of}`, form);
+        }
+      }
+    const box = { ranges: given.ranges, names };
     const open: Decisions[] = [new Map()];
     const leave = (decisions: Decisions): void => {
       left--;
@@ -123,7 +173,7 @@ function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): read
     }
   };
   try {
-    const { ranges, names } = boxOf(roots.values());
+    const { ranges, names } = boxOf(whole.values());
     const blocks = kernel.maxBlocks === 1 ? constant(1) : parameter(GRID);
     const box = {
       ranges: kernel.maxBlocks === 1 ? ranges : new Map([...ranges, [GRID, { low: 1, high: Infinity }]]),
@@ -134,6 +184,7 @@ function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): read
     if (e instanceof Undecided) throw new NotShown("lengths are compared in a way that is not followed", span);
     throw e;
   }
+  if (lanes.length > 0) bringTogether(found, ways, roots);
   return [...found.values()].map((f) => settled(f, ways, roots));
 }
 
@@ -154,6 +205,36 @@ function rootsOf({ ops, values }: Part): Map<number, string> {
   return roots;
 }
 
+interface WaySeen {
+  readonly keys: Set<string>;
+  readonly box: Box;
+}
+
+/**
+ * Where lengths are numbers in a box, what lies behind them lies at a number. What is found at numbers alone is what lies behind a length
+ * elsewhere, if that comes to the same wherever it was found.
+ */
+function bringTogether(found: Map<string, Found>, ways: readonly WaySeen[], roots: ReadonlyMap<number, string>): void {
+  const at = ({ movement: m }: Found, { names }: Box): string => {
+    const by = new Map([...roots].map(([id, name]) => [`@${id}`, names.get(name)!]));
+    const known = (f: Form): Form => substituted(f, by);
+    const sources = m.sources.map((s) => `${s.buffer} ${s.owner} ${keyOfPlace(renamedPlace(s.place, known))}`);
+    return `${m.buffer} ${m.owner} ${keyOf(known(m.base))} ${m.text} ${sources.join(";")}`;
+  };
+  for (const [key, numbered] of [...found]) {
+    const its = ways.filter((w) => w.keys.has(key));
+    const isSame = (of: Found): boolean =>
+      its.every((w) => !w.keys.has(of.key) && at(of, w.box) === at(numbered, w.box));
+    const same = [...found.values()].find(
+      (f) => f !== numbered && f.movement.text === numbered.movement.text && isSame(f),
+    );
+    if (same === undefined) continue;
+    found.delete(key);
+    note(found, { ...numbered, key: same.key });
+    for (const { keys } of its) if (keys.delete(key)) keys.add(same.key);
+  }
+}
+
 interface Found extends Omit<Merged, "lengths" | "movement"> {
   movement: Merged["movement"];
   lengths: ReadonlySet<string>;
@@ -168,11 +249,13 @@ function note(found: Map<string, Found>, merged: Merged): void {
   }
   known.lengths = new Set([...known.lengths].filter((l) => merged.lengths.has(l)));
   // What one way does not need another may.
-  const { span, aligned, divisors } = merged.movement;
+  const { span, aligned, covered, divisors } = merged.movement;
   const isKnown = (a: Movement["aligned"][number]): boolean =>
     known.movement.aligned.some((b) => b.lanes === a.lanes && equal(a.form, b.form));
   const further = aligned.filter((a) => !isKnown(a));
   if (further.length > 0) known.movement = { ...known.movement, aligned: [...known.movement.aligned, ...further] };
+  const limits = covered.filter((a) => !known.movement.covered.some((b) => equal(a, b)));
+  if (limits.length > 0) known.movement = { ...known.movement, covered: [...known.movement.covered, ...limits] };
   const others = divisors.filter((a) => !known.movement.divisors.some((b) => equal(a, b)));
   if (others.length > 0) known.movement = { ...known.movement, divisors: [...known.movement.divisors, ...others] };
   const isAlike = known.rows === null || merged.rows === null || known.rows === merged.rows;
@@ -182,7 +265,7 @@ function note(found: Map<string, Found>, merged: Merged): void {
 
 function settled(
   { key, movement, lengths, rows }: Found,
-  ways: readonly { readonly keys: ReadonlySet<string>; readonly box: Box }[],
+  ways: readonly WaySeen[],
   roots: ReadonlyMap<number, string>,
 ): Movement {
   const [length] = lengths;

@@ -31,6 +31,9 @@ import { keyOfPlace, type Place, renamedPlace } from "./places.js";
 import { quotientIn } from "./quotients.js";
 import { GRID, type Way } from "./ways.js";
 
+/** For rows, where any block may take any element. */
+export const ANY_BLOCK = 0;
+
 /** The owner of what is read in turns: the rank with the number of the turn. */
 export const BY_TURN = -2;
 
@@ -53,6 +56,8 @@ export interface Movement {
   readonly sources: readonly Source[];
   /** So many neighbours from `base` on are one block's, then the next block's, and so on, in turn. */
   readonly rows: number;
+  /** Forms that must not be negative wherever there are elements: strips that are gone through, less what they are cut from. */
+  readonly covered: readonly Form[];
   /** Forms that must be multiples of a number wherever there are elements. */
   readonly aligned: readonly { readonly form: Form; readonly lanes: number }[];
   /** Forms that must be positive wherever there are elements: lengths of rows, which elements are counted by. */
@@ -81,10 +86,11 @@ export function mergedStores(way: Way, roots: ReadonlyMap<number, string>, box: 
     string,
     { readonly opaque: Form; readonly term: Relative; readonly stores: Map<string, StoreAt[]> }
   >();
+  const known = new Map<Term, Map<string, Relative>>();
   for (const seen of way.stores) {
     const { access, term } = seen;
     const { opaque, own } = parted(seen, way);
-    const relative = relativeTo(access, term, way, roots, box);
+    const relative = relativeTo(access, term, way, roots, box, known);
     const key = `${access.buffer} ${keyOf(access.owner)} ${keyOf(opaque)} ${relative.text} ${relative.key}`;
     let group = groups.get(key);
     if (group === undefined) groups.set(key, (group = { opaque, term: relative, stores: new Map() }));
@@ -132,7 +138,20 @@ interface Relative {
   readonly sources: readonly Source[];
 }
 
-function relativeTo(store: Access, term: Term, way: Way, roots: ReadonlyMap<number, string>, box: Box): Relative {
+/** @param known of terms, by where they are stored: what is sent to all peers is one */
+function relativeTo(
+  store: Access,
+  term: Term,
+  way: Way,
+  roots: ReadonlyMap<number, string>,
+  box: Box,
+  known: Map<Term, Map<string, Relative>>,
+): Relative {
+  const at = keyOf(store.index);
+  let places = known.get(term);
+  if (places === undefined) known.set(term, (places = new Map()));
+  const found = places.get(at);
+  if (found !== undefined) return found;
   const sources: Source[] = [];
   const numbers = new Map<string, number>();
   const text = termText(term, (load) => {
@@ -147,7 +166,9 @@ function relativeTo(store: Access, term: Term, way: Way, roots: ReadonlyMap<numb
     }
     return `$${number}`;
   });
-  return { text, key: [...numbers.keys()].join(";"), sources };
+  const relative = { text, key: [...numbers.keys()].join(";"), sources };
+  places.set(at, relative);
+  return relative;
 }
 
 /** Where a load is, by where the store is. @param lift makes forms that are alike for all elements of the movement */
@@ -218,22 +239,27 @@ function pieceOf(stores: readonly StoreAt[], way: Way): Piece {
     if (!same) throw new NotShown("stores of one loop lie apart by a length", op.span);
     return minus(at, first);
   });
-  // A number of elements, or one for each block.
+  // A number of elements, and one for each block.
   const units = new Set(aparts.flatMap((apart) => [...apart.keys()]));
-  const [unit = ""] = units;
-  if (units.size > 1 || (unit !== "" && unit !== GRID))
+  if ([...units].some((unit) => unit !== "" && unit !== GRID))
     throw new NotShown("stores of one loop lie apart by a length", op.span);
-  const starts = aparts.map((apart) => apart.get(unit) ?? 0).sort((a, b) => a - b);
   const digits: Digit[] = way.digits(seen).map(({ name, map, count }) => ({
     times: map === "lanes" ? ONE : timesOf(seen.access.index, name),
     count,
   }));
-  if (starts.length > 1) {
-    const step = starts[1]! - starts[0]!;
-    if (step === 0 || starts.some((s, i) => s !== starts[0]! + i * step))
+  let [start, many] = [first, 1];
+  for (const unit of ["", GRID]) {
+    const [least = 0, ...others] = [...new Set(aparts.map((a) => a.get(unit) ?? 0))].sort((a, b) => a - b);
+    const step = (others[0] ?? least) - least;
+    start = plus(start, new Map(least === 0 ? [] : [[unit, least]]));
+    many *= others.length + 1;
+    if (others.some((s, i) => s !== least + (i + 1) * step))
       throw new NotShown("an element is stored twice, or elements are left out", op.span);
-    digits.push({ times: new Map([[unit, step]]), count: constant(starts.length) });
+    if (others.length > 0) digits.push({ times: new Map([[unit, step]]), count: constant(others.length + 1) });
   }
+  const places = new Set(aparts.map(keyOf));
+  if (places.size !== stores.length || many !== stores.length)
+    throw new NotShown("an element is stored twice, or elements are left out", op.span);
   const counting = digits.filter(({ count }) => !isConstant(count) || constantOf(count) !== 1);
   let total: Form = ONE;
   while (counting.length > 0) {
@@ -241,7 +267,6 @@ function pieceOf(stores: readonly StoreAt[], way: Way): Piece {
     demand("digits", next >= 0, "what a loop stores has gaps, or meets itself", op.span);
     total = product(counting.splice(Math.max(next, 0), 1)[0]!.count, total);
   }
-  const start = plus(first, new Map(starts[0] === 0 ? [] : [[unit, starts[0]!]]));
   return { start, end: plus(start, total), stores };
 }
 
@@ -283,10 +308,22 @@ function chained(
   const all = pieces.flatMap((p) => p.stores);
   const rows = rowsOf(all, start, way);
   const aligned = all.flatMap((s) => alignments(s, way));
+  const limits = all.flatMap((s) => s.seen.loops.flatMap((l) => (l.covered === undefined ? [] : [l.covered])));
+  const covered = [...new Map(limits.map((f) => [keyOf(f), f])).values()];
   const key = `${buffer} ${owner} ${keyOf(base)} ${text} ${from}`;
   return {
     key,
-    movement: { buffer, owner, base, text, sources, aligned, divisors: way.quotients.divisors(), span: op.span },
+    movement: {
+      buffer,
+      owner,
+      base,
+      text,
+      sources,
+      covered,
+      aligned,
+      divisors: way.quotients.divisors(),
+      span: op.span,
+    },
     lengths,
     rows,
   };
@@ -295,6 +332,8 @@ function chained(
 /** How many neighbours a block takes, in turn with the others. Null where there is one block. */
 function rowsOf(stores: readonly StoreAt[], base: Form, way: Way): number | null {
   if (isConstant(way.grid) && constantOf(way.grid) === 1) return null;
+  // Packets that are left over have slots of their own, which go with no rows.
+  if (way.hasPackets || stores.some(({ seen }) => seen.loops.some((l) => l.map === "visits"))) return ANY_BLOCK;
   let rows: number | null = null;
   for (const { seen, at } of stores) {
     const { access } = seen;
@@ -350,7 +389,12 @@ function alignments({ seen }: StoreAt, way: Way): { readonly form: Form; readonl
   };
   for (const access of [seen.access, ...loadsOf(seen.term)]) {
     const reason = `nothing says that '${access.buffer}' begins where vectors begin`;
-    demand("starts", access.lanes === 1 || way.beginsAt(access.buffer, access.lanes), reason, access.op.span);
+    demand(
+      "starts",
+      access.lanes === 1 || access.isPacket === true || way.beginsAt(access.buffer, access.lanes),
+      reason,
+      access.op.span,
+    );
     check(access);
   }
   return obligations;

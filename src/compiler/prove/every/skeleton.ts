@@ -5,7 +5,7 @@
  */
 import { HappensBefore } from "../../execute/order/happens-before.js";
 import { Races } from "../../execute/order/races.js";
-import { ENTITY, SEGMENT_FIELDS, STRAND_FIELDS } from "../../execute/order/trace.js";
+import { ENTITY, SEGMENT_FIELDS, STRAND_FIELDS, type Trace } from "../../execute/order/trace.js";
 import { Builder } from "../../ir/builder.js";
 import { freshName, type Kernel, type Op, type Region, Value } from "../../ir/module.js";
 import { INDEX, scalar } from "../../ir/types.js";
@@ -15,15 +15,16 @@ import { execute } from "../execute.js";
 import type { ProofMachine } from "../machine.js";
 import { checkUnmatched } from "../unmatched.js";
 import { NotShown } from "./conditions.js";
-import { synchronises, touches } from "./stretches.js";
+import { beginsStretch, synchronises, touches } from "./stretches.js";
 
 /** Segments of the marks and of the callers' accesses in one execution of a skeleton. */
 export class StretchOrder {
-  /** By rank and block, then launch, then number of the stretch. */
-  private readonly marks = new Map<string, number[]>();
+  /** By rank, block and launch, then number of the stretch. */
+  private readonly marks = new Map<number, number[]>();
   /** By rank, then launch; the last is after all of them. */
-  private readonly callers = new Map<string, number[]>();
+  private readonly callers = new Map<number, number[]>();
   private readonly order: HappensBefore;
+  readonly trace: Trace;
   /** State of which each row holds, after each launch, how many there have been. */
   readonly counters: ReadonlySet<string>;
 
@@ -47,13 +48,13 @@ export class StretchOrder {
       });
     const machine = execute(skeletonOf(kernel, grid, mark), { dims, launches }, null, true, count);
     this.counters = counters;
-    const trace = machine.trace!;
+    const trace = (this.trace = machine.trace!);
     this.order = new HappensBefore(trace);
     checkUnmatched(trace);
     const counts = new Races(trace, this.order, () => {
       throw new NotShown("counts of synchronisation are read and stored in no order", kernel.body.ops[0]!.span);
     });
-    let last = -1;
+    let last = "";
     for (let i = 0; i < trace.accesses; i++) {
       const segment = trace.field(i, 0);
       const op = trace.opOf(i);
@@ -61,20 +62,22 @@ export class StretchOrder {
         counts.check(i, segment, trace.field(i, 1), trace.field(i, 2), trace.field(i, 3), trace.field(i, 4));
         continue;
       }
-      if (segment === last) continue;
-      last = segment;
+      // Of one mark alone: of the copies that a loop makes, each lies in a segment of its own.
+      const key = `${segment} ${op === null ? "" : trace.field(i, 2)}`;
+      if (key === last) continue;
+      last = key;
       const strand = trace.segments[segment * SEGMENT_FIELDS]!;
       const entity = trace.strands[strand * STRAND_FIELDS + ENTITY]!;
       const rank = trace.rankOf(entity);
       const launch = trace.launchOf(strand);
-      if (op === null) listOf(this.callers, `${rank} ${launch}`).push(segment);
-      else listOf(this.marks, `${rank} ${trace.blockOf(entity)} ${launch}`).push(segment);
+      if (op === null) listOf(this.callers, this.numberOf(rank, 0, launch)).push(segment);
+      else listOf(this.marks, this.numberOf(rank, trace.blockOf(entity), launch)).push(segment);
     }
   }
 
   /** How many stretches a block comes to in a launch. */
   count(rank: number, block: number, launch: number): number {
-    return this.marks.get(`${rank} ${block} ${launch}`)?.length ?? 0;
+    return this.marks.get(this.numberOf(rank, block, launch))?.length ?? 0;
   }
 
   /** Whether all that one block does in a stretch comes before all that another does in one. */
@@ -87,8 +90,14 @@ export class StretchOrder {
     return this.mark(a);
   }
 
-  private mark({ rank, block, launch, stretch }: Place): number {
-    return this.marks.get(`${rank} ${block} ${launch}`)![stretch]!;
+  /** Callers come once more than there are launches. */
+  private numberOf(rank: number, block: number, launch: number): number {
+    return (rank * this.grid + block) * (this.launches + 1) + launch;
+  }
+
+  /** The segment of a mark. Of a block, those of later stretches have higher numbers. */
+  mark({ rank, block, launch, stretch }: Place): number {
+    return this.marks.get(this.numberOf(rank, block, launch))![stretch]!;
   }
 
   /** Whether what a rank's caller does before a launch comes before a stretch. */
@@ -104,7 +113,7 @@ export class StretchOrder {
   }
 
   private callersOf(rank: number, launch: number): readonly number[] {
-    return this.callers.get(`${rank} ${launch}`) ?? [];
+    return this.callers.get(this.numberOf(rank, 0, launch)) ?? [];
   }
 }
 
@@ -116,16 +125,17 @@ export interface Place {
   readonly stretch: number;
 }
 
-function listOf(lists: Map<string, number[]>, key: string): number[] {
+function listOf(lists: Map<number, number[]>, key: number): number[] {
   let list = lists.get(key);
   if (list === undefined) lists.set(key, (list = []));
   return list;
 }
 
 function skeletonOf(kernel: Kernel, grid: number, name: string): Kernel {
-  const { arguments: none, ops } = withMarks(kernel, kernel.body, name);
+  const marks = { name, count: 0 };
+  const { arguments: none, ops } = withMarks(kernel, kernel.body, marks);
   const body = { arguments: none, ops: [...lookingAtCounts(kernel), ...ops] };
-  const mark = { name, role: "scratch", dtype: "u32", shape: [1], symmetric: false } as const;
+  const mark = { name, role: "scratch", dtype: "u32", shape: [Math.max(1, marks.count)], symmetric: false } as const;
   return { ...kernel, buffers: [...kernel.buffers, mark], body, work: [grid] };
 }
 
@@ -141,30 +151,38 @@ function lookingAtCounts({ buffers }: Kernel): readonly Op[] {
   return build.ops;
 }
 
-function withMarks(kernel: Kernel, { arguments: variables, ops }: Region, buffer: string): Region {
+/** A buffer with an element for each mark. */
+interface Marks {
+  readonly name: string;
+  count: number;
+}
+
+function withMarks(kernel: Kernel, { arguments: variables, ops }: Region, marks: Marks): Region {
   const kept: Op[] = [];
-  let isMarked = false;
+  let stretch: Op[] = [];
   for (const op of ops) {
     if (synchronises(kernel, op)) {
       const inner =
-        op.attributes["map"] === "threads" ? op.regions : op.regions.map((r) => withMarks(kernel, r, buffer));
+        op.attributes["map"] === "threads" ? op.regions : op.regions.map((r) => withMarks(kernel, r, marks));
       kept.push({ ...op, regions: inner });
-      isMarked = false;
+      stretch = [];
     } else if (!touches(kernel, op)) kept.push(op);
-    else if (!isMarked) {
-      kept.push(...marking(op, buffer));
-      isMarked = true;
+    else {
+      if (beginsStretch(stretch, op)) stretch = [];
+      if (stretch.length === 0) kept.push(...marking(op, marks));
+      stretch.push(op);
     }
   }
   return { arguments: variables, ops: kept };
 }
 
 /** One thread's store. */
-function marking({ span }: Op, buffer: string): readonly Op[] {
+function marking({ span }: Op, marks: Marks): readonly Op[] {
   const build = new Builder(span);
   const [zero, one] = [build.constant(0), build.constant(1)];
-  const value = build.constant(0, scalar("u32"));
-  const store: Op = { name: "store", operands: [value, zero], results: [], attributes: { buffer }, regions: [], span };
+  const [value, at] = [build.constant(0, scalar("u32")), build.constant(marks.count++)];
+  const attributes = { buffer: marks.name };
+  const store: Op = { name: "store", operands: [value, at], results: [], attributes, regions: [], span };
   const region: Region = { arguments: [new Value(INDEX)], ops: [store] };
   build.op("for", [zero, one], { map: "threads" }, null, [region]);
   return build.ops;

@@ -4,21 +4,28 @@
  */
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
 import { scalarOf } from "../../ir/types.js";
-import { demand, NotShown } from "./conditions.js";
+import { demand, isAsked, NotShown } from "./conditions.js";
 import { type Expression, type Expressions } from "./expressions.js";
+import { packetsIn } from "./packets.js";
 import { type Make, type Part, partsOf } from "./unrolled.js";
 
 /** What a rank does between two synchronisations, in parts that are followed one by one. */
 export interface Stretch {
   readonly parts: readonly Part[];
+  /** Stretches of one run have no synchronisation between them. */
+  readonly run: number;
 }
 
 /** How many launches there were before: of which a walk knows whether it is even. */
 const LAUNCHES = "launches";
 
+/** The number that packets of a launch carry, by whether the number of launches before it is even or odd. */
+const EPOCHS = ["odd epoch", "even epoch"] as const;
+export const EVEN_EPOCH = EPOCHS[1];
+
 const SYNCHRONISES = new Set(["signal", "wait", "block_sync"]);
 
-/** Ops that have no part in this: packets, tiles, roles. */
+/** Ops that are followed: others have to do with tiles and roles. */
 const FOLLOWED = new Set([
   ...[
     "const",
@@ -36,7 +43,7 @@ const FOLLOWED = new Set([
     "scalar",
     "splat",
   ],
-  ...["for", "if", "reduce", "yield", "load", "store", ...SYNCHRONISES],
+  ...["for", "if", "reduce", "yield", "load", "store", "packet_load", "packet_store", "pack", "lane", ...SYNCHRONISES],
 ]);
 
 /** Differ from launch to launch, or with addresses. */
@@ -51,10 +58,23 @@ export function synchronises(kernel: Kernel, op: Op): boolean {
   return op.regions.some((r) => r.ops.some((o) => synchronises(kernel, o)));
 }
 
-/** Whether an op touches tensors itself or in its regions. */
+/** Whether an op touches tensors or packets itself or in its regions. */
 export function touches(kernel: Kernel, op: Op): boolean {
+  if (op.name === "packet_load" || op.name === "packet_store") return true;
   if (op.name === "load" || op.name === "store") return !OWN_ROLES.has(bufferOf(kernel, text(op, "buffer")).role);
   return op.regions.some((r) => r.ops.some((o) => touches(kernel, o)));
+}
+
+/** Whether an op takes packets of a buffer that ops before it, with no synchronisation between, store to: a stretch begins with it. */
+export function beginsStretch(before: readonly Op[], op: Op): boolean {
+  const taken = packetsIn(op, "packet_load");
+  return taken.size > 0 && before.some((o) => [...packetsIn(o, "packet_store")].some((b) => taken.has(b)));
+}
+
+/** Which copy of their slots packets of such an epoch go to; null of what is no epoch. */
+export function copyOf(epoch: Expression | undefined): "even" | "odd" | null {
+  const at = epoch?.kind === "symbol" ? (EPOCHS as readonly string[]).indexOf(epoch.name) : -1;
+  return at < 0 ? null : at === 0 ? "odd" : "even";
 }
 
 /** @throws NotShown for a kernel with an op that is not followed */
@@ -66,12 +86,8 @@ export function checkOps(kernel: Kernel, region: Region = kernel.body): void {
 }
 
 const NAMES: Readonly<Record<string, string>> = {
-  packet_store: "elements travel in packets",
-  packet_load: "elements travel in packets",
   copy_tile: "elements go through tiles",
   mma: "elements go through tiles",
-  pack: "elements are put together lane by lane",
-  lane: "elements are taken apart lane by lane",
 };
 
 /** The name of a test whether a buffer begins at a multiple of so many bytes. @param peer whose, in any words */
@@ -93,6 +109,7 @@ export class Walk {
   /** Values that lengths or data have a part in. */
   private readonly varying = new Set<Value>();
   private run: Op[] = [];
+  private runs = 0;
   /** Counts of launches that have grown in this one. */
   private readonly grown = new Set<string>();
 
@@ -107,10 +124,17 @@ export class Walk {
     this.close();
   }
 
+  /** Where something synchronises. */
   private close(): void {
+    this.end();
+    this.runs++;
+  }
+
+  /** Ends a stretch. */
+  private end(): void {
     if (this.run.length === 0) return;
     const make: Make = (op, of) => this.made(op, of);
-    this.stretches.push({ parts: partsOf(this.run, this, this.expressions, make) });
+    this.stretches.push({ parts: partsOf(this.run, this, this.expressions, make), run: this.runs });
     this.run = [];
   }
 
@@ -119,19 +143,35 @@ export class Walk {
       const touching = touches(this.kernel, op);
       if (!synchronises(this.kernel, op)) {
         if (touching && op.results.length > 0) throw new NotShown("an element is read by all threads", op.span);
-        if (touching) this.run.push(op);
-        else this.value(op);
+        if (!touching) {
+          this.value(op);
+          continue;
+        }
+        if (beginsStretch(this.run, op)) this.end();
+        this.run.push(op);
         continue;
       }
       this.close();
       this.checkSteady(op, touching);
       this.counted(op);
+      // What one block alone does with flags is looked at in `blocks.ts`.
+      if (op.name === "if" && !touching && this.isOfBlocks(op)) continue;
       if (op.name === "if") {
         const condition = this.decided(op, op.operands[0]!);
         this.region(op.regions[condition !== 0 ? 0 : 1]!);
         this.close();
       } else if (op.name === "for" && op.attributes["map"] !== "threads") this.loop(op);
     }
+  }
+
+  /** Whether a condition asks for the number of the block, and of how many, alone. */
+  private isOfBlocks(op: Op): boolean {
+    const isOf = (e: Expression): boolean =>
+      e.kind === "symbol"
+        ? e.name === "block" || e.name === "grid"
+        : e.kind === "constant" || (e.kind === "apply" && e.of.every(isOf));
+    const condition = this.values.get(op.operands[0]!);
+    return condition !== undefined && condition.kind !== "constant" && isOf(condition);
   }
 
   /** A block's number of earlier launches, as long as this one is not among them. */
@@ -150,7 +190,9 @@ export class Walk {
 
   /** Whether what synchronises is the same for all lengths and all data. */
   private checkSteady(op: Op, touching: boolean): void {
-    const isDescended = op.name === "if" || (op.name === "for" && op.attributes["map"] !== "threads");
+    const isDescended =
+      (op.name === "if" && (touching || !this.isOfBlocks(op))) ||
+      (op.name === "for" && op.attributes["map"] !== "threads");
     if (touching && !isDescended) throw new NotShown("a loop over elements synchronises", op.span);
     const look = (o: Op): void => {
       const isSteady = !VARYING.has(o.name) && !o.operands.some((v) => this.varying.has(v));
@@ -214,6 +256,7 @@ export class Walk {
       case "select":
       case "unary": {
         const kind = scalarOf(op.results[0]!.type);
+        if (kind === "u32") return this.epoch(op, of);
         if ((kind !== "index" && kind !== "bool") || of.some((e) => e === undefined)) return null;
         if (op.name === "unary" && op.attributes["fn"] !== "not") return null;
         const fn = op.name === "select" ? "select" : text(op, "fn");
@@ -225,5 +268,13 @@ export class Walk {
       default:
         return null;
     }
+  }
+
+  /** The number of this launch, where the number of those before it is what is counted. */
+  private epoch(op: Op, [a, b]: readonly (Expression | undefined)[]): Expression | null {
+    if (op.attributes["fn"] !== "add" || a?.kind !== "symbol" || a.name !== LAUNCHES || b?.kind !== "constant")
+      return null;
+    if (b.value !== 1 && isAsked("epochs")) return null;
+    return this.expressions.symbol(EPOCHS[this.parity as 0 | 1]);
   }
 }

@@ -14,14 +14,18 @@ export interface Access {
   readonly owner: Form;
   readonly index: Form;
   readonly lanes: number;
+  /** Whether it is of packets, which lie in slots. */
+  readonly isPacket?: boolean;
 }
 
 /** A loop around an access: its variable is `low` plus `name`, which is below `count`. */
 export interface Loop {
   readonly name: string;
-  readonly map: "serial" | "blocks" | "threads" | "lanes" | "block";
+  readonly map: "serial" | "blocks" | "visits" | "threads" | "lanes" | "block";
   readonly low: Form;
   readonly count: Form;
+  /** Of strips: what must not be negative, so that there are as many as the length has. */
+  readonly covered?: Form;
 }
 
 export interface StoreSeen {
@@ -48,11 +52,15 @@ export function rotation(of: Form, by: Form): Form | null {
 export function unrotated(stores: readonly StoreSeen[]): StoreSeen[] {
   const plain: StoreSeen[] = [];
   const groups = new Map<string, { readonly one: StoreSeen; readonly name: string; readonly seen: Set<string> }>();
+  const namesOf = new Map<Term, ReadonlySet<string>>();
+  const namesIn = (term: Term): ReadonlySet<string> => {
+    let names = namesOf.get(term);
+    if (names === undefined) namesOf.set(term, (names = rotatedIn(loadsOf(term))));
+    return names;
+  };
+  const texts = new Map<Term, string>();
   for (const store of stores) {
-    const names = new Set<string>();
-    for (const { owner, index } of accessesOf(store))
-      for (const key of [...owner.keys(), ...index.keys()])
-        for (const name of factors(key)) if (name.startsWith(ROTATED)) names.add(name);
+    const names = new Set([...rotatedIn([store.access]), ...namesIn(store.term)]);
     const [name] = names;
     const { op } = store.access;
     if (name === undefined) {
@@ -62,7 +70,7 @@ export function unrotated(stores: readonly StoreSeen[]): StoreSeen[] {
     if (names.size > 1) throw new NotShown("peers go with the block in another way", op.span);
     const [world] = name.slice(ROTATED.length).split(":");
     const by = new Map([[name, parameter(`${ROTATED}${world}`)]]);
-    const key = textOf(replaced(store, by));
+    const key = textOf(replaced(store, by, namesIn), texts);
     let group = groups.get(key);
     if (group === undefined) groups.set(key, (group = { one: store, name, seen: new Set() }));
     if (group.seen.has(name)) throw new NotShown("an element is stored twice", op.span);
@@ -71,13 +79,17 @@ export function unrotated(stores: readonly StoreSeen[]): StoreSeen[] {
   for (const { one, name, seen } of groups.values()) {
     const world = Number(name.slice(ROTATED.length).split(":")[0]);
     if (seen.size !== world) throw new NotShown("peers go with the block in another way", one.access.op.span);
-    for (let p = 0; p < world; p++) plain.push(replaced(one, new Map([[name, constant(p)]])));
+    for (let p = 0; p < world; p++) plain.push(replaced(one, new Map([[name, constant(p)]]), namesIn));
   }
   return plain;
 }
 
-function accessesOf({ access, term }: StoreSeen): Access[] {
-  return [access, ...loadsOf(term)];
+function rotatedIn(accesses: Iterable<Access>): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { owner, index } of accesses)
+    for (const key of [...owner.keys(), ...index.keys()])
+      for (const name of factors(key)) if (name.startsWith(ROTATED)) names.add(name);
+  return names;
 }
 
 /** The loads of a term. Terms share parts, so each is visited once. */
@@ -114,7 +126,11 @@ export function termText(term: Term, ofLoad: (load: Access) => string): string {
   return names.size === 0 ? last : [...names.keys()].join("; ");
 }
 
-function replaced(store: StoreSeen, by: ReadonlyMap<string, Form>): StoreSeen {
+function replaced(
+  store: StoreSeen,
+  by: ReadonlyMap<string, Form>,
+  namesIn: (term: Term) => ReadonlySet<string>,
+): StoreSeen {
   const access = (a: Access): Access => ({ ...a, owner: substituted(a.owner, by), index: substituted(a.index, by) });
   const made = new Map<Term, Term>();
   const term = (t: Term): Term => {
@@ -123,10 +139,14 @@ function replaced(store: StoreSeen, by: ReadonlyMap<string, Form>): StoreSeen {
       made.set(t, (other = "load" in t ? { load: access(t.load) } : { text: t.text, of: t.of.map(term) }));
     return other;
   };
-  return { ...store, access: access(store.access), term: term(store.term) };
+  // Terms that stay as they are stay shared.
+  const isRotated = namesIn(store.term).size > 0;
+  return { ...store, access: access(store.access), term: isRotated ? term(store.term) : store.term };
 }
 
-function textOf({ access, term, loops }: StoreSeen): string {
+function textOf({ access, term, loops }: StoreSeen, texts: Map<Term, string>): string {
   const one = ({ buffer, owner, index, lanes }: Access): string => `${buffer} ${keyOf(owner)} ${keyOf(index)} ${lanes}`;
-  return `${one(access)} ${termText(term, one)} ${loops.map((l) => l.name).join()}`;
+  let text = texts.get(term);
+  if (text === undefined) texts.set(term, (text = termText(term, one)));
+  return `${one(access)} ${text} ${loops.map((l) => l.name).join()}`;
 }

@@ -1,10 +1,13 @@
 /**
  * Loops of a stretch that run a fixed number of times around others, iteration by iteration. A block may go through peers in an
- * order of its own: all that it does for (block + i + k) % c, for c numbers i in a row, it does for all numbers below c.
+ * order of its own: all that it does for (block + i + k) % c, for c numbers i in a row, it does for all numbers below c. And blocks may
+ * go through strips and peers together, in one loop: iteration c · s + q is that of strip s and peer (q + k) % c.
  */
 import { type Op, type Region, Value } from "../../ir/module.js";
 import { scalarOf } from "../../ir/types.js";
-import type { Expression, Expressions } from "./expressions.js";
+import { type Expression, type Expressions, isRoot } from "./expressions.js";
+import { packetsIn } from "./packets.js";
+import { stripsOf } from "./strips.js";
 
 /** Ops of a stretch that are followed together, and what the values outside are when a rank comes to them. */
 export interface Part {
@@ -23,6 +26,10 @@ const MOST_ITERATIONS = 64;
 const MOST_OPS = 20_000;
 /** The variable of a loop whose order goes with the block. */
 const TURN = "turn";
+/** The variable of a loop through strips and peers. */
+const VISIT = "visit";
+/** Attribute of a loop over strips, of which any block may take any. */
+export const OF_VISITS = "visits";
 
 const numbers = new WeakMap<Op, number>();
 let count = 0;
@@ -42,7 +49,10 @@ export function partsOf(
 ): readonly Part[] {
   const whole = { ops, values: new Map(outside.values), makers: outside.makers, shape: `${numberOf(ops[0]!)}` };
   const isConstant = (v: Value): boolean => outside.values.get(v)?.kind === "constant";
+  const visits = (op: Op): boolean =>
+    visitsOf(op, (v) => outside.values.get(v)) !== null || op.regions.some((r) => r.ops.some(visits));
   const mayUnroll = (op: Op): boolean =>
+    visits(op) ||
     (isAround(op) && op.operands.every(isConstant)) ||
     (op.name === "if" && isConstant(op.operands[0]!) && op.regions.some((r) => r.ops.some(mayUnroll)));
   if (!ops.some(mayUnroll)) return [whole];
@@ -57,6 +67,28 @@ export function partsOf(
 function isAround(op: Op): boolean {
   const { map } = op.attributes;
   return op.name === "for" && (map === "serial" || map === "ranks") && op.regions[0]!.arguments.length === 1;
+}
+
+interface Visits {
+  readonly strips: Expression;
+  readonly peers: number;
+}
+
+/** How many strips a loop goes through, each for so many peers; null of other loops. */
+function visitsOf(op: Op, expressionOf: (v: Value) => Expression | undefined): Visits | null {
+  if (op.name !== "for" || op.attributes["map"] !== "blocks" || op.operands.length !== 2) return null;
+  const [low, high] = op.operands.map(expressionOf);
+  if (low?.kind !== "constant" || low.value !== 0 || high?.kind !== "apply" || high.fn !== "mul") return null;
+  const [strips, peers] = high.of as readonly [Expression, Expression];
+  if (peers.kind !== "constant" || peers.value > MOST_ITERATIONS) return null;
+  const [body] = op.regions as readonly [Region];
+  // What goes without packets is not followed further, and would take its time.
+  if (packetsIn(op, "packet_store").size + packetsIn(op, "packet_load").size === 0) return null;
+  const isDivided = body.ops.some(
+    (o) =>
+      o.attributes["fn"] === "div" && o.operands[0] === body.arguments[0] && expressionOf(o.operands[1]!) === peers,
+  );
+  return isDivided ? { strips, peers: peers.value } : null;
 }
 
 class NotUnrolled extends Error {}
@@ -77,6 +109,7 @@ class Unrolling {
   /** Values in which a turn is left that is no peer. */
   private readonly turning = new Set<Value>();
   private turn: Turn | null = null;
+  private visit: { readonly of: number; readonly now: number; readonly strip: Value } | null = null;
   private ops: Op[] = [];
   private shape: (number | string)[] = [];
   private made = 0;
@@ -117,7 +150,14 @@ class Unrolling {
       const of = op.operands.map((v) => this.expression(v));
       const isFixed = of.every((e) => e?.kind === "constant");
       if (this.isExpression(op)) continue;
-      if (isAround(op) && isFixed) this.loop(op);
+      const visits = visitsOf(op, (v) => this.expression(v));
+      if (visits !== null)
+        for (let now = 0; now < visits.peers; now++) {
+          this.close();
+          this.ops.push(this.visits(op, visits, now));
+          this.close();
+        }
+      else if (isAround(op) && isFixed) this.loop(op);
       else if (op.name === "if" && isFixed) this.top(op.regions[(of[0] as { value: number }).value !== 0 ? 0 : 1]!.ops);
       else if (op.regions.length === 0 && op.results.length === 1 && op.name !== "load") {
         const copy = this.copy(op);
@@ -155,6 +195,40 @@ class Unrolling {
     this.turn = outer;
   }
 
+  /** What a loop through strips and peers does for one peer: a loop over strips. */
+  private visits(op: Op, { strips, peers }: Visits, now: number): Op {
+    const [body] = op.regions as readonly [Region];
+    const [variable] = body.arguments as readonly [Value];
+    const valued = (e: Expression): Value => {
+      const value = new Value(variable.type);
+      this.values.set(value, e);
+      return value;
+    };
+    const own = valued(this.expressions.symbol(VISIT));
+    const strip = new Value(variable.type);
+    this.renamed.set(variable, own);
+    this.turning.add(own);
+    this.visit = { of: peers, now, strip };
+    this.shape.push(OF_VISITS, numberOf(op), "(");
+    const ops = this.copies(body.ops);
+    this.shape.push(")");
+    this.visit = null;
+    const operands = [valued(this.expressions.constant(0)), valued(strips)];
+    const region = { arguments: [strip], ops: this.withLength(ops, strip) };
+    return { ...op, operands, attributes: { ...op.attributes, [OF_VISITS]: peers }, regions: [region] };
+  }
+
+  /** What strips are cut from as a length, which is not negative: of one that is, nothing is left either. */
+  private withLength(ops: readonly Op[], strip: Value): readonly Op[] {
+    const isZero = (v: Value): boolean => this.values.get(v) === this.expressions.constant(0);
+    const strips = stripsOf(ops, strip, isZero);
+    const length = strips === null ? undefined : this.values.get(strips.length);
+    if (strips === null || length === undefined || isRoot(length)) return ops;
+    const own = new Value(strips.length.type);
+    this.values.set(own, this.expressions.apply("max", length, this.expressions.constant(0)));
+    return ops.map((op) => (op === strips.left ? { ...op, operands: [own, op.operands[1]!] } : op));
+  }
+
   private iteration(body: Region, variable: Expression): void {
     const own = new Value(body.arguments[0]!.type);
     this.renamed.set(body.arguments[0]!, own);
@@ -172,13 +246,39 @@ class Unrolling {
     if (kind !== "index" && kind !== "bool") return false;
     const of = op.operands.map((v) => this.expression(v));
     const isTurning = op.operands.some((v) => this.turning.has(this.value(v)));
-    const made = (isTurning ? this.peer(op, of) : null) ?? this.make(op, of);
+    if (isTurning && this.isStrip(op, of)) {
+      this.renamed.set(result, this.visit!.strip);
+      return true;
+    }
+    const made = (isTurning ? (this.visited(op, of) ?? this.peer(op, of)) : null) ?? this.make(op, of);
     if (made === null) return false;
     const own = new Value(result.type);
     this.renamed.set(result, own);
     this.values.set(own, made);
     if (isTurning && made.kind !== "constant") this.turning.add(own);
     return true;
+  }
+
+  /** c · s + q over c. */
+  private isStrip(op: Op, [a, by]: readonly (Expression | undefined)[]): boolean {
+    if (this.visit === null || op.attributes["fn"] !== "div" || a?.kind !== "symbol" || a.name !== VISIT) return false;
+    return by?.kind === "constant" && by.value === this.visit.of;
+  }
+
+  /** (c · s + q + k) % c. */
+  private visited(op: Op, [a, by]: readonly (Expression | undefined)[]): Expression | null {
+    const { visit } = this;
+    if (visit === null || op.attributes["fn"] !== "rem" || by?.kind !== "constant" || by.value !== visit.of)
+      return null;
+    let [k, visits] = [0, 0];
+    const isSum = (e: Expression): boolean => {
+      if (e.kind === "constant") k += e.value;
+      else if (e.kind === "symbol" && e.name === VISIT) visits++;
+      else return e.kind === "apply" && e.fn === "add" && e.of.every(isSum);
+      return true;
+    };
+    if (a === undefined || !isSum(a) || visits !== 1 || k < 0) return null;
+    return this.expressions.constant((visit.now + k) % visit.of);
   }
 
   /** (block + turn + k) % c as the number that stands for it. */
@@ -198,6 +298,16 @@ class Unrolling {
     return this.expressions.constant((turn.now + (((k - turn.first) % turn.of) + turn.of)) % turn.of);
   }
 
+  private copies(ops: readonly Op[]): Op[] {
+    return ops.flatMap((op) => {
+      if (this.isExpression(op)) return [];
+      const visits = this.visit === null ? visitsOf(op, (v) => this.expression(v)) : null;
+      return visits === null
+        ? [this.copy(op)]
+        : Array.from({ length: visits.peers }, (_, now) => this.visits(op, visits, now));
+    });
+  }
+
   /** An op with values of its own, and what it is made of noted in the shape. */
   private copy(op: Op): Op {
     if (++this.made > MOST_OPS || op.operands.some((v) => this.turning.has(this.value(v)))) throw new NotUnrolled();
@@ -207,7 +317,7 @@ class Unrolling {
       const own = region.arguments.map((a) => new Value(a.type));
       region.arguments.forEach((a, i) => this.renamed.set(a, own[i]!));
       this.shape.push("(");
-      const ops = region.ops.flatMap((o) => (this.isExpression(o) ? [] : [this.copy(o)]));
+      const ops = this.copies(region.ops);
       this.shape.push(")");
       return { arguments: own, ops };
     });

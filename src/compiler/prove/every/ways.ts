@@ -4,7 +4,16 @@
  * digits of one number; that they count through an interval without a gap and without a repetition is shown here, for every
  * length and with all conditions that lengths and addresses decide taken both ways.
  */
-import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import {
+  bufferOf,
+  isRemote,
+  type Kernel,
+  memoryOperands,
+  type Op,
+  type Region,
+  text,
+  type Value,
+} from "../../ir/module.js";
 import { DTYPES } from "../../types/dtype.js";
 import { lanesOf, printType, scalarOf } from "../../ir/types.js";
 import { REDUCE } from "../../ir/functions.js";
@@ -34,20 +43,23 @@ import {
   ONE,
   parameter,
   plus,
+  product,
+  quotient,
   type Range,
   rangeOf,
+  scaled,
   substituted,
   Undecided,
   ZERO,
 } from "./forms.js";
+import { Choices, type Decisions, hasLoops, isCondition, isLoop, truth } from "./choices.js";
 import { NotShown } from "./conditions.js";
 import { quotientIn, Quotients } from "./quotients.js";
-import { startOf } from "./stretches.js";
+import { EMPTY, kindOf, packetsOf } from "./packets.js";
+import { copyOf } from "./stretches.js";
+import { stripsOf } from "./strips.js";
 import { type Access, loadsOf, type Loop, ROTATED, rotation, type StoreSeen, type Term, unrotated } from "./terms.js";
-import type { Part } from "./unrolled.js";
-
-/** What was decided of conditions that lengths and addresses decide, by what they ask. */
-export type Decisions = ReadonlyMap<string, boolean>;
+import { OF_VISITS, type Part } from "./unrolled.js";
 
 /** What the number of blocks is called in a box: any from 1 on. */
 export const GRID = "grid";
@@ -57,11 +69,8 @@ const MOST_ITERATIONS = 64;
 /** One way through a stretch: in one box of lengths, with conditions decided. */
 export class Way {
   readonly stores: readonly StoreSeen[];
+  readonly hasPackets: boolean;
   private readonly seen: StoreSeen[] = [];
-  /** Forms that are multiples of a number on this way, by their key. */
-  readonly multiples = new Map<string, number>();
-  /** By buffer: what its address is a multiple of on this way, in bytes. */
-  readonly starts = new Map<string, number>();
   private readonly forms = new Map<Value, Form>();
   private readonly terms = new Map<Value, Term>();
   private readonly loops: Loop[] = [];
@@ -69,9 +78,14 @@ export class Way {
   /** Variables of loops with one iteration, which count nothing. */
   private readonly single = new Map<string, Form>();
   private names = 0;
+  /** What an iteration over strips goes through, by what makes it. */
+  private readonly strips = new Map<Value, Form>();
+  /** Packets that are taken, and those that are put together, by their values. */
+  private readonly taken = new Map<Value, Access>();
+  private readonly packed = new Map<Value, readonly Term[]>();
   readonly quotients = new Quotients();
   private readonly outside: Evaluation;
-  private readonly decisions: Map<string, boolean>;
+  private readonly choices: Choices;
 
   /**
    * @param decisions what this way takes as decided; what else there is to decide does not hold on it
@@ -84,20 +98,21 @@ export class Way {
     private readonly box: Box,
     private readonly roots: ReadonlyMap<number, string>,
     decisions: Decisions,
-    private readonly otherwise: (decisions: Decisions) => void,
+    otherwise: (decisions: Decisions) => void,
   ) {
-    this.decisions = new Map(decisions);
+    this.choices = new Choices(expressions, decisions, otherwise, (e) => this.outside.of(e));
     this.outside = new Evaluation(box.ranges, (e, of) => this.standIn(e, of));
     // A length may be a multiple of a number in the whole box.
     for (const [id, name] of roots) {
       const times = [...box.names.get(name)!.values()].reduce(greatestCommon, 0);
       const of = parameter(`@${withoutLimit(expressions.numbered(id)).id}`);
-      if (times > 1) this.multiples.set(keyOf(of), times);
+      if (times > 1) this.choices.multiples.set(keyOf(of), times);
     }
     this.region(part.ops);
     for (const [{ op }, isUsed] of this.loads)
       if (!isUsed) throw new NotShown("an element is read that nothing is made of", op.span);
     this.stores = unrotated(this.seen);
+    this.hasPackets = this.seen.some((s) => s.access.isPacket === true);
   }
 
   // -- what is outside of the stretch -------------------------------------------------------------------------------
@@ -111,7 +126,7 @@ export class Way {
     if (e.kind !== "apply" || isAtom(e)) return parameter(`@${e.id}`);
     try {
       if ((e.fn === "and" || e.fn === "or") && !e.of.every(isCondition)) throw new NotAffine("bits of a number");
-      if (e.fn === "and") return this.all(conjunctsOf(e).map(of));
+      if (e.fn === "and") return this.choices.conjunction(e, of);
       const operands = e.of.map(of);
       if (e.fn === "select" || e.fn === "and" || e.fn === "or" || e.fn === "not") return this.logical(e.fn, operands);
       if (isComparison(e.fn)) return this.compared(e.fn, operands[0]!, operands[1]!);
@@ -129,62 +144,11 @@ export class Way {
 
   private logical(fn: string, operands: readonly Form[]): Form {
     const [a, b, c] = operands as [Form, Form, Form];
-    const first = this.decided(a);
+    const first = this.choices.decided(a);
     if (fn === "select") return first ? b : c;
     if (fn === "not") return truth(!first);
     if (first === (fn === "or")) return truth(first);
-    return truth(this.decided(b));
-  }
-
-  /**
-   * Conditions that must hold together, as 0 or 1: all of what is open in them holds, or something does not. What that is matters to
-   * no way: it is more than what is known of each that does.
-   */
-  private all(conditions: readonly Form[]): Form {
-    const open = new Map<string, Form>();
-    for (const f of conditions) {
-      const question = `${keyOf(f)} != 0`;
-      const known = isConstant(f) || this.hasLoop(f) ? this.decided(f) : this.decisions.get(question);
-      if (known === false) return ZERO;
-      if (known === undefined) open.set(question, f);
-    }
-    if (open.size === 1) for (const f of open.values()) return truth(this.decided(f));
-    if (open.size === 0 || this.choice([...open.keys()].join(" & "))) {
-      for (const [question, f] of open) {
-        this.decisions.set(question, true);
-        this.decided(f);
-      }
-      return ONE;
-    }
-    return ZERO;
-  }
-
-  /** A condition as 0 or 1. Address tests, and what lengths decide, go both ways. */
-  private decided(f: Form): boolean {
-    if (isConstant(f)) return constantOf(f) !== 0;
-    if (this.hasLoop(f)) throw new Undecided();
-    const holds = this.choice(`${keyOf(f)} != 0`);
-    const [[key, times]] = f as unknown as [[string, number]];
-    if (holds && times === 1 && key.startsWith("@")) this.learn(this.expressions.numbered(Number(key.slice(1))));
-    return holds;
-  }
-
-  /** A condition that has to be taken both ways. */
-  private choice(question: string): boolean {
-    const found = this.decisions.get(question);
-    if (found !== undefined) return found;
-    this.otherwise(new Map(this.decisions).set(question, true));
-    this.decisions.set(question, false);
-    return false;
-  }
-
-  private hasLoop(f: Form): boolean {
-    for (const key of f.keys()) for (const name of factors(key)) if (this.isLoop(name)) return true;
-    return false;
-  }
-
-  private isLoop(name: string): boolean {
-    return name.startsWith("~") || name === "block";
+    return truth(this.choices.decided(b));
   }
 
   private compared(fn: string, a: Form, b: Form): Form {
@@ -193,8 +157,8 @@ export class Way {
     } catch (x) {
       if (!(x instanceof Undecided)) throw x;
       const difference = minus(a, b);
-      if (this.hasLoop(difference)) throw x;
-      return truth(this.choice(`${keyOf(difference)} ${fn} 0`));
+      if (hasLoops(difference)) throw x;
+      return truth(this.choices.choice(`${keyOf(difference)} ${fn} 0`));
     }
   }
 
@@ -209,20 +173,6 @@ export class Way {
       return this.box.ranges.get(name);
     },
   };
-
-  /** `x % c == 0` holds, or a buffer begins at a multiple of so many bytes. */
-  private learn(e: Expression): void {
-    const begins = e.kind === "symbol" ? startOf(e.name) : null;
-    if (begins !== null) this.starts.set(begins.buffer, Math.max(begins.bytes, this.starts.get(begins.buffer) ?? 1));
-    if (e.kind !== "apply" || e.fn !== "eq") return;
-    const [x, zero] = e.of;
-    if (zero?.kind !== "constant" || zero.value !== 0 || x?.kind !== "apply" || x.fn !== "rem") return;
-    const [of, by] = x.of;
-    if (by?.kind !== "constant") return;
-    // What is a multiple in any case has no part in it.
-    const open = [...this.outside.of(of!)].filter(([, n]) => n % by.value !== 0);
-    this.multiples.set(keyOf(new Map(open)), by.value);
-  }
 
   // -- inside ---------------------------------------------------------------------------------------------------------
 
@@ -253,6 +203,10 @@ export class Way {
         return this.load(op);
       case "store":
         return this.store(op);
+      case "packet_load":
+        return this.take(op);
+      case "packet_store":
+        return this.send(op);
       case "reduce":
         return this.reduce(op);
       case "yield":
@@ -265,6 +219,12 @@ export class Way {
   private pure(op: Op): void {
     const [result] = op.results;
     if (result === undefined) throw new NotShown(`there is a '${op.name}'`, op.span);
+    if (op.name === "pack")
+      return void this.packed.set(
+        result,
+        op.operands.map((v) => this.term(op, v)),
+      );
+    if (op.name === "lane") return void this.terms.set(result, this.lane(op));
     const kind = scalarOf(result.type);
     const made = kind === "index" || kind === "bool" ? this.index(op) : null;
     if (made !== null) this.forms.set(result, made);
@@ -280,6 +240,8 @@ export class Way {
   }
 
   private index(op: Op): Form | null {
+    const strip = this.strips.get(op.results[0]!);
+    if (strip !== undefined) return strip;
     const of = op.operands.map((v) => this.form(v));
     const [a, b] = of;
     if (op.name === "const") return constant(op.attributes["value"] as number);
@@ -311,21 +273,22 @@ export class Way {
     const length = op.operands[1] === undefined ? undefined : this.part.values.get(op.operands[1]);
     if ((fn !== "div" && fn !== "rem") || length === undefined || !(isRoot(length) || isAtom(length))) return null;
     const names = [...of.keys()].flatMap((key) => [...factors(key)]);
-    const countsElements = names.some((name) => this.isLoop(name)) && !names.some((name) => name.startsWith(ROTATED));
+    const countsElements = names.some((name) => isLoop(name)) && !names.some((name) => name.startsWith(ROTATED));
     return countsElements ? this.quotients.of(fn, of, parameter(`@${withoutLimit(length).id}`)) : null;
   }
 
   /** Whether a test says that a buffer begins where vectors of so many lanes may, on this way. */
   beginsAt(buffer: string, lanes: number): boolean {
-    return (this.starts.get(buffer) ?? 1) % (lanes * DTYPES[bufferOf(this.kernel, buffer).dtype].bytes) === 0;
+    return (this.choices.starts.get(buffer) ?? 1) % (lanes * DTYPES[bufferOf(this.kernel, buffer).dtype].bytes) === 0;
   }
 
   /** Whether a form is known to be a multiple of a number on this way. */
   isMultiple(f: Form, lanes: number): boolean {
-    if ((this.multiples.get(keyOf(f)) ?? 1) % lanes === 0) return true;
+    if ((this.choices.multiples.get(keyOf(f)) ?? 1) % lanes === 0) return true;
     return [...f].every(
       ([key, n]) =>
-        n % lanes === 0 || factors(key).some((name) => (this.multiples.get(keyOf(parameter(name))) ?? 1) % lanes === 0),
+        n % lanes === 0 ||
+        factors(key).some((name) => (this.choices.multiples.get(keyOf(parameter(name))) ?? 1) % lanes === 0),
     );
   }
 
@@ -349,7 +312,7 @@ export class Way {
     const f = this.needed(op, op.operands[0]!, "data decides what is touched");
     let holds: boolean;
     try {
-      holds = this.decided(f);
+      holds = this.choices.decided(f);
     } catch (x) {
       if (!(x instanceof Undecided)) throw x;
       throw new NotShown("a condition depends on the element", op.span);
@@ -363,10 +326,13 @@ export class Way {
     if (body.arguments.length !== 1 || (map !== "serial" && map !== "ranks" && map !== "blocks" && map !== "threads"))
       throw new NotShown("a loop has several variables", op.span);
     const [variable] = body.arguments as readonly [Value];
+    if (op.attributes[OF_VISITS] !== undefined) return this.visits(op);
     const ends = op.operands.map((v) => substituted(this.needed(op, v, "data decides about a loop"), this.single));
     const [low, high] = ends as [Form, Form];
     const count = minus(high, low);
-    if (this.settled(op, () => isAtLeastZero(minus(ZERO, count), this.box.ranges))) return;
+    const { low: least, high: most } = rangeOf(count, this.box.ranges);
+    // One that may have no iterations goes through nothing then, which is what its interval says, too.
+    if (most <= 0 || (least < 0 && this.settled(op, () => isAtLeastZero(minus(ZERO, count), this.box.ranges)))) return;
     if ((map === "serial" || map === "ranks") && isConstant(count) && isConstant(low)) {
       if (constantOf(count) > MOST_ITERATIONS) throw new NotShown("a loop has many iterations", op.span);
       for (let i = 0; i < constantOf(count); i++) {
@@ -387,6 +353,42 @@ export class Way {
     this.loops.pop();
   }
 
+  /** A loop over strips, which any block may take: whole ones, and what is left. */
+  private visits(op: Op): void {
+    const [body] = op.regions as readonly [Region];
+    const [variable] = body.arguments as readonly [Value];
+    const name = `~${this.names++}`;
+    const strips = stripsOf(body.ops, variable, (v) => this.form(v)?.size === 0);
+    const over = strips === null ? null : this.part.values.get(strips.length);
+    if (this.loops.length > 0 || strips === null || over === null || over === undefined)
+      throw new NotShown("a loop goes through peers in another way", op.span);
+    const [length, strip] = [this.form(strips.length)!, this.form(strips.strip)!];
+    if (!isConstant(strip) || constantOf(strip) <= 0) throw new NotShown("a strip has no fixed length", op.span);
+    const whole = this.settled(op, () => quotient(length, strip, this.box.ranges));
+    const rest = minus(length, product(whole, strip));
+    const count = this.part.values.get(op.operands[1]!)!;
+    const covered = minus(product(parameter(`@${count.id}`), strip), parameter(`@${over.id}`));
+    const run = (at: Form, left: Form, goesThrough: Form, loop: Loop): void => {
+      this.forms.set(variable, at);
+      this.strips.set(strips.left.results[0]!, left);
+      this.strips.set(strips.limited.results[0]!, left);
+      this.strips.set(strips.count.results[0]!, goesThrough);
+      this.loops.push(loop);
+      this.region(body.ops);
+      this.loops.pop();
+    };
+    if (rangeOf(whole, this.box.ranges).high > 0) {
+      const at = parameter(name);
+      run(at, minus(length, product(at, strip)), strip, { name, map: "visits", low: ZERO, count: whole, covered });
+    }
+    // In what lies behind, where nothing is left, nothing is done.
+    const seen = this.seen.length;
+    run(parameter(name), ZERO, ZERO, { name, map: "visits", low: ZERO, count: whole });
+    if (this.seen.length > seen) throw new NotShown("a loop goes through strips in another way", op.span);
+    if (rest.size > 0)
+      run(whole, rest, rest, { name: `~${this.names++}`, map: "visits", low: whole, count: ONE, covered });
+  }
+
   private settled<T>(op: Op, ask: () => T): T {
     try {
       return ask();
@@ -394,6 +396,47 @@ export class Way {
       if (x instanceof Undecided) throw new NotShown("how often a loop runs is not followed", op.span);
       throw x;
     }
+  }
+
+  /** Where a packet of elements of a type lies: the buffer, and the element that its slot begins with. */
+  private packet(op: Op, epoch: Value, slot: Value, type: Value["type"], owner: Form): Access {
+    if (!this.loops.some((l) => l.map === "threads")) throw new NotShown("all threads touch a packet", op.span);
+    const copy = copyOf(this.part.values.get(epoch));
+    if (copy === null) throw new NotShown("a packet has another number than that of the launch", op.span);
+    if (!isConstant(owner) && ![...owner.keys()].every((key) => key === "" || key.startsWith(ROTATED)))
+      throw new NotShown("lengths decide which rank is meant", op.span);
+    const buffer = bufferOf(this.kernel, text(op, copy));
+    const kind = kindOf(op, type, buffer);
+    const index = scaled(this.needed(op, slot, "data decides which slot a packet has"), kind.lanes);
+    return { op, buffer: packetsOf(buffer.name, kind), owner, index, lanes: kind.lanes, isPacket: true };
+  }
+
+  private send(op: Op): void {
+    const [value, epoch, ...rest] = op.operands as readonly [Value, Value, ...Value[]];
+    const owner = isRemote(op) ? this.needed(op, rest[0]!, "data decides which rank is meant") : constant(-1);
+    const packed = this.packed.get(value);
+    const access = this.packet(op, epoch, rest.at(-1)!, value.type, owner);
+    const stored = (term: Term, at: Access): void => {
+      this.use(term, at.lanes, op);
+      this.seen.push({ access: at, term, loops: [...this.loops] });
+    };
+    if (packed === undefined) stored(this.term(op, value), access);
+    else packed.forEach((term, l) => stored(term, laneOf(access, l)));
+  }
+
+  private take(op: Op): void {
+    const [epoch, slot] = op.operands as readonly [Value, Value];
+    const [result] = op.results as readonly [Value];
+    const access = this.packet(op, epoch, slot, result.type, constant(-1));
+    this.seen.push({ access, term: EMPTY, loops: [...this.loops] });
+    this.taken.set(result, access);
+    this.terms.set(result, { load: access });
+  }
+
+  private lane(op: Op): Term {
+    const access = this.taken.get(op.operands[0]!);
+    if (access === undefined) throw new NotShown("elements are taken apart lane by lane", op.span);
+    return { load: laneOf(access, op.attributes["lane"] as number) };
   }
 
   private access(op: Op): Access {
@@ -454,7 +497,8 @@ export class Way {
   digits({ access, loops }: StoreSeen): readonly Loop[] {
     const all: Loop[] = [...loops];
     if (access.lanes > 1) all.push({ name: "lanes", map: "lanes", low: ZERO, count: constant(access.lanes) });
-    if (!loops.some((l) => l.map === "blocks")) all.push({ name: "block", map: "block", low: ZERO, count: this.grid });
+    if (!loops.some((l) => l.map === "blocks" || l.map === "visits"))
+      all.push({ name: "block", map: "block", low: ZERO, count: this.grid });
     return all;
   }
 
@@ -468,21 +512,9 @@ export class Way {
   }
 }
 
-function truth(holds: boolean): Form {
-  return holds ? ONE : ZERO;
-}
-
-/** What must hold for an expression to hold. */
-function conjunctsOf(e: Expression): readonly Expression[] {
-  return e.kind === "apply" && e.fn === "and" ? e.of.flatMap(conjunctsOf) : [e];
-}
-
-/** Whether an expression is 0 or 1 as a condition is, and no number. */
-function isCondition(e: Expression): boolean {
-  if (e.kind === "constant") return e.value === 0 || e.value === 1;
-  if (e.kind !== "apply") return e.kind === "symbol" && startOf(e.name) !== null;
-  if (e.fn === "select") return e.of.slice(1).every(isCondition);
-  return isComparison(e.fn) || (["and", "or", "not"].includes(e.fn) && e.of.every(isCondition));
+/** One lane of a packet. */
+function laneOf(access: Access, lane: number): Access {
+  return { ...access, index: plus(access.index, constant(lane)), lanes: 1 };
 }
 
 /** The type of what an op makes, of one lane. */

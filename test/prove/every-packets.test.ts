@@ -1,0 +1,339 @@
+/**
+ * Packets at every length ("Packets" in docs/PROOF.md): kernels that send them are followed, those of the printed mapping too, and none that is
+ * wrong is held to be right, however far away it is wrong.
+ */
+import { describe, expect, it } from "vitest";
+import { compile, type CompileOptions, type DType, withMapping } from "../../src/compiler/index.js";
+import type { Kernel } from "../../src/compiler/ir/module.js";
+import { parseKernel } from "../../src/compiler/ir/parse.js";
+import { printKernel } from "../../src/compiler/ir/print.js";
+import { everyLength, PROOF_MAPPING, prove } from "../../src/compiler/prove/index.js";
+import { compileFile, LIBRARY } from "../kernels/library.js";
+import { FAR_WRONG } from "./every-programs.js";
+
+const PACKETS: CompileOptions["mapping"] = { ...PROOF_MAPPING, transfers: "staged", protocol: "packet" };
+const SHAPES = [2, 12, 66, 300, 854].map((n) => ({ n }));
+
+function plain(kernel: Kernel): string {
+  return printKernel(kernel).replaceAll(/ loc\(\d+:\d+\)/g, "");
+}
+
+function textOf(name: string, dtype: DType, ranks = 2): string {
+  const file = LIBRARY.find((f) => f.name === name)!;
+  return plain(compileFile(file, { ranks, dtype, mapping: PACKETS }).kernel!);
+}
+
+/** Why the ordering or the answer of a kernel is not shown; null where both are. */
+function reasonOf(kernel: Kernel, prover = kernel): string | null {
+  const { answer, ordering } = everyLength(kernel, SHAPES, prover);
+  if (!ordering.holds) return ordering.reason;
+  return answer.holds ? null : answer.reason;
+}
+
+describe("kernels that send packets", () => {
+  it.each([
+    ["all_reduce/one_shot", "bf16"],
+    ["all_reduce/one_shot", "f32"],
+    ["all_reduce/one_shot", "i64"],
+    ["all_reduce/two_shot", "bf16"],
+    ["all_reduce/two_shot", "i64"],
+  ] as const)("%s of %s holds for every length, as printed, too", (name, dtype) => {
+    const file = LIBRARY.find((f) => f.name === name)!;
+    const small = compileFile(file, { ranks: 2, dtype, mapping: PACKETS });
+    expect(small.kernel!.buffers.some((b) => b.role === "packet")).toBe(true);
+    expect(reasonOf(small.kernel!)).toBe(null);
+    const printed = withMapping(small, { elementThreads: 256, elementBlocks: 32, busyBlocks: 32 }).kernel!;
+    expect(reasonOf(printed, small.kernel!)).toBe(null);
+  });
+});
+
+const WHOLE = textOf("all_reduce/one_shot", "i64");
+const LANES = textOf("all_reduce/one_shot", "bf16");
+const TWO_SHOT = textOf("all_reduce/two_shot", "i64");
+const SLOTS = "mul(2, mul(add(ceildiv(n, 64), 1), 64))";
+
+const replaced = (text: string, edits: readonly (readonly [RegExp | string, string])[]): string =>
+  edits.reduce((t, [from, to]) => {
+    const now = t.replaceAll(from instanceof RegExp ? new RegExp(from, "g") : from, to);
+    expect(now).not.toBe(t);
+    return now;
+  }, text);
+
+/** An op with another index in place of one: `of` gives the ops that make it. */
+const ANOTHER_SLOT = /( *)packet_store (%\d+), (%\d+), (%\d+), (%\d+) /;
+const ANOTHER_PLACE = /( *)(%\d+ = packet_load) (%\d+), (%(\d+)), /;
+
+/** `%902` is the least of n and 500000, or 1 beyond that and else 0. */
+const BEYOND = (fn: "min" | "gt"): readonly [RegExp, string] => [
+  /(%7 = dim [^\n]*)/,
+  `$1\n%900 = const {value=500000} : index\n${
+    fn === "min"
+      ? '%902 = binary %7, %900 {fn="min"} : index'
+      : '%901 = compare %7, %900 {fn="gt"} : bool\n%904 = const {value=0} : index\n%905 = const {value=1} : index\n%902 = select %901, %905, %904 : index'
+  }`,
+];
+
+describe("kernels that differ in one thing", () => {
+  it.each([
+    ["as it is", WHOLE, [], null],
+    ["as it is, of several lanes", LANES, [], null],
+    ["launches use one copy of the slots", WHOLE, [['odd="x_inbox_odd"', 'odd="x_inbox"']], /orders/],
+    [
+      "nobody waits for word of launches",
+      WHOLE,
+      [[/\n {4}if %18 \(\) \{\n {6}for[\s\S]*?\n {4}\} \(\) \{\n {4}\}/, ""]],
+      /orders/,
+    ],
+    ["all blocks give word of launches", WHOLE, [[/(%18 = compare %17, %1 \{fn=)"eq"/, '$1"le"']], /alike/],
+    ["the first block gives it", WHOLE, [[/%18 = compare %17, %1 /, "%18 = compare %0, %2 "]], /alike/],
+    ["the last block but one gives it", WHOLE, [[/(%17 = binary %0, )%9 /, "$1%3 "]], /alike/],
+    [
+      "slots are used again after so many",
+      WHOLE,
+      [
+        [
+          ANOTHER_SLOT,
+          '$1%6000$2 = const {value=50000} : index\n$1%6100$2 = binary $5, %6000$2 {fn="rem"} : index\n$1packet_store $2, $3, $4, %6100$2 ',
+        ],
+        [/%(6[01]00)%/, "%$1"],
+        [
+          ANOTHER_PLACE,
+          '$1%7000$5 = const {value=50000} : index\n$1%7100$5 = binary $4, %7000$5 {fn="rem"} : index\n$1$2 $3, %7100$5, ',
+        ],
+      ],
+      /'rem'/,
+    ],
+    ["slots of two ranks meet beyond 64", WHOLE, [[/%14 = binary %13, %8 /, "%14 = binary %9, %8 "]], /meets itself/],
+    [
+      "slots of two ranks meet beyond 50000",
+      WHOLE,
+      [
+        [/%14 = binary %13, %8 \{fn="mul"\}/, '%900 = const {value=50000} : index\n%14 = binary %900, %9 {fn="mul"}'],
+        [`packet i64[${SLOTS}, 1]`, `packet i64[add(${SLOTS}, 50000), 1]`],
+      ],
+      /meets itself/,
+    ],
+    ["there are fewer slots", WHOLE, [[`packet i64[${SLOTS}, 1]`, "packet i64[mul(2, n), 1]"]], /leaves 'x_inbox/],
+    ["the number of slots is fixed", WHOLE, [[`packet i64[${SLOTS}, 1]`, "packet i64[1000000, 1]"]], /leaves 'x_inbox/],
+    [
+      "the last strip is not gone through",
+      WHOLE,
+      [["%25 = binary %24, %19 ", "%25 = binary %7, %19 "]],
+      /fewer strips/,
+    ],
+    ["strips end at a length", WHOLE, [["%25 = binary %24, %19 ", "%25 = binary %19, %9 "]], /'div'/],
+    ["a strip has one element too few", WHOLE, [[/%36 = binary %35, %19 /, "%36 = binary %35, %16 "]], /another way/],
+    [
+      "something is stored in each strip",
+      WHOLE,
+      [["for %36, %36 ", "for %2, %19 "]],
+      /another way|gaps|several times|twice/,
+    ],
+    [
+      "a strip is taken for another's",
+      WHOLE,
+      [[/%30 = binary %29, %3 \{fn="div"\}/, '%30 = binary %29, %3 {fn="rem"}']],
+      /./,
+    ],
+    [
+      "packets of a rank go to two slots",
+      WHOLE,
+      [["%27 = binary %15, %14 ", "%27 = binary %20, %14 "]],
+      /leaves|stores|takes/,
+    ],
+    ["a packet is taken twice", WHOLE, [["%83 = binary %14, %81 ", "%83 = binary %2, %81 "]], /twice/],
+    ["one kind of address takes fewer", WHOLE, [["for %68, %70 ", "for %68, %68 "]], /not the same|takes/],
+    ["packets carry no number of the launch", WHOLE, [["%6 = binary %4, %5 ", "%6 = binary %5, %5 "]], /number/],
+    ["launches are counted by twos", WHOLE, [["%5 = const {value=1} : u32", "%5 = const {value=2} : u32"]], /number/],
+    [
+      "lanes are taken in another order",
+      LANES,
+      [
+        [/lane=(1|2)\}/, "lane=$1$1}"],
+        ["lane=11}", "lane=2}"],
+        ["lane=22}", "lane=1}"],
+      ],
+      /./,
+    ],
+    ["a lane is taken twice", LANES, [["{lane=7}", "{lane=6}"]], /./],
+    ["packets are stored in another format", WHOLE, [[/(packet_store [^\n]*format=")epoch/, "$1inverted"]], /nobody/],
+    [
+      "packets go to the other copy",
+      WHOLE,
+      [[/(packet_store [^\n]*)even="x_inbox", odd="x_inbox_odd"/, '$1even="x_inbox_odd", odd="x_inbox"']],
+      /nobody/,
+    ],
+    [
+      "beyond 500000 a slot behind is stored to",
+      WHOLE,
+      [
+        BEYOND("gt"),
+        [/( *packet_store %(\d+), %\d+, %\d+, )(%\d+) /, '%90$2 = binary $3, %902 {fn="add"} : index\n$1%90$2 '],
+      ],
+      /nobody/,
+    ],
+    [
+      "no more than 500000 are taken",
+      WHOLE,
+      [BEYOND("min"), [/%67 = binary %7, %2 /, "%67 = binary %902, %2 "]],
+      /nobody/,
+    ],
+    [
+      "no more than 500000 are stored",
+      WHOLE,
+      [BEYOND("min"), [/%24 = binary %7, /, "%24 = binary %902, "], [/(%34|%53) = binary %7, /, "$1 = binary %902, "]],
+      /nobody/,
+    ],
+    [
+      "no more than 500000 strips are gone through",
+      WHOLE,
+      [
+        [
+          /%26 = binary %25, %3 /,
+          '%900 = const {value=500000} : index\n%902 = binary %25, %900 {fn="min"} : index\n%26 = binary %902, %3 ',
+        ],
+      ],
+      /fewer strips/,
+    ],
+    [
+      "packets carry the number of the launch before",
+      WHOLE,
+      [[/(packet_store %\d+, |packet_load )%6/, "$1%4"]],
+      /number/,
+    ],
+    ["word of launches is relaxed", WHOLE, [['order="release"', 'order="relaxed"']], /orders/],
+    ["nobody takes word of launches for order", WHOLE, [['order="acquire"', 'order="relaxed"']], /orders/],
+    ["word of launches is for this GPU alone", WHOLE, [['"sys", order="release"', '"gpu", order="release"']], /orders/],
+    ["sums go where parts do", TWO_SHOT, [['"y_box', '"x_inbox']], /./],
+    [
+      "sums are waited for before they are made",
+      TWO_SHOT,
+      [[/(\n {4}%95 = [\s\S]*)(\n {4}%160 = [\s\S]*)(\n {4}if %24 \(\) \{[\s\S]*)$/, "$2$1$3"]],
+      /circle/,
+    ],
+    [
+      "of a rank's part no more than 500000 are summed",
+      TWO_SHOT,
+      [BEYOND("min"), [/%96 = binary %95, /, '%903 = binary %95, %900 {fn="min"} : index\n%96 = binary %903, ']],
+      /nobody/,
+    ],
+    [
+      "beyond 500000 a rank's slots begin farther on",
+      TWO_SHOT,
+      [
+        BEYOND("gt"),
+        [/%37 = binary %21, %20 (.*)/, '%903 = binary %21, %20 $1\n%37 = binary %903, %902 {fn="add"} : index'],
+      ],
+      /nobody/,
+    ],
+  ] as const)("%s", (_, text, edits, reason) => {
+    const found = reasonOf(parseKernel(replaced(text, edits)), parseKernel(text));
+    if (reason === null) expect(found).toBe(null);
+    else expect(found).toMatch(reason);
+  });
+
+  it("each rank adds what is its own first: no two hold the same bits", () => {
+    const own = /(%27 = binary %15, %14 \{fn="mul"\} : index)/;
+    const others = WHOLE.replace(own, '$1\n%901 = binary %14, %27 {fn="sub"} : index');
+    const second = others.replaceAll(/= binary %14, (%\d+) \{fn="add"\}/g, '= binary %901, $1 {fn="add"}');
+    const places = new Set([...second.matchAll(/(%\d+) = binary %901, /g)].map(([, place]) => place!));
+    const text = second.replaceAll(/( *)(%\d+ = packet_load %6), (%(\d+)), /g, (whole, indent, load, place, number) =>
+      places.has(place) ? whole : `${indent}%8${number} = binary %27, ${place} {fn="add"} : index\n${indent}${load}, %8${number}, `,
+    ); // prettier-ignore
+    expect(places.size).toBeGreaterThan(3);
+    // Where two elements are added their order makes no difference but to the proof, which knows no laws here.
+    expect(reasonOf(parseKernel(text), parseKernel(WHOLE))).toMatch(/in a way that no proved shape has/);
+  });
+
+  it("elements that are left over lie in slots of others", () => {
+    // What a strip leaves goes to the slots behind all whole ones; a slot too early, it meets the last of them.
+    const early = /(%\d+) = binary (%\d+), (%\d+) (\{fn="add"\} : index\n *packet_store %\d+, )/;
+    const text = LANES.replaceAll(new RegExp(early, "g"), "$1 = binary $2, %2 $4");
+    expect(text).not.toBe(LANES);
+    expect(reasonOf(parseKernel(text), parseKernel(LANES))).not.toBe(null);
+  });
+});
+
+describe("blocks that wait for more than packets", () => {
+  /** One rank waits for a flag before it stores; others set it, where `at` says. */
+  function gated(
+    text: string,
+    at: "before they take" | "when they have taken",
+    { order = "release", scope = "sys", by = "eq" } = {},
+  ): string {
+    const value = (of: RegExp): string => of.exec(text)![1]!;
+    const [zero, one] = [0, 1].map((n) => value(new RegExp(`(%\\d+) = const \\{value=${n}\\} : index`))) as [
+      string,
+      string,
+    ];
+    const [rank, epoch] = [value(/(%\d+) = rank/), value(/(%\d+) = binary %\d+, %\d+ \{fn="add"\} : u32/)];
+    const only = (who: string, of: string, op: string, number: number): string => `
+%${number} = compare ${rank}, ${of} {fn="${who}"} : bool
+if %${number} () {
+  block_sync
+  for ${zero}, ${one} {map="threads"} (%${number}1) {
+    ${op}
+  }
+  block_sync
+} () {
+}
+`;
+    const acquire = order === "release" ? "acquire" : "relaxed";
+    const wait = only(
+      "eq",
+      one,
+      `wait ${epoch}, %0, ${zero} {buffer="gate", scope="${scope}", order="${acquire}"}`,
+      900,
+    );
+    const signal = only(
+      by,
+      by === "eq" ? zero : one,
+      `signal ${epoch}, ${one}, %0 {buffer="gate", mode="set", scope="${scope}", order="${order}", remote=true}`,
+      910,
+    );
+    const withFlag = text.replace("  buffer began:", "  buffer gate: signal u32[3, 1] symmetric\n  buffer began:");
+    // The first test of an address is of what is stored, the second of where it goes in the end.
+    const [stores, takes] = [...withFlag.matchAll(/\n {4}%\d+ = aligned/g)].map((m) => m.index) as [number, number];
+    const end = /\n {4}if %18 \(\) \{(?![\s\S]*\n {4}if %18 )/.exec(withFlag)!.index;
+    const set = at === "before they take" ? takes : end;
+    return withFlag.slice(0, stores) + wait + withFlag.slice(stores, set) + signal + withFlag.slice(set);
+  }
+
+  const THREE = textOf("all_reduce/one_shot", "i64", 3);
+
+  it.each([
+    ["in no circle", WHOLE, "before they take", {}, null],
+    ["in no circle, relaxed", WHOLE, "before they take", { order: "relaxed" }, null],
+    ["in a circle", WHOLE, "when they have taken", {}, /circle/],
+    ["in a circle, relaxed", WHOLE, "when they have taken", { order: "relaxed" }, /circle/],
+    ["in a circle, for this GPU alone", WHOLE, "when they have taken", { scope: "gpu" }, /circle/],
+    ["in a circle of three", THREE, "when they have taken", {}, /circle/],
+    ["for one of two", THREE, "when they have taken", { by: "ne" }, /one block alone/],
+  ] as const)("%s", (_, text, at, kind, reason) => {
+    const kernel = parseKernel(gated(text, at, kind));
+    const found = reasonOf(kernel, parseKernel(text));
+    const { ordering } = prove({ kernel }, { shapes: [{ n: 6 }] });
+    expect(ordering.status).toBe(reason === null ? "proved" : "wrong");
+    if (reason === null) expect(found).toBe(null);
+    else expect(found).toMatch(reason);
+  });
+});
+
+describe("wrong at some lengths alone", () => {
+  const programs = FAR_WRONG.filter(({ text, large }) => text(large).includes("@"));
+
+  it("programs that send are among them", () => {
+    const kernels = programs.map(
+      ({ text, large }) => compile(text(large), { ranks: 2, dtype: "f32", mapping: PACKETS }).kernel,
+    );
+    expect(kernels.filter((k) => k?.buffers.some((b) => b.role === "packet")).length).toBeGreaterThanOrEqual(3);
+  });
+
+  it.each(programs.map((p) => [p.name, p] as const))("%s", (_, { text, large }) => {
+    const { kernel, snapshots } = compile(text(large), { ranks: 2, dtype: "f32", mapping: PACKETS });
+    if (kernel === null) return;
+    expect(prove({ kernel, snapshots }).every?.answer.holds ?? false).toBe(false);
+    const dims = Object.fromEntries(kernel.dims.map((d) => [d, 24]));
+    expect(everyLength(kernel, [dims]).answer.holds).toBe(false);
+  });
+});
