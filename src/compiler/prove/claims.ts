@@ -115,24 +115,17 @@ export function proveEverywhere(kernel: Kernel, options: ProveOptions): Everywhe
   // Of lengths that were asked for, and where there is one shape, the question is only whether it is as printed.
   const isAsked = shapes !== undefined || kernel.dims.length === 0;
   if (isAsked && printed === null) return NOWHERE;
-  const settings = settingsOf(predicated(kernel), "answer", options, NOWHERE).filter(
-    (s) => s.aligned && !s.isFurther && !s.unevenGrids,
-  );
-  const all = settings.map(({ dims }) => dims);
-  const plain = settings.filter((s) => !s.isForConstant).map(({ dims }) => dims);
-  const everyOf = (of: Kernel, only: readonly DimValues[] | null): EveryClaim => {
-    const claim = everyLength(of, plain, kernel, only);
-    const isOpen = claim.ordering.holds && !claim.answer.holds;
-    // Of a way that elements are made in, those at the constants of the program may be the only example.
-    return isOpen && plain.length < all.length ? everyLength(of, all, kernel, only) : claim;
-  };
-  if (printed === null) return { printed: null, every: everyOf(kernel, null) };
+  const settings = settingsOf(predicated(kernel), "answer", options, NOWHERE)
+    .filter((s) => s.aligned && !s.isFurther && !s.unevenGrids)
+    .sort((a, b) => Number(a.isForConstant) - Number(b.isForConstant));
+  const at = settings.map(({ dims }) => dims);
+  if (printed === null) return { printed: null, every: everyLength(kernel, at) };
   const mapping = mappingOf(printed);
-  if (isAsked) return { every: null, printed: { mapping, every: everyOf(printed, all) } };
-  const every = everyOf(printed, null);
+  if (isAsked) return { every: null, printed: { mapping, every: everyLength(printed, at, kernel, at) } };
+  const every = everyLength(printed, at, kernel);
   const isAll = every.answer.holds && every.ordering.holds;
   // What is shown of the kernel that is printed need not be shown of the other.
-  return { every: isAll ? every : everyOf(kernel, null), printed: { mapping, every } };
+  return { every: isAll ? every : everyLength(kernel, at), printed: { mapping, every } };
 }
 
 const NOWHERE: Everywhere = { every: null, printed: null };
@@ -360,8 +353,11 @@ function settingsOf(
   const all: readonly ProofShape[] =
     asked?.map((dims) => ({ dims, isFurther: false, isForConstant: false })) ??
     shapesToProve(kernel, claim, program ?? null);
-  // Constants of the program matter at no length where all lengths are shown together.
-  const shapes = isEverywhere ? all.filter((s) => !s.isForConstant) : all;
+  // Constants of the program matter at no length where all lengths are shown together, but as examples for that.
+  const examples = (isEverywhere ? every.examples : []).map((dims) => JSON.stringify(dims));
+  const isNeeded = ({ dims, isForConstant }: ProofShape): boolean =>
+    !isForConstant || (claim === "answer" && examples.includes(JSON.stringify(dims)));
+  const shapes = isEverywhere ? all.filter(isNeeded) : all;
   const main = shapes.filter((s) => !s.isFurther);
   const plain = main.map(({ dims }) => dims);
   const ragged = plain[Math.min(1, plain.length - 1)];
@@ -374,9 +370,11 @@ function settingsOf(
   const basic = { aligned: true, sample: last, seed, unevenGrids: false, isFurther: false, isForConstant: false };
   // The shortest shape is where an index that nothing limits leaves it soonest.
   const extremes = Array.from({ length: last }, (_, sample): Setting => ({ ...basic, dims: plain[0]!, sample }));
+  // The order of all lengths is not trusted to the theorem alone; which paths loops over elements take has no part in it.
+  const executed = isEverywhere && claim === "ordering" ? main.filter(({ dims }) => dims === ragged) : main;
   const settings = [
     ...extremes,
-    ...main.map(({ dims, isForConstant }): Setting => ({ ...basic, dims, isForConstant })),
+    ...executed.map(({ dims, isForConstant }): Setting => ({ ...basic, dims, isForConstant })),
   ];
   // Starting at odd addresses leaves only the scalar paths.
   if (misaligned !== false)

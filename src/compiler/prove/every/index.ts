@@ -28,13 +28,15 @@ export type EveryLength =
 export interface EveryClaim {
   readonly answer: EveryLength;
   readonly ordering: EveryLength;
+  /** Lengths at which the answer has to be proved for this, of those that were offered. */
+  readonly examples: readonly DimValues[];
 }
 
 /** Boxes of lengths that are looked at, at most. */
 const MOST_BOXES = 4000;
 
 /**
- * @param answered lengths at which the answer was proved, with aligned buffers
+ * @param answered lengths at which the answer is proved, or can be, with aligned buffers; the first are the first to be taken
  * @param prover the kernel whose answer was proved there: this one, or one that the same program became for another mapping
  * @param only lengths that it is about; by default all that the kernel takes
  * @throws nothing that means a wrong program: what is not shown says why
@@ -58,8 +60,8 @@ export function everyLength(
     const expressions = new Expressions();
     const program = programOf(kernel, answered, expressions);
     const pairs = new Pairs(program);
-    const shown = new Set<string>();
     const needed = new Set<string>();
+    const examples: DimValues[] = [];
     whereAnswered(() => answersOf(kernel));
     const boxes = only === null ? [boxOf(namesOf(program))] : only.map((dims) => pointOf(program, dims));
     const look = (box: Box): void => {
@@ -72,15 +74,18 @@ export function everyLength(
       throw new NotShown("there are too many cases of lengths", NO_SPAN);
     whereAnswered(() => {
       const proved = prover === kernel ? program : programOf(prover, answered, expressions);
-      for (const dims of answered)
-        for (const key of outputsOf(new Lengths(proved, pointOf(proved, dims)), true)) shown.add(key);
+      for (const dims of answered) {
+        const left = needed.size;
+        if (left === 0) break;
+        for (const key of outputsOf(new Lengths(proved, pointOf(proved, dims)), true)) needed.delete(key);
+        if (needed.size < left) examples.push(dims);
+      }
+      demand("kinds", needed.size === 0, "some elements are made in a way that no proved shape has", NO_SPAN);
     });
-    const isShown = [...needed].every((key) => shown.has(key));
-    whereAnswered(() => demand("kinds", isShown, "some elements are made in a way that no proved shape has", NO_SPAN));
-    return { answer, ordering: { holds: true } };
+    return { answer, ordering: { holds: true }, examples };
   } catch (e) {
     const ordering = notShown(kernel, e);
-    return { answer: ordering, ordering };
+    return { answer: ordering, ordering, examples: [] };
   }
 }
 
