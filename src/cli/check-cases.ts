@@ -43,6 +43,11 @@ const UNEVEN_MESHES = [
   [3, 2],
 ] as const;
 
+/** Whether one axis of a mesh taken for another shows on it. */
+function tellsAxes(sizes: readonly number[]): boolean {
+  return new Set(sizes.filter((size) => size > 1)).size > 1;
+}
+
 /** One collective on one number of ranks; it compiles. */
 export type Case = ProofRequest & {
   /** Whether all blocks of the kernel that ships are resident, as they must be. */
@@ -62,6 +67,8 @@ export interface Diagnosis {
   readonly worlds: readonly number[];
   /** Numbers of ranks that a collective is not for, which are left out. */
   readonly skipped: readonly { readonly collective: string; readonly ranks: readonly number[] }[];
+  /** Collectives with a mesh that were looked at where its axes are equal, or one of them is 1, and nowhere else. */
+  readonly even: readonly { readonly collective: string; readonly meshes: readonly (readonly number[])[] }[];
   readonly hasCollectives: boolean;
 }
 
@@ -82,6 +89,7 @@ export function diagnose(program: ProgramText, name: string | undefined, options
   const worlds = new Set<number>();
   const dims = new Set<string>();
   const skipped: { collective: string; ranks: readonly number[] }[] = [];
+  const even: { collective: string; meshes: readonly (readonly number[])[] }[] = [];
   if (!hasErrors(parsed.diagnostics)) {
     const names = collectives.map((collective) => collective.name.text);
     if (name !== undefined && !names.includes(name))
@@ -132,6 +140,9 @@ export function diagnose(program: ProgramText, name: string | undefined, options
           cases.push({ ...chosen, residency, compiled, dims: asked });
         }
       }
+      const meshes = used.map(({ result }) => (result.kernel?.mesh ?? []).map(({ size }) => size));
+      if (collective.mesh.length > 1 && !meshes.some(tellsAxes))
+        even.push({ collective: collective.name.text, meshes });
       if (used.length < tried.length)
         skipped.push({
           collective: collective.name.text,
@@ -152,6 +163,7 @@ export function diagnose(program: ProgramText, name: string | undefined, options
     cases,
     worlds: [...worlds].sort((a, b) => a - b),
     skipped,
+    even,
     hasCollectives: collectives.length > 0,
   };
 }

@@ -40,6 +40,11 @@ export function printReport(io: Io, { diagnosis, inquiries, findings }: FileRepo
     io.out.write(
       c.dim(`  ${collective} is not for ${ranksText(ranks)}: its where clause or its mesh leaves them out`) + "\n",
     );
+  for (const { collective, meshes } of inquiries.length === 0 ? [] : diagnosis.even) {
+    const all = meshes.map((sizes) => sizes.join(" × ")).join(" and ");
+    const why = "where one axis taken for another may not show: --mesh 2x3 looks at it on one where it does";
+    io.out.write(c.dim(`  ${collective} was looked at on ${all} ranks alone, ${why}`) + "\n");
+  }
   for (const inquiry of inquiries) printInquiry(io, inquiry);
 }
 

@@ -259,6 +259,14 @@ describe("collc check --mesh", () => {
     expect(out).toContain("nothing wrong for 3 ranks");
   });
 
+  it("says that axes were equal wherever it looked", async () => {
+    const argv = (...ranks: string[]): string[] => ["check", "-", ...ranks, "--schedules", "0"];
+    const equal = await collc(argv("--ranks", "2,4"), { stdin: hierarchical });
+    expect(equal.out).toMatch(/was looked at on 1 × 2 and 2 × 2 ranks alone, where one axis taken for another/);
+    for (const ranks of [["--ranks", "4,6", "--mesh", "gpu=2"], ["--mesh", "2x3"], []])
+      expect((await collc(argv(...ranks), { stdin: hierarchical })).out).not.toContain("taken for another");
+  });
+
   it("leaves out the ranks that do not make such a mesh", async () => {
     const argv = ["check", "-", "--mesh", "gpu=2", "--ranks", "2,3,4", "--schedules", "0"];
     const { code, out } = await collc(argv, { stdin: hierarchical });
