@@ -1,5 +1,6 @@
 /** What the fuzzers have found, as small as it gets: all of it ended in an internal error, in CUDA that does not compile, or was refused. */
 import { describe, expect, test } from "vitest";
+import { NUMBERS } from "../../src/compiler/execute/domains/numbers.js";
 import { asFx, asGraph, lower } from "../../src/compiler/graph/index.js";
 import { CollcError } from "../../src/runtime/errors.js";
 import { expectAnswer } from "./kinds.js";
@@ -71,4 +72,10 @@ describe("graphs that mean nothing are refused in words:", () => {
     const graph = { format: "collc-graph-1", name: "f", inputs: [input], nodes: [{ id: "t1", op: "neg", inputs: ["x0"] }], outputs: [{ id: "y0", dtype: "T", shape: ["n"], layout: "replicated", value: "t1" }] }; // prettier-ignore
     expect(() => asGraph(graph)).toThrow(CollcError);
   });
+});
+
+test("no function in the executor's text has a name that indices get, as i64 is that of the 64th", () => {
+  const names = Object.keys(NUMBERS.helpers(""));
+  expect(names).toContain("int64");
+  expect(names.filter((name) => /^[a-z]\d+$/.test(name))).toEqual([]);
 });

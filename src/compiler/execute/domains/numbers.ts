@@ -40,7 +40,7 @@ function fromFloat(kind: ScalarKind, x: string): string {
 function wrap(kind: ScalarKind, x: string): string {
   switch (kind) {
     case "i64":
-      return `i64(${x})`;
+      return `int64(${x})`;
     case "i32":
       return `(${x}|0)`;
     case "u32":
@@ -113,8 +113,8 @@ function unary(fn: UnaryFunction, kind: ScalarKind, a: string): string {
 }
 
 const WIDE_UNARY: Partial<Record<UnaryFunction, (a: string) => string>> = {
-  neg: (a) => `i64(-${a})`,
-  abs: (a) => `(${a}<0n?i64(-${a}):${a})`,
+  neg: (a) => `int64(-${a})`,
+  abs: (a) => `(${a}<0n?int64(-${a}):${a})`,
   relu: (a) => `(${a}>0n?${a}:0n)`,
 };
 
@@ -217,7 +217,8 @@ function numberHelpers(text: string): Record<string, unknown> {
     toI32,
     toU32,
     toI64,
-    i64: (x: bigint) => BigInt.asIntN(64, x),
+    // Not i64: that is the name of an index, the 64th.
+    int64: (x: bigint) => BigInt.asIntN(64, x),
     wideToF32,
   };
   for (const format of ["f16", "bf16", "f8e4m3", "f8e5m2"] as const) {
