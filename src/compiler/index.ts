@@ -99,6 +99,7 @@ export {
 export {
   brokenRequirement,
   fitDims,
+  greatestCommon,
   nearestFit,
   RELATION_SIGNS,
   requirementHolds,

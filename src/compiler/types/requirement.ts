@@ -197,8 +197,9 @@ function congruenceOf(rules: readonly Requirement[], name: string): Congruence |
 /** A rest is found by steps of one modulus through the other, so both are limited. */
 const MOST_MODULUS = 2 ** 24;
 
+/** The greatest common divisor of two whole numbers of any sign, not negative; of 0 and another it is the other. */
 export function greatestCommon(a: number, b: number): number {
-  return b === 0 ? a : greatestCommon(b, a % b);
+  return b === 0 ? Math.abs(a) : greatestCommon(b, a % b);
 }
 
 /** How far the left side is above the right one, by the value of one dimension. */

@@ -2,6 +2,7 @@
 import {
   elementsOf,
   evaluateExtent,
+  greatestCommon,
   hasAxes,
   leaderOf,
   type DimValues,
@@ -88,10 +89,6 @@ function chosen(key: number, i: number, count: number): number {
   let step = 1 + (randomKey(key, run, 1) % count);
   while (greatestCommon(step, count) !== 1) step++;
   return (randomKey(key, run, 2) + (i % count) * step) % count;
-}
-
-function greatestCommon(a: number, b: number): number {
-  return b === 0 ? a : greatestCommon(b, a % b);
 }
 
 /** The inputs and outputs of all ranks. */

@@ -6,7 +6,14 @@
 import { UsageError } from "../../../errors.js";
 import { type DimValues, evaluateExtent, type Extent, extent, extentNames, sameExtent } from "../../types/extent.js";
 import { isPolynomial, polynomialOf } from "../../types/normal-form.js";
-import { divides, divisorOf, fitDims, type Requirement, requirementHolds } from "../../types/requirement.js";
+import {
+  divides,
+  divisorOf,
+  fitDims,
+  greatestCommon,
+  type Requirement,
+  requirementHolds,
+} from "../../types/requirement.js";
 import { conversionOf, type FxGraph, isRef, withLengths } from "./fx.js";
 
 export interface Dimensions {
@@ -103,11 +110,7 @@ function multipleIn(length: Extent, divisor: number): { readonly name: string; r
   const terms = [...polynomialOf(length)].filter(([, factor]) => factor % divisor !== 0);
   const [[name, factor] = ["", 0]] = terms;
   if (terms.length !== 1 || name === "" || /[*(]/.test(name)) return null;
-  return { name, by: divisor / gcd(factor, divisor) };
-}
-
-function gcd(a: number, b: number): number {
-  return b === 0 ? Math.abs(a) : gcd(b, a % b);
+  return { name, by: divisor / greatestCommon(factor, divisor) };
 }
 
 /** An extent with others in the place of names; sums of products are written out. */

@@ -5,7 +5,15 @@
  */
 import { isRemote, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
 import { lanesOf, printType } from "../../ir/types.js";
-import { type Expression, type Expressions, isComparison, isNeverNegative, isPlain, isRoot } from "./expressions.js";
+import {
+  addedTo,
+  type Expression,
+  type Expressions,
+  isComparison,
+  isNeverNegative,
+  isPlain,
+  isRoot,
+} from "./expressions.js";
 import { constant, type Form, minus, parameter, plus, product, substituted, factors } from "./forms.js";
 import { packetsAt, packetsOf } from "./packets.js";
 import type { Movement, Source } from "./pieces.js";
@@ -241,14 +249,8 @@ function isNumber(e: Expression): boolean {
 /** (block + a + b + …) % c, of constants. */
 function rotationOf(e: Expression): { readonly by: number; readonly of: number } | null {
   if (e.kind !== "apply" || e.fn !== "rem" || e.of[1]!.kind !== "constant") return null;
-  let [by, blocks] = [0, 0];
-  const isSum = (x: Expression): boolean => {
-    if (x.kind === "constant") by += x.value;
-    else if (x.kind === "symbol" && x.name === "block") blocks++;
-    else return x.kind === "apply" && x.fn === "add" && x.of.every(isSum);
-    return true;
-  };
-  return isSum(e.of[0]!) && blocks === 1 && by >= 0 ? { by, of: e.of[1]!.value } : null;
+  const by = addedTo(e.of[0]!, "block");
+  return by === null ? null : { by, of: e.of[1]!.value };
 }
 
 const used = new WeakMap<readonly Op[], ReadonlySet<Value>>();

@@ -1,5 +1,5 @@
 /** Conditions that lengths and addresses decide, on one way through a stretch: what was decided, and what follows from it. */
-import type { Expression, Expressions } from "./expressions.js";
+import { type Expression, type Expressions, isComparison } from "./expressions.js";
 import { constantOf, factors, type Form, isConstant, keyOf, ONE, Undecided, ZERO } from "./forms.js";
 import { startOf } from "./stretches.js";
 
@@ -89,10 +89,7 @@ export function isCondition(e: Expression): boolean {
   if (e.kind === "constant") return e.value === 0 || e.value === 1;
   if (e.kind !== "apply") return e.kind === "symbol" && startOf(e.name) !== null;
   if (e.fn === "select") return e.of.slice(1).every(isCondition);
-  return (
-    ["eq", "ne", "lt", "le", "gt", "ge"].includes(e.fn) ||
-    (["and", "or", "not"].includes(e.fn) && e.of.every(isCondition))
-  );
+  return isComparison(e.fn) || (["and", "or", "not"].includes(e.fn) && e.of.every(isCondition));
 }
 
 export function truth(holds: boolean): Form {

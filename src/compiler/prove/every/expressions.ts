@@ -89,6 +89,18 @@ export function isComparison(fn: string): boolean {
   return COMPARED.has(fn);
 }
 
+/** What constants add to the symbols in a sum that has each symbol once and nothing else; null of other expressions, and below 0. */
+export function addedTo(e: Expression, ...symbols: readonly string[]): number | null {
+  const missing = new Set(symbols);
+  let constants = 0;
+  const isSum = (x: Expression): boolean => {
+    if (x.kind === "symbol") return missing.delete(x.name);
+    if (x.kind === "constant") constants += x.value;
+    return x.kind === "constant" || (x.kind === "apply" && x.fn === "add" && x.of.every(isSum));
+  };
+  return isSum(e) && missing.size === 0 && constants >= 0 ? constants : null;
+}
+
 export class Expressions {
   private readonly all = new Map<string, Expression>();
   private readonly byId: Expression[] = [];

@@ -3,6 +3,7 @@
  * polynomial, such as its sign, has one answer for a whole box or throws what to do with the box: cut it in two, or write
  * a parameter as digits. Who explores boxes starts again with the smaller ones.
  */
+import { greatestCommon } from "../../types/requirement.js";
 import { Unwinding } from "../../unwinding.js";
 
 /** A polynomial: by product of parameters ("" for none, "a*b" in order), its coefficient, never 0. */
@@ -277,7 +278,7 @@ function quotientByNumber(f: Form, by: number, ranges: Ranges): Form {
     if (key === "") continue;
     const range = ranges.get(key);
     if (range === undefined) throw UNDECIDED;
-    const base = by / greatestCommon(Math.abs(n), by);
+    const base = by / greatestCommon(n, by);
     if (range.high - range.low + 1 > base) throw new Digits(key, constant(base));
     const spread = Math.abs(n) * (range.high - range.low);
     if (range.low < range.high && (widest === null || spread > widest.spread)) widest = { name: key, spread };
@@ -289,10 +290,6 @@ function quotientByNumber(f: Form, by: number, ranges: Ranges): Form {
   // From where on, or up to where, the others make no difference.
   const at = slope > 0 ? Math.ceil((to * by - others.low) / slope) : Math.floor((to * by - others.low) / slope) + 1;
   throw new Cut(widest.name, at > least && at <= most ? at : Math.floor((least + most) / 2) + 1);
-}
-
-export function greatestCommon(a: number, b: number): number {
-  return b === 0 ? a : greatestCommon(b, a % b);
 }
 
 /** A box, and what stands in it for each name that was there at first. */

@@ -5,7 +5,7 @@
  */
 import { type Op, type Region, Value } from "../../ir/module.js";
 import { scalarOf } from "../../ir/types.js";
-import { type Expression, type Expressions, isRoot } from "./expressions.js";
+import { addedTo, type Expression, type Expressions, isRoot } from "./expressions.js";
 import { packetsIn } from "./packets.js";
 import { stripsOf } from "./strips.js";
 
@@ -270,30 +270,16 @@ class Unrolling {
     const { visit } = this;
     if (visit === null || op.attributes["fn"] !== "rem" || by?.kind !== "constant" || by.value !== visit.of)
       return null;
-    let [k, visits] = [0, 0];
-    const isSum = (e: Expression): boolean => {
-      if (e.kind === "constant") k += e.value;
-      else if (e.kind === "symbol" && e.name === VISIT) visits++;
-      else return e.kind === "apply" && e.fn === "add" && e.of.every(isSum);
-      return true;
-    };
-    if (a === undefined || !isSum(a) || visits !== 1 || k < 0) return null;
-    return this.expressions.constant((visit.now + k) % visit.of);
+    const k = a === undefined ? null : addedTo(a, VISIT);
+    return k === null ? null : this.expressions.constant((visit.now + k) % visit.of);
   }
 
   /** (block + turn + k) % c as the number that stands for it. */
   private peer(op: Op, [a, by]: readonly (Expression | undefined)[]): Expression | null {
     const { turn } = this;
     if (op.attributes["fn"] !== "rem" || turn === null || by?.kind !== "constant" || by.value !== turn.of) return null;
-    let [k, blocks, turns] = [0, 0, 0];
-    const isSum = (e: Expression): boolean => {
-      if (e.kind === "constant") k += e.value;
-      else if (e.kind === "symbol" && e.name === "block") blocks++;
-      else if (e.kind === "symbol" && e.name === TURN) turns++;
-      else return e.kind === "apply" && e.fn === "add" && e.of.every(isSum);
-      return true;
-    };
-    if (a === undefined || !isSum(a) || blocks !== 1 || turns !== 1 || k < 0) return null;
+    const k = a === undefined ? null : addedTo(a, "block", TURN);
+    if (k === null) return null;
     turn.first ??= k;
     return this.expressions.constant((turn.now + (((k - turn.first) % turn.of) + turn.of)) % turn.of);
   }

@@ -15,6 +15,7 @@ import {
   type Value,
 } from "../../ir/module.js";
 import { DTYPES } from "../../types/dtype.js";
+import { greatestCommon } from "../../types/requirement.js";
 import { lanesOf, printType, scalarOf } from "../../ir/types.js";
 import { REDUCE } from "../../ir/functions.js";
 import {
@@ -35,7 +36,6 @@ import {
   constantOf,
   factors,
   type Form,
-  greatestCommon,
   isAtLeastZero,
   isConstant,
   keyOf,
@@ -128,7 +128,7 @@ export class Way {
       if ((e.fn === "and" || e.fn === "or") && !e.of.every(isCondition)) throw new NotAffine("bits of a number");
       if (e.fn === "and") return this.choices.conjunction(e, of);
       const operands = e.of.map(of);
-      if (e.fn === "select" || e.fn === "and" || e.fn === "or" || e.fn === "not") return this.logical(e.fn, operands);
+      if (e.fn === "select" || e.fn === "or" || e.fn === "not") return this.logical(e.fn, operands);
       if (isComparison(e.fn)) return this.compared(e.fn, operands[0]!, operands[1]!);
       return applied(e.fn, operands[0]!, operands[1] ?? ZERO, this.box.ranges, this.signs);
     } catch (x) {
