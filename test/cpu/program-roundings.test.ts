@@ -18,11 +18,11 @@ collective f(x: ${dtype}[n] local) -> y: ${dtype}[n] local
 
 const each = (value: string): string => `for i in tiles(n) { y[i] = ${value} }`;
 
-const through = (box: string): string =>
+const through = (box: string, times = ""): string =>
   local(
-    "x@((rank - 1) % world)[i]",
+    `x@((rank - 1) % world)[i]${times}`,
     `scratch box: ${box}[n]
-  for i in tiles(n) { box@((rank + 1) % world)[i] = x[i] }
+  for i in tiles(n) { box@((rank + 1) % world)[i] = x[i]${times} }
   for i in tiles(n) { y[i] = f32(box[i]) }`,
   );
 
@@ -70,6 +70,9 @@ test.each([
   ["another function", local("x[i]", each("log(exp(x[i])) * 1.0001"))],
   ["a summand too many", local("sum(p in 0..rank) x@p[i]", each("sum(p in 0..rank + 1) x@p[i]"))],
   ["whole numbers", local("x[i]", each("x[i] / 3 * 3"), "i32")],
+  ["what overflows a wire of f8", through("f8e4m3", " * 1000.0")],
+  ["what overflows a wire of f16", through("f16", " * 1000000.0")],
+  ["a whole quotient of rounded numbers", local("x[i]", each("f32(i32(x[i] * 100.0) / 7)"))],
   ["what is only moved", local("x[i]", each("x@((rank + 1) % world)[i]"))],
 ])("%s is no rounding", (_, text) => {
   expect(checked(text).correct).toBe(false);

@@ -52,7 +52,8 @@ function ownRoundings(
   tolerance: number,
 ): number | null {
   const own = program?.(rank, index) ?? null;
-  if (own === null || own.error === 0) return null;
+  // Where nothing is known of the error, as of what overflowed, roundings explain nothing.
+  if (own === null || !(own.error > 0 && own.error < Infinity)) return null;
   const apart = Math.abs(own.value - reference);
   const isMeant = apart <= tolerance + NOISE * own.error;
   return isMeant && Math.abs(actual - own.value) <= own.error ? own.error + apart : null;
