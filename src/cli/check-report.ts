@@ -42,7 +42,9 @@ export function printReport(io: Io, { diagnosis, inquiries, findings }: FileRepo
     );
   for (const { collective, meshes } of inquiries.length === 0 ? [] : diagnosis.even) {
     const all = meshes.map((sizes) => sizes.join(" × ")).join(" and ");
-    const why = "where one axis taken for another may not show: --mesh 2x3 looks at it on one where it does";
+    // Of sizes that all differ.
+    const telling = meshes[0]!.map((_, i) => i + 2).join("x");
+    const why = `where one axis taken for another may not show: --mesh ${telling} looks at it on one where it does`;
     io.out.write(c.dim(`  ${collective} was looked at on ${all} ranks alone, ${why}`) + "\n");
   }
   for (const inquiry of inquiries) printInquiry(io, inquiry);

@@ -262,7 +262,12 @@ describe("collc check --mesh", () => {
   it("says that axes were equal wherever it looked", async () => {
     const argv = (...ranks: string[]): string[] => ["check", "-", ...ranks, "--schedules", "0"];
     const equal = await collc(argv("--ranks", "2,4"), { stdin: hierarchical });
-    expect(equal.out).toMatch(/was looked at on 1 × 2 and 2 × 2 ranks alone, where one axis taken for another/);
+    expect(equal.out).toMatch(
+      /was looked at on 1 × 2 and 2 × 2 ranks alone, where one axis taken for another.*--mesh 2x3 /,
+    );
+    const three = hierarchical.replace("mesh(node, gpu)", "mesh(node, tray, gpu)");
+    const cube = await collc(argv("--ranks", "2"), { stdin: three });
+    expect(cube.out).toMatch(/was looked at on 1 × 1 × 2 ranks alone, .*--mesh 2x3x4 /);
     for (const ranks of [["--ranks", "4,6", "--mesh", "gpu=2"], ["--mesh", "2x3"], []])
       expect((await collc(argv(...ranks), { stdin: hierarchical })).out).not.toContain("taken for another");
   });
