@@ -291,12 +291,16 @@ describe("whole numbers in floats", () => {
 
 describe("comparisons of rounded numbers", () => {
   /** What is compared after a rounding, of a program whose claim stands beside it. */
-  const compared = (text: string, claim: string, { of = "f32", to = "bool", scratch = "" } = {}): string[] => {
+  const compared = (
+    text: string,
+    claim: string,
+    { of = "f32", to = "bool", scratch = "", lengths = [5, 37] } = {},
+  ): string[] => {
     const source = `collective c(x: ${of}[n] local, w: ${of}[n] local) -> y: ${to}[n] local ensures y[i] == ${claim} {
       ${scratch}
       for i in tiles(n) { ${text} } }`;
     const { kernel, snapshots } = compiled(source);
-    const claims = prove({ kernel: kernel! }, { program: programOf(snapshots), shapes: [{ n: 5 }, { n: 37 }] });
+    const claims = prove({ kernel: kernel! }, { program: programOf(snapshots), shapes: lengths.map((n) => ({ n })) });
     expect(claims.answer.status).toBe("proved");
     const warned = findings(claims).filter((f) => f.message.includes("comparison of rounded values"));
     expect(summaryLine(claims).includes("comparisons of rounded numbers")).toBe(warned.length > 0);
@@ -307,6 +311,12 @@ describe("comparisons of rounded numbers", () => {
     expect(compared("y[i] = bf16(x[i]) > bf16(w[i])", "(x[i] > w[i])")).toEqual(["bf16(x[i]) > bf16(w[i])"]);
     expect(compared("y[i] = f32(x[i]) > f32(w[i])", "(x[i] > w[i])", { of: "i64" })).toEqual(["f32(x[i]) > f32(w[i])"]);
     expect(compared("y[i] = where(x[i] * 3 > w[i] * 3, 1, 2)", "where(x[i] > w[i], 1, 2)", { to: "i32" })).toHaveLength(1); // prettier-ignore
+  });
+
+  it("are named where the last of the lengths alone rounds", () => {
+    const text = "if n > 20 { y[i] = bf16(x[i]) > bf16(w[i]) } else { y[i] = x[i] > w[i] }";
+    expect(compared(text, "(x[i] > w[i])", { lengths: [1, 5, 6, 7, 8, 37] })).toEqual(["bf16(x[i]) > bf16(w[i])"]);
+    expect(compared(text, "(x[i] > w[i])", { lengths: [1, 5, 6, 7, 8, 20] })).toEqual([]);
   });
 
   it("are found behind memory that is narrower", () => {

@@ -226,15 +226,13 @@ export function claimsOf(
   };
 }
 
-/** Whether each proved shape has outputs that are made as the claim has it, with all roundings; one of them has all paths for elements. */
+/** Whether each proved shape has outputs that are made as the claim has it, with all roundings. */
 function roundedAsClaimed(kernel: Kernel, { seed = 0 }: ProveOptions, { answers }: Proof): boolean {
-  const proved = answers.flatMap((a) => (a.status === "proved" ? [a.claim] : []));
-  const some = proved.slice(0, MOST_ROUNDED);
-  return some.length > 0 && some.every(({ dims, aligned }) => isRoundedAsClaimed(kernel, { dims, aligned, seed }));
+  const proved = new Map<string, { readonly dims: DimValues; readonly aligned: boolean }>();
+  for (const { status, claim } of answers)
+    if (status === "proved") proved.set(`${claim.aligned} ${JSON.stringify(claim.dims)}`, claim);
+  return proved.size > 0 && [...proved.values()].every((at) => isRoundedAsClaimed(kernel, { ...at, seed }));
 }
-
-/** Shapes at which roundings are compared with those of the claim: the nearly empty one and two with tails. */
-const MOST_ROUNDED = 3;
 
 function mappingOf({ blockThreads, maxBlocks }: Kernel): Mapping {
   return { threads: blockThreads, blocks: maxBlocks };
