@@ -61,6 +61,13 @@ describe("graphs that mean nothing are refused in words:", () => {
     ["a slice of another shape", fx([placeholder, call("aten.slice.Tensor", [x, 1, 1, 3], [6]), output("c_1")]), /node 'c_1', a slice of a tensor with 2 dimensions, says that it has 1/], // prettier-ignore
     ["a fold along one", fx([placeholder, call("aten.amax.default", [x, 1e308, true], [6, 1]), output("c_1")]), /names dimension 1e\+308/], // prettier-ignore
     ["what is joined but no list", fx([placeholder, call("aten.cat.default", [1], [6, 4]), output("c_1")]), /node 'c_1' joins no list of tensors/], // prettier-ignore
+    ["a length beyond all numbers", fx([{ ...placeholder, shape: [1e308, 4] }, output("x0")]), /node 'x0': shape\.0/], // prettier-ignore
+    ["a factor of a length beyond them", fx([{ ...placeholder, shape: [{ op: "mul", a: 1e308, b: "s0" }, 4] }, output("x0")], { sizes: { s0: {} } }), /node 'x0': shape/], // prettier-ignore
+    ["elements beyond them", fx([{ ...placeholder, shape: [2 ** 52, 4] }, output("x0")]), /node 'x0' has 18014398509481984 elements, more/], // prettier-ignore
+    ["elements beyond them at a hint", fx([{ ...placeholder, shape: ["s0", 4] }, output("x0")], { sizes: { s0: { hint: 2 ** 52 } } }), /elements at s0 = 4503599627370496, more/], // prettier-ignore
+    ["a product of two numbers with a shape", fx([placeholder, call("aten.mul.Tensor", [2, 1], [6, 4]), output("c_1")]), /node 'c_1' says that it has 2 dimensions; aten.mul.Tensor of its arguments has 0/], // prettier-ignore
+    ["a conversion of one", fx([placeholder, call("aten.mul.Tensor", [2, 1], []), { ...call("_c10d_functional.reduce_scatter_tensor.default", [{ node: "c_1" }, "sum", 3, "tp"], ["s0"]), name: "r_1" }, output("r_1")], { sizes: { s0: {} } }), /node 'r_1' is reduce_scatter of a tensor without dimensions/], // prettier-ignore
+    ["a matrix without dimensions", fx([{ ...placeholder, shape: [] }, call("aten.mm.default", [x, x], [6, 6]), output("c_1")]), /node 'c_1' multiplies a tensor without dimensions/], // prettier-ignore
   ])("%s", (_, graph, message) => {
     const run = (): unknown => lower(asFx(graph), { ranks: 3, fuse: "legal" });
     expect(run).toThrow(CollcError);

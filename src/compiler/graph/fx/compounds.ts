@@ -1,4 +1,5 @@
 /** FX nodes that are several core nodes, or that what stands around them is a part of: scaled products, detours, conversions. */
+import { UsageError } from "../../../errors.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
 import { COLLECTIVES, dtypeOf, type FxArgument, type FxGraph, type FxNode } from "./fx.js";
 import { type CoreNode, Making, Unknown } from "./making.js";
@@ -13,6 +14,7 @@ export class Compounds extends Making {
 
   /** A product of two tensors of one dtype. */
   protected product(a: string, b: string, shape: readonly Extent[], dtype: string): string {
+    if ([a, b].some((x) => this.of(x).shape.length === 0)) throw new UsageError(`node '${this.current.name}' multiplies a tensor without dimensions as a matrix`, "dump the graph with torch's own shapes"); // prettier-ignore
     if (this.of(a).dtype !== this.of(b).dtype)
       throw new Unknown(`it multiplies ${this.of(a).dtype} by ${this.of(b).dtype}`);
     const product = this.make("matmul", [a, b], shape, this.of(a).dtype);
@@ -123,6 +125,7 @@ export class Compounds extends Making {
     ];
     if (reduce === undefined && (op === "all_reduce" || op === "reduce_scatter"))
       throw new Unknown(`collc has no reduction '${written}'`);
+    if (from.length === 0 && ["all_gather", "reduce_scatter", "all_to_all"].includes(op)) throw new UsageError(`node '${this.current.name}' is ${op} of a tensor without dimensions`, "dump the graph with torch's own shapes"); // prettier-ignore
     const each = (length: Extent): Extent => tidy(extent("div", length, ranks));
     const averaged = (value: string): string =>
       written === "avg" ? this.pointwise("mul", [value, 1 / ranks], dtype) : value;

@@ -42,8 +42,11 @@ class Maker extends Compounds {
     if (node.op === "placeholder") return this.placeholder(node);
     try {
       const found = this.call(node);
-      if (typeof found === "string") this.values.set(node.name, found);
-      else {
+      if (typeof found === "string") {
+        const [rank, said] = [this.of(found).shape.length, node.shape?.length];
+        if (said !== undefined && said !== rank) throw new UsageError(`node '${node.name}' says that it has ${said} dimensions; ${node.target} of its arguments has ${rank}`, "dump the graph with torch's own shapes"); // prettier-ignore
+        this.values.set(node.name, found);
+      } else {
         this.lists.set(node.name, found);
         this.values.set(node.name, null);
       }

@@ -103,10 +103,10 @@ type Schema = Readonly<Record<string, unknown>>;
 /** The schema of {@link FxGraph}, as JSON Schema 2020-12. */
 export function fxSchema(): Schema {
   const extent = { $ref: "#/$defs/extent" };
-  const size = { type: "array", items: { anyOf: [{ type: "integer", minimum: 0 }, extent] } };
   const object = (properties: Schema, required: readonly string[]): Schema => ({ type: "object", properties, required, additionalProperties: false }); // prettier-ignore
   const argument = { $ref: "#/$defs/argument" };
-  const whole = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+  const [most, whole] = [Number.MAX_SAFE_INTEGER, { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER }];
+  const size = { type: "array", items: { anyOf: [whole, extent] } };
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: "https://collc.dev/schema/fx-1.json",
@@ -117,7 +117,7 @@ export function fxSchema(): Schema {
         $schema: { type: "string" },
         format: { const: FX_FORMAT },
         name: { type: "string", pattern: "^[A-Za-z_]\\w*$" },
-        groups: { type: "object", additionalProperties: { type: "integer", minimum: 1 } },
+        groups: { type: "object", additionalProperties: { ...whole, minimum: 1 } },
         sizes: {
           type: "object",
           description:
@@ -172,7 +172,7 @@ export function fxSchema(): Schema {
       },
       extent: {
         anyOf: [
-          { type: "integer" },
+          { type: "integer", minimum: -most, maximum: most },
           { type: "string", pattern: "^[A-Za-z_]\\w*$" },
           object(
             {

@@ -65,6 +65,12 @@ export function dimensionsOf(fx: FxGraph): Dimensions {
   const at = fitDims(guards, usual, new Set(factors.keys()));
   const broken = guards.find((g) => !requirementHolds(g, at));
   if (broken !== undefined) throw new UsageError(`the graph's sizes can be none: ${broken.reason}`, "widen the limits under sizes"); // prettier-ignore
+  for (const { name, shape = [] } of fx.nodes) {
+    const elements = shape.reduce<number>((product, e) => product * evaluateExtent(e, at), 1);
+    if (elements <= Number.MAX_SAFE_INTEGER) continue;
+    const where = sizes.length === 0 ? "" : ` at ${Object.entries(at).map(([size, n]) => `${size} = ${n}`).join(", ")}`; // prettier-ignore
+    throw new UsageError(`node '${name}' has ${elements} elements${where}, more than numbers can count`, `at most ${Number.MAX_SAFE_INTEGER} fit: make its shape, or the hints under sizes, smaller`); // prettier-ignore
+  }
   return {
     fx: withLengths(fx, replaced),
     of: Object.fromEntries(sizes.map(([name]) => [nameOf(name), extent("div", name, factors.get(name)!)])),
