@@ -13,11 +13,12 @@ import { expectAnswer, expectTyped, ofText, SOURCES } from "./kinds.js";
 import { mutants } from "./mutants.js";
 import { type TypedProgram, typedPrograms } from "./typed-programs.js";
 
-// The last number: how many of those that can be read compile, at least.
-for (const [name, texts, share, runs, least, compiles] of [
-  ["texts that follow the grammar alone", grammarTexts(), 0.05, 1000, 60, 0],
-  ["programs with expressions that the grammar makes", grammarPrograms(SOURCES), 0.1, 2000, 100, 0.01],
-  ["programs with accidents", mutants(SOURCES), 0.25, 3000, 200, 0.1],
+// The last numbers: which share of the least can be read, and of those that can be read compiles, at least. Of 60 seeds, 25 to 41 of
+// the 60 texts could be read (3.6 the standard deviation), 36 to 59 of the 100 (4.9), and 33 to 64 of the 200 (6.2).
+for (const [name, texts, share, runs, least, reads, compiles] of [
+  ["texts that follow the grammar alone", grammarTexts(), 0.05, 1000, 60, 1 / 4, 0],
+  ["programs with expressions that the grammar makes", grammarPrograms(SOURCES), 0.1, 2000, 100, 1 / 4, 0.01],
+  ["programs with accidents", mutants(SOURCES), 0.25, 3000, 200, 1 / 8, 0.1],
 ] as const)
   test(`${name} get an answer`, { timeout: 3_600_000 }, async () => {
     const counts = { read: 0, compiled: 0 };
@@ -35,7 +36,7 @@ for (const [name, texts, share, runs, least, compiles] of [
       },
     });
     console.log(`${name}: ${counts.read} could be read, ${counts.compiled} collectives compiled`);
-    expect(counts.read).toBeGreaterThan(least / 8);
+    expect(counts.read).toBeGreaterThan(least * reads);
     // Else errors are all that is tried.
     expect(counts.compiled).toBeGreaterThanOrEqual(counts.read * compiles);
   });
