@@ -54,7 +54,7 @@ for (const [turn, file] of LIBRARY.entries())
       expect(log, "instructions of warp groups are not what they could be").not.toMatch(/C75(0\d|1[0-8])/);
       if (file.name.startsWith("matmul") && dtype !== "f32") {
         const instruction =
-          arch === "sm_90a" && !/_(qkv|swiglu)$/.test(file.name)
+          arch === "sm_90a"
             ? `wgmma.mma_async.sync.aligned.m64n256k16.f32.${dtype}.${dtype}`
             : `mma.sync.aligned.m16n8k16.row.col.f32.${dtype}`;
         expect(ptx, "no tensor core").toContain(instruction);

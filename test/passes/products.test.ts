@@ -109,3 +109,32 @@ describe("a product that an author wrote out", () => {
     expect(opsOf(result, "mma")).toEqual([]);
   });
 });
+
+describe("roles of a block, as printed", () => {
+  const text = program("(a @ b) + (a @ transpose(bt))", "m, n");
+
+  // Seen to hang on an H200 (2026-11-23), where ranks took turns on it: a barrier of a ring tells two phases apart, and a warp of
+  // the producer that nothing waited for fell a round behind.
+  it("let no warp of the producer fall behind the ring", () => {
+    const { cuda, kernel } = compiled(text, "bf16");
+    const [first, second] = opsOf(compiled(text, "bf16"), "roles");
+    expect(first).toBeDefined();
+    expect(second).toBeDefined();
+    const { consumers, producers } = first!.attributes as { consumers: number; producers: number };
+    expect(kernel!.blockThreads).toBe(consumers + producers);
+    expect(cuda!.match(/ring_begin<\d+, \d+, \d+>\(\w+\);/g)).toEqual(
+      Array<string>(2).fill(`ring_begin<4, ${consumers / 32}, ${producers / 32}>(b_ring_4);`),
+    );
+    const [, fill] = /void ring_fill\([^)]*\) \{([^}]*)\}/.exec(cuda!)!;
+    expect(fill!.match(/mbarrier\.arrive/g), "one arrival of the first warp, one of any other").toHaveLength(2);
+    expect(fill).toMatch(/__syncwarp\(\);[\s\S]*threadIdx\.x % 32 == 0/);
+  });
+
+  it("meet between two changes of a warp group's registers", () => {
+    const { cuda } = compiled(text, "bf16");
+    const seen = cuda!.match(/setmaxnreg\.(inc|dec)|ring_(begin|end)<[^(]*\(b_/g)!.map((s) => s.replace(/<.*/, ""));
+    const [more, less] = ["setmaxnreg.inc", "setmaxnreg.dec"];
+    const roles = ["ring_begin", more, less, "ring_end", less, more];
+    expect(seen).toEqual([...roles, ...roles]);
+  });
+});

@@ -118,13 +118,13 @@ struct Filling { u32 bytes; bool by_threads; };
 __device__ __forceinline__ u32 ring_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 template <int STAGES> __device__ __forceinline__ u32 ring_full(const void* ring, i64 stage) { return ring_address(ring) + (u32)stage * 8; }
 template <int STAGES> __device__ __forceinline__ u32 ring_free(const void* ring, i64 stage) { return ring_full<STAGES>(ring, stage) + STAGES * 8; }
-template <int STAGES, int CONSUMERS> __device__ __forceinline__ void ring_begin(const void* ring) {
+template <int STAGES, int CONSUMERS, int PRODUCERS> __device__ __forceinline__ void ring_begin(const void* ring) {
   // What was read and written so far, by threads, comes before what the copy engine does.
   asm volatile("fence.proxy.async;" ::: "memory");
   __syncthreads();
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; s++) {
-      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(ring_full<STAGES>(ring, s)) : "memory");
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_full<STAGES>(ring, s)), "n"(PRODUCERS) : "memory");
       asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_free<STAGES>(ring, s)), "n"(CONSUMERS) : "memory");
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -152,13 +152,16 @@ template <int STAGES> __device__ __forceinline__ void ring_release(const void* r
   if (threadIdx.x % 32 == 0)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_free<STAGES>(ring, (u64)position % STAGES)) : "memory");
 }
-template <int STAGES, int THREADS, int FIRST> __device__ __forceinline__ void ring_fill(const void* ring, i64 position, Filling& filling) {
-  if (filling.by_threads) {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
-  }
+// Every warp of the producer says that it is done with a stage. A barrier tells two phases apart: were it enough that the
+// first warp says so, another that is slower than the ring could find the phase it waits for two back, and wait forever.
+template <int STAGES, int FIRST> __device__ __forceinline__ void ring_fill(const void* ring, i64 position, Filling& filling) {
+  const u32 full = ring_full<STAGES>(ring, (u64)position % STAGES);
+  if (filling.by_threads) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncwarp();
   if (threadIdx.x == FIRST)
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(ring_full<STAGES>(ring, (u64)position % STAGES)), "r"(filling.bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full), "r"(filling.bytes) : "memory");
+  else if (threadIdx.x % 32 == 0)
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(full) : "memory");
   filling = {0, false};
 }
 // threadIdx.x, read anew: what follows from it is computed where it is used, and not kept in registers through a main loop.

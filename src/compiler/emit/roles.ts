@@ -64,17 +64,18 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
   const { stages } = ringPlace(op, out);
   const [more, fewer] = [op.attributes["consumerRegisters"], op.attributes["producerRegisters"]];
   const even = evenRegisters(out.kernel.blockThreads);
+  // A warp group meets between two changes of its registers (PTX, "setmaxnreg"): the block does, before each gets back its share.
   const registers = (way: "inc" | "dec", count: number | undefined): void => {
     if (count !== undefined) out.line(`asm volatile("setmaxnreg.${way}.sync.aligned.u32 ${count};");`);
   };
+  const isConsumer = `if (threadIdx.x < ${consumers})`;
   out.block("", () => {
-    out.line(`ring_begin<${stages}, ${consumers / 32}>(${ring});`);
+    out.line(`ring_begin<${stages}, ${consumers / 32}, ${producers / 32}>(${ring});`);
     out.block(
-      `if (threadIdx.x < ${consumers})`,
+      isConsumer,
       () => {
         registers("inc", more as number | undefined);
         out.inRole({ threads: consumers, first: 0 }, op.regions[0]!);
-        if (!isLast) registers("dec", more === undefined ? undefined : even);
       },
       "} else {",
     );
@@ -82,10 +83,14 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
       registers("dec", fewer as number | undefined);
       out.line("Filling filling = {0, false};");
       out.inRole({ threads: producers, first: consumers }, op.regions[1]!);
-      if (!isLast) registers("inc", fewer === undefined ? undefined : even);
     });
     out.line("}");
-    if (!isLast) out.line(`ring_end<${stages}>(${ring});`);
+    if (isLast) return;
+    out.line(`ring_end<${stages}>(${ring});`);
+    if (more === undefined) return;
+    out.block(isConsumer, () => registers("dec", even), "} else {");
+    out.indented(() => registers("inc", even));
+    out.line("}");
   });
 }
 
@@ -100,8 +105,7 @@ function ringPlace(op: Op, out: CudaEmitter): { readonly stages: number } {
 
 export function ringText(op: Op, out: CudaEmitter): void {
   const { stages } = ringPlace(op, out);
-  const { threads, first } = out.role;
-  const more = op.name === "ring_fill" ? `, ${threads}, ${first}` : "";
+  const more = op.name === "ring_fill" ? `, ${out.role.first}` : "";
   const filling = op.name === "ring_fill" ? ", filling" : "";
   out.line(`${op.name}<${stages}${more}>(${ringName(op)}, ${out.name(op.operands[0]!)}${filling});`);
 }

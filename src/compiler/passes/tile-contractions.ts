@@ -95,8 +95,7 @@ function rolesFor(products: readonly Contraction[], { roles }: TileOptions): Rol
   const isTaken = ({ a, b }: Contraction): boolean =>
     a.dtype !== "f32" &&
     [a, b].every((view) => view.indices.length <= MOST_DIMENSIONS && view.rows < view.indices.length - 1);
-  // Two products by roles in one kernel hang on an H200 (2026-11); until the reason is known, such kernels go by stages.
-  return products.length === 1 && products.every(isTaken) ? roles : null;
+  return products.length > 0 && products.every(isTaken) ? roles : null;
 }
 
 /** Dimensions that a tensor map describes. */
