@@ -84,7 +84,7 @@ collective line(x: T[k] local) -> y: T[k] local { for i in tiles(k) { y[i] = x[i
     // The other dimensions, and the other collective, take lengths as always.
     const some = await check("--dim", "n=5");
     expect(some.code).toBe(0);
-    expect(some.out).toMatch(/rows, 2 ranks: .*ordering proved for m ≤ 13, n = 5 \(3 shapes\)/);
+    expect(some.out).toMatch(/rows, 2 ranks: .*ordering proved at 3 shapes with m ≤ 13, n = 5/);
     expect(some.out).toMatch(/line, 2 ranks: .*ordering proved for every k,/);
   });
 
@@ -199,7 +199,7 @@ collective stuck(x: T[n] local) -> y: T[n] local {
       .replace("x@p[i]", "x@p[i] }");
     const { code, err, out } = await collc(["check", "-", "--ranks", "2"], { stdin: text });
     expect(err).toMatch(
-      /warning\[proof-limited\]: proved for n ≤ \d+ .*; 77000000 makes a difference here only at larger/,
+      /warning\[proof-limited\]: proved at \d+ shapes with n ≤ \d+; 77000000 makes a difference here only at larger/,
     );
     expect(err).toContain("--dim n=77000002");
     expect([code, out.includes("nothing wrong")]).toEqual([0, false]);

@@ -19,6 +19,7 @@ import {
   summaryLine,
 } from "../../src/compiler/prove/index.js";
 import { allowedLengths } from "../../src/compiler/prove/claims.js";
+import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
 
 const FOLDER = "test/prove/verdicts";
@@ -44,7 +45,7 @@ const LONG = new Set(
 
 type Verdict = "wrong" | "limited" | "unknown" | "proved";
 
-function proved(path: string): Claims {
+function proved(path: string, shapes?: DimValues[]): Claims {
   const text = readFileSync(path, "utf8");
   const setting = (name: string): string | undefined => new RegExp(`^// ${name} (.+)$`, "m").exec(text)?.[1];
   const mesh = setting("mesh")?.split("x").map(Number);
@@ -56,7 +57,7 @@ function proved(path: string): Claims {
     mapping: PROOF_MAPPING,
   });
   if (result.kernel === null) throw new Error(result.diagnostics.map((d) => d.message).join("; "));
-  return prove(result, { shared: sharedLayout(result.kernel) });
+  return prove(result, { shared: sharedLayout(result.kernel), shapes });
 }
 
 function verdictOf(claims: Claims): Verdict {
@@ -98,6 +99,14 @@ describe("what is said of what is not proved", () => {
   });
 
   const compiled = (text: string): Claims => prove(compile(text, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING }));
+
+  for (const name of ["far-corner", "two-moduli-of-an-index"])
+    it(`names lengths that lead to what is wrong: ${name}`, () => {
+      const path = `${FOLDER}/limited/${name}.coll`;
+      const at = proved(path).unreached.flatMap((u) => (u.at === null ? [] : [u.at]));
+      expect(at).not.toEqual([]);
+      for (const dims of at) expect(verdictOf(proved(path, [dims])), JSON.stringify(dims)).toBe("wrong");
+    });
 
   it("advises no barrier where none can stand, and shows the data of a race", () => {
     const [race] = findings(

@@ -11,7 +11,7 @@ import { requirementHolds } from "../types/requirement.js";
 import { isRoundedAsClaimed, proveAnswer } from "./answer.js";
 import { type Caveats, caveatsOf, saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
-import { type Coverage, coverageOf, type Unreached, unreachedOf } from "./coverage.js";
+import { type Coverage, coverageOf, type Unreached, unreachedOf, untaken } from "./coverage.js";
 import { describeOutside, outsideDimension } from "./dimension-bounds.js";
 import { type EveryClaim, everyLength } from "./every/index.js";
 import { explained } from "./explained.js";
@@ -202,6 +202,8 @@ export function claimsOf(
   const isProved = [answers, orderings].every((proof) => worst(proof.answers).status === "proved");
   const { every, printed } = isProved ? everywhere : NOWHERE;
   const lengths = every?.answer.holds === true ? allowedLengths(kernel) : lengthsOf(answers);
+  const isEverywhere = every?.ordering.holds === true && every.answer.holds;
+  const beyond = isEverywhere || !isProved ? [] : beyondOf(kernel, options, orderings);
   const coverage = coverageOf(kernel, new Set([...answers.ran, ...orderings.ran]));
   const asClaimed = (): boolean => roundedAsClaimed(kernel, options, answers);
   const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows, asClaimed);
@@ -220,8 +222,8 @@ export function claimsOf(
     mesh: kernel.mesh,
     caveats,
     saturating: saturating(kernel, caveats),
-    unreached: every?.ordering.holds === true && every.answer.holds ? [] : unreachedIn(kernel, options, coverage),
-    beyond: every?.ordering.holds === true && every.answer.holds ? [] : beyondOf(kernel, options, orderings),
+    unreached: isEverywhere ? [] : unreachedIn(kernel, options, coverage, answers, beyond),
+    beyond,
     every,
   };
 }
@@ -269,8 +271,26 @@ function lengthsOf({ answers }: Proof): Lengths {
 }
 
 /** Where lengths were asked for, nothing is claimed of others. */
-function unreachedIn(kernel: Kernel, { program, shapes }: ProveOptions, { idle }: Coverage): Unreached[] {
-  return program == null || shapes !== undefined ? [] : unreachedOf(kernel, program, idle);
+function unreachedIn(
+  kernel: Kernel,
+  { program, shapes }: ProveOptions,
+  { idle }: Coverage,
+  { answers }: Proof,
+  beyond: readonly Beyond[],
+): Unreached[] {
+  if (program == null || shapes !== undefined) return [];
+  const accesses = unreachedOf(kernel, program, idle);
+  const proved = answers.flatMap((a) => (a.status === "proved" ? [a.claim.dims] : []));
+  const ways = proved.length === 0 ? [] : untaken(program, proved);
+  // One reason for each place: what never runs says more than the condition before it, as does a constant that is too far.
+  const isSaid = ({ span, at }: Unreached): boolean =>
+    accesses.some((a) => JSON.stringify(a.at) === JSON.stringify(at)) ||
+    beyond.some((b) => span.start <= b.span.start && b.span.end <= span.end);
+  return [...accesses, ...ways.filter((w, i) => !isSaid(w) && ways.findIndex((v) => isSame(v, w)) === i)];
+}
+
+function isSame(a: Unreached, b: Unreached): boolean {
+  return a.span.start === b.span.start && a.span.end === b.span.end && a.what === b.what;
 }
 
 /** Where lengths were asked for, nothing is claimed of others. */

@@ -4,9 +4,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import { countedOps } from "./counted-ops.js";
-import { reachedAt } from "./reached.js";
-import { FAR, manyLengths } from "./outcomes.js";
-import { fitting } from "./lengths.js";
+import { type Outcome, outcomesOf } from "./outcomes.js";
 
 /** Ops that touch memory or flags: how many there are, how many ran in some proof, and where the others come from. */
 export interface Coverage {
@@ -28,9 +26,10 @@ interface IdleOps {
 /** Something of which nothing was proved. */
 export interface Unreached {
   readonly span: Span;
+  /** "this store of 'y'", "what is done where this condition holds". */
   readonly what: string;
-  /** Lengths at which it runs. */
-  readonly at: DimValues;
+  /** Lengths that lead there; null where none were found, though there may be some. */
+  readonly at: DimValues | null;
 }
 
 export function coverageOf(kernel: Kernel, ran: ReadonlySet<number>): Coverage {
@@ -69,16 +68,25 @@ export function unreachedOf(kernel: Kernel, program: Kernel, idle: readonly Idle
   const isPart = (a: Span, b: Span): boolean =>
     b.start <= a.start && a.end <= b.end && b.end - b.start > a.end - a.start;
   const left = all.filter((a) => !all.some((b) => isPart(a.span, b.span)));
-  const found = new Map<string, Unreached>();
-  for (const wanted of left.length === 0 ? [] : manyLengths(kernel.dims, FAR)) {
-    const dims = fitting(kernel, wanted);
-    if (dims === null) continue;
-    const { accesses } = reachedAt(program, dims);
-    for (const { span, what } of left) {
-      const key = `${span.start}-${span.end} ${what}`;
-      const isReached = [...accesses].some((op) => op.span.start === span.start && op.span.end === span.end);
-      if (isReached && !found.has(key)) found.set(key, { span, what, at: dims });
-    }
-  }
-  return [...found.values()];
+  const outcomes = outcomesOf(program);
+  return left.flatMap(({ span, what }): Unreached[] => {
+    const isIt = (op: Op): boolean => op.span.start === span.start && op.span.end === span.end;
+    const found = outcomes.lengthsOf((op) => isIt(op) && (op.name === "load" || op.name === "store"));
+    if (found === "never") return [];
+    return [{ span, what: `this ${what}`, at: typeof found === "object" ? found.dims : null }];
+  });
+}
+
+/**
+ * Ways that decisions by lengths went at none of the shapes, though there are lengths at which they do.
+ */
+export function untaken(program: Kernel, proved: readonly DimValues[]): Unreached[] {
+  const outcomes = outcomesOf(program);
+  const isOpen = (outcome: Outcome): boolean => proved.every((dims) => outcomes.at(outcome, dims) === "never");
+  return outcomes.all.filter(isOpen).flatMap((outcome): Unreached[] => {
+    const found = outcomes.lengthsFor(outcome);
+    const { span, where } = outcome;
+    if (found === "never") return [];
+    return [{ span, what: `what is done ${where}`, at: typeof found === "object" ? found.dims : null }];
+  });
 }

@@ -8,10 +8,11 @@
  * buffer.
  */
 import { foldBinary, foldCompare } from "../ir/functions.js";
-import { type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
+import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
 import type { BinaryFunction, Comparison } from "../ir/ops.js";
-import type { DimValues } from "../types/extent.js";
-import { isWhole, lengthsOf, type Suspect, suspectsOf } from "./reached.js";
+import { scalarOf } from "../ir/types.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { both, MAYBE, type Range, rangeOf } from "./ranges.js";
 
 /** An access with an index outside its dimension. */
 export interface OutsideDimension {
@@ -153,4 +154,126 @@ class Iterations {
         return undefined;
     }
   }
+}
+
+/** Turns of a loop that are looked at one by one in any case. */
+const MOST_STEPS = 64;
+
+/** An access that may leave a dimension, and the loops and conditions around it. */
+interface Suspect {
+  readonly op: Op;
+  readonly parents: ReadonlySet<Op>;
+}
+
+/** Accesses of a rank that intervals cannot excuse. */
+function suspectsOf(kernel: Kernel, dims: DimValues, rank: number): readonly Suspect[] {
+  return new Intervals(kernel, dims, rank).suspects();
+}
+
+/** What values may be, all iterations together: that costs as much as there are ops. */
+class Intervals {
+  private readonly ranges = new Map<Value, Range>();
+  private readonly found = new Map<Op, Suspect>();
+  private readonly parents: Op[] = [];
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly dims: DimValues,
+    private readonly rank: number,
+  ) {}
+
+  suspects(): readonly Suspect[] {
+    this.region(this.kernel.body);
+    return [...this.found.values()];
+  }
+
+  private of(v: Value): Range {
+    return this.ranges.get(v) ?? null;
+  }
+
+  private region({ ops }: Region): void {
+    for (const op of ops) {
+      if (op.name === "if") this.branch(op);
+      else if (op.name === "for" || op.name === "reduce") this.loop(op);
+      else if (op.name === "load" || op.name === "store") this.access(op);
+      else if (op.results.length > 0) {
+        const result = op.results[0]!;
+        if (isWhole(result)) this.ranges.set(result, this.range(op));
+      }
+    }
+  }
+
+  private branch(op: Op): void {
+    const condition = this.of(op.operands[0]!);
+    // Where data decides, nobody knows here whether it is ever so.
+    if (condition === null) return;
+    this.parents.push(op);
+    if (condition[1] !== 0) this.region(op.regions[0]!);
+    if (condition[0] === 0) this.region(op.regions[1]!);
+    this.parents.pop();
+  }
+
+  private loop(op: Op): void {
+    this.parents.push(op);
+    this.turns(op);
+    this.parents.pop();
+  }
+
+  private turns(op: Op): void {
+    const [body] = op.regions as readonly [Region];
+    const ends = op.operands.map((v) => this.of(v));
+    const [lo, hi] = ends;
+    // Steps of an algorithm one by one, for indices and bounds inside are made of their number.
+    const isInSteps = op.attributes["map"] !== "tiles" && body.arguments.length === 1;
+    if (isInSteps && lo && hi && lo[0] === lo[1] && hi[0] === hi[1] && hi[0] - lo[0] <= MOST_STEPS) {
+      for (let i = lo[0]; i < hi[0]; i++) {
+        this.ranges.set(body.arguments[0]!, both(i));
+        this.region(body);
+      }
+      return;
+    }
+    for (const [d, variable] of body.arguments.entries()) {
+      const [from, to] = [ends[2 * d]!, ends[2 * d + 1]!];
+      if (from !== null && to !== null && to[1] <= from[0]) return;
+      this.ranges.set(variable, from === null || to === null ? null : [from[0], to[1] - 1]);
+    }
+    this.region(body);
+  }
+
+  private access(op: Op): void {
+    const lengths = lengthsOf(this.kernel, op, this.dims);
+    const isOutside = memoryOperands(op).indices.some((v, d) => {
+      const range = this.of(v);
+      return range !== null && (range[0] < 0 || range[1] >= lengths[d]!);
+    });
+    if (isOutside) this.found.set(op, { op, parents: new Set(this.parents) });
+  }
+
+  private range(op: Op): Range {
+    switch (op.name) {
+      case "dim":
+        return both(this.dims[text(op, "name")]!);
+      case "rank":
+        return both(this.rank);
+      case "launch_parity":
+        return MAYBE;
+      default:
+        return rangeOf(
+          op,
+          op.operands.map((v) => this.of(v)),
+        );
+    }
+  }
+}
+
+/** Whether a value is an index or a condition: other numbers wrap, or are no whole numbers, and decide about no index. */
+function isWhole(v: Value): boolean {
+  if (v.type.kind !== "scalar") return false;
+  const kind = scalarOf(v.type);
+  return kind === "index" || kind === "bool";
+}
+
+/** Lengths of the dimensions that an access goes to. */
+function lengthsOf(kernel: Kernel, op: Op, dims: DimValues): number[] {
+  return bufferOf(kernel, text(op, "buffer")).shape.map((e) => evaluateExtent(e, dims));
 }

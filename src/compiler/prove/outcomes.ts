@@ -1,99 +1,244 @@
 /**
- * Shapes at which a program does what it does at no other that is looked at: conditions on lengths, as `m == 2 * n` or two moduli
- * together, hold at few. Nothing is executed to find them; intervals say what is entered and chosen.
+ * What a program decides by lengths, ranks and iterations, and both ways that each decision can go: conditions of `if` and `where`,
+ * the sides of `min` and `max`, loops that have turns. A proof at some shapes says nothing of a way that none of them goes.
+ *
+ * Of `a and b`, each side is asked for as what alone decides; so are both of `or`. A choice inside of a choice is asked for where
+ * the outer one takes it. What depends on data is left out: the execution follows all of that.
  */
-import type { Kernel, Op } from "../ir/module.js";
+import { type Kernel, type Op, type Region, type Value } from "../ir/module.js";
+import { scalarOf } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
+import { NO_SPAN, type Span } from "../source.js";
+import { isInteger } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
-import { type Reached, reachedAt, reachedUpTo } from "./reached.js";
+import { type Found, type Parent, Search, type Test } from "./search.js";
 
-/** Lengths of which most of what conditions lead to happens at some. */
-export const FAR = [1, 2, 3, 5, 8, 13, 64, 100, 127, 1000, 4096, 65_537, 2 ** 20 + 1, 2 ** 30];
+/** One way that a decision can go. */
+export interface Outcome {
+  readonly span: Span;
+  /** "where this condition holds". */
+  readonly where: string;
+  /** The decision's op, and those around it. */
+  readonly parents: readonly Parent[];
+  readonly tests: readonly Test[];
+}
 
-/** Lengths of a single dimension that are looked through, and of each of several. */
-const [MOST_OF_ONE, MOST_OF_EACH] = [1024, 20];
+/** Steps of searches that ask whether some shapes lead there, and at which lengths it may be, each and for a program. */
+const [MOST_AT_SHAPE, MOST_ANYWHERE] = [40_000, 400_000];
+const MOST_TOGETHER = 4_000_000;
 
-/** Work, in ops that are looked at, that goes into the search. */
-const MOST_OPS = 400_000;
+/** Functions of whole numbers whose values are followed. */
+const FOLLOWED = new Set(["const", "dim", "rank", "binary", "compare", "select", "cast", "unary"]);
 
-/** Dimensions of each length alike, and the first or the last one alone. */
-export function manyLengths(names: readonly string[], lengths: readonly number[]): DimValues[] {
-  const shape = (of: (d: number) => number): DimValues => Object.fromEntries(names.map((name, d) => [name, of(d)]));
-  const last = names.length - 1;
-  return lengths.flatMap((n) =>
-    names.length < 2
-      ? [shape(() => n)]
-      : [shape(() => n), shape((d) => (d === last ? n : 3)), shape((d) => (d === 0 ? n : 1))],
+const known = new WeakMap<Kernel, Outcomes>();
+
+/** Found once for each program. */
+export function outcomesOf(program: Kernel): Outcomes {
+  let found = known.get(program);
+  if (found === undefined) known.set(program, (found = new Outcomes(program)));
+  return found;
+}
+
+export class Outcomes {
+  readonly all: readonly Outcome[];
+  private readonly makers = new Map<Value, Op>();
+  private readonly followed = new Set<Value>();
+  private readonly searches = new Map<Outcome, Search>();
+  private readonly met = new Map<string, Found>();
+  private left = MOST_TOGETHER;
+
+  constructor(private readonly program: Kernel) {
+    this.note(program.body);
+    this.all = new Finder(this.makers, this.followed).find(program.body);
+  }
+
+  /** Whether some rank and iteration goes this way at some lengths. */
+  at(outcome: Outcome, dims: DimValues): Found {
+    const key = `${this.all.indexOf(outcome)} ${JSON.stringify(dims)}`;
+    let found = this.met.get(key);
+    if (found === undefined) this.met.set(key, (found = this.search(outcome, dims, {}, MOST_AT_SHAPE)));
+    return found;
+  }
+
+  /** The shortest lengths, none less than `least`, at which some rank and iteration goes this way. */
+  lengthsFor(outcome: Outcome, least: DimValues = {}): Found {
+    return this.search(outcome, null, least, MOST_ANYWHERE);
+  }
+
+  /** The shortest lengths at which an op of the program runs. */
+  lengthsOf(wanted: (op: Op) => boolean): Found {
+    const { program, makers } = this;
+    let found = "never" as Found;
+    walkKernel(program, (op, ops) => {
+      if (!wanted(op) || typeof found === "object") return;
+      const parents = parentsOf(op, ops);
+      const search = new Search(program, makers, parents, testsOf(parents, this.followed));
+      const one = search.find(null, {}, MOST_ANYWHERE).found;
+      if (one !== "never") found = one;
+    });
+    return found;
+  }
+
+  private search(outcome: Outcome, at: DimValues | null, least: DimValues, limit: number): Found {
+    let search = this.searches.get(outcome);
+    if (search === undefined) {
+      search = new Search(this.program, this.makers, outcome.parents, outcome.tests);
+      this.searches.set(outcome, search);
+    }
+    const { found, steps } = search.find(at, least, Math.min(limit, this.left));
+    this.left -= steps;
+    return found;
+  }
+
+  /** Which values are whole numbers of lengths, ranks and iterations. */
+  private note({ ops }: Region): void {
+    const { makers, followed } = this;
+    for (const op of ops) {
+      const isFollowed = op.operands.every((v) => followed.has(v));
+      for (const v of op.results) {
+        makers.set(v, op);
+        if (FOLLOWED.has(op.name) && isFollowed && isCounted(v)) followed.add(v);
+      }
+      for (const region of op.regions) {
+        for (const v of region.arguments) {
+          makers.set(v, op);
+          if (isFollowed) followed.add(v);
+        }
+        this.note(region);
+      }
+    }
+  }
+}
+
+function isCounted(v: Value): boolean {
+  if (v.type.kind !== "scalar") return false;
+  const kind = scalarOf(v.type);
+  return kind === "index" || kind === "bool" || isInteger(kind);
+}
+
+function parentsOf(op: Op, ops: readonly Op[]): Parent[] {
+  return ops.map((parent, i) => {
+    const inner = ops[i + 1] ?? op;
+    return { op: parent, region: parent.regions.find((r) => r.ops.includes(inner))! };
+  });
+}
+
+/** That the branches around a place are taken, as far as they can be followed. */
+function testsOf(parents: readonly Parent[], followed: ReadonlySet<Value>): Test[] {
+  return parents.flatMap(({ op, region }): Test[] =>
+    op.name === "if" && followed.has(op.operands[0]!)
+      ? [{ value: op.operands[0]!, is: region === op.regions[0] ? 1 : 0 }]
+      : [],
   );
 }
 
-/** All lengths of a single dimension, all pairs of two; of more, neighbours of each other. */
-function* candidates(names: readonly string[]): Generator<DimValues> {
-  const [first, second, ...more] = names;
-  if (first === undefined) return;
-  if (second === undefined) {
-    for (let n = 1; n <= MOST_OF_ONE; n++) yield { [first]: n };
-    return;
-  }
-  const rest = Object.fromEntries(more.map((name) => [name, 3]));
-  for (let sum = 2; sum <= 2 * MOST_OF_EACH; sum++)
-    for (let a = Math.max(1, sum - MOST_OF_EACH); a < sum && a <= MOST_OF_EACH; a++)
-      yield { [first]: a, [second]: sum - a, ...rest };
-}
+type Truth = Extract<Test, { readonly is: 0 | 1 }>;
 
-/** What was met at some lengths or other. */
-class Met {
-  private readonly accesses = new Set<Op>();
-  private readonly holds = new Set<Op>();
-  private readonly fails = new Set<Op>();
+class Finder {
+  private readonly found = new Map<string, Outcome>();
+  /** For values: choices that take them, wherever they are used. */
+  private readonly chosen = new Map<Value, readonly Truth[]>();
+  private readonly numbers = new Map<Value, number>();
 
-  add({ accesses, holds, fails }: Reached): void {
-    for (const op of accesses) this.accesses.add(op);
-    for (const op of holds) this.holds.add(op);
-    for (const op of fails) this.fails.add(op);
+  constructor(
+    private readonly makers: ReadonlyMap<Value, Op>,
+    private readonly followed: ReadonlySet<Value>,
+  ) {}
+
+  find(body: Region): Outcome[] {
+    this.region(body, [], []);
+    return [...this.found.values()].reverse();
   }
 
-  /** Whether there is nothing new in it. */
-  hasAll({ accesses, holds, fails }: Reached): boolean {
-    const has = (known: ReadonlySet<Op>, all: ReadonlySet<Op>): boolean => {
-      for (const op of all) if (!known.has(op)) return false;
-      return true;
+  /** From the last op to the first: those that use a value say where it is chosen. */
+  private region({ ops }: Region, parents: readonly Parent[], yielded: readonly Truth[]): void {
+    for (const op of [...ops].reverse()) {
+      const own = op.name === "yield" ? yielded : op.results.length === 0 ? [] : this.chosenBy(op.results);
+      op.operands.forEach((v, i) => {
+        const side = op.name === "select" && i > 0 && this.followed.has(op.operands[0]!) ? [{ value: op.operands[0]!, is: i === 1 ? 1 : 0 } as const] : []; // prettier-ignore
+        this.choose(v, [...own, ...side]);
+      });
+      this.decisions(op, parents, own);
+      for (const region of op.regions) this.region(region, [...parents, { op, region }], own);
+    }
+  }
+
+  private chosenBy(results: readonly Value[]): readonly Truth[] {
+    return results.flatMap((v) => this.chosen.get(v) ?? []);
+  }
+
+  private choose(v: Value, by: readonly Truth[]): void {
+    const before = this.chosen.get(v);
+    const isIn = (t: Truth): boolean => by.some((b) => b.value === t.value && b.is === t.is);
+    this.chosen.set(v, before === undefined ? by : before.filter(isIn));
+  }
+
+  private decisions(op: Op, parents: readonly Parent[], own: readonly Truth[]): void {
+    const { followed } = this;
+    const given = [...testsOf(parents, followed), ...own];
+    const isFunction = op.name === "binary" || op.name === "unary";
+    if (!isFunction)
+      op.operands.forEach((v, i) => {
+        if (v.type.kind !== "scalar" || scalarOf(v.type) !== "bool" || !followed.has(v)) return;
+        const side = op.name === "select" && i > 0 && followed.has(op.operands[0]!) ? [{ value: op.operands[0]!, is: i === 1 ? 1 : 0 } as const] : []; // prettier-ignore
+        for (const is of [0, 1] as const) {
+          this.add(spanOf(this.makers.get(v), op), HOLDS[is], parents, [...given, ...side, { value: v, is }]);
+          this.sides(v, is, [...given, ...side], parents);
+        }
+      });
+    const fn = op.attributes["fn"];
+    if (op.name === "binary" && (fn === "min" || fn === "max") && followed.has(op.results[0]!)) {
+      const [a, b] = op.operands as [Value, Value];
+      const where = (side: string): string => `where ${side} is the ${fn === "min" ? "lesser" : "greater"} one`;
+      const [first, second] = [where("the first operand"), where("the second operand")];
+      this.add(op.span, first, parents, [...given, fn === "min" ? { less: a, than: b } : { less: b, than: a }]);
+      this.add(op.span, second, parents, [...given, fn === "min" ? { less: b, than: a } : { less: a, than: b }]);
+    }
+    if ((op.name === "for" || op.name === "reduce") && op.operands.every((v) => followed.has(v))) {
+      const turns = op.operands.flatMap((low, i) => (i % 2 === 0 ? [{ less: low, than: op.operands[i + 1]! }] : []));
+      this.add(op.span, "in this loop", parents, [...given, ...turns]);
+    }
+  }
+
+  /** A condition's sides as what alone makes it what it is. */
+  private sides(v: Value, is: 0 | 1, given: readonly Test[], parents: readonly Parent[]): void {
+    const op = this.makers.get(v);
+    if (op?.name === "unary" && op.attributes["fn"] === "not") {
+      this.sides(op.operands[0]!, is === 1 ? 0 : 1, given, parents);
+      return;
+    }
+    const fn = op?.attributes["fn"];
+    if (op?.name !== "binary" || (fn !== "and" && fn !== "or")) return;
+    // What leaves the decision to the other side: true of `and`, false of `or`.
+    const neutral = fn === "and" ? 1 : 0;
+    op.operands.forEach((side, i) => {
+      const other = op.operands[1 - i]!;
+      if (!this.followed.has(side)) return;
+      const tests: Test[] = [...given, ...(this.followed.has(other) ? [{ value: other, is: neutral } as const] : [])];
+      if (is !== neutral)
+        this.add(spanOf(this.makers.get(side), op), ALONE[is], parents, [...tests, { value: side, is }]);
+      this.sides(side, is, tests, parents);
+    });
+  }
+
+  private add(span: Span, where: string, parents: readonly Parent[], tests: readonly Test[]): void {
+    const number = (v: Value): number => {
+      if (!this.numbers.has(v)) this.numbers.set(v, this.numbers.size);
+      return this.numbers.get(v)!;
     };
-    return has(this.accesses, accesses) && has(this.holds, holds) && has(this.fails, fails);
+    const text = (t: Test): string =>
+      "value" in t ? `${number(t.value)}=${t.is}` : `${number(t.less)}<${number(t.than)}`;
+    const key = [...new Set(tests.map(text))].sort().join() + ` ${parents.map(({ op }) => op.operands.map(number).join()).join(";")}`; // prettier-ignore
+    if (!this.found.has(key)) this.found.set(key, { span, where, parents, tests });
   }
 }
 
-/**
- * Shapes at which something is entered or chosen that none of the known ones comes to.
- * @param allow the nearest shape that the conditions of the signature allow, if it may be executed
- */
-export function shapesOfOutcomes(
-  program: Kernel,
-  known: readonly DimValues[],
-  allow: (dims: DimValues) => DimValues | null,
-): DimValues[] {
-  let ops = 0;
-  let decides = false;
-  walkKernel(program, ({ name }) => {
-    ops++;
-    decides ||= name === "if" || name === "select";
-  });
-  if (!decides) return [];
-  const met = new Met();
-  for (const dims of known) met.add(reachedAt(program, dims));
-  const possible = reachedUpTo(program, Math.max(MOST_OF_ONE, MOST_OF_EACH));
-  const found: DimValues[] = [];
-  let left = MOST_OPS;
-  for (const wanted of candidates(program.dims)) {
-    left -= ops * program.world;
-    if (left < 0 || met.hasAll(possible)) break;
-    if (met.hasAll(reachedAt(program, wanted))) continue;
-    const dims = allow(wanted);
-    if (dims === null) continue;
-    const now = reachedAt(program, dims);
-    if (met.hasAll(now)) continue;
-    met.add(now);
-    found.push(dims);
-  }
-  return found;
+const HOLDS = ["where this condition does not hold", "where this condition holds"] as const;
+const ALONE = [
+  "where this part alone makes the condition false",
+  "where this part alone makes the condition true",
+] as const;
+
+function spanOf(maker: Op | undefined, user: Op): Span {
+  return maker !== undefined && maker.span.end > 0 ? maker.span : user.span.end > 0 ? user.span : NO_SPAN;
 }

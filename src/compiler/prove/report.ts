@@ -208,7 +208,7 @@ interface Stop {
 /** Kinds of operations that are named. */
 const MOST_IDLE = 6;
 
-/** "proved for n ≤ 595 (4 shapes)", with samples and what is not specified. */
+/** "proved at 4 shapes with n ≤ 595", with samples and what is not specified. */
 function answerText(claims: Claims): string {
   const { answer, answers, steering, outputs } = claims;
   if (answer.status !== "proved") return answer.status === "wrong" ? "WRONG" : answer.status;
@@ -226,8 +226,8 @@ function orderingText({ ordering, orderings, steering, every }: Claims): string 
 }
 
 /**
- * For which lengths a claim is proved: for every one, or the largest of each dimension and how many shapes. Odd addresses
- * alone say nothing of others.
+ * For which lengths a claim is proved: for every one, or how many shapes and the largest of each dimension: it is no claim about
+ * what lies between. Odd addresses alone say nothing of others.
  */
 function scopeText(answers: readonly Answer[], every?: EveryLength): string {
   const shapes = new Map(
@@ -243,7 +243,7 @@ function scopeText(answers: readonly Answer[], every?: EveryLength): string {
     const most = Math.max(...lengths);
     return lengths.every((n) => n === most) ? `${name} = ${most}` : `${name} ≤ ${most}`;
   });
-  return `for ${bounds.join(", ")} (${count(all.length, "shape")})`;
+  return `at ${count(all.length, "shape")} with ${bounds.join(", ")}`;
 }
 
 /** " up to rounding and overflow in bf16 and divisors that are 0". */
@@ -322,14 +322,14 @@ function saturation({ collective, ranks }: Claims, { span, dtype }: Claims["satu
 
 /** What the proofs did not come past. */
 function unreached({ collective, ranks }: Claims, { span, what, at }: Unreached): Printable {
-  const lengths = dimsText(at);
+  const lengths = at === null ? null : dimsText(at);
   return {
     code: "proof-partial",
     severity: "warning",
-    message: `nothing is proved of this ${what}: it runs at no shape that was looked at, and may at others, as at ${lengths}`,
+    message: `nothing is proved of ${what}: no shape that was looked at leads there, ${lengths === null ? "and none was found that does" : `${lengths} does`}`,
     span,
     labels: [],
-    help: `ask for lengths at which it runs: --dim ${lengths.replaceAll(" ", " --dim ")}`,
+    help: lengths === null ? null : `ask for lengths that lead there: --dim ${lengths.replaceAll(" ", " --dim ")}`,
     notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
   };
 }

@@ -3,7 +3,7 @@ import type { Kernel } from "../ir/module.js";
 import type { PassOptions } from "../passes/options.js";
 import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
 import { greatestCommon } from "../types/requirement.js";
-import { shapesOfOutcomes } from "./outcomes.js";
+import { outcomesOf } from "./outcomes.js";
 import { fitting, multiplies, outerTensors, rowDimension, shortShape, wantedShapes } from "./lengths.js";
 import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
 
@@ -208,12 +208,22 @@ function shapesAround(kernel: Kernel, program: Kernel, plain: readonly DimValues
     // What is held against each other may have to be as long together.
     if (kernel.dims.length > 1) add(Object.fromEntries(kernel.dims.map((d) => [d, n | 1])));
   }
-  const allow = (wanted: DimValues): DimValues | null => {
-    const before = shapes.length;
-    add(wanted);
-    return shapes.length > before ? fitting(kernel, wanted) : null;
-  };
-  shapesOfOutcomes(program, [...plain, ...shapes], allow);
+  // Then the shortest at which what lengths decide goes a way that it has not gone yet.
+  const outcomes = outcomesOf(program);
+  const looked = [...plain, ...shapes].map((wanted) => fitting(kernel, wanted)).filter((dims) => dims !== null);
+  for (const outcome of outcomes.all) {
+    if (looked.some((dims) => typeof outcomes.at(outcome, dims) === "object")) continue;
+    // Of a few elements in each dimension, if that is to be had: what several decisions make together shows there.
+    for (const least of [short, {}]) {
+      const found = outcomes.lengthsFor(outcome, least);
+      if (typeof found !== "object") continue;
+      const before = shapes.length;
+      add(found.dims);
+      if (shapes.length === before) continue;
+      looked.push(found.dims);
+      break;
+    }
+  }
   return shapes;
 }
 

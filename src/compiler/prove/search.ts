@@ -1,0 +1,360 @@
+/**
+ * Lengths at which something happens in a program: a condition holds, or two, in loops whose bounds go with the lengths. Boxes of
+ * lengths, ranks and iterations are cut until intervals exclude them or their lower corner is an example; those with the fewest
+ * elements come first, so the example is the shortest there is. Nothing is executed.
+ */
+import { type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
+import type { Comparison } from "../ir/ops.js";
+import { type DimValues } from "../types/extent.js";
+import { both, compareRange, extentRange, type Range, rangeOf } from "./ranges.js";
+
+/** What is to be so: a truth value, or that one number is less than another. */
+export type Test = { readonly value: Value; readonly is: 0 | 1 } | { readonly less: Value; readonly than: Value };
+
+/** Whether some rank and iteration does what is asked for, and at which lengths; `undecided` where that takes too long. */
+export type Found = { readonly dims: DimValues } | "never" | "undecided";
+
+/** An op around another, and the region that this is in. */
+export interface Parent {
+  readonly op: Op;
+  readonly region: Region;
+}
+
+/** No dimension is longer: products of three are still counted closely enough. */
+const LONGEST = 2 ** 30;
+
+/** What doubles count exactly: examples are made of nothing larger. */
+const EXACT = 2 ** 53;
+
+type Bounds = readonly [number, number];
+
+/** What a step of the walk gives a value to. */
+type Step = { readonly op: Op; readonly loop: false } | { readonly op: Op; readonly loop: true };
+
+interface Box {
+  readonly low: number[];
+  readonly high: number[];
+  /** Elements of the shortest tensors in it, about. */
+  readonly cost: number;
+  readonly depth: number;
+}
+
+/** What leads to a place, and what is asked there. */
+export class Search {
+  private readonly steps: Step[] = [];
+  private readonly variables: (string | Value)[];
+  private readonly splits: readonly number[];
+  private readonly numbers = new Map<string | Value, number>();
+  private readonly ranges = new Map<Value, Range>();
+
+  /** @param makers the ops that give values, and the loops of variables */
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly makers: ReadonlyMap<Value, Op>,
+    parents: readonly Parent[],
+    private readonly tests: readonly Test[],
+  ) {
+    const loops = parents.filter(({ op }) => op.operands.length > 1);
+    const needed = new Set<Value>();
+    const work = [
+      ...tests.flatMap((t) => ("value" in t ? [t.value] : [t.less, t.than])),
+      ...loops.flatMap(({ op }) => op.operands),
+    ];
+    for (let v = work.pop(); v !== undefined; v = work.pop()) {
+      if (needed.has(v)) continue;
+      needed.add(v);
+      const op = makers.get(v);
+      if (op !== undefined && op.regions.length === 0) work.push(...op.operands);
+    }
+    const collect = (region: Region, depth: number): void => {
+      for (const op of region.ops) {
+        if (op.results.some((v) => needed.has(v))) this.steps.push({ op, loop: false });
+        const parent = parents[depth];
+        if (op !== parent?.op) continue;
+        if (op.operands.length > 1) this.steps.push({ op, loop: true });
+        collect(parent.region, depth + 1);
+      }
+    };
+    collect(kernel.body, 0);
+    const own = loops.flatMap(({ region }) => region.arguments);
+    this.variables = [...kernel.dims, "", ...own];
+    this.variables.forEach((v, i) => this.numbers.set(v, i));
+    const named = new Set<string>(kernel.requirements.flatMap((r) => [...namesOf(r.left), ...namesOf(r.right)]));
+    for (const { op, loop } of this.steps) if (!loop && op.name === "dim") named.add(text(op, "name"));
+    const hasRank = this.steps.some(({ op, loop }) => !loop && op.name === "rank");
+    const matters = (v: string | Value): boolean =>
+      typeof v === "string" ? (v === "" ? hasRank : named.has(v)) : needed.has(v);
+    this.splits = this.variables.flatMap((v, i) => (matters(v) ? [i] : []));
+  }
+
+  /**
+   * @param at lengths to look at; null for any that the signature allows
+   * @param least the shortest lengths that are tried, and those of the dimensions that do not matter
+   * @param limit steps of the walk that it may take
+   */
+  find(at: DimValues | null, least: DimValues, limit: number): { readonly found: Found; readonly steps: number } {
+    const { kernel, variables, splits } = this;
+    const range = (v: string | Value, i: number): Bounds => {
+      if (v === "") return [0, kernel.world - 1];
+      if (typeof v !== "string") return [-LONGEST, LONGEST];
+      if (at !== null) return [at[v]!, at[v]!];
+      const from = least[v] ?? 1;
+      return [from, splits.includes(i) ? LONGEST : from];
+    };
+    const start = variables.map(range);
+    const queue = new Queue();
+    queue.add(this.box(start.map(([lo]) => lo), start.map(([, hi]) => hi), 0)); // prettier-ignore
+    const each = this.steps.length + this.tests.length + kernel.requirements.length + 1;
+    let steps = 0;
+    for (let box = queue.take(); box !== null; box = queue.take()) {
+      if ((steps += 2 * each) > limit) return { found: "undecided", steps };
+      if (!this.isPossible(box, at === null) || !this.narrow(box)) continue;
+      const corner = this.corner(box, at === null);
+      if (corner !== null) return { found: { dims: corner }, steps };
+      const i = this.widest(box);
+      if (i === null) continue;
+      const middle = between(box.low[i]!, box.high[i]!);
+      const [low, high] = [box.low.slice(), box.high.slice()];
+      high[i] = middle;
+      low[i] = middle + 1;
+      // Of equal ones the lower half comes first.
+      queue.add(this.box(low, box.high, box.depth + 1));
+      queue.add(this.box(box.low, high, box.depth + 1));
+    }
+    return { found: "never", steps };
+  }
+
+  private box(low: number[], high: number[], depth: number): Box {
+    let cost = 1;
+    for (let d = 0; d < this.kernel.dims.length; d++) cost *= Math.max(1, low[d]!);
+    return { low: low.slice(), high: high.slice(), cost, depth };
+  }
+
+  /** What is cut next: what is widest for what it is. */
+  private widest({ low, high }: Box): number | null {
+    let best: number | null = null;
+    let most = 0;
+    for (const i of this.splits) {
+      if (high[i]! <= low[i]!) continue;
+      const width = Math.log2(high[i]! - low[i]! + 1) - 0.5 * Math.log2(1 + Math.max(0, low[i]!));
+      if (best === null || width > most) [best, most] = [i, width];
+    }
+    return best;
+  }
+
+  /** Whether intervals leave a chance; bounds of loops cut the box. */
+  private isPossible(box: Box, isFree: boolean): boolean {
+    const { kernel, numbers, ranges } = this;
+    const of = (v: string): Range => [box.low[numbers.get(v)!]!, box.high[numbers.get(v)!]!];
+    if (isFree)
+      for (const { left, relation, right } of kernel.requirements) {
+        const [a, b] = [extentRange(left, of), extentRange(right, of)];
+        if (a !== null && b !== null && compareRange(relation, a, b)![1] === 0) return false;
+      }
+    for (const { op, loop } of this.steps) {
+      if (!loop) {
+        ranges.set(op.results[0]!, this.value(op, of));
+        continue;
+      }
+      for (const [d, variable] of op.regions[0]!.arguments.entries()) {
+        const i = numbers.get(variable)!;
+        const [lo, hi] = [ranges.get(op.operands[2 * d]!) ?? null, ranges.get(op.operands[2 * d + 1]!) ?? null];
+        if (lo !== null) box.low[i] = Math.max(box.low[i]!, lo[0]);
+        if (hi !== null) box.high[i] = Math.min(box.high[i]!, hi[1] - 1);
+        if (box.high[i]! < box.low[i]!) return false;
+        ranges.set(variable, [box.low[i]!, box.high[i]!]);
+      }
+    }
+    return this.tests.every((t) => this.outcome(t)[1] === 1);
+  }
+
+  /** Cuts from a box what tests exclude, op by op back to the variables; false where nothing is left. */
+  private narrow(box: Box): boolean {
+    let isCut = false;
+    const cut = (variable: string | Value, lo: number, hi: number): void => {
+      const i = this.numbers.get(variable)!;
+      isCut ||= lo > box.low[i]! || hi < box.high[i]!;
+      box.low[i] = Math.max(box.low[i]!, lo);
+      box.high[i] = Math.min(box.high[i]!, hi);
+    };
+    const within = (v: Value, least: number, most: number): boolean => {
+      const range = this.ranges.get(v);
+      if (range === undefined || range === null || (least <= range[0] && most >= range[1])) return true;
+      const [lo, hi] = [Math.max(least, range[0]), Math.min(most, range[1])];
+      if (lo > hi) return false;
+      const op = this.makers.get(v)!;
+      if (this.numbers.has(v)) cut(v, lo, hi);
+      else if (op.name === "dim") cut(text(op, "name"), lo, hi);
+      else if (op.name === "rank") cut("", lo, hi);
+      else return operandsOf(op, [lo, hi], (w) => this.ranges.get(w) ?? null).every(([w, ...to]) => within(w, ...to));
+      return true;
+    };
+    // An iteration needs bounds that include it.
+    for (const { op, loop } of this.steps)
+      for (const [d, variable] of (loop ? op.regions[0]!.arguments : []).entries()) {
+        const i = this.numbers.get(variable)!;
+        if (!within(op.operands[2 * d]!, -Infinity, box.high[i]!)) return false;
+        if (!within(op.operands[2 * d + 1]!, box.low[i]! + 1, Infinity)) return false;
+      }
+    for (const test of this.tests) {
+      if ("value" in test) {
+        if (!within(test.value, test.is, test.is === 0 ? 0 : Infinity)) return false;
+        continue;
+      }
+      const [a, b] = [this.ranges.get(test.less) ?? null, this.ranges.get(test.than) ?? null];
+      if (a === null || b === null) continue;
+      if (!within(test.less, -Infinity, b[1] - 1) || !within(test.than, a[0] + 1, Infinity)) return false;
+    }
+    return !isCut || box.low.every((lo, i) => lo <= box.high[i]!);
+  }
+
+  /** The lengths at the lower corner, if what is asked for happens at it. */
+  private corner(box: Box, isFree: boolean): DimValues | null {
+    const { kernel, numbers, ranges } = this;
+    const of = (v: string): Range => both(box.low[numbers.get(v)!]!);
+    if (isFree)
+      for (const { left, relation, right } of kernel.requirements) {
+        const [a, b] = [extentRange(left, of), extentRange(right, of)];
+        if (a === null || b === null || compareRange(relation, a, b)![0] === 0) return null;
+      }
+    for (const { op, loop } of this.steps) {
+      if (!loop) {
+        const value = this.value(op, of);
+        if (value !== null && Math.abs(value[0]) > EXACT) return null;
+        ranges.set(op.results[0]!, value);
+        continue;
+      }
+      for (const [d, variable] of op.regions[0]!.arguments.entries()) {
+        const i = numbers.get(variable)!;
+        const [lo, hi] = [ranges.get(op.operands[2 * d]!) ?? null, ranges.get(op.operands[2 * d + 1]!) ?? null];
+        if (lo === null || hi === null) return null;
+        const first = Math.max(box.low[i]!, lo[0]);
+        if (first > Math.min(box.high[i]!, hi[0] - 1)) return null;
+        ranges.set(variable, both(first));
+      }
+    }
+    if (!this.tests.every((t) => this.outcome(t)[0] === 1)) return null;
+    return Object.fromEntries(kernel.dims.map((name, d) => [name, box.low[d]!]));
+  }
+
+  private value(op: Op, of: (variable: string) => Range): Range {
+    if (op.name === "dim") return of(text(op, "name"));
+    if (op.name === "rank") return of("");
+    return rangeOf(
+      op,
+      op.operands.map((v) => this.ranges.get(v) ?? null),
+    );
+  }
+
+  /** Whether a test may fail, and whether it may hold: [1, 1] is that it holds for sure. */
+  private outcome(test: Test): Bounds {
+    if ("value" in test) {
+      const range = this.ranges.get(test.value) ?? null;
+      if (range === null) return [0, 1];
+      return test.is === 1 ? [range[0] > 0 ? 1 : 0, range[1] > 0 ? 1 : 0] : [range[1] === 0 ? 1 : 0, range[0] === 0 ? 1 : 0]; // prettier-ignore
+    }
+    const [a, b] = [this.ranges.get(test.less) ?? null, this.ranges.get(test.than) ?? null];
+    return a === null || b === null ? [0, 1] : compareRange("lt", a, b)!;
+  }
+}
+
+const namesOf = (e: Parameters<typeof extentRange>[0]): string[] =>
+  typeof e === "number" ? [] : typeof e === "string" ? [e] : [...namesOf(e.a), ...namesOf(e.b)];
+
+/** Where the operands of a function lie, if what it gives lies in a range. */
+function operandsOf(op: Op, [lo, hi]: Bounds, of: (v: Value) => Range): [Value, number, number][] {
+  const [v, w] = op.operands as [Value, Value];
+  const [a, b] = [of(v), of(w)];
+  if (op.name === "cast") return [[v, lo, hi]];
+  if (op.name === "unary") return [[v, 1 - hi, 1 - lo]];
+  if (a === null || b === null) return [];
+  if (op.name === "compare") {
+    const fn = op.attributes["fn"] as Comparison;
+    return lo !== hi ? [] : sidesOf(lo === 1 ? fn : OPPOSITE[fn], [v, ...a], [w, ...b]);
+  }
+  if (op.name !== "binary") return [];
+  const c = b[0] === b[1] && b[0] > 0 ? b[0] : null;
+  switch (op.attributes["fn"]) {
+    case "add":
+      return [[v, lo - b[1], hi - b[0]], [w, lo - a[1], hi - a[0]]]; // prettier-ignore
+    case "sub":
+      return [[v, lo + b[0], hi + b[1]], [w, a[0] - hi, a[1] - lo]]; // prettier-ignore
+    case "mul":
+      return c === null ? [] : [[v, Math.ceil(lo / c), Math.floor(hi / c)]];
+    case "div":
+      return c === null || a[0] < 0 ? [] : [[v, lo * c, hi * c + c - 1]];
+    case "rem": {
+      if (c === null || a[0] < 0 || lo !== hi) return [];
+      const rest = (x: number): number => ((x % c) + c) % c;
+      return [[v, a[0] + rest(lo - a[0]), a[1] - rest(a[1] - lo)]];
+    }
+    case "min":
+      return [[v, lo, Infinity], [w, lo, Infinity]]; // prettier-ignore
+    case "max":
+      return [[v, -Infinity, hi], [w, -Infinity, hi]]; // prettier-ignore
+    case "and":
+      return lo === 1 && hi === 1 && a[1] <= 1 && b[1] <= 1 ? [[v, 1, 1], [w, 1, 1]] : []; // prettier-ignore
+    case "or":
+      return hi === 0 && lo === 0 ? [[v, 0, 0], [w, 0, 0]] : []; // prettier-ignore
+    default:
+      return [];
+  }
+}
+
+const OPPOSITE: Readonly<Record<Comparison, Comparison>> = {
+  eq: "ne",
+  ne: "eq",
+  lt: "ge",
+  ge: "lt",
+  gt: "le",
+  le: "gt",
+};
+
+function sidesOf(fn: Comparison, a: [Value, number, number], b: [Value, number, number]): [Value, number, number][] {
+  if (fn === "gt" || fn === "ge") return sidesOf(fn === "gt" ? "lt" : "le", b, a);
+  if (fn === "eq") return [[a[0], b[1], b[2]], [b[0], a[1], a[2]]]; // prettier-ignore
+  const step = fn === "lt" ? 1 : 0;
+  return fn === "ne" ? [] : [[a[0], -Infinity, b[2] - step], [b[0], a[1] + step, Infinity]]; // prettier-ignore
+}
+
+/** Far ranges by their orders of magnitude, near ones in halves. */
+function between(low: number, high: number): number {
+  if (low >= 0 && high > 4 * low + 64) return Math.floor(Math.sqrt((low + 1) * (high + 1))) - 1;
+  return Math.floor((low + high) / 2);
+}
+
+/** Boxes, the cheapest first; of equal ones the smallest, and of these the newest. */
+class Queue {
+  private readonly boxes: Box[] = [];
+
+  add(box: Box): void {
+    const { boxes } = this;
+    let i = boxes.length;
+    boxes.push(box);
+    for (let up = (i - 1) >> 1; i > 0 && isBefore(box, boxes[up]!); i = up, up = (i - 1) >> 1) {
+      boxes[i] = boxes[up]!;
+      boxes[up] = box;
+    }
+  }
+
+  take(): Box | null {
+    const { boxes } = this;
+    const [first] = boxes;
+    const last = boxes.pop();
+    if (first === undefined || last === undefined) return null;
+    if (boxes.length === 0) return first;
+    boxes[0] = last;
+    for (let i = 0; ;) {
+      let least = i;
+      for (const down of [2 * i + 1, 2 * i + 2])
+        if (down < boxes.length && isBefore(boxes[down]!, boxes[least]!)) least = down;
+      if (least === i) return first;
+      [boxes[i], boxes[least]] = [boxes[least]!, boxes[i]!];
+      i = least;
+    }
+  }
+}
+
+function isBefore(a: Box, b: Box): boolean {
+  return a.cost !== b.cost ? a.cost < b.cost : a.depth >= b.depth;
+}
