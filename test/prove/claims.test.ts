@@ -172,7 +172,7 @@ collective table(x: T[n] local, source: i32[world] replicated) -> y: T[n] local
   it("have sampled values, and the claim says so", () => {
     const claims = proved(table("x@(index(source[rank]))[i]"), 3);
     expect(statuses(claims)).toEqual(["proved", "proved"]);
-    expect(summaryLine(claims)).toContain("(5 shapes) and 6 samples of source, ordering proved");
+    expect(summaryLine(claims)).toContain("at 5 shapes with n ≤ 215 and 6 samples of source, ordering proved");
   });
 
   it("refute what holds for some of them only", () => {

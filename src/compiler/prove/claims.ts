@@ -203,7 +203,8 @@ export function claimsOf(
   const { every, printed } = isProved ? everywhere : NOWHERE;
   const lengths = every?.answer.holds === true ? allowedLengths(kernel) : lengthsOf(answers);
   const isEverywhere = every?.ordering.holds === true && every.answer.holds;
-  const beyond = isEverywhere || !isProved ? [] : beyondOf(kernel, options, orderings);
+  const beyond =
+    isEverywhere || !isProved ? [] : beyondOf(kernel, options, every?.ordering.holds === true ? answers : orderings);
   const coverage = coverageOf(kernel, new Set([...answers.ran, ...orderings.ran]));
   const asClaimed = (): boolean => roundedAsClaimed(kernel, options, answers);
   const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows, asClaimed);

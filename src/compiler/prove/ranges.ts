@@ -34,7 +34,9 @@ export function extentRange(e: Extent, of: (dim: string) => Range): Range {
   const [a, b] = [extentRange(e.a, of), extentRange(e.b, of)];
   if (a === null || b === null) return null;
   if (a[0] === a[1] && b[0] === b[1]) return both(evaluateExtent({ op: e.op, a: a[0], b: b[0] }, {}));
-  if (e.op === "mod") return b[0] > 0 ? (binaryRange("rem", a, b) ?? [0, b[1] - 1]) : null;
+  // Lengths are rounded down, and leave no rest below 0.
+  if (e.op === "mod") return b[0] <= 0 ? null : a[0] >= 0 ? binaryRange("rem", a, b) : [0, b[1] - 1];
+  if (e.op === "div" && a[0] < 0) return null;
   if (e.op !== "ceildiv") return binaryRange(e.op, a, b);
   return b[0] > 0 && a[0] >= 0 ? [Math.ceil(a[0] / b[1]), Math.ceil(a[1] / b[0])] : null;
 }
@@ -77,12 +79,13 @@ function binaryRange(fn: BinaryFunction, a: NonNullable<Range>, b: NonNullable<R
     case "sub":
       return [a[0] - b[1], a[1] - b[0]];
     case "rem":
-      if (b[0] <= 0 || a[0] < 0) return null;
-      if (isOne && Math.floor(a[0] / b[0]) === Math.floor(a[1] / b[0])) return [a[0] % b[0], a[1] % b[0]];
-      return [0, Math.min(a[1], b[1] - 1)];
+      if (b[0] <= 0) return null;
+      if (a[0] >= 0 && isOne && Math.floor(a[0] / b[0]) === Math.floor(a[1] / b[0])) return [a[0] % b[0], a[1] % b[0]];
+      // What is left has the sign of what is divided.
+      return [Math.min(0, Math.max(a[0], 1 - b[1])), Math.max(0, Math.min(a[1], b[1] - 1))];
     case "div":
-      if (b[0] <= 0 || a[0] < 0) return null;
-      return [Math.floor(a[0] / b[1]), Math.floor(a[1] / b[0])];
+      if (b[0] <= 0) return null;
+      return [Math.trunc(a[0] / (a[0] < 0 ? b[0] : b[1])), Math.trunc(a[1] / (a[1] < 0 ? b[1] : b[0]))];
     case "and":
       // Of conditions; bits of other numbers only where they are known.
       if (a[1] <= 1 && b[1] <= 1 && a[0] >= 0 && b[0] >= 0) return [a[0] & b[0], a[1] & b[1]];

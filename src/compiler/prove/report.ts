@@ -357,12 +357,12 @@ function rounding({ collective, ranks }: Claims, { span, dtype, warns }: Obligat
 }
 
 /** What a constant decides at lengths that were not proved. */
-function limit({ collective, ranks, orderings }: Claims, { span, constant, at }: Beyond): Printable {
+function limit({ collective, ranks, answers, orderings, every }: Claims, { span, constant, at }: Beyond): Printable {
   const shows = at === null ? "" : `, from ${dimsText(at)} on`;
   return {
     code: "proof-limited",
     severity: "warning",
-    message: `proved ${scopeText(orderings)}; ${constant} makes a difference here only at larger ones${shows}`,
+    message: `proved ${scopeText(every?.ordering.holds === true ? answers : orderings)}; ${constant} makes a difference here only at larger ones${shows}`,
     span,
     labels: [],
     help: at === null ? null : `ask for lengths on both sides of it: --dim ${dimsText(at).replaceAll(" ", " --dim ")}`,

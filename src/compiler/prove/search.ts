@@ -43,7 +43,8 @@ interface Box {
 export class Search {
   private readonly steps: Step[] = [];
   private readonly variables: (string | Value)[];
-  private readonly splits: readonly number[];
+  /** Variables that are cut: those that the tests are made of first. */
+  private readonly splits: readonly (readonly number[])[];
   private readonly numbers = new Map<string | Value, number>();
   private readonly ranges = new Map<Value, Range>();
 
@@ -55,17 +56,8 @@ export class Search {
     private readonly tests: readonly Test[],
   ) {
     const loops = parents.filter(({ op }) => op.operands.length > 1);
-    const needed = new Set<Value>();
-    const work = [
-      ...tests.flatMap((t) => ("value" in t ? [t.value] : [t.less, t.than])),
-      ...loops.flatMap(({ op }) => op.operands),
-    ];
-    for (let v = work.pop(); v !== undefined; v = work.pop()) {
-      if (needed.has(v)) continue;
-      needed.add(v);
-      const op = makers.get(v);
-      if (op !== undefined && op.regions.length === 0) work.push(...op.operands);
-    }
+    const tested = this.behind(tests.flatMap((t) => ("value" in t ? [t.value] : [t.less, t.than])));
+    const needed = new Set([...tested, ...this.behind(loops.flatMap(({ op }) => op.operands))]);
     const collect = (region: Region, depth: number): void => {
       for (const op of region.ops) {
         if (op.results.some((v) => needed.has(v))) this.steps.push({ op, loop: false });
@@ -80,11 +72,34 @@ export class Search {
     this.variables = [...kernel.dims, "", ...own];
     this.variables.forEach((v, i) => this.numbers.set(v, i));
     const named = new Set<string>(kernel.requirements.flatMap((r) => [...namesOf(r.left), ...namesOf(r.right)]));
-    for (const { op, loop } of this.steps) if (!loop && op.name === "dim") named.add(text(op, "name"));
-    const hasRank = this.steps.some(({ op, loop }) => !loop && op.name === "rank");
-    const matters = (v: string | Value): boolean =>
-      typeof v === "string" ? (v === "" ? hasRank : named.has(v)) : needed.has(v);
-    this.splits = this.variables.flatMap((v, i) => (matters(v) ? [i] : []));
+    const variablesIn = (values: ReadonlySet<Value>): Set<string | Value> => {
+      const found = new Set<string | Value>(own.filter((v) => values.has(v)));
+      for (const v of values) {
+        const op = makers.get(v);
+        if (op?.name === "dim") found.add(text(op, "name"));
+        if (op?.name === "rank") found.add("");
+      }
+      return found;
+    };
+    const [first, all] = [variablesIn(tested), variablesIn(needed)];
+    const placesOf = (isWanted: (v: string | Value) => boolean): number[] =>
+      this.variables.flatMap((v, i) => (isWanted(v) ? [i] : []));
+    this.splits = [
+      placesOf((v) => first.has(v)),
+      placesOf((v) => !first.has(v) && (all.has(v) || (typeof v === "string" && named.has(v)))),
+    ];
+  }
+
+  private behind(values: readonly Value[]): Set<Value> {
+    const found = new Set<Value>();
+    const work = [...values];
+    for (let v = work.pop(); v !== undefined; v = work.pop()) {
+      if (found.has(v)) continue;
+      found.add(v);
+      const op = this.makers.get(v);
+      if (op !== undefined && op.regions.length === 0) work.push(...op.operands);
+    }
+    return found;
   }
 
   /**
@@ -99,7 +114,7 @@ export class Search {
       if (typeof v !== "string") return [-LONGEST, LONGEST];
       if (at !== null) return [at[v]!, at[v]!];
       const from = least[v] ?? 1;
-      return [from, splits.includes(i) ? LONGEST : from];
+      return [from, splits.some((all) => all.includes(i)) ? LONGEST : from];
     };
     const start = variables.map(range);
     const queue = new Queue();
@@ -132,14 +147,17 @@ export class Search {
 
   /** What is cut next: what is widest for what it is. */
   private widest({ low, high }: Box): number | null {
-    let best: number | null = null;
-    let most = 0;
-    for (const i of this.splits) {
-      if (high[i]! <= low[i]!) continue;
-      const width = Math.log2(high[i]! - low[i]! + 1) - 0.5 * Math.log2(1 + Math.max(0, low[i]!));
-      if (best === null || width > most) [best, most] = [i, width];
+    for (const splits of this.splits) {
+      let best: number | null = null;
+      let most = 0;
+      for (const i of splits) {
+        if (high[i]! <= low[i]!) continue;
+        const width = Math.log2(high[i]! - low[i]! + 1) - 0.5 * Math.log2(1 + Math.max(0, low[i]!));
+        if (best === null || width > most) [best, most] = [i, width];
+      }
+      if (best !== null) return best;
     }
-    return best;
+    return null;
   }
 
   /** Whether intervals leave a chance; bounds of loops cut the box. */
