@@ -150,7 +150,7 @@ it("signals at random order what looking at each of them says", () => {
     seen.mockRestore();
   }
   expect(Math.min(climbing, other)).toBeGreaterThan(300);
-  expect(settled).toBeGreaterThan(50);
+  expect(settled).toBeGreaterThan(40);
 });
 
 const barriers = (count: number, ranks = 2): ReturnType<typeof compile> =>
@@ -161,6 +161,40 @@ const barriers = (count: number, ranks = 2): ReturnType<typeof compile> =>
 }`,
     { ranks, dtype: "f32", mapping: PROOF_MAPPING },
   );
+
+it.each([
+  [true, "flag 'flags'[0] of rank 0 may be set back to 0 before a wait for 1 sees it"],
+  [false, null],
+])(
+  "a flag that one block raises, lowers and raises again, for an answer to the first (%s), is seen or lost",
+  (isForAnswer, said) => {
+    const { kernel } = barriers(1);
+    const [signal, wait] = ["signal", "wait"].map((name) => kernelOps(kernel!).find((op) => op.name === name)!);
+    const lengths = kernel!.buffers.map(() => 4);
+    const trace = new Trace(kernel!, 1, lengths);
+    const [flag, answer] = [trace.flag("flags", 0, 0), trace.flag("flags", 0, 1)];
+    const [one, other] = [trace.entity(0, 0), trace.entity(1, 0)];
+    const kind = { add: false, sys: true, hands: "everything" } as const;
+    const set = (entity: number, to: Flag, value: number): void => {
+      trace.signal(trace.strand(entity, 0), to, value, signal!, kind);
+      trace.endPhase(entity);
+    };
+    const awaited = (entity: number, of: Flag): void => {
+      trace.wait(trace.strand(entity, 0), of, 1, wait!, { sys: true, acquire: true, isAside: false });
+      trace.endPhase(entity);
+    };
+    for (const rank of [0, 1]) trace.start(rank);
+    set(one, flag, 1);
+    awaited(other, flag);
+    set(other, answer, 1);
+    set(one, flag, 0);
+    if (isForAnswer) awaited(one, answer);
+    set(one, flag, 1);
+    const order = (): unknown => new HappensBefore(trace);
+    if (said === null) expect(order).not.toThrow();
+    else expect(order).toThrow(said);
+  },
+);
 
 describe("schedules", () => {
   it("take the same steps and find the same with and without", () => {

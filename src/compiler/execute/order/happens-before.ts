@@ -57,8 +57,7 @@ export class HappensBefore implements Order {
       this.round(false);
     }
     const inTurn = new Set(trace.flags.filter(isSetInTurn));
-    for (const wait of trace.waits)
-      if (!inTurn.has(wait.flag) || !suffices(wait.flag.signals.at(-1)!, wait)) this.checkLost(wait);
+    for (const wait of trace.waits) if (!(inTurn.has(wait.flag) && this.isRaisedForGood(wait))) this.checkLost(wait);
   }
 
   get segments(): Int32Array {
@@ -193,14 +192,30 @@ export class HappensBefore implements Order {
     return (signal.sys && wait.sys) || this.trace.rankOf(signal.entity) === this.trace.rankOf(wait.entity);
   }
 
-  /** A `set` to a lower value that may come last hides the one a wait is for. */
+  /** Of a flag that is set in turn: whether a signal suffices that does not come after the wait, and all after it suffice, too. */
+  private isRaisedForGood(wait: Wait): boolean {
+    const { flag, value } = wait;
+    const { signals } = flag;
+    const isOpen = (s: Signal | undefined): boolean => s !== undefined && suffices(s, wait) && !this.isAfter(s, wait);
+    if (isOpen(signals.at(-1))) return true;
+    const isNear = (): boolean => Math.abs((signals[0]!.value - value) | 0) < NEAR;
+    return (
+      this.climbs(flag) && isNear() && isOpen(signals[firstWhere(signals.length, (at) => suffices(signals[at]!, wait))])
+    );
+  }
+
+  /**
+   * A `set` to a lower value hides the one a wait is for, if none that suffices always follows it. One that comes after the wait
+   * follows nothing that the wait has not seen.
+   */
   private checkLost(wait: Wait): void {
     const { signals, buffer, slot, owner } = wait.flag;
     if (signals.length === 0 || signals[0]!.add) return;
     for (const low of signals) {
       if (suffices(low, wait) || this.isAfter(low, wait)) continue;
       const { strand, entity, phase, segment } = low;
-      if (signals.some((s) => suffices(s, wait) && this.knowsOf(s, strand, entity, phase, segment))) continue;
+      const follows = (s: Signal): boolean => suffices(s, wait) && this.knowsOf(s, strand, entity, phase, segment);
+      if (signals.some((s) => follows(s) && !this.isAfter(s, wait))) continue;
       const place = (s: Signal | Wait, what: string) => ({
         rank: this.trace.rankOf(s.entity),
         block: this.trace.blockOf(s.entity),
