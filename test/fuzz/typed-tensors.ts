@@ -30,9 +30,14 @@ function leaf(x: Scope, dtype: string, layout: Layout, shape: Shape): string {
   const made = exact.filter((a) => a.role !== "input");
   if (made.length > 0 && c.chance(0.7)) return c.pick(made).name;
   if (exact.length > 0 && c.chance(0.7)) return c.pick(exact).name;
-  const other = fits.filter((a) => a.dtype !== "bool" && a.dtype !== dtype && dtype !== "bool");
-  const isCastable = !layout.some((s) => /^P(min|max|prod)/.test(s));
-  if (other.length > 0 && isCastable && c.chance(0.5)) return `${dtype}(${c.pick(other).name})`;
+  const isFloat = (one: string): boolean => computedIn(one, x.family) === "f32";
+  // Floats are cut off when they become integers, and averages of integers are.
+  const parts = layout.filter((s) => s.startsWith("P"));
+  const isCastable = (from: string): boolean =>
+    parts.length === 0 ||
+    (isFloat(from) ? isFloat(dtype) && parts.every((s) => s === "Psum" || s === "Pavg") : parts.every((s) => s === "Psum")); // prettier-ignore
+  const other = fits.filter((a) => a.dtype !== "bool" && a.dtype !== dtype && dtype !== "bool" && isCastable(a.dtype));
+  if (other.length > 0 && c.chance(0.5)) return `${dtype}(${c.pick(other).name})`;
   return newInput(x, dtype, layout, shape).name;
 }
 

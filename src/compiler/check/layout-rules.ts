@@ -1,19 +1,55 @@
 /** Which layout follows from which: the rules of matrix products, folds and elementwise operations. */
 import type { FoldFunction } from "../manifest.js";
+import { type DType, DTYPES } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 import { type Layout, partialOf, type Placement, type ReductionOp, sameLayout } from "../types/layout.js";
 import { hasAxes, layoutOf, type MeshAxis, placementsOf } from "../types/mesh.js";
 import { conversionBetween, gatherOf } from "./functions.js";
 
 interface Laid {
+  readonly dtype: DType;
   readonly shape: readonly Extent[];
   readonly layout: Layout;
 }
 
-/** Sums and averages are linear: scaling and adding the parts scales and adds the whole. */
-export function isLinear(l: Layout): boolean {
+const isFloat = (dtype: DType): boolean => DTYPES[dtype].kind === "float";
+
+/**
+ * Whether scaling and adding the parts scales and adds the whole: of sums, and of averages of floats. An average of integers is cut
+ * off, and what is made of the parts before is cut off elsewhere.
+ */
+export function isLinear(l: Layout, dtype: DType): boolean {
+  const op = partialOf(l);
+  return op === "sum" || (op === "avg" && isFloat(dtype));
+}
+
+/** Whether what is picked of the parts, element by element, or 0, is picked of the whole. */
+export function isOfSummands(l: Layout): boolean {
   const op = partialOf(l);
   return op === "sum" || op === "avg";
+}
+
+/** Whether dividing the parts divides the whole: quotients of integers are cut off. */
+export function isDivisible(l: Layout, dtype: DType): boolean {
+  return isLinear(l, dtype) && isFloat(dtype);
+}
+
+/**
+ * Whether casts of the parts are the parts of what is cast. Rounding aside: what is not is a float that is cut off, an average of
+ * integers, which is, and the greatest of integers that wrap. Sums and products wrap as their parts do.
+ */
+export function mayCastParts(op: ReductionOp, from: DType, to: DType): boolean {
+  if (from === to) return true;
+  if (isFloat(from) || to === "bool") return isFloat(from) && isFloat(to);
+  if (op === "min" || op === "max") return isFloat(to) || from === "bool" || isWithin(from, to);
+  return op !== "avg";
+}
+
+/** Whether an integer dtype has all numbers of another. */
+function isWithin(from: DType, to: DType): boolean {
+  const [of, into] = [DTYPES[from].bytes, DTYPES[to].bytes];
+  const isUnsigned = (dtype: DType): boolean => dtype.startsWith("u");
+  return isUnsigned(from) === isUnsigned(to) ? into >= of : isUnsigned(from) && into > of;
 }
 
 /** A rule of layouts of all ranks, for each axis of the mesh where some speak of axes; null where one has none. */
@@ -71,8 +107,8 @@ export function productLayout(a: Laid, b: Laid, rank: number): Layout | null {
   }
   if (cutA !== null) return isWhole(r) && cutA !== 1 ? sharded(cutA) : null;
   if (cutB !== null) return isWhole(l) && cutB !== 2 ? sharded(cutB) : null;
-  if (isLinear(l) && isWhole(r)) return l;
-  return isWhole(l) && isLinear(r) ? r : null;
+  if (isLinear(l, a.dtype) && isWhole(r)) return l;
+  return isWhole(l) && isLinear(r, b.dtype) ? r : null;
 }
 
 /** What would make the product possible. @param contracted the dimension both sides share, as written. */
@@ -93,15 +129,16 @@ export function productHelp(a: Laid, b: Laid, left: string, right: string, contr
   return `convert it first: ${gatherOf(bad, name) ?? name}`;
 }
 
-/** Layout of an elementwise operation of two tensors; null where they do not go together. */
-export function elementwiseLayout(operator: string, a: Layout, b: Layout): Layout | null {
+/** Layout of an elementwise operation of two tensors; null where they do not go together. @param dtype of both */
+export function elementwiseLayout(operator: string, a: Layout, b: Layout, dtype: DType): Layout | null {
   if (a.kind === "partial" || b.kind === "partial") {
-    if (["+", "-", "where"].includes(operator)) return isLinear(a) && sameLayout(a, b) ? a : null;
+    if (operator === "where") return isOfSummands(a) && sameLayout(a, b) ? a : null;
     // `mask` is a condition on the left, which every rank must know.
-    if (operator === "mask") return a.kind === "replicated" && isLinear(b) ? b : null;
-    if (operator === "*" && isLinear(a) && b.kind === "replicated") return a;
-    if (operator === "*" && isLinear(b) && a.kind === "replicated") return b;
-    return operator === "/" && isLinear(a) && b.kind === "replicated" ? a : null;
+    if (operator === "mask") return a.kind === "replicated" && isOfSummands(b) ? b : null;
+    if (operator === "+" || operator === "-") return isLinear(a, dtype) && sameLayout(a, b) ? a : null;
+    if (operator === "*" && isLinear(a, dtype) && b.kind === "replicated") return a;
+    if (operator === "*" && isLinear(b, dtype) && a.kind === "replicated") return b;
+    return operator === "/" && isDivisible(a, dtype) && b.kind === "replicated" ? a : null;
   }
   if (sameLayout(a, b)) return a;
   // What every rank has, rank r has, too; it has no other rank's slice.
@@ -131,10 +168,10 @@ const PARTS: Readonly<Record<FoldFunction, ReductionOp>> = {
 };
 
 /** Layout of a fold along a dimension; null where the parts' folds are not the parts of the whole's. */
-export function foldLayout(fn: FoldFunction, dim: number, l: Layout): Layout | null {
+export function foldLayout(fn: FoldFunction, dim: number, l: Layout, dtype: DType): Layout | null {
   if (l.kind === "sharded" && l.dim === dim) return { kind: "partial", op: PARTS[fn] };
   if (l.kind !== "partial") return l;
-  const commutes = fn === "sum" || fn === "mean" ? isLinear(l) : l.op === PARTS[fn];
+  const commutes = fn === "sum" || fn === "mean" ? isLinear(l, dtype) : l.op === PARTS[fn];
   return commutes ? l : null;
 }
 

@@ -7,6 +7,7 @@ import { printExpression } from "../ast/print.js";
 import { type Layout, partialOf, type Placement, printLayout } from "../types/layout.js";
 import { cutsOf, hasAxes, layoutOf, placementsOf } from "../types/mesh.js";
 import { castDType, refuseNamed, reportArity } from "./calls.js";
+import { mayCastParts } from "./layout-rules.js";
 import { cutAlong, showExtent } from "./extents.js";
 import {
   type Conversion,
@@ -53,8 +54,9 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   if (t === null || t === undefined || t === "literal")
     return c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a number" }));
   if (conversion !== undefined) return context.isLogical ? t : convert(e, conversion, t, context);
-  if (dtype === "bool" && partialOf(t.layout) !== null && t.dtype !== "bool")
-    return reportNotLinear("a cast to bool", t, operand, e, c);
+  const partial = partialOf(t.layout);
+  if (dtype !== null && partial !== null && !mayCastParts(partial, t.dtype, dtype))
+    return reportNotLinear(`a cast from ${t.dtype} to ${dtype}`, t, operand, e, c);
   if (dtype !== null) return { ...t, dtype };
   if (!requireNumbers(t, operand, c)) return null;
   if (partialOf(t.layout) !== null) return reportNotLinear(`'${callee}'`, t, operand, e, c);

@@ -9,7 +9,15 @@ import { type AxisPlacement, type Layout, partialOf, type Placement, printLayout
 import { castDType } from "./calls.js";
 import { reduceFirst } from "./fixes.js";
 import { cutAlong, showShape } from "./extents.js";
-import { elementwiseHelp, elementwiseLayout, isLinear, nests, perAxis } from "./layout-rules.js";
+import {
+  elementwiseHelp,
+  elementwiseLayout,
+  isDivisible,
+  isLinear,
+  isOfSummands,
+  nests,
+  perAxis,
+} from "./layout-rules.js";
 import type { Checking } from "./scope.js";
 import { checkTensor, type Operand, settle, type TensorContext, type TensorType } from "./tensors.js";
 
@@ -92,9 +100,10 @@ function join(
   if (a === "literal" && b === "literal") return "literal";
   if (a !== "literal" && b !== "literal") return joinTensors(e, operation, operator, [left, a], [right, b], c);
   const [t, operand, literal] = a === "literal" ? [b as TensorType, right, left] : [a, left, right];
-  const scales = operator === "*" || (operator === "/" && b === "literal");
-  const masks = operator === "where" && literal.kind === "number" && literal.value === 0;
-  if (partialOf(t.layout) !== null && !((scales || masks) && isLinear(t.layout)))
+  const scales = operator === "*" && isLinear(t.layout, t.dtype);
+  const divides = operator === "/" && b === "literal" && isDivisible(t.layout, t.dtype);
+  const masks = operator === "where" && literal.kind === "number" && literal.value === 0 && isOfSummands(t.layout);
+  if (partialOf(t.layout) !== null && !(scales || divides || masks))
     return reportNotLinear(operator === "where" ? operation : `${operation} with a number`, t, operand, e, c);
   const misfit = misfitOf(literal, DTYPES[t.dtype].compute, c);
   if (misfit !== null) return c.report(diagnostic("dtype-mismatch", e.span, { left: t.dtype, right: misfit }));
@@ -151,7 +160,9 @@ export function joinTensors(
   ] as const)
     if (partialOf(t.layout) !== null && !canActOnParts(operator)) return reportNotLinear(operation, t, operand, e, c);
   const layouts = [alignLayout(a, shape.length), alignLayout(b, shape.length)] as const;
-  const found = perAxis(c.mesh, layouts, (l, r) => elementwiseLayout(operator, l, r));
+  const found = perAxis(c.mesh, layouts, (l, r) =>
+    elementwiseLayout(operator, l, r, operator === "mask" ? b.dtype : a.dtype),
+  );
   const layout = found !== null && layouts.every((l) => nests(l, found, c.mesh)) ? found : null;
   if (layout !== null) return { ...a, shape, layout };
   const parameters = { operation, left: printLayout(a.layout), right: printLayout(b.layout) };

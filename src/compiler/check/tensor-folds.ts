@@ -41,7 +41,7 @@ export function checkFold(e: Call, fn: FoldFunction, context: TensorContext): Op
   if (dim === null) return reportMissing(fn, "dim", "the dimension it folds", e, c);
   if (fn === "mean" && DTYPES[t.dtype].kind === "int")
     return c.report(diagnostic("needs-float", e.span, { name: fn, found: `a ${t.dtype} tensor` }));
-  const layout = perAxis(c.mesh, [t.layout], (l) => foldLayout(fn, dim, l));
+  const layout = perAxis(c.mesh, [t.layout], (l) => foldLayout(fn, dim, l, t.dtype));
   if (layout === null) return reportNotLinear(`'${fn}'`, t, operand, e, c);
   return { ...t, shape: t.shape.with(dim, 1), layout };
 }

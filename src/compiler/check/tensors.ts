@@ -62,7 +62,7 @@ function typeOf(e: Expression, context: TensorContext): Operand {
         return c.report(diagnostic("type-mismatch", e.operand.span, { wanted: "a condition", found }));
       }
       if (!requireNumbers(t, e.operand, c)) return null;
-      if (t === "literal" || partialOf(t.layout) === null || isLinear(t.layout)) return t;
+      if (t === "literal" || partialOf(t.layout) === null || isLinear(t.layout, t.dtype)) return t;
       return reportNotLinear("negation", t, e.operand, e, c);
     }
     case "call":
