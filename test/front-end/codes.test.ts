@@ -12,6 +12,12 @@ describe("each code", () => {
   }
 });
 
+test("a tiles loop of one iteration may store to one element", () => {
+  const loop = (range: string): string =>
+    `collective f(x: T[m] local) -> y: T[m] local { for i in tiles(${range}) { y[m - 1] = x[0] } }`;
+  for (const range of ["1", "world / world", "m - 1..m"]) expectDiagnostics(loop(range), []);
+});
+
 describe("other ways to the same codes", () => {
   for (const [name, { text, settings, expected }] of Object.entries(MORE_FAULTS))
     test(name, () => void expectDiagnostics(text, expected, settings));

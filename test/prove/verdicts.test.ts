@@ -118,6 +118,26 @@ describe("what is said of what is not proved", () => {
       help: expect.stringMatching(/^no barrier can stand in a tiles loop/),
     });
     expect(race!.notes!.join("\n")).toMatch(/with to = \[\d.*\] on rank 0, launch \d/);
+    // Both accesses are of one block: what tells them apart is where in the loop they are.
+    expect(race!.labels[0]!.text).toMatch(
+      /in element (\d+) of the tiles loop; .*in element (?!\1 )\d+ of the tiles loop/,
+    );
+  });
+
+  it("tells turns of a loop over ranks apart, and shows what other ranks say where to", () => {
+    const [race] = findings(
+      compiled(`collective f(x: T[m, n] local, counts: i32[world] local) -> y: T[world * m, n] local
+        where counts in 0..m / world + 1
+        where m >= world {
+        for p in ranks {
+          let target = sum(q in 1..p) index(counts@q[rank])
+          for i, j in tiles(index(counts@p[rank]), n) { y[target + i, j] = x@p[i, j] }
+        }
+      }`),
+    );
+    expect(race!.labels[0]!.text).toMatch(/in turn 0 of the ranks loop.*in turn 1 of the ranks loop/);
+    expect(race!.help).toMatch(/^turns of a loop over ranks come in any order/);
+    for (const rank of [0, 1]) expect(race!.notes!.join("\n")).toMatch(new RegExp(`with counts = .* on rank ${rank},`));
   });
 
   it("never counts more operations than there are, whatever proofs it is told of", () => {

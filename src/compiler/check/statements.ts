@@ -17,6 +17,7 @@ import {
 } from "./elements.js";
 import { checkDomain, checkRankNumber } from "./ranges.js";
 import type { DType } from "../types/dtype.js";
+import { extent, sameExtent } from "../types/extent.js";
 import type { Checking, MaybeType } from "./scope.js";
 
 type Assignment = Extract<Statement, { kind: "assign" }>;
@@ -241,9 +242,17 @@ export function checkWritable(tensor: CheckedTensor, s: Assignment, c: Checking)
 function checkSameElement(s: Assignment, loop: Loop, c: Checking, at: Place): void {
   const used = new Set(at.guarded);
   for (const e of [...(s.indices ?? []), ...(s.peer === null ? [] : [s.peer])]) c.tilesIn(e, used);
-  const missing = loop.variables.filter((v) => !used.has(v.text));
+  const missing = loop.variables.filter((v, d) => !used.has(v.text) && !isOnce(loop, d, c));
   if (missing.length === 0) return;
   const variables = missing.map((v) => `'${v.text}'`).join(" and ");
   const labels = missing.map((v) => ({ span: v.span, text: "not part of the index" }));
   c.report(diagnostic("same-element", { start: s.span.start, end: endOfTarget(s) }, { variables }, { labels }));
+}
+
+/** Whether a variable of a tiles loop has one value, whatever the dimensions are. */
+function isOnce({ over }: Loop, d: number, c: Checking): boolean {
+  const range = over.kind === "tiles" ? over.ranges[d] : undefined;
+  if (range?.kind !== "bounds") return false;
+  const [from, to] = [range.from === null ? 0 : c.extentOf(range.from), c.extentOf(range.to)];
+  return from !== null && to !== null && sameExtent(extent("sub", to, from), 1);
 }

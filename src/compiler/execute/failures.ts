@@ -11,6 +11,10 @@ export interface Place {
   readonly span: Span;
   /** "load of 'x'[3] on rank 1". */
   readonly what: string;
+  /** The element that is touched, by its linear index, where it lies in memory of a rank. */
+  readonly element?: { readonly buffer: string; readonly owner: number; readonly index: number };
+  /** "turn 1 of the ranks loop": which iteration it is, where that is known. */
+  readonly iteration?: string;
 }
 
 export type WrongKind =

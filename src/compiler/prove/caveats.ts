@@ -114,14 +114,33 @@ function roundingOf(kernel: Kernel): DType[] {
   return [...rounding];
 }
 
-/** Where values are made 8 bits wide on the way, though nothing shows that they are small enough, and no input has that dtype. */
-export function saturating(kernel: Kernel, { overflow }: Caveats): { readonly span: Span; readonly dtype: DType }[] {
-  const places = new Map<string, { readonly span: Span; readonly dtype: DType }>();
+/** Scratch that values may not fit in. */
+export interface Saturating {
+  readonly span: Span;
+  readonly dtype: DType;
+  /** Whether what is stored was divided, or multiplied, before: by a scale that is too small, perhaps. */
+  readonly isScaled: boolean;
+}
+
+/**
+ * Where values are made narrower on the way, though nothing shows that they are small enough, and no input has that dtype. bf16 holds
+ * what f32 holds, but for numbers within a percent of the largest: that is for the summary.
+ */
+export function saturating(kernel: Kernel, { overflow }: Caveats): Saturating[] {
+  const places = new Map<string, Saturating>();
+  const makers = new Map<Value, Op>();
   walkKernel(kernel, (op) => {
+    for (const v of op.results) makers.set(v, op);
     if (op.name !== "store") return;
     const { role, dtype } = bufferOf(kernel, text(op, "buffer"));
-    if (role !== "scratch" || !overflow.includes(dtype) || kernel.inputs.some((t) => t.dtype === dtype)) return;
-    places.set(`${op.span.start}-${op.span.end}`, { span: op.span, dtype });
+    if (role !== "scratch" || dtype === "bf16" || !overflow.includes(dtype)) return;
+    if (kernel.inputs.some((t) => t.dtype === dtype)) return;
+    let made = makers.get(op.operands[0]!);
+    while (made?.name === "cast" || made?.name === "pack" || made?.name === "splat")
+      made = makers.get(made.operands[0]!);
+    const isScaled = made?.name === "binary" && ["div", "mul"].includes(String(made.attributes["fn"]));
+    const key = `${op.span.start}-${op.span.end}`;
+    places.set(key, { span: op.span, dtype, isScaled: isScaled || places.get(key)?.isScaled === true });
   });
   return [...places.values()];
 }

@@ -4,12 +4,11 @@
  */
 import type { Kernel } from "../ir/module.js";
 import type { Span } from "../source.js";
-import type { DType } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
 import type { MeshAxis } from "../types/mesh.js";
 import { requirementHolds } from "../types/requirement.js";
 import { isRoundedAsClaimed, proveAnswer } from "./answer.js";
-import { type Caveats, caveatsOf, saturating } from "./caveats.js";
+import { type Caveats, caveatsOf, saturating, type Saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
 import { type Coverage, coverageOf, type Unreached, unreachedOf, untaken } from "./coverage.js";
 import { describeOutside, outsideDimension } from "./dimension-bounds.js";
@@ -79,7 +78,7 @@ export interface Claims {
   /** What the claim about the answer leaves out of what the machine does. */
   readonly caveats: Caveats;
   /** Where scratch is so narrow that values may not fit. */
-  readonly saturating: readonly { readonly span: Span; readonly dtype: DType }[];
+  readonly saturating: readonly Saturating[];
   /** Loads and stores of the program that ran at no shape, though there are lengths at which they do. */
   readonly unreached: readonly Unreached[];
   /** Constants of the program that matter only at lengths that were not proved. */
@@ -223,8 +222,7 @@ export function claimsOf(
     mesh: kernel.mesh,
     caveats,
     saturating: saturating(kernel, caveats),
-    unreached: isEverywhere ? [] : unreachedIn(kernel, options, coverage, answers, beyond),
-    beyond,
+    ...(isEverywhere ? { unreached: [], beyond: [] } : notLookedAt(kernel, options, coverage, answers, beyond)),
     every,
   };
 }
@@ -271,23 +269,35 @@ function lengthsOf({ answers }: Proof): Lengths {
   return lengths;
 }
 
-/** Where lengths were asked for, nothing is claimed of others. */
-function unreachedIn(
+/**
+ * What no shape leads to, with one reason for each place: what never runs says more than the condition before it, and lengths that
+ * are known to lead there more than where a constant comes into reach. Where lengths were asked for, nothing is claimed of others.
+ */
+function notLookedAt(
   kernel: Kernel,
   { program, shapes }: ProveOptions,
   { idle }: Coverage,
   { answers }: Proof,
   beyond: readonly Beyond[],
-): Unreached[] {
-  if (program == null || shapes !== undefined) return [];
+): Pick<Claims, "unreached" | "beyond"> {
+  if (program == null || shapes !== undefined) return { unreached: [], beyond: [] };
   const accesses = unreachedOf(kernel, program, idle);
   const proved = answers.flatMap((a) => (a.status === "proved" ? [a.claim.dims] : []));
   const ways = proved.length === 0 ? [] : untaken(program, proved);
-  // One reason for each place: what never runs says more than the condition before it, as does a constant that is too far.
-  const isSaid = ({ span, at }: Unreached): boolean =>
-    accesses.some((a) => JSON.stringify(a.at) === JSON.stringify(at)) ||
-    beyond.some((b) => span.start <= b.span.start && b.span.end <= span.end);
-  return [...accesses, ...ways.filter((w, i) => !isSaid(w) && ways.findIndex((v) => isSame(v, w)) === i)];
+  const wayAt = (b: Beyond): Unreached | undefined =>
+    ways.find(({ span }) => span.start <= b.span.start && b.span.end <= span.end);
+  const isByAccess = ({ at }: Unreached): boolean => accesses.some((a) => JSON.stringify(a.at) === JSON.stringify(at));
+  const isByConstant = (w: Unreached): boolean => w.at === null && beyond.some((b) => wayAt(b) === w);
+  return {
+    unreached: [
+      ...accesses,
+      ...ways.filter((w, i) => !isByAccess(w) && !isByConstant(w) && ways.findIndex((v) => isSame(v, w)) === i),
+    ],
+    beyond: beyond.flatMap((b) => {
+      const way = wayAt(b);
+      return way === undefined ? [b] : way.at === null ? [{ ...b, at: null }] : [];
+    }),
+  };
 }
 
 function isSame(a: Unreached, b: Unreached): boolean {

@@ -24,8 +24,8 @@ export interface Outcome {
 }
 
 /** Steps of searches that ask whether some shapes lead there, and at which lengths it may be, each and for a program. */
-const [MOST_AT_SHAPE, MOST_ANYWHERE] = [40_000, 400_000];
-const MOST_TOGETHER = 4_000_000;
+const [MOST_AT_SHAPE, MOST_ANYWHERE] = [20_000, 120_000];
+const MOST_TOGETHER = 800_000;
 
 /** Functions of whole numbers whose values are followed. */
 const FOLLOWED = new Set(["const", "dim", "rank", "binary", "compare", "select", "cast", "unary"]);

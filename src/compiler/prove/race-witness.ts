@@ -1,15 +1,16 @@
 /** Words for a data race: both places, and an interleaving in which the two accesses meet. */
 import { NO_SPAN } from "../source.js";
 import type { Order } from "../execute/order/clocks.js";
-import { type Segment, type Signal, type Trace, type Wait, WRITE } from "../execute/order/trace.js";
+import { type Memory, type Segment, type Signal, type Trace, type Wait, WRITE } from "../execute/order/trace.js";
 import { Fails, type Place } from "./results.js";
 
 type Doer = Segment | Signal | Wait;
 
 /** The failure for access `a`, earlier in the trace, and access `b`, which nothing orders. */
 export function raceOf(trace: Trace, order: Order, a: number, b: number, element: number): Fails {
-  const { buffer, owner } = trace.memories[trace.field(a, 1)]!;
-  const [first, second] = [placeOf(trace, a, buffer, element), placeOf(trace, b, buffer, element)];
+  const memory = trace.memories[trace.field(a, 1)]!;
+  const { buffer, owner } = memory;
+  const [first, second] = [placeOf(trace, a, memory, element), placeOf(trace, b, memory, element)];
   const [x, y] = [a, b].map((access) => trace.field(access, 0)) as [number, number];
   const witness =
     trace.field(a, 5) !== 0 && (order.isBefore(x, y) || order.isBefore(y, x) || isSameBlock(first, second))
@@ -44,7 +45,7 @@ function verb(p: Place): string {
   return p.what.slice(0, p.what.indexOf(" "));
 }
 
-function placeOf(trace: Trace, access: number, buffer: string, element: number): Place {
+function placeOf(trace: Trace, access: number, { buffer, rank, isOwn }: Memory, element: number): Place {
   const segment = trace.segment(trace.field(access, 0));
   const block = segment.entity % (trace.grid + 1);
   const writes = (trace.field(access, 4) & WRITE) !== 0;
@@ -54,6 +55,7 @@ function placeOf(trace: Trace, access: number, buffer: string, element: number):
     launch: segment.launch,
     span: trace.opOf(access)?.span ?? NO_SPAN,
     what: `${writes ? "write" : "read"} of '${buffer}'[${element}]`,
+    ...(isOwn ? {} : { element: { buffer, owner: rank, index: element } }),
   };
 }
 

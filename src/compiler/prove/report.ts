@@ -90,7 +90,8 @@ function merged(labels: readonly Label[]): Label[] {
 
 function labelText(p: Place): string {
   if (p.block < 0) return p.what;
-  return `${p.what}, by rank ${p.rank}, block ${p.block}, launch ${p.launch}`;
+  const iteration = p.iteration === undefined ? "" : `, in ${p.iteration}`;
+  return `${p.what}, by rank ${p.rank}, block ${p.block}, launch ${p.launch}${iteration}`;
 }
 
 /** "4 ranks, n=595, 2 blocks each, 2 launches", and whether buffers start at odd addresses. */
@@ -307,7 +308,7 @@ function listed(parts: readonly string[]): string {
 }
 
 /** Scratch that values may not fit in. */
-function saturation({ collective, ranks }: Claims, { span, dtype }: Claims["saturating"][number]): Printable {
+function saturation({ collective, ranks }: Claims, { span, dtype, isScaled }: Claims["saturating"][number]): Printable {
   const isEightBits = DTYPES[dtype].bytes === 1;
   return {
     code: "proof-overflow",
@@ -315,7 +316,9 @@ function saturation({ collective, ranks }: Claims, { span, dtype }: Claims["satu
     message: `proved up to overflow in ${dtype}: nothing shows that what is stored here fits, and what does not ${isEightBits ? "is cut off at the largest number" : "becomes infinite"}`,
     span,
     labels: [],
-    help: "divide by a `max` over the absolute values of all that is scaled by it, itself divided by the largest number of the dtype",
+    help: isScaled
+      ? "divide by a `max` over the absolute values of all that is scaled by it, itself divided by the largest number of the dtype"
+      : `keep it in a dtype with larger numbers, or scale it by a \`max\` over the absolute values`,
     notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
   };
 }
