@@ -1,7 +1,7 @@
 /** What `collc build` writes, how a second build joins it, and what it refuses. */
 import { createHash } from "node:crypto";
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type ArtefactManifest, MANIFEST_SCHEMA, manifestProblem, parseManifest } from "../../src/cli/aot/manifest.js";
@@ -267,11 +267,20 @@ describe.runIf(hasFakes)("a folder", () => {
     expect(err).toContain("is a file, not a folder");
   });
 
-  // Root may write anywhere.
-  test.skipIf(process.getuid?.() === 0)("it cannot be written", async () => {
+  test("it cannot be written", async () => {
     const locked = join(folder, "locked");
-    mkdirSync(locked, { mode: 0o500 });
-    expect((await build(join(locked, "out"), kernel("all_reduce/one_shot"))).code).toBe(3);
+    mkdirSync(locked);
+    chmodSync(folder, 0o755);
+    chmodSync(locked, 0o555);
+    // Root may write anywhere; nobody may not.
+    const isRoot = process.geteuid!() === 0;
+    if (isRoot) process.seteuid!(65534);
+    try {
+      const { code, err } = await build(join(locked, "out"), kernel("all_reduce/one_shot"));
+      expect([code, err]).toEqual([3, expect.stringContaining("EACCES")]);
+    } finally {
+      if (isRoot) process.seteuid!(0);
+    }
   });
 });
 
