@@ -74,13 +74,18 @@ export async function runOverSsh(
 ): Promise<void> {
   const failures = new Map<number, Failure>();
   let hasResult = false;
+  /** What ranks say from their errors on, which is the last they say: the launcher's words have most of it. */
+  const last = new Map<number, string[]>();
   const ranks = hosts.reduce((sum, host) => sum + host.ranks, 0);
   const { failure, exitCode } = await launchRanks({
     ...{ ranks, hosts, files: [mainPath, ...files] },
     args: [mainPath, command!, ...(asJson ? ["--json"] : []), ...args],
     onOutput: (rank, stream, line) => {
       const own = asJson && stream === "stdout" ? failureOf(line) : null;
+      const said = last.get(rank);
       if (own !== null) failures.set(rank, own);
+      else if (stream === "stderr" && said !== undefined) said.push(line);
+      else if (stream === "stderr" && line.startsWith("error: ")) last.set(rank, [line]);
       else if (rank !== 0 || stream === "stderr") io.err.write(`[rank ${rank}] ${line}\n`);
       else {
         hasResult = true;
@@ -88,6 +93,10 @@ export async function runOverSsh(
       }
     },
   });
+  const known = `${failure?.message ?? ""}\n${failure?.help ?? ""}`;
+  for (const [rank, lines] of last)
+    for (const line of lines)
+      if (!known.includes(line.replace(/^(error|help): /, ""))) io.err.write(`[rank ${rank}] ${line}\n`);
   if (failure === null) return;
   // The ranks have said of a wrong result what is wrong with it.
   if (asJson && hasResult && failure.exitCode === exitCodes.program) throw new Exit(exitCode);
