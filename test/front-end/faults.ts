@@ -159,7 +159,11 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   },
   "bad-slice": { text: tensors("whole[⟦1..n + 1⟧]"), message: "ends at n, before n + 1" },
   "bad-permutation": { text: tensors("⟦permute(c, 0, 0)⟧", "replicated", "k, n"), help: "from 0 to 1" },
-  "not-a-whole-tensor": { text: tensors("whole + ⟦n⟧"), message: "'n', a dimension" },
+  "not-a-whole-tensor": {
+    text: tensors("whole + ⟦rank⟧"),
+    message: "'rank', an index",
+    help: "in a loop over elements",
+  },
   "mixed-body": { text: element("⟦all_gather(x)⟧"), message: "'all_gather'", help: /`let` at the top/ },
   "wrong-index-count": element("⟦x[i, 0]⟧").replace("x: T[n] local", "⟨x: T[n] local⟩"),
   "index-out-of-range": { text: element("x[⟦-1⟧]").replace("x: T[n] local", "⟨x: T[n] local⟩"), message: "-1" },

@@ -128,7 +128,7 @@ function isThere({ name, role, layout, span }: CheckedTensor, peer: Expression, 
 
 /** What a name that is no tensor is, in words; null if it is nothing. */
 export function kindOfName(name: string, c: Checking): string | null {
-  if (name === "rank" || name === "world") return "a number";
+  if (name === "rank" || name === "world") return "an index";
   const binding = c.find(name);
   return binding === undefined ? null : `a ${binding.kind}`;
 }

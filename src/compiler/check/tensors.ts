@@ -101,7 +101,8 @@ function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Op
   }
   const kind = kindOfName(name, c);
   if (kind === null) return c.unknownName(name, span);
-  return c.report(diagnostic("not-a-whole-tensor", span, { what: `'${name}', ${kind},` }));
+  const help = "what goes with ranks and indices is computed in a loop over elements: for i in tiles(…) { … }";
+  return c.report(diagnostic("not-a-whole-tensor", span, { what: `'${name}', ${kind},` }, { help }));
 }
 
 function inlinedType(e: Extract<Expression, { kind: "inlined" }>, context: TensorContext): Operand {
