@@ -224,8 +224,8 @@ describe("scratch in two copies", () => {
   }`;
 
   it("saves the barrier against reuse: one is left", () => {
-    const inTurn = (part: string): string => `if {${part} | ${part}}`;
-    expect(syncOf(PUSH, 4)).toBe(`${inTurn("ranks {tiles}")}; block all; ${inTurn("tiles")}`);
+    const inIteration = (part: string): string => `if {${part} | ${part}}`;
+    expect(syncOf(PUSH, 4)).toBe(`${inIteration("ranks {tiles}")}; block all; ${inIteration("tiles")}`);
     expectRight(PUSH, 4, { n: 1003 });
   });
 

@@ -86,7 +86,7 @@ class Maker {
     const value = `${this.pick(["x", ...ARRAYS].filter((name) => name !== to))}[i] + f32(t)`;
     const peer = `@((rank + ${1 + this.below(3)}) % world)`;
     const [one, several] = [`${to}${peer}[i]`, `c${peer}[${this.pick(["t", "2 - t"])}, i]`];
-    const inTurn = this.pick([
+    const inIteration = this.pick([
       `${one} = ${value}`,
       `${several} = ${value}`,
       `if t != rank { ${several} = ${value} }`,
@@ -94,7 +94,7 @@ class Maker {
       `if t < 1 + rank % 2 { ${one} = ${value} }`,
       `${one} = ${value} if t == 0 { ${one} = x[i] }`,
     ]);
-    return `for i in tiles(${this.range(steps)}) { for t in 0..3 { ${inTurn} } }`;
+    return `for i in tiles(${this.range(steps)}) { for t in 0..3 { ${inIteration} } }`;
   }
 
   private tiles(steps: readonly string[]): string {

@@ -124,7 +124,7 @@ describe("what is said of what is not proved", () => {
     );
   });
 
-  it("tells turns of a loop over ranks apart, and shows what other ranks say where to", () => {
+  it("tells iterations of a loop over ranks apart, and shows what other ranks say where to", () => {
     const [race] = findings(
       compiled(`collective f(x: T[m, n] local, counts: i32[world] local) -> y: T[world * m, n] local
         where counts in 0..m / world + 1
@@ -135,8 +135,8 @@ describe("what is said of what is not proved", () => {
         }
       }`),
     );
-    expect(race!.labels[0]!.text).toMatch(/in turn 0 of the ranks loop.*in turn 1 of the ranks loop/);
-    expect(race!.help).toMatch(/^turns of a loop over ranks come in any order/);
+    expect(race!.labels[0]!.text).toMatch(/in iteration 0 of the ranks loop.*in iteration 1 of the ranks loop/);
+    expect(race!.help).toMatch(/^iterations of a loop over ranks come in any order/);
     for (const rank of [0, 1]) expect(race!.notes!.join("\n")).toMatch(new RegExp(`with counts = .* on rank ${rank},`));
   });
 

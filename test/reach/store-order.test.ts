@@ -18,30 +18,32 @@ const compiled = (body: string, ranksPerDomain: number) =>
   compile(program(body), { ranks: RANKS, dtype: "f32", reach: { ranksPerDomain } });
 
 describe("are refused", () => {
-  const TURNS = /^this store of '\w+' cannot go to ranks of other domains: turns of a loop may store to one element/;
+  const ITERATIONS =
+    /^this store of '\w+' cannot go to ranks of other domains: iterations of a loop may store to one element/;
   const PLACES = /: one loop stores to 'y' in two places, and messages do not say which of them is last/;
-  const SENDERS = /: ranks may store to one element of 'y' in turns of one loop, and messages do not say which is last/;
+  const SENDERS =
+    /: ranks may store to one element of 'y' in iterations of one loop, and messages do not say which is last/;
   const TO_AND_FRO = /: 'y' goes to and fro in one loop/;
   it.each<[string, string, RegExp]>([
     [
       "in turns inside tiles, under a condition",
       `for i in tiles(n) { for t in 0..4 { if t % 2 == 0 { y@(${NEXT})[i] = x[i] + f32(t) } } }`,
-      TURNS,
+      ITERATIONS,
     ],
     [
       "in turns around tiles, under a condition of each rank",
       `for t in 0..n / 2 { for i in tiles(n) { if (t + rank) % 2 == 0 { for p in ranks { y@p[i] = x[i] + f32(t) } } } }`,
-      TURNS,
+      ITERATIONS,
     ],
     [
       "in turns that share a row",
       `for i in tiles(n) { for t in 0..6 { c@(${NEXT})[t / 2, i] = x[i] + f32(t) } }`,
-      TURNS,
+      ITERATIONS,
     ],
     [
       "in turns whose tiles meet",
       `for t in 0..n / 8 { for i in tiles(n / 2) { y@(${NEXT})[i + t] = x[i] + f32(t) } }`,
-      TURNS,
+      ITERATIONS,
     ],
     [
       "by two stores",

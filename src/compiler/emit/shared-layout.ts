@@ -54,39 +54,39 @@ export function sharedLayout(kernel: Kernel): { places: ReadonlyMap<string, Shar
   return { places, bytes: total };
 }
 
-/** Places of the first and last use of a buffer in the turn of each loop over blocks that uses it. */
+/** Places of the first and last use of a buffer in the iteration of each loop over blocks that uses it. */
 type Lifetimes = ReadonlyMap<Region, { readonly first: number; readonly last: number }>;
 
-/** Whether both are in use at the same time, in a turn of some loop; null stands for a use outside of such loops. */
+/** Whether both are in use at the same time, in an iteration of some loop; null stands for a use outside of such loops. */
 function overlap(a: Lifetimes | null | undefined, b: Lifetimes | null | undefined): boolean {
   if (a == null || b == null) return true;
-  return [...a].some(([turn, x]) => {
-    const y = b.get(turn);
+  return [...a].some(([iteration, x]) => {
+    const y = b.get(iteration);
     return y !== undefined && x.first <= y.last && y.first <= x.last;
   });
 }
 
 /**
- * Contents of shared memory serve one turn of a loop over blocks: each turn writes before it reads. So inside the
- * turn a buffer is in use from the first op that touches it to the last, and passes synchronise between the two uses,
- * and at the end of each turn.
+ * Contents of shared memory serve one iteration of a loop over blocks: each iteration writes before it reads. So inside the
+ * iteration a buffer is in use from the first op that touches it to the last, and passes synchronise between the two uses,
+ * and at the end of each iteration.
  */
 function lifetimes(kernel: Kernel): Map<string, Lifetimes | null> {
   const shared = new Set(kernel.buffers.filter((b) => b.role === "shared" || b.role === "ring").map((b) => b.name));
   const found = new Map<string, Map<Region, { first: number; last: number }> | null>();
-  const note = (name: string, turn: Region, at: number): void => {
+  const note = (name: string, iteration: Region, at: number): void => {
     if (!shared.has(name) || found.get(name) === null) return;
-    const turns = found.get(name) ?? new Map<Region, { first: number; last: number }>();
-    found.set(name, turns.set(turn, { first: turns.get(turn)?.first ?? at, last: at }));
+    const iterations = found.get(name) ?? new Map<Region, { first: number; last: number }>();
+    found.set(name, iterations.set(iteration, { first: iterations.get(iteration)?.first ?? at, last: at }));
   };
   const visit = (region: Region): void => {
     for (const op of region.ops) {
       if (op.name === "for" && op.attributes["map"] === "blocks") {
-        const turn = op.regions[0]!;
-        turn.ops.forEach((inner, at) => buffersNamed(inner).forEach((name) => note(name, turn, at)));
+        const iteration = op.regions[0]!;
+        iteration.ops.forEach((inner, at) => buffersNamed(inner).forEach((name) => note(name, iteration, at)));
         continue;
       }
-      // A use that no turn bounds lasts.
+      // A use that no iteration bounds lasts.
       if (op.regions.length === 0) for (const name of buffersNamed(op)) if (shared.has(name)) found.set(name, null);
       for (const inner of op.regions) visit(inner);
     }

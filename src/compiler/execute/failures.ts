@@ -13,7 +13,7 @@ export interface Place {
   readonly what: string;
   /** The element that is touched, by its linear index, where it lies in memory of a rank. */
   readonly element?: { readonly buffer: string; readonly owner: number; readonly index: number };
-  /** "turn 1 of the ranks loop": which iteration it is, where that is known. */
+  /** "iteration 1 of the ranks loop": which iteration it is, where that is known. */
   readonly iteration?: string;
 }
 

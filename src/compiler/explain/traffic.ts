@@ -3,7 +3,7 @@
  * whose memory, how much arithmetic there is, and where ranks wait, in the order in which a rank comes to it.
  *
  * Nothing here knows a collective. A loop whose variable decides nothing is counted once and multiplied; others are gone
- * through turn by turn, long ones by samples. What depends on data is left out and said so.
+ * through iteration by iteration, long ones by samples. What depends on data is left out and said so.
  */
 import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
 import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
@@ -12,7 +12,7 @@ import { UsageError } from "../../errors.js";
 import type { Span } from "../source.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { isOfIndices, KnownValues, MANY_TURNS, NeedsTurns, turnsOf } from "../machine/turns.js";
+import { isOfIndices, iterationsOf, KnownValues, MANY_ITERATIONS, NeedsIterations } from "../machine/iterations.js";
 
 /** Bytes that one line of the program moves, in one stretch between two points of synchronisation. */
 export interface Move {
@@ -98,7 +98,7 @@ class Counter {
     for (const op of region.ops) this.op(op, weight);
   }
 
-  /** A number that decides what is counted; null if only the data knows, which is said. @throws NeedsTurns */
+  /** A number that decides what is counted; null if only the data knows, which is said. @throws NeedsIterations */
   private deciding(v: Value, span: Span): number | null {
     const known = this.values.deciding(v);
     if (known === null) this.unknown.set(span.start, span);
@@ -174,22 +174,22 @@ class Counter {
     const isOrdered = this.synchronises(op);
     if (total > 1 && !isOrdered && this.taken(body, weight * total)) return this.folds(op, weight * total);
     // Loops over ranks are gone through rank by rank: each has memory of its own.
-    const most = Math.max(MANY_TURNS.most, this.kernel.world);
-    const turns = turnsOf(ranges, !isOrdered, { ...MANY_TURNS, most });
-    this.isSampled ||= turns.length < total;
-    for (const turn of turns) {
-      body.arguments.forEach((a, i) => this.values.set(a, turn.values[i]!));
-      this.region(body, weight * turn.weight);
+    const most = Math.max(MANY_ITERATIONS.most, this.kernel.world);
+    const iterations = iterationsOf(ranges, !isOrdered, { ...MANY_ITERATIONS, most });
+    this.isSampled ||= iterations.length < total;
+    for (const iteration of iterations) {
+      body.arguments.forEach((a, i) => this.values.set(a, iteration.values[i]!));
+      this.region(body, weight * iteration.weight);
     }
     this.folds(op, weight * total);
   }
 
-  /** A reduction's own arithmetic: one operation a turn. */
-  private folds(op: Op, turns: number): void {
-    if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += turns;
+  /** A reduction's own arithmetic: one operation an iteration. */
+  private folds(op: Op, iterations: number): void {
+    if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += iterations;
   }
 
-  /** Counts all turns at once. @returns false, with nothing counted, if the variables decide something. */
+  /** Counts all iterations at once. @returns false, with nothing counted, if the variables decide something. */
   private taken(body: Region, weight: number): boolean {
     const before = this.stretches.pop()!;
     const unknown = new Map(this.unknown);
@@ -202,7 +202,7 @@ class Counter {
       addTo(before, counted);
       return true;
     } catch (error) {
-      if (!(error instanceof NeedsTurns)) throw error;
+      if (!(error instanceof NeedsIterations)) throw error;
       this.stretches[this.stretches.length - 1] = before;
       for (const key of this.unknown.keys()) if (!unknown.has(key)) this.unknown.delete(key);
       return false;

@@ -41,7 +41,7 @@ const BLOCK_WIDE = new Set([
 
 /** What the loops around an op mean for it. */
 interface Around {
-  /** What the outermost loop that spreads its turns over threads is over; null outside of any. */
+  /** What the outermost loop that spreads its iterations over threads is over; null outside of any. */
   readonly spread: "threads" | "tiles" | "fragment" | null;
   /** Blocks run some loop different numbers of times. */
   readonly isUneven: boolean;

@@ -1,16 +1,16 @@
 /**
  * What one rank does in a launch, counted on its device-level kernel at given sizes and a given grid: bytes of whose memory,
- * arithmetic, and the path of the busiest thread of block 0, which has no fewer turns than any other block.
+ * arithmetic, and the path of the busiest thread of block 0, which has no fewer iterations than any other block.
  *
  * Nothing here knows a collective or a machine. A loop whose variable decides nothing is counted once and multiplied; others are
- * gone through turn by turn, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
+ * gone through iteration by iteration, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
  */
 import { bufferOf, isGlobal, isParameter, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
 import { productShape } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import { DTYPES, isDType } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { FEW_TURNS, isOfIndices, KnownValues, NeedsTurns, turnsOf } from "./turns.js";
+import { FEW_ITERATIONS, isOfIndices, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
 
 /**
  * Round trips to memory one after the other: those of loads that wait for values of loads before them, or that stand behind a
@@ -59,7 +59,7 @@ interface OpenStretch {
 
 /** Meetings of one rank that are followed at most: more tell nobody anything. */
 const MOST_MEETINGS = 10_000;
-/** Turns of a sum that the C compiler has in flight together. */
+/** Iterations of a sum that the C compiler has in flight together. */
 const REDUCED_TOGETHER = 4;
 /** Additions that a function takes as long as, about: it goes through the special function unit, or through a few steps. */
 const SLOW: Readonly<Record<string, number>> = { exp: 8, log: 8, sqrt: 12, rsqrt: 8, tanh: 12, gelu: 24, silu: 16, sigmoid: 16 }; // prettier-ignore
@@ -192,7 +192,7 @@ class Counter {
     return isGlobal(this.buffers.get(text(op, "buffer")) ?? bufferOf(this.kernel, text(op, "buffer")));
   }
 
-  /** What is loaded from own memory again, by every turn of the loop around it or further down, is in the cache. */
+  /** What is loaded from own memory again, by every iteration of the loop around it or further down, is in the cache. */
   private isHeld(op: Op, loaded: Map<Value, Set<string>>): boolean {
     if (isRemote(op)) return false;
     const index = op.operands.at(-1)!;
@@ -315,8 +315,8 @@ class Counter {
     this.stretch.scalarOps += weight * lanesOf(op.operands[0]!.type) * (op.attributes["fn"] === "div" ? DIVISION : 1);
   }
 
-  /** Turns that the busiest block or thread has of those in the range. */
-  private ownTurns(op: Op, total: number): number {
+  /** Iterations that the busiest block or thread has of those in the range. */
+  private ownIterations(op: Op, total: number): number {
     const map = op.attributes["map"];
     if (map === "blocks") return Math.ceil(total / this.grid);
     if (map === "threads" || map === "fragment") return Math.ceil(total / this.kernel.blockThreads);
@@ -331,7 +331,7 @@ class Counter {
     const total = ranges.reduce((n, [lo, hi]) => n * Math.max(0, hi - lo), 1);
     if (total === 0) return;
     if (op.attributes["map"] === "threads" && synchronises(op)) return this.meet(body, ranges[0]!);
-    const own = this.ownTurns(op, total);
+    const own = this.ownIterations(op, total);
     const each = this.each(op, weight);
     if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += each * total;
     this.depth++;
@@ -341,32 +341,32 @@ class Counter {
     const path = op.name === "reduce" ? Math.ceil(own / REDUCED_TOGETHER) : own;
     try {
       if (total > 1 && !isOrdered && this.taken(body, each * total, path)) return;
-      this.turnByTurn(body, ranges, { each, path, total, isOrdered });
+      this.eachIteration(body, ranges, { each, path, total, isOrdered });
     } finally {
       this.depth--;
     }
   }
 
-  private turnByTurn(
+  private eachIteration(
     body: Region,
     ranges: readonly (readonly [number, number])[],
     { each, path, total, isOrdered }: { each: number; path: number; total: number; isOrdered: boolean },
   ): void {
-    for (const turn of turnsOf(ranges, !isOrdered, FEW_TURNS)) {
+    for (const iteration of iterationsOf(ranges, !isOrdered, FEW_ITERATIONS)) {
       const before = this.now;
-      body.arguments.forEach((a, i) => this.values.set(a, turn.values[i]!));
-      this.region(body, each * turn.weight);
-      // Of turns that threads or blocks share, the path has its part.
-      if (!isOrdered) this.now = add(before, since(this.now, before), (turn.weight * path) / total);
+      body.arguments.forEach((a, i) => this.values.set(a, iteration.values[i]!));
+      this.region(body, each * iteration.weight);
+      // Of iterations that threads or blocks share, the path has its part.
+      if (!isOrdered) this.now = add(before, since(this.now, before), (iteration.weight * path) / total);
     }
   }
 
-  /** What all blocks and threads together do in one turn: a turn of a loop over blocks is one block's. */
+  /** What all blocks and threads together do in one iteration: an iteration of a loop over blocks is one block's. */
   private each(op: Op, weight: number): number {
     return op.attributes["map"] === "blocks" ? weight / this.grid : weight;
   }
 
-  /** Counts all turns at once. @returns false, with nothing counted, if the variables decide something. */
+  /** Counts all iterations at once. @returns false, with nothing counted, if the variables decide something. */
   private taken(body: Region, weight: number, path: number): boolean {
     const before = { ...this.stretch, loaded: [...this.stretch.loaded], stored: [...this.stretch.stored] };
     const { now } = this;
@@ -377,7 +377,7 @@ class Counter {
       this.now = add(now, since(this.now, now), path);
       return true;
     } catch (error) {
-      if (!(error instanceof NeedsTurns)) throw error;
+      if (!(error instanceof NeedsIterations)) throw error;
       this.stretches[this.stretches.length - 1] = before;
       this.now = now;
       this.tells = tells;

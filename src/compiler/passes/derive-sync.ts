@@ -61,7 +61,8 @@ function bestPlan(shared: SyncKernel): SyncPlan {
 function planFor(shared: SyncKernel, rotatedBuffers: ReadonlySet<string>, around: RankPairs | null = null): Priced {
   const plan = new SyncPlan(rotatedBuffers, around);
   new SyncWalk(shared, plan, "place").launches();
-  for (const { place, turn, sync } of plan.all()) plan.set(place, turn, inReach(rounded(sync), shared.kernel));
+  for (const { place, iteration, sync } of plan.all())
+    plan.set(place, iteration, inReach(rounded(sync), shared.kernel));
   minimise(shared, plan);
   const last = new SyncWalk(shared, plan, "probe");
   last.launches();
@@ -88,17 +89,17 @@ function minimise(shared: SyncKernel, plan: SyncPlan): void {
     walk.launches();
     return walk.missing.length === 0;
   };
-  const isEnough = ({ place, turn }: PlannedSync, sync: Sync | undefined): boolean => {
+  const isEnough = ({ place, iteration }: PlannedSync, sync: Sync | undefined): boolean => {
     if (shared.looks > limit) return false;
-    const before = plan.get(place, turn);
-    plan.set(place, turn, sync);
+    const before = plan.get(place, iteration);
+    plan.set(place, iteration, sync);
     if (isOrdered()) return true;
-    plan.set(place, turn, before);
+    plan.set(place, iteration, before);
     return false;
   };
   for (const planned of plan.all()) {
     if (isEnough(planned, undefined)) continue;
-    const now = (): Sync => plan.get(planned.place, planned.turn)!;
+    const now = (): Sync => plan.get(planned.place, planned.iteration)!;
     const { pairs, isGrid } = now();
     if (isGrid) isEnough(planned, { pairs, isGrid: false });
     for (const part of pairs.print() === "all" ? [] : partsOf(pairs)) {
@@ -144,8 +145,8 @@ const NOTHING: Op = {
 class Placement {
   /** Number of parts of a condition that was taken apart. */
   private readonly partsOf = new Map<Op, number>();
-  /** The innermost loop around that is followed turn by turn. */
-  private loop: { readonly op: Op; readonly turns: readonly number[] } | null = null;
+  /** The innermost loop around that is followed iteration by iteration. */
+  private loop: { readonly op: Op; readonly iterations: readonly number[] } | null = null;
 
   constructor(
     private readonly plan: SyncPlan,
@@ -179,11 +180,12 @@ class Placement {
 
   private rebuilt(op: Op): Op {
     const outside = this.loop;
-    const turns = this.shared.turns.get(op);
-    if (op.name === "for") this.loop = turns === undefined ? null : { op, turns: [...turns].sort((a, b) => a - b) };
+    const iterations = this.shared.iterations.get(op);
+    if (op.name === "for")
+      this.loop = iterations === undefined ? null : { op, iterations: [...iterations].sort((a, b) => a - b) };
     const copy = { ...op, regions: op.regions.map((r) => ({ arguments: r.arguments, ops: this.sequence(r.ops) })) };
     this.loop = outside;
-    // With synchronisation inside, all ranks must take the turns in one order.
+    // With synchronisation inside, all ranks must take the iterations in one order.
     const isOrdered = op.attributes["map"] === "ranks" && hasSync(copy);
     return isOrdered ? { ...copy, attributes: { ...op.attributes, map: "serial" } } : copy;
   }

@@ -169,7 +169,7 @@ function isKnownBefore(fold: Op, body: Region): boolean {
 }
 
 /**
- * Whether the terms of a fold can be made ahead of its turn of the loop, by other threads, and more than once: what comes before
+ * Whether the terms of a fold can be made ahead of its iteration of the loop, by other threads, and more than once: what comes before
  * it only computes, loads and stores, and stores nothing that they are made of.
  */
 function standsAlone(fold: Op, body: Region): boolean {

@@ -38,7 +38,7 @@ function grouped(region: Region): Region {
   return { arguments: region.arguments, ops: groupPacketLoads(ops, (op) => definitionOf(op.name).effect === "pure") };
 }
 
-/** The threads loop of a loop from 0 that holds nothing else but pure ops, when each thread has one turn. */
+/** The threads loop of a loop from 0 that holds nothing else but pure ops, when each thread has one iteration. */
 function fullRow(op: Op, blockThreads: number, build: Builder, values: Substitution): Op | null {
   const isAnyOrder = op.attributes["map"] === "blocks" || op.attributes["unordered"] === true;
   if (op.name !== "for" || !isAnyOrder || build.constantOf(values.get(op.operands[0]!)) !== 0) return null;
@@ -49,7 +49,7 @@ function fullRow(op: Op, blockThreads: number, build: Builder, values: Substitut
   return lo === 0 && hi === blockThreads ? threads! : null;
 }
 
-/** Wide accesses that one turn of the body waits for. */
+/** Wide accesses that one iteration of the body waits for. */
 function wideLoads(threads: Op, kernel: Kernel, options: InterleaveOptions): number {
   let count = 0;
   for (const op of threads.regions[0]!.ops)
@@ -68,12 +68,12 @@ function overBlocks(op: Op, threads: Op, copies: number, build: Builder, values:
   const grid = build.op("grid", [], {}, lo.type)!;
   const block = build.op("block", [], {}, lo.type)!;
   const stride = build.mul(grid, build.constant(copies));
-  const turns = build.div(hi, stride);
-  build.for("serial", [[lo, turns]], ([turn]) => {
-    const first = build.add(build.mul(turn!, stride), block);
+  const iterations = build.div(hi, stride);
+  build.for("serial", [[lo, iterations]], ([iteration]) => {
+    const first = build.add(build.mul(iteration!, stride), block);
     together(op, threads, copies, (k) => build.add(first, build.mul(grid, build.constant(k))), build, values);
   });
-  build.for("blocks", [[build.mul(turns, stride), hi]], ([r]) => oneRow(op, r!, build, values));
+  build.for("blocks", [[build.mul(iterations, stride), hi]], ([r]) => oneRow(op, r!, build, values));
 }
 
 /** Of the rows that are over, half as many at once: a block has few. */
@@ -82,17 +82,17 @@ function inOneBlock(op: Op, threads: Op, copies: number, build: Builder, values:
   let lo = values.get(op.operands[0]!);
   for (let n = copies; n > 1; n = Math.floor(n / 2)) {
     const from = lo;
-    const turns = build.div(build.sub(hi, from), build.constant(n));
-    build.for("serial", [[build.constant(0), turns]], ([turn]) => {
-      const first = build.add(from, build.mul(turn!, build.constant(n)));
+    const iterations = build.div(build.sub(hi, from), build.constant(n));
+    build.for("serial", [[build.constant(0), iterations]], ([iteration]) => {
+      const first = build.add(from, build.mul(iteration!, build.constant(n)));
       together(op, threads, n, (k) => build.add(first, build.constant(k)), build, values);
     });
-    lo = build.add(from, build.mul(turns, build.constant(n)));
+    lo = build.add(from, build.mul(iterations, build.constant(n)));
   }
   build.for("serial", [[lo, hi]], ([r]) => oneRow(op, r!, build, values));
 }
 
-/** Rows in one turn, their ops alternating. */
+/** Rows in one iteration, their ops alternating. */
 function together(
   op: Op,
   threads: Op,

@@ -1,10 +1,10 @@
 /**
- * map-rows: a loop over rows becomes a loop over blocks. In a turn a block has a few neighbouring rows, or one long one, and
+ * map-rows: a loop over rows becomes a loop over blocks. In an iteration a block has a few neighbouring rows, or one long one, and
  * takes one tile loop after the other with all of its threads, which meet in between.
  *
- * As many rows to a turn as fill a block's widest accesses once; one number for all loops over rows of the kernel, so that a
+ * As many rows to an iteration as fill a block's widest accesses once; one number for all loops over rows of the kernel, so that a
  * row falls to blocks of one number everywhere (derive-sync relies on it). Threads share a long fold (`support/row-folds.ts`).
- * What only the turn itself needs of a row stays in shared memory, and what the next loop folds it takes as it is made.
+ * What only the iteration itself needs of a row stays in shared memory, and what the next loop folds it takes as it is made.
  */
 import { Builder } from "../ir/builder.js";
 import { type Buffer, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
@@ -13,8 +13,8 @@ import { type DType } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
-import { isRowFold, RowFolds, type RowParts, rowThreads, type RowTurn } from "./support/row-folds.js";
-import { meetsAtTurn } from "./support/block-sync.js";
+import { isRowFold, RowFolds, type RowIteration, type RowParts, rowThreads } from "./support/row-folds.js";
+import { meetsBetweenIterations } from "./support/block-sync.js";
 import { forwarding, type Producer } from "./support/row-forwarding.js";
 import { mostElements, upperBound } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
@@ -32,8 +32,8 @@ function isRowLoop(op: Op): boolean {
   return op.name === "for" && op.attributes["map"] === "rows";
 }
 
-interface Turn extends RowTurn {
-  /** The loop's variables for a row of the turn. */
+interface Iteration extends RowIteration {
+  /** The loop's variables for a row of the iteration. */
   readonly row: (n: Value) => readonly Value[];
   /** Scratch that lies in shared memory, by its name. */
   readonly shared: ReadonlyMap<string, string>;
@@ -46,7 +46,7 @@ class RowMapping {
   private readonly lanes: number;
   /** Elements that a block's threads take with one wide access each; or a few rows of known length. */
   private readonly span: number;
-  /** Rows in a turn. */
+  /** Rows in an iteration. */
   private readonly rows: Extent;
   private readonly folds: RowFolds;
 
@@ -110,7 +110,7 @@ class RowMapping {
 
   /**
    * Scratch with one element a row that nothing but this loop touches, each row only its own. What the first tile loop
-   * touches stays in global memory: the block would have to meet once more, before the next turn.
+   * touches stays in global memory: the block would have to meet once more, before the next iteration.
    */
   private sharedScratch(rows: Op): Map<string, string> {
     const variables = rows.regions[0]!.arguments;
@@ -167,21 +167,21 @@ class RowMapping {
       }
       return indices;
     };
-    const turns = (number: Value, isOne: boolean): void =>
-      build.for("blocks", [[zero, number]], ([turn]) => {
-        const first = isOne ? turn! : build.mul(turn!, rows);
+    const iterations = (number: Value, isOne: boolean): void =>
+      build.for("blocks", [[zero, number]], ([iteration]) => {
+        const first = isOne ? iteration! : build.mul(iteration!, rows);
         const count = isOne ? one : build.binary("min", rows, build.sub(total, first));
-        this.turn(op, { count, isOne, row: (n) => row(build.add(first, n)), shared }, values);
+        this.iteration(op, { count, isOne, row: (n) => row(build.add(first, n)), shared }, values);
       });
     build.if(
       build.compare("gt", rows, one),
-      () => turns(build.ceilDiv(total, rows), false),
-      () => turns(total, true),
+      () => iterations(build.ceilDiv(total, rows), false),
+      () => iterations(total, true),
     );
   }
 
-  /** The tile loops of a turn, one after the other; one that a fold next to it takes its elements from goes into that. */
-  private turn(op: Op, turn: Turn, values: Substitution): void {
+  /** The tile loops of an iteration, one after the other; one that a fold next to it takes its elements from goes into that. */
+  private iteration(op: Op, iteration: Iteration, values: Substitution): void {
     const [inside] = op.regions;
     const rows = inside!.arguments;
     const loops = inside!.ops.filter((o) => o.attributes["map"] === "tiles");
@@ -196,24 +196,24 @@ class RowMapping {
     for (const [i, loop] of loops.entries()) {
       this.build.span = loop.span;
       if (producers[i + 1] != null) continue;
-      this.tiles(loop, producers[i] ?? null, rows, turn, values);
+      this.tiles(loop, producers[i] ?? null, rows, iteration, values);
       if (i < loops.length - 1) this.meet();
     }
     const shared = this.buffers.filter((b) => b.role === "shared").map((b) => b.name);
     const isAlone = this.loops.length === 1 && !this.kernel.buffers.some((b) => b.role === "shared");
-    if (meetsAtTurn(this.build.ops, new Set(shared), isAlone)) this.meet();
+    if (meetsBetweenIterations(this.build.ops, new Set(shared), isAlone)) this.meet();
   }
 
   private meet(): void {
     this.build.op("block_sync", [], {}, null);
   }
 
-  /** One tile loop of the turn's rows. */
+  /** One tile loop of the iteration's rows. */
   private tiles(
     op: Op,
     producer: Producer | null,
     variables: readonly Value[],
-    turn: Turn,
+    iteration: Iteration,
     values: Substitution,
   ): void {
     const { build } = this;
@@ -221,11 +221,11 @@ class RowMapping {
     const [body] = op.regions;
     const folded = new Map<Op, RowParts>();
     const copy = (ops: readonly Op[], n: Value, inner: Substitution): void =>
-      rewriteOps(ops, build, inner, (o, _, v) => this.inTurn(o, n, turn, { folded, producer }, v));
-    /** Values for the element `column` of row `n` of the turn. */
+      rewriteOps(ops, build, inner, (o, _, v) => this.inIteration(o, n, iteration, { folded, producer }, v));
+    /** Values for the element `column` of row `n` of the iteration. */
     const at = (n: Value, column: Value): Substitution => {
       const inner = new Substitution(values);
-      turn.row(n).forEach((v, d) => inner.set(variables[d]!, v));
+      iteration.row(n).forEach((v, d) => inner.set(variables[d]!, v));
       inner.set(body!.arguments[0]!, build.add(lo, column));
       return inner;
     };
@@ -248,9 +248,9 @@ class RowMapping {
         build.span = fold.span;
         return each.map((inner) => inner.get(region!.ops.at(-1)!.operands[0]!));
       };
-      folded.set(fold, this.folds.parts(fold, turn, this.lengthOf(from, to), terms, this.inFlight(ops, producer)));
+      folded.set(fold, this.folds.parts(fold, iteration, this.lengthOf(from, to), terms, this.inFlight(ops, producer)));
     }
-    this.spread(turn, this.lengthOf(lo, hi), (n, column) => copy(body!.ops, n, at(n, column)));
+    this.spread(iteration, this.lengthOf(lo, hi), (n, column) => copy(body!.ops, n, at(n, column)));
   }
 
   /** How many elements of a row a thread should have under way at once. */
@@ -270,10 +270,10 @@ class RowMapping {
   }
 
   /** What is in shared memory, folds that are done, and elements that were just made, in their place. */
-  private inTurn(
+  private inIteration(
     op: Op,
     n: Value,
-    turn: Turn,
+    iteration: Iteration,
     { folded, producer }: { folded: ReadonlyMap<Op, RowParts>; producer: Producer | null },
     values: Substitution,
   ): boolean {
@@ -288,21 +288,21 @@ class RowMapping {
       values.set(op.results[0]!, values.get(made));
       return true;
     }
-    const name = op.name === "load" || op.name === "store" ? turn.shared.get(text(op, "buffer")) : undefined;
+    const name = op.name === "load" || op.name === "store" ? iteration.shared.get(text(op, "buffer")) : undefined;
     if (name === undefined) return false;
     if (op.name === "store") build.store(name, values.get(memoryOperands(op).value!), [n]);
     else values.set(op.results[0]!, build.load(name, [n], op.results[0]!.type));
     return true;
   }
 
-  /** Every column of every row of the turn. */
-  private spread(turn: Turn, length: Value, body: (n: Value, column: Value) => void): void {
+  /** Every column of every row of the iteration. */
+  private spread(iteration: Iteration, length: Value, body: (n: Value, column: Value) => void): void {
     const { build } = this;
     const zero = build.constant(0);
     const threads = (count: Value, element: (e: Value) => void): void => rowThreads(build, count, element);
-    if (build.constantOf(length) === 1) return threads(turn.count, (n) => body(n, zero));
-    if (!turn.isOne)
-      return threads(build.mul(turn.count, length), (e) => body(build.div(e, length), build.rem(e, length)));
+    if (build.constantOf(length) === 1) return threads(iteration.count, (n) => body(n, zero));
+    if (!iteration.isOne)
+      return threads(build.mul(iteration.count, length), (e) => body(build.div(e, length), build.rem(e, length)));
     const span = build.constant(this.span);
     const full = build.div(length, span);
     const pieces = ([k]: readonly Value[]): void => {

@@ -8,7 +8,7 @@
  * readers of its domain where they look for it, for those beyond in an outbox, whose messages come before the nest.
  *
  * What both sides do is the program's own loops, so nothing is known here of any collective. Loops in order that messages stand in
- * are written out turn by turn. Barriers, signals and waits keep what they say between ranks of one domain: between domains the
+ * are written out iteration by iteration. Barriers, signals and waits keep what they say between ranks of one domain: between domains the
  * messages are the order that their data needs, and derive-sync finds whatever else there is.
  */
 import { Builder } from "../ir/builder.js";
@@ -270,8 +270,8 @@ class Messages {
     }
     if (leads.includes(op)) {
       const [lo, hi] = op.operands.map((v) => this.value(v, inner)) as [Value, Value];
-      return build.for("serial", [[lo, hi]], ([turn]) => {
-        inner.values.set(op.regions[0]!.arguments[0]!, turn!);
+      return build.for("serial", [[lo, hi]], ([iteration]) => {
+        inner.values.set(op.regions[0]!.arguments[0]!, iteration!);
         this.toPeer(plan, inner, step + 1, body);
       });
     }
@@ -279,7 +279,7 @@ class Messages {
     this.condition(op, region, inner, () => this.toPeer(plan, inner, step + 1, body));
   }
 
-  /** The conditions that change from element to element, and loops whose turns store to the same element, if any. */
+  /** The conditions that change from element to element, and loops whose iterations store to the same element, if any. */
   private under(plan: Plan, at: Walk, step: number, leaf: (at: Walk) => void): void {
     const next = plan.path[step];
     if (next === undefined) return leaf(at);
@@ -288,7 +288,7 @@ class Messages {
     const further = (): void => this.under(plan, inner, step + 1, leaf);
     if (op.name === "if") return this.isInside(plan, op) ? this.condition(op, region, inner, further) : further();
     if (plan.access.name === "load" || op === plan.collapsed || plan.leads.includes(op)) return further();
-    // Where a variable that nothing is counted by has no turn, nothing was stored.
+    // Where a variable that nothing is counted by has no iteration, nothing was stored.
     const { build, definitions } = this;
     const test = (d: number): void => {
       if (d === op.regions[0]!.arguments.length) return further();

@@ -16,12 +16,12 @@ export function unswitch(kernel: Kernel): Kernel {
       const bounds = op.operands.map((v) => values.get(v));
       const { map, ...extra } = op.attributes;
       const body = op.regions[0]!.ops.flatMap((o) => (o === choice ? choice.regions[branch]!.ops : [o]));
-      const turn = ([r]: readonly Value[]): void => {
+      const iteration = ([r]: readonly Value[]): void => {
         const inner = new Substitution(values);
         inner.set(op.regions[0]!.arguments[0]!, r!);
         rewriteOps(body, b, inner);
       };
-      b.for(map as LoopMap, [[bounds[0]!, bounds[1]!]], turn, extra);
+      b.for(map as LoopMap, [[bounds[0]!, bounds[1]!]], iteration, extra);
     };
     b.if(
       values.get(choice.operands[0]!),
@@ -37,7 +37,7 @@ export function unswitch(kernel: Kernel): Kernel {
 function invariantChoice(op: Op): Op | null {
   if (op.name !== "for" || !(op.attributes["map"] === "blocks" || op.attributes["unordered"] === true)) return null;
   const [body] = op.regions;
-  // Where the block meets in a turn, there is nothing to interleave.
+  // Where the block meets in an iteration, there is nothing to interleave.
   if (body!.ops.some((o) => definitionOf(o.name).effect === "sync")) return null;
   const choices = body!.ops.filter((o) => o.name === "if");
   if (choices.length !== 1) return null;

@@ -1,5 +1,5 @@
 /**
- * vectorize: turns of a threads loop that touch neighbouring elements are taken several at a time.
+ * vectorize: iterations of a threads loop that touch neighbouring elements are taken several at a time.
  *
  * Lane l of a vector stands for iteration v·V + l. A value is uniform over the lanes, consecutive (an index that
  * grows by one a lane), or data (one element a lane). Loads and stores at consecutive indices become wide ones.
@@ -37,8 +37,8 @@ export function vectorize(kernel: Kernel, options: Pick<PassOptions, "accessByte
     if (op.name !== "for" || !SPREAD.has(op.attributes["map"]!) || !touchesMemory(op)) return false;
     if (op.attributes["map"] === "fragment" && lanes > FRAGMENT_LANES) return false;
     const facts = laneFacts(op, lanes, kernel, definitions);
-    const turns = b.constantOf(values.get(op.operands[1]!));
-    const isFit = facts !== null && !(turns !== undefined && turns < lanes);
+    const iterations = b.constantOf(values.get(op.operands[1]!));
+    const isFit = facts !== null && !(iterations !== undefined && iterations < lanes);
     if (!isFit && !packets.areIn(op)) return false;
     const hasTail = !definitions.isMultiple(op.operands[1]!, lanes);
     emit(op, { lanes, facts: isFit ? facts : null, hasTail, packets }, kernel, options, b, values);
@@ -47,7 +47,7 @@ export function vectorize(kernel: Kernel, options: Pick<PassOptions, "accessByte
   return { ...kernel, buffers: packets.buffers, body: { arguments: [], ops: build.ops } };
 }
 
-/** Loops whose turns threads take in any order. */
+/** Loops whose iterations threads take in any order. */
 const SPREAD: ReadonlySet<Attribute> = new Set<Attribute>(["threads", "fragment"]);
 /** Most neighbours of a row that a thread has of an accumulator. */
 const FRAGMENT_LANES = 8;
@@ -89,9 +89,9 @@ function emit(
       extra,
     );
   const width = build.constant(lanes);
-  const vectorLoop = (turn: (first: Value) => void): Value => {
+  const vectorLoop = (iteration: (first: Value) => void): Value => {
     const vectors = build.div(hi, width);
-    build.for(map, [[lo, vectors]], ([v]) => turn(build.mul(v!, width)), counted);
+    build.for(map, [[lo, vectors]], ([v]) => iteration(build.mul(v!, width)), counted);
     return build.mul(vectors, width);
   };
   const wideLoop = (known: LaneFacts): Value =>

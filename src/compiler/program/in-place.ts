@@ -6,7 +6,7 @@
  * Within a step nothing can, so there an element that is stored may be loaded by the same rank alone, in the same iteration, before.
  */
 import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
-import { type Access, accessOf, isSpread, mayConflict, turnsOf } from "../passes/support/accesses.js";
+import { type Access, accessOf, isSpread, iterationsOf, mayConflict } from "../passes/support/accesses.js";
 import { Definitions, rankVarying } from "../passes/support/analysis.js";
 import { RankValues } from "../passes/support/rank-values.js";
 
@@ -16,7 +16,7 @@ const MOST_PAIRS = 50_000;
 /** An access, and when it happens. */
 interface Touch extends Access {
   readonly step: number;
-  /** The loop over elements whose variables are its indices, with the turns of the loops around it; null if it has others. */
+  /** The loop over elements whose variables are its indices, with the iterations of the loops around it; null if it has others. */
   readonly elements: string | null;
 }
 
@@ -73,13 +73,13 @@ class Touches {
   private sequence(ops: readonly Op[], ranks: readonly RankValues[]): boolean {
     return ops.every((op) => {
       const isUniform = !op.operands.some((v) => this.varying.has(v));
-      const turns = op.name === "for" && isUniform && !isSpread(op) ? turnsOf(op, ranks[0]!) : null;
+      const iterations = op.name === "for" && isUniform && !isSpread(op) ? iterationsOf(op, ranks[0]!) : null;
       const body = op.regions[0]?.ops ?? [];
-      if (turns !== null)
-        return turns.every((t) =>
+      if (iterations !== null)
+        return iterations.every((t) =>
           this.sequence(
             body,
-            ranks.map((r) => r.inTurn(op, t)),
+            ranks.map((r) => r.inIteration(op, t)),
           ),
         );
       this.step++;
@@ -87,7 +87,7 @@ class Touches {
     });
   }
 
-  /** @param loop the loop over elements around; `path` names it, and the turns of loops around it */
+  /** @param loop the loop over elements around; `path` names it, and the iterations of loops around it */
   private visit(op: Op, values: RankValues, loop: Op | null, path: string): boolean {
     const within = (region: Region, inner: RankValues, around: Op | null, at: string): boolean =>
       region.ops.every((o) => this.visit(o, inner, around, at));
@@ -109,10 +109,12 @@ class Touches {
       case "reduce":
       case "contract": {
         const [body] = op.regions as readonly [Region];
-        const turns = isSpread(op) ? null : turnsOf(op, values);
-        // Turns of a loop inside an iteration come one after the other; around it, each has elements of its own.
-        if (turns !== null)
-          return turns.every((t) => within(body, values.inTurn(op, t), loop, loop === null ? `${path} ${t}` : path));
+        const iterations = isSpread(op) ? null : iterationsOf(op, values);
+        // Iterations of a loop inside an iteration come one after the other; around it, each has elements of its own.
+        if (iterations !== null)
+          return iterations.every((t) =>
+            within(body, values.inIteration(op, t), loop, loop === null ? `${path} ${t}` : path),
+          );
         if (!isSpread(op) || loop !== null) return !this.isTouched(op);
         const inside = values.insideLoop(op);
         return inside === null || within(body, inside, op, `${path} loop ${this.numberOf(op)}`);

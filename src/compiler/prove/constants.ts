@@ -191,7 +191,7 @@ class Finder {
       const [low, high] = [this.form(op.operands[2 * d]!), this.form(op.operands[2 * d + 1]!)];
       const isBound = isRooted(low) || isRooted(high);
       if (isBound && low.offset + high.offset > 0) this.held(op, high, low, false);
-      // Turns whose number is known when the program is compiled are all taken at any shape.
+      // Iterations whose number is known when the program is compiled are all taken at any shape.
       this.forms.set(v, isBound ? rooted(v) : atMost(Math.max(0, high.offset - 1)));
     });
     this.region(region);
@@ -280,19 +280,19 @@ export function reachOf(program: Kernel, dims: DimValues): Reach {
   let accesses = 0;
   for (let rank = 0; rank < program.world; rank++) {
     const ranges = new Map<Value, Range>();
-    /** Gives how many loads and stores its turns have. */
-    const region = (r: Region, turns: number): number => {
+    /** Gives how many loads and stores its iterations have. */
+    const region = (r: Region, iterations: number): number => {
       let accesses = 0;
       for (const op of r.ops) {
         const of = op.operands.map((v): Range => ranges.get(v) ?? [0, 0]);
-        if (op.name === "load" || op.name === "store") accesses += turns;
+        if (op.name === "load" || op.name === "store") accesses += iterations;
         if (op.name !== "for" && op.name !== "reduce") {
           for (const v of op.results) ranges.set(v, rangeOf(op, of, rank, dims));
-          accesses += Math.max(0, ...op.regions.map((inner) => region(inner, turns)));
+          accesses += Math.max(0, ...op.regions.map((inner) => region(inner, iterations)));
           continue;
         }
         const inner = op.regions[0]!;
-        let all = turns;
+        let all = iterations;
         inner.arguments.forEach((v, d) => {
           const [low, high] = [of[2 * d]![0], of[2 * d + 1]![1]];
           ranges.set(v, [low, Math.max(low, high - 1)]);

@@ -103,21 +103,21 @@ class Iterations {
     }
     const [body] = op.regions as readonly [Region];
     const bounds = op.operands.map((v) => this.values.get(v));
-    const turn = (d: number): void => {
+    const iteration = (d: number): void => {
       const variable = body.arguments[d];
       if (variable === undefined) return this.region(body, parity);
       const [lo, hi] = [bounds[2 * d], bounds[2 * d + 1]];
       if (lo === undefined || hi === undefined) {
         this.values.delete(variable);
-        return turn(d + 1);
+        return iteration(d + 1);
       }
       for (let i = lo; i < hi; i++) {
         if (this.left-- <= 0) throw new Stop(null);
         this.values.set(variable, i);
-        turn(d + 1);
+        iteration(d + 1);
       }
     };
-    turn(0);
+    iteration(0);
   }
 
   private look(op: Op): void {
@@ -156,7 +156,7 @@ class Iterations {
   }
 }
 
-/** Turns of a loop that are looked at one by one in any case. */
+/** Iterations of a loop that are looked at one by one in any case. */
 const MOST_STEPS = 64;
 
 /** An access that may leave a dimension, and the loops and conditions around it. */
@@ -215,11 +215,11 @@ class Intervals {
 
   private loop(op: Op): void {
     this.parents.push(op);
-    this.turns(op);
+    this.iterations(op);
     this.parents.pop();
   }
 
-  private turns(op: Op): void {
+  private iterations(op: Op): void {
     const [body] = op.regions as readonly [Region];
     const ends = op.operands.map((v) => this.of(v));
     const [lo, hi] = ends;

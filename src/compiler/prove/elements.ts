@@ -37,8 +37,8 @@ interface Claim {
   readonly own: readonly number[];
   readonly free: Map<ElementExpression, ReadonlySet<string>>;
   /** Another for each place: what is known of shared values is known there alone. */
-  turn: number;
-  turns: number;
+  iteration: number;
+  iterations: number;
   /** Without what is known of them, the time doubles with every value that is used twice. */
   readonly shared: ReadonlySet<ElementExpression>;
   readonly made: Map<ElementExpression, Evaluate>;
@@ -64,7 +64,7 @@ export class ElementExpectation {
     const { variables, own } = claim;
     return (at) => {
       claim.rank = rank;
-      claim.turn = ++claim.turns;
+      claim.iteration = ++claim.iterations;
       for (let d = own.length - 1; d >= 0; d--) {
         variables[own[d]!] = at % lengths[d]!;
         at = Math.floor(at / lengths[d]!);
@@ -94,8 +94,8 @@ export class ElementExpectation {
       numbers,
       own: s.variables.map((v) => numbers.get(v)!),
       free: new Map(),
-      turn: 0,
-      turns: 0,
+      iteration: 0,
+      iterations: 0,
       shared: sharedParts([s.value], partsOfExpression),
       made: new Map(),
     };
@@ -187,18 +187,18 @@ export class ElementExpectation {
     return () => {
       const from = known(low(), `the range of '${e.variable}' in the claim`, claim.span);
       const to = known(high(), `the range of '${e.variable}' in the claim`, claim.span);
-      const { turn } = claim;
+      const { iteration } = claim;
       const outer = variables[number]!;
       const sum = adds ? sumOf(algebra) : null;
       let total: Number_ = first;
       for (let i = from; i < to; i++) {
         variables[number] = i;
-        claim.turn = ++claim.turns;
+        claim.iteration = ++claim.iterations;
         if (sum !== null) sum.add(body());
         else total = binaryOf(algebra, fn, kind, total, body());
       }
       variables[number] = outer;
-      claim.turn = turn;
+      claim.iteration = iteration;
       return sum?.build() ?? total;
     };
   }
@@ -303,12 +303,12 @@ function oneOf(names: readonly string[], fn: string): string {
 
 /** A value that is used in several places, as far as it is known where the claim now is. */
 function remembered(evaluate: Evaluate, claim: Claim): Evaluate {
-  let turn = -1;
+  let iteration = -1;
   let value: Number_ = 0;
   return () => {
-    if (turn !== claim.turn) {
+    if (iteration !== claim.iteration) {
       const now = evaluate();
-      turn = claim.turn;
+      iteration = claim.iteration;
       value = now;
     }
     return value;

@@ -11,7 +11,7 @@ const ONE_LOOP_HELP =
   "no barrier can stand in a tiles loop: let only one of its iterations touch an element that one of them stores to, or make two loops of it, the first of which keeps in a scratch array what it reads";
 
 const RANKS_LOOP_HELP =
-  "turns of a loop over ranks come in any order, and nothing stands between them: let only one of them touch an element that one of them stores to, or let the ranks take their turns: 'for p in 0..world'";
+  "iterations of a loop over ranks come in any order, and nothing stands between them: let only one of them touch an element that one of them stores to, or let the ranks take their iterations: 'for p in 0..world'";
 
 const BY_DATA_HELP =
   "nothing can wait where data decides whether it is reached: let constants and lengths bound the loop or decide the condition, and let data decide inside of tiles loops what is stored";
@@ -70,13 +70,13 @@ function differing([x, y]: Pair): Op | undefined {
   return x.find(({ loop, at }, i) => loop === y[i]?.loop && at.join() !== y[i].at.join())?.loop;
 }
 
-/** "turn 1 of the ranks loop, tile 0, 3". */
+/** "iteration 1 of the ranks loop, tile 0, 3". */
 function iterationText(iteration: Iteration): string {
   return iteration
     .map(({ loop, at }) => {
       const map = loop.attributes["map"];
       if (map === "tiles") return `element ${at.join(", ")} of the tiles loop`;
-      return `turn ${at.join(", ")} of the ${map === "ranks" ? "ranks" : loop.name === "for" ? "serial" : "reducing"} loop`;
+      return `iteration ${at.join(", ")} of the ${map === "ranks" ? "ranks" : loop.name === "for" ? "serial" : "reducing"} loop`;
     })
     .join(", ");
 }

@@ -5,7 +5,7 @@
  *
  * One walk looks at all ranks, all iterations and all data, for dimensions between two lengths. A buffer has one interval, of
  * all that was stored so far: ranks go in step, since what a race-free program loads is the same in every schedule, and
- * where authors signal by hand the walk is repeated until nothing changes. Loops of known length are gone through turn by turn, others until nothing changes.
+ * where authors signal by hand the walk is repeated until nothing changes. Loops of known length are gone through iteration by iteration, others until nothing changes.
  */
 import { REDUCE } from "../ir/functions.js";
 import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
@@ -70,8 +70,8 @@ export function openObligations(kernel: Kernel, lengths: Lengths): Obligation[] 
   return [...walk.open.values()].sort((a, b) => a.span.start - b.span.start);
 }
 
-/** Turns of a loop of known length that are gone through one by one. */
-const MOST_TURNS = 64;
+/** Iterations of a loop of known length that are gone through one by one. */
+const MOST_ITERATIONS = 64;
 
 /** Ops that are looked at altogether; past it, loops are gone through until nothing changes. */
 const MOST_OPS = 200_000;
@@ -210,7 +210,7 @@ class Walk {
     if (op.name === "mma") this.note("overflow", "f32", op);
   }
 
-  /** Goes through a loop: turn by turn, once where turns do not see each other's elements, or until nothing changes. */
+  /** Goes through a loop: iteration by iteration, once where iterations do not see each other's elements, or until nothing changes. */
   private loop(op: Op): void {
     const [body] = op.regions as readonly [Region];
     const ends = op.operands.map((v) => this.of(v));
@@ -228,14 +228,14 @@ class Walk {
       pairs.map(({ lo, hi }) => [hi.number, interval(lo.at.lo + 1, Infinity)]),
       () => {
         const map = op.attributes["map"];
-        const turns = pairs.reduce((n, { lo, hi }) => n * (hi.at.hi - lo.at.lo), 1);
+        const iterations = pairs.reduce((n, { lo, hi }) => n * (hi.at.hi - lo.at.lo), 1);
         const isApart = map === "tiles" || map === "rows";
         if (isApart) {
           bindAll();
           this.region(body);
-        } else if (pairs.length === 1 && turns <= MOST_TURNS && this.ops < MOST_OPS) {
+        } else if (pairs.length === 1 && iterations <= MOST_ITERATIONS && this.ops < MOST_OPS) {
           const [{ v, lo, hi }] = pairs as [(typeof pairs)[0]];
-          for (let k = 0; k < turns; k++) {
+          for (let k = 0; k < iterations; k++) {
             // Ranks come in any order.
             if (map === "serial" && op.attributes["unordered"] !== true)
               this.values.bind(v, {

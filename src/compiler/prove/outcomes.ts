@@ -1,6 +1,6 @@
 /**
  * What a program decides by lengths, ranks and iterations, and both ways that each decision can go: conditions of `if` and `where`,
- * the sides of `min` and `max`, loops that have turns. A proof at some shapes says nothing of a way that none of them goes.
+ * the sides of `min` and `max`, loops that have iterations. A proof at some shapes says nothing of a way that none of them goes.
  *
  * Of `a and b`, each side is asked for as what alone decides; so are both of `or`. A choice inside of a choice is asked for where
  * the outer one takes it. What depends on data is left out: the execution follows all of that.
@@ -195,8 +195,10 @@ class Finder {
       this.add(op.span, second, parents, [...given, fn === "min" ? { less: b, than: a } : { less: a, than: b }]);
     }
     if ((op.name === "for" || op.name === "reduce") && op.operands.every((v) => followed.has(v))) {
-      const turns = op.operands.flatMap((low, i) => (i % 2 === 0 ? [{ less: low, than: op.operands[i + 1]! }] : []));
-      this.add(op.span, "in this loop", parents, [...given, ...turns]);
+      const iterations = op.operands.flatMap((low, i) =>
+        i % 2 === 0 ? [{ less: low, than: op.operands[i + 1]! }] : [],
+      );
+      this.add(op.span, "in this loop", parents, [...given, ...iterations]);
     }
   }
 

@@ -94,7 +94,7 @@ export function touches(
     const entry = { loop: op, at: body.arguments.map(() => 0) };
     around.push(entry);
     let total: number | undefined = fn === "mul" ? 1 : fn === "add" ? 0 : undefined;
-    const turn = (d: number): void => {
+    const iteration = (d: number): void => {
       if (d === body.arguments.length) {
         const yielded = region(body);
         if (fn !== null && total !== undefined)
@@ -109,10 +109,10 @@ export function touches(
       for (let i = lo; i < hi; i++) {
         values.set(body.arguments[d]!, i);
         entry.at[d] = i;
-        turn(d + 1);
+        iteration(d + 1);
       }
     };
-    turn(0);
+    iteration(0);
     around.pop();
     if (op.results.length > 0) keep(op.results[0]!, total);
   };

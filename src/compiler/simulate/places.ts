@@ -22,7 +22,7 @@ export function evenDims(kernel: Kernel): DimValues {
 
 /** The traffic around a point of synchronisation, from which the ranks can be told that one waits for there. */
 const NEAR = ["loads", "stores", "loaded", "stored"] as const;
-/** The same at any point of the program: a launch comes after another, and turns of a loop share what is written for it. */
+/** The same at any point of the program: a launch comes after another, and iterations of a loop share what is written for it. */
 const ANYWHERE = ["loadsAnywhere", "storesAnywhere", "loadedAnywhere", "storedAnywhere"] as const;
 const RELATIONS = [...NEAR, ...ANYWHERE] as const;
 type Relation = (typeof RELATIONS)[number];

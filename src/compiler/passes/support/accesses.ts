@@ -1,6 +1,6 @@
 /**
  * What one rank touches in a stretch of code: which buffer, on which rank, which part of it. Loops over ranks, and short
- * constant ones, are gone through turn by turn; conditions that this rank can decide are decided.
+ * constant ones, are gone through iteration by iteration; conditions that this rank can decide are decided.
  */
 import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
 import { isNear } from "../../machine/reach.js";
@@ -50,11 +50,11 @@ export function isSpread(op: Op): boolean {
   return op.attributes["map"] === "tiles" || op.attributes["map"] === "rows";
 }
 
-/** Most turns of a constant loop that are looked at one by one; longer ones are taken as a whole. */
-const MOST_TURNS = 64;
+/** Most iterations of a constant loop that are looked at one by one; longer ones are taken as a whole. */
+const MOST_ITERATIONS = 64;
 
 /** Numbers that the variable of a one-dimensional loop or fold takes, in order; null if there are many or it is not known. */
-export function turnsOf(op: Op, values: RankValues, most = MOST_TURNS): number[] | null {
+export function iterationsOf(op: Op, values: RankValues, most = MOST_ITERATIONS): number[] | null {
   if (op.operands.length !== 2) return null;
   const [lo, hi] = op.operands.map((v) => values.number(v));
   if (lo == null || hi == null || hi - lo > most) return null;
@@ -102,9 +102,9 @@ export class AccessCollector {
       case "contract":
       case "for": {
         const [body] = op.regions as [Region];
-        const turns = isSpread(op) ? null : turnsOf(op, values);
-        if (turns !== null) {
-          for (const turn of turns) this.region(body, values.inTurn(op, turn), tiles);
+        const iterations = isSpread(op) ? null : iterationsOf(op, values);
+        if (iterations !== null) {
+          for (const iteration of iterations) this.region(body, values.inIteration(op, iteration), tiles);
           return;
         }
         const inside = values.insideLoop(op);

@@ -20,7 +20,7 @@ export function isSynced(ops: readonly Op[], fromStart: boolean, counters: reado
       return op.regions.every((r) => isSynced(r.ops, before, counters));
     }
     const isBlockWide = op.name === "for" && op.attributes["map"] !== "threads";
-    // A loop may have no turn: then what stands before counts.
+    // A loop may have no iteration: then what stands before counts.
     if (!isBlockWide || !op.regions.every((r) => r.ops.every(isQuiet) || isSynced(r.ops, false, counters)))
       return false;
   }
@@ -28,13 +28,17 @@ export function isSynced(ops: readonly Op[], fromStart: boolean, counters: reado
 }
 
 /**
- * Whether the next turn of a loop over blocks might touch shared memory that some thread still needs in this one: its first
+ * Whether the next iteration of a loop over blocks might touch shared memory that some thread still needs in this one: its first
  * ops write, or write over, what the last ones use, and the block meets nowhere in between. Buffers that are never in use
  * together lie over each other. If the loop is not `alone`, the next to touch shared memory may be another one.
  */
-export function meetsAtTurn(turn: readonly Op[], shared: ReadonlySet<string>, isAlone: boolean): boolean {
-  const uses = turn.map((op) => usesOf(op, shared));
-  const [first, last] = [turn.findIndex(isMeeting), turn.findLastIndex(isMeeting)];
+export function meetsBetweenIterations(
+  iteration: readonly Op[],
+  shared: ReadonlySet<string>,
+  isAlone: boolean,
+): boolean {
+  const uses = iteration.map((op) => usesOf(op, shared));
+  const [first, last] = [iteration.findIndex(isMeeting), iteration.findLastIndex(isMeeting)];
   const life = (name: string): [number, number] => [
     uses.findIndex((u) => u.has(name)),
     uses.findLastIndex((u) => u.has(name)),

@@ -30,7 +30,7 @@ export function isBusy(kernel: Kernel, definitions: Definitions): boolean {
   return busy;
 }
 
-/** Whether a turn of a loop over elements is slow. */
+/** Whether an iteration of a loop over elements is slow. */
 function isSlowLoop(body: Region, definitions: Definitions): boolean {
   const along = body.arguments.at(-1)!;
   let slow = false;
@@ -49,7 +49,7 @@ function isEighth(kind: ScalarKind): boolean {
   return isFloat(kind) && DTYPES[kind as keyof typeof DTYPES].bytes === 1;
 }
 
-/** Whether neighbouring turns access elements that are apart: the variable of the innermost loop is in another index than the last. */
+/** Whether neighbouring iterations access elements that are apart: the variable of the innermost loop is in another index than the last. */
 function isScattered(op: Op, along: Value, definitions: Definitions): boolean {
   if (op.name !== "load" && op.name !== "store") return false;
   const { indices } = memoryOperands(op);

@@ -88,7 +88,7 @@ class CopyReader {
         return condition !== null && this.read(op.regions[condition !== 0 ? 0 : 1]!.ops);
       }
       case "for":
-        return op.attributes["map"] === "tiles" ? this.readTiles(op) : this.readTurns(op);
+        return op.attributes["map"] === "tiles" ? this.readTiles(op) : this.readIterations(op);
       case "store":
         return this.readStore(op);
       case "load":
@@ -98,14 +98,14 @@ class CopyReader {
     }
   }
 
-  private readTurns(op: Op): boolean {
+  private readIterations(op: Op): boolean {
     const [lo, hi] = op.operands.map((v) => this.number(v)) as [number | null, number | null];
     if (!["ranks", "serial"].includes(text(op, "map")) || op.operands.length !== 2 || lo === null || hi === null)
       return false;
     if (hi - lo > MOST_COPIES) return false;
     const variable = op.regions[0]!.arguments[0]!;
-    for (let turn = lo; turn < hi; turn++) {
-      this.numbers.set(variable, turn);
+    for (let iteration = lo; iteration < hi; iteration++) {
+      this.numbers.set(variable, iteration);
       if (!this.read(op.regions[0]!.ops)) return false;
     }
     return true;

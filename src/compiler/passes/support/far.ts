@@ -1,7 +1,7 @@
 /** Which ops go to ranks that share no addresses with the one that carries them out. */
 import { isNear, type Reach } from "../../machine/reach.js";
 import { isRemote, type Kernel, memoryOperands, type Op, type Region } from "../../ir/module.js";
-import { isSpread, turnsOf } from "./accesses.js";
+import { isSpread, iterationsOf } from "./accesses.js";
 import { Definitions } from "./analysis.js";
 import { RankValues } from "./rank-values.js";
 
@@ -40,8 +40,8 @@ export function farOps(kernel: Kernel, reach: Reach): FarOps {
     }
     const [body] = op.regions;
     if (body === undefined) return;
-    const turns = isSpread(op) ? null : turnsOf(op, values);
-    if (turns !== null) for (const turn of turns) region(body, values.inTurn(op, turn));
+    const iterations = isSpread(op) ? null : iterationsOf(op, values);
+    if (iterations !== null) for (const iteration of iterations) region(body, values.inIteration(op, iteration));
     else {
       const inside = values.insideLoop(op);
       if (inside !== null) region(body, inside);

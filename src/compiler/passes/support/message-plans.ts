@@ -4,7 +4,7 @@ import { walk } from "../../ir/visit.js";
 import type { Span } from "../../source.js";
 import { DTYPES } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
-import { turnsOf } from "./accesses.js";
+import { iterationsOf } from "./accesses.js";
 import { type Definitions } from "./analysis.js";
 import { areDisjoint, type Interval } from "./forms.js";
 import { isAllRanks, type Step, tripCount } from "./nests.js";
@@ -50,7 +50,7 @@ export interface Plan {
   readonly path: readonly Step[];
   /** The loop over all ranks whose variable is the peer, which the other side need not go through. */
   readonly collapsed: Op | null;
-  /** Loops that decide about the peer: each turn has a message of its own. */
+  /** Loops that decide about the peer: each iteration has a message of its own. */
   readonly leads: readonly Op[];
   /** Variables that the position of an iteration is counted by, the outermost first. */
   readonly variables: readonly Variable[];
@@ -63,7 +63,7 @@ export function boundsOf(loop: Op, d: number): [Value, Value] {
   return [loop.operands[2 * d]!, loop.operands[2 * d + 1]!];
 }
 
-/** What one rank may touch by one load or store, in one turn of the loops whose turns are known. */
+/** What one rank may touch by one load or store, in one iteration of the loops whose iterations are known. */
 interface Touched {
   readonly by: number;
   /** The rank whose memory it is; null where it is not known. */
@@ -75,7 +75,7 @@ function isTiles(op: Op): boolean {
   return op.attributes["map"] === "tiles";
 }
 
-/** Loops whose turns each go through all tiles. */
+/** Loops whose iterations each go through all tiles. */
 function loopsAround(path: readonly Step[]): readonly Op[] {
   const at = path.findIndex(({ op }) => isTiles(op));
   return path.slice(0, at < 0 ? path.length : at).flatMap(({ op }) => (op.name === "if" ? [] : [op]));
@@ -117,7 +117,7 @@ export class Planner {
         else throw new Refused("which rank it goes to changes from element to element");
       });
     }
-    if (access.name === "store") this.requireOneTurn(nest, access, { path, collapsed, leads, variables });
+    if (access.name === "store") this.requireOneIteration(nest, access, { path, collapsed, leads, variables });
     const counted = new Set(variables.map(({ loop, d }) => loop.regions[0]!.arguments[d]!));
     for (const { loop, d } of variables)
       if (boundsOf(loop, d).some((v) => definitions.argumentsOf(v).some((a) => counted.has(a))))
@@ -181,15 +181,21 @@ export class Planner {
         );
       // What a rank stores in memory of its own comes in no message.
       if (isSerial || !isTogether || (around.length > 0 && this.mayMeet(nest, access, op, (a) => a.by !== a.owner)))
-        throw new Refused(`'${name}' goes to and fro in one loop, whose turns would each take messages of their own`);
+        throw new Refused(
+          `'${name}' goes to and fro in one loop, whose iterations would each take messages of their own`,
+        );
     });
   }
 
   /**
-   * Peers take what a nest has stored in any order of its iterations, sender by sender. So a turn of a loop in order must not
-   * store where another one has, unless all its turns share a position, which has what the last of them stored.
+   * Peers take what a nest has stored in any order of its iterations, sender by sender. So an iteration of a loop in order must not
+   * store where another one has, unless all its iterations share a position, which has what the last of them stored.
    */
-  private requireOneTurn(nest: Op, access: Op, plan: Pick<Plan, "path" | "collapsed" | "leads" | "variables">): void {
+  private requireOneIteration(
+    nest: Op,
+    access: Op,
+    plan: Pick<Plan, "path" | "collapsed" | "leads" | "variables">,
+  ): void {
     const { definitions } = this;
     const { path, collapsed, leads, variables } = plan;
     const name = text(access, "buffer");
@@ -197,7 +203,7 @@ export class Planner {
     const ordered = variables.filter(({ loop }) => !isTiles(loop));
     const turned = new Set([...ordered.map(({ loop }) => loop), ...leads]);
     const isTurned = around.some((op) => turned.has(op));
-    // Iterations of a loop over tiles that stands around the turns have no order between them.
+    // Iterations of a loop over tiles that stands around the iterations have no order between them.
     const counted = (isTurned ? variables : ordered).map(({ loop, d }) => loop.regions[0]!.arguments[d]!);
     const open = new Set(ordered.length > 0 ? [...counted, ...leads.map((op) => op.regions[0]!.arguments[0]!)] : []);
     const { indices } = memoryOperands(access);
@@ -210,10 +216,12 @@ export class Planner {
       }
     }
     if ([...turned].some((op) => op.regions[0]!.arguments.some((v) => open.has(v))))
-      throw new Refused(`turns of a loop may store to one element of '${name}', and messages do not say which is last`);
+      throw new Refused(
+        `iterations of a loop may store to one element of '${name}', and messages do not say which is last`,
+      );
     const isShared = (op: Op): boolean => op === collapsed || (!turned.has(op) && this.isAlike(op));
     if (around.every(isShared) || !this.mayMeet(nest, access, access, (a, b) => a.by !== b.by)) return;
-    throw new Refused(`ranks may store to one element of '${name}' in turns of one loop, and messages do not say which is last`); // prettier-ignore
+    throw new Refused(`ranks may store to one element of '${name}' in iterations of one loop, and messages do not say which is last`); // prettier-ignore
   }
 
   /** Whether an index surely differs wherever this one variable of it does, by its form. */
@@ -227,7 +235,7 @@ export class Planner {
     return fn === "add" || fn === "sub" || (fn === "mul" && op.operands.some((o) => (this.definitions.constant(o) ?? 0) !== 0)); // prettier-ignore
   }
 
-  /** Whether a loop surely has the same turns on all ranks. */
+  /** Whether a loop surely has the same iterations on all ranks. */
   private isAlike(op: Op): boolean {
     return op.operands.every((v) => {
       const keys = Array.from({ length: this.kernel.world }, (_, r) => RankValues.of(this.definitions, r).form(v)?.key);
@@ -262,8 +270,9 @@ export class Planner {
           if (condition === null || (condition !== 0) === (i === 0)) region(r, values);
         });
       } else if (op.regions.length > 0) {
-        const turns = isTiles(op) ? null : turnsOf(op, values);
-        if (turns !== null) for (const turn of turns) region(op.regions[0]!, values.inTurn(op, turn));
+        const iterations = isTiles(op) ? null : iterationsOf(op, values);
+        if (iterations !== null)
+          for (const iteration of iterations) region(op.regions[0]!, values.inIteration(op, iteration));
         else {
           const inside = values.insideLoop(op);
           if (inside !== null) region(op.regions[0]!, inside);

@@ -4,9 +4,9 @@ import type { Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 
 export interface PeerList {
-  /** Turns of the loop. */
+  /** Iterations of the loop. */
   readonly count: number;
-  /** Emits turn `k`: `body` with the peer of that turn, under a condition where not every rank has one. */
+  /** Emits iteration `k`: `body` with the peer of that iteration, under a condition where not every rank has one. */
   readonly each: (k: Value, body: (peer: Value) => void) => void;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Conditions that differ from rank to rank, taken apart so that all ranks can synchronise between their parts:
  * `if c { A; B } else { C }` becomes `if c { A } else { C }; if c { B }`, a condition around a loop that all ranks could
- * run in step moves into it, and a loop of other turns on each rank becomes one of all turns with such a condition. Each
+ * run in step moves into it, and a loop of other iterations on each rank becomes one of all iterations with such a condition. Each
  * rank does what it did, in the same order.
  */
 import { Builder } from "../../ir/builder.js";
@@ -19,7 +19,7 @@ export interface Distributed {
 export function distributeConditions(kernel: Kernel): Distributed {
   const first = distributeOnce(kernel);
   if (!first.hasNewLoops) return first;
-  // Inner loops may go by the turns of those that all ranks now share.
+  // Inner loops may go by the iterations of those that all ranks now share.
   const second = distributeConditions(first.kernel);
   return { kernel: second.kernel, origins: new Map([...first.origins, ...second.origins]) };
 }
@@ -38,7 +38,7 @@ function distributeOnce(kernel: Kernel): Distributed & { readonly hasNewLoops: b
     if (isUniform(op)) return [{ ...op, regions: op.regions.map(within) }];
     return op.name === "if" ? apart(op) : shared(op);
   };
-  /** A loop whose bounds differ from rank to rank: all ranks take all turns, each doing something in its own. */
+  /** A loop whose bounds differ from rank to rank: all ranks take all iterations, each doing something in its own. */
   const shared = (op: Op): Op[] => {
     const bounds = op.operands.length === 2 ? ranks.map((r) => op.operands.map((v) => r.number(v))) : [[null]];
     if (bounds.flat().includes(null)) return [op];
@@ -47,12 +47,12 @@ function distributeOnce(kernel: Kernel): Distributed & { readonly hasNewLoops: b
     const build = new Builder(op.span);
     const [lo, hi] = [build.constant(Math.min(...los)), build.constant(Math.max(...his))];
     const [body] = op.regions as [Region];
-    const [turn] = body.arguments as [Value];
+    const [iteration] = body.arguments as [Value];
     const inner = new Builder(op.span);
     const isOwn = inner.binary(
       "and",
-      inner.compare("ge", turn, op.operands[0]!),
-      inner.compare("lt", turn, op.operands[1]!),
+      inner.compare("ge", iteration, op.operands[0]!),
+      inner.compare("lt", iteration, op.operands[1]!),
     );
     varying.add(isOwn);
     const own: Op = { name: "if", operands: [isOwn], results: [], attributes: {}, regions: [{ arguments: [], ops: body.ops }, { arguments: [], ops: [] }], span: op.span }; // prettier-ignore
@@ -142,7 +142,7 @@ function isTotal(op: Op, isNotZero: (v: Value) => boolean): boolean {
   return ["add", "sub", "mul", "min", "max", "and", "or"].includes(fn);
 }
 
-/** A loop whose turns all ranks may take in step. */
+/** A loop whose iterations all ranks may take in step. */
 function isSteps(op: Op): boolean {
   return op.name === "for" && ["serial", "ranks"].includes(text(op, "map"));
 }

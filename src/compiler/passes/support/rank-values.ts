@@ -1,5 +1,5 @@
 /**
- * Values as one rank computes them, in one turn of the loops around: the rank, the world and counters of constant loops are
+ * Values as one rank computes them, in one iteration of the loops around: the rank, the world and counters of constant loops are
  * numbers, dimensions are symbols, and other loop variables are symbols with bounds.
  */
 import type { Op, Value } from "../../ir/module.js";
@@ -11,7 +11,7 @@ import { Form, type Interval } from "./forms.js";
 export class RankValues {
   private readonly forms = new Map<Value, Form | null>();
   /** Scopes inside, so that what they know is found again. */
-  private readonly turns = new Map<Op, Map<number, RankValues>>();
+  private readonly iterations = new Map<Op, Map<number, RankValues>>();
   private readonly loops = new Map<Op, RankValues | null>();
 
   private constructor(
@@ -30,26 +30,26 @@ export class RankValues {
     return new RankValues(definitions, rank, null, given, new Map());
   }
 
-  /** The scope of the body of a loop or fold in the turn where its one variable is `turn`. */
-  inTurn(loop: Op, turn: number): RankValues {
-    const turns = this.turns.get(loop) ?? new Map<number, RankValues>();
-    this.turns.set(loop, turns);
-    let scope = turns.get(turn);
+  /** The scope of the body of a loop or fold in the iteration where its one variable is `iteration`. */
+  inIteration(loop: Op, iteration: number): RankValues {
+    const iterations = this.iterations.get(loop) ?? new Map<number, RankValues>();
+    this.iterations.set(loop, iterations);
+    let scope = iterations.get(iteration);
     if (scope === undefined) {
-      const given = new Map([[loop.regions[0]!.arguments[0]!, Form.of(turn)]]);
-      turns.set(turn, (scope = new RankValues(this.definitions, this.rank, this, given, this.bounds)));
+      const given = new Map([[loop.regions[0]!.arguments[0]!, Form.of(iteration)]]);
+      iterations.set(iteration, (scope = new RankValues(this.definitions, this.rank, this, given, this.bounds)));
     }
     return scope;
   }
 
-  /** The scope of a loop's body whose variables may be any in their ranges; null if the loop surely has no turn. */
+  /** The scope of a loop's body whose variables may be any in their ranges; null if the loop surely has no iteration. */
   insideLoop(loop: Op): RankValues | null {
     let scope = this.loops.get(loop);
-    if (scope === undefined) this.loops.set(loop, (scope = this.anyTurn(loop)));
+    if (scope === undefined) this.loops.set(loop, (scope = this.anyIteration(loop)));
     return scope;
   }
 
-  private anyTurn(loop: Op): RankValues | null {
+  private anyIteration(loop: Op): RankValues | null {
     const variables = loop.regions[0]!.arguments;
     const given = new Map<Value, Form>();
     const bounds = new Map(this.bounds);
@@ -67,7 +67,7 @@ export class RankValues {
     return new RankValues(this.definitions, this.rank, this, given, bounds);
   }
 
-  /** The length of a range, max(end - start, 0), as the end of a loop from 0; where the loop has turns, the start is known. */
+  /** The length of a range, max(end - start, 0), as the end of a loop from 0; where the loop has iterations, the start is known. */
   private lengthOf(hi: Value, given: Map<Value, Form>): Form | null {
     const range = this.definitions.binary(this.definitions.binary(hi, "max")?.operands[0] ?? hi, "sub");
     if (range === undefined) return null;
@@ -78,7 +78,7 @@ export class RankValues {
     return start === null || end === null ? null : end.minus(start);
   }
 
-  /** A loop from min(s, n) to min(s + p, n) that has turns at all starts at s: where it does not, s ≥ n. */
+  /** A loop from min(s, n) to min(s + p, n) that has iterations at all starts at s: where it does not, s ≥ n. */
   private startOf(lo: Value, hi: Value): Form | null {
     const [from, to] = [this.definitions.binary(lo, "min"), this.definitions.binary(hi, "min")];
     if (from !== undefined && to !== undefined) {
@@ -103,7 +103,7 @@ export class RankValues {
     return this.form(v)?.number ?? null;
   }
 
-  /** Bounds of a value that hold for all turns of the loops whose variables are not known. */
+  /** Bounds of a value that hold for all iterations of the loops whose variables are not known. */
   interval(v: Value): Interval {
     const form = this.form(v);
     return form === null ? { lo: null, hi: null } : this.boundsOf(form);

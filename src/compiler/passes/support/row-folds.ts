@@ -21,25 +21,25 @@ export function isRowFold(op: Op, definitions: Definitions): boolean {
   return lo === undefined || hi === undefined || hi - lo > SHORT_ROW;
 }
 
-/** The rows of one turn of a block: one, or several short ones. */
-export interface RowTurn {
+/** The rows of one iteration of a block: one, or several short ones. */
+export interface RowIteration {
   readonly count: Value;
   readonly isOne: boolean;
 }
 
-/** A loop over threads in a turn. Most have one turn of it: written out several times, its invariants would fill the registers. */
+/** A loop over threads in an iteration. Most have one iteration of it: written out several times, its invariants would fill the registers. */
 export function rowThreads(build: Builder, count: Value, body: (q: Value) => void): void {
   build.for("threads", [[build.constant(0), count]], ([q]) => body(q!), { unroll: 1 });
 }
 
-/** What is left of the folded rows of a turn: `count` parts a row, one row after the other. */
+/** What is left of the folded rows of an iteration: `count` parts a row, one row after the other. */
 export interface RowParts {
   readonly buffer: string;
   readonly dtype: DType;
   readonly count: Value;
 }
 
-/** Emits the terms `columns` of row `n` of a turn. */
+/** Emits the terms `columns` of row `n` of an iteration. */
 type Terms = (n: Value, columns: readonly Value[]) => readonly Value[];
 
 /** Parts that a thread folds at a time. */
@@ -59,21 +59,21 @@ export class RowFolds {
   ) {}
 
   /**
-   * Folds `length` terms of each row of the turn down to a few parts, in shared memory.
-   * @param term emits terms of row `n` of the turn, their loads before what uses them, inside a loop over threads
+   * Folds `length` terms of each row of the iteration down to a few parts, in shared memory.
+   * @param term emits terms of row `n` of the iteration, their loads before what uses them, inside a loop over threads
    * @param together how many terms a thread should have in flight
    */
-  parts(op: Op, turn: RowTurn, length: Value, terms: Terms, together: number): RowParts {
+  parts(op: Op, iteration: RowIteration, length: Value, terms: Terms, together: number): RowParts {
     const { span } = this;
     const fn = text(op, "fn") as Reduction;
     const dtype = scalarOf(op.results[0]!.type) as DType;
     const buffer = this.shared("parts", dtype, span);
-    const first = turn.isOne
+    const first = iteration.isOne
       ? this.ofOneRow(fn, { buffer, dtype, count: length }, terms, together)
-      : this.ofShortRows({ buffer, dtype, count: length }, turn.count, terms);
+      : this.ofShortRows({ buffer, dtype, count: length }, iteration.count, terms);
     // 4096 parts become 256, then 16.
     const fewer = this.shared("fewer_parts", dtype, Math.ceil(span / PARTS) + span / this.lanes);
-    return this.narrowed(fn, turn, this.narrowed(fn, turn, first, fewer), buffer);
+    return this.narrowed(fn, iteration, this.narrowed(fn, iteration, first, fewer), buffer);
   }
 
   /** The fold of what is left of row `n`. */
@@ -106,15 +106,15 @@ export class RowFolds {
     const wide = build.constant(this.lanes);
     const vectors = build.binary("max", build.mul(build.ceilDiv(length, wide), wide), wide);
     const count = build.binary("min", vectors, build.constant(this.span));
-    const turns = build.div(length, count);
+    const iterations = build.div(length, count);
     const combined = (values: readonly Value[]): Value => values.reduce((a, b) => build.binary(COMBINE[fn], a, b));
     this.threads(count, (lane) => {
-      const at = (turn: Value): Value => build.add(build.mul(turn, count), lane);
+      const at = (iteration: Value): Value => build.add(build.mul(iteration, count), lane);
       const parts: Value[] = [];
       let done = zero;
       for (let n = together; n >= 1; n = Math.floor(n / 2)) {
         const [from, step] = [done, build.constant(n)];
-        const most = build.div(build.sub(turns, from), step);
+        const most = build.div(build.sub(iterations, from), step);
         const part = this.reduce(
           fn,
           most,
@@ -134,7 +134,7 @@ export class RowFolds {
       }
       build.store(buffer, combined(parts), [lane]);
     });
-    const covered = build.mul(turns, count);
+    const covered = build.mul(iterations, count);
     this.threads(build.sub(length, covered), (lane) => {
       const [value] = terms(zero, [build.add(covered, lane)]);
       build.store(buffer, combined([build.load(buffer, [lane], scalar(dtype)), value!]), [lane]);
@@ -142,11 +142,11 @@ export class RowFolds {
     return { ...whole, count };
   }
 
-  private narrowed(fn: Reduction, turn: RowTurn, from: RowParts, buffer: string): RowParts {
+  private narrowed(fn: Reduction, iteration: RowIteration, from: RowParts, buffer: string): RowParts {
     const { build } = this;
     const count = build.ceilDiv(from.count, build.constant(PARTS));
-    this.threads(build.mul(turn.count, count), (q) => {
-      const [n, part] = turn.isOne ? [build.constant(0), q] : [build.div(q, count), build.rem(q, count)];
+    this.threads(build.mul(iteration.count, count), (q) => {
+      const [n, part] = iteration.isOne ? [build.constant(0), q] : [build.div(q, count), build.rem(q, count)];
       const first = build.add(build.mul(n, from.count), part);
       const terms = build.ceilDiv(build.sub(from.count, part), count);
       const at = (k: Value): Value => build.add(first, build.mul(k, count));

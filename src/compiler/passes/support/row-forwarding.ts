@@ -13,7 +13,7 @@ export interface Producer {
 
 /**
  * What of the tile loop `producer` the fold in the tile loop `user` can take as it is made; null if their elements differ, or
- * if the fold needs what other turns of the producer stored.
+ * if the fold needs what other iterations of the producer stored.
  * @param rows variables of the loop over rows that both stand in, next to each other
  */
 export function forwarding(producer: Op, user: Op, rows: readonly Value[], definitions: Definitions): Producer | null {

@@ -1,4 +1,4 @@
-/** The synchronisation that a kernel is to get: before which ops, in which turns of the loops around them. */
+/** The synchronisation that a kernel is to get: before which ops, in which iterations of the loops around them. */
 import type { Op, Region, Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { Builder } from "../../ir/builder.js";
@@ -9,8 +9,8 @@ export type Place = Op | Region;
 
 export interface PlannedSync {
   readonly place: Place;
-  /** Turns of the loops around, the outermost first: `/0/2`; `/*` for any turn of a loop that is not followed turn by turn. */
-  readonly turn: string;
+  /** Iterations of the loops around, the outermost first: `/0/2`; `/*` for any iteration of a loop that is not followed iteration by iteration. */
+  readonly iteration: string;
   readonly sync: Sync;
 }
 
@@ -26,23 +26,25 @@ export class SyncPlan {
     public around: RankPairs | null = null,
   ) {}
 
-  get(place: Place, turn: string): Sync | undefined {
-    return this.places.get(place)?.get(turn);
+  get(place: Place, iteration: string): Sync | undefined {
+    return this.places.get(place)?.get(iteration);
   }
 
   has(place: Place): boolean {
     return (this.places.get(place)?.size ?? 0) > 0;
   }
 
-  set(place: Place, turn: string, sync: Sync | undefined): void {
-    const turns = this.places.get(place) ?? new Map<string, Sync>();
-    this.places.set(place, turns);
-    if (sync === undefined) turns.delete(turn);
-    else turns.set(turn, sync);
+  set(place: Place, iteration: string, sync: Sync | undefined): void {
+    const iterations = this.places.get(place) ?? new Map<string, Sync>();
+    this.places.set(place, iterations);
+    if (sync === undefined) iterations.delete(iteration);
+    else iterations.set(iteration, sync);
   }
 
   all(): PlannedSync[] {
-    return [...this.places].flatMap(([place, turns]) => [...turns].map(([turn, sync]) => ({ place, turn, sync })));
+    return [...this.places].flatMap(([place, iterations]) =>
+      [...iterations].map(([iteration, sync]) => ({ place, iteration, sync })),
+    );
   }
 
   /** Grows with everything that is added. */
@@ -52,31 +54,33 @@ export class SyncPlan {
 
   /**
    * The barriers of a place, as ops.
-   * @param loop the innermost loop around it that is followed turn by turn, and its turns in order; null if there is none
+   * @param loop the innermost loop around it that is followed iteration by iteration, and its iterations in order; null if there is none
    */
-  barriers(place: Place, at: Op, loop: { readonly op: Op; readonly turns: readonly number[] } | null): Op[] {
+  barriers(place: Place, at: Op, loop: { readonly op: Op; readonly iterations: readonly number[] } | null): Op[] {
     const planned = [...(this.places.get(place) ?? [])];
     if (planned.length === 0) return [];
     const build = new Builder(at.span);
-    const turnOf = (turn: string): number => Number(turn.slice(turn.lastIndexOf("/") + 1));
-    if (loop === null || planned.some(([turn]) => Number.isNaN(turnOf(turn))))
+    const iterationOf = (iteration: string): number => Number(iteration.slice(iteration.lastIndexOf("/") + 1));
+    if (loop === null || planned.some(([iteration]) => Number.isNaN(iterationOf(iteration))))
       emit(build, planned.map(([, sync]) => sync).reduce(both));
     else {
-      const byTurn = loop.turns.map((t) => planned.filter(([turn]) => turnOf(turn) === t).map(([, sync]) => sync));
-      const runs = runsOf(byTurn.map((syncs) => (syncs.length === 0 ? null : syncs.reduce(both))));
-      emitRuns(build, runs, loop.op.regions[0]!.arguments[0]!, loop.turns);
+      const byIteration = loop.iterations.map((t) =>
+        planned.filter(([iteration]) => iterationOf(iteration) === t).map(([, sync]) => sync),
+      );
+      const runs = runsOf(byIteration.map((syncs) => (syncs.length === 0 ? null : syncs.reduce(both))));
+      emitRuns(build, runs, loop.op.regions[0]!.arguments[0]!, loop.iterations);
     }
     return build.ops;
   }
 }
 
-/** Successive turns with one synchronisation. */
+/** Successive iterations with one synchronisation. */
 interface Run {
-  readonly turns: number;
+  readonly iterations: number;
   readonly sync: Sync | null;
 }
 
-/** More differences between turns than this are not worth the code. */
+/** More differences between iterations than this are not worth the code. */
 const MOST_RUNS = 3;
 
 function runsOf(syncs: readonly (Sync | null)[]): Run[] {
@@ -84,18 +88,18 @@ function runsOf(syncs: readonly (Sync | null)[]): Run[] {
   for (const sync of syncs) {
     const last = runs.at(-1);
     if (last !== undefined && excess(last.sync, sync) + excess(sync, last.sync) === 0)
-      runs[runs.length - 1] = { turns: last.turns + 1, sync: eitherOf(last.sync, sync) };
-    else runs.push({ turns: 1, sync });
+      runs[runs.length - 1] = { iterations: last.iterations + 1, sync: eitherOf(last.sync, sync) };
+    else runs.push({ iterations: 1, sync });
   }
   while (runs.length > MOST_RUNS) {
     // Those two neighbours become one that then wait for the least that they need not.
     const costs = runs.slice(1).map((b, i) => {
       const a = runs[i]!;
-      return a.turns * excess(b.sync, a.sync) + b.turns * excess(a.sync, b.sync);
+      return a.iterations * excess(b.sync, a.sync) + b.iterations * excess(a.sync, b.sync);
     });
     const i = costs.indexOf(Math.min(...costs));
     const [a, b] = [runs[i]!, runs[i + 1]!];
-    runs.splice(i, 2, { turns: a.turns + b.turns, sync: eitherOf(a.sync, b.sync) });
+    runs.splice(i, 2, { iterations: a.iterations + b.iterations, sync: eitherOf(a.sync, b.sync) });
   }
   return runs;
 }
@@ -113,10 +117,10 @@ function excess(more: Sync | null, less: Sync | null): number {
   return pairs + (more.isGrid && !less.isGrid ? world * world : 0);
 }
 
-function emitRuns(build: Builder, runs: readonly Run[], variable: Value, turns: readonly number[]): void {
+function emitRuns(build: Builder, runs: readonly Run[], variable: Value, iterations: readonly number[]): void {
   const [first, ...rest] = runs;
   if (rest.length === 0) return void (first!.sync && emit(build, first!.sync));
-  const left = turns.slice(first!.turns);
+  const left = iterations.slice(first!.iterations);
   build.if(
     build.compare("lt", variable, build.constant(left[0]!)),
     () => first!.sync && emit(build, first!.sync),

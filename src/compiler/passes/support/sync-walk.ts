@@ -2,14 +2,14 @@
  * Follows all ranks of a rank-level kernel through its control structure in step, launch after launch, with what is ordered
  * at each point. Either finds the synchronisation that is missing and adds it to a plan, or says where some is missing.
  *
- * A loop with a constant number of turns is followed turn by turn; its body's places for synchronisation then serve all
- * turns. Others are walked until nothing changes. What no synchronisation can stand in, such as a tile loop or a condition
+ * A loop with a constant number of iterations is followed iteration by iteration; its body's places for synchronisation then serve all
+ * iterations. Others are walked until nothing changes. What no synchronisation can stand in, such as a tile loop or a condition
  * that differs from rank to rank, is one step.
  */
 import { isParameter, type Kernel, type Op, type Region, type Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { walkKernel } from "../../ir/visit.js";
-import { type Access, AccessCollector, accessOf, turnsOf } from "./accesses.js";
+import { type Access, AccessCollector, accessOf, iterationsOf } from "./accesses.js";
 import { Definitions, rankVarying } from "./analysis.js";
 import { type Conflict, type Need, Order, type Sync } from "./order.js";
 import { RankValues } from "./rank-values.js";
@@ -36,10 +36,10 @@ export class SyncKernel {
   readonly packets: ReadonlySet<string>;
   /** Launches after which the kernel does the same again, scratch in two copies aside. */
   readonly period: number;
-  /** Loops whose turns need order among themselves. */
+  /** Loops whose iterations need order among themselves. */
   readonly ordered = new Set<Op>();
-  /** The turns of loops that were followed one by one. */
-  readonly turns = new Map<Op, Set<number>>();
+  /** The iterations of loops that were followed one by one. */
+  readonly iterations = new Map<Op, Set<number>>();
   /** Accesses that the walks over the kernel have looked at. */
   looks = 0;
   /** What an access is called in launches that have the other copy of its buffer. */
@@ -108,7 +108,7 @@ export class SyncWalk {
   cost = 0;
   private order: Order;
   /** Where in the loops around, as in `PlannedSync`. */
-  private turn = "";
+  private iteration = "";
   private isOdd = false;
   /** Who learns in a launch that the others have begun it. */
   private around: RankPairs | null;
@@ -172,7 +172,7 @@ export class SyncWalk {
   }
 
   private planned(place: Place): void {
-    const planned = this.plan.get(place, this.turn);
+    const planned = this.plan.get(place, this.iteration);
     if (planned !== undefined) this.sync(planned);
   }
 
@@ -203,7 +203,7 @@ export class SyncWalk {
   /** Applies what is planned for a place, and more of it if these accesses need more. */
   private settle(place: Place, accesses: readonly Access[], isAfter: boolean): void {
     const need = (): Need | null => (isAfter ? this.order.needAfter(accesses) : this.order.need(accesses));
-    let planned = this.plan.get(place, this.turn);
+    let planned = this.plan.get(place, this.iteration);
     const before = this.mode === "place" ? this.order.copy() : this.order;
     if (planned !== undefined) this.sync(planned);
     for (let more = need(); more !== null; more = need()) {
@@ -212,7 +212,7 @@ export class SyncWalk {
       // Blocks of one number would do after what is planned, but it is all one synchronisation.
       const isSame = planned !== undefined && sizeOf(grown) === sizeOf(planned);
       planned = isSame ? { ...grown, isGrid: true } : grown;
-      this.plan.set(place, this.turn, planned);
+      this.plan.set(place, this.iteration, planned);
       this.order = before.copy();
       this.sync(planned);
     }
@@ -221,34 +221,34 @@ export class SyncWalk {
   private loop(op: Op, values: readonly RankValues[]): void {
     if (!this.ordersItself(op, values)) return this.step(op, values);
     this.planned(op);
-    const turns = turnsOf(op, values[0]!);
-    if (turns === null) return this.anyTurns(op, values);
-    const seen = this.shared.turns.get(op) ?? new Set<number>();
-    this.shared.turns.set(op, seen);
-    for (const turn of turns) {
-      seen.add(turn);
-      this.oneTurn(op, values, turn);
+    const iterations = iterationsOf(op, values[0]!);
+    if (iterations === null) return this.anyIterations(op, values);
+    const seen = this.shared.iterations.get(op) ?? new Set<number>();
+    this.shared.iterations.set(op, seen);
+    for (const iteration of iterations) {
+      seen.add(iteration);
+      this.oneIteration(op, values, iteration);
     }
   }
 
-  private oneTurn(op: Op, values: readonly RankValues[], turn: number): void {
-    const inside = values.map((v) => v.inTurn(op, turn));
-    this.within(`/${turn}`, () => this.sequence(op.regions[0]!.ops, inside));
+  private oneIteration(op: Op, values: readonly RankValues[], iteration: number): void {
+    const inside = values.map((v) => v.inIteration(op, iteration));
+    this.within(`/${iteration}`, () => this.sequence(op.regions[0]!.ops, inside));
   }
 
-  private within(turn: string, body: () => void): void {
-    const outside = this.turn;
-    this.turn += turn;
+  private within(iteration: string, body: () => void): void {
+    const outside = this.iteration;
+    this.iteration += iteration;
     body();
-    this.turn = outside;
+    this.iteration = outside;
   }
 
-  /** Turns of unknown number: none, or any. */
-  private anyTurns(op: Op, values: readonly RankValues[]): void {
+  /** Iterations of unknown number: none, or any. */
+  private anyIterations(op: Op, values: readonly RankValues[]): void {
     const [body] = op.regions as [Region];
     const inside = values.map((v) => v.insideLoop(op)).filter((v) => v !== null);
-    if (inside.length < values.length) return; // no rank takes a turn: bounds are the same on all
-    const turns = turnsOf(op, values[0]!, Infinity);
+    if (inside.length < values.length) return; // no rank takes an iteration: bounds are the same on all
+    const iterations = iterationsOf(op, values[0]!, Infinity);
     if (this.order.hasOpenNotifies) this.order.giveUpMatching();
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const before = this.order.copy();
@@ -257,12 +257,12 @@ export class SyncWalk {
       const after = this.order.copy();
       this.order.merge(before);
       if (this.order.key !== before.key) continue;
-      if (turns !== null && turns.length > 0) this.order = after;
+      if (iterations !== null && iterations.length > 0) this.order = after;
       return;
     }
   }
 
-  /** Whether turns must meet each other in order, or synchronise anyway; if not, the whole loop is one step. */
+  /** Whether iterations must meet each other in order, or synchronise anyway; if not, the whole loop is one step. */
   private ordersItself(op: Op, values: readonly RankValues[]): boolean {
     const { ordered } = this.shared;
     if (ordered.has(op)) return true;
@@ -278,18 +278,18 @@ export class SyncWalk {
   private needsInside(op: Op, values: readonly RankValues[]): boolean {
     const [body] = op.regions as [Region];
     const probe = new SyncWalk(this.shared, this.plan, "probe");
-    [probe.turn, probe.isOdd] = [this.turn, this.isOdd];
-    const turns = turnsOf(op, values[0]!);
-    if (turns === null) {
+    [probe.iteration, probe.isOdd] = [this.iteration, this.isOdd];
+    const iterations = iterationsOf(op, values[0]!);
+    if (iterations === null) {
       const inside = values.map((v) => v.insideLoop(op)).filter((v) => v !== null);
       if (inside.length < values.length) return false;
       for (let round = 0; round < (op.attributes["map"] === "ranks" ? 1 : 2); round++)
         probe.within("/*", () => probe.sequence(body.ops, inside));
     } else
-      for (const turn of turns) {
-        // Turns in any order promise not to touch what others write.
+      for (const iteration of iterations) {
+        // Iterations in any order promise not to touch what others write.
         if (op.attributes["map"] === "ranks") probe.order = this.newOrder();
-        probe.oneTurn(op, values, turn);
+        probe.oneIteration(op, values, iteration);
       }
     return probe.missing.length > 0;
   }

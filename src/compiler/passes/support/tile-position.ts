@@ -4,7 +4,7 @@
  * The grid mapping gives offset o = i - lo of a one-dimensional tile loop to block (o / row) mod grid, with one `row` for
  * the whole kernel. An access whose one running index is o + base touches element e from offset e - base; so two accesses of equal base, on
  * whatever ranks and in whatever loops, touch each element from blocks of one number. Loops over rows do the same with
- * rows, as many to a block's turn in all of them: there all of row r + base falls to the block of row r.
+ * rows, as many to a block's iteration in all of them: there all of row r + base falls to the block of row r.
  */
 import type { Op, Value } from "../../ir/module.js";
 import type { Form } from "./forms.js";
@@ -18,7 +18,7 @@ export function positionIn(loop: Op, indices: readonly Value[], values: RankValu
   if (variable === null || start === null) return null;
   const forms = indices.map((v) => values.form(v));
   if (loop.attributes["map"] === "rows") return rowIn(variable, start, forms);
-  // One index runs with the loop; with some other loop's variable in the base, it is another one each turn.
+  // One index runs with the loop; with some other loop's variable in the base, it is another one each iteration.
   const running = forms.findIndex((f) => f === null || [...f.terms.keys()].some((s) => s.includes("@")));
   const base = forms[running]?.minus(variable).plus(start);
   const isFixed = (f: Form | null | undefined): boolean =>

@@ -9,33 +9,33 @@ import { Unwinding } from "../unwinding.js";
 export type Known = number | "loop" | "data";
 
 /** Thrown inside a loop that was taken as a whole where its variable decides something; it is then gone through. */
-export class NeedsTurns extends Unwinding {}
+export class NeedsIterations extends Unwinding {}
 
-/** Most turns that are looked at one by one; of more, as many as `picked` are picked evenly, and each stands for its neighbours. */
-export const MANY_TURNS = { most: 512, picked: 128 } as const;
-export const FEW_TURNS = { most: 16, picked: 8 } as const;
+/** Most iterations that are looked at one by one; of more, as many as `picked` are picked evenly, and each stands for its neighbours. */
+export const MANY_ITERATIONS = { most: 512, picked: 128 } as const;
+export const FEW_ITERATIONS = { most: 16, picked: 8 } as const;
 
-export interface Turn {
+export interface Iteration {
   readonly values: readonly number[];
-  /** How many turns it stands for. */
+  /** How many iterations it stands for. */
   readonly weight: number;
 }
 
 /**
- * The turns of a loop over ranges of several variables, the last one fastest.
- * @param mayPick false if each turn has to be looked at.
+ * The iterations of a loop over ranges of several variables, the last one fastest.
+ * @param mayPick false if each iteration has to be looked at.
  */
-export function turnsOf(
+export function iterationsOf(
   ranges: readonly (readonly [lo: number, hi: number])[],
   mayPick: boolean,
-  { most, picked }: { readonly most: number; readonly picked: number } = MANY_TURNS,
-): Turn[] {
+  { most, picked }: { readonly most: number; readonly picked: number } = MANY_ITERATIONS,
+): Iteration[] {
   const lengths = ranges.map(([lo, hi]) => Math.max(0, hi - lo));
   const total = lengths.reduce((a, b) => a * b, 1);
   const isPicked = mayPick && total > most;
   const count = isPicked ? picked : total;
   return Array.from({ length: count }, (_, i) => {
-    // Not at the same place of each part: turns in order often go to one rank after the other.
+    // Not at the same place of each part: iterations in order often go to one rank after the other.
     const part = Math.floor(total / count);
     let rest = isPicked ? Math.floor((i * total) / count) + ((Math.floor(part / 2) + i) % part) : i;
     const values = new Array<number>(ranges.length);
@@ -66,10 +66,10 @@ export class KnownValues {
     this.known.set(v, known);
   }
 
-  /** A number that decides what is counted; null if only the data knows. @throws NeedsTurns */
+  /** A number that decides what is counted; null if only the data knows. @throws NeedsIterations */
   deciding(v: Value): number | null {
     const known = this.of(v);
-    if (known === "loop") throw new NeedsTurns();
+    if (known === "loop") throw new NeedsIterations();
     return known === "data" ? null : known;
   }
 
