@@ -407,7 +407,7 @@ function settingsOf(
   ];
   // Starting at odd addresses leaves only the scalar paths.
   if (misaligned !== false)
-    settings.push({ ...basic, dims: asked === undefined ? oddShape(kernel, ragged) : ragged, aligned: false });
+    settings.push({ ...basic, dims: asked === undefined ? oddShape(kernel, ragged, plain[0]) : ragged, aligned: false });
   // What blocks keep from launch to launch does not depend on tails, which the ragged shape is for.
   settings.push({ ...basic, dims: plain[2] ?? ragged, unevenGrids: true });
   for (let sample = 0; sample < last; sample++) settings.push({ ...basic, dims: sampled, sample });

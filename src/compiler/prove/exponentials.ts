@@ -50,9 +50,6 @@ class DualFactors extends Array<Number_> {
   arePositive = true;
 }
 
-/** As many exponents are remembered with their powers. */
-const POWERS = 2 ** 14;
-
 export class ExponentialAlgebra implements Algebra {
   readonly values: FieldAlgebra;
   readonly exponents: FieldAlgebra;
@@ -163,18 +160,9 @@ export class ExponentialAlgebra implements Algebra {
   private power(x: Number_): Residues {
     const known = exponentialOf(x);
     if (known !== null) return known;
-    const exponent = this.exponents.of(exponentOf(x));
-    const slot = exponent.p & (POWERS - 1);
-    let found = this.powers[slot];
-    if (found === undefined || !found[0].equals(exponent)) {
-      const { p, q, r } = exponent;
-      found = [exponent, new Residues(power(p, VALUES.p), power(q, VALUES.q), power(r, VALUES.r))];
-      this.powers[slot] = found;
-    }
-    return found[1];
+    const { p, q, r } = this.exponents.of(exponentOf(x));
+    return new Residues(power(p, VALUES.p), power(q, VALUES.q), power(r, VALUES.r));
   }
-
-  private readonly powers = new Array<readonly [of: Residues, is: Residues] | undefined>(POWERS).fill(undefined);
 
   private readonly logarithms = new Map<number, Residues>();
 
@@ -248,15 +236,31 @@ class DualTotal implements Accumulator {
   }
 }
 
-/** 4 to a power, modulo a prime. */
-function power(exponent: number, m: number, base = 4): number {
-  let result = 1;
-  let square = base;
-  for (let e = exponent; e > 0; e = Math.floor(e / 2)) {
-    if (e % 2 === 1) result = times(result, square, m);
-    square = times(square, square, m);
-  }
-  return result;
+/** Bits of an exponent that a table has all powers for. Three tables have those of primes below 2^27. */
+const WINDOW = 9;
+const WINDOWS = 3;
+
+/** Made once for each prime: 4 to the power of d · 2^(9 w), by w and d. A softmax over a vocabulary asks for millions of powers. */
+const tablesOf = new Map<number, readonly Int32Array[]>();
+
+function tablesFor(m: number): readonly Int32Array[] {
+  let base = 4;
+  return Array.from({ length: WINDOWS }, () => {
+    const table = new Int32Array(2 ** WINDOW);
+    let value = 1;
+    for (let d = 0; d < table.length; d++, value = times(value, base, m)) table[d] = value;
+    base = value;
+    return table;
+  });
+}
+
+/** 4 to a power below 2^27, modulo a prime. */
+function power(exponent: number, m: number): number {
+  let tables = tablesOf.get(m);
+  if (tables === undefined) tablesOf.set(m, (tables = tablesFor(m)));
+  const last = 2 ** WINDOW - 1;
+  const low = times(tables[0]![exponent & last]!, tables[1]![(exponent >> WINDOW) & last]!, m);
+  return times(low, tables[2]![exponent >> (2 * WINDOW)]!, m);
 }
 
 /** Steps of the one size; those of the other are an exponent's range divided by it. */

@@ -72,7 +72,9 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   if (last === undefined) {
     // Rows have a length of their own, as in `T[m, 7168]`: few of long ones, and of short ones as many as lead loops over
     // all elements to their main paths.
-    const length = Math.max(1, ...outerTensors(kernel).map((t) => elementsOf(t.localShape, few(1))));
+    const length = lengthOfRows(kernel, few(1));
+    // One long row takes all paths by itself; of more, there is one more than blocks take at a time.
+    if (length >= mainPath(kernel)) return { basic: [few(1), few(FEW_ROWS + 1), few(13)], further: [] };
     const rows = Math.max(FEW_ROWS, Math.ceil((main + row) / length));
     return { basic: [few(1), few(rows), few(rows + 1), few(13)], further: [] };
   }
@@ -103,6 +105,16 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   const deep = 24;
   const columns = isSharded(kernel, last) ? Math.ceil(deep / world) : deep;
   return { basic, further: [part(Math.ceil((main + row) / deep) * world, columns, deep, columns)] };
+}
+
+/** The most elements that a tensor has at some lengths. */
+function lengthOfRows(kernel: Kernel, dims: DimValues): number {
+  return Math.max(1, ...outerTensors(kernel).map((t) => elementsOf(t.localShape, dims)));
+}
+
+/** Elements after which a loop over them has taken its main path and begun the next round. */
+function mainPath(kernel: Kernel): number {
+  return (ROWS_IN_FLIGHT * kernel.maxBlocks + 1) * rowOf(kernel);
 }
 
 /** The tensors that callers give. */
@@ -174,10 +186,12 @@ export function shortShape(kernel: Kernel): DimValues {
 /**
  * Where buffers start at odd addresses: the ragged shape, or one as much shorter as scalar loops reach their main paths
  * sooner than vector loops. Not for blocks that share memory: products go by tiles, whatever their addresses, and what
- * folds rows goes through long ones otherwise than through short ones.
+ * folds rows goes through long ones otherwise than through short ones. Of rows that are as long as loops need, one is enough.
+ * @param shortest the shape with the fewest rows
  */
-export function oddShape(kernel: Kernel, ragged: DimValues): DimValues {
+export function oddShape(kernel: Kernel, ragged: DimValues, shortest = ragged): DimValues {
   const row = rowDimension(kernel);
+  if (row === undefined && lengthOfRows(kernel, shortest) >= mainPath(kernel)) return shortest;
   if (row === undefined || kernel.buffers.some((b) => b.role === "shared")) return ragged;
   const threads = Math.max(kernel.blockThreads, 1);
   const parts = isSharded(kernel, row) ? kernel.world : 1;
