@@ -28,5 +28,11 @@ export function turned<A>(values: readonly A[], turn: number): readonly A[] {
  */
 export const SHARING: string[] = [
   "test/{cpu,explain,formatter,front-end,fuzz,graph,hostile,kernels,machine,passes,printer,program,prove,simulate}/**/*.test.ts",
+  "test/cli/{arguments,bench-doctor,check,dims-traffic,failure,hosts,process,ranks,run,sharing,start-up,torch-peer}.test.ts",
+  "test/lsp/*.test.ts",
   "test/reach/{library,messages,plan,random,store-order}.test.ts",
+  "test/readme/tour.test.ts",
+  "test/runtime/{env,group-cpu}.test.ts",
+  "test/safety/{compile-options,hostile-inputs,lockfile}.test.ts",
+  "test/{coverage,library}.test.ts",
 ];
