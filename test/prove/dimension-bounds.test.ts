@@ -54,6 +54,27 @@ describe("an index outside its dimension", () => {
         expect(answer).toMatchObject({ status: "wrong", kind: "bounds" });
     });
 
+  for (const [name, lines] of [
+    ["from data", "for i, j in tiles(m, n) { y[i, j + index(t[i])] = x[i, j] }"],
+    ["of a peer's data", "for i, j in tiles(m, n) { y[i, j + index(t@(world - 1)[i]) / 2] = x[i, j] }"],
+    ["under a condition on data", "for i, j in tiles(m, n) { if t[i] == 1 { y[i, j + 1] = x[i, j] } }"],
+    ["by a sum of data", "for i, j in tiles(m, n) { y[i, j + sum(k in 0..m) index(t[k])] = x[i, j] }"],
+  ] as const)
+    it(`is found at sampled data: ${name}`, () => {
+      const { answer, ordering } = prove(compiled(body(lines)), { shapes: [{ m: 3, n: 5 }] });
+      for (const a of [answer, ordering])
+        expect(a).toMatchObject({ status: "wrong", kind: "bounds", message: expect.stringMatching(/of dimension 1 lies outside 'y'/) }); // prettier-ignore
+      expect(answer.status === "wrong" && answer.witness.join()).toMatch(/with t = /);
+    });
+
+  it("is not found where data keeps it inside", () => {
+    const lines = `for i, j in tiles(m, n) {
+      if index(t[i]) + j < n { y[index(t[i]), index(t[i]) + j] = x[min(index(t[i]), m - 1), j] }
+    }`;
+    const { ordering } = prove(compiled(body(lines)), { shapes: [{ m: 3, n: 5 }] });
+    expect(ordering.status === "wrong" && ordering.kind).not.toBe("bounds");
+  });
+
   for (const [name, lines] of RIGHT)
     it(`is not seen where there is none: ${name}`, () => {
       for (const [m, n] of [

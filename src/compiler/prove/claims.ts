@@ -11,10 +11,10 @@ import { isRoundedAsClaimed, proveAnswer } from "./answer.js";
 import { type Caveats, caveatsOf, saturating, type Saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
 import { type Coverage, coverageOf, type Unreached, unreachedOf, untaken } from "./coverage.js";
-import { describeOutside, outsideDimension } from "./dimension-bounds.js";
+import { describeOutside, type KnownElements, outsideDimension } from "./dimension-bounds.js";
 import { type EveryClaim, everyLength } from "./every/index.js";
 import { explained } from "./explained.js";
-import { SAMPLE_NAMES, steeringInputs } from "./inputs.js";
+import { InputValues, SAMPLE_NAMES, steeringInputs } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
 import { gridOf } from "./machine.js";
 import { MOST_INDEX } from "./intervals.js";
@@ -165,8 +165,17 @@ function answerOf(kernel: Kernel, options: ProveOptions): (setting: Setting) => 
 }
 
 /** What is wrong where an index leaves its dimension. The execution cannot see it: it has linear indices. */
-function outsideAt(kernel: Kernel, { dims, aligned }: Setting, { program, launches = 2 }: ProveOptions): Wrong | null {
-  const found = program == null ? null : outsideDimension(program, dims);
+function outsideAt(kernel: Kernel, setting: Setting, { program, launches = 2 }: ProveOptions): Wrong | null {
+  const { dims, aligned, sample, seed } = setting;
+  if (program == null) return null;
+  const inputs = new InputValues(kernel, dims, sample, seed);
+  const element: KnownElements = (launch, name, rank, index) => {
+    const tensor = kernel.inputs.find((t) => t.name === name);
+    return tensor !== undefined && inputs.steers(name)
+      ? inputs.numbers(launch, name, inputs.nameOf(tensor, rank))(index)
+      : undefined;
+  };
+  const found = outsideDimension(program, dims, steeringInputs(kernel).size > 0 ? element : null);
   if (found === null) return null;
   const { op, rank, buffer } = found;
   const what = op.name === "store" ? `'${buffer}' is stored here` : `'${buffer}' is loaded here`;
@@ -407,7 +416,11 @@ function settingsOf(
   ];
   // Starting at odd addresses leaves only the scalar paths.
   if (misaligned !== false)
-    settings.push({ ...basic, dims: asked === undefined ? oddShape(kernel, ragged, plain[0]) : ragged, aligned: false });
+    settings.push({
+      ...basic,
+      dims: asked === undefined ? oddShape(kernel, ragged, plain[0]) : ragged,
+      aligned: false,
+    });
   // What blocks keep from launch to launch does not depend on tails, which the ragged shape is for.
   settings.push({ ...basic, dims: plain[2] ?? ragged, unevenGrids: true });
   for (let sample = 0; sample < last; sample++) settings.push({ ...basic, dims: sampled, sample });

@@ -4,13 +4,13 @@
  *
  * For given dimensions, one rank after the other: first with intervals, which costs as much as there are ops, however
  * many elements there are; then, only for accesses that intervals cannot excuse, iteration by iteration. Indices that
- * depend on data, and accesses under conditions that do, are left to those who have data: they see when one leaves its
- * buffer.
+ * depend on data, and accesses under conditions that do, are looked at for data that is known.
  */
-import { foldBinary, foldCompare } from "../ir/functions.js";
+import { foldBinary, foldCompare, REDUCE } from "../ir/functions.js";
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
-import type { BinaryFunction, Comparison } from "../ir/ops.js";
+import type { BinaryFunction, Comparison, Reduction } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";
+import { isInteger } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { both, MAYBE, type Range, rangeOf } from "./ranges.js";
 
@@ -26,17 +26,25 @@ export interface OutsideDimension {
   readonly index: number;
 }
 
+/** Elements of inputs, where they are known: of whose, at which launch, by linear index. */
+export type KnownElements = (launch: number, buffer: string, rank: number, index: number) => number | undefined;
+
 /** Iterations that are looked at one by one for one access; what has more is given up. */
 const MOST_ITERATIONS = 1 << 18;
 
 /**
  * The first access of some rank that leaves a dimension; null if none is found.
  * @param kernel of rank level, or of device level with an index a dimension: `programOf` a compilation
+ * @param data for indices and conditions that are made of data; without it, these are not looked at
  */
-export function outsideDimension(kernel: Kernel, dims: DimValues): OutsideDimension | null {
+export function outsideDimension(
+  kernel: Kernel,
+  dims: DimValues,
+  data: KnownElements | null = null,
+): OutsideDimension | null {
   for (let rank = 0; rank < kernel.world; rank++) {
-    for (const suspect of suspectsOf(kernel, dims, rank)) {
-      const found = new Iterations(kernel, dims, rank, suspect).first();
+    for (const suspect of suspectsOf(kernel, dims, rank, data !== null)) {
+      const found = new Iterations(kernel, dims, rank, suspect, data).first();
       if (found !== null) return found;
     }
   }
@@ -55,7 +63,7 @@ class Stop {
   constructor(readonly found: OutsideDimension | null) {}
 }
 
-/** One access, iteration by iteration. Values that depend on data are not there. */
+/** One access, iteration by iteration. Values that depend on data are there as far as that is known. */
 class Iterations {
   private readonly values = new Map<Value, number>();
   private left = MOST_ITERATIONS;
@@ -65,10 +73,11 @@ class Iterations {
     private readonly dims: DimValues,
     private readonly rank: number,
     private readonly suspect: Suspect,
+    private readonly data: KnownElements | null,
   ) {}
 
   first(): OutsideDimension | null {
-    // Scratch in two copies is taken in turns.
+    // Scratch in two copies is taken in turns, and another launch has other data.
     for (const parity of [0, 1])
       try {
         this.region(this.kernel.body, parity);
@@ -83,13 +92,19 @@ class Iterations {
     const { values, suspect } = this;
     for (const op of ops) {
       if (op === suspect.op) this.look(op);
+      const [result] = op.results;
       if (op.regions.length > 0) {
         if (suspect.parents.has(op)) this.enter(op, parity);
+        else if (op.name === "reduce" && this.data !== null && isWhole(result!)) this.fold(op, parity);
         continue;
       }
-      const [result] = op.results;
       if (result === undefined || !isWhole(result)) continue;
-      const value = this.compute(op, parity);
+      const computed = this.compute(op, parity);
+      const kind = scalarOf(result.type);
+      // What wraps is another number.
+      const isKept =
+        computed !== undefined && computed >= REDUCE.max.identity(kind) && computed <= REDUCE.min.identity(kind);
+      const value = isKept ? computed : undefined;
       if (value === undefined) values.delete(result);
       else values.set(result, value);
     }
@@ -118,6 +133,36 @@ class Iterations {
       }
     };
     iteration(0);
+  }
+
+  /** A sum of counts, or another fold that an index is made of. */
+  private fold(op: Op, parity: number): void {
+    const { values } = this;
+    const [body] = op.regions as readonly [Region];
+    const [lo, hi] = op.operands.map((v) => values.get(v));
+    const { fn, identity } = REDUCE[op.attributes["fn"] as Reduction];
+    let total: number | undefined = lo === undefined || hi === undefined ? undefined : identity("index");
+    for (let i = lo ?? 0; i < (hi ?? 0) && total !== undefined; i++) {
+      if (this.left-- <= 0) throw new Stop(null);
+      values.set(body.arguments[0]!, i);
+      this.region(body, parity);
+      const term = values.get(body.ops.at(-1)!.operands[0]!);
+      total = term === undefined ? undefined : foldBinary(fn, total, term);
+    }
+    if (total === undefined) values.delete(op.results[0]!);
+    else values.set(op.results[0]!, total);
+  }
+
+  private loaded(op: Op, parity: number): number | undefined {
+    const { peer, indices } = memoryOperands(op);
+    const whose = peer === null ? this.rank : this.values.get(peer);
+    const lengths = lengthsOf(this.kernel, op, this.dims);
+    let at: number | undefined = 0;
+    for (const [d, v] of indices.entries()) {
+      const i = this.values.get(v);
+      at = i === undefined || at === undefined ? undefined : at * lengths[d]! + i;
+    }
+    return at === undefined || whose === undefined ? undefined : this.data?.(parity, text(op, "buffer"), whose, at);
   }
 
   private look(op: Op): void {
@@ -150,6 +195,10 @@ class Iterations {
         return foldCompare(op.attributes["fn"] as Comparison, a, b) ? 1 : 0;
       case "unary":
         return a === undefined || op.attributes["fn"] !== "not" ? undefined : 1 - a;
+      case "cast":
+        return a;
+      case "load":
+        return this.loaded(op, parity);
       default:
         return undefined;
     }
@@ -166,8 +215,8 @@ interface Suspect {
 }
 
 /** Accesses of a rank that intervals cannot excuse. */
-function suspectsOf(kernel: Kernel, dims: DimValues, rank: number): readonly Suspect[] {
-  return new Intervals(kernel, dims, rank).suspects();
+function suspectsOf(kernel: Kernel, dims: DimValues, rank: number, hasData: boolean): readonly Suspect[] {
+  return new Intervals(kernel, dims, rank, hasData).suspects();
 }
 
 /** What values may be, all iterations together: that costs as much as there are ops. */
@@ -180,6 +229,8 @@ class Intervals {
     private readonly kernel: Kernel,
     private readonly dims: DimValues,
     private readonly rank: number,
+    /** Whether what depends on data is looked at, too. */
+    private readonly hasData: boolean,
   ) {}
 
   suspects(): readonly Suspect[] {
@@ -206,10 +257,10 @@ class Intervals {
   private branch(op: Op): void {
     const condition = this.of(op.operands[0]!);
     // Where data decides, nobody knows here whether it is ever so.
-    if (condition === null) return;
+    if (condition === null && !this.hasData) return;
     this.parents.push(op);
-    if (condition[1] !== 0) this.region(op.regions[0]!);
-    if (condition[0] === 0) this.region(op.regions[1]!);
+    if (condition === null || condition[1] !== 0) this.region(op.regions[0]!);
+    if (condition === null || condition[0] === 0) this.region(op.regions[1]!);
     this.parents.pop();
   }
 
@@ -244,7 +295,7 @@ class Intervals {
     const lengths = lengthsOf(this.kernel, op, this.dims);
     const isOutside = memoryOperands(op).indices.some((v, d) => {
       const range = this.of(v);
-      return range !== null && (range[0] < 0 || range[1] >= lengths[d]!);
+      return range === null ? this.hasData : range[0] < 0 || range[1] >= lengths[d]!;
     });
     if (isOutside) this.found.set(op, { op, parents: new Set(this.parents) });
   }
@@ -266,11 +317,11 @@ class Intervals {
   }
 }
 
-/** Whether a value is an index or a condition: other numbers wrap, or are no whole numbers, and decide about no index. */
+/** Whether a value is an index, a condition or a whole number: others decide about no index. */
 function isWhole(v: Value): boolean {
   if (v.type.kind !== "scalar") return false;
   const kind = scalarOf(v.type);
-  return kind === "index" || kind === "bool";
+  return kind === "index" || kind === "bool" || isInteger(kind);
 }
 
 /** Lengths of the dimensions that an access goes to. */
