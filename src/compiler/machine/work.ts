@@ -6,11 +6,11 @@
  * gone through iteration by iteration, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
  */
 import { bufferOf, isGlobal, isParameter, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
-import { productShape } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
-import { DTYPES, isDType } from "../types/dtype.js";
+import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { FEW_ITERATIONS, isOfIndices, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
+import { elementOps, isBookkeeping, packetBuffers, productOps, synchronises, tileBytes } from "./op-facts.js";
 
 /**
  * Round trips to memory one after the other: those of loads that wait for values of loads before them, or that stand behind a
@@ -61,13 +61,7 @@ interface OpenStretch {
 const MOST_MEETINGS = 10_000;
 /** Iterations of a sum that the C compiler has in flight together. */
 const REDUCED_TOGETHER = 4;
-/** Additions that a function takes as long as, about: it goes through the special function unit, or through a few steps. */
-const SLOW: Readonly<Record<string, number>> = { exp: 8, log: 8, sqrt: 12, rsqrt: 8, tanh: 12, gelu: 24, silu: 16, sigmoid: 16 }; // prettier-ignore
-const DIVISION = 12;
 const SLOT_BYTES = 16;
-/** Taking an 8-bit float apart, or making one. */
-const EIGHTH = 6;
-
 /** Blocks of a launch, as the manifest's rule has it. @param limit fewer than the kernel's own most */
 export function gridOf(kernel: Pick<Kernel, "work" | "maxBlocks">, dims: DimValues, limit = Infinity): number {
   const wanted = Math.max(1, ...kernel.work.map((e) => evaluateExtent(e, dims)));
@@ -230,14 +224,15 @@ class Counter {
         return this.values.enter(op);
       case "binary":
       case "compare":
-        return this.arithmetic(op, weight);
+        if (isOfIndices(op)) return this.values.enter(op);
+        this.stretch.scalarOps += weight * elementOps(op);
+        return;
       case "select": {
-        const { type } = result!;
-        if (scalarOf(type) !== "index") this.stretch.scalarOps += weight * lanesOf(type);
+        if (scalarOf(result!.type) !== "index") this.stretch.scalarOps += weight * elementOps(op);
         return this.values.enter(op);
       }
       case "unary":
-        this.stretch.scalarOps += weight * lanesOf(result!.type) * (SLOW[op.attributes["fn"] as string] ?? 1);
+        this.stretch.scalarOps += weight * elementOps(op);
         return;
       case "cast":
         return this.cast(op, weight);
@@ -247,10 +242,12 @@ class Counter {
       case "copy_tile":
         return this.tile(op, weight);
       case "mma":
-        return this.product(op, weight);
+        this.stretch.scalarOps += weight * productOps(op, this.kernel).scalar;
+        this.stretch.tensorOps += weight * productOps(op, this.kernel).tensor;
+        return;
       case "if": {
         // Counters that outlive the launch are kept by threads of certain numbers.
-        if (op.regions.every((r) => this.isBookkeeping(r))) return;
+        if (op.regions.every((r) => isBookkeeping(r, this.kernel))) return;
         const condition = this.values.deciding(op.operands[0]!);
         return this.region(op.regions[condition === 0 ? 1 : 0]!, weight);
       }
@@ -294,25 +291,11 @@ class Counter {
     if (from !== null && from !== this.rank) this.awaits.add(from);
   }
 
-  private isBookkeeping(region: Region): boolean {
-    return region.ops.every((op) => {
-      if (op.regions.length > 0) return false;
-      if (op.name !== "load" && op.name !== "store") return op.results.length > 0;
-      return ["state", "register"].includes(this.buffers.get(text(op, "buffer"))!.role);
-    });
-  }
-
   private cast(op: Op, weight: number): void {
     const [from, to] = [op.operands[0]!, op.results[0]!];
     if (scalarOf(to.type) === "index" || scalarOf(from.type) === "index")
       return void this.values.set(to, this.values.of(from));
-    const isEighth = [from, to].some((v) => isNarrow(scalarOf(v.type)));
-    this.stretch.scalarOps += weight * lanesOf(to.type) * (isEighth ? EIGHTH : 1);
-  }
-
-  private arithmetic(op: Op, weight: number): void {
-    if (isOfIndices(op)) return this.values.enter(op);
-    this.stretch.scalarOps += weight * lanesOf(op.operands[0]!.type) * (op.attributes["fn"] === "div" ? DIVISION : 1);
+    this.stretch.scalarOps += weight * elementOps(op);
   }
 
   /** Iterations that the busiest block or thread has of those in the range. */
@@ -332,7 +315,8 @@ class Counter {
     if (total === 0) return;
     if (op.attributes["map"] === "threads" && synchronises(op)) return this.meet(body, ranges[0]!);
     const own = this.ownIterations(op, total);
-    const each = this.each(op, weight);
+    // An iteration of a loop over blocks is one block's.
+    const each = op.attributes["map"] === "blocks" ? weight / this.grid : weight;
     if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += each * total;
     this.depth++;
     for (const a of body.arguments) this.depends.set(a, this.depth);
@@ -359,11 +343,6 @@ class Counter {
       // Of iterations that threads or blocks share, the path has its part.
       if (!isOrdered) this.now = add(before, since(this.now, before), (iteration.weight * path) / total);
     }
-  }
-
-  /** What all blocks and threads together do in one iteration: an iteration of a loop over blocks is one block's. */
-  private each(op: Op, weight: number): number {
-    return op.attributes["map"] === "blocks" ? weight / this.grid : weight;
   }
 
   /** Counts all iterations at once. @returns false, with nothing counted, if the variables decide something. */
@@ -414,58 +393,9 @@ class Counter {
     this.stretch[op.name === "store" ? "stored" : "loaded"][owner]! += bytes;
   }
 
-  /** A tile is cut off where its source ends. */
   private tile(op: Op, weight: number): void {
-    const from = bufferOf(this.kernel, text(op, "from"));
-    const to = bufferOf(this.kernel, text(op, "to"));
     const owner = isRemote(op) ? this.values.deciding(op.operands[0]!) : this.rank;
     if (owner === null || owner < 0 || owner >= this.kernel.world) return;
-    const [, ...sizes] = to.shape.map((e) => evaluateExtent(e, this.dims));
-    const whole = from.shape.slice(-2).map((e) => evaluateExtent(e, this.dims));
-    const area = Math.min(sizes[0]!, whole[0]!) * Math.min(sizes[1]!, whole[1]!);
-    this.stretch.loaded[owner]! += weight * area * DTYPES[from.dtype].bytes;
+    this.stretch.loaded[owner]! += weight * tileBytes(op, this.kernel, this.dims);
   }
-
-  private product(op: Op, weight: number): void {
-    const { m, n, k, unit } = productShape(op, this.kernel);
-    // A multiplication and an addition are two operations of the tensor cores, one of the scalar units.
-    if (unit === "scalar") this.stretch.scalarOps += weight * m * n * k;
-    else this.stretch.tensorOps += 2 * weight * m * n * k;
-  }
-}
-
-function isNarrow(kind: string): boolean {
-  return isDType(kind) && DTYPES[kind].kind === "float" && DTYPES[kind].bytes === 1;
-}
-
-const knownPackets = new WeakMap<Op, { readonly loaded: readonly string[]; readonly stored: readonly string[] }>();
-
-/** Buffers whose packets an op loads, and to which it stores some. */
-function packetBuffers(op: Op): { readonly loaded: readonly string[]; readonly stored: readonly string[] } {
-  let known = knownPackets.get(op);
-  if (known === undefined) {
-    const all = op.regions.flatMap((r) => r.ops.map(packetBuffers));
-    const own = op.name === "packet_load" || op.name === "packet_store" ? [text(op, "even")] : [];
-    known = {
-      loaded: [...new Set([...all.flatMap((p) => p.loaded), ...(op.name === "packet_load" ? own : [])])],
-      stored: [...new Set([...all.flatMap((p) => p.stored), ...(op.name === "packet_store" ? own : [])])],
-    };
-    knownPackets.set(op, known);
-  }
-  return known;
-}
-
-const knownWaits = new WeakMap<Op, boolean>();
-
-function synchronises(op: Op): boolean {
-  let known = knownWaits.get(op);
-  if (known === undefined) {
-    const { loaded, stored } = packetBuffers(op);
-    known =
-      loaded.some((name) => stored.includes(name)) ||
-      op.name === "wait" ||
-      op.regions.some((r) => r.ops.some(synchronises));
-    if (op.regions.length > 0) knownWaits.set(op, known);
-  }
-  return known;
 }

@@ -1,0 +1,92 @@
+/** What single ops do, whoever runs them: operations on elements, bytes of a tile, packets, waits, counts. */
+import { bufferOf, type Kernel, type Op, type Region, text } from "../ir/module.js";
+import { productShape } from "../ir/tile-window.js";
+import { lanesOf, scalarOf } from "../ir/types.js";
+import { DTYPES, isDType } from "../types/dtype.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
+
+/** Additions that a function takes as long as, about: it goes through the special function unit, or through a few steps. */
+const SLOW: Readonly<Record<string, number>> = { exp: 8, log: 8, sqrt: 12, rsqrt: 8, tanh: 12, gelu: 24, silu: 16, sigmoid: 16 }; // prettier-ignore
+const DIVISION = 12;
+/** Taking an 8-bit float apart, or making one. */
+const EIGHTH = 6;
+
+/** Operations of the scalar units on elements, counted as additions; of a product of tiles see {@link productOps}. */
+export function elementOps(op: Op): number {
+  const fn = op.attributes["fn"] as string | undefined;
+  switch (op.name) {
+    case "select":
+      return lanesOf(op.results[0]!.type);
+    case "unary":
+      return lanesOf(op.results[0]!.type) * (SLOW[fn!] ?? 1);
+    case "binary":
+    case "compare":
+      return lanesOf(op.operands[0]!.type) * (fn === "div" ? DIVISION : 1);
+    case "cast": {
+      const [from, to] = [op.operands[0]!, op.results[0]!];
+      return lanesOf(to.type) * ([from, to].some((v) => isNarrow(scalarOf(v.type))) ? EIGHTH : 1);
+    }
+    default:
+      return 0;
+  }
+}
+
+function isNarrow(kind: string): boolean {
+  return isDType(kind) && DTYPES[kind].kind === "float" && DTYPES[kind].bytes === 1;
+}
+
+/** Operations of a product of tiles: a multiplication and an addition are two of the tensor cores, one of the scalar units. */
+export function productOps(op: Op, kernel: Kernel): { readonly scalar: number; readonly tensor: number } {
+  const { m, n, k, unit } = productShape(op, kernel);
+  return unit === "scalar" ? { scalar: m * n * k, tensor: 0 } : { scalar: 0, tensor: 2 * m * n * k };
+}
+
+/** Bytes of a tile that `copy_tile` loads. It is cut off where its source ends. */
+export function tileBytes(op: Op, kernel: Kernel, dims: DimValues): number {
+  const [from, to] = [bufferOf(kernel, text(op, "from")), bufferOf(kernel, text(op, "to"))];
+  const [, ...sizes] = to.shape.map((e) => evaluateExtent(e, dims));
+  const whole = from.shape.slice(-2).map((e) => evaluateExtent(e, dims));
+  return Math.min(sizes[0]!, whole[0]!) * Math.min(sizes[1]!, whole[1]!) * DTYPES[from.dtype].bytes;
+}
+
+/** Whether a branch only counts what outlives the launch, and keeps it in registers. */
+export function isBookkeeping(region: Region, kernel: Kernel): boolean {
+  return region.ops.every((op) => {
+    if (op.regions.length > 0) return false;
+    if (op.name !== "load" && op.name !== "store") return op.results.length > 0;
+    return ["state", "register"].includes(bufferOf(kernel, text(op, "buffer")).role);
+  });
+}
+
+const knownPackets = new WeakMap<Op, { readonly loaded: readonly string[]; readonly stored: readonly string[] }>();
+
+/** Buffers whose packets an op loads, and to which it stores some. */
+export function packetBuffers(op: Op): { readonly loaded: readonly string[]; readonly stored: readonly string[] } {
+  let known = knownPackets.get(op);
+  if (known === undefined) {
+    const all = op.regions.flatMap((r) => r.ops.map(packetBuffers));
+    const own = op.name === "packet_load" || op.name === "packet_store" ? [text(op, "even")] : [];
+    known = {
+      loaded: [...new Set([...all.flatMap((p) => p.loaded), ...(op.name === "packet_load" ? own : [])])],
+      stored: [...new Set([...all.flatMap((p) => p.stored), ...(op.name === "packet_store" ? own : [])])],
+    };
+    knownPackets.set(op, known);
+  }
+  return known;
+}
+
+const knownWaits = new WeakMap<Op, boolean>();
+
+/** Whether an op waits, or has one inside that does; for packets that are stored inside, too. */
+export function synchronises(op: Op): boolean {
+  let known = knownWaits.get(op);
+  if (known === undefined) {
+    const { loaded, stored } = packetBuffers(op);
+    known =
+      loaded.some((name) => stored.includes(name)) ||
+      op.name === "wait" ||
+      op.regions.some((r) => r.ops.some(synchronises));
+    if (op.regions.length > 0) knownWaits.set(op, known);
+  }
+  return known;
+}
