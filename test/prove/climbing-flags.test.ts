@@ -5,7 +5,8 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { compile, type Kernel, type Op, PROOF_MAPPING, walkKernel } from "../../src/compiler/index.js";
 import { HappensBefore } from "../../src/compiler/execute/order/happens-before.js";
-import { type Flag, READ, Trace } from "../../src/compiler/execute/order/trace.js";
+import type { Flag } from "../../src/compiler/execute/order/flags.js";
+import { READ, Trace } from "../../src/compiler/execute/order/trace.js";
 import { execute } from "../../src/compiler/prove/execute.js";
 import { proveOrdering } from "../../src/compiler/prove/index.js";
 import { runHostile } from "../../src/runtime/cpu/index.js";

@@ -7,7 +7,8 @@ import { isNear } from "../machine/reach.js";
 import type { Op } from "../ir/module.js";
 import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
 import type { Block, Copy, Machine } from "./machine.js";
-import { CLOSE, OPEN, READ, type SignalKind, type Strand, type Trace, type WaitKind, WRITE } from "./order/trace.js";
+import type { SignalKind, Strand, WaitKind } from "./order/flags.js";
+import { CLOSE, OPEN, READ, type Trace, WRITE } from "./order/trace.js";
 
 /** Sizes of a product of tiles, and which of them lie the other way round: "", "a", "b" or "ab". */
 export interface ProductShape {

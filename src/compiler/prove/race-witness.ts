@@ -1,7 +1,8 @@
 /** Words for a data race: both places, and an interleaving in which the two accesses meet. */
 import { NO_SPAN } from "../source.js";
 import type { Order } from "../execute/order/clocks.js";
-import { type Memory, type Segment, type Signal, type Trace, type Wait, WRITE } from "../execute/order/trace.js";
+import type { Signal, Wait } from "../execute/order/flags.js";
+import { type Memory, type Segment, type Trace, WRITE } from "../execute/order/trace.js";
 import { Fails, type Place } from "./results.js";
 
 type Doer = Segment | Signal | Wait;

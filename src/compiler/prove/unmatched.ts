@@ -1,6 +1,7 @@
 /** Signals that no wait is for: the next launch's waits would take them for its own. */
 import { Fails } from "./results.js";
-import type { Flag, Signal, Trace, Wait } from "../execute/order/trace.js";
+import type { Flag, Signal, Wait } from "../execute/order/flags.js";
+import type { Trace } from "../execute/order/trace.js";
 
 /** Throws for a flag that ends higher than any wait asks for. */
 export function checkUnmatched(trace: Trace): void {

@@ -4,7 +4,8 @@
  * choice: one schedule says what it has seen, a proof what it must have seen in every schedule.
  */
 import { type KnowledgeTable, NOTHING } from "./knowledge.js";
-import { SEGMENT_FIELDS, type SignalKind, type Strand, type StrandOf, type Trace, twice } from "./trace.js";
+import type { SignalKind, Strand, StrandOf } from "./flags.js";
+import { SEGMENT_FIELDS, type Trace, twice } from "./trace.js";
 
 /** A signal that ends a segment, as far as its knowledge goes. */
 interface Teller extends StrandOf {

@@ -12,18 +12,8 @@ import { CannotTell, Fails } from "../failures.js";
 import { firstWhere, NEAR } from "./climbing.js";
 import { Clocks, type Order } from "./clocks.js";
 import { KnowledgeTable, NOTHING } from "./knowledge.js";
-import {
-  ENDS,
-  ENDS_PHASE,
-  EVENT_FIELDS,
-  type Flag,
-  type Signal,
-  SIGNALS,
-  STARTS,
-  type Trace,
-  type Wait,
-  WAITS,
-} from "./trace.js";
+import type { Flag, Signal, Wait } from "./flags.js";
+import { ENDS, ENDS_PHASE, EVENT_FIELDS, SIGNALS, STARTS, type Trace, WAITS } from "./trace.js";
 
 const MOST_ROUNDS = 20;
 

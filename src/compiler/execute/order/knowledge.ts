@@ -5,7 +5,8 @@
  * Knowledge has a number, and is never changed: most of it is shared by many segments, and joining it gives one of the two
  * sides more often than not. Phases lie in one table, a row for those of many numbers.
  */
-import { ENTITY, PHASE, type Strand, STRAND_FIELDS, type Trace, twice } from "./trace.js";
+import type { Strand } from "./flags.js";
+import { ENTITY, PHASE, STRAND_FIELDS, type Trace, twice } from "./trace.js";
 
 export const NOTHING = 0;
 

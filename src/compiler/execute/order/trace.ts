@@ -9,10 +9,8 @@
  */
 import { isGlobal, type Kernel, type Op } from "../../ir/module.js";
 import { CannotTell } from "../failures.js";
+import { type Flag, type FlagOperation, type Signal, signalKind, type SignalKind, type Strand, type StrandOf, type Wait, waitKind, type WaitKind } from "./flags.js"; // prettier-ignore
 import { type SharedLayout, SharedPlaces } from "./shared-places.js";
-
-/** Number of a strand in its trace. */
-export type Strand = number;
 
 /** Numbers that a row of `Trace.segments` has: strand, number in the strand, entity and phase of the strand. */
 export const SEGMENT_FIELDS = 4;
@@ -30,75 +28,10 @@ const SEGMENT_ID = 4;
 /** 1 when it did something that a later release of its own must carry along. */
 const ACTED = 5;
 
-/** What a strand is, beside its number. */
-export interface StrandOf {
-  readonly strand: Strand;
-  readonly entity: number;
-  readonly phase: number;
-  readonly launch: number;
-}
-
 export interface Segment extends StrandOf {
   readonly id: number;
   /** Its number in its strand. */
   readonly number: number;
-}
-
-interface FlagOperation extends StrandOf {
-  /** Its number among all signals, or among all waits. */
-  readonly id: number;
-  /** The segment of its strand that it ends. */
-  readonly segment: number;
-  readonly flag: Flag;
-  readonly value: number;
-  readonly sys: boolean;
-  readonly op: Op;
-  /** Its place among the events. */
-  readonly at: number;
-  /** Segments that had started before it: those with lower numbers. */
-  readonly before: number;
-}
-
-/** What a signal does to its flag, and what it hands on: nothing, what its own strand did last, or all that it may. */
-export interface SignalKind {
-  readonly add: boolean;
-  readonly sys: boolean;
-  readonly hands: "nothing" | "itself" | "everything";
-}
-
-export interface Signal extends FlagOperation {
-  readonly acted: boolean;
-  readonly add: boolean;
-  readonly release: boolean;
-  readonly hands: SignalKind["hands"];
-}
-
-export interface WaitKind {
-  readonly sys: boolean;
-  readonly acquire: boolean;
-  /** What is learnt stays with the strand: the rest of its block does not know it when the phase ends. */
-  readonly isAside: boolean;
-}
-
-function signalKind({ attributes: { mode, scope, order } }: Op): SignalKind {
-  return { add: mode === "add", sys: scope === "sys", hands: order === "release" ? "everything" : "nothing" };
-}
-
-export function waitKind({ attributes: { scope, order } }: Op): WaitKind {
-  return { sys: scope === "sys", acquire: order === "acquire", isAside: false };
-}
-
-export interface Wait extends FlagOperation {
-  readonly acquire: boolean;
-  readonly isAside: boolean;
-}
-
-/** One flag of one rank. */
-export interface Flag {
-  readonly buffer: string;
-  readonly owner: number;
-  readonly slot: number;
-  readonly signals: Signal[];
 }
 
 /** Kinds of events. What each is about: an entity whose phase ends; a rank, twice; the number of a signal; of a wait. */
@@ -422,25 +355,10 @@ export class Trace {
 
   /** @param kind by default as the op's `mode`, `scope` and `order` say */
   signal(strand: Strand, flag: Flag, value: number, op: Op, kind: SignalKind = signalKind(op)): void {
-    const [row, { strands }] = [strand * STRAND_FIELDS, this];
-    const signal: Signal = {
-      id: this.signals.length,
-      strand,
-      entity: strands[row + ENTITY]!,
-      phase: strands[row + PHASE]!,
-      launch: strands[row + LAUNCH]!,
-      segment: strands[row + SEGMENT]!,
-      acted: strands[row + ACTED] === 1,
-      flag,
-      value,
-      add: kind.add,
-      sys: kind.sys,
-      release: kind.hands !== "nothing",
-      hands: kind.hands,
-      op,
-      at: this.eventCount,
-      before: this.segmentCount,
-    };
+    const { add, sys, hands } = kind;
+    const acted = this.strands[strand * STRAND_FIELDS + ACTED] === 1;
+    const own = { acted, add, sys, hands, release: hands !== "nothing" };
+    const signal: Signal = { id: this.signals.length, ...this.operation(strand, flag, value, op), ...own };
     flag.signals.push(signal);
     this.signals.push(signal);
     this.event(SIGNALS, signal.id);
@@ -449,9 +367,16 @@ export class Trace {
 
   /** @param kind by default as the op's `scope` and `order` say */
   wait(strand: Strand, flag: Flag, value: number, op: Op, kind: WaitKind = waitKind(op)): void {
+    const wait: Wait = { id: this.waits.length, ...this.operation(strand, flag, value, op), ...kind };
+    this.waits.push(wait);
+    this.event(WAITS, wait.id);
+    this.pass(strand);
+  }
+
+  /** What signals and waits are alike, where the strand stands now. */
+  private operation(strand: Strand, flag: Flag, value: number, op: Op): Omit<FlagOperation, "id" | "sys"> {
     const [row, { strands }] = [strand * STRAND_FIELDS, this];
-    const wait: Wait = {
-      id: this.waits.length,
+    return {
       strand,
       entity: strands[row + ENTITY]!,
       phase: strands[row + PHASE]!,
@@ -459,16 +384,10 @@ export class Trace {
       segment: strands[row + SEGMENT]!,
       flag,
       value,
-      sys: kind.sys,
-      acquire: kind.acquire,
-      isAside: kind.isAside,
       op,
       at: this.eventCount,
       before: this.segmentCount,
     };
-    this.waits.push(wait);
-    this.event(WAITS, wait.id);
-    this.pass(strand);
   }
 
   /** A strand has waited. */

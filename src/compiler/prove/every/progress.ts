@@ -4,16 +4,8 @@
  *
  * Who waits for whom is not what happens before what: a wait needs its signal, whatever that hands on.
  */
-import {
-  EVENT_FIELDS,
-  SEGMENT_FIELDS,
-  type Flag,
-  SIGNALS,
-  STARTS,
-  ENDS,
-  type Signal,
-  WAITS,
-} from "../../execute/order/trace.js";
+import type { Flag, Signal } from "../../execute/order/flags.js";
+import { EVENT_FIELDS, SEGMENT_FIELDS, SIGNALS, STARTS, ENDS, WAITS } from "../../execute/order/trace.js";
 import type { Kernel } from "../../ir/module.js";
 import { placeOf } from "../results.js";
 import { demand } from "./conditions.js";
