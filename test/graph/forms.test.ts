@@ -1,0 +1,288 @@
+/** Forms of FX regions: which operations become one program, and that the steps compute what the region says. */
+import { describe, expect, test } from "vitest";
+import type { FxGraph, Lowered } from "../../src/compiler/graph/index.js";
+import { Dump, expectLowered } from "./fx-support.js";
+
+const operations = (l: Lowered): string[][] =>
+  l.parts.flatMap((p) => (p.kind === "program" ? [p.graph.nodes.map((n) => n.op)] : []));
+
+interface Form {
+  readonly name: string;
+  readonly make: (ranks: number) => FxGraph;
+  /** Programs, each as the operations of its graph. */
+  readonly becomes: readonly (readonly string[])[];
+}
+
+const FORMS: readonly Form[] = [
+  {
+    name: "all_gather, dim 0, then a product",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [4, 8]), d.input("w", [8, 6])];
+      return d.graph(d.mm(d.gather(x), w));
+    },
+    becomes: [["all_gather", "matmul"]],
+  },
+  {
+    name: "all_gather, dim 1: split, and joined again",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [4, 8]), d.input("w", [8 * ranks, 6])];
+      return d.graph(d.mm(d.cat(d.split(d.gather(x), 4, 0), 1), w));
+    },
+    becomes: [["all_gather", "matmul"]],
+  },
+  {
+    name: "all_gather, dim 1: sliced, and joined again",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [4, 8]), d.input("w", [8 * ranks, 6])];
+      const all = d.gather(x);
+      const parts = Array.from({ length: ranks }, (_, i) =>
+        d.call("aten.slice.Tensor", [all, 0, 4 * i, 4 * i + 4], [4, 8]),
+      );
+      return d.graph(d.mm(d.cat(parts, 1), w));
+    },
+    becomes: [["all_gather", "matmul"]],
+  },
+  {
+    name: "all_gather of bytes, dim 0, scaled product by row",
+    make: (ranks) => scaledGather(ranks, 0),
+    becomes: [["all_gather", "cast", "cast", "matmul", "cast", "all_gather", "mul", "mul", "cast"]],
+  },
+  {
+    name: "all_gather of bytes, dim 1, scaled product by tensor",
+    make: (ranks) => scaledGather(ranks, 1),
+    becomes: [["all_gather", "cast", "cast", "matmul", "cast", "reshape", "mul", "reshape", "mul", "cast"]],
+  },
+  {
+    name: "several products of one gathered tensor, which is used, too",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const x = d.input("x", [4, 8]);
+      const all = d.gather(x);
+      const products = ["q", "k", "v"].map((n, i) => d.mm(all, d.input(n, [8, 4 + 2 * i])));
+      return d.graph(...products, all);
+    },
+    becomes: [["all_gather", "matmul", "matmul", "matmul"]],
+  },
+  {
+    name: "three dimensions: reshaped, multiplied, reshaped",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [2, 3, 8]), d.input("w", [8, 6])];
+      const flat = d.view(d.gather(x), [2 * ranks * 3, 8]);
+      return d.graph(d.view(d.mm(flat, w), [2 * ranks, 3, 6]));
+    },
+    becomes: [["all_gather", "reshape", "matmul"]],
+  },
+  {
+    name: "bias and GELU behind a product: addmm",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w, bias] = [d.input("x", [4, 8]), d.input("w", [8, 6]), d.input("bias", [6])];
+      const y = d.call("aten.addmm.default", [bias, d.gather(x), w], [4 * ranks, 6]);
+      return d.graph(d.pointwise("gelu", y));
+    },
+    becomes: [["all_gather", "matmul", "add", "gelu"]],
+  },
+  {
+    name: "a weight that lies transposed, and one that is a view",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w, v] = [d.input("x", [4, 8]), d.input("w", [8, 6], { strides: [1, 8] }), d.input("v", [6, 8])];
+      const all = d.gather(x);
+      return d.graph(d.mm(all, w), d.mm(all, d.call("aten.t.default", [v], [8, 6])));
+    },
+    becomes: [["all_gather", "permute", "matmul", "permute", "matmul"]],
+  },
+  {
+    name: "a cube whose dimensions lie turned in a circle",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [u, v] = [d.input("u", [4, 4, 4]), d.input("v", [4, 4, 4], { strides: [1, 16, 4] })];
+      return d.graph(d.pointwise("add", d.reduce(u), v));
+    },
+    becomes: [["all_reduce", "permute", "add"]],
+  },
+  {
+    name: "batches of products",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [2, 3, 8]), d.input("w", [2 * ranks, 8, 4])];
+      return d.graph(d.call("aten.bmm.default", [d.gather(x), w], [2 * ranks, 3, 4]));
+    },
+    becomes: [["all_gather", "matmul"]],
+  },
+  {
+    name: "product, then reduce_scatter, dim 0",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [4 * ranks, 8]), d.input("w", [8, 6])];
+      return d.graph(d.scatter(d.mm(x, w)));
+    },
+    becomes: [["matmul", "reduce_scatter"]],
+  },
+  {
+    name: "product, then reduce_scatter, dim 1: cut, and laid one after the other",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [6, 8]), d.input("w", [8, 4 * ranks])];
+      return d.graph(d.scatter(d.cat(d.split(d.mm(x, w), 4, 1), 0)));
+    },
+    becomes: [["matmul", "reduce_scatter"]],
+  },
+  {
+    name: "reshape, product, reshape, reduce_scatter, and an average",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [2 * ranks, 3, 8]), d.input("w", [8, 6])];
+      const y = d.view(d.mm(d.view(x, [6 * ranks, 8]), w), [2 * ranks, 3, 6]);
+      return d.graph(d.scatter(y, "avg"));
+    },
+    becomes: [["reshape", "matmul", "reshape", "reduce_scatter", "mul"]],
+  },
+  {
+    name: "a scaled product, then reduce_scatter",
+    make: (ranks) => {
+      const d = new Dump(ranks, "bfloat16");
+      const f8 = { dtype: "float8_e4m3fn" };
+      const [x, w] = [d.input("x", [4 * ranks, 8], f8), d.input("w", [8, 6], f8)];
+      const scales = [d.input("sx", [4 * ranks, 1], { dtype: "float32" }), d.input("sw", [1, 6], { dtype: "float32" })];
+      const y = d.call("aten._scaled_mm.default", [x, w, ...scales, null, null, "torch.bfloat16"], [4 * ranks, 6]);
+      return d.graph(d.scatter(y));
+    },
+    // A scale of each rank is no factor of a sum over ranks.
+    becomes: [["reduce_scatter"]],
+  },
+  {
+    name: "all_reduce with what follows: bias, residual, norm",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [6, 8]), d.input("w", [8, 8])];
+      const [residual, weight] = [d.input("residual", [6, 8]), d.input("weight", [8])];
+      const h = d.pointwise("add", d.reduce(d.mm(x, w)), residual);
+      return d.graph(d.call("aten.rms_norm.default", [h, [8], weight, 1e-5], [6, 8]), h);
+    },
+    becomes: [["matmul", "all_reduce", "add", "mul", "mean", "add", "rsqrt", "mul", "mul"]],
+  },
+  {
+    name: "sequence parallel: reduce_scatter, residual, norm, all_gather, product",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [4 * ranks, 8]), d.input("w", [8, 8])];
+      const [residual, weight] = [d.input("residual", [4, 8]), d.input("weight", [8], { replicated: true })];
+      const h = d.pointwise("add", d.scatter(d.mm(x, w)), residual);
+      const normed = d.call("aten.rms_norm.default", [h, [8], weight, 1e-5], [4, 8]);
+      return d.graph(d.mm(d.gather(normed), d.input("up", [8, 6])), h);
+    },
+    becomes: [["matmul", "reduce_scatter", "add", "mul", "mean", "add", "rsqrt", "mul", "mul", "all_gather", "matmul"]],
+  },
+  {
+    name: "a gated layer from end to end",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, up, gate, down] = [
+        d.input("x", [4, 8]),
+        d.input("up", [8, 6]),
+        d.input("gate", [8, 6]),
+        d.input("down", [6, 8]),
+      ];
+      const all = d.gather(x);
+      const h = d.pointwise("mul", d.pointwise("silu", d.mm(all, gate)), d.mm(all, up));
+      return d.graph(d.scatter(d.mm(h, down)));
+    },
+    becomes: [["all_gather", "matmul", "silu", "matmul", "mul", "matmul", "reduce_scatter"]],
+  },
+  {
+    name: "softmax of gathered scores",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const x = d.gather(d.input("x", [2, 8]));
+      return d.graph(d.call("aten._softmax.default", [x, -1, false], [2 * ranks, 8]));
+    },
+    becomes: [["all_gather", "max", "sub", "exp", "sum", "div"]],
+  },
+  {
+    name: "all_to_all, scaled before and after",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const x = d.pointwise("mul", d.input("x", [2 * ranks, 6]), 0.5);
+      const sizes = Array.from({ length: ranks }, () => 2);
+      const y = d.wait(d.call("_c10d_functional.all_to_all_single.default", [x, sizes, sizes, "tp"], [2 * ranks, 6]));
+      return d.graph(d.pointwise("relu", y));
+    },
+    becomes: [["mul", "reshape", "all_to_all", "permute", "reshape", "relu"]],
+  },
+  {
+    name: "powers",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const h = d.pointwise("abs", d.reduce(d.input("x", [4, 6])));
+      return d.graph(
+        d.call("aten.pow.Tensor_Scalar", [h, 1.5], [4, 6]),
+        d.call("aten.pow.Tensor_Scalar", [h, 2], [4, 6]),
+      );
+    },
+    becomes: [["all_reduce", "abs", "pow", "mul"]],
+  },
+  {
+    name: "broadcast",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const y = d.wait(d.call("_c10d_functional.broadcast.default", [d.input("x", [4, 6]), 1, "tp"], [4, 6]));
+      return d.graph(d.pointwise("exp", y));
+    },
+    becomes: [["broadcast", "exp"]],
+  },
+  {
+    name: "tokens of int64, and masks of bool that are gathered",
+    make: (ranks) => {
+      const d = new Dump(ranks, "int64");
+      const [ids, mask] = [d.input("ids", [4, 6]), d.input("mask", [4, 6], { dtype: "bool" })];
+      const all = [4 * ranks, 6];
+      const [tokens, seen] = [d.gather(ids), d.gather(mask)];
+      const known = d.call("aten.gt.Scalar", [tokens, 0], all, { dtype: "bool" });
+      const both = d.call("aten.logical_and.default", [known, seen], all, { dtype: "bool" });
+      const chosen = d.call("aten.where.self", [both, tokens, d.call("aten.neg.default", [tokens], all)], all);
+      return d.graph(chosen, d.call("aten.sum.dim_IntList", [chosen, [0]], [6]));
+    },
+    becomes: [["all_gather", "gt", "all_gather", "and", "neg", "where", "sum"]],
+  },
+  {
+    name: "what is written to a tensor of the caller's: out- and in-variants",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, out] = [d.input("x", [4, 6]), d.input("out", [4 * ranks, 6])];
+      const all = d.wait(
+        d.call("_c10d_functional.all_gather_into_tensor_out.default", [x, ranks, "tp", out], [4 * ranks, 6]),
+      );
+      const sum = d.wait(d.call("_c10d_functional.all_reduce_.default", [all, "sum", "tp"], [4 * ranks, 6]));
+      return d.graph(sum);
+    },
+    becomes: [["all_gather"], ["all_reduce"]],
+  },
+];
+
+function scaledGather(ranks: number, dim: number): FxGraph {
+  const d = new Dump(ranks, "bfloat16");
+  const f8 = { dtype: "float8_e4m3fn" };
+  const f32 = { dtype: "float32" };
+  const x = d.input("x", [4, 8], f8);
+  const as = (v: string, dtype: string): string =>
+    d.call("aten.view.dtype", [v, `torch.${dtype}`], d.shapeOf(v), { dtype });
+  const bytes = d.gather(as(x, "uint8"));
+  const whole = dim === 0 ? as(bytes, "float8_e4m3fn") : as(d.cat(d.split(bytes, 4, 0), 1), "float8_e4m3fn");
+  const [rows, columns] = d.shapeOf(whole) as [number, number];
+  const w = d.input("w", [columns, 6], f8);
+  const scale = dim === 0 ? d.gather(d.input("sx", [4, 1], f32)) : d.input("sx", [], f32);
+  const other = dim === 0 ? d.input("sw", [1, 6], f32) : d.input("sw", [], f32);
+  return d.graph(d.call("aten._scaled_mm.default", [whole, w, scale, other, null, null, "torch.bfloat16"], [rows, 6]));
+}
+
+describe.for([2, 4])("forms on %i ranks compute what the region says", (ranks) => {
+  test.for(FORMS)("$name", ({ make, becomes }) => {
+    const lowered = expectLowered(make(ranks), { ranks, fuse: "legal" });
+    expect(operations(lowered)).toEqual(becomes);
+  });
+});
