@@ -19,7 +19,7 @@ if (folder === undefined) {
 }
 mkdirSync(folder, { recursive: true });
 
-const two = { consumers: 256, producers: 128, registers: { consumer: 224, producer: 56 }, group: 8 };
+const two = { consumers: 256, producers: 128, registers: { consumer: 216, producer: 72 }, group: 8 };
 const one = { consumers: 128, producers: 128, registers: null, group: 8 };
 /** Tiles beside those that the compiler chooses. */
 const SHAPES = {

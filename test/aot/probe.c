@@ -156,7 +156,7 @@ int main(int argc, char **argv) {
     /* Rank 1's launch of a product; once more with a matrix that no map can describe. */
     coll_reduce_scatter_of_matmul_w2_bf16_arguments arguments;
     collc_options options;
-    const int64_t dims[3] = {256, 128, 64};
+    const int64_t dims[3] = {256, 128, 32};
     memset(&options, 0, sizeof options);
     options.device = options.rank = 1;
     options.folder = folder;

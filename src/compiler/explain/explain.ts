@@ -314,8 +314,9 @@ function movesOf({ stretches }: RankTraffic, source: SourceFile): MoveStep[] {
 const KINDS = { barrier: "barrier", notify: "signal", await: "wait" } as const;
 
 function syncSteps(ordered: Kernel, counted: Kernel, rank: RankTraffic, source: SourceFile): SyncStep[] {
-  // Later passes copy these ops, but keep their order.
-  const places = syncsOf(counted.body).filter((op) => op.attributes["message"] !== true);
+  // Later passes copy these ops, but keep their order; those that they add are no matter of ranks.
+  const isAdded = (op: Op): boolean => op.attributes["message"] === true || op.attributes["sums"] === true;
+  const places = syncsOf(counted.body).filter((op) => !isAdded(op));
   return syncReasons(ordered).map(({ op, parties }, i) => {
     const text = source.text.slice(op.span.start, op.span.end);
     return {

@@ -99,7 +99,8 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
       if (name === last) return isSharded(kernel, name) ? columns * world : columns;
       return d === 0 && isSharded(kernel, name) ? Math.max(2, Math.ceil(rows / world)) * world : rows;
     });
-  const basic = [shape(() => 1), part(19, 19, 27), part(16, 24, 24)];
+  // Then one tile, so deep that blocks share its depth.
+  const basic = [shape(() => 1), part(19, 19, 27), part(16, 24, 24), part(5, 7, 43), part(4, 8, 40)];
   if (claim === "answer" && (world > 2 || dims.length > 3)) return { basic, further: [] };
   // As deep as the others, but with no more columns than one tile has: what more of them do is known from those.
   const deep = 24;

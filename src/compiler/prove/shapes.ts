@@ -20,6 +20,7 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
   tile: { m: 16, n: 16, k: 8, stages: 3 },
   // Where the machine has roles; as many threads as without.
   roles: { m: 16, n: 16, k: 8, stages: 3, consumers: 16, producers: 16, registers: null, group: 2 },
+  slices: { most: 3, meeting: 0, elements: 2 ** 20 },
 };
 
 /**

@@ -8,6 +8,7 @@ import type { Buffer, Op, Value } from "../../ir/module.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
 import { type Contraction, copyTile, transposedOf } from "./contraction.js";
+import { type Slices } from "./depth-slices.js";
 
 /** Sizes of a tile, and how a block's threads and registers are divided. */
 export interface RoleShape {
@@ -56,6 +57,7 @@ export function emitRoles(
   buffers: Buffer[],
   build: Builder,
   values: Substitution,
+  slices: Slices | null,
 ): void {
   const names = roleBuffers(match, buffers, shape);
   const variables = op.regions[0]!.arguments;
@@ -67,7 +69,7 @@ export function emitRoles(
   const along = match.contract.regions[0]!.arguments[0]!;
   const depth = values.get(match.depth);
   const stages = (): Value => build.constant(shape.stages);
-  const steps = (): Value => build.ceilDiv(depth, build.constant(shape.k));
+  const steps = (): Value => slices?.steps ?? build.ceilDiv(depth, build.constant(shape.k));
 
   /** Numbers of tiles along each variable. Each role computes its own: it has few registers to keep them in. */
   const counted = (): Value[] =>
@@ -101,22 +103,29 @@ export function emitRoles(
     return at;
   };
 
-  /** What went through the ring before this block's tile: the block takes every grid-th, each as deep as the others. */
-  const eachTile = (body: (at: TileAt, before: Value) => void): void => {
+  /**
+   * @param body of a tile, or of a slice of one
+   *   - before: what went through the ring before it: the block takes every grid-th, each as deep as the others
+   */
+  const eachTile = (body: (at: TileAt, before: Value, slice: Value) => void): void => {
     const counts = counted();
-    const total = counts.reduce((a, b) => build.mul(a, b));
-    build.for("blocks", [[zero, total]], ([tile]) => {
+    const tiles = counts.reduce((a, b) => build.mul(a, b));
+    const total = slices === null ? tiles : build.mul(tiles, slices.count);
+    build.for("blocks", [[zero, total]], ([number]) => {
       const grid = build.op("grid", [], {}, zero.type)!;
-      body(tileAt(tile!, counts), build.mul(build.div(tile!, grid), steps()));
+      const before = build.mul(build.div(number!, grid), steps());
+      if (slices === null) body(tileAt(number!, counts), before, zero);
+      else body(tileAt(build.rem(number!, tiles), counts), before, build.div(number!, tiles));
     });
   };
 
   const producer = build.region(0, () =>
-    eachTile((at, before) =>
+    eachTile((at, before, slice) =>
       build.for("serial", [[zero, steps()]], ([step]) => {
         const position = build.add(before, step!);
         const stage = build.rem(position, stages());
-        const here = new Map([...at, [along, build.mul(step!, build.constant(shape.k))]]);
+        const deep = slices === null ? step! : build.add(build.mul(slice, steps()), step!);
+        const here = new Map([...at, [along, build.mul(deep, build.constant(shape.k))]]);
         build.op("ring_acquire", [position], { ring: names.ring }, null);
         copyTile(build, match.a, names.a, here, stage, depth, values, { ring: names.ring });
         copyTile(build, match.b, names.b, here, stage, depth, values, { ring: names.ring });
@@ -127,7 +136,7 @@ export function emitRoles(
 
   const { accumulator, a, b, ring } = names;
   const consumer = build.region(0, () =>
-    eachTile((at, before) => {
+    eachTile((at, before, slice) => {
       build.op("fragment_clear", [], { buffer: accumulator }, null);
       build.for("serial", [[zero, steps()]], ([step]) => {
         const position = build.add(before, step!);
@@ -143,7 +152,14 @@ export function emitRoles(
       build.op("mma_wait", [], { accumulator, pending: 0 }, null);
       const last = build.sub(build.add(before, steps()), build.constant(1));
       build.if(build.compare("gt", steps(), zero), () => build.op("ring_release", [last], { ring }, null));
-      emitElements(op, match, shape, { accumulator, at, high: (v) => high[number(v)]! }, build, values);
+      const elements = { accumulator, shape, at, high: (v: Value) => high[number(v)]! };
+      const store = (): void => eachElement(op, match, elements, build, values, epilogue(op, match, accumulator));
+      if (slices === null) return store();
+      const keep: ElementBody = (b, inner, i, j) => {
+        const places = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
+        b.store(slices.sums, b.load(accumulator, [i, j], scalar("f32")), [slice, ...places]);
+      };
+      build.if(slices.isCut, () => eachElement(op, match, elements, build, values, keep), store);
     }),
   );
   const { consumers, producers, registers } = shape;
@@ -155,20 +171,34 @@ export function emitRoles(
   build.op("roles", [], divided, null, [consumer, producer]);
 }
 
+/** What is done with the element in row `i` and column `j` of the accumulator, where the loop's variables have values. */
+type ElementBody = (build: Builder, values: Substitution, i: Value, j: Value) => void;
+
+/** The loop's body, the product replaced by its value. */
+function epilogue(op: Op, match: Contraction, accumulator: string): ElementBody {
+  return (build, values, i, j) =>
+    rewriteOps(op.regions[0]!.ops, build, values, (o, b, v) => {
+      if (o !== match.contract) return false;
+      v.set(o.results[0]!, b.load(accumulator, [i, j], scalar("f32")));
+      return true;
+    });
+}
+
 interface Elements {
   readonly accumulator: string;
+  readonly shape: RoleShape;
   readonly at: TileAt;
   readonly high: (v: Value) => Value;
 }
 
-/** The loop's body over the elements of the tile, each where the accumulator has it. */
-function emitElements(
+/** What is done with the elements of the tile, each where the accumulator has it. */
+function eachElement(
   op: Op,
   match: Contraction,
-  { m, n }: RoleShape,
-  { accumulator, at, high }: Elements,
+  { accumulator, shape: { m, n }, at, high }: Elements,
   build: Builder,
   values: Substitution,
+  body: ElementBody,
 ): void {
   const [width, zero] = [build.constant(n), build.constant(0)];
   const rows = build.sub(high(match.row), at.get(match.row)!);
@@ -186,11 +216,7 @@ function emitElements(
           const offset = variable === match.row ? i : variable === match.column ? j : null;
           inner.set(variable, offset === null ? first : build.add(first, offset));
         }
-        rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
-          if (o !== match.contract) return false;
-          v.set(o.results[0]!, b.load(accumulator, [i, j], scalar("f32")));
-          return true;
-        });
+        body(build, inner, i, j);
         build.span = op.span;
       });
     },

@@ -18,7 +18,10 @@ export function vectorLanes(kernel: Kernel, options: Pick<PassOptions, "accessBy
   // Nor is a number for each row, or for many elements: its neighbours are elsewhere, and it is asked for seldom.
   const isNarrow = ({ role, shape }: Buffer): boolean =>
     (shape.length > 1 && !isLong(shape.at(-1))) || (role === "scratch" && shape.some(isShare));
-  const long = buffers.filter((b) => b.shape.some(isLong) && !isNarrow(b));
+  const far = buffers.filter((b) => b.shape.some(isLong) && !isNarrow(b));
+  // Scratch that no peer touches crosses no link, and whole sectors of it are as good as whole accesses.
+  const near = (b: Buffer): boolean => b.role === "scratch" && !b.symmetric;
+  const long = far.some((b) => !near(b)) ? far.filter((b) => !near(b)) : far;
   const sizes = (long.length > 0 ? long : buffers).map((b) => DTYPES[b.dtype].bytes);
   return bytes / Math.max(...sizes, 1);
 }

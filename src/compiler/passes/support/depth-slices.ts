@@ -1,0 +1,130 @@
+/**
+ * Products of few tiles: each tile's depth is cut into slices, so that all blocks have one. A slice's sum goes to memory of this
+ * rank; when all blocks have met, elements add theirs up, slice by slice, always in the same order. How many slices a launch has
+ * follows from its lengths, which all ranks share: most launches have tiles enough, and one slice.
+ */
+import type { Builder } from "../../ir/builder.js";
+import type { Buffer, Op, Value } from "../../ir/module.js";
+import { RankPairs } from "../../ir/rank-pairs.js";
+import { scalar } from "../../ir/types.js";
+import { rewriteOps, Substitution } from "../../ir/visit.js";
+import { extent, type Extent, productOf } from "../../types/extent.js";
+import { type Contraction } from "./contraction.js";
+
+/** When slices are worth it, in steps: the time of a block for one stage of its ring. */
+export interface SliceOptions {
+  /** Most slices of a depth. */
+  readonly most: number;
+  /** Steps in the time that blocks take to meet, and to begin with the sums. */
+  readonly meeting: number;
+  /** Elements that all blocks together store, and load again, in the time of a step. */
+  readonly elements: number;
+}
+
+/** The lengths behind a product, as far as all ranks share them. */
+export interface ProductLengths {
+  /** Of the loop's variables. */
+  readonly loop: readonly Extent[];
+  /** Tiles of the result. */
+  readonly tiles: Extent;
+  /** Stages that a tile's operands take. */
+  readonly steps: Extent;
+}
+
+export interface Slices {
+  /** Slices of a tile, 1 or more. */
+  readonly count: Value;
+  /** Steps of a slice; the last one's may lie beyond the depth in part, where operands are zero. */
+  readonly steps: Value;
+  readonly isCut: Value;
+  /** Memory of the slices' sums: [slice, …variables of the loop]. */
+  readonly sums: string;
+  /** Most slices of a launch. */
+  readonly most: Extent;
+}
+
+/** More slices than this many times those that fill the blocks once are never worth it. */
+const MOST_ROUNDS = 3;
+/** Sums that a thread loads before it adds them up. */
+const LOADS_IN_FLIGHT = 8;
+/** Costs are whole numbers of this part of a step. */
+const UNIT = 64;
+
+/** Declares the memory, and computes how a launch cuts its depth. @param blocks most blocks of a launch */
+export function cutDepth(
+  name: string,
+  { loop, tiles, steps }: ProductLengths,
+  blocks: number,
+  options: SliceOptions,
+  buffers: Buffer[],
+  build: Builder,
+): Slices {
+  // Where there are more tiles than blocks, a cut spreads no more than the last of them.
+  const rounds = extent("div", blocks, extent("max", tiles, 1));
+  const most = extent("min", extent("min", steps, options.most), extent("mul", rounds, MOST_ROUNDS));
+  buffers.push({ name, role: "scratch", dtype: "f32", shape: [most, ...loop], symmetric: false });
+  const [one, unit] = [build.constant(1), build.constant(UNIT)];
+  const whole = build.extent(steps);
+  const bound = build.extent(most);
+  const some = build.binary("max", build.extent(tiles), one);
+  const elements = build.extent(productOf(loop));
+  const part = build.constant(Math.max(1, Math.round(options.elements / UNIT)));
+  /** As many slices as so many waves of blocks have room for. */
+  const cut = (waves: number): { steps: Value; cost: Value; isCut: Value } => {
+    const room = build.div(build.constant(waves * blocks), some);
+    const wanted = build.binary("max", build.binary("min", bound, room), one);
+    const deep = build.ceilDiv(whole, wanted);
+    const traffic = build.div(build.mul(wanted, elements), part);
+    const spent = build.mul(build.add(build.mul(deep, build.constant(waves)), build.constant(options.meeting)), unit);
+    return { steps: deep, cost: build.add(spent, traffic), isCut: build.compare("gt", wanted, one) };
+  };
+  let best = { steps: whole, cost: build.mul(whole, unit) };
+  for (const way of [cut(1), cut(2)]) {
+    const isBetter = build.binary("and", way.isCut, build.compare("lt", way.cost, best.cost));
+    best = {
+      steps: build.select(isBetter, way.steps, best.steps),
+      cost: build.select(isBetter, way.cost, best.cost),
+    };
+  }
+  const count = build.binary("max", build.ceilDiv(whole, build.binary("max", best.steps, one)), one);
+  return { count, steps: best.steps, isCut: build.compare("gt", count, one), sums: name, most };
+}
+
+/** The loop's body over all elements, the product replaced by the sum over its slices. */
+export function emitSums(
+  op: Op,
+  match: Contraction,
+  slices: Slices,
+  world: number,
+  build: Builder,
+  values: Substitution,
+): void {
+  const low = op.operands.filter((_, i) => i % 2 === 0).map((v) => values.get(v));
+  const high = op.operands.filter((_, i) => i % 2 === 1).map((v) => values.get(v));
+  build.if(slices.isCut, () => {
+    build.op("barrier", [], { scope: "grid", ranks: RankPairs.self(world).print(), sums: true }, null);
+    build.for(
+      "tiles",
+      low.map((from, d) => [from, high[d]!] as const),
+      (variables) => {
+        const inner = new Substitution(values);
+        op.regions[0]!.arguments.forEach((v, d) => inner.set(v, variables[d]!));
+        const places = variables.map((v, d) => build.sub(v, low[d]!));
+        rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
+          if (o !== match.contract) return false;
+          const sum = b.reduce(
+            "sum",
+            b.constant(0),
+            slices.count,
+            (s) => b.load(slices.sums, [s, ...places], scalar("f32")),
+            { unroll: LOADS_IN_FLIGHT },
+          );
+          v.set(o.results[0]!, sum);
+          return true;
+        });
+        build.span = op.span;
+      },
+      op.attributes,
+    );
+  });
+}
