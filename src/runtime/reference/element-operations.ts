@@ -6,8 +6,10 @@ import {
   CLAIM_HELP,
   DTYPES,
   type DType,
+  type ElementExpression,
   FUNCTION_ULPS,
   InternalCompilerError,
+  type Manifest,
   maximum,
   minimum,
   power,
@@ -99,14 +101,14 @@ export function recall(k: Known, state: State): number {
   return k.value;
 }
 
-export const WHOLE_FUNCTIONS = ["neg", "abs", "relu"];
+const WHOLE_FUNCTIONS = ["neg", "abs", "relu"];
 
 export function joined(a: Kind, b: Kind): Kind {
   if (a === "float" || b === "float") return "float";
   return a === "index" ? b : a;
 }
 
-export function computedIn(dtype: DType): Kind {
+function computedIn(dtype: DType): Kind {
   const { compute } = DTYPES[dtype];
   return compute === "f32" ? "float" : compute === "bool" ? "index" : compute;
 }
@@ -298,4 +300,43 @@ export function floatFold(state: State, fn: Reduction, { from, to, slot, body }:
     if (partial !== null && isPlain) state.reach = partial.bound;
     return total;
   };
+}
+
+/** What expressions over the tensors and numbers of a manifest are computed in. Each is looked at once. */
+export function kindsFor(manifest: Manifest): (e: ElementExpression) => Kind {
+  const kinds = new Map<ElementExpression, Kind>();
+  const kind = (e: ElementExpression): Kind => {
+    let known = kinds.get(e);
+    if (known === undefined) kinds.set(e, (known = kindOf(e)));
+    return known;
+  };
+  const kindOf = (e: ElementExpression): Kind => {
+    switch (e.kind) {
+      case "constant":
+        return Number.isInteger(e.value) ? "index" : "float";
+      case "variable":
+      case "dim":
+      case "rank":
+      case "compare":
+        return "index";
+      case "scalar":
+        return computedIn(manifest.scalars.find((s) => s.name === e.name)!.dtype);
+      case "unary":
+        if (e.fn === "not") return "index";
+        return WHOLE_FUNCTIONS.includes(e.fn) ? kind(e.a) : "float";
+      case "binary": {
+        const of = joined(kind(e.a), kind(e.b));
+        return e.fn === "div" && of === "index" ? "float" : of;
+      }
+      case "select":
+        return joined(kind(e.a), kind(e.b));
+      case "cast":
+        return computedIn(e.dtype);
+      case "load":
+        return computedIn(manifest.inputs.find((t) => t.name === e.input)!.dtype);
+      case "reduce":
+        return kind(e.body);
+    }
+  };
+  return kind;
 }

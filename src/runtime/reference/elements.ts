@@ -29,7 +29,6 @@ import { decodedInput, type InputReader } from "./inputs.js";
 import {
   COMPARE,
   type Compute,
-  computedIn,
   errorOf,
   floatBinary,
   floatCast,
@@ -39,6 +38,7 @@ import {
   type FoldedOver,
   joined,
   type Kind,
+  kindsFor,
   type Known,
   known,
   OutsideClaim,
@@ -46,7 +46,6 @@ import {
   set,
   STARTS,
   type State,
-  WHOLE_FUNCTIONS,
   wholeFunction,
   wrapped,
 } from "./element-operations.js";
@@ -112,9 +111,9 @@ type Reduction = Extract<ElementExpression, { kind: "reduce" }>;
 class Claim {
   readonly state: State = { variables: [], error: 0, terms: 1, size: 0, reach: 0, copied: false };
   private readonly slots = new Map<string, number>();
-  private readonly kinds = new Map<ElementExpression, Kind>();
   private readonly floats = new Map<ElementExpression, Compute>();
   private readonly wholes = new Map<ElementExpression, Compute>();
+  readonly kind: (e: ElementExpression) => Kind;
   readonly wides = new WideClaims(this);
   /** What the claim is made of in more than one place: without remembering it, the time doubles with every such use. */
   readonly shared: ReadonlySet<ElementExpression>;
@@ -128,6 +127,7 @@ class Claim {
     readonly read: InputReader,
     private readonly rank: number,
   ) {
+    this.kind = kindsFor(manifest);
     this.shared = sharedParts([s.value], partsOfExpression);
     this.scope = [...s.variables];
   }
@@ -136,41 +136,6 @@ class Claim {
     let slot = this.slots.get(name);
     if (slot === undefined) this.slots.set(name, (slot = this.slots.size));
     return slot;
-  }
-
-  kind(e: ElementExpression): Kind {
-    let kind = this.kinds.get(e);
-    if (kind === undefined) this.kinds.set(e, (kind = this.kindOf(e)));
-    return kind;
-  }
-
-  private kindOf(e: ElementExpression): Kind {
-    switch (e.kind) {
-      case "constant":
-        return Number.isInteger(e.value) ? "index" : "float";
-      case "variable":
-      case "dim":
-      case "rank":
-      case "compare":
-        return "index";
-      case "scalar":
-        return computedIn(this.manifest.scalars.find((s) => s.name === e.name)!.dtype);
-      case "unary":
-        if (e.fn === "not") return "index";
-        return WHOLE_FUNCTIONS.includes(e.fn) ? this.kind(e.a) : "float";
-      case "binary": {
-        const kind = joined(this.kind(e.a), this.kind(e.b));
-        return e.fn === "div" && kind === "index" ? "float" : kind;
-      }
-      case "select":
-        return joined(this.kind(e.a), this.kind(e.b));
-      case "cast":
-        return computedIn(e.dtype);
-      case "load":
-        return computedIn(this.tensor(e).dtype);
-      case "reduce":
-        return this.kind(e.body);
-    }
   }
 
   private tensor(e: Load): Manifest["inputs"][number] {
