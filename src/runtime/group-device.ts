@@ -2,8 +2,7 @@
  * Groups whose ranks are processes with a GPU each: symmetric memory from a provider, kernels launched on this rank's
  * GPU. The backends differ in the provider alone.
  */
-import { createHash } from "node:crypto";
-import { type CompileResult, DTYPES, type DType, type Manifest } from "../compiler/index.js";
+import { type CompileResult, DTYPES, type DType } from "../compiler/index.js";
 import type { BootstrapGroup } from "./bootstrap.js";
 import {
   archOf,
@@ -21,7 +20,7 @@ import { DeviceStream, Turnstile } from "./device-stream.js";
 import { DeviceTensor, type TensorMemory } from "./device-tensor.js";
 import { type ExternalMemory, externalTensor } from "./external.js";
 import { skipDestructors } from "./end-at-once.js";
-import { MachineError, RuntimeError, UsageError } from "./errors.js";
+import { MachineError, UsageError } from "./errors.js";
 import { Exchange, type Json } from "./exchange.js";
 import type {
   CapturedGraph,
@@ -41,6 +40,7 @@ import { PersistentMemory } from "./persistent-memory.js";
 import { requireOneDomain } from "./nvlink-domain.js";
 import { cubinOf } from "./program.js";
 import { freeBehind, Stops } from "./stuck-work.js";
+import { requireLoadable } from "./same-program.js";
 import { checkMembers, GroupNames } from "./subgroups.js";
 import { SymmetricPool } from "./symmetric-pool.js";
 import type { RemoteCalls, SymmetricProvider } from "./symmetric-provider.js";
@@ -300,16 +300,8 @@ export class DeviceGroup extends DevicePrimitives implements Group {
 
   async load(compiled: CompileResult, options: LoadOptions = {}): Promise<LoadedKernel> {
     requireNoCapture("loading a kernel");
-    const { manifest, kernels } = compiled;
-    const texts = kernels.map(({ cuda }) => cuda);
-    if (manifest === null)
-      throw new UsageError(
-        "the program has errors, so there is no kernel to load",
-        "look at the diagnostics of the compilation",
-      );
-    if (manifest.ranks !== this.world)
-      throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
-    await this.requireSameProgram(texts, manifest);
+    const manifest = await requireLoadable(compiled, this);
+    const texts = compiled.kernels.map(({ cuda }) => cuda);
     const arch = archOf(describeDevice(this.device));
     const cubins = await Promise.all(texts.map((cuda) => cubinOf(cuda, arch, options.onProgress)));
     const loaded = await DeviceKernel.load(this, manifest, cubins);
@@ -330,27 +322,6 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   forget(kernel: DeviceKernel): void {
     this.kernels.delete(kernel);
     this.owned.delete(kernel.unload);
-  }
-
-  /**
-   * Ranks that run different kernels, or plan different ones for a size, would wait for signals that never come: refuse before
-   * anything is launched.
-   */
-  private async requireSameProgram(texts: readonly string[], { collective, plan, kernels }: Manifest): Promise<void> {
-    const hash = createHash("sha256")
-      .update(JSON.stringify([texts, plan]))
-      .digest("hex")
-      .slice(0, 16);
-    const { symbol } = kernels[0]!;
-    const named = kernels.length === 1 ? symbol : `${collective} of ${kernels.map((k) => k.name).join(", ")}`;
-    const all = await this.exchangeChannel.allGather("kernel", { symbol: named, hash });
-    const other = all.findIndex((k) => k.hash !== hash);
-    if (other < 0) return;
-    throw new RuntimeError(
-      `rank ${this.rank} loads ${named} (${hash}), but rank ${other} loads ${all[other]!.symbol} (${all[other]!.hash})`,
-      "all ranks must load the same kernels, from the same source and options, with the same plan, in the same order",
-      "mismatch",
-    );
   }
 
   async recover(): Promise<void> {
