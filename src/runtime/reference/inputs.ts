@@ -1,11 +1,13 @@
 /** Input data for a collective that respects the layouts of its signature, the same in every process. */
 import {
   elementsOf,
+  DTYPES,
   evaluateExtent,
   greatestCommon,
   hasAxes,
   leaderOf,
   type DimValues,
+  type DType,
   type Manifest,
   type SignatureTensor,
 } from "../../compiler/index.js";
@@ -56,7 +58,7 @@ function keyOf(manifest: Manifest, name: string, seed: number, rank: number): nu
 }
 
 /**
- * One rank's inputs, random (see `fillRandom` for the distribution), and its outputs, poisoned. Replicated inputs
+ * One rank's inputs, random (see `fillRandom` for the distribution; a few floats are up to 8 times as large), and its outputs, poisoned. Replicated inputs
  * are equal on all ranks; an input `on(r)` is filled everywhere, so that junk elsewhere is seen to be ignored.
  */
 export function makeRankInputs(manifest: Manifest, dims: DimValues, seed: number, rank: number): RankTensors {
@@ -71,11 +73,34 @@ export function makeRankInputs(manifest: Manifest, dims: DimValues, seed: number
 /** Random elements, within the limits of the signature. */
 function fillInput(t: SignatureTensor, dims: DimValues, into: TypedArray, key: number, start = 0): TypedArray {
   fillRandom(t.dtype, into, key, start);
+  if (DTYPES[t.dtype].kind === "float") addOutliers(t.dtype, into, key, start);
   if (t.values === undefined) return into;
   const from = evaluateExtent(t.values.from, dims);
   const count = Math.max(1, evaluateExtent(t.values.to, dims) - from);
   for (let i = 0; i < into.length; i++) into[i] = elementOf(t.dtype, from + chosen(key, start + i, count));
   return into;
+}
+
+/** Of each run of so many elements, ends and another may be larger than all that is uniform. */
+const RUN = 64;
+
+/**
+ * Makes a few floats 2, 4 or 8 times as large: the first and the last of a run more often than others. Where a row's scale or
+ * maximum leaves an end of the row out, the value there is far beyond it, and not as large as its neighbours.
+ */
+function addOutliers(dtype: DType, into: TypedArray, key: number, start: number): void {
+  const enlarge = (i: number, bits: number): void => {
+    const at = i - start;
+    if (at < 0 || at >= into.length || (bits & 1) === 1) return;
+    const [value] = decodeInto(dtype, into.subarray(at, at + 1), new Float64Array(1));
+    into[at] = elementOf(dtype, value! * 2 ** (1 + ((bits >> 1) % 3)));
+  };
+  for (let run = Math.floor(start / RUN); run * RUN < start + into.length; run++) {
+    const bits = randomKey(key, run, 3);
+    enlarge(run * RUN, bits & 15);
+    enlarge(run * RUN + RUN - 1, (bits >>> 4) & 15);
+    if ((bits >>> 8) % 4 === 0) enlarge(run * RUN + 1 + ((bits >>> 10) % (RUN - 2)), (bits >>> 16) & 14);
+  }
 }
 
 /**
