@@ -13,7 +13,7 @@ import { dirname, isAbsolute } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runDirectoryPath, sweepRunDirectories } from "./bootstrap.js";
 import { type Environment, childEnvironment, environmentTable } from "./env.js";
-import { MachineError, RuntimeError, UsageError, exitCodes, messageOf } from "./errors.js";
+import { MachineError, UsageError, exitCodes, messageOf } from "./errors.js";
 import { type RemoteHost, type Seat, absentText, hostNeeds, lostText, remoteProcess, seatsOf, storePlace, unreachableText } from "./remote-hosts.js"; // prettier-ignore
 import { newSecret } from "./store-address.js";
 import { type StoreServer, hostStore } from "./store.js";
@@ -418,9 +418,4 @@ function exitCodeOf(failure: RankFailure | null): number {
   if (failure === null) return exitCodes.fine;
   const isOurs = failure.exitCode === exitCodes.usage || failure.exitCode === exitCodes.machine;
   return isOurs ? failure.exitCode! : exitCodes.program;
-}
-
-/** A failed run as an error, for callers that throw. */
-export function failureError({ message }: RankFailure): RuntimeError {
-  return new RuntimeError(message, undefined, "rank-lost");
 }
