@@ -8,7 +8,7 @@ import type { Kernel } from "../../src/compiler/ir/module.js";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
 import { printKernel } from "../../src/compiler/ir/print.js";
 import { type Condition, CONDITIONS, without } from "../../src/compiler/prove/every/conditions.js";
-import { everyLength, prove, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import { everyLength, prove, proveAnswer, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { compileFile, LIBRARY } from "../kernels/library.js";
 
@@ -251,7 +251,10 @@ it.each(CONDITIONS)("%s", (condition) => {
     return t.replace(from, to);
   }, text);
   const claimed = (): boolean => {
-    return everyLength(parseKernel(edited), proved, parseKernel(text))[claim].holds;
+    const kernel = parseKernel(edited);
+    // Of other conditions than those that ask for it, the answer at some lengths is taken for granted: it may be wrong there, too.
+    const isAsking = condition === "kinds" || condition === "told apart";
+    return everyLength(kernel, proved, isAsking ? (dims) => proveAnswer(kernel, { dims }) : null)[claim].holds;
   };
   expect(claimed()).toBe(false);
   expect(without(condition, claimed)).toBe(true);

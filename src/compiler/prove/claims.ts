@@ -120,8 +120,15 @@ export function proveEverywhere(kernel: Kernel, options: ProveOptions): Everywhe
   const at = settings.map(({ dims }) => dims);
   if (printed === null) return { printed: null, every: everyLength(kernel, at) };
   const mapping = mappingOf(printed);
-  if (isAsked) return { every: null, printed: { mapping, every: everyLength(printed, at, kernel, at) } };
-  const every = everyLength(printed, at, kernel);
+  const { launches, seed = 0 } = options;
+  const executed = predicated(printed);
+  const prove = (dims: DimValues): Answer => proveAnswer(executed, { dims, launches, seed });
+  if (isAsked) {
+    // What is made of elements alike is so at short lengths, too.
+    const short = shapesToProve(kernel, "answer", null).map(({ dims }) => dims);
+    return { every: null, printed: { mapping, every: everyLength(printed, [...short, ...at], prove, at) } };
+  }
+  const every = everyLength(printed, at, prove);
   const isAll = every.answer.holds && every.ordering.holds;
   // What is shown of the kernel that is printed need not be shown of the other.
   return { every: isAll ? every : everyLength(kernel, at), printed: { mapping, every } };

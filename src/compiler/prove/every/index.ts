@@ -6,7 +6,7 @@ import type { Kernel } from "../../ir/module.js";
 import { NO_SPAN, type Span } from "../../source.js";
 import { type DimValues, extentNames } from "../../types/extent.js";
 import { launchesOf } from "../launches.js";
-import { placeOf } from "../results.js";
+import { type Answer, placeOf } from "../results.js";
 import { Expressions, NotAffine } from "./expressions.js";
 import { type Box, boxOf, constant, explore, type Form, Undecided } from "./forms.js";
 import { answersOf } from "./elementwise.js";
@@ -28,7 +28,7 @@ export type EveryLength =
 export interface EveryClaim {
   readonly answer: EveryLength;
   readonly ordering: EveryLength;
-  /** Lengths at which the answer has to be proved for this, of those that were offered. */
+  /** Lengths at which the answer has to be proved for this, of those that were offered, or was. */
   readonly examples: readonly DimValues[];
 }
 
@@ -36,15 +36,15 @@ export interface EveryClaim {
 const MOST_BOXES = 4000;
 
 /**
- * @param answered lengths at which the answer is proved, or can be, with aligned buffers; the first are the first to be taken
- * @param prover the kernel whose answer was proved there: this one, or one that the same program became for another mapping
+ * @param shapes lengths at which the answer may be proved, with aligned buffers; the first are the first to be taken
+ * @param prove proves the kernel's answer at some of them; null: it is proved there, or somebody will
  * @param only lengths that it is about; by default all that the kernel takes
  * @throws nothing that means a wrong program: what is not shown says why
  */
 export function everyLength(
   kernel: Kernel,
-  answered: readonly DimValues[],
-  prover = kernel,
+  shapes: readonly DimValues[],
+  prove: ((dims: DimValues) => Answer) | null = null,
   only: readonly DimValues[] | null = null,
 ): EveryClaim {
   let answer: EveryLength = { holds: true };
@@ -58,7 +58,7 @@ export function everyLength(
   };
   try {
     const expressions = new Expressions();
-    const program = programOf(kernel, answered, expressions);
+    const program = programOf(kernel, shapes, expressions);
     const pairs = new Pairs(program);
     const needed = new Set<string>();
     const examples: DimValues[] = [];
@@ -73,20 +73,34 @@ export function everyLength(
     if (!boxes.every((box) => explore(box, MOST_BOXES, look)))
       throw new NotShown("there are too many cases of lengths", NO_SPAN);
     whereAnswered(() => {
-      const proved = prover === kernel ? program : programOf(prover, answered, expressions);
-      for (const dims of answered) {
-        const left = needed.size;
-        if (left === 0) break;
-        for (const key of outputsOf(new Lengths(proved, pointOf(proved, dims)), true)) needed.delete(key);
-        if (needed.size < left) examples.push(dims);
+      const refused: Answer[] = [];
+      for (const dims of shapes) {
+        if (needed.size === 0) break;
+        const keys = [...outputsOf(new Lengths(program, pointOf(program, dims)), true)].filter((k) => needed.has(k));
+        if (keys.length === 0) continue;
+        const proof = prove?.(dims);
+        if (proof !== undefined && proof.status !== "proved") {
+          refused.push(proof);
+          continue;
+        }
+        examples.push(dims);
+        for (const key of keys) needed.delete(key);
       }
-      demand("kinds", needed.size === 0, "some elements are made in a way that no proved shape has", NO_SPAN);
+      if (needed.size > 0) demand("kinds", false, reasonFor(refused), NO_SPAN);
     });
     return { answer, ordering: { holds: true }, examples };
   } catch (e) {
     const ordering = notShown(kernel, e);
     return { answer: ordering, ordering, examples: [] };
   }
+}
+
+/** Why elements of some kinds are not known to be right. @param refused what no proof was found of, at lengths that have some */
+function reasonFor([first]: readonly Answer[]): string {
+  if (first === undefined) return "some elements are made in a way that no proved shape has";
+  const at = Object.entries(first.claim.dims).map(([name, n]) => `${name}=${n}`);
+  const what = first.status === "wrong" ? first.message : first.status === "unknown" ? first.reason : "";
+  return `the answer is not proved${at.length === 0 ? "" : ` at ${at.join(" ")}`}: ${what}`;
 }
 
 /** Why something is not shown. Rethrows what means something else: a box to be cut, or a bug. */
