@@ -130,8 +130,8 @@ export function proveEverywhere(kernel: Kernel, options: ProveOptions): Everywhe
   }
   const every = everyLength(printed, at, prove);
   const isAll = every.answer.holds && every.ordering.holds;
-  // What is shown of the kernel that is printed need not be shown of the other.
-  return { every: isAll ? every : everyLength(kernel, at), printed: { mapping, every } };
+  // What is shown of the kernel that is printed need not be shown of the other, nor be proved of it as an example.
+  return { every: isAll ? { ...every, examples: [] } : everyLength(kernel, at), printed: { mapping, every } };
 }
 
 const NOWHERE: Everywhere = { every: null, printed: null };

@@ -1,8 +1,8 @@
 /** Movements held against each other: whether all stay inside their buffers, and whether every two that meet are ordered. */
 import { equal, type Form, isAtLeastZero, minus, ONE, plus, product, type Ranges } from "./forms.js";
-import type { Lengths, Program, Unit } from "./lengths.js";
+import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
-import { ANY_BLOCK, type Movement, type Source } from "./pieces.js";
+import { ANY_BLOCK, type Movement } from "./pieces.js";
 import { distanceOf, latticeOf, over, type Place } from "./places.js";
 import { demand, NotShown } from "./conditions.js";
 
@@ -41,7 +41,7 @@ function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
       if (list === undefined) touches.set(at, [{ ...touch, unit }]);
       else list.push({ ...touch, unit });
     }
-    for (const { movement, sources } of lengths.partsIn(unit)) pairs.callers(lengths.program, unit, movement, sources);
+    for (const part of lengths.partsIn(unit)) pairs.callers(unit, part);
   }
   return touches;
 }
@@ -179,6 +179,8 @@ interface Question {
 export class Pairs {
   private readonly known = new Map<number, Question>();
   private readonly knownCallers = new Set<string>();
+  /** Turns of movements of which it was asked, in other boxes. */
+  private readonly withCallers = new Map<Unit, Map<Movement, Set<number>>>();
   private readonly units = new Map<Unit, number>();
 
   constructor(private readonly program: Program) {
@@ -217,7 +219,13 @@ export class Pairs {
   }
 
   /** Checks that callers write inputs before, and look at outputs after, all that a unit does with them. */
-  callers({ kernel, orders }: Program, unit: Unit, m: Movement, sources: readonly Source[]): void {
+  callers(unit: Unit, { movement: m, turn, sources }: MovementPart): void {
+    const { kernel, orders } = this.program;
+    let known = this.withCallers.get(unit);
+    if (known === undefined) this.withCallers.set(unit, (known = new Map()));
+    const turns = known.get(m);
+    if (turns?.has(turn) === true) return;
+    known.set(m, (turns ?? new Set()).add(turn));
     for (const { buffer, owner } of [m, ...sources]) {
       const whose = owner < 0 ? unit.rank : owner;
       const isStored = buffer === m.buffer;
