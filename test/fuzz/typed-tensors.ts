@@ -31,11 +31,14 @@ function leaf(x: Scope, dtype: string, layout: Layout, shape: Shape): string {
   if (made.length > 0 && c.chance(0.7)) return c.pick(made).name;
   if (exact.length > 0 && c.chance(0.7)) return c.pick(exact).name;
   const isFloat = (one: string): boolean => computedIn(one, x.family) === "f32";
-  // Floats are cut off when they become integers, and averages of integers are.
+  // Floats are cut off when they become integers, averages of integers are, and sums of integers wrap.
   const parts = layout.filter((s) => s.startsWith("P"));
+  const keeps = (from: string): boolean => !isFloat(dtype) && (dtype !== "i64" || from === "i64");
   const isCastable = (from: string): boolean =>
     parts.length === 0 ||
-    (isFloat(from) ? isFloat(dtype) && parts.every((s) => s === "Psum" || s === "Pavg") : parts.every((s) => s === "Psum")); // prettier-ignore
+    (isFloat(from)
+      ? isFloat(dtype) && parts.every((s) => s === "Psum" || s === "Pavg")
+      : keeps(from) && parts.every((s) => s === "Psum"));
   const other = fits.filter((a) => a.dtype !== "bool" && a.dtype !== dtype && dtype !== "bool" && isCastable(a.dtype));
   if (other.length > 0 && c.chance(0.5)) return `${dtype}(${c.pick(other).name})`;
   return newInput(x, dtype, layout, shape).name;

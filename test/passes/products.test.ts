@@ -2,8 +2,10 @@
 import { describe, expect, it } from "vitest";
 import { compile, type CompileResult, type DType } from "../../src/compiler/index.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
-import type { Op } from "../../src/compiler/ir/module.js";
+import { Builder } from "../../src/compiler/ir/builder.js";
+import type { Buffer, Op, Value } from "../../src/compiler/ir/module.js";
 import { walkKernel } from "../../src/compiler/ir/visit.js";
+import { cutDepth } from "../../src/compiler/passes/support/depth-slices.js";
 import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
@@ -142,5 +144,41 @@ describe("roles of a block, as printed", () => {
     const [more, less] = ["setmaxnreg.inc", "setmaxnreg.dec"];
     const roles = ["ring_begin", more, less, "ring_end", less, more];
     expect(seen).toEqual([...roles, ...roles]);
+  });
+});
+
+describe("a depth that is cut", () => {
+  /** What a cut comes to at lengths that are known. */
+  const cut = (
+    tiles: number,
+    steps: number,
+    blocks: number,
+    most: number,
+  ): { count: number; deep: number; room: number } => {
+    const build = new Builder({ start: 0, end: 0 });
+    const buffers: Buffer[] = [];
+    const lengths = { loop: [tiles * 128, 256], tiles, steps };
+    const slices = cutDepth("sums", lengths, blocks, { most, meeting: 0, elements: 2 ** 30 }, buffers, build);
+    const valueOf = (v: Value): number => build.ops.find((op) => op.results[0] === v)!.attributes["value"] as number;
+    return { count: valueOf(slices.count), deep: valueOf(slices.steps), room: buffers[0]!.shape[0] as number };
+  };
+
+  it("has memory for all its slices, and covers all of it", () => {
+    let seen = 0;
+    for (const blocks of [2, 3, 7, 132])
+      for (const tiles of [0, 1, 2, 3, 5, 31, 44, 66, 67, 131, 132, 133, 1000])
+        for (const steps of [0, 1, 2, 3, 7, 16, 31, 32, 33, 128, 1000])
+          for (const most of [1, 2, 3, 32]) {
+            const { count, deep, room } = cut(tiles, steps, blocks, most);
+            const which = `${tiles} tiles, ${steps} steps, ${blocks} blocks, ${most} slices at most`;
+            if (count > 1) expect(count, which).toBeLessThanOrEqual(room);
+            expect(count, which).toBeGreaterThanOrEqual(1);
+            expect(count * deep, which).toBeGreaterThanOrEqual(steps);
+            if (count > 1) expect((count - 1) * deep, "no slice is empty").toBeLessThan(steps);
+            if (count > 1) expect(tiles * count, which).toBeLessThanOrEqual(blocks);
+            if (tiles * 2 > blocks) expect([count, room], which).toEqual([1, 0]);
+            if (count > 1) seen++;
+          }
+    expect(seen).toBeGreaterThan(300);
   });
 });

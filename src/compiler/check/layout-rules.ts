@@ -36,14 +36,18 @@ export function isDivisible(l: Layout, dtype: DType): boolean {
 
 /**
  * Whether casts of the parts are the parts of what is cast. Rounding aside: what is not is a float that is cut off, an average of
- * integers, which is, and the greatest of integers that wrap. Sums and products wrap as their parts do.
+ * integers, which is, and the greatest of integers that wrap. Sums and products of integers wrap in 32 bits, or in 64: what keeps
+ * fewer bits keeps those of the sum, and what has room for more, as floats do, would see parts that had not wrapped yet.
  */
 export function mayCastParts(op: ReductionOp, from: DType, to: DType): boolean {
   if (from === to) return true;
   if (isFloat(from) || to === "bool") return isFloat(from) && isFloat(to);
   if (op === "min" || op === "max") return isFloat(to) || from === "bool" || isWithin(from, to);
-  return op !== "avg";
+  return op !== "avg" && !isFloat(to) && DTYPES[to].bytes <= Math.max(DTYPES[from].bytes, WORD_BYTES);
 }
+
+/** Bytes that integers of fewer are added in. */
+const WORD_BYTES = 4;
 
 /** Whether an integer dtype has all numbers of another. */
 function isWithin(from: DType, to: DType): boolean {

@@ -56,7 +56,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const shape = roles ?? shapeFor(match, found.size, options);
     const lengths = lengthsOf(op, match, shape, definitions);
     // Blocks meet where all ranks do the same, and as often. With the numbers of several cuts at hand, registers spill.
-    const isMeeting = kernel.body.ops.includes(op) && found.size === 1;
+    const isMeeting = kernel.body.ops.includes(op) && found.size === 1 && options.tileBlocks > 1;
     const slices =
       options.slices !== null && lengths.isShared && isMeeting
         ? cutDepth(freshName(kernel, "slices"), lengths, options.tileBlocks, options.slices, buffers, b)

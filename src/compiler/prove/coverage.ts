@@ -78,11 +78,11 @@ export function unreachedOf(kernel: Kernel, program: Kernel, idle: readonly Idle
 }
 
 /**
- * Ways that decisions by lengths went at none of the shapes, though there are lengths at which they do.
+ * Ways that decisions by lengths are not known to have gone at any of the shapes, unless there are no lengths at which they do.
  */
 export function untaken(program: Kernel, proved: readonly DimValues[]): Unreached[] {
   const outcomes = outcomesOf(program);
-  const isOpen = (outcome: Outcome): boolean => proved.every((dims) => outcomes.at(outcome, dims) === "never");
+  const isOpen = (outcome: Outcome): boolean => proved.every((dims) => typeof outcomes.at(outcome, dims) !== "object");
   return outcomes.all.filter(isOpen).flatMap((outcome): Unreached[] => {
     const found = outcomes.lengthsFor(outcome);
     const { span, where } = outcome;

@@ -23,7 +23,7 @@ export interface Outcome {
   readonly tests: readonly Test[];
 }
 
-/** Steps of searches that ask whether some shapes lead there, and at which lengths it may be, each and for a program. */
+/** Steps of searches that ask whether some shapes lead there, and at which lengths it may be, each; and of all of a program, in equal parts. */
 const [MOST_AT_SHAPE, MOST_ANYWHERE] = [20_000, 120_000];
 const MOST_TOGETHER = 800_000;
 
@@ -45,11 +45,14 @@ export class Outcomes {
   private readonly followed = new Set<Value>();
   private readonly searches = new Map<Outcome, Search>();
   private readonly met = new Map<string, Found>();
-  private left = MOST_TOGETHER;
+  /** Steps that each may still take: a decision that takes many leaves the others theirs. */
+  private readonly left = new Map<Outcome, number>();
 
   constructor(private readonly program: Kernel) {
     this.note(program.body);
     this.all = new Finder(this.makers, this.followed).find(program.body);
+    const share = Math.max(MOST_AT_SHAPE, Math.floor(MOST_TOGETHER / Math.max(1, this.all.length)));
+    for (const outcome of this.all) this.left.set(outcome, share);
   }
 
   /** Whether some rank and iteration goes this way at some lengths. */
@@ -85,8 +88,9 @@ export class Outcomes {
       search = new Search(this.program, this.makers, outcome.parents, outcome.tests);
       this.searches.set(outcome, search);
     }
-    const { found, steps } = search.find(at, least, Math.min(limit, this.left));
-    this.left -= steps;
+    const left = this.left.get(outcome)!;
+    const { found, steps } = search.find(at, least, Math.min(limit, left));
+    this.left.set(outcome, left - steps);
     return found;
   }
 

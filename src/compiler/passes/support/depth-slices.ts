@@ -43,8 +43,6 @@ export interface Slices {
   readonly most: Extent;
 }
 
-/** More slices than this many times those that fill the blocks once are never worth it. */
-const MOST_ROUNDS = 3;
 /** Sums that a thread loads before it adds them up. */
 const LOADS_IN_FLIGHT = 8;
 /** Costs are whole numbers of this part of a step. */
@@ -59,35 +57,23 @@ export function cutDepth(
   buffers: Buffer[],
   build: Builder,
 ): Slices {
-  // Where there are more tiles than blocks, a cut spreads no more than the last of them.
-  const rounds = extent("div", blocks, extent("max", tiles, 1));
-  const most = extent("min", extent("min", steps, options.most), extent("mul", rounds, MOST_ROUNDS));
+  const some = extent("max", tiles, 1);
+  const room = extent("div", blocks, some);
+  // Room for one slice is no room for a cut.
+  const isRoom = extent("min", 1, extent("div", Math.floor(blocks / 2), some));
+  const most = extent("mul", extent("min", extent("min", steps, options.most), room), isRoom);
   buffers.push({ name, role: "scratch", dtype: "f32", shape: [most, ...loop], symmetric: false });
-  const [one, unit] = [build.constant(1), build.constant(UNIT)];
+  const one = build.constant(1);
+  const unit = build.constant(UNIT);
   const whole = build.extent(steps);
-  const bound = build.extent(most);
-  const some = build.binary("max", build.extent(tiles), one);
-  const elements = build.extent(productOf(loop));
+  const wanted = build.binary("max", build.extent(most), one);
+  const deep = build.ceilDiv(whole, wanted);
   const part = build.constant(Math.max(1, Math.round(options.elements / UNIT)));
-  /** As many slices as so many waves of blocks have room for. */
-  const cut = (waves: number): { steps: Value; cost: Value; isCut: Value } => {
-    const room = build.div(build.constant(waves * blocks), some);
-    const wanted = build.binary("max", build.binary("min", bound, room), one);
-    const deep = build.ceilDiv(whole, wanted);
-    const traffic = build.div(build.mul(wanted, elements), part);
-    const spent = build.mul(build.add(build.mul(deep, build.constant(waves)), build.constant(options.meeting)), unit);
-    return { steps: deep, cost: build.add(spent, traffic), isCut: build.compare("gt", wanted, one) };
-  };
-  let best = { steps: whole, cost: build.mul(whole, unit) };
-  for (const way of [cut(1), cut(2)]) {
-    const isBetter = build.binary("and", way.isCut, build.compare("lt", way.cost, best.cost));
-    best = {
-      steps: build.select(isBetter, way.steps, best.steps),
-      cost: build.select(isBetter, way.cost, best.cost),
-    };
-  }
-  const count = build.binary("max", build.ceilDiv(whole, build.binary("max", best.steps, one)), one);
-  return { count, steps: best.steps, isCut: build.compare("gt", count, one), sums: name, most };
+  const traffic = build.div(build.mul(wanted, build.extent(productOf(loop))), part);
+  const cost = build.add(build.mul(build.add(deep, build.constant(options.meeting)), unit), traffic);
+  const cut = build.select(build.compare("lt", cost, build.mul(whole, unit)), deep, whole);
+  const count = build.binary("max", build.ceilDiv(whole, build.binary("max", cut, one)), one);
+  return { count, steps: cut, isCut: build.compare("gt", count, one), sums: name, most };
 }
 
 /** The loop's body over all elements, the product replaced by the sum over its slices. */

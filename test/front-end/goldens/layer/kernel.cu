@@ -266,101 +266,83 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   const i64 v56 = v51 * v55;
   const i64 v57 = v56 > 1ll ? v56 : 1ll;
   const i64 v58 = 132ll / v57;
-  const i64 v59 = v58 * 3ll;
-  const i64 v60 = v46 < v59 ? v46 : v59;
-  const i64 v61 = v7 * d_n;
-  const i64 v63 = v44 * 64ll;
-  const i64 v64 = v60 < v58 ? v60 : v58;
-  const i64 v65 = v64 > 1ll ? v64 : 1ll;
-  const i64 v66 = v65 - 1ll;
-  const i64 v67 = v44 + v66;
-  const i64 v68 = v67 / v65;
-  const i64 v69 = v65 * v61;
-  const i64 v70 = v69 / 5469ll;
-  const i64 v72 = v68 + 8ll;
-  const i64 v73 = v72 * 64ll;
-  const i64 v74 = v73 + v70;
-  const bool v75 = v65 > 1ll;
-  const i64 v77 = 264ll / v57;
-  const i64 v78 = v60 < v77 ? v60 : v77;
+  const i64 v59 = v46 < v58 ? v46 : v58;
+  const i64 v61 = 66ll / v57;
+  const i64 v62 = 1ll < v61 ? 1ll : v61;
+  const i64 v63 = v59 * v62;
+  const i64 v64 = v63 > 1ll ? v63 : 1ll;
+  const i64 v65 = v64 - 1ll;
+  const i64 v66 = v44 + v65;
+  const i64 v67 = v66 / v64;
+  const i64 v69 = v7 * d_n;
+  const i64 v70 = v64 * v69;
+  const i64 v71 = v70 / 5469ll;
+  const i64 v73 = v67 + 8ll;
+  const i64 v74 = v73 * 64ll;
+  const i64 v75 = v74 + v71;
+  const i64 v76 = v44 * 64ll;
+  const bool v77 = v75 < v76;
+  const i64 v78 = v77 ? v67 : v44;
   const i64 v79 = v78 > 1ll ? v78 : 1ll;
   const i64 v80 = v79 - 1ll;
   const i64 v81 = v44 + v80;
   const i64 v82 = v81 / v79;
-  const i64 v83 = v79 * v61;
-  const i64 v84 = v83 / 5469ll;
-  const i64 v85 = v82 * 2ll;
-  const i64 v86 = v85 + 8ll;
-  const i64 v87 = v86 * 64ll;
-  const i64 v88 = v87 + v84;
-  const bool v89 = v79 > 1ll;
-  const bool v90 = v74 < v63;
-  const bool v91 = v75 & v90;
-  const i64 v92 = v91 ? v68 : v44;
-  const i64 v93 = v91 ? v74 : v63;
-  const bool v94 = v88 < v93;
-  const bool v95 = v89 & v94;
-  const i64 v96 = v95 ? v82 : v92;
-  const i64 v97 = v96 > 1ll ? v96 : 1ll;
-  const i64 v98 = v97 - 1ll;
-  const i64 v99 = v44 + v98;
-  const i64 v100 = v99 / v97;
-  const i64 v101 = v100 > 1ll ? v100 : 1ll;
-  const bool v102 = v101 > 1ll;
+  const i64 v83 = v82 > 1ll ? v82 : 1ll;
+  const bool v84 = v83 > 1ll;
   {
     ring_begin<4, 8, 4>(b_ring_4);
     if (threadIdx.x < 256) {
       asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
-      const i64 v105 = v7 > 0ll ? v7 : 0ll;
-      const i64 v106 = v105 + 127ll;
-      const i64 v107 = v106 / 128ll;
-      const i64 v108 = d_n > 0ll ? d_n : 0ll;
-      const i64 v109 = v108 + 255ll;
-      const i64 v110 = v109 / 256ll;
-      const i64 v111 = v107 * v110;
-      const i64 v112 = v111 * v101;
-      const i64 v114 = 8ll * v110;
-      const bool v115 = v96 > 0ll;
-      const i64 v117 = d_m / 4ll;
-      const bool v119 = (u64)b_slices % 16 == 0;
-      const i64 v120 = d_n % 8ll;
-      const bool v121 = v120 == 0ll;
-      const bool v122 = v119 & v121;
-      const i64 v123 = d_n % 8ll;
-      const bool v124 = v123 == 0ll;
-      const bool v125 = v122 & v124;
-      const bool v126 = (u64)b_bias % 16 == 0;
-      const bool v127 = (u64)b_out % 16 == 0;
-      const bool v128 = v126 & v127;
-      const bool v129 = v128 & v121;
-      const bool v130 = v129 & v124;
-      Vec<float, 8> v131;
+      const i64 v87 = v7 > 0ll ? v7 : 0ll;
+      const i64 v88 = v87 + 127ll;
+      const i64 v89 = v88 / 128ll;
+      const i64 v90 = d_n > 0ll ? d_n : 0ll;
+      const i64 v91 = v90 + 255ll;
+      const i64 v92 = v91 / 256ll;
+      const i64 v93 = v89 * v92;
+      const i64 v94 = v93 * v83;
+      const i64 v96 = 8ll * v92;
+      const bool v97 = v78 > 0ll;
+      const i64 v99 = d_m / 4ll;
+      const bool v101 = (u64)b_slices % 16 == 0;
+      const i64 v102 = d_n % 8ll;
+      const bool v103 = v102 == 0ll;
+      const bool v104 = v101 & v103;
+      const i64 v105 = d_n % 8ll;
+      const bool v106 = v105 == 0ll;
+      const bool v107 = v104 & v106;
+      const bool v108 = (u64)b_bias % 16 == 0;
+      const bool v109 = (u64)b_out % 16 == 0;
+      const bool v110 = v108 & v109;
+      const bool v111 = v110 & v103;
+      const bool v112 = v111 & v106;
+      Vec<float, 8> v113;
       #pragma unroll
-      for (int l = 0; l < 8; l++) v131.v[l] = 5e-1f;
-      for (i64 v132 = blockIdx.x; v132 < v112; v132 += gridDim.x) {
-        const i64 v133 = v132 / (i64)gridDim.x;
-        const i64 v134 = v133 * v96;
-        const i64 v135 = v132 % v111;
-        const i64 v136 = v135 / v114;
-        const i64 v137 = v136 * 8ll;
-        const i64 v138 = v107 - v137;
-        const i64 v139 = 8ll < v138 ? 8ll : v138;
-        const i64 v140 = v135 % v114;
-        const i64 v141 = v140 % v139;
-        const i64 v142 = v137 + v141;
-        const i64 v143 = v142 * 128ll;
-        const i64 v144 = v140 / v139;
-        const i64 v145 = v144 * 256ll;
-        const i64 v146 = v132 / v111;
+      for (int l = 0; l < 8; l++) v113.v[l] = 5e-1f;
+      for (i64 v114 = blockIdx.x; v114 < v94; v114 += gridDim.x) {
+        const i64 v115 = v114 / (i64)gridDim.x;
+        const i64 v116 = v115 * v78;
+        const i64 v117 = v114 % v93;
+        const i64 v118 = v117 / v96;
+        const i64 v119 = v118 * 8ll;
+        const i64 v120 = v89 - v119;
+        const i64 v121 = 8ll < v120 ? 8ll : v120;
+        const i64 v122 = v117 % v96;
+        const i64 v123 = v122 % v121;
+        const i64 v124 = v119 + v123;
+        const i64 v125 = v124 * 128ll;
+        const i64 v126 = v122 / v121;
+        const i64 v127 = v126 * 256ll;
+        const i64 v128 = v114 / v93;
         #pragma unroll
         for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(float); l++) b_accumulator_128x256[l] = 0.0f;
-        for (i64 v147 = 0ll; v147 < v96; v147++) {
-          const i64 v148 = v134 + v147;
-          ring_wait<4>(b_ring_4, v148);
-          const i64 v149 = v148 % 4ll;
+        for (i64 v129 = 0ll; v129 < v78; v129++) {
+          const i64 v130 = v116 + v129;
+          ring_wait<4>(b_ring_4, v130);
+          const i64 v131 = v130 % 4ll;
           {
-            const u64 da = tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v149 * 8192) + threadIdx.x / 128 * 8192, 16);
-            const u64 db = tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v149 * 16384), 8192);
+            const u64 da = tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v131 * 8192) + threadIdx.x / 128 * 8192, 16);
+            const u64 db = tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v131 * 16384), 8192);
             wgmma_fence();
             wgmma_m64n256k16_bf16_nt(b_accumulator_128x256, da + 0, db + 0);
             wgmma_m64n256k16_bf16_nt(b_accumulator_128x256, da + 2, db + 128);
@@ -369,165 +351,165 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
             wgmma_commit();
           }
           asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-          const bool v150 = v147 > 0ll;
-          const i64 v151 = v148 - 1ll;
-          if (v150) {
-            ring_release<4>(b_ring_4, v151);
+          const bool v132 = v129 > 0ll;
+          const i64 v133 = v130 - 1ll;
+          if (v132) {
+            ring_release<4>(b_ring_4, v133);
           }
         }
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
         keep(b_accumulator_128x256);
-        const i64 v152 = v134 + v96;
-        const i64 v153 = v152 - 1ll;
-        if (v115) {
-          ring_release<4>(b_ring_4, v153);
+        const i64 v134 = v116 + v78;
+        const i64 v135 = v134 - 1ll;
+        if (v97) {
+          ring_release<4>(b_ring_4, v135);
         }
-        const i64 v154 = v7 - v143;
-        const i64 v155 = d_n - v145;
-        const i64 v156 = v146 * v117;
-        if (v102) {
-          if (v125) {
-            const u32 tv157 = thread_here();
+        const i64 v136 = v7 - v125;
+        const i64 v137 = d_n - v127;
+        const i64 v138 = v128 * v99;
+        if (v84) {
+          if (v107) {
+            const u32 tv139 = thread_here();
             spread_fragment<256>(b_accumulator_128x256);
             #pragma unroll
             for (int l = 0; l < 16; l++) {
-              const i64 v157 = ((tv157 / 32 * 16 + tv157 % 32 / 4 + l % 2 * 8) * 256 + l / 2 * 32 + tv157 % 4 * 8) / 8 + 0;
-              const i64 v158 = v157 * 8ll;
-              const i64 v159 = v158 / 256ll;
-              const i64 v160 = v158 % 256ll;
-              const bool v161 = v159 < v154;
-              const bool v162 = v160 < v155;
-              const bool v163 = v161 & v162;
-              const i64 v164 = v143 + v159;
-              const i64 v165 = v145 + v160;
-              const i64 v166 = v159 * 256ll;
-              const i64 v167 = v166 + v160;
-              const i64 v168 = v156 + v164;
-              const i64 v169 = v168 * d_n;
-              const i64 v170 = v169 + v165;
-              if (v163) {
-                Vec<float, 8> v171;
-                v171.v[0] = b_accumulator_128x256[l / 2 * 16 + 0 / 2 * 4 + l % 2 * 2 + 0 % 2];
-                v171.v[1] = b_accumulator_128x256[l / 2 * 16 + 1 / 2 * 4 + l % 2 * 2 + 1 % 2];
-                v171.v[2] = b_accumulator_128x256[l / 2 * 16 + 2 / 2 * 4 + l % 2 * 2 + 2 % 2];
-                v171.v[3] = b_accumulator_128x256[l / 2 * 16 + 3 / 2 * 4 + l % 2 * 2 + 3 % 2];
-                v171.v[4] = b_accumulator_128x256[l / 2 * 16 + 4 / 2 * 4 + l % 2 * 2 + 4 % 2];
-                v171.v[5] = b_accumulator_128x256[l / 2 * 16 + 5 / 2 * 4 + l % 2 * 2 + 5 % 2];
-                v171.v[6] = b_accumulator_128x256[l / 2 * 16 + 6 / 2 * 4 + l % 2 * 2 + 6 % 2];
-                v171.v[7] = b_accumulator_128x256[l / 2 * 16 + 7 / 2 * 4 + l % 2 * 2 + 7 % 2];
-                store_vec(b_slices + v170, v171);
+              const i64 v139 = ((tv139 / 32 * 16 + tv139 % 32 / 4 + l % 2 * 8) * 256 + l / 2 * 32 + tv139 % 4 * 8) / 8 + 0;
+              const i64 v140 = v139 * 8ll;
+              const i64 v141 = v140 / 256ll;
+              const i64 v142 = v140 % 256ll;
+              const bool v143 = v141 < v136;
+              const bool v144 = v142 < v137;
+              const bool v145 = v143 & v144;
+              const i64 v146 = v125 + v141;
+              const i64 v147 = v127 + v142;
+              const i64 v148 = v141 * 256ll;
+              const i64 v149 = v148 + v142;
+              const i64 v150 = v138 + v146;
+              const i64 v151 = v150 * d_n;
+              const i64 v152 = v151 + v147;
+              if (v145) {
+                Vec<float, 8> v153;
+                v153.v[0] = b_accumulator_128x256[l / 2 * 16 + 0 / 2 * 4 + l % 2 * 2 + 0 % 2];
+                v153.v[1] = b_accumulator_128x256[l / 2 * 16 + 1 / 2 * 4 + l % 2 * 2 + 1 % 2];
+                v153.v[2] = b_accumulator_128x256[l / 2 * 16 + 2 / 2 * 4 + l % 2 * 2 + 2 % 2];
+                v153.v[3] = b_accumulator_128x256[l / 2 * 16 + 3 / 2 * 4 + l % 2 * 2 + 3 % 2];
+                v153.v[4] = b_accumulator_128x256[l / 2 * 16 + 4 / 2 * 4 + l % 2 * 2 + 4 % 2];
+                v153.v[5] = b_accumulator_128x256[l / 2 * 16 + 5 / 2 * 4 + l % 2 * 2 + 5 % 2];
+                v153.v[6] = b_accumulator_128x256[l / 2 * 16 + 6 / 2 * 4 + l % 2 * 2 + 6 % 2];
+                v153.v[7] = b_accumulator_128x256[l / 2 * 16 + 7 / 2 * 4 + l % 2 * 2 + 7 % 2];
+                store_vec(b_slices + v152, v153);
               }
             }
           } else {
-            const u32 tv172 = thread_here();
+            const u32 tv154 = thread_here();
             #pragma unroll
             for (int l = 0; l < 128; l++) {
-              const i64 v172 = (tv172 / 32 * 16 + tv172 % 32 / 4 + l / 2 % 2 * 8) * 256 + l / 4 * 8 + tv172 % 4 * 2 + l % 2;
-              const i64 v173 = v172 / 256ll;
-              const i64 v174 = v172 % 256ll;
-              const bool v175 = v173 < v154;
-              const bool v176 = v174 < v155;
-              const bool v177 = v175 & v176;
-              const i64 v178 = v143 + v173;
-              const i64 v179 = v145 + v174;
-              const i64 v180 = v173 * 256ll;
-              const i64 v181 = v180 + v174;
-              const i64 v182 = v156 + v178;
-              const i64 v183 = v182 * d_n;
-              const i64 v184 = v183 + v179;
-              if (v177) {
-                const float v185 = b_accumulator_128x256[l];
-                *(b_slices + v184) = v185;
+              const i64 v154 = (tv154 / 32 * 16 + tv154 % 32 / 4 + l / 2 % 2 * 8) * 256 + l / 4 * 8 + tv154 % 4 * 2 + l % 2;
+              const i64 v155 = v154 / 256ll;
+              const i64 v156 = v154 % 256ll;
+              const bool v157 = v155 < v136;
+              const bool v158 = v156 < v137;
+              const bool v159 = v157 & v158;
+              const i64 v160 = v125 + v155;
+              const i64 v161 = v127 + v156;
+              const i64 v162 = v155 * 256ll;
+              const i64 v163 = v162 + v156;
+              const i64 v164 = v138 + v160;
+              const i64 v165 = v164 * d_n;
+              const i64 v166 = v165 + v161;
+              if (v159) {
+                const float v167 = b_accumulator_128x256[l];
+                *(b_slices + v166) = v167;
               }
             }
           }
         } else {
-          if (v130) {
-            const u32 tv186 = thread_here();
+          if (v112) {
+            const u32 tv168 = thread_here();
             spread_fragment<256>(b_accumulator_128x256);
             #pragma unroll
             for (int l = 0; l < 16; l++) {
-              const i64 v186 = ((tv186 / 32 * 16 + tv186 % 32 / 4 + l % 2 * 8) * 256 + l / 2 * 32 + tv186 % 4 * 8) / 8 + 0;
-              const i64 v187 = v186 * 8ll;
-              const i64 v188 = v187 / 256ll;
-              const i64 v189 = v187 % 256ll;
-              const bool v190 = v188 < v154;
-              const bool v191 = v189 < v155;
-              const bool v192 = v190 & v191;
-              const i64 v193 = v143 + v188;
-              const i64 v194 = v145 + v189;
-              const i64 v195 = v193 + v8;
+              const i64 v168 = ((tv168 / 32 * 16 + tv168 % 32 / 4 + l % 2 * 8) * 256 + l / 2 * 32 + tv168 % 4 * 8) / 8 + 0;
+              const i64 v169 = v168 * 8ll;
+              const i64 v170 = v169 / 256ll;
+              const i64 v171 = v169 % 256ll;
+              const bool v172 = v170 < v136;
+              const bool v173 = v171 < v137;
+              const bool v174 = v172 & v173;
+              const i64 v175 = v125 + v170;
+              const i64 v176 = v127 + v171;
+              const i64 v177 = v175 + v8;
               // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-              const i64 v196 = v188 * 256ll;
-              const i64 v197 = v196 + v189;
+              const i64 v178 = v170 * 256ll;
+              const i64 v179 = v178 + v171;
               // layer.coll:5: out = gather(silu(hidden), to: 0)
-              const i64 v198 = v193 * d_n;
-              const i64 v199 = v198 + v194;
-              const i64 v200 = v195 * d_n;
-              const i64 v201 = v200 + v194;
-              if (v192) {
+              const i64 v180 = v175 * d_n;
+              const i64 v181 = v180 + v176;
+              const i64 v182 = v177 * d_n;
+              const i64 v183 = v182 + v176;
+              if (v174) {
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                Vec<float, 8> v202;
-                v202.v[0] = b_accumulator_128x256[l / 2 * 16 + 0 / 2 * 4 + l % 2 * 2 + 0 % 2];
-                v202.v[1] = b_accumulator_128x256[l / 2 * 16 + 1 / 2 * 4 + l % 2 * 2 + 1 % 2];
-                v202.v[2] = b_accumulator_128x256[l / 2 * 16 + 2 / 2 * 4 + l % 2 * 2 + 2 % 2];
-                v202.v[3] = b_accumulator_128x256[l / 2 * 16 + 3 / 2 * 4 + l % 2 * 2 + 3 % 2];
-                v202.v[4] = b_accumulator_128x256[l / 2 * 16 + 4 / 2 * 4 + l % 2 * 2 + 4 % 2];
-                v202.v[5] = b_accumulator_128x256[l / 2 * 16 + 5 / 2 * 4 + l % 2 * 2 + 5 % 2];
-                v202.v[6] = b_accumulator_128x256[l / 2 * 16 + 6 / 2 * 4 + l % 2 * 2 + 6 % 2];
-                v202.v[7] = b_accumulator_128x256[l / 2 * 16 + 7 / 2 * 4 + l % 2 * 2 + 7 % 2];
+                Vec<float, 8> v184;
+                v184.v[0] = b_accumulator_128x256[l / 2 * 16 + 0 / 2 * 4 + l % 2 * 2 + 0 % 2];
+                v184.v[1] = b_accumulator_128x256[l / 2 * 16 + 1 / 2 * 4 + l % 2 * 2 + 1 % 2];
+                v184.v[2] = b_accumulator_128x256[l / 2 * 16 + 2 / 2 * 4 + l % 2 * 2 + 2 % 2];
+                v184.v[3] = b_accumulator_128x256[l / 2 * 16 + 3 / 2 * 4 + l % 2 * 2 + 3 % 2];
+                v184.v[4] = b_accumulator_128x256[l / 2 * 16 + 4 / 2 * 4 + l % 2 * 2 + 4 % 2];
+                v184.v[5] = b_accumulator_128x256[l / 2 * 16 + 5 / 2 * 4 + l % 2 * 2 + 5 % 2];
+                v184.v[6] = b_accumulator_128x256[l / 2 * 16 + 6 / 2 * 4 + l % 2 * 2 + 6 % 2];
+                v184.v[7] = b_accumulator_128x256[l / 2 * 16 + 7 / 2 * 4 + l % 2 * 2 + 7 % 2];
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                Vec<float, 8> v203;
+                Vec<float, 8> v185;
                 #pragma unroll
-                for (int l = 0; l < 8; l++) v203.v[l] = v131.v[l] * v202.v[l];
-                const Vec<u16, 8> v204 = load_vec<u16, 8>(b_bias + v199);
-                Vec<float, 8> v205;
+                for (int l = 0; l < 8; l++) v185.v[l] = v113.v[l] * v184.v[l];
+                const Vec<u16, 8> v186 = load_vec<u16, 8>(b_bias + v181);
+                Vec<float, 8> v187;
                 #pragma unroll
-                for (int l = 0; l < 8; l++) v205.v[l] = bf16_to_f32(v204.v[l]);
-                Vec<float, 8> v206;
+                for (int l = 0; l < 8; l++) v187.v[l] = bf16_to_f32(v186.v[l]);
+                Vec<float, 8> v188;
                 #pragma unroll
-                for (int l = 0; l < 8; l++) v206.v[l] = v203.v[l] + v205.v[l];
-                Vec<float, 8> v207;
+                for (int l = 0; l < 8; l++) v188.v[l] = v185.v[l] + v187.v[l];
+                Vec<float, 8> v189;
                 #pragma unroll
-                for (int l = 0; l < 8; l++) v207.v[l] = fn_silu(v206.v[l]);
-                Vec<u16, 8> v208;
+                for (int l = 0; l < 8; l++) v189.v[l] = fn_silu(v188.v[l]);
+                Vec<u16, 8> v190;
                 #pragma unroll
-                for (int l = 0; l < 8; l++) v208.v[l] = f32_to_bf16(v207.v[l]);
-                store_vec(((u16*)b_out_peers.p[0ll]) + v201, v208);
+                for (int l = 0; l < 8; l++) v190.v[l] = f32_to_bf16(v189.v[l]);
+                store_vec(((u16*)b_out_peers.p[0ll]) + v183, v190);
               }
             }
           } else {
-            const u32 tv209 = thread_here();
+            const u32 tv191 = thread_here();
             #pragma unroll
             for (int l = 0; l < 128; l++) {
-              const i64 v209 = (tv209 / 32 * 16 + tv209 % 32 / 4 + l / 2 % 2 * 8) * 256 + l / 4 * 8 + tv209 % 4 * 2 + l % 2;
-              const i64 v210 = v209 / 256ll;
-              const i64 v211 = v209 % 256ll;
-              const bool v212 = v210 < v154;
-              const bool v213 = v211 < v155;
-              const bool v214 = v212 & v213;
-              const i64 v215 = v143 + v210;
-              const i64 v216 = v145 + v211;
-              const i64 v217 = v215 + v8;
+              const i64 v191 = (tv191 / 32 * 16 + tv191 % 32 / 4 + l / 2 % 2 * 8) * 256 + l / 4 * 8 + tv191 % 4 * 2 + l % 2;
+              const i64 v192 = v191 / 256ll;
+              const i64 v193 = v191 % 256ll;
+              const bool v194 = v192 < v136;
+              const bool v195 = v193 < v137;
+              const bool v196 = v194 & v195;
+              const i64 v197 = v125 + v192;
+              const i64 v198 = v127 + v193;
+              const i64 v199 = v197 + v8;
               // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-              const i64 v218 = v210 * 256ll;
-              const i64 v219 = v218 + v211;
+              const i64 v200 = v192 * 256ll;
+              const i64 v201 = v200 + v193;
               // layer.coll:5: out = gather(silu(hidden), to: 0)
-              const i64 v220 = v215 * d_n;
-              const i64 v221 = v220 + v216;
-              const i64 v222 = v217 * d_n;
-              const i64 v223 = v222 + v216;
-              if (v214) {
+              const i64 v202 = v197 * d_n;
+              const i64 v203 = v202 + v198;
+              const i64 v204 = v199 * d_n;
+              const i64 v205 = v204 + v198;
+              if (v196) {
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const float v224 = b_accumulator_128x256[l];
+                const float v206 = b_accumulator_128x256[l];
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const float v225 = 5e-1f * v224;
-                const u16 v226 = *(b_bias + v221);
-                const float v227 = bf16_to_f32(v226);
-                const float v228 = v225 + v227;
-                const float v229 = fn_silu(v228);
-                const u16 v230 = f32_to_bf16(v229);
-                *(((u16*)b_out_peers.p[0ll]) + v223) = v230;
+                const float v207 = 5e-1f * v206;
+                const u16 v208 = *(b_bias + v203);
+                const float v209 = bf16_to_f32(v208);
+                const float v210 = v207 + v209;
+                const float v211 = fn_silu(v210);
+                const u16 v212 = f32_to_bf16(v211);
+                *(((u16*)b_out_peers.p[0ll]) + v205) = v212;
               }
             }
           }
@@ -536,58 +518,58 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     } else {
       asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
       Filling filling = {0, false};
-      const i64 v231 = v7 > 0ll ? v7 : 0ll;
-      const i64 v232 = v231 + 127ll;
-      const i64 v233 = v232 / 128ll;
-      const i64 v234 = d_n > 0ll ? d_n : 0ll;
-      const i64 v235 = v234 + 255ll;
-      const i64 v236 = v235 / 256ll;
-      const i64 v237 = v233 * v236;
-      const i64 v238 = v237 * v101;
-      const i64 v240 = 8ll * v236;
-      for (i64 v241 = blockIdx.x; v241 < v238; v241 += gridDim.x) {
-        const i64 v242 = v241 / (i64)gridDim.x;
-        const i64 v243 = v242 * v96;
-        const i64 v244 = v241 % v237;
-        const i64 v245 = v244 / v240;
-        const i64 v246 = v245 * 8ll;
-        const i64 v247 = v233 - v246;
-        const i64 v248 = 8ll < v247 ? 8ll : v247;
-        const i64 v249 = v244 % v240;
-        const i64 v250 = v249 % v248;
-        const i64 v251 = v246 + v250;
-        const i64 v252 = v251 * 128ll;
-        const i64 v253 = v249 / v248;
-        const i64 v254 = v253 * 256ll;
-        const i64 v255 = v241 / v237;
-        const i64 v256 = v255 * v96;
-        for (i64 v257 = 0ll; v257 < v96; v257++) {
-          const i64 v258 = v243 + v257;
-          const i64 v259 = v258 % 4ll;
-          const i64 v260 = v256 + v257;
-          const i64 v261 = v260 * 64ll;
-          ring_acquire<4>(b_ring_4, v258);
+      const i64 v213 = v7 > 0ll ? v7 : 0ll;
+      const i64 v214 = v213 + 127ll;
+      const i64 v215 = v214 / 128ll;
+      const i64 v216 = d_n > 0ll ? d_n : 0ll;
+      const i64 v217 = v216 + 255ll;
+      const i64 v218 = v217 / 256ll;
+      const i64 v219 = v215 * v218;
+      const i64 v220 = v219 * v83;
+      const i64 v222 = 8ll * v218;
+      for (i64 v223 = blockIdx.x; v223 < v220; v223 += gridDim.x) {
+        const i64 v224 = v223 / (i64)gridDim.x;
+        const i64 v225 = v224 * v78;
+        const i64 v226 = v223 % v219;
+        const i64 v227 = v226 / v222;
+        const i64 v228 = v227 * 8ll;
+        const i64 v229 = v215 - v228;
+        const i64 v230 = 8ll < v229 ? 8ll : v229;
+        const i64 v231 = v226 % v222;
+        const i64 v232 = v231 % v230;
+        const i64 v233 = v228 + v232;
+        const i64 v234 = v233 * 128ll;
+        const i64 v235 = v231 / v230;
+        const i64 v236 = v235 * 256ll;
+        const i64 v237 = v223 / v219;
+        const i64 v238 = v237 * v78;
+        for (i64 v239 = 0ll; v239 < v78; v239++) {
+          const i64 v240 = v225 + v239;
+          const i64 v241 = v240 % 4ll;
+          const i64 v242 = v238 + v239;
+          const i64 v243 = v242 * 64ll;
+          ring_acquire<4>(b_ring_4, v240);
           if (can_map(b_a, d_k)) {
             filling.bytes += 16384;
             if (threadIdx.x == 256) {
               #pragma unroll
-              for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v259 * 8192 + s * 8192, &b_a_map_128x64, ring_full<4>(b_ring_4, v259), (int)(v261) + s * 64, (int)(v252));
+              for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v241 * 8192 + s * 8192, &b_a_map_128x64, ring_full<4>(b_ring_4, v241), (int)(v243) + s * 64, (int)(v234));
             }
           } else {
             filling.by_threads = true;
-            ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v259 * 8192, b_a, d_k, (d_m / 4ll), d_k, v252, v261);
+            ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v241 * 8192, b_a, d_k, (d_m / 4ll), d_k, v234, v243);
           }
           if (can_map(b_b, d_n)) {
             filling.bytes += 32768;
             if (threadIdx.x == 256) {
               #pragma unroll
-              for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v259 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v259), (int)(v254) + s * 64, (int)(v261));
+              for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v241 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v241), (int)(v236) + s * 64, (int)(v243));
             }
           } else {
             filling.by_threads = true;
-            ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v259 * 16384, b_b, d_n, d_k, d_n, v261, v254);
+            ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v241 * 16384, b_b, d_n, d_k, d_n, v243, v236);
           }
-          ring_fill<4, 256>(b_ring_4, v258, filling);
+          ring_fill<4, 256>(b_ring_4, v240, filling);
         }
       }
     }
@@ -598,442 +580,442 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       asm volatile("setmaxnreg.inc.sync.aligned.u32 168;");
     }
   }
-  const i64 v262 = v7 > 0ll ? v7 : 0ll;
-  const i64 v263 = d_n > 0ll ? d_n : 0ll;
-  const i64 v264 = v262 * v263;
-  const i64 v266 = v264 / 3072ll;
-  const i64 v268 = v264 + 3071ll;
-  const i64 v269 = v268 / 3072ll;
-  const bool v270 = (u64)b_slices % 16 == 0;
-  const bool v271 = (u64)b_bias % 16 == 0;
-  const bool v272 = v270 & v271;
-  const bool v273 = (u64)b_out % 16 == 0;
-  const bool v274 = v272 & v273;
-  const i64 v275 = v263 % 8ll;
-  const bool v276 = v275 == 0ll;
-  const bool v277 = v274 & v276;
-  const i64 v278 = d_n % 8ll;
-  const bool v279 = v278 == 0ll;
-  const bool v280 = v277 & v279;
-  Vec<float, 8> v282;
+  const i64 v244 = v7 > 0ll ? v7 : 0ll;
+  const i64 v245 = d_n > 0ll ? d_n : 0ll;
+  const i64 v246 = v244 * v245;
+  const i64 v248 = v246 / 3072ll;
+  const i64 v250 = v246 + 3071ll;
+  const i64 v251 = v250 / 3072ll;
+  const bool v252 = (u64)b_slices % 16 == 0;
+  const bool v253 = (u64)b_bias % 16 == 0;
+  const bool v254 = v252 & v253;
+  const bool v255 = (u64)b_out % 16 == 0;
+  const bool v256 = v254 & v255;
+  const i64 v257 = v245 % 8ll;
+  const bool v258 = v257 == 0ll;
+  const bool v259 = v256 & v258;
+  const i64 v260 = d_n % 8ll;
+  const bool v261 = v260 == 0ll;
+  const bool v262 = v259 & v261;
+  Vec<float, 8> v264;
   #pragma unroll
-  for (int l = 0; l < 8; l++) v282.v[l] = 5e-1f;
-  const i64 v283 = (i64)rank % 4ll;
-  const i64 v284 = (i64)gridDim.x * 4ll;
-  const i64 v285 = (i64)gridDim.x * 2ll;
-  const i64 v286 = (i64)gridDim.x * 3ll;
-  if (v102) {
+  for (int l = 0; l < 8; l++) v264.v[l] = 5e-1f;
+  const i64 v265 = (i64)rank % 4ll;
+  const i64 v266 = (i64)gridDim.x * 4ll;
+  const i64 v267 = (i64)gridDim.x * 2ll;
+  const i64 v268 = (i64)gridDim.x * 3ll;
+  if (v84) {
     __syncthreads();
-    const u32 v287 = *(b_epoch + 0ll);
-    const u32 v288 = v287 + 1u;
-    *(b_epoch + 0ll) = v288;
+    const u32 v269 = *(b_epoch + 0ll);
+    const u32 v270 = v269 + 1u;
+    *(b_epoch + 0ll) = v270;
     if (threadIdx.x < 1) {
-      const i64 v289 = threadIdx.x;
-      signal_set_release_gpu(b_flags + v20, v288);
+      const i64 v271 = threadIdx.x;
+      signal_set_release_gpu(b_flags + v20, v270);
     }
-    for (i64 v290 = threadIdx.x; v290 < (i64)gridDim.x; v290 += 384) {
-      const i64 v291 = v290 * 4ll;
-      const i64 v292 = v291 + v283;
-      wait_acquire_gpu(b_flags + v292, v288, watch, (u32)(v283), 5u, (u32)(v292), 5u);
+    for (i64 v272 = threadIdx.x; v272 < (i64)gridDim.x; v272 += 384) {
+      const i64 v273 = v272 * 4ll;
+      const i64 v274 = v273 + v265;
+      wait_acquire_gpu(b_flags + v274, v270, watch, (u32)(v265), 5u, (u32)(v274), 5u);
     }
     __syncthreads();
-    if (v280) {
-      const i64 v293 = v266 / v284;
-      for (i64 v294 = 0ll; v294 < v293; v294++) {
-        const i64 v295 = v294 * v284;
-        const i64 v296 = v295 + (i64)blockIdx.x;
-        const i64 v297 = v296 * 3072ll;
-        const i64 v298 = v296 + (i64)gridDim.x;
-        const i64 v299 = v298 * 3072ll;
-        const i64 v300 = v296 + v285;
-        const i64 v301 = v300 * 3072ll;
-        const i64 v302 = v296 + v286;
-        const i64 v303 = v302 * 3072ll;
+    if (v262) {
+      const i64 v275 = v248 / v266;
+      for (i64 v276 = 0ll; v276 < v275; v276++) {
+        const i64 v277 = v276 * v266;
+        const i64 v278 = v277 + (i64)blockIdx.x;
+        const i64 v279 = v278 * 3072ll;
+        const i64 v280 = v278 + (i64)gridDim.x;
+        const i64 v281 = v280 * 3072ll;
+        const i64 v282 = v278 + v267;
+        const i64 v283 = v282 * 3072ll;
+        const i64 v284 = v278 + v268;
+        const i64 v285 = v284 * 3072ll;
         {
-          const i64 v304 = threadIdx.x;
-          const i64 v305 = v304 * 8ll;
-          const i64 v306 = v297 + v305;
-          const i64 v307 = v299 + v305;
-          const i64 v308 = v301 + v305;
-          const i64 v309 = v303 + v305;
-          const i64 v310 = v306 % v263;
-          const i64 v311 = v307 % v263;
-          const i64 v312 = v308 % v263;
-          const i64 v313 = v309 % v263;
-          const i64 v314 = v306 / v263;
-          const i64 v315 = v307 / v263;
-          const i64 v316 = v308 / v263;
-          const i64 v317 = v309 / v263;
-          const i64 v318 = v314 + v8;
-          const i64 v319 = v315 + v8;
-          const i64 v320 = v316 + v8;
-          const i64 v321 = v317 + v8;
+          const i64 v286 = threadIdx.x;
+          const i64 v287 = v286 * 8ll;
+          const i64 v288 = v279 + v287;
+          const i64 v289 = v281 + v287;
+          const i64 v290 = v283 + v287;
+          const i64 v291 = v285 + v287;
+          const i64 v292 = v288 % v245;
+          const i64 v293 = v289 % v245;
+          const i64 v294 = v290 % v245;
+          const i64 v295 = v291 % v245;
+          const i64 v296 = v288 / v245;
+          const i64 v297 = v289 / v245;
+          const i64 v298 = v290 / v245;
+          const i64 v299 = v291 / v245;
+          const i64 v300 = v296 + v8;
+          const i64 v301 = v297 + v8;
+          const i64 v302 = v298 + v8;
+          const i64 v303 = v299 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v323;
-          for (int l = 0; l < 8; l++) v323.v[l] = 0e+0f;
+          Vec<float, 8> v305;
+          for (int l = 0; l < 8; l++) v305.v[l] = 0e+0f;
           #pragma unroll 8
-          for (i64 v322 = 0ll; v322 < v101; v322++) {
-            const i64 v324 = v322 * v7;
-            const i64 v325 = v324 + v314;
-            const i64 v326 = v325 * d_n;
-            const i64 v327 = v326 + v310;
-            const Vec<float, 8> v328 = load_vec<float, 8>(b_slices + v327);
-            for (int l = 0; l < 8; l++) v323.v[l] = v323.v[l] + v328.v[l];
+          for (i64 v304 = 0ll; v304 < v83; v304++) {
+            const i64 v306 = v304 * v7;
+            const i64 v307 = v306 + v296;
+            const i64 v308 = v307 * d_n;
+            const i64 v309 = v308 + v292;
+            const Vec<float, 8> v310 = load_vec<float, 8>(b_slices + v309);
+            for (int l = 0; l < 8; l++) v305.v[l] = v305.v[l] + v310.v[l];
           }
-          Vec<float, 8> v330;
-          for (int l = 0; l < 8; l++) v330.v[l] = 0e+0f;
+          Vec<float, 8> v312;
+          for (int l = 0; l < 8; l++) v312.v[l] = 0e+0f;
           #pragma unroll 8
-          for (i64 v329 = 0ll; v329 < v101; v329++) {
-            const i64 v331 = v329 * v7;
-            const i64 v332 = v331 + v315;
-            const i64 v333 = v332 * d_n;
-            const i64 v334 = v333 + v311;
-            const Vec<float, 8> v335 = load_vec<float, 8>(b_slices + v334);
-            for (int l = 0; l < 8; l++) v330.v[l] = v330.v[l] + v335.v[l];
+          for (i64 v311 = 0ll; v311 < v83; v311++) {
+            const i64 v313 = v311 * v7;
+            const i64 v314 = v313 + v297;
+            const i64 v315 = v314 * d_n;
+            const i64 v316 = v315 + v293;
+            const Vec<float, 8> v317 = load_vec<float, 8>(b_slices + v316);
+            for (int l = 0; l < 8; l++) v312.v[l] = v312.v[l] + v317.v[l];
           }
-          Vec<float, 8> v337;
-          for (int l = 0; l < 8; l++) v337.v[l] = 0e+0f;
+          Vec<float, 8> v319;
+          for (int l = 0; l < 8; l++) v319.v[l] = 0e+0f;
           #pragma unroll 8
-          for (i64 v336 = 0ll; v336 < v101; v336++) {
-            const i64 v338 = v336 * v7;
-            const i64 v339 = v338 + v316;
-            const i64 v340 = v339 * d_n;
-            const i64 v341 = v340 + v312;
-            const Vec<float, 8> v342 = load_vec<float, 8>(b_slices + v341);
-            for (int l = 0; l < 8; l++) v337.v[l] = v337.v[l] + v342.v[l];
+          for (i64 v318 = 0ll; v318 < v83; v318++) {
+            const i64 v320 = v318 * v7;
+            const i64 v321 = v320 + v298;
+            const i64 v322 = v321 * d_n;
+            const i64 v323 = v322 + v294;
+            const Vec<float, 8> v324 = load_vec<float, 8>(b_slices + v323);
+            for (int l = 0; l < 8; l++) v319.v[l] = v319.v[l] + v324.v[l];
           }
-          Vec<float, 8> v344;
-          for (int l = 0; l < 8; l++) v344.v[l] = 0e+0f;
+          Vec<float, 8> v326;
+          for (int l = 0; l < 8; l++) v326.v[l] = 0e+0f;
           #pragma unroll 8
-          for (i64 v343 = 0ll; v343 < v101; v343++) {
-            const i64 v345 = v343 * v7;
-            const i64 v346 = v345 + v317;
-            const i64 v347 = v346 * d_n;
-            const i64 v348 = v347 + v313;
-            const Vec<float, 8> v349 = load_vec<float, 8>(b_slices + v348);
-            for (int l = 0; l < 8; l++) v344.v[l] = v344.v[l] + v349.v[l];
+          for (i64 v325 = 0ll; v325 < v83; v325++) {
+            const i64 v327 = v325 * v7;
+            const i64 v328 = v327 + v299;
+            const i64 v329 = v328 * d_n;
+            const i64 v330 = v329 + v295;
+            const Vec<float, 8> v331 = load_vec<float, 8>(b_slices + v330);
+            for (int l = 0; l < 8; l++) v326.v[l] = v326.v[l] + v331.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
+          Vec<float, 8> v332;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v332.v[l] = v264.v[l] * v305.v[l];
+          Vec<float, 8> v333;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v333.v[l] = v264.v[l] * v312.v[l];
+          Vec<float, 8> v334;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v334.v[l] = v264.v[l] * v319.v[l];
+          Vec<float, 8> v335;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v335.v[l] = v264.v[l] * v326.v[l];
+          const i64 v336 = v296 * d_n;
+          const i64 v337 = v297 * d_n;
+          const i64 v338 = v298 * d_n;
+          const i64 v339 = v299 * d_n;
+          const i64 v340 = v336 + v292;
+          const i64 v341 = v337 + v293;
+          const i64 v342 = v338 + v294;
+          const i64 v343 = v339 + v295;
+          const Vec<u16, 8> v344 = load_vec<u16, 8>(b_bias + v340);
+          const Vec<u16, 8> v345 = load_vec<u16, 8>(b_bias + v341);
+          const Vec<u16, 8> v346 = load_vec<u16, 8>(b_bias + v342);
+          const Vec<u16, 8> v347 = load_vec<u16, 8>(b_bias + v343);
+          Vec<float, 8> v348;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v348.v[l] = bf16_to_f32(v344.v[l]);
+          Vec<float, 8> v349;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v349.v[l] = bf16_to_f32(v345.v[l]);
           Vec<float, 8> v350;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v350.v[l] = v282.v[l] * v323.v[l];
+          for (int l = 0; l < 8; l++) v350.v[l] = bf16_to_f32(v346.v[l]);
           Vec<float, 8> v351;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v351.v[l] = v282.v[l] * v330.v[l];
+          for (int l = 0; l < 8; l++) v351.v[l] = bf16_to_f32(v347.v[l]);
           Vec<float, 8> v352;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v352.v[l] = v282.v[l] * v337.v[l];
+          for (int l = 0; l < 8; l++) v352.v[l] = v332.v[l] + v348.v[l];
           Vec<float, 8> v353;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v353.v[l] = v282.v[l] * v344.v[l];
-          const i64 v354 = v314 * d_n;
-          const i64 v355 = v315 * d_n;
-          const i64 v356 = v316 * d_n;
-          const i64 v357 = v317 * d_n;
-          const i64 v358 = v354 + v310;
-          const i64 v359 = v355 + v311;
-          const i64 v360 = v356 + v312;
-          const i64 v361 = v357 + v313;
-          const Vec<u16, 8> v362 = load_vec<u16, 8>(b_bias + v358);
-          const Vec<u16, 8> v363 = load_vec<u16, 8>(b_bias + v359);
-          const Vec<u16, 8> v364 = load_vec<u16, 8>(b_bias + v360);
-          const Vec<u16, 8> v365 = load_vec<u16, 8>(b_bias + v361);
-          Vec<float, 8> v366;
+          for (int l = 0; l < 8; l++) v353.v[l] = v333.v[l] + v349.v[l];
+          Vec<float, 8> v354;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v366.v[l] = bf16_to_f32(v362.v[l]);
-          Vec<float, 8> v367;
+          for (int l = 0; l < 8; l++) v354.v[l] = v334.v[l] + v350.v[l];
+          Vec<float, 8> v355;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v367.v[l] = bf16_to_f32(v363.v[l]);
-          Vec<float, 8> v368;
+          for (int l = 0; l < 8; l++) v355.v[l] = v335.v[l] + v351.v[l];
+          Vec<float, 8> v356;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v368.v[l] = bf16_to_f32(v364.v[l]);
-          Vec<float, 8> v369;
+          for (int l = 0; l < 8; l++) v356.v[l] = fn_silu(v352.v[l]);
+          Vec<float, 8> v357;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v369.v[l] = bf16_to_f32(v365.v[l]);
-          Vec<float, 8> v370;
+          for (int l = 0; l < 8; l++) v357.v[l] = fn_silu(v353.v[l]);
+          Vec<float, 8> v358;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v370.v[l] = v350.v[l] + v366.v[l];
-          Vec<float, 8> v371;
+          for (int l = 0; l < 8; l++) v358.v[l] = fn_silu(v354.v[l]);
+          Vec<float, 8> v359;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v371.v[l] = v351.v[l] + v367.v[l];
-          Vec<float, 8> v372;
+          for (int l = 0; l < 8; l++) v359.v[l] = fn_silu(v355.v[l]);
+          Vec<u16, 8> v360;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v372.v[l] = v352.v[l] + v368.v[l];
-          Vec<float, 8> v373;
+          for (int l = 0; l < 8; l++) v360.v[l] = f32_to_bf16(v356.v[l]);
+          Vec<u16, 8> v361;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v373.v[l] = v353.v[l] + v369.v[l];
-          Vec<float, 8> v374;
+          for (int l = 0; l < 8; l++) v361.v[l] = f32_to_bf16(v357.v[l]);
+          Vec<u16, 8> v362;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v374.v[l] = fn_silu(v370.v[l]);
-          Vec<float, 8> v375;
+          for (int l = 0; l < 8; l++) v362.v[l] = f32_to_bf16(v358.v[l]);
+          Vec<u16, 8> v363;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v375.v[l] = fn_silu(v371.v[l]);
-          Vec<float, 8> v376;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v376.v[l] = fn_silu(v372.v[l]);
-          Vec<float, 8> v377;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v377.v[l] = fn_silu(v373.v[l]);
-          Vec<u16, 8> v378;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v378.v[l] = f32_to_bf16(v374.v[l]);
-          Vec<u16, 8> v379;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v379.v[l] = f32_to_bf16(v375.v[l]);
-          Vec<u16, 8> v380;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v380.v[l] = f32_to_bf16(v376.v[l]);
-          Vec<u16, 8> v381;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v381.v[l] = f32_to_bf16(v377.v[l]);
-          const i64 v382 = v318 * d_n;
-          const i64 v383 = v319 * d_n;
-          const i64 v384 = v320 * d_n;
-          const i64 v385 = v321 * d_n;
-          const i64 v386 = v382 + v310;
-          const i64 v387 = v383 + v311;
-          const i64 v388 = v384 + v312;
-          const i64 v389 = v385 + v313;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v386, v378);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v387, v379);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v388, v380);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v389, v381);
+          for (int l = 0; l < 8; l++) v363.v[l] = f32_to_bf16(v359.v[l]);
+          const i64 v364 = v300 * d_n;
+          const i64 v365 = v301 * d_n;
+          const i64 v366 = v302 * d_n;
+          const i64 v367 = v303 * d_n;
+          const i64 v368 = v364 + v292;
+          const i64 v369 = v365 + v293;
+          const i64 v370 = v366 + v294;
+          const i64 v371 = v367 + v295;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v368, v360);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v369, v361);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v370, v362);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v371, v363);
         }
       }
-      const i64 v390 = v293 * v284;
-      for (i64 v391 = v390 + ((i64)blockIdx.x - v390 % gridDim.x + gridDim.x) % gridDim.x; v391 < v266; v391 += gridDim.x) {
-        const i64 v392 = v391 * 3072ll;
+      const i64 v372 = v275 * v266;
+      for (i64 v373 = v372 + ((i64)blockIdx.x - v372 % gridDim.x + gridDim.x) % gridDim.x; v373 < v248; v373 += gridDim.x) {
+        const i64 v374 = v373 * 3072ll;
         {
-          const i64 v393 = threadIdx.x;
-          const i64 v394 = v393 * 8ll;
-          const i64 v395 = v392 + v394;
-          const i64 v396 = v395 % v263;
-          const i64 v397 = v395 / v263;
-          const i64 v398 = v397 + v8;
+          const i64 v375 = threadIdx.x;
+          const i64 v376 = v375 * 8ll;
+          const i64 v377 = v374 + v376;
+          const i64 v378 = v377 % v245;
+          const i64 v379 = v377 / v245;
+          const i64 v380 = v379 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v400;
-          for (int l = 0; l < 8; l++) v400.v[l] = 0e+0f;
+          Vec<float, 8> v382;
+          for (int l = 0; l < 8; l++) v382.v[l] = 0e+0f;
           #pragma unroll 8
-          for (i64 v399 = 0ll; v399 < v101; v399++) {
-            const i64 v401 = v399 * v7;
-            const i64 v402 = v401 + v397;
-            const i64 v403 = v402 * d_n;
-            const i64 v404 = v403 + v396;
-            const Vec<float, 8> v405 = load_vec<float, 8>(b_slices + v404);
-            for (int l = 0; l < 8; l++) v400.v[l] = v400.v[l] + v405.v[l];
+          for (i64 v381 = 0ll; v381 < v83; v381++) {
+            const i64 v383 = v381 * v7;
+            const i64 v384 = v383 + v379;
+            const i64 v385 = v384 * d_n;
+            const i64 v386 = v385 + v378;
+            const Vec<float, 8> v387 = load_vec<float, 8>(b_slices + v386);
+            for (int l = 0; l < 8; l++) v382.v[l] = v382.v[l] + v387.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v406;
+          Vec<float, 8> v388;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v406.v[l] = v282.v[l] * v400.v[l];
-          const i64 v407 = v397 * d_n;
-          const i64 v408 = v407 + v396;
-          const Vec<u16, 8> v409 = load_vec<u16, 8>(b_bias + v408);
-          Vec<float, 8> v410;
+          for (int l = 0; l < 8; l++) v388.v[l] = v264.v[l] * v382.v[l];
+          const i64 v389 = v379 * d_n;
+          const i64 v390 = v389 + v378;
+          const Vec<u16, 8> v391 = load_vec<u16, 8>(b_bias + v390);
+          Vec<float, 8> v392;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v410.v[l] = bf16_to_f32(v409.v[l]);
-          Vec<float, 8> v411;
+          for (int l = 0; l < 8; l++) v392.v[l] = bf16_to_f32(v391.v[l]);
+          Vec<float, 8> v393;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v411.v[l] = v406.v[l] + v410.v[l];
-          Vec<float, 8> v412;
+          for (int l = 0; l < 8; l++) v393.v[l] = v388.v[l] + v392.v[l];
+          Vec<float, 8> v394;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v412.v[l] = fn_silu(v411.v[l]);
-          Vec<u16, 8> v413;
+          for (int l = 0; l < 8; l++) v394.v[l] = fn_silu(v393.v[l]);
+          Vec<u16, 8> v395;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v413.v[l] = f32_to_bf16(v412.v[l]);
-          const i64 v414 = v398 * d_n;
-          const i64 v415 = v414 + v396;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v415, v413);
+          for (int l = 0; l < 8; l++) v395.v[l] = f32_to_bf16(v394.v[l]);
+          const i64 v396 = v380 * d_n;
+          const i64 v397 = v396 + v378;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v397, v395);
         }
       }
     } else {
-      for (i64 v416 = blockIdx.x; v416 < v266; v416 += gridDim.x) {
-        const i64 v417 = v416 * 3072ll;
-        for (i64 v418 = threadIdx.x; v418 < 3072ll; v418 += 384) {
-          const i64 v419 = v417 + v418;
-          const i64 v420 = v419 % v263;
-          const i64 v421 = v419 / v263;
-          const i64 v422 = v421 + v8;
+      for (i64 v398 = blockIdx.x; v398 < v248; v398 += gridDim.x) {
+        const i64 v399 = v398 * 3072ll;
+        for (i64 v400 = threadIdx.x; v400 < 3072ll; v400 += 384) {
+          const i64 v401 = v399 + v400;
+          const i64 v402 = v401 % v245;
+          const i64 v403 = v401 / v245;
+          const i64 v404 = v403 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v424;
-          v424 = 0e+0f;
+          float v406;
+          v406 = 0e+0f;
           #pragma unroll 8
-          for (i64 v423 = 0ll; v423 < v101; v423++) {
-            const i64 v425 = v423 * v7;
-            const i64 v426 = v425 + v421;
-            const i64 v427 = v426 * d_n;
-            const i64 v428 = v427 + v420;
-            const float v429 = *(b_slices + v428);
-            v424 = v424 + v429;
+          for (i64 v405 = 0ll; v405 < v83; v405++) {
+            const i64 v407 = v405 * v7;
+            const i64 v408 = v407 + v403;
+            const i64 v409 = v408 * d_n;
+            const i64 v410 = v409 + v402;
+            const float v411 = *(b_slices + v410);
+            v406 = v406 + v411;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v430 = 5e-1f * v424;
-          const i64 v431 = v421 * d_n;
-          const i64 v432 = v431 + v420;
-          const u16 v433 = *(b_bias + v432);
-          const float v434 = bf16_to_f32(v433);
-          const float v435 = v430 + v434;
-          const float v436 = fn_silu(v435);
-          const u16 v437 = f32_to_bf16(v436);
-          const i64 v438 = v422 * d_n;
-          const i64 v439 = v438 + v420;
-          *(((u16*)b_out_peers.p[0ll]) + v439) = v437;
+          const float v412 = 5e-1f * v406;
+          const i64 v413 = v403 * d_n;
+          const i64 v414 = v413 + v402;
+          const u16 v415 = *(b_bias + v414);
+          const float v416 = bf16_to_f32(v415);
+          const float v417 = v412 + v416;
+          const float v418 = fn_silu(v417);
+          const u16 v419 = f32_to_bf16(v418);
+          const i64 v420 = v404 * d_n;
+          const i64 v421 = v420 + v402;
+          *(((u16*)b_out_peers.p[0ll]) + v421) = v419;
         }
       }
     }
-    if (v280) {
-      for (i64 v440 = v266 + ((i64)blockIdx.x - v266 % gridDim.x + gridDim.x) % gridDim.x; v440 < v269; v440 += gridDim.x) {
-        const i64 v441 = v440 * 3072ll;
-        const i64 v442 = v264 - v441;
-        const i64 v443 = v442 / 8ll;
-        const i64 v444 = v443 * 8ll;
-        for (i64 v445 = threadIdx.x; v445 < v443; v445 += 384) {
-          const i64 v446 = v445 * 8ll;
-          const i64 v447 = v441 + v446;
-          const i64 v448 = v447 % v263;
-          const i64 v449 = v447 / v263;
-          const i64 v450 = v449 + v8;
+    if (v262) {
+      for (i64 v422 = v248 + ((i64)blockIdx.x - v248 % gridDim.x + gridDim.x) % gridDim.x; v422 < v251; v422 += gridDim.x) {
+        const i64 v423 = v422 * 3072ll;
+        const i64 v424 = v246 - v423;
+        const i64 v425 = v424 / 8ll;
+        const i64 v426 = v425 * 8ll;
+        for (i64 v427 = threadIdx.x; v427 < v425; v427 += 384) {
+          const i64 v428 = v427 * 8ll;
+          const i64 v429 = v423 + v428;
+          const i64 v430 = v429 % v245;
+          const i64 v431 = v429 / v245;
+          const i64 v432 = v431 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v452;
-          for (int l = 0; l < 8; l++) v452.v[l] = 0e+0f;
+          Vec<float, 8> v434;
+          for (int l = 0; l < 8; l++) v434.v[l] = 0e+0f;
           #pragma unroll 8
-          for (i64 v451 = 0ll; v451 < v101; v451++) {
-            const i64 v453 = v451 * v7;
-            const i64 v454 = v453 + v449;
-            const i64 v455 = v454 * d_n;
-            const i64 v456 = v455 + v448;
-            const Vec<float, 8> v457 = load_vec<float, 8>(b_slices + v456);
-            for (int l = 0; l < 8; l++) v452.v[l] = v452.v[l] + v457.v[l];
+          for (i64 v433 = 0ll; v433 < v83; v433++) {
+            const i64 v435 = v433 * v7;
+            const i64 v436 = v435 + v431;
+            const i64 v437 = v436 * d_n;
+            const i64 v438 = v437 + v430;
+            const Vec<float, 8> v439 = load_vec<float, 8>(b_slices + v438);
+            for (int l = 0; l < 8; l++) v434.v[l] = v434.v[l] + v439.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v458;
+          Vec<float, 8> v440;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v458.v[l] = v282.v[l] * v452.v[l];
-          const i64 v459 = v449 * d_n;
-          const i64 v460 = v459 + v448;
-          const Vec<u16, 8> v461 = load_vec<u16, 8>(b_bias + v460);
-          Vec<float, 8> v462;
+          for (int l = 0; l < 8; l++) v440.v[l] = v264.v[l] * v434.v[l];
+          const i64 v441 = v431 * d_n;
+          const i64 v442 = v441 + v430;
+          const Vec<u16, 8> v443 = load_vec<u16, 8>(b_bias + v442);
+          Vec<float, 8> v444;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v462.v[l] = bf16_to_f32(v461.v[l]);
-          Vec<float, 8> v463;
+          for (int l = 0; l < 8; l++) v444.v[l] = bf16_to_f32(v443.v[l]);
+          Vec<float, 8> v445;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v463.v[l] = v458.v[l] + v462.v[l];
-          Vec<float, 8> v464;
+          for (int l = 0; l < 8; l++) v445.v[l] = v440.v[l] + v444.v[l];
+          Vec<float, 8> v446;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v464.v[l] = fn_silu(v463.v[l]);
-          Vec<u16, 8> v465;
+          for (int l = 0; l < 8; l++) v446.v[l] = fn_silu(v445.v[l]);
+          Vec<u16, 8> v447;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v465.v[l] = f32_to_bf16(v464.v[l]);
-          const i64 v466 = v450 * d_n;
-          const i64 v467 = v466 + v448;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v467, v465);
+          for (int l = 0; l < 8; l++) v447.v[l] = f32_to_bf16(v446.v[l]);
+          const i64 v448 = v432 * d_n;
+          const i64 v449 = v448 + v430;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v449, v447);
         }
-        for (i64 v468 = v444 + threadIdx.x; v468 < v442; v468 += 384) {
-          const i64 v469 = v441 + v468;
-          const i64 v470 = v469 % v263;
-          const i64 v471 = v469 / v263;
-          const i64 v472 = v471 + v8;
+        for (i64 v450 = v426 + threadIdx.x; v450 < v424; v450 += 384) {
+          const i64 v451 = v423 + v450;
+          const i64 v452 = v451 % v245;
+          const i64 v453 = v451 / v245;
+          const i64 v454 = v453 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v474;
-          v474 = 0e+0f;
+          float v456;
+          v456 = 0e+0f;
           #pragma unroll 8
-          for (i64 v473 = 0ll; v473 < v101; v473++) {
-            const i64 v475 = v473 * v7;
-            const i64 v476 = v475 + v471;
-            const i64 v477 = v476 * d_n;
-            const i64 v478 = v477 + v470;
-            const float v479 = *(b_slices + v478);
-            v474 = v474 + v479;
+          for (i64 v455 = 0ll; v455 < v83; v455++) {
+            const i64 v457 = v455 * v7;
+            const i64 v458 = v457 + v453;
+            const i64 v459 = v458 * d_n;
+            const i64 v460 = v459 + v452;
+            const float v461 = *(b_slices + v460);
+            v456 = v456 + v461;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v480 = 5e-1f * v474;
-          const i64 v481 = v471 * d_n;
-          const i64 v482 = v481 + v470;
-          const u16 v483 = *(b_bias + v482);
-          const float v484 = bf16_to_f32(v483);
-          const float v485 = v480 + v484;
-          const float v486 = fn_silu(v485);
-          const u16 v487 = f32_to_bf16(v486);
-          const i64 v488 = v472 * d_n;
-          const i64 v489 = v488 + v470;
-          *(((u16*)b_out_peers.p[0ll]) + v489) = v487;
+          const float v462 = 5e-1f * v456;
+          const i64 v463 = v453 * d_n;
+          const i64 v464 = v463 + v452;
+          const u16 v465 = *(b_bias + v464);
+          const float v466 = bf16_to_f32(v465);
+          const float v467 = v462 + v466;
+          const float v468 = fn_silu(v467);
+          const u16 v469 = f32_to_bf16(v468);
+          const i64 v470 = v454 * d_n;
+          const i64 v471 = v470 + v452;
+          *(((u16*)b_out_peers.p[0ll]) + v471) = v469;
         }
       }
     } else {
-      for (i64 v490 = v266 + ((i64)blockIdx.x - v266 % gridDim.x + gridDim.x) % gridDim.x; v490 < v269; v490 += gridDim.x) {
-        const i64 v491 = v490 * 3072ll;
-        const i64 v492 = v264 - v491;
-        for (i64 v493 = threadIdx.x; v493 < v492; v493 += 384) {
-          const i64 v494 = v491 + v493;
-          const i64 v495 = v494 % v263;
-          const i64 v496 = v494 / v263;
-          const i64 v497 = v496 + v8;
+      for (i64 v472 = v248 + ((i64)blockIdx.x - v248 % gridDim.x + gridDim.x) % gridDim.x; v472 < v251; v472 += gridDim.x) {
+        const i64 v473 = v472 * 3072ll;
+        const i64 v474 = v246 - v473;
+        for (i64 v475 = threadIdx.x; v475 < v474; v475 += 384) {
+          const i64 v476 = v473 + v475;
+          const i64 v477 = v476 % v245;
+          const i64 v478 = v476 / v245;
+          const i64 v479 = v478 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v499;
-          v499 = 0e+0f;
+          float v481;
+          v481 = 0e+0f;
           #pragma unroll 8
-          for (i64 v498 = 0ll; v498 < v101; v498++) {
-            const i64 v500 = v498 * v7;
-            const i64 v501 = v500 + v496;
-            const i64 v502 = v501 * d_n;
-            const i64 v503 = v502 + v495;
-            const float v504 = *(b_slices + v503);
-            v499 = v499 + v504;
+          for (i64 v480 = 0ll; v480 < v83; v480++) {
+            const i64 v482 = v480 * v7;
+            const i64 v483 = v482 + v478;
+            const i64 v484 = v483 * d_n;
+            const i64 v485 = v484 + v477;
+            const float v486 = *(b_slices + v485);
+            v481 = v481 + v486;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v505 = 5e-1f * v499;
-          const i64 v506 = v496 * d_n;
-          const i64 v507 = v506 + v495;
-          const u16 v508 = *(b_bias + v507);
-          const float v509 = bf16_to_f32(v508);
-          const float v510 = v505 + v509;
-          const float v511 = fn_silu(v510);
-          const u16 v512 = f32_to_bf16(v511);
-          const i64 v513 = v497 * d_n;
-          const i64 v514 = v513 + v495;
-          *(((u16*)b_out_peers.p[0ll]) + v514) = v512;
+          const float v487 = 5e-1f * v481;
+          const i64 v488 = v478 * d_n;
+          const i64 v489 = v488 + v477;
+          const u16 v490 = *(b_bias + v489);
+          const float v491 = bf16_to_f32(v490);
+          const float v492 = v487 + v491;
+          const float v493 = fn_silu(v492);
+          const u16 v494 = f32_to_bf16(v493);
+          const i64 v495 = v479 * d_n;
+          const i64 v496 = v495 + v477;
+          *(((u16*)b_out_peers.p[0ll]) + v496) = v494;
         }
       }
     }
   }
   __syncthreads();
-  const u32 v515 = *(b_epoch + 0ll);
-  const u32 v516 = v515 + 1u;
-  *(b_epoch + 0ll) = v516;
+  const u32 v497 = *(b_epoch + 0ll);
+  const u32 v498 = v497 + 1u;
+  *(b_epoch + 0ll) = v498;
   if (threadIdx.x < 4) {
-    const i64 v517 = threadIdx.x;
-    const bool v518 = v517 == 0ll;
-    const bool v519 = v30 & v518;
-    const bool v520 = v31 & v518;
-    const bool v521 = v32 & v518;
-    const bool v522 = v519 | v520;
-    const bool v523 = v522 | v521;
-    if (v523) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v517]) + v20, v516);
+    const i64 v499 = threadIdx.x;
+    const bool v500 = v499 == 0ll;
+    const bool v501 = v30 & v500;
+    const bool v502 = v31 & v500;
+    const bool v503 = v32 & v500;
+    const bool v504 = v501 | v502;
+    const bool v505 = v504 | v503;
+    if (v505) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v499]) + v20, v498);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v524 = threadIdx.x;
-    const bool v525 = v524 == 1ll;
-    const bool v526 = v16 & v525;
-    const bool v527 = v524 == 2ll;
-    const bool v528 = v16 & v527;
-    const bool v529 = v524 == 3ll;
-    const bool v530 = v16 & v529;
-    const bool v531 = v526 | v528;
-    const bool v532 = v531 | v530;
-    const i64 v533 = v15 + v524;
-    if (v532) {
-      wait_acquire_sys(b_flags + v533, v516, watch, (u32)(v524), 5u, (u32)(v533), 5u);
+    const i64 v506 = threadIdx.x;
+    const bool v507 = v506 == 1ll;
+    const bool v508 = v16 & v507;
+    const bool v509 = v506 == 2ll;
+    const bool v510 = v16 & v509;
+    const bool v511 = v506 == 3ll;
+    const bool v512 = v16 & v511;
+    const bool v513 = v508 | v510;
+    const bool v514 = v513 | v512;
+    const i64 v515 = v15 + v506;
+    if (v514) {
+      wait_acquire_sys(b_flags + v515, v498, watch, (u32)(v506), 5u, (u32)(v515), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v534 = threadIdx.x;
-    const i64 v535 = v534 % (i64)gridDim.x;
-    const bool v536 = v535 == (i64)blockIdx.x;
-    if (v536) {
-      const u32 v537 = *(b_epoch + 0ll);
-      *(b_epochs + v534) = v537;
+    const i64 v516 = threadIdx.x;
+    const i64 v517 = v516 % (i64)gridDim.x;
+    const bool v518 = v517 == (i64)blockIdx.x;
+    if (v518) {
+      const u32 v519 = *(b_epoch + 0ll);
+      *(b_epochs + v516) = v519;
     }
   }
 }
