@@ -126,7 +126,7 @@ class OneRank(unittest.TestCase):
         self.assertEqual(bytes.fromhex(launched["parameters"][at]), struct.pack("<QQ", 0x10000, 0x20000))
 
     def test_describes_matrices_by_tensor_maps(self) -> None:
-        dims = {"m": 256, "k": 128, "n": 64}
+        dims = {"m": 256, "k": 128, "n": 32}
         loaded = self.load("matmul/reduce_scatter", dims)
         self.assertEqual(loaded.target.arch, "sm_90a")
         loaded.attach([1 << 20, 1 << 21])
@@ -143,7 +143,7 @@ class OneRank(unittest.TestCase):
             return struct.pack("<QIIQII", start, 2, 9, columns, box[0], box[1]).ljust(128, b"\0")
 
         first, second = ([bytes.fromhex(l["parameters"][i]) for i in maps] for l in launches()[before:])
-        self.assertEqual(first, [words(0x10000, 64, a["box"]), words(0x20000, 64, b["box"])])
+        self.assertEqual(first, [words(0x10000, 64, a["box"]), words(0x20000, 32, b["box"])])
         # At an address that no map can describe it stays zero.
         self.assertEqual(second, [bytes(128), first[1]])
 

@@ -115,8 +115,9 @@ __device__ __forceinline__ i64 f32_to_i64(float x) { return x == x ? __float2ll_
 `,
   functions: `
 __device__ __forceinline__ float fn_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
-__device__ __forceinline__ float fn_silu(float x) { return x / (1.0f + expf(-x)); }
-__device__ __forceinline__ float fn_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+// Of less than -88, expf(-x) is no float, and what the result is, small as it is, may be multiplied by something large.
+__device__ __forceinline__ float fn_silu(float x) { const float e = expf(-fabsf(x)); return (x < 0.0f ? x * e : x) / (1.0f + e); }
+__device__ __forceinline__ float fn_sigmoid(float x) { const float e = expf(-fabsf(x)); return (x < 0.0f ? e : 1.0f) / (1.0f + e); }
 `,
   // A wait gives up when its time is over, or another of this launch has: it leaves a record and lets the kernel end.
   signals: `

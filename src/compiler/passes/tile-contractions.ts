@@ -21,7 +21,7 @@ import {
   transposedOf,
   viewContraction,
 } from "./support/contraction.js";
-import { cutDepth, emitSums, type ProductLengths, type Slices } from "./support/depth-slices.js";
+import { cutDepth, emitSums, type ProductLengths } from "./support/depth-slices.js";
 import { emitRoles, type RoleShape } from "./support/role-products.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
 
@@ -55,14 +55,14 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     if (match === undefined) return false;
     const shape = roles ?? shapeFor(match, found.size, options);
     const lengths = lengthsOf(op, match, shape, definitions);
-    // Blocks meet where all ranks do the same, and as often. With the numbers of several cuts at hand, registers spill.
-    const isMeeting = kernel.body.ops.includes(op) && found.size === 1 && options.tileBlocks > 1;
+    // Blocks meet where all ranks do the same, and as often. With the numbers of several cuts at hand, or of one beside stages, registers spill.
+    const isMeeting = kernel.body.ops.includes(op) && found.size === 1 && roles !== null && options.tileBlocks > 1;
     const slices =
       options.slices !== null && lengths.isShared && isMeeting
         ? cutDepth(freshName(kernel, "slices"), lengths, options.tileBlocks, options.slices, buffers, b)
         : null;
     if (roles !== null) emitRoles(op, match, roles, buffers, b, values, slices);
-    else emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values, slices);
+    else emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values);
     if (slices !== null) emitSums(op, match, slices, kernel.world, b, values);
     work.push(slices === null ? lengths.tiles : extent("mul", lengths.tiles, extent("max", slices.most, 1)));
     return true;
@@ -166,14 +166,7 @@ function tileBuffers({ a, b }: Contraction, buffers: Buffer[], tile: TileShape):
   };
 }
 
-function emitTiles(
-  op: Op,
-  match: Contraction,
-  tiles: Tiles,
-  build: Builder,
-  values: Substitution,
-  slices: Slices | null,
-): void {
+function emitTiles(op: Op, match: Contraction, tiles: Tiles, build: Builder, values: Substitution): void {
   const variables = op.regions[0]!.arguments;
   const low = variables.map((_, d) => values.get(op.operands[2 * d]!));
   const high = variables.map((_, d) => values.get(op.operands[2 * d + 1]!));
@@ -184,34 +177,17 @@ function emitTiles(
   const counts = variables.map((_, d) =>
     build.ceilDiv(build.binary("max", build.sub(high[d]!, low[d]!), zero), sizes[d]!),
   );
-  const all = counts.reduce((a, b) => build.mul(a, b));
-  build.for("blocks", [[zero, slices === null ? all : build.mul(all, slices.count)]], ([tile]) => {
+  build.for("blocks", [[zero, counts.reduce((a, b) => build.mul(a, b))]], ([tile]) => {
     const at = new Map<Value, Value>();
-    const slice = slices === null ? zero : build.div(tile!, all);
-    let rest = slices === null ? tile! : build.rem(tile!, all);
+    let rest = tile!;
     for (let d = variables.length - 1; d >= 0; d--) {
       const number = d === 0 ? rest : build.rem(rest, counts[d]!);
       at.set(variables[d]!, build.add(low[d]!, build.mul(number, sizes[d]!)));
       if (d > 0) rest = build.div(rest, counts[d]!);
     }
-    emitProduct(match, tiles, at, build, values, slices === null ? null : { slice, steps: slices.steps });
+    emitProduct(match, tiles, at, build, values);
     const end = (v: Value): Value => high[variables.indexOf(v)]!;
-    const place = { at, rowEnd: end(match.row), columnEnd: end(match.column) };
-    const store = (): void =>
-      eachElement(match, tiles, place, build, values, (b, inner, element) =>
-        rewriteOps(op.regions[0]!.ops, b, inner, (o, _, v) => {
-          if (o !== match.contract) return false;
-          v.set(o.results[0]!, element());
-          return true;
-        }),
-      );
-    if (slices === null) return store();
-    const keep = (): void =>
-      eachElement(match, tiles, place, build, values, (b, inner, element) => {
-        const places = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
-        b.store(slices.sums, element(), [slice, ...places]);
-      });
-    build.if(slices.isCut, keep, store);
+    emitEpilogue(op, match, tiles, { at, rowEnd: end(match.row), columnEnd: end(match.column) }, build, values);
   });
 }
 
@@ -222,18 +198,16 @@ function emitProduct(
   at: ReadonlyMap<Value, Value>,
   build: Builder,
   values: Substitution,
-  part: { readonly slice: Value; readonly steps: Value } | null,
 ): void {
   const zero = build.constant(0);
   const depth = values.get(match.depth);
   const [k, stages] = [build.constant(tiles.shape.k), build.constant(tiles.shape.stages)];
-  const steps = part?.steps ?? build.ceilDiv(depth, k);
-  const before = part === null ? zero : build.mul(part.slice, part.steps);
+  const steps = build.ceilDiv(depth, k);
   const ahead = tiles.shape.stages - 1;
   const along = match.contract.regions[0]!.arguments[0]!;
   const start = (step: Value): void => {
     build.if(build.compare("lt", step, steps), () => {
-      const here = new Map([...at, [along, build.mul(build.add(before, step), k)]]);
+      const here = new Map([...at, [along, build.mul(step, k)]]);
       const stage = build.rem(step, stages);
       copyTile(build, match.a, tiles.a, here, stage, depth, values);
       copyTile(build, match.b, tiles.b, here, stage, depth, values);
@@ -263,23 +237,20 @@ interface TilePlace {
   readonly columnEnd: Value;
 }
 
-/** What is done with an element of the tile, where the loop's variables have values. */
-type ElementBody = (build: Builder, values: Substitution, element: () => Value) => void;
-
-function eachElement(
+/** The loop's body over the elements of the tile, the product replaced by its value. */
+function emitEpilogue(
+  op: Op,
   match: Contraction,
   tiles: Tiles,
   { at, rowEnd, columnEnd }: TilePlace,
   build: Builder,
   values: Substitution,
-  body: ElementBody,
 ): void {
   const zero = build.constant(0);
   const [m, n] = [build.constant(tiles.shape.m), build.constant(tiles.shape.n)];
   const rows = build.binary("min", m, build.sub(rowEnd, at.get(match.row)!));
   const columns = build.binary("min", n, build.sub(columnEnd, at.get(match.column)!));
-  const { span } = build;
-  const one = (width: Value, e: Value): void => {
+  const body = (width: Value, e: Value): void => {
     const inner = new Substitution(values);
     const i = build.div(e, width);
     const j = build.rem(e, width);
@@ -287,14 +258,18 @@ function eachElement(
       const offset = variable === match.row ? i : variable === match.column ? j : null;
       inner.set(variable, offset === null ? first : build.add(first, offset));
     }
-    body(build, inner, () => build.load(tiles.result, [i, j], scalar("f32")));
-    build.span = span;
+    rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
+      if (o !== match.contract) return false;
+      v.set(o.results[0]!, b.load(tiles.result, [i, j], scalar("f32")));
+      return true;
+    });
+    build.span = op.span;
   };
   // Tiles of full width divide by a constant.
   build.if(
     build.compare("eq", columns, n),
-    () => build.for("threads", [[zero, build.mul(rows, n)]], ([e]) => one(n, e!)),
-    () => build.for("threads", [[zero, build.mul(rows, columns)]], ([e]) => one(columns, e!)),
+    () => build.for("threads", [[zero, build.mul(rows, n)]], ([e]) => body(n, e!)),
+    () => build.for("threads", [[zero, build.mul(rows, columns)]], ([e]) => body(columns, e!)),
   );
   build.op("block_sync", [], {}, null);
 }
