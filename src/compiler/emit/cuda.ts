@@ -20,11 +20,12 @@ import { lanesOf, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import { parametersOf } from "./manifest.js";
+import { fragmentLoopText, fragmentThreads, type FragmentTurn } from "./fragments.js";
 import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
-import { fragmentLoopText, fragmentThreads, type FragmentTurn, rolesText, tensorMapName } from "./roles.js";
+import { rolesText, tensorMapName } from "./roles.js";
 import { sharedLayout } from "./shared-layout.js";
 import { tileText } from "./tiles.js";
 
@@ -298,6 +299,9 @@ export class CudaEmitter {
     const [from, to] = op.operands.map((v) => this.constants.get(v));
     const body = (): void => this.region(op.regions[0]!);
     const threads = this.kernel.blockThreads;
+    // The compiler would write the long steps of roles out several times, and that is most of what it takes time for.
+    const isStep = this.role.threads !== threads && this.fragment === null && op.attributes["map"] !== "fragment";
+    if (isStep) this.line("#pragma unroll 1");
     switch (op.attributes["map"]) {
       case "serial":
         return this.block(`for (i64 ${i} = ${lo}; ${i} < ${hi}; ${i}++)`, body);

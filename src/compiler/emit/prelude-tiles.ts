@@ -197,13 +197,6 @@ __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 
 __device__ __forceinline__ u64 tile_descriptor(u32 address, u32 slab) {
   return (u64)((address & 0x3ffffu) >> 4) | (u64)(slab >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
-__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// The compiler moves no use of the accumulator across this.
-template <int N> __device__ __forceinline__ void keep(float (&acc)[N]) {
-#pragma unroll
-  for (int l = 0; l < N; l++) asm volatile("" : "+f"(acc[l])::"memory");
-}
 // Of each 32 columns, a thread of a quad has four pairs, eight columns apart, in two rows: they become eight neighbours in each.
 template <int N> __device__ __forceinline__ void spread_fragment(float* acc) {
   const int q = threadIdx.x & 3;

@@ -6,8 +6,9 @@ import { walkKernel } from "../ir/visit.js";
 import type { DType } from "../types/dtype.js";
 import { type Extent, productOf } from "../types/extent.js";
 import type { CudaEmitter } from "./cuda.js";
+import { asyncProductText, productWaitText } from "./fragments.js";
 import { bufferName, dimName } from "./names.js";
-import { asyncProductText, productWaitText, ringCopyText, ringText } from "./roles.js";
+import { ringCopyText, ringText } from "./roles.js";
 import { C_TYPE } from "./scalars.js";
 
 export function tileText(op: Op, out: CudaEmitter): void {
