@@ -100,6 +100,8 @@ export type ElementExpression =
     }
   /** Rounds to the dtype. */
   | { readonly kind: "cast"; readonly dtype: DType; readonly a: ElementExpression }
+  /** An integer as an index, of 64 bits: what is made of it does not wrap in the integer's dtype. */
+  | { readonly kind: "index"; readonly a: ElementExpression }
   /** An element of an input, of rank `peer` or of the own. */
   | {
       readonly kind: "load";

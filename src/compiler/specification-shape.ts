@@ -34,6 +34,7 @@ export function partsOfExpression(e: ElementExpression): readonly ElementExpress
   switch (e.kind) {
     case "unary":
     case "cast":
+    case "index":
       return [e.a];
     case "binary":
     case "compare":

@@ -29,6 +29,7 @@ const OPERANDS = {
   compare: ["a", "b"],
   select: ["condition", "a", "b"],
   cast: ["a"],
+  index: ["a"],
   rounded: ["a"],
   fold: ["a"],
   permute: ["a"],

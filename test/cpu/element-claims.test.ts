@@ -40,3 +40,16 @@ collective f(x: T[m, n] partial(sum)) -> y: T[m, n] on(1)
   expect(isRight(text("sum(p in ranks) x@p[i, j]"))).toBe(true);
   expect(isRight(text("x[i, j]"))).toBe(false);
 });
+
+test("an index has 64 bits, whatever integer it is made of", () => {
+  const text = (claim: string): string => `
+collective f(x: i32[m, n] local) -> y: i64[m, n] local
+  where x in 2000000000..2100000000
+  ensures y[i, j] == i64(${claim}) {
+  for i, j in tiles(m, n) {
+    y[i, j] = i64(index(x[i, j]) * 3)
+  }
+}`;
+  expect(isRight(text("index(x[i, j]) * 3"))).toBe(true);
+  expect(isRight(text("x[i, j] * 3"))).toBe(false);
+});

@@ -205,6 +205,35 @@ describe("the summary line", () => {
     expect(allowedLengths(any!)).toEqual({ n: [0, 2 ** 63] });
   });
 
+  it("names what a claim does otherwise than mathematics, where the program does not", () => {
+    const signed = (inputs: string, y: string, ensures: string, value: string): string =>
+      summary(`collective c(${inputs}) -> y: ${y}[n] replicated ensures ${ensures} { for i in tiles(n) { y[i] = ${value} } }`); // prettier-ignore
+    const wide = (ensures: string): string => signed("x: i32[n] replicated", "i64", ensures, "i64(x[i]) + i64(x[i])");
+    const wraps = "answer proved for every n up to overflow in i32, ordering";
+    expect(wide("y[i] == i64(x[i] + x[i])")).toContain(wraps);
+    expect(wide("y == i64(x + x)")).toContain(wraps);
+    expect(wide("y[i] == i64(x[i]) + i64(x[i])")).toContain("answer proved for every n, ordering");
+    expect(wide("y == i64(x) + i64(x)")).toContain("answer proved for every n, ordering");
+    // A tensor that is partial is a sum in its own dtype.
+    const summed = "sum(p in ranks) i64(x@p[i])";
+    expect(signed("x: i32[n] partial(sum)", "i64", "y == i64(x)", summed)).toContain(wraps);
+    expect(signed("x: i32[n] local", "i64", `y[i] == ${summed}`, summed)).toContain("every n, ordering");
+    const copied = (claim: string, dtype = "f32", y = dtype): string =>
+      signed(`x: ${dtype}[n] replicated`, y, `y[i] == ${claim}`, "x[i]");
+    expect(copied("(x[i] + x[i]) / 2", "i32")).toContain(wraps);
+    expect(copied("i32(i64(x[i]))", "i32")).toContain("every n, ordering");
+    expect(copied("i64(i32(x[i]))", "i64")).toContain(wraps);
+    expect(copied("i32(f32(x[i]))", "i32")).toContain("and whole numbers made of rounded ones, ordering");
+    expect(copied("f32(f16(x[i]))")).toContain("every n up to rounding and overflow in f16, ordering");
+    expect(copied("x[i] / 3 * 3")).toContain("every n, ordering");
+    expect(copied("x[i] * x@0[i] / x@0[i]")).toContain("every n up to divisors that are 0, ordering");
+    const compared = (of: string): string =>
+      signed("x: f32[n] replicated", "bool", `y[i] == (${of}(x[i]) > ${of}(x[0]))`, "x[i] > x[0]");
+    expect(compared("bf16")).toContain("and comparisons of rounded numbers, ordering");
+    expect(compared("f32")).toContain("ordering proved");
+    expect(compared("f32")).not.toContain("up to");
+  });
+
   it("has the mapping and the mesh", () => {
     expect(summary(copy("x[i]"))).toContain("by 4 threads in 3 blocks; ");
     const printed = (source: string): { summary: string; every: string | null } => {

@@ -65,6 +65,8 @@ export class SpecificationReader {
         return { kind, fn: fn(), a: comma(use()), b: use() };
       case "select":
         return { kind, condition: comma(use()), a: comma(use()), b: use() };
+      case "index":
+        return { kind, a: use() };
       case "cast":
       case "rounded":
         return { kind, dtype: comma(dtype(r)), a: use() };

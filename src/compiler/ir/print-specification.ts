@@ -52,6 +52,8 @@ function printNode(s: SpecificationNode, use: (operand: number) => string): stri
       return call(s.fn, use(s.a), use(s.b));
     case "select":
       return call(use(s.condition), use(s.a), use(s.b));
+    case "index":
+      return call(use(s.a));
     case "cast":
     case "rounded":
       return call(s.dtype, use(s.a));

@@ -58,7 +58,7 @@ export function elementSpecification(
     case "call": {
       const [first, second, third] = e.arguments.map(of);
       const callee = e.callee.text;
-      if (callee === "index") return first!;
+      if (callee === "index") return { kind: "index", a: first! };
       if (callee === "where") return { kind: "select", condition: first!, a: second!, b: third! };
       const dtype = checked.dtypes[callee] ?? callee;
       if (isDType(dtype)) return { kind: "cast", dtype, a: first! };

@@ -3,6 +3,7 @@ import { bufferOf, type Kernel, type Op, text, type Value } from "../ir/module.j
 import { scalarOf } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
+import { claimedKernel } from "./claimed.js";
 import { type Lengths, type Obligation, openObligations } from "./obligations.js";
 import { type DType, DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 
@@ -43,10 +44,14 @@ export function caveatsOf(
   overflows: ReadonlySet<DType>,
   isRoundedAsClaimed: () => boolean,
 ): Caveats {
-  const rounding = roundingOf(kernel);
+  const claimed = claimedKernel(kernel);
+  const rounding = [...new Set([...roundingOf(kernel), ...(claimed === null ? [] : roundingOf(claimed, true))])];
   const all = openObligations(program ?? kernel, lengths).filter(
     ({ kind, dtype }) => kind !== "overflow" || !isF8(dtype) || overflows.has(dtype),
   );
+  // What program and claim do alike is named once, where the program does it.
+  for (const o of claimed === null ? [] : openObligations(claimed, lengths, true))
+    if (!all.some(({ kind, dtype }) => kind === o.kind && dtype === o.dtype)) all.push(o);
   const isCompared = ({ kind }: Obligation): boolean => kind === "comparison";
   const open = all.some(isCompared) && isRoundedAsClaimed() ? all.filter((o) => !isCompared(o)) : all;
   const overflow = [...new Set(open.flatMap(({ kind, dtype }) => (kind === "overflow" ? [dtype] : [])))];
@@ -69,8 +74,11 @@ const isF8 = (dtype: DType): boolean => isFloat(dtype) && DTYPES[dtype].bytes ==
 const narrowest = (dtypes: readonly DType[]): DType[] =>
   dtypes.length > 1 ? dtypes.filter((d) => d !== "f32") : [...dtypes];
 
-/** Float dtypes in which results of a kernel are rounded. */
-function roundingOf(kernel: Kernel): DType[] {
+/**
+ * Float dtypes in which results of a kernel are rounded.
+ * @param isClaim whether it is a claim, of which casts alone round
+ */
+function roundingOf(kernel: Kernel, isClaim = false): DType[] {
   /** The float dtype whose numbers values are. */
   const held = new Map<Value, DType>();
   const rounding = new Set<DType>();
@@ -107,7 +115,7 @@ function roundingOf(kernel: Kernel): DType[] {
           const yielded = op.name === "reduce" ? held.get(op.regions[0]!.ops.at(-1)!.operands[0]!) : operands[0];
           return hold(op, operands.every((d) => d === yielded) ? yielded : undefined);
         }
-        rounding.add("f32");
+        if (!isClaim) rounding.add("f32");
       }
     }
   });

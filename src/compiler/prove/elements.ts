@@ -165,6 +165,8 @@ export class ElementExpectation {
         const [a, kind] = [of(e.a), this.kind(e.a)];
         return () => castOf(algebra, kind, e.dtype, a());
       }
+      case "index":
+        return of(e.a);
       case "load":
         return this.load(e, claim);
       case "reduce":

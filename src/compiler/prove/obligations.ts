@@ -14,7 +14,7 @@ import { scalarOf } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import { type DType, isDType, isFloat, type ScalarKind } from "../types/dtype.js";
-import { either, grainOf, ofSum } from "./exactness.js";
+import { either, type Exactness, grainOf, ofSum } from "./exactness.js";
 import {
   evaluate,
   isSame,
@@ -63,9 +63,12 @@ export type Warns =
 
 export type { Lengths };
 
-/** The obligations of a kernel that intervals do not show, each once, in the order of the source. */
-export function openObligations(kernel: Kernel, lengths: Lengths): Obligation[] {
-  const walk = new Walk(kernel, lengths);
+/**
+ * The obligations of a kernel that intervals do not show, each once, in the order of the source.
+ * @param isClaim whether it is a claim (`claimedKernel`), whose floats are those of mathematics but where they are cast
+ */
+export function openObligations(kernel: Kernel, lengths: Lengths, isClaim = false): Obligation[] {
+  const walk = new Walk(kernel, lengths, isClaim);
   walk.run();
   return [...walk.open.values()].sort((a, b) => a.span.start - b.span.start);
 }
@@ -92,6 +95,7 @@ class Walk {
   constructor(
     private readonly kernel: Kernel,
     lengths: Lengths,
+    private readonly isClaim: boolean,
   ) {
     this.values = new KnownValues(kernel.world);
     this.memory = new KnownMemory(kernel, lengths, this.values);
@@ -135,7 +139,7 @@ class Walk {
   }
 
   private readonly note = (kind: ObligationKind, dtype: ScalarKind, op: Op): void => {
-    if (!isDType(dtype)) return;
+    if (!isDType(dtype) || (this.isClaim && kind === "overflow" && isFloat(dtype) && op.name !== "cast")) return;
     const key = `${kind} ${dtype} ${op.span.start}-${op.span.end}`;
     if (!this.open.has(key)) this.open.set(key, { kind, dtype, span: op.span, warns: warningOf(kind, op) });
   };
@@ -307,7 +311,10 @@ class Walk {
       const fewer = top?.left.size === 0 ? Math.max(at.lo, top.least) : at.lo;
       const safe = at.lo >= 0 && fn === "sum" && fewest > 0 ? overlap(ends, interval(fewer, Infinity)) : ends;
       const result = within({ ...safe, isNotZero: whole.isNotZero || safe.lo > 0 }, "f32");
-      return this.define(op, result, null, false, { ...ofSum(op, whole, term!), peak: top });
+      return this.define(op, result, null, false, {
+        ...this.exactness(op, ofSum(op, whole, term!), [term!]),
+        peak: top,
+      });
     }
     if (fits(whole, kind)) return this.define(op, whole, wraps, false);
     this.define(op, allOf(kind), kind === "index" ? null : (wraps ?? op), false);
@@ -324,12 +331,10 @@ class Walk {
     // Too much below 0 has an exponential of 0, as it is in mathematics when rounded.
     const isHarmless = equal !== null && (this.uses.get(op.results[0]!) ?? []).every((u) => isExponential(u));
     const isSilent = isHarmless || (op.name === "compare" && this.isChoice(op));
-    const { at, wraps, grain, inexact, holds } = evaluate(op, operands, isSilent ? () => {} : this.note);
+    const { at, wraps, ...exactness } = evaluate(op, operands, isSilent ? () => {} : this.note);
     const least = equal === null ? at : overlap(at, interval(-Infinity, 0));
     this.define(op, least, wraps, true, {
-      grain,
-      inexact,
-      holds,
+      ...this.exactness(op, exactness, operands),
       ...this.peakOf(op, operands, equal),
       ...sameAs(op, a),
       ...aboveOf(op, a, b),
@@ -337,6 +342,12 @@ class Walk {
     if ((op.name === "cast" || op.name === "binary") && scalarOf(op.operands[0]!.type) === "index")
       this.values.madeOfIndices(op);
     if (op.name === "compare") this.values.compared(op, a, b);
+  }
+
+  /** What is known of a result; floats of a claim are rounded by casts alone. */
+  private exactness(op: Op, known: Exactness, operands: readonly Exactness[]): Exactness {
+    if (!this.isClaim || op.name === "cast") return known;
+    return { ...known, inexact: operands.find((o) => o.inexact !== null)?.inexact ?? null };
   }
 
   /** Whether a comparison of floats only chooses between what it compares: that is their minimum or maximum, however they were rounded. */

@@ -318,6 +318,7 @@ export function kindsFor(manifest: Manifest): (e: ElementExpression) => Kind {
       case "dim":
       case "rank":
       case "compare":
+      case "index":
         return "index";
       case "scalar":
         return computedIn(manifest.scalars.find((s) => s.name === e.name)!.dtype);

@@ -209,6 +209,8 @@ class Claim {
         const a = this.whole(e.a);
         return () => decode(dtype, encode(dtype, a()));
       }
+      case "index":
+        return this.whole(e.a);
       case "load":
         return this.element(e);
       case "reduce":

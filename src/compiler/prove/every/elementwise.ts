@@ -101,6 +101,7 @@ class OfElements {
         return this.fail("the answer depends on a length");
       case "unary":
       case "cast":
+      case "index":
         return this.check(e.a, numbers);
       case "binary":
       case "compare":
