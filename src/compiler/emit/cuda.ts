@@ -16,7 +16,7 @@ import {
 import { printKernel } from "../ir/print.js";
 import { REDUCE } from "../ir/functions.js";
 import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
-import { lanesOf, scalarOf, type Type } from "../ir/types.js";
+import { lanesOf, scalar, scalarOf, type Type, vector } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import { parametersOf } from "./manifest.js";
@@ -242,6 +242,7 @@ export class CudaEmitter {
       case "select":
         return this.define(op, ([c, a, b]) => `${c} ? ${a} : ${b}`);
       case "cast":
+        if (op === this.fragment?.cast) return this.names.set(op.results[0]!, this.name(op.operands[0]!));
         return this.define(op, ([a]) =>
           castText(scalarOf(op.operands[0]!.type), scalarOf(op.results[0]!.type), a!, this.use),
         );
@@ -390,16 +391,18 @@ export class CudaEmitter {
     this.line(`const ${this.cType(result.type)} ${this.name(result)} = ${value};`);
   }
 
-  /** Of an accumulator, a thread has what the loop around the load counts, and nothing else. */
+  /** Of an accumulator, there is what the loop around the load counts, and nothing else. */
   private loadFragment(op: Op): void {
     const turn = this.fragment;
     const result = op.results[0]!;
-    if (turn?.buffer !== text(op, "buffer") || turn.lanes !== lanesOf(result.type))
+    const lanes = lanesOf(result.type);
+    if (turn?.buffer !== text(op, "buffer") || turn.lanes !== lanes)
       throw new InternalCompilerError("an accumulator is read where its elements are not counted");
-    if (turn.lanes === 1) return this.line(`const float ${this.name(result)} = ${turn.register(0)};`);
-    this.line(`${this.cType(result.type)} ${this.name(result)};`);
-    for (let lane = 0; lane < turn.lanes; lane++)
-      this.line(`${this.name(result)}.v[${lane}] = ${turn.register(lane)};`);
+    const { place, dtype } = turn;
+    const element = C_TYPE[dtype];
+    const value = lanes === 1 ? `*(${place})` : `load_vec<${element}, ${lanes}>(${place})`;
+    const type = this.cType(lanes === 1 ? scalar(dtype) : vector(dtype, lanes));
+    this.line(`const ${type} ${this.name(result)} = ${value};`);
   }
 
   private store(op: Op): void {

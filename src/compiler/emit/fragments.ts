@@ -4,13 +4,15 @@
  * how its threads hold them and for the descriptors of tiles.
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { bufferOf, type Kernel, type Op, text, type Value } from "../ir/module.js";
-import { productShape } from "../ir/tile-window.js";
-import { walkKernel } from "../ir/visit.js";
+import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
+import { PATCH_COLUMNS, PATCH_PAD, productShape } from "../ir/tile-window.js";
+import { scalarOf } from "../ir/types.js";
+import { walk, walkKernel } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 import type { CudaEmitter } from "./cuda.js";
 import { bufferName } from "./names.js";
 import { SLAB_BYTES } from "./roles.js";
+import { C_TYPE } from "./scalars.js";
 
 const WARP_GROUP = 128;
 /** Depth of one instruction for 16-bit operands. */
@@ -109,53 +111,116 @@ export function productWaitText(op: Op, out: CudaEmitter): void {
   out.line(`wgmma_end_${registers}(${bufferName(name)});`);
 }
 
-/** What a loop over an accumulator's elements tells the loads inside it: the first register, as text, and the lanes. */
+/** What a loop over an accumulator's elements tells the ops inside it. */
 export interface FragmentTurn {
   readonly buffer: string;
   readonly lanes: number;
-  /** Text of the register of a lane. */
-  readonly register: (lane: number) => string;
-  readonly variable: Value;
+  /** Text of the place of what the iteration counts, and the dtype it lies there in. */
+  readonly place: string;
+  readonly dtype: "f32" | Narrow;
+  /** The cast that has been done already. */
+  readonly cast: Op | null;
 }
 
+/** Rows of the accumulator that a warp has. */
+const WARP_ROWS = 16;
+/** What has half the bytes of f32: a patch has twice as many columns of it. */
+type Narrow = "bf16" | "f16";
+/** Most ops of a body that is written out for all vectors that a thread has of a patch; functions are long. */
+const SHORT_BODY = 24;
+
 /**
- * A loop over the elements of an accumulator. Each thread has, of each eight columns, two neighbours in two rows eight apart.
- * With lanes, quads of threads exchange what they have first, so that each holds eight neighbours of a row.
+ * A loop over the elements of an accumulator. Each thread has, of each eight columns, two neighbours in two rows eight apart:
+ * a warp puts some columns after the other into its rows of a shared buffer, and takes them from there row by row. So the body
+ * is one loop and is written out once, however many registers there are. What the body casts before all else is cast
+ * before it is put there, and takes half the room.
  */
 export function fragmentLoopText(op: Op, out: CudaEmitter): void {
   out.use("wgmma");
-  const name = text(op, "fragment");
-  const [m, n] = bufferOf(out.kernel, name).shape as readonly [number, number];
+  const [name, through] = [text(op, "fragment"), bufferOf(out.kernel, text(op, "through"))];
+  const [, n] = bufferOf(out.kernel, name).shape as readonly [number, number];
   const lanes = (op.attributes["lanes"] as number | undefined) ?? 1;
-  const registers = (m * n) / out.role.threads;
-  const fragment = bufferName(name);
-  const [variable] = op.regions[0]!.arguments as [Value];
-  const v = out.name(variable);
-  const thread = `t${v}`;
-  const row = `${thread} / 32 * 16 + ${thread} % 32 / 4`;
-  out.line(`const u32 ${thread} = thread_here();`);
-  if (lanes === 1) {
-    out.line("#pragma unroll");
-    out.block(`for (int l = 0; l < ${registers}; l++)`, () => {
-      out.line(`const i64 ${v} = (${row} + l / 2 % 2 * 8) * ${n} + l / 4 * 8 + ${thread} % 4 * 2 + l % 2;`);
-      out.inFragment({ buffer: name, lanes, register: () => `${fragment}[l]`, variable }, op.regions[0]!);
-    });
-    return;
-  }
-  if (n % 32 !== 0 || 8 % lanes !== 0)
-    throw new InternalCompilerError(`no vectors of ${lanes} of an accumulator of ${n} columns`);
-  out.line(`spread_fragment<${n}>(${fragment});`);
-  out.line("#pragma unroll");
-  const parts = 8 / lanes;
-  out.block(`for (int l = 0; l < ${registers / lanes}; l++)`, () => {
-    const [chunk, part] = parts === 1 ? ["l", "0"] : [`(l / ${parts})`, `(l % ${parts})`];
-    out.line(
-      `const i64 ${v} = ((${row} + ${chunk} % 2 * 8) * ${n} + ${chunk} / 2 * 32 + ${thread} % 4 * 8) / ${lanes} + ${part};`,
+  const [body] = op.regions as [Region];
+  const [variable] = body.arguments as [Value];
+  const cast = n % 64 === 0 ? firstCast(body, name) : null;
+  const dtype = cast === null ? "f32" : (scalarOf(cast.results[0]!.type) as Narrow);
+  const columns = (PATCH_COLUMNS - PATCH_PAD) * (dtype === "f32" ? 1 : 2);
+  const stride = columns + PATCH_PAD;
+  const [height, width] = through.shape as readonly [number, number];
+  if (
+    n % columns !== 0 ||
+    columns % lanes !== 0 ||
+    width !== PATCH_COLUMNS ||
+    height < (out.role.threads / 32) * WARP_ROWS
+  )
+    throw new InternalCompilerError(
+      `no vectors of ${lanes} of an accumulator of ${n} columns through ${height}×${width}`,
     );
-    const register = (lane: number): string => {
-      const e = parts === 1 ? String(lane) : `(${part} * ${lanes} + ${lane})`;
-      return `${fragment}[${chunk} / 2 * 16 + ${e} / 2 * 4 + ${chunk} % 2 * 2 + ${e} % 2]`;
-    };
-    out.inFragment({ buffer: name, lanes, register, variable }, op.regions[0]!);
+  const put = putText(out, n, dtype, columns);
+  const v = out.name(variable);
+  const [t, patch, part, l] = [`t${v}`, `p${v}`, `c${v}`, `l${v}`];
+  out.line(`const u32 ${t} = thread_here();`);
+  out.line(
+    `${C_TYPE[dtype]}* const ${patch} = (${C_TYPE[dtype]}*)(${bufferName(through.name)} + ${t} / 32 * ${WARP_ROWS * width});`,
+  );
+  const across = columns / lanes;
+  out.line("#pragma unroll 1");
+  out.block(`for (u32 ${part} = 0; ${part} < ${n / columns}; ${part}++)`, () => {
+    out.line(`${put}(${patch}, ${bufferName(name)}, ${part}, ${t} % 32);`);
+    out.line(`#pragma unroll ${lanes > 1 && body.ops.length <= SHORT_BODY ? (WARP_ROWS * across) / 32 : 1}`);
+    out.block(`for (u32 ${l} = ${t} % 32; ${l} < ${WARP_ROWS * across}; ${l} += 32)`, () => {
+      out.line(
+        `const i64 ${v} = (${t} / 32 * ${WARP_ROWS} + ${l} / ${across}) * ${n / lanes} + ${part} * ${across} + ${l} % ${across};`,
+      );
+      const place = `${patch} + ${l} / ${across} * ${stride} + ${l} % ${across} * ${lanes}`;
+      out.inFragment({ buffer: name, lanes, place, dtype, cast }, body);
+    });
   });
+}
+
+/** The cast to 16 bits that is all that happens to the accumulator's element; null where there is none. */
+function firstCast(body: Region, fragment: string): Op | null {
+  const loaded = new Set<Value>();
+  const users: Op[] = [];
+  walk(body, (op) => {
+    if (op.name === "load" && text(op, "buffer") === fragment) loaded.add(op.results[0]!);
+    if (op.operands.some((v) => loaded.has(v))) users.push(op);
+  });
+  const [user] = users;
+  if (users.length !== 1 || user?.name !== "cast") return null;
+  const kind = scalarOf(user.results[0]!.type);
+  return kind === "bf16" || kind === "f16" ? user : null;
+}
+
+/** Defines how a warp puts columns of its part of an accumulator into its patch, and gives the function's name. */
+function putText(out: CudaEmitter, n: number, dtype: FragmentTurn["dtype"], columns: number): string {
+  const name = `put_fragment_${n}_${dtype}`;
+  const stride = columns + PATCH_PAD;
+  const pair = (at: string, first: number): string =>
+    dtype === "f32"
+      ? `*reinterpret_cast<float2*>(${at}) = make_float2(d[${first}], d[${first + 1}]);`
+      : `*reinterpret_cast<u32*>(${at}) = pair_of_${dtype}(d[${first}], d[${first + 1}]);`;
+  if (dtype !== "f32")
+    out.helper(
+      `pair_of_${dtype}`,
+      `__device__ __forceinline__ u32 pair_of_${dtype}(float low, float high) { u32 r; asm("cvt.rn.${dtype}x2.f32 %0, %2, %1;" : "=r"(r) : "f"(low), "f"(high)); return r; }`,
+    );
+  out.helper(
+    name,
+    `__device__ __forceinline__ void ${name}(${C_TYPE[dtype]}* patch, const float* acc, u32 part, u32 lane) {
+  ${C_TYPE[dtype]}* const at = patch + lane / 4 * ${stride} + lane % 4 * 2;
+  __syncwarp();
+#pragma unroll
+  for (int p = 0; p < ${n / columns}; p++)
+    if (p == part)
+#pragma unroll
+      for (int j = 0; j < ${columns / 8}; j++) {
+        const float* d = acc + (p * ${columns / 8} + j) * 4;
+        ${pair("at + j * 8", 0)}
+        ${pair(`at + j * 8 + ${8 * stride}`, 2)}
+      }
+  __syncwarp();
+}`,
+  );
+  return name;
 }

@@ -197,25 +197,5 @@ __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 
 __device__ __forceinline__ u64 tile_descriptor(u32 address, u32 slab) {
   return (u64)((address & 0x3ffffu) >> 4) | (u64)(slab >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
-// Of each 32 columns, a thread of a quad has four pairs, eight columns apart, in two rows: they become eight neighbours in each.
-template <int N> __device__ __forceinline__ void spread_fragment(float* acc) {
-  const int q = threadIdx.x & 3;
-#pragma unroll
-  for (int g = 0; g < N / 32; g++)
-#pragma unroll
-    for (int step = 1; step <= 2; step *= 2) {
-      const bool up = (q & step) != 0;
-#pragma unroll
-      for (int j = 0; j < 4; j++)
-#pragma unroll
-        for (int x = 0; x < 4; x++) {
-          if (j & step) continue;
-          float &low = acc[g * 16 + j * 4 + x], &high = acc[g * 16 + (j + step) * 4 + x];
-          const float got = __shfl_xor_sync(0xffffffffu, up ? low : high, step);
-          if (up) low = got;
-          else high = got;
-        }
-    }
-}
 `,
 } as const;

@@ -86,9 +86,10 @@ function lifetimes(kernel: Kernel): Map<string, Lifetimes | null> {
         iteration.ops.forEach((inner, at) => buffersNamed(inner).forEach((name) => note(name, iteration, at)));
         continue;
       }
-      // A use that no iteration bounds lasts.
-      if (op.regions.length === 0) for (const name of buffersNamed(op)) if (shared.has(name)) found.set(name, null);
-      for (const inner of op.regions) visit(inner);
+      // A use that no iteration bounds lasts. So does one in roles: the producer is iterations ahead.
+      const lasts = op.regions.length === 0 || op.name === "roles";
+      if (lasts) for (const name of buffersNamed(op)) if (shared.has(name)) found.set(name, null);
+      if (!lasts) for (const inner of op.regions) visit(inner);
     }
   };
   visit(kernel.body);

@@ -1,6 +1,13 @@
 /** Which elements of a buffer a `copy_tile` takes. Every executor of the op asks here. */
 import { bufferOf, isRemote, type Kernel, type Op, text } from "./module.js";
 
+/**
+ * Columns of a patch, the f32 buffer that the elements of an accumulator leave a warp through: as many as a line of memory
+ * holds, and a gap, so that its rows begin in different banks.
+ */
+export const PATCH_PAD = 8;
+export const PATCH_COLUMNS = 32 + PATCH_PAD;
+
 /** What stays the same of a copy: the source's shape, the tile's, and how it lies in the source. */
 export interface TileSource {
   readonly shape: readonly number[];

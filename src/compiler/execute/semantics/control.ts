@@ -8,6 +8,7 @@ import { lanesOf, scalarOf } from "../../ir/types.js";
 import { isFloat } from "../../types/dtype.js";
 import { walk } from "../../ir/visit.js";
 import { REDUCE } from "../../ir/functions.js";
+import { WRITE } from "../order/trace.js";
 import type { Writer } from "../writer.js";
 import { region } from "./index.js";
 
@@ -33,8 +34,10 @@ export function loop(w: Writer, op: OpOf<"for">): void {
       return nested(w, body, bounds, false, () => region(w, body));
     case "blocks":
       return blocks(w, body, bounds);
-    case "threads":
     case "fragment":
+      exchange(w, op);
+      return threads(w, body, bounds);
+    case "threads":
       return threads(w, body, bounds);
     default:
       throw new InternalCompilerError(
@@ -42,6 +45,16 @@ export function loop(w: Writer, op: OpOf<"for">): void {
         printKernel(w.kernel),
       );
   }
+}
+
+/** The threads that hold an accumulator write all of the buffer that they hand it to each other through. */
+function exchange(w: Writer, op: OpOf<"for">): void {
+  const { through } = op.attributes;
+  if (through === undefined || !w.setting.observes) return;
+  const number = w.kernel.buffers.indexOf(bufferOf(w.kernel, through));
+  w.line(
+    `T.accessOwn(${w.strandName},${w.opInTrace(op)},f.memories[${number}],${number},0,M.lengths[${number}],${WRITE},0);`,
+  );
 }
 
 function bound(w: Writer, v: Value): string {

@@ -5,6 +5,7 @@
  */
 import type { Builder } from "../../ir/builder.js";
 import type { Buffer, Op, Value } from "../../ir/module.js";
+import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
 import { type Contraction, copyTile, transposedOf } from "./contraction.js";
@@ -28,6 +29,8 @@ interface RoleBuffers {
   readonly a: string;
   readonly b: string;
   readonly accumulator: string;
+  /** What the accumulator's elements leave it through. */
+  readonly patch: string;
   readonly ring: string;
 }
 
@@ -43,6 +46,7 @@ function roleBuffers({ a, b }: Contraction, buffers: Buffer[], shape: RoleShape)
     a: declare(`ring_a_${a.dtype}`, "shared", a.dtype, a.isDeep ? [stages, m, k] : [stages, k, m]),
     b: declare(`ring_b_${b.dtype}`, "shared", b.dtype, b.isDeep ? [stages, n, k] : [stages, k, n]),
     accumulator: declare("accumulator", "fragment", "f32", [m, n]),
+    patch: declare("patch", "shared", "f32", [m, PATCH_COLUMNS]),
     ring: declare("ring", "ring", "u32", [stages]),
   };
 }
@@ -134,7 +138,7 @@ export function emitRoles(
     ),
   );
 
-  const { accumulator, a, b, ring } = names;
+  const { accumulator, a, b, patch, ring } = names;
   const consumer = build.region(0, () =>
     eachTile((at, before, slice) => {
       build.op("fragment_clear", [], { buffer: accumulator }, null);
@@ -152,7 +156,7 @@ export function emitRoles(
       build.op("mma_wait", [], { accumulator, pending: 0 }, null);
       const last = build.sub(build.add(before, steps()), build.constant(1));
       build.if(build.compare("gt", steps(), zero), () => build.op("ring_release", [last], { ring }, null));
-      const elements = { accumulator, shape, at, high: (v: Value) => high[number(v)]! };
+      const elements = { accumulator, patch, shape, at, high: (v: Value) => high[number(v)]! };
       const store = (): void => eachElement(op, match, elements, build, values, epilogue(op, match, accumulator));
       if (slices === null) return store();
       const keep: ElementBody = (b, inner, i, j) => {
@@ -186,6 +190,7 @@ function epilogue(op: Op, match: Contraction, accumulator: string): ElementBody 
 
 interface Elements {
   readonly accumulator: string;
+  readonly patch: string;
   readonly shape: RoleShape;
   readonly at: TileAt;
   readonly high: (v: Value) => Value;
@@ -195,7 +200,7 @@ interface Elements {
 function eachElement(
   op: Op,
   match: Contraction,
-  { accumulator, shape: { m, n }, at, high }: Elements,
+  { accumulator, patch, shape: { m, n }, at, high }: Elements,
   build: Builder,
   values: Substitution,
   body: ElementBody,
@@ -220,6 +225,6 @@ function eachElement(
         build.span = op.span;
       });
     },
-    { fragment: accumulator },
+    { fragment: accumulator, through: patch },
   );
 }

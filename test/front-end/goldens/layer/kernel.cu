@@ -171,26 +171,6 @@ __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 
 __device__ __forceinline__ u64 tile_descriptor(u32 address, u32 slab) {
   return (u64)((address & 0x3ffffu) >> 4) | (u64)(slab >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
-// Of each 32 columns, a thread of a quad has four pairs, eight columns apart, in two rows: they become eight neighbours in each.
-template <int N> __device__ __forceinline__ void spread_fragment(float* acc) {
-  const int q = threadIdx.x & 3;
-#pragma unroll
-  for (int g = 0; g < N / 32; g++)
-#pragma unroll
-    for (int step = 1; step <= 2; step *= 2) {
-      const bool up = (q & step) != 0;
-#pragma unroll
-      for (int j = 0; j < 4; j++)
-#pragma unroll
-        for (int x = 0; x < 4; x++) {
-          if (j & step) continue;
-          float &low = acc[g * 16 + j * 4 + x], &high = acc[g * 16 + (j + step) * 4 + x];
-          const float got = __shfl_xor_sync(0xffffffffu, up ? low : high, step);
-          if (up) low = got;
-          else high = got;
-        }
-    }
-}
 __device__ __forceinline__ void wgmma_m64n256k16_bf16_nt_64(float* d, u64 a, u64 b) {
   asm volatile("wgmma.fence.sync.aligned;\n"
     "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, %128, %129, 1, 1, 1, 0, 1;\n"
@@ -205,6 +185,20 @@ __device__ __forceinline__ void wgmma_m64n256k16_bf16_nt_64(float* d, u64 a, u64
 __device__ __forceinline__ void wgmma_end_128(float* d) {
   asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127]) :: "memory");
 }
+__device__ __forceinline__ void put_fragment_256_f32(float* patch, const float* acc, u32 part, u32 lane) {
+  float* const at = patch + lane / 4 * 40 + lane % 4 * 2;
+  __syncwarp();
+#pragma unroll
+  for (int p = 0; p < 8; p++)
+    if (p == part)
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const float* d = acc + (p * 4 + j) * 4;
+        *reinterpret_cast<float2*>(at + j * 8) = make_float2(d[0], d[1]);
+        *reinterpret_cast<float2*>(at + j * 8 + 320) = make_float2(d[2], d[3]);
+      }
+  __syncwarp();
+}
 
 extern "C" __global__ void __launch_bounds__(384, 1)
 coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_slices, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_b_map_64x64) {
@@ -214,7 +208,8 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   u16* const b_ring_a_bf16_4x128x64 = (u16*)(shared_memory + 0);
   u16* const b_ring_b_bf16_4x64x256 = (u16*)(shared_memory + 65536);
   float b_accumulator_128x256[128];
-  u32* const b_ring_4 = (u32*)(shared_memory + 196608);
+  float* const b_patch_128x40 = (float*)(shared_memory + 196608);
+  u32* const b_ring_4 = (u32*)(shared_memory + 217088);
   u32* const b_flags = (u32*)b_flags_peers.p[rank];
   u32 b_epoch[1];
   // layer.coll:5: out = gather(silu(hidden), to: 0)
@@ -367,146 +362,148 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         if (v84) {
           if (v107) {
             const u32 tv139 = thread_here();
-            spread_fragment<256>(b_accumulator_128x256);
-            #pragma unroll
-            for (int l = 0; l < 16; l++) {
-              const i64 v139 = ((tv139 / 32 * 16 + tv139 % 32 / 4 + l % 2 * 8) * 256 + l / 2 * 32 + tv139 % 4 * 8) / 8 + 0;
-              const i64 v140 = v139 * 8ll;
-              const i64 v141 = v140 / 256ll;
-              const i64 v142 = v140 % 256ll;
-              const bool v143 = v141 < v136;
-              const bool v144 = v142 < v137;
-              const bool v145 = v143 & v144;
-              const i64 v146 = v125 + v141;
-              const i64 v147 = v127 + v142;
-              const i64 v148 = v141 * 256ll;
-              const i64 v149 = v148 + v142;
-              const i64 v150 = v138 + v146;
-              const i64 v151 = v150 * d_n;
-              const i64 v152 = v151 + v147;
-              if (v145) {
-                Vec<float, 8> v153;
-                v153.v[0] = b_accumulator_128x256[l / 2 * 16 + 0 / 2 * 4 + l % 2 * 2 + 0 % 2];
-                v153.v[1] = b_accumulator_128x256[l / 2 * 16 + 1 / 2 * 4 + l % 2 * 2 + 1 % 2];
-                v153.v[2] = b_accumulator_128x256[l / 2 * 16 + 2 / 2 * 4 + l % 2 * 2 + 2 % 2];
-                v153.v[3] = b_accumulator_128x256[l / 2 * 16 + 3 / 2 * 4 + l % 2 * 2 + 3 % 2];
-                v153.v[4] = b_accumulator_128x256[l / 2 * 16 + 4 / 2 * 4 + l % 2 * 2 + 4 % 2];
-                v153.v[5] = b_accumulator_128x256[l / 2 * 16 + 5 / 2 * 4 + l % 2 * 2 + 5 % 2];
-                v153.v[6] = b_accumulator_128x256[l / 2 * 16 + 6 / 2 * 4 + l % 2 * 2 + 6 % 2];
-                v153.v[7] = b_accumulator_128x256[l / 2 * 16 + 7 / 2 * 4 + l % 2 * 2 + 7 % 2];
-                store_vec(b_slices + v152, v153);
+            float* const pv139 = (float*)(b_patch_128x40 + tv139 / 32 * 640);
+            #pragma unroll 1
+            for (u32 cv139 = 0; cv139 < 8; cv139++) {
+              put_fragment_256_f32(pv139, b_accumulator_128x256, cv139, tv139 % 32);
+              #pragma unroll 2
+              for (u32 lv139 = tv139 % 32; lv139 < 64; lv139 += 32) {
+                const i64 v139 = (tv139 / 32 * 16 + lv139 / 4) * 32 + cv139 * 4 + lv139 % 4;
+                const i64 v140 = v139 * 8ll;
+                const i64 v141 = v140 / 256ll;
+                const i64 v142 = v140 % 256ll;
+                const bool v143 = v141 < v136;
+                const bool v144 = v142 < v137;
+                const bool v145 = v143 & v144;
+                const i64 v146 = v125 + v141;
+                const i64 v147 = v127 + v142;
+                const i64 v148 = v141 * 256ll;
+                const i64 v149 = v148 + v142;
+                const i64 v150 = v138 + v146;
+                const i64 v151 = v150 * d_n;
+                const i64 v152 = v151 + v147;
+                if (v145) {
+                  const Vec<float, 8> v153 = load_vec<float, 8>(pv139 + lv139 / 4 * 40 + lv139 % 4 * 8);
+                  store_vec(b_slices + v152, v153);
+                }
               }
             }
           } else {
             const u32 tv154 = thread_here();
-            #pragma unroll
-            for (int l = 0; l < 128; l++) {
-              const i64 v154 = (tv154 / 32 * 16 + tv154 % 32 / 4 + l / 2 % 2 * 8) * 256 + l / 4 * 8 + tv154 % 4 * 2 + l % 2;
-              const i64 v155 = v154 / 256ll;
-              const i64 v156 = v154 % 256ll;
-              const bool v157 = v155 < v136;
-              const bool v158 = v156 < v137;
-              const bool v159 = v157 & v158;
-              const i64 v160 = v125 + v155;
-              const i64 v161 = v127 + v156;
-              const i64 v162 = v155 * 256ll;
-              const i64 v163 = v162 + v156;
-              const i64 v164 = v138 + v160;
-              const i64 v165 = v164 * d_n;
-              const i64 v166 = v165 + v161;
-              if (v159) {
-                const float v167 = b_accumulator_128x256[l];
-                *(b_slices + v166) = v167;
+            float* const pv154 = (float*)(b_patch_128x40 + tv154 / 32 * 640);
+            #pragma unroll 1
+            for (u32 cv154 = 0; cv154 < 8; cv154++) {
+              put_fragment_256_f32(pv154, b_accumulator_128x256, cv154, tv154 % 32);
+              #pragma unroll 1
+              for (u32 lv154 = tv154 % 32; lv154 < 512; lv154 += 32) {
+                const i64 v154 = (tv154 / 32 * 16 + lv154 / 32) * 256 + cv154 * 32 + lv154 % 32;
+                const i64 v155 = v154 / 256ll;
+                const i64 v156 = v154 % 256ll;
+                const bool v157 = v155 < v136;
+                const bool v158 = v156 < v137;
+                const bool v159 = v157 & v158;
+                const i64 v160 = v125 + v155;
+                const i64 v161 = v127 + v156;
+                const i64 v162 = v155 * 256ll;
+                const i64 v163 = v162 + v156;
+                const i64 v164 = v138 + v160;
+                const i64 v165 = v164 * d_n;
+                const i64 v166 = v165 + v161;
+                if (v159) {
+                  const float v167 = *(pv154 + lv154 / 32 * 40 + lv154 % 32 * 1);
+                  *(b_slices + v166) = v167;
+                }
               }
             }
           }
         } else {
           if (v112) {
             const u32 tv168 = thread_here();
-            spread_fragment<256>(b_accumulator_128x256);
-            #pragma unroll
-            for (int l = 0; l < 16; l++) {
-              const i64 v168 = ((tv168 / 32 * 16 + tv168 % 32 / 4 + l % 2 * 8) * 256 + l / 2 * 32 + tv168 % 4 * 8) / 8 + 0;
-              const i64 v169 = v168 * 8ll;
-              const i64 v170 = v169 / 256ll;
-              const i64 v171 = v169 % 256ll;
-              const bool v172 = v170 < v136;
-              const bool v173 = v171 < v137;
-              const bool v174 = v172 & v173;
-              const i64 v175 = v125 + v170;
-              const i64 v176 = v127 + v171;
-              const i64 v177 = v175 + v8;
-              // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-              const i64 v178 = v170 * 256ll;
-              const i64 v179 = v178 + v171;
-              // layer.coll:5: out = gather(silu(hidden), to: 0)
-              const i64 v180 = v175 * d_n;
-              const i64 v181 = v180 + v176;
-              const i64 v182 = v177 * d_n;
-              const i64 v183 = v182 + v176;
-              if (v174) {
+            float* const pv168 = (float*)(b_patch_128x40 + tv168 / 32 * 640);
+            #pragma unroll 1
+            for (u32 cv168 = 0; cv168 < 8; cv168++) {
+              put_fragment_256_f32(pv168, b_accumulator_128x256, cv168, tv168 % 32);
+              #pragma unroll 2
+              for (u32 lv168 = tv168 % 32; lv168 < 64; lv168 += 32) {
+                const i64 v168 = (tv168 / 32 * 16 + lv168 / 4) * 32 + cv168 * 4 + lv168 % 4;
+                const i64 v169 = v168 * 8ll;
+                const i64 v170 = v169 / 256ll;
+                const i64 v171 = v169 % 256ll;
+                const bool v172 = v170 < v136;
+                const bool v173 = v171 < v137;
+                const bool v174 = v172 & v173;
+                const i64 v175 = v125 + v170;
+                const i64 v176 = v127 + v171;
+                const i64 v177 = v175 + v8;
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                Vec<float, 8> v184;
-                v184.v[0] = b_accumulator_128x256[l / 2 * 16 + 0 / 2 * 4 + l % 2 * 2 + 0 % 2];
-                v184.v[1] = b_accumulator_128x256[l / 2 * 16 + 1 / 2 * 4 + l % 2 * 2 + 1 % 2];
-                v184.v[2] = b_accumulator_128x256[l / 2 * 16 + 2 / 2 * 4 + l % 2 * 2 + 2 % 2];
-                v184.v[3] = b_accumulator_128x256[l / 2 * 16 + 3 / 2 * 4 + l % 2 * 2 + 3 % 2];
-                v184.v[4] = b_accumulator_128x256[l / 2 * 16 + 4 / 2 * 4 + l % 2 * 2 + 4 % 2];
-                v184.v[5] = b_accumulator_128x256[l / 2 * 16 + 5 / 2 * 4 + l % 2 * 2 + 5 % 2];
-                v184.v[6] = b_accumulator_128x256[l / 2 * 16 + 6 / 2 * 4 + l % 2 * 2 + 6 % 2];
-                v184.v[7] = b_accumulator_128x256[l / 2 * 16 + 7 / 2 * 4 + l % 2 * 2 + 7 % 2];
+                const i64 v178 = v170 * 256ll;
+                const i64 v179 = v178 + v171;
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                Vec<float, 8> v185;
-                #pragma unroll
-                for (int l = 0; l < 8; l++) v185.v[l] = v113.v[l] * v184.v[l];
-                const Vec<u16, 8> v186 = load_vec<u16, 8>(b_bias + v181);
-                Vec<float, 8> v187;
-                #pragma unroll
-                for (int l = 0; l < 8; l++) v187.v[l] = bf16_to_f32(v186.v[l]);
-                Vec<float, 8> v188;
-                #pragma unroll
-                for (int l = 0; l < 8; l++) v188.v[l] = v185.v[l] + v187.v[l];
-                Vec<float, 8> v189;
-                #pragma unroll
-                for (int l = 0; l < 8; l++) v189.v[l] = fn_silu(v188.v[l]);
-                Vec<u16, 8> v190;
-                #pragma unroll
-                for (int l = 0; l < 8; l++) v190.v[l] = f32_to_bf16(v189.v[l]);
-                store_vec(((u16*)b_out_peers.p[0ll]) + v183, v190);
+                const i64 v180 = v175 * d_n;
+                const i64 v181 = v180 + v176;
+                const i64 v182 = v177 * d_n;
+                const i64 v183 = v182 + v176;
+                if (v174) {
+                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                  const Vec<float, 8> v184 = load_vec<float, 8>(pv168 + lv168 / 4 * 40 + lv168 % 4 * 8);
+                  // layer.coll:5: out = gather(silu(hidden), to: 0)
+                  Vec<float, 8> v185;
+                  #pragma unroll
+                  for (int l = 0; l < 8; l++) v185.v[l] = v113.v[l] * v184.v[l];
+                  const Vec<u16, 8> v186 = load_vec<u16, 8>(b_bias + v181);
+                  Vec<float, 8> v187;
+                  #pragma unroll
+                  for (int l = 0; l < 8; l++) v187.v[l] = bf16_to_f32(v186.v[l]);
+                  Vec<float, 8> v188;
+                  #pragma unroll
+                  for (int l = 0; l < 8; l++) v188.v[l] = v185.v[l] + v187.v[l];
+                  Vec<float, 8> v189;
+                  #pragma unroll
+                  for (int l = 0; l < 8; l++) v189.v[l] = fn_silu(v188.v[l]);
+                  Vec<u16, 8> v190;
+                  #pragma unroll
+                  for (int l = 0; l < 8; l++) v190.v[l] = f32_to_bf16(v189.v[l]);
+                  store_vec(((u16*)b_out_peers.p[0ll]) + v183, v190);
+                }
               }
             }
           } else {
             const u32 tv191 = thread_here();
-            #pragma unroll
-            for (int l = 0; l < 128; l++) {
-              const i64 v191 = (tv191 / 32 * 16 + tv191 % 32 / 4 + l / 2 % 2 * 8) * 256 + l / 4 * 8 + tv191 % 4 * 2 + l % 2;
-              const i64 v192 = v191 / 256ll;
-              const i64 v193 = v191 % 256ll;
-              const bool v194 = v192 < v136;
-              const bool v195 = v193 < v137;
-              const bool v196 = v194 & v195;
-              const i64 v197 = v125 + v192;
-              const i64 v198 = v127 + v193;
-              const i64 v199 = v197 + v8;
-              // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-              const i64 v200 = v192 * 256ll;
-              const i64 v201 = v200 + v193;
-              // layer.coll:5: out = gather(silu(hidden), to: 0)
-              const i64 v202 = v197 * d_n;
-              const i64 v203 = v202 + v198;
-              const i64 v204 = v199 * d_n;
-              const i64 v205 = v204 + v198;
-              if (v196) {
+            float* const pv191 = (float*)(b_patch_128x40 + tv191 / 32 * 640);
+            #pragma unroll 1
+            for (u32 cv191 = 0; cv191 < 8; cv191++) {
+              put_fragment_256_f32(pv191, b_accumulator_128x256, cv191, tv191 % 32);
+              #pragma unroll 1
+              for (u32 lv191 = tv191 % 32; lv191 < 512; lv191 += 32) {
+                const i64 v191 = (tv191 / 32 * 16 + lv191 / 32) * 256 + cv191 * 32 + lv191 % 32;
+                const i64 v192 = v191 / 256ll;
+                const i64 v193 = v191 % 256ll;
+                const bool v194 = v192 < v136;
+                const bool v195 = v193 < v137;
+                const bool v196 = v194 & v195;
+                const i64 v197 = v125 + v192;
+                const i64 v198 = v127 + v193;
+                const i64 v199 = v197 + v8;
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const float v206 = b_accumulator_128x256[l];
+                const i64 v200 = v192 * 256ll;
+                const i64 v201 = v200 + v193;
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const float v207 = 5e-1f * v206;
-                const u16 v208 = *(b_bias + v203);
-                const float v209 = bf16_to_f32(v208);
-                const float v210 = v207 + v209;
-                const float v211 = fn_silu(v210);
-                const u16 v212 = f32_to_bf16(v211);
-                *(((u16*)b_out_peers.p[0ll]) + v205) = v212;
+                const i64 v202 = v197 * d_n;
+                const i64 v203 = v202 + v198;
+                const i64 v204 = v199 * d_n;
+                const i64 v205 = v204 + v198;
+                if (v196) {
+                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                  const float v206 = *(pv191 + lv191 / 32 * 40 + lv191 % 32 * 1);
+                  // layer.coll:5: out = gather(silu(hidden), to: 0)
+                  const float v207 = 5e-1f * v206;
+                  const u16 v208 = *(b_bias + v203);
+                  const float v209 = bf16_to_f32(v208);
+                  const float v210 = v207 + v209;
+                  const float v211 = fn_silu(v210);
+                  const u16 v212 = f32_to_bf16(v211);
+                  *(((u16*)b_out_peers.p[0ll]) + v205) = v212;
+                }
               }
             }
           }
