@@ -46,8 +46,7 @@ export class HappensBefore implements Order {
       if (rounds === MOST_ROUNDS - 1) throw new CannotTell("the order of signals did not settle");
       this.round(false);
     }
-    const inTurn = new Set(trace.flags.filter(isSetInTurn));
-    for (const wait of trace.waits) if (!(inTurn.has(wait.flag) && this.isRaisedForGood(wait))) this.checkLost(wait);
+    this.checkLost();
   }
 
   get segments(): Int32Array {
@@ -182,44 +181,79 @@ export class HappensBefore implements Order {
     return (signal.sys && wait.sys) || this.trace.rankOf(signal.entity) === this.trace.rankOf(wait.entity);
   }
 
-  /** Of a flag that is set in turn: whether a signal suffices that does not come after the wait, and all after it suffice, too. */
-  private isRaisedForGood(wait: Wait): boolean {
+  /**
+   * A `set` to a lower value hides the one that a wait is for, if none that suffices always follows it. What follows it must come,
+   * too: a signal is sure when each wait before it is. Two waits that are saved by signals behind each other are lost together. So waits
+   * become sure one after the other, each by signals that are sure already; the first in time that does not is reported.
+   */
+  private checkLost(): void {
+    const { waits, flags } = this.trace;
+    const rising = new Set(flags.filter((f) => f.signals[0]?.add === true || isRising(f)));
+    if (waits.every((w) => rising.has(w.flag) && this.isNear(w))) return;
+    const open = new Set(waits);
+    const isSure = (s: Signal): boolean => {
+      for (const w of open) if (this.isAfter(s, w)) return false;
+      return true;
+    };
+    for (let before = 0; before !== open.size;) {
+      before = open.size;
+      for (const w of open) {
+        const mayFall = !rising.has(w.flag) || !this.isNear(w);
+        const isSaved = this.isReached(w, isSure) && !(mayFall && this.hiding(w, isSure) !== null);
+        if (isSaved) open.delete(w);
+      }
+    }
+    for (const w of open) {
+      const low = this.hiding(w, isSure);
+      if (low !== null) this.failLost(w, low);
+    }
+  }
+
+  /** Whether values of a flag are so near to what a wait is for that they can be compared: they wrap. */
+  private isNear({ flag, value }: Wait): boolean {
+    const [first] = flag.signals;
+    return first === undefined || first.add || Math.abs((first.value - value) | 0) < NEAR;
+  }
+
+  /** Whether signals that are sure raise a flag to what a wait is for. */
+  private isReached(wait: Wait, isSure: (s: Signal) => boolean): boolean {
     const { flag, value } = wait;
-    const { signals } = flag;
-    const isOpen = (s: Signal | undefined): boolean => s !== undefined && suffices(s, wait) && !this.isAfter(s, wait);
-    if (isOpen(signals.at(-1))) return true;
-    const isNear = (): boolean => Math.abs((signals[0]!.value - value) | 0) < NEAR;
-    return (
-      this.climbs(flag) && isNear() && isOpen(signals[firstWhere(signals.length, (at) => suffices(signals[at]!, wait))])
-    );
+    if ((-value | 0) >= 0) return true;
+    const comes = (s: Signal): boolean => !this.isAfter(s, wait) && isSure(s);
+    if (!flag.signals[0]!.add) return flag.signals.some((s) => suffices(s, wait) && comes(s));
+    return ((flag.signals.reduce((sum, s) => (comes(s) ? sum + s.value : sum), 0) - value) | 0) >= 0;
   }
 
   /**
-   * A `set` to a lower value hides the one a wait is for, if none that suffices always follows it. One that comes after the wait
+   * The signal that may hide what a wait is for; null where one that suffices, and is sure, follows each. One that comes after the wait
    * follows nothing that the wait has not seen.
    */
-  private checkLost(wait: Wait): void {
-    const { signals, buffer, slot, owner } = wait.flag;
-    if (signals.length === 0 || signals[0]!.add) return;
+  private hiding(wait: Wait, isSure: (s: Signal) => boolean): Signal | null {
+    const { signals } = wait.flag;
+    const saves = signals.filter((s) => suffices(s, wait) && !this.isAfter(s, wait) && isSure(s));
     for (const low of signals) {
       if (suffices(low, wait) || this.isAfter(low, wait)) continue;
       const { strand, entity, phase, segment } = low;
-      const follows = (s: Signal): boolean => suffices(s, wait) && this.knowsOf(s, strand, entity, phase, segment);
-      if (signals.some((s) => follows(s) && !this.isAfter(s, wait))) continue;
-      const place = (s: Signal | Wait, what: string) => ({
-        rank: this.trace.rankOf(s.entity),
-        block: this.trace.blockOf(s.entity),
-        launch: s.launch,
-        span: s.op.span,
-        what,
-      });
-      const name = `'${buffer}'[${slot}] of rank ${owner}`;
-      throw new Fails(
-        "lost-signal",
-        `flag ${name} may be set back to ${low.value} before a wait for ${wait.value} sees it`,
-        [place(low, `signal of ${name}`), place(wait, `wait for ${name}`)],
-      );
+      if (!saves.some((s) => this.knowsOf(s, strand, entity, phase, segment))) return low;
     }
+    return null;
+  }
+
+  private failLost(wait: Wait, low: Signal): never {
+    const { buffer, slot, owner } = wait.flag;
+    const place = (s: Signal | Wait, what: string) => ({
+      rank: this.trace.rankOf(s.entity),
+      block: this.trace.blockOf(s.entity),
+      launch: s.launch,
+      span: s.op.span,
+      what,
+    });
+    const name = `'${buffer}'[${slot}] of rank ${owner}`;
+    throw new Fails(
+      "lost-signal",
+      `flag ${name} may be set back to ${low.value} before a wait for ${wait.value} sees it`,
+      [place(low, `signal of ${name}`), place(wait, `wait for ${name}`)],
+    );
   }
 }
 
@@ -247,8 +281,15 @@ function suffices(signal: Signal, wait: Wait): boolean {
   return ((signal.value - wait.value) | 0) >= 0;
 }
 
-/** Whether one block makes all signals of a flag, and the last in a phase of its own: it overwrites the others. */
-function isSetInTurn({ signals }: Flag): boolean {
-  const last = signals.at(-1);
-  return last !== undefined && signals.every((s) => s === last || (s.entity === last.entity && s.phase < last.phase));
+/** Whether one block makes all signals of a flag, none lower than the one before, in a phase of its own where it is higher. */
+function isRising({ signals }: Flag): boolean {
+  let climbed = 0;
+  return signals.every((s, k) => {
+    const before = signals[k - 1];
+    if (before === undefined) return true;
+    const step = (s.value - before.value) | 0;
+    climbed += step;
+    const isApart = s.phase > before.phase && s.at > before.at;
+    return s.entity === before.entity && step >= 0 && (step === 0 || isApart) && climbed < NEAR;
+  });
 }
