@@ -225,6 +225,16 @@ export function foldBinary(fn: BinaryFunction, a: number, b: number): number | u
   return BINARY[fn].fold(a, b);
 }
 
+/** Holds where the other does not; of floats, where none is NaN. */
+export const OPPOSITE: Readonly<Record<Comparison, Comparison>> = {
+  eq: "ne",
+  ne: "eq",
+  lt: "ge",
+  ge: "lt",
+  gt: "le",
+  le: "gt",
+};
+
 export function foldCompare(fn: Comparison, a: number, b: number): boolean {
   return COMPARE[fn].holds(a, b);
 }

@@ -23,6 +23,7 @@ import { proveOrdering } from "./ordering.js";
 import { predicated } from "./predicated.js";
 import { oddShape, rowDimension } from "./lengths.js";
 import { type Answer, placeOfLengths, type Wrong } from "./results.js";
+import { LONGEST } from "./search.js";
 import { constantsBeyond, lengthBeyond, type ProofShape, shapesToProve, whyNoShape } from "./shapes.js";
 
 export interface ProveOptions {
@@ -311,7 +312,10 @@ function notLookedAt(
     ],
     beyond: beyond.flatMap((b) => {
       const way = wayAt(b);
-      return way === undefined ? [b] : way.at === null ? [{ ...b, at: null }] : [];
+      if (way === undefined) return [b];
+      // Where no length was found that leads there, none of those that were tried is named.
+      const isTried = b.at !== null && Object.values(b.at).every((n) => n <= LONGEST);
+      return way.at !== null ? [] : [isTried ? { ...b, at: null } : b];
     }),
   };
 }

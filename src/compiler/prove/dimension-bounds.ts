@@ -10,7 +10,7 @@ import { foldBinary, foldCompare, REDUCE } from "../ir/functions.js";
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
 import type { BinaryFunction, Comparison, Reduction } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";
-import { isInteger } from "../types/dtype.js";
+import { isInteger, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { both, MAYBE, type Range, rangeOf } from "./ranges.js";
 
@@ -89,7 +89,7 @@ class Iterations {
   }
 
   private region({ ops }: Region, parity: number): void {
-    const { values, suspect } = this;
+    const { suspect } = this;
     for (const op of ops) {
       if (op === suspect.op) this.look(op);
       const [result] = op.results;
@@ -99,15 +99,14 @@ class Iterations {
         continue;
       }
       if (result === undefined || !isWhole(result)) continue;
-      const computed = this.compute(op, parity);
-      const kind = scalarOf(result.type);
-      // What wraps is another number.
-      const isKept =
-        computed !== undefined && computed >= REDUCE.max.identity(kind) && computed <= REDUCE.min.identity(kind);
-      const value = isKept ? computed : undefined;
-      if (value === undefined) values.delete(result);
-      else values.set(result, value);
+      this.keep(result, this.compute(op, parity));
     }
+  }
+
+  /** Enters a value, if it is known. */
+  private keep(result: Value, computed: number | undefined): void {
+    if (computed !== undefined && isOfKind(computed, scalarOf(result.type))) this.values.set(result, computed);
+    else this.values.delete(result);
   }
 
   private enter(op: Op, parity: number): void {
@@ -141,16 +140,17 @@ class Iterations {
     const [body] = op.regions as readonly [Region];
     const [lo, hi] = op.operands.map((v) => values.get(v));
     const { fn, identity } = REDUCE[op.attributes["fn"] as Reduction];
-    let total: number | undefined = lo === undefined || hi === undefined ? undefined : identity("index");
+    const kind = scalarOf(op.results[0]!.type);
+    let total: number | undefined = lo === undefined || hi === undefined ? undefined : identity(kind);
     for (let i = lo ?? 0; i < (hi ?? 0) && total !== undefined; i++) {
       if (this.left-- <= 0) throw new Stop(null);
       values.set(body.arguments[0]!, i);
       this.region(body, parity);
       const term = values.get(body.ops.at(-1)!.operands[0]!);
       total = term === undefined ? undefined : foldBinary(fn, total, term);
+      if (total !== undefined && !isOfKind(total, kind)) total = undefined;
     }
-    if (total === undefined) values.delete(op.results[0]!);
-    else values.set(op.results[0]!, total);
+    this.keep(op.results[0]!, total);
   }
 
   private loaded(op: Op, parity: number): number | undefined {
@@ -322,6 +322,11 @@ function isWhole(v: Value): boolean {
   if (v.type.kind !== "scalar") return false;
   const kind = scalarOf(v.type);
   return kind === "index" || kind === "bool" || isInteger(kind);
+}
+
+/** Whether a number is one of its kind: what wraps is another, and what doubles do not count may be. */
+function isOfKind(x: number, kind: ScalarKind): boolean {
+  return Number.isSafeInteger(x) && x >= REDUCE.max.identity(kind) && x <= REDUCE.min.identity(kind);
 }
 
 /** Lengths of the dimensions that an access goes to. */

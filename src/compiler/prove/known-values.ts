@@ -1,4 +1,5 @@
 /** What is known of values while a program is gone through: intervals, which values are equal, and what conditions around say. */
+import { OPPOSITE } from "../ir/functions.js";
 import type { Op, Value } from "../ir/module.js";
 import type { Comparison } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";
@@ -155,15 +156,6 @@ export class KnownValues {
 export function everything(v: Value): Interval {
   return v.type.kind === "tensor" ? UNLIMITED : allOf(scalarOf(v.type));
 }
-
-const OPPOSITE: Readonly<Record<Comparison, Comparison>> = {
-  eq: "ne",
-  ne: "eq",
-  lt: "ge",
-  ge: "lt",
-  gt: "le",
-  le: "gt",
-};
 
 const SWAPPED: Readonly<Record<Comparison, Comparison>> = {
   eq: "eq",

@@ -22,13 +22,20 @@ export function rangeOf(op: Op, operands: readonly Range[]): Range {
   const kind = scalarOf(op.results[0]!.type);
   // What wraps is not followed, nor what doubles do not count exactly.
   const [least, most] = [REDUCE.max.identity(kind), REDUCE.min.identity(kind)];
-  return range !== null && range[0] >= Math.max(least, -MOST) && range[1] <= Math.min(most, MOST) ? range : null;
+  return range !== null && range[0] >= least && range[1] <= most ? counted(range) : null;
 }
 
-const MOST = 2 ** 62;
+/** A range whose ends doubles count exactly. */
+function counted(range: Range): Range {
+  return range !== null && range.every(Number.isSafeInteger) ? range : null;
+}
 
 /** Of the length of a dimension, by what the dimensions may be. */
 export function extentRange(e: Extent, of: (dim: string) => Range): Range {
+  return counted(lengthRange(e, of));
+}
+
+function lengthRange(e: Extent, of: (dim: string) => Range): Range {
   if (typeof e === "number") return both(e);
   if (typeof e === "string") return of(e);
   const [a, b] = [extentRange(e.a, of), extentRange(e.b, of)];
@@ -106,7 +113,9 @@ function binaryRange(fn: BinaryFunction, a: NonNullable<Range>, b: NonNullable<R
 
 /** The largest number that has no more bits than those of two ranges have. */
 function allBits(a: NonNullable<Range>, b: NonNullable<Range>): number {
-  return 2 ** Math.ceil(Math.log2(Math.max(a[1], b[1]) + 1)) - 1;
+  let bit = 1;
+  while (bit <= Math.max(a[1], b[1])) bit *= 2;
+  return bit - 1;
 }
 
 function exact(fn: BinaryFunction, a: NonNullable<Range>, b: NonNullable<Range>): Range {

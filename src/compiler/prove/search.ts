@@ -4,6 +4,7 @@
  * elements come first, so the example is the shortest there is. Nothing is executed.
  */
 import { type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
+import { OPPOSITE } from "../ir/functions.js";
 import type { Comparison } from "../ir/ops.js";
 import { type DimValues } from "../types/extent.js";
 import { both, compareRange, extentRange, type Range, rangeOf } from "./ranges.js";
@@ -20,11 +21,11 @@ export interface Parent {
   readonly region: Region;
 }
 
-/** No dimension is longer: products of three are still counted closely enough. */
-const LONGEST = 2 ** 30;
+/** No dimension of an example is longer. */
+export const LONGEST = 2 ** 30;
 
-/** What doubles count exactly: examples are made of nothing larger. */
-const EXACT = 2 ** 53;
+/** What doubles count exactly: no dimension is longer in any launch, and no index larger. */
+const FARTHEST = Number.MAX_SAFE_INTEGER;
 
 type Bounds = readonly [number, number];
 
@@ -111,7 +112,7 @@ export class Search {
     const { kernel, variables, splits } = this;
     const range = (v: string | Value, i: number): Bounds => {
       if (v === "") return [0, kernel.world - 1];
-      if (typeof v !== "string") return [-LONGEST, LONGEST];
+      if (typeof v !== "string") return [-FARTHEST, FARTHEST];
       if (at !== null) return [at[v]!, at[v]!];
       const from = least[v] ?? 1;
       return [from, splits.some((all) => all.includes(i)) ? LONGEST : from];
@@ -121,13 +122,18 @@ export class Search {
     queue.add(this.box(start.map(([lo]) => lo), start.map(([, hi]) => hi), 0)); // prettier-ignore
     const each = this.steps.length + this.tests.length + kernel.requirements.length + 1;
     let steps = 0;
+    let isOpen = false;
     for (let box = queue.take(); box !== null; box = queue.take()) {
       if ((steps += 2 * each) > limit) return { found: "undecided", steps };
       if (!this.isPossible(box, at === null) || !this.narrow(box)) continue;
       const corner = this.corner(box, at === null);
       if (corner !== null) return { found: { dims: corner }, steps };
       const i = this.widest(box);
-      if (i === null) continue;
+      if (i === null) {
+        // Of a single point that may be an example, numbers are too large to say.
+        isOpen = true;
+        continue;
+      }
       const middle = between(box.low[i]!, box.high[i]!);
       const [low, high] = [box.low.slice(), box.high.slice()];
       high[i] = middle;
@@ -136,7 +142,20 @@ export class Search {
       queue.add(this.box(low, box.high, box.depth + 1));
       queue.add(this.box(box.low, high, box.depth + 1));
     }
-    return { found: "never", steps };
+    return { found: isOpen || (at === null && this.isPossibleBeyond(start)) ? "undecided" : "never", steps };
+  }
+
+  /** Whether intervals leave a chance where some dimension is longer than all that are tried. */
+  private isPossibleBeyond(start: readonly Bounds[]): boolean {
+    const { dims } = this.kernel;
+    const isTried = (d: number): boolean => start[d]![1] === LONGEST;
+    return dims.some((_, long) => {
+      if (!isTried(long)) return false;
+      const low = start.map(([lo], i) => (i === long ? LONGEST + 1 : lo));
+      const high = start.map(([, hi], i) => (i < dims.length && isTried(i) ? FARTHEST : hi));
+      const box = this.box(low, high, 0);
+      return this.isPossible(box, true) && this.narrow(box);
+    });
   }
 
   private box(low: number[], high: number[], depth: number): Box {
@@ -237,9 +256,7 @@ export class Search {
       }
     for (const { op, loop } of this.steps) {
       if (!loop) {
-        const value = this.value(op, of);
-        if (value !== null && Math.abs(value[0]) > EXACT) return null;
-        ranges.set(op.results[0]!, value);
+        ranges.set(op.results[0]!, this.value(op, of));
         continue;
       }
       for (const [d, variable] of op.regions[0]!.arguments.entries()) {
@@ -318,15 +335,6 @@ function operandsOf(op: Op, [lo, hi]: Bounds, of: (v: Value) => Range): [Value, 
       return [];
   }
 }
-
-const OPPOSITE: Readonly<Record<Comparison, Comparison>> = {
-  eq: "ne",
-  ne: "eq",
-  lt: "ge",
-  ge: "lt",
-  gt: "le",
-  le: "gt",
-};
 
 function sidesOf(fn: Comparison, a: [Value, number, number], b: [Value, number, number]): [Value, number, number][] {
   if (fn === "gt" || fn === "ge") return sidesOf(fn === "gt" ? "lt" : "le", b, a);
