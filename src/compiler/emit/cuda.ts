@@ -20,7 +20,13 @@ import { lanesOf, scalar, scalarOf, type Type, vector } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import { parametersOf } from "./manifest.js";
-import { fragmentLoopText, fragmentThreads, type FragmentTurn } from "./fragments.js";
+import {
+  fragmentBranch,
+  fragmentBranchText,
+  fragmentLoopText,
+  fragmentThreads,
+  type FragmentTurn,
+} from "./fragments.js";
 import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
@@ -46,6 +52,8 @@ export class CudaEmitter {
   /** The threads that run the text: the block's, or those of a role. */
   role: { readonly threads: number; readonly first: number };
   private fragment: FragmentTurn | null = null;
+  /** Whether the compiler may not write loops out as it likes: where there are roles, that is most of what it takes time for. */
+  private readonly isLong: boolean;
 
   constructor(
     readonly kernel: Kernel,
@@ -53,6 +61,7 @@ export class CudaEmitter {
   ) {
     this.shared = sharedLayout(kernel);
     this.role = { threads: kernel.blockThreads, first: 0 };
+    this.isLong = kernel.buffers.some((b) => b.role === "ring");
   }
 
   helper(name: string, definition: string): void {
@@ -300,15 +309,18 @@ export class CudaEmitter {
     const [from, to] = op.operands.map((v) => this.constants.get(v));
     const body = (): void => this.region(op.regions[0]!);
     const threads = this.kernel.blockThreads;
-    // The compiler would write the long steps of roles out several times, and that is most of what it takes time for.
-    const isStep = this.role.threads !== threads && this.fragment === null && op.attributes["map"] !== "fragment";
-    if (isStep) this.line("#pragma unroll 1");
+    const pragma = (): void => {
+      const copies = op.attributes["unroll"] ?? (this.isLong ? 1 : undefined);
+      if (copies !== undefined) this.line(`#pragma unroll ${String(copies)}`);
+    };
     switch (op.attributes["map"]) {
       case "serial":
+        pragma();
         return this.block(`for (i64 ${i} = ${lo}; ${i} < ${hi}; ${i}++)`, body);
       case "blocks": {
         const first =
           from === 0 ? "blockIdx.x" : `${lo} + ((i64)blockIdx.x - ${lo} % gridDim.x + gridDim.x) % gridDim.x`;
+        pragma();
         return this.block(`for (i64 ${i} = ${first}; ${i} < ${hi}; ${i} += gridDim.x)`, body);
       }
       case "threads":
@@ -316,7 +328,7 @@ export class CudaEmitter {
           return this.block("", () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
         if (from === 0 && to !== undefined && to < threads)
           return this.block(`if (threadIdx.x < ${to})`, () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
-        if ("unroll" in op.attributes) this.line(`#pragma unroll ${String(op.attributes["unroll"])}`);
+        pragma();
         return this.block(
           `for (i64 ${i} = ${from === 0 ? "" : `${lo} + `}threadIdx.x; ${i} < ${hi}; ${i} += ${threads})`,
           body,
@@ -334,6 +346,11 @@ export class CudaEmitter {
   private branch(op: Op): void {
     const [then, otherwise] = op.regions as [Region, Region];
     const condition = this.name(op.operands[0]!);
+    const loops = fragmentBranch(op);
+    if (loops !== null) {
+      for (const o of [...then.ops, ...otherwise.ops]) if (o.name === "const") this.op(o);
+      return fragmentBranchText(condition, loops, this);
+    }
     if (otherwise.ops.length === 0) return this.block(`if (${condition})`, () => this.region(then));
     this.block(`if (${condition})`, () => this.region(then), "} else {");
     this.indented(() => this.region(otherwise));

@@ -136,50 +136,83 @@ const SHORT_BODY = 24;
  * before it is put there, and takes half the room.
  */
 export function fragmentLoopText(op: Op, out: CudaEmitter): void {
+  loopsText(op, null, out);
+}
+
+/** The loops over an accumulator that a condition chooses between, where they go through its patch alike; else null. */
+export function fragmentBranch(op: Op): readonly [Op, Op] | null {
+  const [first, second] = op.regions.map(({ ops }) => {
+    const [loop, ...more] = ops.filter((o) => o.name !== "const");
+    return more.length === 0 && loop?.name === "for" && loop.attributes["map"] === "fragment" ? loop : null;
+  });
+  if (first == null || second == null) return null;
+  const way = (loop: Op): unknown[] => [text(loop, "fragment"), text(loop, "through"), dtypeOf(firstCast(loop))];
+  return way(first).every((part, i) => part === way(second)[i]) ? [first, second] : null;
+}
+
+export function fragmentBranchText(condition: string, [first, second]: readonly [Op, Op], out: CudaEmitter): void {
+  loopsText(first, { condition, loop: second }, out);
+}
+
+function loopsText(
+  op: Op,
+  otherwise: { readonly condition: string; readonly loop: Op } | null,
+  out: CudaEmitter,
+): void {
   out.use("wgmma");
   const [name, through] = [text(op, "fragment"), bufferOf(out.kernel, text(op, "through"))];
   const [, n] = bufferOf(out.kernel, name).shape as readonly [number, number];
-  const lanes = (op.attributes["lanes"] as number | undefined) ?? 1;
-  const [body] = op.regions as [Region];
-  const [variable] = body.arguments as [Value];
-  const cast = n % 64 === 0 ? firstCast(body, name) : null;
-  const dtype = cast === null ? "f32" : (scalarOf(cast.results[0]!.type) as Narrow);
-  const columns = (PATCH_COLUMNS - PATCH_PAD) * (dtype === "f32" ? 1 : 2);
+  const cast = firstCast(op);
+  const wide = PATCH_COLUMNS - PATCH_PAD;
+  const dtype = cast === null || n % (2 * wide) !== 0 ? "f32" : dtypeOf(cast);
+  const columns = wide * (dtype === "f32" ? 1 : 2);
   const stride = columns + PATCH_PAD;
   const [height, width] = through.shape as readonly [number, number];
-  if (
-    n % columns !== 0 ||
-    columns % lanes !== 0 ||
-    width !== PATCH_COLUMNS ||
-    height < (out.role.threads / 32) * WARP_ROWS
-  )
-    throw new InternalCompilerError(
-      `no vectors of ${lanes} of an accumulator of ${n} columns through ${height}×${width}`,
-    );
+  if (n % columns !== 0 || width !== PATCH_COLUMNS || height < (out.role.threads / 32) * WARP_ROWS)
+    throw new InternalCompilerError(`no way for an accumulator of ${n} columns through ${height}×${width}`);
   const put = putText(out, n, dtype, columns);
-  const v = out.name(variable);
-  const [t, patch, part, l] = [`t${v}`, `p${v}`, `c${v}`, `l${v}`];
-  out.line(`const u32 ${t} = thread_here();`);
-  out.line(
-    `${C_TYPE[dtype]}* const ${patch} = (${C_TYPE[dtype]}*)(${bufferName(through.name)} + ${t} / 32 * ${WARP_ROWS * width});`,
-  );
-  const across = columns / lanes;
-  out.line("#pragma unroll 1");
-  out.block(`for (u32 ${part} = 0; ${part} < ${n / columns}; ${part}++)`, () => {
-    out.line(`${put}(${patch}, ${bufferName(name)}, ${part}, ${t} % 32);`);
+  const type = C_TYPE[dtype];
+  const own = out.name(op.regions[0]!.arguments[0]!);
+  const [t, patch, part] = [`t${own}`, `p${own}`, `c${own}`];
+
+  /** What is in the patch, by the warp's threads. */
+  const taken = (loop: Op): void => {
+    const [body] = loop.regions as [Region];
+    const v = out.name(body.arguments[0]!);
+    const l = `l${v}`;
+    const lanes = (loop.attributes["lanes"] as number | undefined) ?? 1;
+    const across = columns / lanes;
     out.line(`#pragma unroll ${lanes > 1 && body.ops.length <= SHORT_BODY ? (WARP_ROWS * across) / 32 : 1}`);
     out.block(`for (u32 ${l} = ${t} % 32; ${l} < ${WARP_ROWS * across}; ${l} += 32)`, () => {
       out.line(
         `const i64 ${v} = (${t} / 32 * ${WARP_ROWS} + ${l} / ${across}) * ${n / lanes} + ${part} * ${across} + ${l} % ${across};`,
       );
       const place = `${patch} + ${l} / ${across} * ${stride} + ${l} % ${across} * ${lanes}`;
-      out.inFragment({ buffer: name, lanes, place, dtype, cast }, body);
+      out.inFragment({ buffer: name, lanes, place, dtype, cast: dtype === "f32" ? null : firstCast(loop) }, body);
     });
+  };
+
+  out.line(`const u32 ${t} = thread_here();`);
+  out.line(`${type}* const ${patch} = (${type}*)(${bufferName(through.name)} + ${t} / 32 * ${WARP_ROWS * width});`);
+  out.line("#pragma unroll 1");
+  out.block(`for (u32 ${part} = 0; ${part} < ${n / columns}; ${part}++)`, () => {
+    out.line(`${put}(${patch}, ${bufferName(name)}, ${part}, ${t} % 32);`);
+    if (otherwise === null) return taken(op);
+    out.block(`if (${otherwise.condition})`, () => taken(op), "} else {");
+    out.indented(() => taken(otherwise.loop));
+    out.line("}");
   });
 }
 
+/** What an element is in the patch. */
+function dtypeOf(cast: Op | null): FragmentTurn["dtype"] {
+  return cast === null ? "f32" : (scalarOf(cast.results[0]!.type) as Narrow);
+}
+
 /** The cast to 16 bits that is all that happens to the accumulator's element; null where there is none. */
-function firstCast(body: Region, fragment: string): Op | null {
+function firstCast(loop: Op): Op | null {
+  const [body] = loop.regions as [Region];
+  const fragment = text(loop, "fragment");
   const loaded = new Set<Value>();
   const users: Op[] = [];
   walk(body, (op) => {

@@ -52,6 +52,13 @@ const SPREAD: ReadonlySet<Attribute> = new Set<Attribute>(["threads", "fragment"
 /** Most neighbours of a row that a thread has of an accumulator. */
 const FRAGMENT_LANES = 8;
 
+/** Folds that are written out several times are so for whole vectors; for single elements that would be text without use. */
+function rolled(op: Op, build: Builder, values: Substitution): boolean {
+  if (op.name !== "reduce" || Number(op.attributes["unroll"] ?? 1) <= 1) return false;
+  copyOp({ ...op, attributes: { ...op.attributes, unroll: 1 } }, build, values);
+  return true;
+}
+
 function touchesMemory(op: Op): boolean {
   return op.name === "load" || op.name === "store" || op.regions.some((r) => r.ops.some(touchesMemory));
 }
@@ -84,7 +91,7 @@ function emit(
       ([t]) => {
         const inner = new Substitution(values);
         inner.set(variable, t!);
-        rewriteOps(body!.ops, build, inner);
+        rewriteOps(body!.ops, build, inner, rolled);
       },
       extra,
     );

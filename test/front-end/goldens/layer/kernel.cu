@@ -360,12 +360,12 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         const i64 v137 = d_n - v127;
         const i64 v138 = v128 * v99;
         if (v84) {
-          if (v107) {
-            const u32 tv139 = thread_here();
-            float* const pv139 = (float*)(b_patch_128x40 + tv139 / 32 * 640);
-            #pragma unroll 1
-            for (u32 cv139 = 0; cv139 < 8; cv139++) {
-              put_fragment_256_f32(pv139, b_accumulator_128x256, cv139, tv139 % 32);
+          const u32 tv139 = thread_here();
+          float* const pv139 = (float*)(b_patch_128x40 + tv139 / 32 * 640);
+          #pragma unroll 1
+          for (u32 cv139 = 0; cv139 < 8; cv139++) {
+            put_fragment_256_f32(pv139, b_accumulator_128x256, cv139, tv139 % 32);
+            if (v107) {
               #pragma unroll 2
               for (u32 lv139 = tv139 % 32; lv139 < 64; lv139 += 32) {
                 const i64 v139 = (tv139 / 32 * 16 + lv139 / 4) * 32 + cv139 * 4 + lv139 % 4;
@@ -387,16 +387,10 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                   store_vec(b_slices + v152, v153);
                 }
               }
-            }
-          } else {
-            const u32 tv154 = thread_here();
-            float* const pv154 = (float*)(b_patch_128x40 + tv154 / 32 * 640);
-            #pragma unroll 1
-            for (u32 cv154 = 0; cv154 < 8; cv154++) {
-              put_fragment_256_f32(pv154, b_accumulator_128x256, cv154, tv154 % 32);
+            } else {
               #pragma unroll 1
-              for (u32 lv154 = tv154 % 32; lv154 < 512; lv154 += 32) {
-                const i64 v154 = (tv154 / 32 * 16 + lv154 / 32) * 256 + cv154 * 32 + lv154 % 32;
+              for (u32 lv154 = tv139 % 32; lv154 < 512; lv154 += 32) {
+                const i64 v154 = (tv139 / 32 * 16 + lv154 / 32) * 256 + cv139 * 32 + lv154 % 32;
                 const i64 v155 = v154 / 256ll;
                 const i64 v156 = v154 % 256ll;
                 const bool v157 = v155 < v136;
@@ -410,19 +404,19 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                 const i64 v165 = v164 * d_n;
                 const i64 v166 = v165 + v161;
                 if (v159) {
-                  const float v167 = *(pv154 + lv154 / 32 * 40 + lv154 % 32 * 1);
+                  const float v167 = *(pv139 + lv154 / 32 * 40 + lv154 % 32 * 1);
                   *(b_slices + v166) = v167;
                 }
               }
             }
           }
         } else {
-          if (v112) {
-            const u32 tv168 = thread_here();
-            float* const pv168 = (float*)(b_patch_128x40 + tv168 / 32 * 640);
-            #pragma unroll 1
-            for (u32 cv168 = 0; cv168 < 8; cv168++) {
-              put_fragment_256_f32(pv168, b_accumulator_128x256, cv168, tv168 % 32);
+          const u32 tv168 = thread_here();
+          float* const pv168 = (float*)(b_patch_128x40 + tv168 / 32 * 640);
+          #pragma unroll 1
+          for (u32 cv168 = 0; cv168 < 8; cv168++) {
+            put_fragment_256_f32(pv168, b_accumulator_128x256, cv168, tv168 % 32);
+            if (v112) {
               #pragma unroll 2
               for (u32 lv168 = tv168 % 32; lv168 < 64; lv168 += 32) {
                 const i64 v168 = (tv168 / 32 * 16 + lv168 / 4) * 32 + cv168 * 4 + lv168 % 4;
@@ -466,16 +460,10 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                   store_vec(((u16*)b_out_peers.p[0ll]) + v183, v190);
                 }
               }
-            }
-          } else {
-            const u32 tv191 = thread_here();
-            float* const pv191 = (float*)(b_patch_128x40 + tv191 / 32 * 640);
-            #pragma unroll 1
-            for (u32 cv191 = 0; cv191 < 8; cv191++) {
-              put_fragment_256_f32(pv191, b_accumulator_128x256, cv191, tv191 % 32);
+            } else {
               #pragma unroll 1
-              for (u32 lv191 = tv191 % 32; lv191 < 512; lv191 += 32) {
-                const i64 v191 = (tv191 / 32 * 16 + lv191 / 32) * 256 + cv191 * 32 + lv191 % 32;
+              for (u32 lv191 = tv168 % 32; lv191 < 512; lv191 += 32) {
+                const i64 v191 = (tv168 / 32 * 16 + lv191 / 32) * 256 + cv168 * 32 + lv191 % 32;
                 const i64 v192 = v191 / 256ll;
                 const i64 v193 = v191 % 256ll;
                 const bool v194 = v192 < v136;
@@ -494,7 +482,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                 const i64 v205 = v204 + v198;
                 if (v196) {
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const float v206 = *(pv191 + lv191 / 32 * 40 + lv191 % 32 * 1);
+                  const float v206 = *(pv168 + lv191 / 32 * 40 + lv191 % 32 * 1);
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
                   const float v207 = 5e-1f * v206;
                   const u16 v208 = *(b_bias + v203);
@@ -579,439 +567,199 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   const i64 v244 = v7 > 0ll ? v7 : 0ll;
   const i64 v245 = d_n > 0ll ? d_n : 0ll;
   const i64 v246 = v244 * v245;
-  const i64 v248 = v246 / 3072ll;
-  const i64 v250 = v246 + 3071ll;
-  const i64 v251 = v250 / 3072ll;
-  const bool v252 = (u64)b_slices % 16 == 0;
-  const bool v253 = (u64)b_bias % 16 == 0;
-  const bool v254 = v252 & v253;
-  const bool v255 = (u64)b_out % 16 == 0;
-  const bool v256 = v254 & v255;
-  const i64 v257 = v245 % 8ll;
-  const bool v258 = v257 == 0ll;
-  const bool v259 = v256 & v258;
-  const i64 v260 = d_n % 8ll;
-  const bool v261 = v260 == 0ll;
-  const bool v262 = v259 & v261;
-  Vec<float, 8> v264;
+  const i64 v249 = v246 + 3071ll;
+  const i64 v250 = v249 / 3072ll;
+  const bool v251 = (u64)b_slices % 16 == 0;
+  const bool v252 = (u64)b_bias % 16 == 0;
+  const bool v253 = v251 & v252;
+  const bool v254 = (u64)b_out % 16 == 0;
+  const bool v255 = v253 & v254;
+  const i64 v256 = v245 % 8ll;
+  const bool v257 = v256 == 0ll;
+  const bool v258 = v255 & v257;
+  const i64 v259 = d_n % 8ll;
+  const bool v260 = v259 == 0ll;
+  const bool v261 = v258 & v260;
+  Vec<float, 8> v262;
   #pragma unroll
-  for (int l = 0; l < 8; l++) v264.v[l] = 5e-1f;
-  const i64 v265 = (i64)rank % 4ll;
-  const i64 v266 = (i64)gridDim.x * 4ll;
-  const i64 v267 = (i64)gridDim.x * 2ll;
-  const i64 v268 = (i64)gridDim.x * 3ll;
+  for (int l = 0; l < 8; l++) v262.v[l] = 5e-1f;
+  const i64 v263 = (i64)rank % 4ll;
   if (v84) {
     __syncthreads();
-    const u32 v269 = *(b_epoch + 0ll);
-    const u32 v270 = v269 + 1u;
-    *(b_epoch + 0ll) = v270;
+    const u32 v264 = *(b_epoch + 0ll);
+    const u32 v265 = v264 + 1u;
+    *(b_epoch + 0ll) = v265;
     if (threadIdx.x < 1) {
-      const i64 v271 = threadIdx.x;
-      signal_set_release_gpu(b_flags + v20, v270);
+      const i64 v266 = threadIdx.x;
+      signal_set_release_gpu(b_flags + v20, v265);
     }
-    for (i64 v272 = threadIdx.x; v272 < (i64)gridDim.x; v272 += 384) {
-      const i64 v273 = v272 * 4ll;
-      const i64 v274 = v273 + v265;
-      wait_acquire_gpu(b_flags + v274, v270, watch, (u32)(v265), 5u, (u32)(v274), 5u);
+    #pragma unroll 1
+    for (i64 v267 = threadIdx.x; v267 < (i64)gridDim.x; v267 += 384) {
+      const i64 v268 = v267 * 4ll;
+      const i64 v269 = v268 + v263;
+      wait_acquire_gpu(b_flags + v269, v265, watch, (u32)(v263), 5u, (u32)(v269), 5u);
     }
     __syncthreads();
-    if (v262) {
-      const i64 v275 = v248 / v266;
-      for (i64 v276 = 0ll; v276 < v275; v276++) {
-        const i64 v277 = v276 * v266;
-        const i64 v278 = v277 + (i64)blockIdx.x;
-        const i64 v279 = v278 * 3072ll;
-        const i64 v280 = v278 + (i64)gridDim.x;
-        const i64 v281 = v280 * 3072ll;
-        const i64 v282 = v278 + v267;
-        const i64 v283 = v282 * 3072ll;
-        const i64 v284 = v278 + v268;
-        const i64 v285 = v284 * 3072ll;
-        {
-          const i64 v286 = threadIdx.x;
-          const i64 v287 = v286 * 8ll;
-          const i64 v288 = v279 + v287;
-          const i64 v289 = v281 + v287;
-          const i64 v290 = v283 + v287;
-          const i64 v291 = v285 + v287;
-          const i64 v292 = v288 % v245;
-          const i64 v293 = v289 % v245;
-          const i64 v294 = v290 % v245;
-          const i64 v295 = v291 % v245;
-          const i64 v296 = v288 / v245;
-          const i64 v297 = v289 / v245;
-          const i64 v298 = v290 / v245;
-          const i64 v299 = v291 / v245;
-          const i64 v300 = v296 + v8;
-          const i64 v301 = v297 + v8;
-          const i64 v302 = v298 + v8;
-          const i64 v303 = v299 + v8;
+    if (v261) {
+      #pragma unroll 1
+      for (i64 v270 = blockIdx.x; v270 < v250; v270 += gridDim.x) {
+        const i64 v271 = v270 * 3072ll;
+        const i64 v272 = v246 - v271;
+        const i64 v273 = v272 < 3072ll ? v272 : 3072ll;
+        const i64 v274 = v273 / 8ll;
+        const i64 v275 = v274 * 8ll;
+        #pragma unroll 1
+        for (i64 v276 = threadIdx.x; v276 < v274; v276 += 384) {
+          const i64 v277 = v276 * 8ll;
+          const i64 v278 = v271 + v277;
+          const i64 v279 = v278 % v245;
+          const i64 v280 = v278 / v245;
+          const i64 v281 = v280 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v305;
-          for (int l = 0; l < 8; l++) v305.v[l] = 0e+0f;
+          Vec<float, 8> v283;
+          for (int l = 0; l < 8; l++) v283.v[l] = 0e+0f;
           #pragma unroll 8
+          for (i64 v282 = 0ll; v282 < v83; v282++) {
+            const i64 v284 = v282 * v7;
+            const i64 v285 = v284 + v280;
+            const i64 v286 = v285 * d_n;
+            const i64 v287 = v286 + v279;
+            const Vec<float, 8> v288 = load_vec<float, 8>(b_slices + v287);
+            for (int l = 0; l < 8; l++) v283.v[l] = v283.v[l] + v288.v[l];
+          }
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
+          Vec<float, 8> v289;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v289.v[l] = v262.v[l] * v283.v[l];
+          const i64 v290 = v280 * d_n;
+          const i64 v291 = v290 + v279;
+          const Vec<u16, 8> v292 = load_vec<u16, 8>(b_bias + v291);
+          Vec<float, 8> v293;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v293.v[l] = bf16_to_f32(v292.v[l]);
+          Vec<float, 8> v294;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v294.v[l] = v289.v[l] + v293.v[l];
+          Vec<float, 8> v295;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v295.v[l] = fn_silu(v294.v[l]);
+          Vec<u16, 8> v296;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v296.v[l] = f32_to_bf16(v295.v[l]);
+          const i64 v297 = v281 * d_n;
+          const i64 v298 = v297 + v279;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v298, v296);
+        }
+        #pragma unroll 1
+        for (i64 v299 = v275 + threadIdx.x; v299 < v273; v299 += 384) {
+          const i64 v300 = v271 + v299;
+          const i64 v301 = v300 % v245;
+          const i64 v302 = v300 / v245;
+          const i64 v303 = v302 + v8;
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+          float v305;
+          v305 = 0e+0f;
+          #pragma unroll 1
           for (i64 v304 = 0ll; v304 < v83; v304++) {
             const i64 v306 = v304 * v7;
-            const i64 v307 = v306 + v296;
+            const i64 v307 = v306 + v302;
             const i64 v308 = v307 * d_n;
-            const i64 v309 = v308 + v292;
-            const Vec<float, 8> v310 = load_vec<float, 8>(b_slices + v309);
-            for (int l = 0; l < 8; l++) v305.v[l] = v305.v[l] + v310.v[l];
-          }
-          Vec<float, 8> v312;
-          for (int l = 0; l < 8; l++) v312.v[l] = 0e+0f;
-          #pragma unroll 8
-          for (i64 v311 = 0ll; v311 < v83; v311++) {
-            const i64 v313 = v311 * v7;
-            const i64 v314 = v313 + v297;
-            const i64 v315 = v314 * d_n;
-            const i64 v316 = v315 + v293;
-            const Vec<float, 8> v317 = load_vec<float, 8>(b_slices + v316);
-            for (int l = 0; l < 8; l++) v312.v[l] = v312.v[l] + v317.v[l];
-          }
-          Vec<float, 8> v319;
-          for (int l = 0; l < 8; l++) v319.v[l] = 0e+0f;
-          #pragma unroll 8
-          for (i64 v318 = 0ll; v318 < v83; v318++) {
-            const i64 v320 = v318 * v7;
-            const i64 v321 = v320 + v298;
-            const i64 v322 = v321 * d_n;
-            const i64 v323 = v322 + v294;
-            const Vec<float, 8> v324 = load_vec<float, 8>(b_slices + v323);
-            for (int l = 0; l < 8; l++) v319.v[l] = v319.v[l] + v324.v[l];
-          }
-          Vec<float, 8> v326;
-          for (int l = 0; l < 8; l++) v326.v[l] = 0e+0f;
-          #pragma unroll 8
-          for (i64 v325 = 0ll; v325 < v83; v325++) {
-            const i64 v327 = v325 * v7;
-            const i64 v328 = v327 + v299;
-            const i64 v329 = v328 * d_n;
-            const i64 v330 = v329 + v295;
-            const Vec<float, 8> v331 = load_vec<float, 8>(b_slices + v330);
-            for (int l = 0; l < 8; l++) v326.v[l] = v326.v[l] + v331.v[l];
+            const i64 v309 = v308 + v301;
+            const float v310 = *(b_slices + v309);
+            v305 = v305 + v310;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v332;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v332.v[l] = v264.v[l] * v305.v[l];
-          Vec<float, 8> v333;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v333.v[l] = v264.v[l] * v312.v[l];
-          Vec<float, 8> v334;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v334.v[l] = v264.v[l] * v319.v[l];
-          Vec<float, 8> v335;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v335.v[l] = v264.v[l] * v326.v[l];
-          const i64 v336 = v296 * d_n;
-          const i64 v337 = v297 * d_n;
-          const i64 v338 = v298 * d_n;
-          const i64 v339 = v299 * d_n;
-          const i64 v340 = v336 + v292;
-          const i64 v341 = v337 + v293;
-          const i64 v342 = v338 + v294;
-          const i64 v343 = v339 + v295;
-          const Vec<u16, 8> v344 = load_vec<u16, 8>(b_bias + v340);
-          const Vec<u16, 8> v345 = load_vec<u16, 8>(b_bias + v341);
-          const Vec<u16, 8> v346 = load_vec<u16, 8>(b_bias + v342);
-          const Vec<u16, 8> v347 = load_vec<u16, 8>(b_bias + v343);
-          Vec<float, 8> v348;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v348.v[l] = bf16_to_f32(v344.v[l]);
-          Vec<float, 8> v349;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v349.v[l] = bf16_to_f32(v345.v[l]);
-          Vec<float, 8> v350;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v350.v[l] = bf16_to_f32(v346.v[l]);
-          Vec<float, 8> v351;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v351.v[l] = bf16_to_f32(v347.v[l]);
-          Vec<float, 8> v352;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v352.v[l] = v332.v[l] + v348.v[l];
-          Vec<float, 8> v353;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v353.v[l] = v333.v[l] + v349.v[l];
-          Vec<float, 8> v354;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v354.v[l] = v334.v[l] + v350.v[l];
-          Vec<float, 8> v355;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v355.v[l] = v335.v[l] + v351.v[l];
-          Vec<float, 8> v356;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v356.v[l] = fn_silu(v352.v[l]);
-          Vec<float, 8> v357;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v357.v[l] = fn_silu(v353.v[l]);
-          Vec<float, 8> v358;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v358.v[l] = fn_silu(v354.v[l]);
-          Vec<float, 8> v359;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v359.v[l] = fn_silu(v355.v[l]);
-          Vec<u16, 8> v360;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v360.v[l] = f32_to_bf16(v356.v[l]);
-          Vec<u16, 8> v361;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v361.v[l] = f32_to_bf16(v357.v[l]);
-          Vec<u16, 8> v362;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v362.v[l] = f32_to_bf16(v358.v[l]);
-          Vec<u16, 8> v363;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v363.v[l] = f32_to_bf16(v359.v[l]);
-          const i64 v364 = v300 * d_n;
-          const i64 v365 = v301 * d_n;
-          const i64 v366 = v302 * d_n;
-          const i64 v367 = v303 * d_n;
-          const i64 v368 = v364 + v292;
-          const i64 v369 = v365 + v293;
-          const i64 v370 = v366 + v294;
-          const i64 v371 = v367 + v295;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v368, v360);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v369, v361);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v370, v362);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v371, v363);
-        }
-      }
-      const i64 v372 = v275 * v266;
-      for (i64 v373 = v372 + ((i64)blockIdx.x - v372 % gridDim.x + gridDim.x) % gridDim.x; v373 < v248; v373 += gridDim.x) {
-        const i64 v374 = v373 * 3072ll;
-        {
-          const i64 v375 = threadIdx.x;
-          const i64 v376 = v375 * 8ll;
-          const i64 v377 = v374 + v376;
-          const i64 v378 = v377 % v245;
-          const i64 v379 = v377 / v245;
-          const i64 v380 = v379 + v8;
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v382;
-          for (int l = 0; l < 8; l++) v382.v[l] = 0e+0f;
-          #pragma unroll 8
-          for (i64 v381 = 0ll; v381 < v83; v381++) {
-            const i64 v383 = v381 * v7;
-            const i64 v384 = v383 + v379;
-            const i64 v385 = v384 * d_n;
-            const i64 v386 = v385 + v378;
-            const Vec<float, 8> v387 = load_vec<float, 8>(b_slices + v386);
-            for (int l = 0; l < 8; l++) v382.v[l] = v382.v[l] + v387.v[l];
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v388;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v388.v[l] = v264.v[l] * v382.v[l];
-          const i64 v389 = v379 * d_n;
-          const i64 v390 = v389 + v378;
-          const Vec<u16, 8> v391 = load_vec<u16, 8>(b_bias + v390);
-          Vec<float, 8> v392;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v392.v[l] = bf16_to_f32(v391.v[l]);
-          Vec<float, 8> v393;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v393.v[l] = v388.v[l] + v392.v[l];
-          Vec<float, 8> v394;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v394.v[l] = fn_silu(v393.v[l]);
-          Vec<u16, 8> v395;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v395.v[l] = f32_to_bf16(v394.v[l]);
-          const i64 v396 = v380 * d_n;
-          const i64 v397 = v396 + v378;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v397, v395);
+          const float v311 = 5e-1f * v305;
+          const i64 v312 = v302 * d_n;
+          const i64 v313 = v312 + v301;
+          const u16 v314 = *(b_bias + v313);
+          const float v315 = bf16_to_f32(v314);
+          const float v316 = v311 + v315;
+          const float v317 = fn_silu(v316);
+          const u16 v318 = f32_to_bf16(v317);
+          const i64 v319 = v303 * d_n;
+          const i64 v320 = v319 + v301;
+          *(((u16*)b_out_peers.p[0ll]) + v320) = v318;
         }
       }
     } else {
-      for (i64 v398 = blockIdx.x; v398 < v248; v398 += gridDim.x) {
-        const i64 v399 = v398 * 3072ll;
-        for (i64 v400 = threadIdx.x; v400 < 3072ll; v400 += 384) {
-          const i64 v401 = v399 + v400;
-          const i64 v402 = v401 % v245;
-          const i64 v403 = v401 / v245;
-          const i64 v404 = v403 + v8;
+      #pragma unroll 1
+      for (i64 v321 = blockIdx.x; v321 < v250; v321 += gridDim.x) {
+        const i64 v322 = v321 * 3072ll;
+        const i64 v323 = v246 - v322;
+        const i64 v324 = v323 < 3072ll ? v323 : 3072ll;
+        #pragma unroll 1
+        for (i64 v325 = threadIdx.x; v325 < v324; v325 += 384) {
+          const i64 v326 = v322 + v325;
+          const i64 v327 = v326 % v245;
+          const i64 v328 = v326 / v245;
+          const i64 v329 = v328 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v406;
-          v406 = 0e+0f;
-          #pragma unroll 8
-          for (i64 v405 = 0ll; v405 < v83; v405++) {
-            const i64 v407 = v405 * v7;
-            const i64 v408 = v407 + v403;
-            const i64 v409 = v408 * d_n;
-            const i64 v410 = v409 + v402;
-            const float v411 = *(b_slices + v410);
-            v406 = v406 + v411;
+          float v331;
+          v331 = 0e+0f;
+          #pragma unroll 1
+          for (i64 v330 = 0ll; v330 < v83; v330++) {
+            const i64 v332 = v330 * v7;
+            const i64 v333 = v332 + v328;
+            const i64 v334 = v333 * d_n;
+            const i64 v335 = v334 + v327;
+            const float v336 = *(b_slices + v335);
+            v331 = v331 + v336;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v412 = 5e-1f * v406;
-          const i64 v413 = v403 * d_n;
-          const i64 v414 = v413 + v402;
-          const u16 v415 = *(b_bias + v414);
-          const float v416 = bf16_to_f32(v415);
-          const float v417 = v412 + v416;
-          const float v418 = fn_silu(v417);
-          const u16 v419 = f32_to_bf16(v418);
-          const i64 v420 = v404 * d_n;
-          const i64 v421 = v420 + v402;
-          *(((u16*)b_out_peers.p[0ll]) + v421) = v419;
-        }
-      }
-    }
-    if (v262) {
-      for (i64 v422 = v248 + ((i64)blockIdx.x - v248 % gridDim.x + gridDim.x) % gridDim.x; v422 < v251; v422 += gridDim.x) {
-        const i64 v423 = v422 * 3072ll;
-        const i64 v424 = v246 - v423;
-        const i64 v425 = v424 / 8ll;
-        const i64 v426 = v425 * 8ll;
-        for (i64 v427 = threadIdx.x; v427 < v425; v427 += 384) {
-          const i64 v428 = v427 * 8ll;
-          const i64 v429 = v423 + v428;
-          const i64 v430 = v429 % v245;
-          const i64 v431 = v429 / v245;
-          const i64 v432 = v431 + v8;
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v434;
-          for (int l = 0; l < 8; l++) v434.v[l] = 0e+0f;
-          #pragma unroll 8
-          for (i64 v433 = 0ll; v433 < v83; v433++) {
-            const i64 v435 = v433 * v7;
-            const i64 v436 = v435 + v431;
-            const i64 v437 = v436 * d_n;
-            const i64 v438 = v437 + v430;
-            const Vec<float, 8> v439 = load_vec<float, 8>(b_slices + v438);
-            for (int l = 0; l < 8; l++) v434.v[l] = v434.v[l] + v439.v[l];
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v440;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v440.v[l] = v264.v[l] * v434.v[l];
-          const i64 v441 = v431 * d_n;
-          const i64 v442 = v441 + v430;
-          const Vec<u16, 8> v443 = load_vec<u16, 8>(b_bias + v442);
-          Vec<float, 8> v444;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v444.v[l] = bf16_to_f32(v443.v[l]);
-          Vec<float, 8> v445;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v445.v[l] = v440.v[l] + v444.v[l];
-          Vec<float, 8> v446;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v446.v[l] = fn_silu(v445.v[l]);
-          Vec<u16, 8> v447;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v447.v[l] = f32_to_bf16(v446.v[l]);
-          const i64 v448 = v432 * d_n;
-          const i64 v449 = v448 + v430;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v449, v447);
-        }
-        for (i64 v450 = v426 + threadIdx.x; v450 < v424; v450 += 384) {
-          const i64 v451 = v423 + v450;
-          const i64 v452 = v451 % v245;
-          const i64 v453 = v451 / v245;
-          const i64 v454 = v453 + v8;
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v456;
-          v456 = 0e+0f;
-          #pragma unroll 8
-          for (i64 v455 = 0ll; v455 < v83; v455++) {
-            const i64 v457 = v455 * v7;
-            const i64 v458 = v457 + v453;
-            const i64 v459 = v458 * d_n;
-            const i64 v460 = v459 + v452;
-            const float v461 = *(b_slices + v460);
-            v456 = v456 + v461;
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v462 = 5e-1f * v456;
-          const i64 v463 = v453 * d_n;
-          const i64 v464 = v463 + v452;
-          const u16 v465 = *(b_bias + v464);
-          const float v466 = bf16_to_f32(v465);
-          const float v467 = v462 + v466;
-          const float v468 = fn_silu(v467);
-          const u16 v469 = f32_to_bf16(v468);
-          const i64 v470 = v454 * d_n;
-          const i64 v471 = v470 + v452;
-          *(((u16*)b_out_peers.p[0ll]) + v471) = v469;
-        }
-      }
-    } else {
-      for (i64 v472 = v248 + ((i64)blockIdx.x - v248 % gridDim.x + gridDim.x) % gridDim.x; v472 < v251; v472 += gridDim.x) {
-        const i64 v473 = v472 * 3072ll;
-        const i64 v474 = v246 - v473;
-        for (i64 v475 = threadIdx.x; v475 < v474; v475 += 384) {
-          const i64 v476 = v473 + v475;
-          const i64 v477 = v476 % v245;
-          const i64 v478 = v476 / v245;
-          const i64 v479 = v478 + v8;
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v481;
-          v481 = 0e+0f;
-          #pragma unroll 8
-          for (i64 v480 = 0ll; v480 < v83; v480++) {
-            const i64 v482 = v480 * v7;
-            const i64 v483 = v482 + v478;
-            const i64 v484 = v483 * d_n;
-            const i64 v485 = v484 + v477;
-            const float v486 = *(b_slices + v485);
-            v481 = v481 + v486;
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v487 = 5e-1f * v481;
-          const i64 v488 = v478 * d_n;
-          const i64 v489 = v488 + v477;
-          const u16 v490 = *(b_bias + v489);
-          const float v491 = bf16_to_f32(v490);
-          const float v492 = v487 + v491;
-          const float v493 = fn_silu(v492);
-          const u16 v494 = f32_to_bf16(v493);
-          const i64 v495 = v479 * d_n;
-          const i64 v496 = v495 + v477;
-          *(((u16*)b_out_peers.p[0ll]) + v496) = v494;
+          const float v337 = 5e-1f * v331;
+          const i64 v338 = v328 * d_n;
+          const i64 v339 = v338 + v327;
+          const u16 v340 = *(b_bias + v339);
+          const float v341 = bf16_to_f32(v340);
+          const float v342 = v337 + v341;
+          const float v343 = fn_silu(v342);
+          const u16 v344 = f32_to_bf16(v343);
+          const i64 v345 = v329 * d_n;
+          const i64 v346 = v345 + v327;
+          *(((u16*)b_out_peers.p[0ll]) + v346) = v344;
         }
       }
     }
   }
   __syncthreads();
-  const u32 v497 = *(b_epoch + 0ll);
-  const u32 v498 = v497 + 1u;
-  *(b_epoch + 0ll) = v498;
+  const u32 v347 = *(b_epoch + 0ll);
+  const u32 v348 = v347 + 1u;
+  *(b_epoch + 0ll) = v348;
   if (threadIdx.x < 4) {
-    const i64 v499 = threadIdx.x;
-    const bool v500 = v499 == 0ll;
-    const bool v501 = v30 & v500;
-    const bool v502 = v31 & v500;
-    const bool v503 = v32 & v500;
-    const bool v504 = v501 | v502;
-    const bool v505 = v504 | v503;
-    if (v505) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v499]) + v20, v498);
+    const i64 v349 = threadIdx.x;
+    const bool v350 = v349 == 0ll;
+    const bool v351 = v30 & v350;
+    const bool v352 = v31 & v350;
+    const bool v353 = v32 & v350;
+    const bool v354 = v351 | v352;
+    const bool v355 = v354 | v353;
+    if (v355) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v349]) + v20, v348);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v506 = threadIdx.x;
-    const bool v507 = v506 == 1ll;
-    const bool v508 = v16 & v507;
-    const bool v509 = v506 == 2ll;
-    const bool v510 = v16 & v509;
-    const bool v511 = v506 == 3ll;
-    const bool v512 = v16 & v511;
-    const bool v513 = v508 | v510;
-    const bool v514 = v513 | v512;
-    const i64 v515 = v15 + v506;
-    if (v514) {
-      wait_acquire_sys(b_flags + v515, v498, watch, (u32)(v506), 5u, (u32)(v515), 5u);
+    const i64 v356 = threadIdx.x;
+    const bool v357 = v356 == 1ll;
+    const bool v358 = v16 & v357;
+    const bool v359 = v356 == 2ll;
+    const bool v360 = v16 & v359;
+    const bool v361 = v356 == 3ll;
+    const bool v362 = v16 & v361;
+    const bool v363 = v358 | v360;
+    const bool v364 = v363 | v362;
+    const i64 v365 = v15 + v356;
+    if (v364) {
+      wait_acquire_sys(b_flags + v365, v348, watch, (u32)(v356), 5u, (u32)(v365), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v516 = threadIdx.x;
-    const i64 v517 = v516 % (i64)gridDim.x;
-    const bool v518 = v517 == (i64)blockIdx.x;
-    if (v518) {
-      const u32 v519 = *(b_epoch + 0ll);
-      *(b_epochs + v516) = v519;
+    const i64 v366 = threadIdx.x;
+    const i64 v367 = v366 % (i64)gridDim.x;
+    const bool v368 = v367 == (i64)blockIdx.x;
+    if (v368) {
+      const u32 v369 = *(b_epoch + 0ll);
+      *(b_epochs + v366) = v369;
     }
   }
 }
