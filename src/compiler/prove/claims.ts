@@ -13,6 +13,7 @@ import { countedOps } from "./counted-ops.js";
 import { type Coverage, coverageOf, type Unreached, unreachedOf, untaken } from "./coverage.js";
 import { describeOutside, type KnownElements, outsideDimension } from "./dimension-bounds.js";
 import { type EveryClaim, everyLength } from "./every/index.js";
+import { execute } from "./execute.js";
 import { explained } from "./explained.js";
 import { InputValues, SAMPLE_NAMES, steeringInputs } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
@@ -22,7 +23,7 @@ import type { Lengths } from "./obligations.js";
 import { proveOrdering } from "./ordering.js";
 import { predicated } from "./predicated.js";
 import { oddShape, rowDimension } from "./lengths.js";
-import { type Answer, placeOfLengths, type Wrong } from "./results.js";
+import { type Answer, CannotTell, Fails, placeOfLengths, type Wrong } from "./results.js";
 import { LONGEST } from "./search.js";
 import { constantsBeyond, lengthBeyond, type ProofShape, shapesToProve, whyNoShape } from "./shapes.js";
 
@@ -150,7 +151,7 @@ export function proveOrderings(given: Kernel, options: ProveOptions, everywhere:
   return proofOf(kernel, options, settings, of);
 }
 
-/** Proves the answer at the basic shapes. */
+/** Proves the answer at the basic shapes; where it is shown of every length, at those that have a part in that, and that lead further. */
 export function proveAnswers(given: Kernel, options: ProveOptions, everywhere: Everywhere): Proof {
   const kernel = predicated(given);
   const settings = settingsOf(kernel, "answer", options, everywhere).filter((s) => !s.unevenGrids && !s.isFurther);
@@ -222,7 +223,7 @@ export function claimsOf(
   const beyond =
     isEverywhere || !isProved ? [] : beyondOf(kernel, options, every?.ordering.holds === true ? answers : orderings);
   const coverage = coverageOf(kernel, new Set([...answers.ran, ...orderings.ran]));
-  const asClaimed = (): boolean => roundedAsClaimed(kernel, options, answers);
+  const asClaimed = (): boolean => roundedAsClaimed(kernel, options, answers, everywhere);
   const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows, asClaimed);
   return {
     collective: kernel.name,
@@ -244,11 +245,14 @@ export function claimsOf(
   };
 }
 
-/** Whether each proved shape has outputs that are made as the claim has it, with all roundings. */
-function roundedAsClaimed(kernel: Kernel, { seed = 0 }: ProveOptions, { answers }: Proof): boolean {
+/** Whether each shape that is proved, or need not be, has outputs that are made as the claim has it, with all roundings. */
+function roundedAsClaimed(kernel: Kernel, options: ProveOptions, { answers }: Proof, everywhere: Everywhere): boolean {
+  const { seed = 0 } = options;
   const proved = new Map<string, { readonly dims: DimValues; readonly aligned: boolean }>();
   for (const { status, claim } of answers)
     if (status === "proved") proved.set(`${claim.aligned} ${JSON.stringify(claim.dims)}`, claim);
+  for (const setting of settingsOf(kernel, "answer", options, everywhere))
+    if (setting.isSpare) proved.set(`${setting.aligned} ${JSON.stringify(setting.dims)}`, setting);
   return proved.size > 0 && [...proved.values()].every((at) => isRoundedAsClaimed(kernel, { ...at, seed }));
 }
 
@@ -341,7 +345,7 @@ function beyondOf(kernel: Kernel, { program, shapes }: ProveOptions, { answers }
 /** Goes through settings until one is wrong; those of further shapes only while there are ops that have not run. */
 function proofOf(
   kernel: Kernel,
-  { program }: ProveOptions,
+  options: ProveOptions,
   settings: readonly Setting[],
   one: (setting: Setting) => Answer,
   before: Proof = { answers: [], further: [], ran: [] },
@@ -353,14 +357,27 @@ function proofOf(
   const ran = new Set(before.ran);
   for (const setting of settings) {
     if (answers.at(-1)?.status === "wrong") break;
-    if (setting.isFurther && ran.size === total) continue;
+    if ((setting.isFurther || setting.isSpare) && ran.size === total) continue;
+    if (setting.isSpare && outsideAt(kernel, setting, options) === null && !leadsFurther(kernel, setting, ran))
+      continue;
     const known = ran.size;
-    const answer = explained(kernel, program ?? null, setting.dims, setting.sample, setting.seed, one(setting));
+    const answer = explained(kernel, options.program ?? null, setting.dims, setting.sample, setting.seed, one(setting));
     answers.push(answer.status === "proved" ? { ...answer, samples } : answer);
     if (answer.status === "proved") for (const op of answer.executed) ran.add(op);
     if (setting.isFurther && ran.size > known) further.push(JSON.stringify(setting.dims));
   }
   return { answers, further, ran: [...ran] };
+}
+
+/** Whether ops run that have not: followed without data, which takes a part of the time that a proof does. */
+function leadsFurther(kernel: Kernel, setting: Setting, ran: ReadonlySet<number>): boolean {
+  try {
+    return execute(kernel, { ...setting, launches: 2 }, null, false).executed.some((op) => !ran.has(op));
+  } catch (e) {
+    // What stands in the way is for the proof to say.
+    if (e instanceof Fails || e instanceof CannotTell) return true;
+    throw e;
+  }
 }
 
 function sampleCount(kernel: Kernel): number {
@@ -386,6 +403,8 @@ interface Setting {
   readonly isFurther: boolean;
   /** Only for a constant of the program. */
   readonly isForConstant: boolean;
+  /** Only where it leads to an op that has not run: what is claimed does not need it. */
+  readonly isSpare: boolean;
 }
 
 /**
@@ -416,15 +435,28 @@ function settingsOf(
   const short = { ...ragged, [row]: Math.min(ragged[row] ?? 0, SHORT_ROW) };
   const sampled = names.length > 1 && kernel.requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
   const last = Math.max(0, sampleCount(kernel) - 1);
-  const basic = { aligned: true, sample: last, seed, unevenGrids: false, isFurther: false, isForConstant: false };
+  const basic = {
+    aligned: true,
+    sample: last,
+    seed,
+    unevenGrids: false,
+    isFurther: false,
+    isForConstant: false,
+    isSpare: false,
+  };
   // The shortest shape is where an index that nothing limits leaves it soonest.
   const extremes = Array.from({ length: last }, (_, sample): Setting => ({ ...basic, dims: plain[0]!, sample }));
-  // The order of all lengths is not trusted to the theorem alone; which paths loops over elements take has no part in it.
+  // What holds for all lengths is not trusted to the theorem alone; which paths loops over elements take has no part in their order.
+  const isSpare = ({ dims }: ProofShape): boolean =>
+    isEverywhere && dims !== ragged && !examples.includes(JSON.stringify(dims));
   const executed = isEverywhere && claim === "ordering" ? main.filter(({ dims }) => dims === ragged) : main;
-  const settings = [
-    ...extremes,
-    ...executed.map(({ dims, isForConstant }): Setting => ({ ...basic, dims, isForConstant })),
-  ];
+  const basics = executed.map((s): Setting => ({
+    ...basic,
+    dims: s.dims,
+    isForConstant: s.isForConstant,
+    isSpare: isSpare(s),
+  }));
+  const settings = [...extremes, ...basics.filter((s) => !s.isSpare)];
   // Starting at odd addresses leaves only the scalar paths.
   if (misaligned !== false)
     settings.push({
@@ -433,8 +465,12 @@ function settingsOf(
       aligned: false,
     });
   // What blocks keep from launch to launch does not depend on tails, which the ragged shape is for.
-  settings.push({ ...basic, dims: plain[2] ?? ragged, unevenGrids: true });
+  const uneven = plain[2] ?? ragged;
+  const shorter = isEverywhere ? oddShape(kernel, uneven, plain[0]) : uneven;
+  const isOfAllBlocks = gridOf(kernel, shorter) === gridOf(kernel, uneven);
+  settings.push({ ...basic, dims: isOfAllBlocks ? shorter : uneven, unevenGrids: true });
   for (let sample = 0; sample < last; sample++) settings.push({ ...basic, dims: sampled, sample });
+  settings.push(...basics.filter((s) => s.isSpare));
   for (const { dims, isFurther } of shapes) if (isFurther) settings.push({ ...basic, dims, isFurther });
   return settings;
 }

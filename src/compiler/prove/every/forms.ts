@@ -44,12 +44,15 @@ export function constantOf(f: Form): number {
 export function plus(a: Form, b: Form, times = 1): Form {
   if (b.size === 0) return a;
   if (a.size === 0 && times === 1) return b;
-  const sum = new Map(a);
-  for (const [key, n] of b) {
+  if (a === b && times === -1) return ZERO;
+  // Polynomials are added up more often than anything else here: entries that an iterator makes would take most of the time.
+  const sum = new Map<string, number>();
+  a.forEach((n, key) => void sum.set(key, n));
+  b.forEach((n, key) => {
     const m = (sum.get(key) ?? 0) + times * n;
     if (m === 0) sum.delete(key);
     else sum.set(key, m);
-  }
+  });
   return sum;
 }
 
@@ -58,7 +61,10 @@ export function minus(a: Form, b: Form): Form {
 }
 
 export function scaled(a: Form, times: number): Form {
-  return times === 0 ? ZERO : times === 1 ? a : new Map([...a].map(([key, n]) => [key, n * times]));
+  if (times === 0 || times === 1) return times === 0 ? ZERO : a;
+  const all = new Map<string, number>();
+  a.forEach((n, key) => void all.set(key, n * times));
+  return all;
 }
 
 export function product(a: Form, b: Form): Form {
@@ -72,7 +78,7 @@ export function product(a: Form, b: Form): Form {
 }
 
 export function equal(a: Form, b: Form): boolean {
-  if (a.size !== b.size) return false;
+  if (a === b || a.size !== b.size) return a === b;
   for (const [key, n] of a) if (b.get(key) !== n) return false;
   return true;
 }
@@ -97,7 +103,9 @@ export function factors(key: string): readonly string[] {
 /** The polynomial with one in place of each parameter that has one. */
 export function substituted(f: Form, by: ReadonlyMap<string, Form>): Form {
   let touched = false;
-  for (const key of f.keys()) for (const name of factors(key)) touched ||= by.has(name);
+  f.forEach((_, key) => {
+    if (!touched && key !== "") touched = factors(key).some((name) => by.has(name));
+  });
   if (!touched) return f;
   let sum: Form = ZERO;
   for (const [key, n] of f) {
@@ -139,24 +147,32 @@ const UNDECIDED = new Undecided("a length is opaque");
 
 /** The least and the greatest that a polynomial may be; -Infinity and Infinity where it has no end. */
 export function rangeOf(f: Form, ranges: Pick<Ranges, "get">): Range {
-  let [low, high] = [0, 0];
-  for (const [key, n] of f) {
-    let [least, most] = [1, 1];
+  let low = 0;
+  let high = 0;
+  let isOpaque = false;
+  f.forEach((n, key) => {
+    let least = 1;
+    let most = 1;
     for (const name of factors(key)) {
       const range = ranges.get(name);
-      if (range === undefined) return { low: -Infinity, high: Infinity };
+      if (range === undefined) {
+        isOpaque = true;
+        return;
+      }
       least *= range.low;
       // Nothing times something without end is nothing.
       most = most === 0 || range.high === 0 ? 0 : most * range.high;
     }
     low += n > 0 ? n * least : n * most;
     high += n > 0 ? (most === 0 ? 0 : n * most) : n * least;
-  }
+  });
+  if (isOpaque) return { low: -Infinity, high: Infinity };
   return { low: Number.isNaN(low) ? -Infinity : low, high: Number.isNaN(high) ? Infinity : high };
 }
 
 /** Whether a polynomial is at least 0 everywhere in a box, or nowhere. @throws Cut, Undecided */
 export function isAtLeastZero(f: Form, ranges: Ranges): boolean {
+  if (isConstant(f)) return constantOf(f) >= 0;
   const { low, high } = rangeOf(f, ranges);
   if (low >= 0) return true;
   if (high < 0) return false;
