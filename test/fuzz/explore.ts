@@ -13,8 +13,8 @@ import { guard } from "./watchdog.js";
 export const SEED = Number(process.env["FUZZ_SEED"] ?? randomInt(2 ** 31));
 const DEFAULT_SECONDS = isAll ? 40 : 12;
 const SECONDS = Number(process.env["FUZZ_SECONDS"] ?? DEFAULT_SECONDS);
-/** Longest that one input may take, in seconds of processor time. Nearly all take a hundredth of it; programs for 6 ranks whose decisions ask for long shapes, up to 13. */
-const SECONDS_PER_INPUT = 20;
+/** Longest that one input may take, in seconds of processor time. Nearly all take a hundredth of it. */
+const SECONDS_PER_INPUT = 5;
 
 /** Processor time of this process, in seconds. */
 export const used = (): number => {

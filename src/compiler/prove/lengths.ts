@@ -19,7 +19,7 @@ const FEW_ROWS = 3;
 const MOST_DIMENSIONS = 3;
 
 /**
- * The dimensions, moved to the nearest that the kernel takes; null if none are found. What moves up moves by whole rows of
+ * The dimensions, moved to the nearest that the kernel takes; null if none are found. The row moves up by whole rows of
  * blocks where it can, and so keeps the rest that it was chosen for.
  */
 export function fitting(kernel: Kernel, wanted: DimValues): DimValues | null {
@@ -28,12 +28,11 @@ export function fitting(kernel: Kernel, wanted: DimValues): DimValues | null {
   if (isAllowed(wanted)) return wanted;
   let dims = fitDims(requirements, wanted, new Set(names));
   if (!isAllowed(dims)) return null;
-  for (const name of names) {
-    const row = rowOf(kernel) * stepOf(kernel, name);
-    const moved = { ...dims, [name]: wanted[name]! + Math.ceil((dims[name]! - wanted[name]!) / row) * row };
-    if (wanted[name]! > 1 && dims[name]! > wanted[name]! && isAllowed(moved)) dims = moved;
-  }
-  return dims;
+  const name = rowDimension(kernel);
+  if (name === undefined || wanted[name]! <= 1 || dims[name]! <= wanted[name]!) return dims;
+  const row = rowOf(kernel) * stepOf(kernel, name);
+  const moved = { ...dims, [name]: wanted[name]! + Math.ceil((dims[name]! - wanted[name]!) / row) * row };
+  return isAllowed(moved) ? moved : dims;
 }
 
 /** Elements that the threads of a block take together, with the widest vectors. */
@@ -60,13 +59,16 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   const main = ROWS_IN_FLIGHT * kernel.maxBlocks * row;
   const last = rowDimension(kernel);
   if (dims.length === 1 && last !== undefined) {
-    const sharded = isSharded(kernel, dims[0]!);
+    const parts = partsOf(kernel, dims[0]!);
     const lengths = [1, restFrom(main + row, threads, lanes, false), restFrom(main + row, threads, lanes, true)];
     // Of 64 and of 16, which chunks and vectors go by; the one before is a multiple of neither where vectors are short.
     const multiples = [64, 16].map((of) => (Math.ceil(main / of) | (of === 64 ? 0 : 1)) * of);
-    const all = [...lengths, ...multiples].map((n) => shape(() => n * (sharded ? world : 1)));
+    const all = [...lengths, ...multiples].map((n) => shape(() => n * parts));
     // A kernel that works on a share, or on one piece of several, of what is not sharded needs that many times as much.
-    return { basic: all, further: sharded ? [] : [shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)] };
+    return {
+      basic: all,
+      further: parts === world ? [] : [shape(() => (main + row) * Math.max(world, MOST_PIECES) + 5)],
+    };
   }
   const few = (n: number): DimValues => shape((name) => n * (isSharded(kernel, name) ? world : 1));
   if (last === undefined) {
@@ -81,12 +83,18 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   if (!multiplies(kernel)) {
     // Of many dimensions, the outer ones have two indices each: what goes wrong with strides shows there.
     const rowsOf = (d: number): number => (d < dims.length - MOST_DIMENSIONS ? 2 : FEW_ROWS);
-    const long = (n: number) =>
-      shape((name, d) => (name === last ? n : rowsOf(d)) * (isSharded(kernel, name) ? world : 1));
+    const longOf =
+      (pieces: (name: string) => number) =>
+      (n: number): DimValues =>
+        shape((name, d) => (name === last ? n : rowsOf(d)) * pieces(name));
+    const long = longOf((name) => partsOf(kernel, name));
     // Of one to three rows, neither is a multiple of the elements that blocks have in flight.
     // A block may take several short rows at once, and more than once.
-    const short = shape((name) => (name === last ? 8 : 13) * (isSharded(kernel, name) ? world : 1));
-    return { basic: [shape(() => 1), long(235), long(232), short, long(192), long(208)], further: [] };
+    const short = shape((name) => (name === last ? 8 : 13) * partsOf(kernel, name));
+    const basic = [shape(() => 1), long(235), long(232), short, long(192), long(208)];
+    // What is cut along one axis may be cut along the others on the way.
+    const isCutFurther = dims.some((name) => isSharded(kernel, name) && partsOf(kernel, name) < world);
+    return { basic, further: isCutFurther ? [longOf((name) => (isSharded(kernel, name) ? world : 1))(235)] : [] };
   }
   // Products: several tiles with ragged edges, and a depth that fills the pipeline and empties it.
   const depth = (name: string): boolean => kernel.inputs.every((t) => t.shape.includes(name));
@@ -158,13 +166,15 @@ export function rowDimension({ dims, inputs, outputs }: Kernel): string | undefi
 }
 
 /** Whether each rank has a part of a dimension; or elements that steer are limited by one, perhaps by such a part. */
-function isSharded({ requirements, world, mesh, inputs }: Kernel, dim: string): boolean {
+const isSharded = (kernel: Kernel, dim: string): boolean => partsOf(kernel, dim) > 1;
+
+/** How many parts a dimension is cut into among ranks; 1 where it is not. */
+function partsOf({ requirements, world, mesh, inputs }: Kernel, dim: string): number {
   const limits = inputs.flatMap(({ values }) => (values === undefined ? [] : [values.from, values.to]));
-  if (limits.some((e) => extentNames(e).has(dim))) return true;
-  const parts = [world, ...mesh.map((axis) => axis.size)].filter((n) => n > 1);
-  return requirements
-    .flatMap((r) => divisorOf(r) ?? [])
-    .some((r) => parts.includes(r.divisor) && extentNames(r.length).has(dim));
+  if (limits.some((e) => extentNames(e).has(dim))) return world;
+  const parts = [world, ...mesh.map((axis) => axis.size)];
+  const divisors = requirements.flatMap((r) => divisorOf(r) ?? []).filter((r) => extentNames(r.length).has(dim));
+  return Math.max(1, ...divisors.map((r) => r.divisor).filter((n) => parts.includes(n)));
 }
 
 function stepOf(kernel: Kernel, dim: string): number {
