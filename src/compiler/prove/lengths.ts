@@ -26,7 +26,7 @@ export function fitting(kernel: Kernel, wanted: DimValues): DimValues | null {
   const { requirements, dims: names } = kernel;
   const isAllowed = (dims: DimValues): boolean => requirements.every((r) => requirementHolds(r, dims));
   if (isAllowed(wanted)) return wanted;
-  let dims = fitDims(requirements, wanted, new Set(names));
+  const dims = fitDims(requirements, wanted, new Set(names));
   if (!isAllowed(dims)) return null;
   const name = rowDimension(kernel);
   if (name === undefined || wanted[name]! <= 1 || dims[name]! <= wanted[name]!) return dims;
