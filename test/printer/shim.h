@@ -30,6 +30,8 @@ struct alignas(8) float2 { float x, y; };
 static inline float2 make_float2(float x, float y) { return {x, y}; }
 
 static inline void __syncthreads() { pthread_barrier_wait(block_barrier); }
+// More threads meet than have to: in what is run here, all warps meet as often.
+static inline void __syncwarp() { __syncthreads(); }
 static inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 static inline unsigned atomicCAS(unsigned* p, unsigned expected, unsigned value) {
   __atomic_compare_exchange_n(p, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -70,6 +72,9 @@ static inline u16 nearest(float x, int exponent, int mantissa) {
 }
 static inline void cvt_rn_bf16_f32(u16& r, float x) { r = nearest(x, 8, 7); }
 static inline void cvt_rn_f16_f32(u16& r, float x) { r = nearest(x, 5, 10); }
+static inline void cvt_rn_bf16x2_f32(unsigned& r, float low, float high) { r = nearest(low, 8, 7) | (unsigned)nearest(high, 8, 7) << 16; }
+static inline void cvt_rn_f16x2_f32(unsigned& r, float low, float high) { r = nearest(low, 5, 10) | (unsigned)nearest(high, 5, 10) << 16; }
+static inline void mov_u32_tid_x(unsigned& r) { r = threadIdx.x; }
 static inline void cvt_f32_f16(float& r, u16 x) {
   const unsigned code = x & 0x7fffu;
   const float a = code > 0x7c00u ? NAN : code == 0x7c00u ? INFINITY : (float)value_of(code, 5, 10);

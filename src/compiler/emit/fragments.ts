@@ -159,7 +159,7 @@ function loopsText(
   otherwise: { readonly condition: string; readonly loop: Op } | null,
   out: CudaEmitter,
 ): void {
-  out.use("wgmma");
+  out.use("here");
   const [name, through] = [text(op, "fragment"), bufferOf(out.kernel, text(op, "through"))];
   const [, n] = bufferOf(out.kernel, name).shape as readonly [number, number];
   const cast = firstCast(op);

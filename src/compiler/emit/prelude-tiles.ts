@@ -110,6 +110,10 @@ template <int M, int N, int THREADS> __device__ __forceinline__ void store_mma32
     for (int j = 0; j < PN; j++) to[(row0 + i) * N + col0 + j * AX] = acc[i * PN + j];
 }
 `,
+  here: `
+// threadIdx.x, read anew: what follows from it is computed where it is used, and not kept in registers through a main loop.
+__device__ __forceinline__ u32 thread_here() { u32 t; asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t)); return t; }
+`,
   /** Stages of tiles between a producer and consumers: for each stage a barrier that it is full and one that it is free. */
   rings: `
 struct alignas(64) TensorMap { u64 words[16]; };
@@ -164,8 +168,6 @@ template <int STAGES, int FIRST> __device__ __forceinline__ void ring_fill(const
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(full) : "memory");
   filling = {0, false};
 }
-// threadIdx.x, read anew: what follows from it is computed where it is used, and not kept in registers through a main loop.
-__device__ __forceinline__ u32 thread_here() { u32 t; asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t)); return t; }
 // The copy engine addresses rows at multiples of 16 bytes.
 template <typename T> __device__ __forceinline__ bool can_map(const T* from, i64 columns) { return (u64)from % 16 == 0 && columns * sizeof(T) % 16 == 0; }
 __device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, u32 full, int x, int y) {

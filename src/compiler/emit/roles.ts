@@ -42,6 +42,7 @@ function evenRegisters(threads: number): number {
 }
 
 export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
+  out.use("here");
   out.use("rings");
   const { consumers, producers } = op.attributes as { consumers: number; producers: number };
   const ring = ringName(op);

@@ -88,6 +88,8 @@ COLLC_SIGNAL(sys, release)
 COLLC_SIGNAL(sys, relaxed)
 COLLC_SIGNAL(gpu, release)
 COLLC_SIGNAL(gpu, relaxed)
+// threadIdx.x, read anew: what follows from it is computed where it is used, and not kept in registers through a main loop.
+__device__ __forceinline__ u32 thread_here() { u32 t; asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t)); return t; }
 struct alignas(64) TensorMap { u64 words[16]; };
 template <int N> struct alignas(64) TensorMaps { TensorMap m[N]; };
 struct Filling { u32 bytes; bool by_threads; };
@@ -140,8 +142,6 @@ template <int STAGES, int FIRST> __device__ __forceinline__ void ring_fill(const
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(full) : "memory");
   filling = {0, false};
 }
-// threadIdx.x, read anew: what follows from it is computed where it is used, and not kept in registers through a main loop.
-__device__ __forceinline__ u32 thread_here() { u32 t; asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t)); return t; }
 // The copy engine addresses rows at multiples of 16 bytes.
 template <typename T> __device__ __forceinline__ bool can_map(const T* from, i64 columns) { return (u64)from % 16 == 0 && columns * sizeof(T) % 16 == 0; }
 __device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, u32 full, int x, int y) {
