@@ -25,7 +25,7 @@ import {
   fragmentBranchText,
   fragmentLoopText,
   fragmentThreads,
-  type FragmentTurn,
+  type FragmentElements,
 } from "./fragments.js";
 import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
@@ -51,7 +51,7 @@ export class CudaEmitter {
   private readonly helpers = new Map<string, string>();
   /** The threads that run the text: the block's, or those of a role. */
   role: { readonly threads: number; readonly first: number };
-  private fragment: FragmentTurn | null = null;
+  private fragment: FragmentElements | null = null;
   /** Whether the compiler may not write loops out as it likes: where there are roles, that is most of what it takes time for. */
   private readonly isLong: boolean;
 
@@ -77,8 +77,8 @@ export class CudaEmitter {
   }
 
   /** Prints the body of a loop over an accumulator's elements. */
-  inFragment(turn: FragmentTurn, region: Region): void {
-    this.fragment = turn;
+  inFragment(elements: FragmentElements, region: Region): void {
+    this.fragment = elements;
     this.region(region);
     this.fragment = null;
   }
@@ -410,12 +410,12 @@ export class CudaEmitter {
 
   /** Of an accumulator, there is what the loop around the load counts, and nothing else. */
   private loadFragment(op: Op): void {
-    const turn = this.fragment;
+    const elements = this.fragment;
     const result = op.results[0]!;
     const lanes = lanesOf(result.type);
-    if (turn?.buffer !== text(op, "buffer") || turn.lanes !== lanes)
+    if (elements?.buffer !== text(op, "buffer") || elements.lanes !== lanes)
       throw new InternalCompilerError("an accumulator is read where its elements are not counted");
-    const { place, dtype } = turn;
+    const { place, dtype } = elements;
     const element = C_TYPE[dtype];
     const value = lanes === 1 ? `*(${place})` : `load_vec<${element}, ${lanes}>(${place})`;
     const type = this.cType(lanes === 1 ? scalar(dtype) : vector(dtype, lanes));

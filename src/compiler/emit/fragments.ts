@@ -112,7 +112,7 @@ export function productWaitText(op: Op, out: CudaEmitter): void {
 }
 
 /** What a loop over an accumulator's elements tells the ops inside it. */
-export interface FragmentTurn {
+export interface FragmentElements {
   readonly buffer: string;
   readonly lanes: number;
   /** Text of the place of what the iteration counts, and the dtype it lies there in. */
@@ -205,7 +205,7 @@ function loopsText(
 }
 
 /** What an element is in the patch. */
-function dtypeOf(cast: Op | null): FragmentTurn["dtype"] {
+function dtypeOf(cast: Op | null): FragmentElements["dtype"] {
   return cast === null ? "f32" : (scalarOf(cast.results[0]!.type) as Narrow);
 }
 
@@ -226,7 +226,7 @@ function firstCast(loop: Op): Op | null {
 }
 
 /** Defines how a warp puts columns of its part of an accumulator into its patch, and gives the function's name. */
-function putText(out: CudaEmitter, n: number, dtype: FragmentTurn["dtype"], columns: number): string {
+function putText(out: CudaEmitter, n: number, dtype: FragmentElements["dtype"], columns: number): string {
   const name = `put_fragment_${n}_${dtype}`;
   const stride = columns + PATCH_PAD;
   const pair = (at: string, first: number): string =>

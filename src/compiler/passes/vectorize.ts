@@ -20,7 +20,7 @@ import {
 } from "../ir/module.js";
 import { definitionOf, type LoopMap } from "../ir/ops.js";
 import { scalarOf, vector } from "../ir/types.js";
-import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
+import { copyOp, rewriteOps, Substitution, walk } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
@@ -35,13 +35,15 @@ export function vectorize(kernel: Kernel, options: Pick<PassOptions, "accessByte
   const packets = new Packets(kernel, lanes, build);
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     if (op.name !== "for" || !SPREAD.has(op.attributes["map"]!) || !touchesMemory(op)) return false;
-    if (op.attributes["map"] === "fragment" && lanes > FRAGMENT_LANES) return false;
-    const facts = laneFacts(op, lanes, kernel, definitions);
+    const isFragment = op.attributes["map"] === "fragment";
+    if (isFragment && lanes > FRAGMENT_LANES) return false;
+    const width = isFragment && !packets.areIn(op) ? fragmentLanes(op, lanes, kernel, options) : lanes;
+    const facts = laneFacts(op, width, kernel, definitions);
     const iterations = b.constantOf(values.get(op.operands[1]!));
-    const isFit = facts !== null && !(iterations !== undefined && iterations < lanes);
+    const isFit = facts !== null && !(iterations !== undefined && iterations < width);
     if (!isFit && !packets.areIn(op)) return false;
-    const hasTail = !definitions.isMultiple(op.operands[1]!, lanes);
-    emit(op, { lanes, facts: isFit ? facts : null, hasTail, packets }, kernel, options, b, values);
+    const hasTail = !definitions.isMultiple(op.operands[1]!, width);
+    emit(op, { lanes: width, facts: isFit ? facts : null, hasTail, packets }, kernel, options, b, values);
     return true;
   });
   return { ...kernel, buffers: packets.buffers, body: { arguments: [], ops: build.ops } };
@@ -49,14 +51,21 @@ export function vectorize(kernel: Kernel, options: Pick<PassOptions, "accessByte
 
 /** Loops whose iterations threads take in any order. */
 const SPREAD: ReadonlySet<Attribute> = new Set<Attribute>(["threads", "fragment"]);
-/** Most neighbours of a row that a thread has of an accumulator. */
+/** Most neighbours of a row that a thread takes of an accumulator. */
 const FRAGMENT_LANES = 8;
 
-/** Folds that are written out several times are so for whole vectors; for single elements that would be text without use. */
-function rolled(op: Op, build: Builder, values: Substitution): boolean {
-  if (op.name !== "reduce" || Number(op.attributes["unroll"] ?? 1) <= 1) return false;
-  copyOp({ ...op, attributes: { ...op.attributes, unroll: 1 } }, build, values);
-  return true;
+/**
+ * Elements of a row of an accumulator that a thread takes at once: no more than one access holds. Of two accesses side by side, each
+ * store of a warp would fill half of every sector, and take a third longer (bench/results/README.md, products alone).
+ */
+function fragmentLanes(op: Op, lanes: number, kernel: Kernel, options: Pick<PassOptions, "accessBytes">): number {
+  let widest = 1;
+  walk(op.regions[0]!, (o) => {
+    if (o.name !== "load" && o.name !== "store") return;
+    const buffer = bufferOf(kernel, text(o, "buffer"));
+    if (isGlobal(buffer)) widest = Math.max(widest, DTYPES[buffer.dtype].bytes);
+  });
+  return Math.min(lanes, Math.max(1, options.accessBytes / widest));
 }
 
 function touchesMemory(op: Op): boolean {
@@ -91,7 +100,7 @@ function emit(
       ([t]) => {
         const inner = new Substitution(values);
         inner.set(variable, t!);
-        rewriteOps(body!.ops, build, inner, rolled);
+        rewriteOps(body!.ops, build, inner);
       },
       extra,
     );

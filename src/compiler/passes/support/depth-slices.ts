@@ -43,8 +43,6 @@ export interface Slices {
   readonly most: Extent;
 }
 
-/** Sums that a thread loads before it adds them up. */
-const LOADS_IN_FLIGHT = 8;
 /** Costs are whole numbers of this part of a step. */
 const UNIT = 64;
 
@@ -98,12 +96,8 @@ export function emitSums(
         const places = variables.map((v, d) => build.sub(v, low[d]!));
         rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
           if (o !== match.contract) return false;
-          const sum = b.reduce(
-            "sum",
-            b.constant(0),
-            slices.count,
-            (s) => b.load(slices.sums, [s, ...places], scalar("f32")),
-            { unroll: LOADS_IN_FLIGHT },
+          const sum = b.reduce("sum", b.constant(0), slices.count, (s) =>
+            b.load(slices.sums, [s, ...places], scalar("f32")),
           );
           v.set(o.results[0]!, sum);
           return true;

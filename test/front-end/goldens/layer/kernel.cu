@@ -293,204 +293,208 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     ring_begin<4, 8, 4>(b_ring_4);
     if (threadIdx.x < 256) {
       asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
-      const i64 v87 = v7 > 0ll ? v7 : 0ll;
-      const i64 v88 = v87 + 127ll;
-      const i64 v89 = v88 / 128ll;
-      const i64 v90 = d_n > 0ll ? d_n : 0ll;
-      const i64 v91 = v90 + 255ll;
-      const i64 v92 = v91 / 256ll;
-      const i64 v93 = v89 * v92;
-      const i64 v94 = v93 * v83;
-      const i64 v96 = 8ll * v92;
-      const bool v97 = v78 > 0ll;
-      const i64 v99 = d_m / 4ll;
-      const bool v101 = (u64)b_slices % 16 == 0;
-      const i64 v102 = d_n % 8ll;
-      const bool v103 = v102 == 0ll;
-      const bool v104 = v101 & v103;
-      const i64 v105 = d_n % 8ll;
-      const bool v106 = v105 == 0ll;
-      const bool v107 = v104 & v106;
-      const bool v108 = (u64)b_bias % 16 == 0;
-      const bool v109 = (u64)b_out % 16 == 0;
-      const bool v110 = v108 & v109;
-      const bool v111 = v110 & v103;
-      const bool v112 = v111 & v106;
-      Vec<float, 8> v113;
+      const i64 v88 = v7 > 0ll ? v7 : 0ll;
+      const i64 v89 = v88 + 127ll;
+      const i64 v90 = v89 / 128ll;
+      const i64 v91 = d_n > 0ll ? d_n : 0ll;
+      const i64 v92 = v91 + 255ll;
+      const i64 v93 = v92 / 256ll;
+      const i64 v94 = v90 * v93;
+      const i64 v95 = v94 * v83;
+      const i64 v97 = 8ll * v93;
+      const bool v98 = v78 > 0ll;
+      const i64 v100 = d_m / 4ll;
+      const bool v102 = (u64)b_slices % 16 == 0;
+      const i64 v103 = d_n % 4ll;
+      const bool v104 = v103 == 0ll;
+      const bool v105 = v102 & v104;
+      const i64 v106 = d_n % 4ll;
+      const bool v107 = v106 == 0ll;
+      const bool v108 = v105 & v107;
+      const bool v109 = (u64)b_bias % 16 == 0;
+      const bool v110 = (u64)b_out % 16 == 0;
+      const bool v111 = v109 & v110;
+      const i64 v112 = d_n % 8ll;
+      const bool v113 = v112 == 0ll;
+      const bool v114 = v111 & v113;
+      const i64 v115 = d_n % 8ll;
+      const bool v116 = v115 == 0ll;
+      const bool v117 = v114 & v116;
+      Vec<float, 8> v118;
       #pragma unroll
-      for (int l = 0; l < 8; l++) v113.v[l] = 5e-1f;
+      for (int l = 0; l < 8; l++) v118.v[l] = 5e-1f;
       #pragma unroll 1
-      for (i64 v114 = blockIdx.x; v114 < v94; v114 += gridDim.x) {
-        const i64 v115 = v114 / (i64)gridDim.x;
-        const i64 v116 = v115 * v78;
-        const i64 v117 = v114 % v93;
-        const i64 v118 = v117 / v96;
-        const i64 v119 = v118 * 8ll;
-        const i64 v120 = v89 - v119;
-        const i64 v121 = 8ll < v120 ? 8ll : v120;
-        const i64 v122 = v117 % v96;
-        const i64 v123 = v122 % v121;
-        const i64 v124 = v119 + v123;
-        const i64 v125 = v124 * 128ll;
-        const i64 v126 = v122 / v121;
-        const i64 v127 = v126 * 256ll;
-        const i64 v128 = v114 / v93;
+      for (i64 v119 = blockIdx.x; v119 < v95; v119 += gridDim.x) {
+        const i64 v120 = v119 / (i64)gridDim.x;
+        const i64 v121 = v120 * v78;
+        const i64 v122 = v119 % v94;
+        const i64 v123 = v122 / v97;
+        const i64 v124 = v123 * 8ll;
+        const i64 v125 = v90 - v124;
+        const i64 v126 = 8ll < v125 ? 8ll : v125;
+        const i64 v127 = v122 % v97;
+        const i64 v128 = v127 % v126;
+        const i64 v129 = v124 + v128;
+        const i64 v130 = v129 * 128ll;
+        const i64 v131 = v127 / v126;
+        const i64 v132 = v131 * 256ll;
+        const i64 v133 = v119 / v94;
         #pragma unroll
         for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(float); l++) b_accumulator_128x256[l] = 0.0f;
-        #pragma unroll 1
-        for (i64 v129 = 0ll; v129 < v78; v129++) {
-          const i64 v130 = v116 + v129;
-          ring_wait<4>(b_ring_4, v130);
-          const i64 v131 = v130 % 4ll;
-          wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v131 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v131 * 16384), 8192));
+        #pragma unroll 2
+        for (i64 v134 = 0ll; v134 < v78; v134++) {
+          const i64 v135 = v121 + v134;
+          ring_wait<4>(b_ring_4, v135);
+          const i64 v136 = v135 % 4ll;
+          wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v136 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v136 * 16384), 8192));
           asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-          const bool v132 = v129 > 0ll;
-          const i64 v133 = v130 - 1ll;
-          if (v132) {
-            ring_release<4>(b_ring_4, v133);
+          const bool v137 = v134 > 0ll;
+          const i64 v138 = v135 - 1ll;
+          if (v137) {
+            ring_release<4>(b_ring_4, v138);
           }
         }
         wgmma_end_128(b_accumulator_128x256);
-        const i64 v134 = v116 + v78;
-        const i64 v135 = v134 - 1ll;
-        if (v97) {
-          ring_release<4>(b_ring_4, v135);
+        const i64 v139 = v121 + v78;
+        const i64 v140 = v139 - 1ll;
+        if (v98) {
+          ring_release<4>(b_ring_4, v140);
         }
-        const i64 v136 = v7 - v125;
-        const i64 v137 = d_n - v127;
-        const i64 v138 = v128 * v99;
+        const i64 v141 = v7 - v130;
+        const i64 v142 = d_n - v132;
+        const i64 v143 = v133 * v100;
         if (v84) {
-          const u32 tv139 = thread_here();
-          float* const pv139 = (float*)(b_patch_128x40 + tv139 / 32 * 640);
+          const u32 tv144 = thread_here();
+          float* const pv144 = (float*)(b_patch_128x40 + tv144 / 32 * 640);
           #pragma unroll 1
-          for (u32 cv139 = 0; cv139 < 8; cv139++) {
-            put_fragment_256_f32(pv139, b_accumulator_128x256, cv139, tv139 % 32);
-            if (v107) {
-              #pragma unroll 2
-              for (u32 lv139 = tv139 % 32; lv139 < 64; lv139 += 32) {
-                const i64 v139 = (tv139 / 32 * 16 + lv139 / 4) * 32 + cv139 * 4 + lv139 % 4;
-                const i64 v140 = v139 * 8ll;
-                const i64 v141 = v140 / 256ll;
-                const i64 v142 = v140 % 256ll;
-                const bool v143 = v141 < v136;
-                const bool v144 = v142 < v137;
-                const bool v145 = v143 & v144;
-                const i64 v146 = v125 + v141;
-                const i64 v147 = v127 + v142;
-                const i64 v148 = v141 * 256ll;
-                const i64 v149 = v148 + v142;
-                const i64 v150 = v138 + v146;
-                const i64 v151 = v150 * d_n;
-                const i64 v152 = v151 + v147;
-                if (v145) {
-                  const Vec<float, 8> v153 = load_vec<float, 8>(pv139 + lv139 / 4 * 40 + lv139 % 4 * 8);
-                  store_vec(b_slices + v152, v153);
+          for (u32 cv144 = 0; cv144 < 8; cv144++) {
+            put_fragment_256_f32(pv144, b_accumulator_128x256, cv144, tv144 % 32);
+            if (v108) {
+              #pragma unroll 4
+              for (u32 lv144 = tv144 % 32; lv144 < 128; lv144 += 32) {
+                const i64 v144 = (tv144 / 32 * 16 + lv144 / 8) * 64 + cv144 * 8 + lv144 % 8;
+                const i64 v145 = v144 * 4ll;
+                const i64 v146 = v145 / 256ll;
+                const i64 v147 = v145 % 256ll;
+                const bool v148 = v146 < v141;
+                const bool v149 = v147 < v142;
+                const bool v150 = v148 & v149;
+                const i64 v151 = v130 + v146;
+                const i64 v152 = v132 + v147;
+                const i64 v153 = v146 * 256ll;
+                const i64 v154 = v153 + v147;
+                const i64 v155 = v143 + v151;
+                const i64 v156 = v155 * d_n;
+                const i64 v157 = v156 + v152;
+                if (v150) {
+                  const Vec<float, 4> v158 = load_vec<float, 4>(pv144 + lv144 / 8 * 40 + lv144 % 8 * 4);
+                  store_vec(b_slices + v157, v158);
                 }
               }
             } else {
               #pragma unroll 1
-              for (u32 lv154 = tv139 % 32; lv154 < 512; lv154 += 32) {
-                const i64 v154 = (tv139 / 32 * 16 + lv154 / 32) * 256 + cv139 * 32 + lv154 % 32;
-                const i64 v155 = v154 / 256ll;
-                const i64 v156 = v154 % 256ll;
-                const bool v157 = v155 < v136;
-                const bool v158 = v156 < v137;
-                const bool v159 = v157 & v158;
-                const i64 v160 = v125 + v155;
-                const i64 v161 = v127 + v156;
-                const i64 v162 = v155 * 256ll;
-                const i64 v163 = v162 + v156;
-                const i64 v164 = v138 + v160;
-                const i64 v165 = v164 * d_n;
-                const i64 v166 = v165 + v161;
-                if (v159) {
-                  const float v167 = *(pv139 + lv154 / 32 * 40 + lv154 % 32 * 1);
-                  *(b_slices + v166) = v167;
+              for (u32 lv159 = tv144 % 32; lv159 < 512; lv159 += 32) {
+                const i64 v159 = (tv144 / 32 * 16 + lv159 / 32) * 256 + cv144 * 32 + lv159 % 32;
+                const i64 v160 = v159 / 256ll;
+                const i64 v161 = v159 % 256ll;
+                const bool v162 = v160 < v141;
+                const bool v163 = v161 < v142;
+                const bool v164 = v162 & v163;
+                const i64 v165 = v130 + v160;
+                const i64 v166 = v132 + v161;
+                const i64 v167 = v160 * 256ll;
+                const i64 v168 = v167 + v161;
+                const i64 v169 = v143 + v165;
+                const i64 v170 = v169 * d_n;
+                const i64 v171 = v170 + v166;
+                if (v164) {
+                  const float v172 = *(pv144 + lv159 / 32 * 40 + lv159 % 32 * 1);
+                  *(b_slices + v171) = v172;
                 }
               }
             }
           }
         } else {
-          const u32 tv168 = thread_here();
-          float* const pv168 = (float*)(b_patch_128x40 + tv168 / 32 * 640);
+          const u32 tv173 = thread_here();
+          float* const pv173 = (float*)(b_patch_128x40 + tv173 / 32 * 640);
           #pragma unroll 1
-          for (u32 cv168 = 0; cv168 < 8; cv168++) {
-            put_fragment_256_f32(pv168, b_accumulator_128x256, cv168, tv168 % 32);
-            if (v112) {
+          for (u32 cv173 = 0; cv173 < 8; cv173++) {
+            put_fragment_256_f32(pv173, b_accumulator_128x256, cv173, tv173 % 32);
+            if (v117) {
               #pragma unroll 2
-              for (u32 lv168 = tv168 % 32; lv168 < 64; lv168 += 32) {
-                const i64 v168 = (tv168 / 32 * 16 + lv168 / 4) * 32 + cv168 * 4 + lv168 % 4;
-                const i64 v169 = v168 * 8ll;
-                const i64 v170 = v169 / 256ll;
-                const i64 v171 = v169 % 256ll;
-                const bool v172 = v170 < v136;
-                const bool v173 = v171 < v137;
-                const bool v174 = v172 & v173;
-                const i64 v175 = v125 + v170;
-                const i64 v176 = v127 + v171;
-                const i64 v177 = v175 + v8;
+              for (u32 lv173 = tv173 % 32; lv173 < 64; lv173 += 32) {
+                const i64 v173 = (tv173 / 32 * 16 + lv173 / 4) * 32 + cv173 * 4 + lv173 % 4;
+                const i64 v174 = v173 * 8ll;
+                const i64 v175 = v174 / 256ll;
+                const i64 v176 = v174 % 256ll;
+                const bool v177 = v175 < v141;
+                const bool v178 = v176 < v142;
+                const bool v179 = v177 & v178;
+                const i64 v180 = v130 + v175;
+                const i64 v181 = v132 + v176;
+                const i64 v182 = v180 + v8;
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const i64 v178 = v170 * 256ll;
-                const i64 v179 = v178 + v171;
+                const i64 v183 = v175 * 256ll;
+                const i64 v184 = v183 + v176;
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const i64 v180 = v175 * d_n;
-                const i64 v181 = v180 + v176;
-                const i64 v182 = v177 * d_n;
-                const i64 v183 = v182 + v176;
-                if (v174) {
+                const i64 v185 = v180 * d_n;
+                const i64 v186 = v185 + v181;
+                const i64 v187 = v182 * d_n;
+                const i64 v188 = v187 + v181;
+                if (v179) {
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const Vec<float, 8> v184 = load_vec<float, 8>(pv168 + lv168 / 4 * 40 + lv168 % 4 * 8);
+                  const Vec<float, 8> v189 = load_vec<float, 8>(pv173 + lv173 / 4 * 40 + lv173 % 4 * 8);
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  Vec<float, 8> v185;
+                  Vec<float, 8> v190;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v185.v[l] = v113.v[l] * v184.v[l];
-                  const Vec<u16, 8> v186 = load_vec<u16, 8>(b_bias + v181);
-                  Vec<float, 8> v187;
+                  for (int l = 0; l < 8; l++) v190.v[l] = v118.v[l] * v189.v[l];
+                  const Vec<u16, 8> v191 = load_vec<u16, 8>(b_bias + v186);
+                  Vec<float, 8> v192;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v187.v[l] = bf16_to_f32(v186.v[l]);
-                  Vec<float, 8> v188;
+                  for (int l = 0; l < 8; l++) v192.v[l] = bf16_to_f32(v191.v[l]);
+                  Vec<float, 8> v193;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v188.v[l] = v185.v[l] + v187.v[l];
-                  Vec<float, 8> v189;
+                  for (int l = 0; l < 8; l++) v193.v[l] = v190.v[l] + v192.v[l];
+                  Vec<float, 8> v194;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v189.v[l] = fn_silu(v188.v[l]);
-                  Vec<u16, 8> v190;
+                  for (int l = 0; l < 8; l++) v194.v[l] = fn_silu(v193.v[l]);
+                  Vec<u16, 8> v195;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v190.v[l] = f32_to_bf16(v189.v[l]);
-                  store_vec(((u16*)b_out_peers.p[0ll]) + v183, v190);
+                  for (int l = 0; l < 8; l++) v195.v[l] = f32_to_bf16(v194.v[l]);
+                  store_vec(((u16*)b_out_peers.p[0ll]) + v188, v195);
                 }
               }
             } else {
               #pragma unroll 1
-              for (u32 lv191 = tv168 % 32; lv191 < 512; lv191 += 32) {
-                const i64 v191 = (tv168 / 32 * 16 + lv191 / 32) * 256 + cv168 * 32 + lv191 % 32;
-                const i64 v192 = v191 / 256ll;
-                const i64 v193 = v191 % 256ll;
-                const bool v194 = v192 < v136;
-                const bool v195 = v193 < v137;
-                const bool v196 = v194 & v195;
-                const i64 v197 = v125 + v192;
-                const i64 v198 = v127 + v193;
-                const i64 v199 = v197 + v8;
+              for (u32 lv196 = tv173 % 32; lv196 < 512; lv196 += 32) {
+                const i64 v196 = (tv173 / 32 * 16 + lv196 / 32) * 256 + cv173 * 32 + lv196 % 32;
+                const i64 v197 = v196 / 256ll;
+                const i64 v198 = v196 % 256ll;
+                const bool v199 = v197 < v141;
+                const bool v200 = v198 < v142;
+                const bool v201 = v199 & v200;
+                const i64 v202 = v130 + v197;
+                const i64 v203 = v132 + v198;
+                const i64 v204 = v202 + v8;
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const i64 v200 = v192 * 256ll;
-                const i64 v201 = v200 + v193;
+                const i64 v205 = v197 * 256ll;
+                const i64 v206 = v205 + v198;
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const i64 v202 = v197 * d_n;
-                const i64 v203 = v202 + v198;
-                const i64 v204 = v199 * d_n;
-                const i64 v205 = v204 + v198;
-                if (v196) {
+                const i64 v207 = v202 * d_n;
+                const i64 v208 = v207 + v203;
+                const i64 v209 = v204 * d_n;
+                const i64 v210 = v209 + v203;
+                if (v201) {
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const float v206 = *(pv168 + lv191 / 32 * 40 + lv191 % 32 * 1);
+                  const float v211 = *(pv173 + lv196 / 32 * 40 + lv196 % 32 * 1);
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const float v207 = 5e-1f * v206;
-                  const u16 v208 = *(b_bias + v203);
-                  const float v209 = bf16_to_f32(v208);
-                  const float v210 = v207 + v209;
-                  const float v211 = fn_silu(v210);
-                  const u16 v212 = f32_to_bf16(v211);
-                  *(((u16*)b_out_peers.p[0ll]) + v205) = v212;
+                  const float v212 = 5e-1f * v211;
+                  const u16 v213 = *(b_bias + v208);
+                  const float v214 = bf16_to_f32(v213);
+                  const float v215 = v212 + v214;
+                  const float v216 = fn_silu(v215);
+                  const u16 v217 = f32_to_bf16(v216);
+                  *(((u16*)b_out_peers.p[0ll]) + v210) = v217;
                 }
               }
             }
@@ -500,60 +504,60 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     } else {
       asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
       Filling filling = {0, false};
-      const i64 v213 = v7 > 0ll ? v7 : 0ll;
-      const i64 v214 = v213 + 127ll;
-      const i64 v215 = v214 / 128ll;
-      const i64 v216 = d_n > 0ll ? d_n : 0ll;
-      const i64 v217 = v216 + 255ll;
-      const i64 v218 = v217 / 256ll;
-      const i64 v219 = v215 * v218;
-      const i64 v220 = v219 * v83;
-      const i64 v222 = 8ll * v218;
+      const i64 v218 = v7 > 0ll ? v7 : 0ll;
+      const i64 v219 = v218 + 127ll;
+      const i64 v220 = v219 / 128ll;
+      const i64 v221 = d_n > 0ll ? d_n : 0ll;
+      const i64 v222 = v221 + 255ll;
+      const i64 v223 = v222 / 256ll;
+      const i64 v224 = v220 * v223;
+      const i64 v225 = v224 * v83;
+      const i64 v227 = 8ll * v223;
       #pragma unroll 1
-      for (i64 v223 = blockIdx.x; v223 < v220; v223 += gridDim.x) {
-        const i64 v224 = v223 / (i64)gridDim.x;
-        const i64 v225 = v224 * v78;
-        const i64 v226 = v223 % v219;
-        const i64 v227 = v226 / v222;
-        const i64 v228 = v227 * 8ll;
-        const i64 v229 = v215 - v228;
-        const i64 v230 = 8ll < v229 ? 8ll : v229;
-        const i64 v231 = v226 % v222;
-        const i64 v232 = v231 % v230;
-        const i64 v233 = v228 + v232;
-        const i64 v234 = v233 * 128ll;
-        const i64 v235 = v231 / v230;
-        const i64 v236 = v235 * 256ll;
-        const i64 v237 = v223 / v219;
-        const i64 v238 = v237 * v78;
+      for (i64 v228 = blockIdx.x; v228 < v225; v228 += gridDim.x) {
+        const i64 v229 = v228 / (i64)gridDim.x;
+        const i64 v230 = v229 * v78;
+        const i64 v231 = v228 % v224;
+        const i64 v232 = v231 / v227;
+        const i64 v233 = v232 * 8ll;
+        const i64 v234 = v220 - v233;
+        const i64 v235 = 8ll < v234 ? 8ll : v234;
+        const i64 v236 = v231 % v227;
+        const i64 v237 = v236 % v235;
+        const i64 v238 = v233 + v237;
+        const i64 v239 = v238 * 128ll;
+        const i64 v240 = v236 / v235;
+        const i64 v241 = v240 * 256ll;
+        const i64 v242 = v228 / v224;
+        const i64 v243 = v242 * v78;
         #pragma unroll 1
-        for (i64 v239 = 0ll; v239 < v78; v239++) {
-          const i64 v240 = v225 + v239;
-          const i64 v241 = v240 % 4ll;
-          const i64 v242 = v238 + v239;
-          const i64 v243 = v242 * 64ll;
-          ring_acquire<4>(b_ring_4, v240);
+        for (i64 v244 = 0ll; v244 < v78; v244++) {
+          const i64 v245 = v230 + v244;
+          const i64 v246 = v245 % 4ll;
+          const i64 v247 = v243 + v244;
+          const i64 v248 = v247 * 64ll;
+          ring_acquire<4>(b_ring_4, v245);
           if (can_map(b_a, d_k)) {
             filling.bytes += 16384;
             if (threadIdx.x == 256) {
               #pragma unroll
-              for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v241 * 8192 + s * 8192, &b_a_map_128x64, ring_full<4>(b_ring_4, v241), (int)(v243) + s * 64, (int)(v234));
+              for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v246 * 8192 + s * 8192, &b_a_map_128x64, ring_full<4>(b_ring_4, v246), (int)(v248) + s * 64, (int)(v239));
             }
           } else {
             filling.by_threads = true;
-            ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v241 * 8192, b_a, d_k, (d_m / 4ll), d_k, v234, v243);
+            ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v246 * 8192, b_a, d_k, (d_m / 4ll), d_k, v239, v248);
           }
           if (can_map(b_b, d_n)) {
             filling.bytes += 32768;
             if (threadIdx.x == 256) {
               #pragma unroll
-              for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v241 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v241), (int)(v236) + s * 64, (int)(v243));
+              for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v246 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v246), (int)(v241) + s * 64, (int)(v248));
             }
           } else {
             filling.by_threads = true;
-            ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v241 * 16384, b_b, d_n, d_k, d_n, v243, v236);
+            ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v246 * 16384, b_b, d_n, d_k, d_n, v248, v241);
           }
-          ring_fill<4, 256>(b_ring_4, v240, filling);
+          ring_fill<4, 256>(b_ring_4, v245, filling);
         }
       }
     }
@@ -564,202 +568,443 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       asm volatile("setmaxnreg.inc.sync.aligned.u32 168;");
     }
   }
-  const i64 v244 = v7 > 0ll ? v7 : 0ll;
-  const i64 v245 = d_n > 0ll ? d_n : 0ll;
-  const i64 v246 = v244 * v245;
-  const i64 v249 = v246 + 3071ll;
-  const i64 v250 = v249 / 3072ll;
-  const bool v251 = (u64)b_slices % 16 == 0;
-  const bool v252 = (u64)b_bias % 16 == 0;
-  const bool v253 = v251 & v252;
-  const bool v254 = (u64)b_out % 16 == 0;
-  const bool v255 = v253 & v254;
-  const i64 v256 = v245 % 8ll;
-  const bool v257 = v256 == 0ll;
-  const bool v258 = v255 & v257;
-  const i64 v259 = d_n % 8ll;
-  const bool v260 = v259 == 0ll;
-  const bool v261 = v258 & v260;
-  Vec<float, 8> v262;
+  const i64 v249 = v7 > 0ll ? v7 : 0ll;
+  const i64 v250 = d_n > 0ll ? d_n : 0ll;
+  const i64 v251 = v249 * v250;
+  const i64 v253 = v251 / 3072ll;
+  const i64 v255 = v251 + 3071ll;
+  const i64 v256 = v255 / 3072ll;
+  const bool v257 = (u64)b_slices % 16 == 0;
+  const bool v258 = (u64)b_bias % 16 == 0;
+  const bool v259 = v257 & v258;
+  const bool v260 = (u64)b_out % 16 == 0;
+  const bool v261 = v259 & v260;
+  const i64 v262 = v250 % 8ll;
+  const bool v263 = v262 == 0ll;
+  const bool v264 = v261 & v263;
+  const i64 v265 = d_n % 8ll;
+  const bool v266 = v265 == 0ll;
+  const bool v267 = v264 & v266;
+  Vec<float, 8> v269;
   #pragma unroll
-  for (int l = 0; l < 8; l++) v262.v[l] = 5e-1f;
-  const i64 v263 = (i64)rank % 4ll;
+  for (int l = 0; l < 8; l++) v269.v[l] = 5e-1f;
+  const i64 v270 = (i64)rank % 4ll;
+  const i64 v271 = (i64)gridDim.x * 4ll;
+  const i64 v272 = (i64)gridDim.x * 2ll;
+  const i64 v273 = (i64)gridDim.x * 3ll;
   if (v84) {
     __syncthreads();
-    const u32 v264 = *(b_epoch + 0ll);
-    const u32 v265 = v264 + 1u;
-    *(b_epoch + 0ll) = v265;
+    const u32 v274 = *(b_epoch + 0ll);
+    const u32 v275 = v274 + 1u;
+    *(b_epoch + 0ll) = v275;
     if (threadIdx.x < 1) {
-      const i64 v266 = threadIdx.x;
-      signal_set_release_gpu(b_flags + v20, v265);
+      const i64 v276 = threadIdx.x;
+      signal_set_release_gpu(b_flags + v20, v275);
     }
     #pragma unroll 1
-    for (i64 v267 = threadIdx.x; v267 < (i64)gridDim.x; v267 += 384) {
-      const i64 v268 = v267 * 4ll;
-      const i64 v269 = v268 + v263;
-      wait_acquire_gpu(b_flags + v269, v265, watch, (u32)(v263), 5u, (u32)(v269), 5u);
+    for (i64 v277 = threadIdx.x; v277 < (i64)gridDim.x; v277 += 384) {
+      const i64 v278 = v277 * 4ll;
+      const i64 v279 = v278 + v270;
+      wait_acquire_gpu(b_flags + v279, v275, watch, (u32)(v270), 5u, (u32)(v279), 5u);
     }
     __syncthreads();
-    if (v261) {
+    if (v267) {
+      const i64 v280 = v253 / v271;
       #pragma unroll 1
-      for (i64 v270 = blockIdx.x; v270 < v250; v270 += gridDim.x) {
-        const i64 v271 = v270 * 3072ll;
-        const i64 v272 = v246 - v271;
-        const i64 v273 = v272 < 3072ll ? v272 : 3072ll;
-        const i64 v274 = v273 / 8ll;
-        const i64 v275 = v274 * 8ll;
-        #pragma unroll 1
-        for (i64 v276 = threadIdx.x; v276 < v274; v276 += 384) {
-          const i64 v277 = v276 * 8ll;
-          const i64 v278 = v271 + v277;
-          const i64 v279 = v278 % v245;
-          const i64 v280 = v278 / v245;
-          const i64 v281 = v280 + v8;
+      for (i64 v281 = 0ll; v281 < v280; v281++) {
+        const i64 v282 = v281 * v271;
+        const i64 v283 = v282 + (i64)blockIdx.x;
+        const i64 v284 = v283 * 3072ll;
+        const i64 v285 = v283 + (i64)gridDim.x;
+        const i64 v286 = v285 * 3072ll;
+        const i64 v287 = v283 + v272;
+        const i64 v288 = v287 * 3072ll;
+        const i64 v289 = v283 + v273;
+        const i64 v290 = v289 * 3072ll;
+        {
+          const i64 v291 = threadIdx.x;
+          const i64 v292 = v291 * 8ll;
+          const i64 v293 = v284 + v292;
+          const i64 v294 = v286 + v292;
+          const i64 v295 = v288 + v292;
+          const i64 v296 = v290 + v292;
+          const i64 v297 = v293 % v250;
+          const i64 v298 = v294 % v250;
+          const i64 v299 = v295 % v250;
+          const i64 v300 = v296 % v250;
+          const i64 v301 = v293 / v250;
+          const i64 v302 = v294 / v250;
+          const i64 v303 = v295 / v250;
+          const i64 v304 = v296 / v250;
+          const i64 v305 = v301 + v8;
+          const i64 v306 = v302 + v8;
+          const i64 v307 = v303 + v8;
+          const i64 v308 = v304 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v283;
-          for (int l = 0; l < 8; l++) v283.v[l] = 0e+0f;
-          #pragma unroll 8
-          for (i64 v282 = 0ll; v282 < v83; v282++) {
-            const i64 v284 = v282 * v7;
-            const i64 v285 = v284 + v280;
-            const i64 v286 = v285 * d_n;
-            const i64 v287 = v286 + v279;
-            const Vec<float, 8> v288 = load_vec<float, 8>(b_slices + v287);
-            for (int l = 0; l < 8; l++) v283.v[l] = v283.v[l] + v288.v[l];
+          Vec<float, 8> v310;
+          for (int l = 0; l < 8; l++) v310.v[l] = 0e+0f;
+          for (i64 v309 = 0ll; v309 < v83; v309++) {
+            const i64 v311 = v309 * v7;
+            const i64 v312 = v311 + v301;
+            const i64 v313 = v312 * d_n;
+            const i64 v314 = v313 + v297;
+            const Vec<float, 8> v315 = load_vec<float, 8>(b_slices + v314);
+            for (int l = 0; l < 8; l++) v310.v[l] = v310.v[l] + v315.v[l];
+          }
+          Vec<float, 8> v317;
+          for (int l = 0; l < 8; l++) v317.v[l] = 0e+0f;
+          for (i64 v316 = 0ll; v316 < v83; v316++) {
+            const i64 v318 = v316 * v7;
+            const i64 v319 = v318 + v302;
+            const i64 v320 = v319 * d_n;
+            const i64 v321 = v320 + v298;
+            const Vec<float, 8> v322 = load_vec<float, 8>(b_slices + v321);
+            for (int l = 0; l < 8; l++) v317.v[l] = v317.v[l] + v322.v[l];
+          }
+          Vec<float, 8> v324;
+          for (int l = 0; l < 8; l++) v324.v[l] = 0e+0f;
+          for (i64 v323 = 0ll; v323 < v83; v323++) {
+            const i64 v325 = v323 * v7;
+            const i64 v326 = v325 + v303;
+            const i64 v327 = v326 * d_n;
+            const i64 v328 = v327 + v299;
+            const Vec<float, 8> v329 = load_vec<float, 8>(b_slices + v328);
+            for (int l = 0; l < 8; l++) v324.v[l] = v324.v[l] + v329.v[l];
+          }
+          Vec<float, 8> v331;
+          for (int l = 0; l < 8; l++) v331.v[l] = 0e+0f;
+          for (i64 v330 = 0ll; v330 < v83; v330++) {
+            const i64 v332 = v330 * v7;
+            const i64 v333 = v332 + v304;
+            const i64 v334 = v333 * d_n;
+            const i64 v335 = v334 + v300;
+            const Vec<float, 8> v336 = load_vec<float, 8>(b_slices + v335);
+            for (int l = 0; l < 8; l++) v331.v[l] = v331.v[l] + v336.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v289;
+          Vec<float, 8> v337;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v289.v[l] = v262.v[l] * v283.v[l];
-          const i64 v290 = v280 * d_n;
-          const i64 v291 = v290 + v279;
-          const Vec<u16, 8> v292 = load_vec<u16, 8>(b_bias + v291);
-          Vec<float, 8> v293;
+          for (int l = 0; l < 8; l++) v337.v[l] = v269.v[l] * v310.v[l];
+          Vec<float, 8> v338;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v293.v[l] = bf16_to_f32(v292.v[l]);
-          Vec<float, 8> v294;
+          for (int l = 0; l < 8; l++) v338.v[l] = v269.v[l] * v317.v[l];
+          Vec<float, 8> v339;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v294.v[l] = v289.v[l] + v293.v[l];
-          Vec<float, 8> v295;
+          for (int l = 0; l < 8; l++) v339.v[l] = v269.v[l] * v324.v[l];
+          Vec<float, 8> v340;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v295.v[l] = fn_silu(v294.v[l]);
-          Vec<u16, 8> v296;
+          for (int l = 0; l < 8; l++) v340.v[l] = v269.v[l] * v331.v[l];
+          const i64 v341 = v301 * d_n;
+          const i64 v342 = v302 * d_n;
+          const i64 v343 = v303 * d_n;
+          const i64 v344 = v304 * d_n;
+          const i64 v345 = v341 + v297;
+          const i64 v346 = v342 + v298;
+          const i64 v347 = v343 + v299;
+          const i64 v348 = v344 + v300;
+          const Vec<u16, 8> v349 = load_vec<u16, 8>(b_bias + v345);
+          const Vec<u16, 8> v350 = load_vec<u16, 8>(b_bias + v346);
+          const Vec<u16, 8> v351 = load_vec<u16, 8>(b_bias + v347);
+          const Vec<u16, 8> v352 = load_vec<u16, 8>(b_bias + v348);
+          Vec<float, 8> v353;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v296.v[l] = f32_to_bf16(v295.v[l]);
-          const i64 v297 = v281 * d_n;
-          const i64 v298 = v297 + v279;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v298, v296);
+          for (int l = 0; l < 8; l++) v353.v[l] = bf16_to_f32(v349.v[l]);
+          Vec<float, 8> v354;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v354.v[l] = bf16_to_f32(v350.v[l]);
+          Vec<float, 8> v355;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v355.v[l] = bf16_to_f32(v351.v[l]);
+          Vec<float, 8> v356;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v356.v[l] = bf16_to_f32(v352.v[l]);
+          Vec<float, 8> v357;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v357.v[l] = v337.v[l] + v353.v[l];
+          Vec<float, 8> v358;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v358.v[l] = v338.v[l] + v354.v[l];
+          Vec<float, 8> v359;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v359.v[l] = v339.v[l] + v355.v[l];
+          Vec<float, 8> v360;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v360.v[l] = v340.v[l] + v356.v[l];
+          Vec<float, 8> v361;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v361.v[l] = fn_silu(v357.v[l]);
+          Vec<float, 8> v362;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v362.v[l] = fn_silu(v358.v[l]);
+          Vec<float, 8> v363;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v363.v[l] = fn_silu(v359.v[l]);
+          Vec<float, 8> v364;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v364.v[l] = fn_silu(v360.v[l]);
+          Vec<u16, 8> v365;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v365.v[l] = f32_to_bf16(v361.v[l]);
+          Vec<u16, 8> v366;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v366.v[l] = f32_to_bf16(v362.v[l]);
+          Vec<u16, 8> v367;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v367.v[l] = f32_to_bf16(v363.v[l]);
+          Vec<u16, 8> v368;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v368.v[l] = f32_to_bf16(v364.v[l]);
+          const i64 v369 = v305 * d_n;
+          const i64 v370 = v306 * d_n;
+          const i64 v371 = v307 * d_n;
+          const i64 v372 = v308 * d_n;
+          const i64 v373 = v369 + v297;
+          const i64 v374 = v370 + v298;
+          const i64 v375 = v371 + v299;
+          const i64 v376 = v372 + v300;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v373, v365);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v374, v366);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v375, v367);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v376, v368);
         }
-        #pragma unroll 1
-        for (i64 v299 = v275 + threadIdx.x; v299 < v273; v299 += 384) {
-          const i64 v300 = v271 + v299;
-          const i64 v301 = v300 % v245;
-          const i64 v302 = v300 / v245;
-          const i64 v303 = v302 + v8;
+      }
+      const i64 v377 = v280 * v271;
+      #pragma unroll 1
+      for (i64 v378 = v377 + ((i64)blockIdx.x - v377 % gridDim.x + gridDim.x) % gridDim.x; v378 < v253; v378 += gridDim.x) {
+        const i64 v379 = v378 * 3072ll;
+        {
+          const i64 v380 = threadIdx.x;
+          const i64 v381 = v380 * 8ll;
+          const i64 v382 = v379 + v381;
+          const i64 v383 = v382 % v250;
+          const i64 v384 = v382 / v250;
+          const i64 v385 = v384 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v305;
-          v305 = 0e+0f;
-          #pragma unroll 1
-          for (i64 v304 = 0ll; v304 < v83; v304++) {
-            const i64 v306 = v304 * v7;
-            const i64 v307 = v306 + v302;
-            const i64 v308 = v307 * d_n;
-            const i64 v309 = v308 + v301;
-            const float v310 = *(b_slices + v309);
-            v305 = v305 + v310;
+          Vec<float, 8> v387;
+          for (int l = 0; l < 8; l++) v387.v[l] = 0e+0f;
+          for (i64 v386 = 0ll; v386 < v83; v386++) {
+            const i64 v388 = v386 * v7;
+            const i64 v389 = v388 + v384;
+            const i64 v390 = v389 * d_n;
+            const i64 v391 = v390 + v383;
+            const Vec<float, 8> v392 = load_vec<float, 8>(b_slices + v391);
+            for (int l = 0; l < 8; l++) v387.v[l] = v387.v[l] + v392.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v311 = 5e-1f * v305;
-          const i64 v312 = v302 * d_n;
-          const i64 v313 = v312 + v301;
-          const u16 v314 = *(b_bias + v313);
-          const float v315 = bf16_to_f32(v314);
-          const float v316 = v311 + v315;
-          const float v317 = fn_silu(v316);
-          const u16 v318 = f32_to_bf16(v317);
-          const i64 v319 = v303 * d_n;
-          const i64 v320 = v319 + v301;
-          *(((u16*)b_out_peers.p[0ll]) + v320) = v318;
+          Vec<float, 8> v393;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v393.v[l] = v269.v[l] * v387.v[l];
+          const i64 v394 = v384 * d_n;
+          const i64 v395 = v394 + v383;
+          const Vec<u16, 8> v396 = load_vec<u16, 8>(b_bias + v395);
+          Vec<float, 8> v397;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v397.v[l] = bf16_to_f32(v396.v[l]);
+          Vec<float, 8> v398;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v398.v[l] = v393.v[l] + v397.v[l];
+          Vec<float, 8> v399;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v399.v[l] = fn_silu(v398.v[l]);
+          Vec<u16, 8> v400;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v400.v[l] = f32_to_bf16(v399.v[l]);
+          const i64 v401 = v385 * d_n;
+          const i64 v402 = v401 + v383;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v402, v400);
         }
       }
     } else {
       #pragma unroll 1
-      for (i64 v321 = blockIdx.x; v321 < v250; v321 += gridDim.x) {
-        const i64 v322 = v321 * 3072ll;
-        const i64 v323 = v246 - v322;
-        const i64 v324 = v323 < 3072ll ? v323 : 3072ll;
+      for (i64 v403 = blockIdx.x; v403 < v253; v403 += gridDim.x) {
+        const i64 v404 = v403 * 3072ll;
         #pragma unroll 1
-        for (i64 v325 = threadIdx.x; v325 < v324; v325 += 384) {
-          const i64 v326 = v322 + v325;
-          const i64 v327 = v326 % v245;
-          const i64 v328 = v326 / v245;
-          const i64 v329 = v328 + v8;
+        for (i64 v405 = threadIdx.x; v405 < 3072ll; v405 += 384) {
+          const i64 v406 = v404 + v405;
+          const i64 v407 = v406 % v250;
+          const i64 v408 = v406 / v250;
+          const i64 v409 = v408 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v331;
-          v331 = 0e+0f;
-          #pragma unroll 1
-          for (i64 v330 = 0ll; v330 < v83; v330++) {
-            const i64 v332 = v330 * v7;
-            const i64 v333 = v332 + v328;
-            const i64 v334 = v333 * d_n;
-            const i64 v335 = v334 + v327;
-            const float v336 = *(b_slices + v335);
-            v331 = v331 + v336;
+          float v411;
+          v411 = 0e+0f;
+          for (i64 v410 = 0ll; v410 < v83; v410++) {
+            const i64 v412 = v410 * v7;
+            const i64 v413 = v412 + v408;
+            const i64 v414 = v413 * d_n;
+            const i64 v415 = v414 + v407;
+            const float v416 = *(b_slices + v415);
+            v411 = v411 + v416;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v337 = 5e-1f * v331;
-          const i64 v338 = v328 * d_n;
-          const i64 v339 = v338 + v327;
-          const u16 v340 = *(b_bias + v339);
-          const float v341 = bf16_to_f32(v340);
-          const float v342 = v337 + v341;
-          const float v343 = fn_silu(v342);
-          const u16 v344 = f32_to_bf16(v343);
-          const i64 v345 = v329 * d_n;
-          const i64 v346 = v345 + v327;
-          *(((u16*)b_out_peers.p[0ll]) + v346) = v344;
+          const float v417 = 5e-1f * v411;
+          const i64 v418 = v408 * d_n;
+          const i64 v419 = v418 + v407;
+          const u16 v420 = *(b_bias + v419);
+          const float v421 = bf16_to_f32(v420);
+          const float v422 = v417 + v421;
+          const float v423 = fn_silu(v422);
+          const u16 v424 = f32_to_bf16(v423);
+          const i64 v425 = v409 * d_n;
+          const i64 v426 = v425 + v407;
+          *(((u16*)b_out_peers.p[0ll]) + v426) = v424;
+        }
+      }
+    }
+    if (v267) {
+      #pragma unroll 1
+      for (i64 v427 = v253 + ((i64)blockIdx.x - v253 % gridDim.x + gridDim.x) % gridDim.x; v427 < v256; v427 += gridDim.x) {
+        const i64 v428 = v427 * 3072ll;
+        const i64 v429 = v251 - v428;
+        const i64 v430 = v429 / 8ll;
+        const i64 v431 = v430 * 8ll;
+        #pragma unroll 1
+        for (i64 v432 = threadIdx.x; v432 < v430; v432 += 384) {
+          const i64 v433 = v432 * 8ll;
+          const i64 v434 = v428 + v433;
+          const i64 v435 = v434 % v250;
+          const i64 v436 = v434 / v250;
+          const i64 v437 = v436 + v8;
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+          Vec<float, 8> v439;
+          for (int l = 0; l < 8; l++) v439.v[l] = 0e+0f;
+          for (i64 v438 = 0ll; v438 < v83; v438++) {
+            const i64 v440 = v438 * v7;
+            const i64 v441 = v440 + v436;
+            const i64 v442 = v441 * d_n;
+            const i64 v443 = v442 + v435;
+            const Vec<float, 8> v444 = load_vec<float, 8>(b_slices + v443);
+            for (int l = 0; l < 8; l++) v439.v[l] = v439.v[l] + v444.v[l];
+          }
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
+          Vec<float, 8> v445;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v445.v[l] = v269.v[l] * v439.v[l];
+          const i64 v446 = v436 * d_n;
+          const i64 v447 = v446 + v435;
+          const Vec<u16, 8> v448 = load_vec<u16, 8>(b_bias + v447);
+          Vec<float, 8> v449;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v449.v[l] = bf16_to_f32(v448.v[l]);
+          Vec<float, 8> v450;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v450.v[l] = v445.v[l] + v449.v[l];
+          Vec<float, 8> v451;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v451.v[l] = fn_silu(v450.v[l]);
+          Vec<u16, 8> v452;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v452.v[l] = f32_to_bf16(v451.v[l]);
+          const i64 v453 = v437 * d_n;
+          const i64 v454 = v453 + v435;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v454, v452);
+        }
+        #pragma unroll 1
+        for (i64 v455 = v431 + threadIdx.x; v455 < v429; v455 += 384) {
+          const i64 v456 = v428 + v455;
+          const i64 v457 = v456 % v250;
+          const i64 v458 = v456 / v250;
+          const i64 v459 = v458 + v8;
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+          float v461;
+          v461 = 0e+0f;
+          for (i64 v460 = 0ll; v460 < v83; v460++) {
+            const i64 v462 = v460 * v7;
+            const i64 v463 = v462 + v458;
+            const i64 v464 = v463 * d_n;
+            const i64 v465 = v464 + v457;
+            const float v466 = *(b_slices + v465);
+            v461 = v461 + v466;
+          }
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
+          const float v467 = 5e-1f * v461;
+          const i64 v468 = v458 * d_n;
+          const i64 v469 = v468 + v457;
+          const u16 v470 = *(b_bias + v469);
+          const float v471 = bf16_to_f32(v470);
+          const float v472 = v467 + v471;
+          const float v473 = fn_silu(v472);
+          const u16 v474 = f32_to_bf16(v473);
+          const i64 v475 = v459 * d_n;
+          const i64 v476 = v475 + v457;
+          *(((u16*)b_out_peers.p[0ll]) + v476) = v474;
+        }
+      }
+    } else {
+      #pragma unroll 1
+      for (i64 v477 = v253 + ((i64)blockIdx.x - v253 % gridDim.x + gridDim.x) % gridDim.x; v477 < v256; v477 += gridDim.x) {
+        const i64 v478 = v477 * 3072ll;
+        const i64 v479 = v251 - v478;
+        #pragma unroll 1
+        for (i64 v480 = threadIdx.x; v480 < v479; v480 += 384) {
+          const i64 v481 = v478 + v480;
+          const i64 v482 = v481 % v250;
+          const i64 v483 = v481 / v250;
+          const i64 v484 = v483 + v8;
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+          float v486;
+          v486 = 0e+0f;
+          for (i64 v485 = 0ll; v485 < v83; v485++) {
+            const i64 v487 = v485 * v7;
+            const i64 v488 = v487 + v483;
+            const i64 v489 = v488 * d_n;
+            const i64 v490 = v489 + v482;
+            const float v491 = *(b_slices + v490);
+            v486 = v486 + v491;
+          }
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
+          const float v492 = 5e-1f * v486;
+          const i64 v493 = v483 * d_n;
+          const i64 v494 = v493 + v482;
+          const u16 v495 = *(b_bias + v494);
+          const float v496 = bf16_to_f32(v495);
+          const float v497 = v492 + v496;
+          const float v498 = fn_silu(v497);
+          const u16 v499 = f32_to_bf16(v498);
+          const i64 v500 = v484 * d_n;
+          const i64 v501 = v500 + v482;
+          *(((u16*)b_out_peers.p[0ll]) + v501) = v499;
         }
       }
     }
   }
   __syncthreads();
-  const u32 v347 = *(b_epoch + 0ll);
-  const u32 v348 = v347 + 1u;
-  *(b_epoch + 0ll) = v348;
+  const u32 v502 = *(b_epoch + 0ll);
+  const u32 v503 = v502 + 1u;
+  *(b_epoch + 0ll) = v503;
   if (threadIdx.x < 4) {
-    const i64 v349 = threadIdx.x;
-    const bool v350 = v349 == 0ll;
-    const bool v351 = v30 & v350;
-    const bool v352 = v31 & v350;
-    const bool v353 = v32 & v350;
-    const bool v354 = v351 | v352;
-    const bool v355 = v354 | v353;
-    if (v355) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v349]) + v20, v348);
+    const i64 v504 = threadIdx.x;
+    const bool v505 = v504 == 0ll;
+    const bool v506 = v30 & v505;
+    const bool v507 = v31 & v505;
+    const bool v508 = v32 & v505;
+    const bool v509 = v506 | v507;
+    const bool v510 = v509 | v508;
+    if (v510) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v504]) + v20, v503);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v356 = threadIdx.x;
-    const bool v357 = v356 == 1ll;
-    const bool v358 = v16 & v357;
-    const bool v359 = v356 == 2ll;
-    const bool v360 = v16 & v359;
-    const bool v361 = v356 == 3ll;
-    const bool v362 = v16 & v361;
-    const bool v363 = v358 | v360;
-    const bool v364 = v363 | v362;
-    const i64 v365 = v15 + v356;
-    if (v364) {
-      wait_acquire_sys(b_flags + v365, v348, watch, (u32)(v356), 5u, (u32)(v365), 5u);
+    const i64 v511 = threadIdx.x;
+    const bool v512 = v511 == 1ll;
+    const bool v513 = v16 & v512;
+    const bool v514 = v511 == 2ll;
+    const bool v515 = v16 & v514;
+    const bool v516 = v511 == 3ll;
+    const bool v517 = v16 & v516;
+    const bool v518 = v513 | v515;
+    const bool v519 = v518 | v517;
+    const i64 v520 = v15 + v511;
+    if (v519) {
+      wait_acquire_sys(b_flags + v520, v503, watch, (u32)(v511), 5u, (u32)(v520), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v366 = threadIdx.x;
-    const i64 v367 = v366 % (i64)gridDim.x;
-    const bool v368 = v367 == (i64)blockIdx.x;
-    if (v368) {
-      const u32 v369 = *(b_epoch + 0ll);
-      *(b_epochs + v366) = v369;
+    const i64 v521 = threadIdx.x;
+    const i64 v522 = v521 % (i64)gridDim.x;
+    const bool v523 = v522 == (i64)blockIdx.x;
+    if (v523) {
+      const u32 v524 = *(b_epoch + 0ll);
+      *(b_epochs + v521) = v524;
     }
   }
 }
