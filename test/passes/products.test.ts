@@ -181,4 +181,11 @@ describe("a depth that is cut", () => {
           }
     expect(seen).toBeGreaterThan(300);
   });
+
+  it("has its sums stored an access at a time: of two side by side, each would fill half of every sector", () => {
+    const { cuda } = compile(program("a @ b", "m, n"), { ranks: 2, dtype: "bf16", arch: "sm_90a" });
+    const stored = [...cuda!.matchAll(/store_vec\(b_slices \+ \w+, (\w+)\);/g)].map(([, name]) => name);
+    expect(stored.length).toBeGreaterThan(0);
+    for (const name of stored) expect(cuda).toContain(`const Vec<float, 4> ${name} = `);
+  });
 });
