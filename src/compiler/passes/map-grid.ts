@@ -4,7 +4,7 @@
  * The elements of a loop, flattened with the last variable fastest, form rows of `threads × widest vector`
  * elements; row r goes to block r mod grid. One row length serves the whole kernel, so an offset always falls
  * to the block of one number, whatever loop it is in (derive-sync relies on this). Full rows have a
- * constant length, for vectorize and interleave; the last, short one is a loop of its own, but for long bodies.
+ * constant length, for vectorize and interleave; the last, short one is a loop of its own.
  *
  * Where a loop over ranks holds no more than a tile loop that blocks may take in any way, its iterations and their rows are
  * one list that all blocks share: a short message to each of many ranks then leaves, or is taken, in one step.
@@ -12,7 +12,7 @@
 import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
-import { rewriteOps, Substitution, walk, walkKernel } from "../ir/visit.js";
+import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
@@ -131,14 +131,6 @@ function mapLoop(op: Op, build: Builder, values: Substitution, row: number): voi
     rewriteOps(op.regions[0]!.ops, build, inner);
     build.span = op.span;
   };
-  if (isLong(op)) {
-    build.for("blocks", [[zero, rows]], ([r]) => {
-      const first = build.mul(r!, rowLength);
-      const length = build.binary("min", build.sub(total, first), rowLength);
-      build.for("threads", [[zero, length]], ([t]) => body(build.add(first, t!)));
-    });
-    return;
-  }
   build.for("blocks", [[zero, full]], ([r]) => {
     const first = build.mul(r!, rowLength);
     build.for("threads", [[zero, rowLength]], ([t]) => body(build.add(first, t!)));
@@ -147,13 +139,6 @@ function mapLoop(op: Op, build: Builder, values: Substitution, row: number): voi
     const first = build.mul(r!, rowLength);
     build.for("threads", [[zero, build.sub(total, first)]], ([t]) => body(build.add(first, t!)));
   });
-}
-
-/** Whether a body holds a fold that is written out several times: it is text enough in one form, and a row's bound costs it little. */
-function isLong(op: Op): boolean {
-  let found = false;
-  walk(op.regions[0]!, (o) => void (found ||= o.name === "reduce" && Number(o.attributes["unroll"] ?? 1) > 1));
-  return found;
 }
 
 /** Indices of the flattened offset: last dimension fastest. */
