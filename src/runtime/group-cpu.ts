@@ -37,6 +37,7 @@ import { HostPrimitives, hostStream, hostTensor } from "./host-primitives.js";
 import { captureSteps, type HostStep, HostStream, requireNoRecording } from "./host-stream.js";
 import { externalArrays, HostTensor } from "./host-tensor.js";
 import { allocate, copyInto, type TypedArray } from "./numbers/index.js";
+import { requireManifest } from "./same-program.js";
 import { checkTensors, requireDType, requireSameRanks, withNumbers } from "./shapes.js";
 import { checkMembers } from "./subgroups.js";
 import { summarize } from "./summary.js";
@@ -165,14 +166,8 @@ export class EmulatedGroup extends HostPrimitives implements Group {
   async load(compiled: CompileResult): Promise<LoadedKernel> {
     requireNoRecording("loading a kernel");
     this.requireOpen();
-    const { manifest, variants, kernels } = compiled;
-    if (manifest === null)
-      throw new UsageError(
-        "the program has errors, so there is no kernel to load",
-        "look at the diagnostics of the compilation",
-      );
-    if (manifest.ranks !== this.world)
-      throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${this.world}`);
+    const manifest = requireManifest(compiled, this.world);
+    const { variants, kernels } = compiled;
     const { seed, detectUnwritten } = this.options;
     const cpu = { ...(seed !== undefined && { seed }), ...(detectUnwritten !== undefined && { detectUnwritten }) };
     const programMemory = new PersistentMemory();

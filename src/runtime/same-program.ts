@@ -12,19 +12,28 @@ interface Loading {
 }
 
 /**
- * The manifest of a program that all ranks of a group may load. Collective.
- * @throws UsageError for one with errors, or for another number of ranks; RuntimeError where other ranks load another.
+ * The manifest of a program that a group of `world` ranks may load.
+ * @throws UsageError for one with errors, or for another number of ranks.
  */
-export async function requireLoadable({ manifest, kernels }: CompileResult, group: Loading): Promise<Manifest> {
+export function requireManifest({ manifest }: CompileResult, world: number): Manifest {
   if (manifest === null)
     throw new UsageError(
       "the program has errors, so there is no kernel to load",
       "look at the diagnostics of the compilation",
     );
-  if (manifest.ranks !== group.world)
-    throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${group.world}`);
+  if (manifest.ranks !== world)
+    throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${world}`);
+  return manifest;
+}
+
+/**
+ * {@link requireManifest} of a program that all ranks of a group load. Collective.
+ * @throws RuntimeError where other ranks load another.
+ */
+export async function requireLoadable(compiled: CompileResult, group: Loading): Promise<Manifest> {
+  const manifest = requireManifest(compiled, group.world);
   await requireSameProgram(
-    kernels.map(({ cuda }) => cuda),
+    compiled.kernels.map(({ cuda }) => cuda),
     manifest,
     group,
   );

@@ -62,7 +62,7 @@ it.each([
   ],
   ["rows and columns of one count are of two lengths", transposed, [[/(%42 = binary %39, )%31 /, "$1%6 "]], /order/],
   [
-    "there are more turns than ranks",
+    "there are more iterations than ranks",
     pull,
     [
       [/require mod\(m, 2\) eq 0/, "require mod(m, 4) eq 0"],
@@ -70,7 +70,7 @@ it.each([
     ],
     /each rank in turn/,
   ],
-  ["the last turn is short", pull, [[/ *require mod\(m, 2\)[^\n]*\n/, ""]], /each rank in turn/],
+  ["the last iteration is short", pull, [[/ *require mod\(m, 2\)[^\n]*\n/, ""]], /each rank in turn/],
   ["what is read in rows is written", transposed, [[/(load %\d+ \{buffer=)"x"/g, '$1"y"']], /scratch are read/],
   [
     "a movement begins within a row",

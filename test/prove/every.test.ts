@@ -114,7 +114,7 @@ describe("wrong at some lengths alone", () => {
     expect(everyLength(kernel!, [{ n: 3 }, { n: 24 }, { n: 700 }]).answer).toEqual({ holds: true });
   });
 
-  it("an element that another turn has stored: is a race, and never ordered for every length", () => {
+  it("an element that another iteration has stored: is a race, and never ordered for every length", () => {
     const text = (k: number): string => `collective f(z: T[m] local) -> v: T[m] local ensures v[i] == z[i] {
   scratch s: T[m]
   for i in tiles(3 * (m / ${k})) { s[i] = 0 }

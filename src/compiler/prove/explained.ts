@@ -70,7 +70,7 @@ function differing([x, y]: Pair): Op | undefined {
   return x.find(({ loop, at }, i) => loop === y[i]?.loop && at.join() !== y[i].at.join())?.loop;
 }
 
-/** "iteration 1 of the ranks loop, tile 0, 3". */
+/** "iteration 1 of the ranks loop, element 0, 3 of the tiles loop". */
 function iterationText(iteration: Iteration): string {
   return iteration
     .map(({ loop, at }) => {

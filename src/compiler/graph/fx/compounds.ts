@@ -125,13 +125,21 @@ export class Compounds extends Making {
     ];
     if (reduce === undefined && (op === "all_reduce" || op === "reduce_scatter"))
       throw new Unknown(`collc has no reduction '${written}'`);
-    if (from.length === 0 && ["all_gather", "reduce_scatter", "all_to_all"].includes(op)) throw new UsageError(`node '${this.current.name}' is ${op} of a tensor without dimensions`, "dump the graph with torch's own shapes"); // prettier-ignore
     const each = (length: Extent): Extent => tidy(extent("div", length, ranks));
+    const requireFirst = (): Extent => {
+      const [length] = from;
+      if (length === undefined)
+        throw new UsageError(
+          `node '${this.current.name}' is ${op} of a tensor without dimensions`,
+          "dump the graph with torch's own shapes",
+        );
+      return length;
+    };
     const averaged = (value: string): string =>
       written === "avg" ? this.pointwise("mul", [value, 1 / ranks], dtype) : value;
     switch (op) {
       case "all_gather":
-        return this.make(op, [x], from.with(0, extent("mul", from[0]!, ranks)), dtype, { dim: 0, group });
+        return this.make(op, [x], from.with(0, extent("mul", requireFirst(), ranks)), dtype, { dim: 0, group });
       case "all_reduce":
         return averaged(this.make(op, [x], from, dtype, { group, reduce: reduce! }));
       case "reduce_scatter": {
@@ -145,9 +153,12 @@ export class Compounds extends Making {
             : parts[0]!.ranges!.findIndex((_, d) => !sameExtent(parts[0]!.shape[d]!, source.shape[d]!));
         const inOrder = source !== null && dim > 0 && parts.length === ranks && parts.every((p, i) => p.op === "slice" && p.inputs[0] === source.id && sameExtent(p.ranges![dim]![0], extent("mul", i, each(source.shape[dim]!))) && sameExtent(extent("mul", p.shape[dim]!, ranks), source.shape[dim]!)); // prettier-ignore
         if (inOrder) return averaged(this.make(op, [source.id], source.shape.with(dim, each(source.shape[dim]!)), dtype, { dim, group, reduce: reduce!, absorbs: [whole.fx] })); // prettier-ignore
-        return averaged(this.make(op, [x], from.with(0, each(from[0]!)), dtype, { dim: 0, group, reduce: reduce! }));
+        return averaged(
+          this.make(op, [x], from.with(0, each(requireFirst())), dtype, { dim: 0, group, reduce: reduce! }),
+        );
       }
       case "all_to_all": {
+        requireFirst();
         const sizes = args.filter(Array.isArray).map((s: readonly FxArgument[]) => s.map((n) => this.length(n)!));
         if (sizes.some((s) => s.some((n) => !sameExtent(n, s[0]!))))
           throw new Unknown("collc has no all_to_all of uneven parts as a graph");
