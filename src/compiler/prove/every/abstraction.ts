@@ -182,7 +182,9 @@ export class Abstraction {
     let own = this.numbers.get(key);
     if (own === undefined) {
       const isLimited = isNeverNegative(e) && (role !== "length" || isPlain(e));
-      own = this.expressions.unknown(this.unknowns.push(e) - 1, isLimited);
+      // Of others nothing is asked but whether they are multiples where one says so.
+      const divisor = isJoint || role === "length" ? Math.max(1, this.expressions.multipleOf(e)) : 1;
+      own = this.expressions.unknown(this.unknowns.push(e) - 1, isLimited, divisor);
       this.numbers.set(key, own);
     }
     return own;

@@ -5,6 +5,7 @@
 import { foldBinary, foldCompare } from "../../ir/functions.js";
 import type { BinaryFunction, Comparison } from "../../ir/ops.js";
 import type { Extent } from "../../types/extent.js";
+import { greatestCommon } from "../../types/requirement.js";
 import { Unwinding } from "../../unwinding.js";
 import {
   constant,
@@ -33,7 +34,14 @@ export type Expression =
   | { readonly id: number; readonly kind: "constant"; readonly value: number }
   | { readonly id: number; readonly kind: "dim"; readonly name: string }
   | { readonly id: number; readonly kind: "symbol"; readonly name: string }
-  | { readonly id: number; readonly kind: "unknown"; readonly number: number; readonly isNeverNegative: boolean }
+  | {
+      readonly id: number;
+      readonly kind: "unknown";
+      readonly number: number;
+      readonly isNeverNegative: boolean;
+      /** It is a multiple of that. */
+      readonly divisor: number;
+    }
   | { readonly id: number; readonly kind: "apply"; readonly fn: string; readonly of: readonly Expression[] };
 
 /**
@@ -73,6 +81,15 @@ export function withoutLimit(e: Expression): Expression {
   return isPlainLength && isAtom(e.of[0]!) ? e.of[0]! : e;
 }
 
+/** What the length of a loop is without its limits, where they change nothing; null of others. */
+export function unlimited(e: Expression, expressions: Expressions): Expression | null {
+  if (e.kind !== "apply") return e.kind === "constant" ? e : null;
+  if (e.fn === "max") return isRoot(e) && isNeverNegative(e.of[0]!) ? e.of[0]! : null;
+  if (!isRoot(e)) return null;
+  const of = e.of.map((x) => unlimited(x, expressions));
+  return of.some((x) => x === null) ? null : expressions.apply("mul", ...(of as Expression[]));
+}
+
 const rooted = new WeakMap<Expression, boolean>();
 
 function hasRoot(e: Expression): boolean {
@@ -101,9 +118,29 @@ export function addedTo(e: Expression, ...symbols: readonly string[]): number | 
   return isSum(e) && missing.size === 0 && constants >= 0 ? constants : null;
 }
 
+/** Multiples beyond it are not looked for: all that is divided by is less. */
+const MOST_MULTIPLE = 2 ** 30;
+
+/** A number of dimensions alone: `times` · the product of `dims` / `by`, which leaves nothing. */
+interface Monomial {
+  readonly times: number;
+  readonly dims: readonly string[];
+  readonly by: number;
+}
+
 export class Expressions {
   private readonly all = new Map<string, Expression>();
   private readonly byId: Expression[] = [];
+  private readonly multiples = new Map<Expression, number>();
+  private readonly monomials = new Map<Expression, Monomial | null>();
+
+  /** @param divisors numbers that dimensions are known to be multiples of */
+  constructor(private readonly divisors: ReadonlyMap<string, number> = new Map()) {}
+
+  /** What a product of dimensions is a multiple of. */
+  divisorOf(dims: readonly string[]): number {
+    return dims.reduce((n, dim) => n * (this.divisors.get(dim) ?? 1), 1);
+  }
 
   /** The expression of a number. */
   numbered(id: number): Expression {
@@ -132,10 +169,33 @@ export class Expressions {
     return this.made(`symbol ${name}`, (id) => ({ id, kind: "symbol", name }));
   }
 
-  /** @param isNeverNegative whether it is known to be 0 or more */
-  unknown(number: number, isNeverNegative: boolean): Expression {
-    const key = `unknown ${number} ${isNeverNegative}`;
-    return this.made(key, (id) => ({ id, kind: "unknown", number, isNeverNegative }));
+  /**
+   * @param isNeverNegative whether it is known to be 0 or more
+   * @param divisor what it is known to be a multiple of
+   */
+  unknown(number: number, isNeverNegative: boolean, divisor: number): Expression {
+    const key = `unknown ${number} ${isNeverNegative} ${divisor}`;
+    return this.made(key, (id) => ({ id, kind: "unknown", number, isNeverNegative, divisor }));
+  }
+
+  /** What an expression is a multiple of, whatever the dimensions are: at least 1; 0 where it is 0. */
+  multipleOf(e: Expression): number {
+    let known = this.multiples.get(e);
+    if (known === undefined) this.multiples.set(e, (known = this.commonMultiple(e)));
+    return known;
+  }
+
+  private commonMultiple(e: Expression): number {
+    if (e.kind === "constant") return Math.abs(e.value);
+    if (e.kind === "dim") return this.divisorOf([e.name]);
+    if (e.kind === "unknown") return e.divisor;
+    if (e.kind === "symbol") return 1;
+    const of = (e.fn === "select" ? e.of.slice(1) : e.of).map((x) => this.multipleOf(x));
+    if (e.fn === "mul") {
+      const all = of.reduce((a, b) => a * b, 1);
+      return all <= MOST_MULTIPLE ? all : Math.max(...of);
+    }
+    return ["add", "sub", "min", "max", "rem", "select"].includes(e.fn) ? of.reduce(greatestCommon) : 1;
   }
 
   extent(e: Extent): Expression {
@@ -175,7 +235,42 @@ export class Expressions {
       const merged = this.nested(of[0]!, b);
       if (merged !== null) return merged;
     }
+    return this.ordered(this.plain(fn, ...of));
+  }
+
+  private plain(fn: string, ...of: readonly Expression[]): Expression {
     return this.made(`${fn} ${of.map((e) => e.id).join(" ")}`, (id) => ({ id, kind: "apply", fn, of }));
+  }
+
+  /** One expression for all ways to write a product of dimensions that is divided without rest: (m / 2) · n is (m · n) / 2. */
+  private ordered(e: Expression): Expression {
+    const monomial = this.monomial(e);
+    if (monomial === null || (monomial.dims.length < 2 && (monomial.times === 1 || monomial.by === 1))) return e;
+    const common = greatestCommon(monomial.times, monomial.by);
+    const [by, times] = [monomial.by / common, monomial.times / common];
+    const dims = monomial.dims.map((name) => this.dim(name));
+    const whole = dims.reduce((a, b) => this.plain("mul", a, b));
+    const part = by === 1 ? whole : this.plain("div", whole, this.constant(by));
+    const made = times === 1 ? part : this.plain("mul", part, this.constant(times));
+    this.monomials.set(made, { times, dims: monomial.dims, by });
+    return made;
+  }
+
+  private monomial(e: Expression): Monomial | null {
+    let known = this.monomials.get(e);
+    if (known === undefined) this.monomials.set(e, (known = this.monomialOf(e)));
+    return known;
+  }
+
+  private monomialOf(e: Expression): Monomial | null {
+    if (e.kind === "constant") return e.value > 0 ? { times: e.value, dims: [], by: 1 } : null;
+    if (e.kind === "dim") return { times: 1, dims: [e.name], by: 1 };
+    if (e.kind !== "apply" || (e.fn !== "mul" && e.fn !== "div")) return null;
+    const [a, b] = e.of.map((x) => this.monomial(x));
+    if (a == null || b == null) return null;
+    if (e.fn === "mul") return { times: a.times * b.times, dims: [...a.dims, ...b.dims].sort(), by: a.by * b.by };
+    if (b.dims.length > 0 || a.dims.length === 0) return null;
+    return (this.divisorOf(a.dims) * a.times) % (a.by * b.times) === 0 ? { ...a, by: a.by * b.times } : null;
   }
 
   /** (x / a + b) / c is (x + a·b) / (a·c), of numbers that are rounded down. */

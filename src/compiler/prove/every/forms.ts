@@ -250,9 +250,12 @@ function quotientByProduct(f: Form, by: Form, ranges: Ranges): Form {
   const rest = minus(f, product(whole, by));
   const [[name, times]] = rest as unknown as readonly [readonly [string, number]];
   const range = ranges.get(name);
-  if (rest.size === 1 && times === 1 && range !== undefined) {
-    if (range.below === undefined) throw new Digits(name, by);
-    if (equal(range.below, by) && range.low >= 0) return whole;
+  const [[divisor, n]] = by as unknown as readonly [readonly [string, number]];
+  if (rest.size === 1 && times > 0 && n % times === 0 && range !== undefined) {
+    // Both in units of what the parameter is taken times.
+    const base = new Map([[divisor, n / times]]);
+    if (range.below === undefined) throw new Digits(name, base);
+    if (equal(range.below, base) && range.low >= 0) return whole;
   }
   const isLimited = [...rest.keys()].some((key) => factors(key).some((p) => ranges.get(p)?.below !== undefined));
   if (isLimited || !isAtLeastZero(rest, ranges) || !isAtLeastZero(minus(minus(by, rest), ONE), ranges)) throw UNDECIDED;

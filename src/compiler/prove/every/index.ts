@@ -5,6 +5,7 @@ import { Fails, CannotTell } from "../../execute/failures.js";
 import type { Kernel } from "../../ir/module.js";
 import { NO_SPAN, type Span } from "../../source.js";
 import { type DimValues, extentNames } from "../../types/extent.js";
+import { divisorOf, greatestCommon } from "../../types/requirement.js";
 import { launchesOf } from "../launches.js";
 import { type Answer, placeOf } from "../results.js";
 import { Expressions, NotAffine } from "./expressions.js";
@@ -57,7 +58,7 @@ export function everyLength(
     }
   };
   try {
-    const expressions = new Expressions();
+    const expressions = new Expressions(divisorsOf(kernel));
     const program = programOf(kernel, shapes, expressions);
     const pairs = new Pairs(program);
     const needed = new Set<string>();
@@ -120,6 +121,18 @@ function notShown(kernel: Kernel, e: unknown): EveryLength {
 function pointOf(program: Program, dims: DimValues): Box {
   const at = (name: string): Form => constant(dimsIn(name).reduce((n, d) => n * dims[d]!, 1));
   return { ranges: new Map(), names: new Map(namesOf(program).map((name) => [name, at(name)])) };
+}
+
+/** What the signature says that dimensions are multiples of. */
+function divisorsOf({ requirements }: Kernel): ReadonlyMap<string, number> {
+  const divisors = new Map<string, number>();
+  for (const requirement of requirements) {
+    const known = divisorOf(requirement);
+    if (known === null || typeof known.length !== "string") continue;
+    const before = divisors.get(known.length) ?? 1;
+    divisors.set(known.length, (before * known.divisor) / greatestCommon(before, known.divisor));
+  }
+  return divisors;
 }
 
 /** The kernel as movements. @throws NotShown */

@@ -2,7 +2,7 @@
 import type { Kernel } from "../../ir/module.js";
 import { type Extent, productOf } from "../../types/extent.js";
 import type { Span } from "../../source.js";
-import { Evaluation, type Expression, type Expressions } from "./expressions.js";
+import { Evaluation, type Expression, type Expressions, isRoot, unlimited } from "./expressions.js";
 import {
   type Box,
   constant,
@@ -60,8 +60,9 @@ export function dimsIn(name: string): readonly string[] {
 }
 
 function nameOfProduct(e: Expression): string | null {
-  if (e.kind !== "apply" || e.fn !== "mul" || !e.of.every((f) => f.kind === "dim")) return null;
-  return e.of.map((f) => (f as { readonly name: string }).name).join(PRODUCT);
+  if (e.kind !== "apply" || e.fn !== "mul") return null;
+  const names = e.of.map((f) => (f.kind === "dim" ? f.name : nameOfProduct(f)));
+  return names.some((name) => name === null) ? null : names.join(PRODUCT);
 }
 
 /** Checks that no other products are divided. @throws NotShown, before anything is done that would come to nothing */
@@ -118,7 +119,14 @@ export class Lengths {
   private standIn(e: Expression): Form | null {
     if (e.kind === "dim") return this.dim(e.name);
     const product = nameOfProduct(e);
-    return product !== null && this.box.names.has(product) ? this.dim(product) : null;
+    if (product !== null) return this.box.names.has(product) ? this.dim(product) : null;
+    const length = isRoot(e) ? unlimited(e, this.program.expressions) : null;
+    return length === null ? null : this.of(length);
+  }
+
+  private product(dims: readonly string[]): Expression {
+    const { expressions } = this.program;
+    return dims.map((name) => expressions.dim(name)).reduce((a, b) => expressions.apply("mul", a, b));
   }
 
   private dim(name: string): Form {
@@ -208,6 +216,13 @@ export class Lengths {
       const dims = dimsIn(name);
       // Of numbers that are no product where that is seen: of what has no elements.
       if (dims.length > 1 && isZero(this.dim(name), ranges) !== dims.some((d) => isZero(this.dim(d), ranges)))
+        return false;
+      const divisor = expressions.divisorOf(dims);
+      if (
+        dims.length > 1 &&
+        divisor > 1 &&
+        !isZero(this.of(expressions.apply("rem", this.product(dims), expressions.constant(divisor))), ranges)
+      )
         return false;
     }
     return kernel.requirements.every(({ left, relation, right }) => {

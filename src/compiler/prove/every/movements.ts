@@ -15,6 +15,7 @@ import {
   product,
   quotient,
   rangeOf,
+  scaled,
   substituted,
   Undecided,
 } from "./forms.js";
@@ -173,7 +174,11 @@ function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): read
     }
   };
   try {
-    const { ranges, names } = boxOf(whole.values());
+    const { ranges } = boxOf(whole.values());
+    const names = [...whole].map(([id, name]): [string, Form] => {
+      const divisor = expressions.multipleOf(expressions.numbered(id));
+      return [name, scaled(parameter(name), Math.max(1, divisor))];
+    });
     const blocks = kernel.maxBlocks === 1 ? constant(1) : parameter(GRID);
     const box = {
       ranges: kernel.maxBlocks === 1 ? ranges : new Map([...ranges, [GRID, { low: 1, high: Infinity }]]),
@@ -268,17 +273,14 @@ function settled(
   ways: readonly WaySeen[],
   roots: ReadonlyMap<number, string>,
 ): Movement {
-  const [length] = lengths;
-  const fail = (): never => {
-    throw new NotShown("what is stored is not the same for all lengths and addresses", movement.span);
-  };
-  if (length === undefined || lengths.size > 1) return fail();
-  const root = Number(length.slice(1));
-  const name = roots.get(root);
-  const isRoot = length.startsWith("@");
-  for (const { keys, box } of ways) {
-    const most = isRoot ? rangeOf(box.names.get(name!)!, box.ranges).high : root;
-    if (!keys.has(key) && most > 0) fail();
+  // Of several that are right, as packets that leave nothing are as long as what they are filled with, any will do.
+  for (const length of lengths) {
+    const root = Number(length.slice(1));
+    const isRoot = length.startsWith("@");
+    const most = ({ names, ranges }: Box): number =>
+      isRoot ? rangeOf(names.get(roots.get(root)!)!, ranges).high : root;
+    if (ways.every(({ keys, box }) => keys.has(key) || most(box) <= 0))
+      return { ...movement, length: isRoot ? { root } : { constant: root }, rows: rows ?? Infinity };
   }
-  return { ...movement, length: isRoot ? { root } : { constant: root }, rows: rows ?? Infinity };
+  throw new NotShown("what is stored is not the same for all lengths and addresses", movement.span);
 }
