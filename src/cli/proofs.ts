@@ -24,6 +24,7 @@ import {
   type ProveOptions,
   proveOrderings,
   type Reach,
+  isLightExecution,
   proofShapes,
   rowDimension,
   sharedLayout,
@@ -214,7 +215,9 @@ function attackedAt({ kernel }: CompileResult, { dims }: ProofRequest): DimValue
   const ragged = shapes[Math.min(1, shapes.length - 1)];
   if (ragged === undefined) return null;
   const row = rowDimension(kernel!);
-  if (row === undefined || dims?.[row] !== undefined) return ragged;
+  if (dims?.[row ?? ""] !== undefined) return ragged;
+  // Where rows have a length of their own, fewer of them will do.
+  if (row === undefined) return dims !== undefined || isLightExecution(kernel!, ragged) ? ragged : shapes[0]!;
   return fitDims(requirements, { ...ragged, [row]: Math.ceil(ragged[row]! / 4) }, new Set([row]));
 }
 

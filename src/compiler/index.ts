@@ -159,6 +159,7 @@ export {
   programOf,
   proveOrderings,
   PROOF_MAPPING,
+  isLightExecution,
   proofShapes,
   rowDimension,
   proveResidency,

@@ -16,6 +16,13 @@ const local = (body: string, where = ""): string =>
   `collective f(x: T[n] local) -> y: T[n] local${where} ensures y[i] == x[i] {\n${body}\n}`;
 const square = (body: string, where = ""): string =>
   `collective f(x: T[m, n] local) -> y: T[m, n] local${where} ensures y[i, j] == x[i, j] {\n${body}\n}`;
+const gatheredRows = (row: string, where = ""): string =>
+  `collective f(x: T[m, n] sharded(0)) -> y: T[m, n] replicated${where} {
+  let c = m / world
+  for p in ranks { for i, j in tiles(c, n) { y[p * c + i, j] = x@p[${row}, j] } }
+}`;
+const cube = (body: string): string =>
+  `collective f(x: T[b, m, n] local) -> y: T[b, m, n] local ensures y[h, i, j] == x[h, i, j] {\n${body}\n}`;
 const reduced = (body: string): string => `collective f(x: T[n] partial(sum)) -> y: T[n] replicated {\n${body}\n}`;
 const gathered = (body: string): string => `collective f(x: T[n] sharded(0)) -> y: T[n] replicated {\n${body}\n}`;
 
@@ -30,6 +37,16 @@ function far(
 }
 
 export const FAR_WRONG: readonly FarWrong[] = [
+  // -- products of dimensions
+  far("the last rows of a gather are one row", (k) => gatheredRows(`min(i, ${k})`), (k) => ({ m: 2 * k + 4, n: 3 })), // prettier-ignore
+  far(
+    "rows of a gather fall behind",
+    (k) => gatheredRows(`i - i / ${k}`),
+    (k) => ({ m: 2 * k + 2, n: 3 }),
+  ),
+  far("rows of a literal length fall behind", (k) => gatheredRows(`i - i / ${k}`).replaceAll(" n]", " 16]").replace("(c, n)", "(c, 16)"), (k) => ({ m: 2 * k + 2 })), // prettier-ignore
+  far("one plane of a cube is another", (k) => cube(`for h, i, j in tiles(b, m, n) { y[h, i, j] = x[min(h, ${k}), i, j] }`), (k) => ({ b: k + 2, m: 2, n: 3 })), // prettier-ignore
+  far("elements of a cube are left out", (k) => cube(`for h, i, j in tiles(b, m, min(n, ${k})) { y[h, i, j] = x[h, i, j] }`), (k) => ({ b: 2, m: 3, n: k + 1 })), // prettier-ignore
   // -- one constant
   far("an index stops growing", (k) => local(`for i in tiles(n) { y[i] = x[min(i, ${k})] }`), 2),
   far("one element is another", (k) => local(`for i in tiles(n) { y[i] = x[i + i / ${k} - i / ${k + 1}] }`), 2),

@@ -25,7 +25,7 @@ import { predicated } from "./predicated.js";
 import { oddShape, rowDimension } from "./lengths.js";
 import { type Answer, CannotTell, Fails, placeOfLengths, type Wrong } from "./results.js";
 import { LONGEST } from "./search.js";
-import { constantsBeyond, lengthBeyond, type ProofShape, shapesToProve, whyNoShape } from "./shapes.js";
+import { constantsBeyond, isLight, lengthBeyond, type ProofShape, shapesToProve, whyNoShape } from "./shapes.js";
 
 export interface ProveOptions {
   /**
@@ -423,8 +423,10 @@ function settingsOf(
     shapesToProve(kernel, claim, program ?? null);
   // Constants of the program matter at no length where all lengths are shown together, but as examples for that.
   const examples = (isEverywhere ? every.examples : []).map((dims) => JSON.stringify(dims));
-  const isNeeded = ({ dims, isForConstant }: ProofShape): boolean =>
-    !isForConstant || (claim === "answer" && examples.includes(JSON.stringify(dims)));
+  // Neither do long shapes, as those with rows of a literal length may be, besides the shortest.
+  const isNeeded = ({ dims, isForConstant, isFurther }: ProofShape, i: number): boolean =>
+    (claim === "answer" && examples.includes(JSON.stringify(dims))) ||
+    (!isForConstant && (isFurther || asked !== undefined || i === 0 || isLight(kernel, dims)));
   const shapes = isEverywhere ? all.filter(isNeeded) : all;
   const main = shapes.filter((s) => !s.isFurther);
   const plain = main.map(({ dims }) => dims);

@@ -75,6 +75,14 @@ export function workOf(kernel: Kernel, dims: DimValues): number {
   return (moved + Math.sqrt(a! * b! * c!)) * kernel.world;
 }
 
+/** What a proof takes about a second for. */
+const LIGHT = 2 ** 16;
+
+/** Whether an execution is soon through with a shape. */
+export function isLight(kernel: Kernel, dims: DimValues): boolean {
+  return workOf(kernel, dims) <= LIGHT;
+}
+
 function scratchShapes({ buffers }: Kernel): readonly (readonly Extent[])[] {
   return buffers.filter((b) => b.role === "scratch").map((b) => b.shape);
 }

@@ -4,6 +4,7 @@
  * is shown of that holds for each of them: it holds whatever an unknown is.
  */
 import { isRemote, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
+import { greatestCommon } from "../../types/requirement.js";
 import { lanesOf, printType } from "../../ir/types.js";
 import {
   addedTo,
@@ -183,7 +184,7 @@ export class Abstraction {
     if (own === undefined) {
       const isLimited = isNeverNegative(e) && (role !== "length" || isPlain(e));
       // Of others nothing is asked but whether they are multiples where one says so.
-      const divisor = isJoint || role === "length" ? Math.max(1, this.expressions.multipleOf(e)) : 1;
+      const divisor = isJoint || role === "length" ? wholeVectors(this.expressions, e) : 1;
       own = this.expressions.unknown(this.unknowns.push(e) - 1, isLimited, divisor);
       this.numbers.set(key, own);
     }
@@ -227,6 +228,14 @@ export class Abstraction {
         if (name.startsWith("@")) by.set(name, formOf(this.known(this.expressions.numbered(Number(name.slice(1))))));
     return substituted(f, by);
   }
+}
+
+/** The most lanes of a vector: of bytes. */
+const MOST_LANES = 16;
+
+/** What a length is a multiple of, of those that vectors may have lanes: whether loops need a tail of single elements goes by nothing else. */
+export function wholeVectors(expressions: Expressions, length: Expression): number {
+  return greatestCommon(MOST_LANES, expressions.multipleOf(length));
 }
 
 /** An expression as a polynomial in what is no sum and no multiple. */

@@ -34,7 +34,7 @@ export interface EveryClaim {
 }
 
 /** Boxes of lengths that are looked at, at most. */
-const MOST_BOXES = 4000;
+const MOST_BOXES = 1000;
 
 /**
  * @param shapes lengths at which the answer may be proved, with aligned buffers; the first are the first to be taken

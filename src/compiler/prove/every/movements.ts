@@ -1,6 +1,6 @@
 /** What a stretch comes to, all its ways together: movements from intervals to an interval. */
 import { bufferOf, type Kernel, type Op } from "../../ir/module.js";
-import { Abstraction, DEPTHS, valuesOf } from "./abstraction.js";
+import { Abstraction, DEPTHS, valuesOf, wholeVectors } from "./abstraction.js";
 import { type Expression, type Expressions, isRoot } from "./expressions.js";
 import {
   type Box,
@@ -176,8 +176,7 @@ function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): read
   try {
     const { ranges } = boxOf(whole.values());
     const names = [...whole].map(([id, name]): [string, Form] => {
-      const divisor = expressions.multipleOf(expressions.numbered(id));
-      return [name, scaled(parameter(name), Math.max(1, divisor))];
+      return [name, scaled(parameter(name), wholeVectors(expressions, expressions.numbered(id)))];
     });
     const blocks = kernel.maxBlocks === 1 ? constant(1) : parameter(GRID);
     const box = {
