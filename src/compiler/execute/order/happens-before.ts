@@ -190,9 +190,13 @@ export class HappensBefore implements Order {
     const { waits, flags } = this.trace;
     const rising = new Set(flags.filter((f) => f.signals[0]?.add === true || isRising(f)));
     if (waits.every((w) => rising.has(w.flag) && this.isNear(w))) return;
-    const open = new Set(waits);
+    // In the order of the trace, in which a wait comes before all that is after it: signals before the first need not be asked about.
+    const open = new Set(waits.toSorted((a, b) => a.at - b.at));
     const isSure = (s: Signal): boolean => {
-      for (const w of open) if (this.isAfter(s, w)) return false;
+      for (const w of open) {
+        if (s.at < w.at) return true;
+        if (this.isAfter(s, w)) return false;
+      }
       return true;
     };
     for (let before = 0; before !== open.size;) {
@@ -230,11 +234,12 @@ export class HappensBefore implements Order {
    */
   private hiding(wait: Wait, isSure: (s: Signal) => boolean): Signal | null {
     const { signals } = wait.flag;
-    const saves = signals.filter((s) => suffices(s, wait) && !this.isAfter(s, wait) && isSure(s));
     for (const low of signals) {
       if (suffices(low, wait) || this.isAfter(low, wait)) continue;
       const { strand, entity, phase, segment } = low;
-      if (!saves.some((s) => this.knowsOf(s, strand, entity, phase, segment))) return low;
+      const saves = (s: Signal): boolean =>
+        suffices(s, wait) && this.knowsOf(s, strand, entity, phase, segment) && !this.isAfter(s, wait) && isSure(s);
+      if (!signals.some(saves)) return low;
     }
     return null;
   }
