@@ -5,6 +5,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import { claimedKernel } from "./claimed.js";
 import { type Lengths, type Obligation, openObligations } from "./obligations.js";
+import { evaluateExtent, type Extent } from "../types/extent.js";
 import { type DType, DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 
 export interface Caveats {
@@ -50,7 +51,7 @@ export function caveatsOf(
     ({ kind, dtype }) => kind !== "overflow" || !isF8(dtype) || overflows.has(dtype),
   );
   // What program and claim do alike is named once, where the program does it.
-  for (const o of claimed === null ? [] : openObligations(claimed, lengths, true))
+  for (const o of claimed === null ? [] : openObligations(claimed, whereClaimed(kernel, lengths), true))
     if (!all.some(({ kind, dtype }) => kind === o.kind && dtype === o.dtype)) all.push(o);
   const isCompared = ({ kind }: Obligation): boolean => kind === "comparison";
   const open = all.some(isCompared) && isRoundedAsClaimed() ? all.filter((o) => !isCompared(o)) : all;
@@ -73,6 +74,19 @@ const isF8 = (dtype: DType): boolean => isFloat(dtype) && DTYPES[dtype].bytes ==
 /** What is said of less than f32 says more than of f32. */
 const narrowest = (dtypes: readonly DType[]): DType[] =>
   dtypes.length > 1 ? dtypes.filter((d) => d !== "f32") : [...dtypes];
+
+/** Of an output without elements nothing is claimed: dimensions that all outputs with a claim have are at least 1. */
+function whereClaimed({ outputs, specification, dims }: Kernel, lengths: Lengths): Lengths {
+  const long = Object.fromEntries(dims.map((name) => [name, 2 ** 20]));
+  const isEmptyAt = (name: string, shape: readonly Extent[]): boolean =>
+    shape.some((e) => evaluateExtent(e, { ...long, [name]: 0 }) <= 0);
+  const claimed = outputs.filter((_, o) => specification[o] != null);
+  const isNeeded = (name: string): boolean => claimed.every(({ localShape }) => isEmptyAt(name, localShape));
+  const raised = Object.entries(lengths).map(([name, [least, most]]): [string, Lengths[string]] =>
+    isNeeded(name) ? [name, [Math.max(least, 1), Math.max(most, 1)]] : [name, [least, most]],
+  );
+  return Object.fromEntries(raised);
+}
 
 /**
  * Float dtypes in which results of a kernel are rounded.

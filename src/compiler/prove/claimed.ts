@@ -243,6 +243,11 @@ class OfTensors {
     const kept = this.kept.get(s);
     if (kept !== undefined) return b.load(kept.name, indices, scalar(kept.dtype));
     const operand = (x: Specification): Value => this.element(x, this.indicesIn(this.shape(x), indices));
+    // One value with itself is one value: a square is not negative.
+    const both = (x: Specification, y: Specification): [Value, Value] => {
+      const [first, isSame] = [operand(x), x === y || (x.kind === "input" && y.kind === "input" && x.name === y.name)];
+      return [first, isSame ? first : operand(y)];
+    };
     switch (s.kind) {
       case "input":
         return this.input(s.name, indices);
@@ -263,9 +268,9 @@ class OfTensors {
       case "unary":
         return b.unary(s.fn as UnaryFunction, operand(s.a));
       case "binary":
-        return binary(b, s.fn, operand(s.a), operand(s.b));
+        return binary(b, s.fn, ...both(s.a, s.b));
       case "compare":
-        return b.compare(s.fn as Comparison, ...alike(b, operand(s.a), operand(s.b)));
+        return b.compare(s.fn as Comparison, ...alike(b, ...both(s.a, s.b)));
       case "select":
         return choice(b, operand(s.condition), operand(s.a), operand(s.b));
       case "cast":

@@ -6,7 +6,7 @@
 import { type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { OPPOSITE } from "../ir/functions.js";
 import type { Comparison } from "../ir/ops.js";
-import { type DimValues } from "../types/extent.js";
+import { type DimValues, extentNames } from "../types/extent.js";
 import { both, compareRange, extentRange, type Range, rangeOf } from "./ranges.js";
 
 /** What is to be so: a truth value, or that one number is less than another. */
@@ -23,6 +23,12 @@ export interface Parent {
 
 /** No dimension of an example is longer. */
 export const LONGEST = 2 ** 30;
+
+/** No tensor has more, on all ranks: a GPU has addresses for 2⁴⁹ bytes. */
+const MOST_ELEMENTS = 2 ** 49;
+
+/** Into so many parts a box of such lengths is cut at most. */
+const MOST_PARTS = 1024;
 
 /** What doubles count exactly: no dimension is longer in any launch, and no index larger. */
 const FARTHEST = Number.MAX_SAFE_INTEGER;
@@ -145,17 +151,48 @@ export class Search {
     return { found: isOpen || (at === null && this.isPossibleBeyond(start)) ? "undecided" : "never", steps };
   }
 
-  /** Whether intervals leave a chance where some dimension is longer than all that are tried. */
+  /**
+   * Whether intervals leave a chance where some dimension is longer than all that are tried, and the others so short that no tensor has more
+   * than {@link MOST_ELEMENTS}: what is twice as long goes with what is half as long.
+   */
   private isPossibleBeyond(start: readonly Bounds[]): boolean {
-    const { dims } = this.kernel;
+    const { kernel } = this;
+    const { dims } = kernel;
     const isTried = (d: number): boolean => start[d]![1] === LONGEST;
-    return dims.some((_, long) => {
+    const shapes = [...kernel.inputs, ...kernel.outputs].map(
+      (t) => new Set(t.shape.flatMap((e) => [...extentNames(e)])),
+    );
+    return dims.some((name, long) => {
       if (!isTried(long)) return false;
-      const low = start.map(([lo], i) => (i === long ? LONGEST + 1 : lo));
-      const high = start.map(([, hi], i) => (i < dims.length && isTried(i) ? FARTHEST : hi));
-      const box = this.box(low, high, 0);
-      return this.isPossible(box, true) && this.narrow(box);
+      const beside = new Set(shapes.filter((names) => names.has(name)).flatMap((names) => [...names]));
+      for (let length = LONGEST; length < MOST_ELEMENTS; length *= 2) {
+        const most = (d: number): number =>
+          d === long ? 2 * length : beside.has(dims[d]!) ? MOST_ELEMENTS / length : MOST_ELEMENTS;
+        const low = start.map(([lo], i) => (i === long ? length + 1 : lo));
+        const high = start.map(([, hi], i) => (i < dims.length && isTried(i) ? most(i) : hi));
+        if (low.every((lo, i) => lo <= high[i]!) && this.isPossibleIn(this.box(low, high, 0))) return true;
+      }
+      return false;
     });
+  }
+
+  /** Whether intervals leave a chance in a box, or in each part that ranks and short loops cut it into. */
+  private isPossibleIn(box: Box): boolean {
+    const left = [box];
+    for (let tried = 0; tried < MOST_PARTS; tried++) {
+      const part = left.pop();
+      if (part === undefined) return false;
+      if (!this.isPossible(part, true) || !this.narrow(part)) continue;
+      const widths = part.low.map((lo, i) => part.high[i]! - lo);
+      const shortest = Math.min(...widths.filter((width) => width > 0));
+      if (shortest >= MOST_PARTS) return true;
+      const i = widths.indexOf(shortest);
+      const [low, high] = [part.low.slice(), part.high.slice()];
+      high[i] = part.low[i]! + Math.floor(shortest / 2);
+      low[i] = high[i]! + 1;
+      left.push(this.box(low, part.high, 0), this.box(part.low, high, 0));
+    }
+    return true;
   }
 
   private box(low: number[], high: number[], depth: number): Box {
