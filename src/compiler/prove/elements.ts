@@ -221,7 +221,12 @@ export class ElementExpectation {
       const x = a();
       const y = b();
       if (ofNumbers !== null && typeof x === "number" && typeof y === "number") return ofNumbers(x, y);
-      return binaryOf(algebra, fn, kind, x, y);
+      const value = binaryOf(algebra, fn, kind, x, y);
+      if (name !== "floordiv" && name !== "mod") return value;
+      // What a machine gives of numbers below 0 is a number more, or a rest below 0.
+      const rest = name === "mod" ? value : binaryOf(algebra, "rem", kind, x, y);
+      const moved = name === "mod" ? binaryOf(algebra, "add", kind, rest, y) : binaryOf(algebra, "sub", kind, value, 1);
+      return selectOf(algebra, compareOf(algebra, "lt", rest, 0), moved, value);
     };
   }
 

@@ -62,7 +62,8 @@ function known(fn: BinaryFunction, kind: ScalarKind, a: number, b: number): numb
 export function binaryOf(data: Algebra | null, fn: BinaryFunction, kind: ScalarKind, a: Number_, b: Number_): Number_ {
   if (typeof a === "number" && typeof b === "number") return known(fn, kind, a, b);
   if (data === null) return OPAQUE;
-  const algebra = isInteger(kind) ? data.integers : data;
+  const isWhole = isInteger(kind) || kind === "index";
+  const algebra = isWhole ? data.integers : data;
   switch (fn) {
     case "add":
       return algebra.add(a, b);
@@ -71,7 +72,7 @@ export function binaryOf(data: Algebra | null, fn: BinaryFunction, kind: ScalarK
     case "mul":
       return algebra.mul(a, b);
     case "div":
-      return isInteger(kind) ? algebra.quotient(a, b) : algebra.div(a, b);
+      return isWhole ? algebra.quotient(a, b) : algebra.div(a, b);
     case "min":
     case "max": {
       // No value of the kind lies beyond the start of a fold, so it changes nothing.
