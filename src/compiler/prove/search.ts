@@ -136,8 +136,8 @@ export class Search {
       if (corner !== null) return { found: { dims: corner }, steps };
       const i = this.widest(box);
       if (i === null) {
-        // Of a single point that may be an example, numbers are too large to say.
-        isOpen = true;
+        // Of a single point that may be an example still, numbers are too large to say.
+        isOpen ||= this.isPossible(box, at === null);
         continue;
       }
       const middle = between(box.low[i]!, box.high[i]!);
@@ -182,7 +182,7 @@ export class Search {
     for (let tried = 0; tried < MOST_PARTS; tried++) {
       const part = left.pop();
       if (part === undefined) return false;
-      if (!this.isPossible(part, true) || !this.narrow(part)) continue;
+      if (!this.isPossible(part, true) || !this.narrow(part) || !this.isPossible(part, true)) continue;
       const widths = part.low.map((lo, i) => part.high[i]! - lo);
       const shortest = Math.min(...widths.filter((width) => width > 0));
       if (shortest >= MOST_PARTS) return true;
