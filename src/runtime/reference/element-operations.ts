@@ -20,6 +20,7 @@ import {
 } from "../../compiler/index.js";
 import { RuntimeError } from "../errors.js";
 import { decode, encode } from "../numbers/index.js";
+import { functionError, rounding } from "./elementwise.js";
 import { PartialSums, sumError, wrap } from "./logical.js";
 
 /** A claim reads outside of an input or of the group: the program says of its output what is nothing. */
@@ -159,12 +160,12 @@ const FLOAT_OPERATIONS: Readonly<
     const value = x * y;
     const isExact = ea === 0 && eb === 0 && Number.isInteger(value) && Math.abs(value) < 2 ** 24;
     const carried = ea === 0 && eb === 0 ? 0 : Math.abs(x) * eb + Math.abs(y) * ea + ea * eb;
-    return set(state, value, isExact ? 0 : carried + U32 * Math.abs(value));
+    return set(state, value, isExact ? 0 : carried + rounding(value));
   },
   div: (state, x, ea, y, eb) => {
     const value = x / y;
     const size = Math.abs(value);
-    return set(state, value, Math.abs(y) > eb ? (ea + size * eb) / (Math.abs(y) - eb) + 4 * U32 * size : ea === 0 && eb === 0 ? 0 : Infinity); // prettier-ignore
+    return set(state, value, Math.abs(y) > eb ? (ea + size * eb) / (Math.abs(y) - eb) + 4 * rounding(size) : ea === 0 && eb === 0 ? 0 : Infinity); // prettier-ignore
   },
   pow: (state, x, ea, y, eb) => {
     const value = power(x, y);
@@ -209,7 +210,7 @@ export function floatUnary(state: State, fn: string, a: Compute): Compute {
     if (own === 0 && off === 0) return set(state, value, 0);
     const d = off + own * Math.abs(x);
     const spread = maximum(Math.abs(f(x + d) - value), Math.abs(f(x - d) - value));
-    return set(state, value, spread + own * (fn === "gelu" ? Math.abs(x) : Math.abs(value)));
+    return set(state, value, own === 0 ? spread : spread + functionError(fn as UnaryFunction, x, value));
   };
 }
 

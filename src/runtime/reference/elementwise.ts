@@ -15,6 +15,23 @@ import { heldRows, wideBinary, wideOf, wideRows, wideUnary } from "./wide.js";
 
 const EXACT_FUNCTIONS: readonly UnaryFunction[] = ["neg", "not", "abs", "relu"];
 
+/** Below it float32 has no more bits the smaller a number is, but steps of 2⁻¹⁴⁹. */
+const LEAST_NORMAL = 2 ** -126;
+
+/** What rounding a number to float32 changes it by, at most. */
+export function rounding(x: number): number {
+  const size = Math.abs(x);
+  return U32 * size + (size > 0 && size < LEAST_NORMAL ? 2 ** -150 : 0);
+}
+
+/** What a function of `x` that is `y` is off by, at most; where it goes through numbers below normal ones, as e⁻¹⁰⁰ is, by those steps times `x`. */
+export function functionError(fn: UnaryFunction, x: number, y: number): number {
+  // gelu subtracts nearly equal numbers for negative x, so its error goes with |x| and not with the result.
+  const scale = fn === "gelu" ? Math.abs(x) : Math.abs(y);
+  const isSmall = y !== 0 && Math.abs(y) < LEAST_NORMAL * (1 + Math.abs(x));
+  return FUNCTION_ULPS * U32 * scale + (isSmall ? 2 ** -149 * (1 + Math.abs(x)) : 0);
+}
+
 /** @param whole how whole numbers wrap; null for floats */
 export function unaryRows(fn: UnaryFunction, a: Rows, whole: Whole | null): Rows {
   const f = UNARY[fn].value;
@@ -28,9 +45,8 @@ export function unaryRows(fn: UnaryFunction, a: Rows, whole: Whole | null): Rows
   const error = values.map((y, i) => {
     const x = a.values[i]!;
     const d = (a.error?.[i] ?? 0) + own * Math.abs(x);
-    // gelu subtracts nearly equal numbers for negative x, so its error goes with |x| and not with the result.
-    const scale = fn === "gelu" ? Math.abs(x) : Math.abs(y);
-    return maximum(Math.abs(f(x + d) - y), Math.abs(f(x - d) - y)) + own * scale;
+    const spread = maximum(Math.abs(f(x + d) - y), Math.abs(f(x - d) - y));
+    return exact ? spread : spread + functionError(fn, x, y);
   });
   return { values, error, copied: false, ...sizes };
 }
@@ -76,9 +92,9 @@ export function binaryRows(fn: BinaryFunction, a: Rows, b: Rows, whole: Whole | 
         // With the size of its terms, as they may be sums that are added up in another order.
         return ea + eb + U32 * (x + y);
       case "mul":
-        return x * eb + y * ea + ea * eb + U32 * size;
+        return x * eb + y * ea + ea * eb + rounding(size);
       case "div":
-        if (y > eb) return (ea + size * eb) / (y - eb) + 4 * U32 * size;
+        if (y > eb) return (ea + size * eb) / (y - eb) + 4 * rounding(size);
         return ea === 0 && eb === 0 ? 0 : Infinity;
       case "pow": {
         const base = a.values[i]!;
