@@ -6,7 +6,6 @@ import type { Kernel } from "../ir/module.js";
 import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import type { MeshAxis } from "../types/mesh.js";
-import { requirementHolds } from "../types/requirement.js";
 import { isRoundedAsClaimed, proveAnswer } from "./answer.js";
 import { type Caveats, caveatsOf, saturating, type Saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
@@ -15,17 +14,17 @@ import { describeOutside, type KnownElements, outsideDimension } from "./dimensi
 import { type EveryClaim, everyLength } from "./every/index.js";
 import { execute } from "./execute.js";
 import { explained } from "./explained.js";
-import { InputValues, SAMPLE_NAMES, steeringInputs } from "./inputs.js";
+import { InputValues, steeringInputs } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
 import { gridOf } from "./machine.js";
 import { MOST_INDEX } from "./intervals.js";
 import type { Lengths } from "./obligations.js";
 import { proveOrdering } from "./ordering.js";
 import { predicated } from "./predicated.js";
-import { oddShape, rowDimension } from "./lengths.js";
 import { type Answer, CannotTell, Fails, placeOfLengths, type Wrong } from "./results.js";
 import { LONGEST } from "./search.js";
-import { constantsBeyond, isLight, lengthBeyond, type ProofShape, shapesToProve, whyNoShape } from "./shapes.js";
+import { keepsState, sampleCount, type Setting, settingsOf } from "./settings.js";
+import { constantsBeyond, lengthBeyond, shapesToProve, whyNoShape } from "./shapes.js";
 
 export interface ProveOptions {
   /**
@@ -378,103 +377,6 @@ function leadsFurther(kernel: Kernel, setting: Setting, ran: ReadonlySet<number>
     if (e instanceof Fails || e instanceof CannotTell) return true;
     throw e;
   }
-}
-
-function sampleCount(kernel: Kernel): number {
-  return steeringInputs(kernel).size > 0 ? SAMPLE_NAMES.length : 0;
-}
-
-/** Whether something outlives a launch that each block keeps for itself. */
-function keepsState({ buffers }: Kernel): boolean {
-  return buffers.some((b) => b.role === "state");
-}
-
-/** Elements, where only the rows matter. */
-const SHORT_ROW = 19;
-
-interface Setting {
-  readonly dims: DimValues;
-  readonly aligned: boolean;
-  readonly sample: number;
-  readonly seed: number;
-  /** Whether every other launch has one block. */
-  readonly unevenGrids: boolean;
-  /** Only for paths that nothing before has taken. */
-  readonly isFurther: boolean;
-  /** Only for a constant of the program. */
-  readonly isForConstant: boolean;
-  /** Only where it leads to an op that has not run: what is claimed does not need it. */
-  readonly isSpare: boolean;
-}
-
-/**
- * What is proved of the shapes: all aligned, and one otherwise, too; each set of values that steer at the
- * ragged one, with shorter rows where it has rows.
- */
-function settingsOf(
-  kernel: Kernel,
-  claim: "answer" | "ordering",
-  { shapes: asked, misaligned, program, seed = 0 }: ProveOptions,
-  { every }: Everywhere,
-): Setting[] {
-  const isEverywhere = every?.ordering.holds === true && (claim === "ordering" || every.answer.holds);
-  const all: readonly ProofShape[] =
-    asked?.map((dims) => ({ dims, isFurther: false, isForConstant: false })) ??
-    shapesToProve(kernel, claim, program ?? null);
-  // Constants of the program matter at no length where all lengths are shown together, but as examples for that.
-  const examples = (isEverywhere ? every.examples : []).map((dims) => JSON.stringify(dims));
-  // Neither do long shapes, as those with rows of a literal length may be, besides the shortest.
-  const isNeeded = ({ dims, isForConstant, isFurther }: ProofShape, i: number): boolean =>
-    (claim === "answer" && examples.includes(JSON.stringify(dims))) ||
-    (!isForConstant && (isFurther || asked !== undefined || i === 0 || isLight(kernel, dims)));
-  const shapes = isEverywhere ? all.filter(isNeeded) : all;
-  const main = shapes.filter((s) => !s.isFurther);
-  const plain = main.map(({ dims }) => dims);
-  const ragged = plain[Math.min(1, plain.length - 1)];
-  if (ragged === undefined) return [];
-  const names = Object.keys(ragged);
-  const row = rowDimension(kernel) ?? "";
-  const short = { ...ragged, [row]: Math.min(ragged[row] ?? 0, SHORT_ROW) };
-  const sampled = names.length > 1 && kernel.requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
-  const last = Math.max(0, sampleCount(kernel) - 1);
-  const basic = {
-    aligned: true,
-    sample: last,
-    seed,
-    unevenGrids: false,
-    isFurther: false,
-    isForConstant: false,
-    isSpare: false,
-  };
-  // The shortest shape is where an index that nothing limits leaves it soonest.
-  const extremes = Array.from({ length: last }, (_, sample): Setting => ({ ...basic, dims: plain[0]!, sample }));
-  // What holds for all lengths is not trusted to the theorem alone; which paths loops over elements take has no part in their order.
-  const isSpare = ({ dims }: ProofShape): boolean =>
-    isEverywhere && dims !== ragged && !examples.includes(JSON.stringify(dims));
-  const executed = isEverywhere && claim === "ordering" ? main.filter(({ dims }) => dims === ragged) : main;
-  const basics = executed.map((s): Setting => ({
-    ...basic,
-    dims: s.dims,
-    isForConstant: s.isForConstant,
-    isSpare: isSpare(s),
-  }));
-  const settings = [...extremes, ...basics.filter((s) => !s.isSpare)];
-  // Starting at odd addresses leaves only the scalar paths.
-  if (misaligned !== false)
-    settings.push({
-      ...basic,
-      dims: asked === undefined ? oddShape(kernel, ragged, plain[0]) : ragged,
-      aligned: false,
-    });
-  // What blocks keep from launch to launch does not depend on tails, which the ragged shape is for.
-  const uneven = plain[2] ?? ragged;
-  const shorter = isEverywhere ? oddShape(kernel, uneven, plain[0]) : uneven;
-  const isOfAllBlocks = gridOf(kernel, shorter) === gridOf(kernel, uneven);
-  settings.push({ ...basic, dims: isOfAllBlocks ? shorter : uneven, unevenGrids: true });
-  for (let sample = 0; sample < last; sample++) settings.push({ ...basic, dims: sampled, sample });
-  settings.push(...basics.filter((s) => s.isSpare));
-  for (const { dims, isFurther } of shapes) if (isFurther) settings.push({ ...basic, dims, isFurther });
-  return settings;
 }
 
 function worst(answers: readonly Answer[]): Answer {
