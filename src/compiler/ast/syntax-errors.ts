@@ -241,6 +241,8 @@ function helpFor(e: IRecognitionException, found: IToken | undefined, before: IT
   if (rule === "layout" && e.message === "Name") return "every parameter says how it lies over the ranks";
   if (before?.tokenType === T.Assign && found?.tokenType === T.Assign) return "compare with `==` in a condition";
   if (found?.tokenType === T.Assign && rule === "block") return "compare with `==`";
+  if (found?.tokenType === T.Comma && rule === "block" && e.context.ruleStack.at(-2) === "collective")
+    return "several conditions are joined with `and`, or have a `where` each";
   if ((e.message === "Name" || rule === "forStatement") && found !== undefined && isKeyword(found))
     return "keywords cannot be names: choose another";
   if (rule === "primary" && found?.tokenType === T.Ranks)
