@@ -7,7 +7,17 @@ import { describe, expect, test } from "vitest";
 import { type ArtefactManifest, MANIFEST_SCHEMA, manifestProblem, parseManifest } from "../../src/cli/aot/manifest.js";
 import { packageRoot } from "../../src/runtime/native.js";
 import { findNvrtc } from "../../src/runtime/nvrtc.js";
-import { collc, entry, file, isBuilt, kernel, oneShot, type Outcome, temporaryFolder } from "../cli/support.js";
+import {
+  collc,
+  copyForOthers,
+  entry,
+  file,
+  isBuilt,
+  kernel,
+  oneShot,
+  type Outcome,
+  temporaryFolder,
+} from "../cli/support.js";
 import { hasFakes, useFakeCompiler } from "./support.js";
 import { isAll } from "../scope.js";
 
@@ -274,13 +284,18 @@ describe.runIf(hasFakes)("a folder", () => {
     chmodSync(locked, 0o555);
     // Root may write anywhere; nobody may not.
     const isRoot = process.geteuid!() === 0;
-    if (isRoot) process.seteuid!(65534);
-    try {
-      const { code, err } = await build(join(locked, "out"), kernel("all_reduce/one_shot"));
-      expect([code, err]).toEqual([3, expect.stringContaining("EACCES")]);
-    } finally {
-      if (isRoot) process.seteuid!(0);
-    }
+    const release = "build/Release/fake-nvrtc/libnvrtc.so.99";
+    const others = isRoot ? join(folder, "collc") : packageRoot();
+    const command = isRoot ? copyForOthers(others) : entry;
+    const source = file(folder, "public.coll", oneShot);
+    const { status, stderr } = spawnSync(process.execPath, [command, "build", source, "-o", join(locked, "out")], {
+      ...(isRoot && { uid: 65534, gid: 65534 }),
+      cwd: "/",
+      encoding: "utf8",
+      env: { PATH: process.env["PATH"], COLLC_NVRTC: join(others, release) },
+    });
+    expect([status, stderr]).toEqual([3, expect.stringContaining("EACCES")]);
+    expect(stderr).toContain(locked);
   });
 });
 

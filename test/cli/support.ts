@@ -1,6 +1,6 @@
 /** Runs `collc` inside the test process, or as a process of its own. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll } from "vitest";
@@ -42,6 +42,34 @@ export async function collc(
 /** The built command. Tests that need it are skipped without it, except on build machines. */
 export const entry = join(packageRoot(), "dist/src/cli/main.js");
 export const isBuilt = existsSync(entry) || process.env["CI"] === "true";
+
+/**
+ * Copies the built command, its packages, kernels and libraries to `folder`, which other users may enter: this clone may lie where
+ * they may not, as in a home or under `mktemp -d`. Gives the copy's command.
+ */
+export function copyForOthers(folder: string): string {
+  const root = packageRoot();
+  const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as {
+    packages: Record<string, { dev?: boolean }>;
+  };
+  const wanted = Object.keys(packages).filter(
+    (path) => !packages[path]!.dev && /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path),
+  );
+  const files = [
+    "package.json",
+    "dist/src",
+    "dist/grammar",
+    "aot",
+    "kernels",
+    "build/Release/collc.node",
+    "build/Release/fake-nvrtc",
+  ];
+  mkdirSync(folder, { recursive: true });
+  // As cpSync would in three times the time.
+  execFileSync("cp", ["-rL", "--parents", ...[...files, ...wanted].filter((path) => existsSync(join(root, path))), folder], { cwd: root }); // prettier-ignore
+  chmodSync(folder, 0o755);
+  return join(folder, "dist/src/cli/main.js");
+}
 
 /** One command line as a process. `onStart` may signal it. */
 export function collcProcess(

@@ -1,6 +1,6 @@
 /** Strangers at the store: they keep nobody out, and what they say does nothing to a terminal. */
 import { spawnSync } from "node:child_process";
-import { chmodSync, chownSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
@@ -134,7 +134,9 @@ describe("descriptors between processes", () => {
     chmodSync(sandbox.directory, 0o777);
     const path = join(sandbox.directory, "socket");
     const key = new Uint8Array(32).fill(9);
-    const addon = join(packageRoot(), "build/Release/collc.node");
+    // A copy, since they may be kept out of this clone.
+    const addon = join(sandbox.directory, "collc.node");
+    copyFileSync(join(packageRoot(), "build/Release/collc.node"), addon);
     const script = join(sandbox.directory, "send.cjs");
     writeFileSync(
       script,

@@ -6,9 +6,9 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { describeFailure } from "../../src/cli/failure.js";
 import { MachineError } from "../../src/runtime/errors.js";
 import { JitCache, cacheDirectory } from "../../src/runtime/jit-cache.js";
-import { packageRoot } from "../../src/runtime/native.js";
 import { findNvrtc, pinnedNvrtc, setupDirectory, setupNvrtc } from "../../src/runtime/nvrtc.js";
 import { distrust, readOwnFile } from "../../src/runtime/trust.js";
+import { copyForOthers } from "../cli/support.js";
 import { rejection, useSandbox } from "../runtime/helpers.js";
 
 const sandbox = useSandbox();
@@ -222,10 +222,9 @@ describe("a file of one's own", () => {
   });
 });
 
-const built = join(packageRoot(), "dist/src/cli/main.js");
-
 describe.runIf(isRoot)("a user without a name", () => {
   it("can use collc, doctor too", async () => {
+    const built = copyForOthers(folder("collc"));
     const out = await new Promise<{ code: number | null; text: string }>((resolve) => {
       const child = execFile(
         process.execPath,
