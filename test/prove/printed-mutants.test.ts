@@ -64,15 +64,18 @@ const STEPS: Readonly<Record<string, number>> = {
 const stepOf = (name: string): number => Number(process.env["MUTANTS_STEP"] ?? STEPS[name] ?? 12);
 
 const PACKETS: CompileOptions["mapping"] = { transfers: "staged", protocol: "packet" };
+/** Loops that copy engines may carry out go through strips and peers together. */
+const COPIES: CompileOptions["mapping"] = { copies: "engine" };
 
 const KERNELS: readonly { readonly name: string; readonly mapping: CompileOptions["mapping"] }[] = [
   ...NAMES.map((name) => ({ name, mapping: {} })),
   ...["all_reduce/one_shot", "all_reduce/two_shot"].map((name) => ({ name, mapping: PACKETS })),
+  ...["all_gather/pull", "all_to_all/push"].map((name) => ({ name, mapping: COPIES })),
 ];
 
 describe("kernels that differ from the one that was proved", () => {
   for (const { name, mapping } of KERNELS.slice(0, isAll ? KERNELS.length : 1))
-    it(mapping === PACKETS ? `${name} by packets` : name, () => {
+    it(`${name}${mapping === PACKETS ? " by packets" : mapping === COPIES ? " by copies" : ""}`, () => {
       const file = LIBRARY.find((f) => f.name === name)!;
       const small = compileFile(file, { ranks: 2, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...mapping } });
       const printed = withMapping(small, { ...PRINTED, ...mapping }).kernel!;

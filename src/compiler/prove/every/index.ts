@@ -15,7 +15,7 @@ import { outputsOf } from "./contents.js";
 import { checkCounted, dimsIn, Lengths, namesOf, type Program, type Unit } from "./lengths.js";
 import { checkBlocksAlike } from "./blocks.js";
 import { Movements } from "./movements.js";
-import { checkOrder, Pairs } from "./order.js";
+import { checkOrder, checkStrips, Pairs } from "./order.js";
 import type { Movement } from "./pieces.js";
 import { inOrderOfPackets } from "./progress.js";
 import { StretchOrder } from "./skeleton.js";
@@ -64,20 +64,30 @@ export function everyLength(
     const needed = new Set<string>();
     const examples: DimValues[] = [];
     whereAnswered(() => answersOf(kernel));
-    const boxes = only === null ? [boxOf(namesOf(program))] : only.map((dims) => pointOf(program, dims));
-    const look = (box: Box): void => {
-      const lengths = new Lengths(program, box);
-      if (!lengths.isAllowed()) return;
+    /** Looks at boxes that have such names, and together all lengths. */
+    const everywhere = (names: readonly string[], look: (lengths: Lengths) => void): void => {
+      const boxes = only === null ? [boxOf(names)] : only.map((dims) => pointOf(names, dims));
+      const allowed = (box: Box): void => {
+        const lengths = new Lengths(program, box);
+        if (lengths.isAllowed()) look(lengths);
+      };
+      if (!boxes.every((box) => explore(box, MOST_BOXES, allowed)))
+        throw new NotShown("there are too many cases of lengths", NO_SPAN);
+    };
+    const names = namesOf(program);
+    // Products that strips alone are counted by are dimensions' products to all else.
+    const ofStrips = namesOf(program, true);
+    if (ofStrips.length > names.length) everywhere(ofStrips, checkStrips);
+    everywhere(names, (lengths) => {
+      if (ofStrips.length === names.length) checkStrips(lengths);
       checkOrder(lengths, pairs);
       whereAnswered(() => outputsOf(lengths, false).forEach((key) => needed.add(key)));
-    };
-    if (!boxes.every((box) => explore(box, MOST_BOXES, look)))
-      throw new NotShown("there are too many cases of lengths", NO_SPAN);
+    });
     whereAnswered(() => {
       const refused: Answer[] = [];
       for (const dims of shapes) {
         if (needed.size === 0) break;
-        const keys = [...outputsOf(new Lengths(program, pointOf(program, dims)), true)].filter((k) => needed.has(k));
+        const keys = [...outputsOf(new Lengths(program, pointOf(names, dims)), true)].filter((k) => needed.has(k));
         if (keys.length === 0) continue;
         const proof = prove?.(dims);
         if (proof !== undefined && proof.status !== "proved") {
@@ -118,9 +128,9 @@ function notShown(kernel: Kernel, e: unknown): EveryLength {
   throw e;
 }
 
-function pointOf(program: Program, dims: DimValues): Box {
+function pointOf(names: readonly string[], dims: DimValues): Box {
   const at = (name: string): Form => constant(dimsIn(name).reduce((n, d) => n * dims[d]!, 1));
-  return { ranges: new Map(), names: new Map(namesOf(program).map((name) => [name, at(name)])) };
+  return { ranges: new Map(), names: new Map(names.map((name) => [name, at(name)])) };
 }
 
 /** What the signature says that dimensions are multiples of. */

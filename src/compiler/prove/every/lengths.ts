@@ -77,8 +77,9 @@ export function checkCounted(e: Expression, span: Span, isInside = false): void 
 /**
  * Dimensions, and products of dimensions that are divided or limited as a whole, as a tensor is that is cut regardless of its rows. Such a product is taken for any
  * number, which the dimensions do not determine: more than there are, so what holds of all of them holds of those that are.
+ * @param withStrips with products that are divided to count strips alone
  */
-export function namesOf({ kernel, units, expressions }: Program): readonly string[] {
+export function namesOf({ kernel, units, expressions }: Program, withStrips = false): readonly string[] {
   const products = new Set<string>();
   const seen = new Set<number>();
   const visit = (e: Expression, isInside: boolean): void => {
@@ -94,7 +95,7 @@ export function namesOf({ kernel, units, expressions }: Program): readonly strin
   };
   for (const { base, length, covered } of units.flatMap((u) => u.movements)) {
     look(base);
-    covered.forEach(look);
+    if (withStrips) covered.forEach(look);
     if ("root" in length) visit(expressions.numbered(length.root), false);
   }
   return [...kernel.dims, ...products];

@@ -1,5 +1,5 @@
 /** Movements held against each other: whether all stay inside their buffers, and whether every two that meet are ordered. */
-import { equal, type Form, isAtLeastZero, minus, ONE, plus, product, type Ranges } from "./forms.js";
+import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product, type Ranges } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
 import { ANY_BLOCK, type Movement } from "./pieces.js";
@@ -27,6 +27,20 @@ export function checkOrder(lengths: Lengths, pairs: Pairs): void {
       checkSlots(all, lengths, pairs);
     }
   }
+}
+
+/** Checks that loops over strips go through as many as there are. @throws NotShown */
+export function checkStrips(lengths: Lengths): void {
+  const { ranges } = lengths.box;
+  const checked = new Set<Movement>();
+  for (const { movements } of lengths.program.units)
+    for (const m of movements) {
+      if (m.covered.length === 0 || checked.has(m)) continue;
+      checked.add(m);
+      if (isZero(lengths.lengthOf(m), ranges)) continue;
+      for (const left of m.covered)
+        demand("strips", isAtLeastZero(lengths.form(left), ranges), "a loop goes through fewer strips than there are", m.span); // prettier-ignore
+    }
 }
 
 function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
@@ -62,13 +76,6 @@ function touchesIn(unit: Unit, lengths: Lengths): readonly TouchAt[] {
         "vectors",
         [...lengths.form(form).values()].every((n) => n % lanes === 0),
         "nothing shows that a vector is where vectors begin",
-        movement.span,
-      );
-    for (const left of movement.covered)
-      demand(
-        "strips",
-        isAtLeastZero(lengths.form(left), ranges),
-        "a loop goes through fewer strips than there are",
         movement.span,
       );
     for (const divisor of movement.divisors)

@@ -6,7 +6,6 @@
 import { type Op, type Region, Value } from "../../ir/module.js";
 import { scalarOf } from "../../ir/types.js";
 import { addedTo, type Expression, type Expressions, isRoot } from "./expressions.js";
-import { packetsIn } from "./packets.js";
 import { stripsOf } from "./strips.js";
 
 /** Ops of a stretch that are followed together, and what the values outside are when a rank comes to them. */
@@ -82,8 +81,6 @@ function visitsOf(op: Op, expressionOf: (v: Value) => Expression | undefined): V
   const [strips, peers] = high.of as readonly [Expression, Expression];
   if (peers.kind !== "constant" || peers.value > MOST_ITERATIONS) return null;
   const [body] = op.regions as readonly [Region];
-  // What goes without packets is not followed further, and would take its time.
-  if (packetsIn(op, "packet_store").size + packetsIn(op, "packet_load").size === 0) return null;
   const isDivided = body.ops.some(
     (o) =>
       o.attributes["fn"] === "div" && o.operands[0] === body.arguments[0] && expressionOf(o.operands[1]!) === peers,
