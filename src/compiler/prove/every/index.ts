@@ -1,6 +1,7 @@
 /**
  * Is what was proved at some lengths true of all? docs/PROOF.md, "Every length", says what is shown and why it is enough.
  */
+import { InternalCompilerError } from "../../diagnostics/ice.js";
 import { Fails, CannotTell } from "../../execute/failures.js";
 import type { Kernel } from "../../ir/module.js";
 import { NO_SPAN, type Span } from "../../source.js";
@@ -18,7 +19,8 @@ import { Movements } from "./movements.js";
 import { checkOrder, checkStrips, Pairs } from "./order.js";
 import type { Movement } from "./pieces.js";
 import { inOrderOfPackets } from "./progress.js";
-import { StretchOrder } from "./skeleton.js";
+import { areLaunchesAlike, inOneOrder, SharedMovements } from "./repeats.js";
+import { type Place, StretchOrder } from "./skeleton.js";
 import { demand, isAsked, NotShown } from "./conditions.js";
 import { checkOps, type Stretch, Walk } from "./stretches.js";
 
@@ -170,9 +172,10 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
   if (!orders.every((o) => [...counters].every((name) => o.counters.has(name))))
     throw new NotShown("launches are not counted alike", placeOf(kernel));
   const units: Unit[] = [];
-  // One list for all launches that do the same.
+  const shared = new SharedMovements();
   const movements = new Map<Stretch, readonly Movement[]>();
-  for (const { stretches } of walks.values()) for (const s of stretches) movements.set(s, all.of(s));
+  for (const { rank, stretches } of walks.values())
+    for (const s of stretches) movements.set(s, shared.of(rank, all.of(s)));
   for (let rank = 0; rank < kernel.world; rank++)
     for (let launch = 0; launch < launches; launch++) {
       const { stretches } = walks.get(`${rank} ${launch % 2}`)!;
@@ -186,6 +189,16 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
   const timeOf = (unit: Unit): number => first.timeOf({ ...unit, block: 0 });
   const sorted = units.sort((a, b) => a.launch - b.launch || timeOf(a) - timeOf(b));
   const hasPackets = kernel.buffers.some((b) => b.role === "packet");
-  const inOrder = hasPackets ? inOrderOfPackets(kernel, sorted, orders) : sorted;
-  return { kernel, expressions, launches, units: inOrder, orders };
+  const at = (i: number): Place => ({ ...sorted[i]!, block: 0 });
+  const inOrder = hasPackets
+    ? inOrderOfPackets(kernel, sorted, orders)
+    : inOneOrder(
+        sorted,
+        (a, b) => first.isBefore(at(a), at(b)),
+        () => {
+          throw new InternalCompilerError("what comes before what goes in a circle");
+        },
+      );
+  const toFollow = areLaunchesAlike(kernel, inOrder) ? 1 : launches;
+  return { kernel, expressions, launches: toFollow, units: inOrder, orders };
 }

@@ -44,6 +44,7 @@ export interface MovementPart {
 export interface Program {
   readonly kernel: Kernel;
   readonly expressions: Expressions;
+  /** Launches from the first on that show what outputs hold after all of them. */
   readonly launches: number;
   /** In an order that could happen. */
   readonly units: readonly Unit[];

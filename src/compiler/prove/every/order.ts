@@ -4,10 +4,18 @@ import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
 import { ANY_BLOCK, type Movement } from "./pieces.js";
 import { distanceOf, latticeOf, over, type Place } from "./places.js";
+import type { Span } from "../../source.js";
 import { demand, NotShown } from "./conditions.js";
 
+/** What one rank does in a stretch of one launch, or of several: of each launch one. */
+export interface Repeated {
+  /** Of all of them, from 0. */
+  readonly number: number;
+  readonly units: readonly Unit[];
+}
+
 export interface Touch {
-  readonly unit: Unit;
+  readonly of: Repeated;
   readonly movement: Movement;
   /** Of the part of the movement that it is of: other turns are other iterations, of other threads. */
   readonly turn: number;
@@ -43,32 +51,29 @@ export function checkStrips(lengths: Lengths): void {
     }
 }
 
+/** By the rank that has it, and the buffer. */
 function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
   const touches = new Map<string, Touch[]>();
-  // Launches that do the same share their movements.
-  const known = new Map<readonly Movement[], readonly TouchAt[]>();
-  for (const unit of lengths.program.units) {
-    let own = known.get(unit.movements);
-    if (own === undefined) known.set(unit.movements, (own = touchesIn(unit, lengths)));
-    for (const { at, touch } of own) {
+  for (const of of pairs.repeated) {
+    for (const { at, touch } of touchesIn(of, lengths)) {
       const list = touches.get(at);
-      if (list === undefined) touches.set(at, [{ ...touch, unit }]);
-      else list.push({ ...touch, unit });
+      if (list === undefined) touches.set(at, [touch]);
+      else list.push(touch);
     }
-    for (const part of lengths.partsIn(unit)) pairs.callers(unit, part);
+    for (const part of lengths.partsIn(of.units[0]!)) pairs.callers(of, part);
   }
   return touches;
 }
 
 interface TouchAt {
-  /** The rank that has it, and the buffer. */
   readonly at: string;
-  readonly touch: Omit<Touch, "unit">;
+  readonly touch: Touch;
 }
 
 /** What a unit touches, each of which stays inside its buffer. @throws NotShown */
-function touchesIn(unit: Unit, lengths: Lengths): readonly TouchAt[] {
+function touchesIn(of: Repeated, lengths: Lengths): readonly TouchAt[] {
   const { ranges } = lengths.box;
+  const unit = of.units[0]!;
   const touches: TouchAt[] = [];
   for (const { movement, turn, base, length, sources } of lengths.partsIn(unit)) {
     for (const { form, lanes } of movement.aligned)
@@ -96,7 +101,7 @@ function touchesIn(unit: Unit, lengths: Lengths): readonly TouchAt[] {
       const packets = lanes === null ? null : { name, areTaken: movement.text === TAKEN };
       const isKnown = ({ at: other, touch: t }: TouchAt): boolean =>
         other === at && t.movement === movement && t.turn === turn && t.writes === writes && equal(t.start, start);
-      if (!touches.some(isKnown)) touches.push({ at, touch: { movement, turn, start, end, writes, packets } });
+      if (!touches.some(isKnown)) touches.push({ at, touch: { of, movement, turn, start, end, writes, packets } });
     };
     touch(movement.buffer, movement.owner, base, true);
     for (const { buffer, owner, place } of sources) {
@@ -140,36 +145,23 @@ function checkRows(lengths: Lengths, m: Movement, buffer: string, place: Place, 
 
 function checkPairs(touches: readonly Touch[], { box: { ranges } }: Lengths, pairs: Pairs): void {
   for (const [i, a] of touches.entries())
-    for (let j = i + 1; j < touches.length; j++) {
+    for (let j = i; j < touches.length; j++) {
       const b = touches[j]!;
-      if (!a.writes && !b.writes) continue;
-      checkPair(a, b, pairs.question(a, b, equal(a.start, b.start)), ranges);
+      if ((a.writes || b.writes) && !pairs.areOrdered(a, b)) checkApart(a, b, ranges);
     }
 }
 
 /** Where nothing orders two touches they must not meet. */
-function checkPair(a: Touch, b: Touch, question: Question, ranges: Ranges): void {
-  if (question.isOrdered) return;
+function checkApart(a: Touch, b: Touch, ranges: Ranges): void {
   if (!isAtLeastZero(minus(minus(a.end, b.start), ONE), ranges)) return;
   if (!isAtLeastZero(minus(minus(b.end, a.start), ONE), ranges)) return;
-  demand("ordered", false, question.reason, b.movement.span);
+  demand("ordered", false, "two accesses may meet that nothing orders", b.movement.span);
 }
 
 /** Slots of different launches. In one launch each is stored to once, and then taken. */
 function checkSlots(touches: readonly Touch[], { box: { ranges } }: Lengths, pairs: Pairs): void {
-  const units = new Map<Unit, Touch[]>();
-  for (const t of touches) {
-    const own = units.get(t.unit);
-    if (own === undefined) units.set(t.unit, [t]);
-    else own.push(t);
-  }
-  const all = [...units.values()];
-  for (const [i, as] of all.entries())
-    for (const bs of all.slice(i + 1)) {
-      if (as[0]!.unit.launch === bs[0]!.unit.launch) continue;
-      const question = pairs.question(as[0]!, bs[0]!, false);
-      if (!question.isOrdered) for (const a of as) for (const b of bs) checkPair(a, b, question, ranges);
-    }
+  for (const [i, a] of touches.entries())
+    for (const b of touches.slice(i)) if (!pairs.areLaunchesOrdered(a.of, b.of)) checkApart(a, b, ranges);
 }
 
 /** Whether nothing synchronises between two stretches of a rank. */
@@ -177,78 +169,106 @@ function isOneRun(a: Unit, b: Unit): boolean {
   return a.rank === b.rank && a.launch === b.launch && a.run === b.run;
 }
 
-interface Question {
-  readonly isOrdered: boolean;
-  readonly reason: string;
+/** What two touches are to each other, as far as it matters to whether they are ordered. */
+const enum Relation {
+  /** In one unit, they are of one strand. */
+  OneStrand = 1,
+  /** In different units, each element is of one block in both. */
+  OneBlock = 2,
+  /** They are one. */
+  Same = 4,
+  /** Only those of different launches are looked at. */
+  Launches = 8,
 }
 
 /** Whether two touches are ordered whatever blocks they are of. Asked once for each two: lengths have no part in it. */
 export class Pairs {
-  private readonly known = new Map<number, Question>();
+  readonly repeated: readonly Repeated[];
+  private readonly known = new Map<number, boolean>();
   private readonly knownCallers = new Set<string>();
   /** Turns of movements of which it was asked, in other boxes. */
-  private readonly withCallers = new Map<Unit, Map<Movement, Set<number>>>();
+  private readonly withCallers = new Map<Repeated, Map<Movement, Set<number>>>();
   private readonly units = new Map<Unit, number>();
 
   constructor(private readonly program: Program) {
     program.units.forEach((unit, i) => this.units.set(unit, i));
+    const lists = new Map<readonly Movement[], Unit[]>();
+    for (const unit of program.units) {
+      const units = lists.get(unit.movements);
+      if (units === undefined) lists.set(unit.movements, [unit]);
+      else units.push(unit);
+    }
+    this.repeated = [...lists.values()].map((units, number) => ({ number, units }));
   }
 
-  question(a: Touch, b: Touch, isSamePlace: boolean): Question {
-    const isOne = a.unit === b.unit && a.movement === b.movement && a.turn === b.turn;
-    // Blocks take rows from where a movement begins, which is where its first turn does.
-    const isFirst = a.turn === 0 && b.turn === 0;
-    const isAlike = a.movement.rows === b.movement.rows && a.movement.rows !== ANY_BLOCK;
-    const isRows = !isOne && isFirst && isSamePlace && isAlike;
-    const kind = isOne ? Number(isSamePlace) : 2 + Number(isRows);
-    const key = (this.units.get(a.unit)! * this.units.size + this.units.get(b.unit)!) * 4 + kind;
-    let question = this.known.get(key);
-    if (question === undefined) this.known.set(key, (question = this.asked(a, b, isOne && isSamePlace, isRows)));
-    return question;
-  }
-
-  private asked(a: Touch, b: Touch, isOneStrand: boolean, isSameBlock: boolean): Question {
+  /** Whether two touches are ordered in all units of theirs. */
+  areOrdered(a: Touch, b: Touch): boolean {
+    if (a === b) return this.all(a.of, b.of, Relation.Same | (this.isOneBlock(a, b) ? Relation.OneBlock : 0));
+    const isOne = a.movement === b.movement && a.turn === b.turn;
     // A thread reads an element before it stores what it makes of it.
-    if (isOneStrand) return { isOrdered: true, reason: "" };
-    const reason = "two accesses may meet that nothing orders";
-    if (a.unit === b.unit) return { isOrdered: false, reason };
-    const [first, second] = this.units.get(a.unit)! < this.units.get(b.unit)! ? [a, b] : [b, a];
-    if (first.unit.launch > second.unit.launch || isOneRun(first.unit, second.unit))
-      return { isOrdered: false, reason };
+    const strand = isOne && equal(a.start, b.start) ? Relation.OneStrand : 0;
+    return this.all(a.of, b.of, strand | (this.isOneBlock(a, b) ? Relation.OneBlock : 0));
+  }
+
+  /** Whether all units of different launches are ordered. */
+  areLaunchesOrdered(a: Repeated, b: Repeated): boolean {
+    return this.all(a, b, Relation.Launches);
+  }
+
+  /** Blocks take rows from where a movement begins, which is where its first turn does. */
+  private isOneBlock(a: Touch, b: Touch): boolean {
+    const { rows } = a.movement;
+    return a.turn === 0 && b.turn === 0 && rows === b.movement.rows && rows !== ANY_BLOCK && equal(a.start, b.start);
+  }
+
+  private all(a: Repeated, b: Repeated, relation: number): boolean {
+    const key = (a.number * this.repeated.length + b.number) * 16 + relation;
+    let isOrdered = this.known.get(key);
+    if (isOrdered === undefined)
+      this.known.set(key, (isOrdered = a.units.every((u) => b.units.every((v) => this.asked(u, v, relation)))));
+    return isOrdered;
+  }
+
+  private asked(a: Unit, b: Unit, relation: number): boolean {
+    if ((relation & Relation.Launches) !== 0 && a.launch === b.launch) return true;
+    if (a === b) return (relation & (Relation.OneStrand | Relation.Same)) !== 0;
+    const [first, second] = this.units.get(a)! < this.units.get(b)! ? [a, b] : [b, a];
+    if (first.launch > second.launch || isOneRun(first, second)) return false;
     for (const order of this.program.orders)
       for (let p = 0; p < order.grid; p++)
         for (let q = 0; q < order.grid; q++) {
-          if (isSameBlock && p !== q) continue;
-          if (!order.isBefore({ ...first.unit, block: p }, { ...second.unit, block: q }))
-            return { isOrdered: false, reason };
+          if ((relation & Relation.OneBlock) !== 0 && p !== q) continue;
+          if (!order.isBefore({ ...first, block: p }, { ...second, block: q })) return false;
         }
-    return { isOrdered: true, reason: "" };
+    return true;
   }
 
-  /** Checks that callers write inputs before, and look at outputs after, all that a unit does with them. */
-  callers(unit: Unit, { movement: m, turn, sources }: MovementPart): void {
-    const { kernel, orders } = this.program;
-    let known = this.withCallers.get(unit);
-    if (known === undefined) this.withCallers.set(unit, (known = new Map()));
+  /** Checks that callers write inputs before, and look at outputs after, all that units do with them. */
+  callers(of: Repeated, { movement: m, turn, sources }: MovementPart): void {
+    let known = this.withCallers.get(of);
+    if (known === undefined) this.withCallers.set(of, (known = new Map()));
     const turns = known.get(m);
     if (turns?.has(turn) === true) return;
     known.set(m, (turns ?? new Set()).add(turn));
-    for (const { buffer, owner } of [m, ...sources]) {
-      const whose = owner < 0 ? unit.rank : owner;
-      const isStored = buffer === m.buffer;
-      const key = `${this.units.get(unit)!} ${whose} ${isStored ? "stored" : ""} ${buffer}`;
-      if (this.knownCallers.has(key)) continue;
-      this.knownCallers.add(key);
-      const { role } = bufferAt(kernel, buffer);
-      if (role === "input" && isStored) throw new NotShown(`'${buffer}' is an input, and stored to`, m.span);
-      if (role !== "input" && role !== "output") continue;
-      for (const order of orders)
-        for (let block = 0; block < order.grid; block++) {
-          const place = { ...unit, block };
-          const isOrdered =
-            order.isCallerBefore(whose, unit.launch, place) && order.isBeforeCaller(place, whose, unit.launch + 1);
-          demand("callers", isOrdered, `'${buffer}' may be touched while its owner's caller uses it`, m.span);
-        }
-    }
+    for (const unit of of.units)
+      for (const { buffer, owner } of [m, ...sources])
+        this.checkCaller(unit, owner < 0 ? unit.rank : owner, buffer, buffer === m.buffer, m.span);
+  }
+
+  private checkCaller(unit: Unit, whose: number, buffer: string, isStored: boolean, span: Span): void {
+    const { kernel, orders } = this.program;
+    const key = `${this.units.get(unit)!} ${whose} ${isStored ? "stored" : ""} ${buffer}`;
+    if (this.knownCallers.has(key)) return;
+    this.knownCallers.add(key);
+    const { role } = bufferAt(kernel, buffer);
+    if (role === "input" && isStored) throw new NotShown(`'${buffer}' is an input, and stored to`, span);
+    if (role !== "input" && role !== "output") return;
+    for (const order of orders)
+      for (let block = 0; block < order.grid; block++) {
+        const place = { ...unit, block };
+        const isOrdered =
+          order.isCallerBefore(whose, unit.launch, place) && order.isBeforeCaller(place, whose, unit.launch + 1);
+        demand("callers", isOrdered, `'${buffer}' may be touched while its owner's caller uses it`, span);
+      }
   }
 }

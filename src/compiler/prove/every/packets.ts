@@ -94,19 +94,10 @@ export function slotsOf(
 
 /** Checks that in each launch each slot is stored to at most once, and that what is stored is taken, and nothing else. */
 export function checkTaken(touches: readonly Touch[], ranges: Ranges): void {
-  const launches = new Map<number, Touch[]>();
-  for (const t of touches) {
-    const list = launches.get(t.unit.launch);
-    if (list === undefined) launches.set(t.unit.launch, [t]);
-    else list.push(t);
-  }
   const checked: Touch[][] = [];
-  for (const all of launches.values()) {
-    // Launches that do the same share their movements.
-    const isSame = (other: readonly Touch[]): boolean =>
-      other.length === all.length &&
-      other.every(({ movement, start }, i) => movement === all[i]!.movement && start === all[i]!.start);
-    if (checked.some(isSame)) continue;
+  for (const launch of new Set(touches.flatMap((t) => t.of.units.map((unit) => unit.launch)))) {
+    const all = touches.filter((t) => t.of.units.some((unit) => unit.launch === launch));
+    if (checked.some((other) => other.length === all.length && other.every((t, i) => t === all[i]))) continue;
     checked.push(all);
     checkLaunch(all, ranges);
   }

@@ -11,6 +11,7 @@ import { placeOf } from "../results.js";
 import { demand } from "./conditions.js";
 import type { Unit } from "./lengths.js";
 import { packetsAt, TAKEN } from "./packets.js";
+import { inOneOrder } from "./repeats.js";
 import type { StretchOrder } from "./skeleton.js";
 
 /**
@@ -30,23 +31,13 @@ export function inOrderOfPackets(kernel: Kernel, units: readonly Unit[], orders:
   const packets = units.map((u) => new UnitPackets(u));
   const isAlone = packets.some((p) => p.goTo(p));
   demand("progress", !isAlone, "packets are stored and taken in one loop", placeOf(kernel));
-  const sorted: number[] = [];
-  for (const launch of new Set(units.map((u) => u.launch))) {
-    const own = [...units.keys()].filter((i) => units[i]!.launch === launch);
-    const left = new Map(
-      own.map((b) => [b, own.filter((a) => a !== b && (packets[a]!.goTo(packets[b]!) || mayComeBefore(a, b)))]),
-    );
-    while (left.size > 0) {
-      const next = [...left].find(([, after]) => !after.some((u) => left.has(u)));
-      demand("progress", next !== undefined, "packets are waited for in a circle", placeOf(kernel));
-      const unit = next?.[0] ?? [...left.keys()][0]!;
-      left.delete(unit);
-      sorted.push(unit);
-    }
-  }
+  const comesFirst = (a: number, b: number): boolean => packets[a]!.goTo(packets[b]!) || mayComeBefore(a, b);
+  const sorted = inOneOrder(units, comesFirst, () =>
+    demand("progress", false, "packets are waited for in a circle", placeOf(kernel)),
+  );
   const isForwards = units.every(({ launch }, a) => units.every((b, i) => launch <= b.launch || !mayComeBefore(a, i)));
   demand("progress", isForwards, "a launch waits for a later one", placeOf(kernel));
-  return sorted.map((i) => units[i]!);
+  return sorted;
 }
 
 /** Which packets a unit takes, and stores, by the rank that has their slots. */

@@ -116,7 +116,7 @@ export class Walk {
   constructor(
     private readonly kernel: Kernel,
     private readonly expressions: Expressions,
-    private readonly rank: number,
+    readonly rank: number,
     private readonly parity: number,
     private readonly counters: ReadonlySet<string>,
   ) {

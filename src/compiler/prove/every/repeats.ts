@@ -1,0 +1,95 @@
+/** What launches of one program have in common: whole launches, and what one rank does in one stretch of several. */
+import type { Kernel } from "../../ir/module.js";
+import { type Form, keyOf } from "./forms.js";
+import type { Unit } from "./lengths.js";
+import { bufferAt } from "./packets.js";
+import type { Movement, Source } from "./pieces.js";
+import { keyOfPlace } from "./places.js";
+
+type Name = (buffer: string) => string;
+
+const OWN_NAME: Name = (buffer) => buffer;
+
+/** One text for movements that do the same, but for the names of buffers. */
+function textOf(
+  { buffer, owner, base, length, text, sources, rows, covered, aligned, divisors, span }: Movement,
+  name: Name,
+): string {
+  const keys = (all: readonly Form[]): string[] => all.map(keyOf);
+  const read = sources.map((s: Source) => [name(s.buffer), s.owner, keyOfPlace(s.place)]);
+  const lanes = aligned.map((a) => [keyOf(a.form), a.lanes]);
+  const stored = [name(buffer), owner, keyOf(base), length, text];
+  return JSON.stringify([...stored, read, rows, keys(covered), lanes, keys(divisors), span.start, span.end]);
+}
+
+/** One list of movements for all stretches in which a rank does the same. */
+export class SharedMovements {
+  private readonly known = new Map<string, readonly Movement[]>();
+
+  of(rank: number, movements: readonly Movement[]): readonly Movement[] {
+    const key = `${rank} ${movements.map((m) => textOf(m, OWN_NAME)).join("\n")}`;
+    const known = this.known.get(key);
+    if (known === undefined) this.known.set(key, movements);
+    return known ?? movements;
+  }
+}
+
+/**
+ * Launch after launch, in an order in which each unit comes after those that come first; of such orders, where there are several, the one
+ * that an earlier launch has.
+ * @param comesFirst whether a unit must come before another of the same launch, by their places among all
+ * @param isStuck called where each that is left comes after another
+ */
+export function inOneOrder(
+  units: readonly Unit[],
+  comesFirst: (a: number, b: number) => boolean,
+  isStuck: () => void,
+): Unit[] {
+  const sorted: Unit[] = [];
+  for (const launch of new Set(units.map((u) => u.launch))) {
+    const earlier = new Map(sorted.map(({ rank, stretch }, at) => [`${rank} ${stretch}`, at]));
+    const placeOf = (i: number): number => earlier.get(`${units[i]!.rank} ${units[i]!.stretch}`) ?? units.length;
+    const own = [...units.keys()].filter((i) => units[i]!.launch === launch).sort((a, b) => placeOf(a) - placeOf(b));
+    const left = new Map(own.map((b) => [b, own.filter((a) => a !== b && comesFirst(a, b))]));
+    while (left.size > 0) {
+      let next = [...left].find(([, after]) => !after.some((u) => left.has(u)))?.[0];
+      if (next === undefined) {
+        isStuck();
+        next = [...left.keys()][0]!;
+      }
+      left.delete(next);
+      sorted.push(units[next]!);
+    }
+  }
+  return sorted;
+}
+
+/**
+ * Whether each launch does what the first does, in the same order, in other copies of scratch at most. The first begins with empty
+ * memory; so where all that it reads has been written, it is by itself, and each other launch reads what it has written itself, too.
+ * @param units of each launch, in an order that could happen
+ */
+export function areLaunchesAlike(kernel: Kernel, units: readonly Unit[]): boolean {
+  const launches = new Map<number, Unit[]>();
+  for (const unit of units) {
+    const own = launches.get(unit.launch);
+    if (own === undefined) launches.set(unit.launch, [unit]);
+    else own.push(unit);
+  }
+  const [first, ...others] = [...launches.values()];
+  if (first === undefined) return true;
+  const text = launchText(kernel, first);
+  return others.every((own) => own.length === first.length && launchText(kernel, own) === text);
+}
+
+/** One text for launches that do the same in the same order. Scratch goes by the order in which it occurs. */
+function launchText(kernel: Kernel, units: readonly Unit[]): string {
+  const numbers = new Map<string, number>();
+  const name: Name = (buffer) => {
+    const { role } = bufferAt(kernel, buffer);
+    if (role === "input" || role === "output") return buffer;
+    if (!numbers.has(buffer)) numbers.set(buffer, numbers.size);
+    return `#${numbers.get(buffer)!}`;
+  };
+  return units.map(({ rank, movements }) => `${rank} ${movements.map((m) => textOf(m, name)).join("\n")}`).join("\n");
+}
