@@ -20,7 +20,6 @@ const PROGRAMS: readonly (readonly [name: string, layouts: string, body: string]
 /** What stands in the way of some algorithms, for tensors of one dimension, too. */
 const NOT_FOLLOWED: Readonly<Record<string, RegExp>> = {
   "all_gather/bruck": /'rem' of what goes with the element/,
-  "all_gather/pull+copies": /how often a loop runs/,
   "reduce_scatter/ring+packets": /two accesses may meet/,
   "reduce_scatter/push+packets": /two accesses may meet/,
 };
