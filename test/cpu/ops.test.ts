@@ -324,14 +324,14 @@ describe("memory", () => {
 });
 
 describe("tiles", () => {
-  const body = (early: boolean): string => `%zero = const {value=0} : index
+  const body = (early: boolean, second = ""): string => `%zero = const {value=0} : index
     %one = const {value=1} : index
     %row = const {value=2} : index
     fragment_clear {buffer="acc"}
     copy_tile %zero, %zero, %zero {from="a", to="as", rows=0}
     copy_tile %zero, %zero, %zero {from="b", to="bs", rows=0}
     copy_commit loc(0:0)
-    copy_tile %row, %zero, %one {from="a", to="as", rows=0}
+    copy_tile %row, %zero, %one {from="a", to="as", rows=0${second}}
     copy_tile %row, %zero, %one {from="b", to="bs", rows=0}
     copy_commit loc(0:0)
     copy_wait {pending=1}
@@ -368,6 +368,16 @@ describe("tiles", () => {
       return sum;
     });
     expect([...rank!.outputs["y"]!]).toEqual(wanted);
+  });
+
+  test("rows outside hold anything where nobody asks for what comes of them", () => {
+    const group = load(small(buffers, body(false, ", spare=true")), { detectUnwritten: true });
+    const [rank] = blank(group, {});
+    encodeArray("bf16", Array<number>(12).fill(1), rank!.inputs["a"]);
+    encodeArray("bf16", Array<number>(12).fill(1), rank!.inputs["b"]);
+    group.run([rank!], {});
+    // Row 0 of the second stage is row 2 of a, row 1 is outside; two of its four terms meet rows of b that there are.
+    expect([...rank!.outputs["y"]!]).toEqual([6, 6, 6, NaN, NaN, NaN]);
   });
 
   test("a stage that is read before its copies were waited for holds poison", () => {

@@ -1,5 +1,6 @@
 /** CUDA text of roles: rings of tiles in shared memory that the copy engine fills (sm_90a). */
 import { bufferOf, isRemote, type Kernel, type Op, text } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
 import { walkKernel } from "../ir/visit.js";
 import type { ManifestParameter } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
@@ -11,8 +12,10 @@ import { copyOperands, matrixText } from "./tiles.js";
 /** Bytes of a row of a swizzled tile: wider tiles lie in several slabs of such rows. */
 export const SLAB_BYTES = 128;
 
+type TensorMap = Extract<ManifestParameter, { kind: "tensor-map" }>;
+
 /** Parameter of the tensor map that a copy into a ring uses. */
-export function tensorMapOf(op: Op, kernel: Kernel): Extract<ManifestParameter, { kind: "tensor-map" }> {
+export function tensorMapOf(op: Op, kernel: Kernel): TensorMap {
   const from = bufferOf(kernel, text(op, "from"));
   const [, rows] = bufferOf(kernel, text(op, "to")).shape as readonly number[];
   const last = from.shape.length - 1;
@@ -21,17 +24,32 @@ export function tensorMapOf(op: Op, kernel: Kernel): Extract<ManifestParameter, 
   return { kind: "tensor-map", buffer: from.name, ranks: isRemote(op) ? kernel.world : 0, box };
 }
 
-export function tensorMapName({ buffer, ranks, box }: Extract<ManifestParameter, { kind: "tensor-map" }>): string {
+/** Fewest rows of half a tile that a map of its own is worth. */
+const HALF_ROWS = 64;
+
+/**
+ * Parameter of the tensor map that such a copy uses where no more than half of its rows are inside and nobody asks for the
+ * others: the copy engine takes as long for rows outside as for others (16×14336×8192 on an H200: 66 µs for 74). Null where all are asked for.
+ */
+function halfMapOf(op: Op, kernel: Kernel): TensorMap | null {
+  const map = tensorMapOf(op, kernel);
+  const rows = op.attributes["rows"] as number;
+  const half = map.box[rows]! / 2;
+  if (op.attributes["spare"] !== true || map.ranks > 0 || half % HALF_ROWS !== 0) return null;
+  return { ...map, box: map.box.map((size, d) => (d === rows ? half : size)) };
+}
+
+export function tensorMapName({ buffer, ranks, box }: TensorMap): string {
   return `${bufferName(buffer)}_${ranks > 0 ? "maps" : "map"}_${box.join("x")}`;
 }
 
 /** All tensor maps of a kernel, each once. */
-export function tensorMapsOf(kernel: Kernel): Extract<ManifestParameter, { kind: "tensor-map" }>[] {
-  const found = new Map<string, Extract<ManifestParameter, { kind: "tensor-map" }>>();
+export function tensorMapsOf(kernel: Kernel): TensorMap[] {
+  const found = new Map<string, TensorMap>();
   walkKernel(kernel, (op) => {
     if (op.name !== "copy_tile" || !("ring" in op.attributes)) return;
-    const map = tensorMapOf(op, kernel);
-    found.set(tensorMapName(map), map);
+    for (const map of [tensorMapOf(op, kernel), halfMapOf(op, kernel)])
+      if (map !== null) found.set(tensorMapName(map), map);
   });
   return [...found.values()];
 }
@@ -55,7 +73,7 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
   };
   const isConsumer = `if (threadIdx.x < ${consumers})`;
   out.block("", () => {
-    out.line(`ring_begin<${stages}, ${consumers / 32}, ${producers / 32}>(${ring});`);
+    out.line(`ring_begin<${stages}, ${consumers / 32}, ${producers / 32}, ${isFirst(op, out.kernel)}>(${ring});`);
     out.block(
       isConsumer,
       () => {
@@ -77,6 +95,18 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
     out.indented(() => registers("inc", even));
     out.line("}");
   });
+}
+
+/** Whether a block has touched no memory before but to read it, and kept what it read in registers. */
+function isFirst(roles: Op, kernel: Kernel): boolean {
+  const before = kernel.body.ops.slice(0, Math.max(0, kernel.body.ops.indexOf(roles)));
+  const isQuiet = (op: Op): boolean => {
+    const { effect } = definitionOf(op.name);
+    if (op.name === "load") return ["state", "input", "inout"].includes(bufferOf(kernel, text(op, "buffer")).role);
+    if (op.name === "store") return bufferOf(kernel, text(op, "buffer")).role === "register";
+    return effect === "pure" || op.name === "aligned" ? op.regions.length === 0 : false;
+  };
+  return kernel.body.ops.includes(roles) && before.every(isQuiet);
 }
 
 function ringName(op: Op): string {
@@ -105,6 +135,7 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
   const [, rows, columns] = to.buffer.shape as readonly [number, number, number];
   const { peer, indices, stage, end } = copyOperands(op, from);
   const map = tensorMapOf(op, kernel);
+  const half = halfMapOf(op, kernel);
   const at = indices.map((v) => out.name(v));
   const source = peer === null ? bufferName(from.name) : out.address(op, peer, "from");
   const matrix = matrixText(op, from, at, end === null ? null : out.name(end));
@@ -125,12 +156,16 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
   out.block(
     `if (can_map(${source}, ${whole.width})${uncut})`,
     () => {
-      out.line(`filling.bytes += ${rows * columns * DTYPES[from.dtype].bytes};`);
+      const bytes = rows * columns * DTYPES[from.dtype].bytes;
+      const isHalf = `is_half_${to.buffer.name}`;
+      if (half !== null) out.line(`const bool ${isHalf} = ${row} + ${rows / 2} >= ${height};`);
+      out.line(`filling.bytes += ${half === null ? bytes : `${isHalf} ? ${bytes / 2} : ${bytes}`};`);
+      const taken = half === null ? address : `${isHalf} ? &${tensorMapName(half)} : ${address}`;
       const places = [...at].reverse().map((v, d) => (last - d === last ? `(int)(${v}) + s * ${slab}` : `(int)(${v})`));
       out.block(`if (threadIdx.x == ${first})`, () => {
         out.line("#pragma unroll");
         out.line(
-          `for (int s = 0; s < ${columns / slab}; s++) ring_load(${tile} + s * ${rows * slab}, ${address}, ring_full<${stages}>(${ringName(op)}, ${out.name(stage)}), ${places.join(", ")});`,
+          `for (int s = 0; s < ${columns / slab}; s++) ring_load(${tile} + s * ${rows * slab}, ${taken}, ring_full<${stages}>(${ringName(op)}, ${out.name(stage)}), ${places.join(", ")});`,
         );
       });
     },

@@ -37,6 +37,8 @@ export interface TileValues {
     owner: number,
     start: number,
   ): void;
+  /** Leaves anything at all in `length` elements of a shared buffer from `at` on: what comes of them is no answer. */
+  spareRow(machine: Machine, f: Block, to: number, at: number, length: number): void;
   /** Zeroes an accumulator. */
   clear(machine: Machine, f: Block, accumulator: number): void;
   /** accumulator += a[stage] · b[stage]. */
@@ -107,6 +109,10 @@ export function copy(
     if (values === null) return;
     for (let r = 0; r < rows; r++) {
       const at = start(r);
+      if (at === null && op.attributes["spare"] === true) {
+        values.spareRow(machine, f, to, base + r * cols, cols);
+        continue;
+      }
       const until = at === null ? left : Math.max(left, right);
       values.copyRow(machine, f, op, to, base + r * cols, cols, left, until, from, owner, (at ?? 0) + left);
     }

@@ -15,6 +15,10 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
         target[at + c] = c >= left && c < right ? elementOf(machine, source, from, owner, start + c - left) : 0;
     },
 
+    spareRow(_machine, f, to, at, length) {
+      (f.own[to] as (Number_ | undefined)[]).fill(undefined, at, at + length);
+    },
+
     clear(_machine, f, accumulator) {
       f.own[accumulator] = Array.from({ length: machine.lengths[accumulator]! }, () => algebra.accumulator());
     },
@@ -23,12 +27,14 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
       // From one term, and from one row or column of the product, to the next.
       const [termOfA, rowOfA] = transposed.includes("a") ? [m, 1] : [1, k];
       const [termOfB, columnOfB] = transposed.includes("b") ? [1, k] : [n, 1];
-      const z = f.own[accumulator] as readonly Accumulator[];
+      const z = f.own[accumulator] as (Accumulator | undefined)[];
       // Products with an accumulator that was never cleared are of no value; the store says so.
       if (z.length === 0) return;
       // One line of a tile, `step` elements apart.
-      const line = (j: number, from: number, step: number): Factors => {
+      const line = (j: number, from: number, step: number): Factors | null => {
         const memory = own(f, j);
+        // A row that holds anything: what was never written has been asked for before.
+        if (memory[from] === undefined) return null;
         const values = new Array<Number_>(k);
         for (let q = 0; q < k; q++) values[q] = elementOf(machine, memory, j, f.rank, from + q * step);
         return algebra.factors(values);
@@ -36,7 +42,12 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
       const columns = Array.from({ length: n }, (_, j) => line(b, stage * k * n + j * columnOfB, termOfB));
       for (let i = 0; i < m; i++) {
         const row = line(a, stage * m * k + i * rowOfA, termOfA);
-        for (let j = 0; j < n; j++) z[i * n + j]!.addProducts(row, columns[j]!);
+        for (let j = 0; j < n; j++) {
+          const column = columns[j]!;
+          // Of what is anything, there comes nothing that anybody has written.
+          if (row === null || column === null) z[i * n + j] = undefined;
+          else z[i * n + j]?.addProducts(row, column);
+        }
       }
     },
 

@@ -30,6 +30,13 @@ export const NUMBER_TILES: TileValues = {
     target.set((machine.memory[from]![owner] as Numbers).subarray(start, start + last - first), at + first);
   },
 
+  spareRow(machine, f, to, at, length) {
+    const { dtype } = machine.kernel.buffers[to]!;
+    const target = f.own[to] as Numbers;
+    // All bits but the sign: a NaN in each of the narrow formats, and a large integer.
+    target.fill(dtype === "f32" ? NaN : 2 ** (8 * target.BYTES_PER_ELEMENT - 1) - 1, at, at + length);
+  },
+
   clear(_machine, f, accumulator) {
     (f.own[accumulator] as Numbers).fill(0);
   },

@@ -195,6 +195,8 @@ export function copyTile(
       rows: view.rows,
       ...(view.peer === null ? {} : { remote: true }),
       ...(view.isCut ? { end: view.isDeep ? "columns" : "rows" } : {}),
+      // Its rows are the result's, and nobody asks for those outside.
+      ...(view.isDeep && extra.ring !== undefined ? { spare: true } : {}),
       ...extra,
     },
     null,

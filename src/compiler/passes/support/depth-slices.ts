@@ -1,7 +1,8 @@
 /**
- * Products of few tiles: each tile's depth is cut into slices, so that all blocks have one. A slice's sum goes to memory of this
- * rank; when all blocks have met, elements add theirs up, slice by slice, always in the same order. How many slices a launch has
- * follows from its lengths, which all ranks share: most launches have tiles enough, and one slice.
+ * Products of few tiles: each tile's depth is cut into slices, so that all blocks have one, or, where two of each tile were too many
+ * for that, three of each in two rounds. A slice's sum goes to memory of this rank; when all blocks have met, elements add theirs up,
+ * slice by slice, always in the same order. How many slices a launch has follows from its lengths, which all ranks share: most
+ * launches have tiles enough, and one slice.
  */
 import type { Builder } from "../../ir/builder.js";
 import type { Buffer, Op, Value } from "../../ir/module.js";
@@ -57,9 +58,11 @@ export function cutDepth(
 ): Slices {
   const some = extent("max", tiles, 1);
   const room = extent("div", blocks, some);
-  // Room for one slice is no room for a cut.
-  const isRoom = extent("min", 1, extent("div", Math.floor(blocks / 2), some));
-  const most = extent("mul", extent("min", extent("min", steps, options.most), room), isRoom);
+  const isRoom = extent("min", 1, extent("div", room, 2));
+  // Where two slices of each tile are too many for one round of blocks, three may be few enough for two.
+  const isRoomInTwo = extent("min", 1, extent("div", Math.floor((2 * blocks) / 3), some));
+  const slices = extent("max", extent("mul", isRoom, room), extent("mul", extent("sub", isRoomInTwo, isRoom), 3));
+  const most = extent("min", extent("min", steps, options.most), slices);
   buffers.push({ name, role: "scratch", dtype: "f32", shape: [most, ...loop], symmetric: false });
   const one = build.constant(1);
   const unit = build.constant(UNIT);
@@ -68,7 +71,10 @@ export function cutDepth(
   const deep = build.ceilDiv(whole, wanted);
   const part = build.constant(Math.max(1, Math.round(options.elements / UNIT)));
   const traffic = build.div(build.mul(wanted, build.extent(productOf(loop))), part);
-  const cost = build.add(build.mul(build.add(deep, build.constant(options.meeting)), unit), traffic);
+  const units = build.mul(build.extent(tiles), wanted);
+  const rounds = build.ceilDiv(units, build.constant(blocks));
+  const busy = build.mul(deep, build.binary("max", rounds, one));
+  const cost = build.add(build.mul(build.add(busy, build.constant(options.meeting)), unit), traffic);
   const cut = build.select(build.compare("lt", cost, build.mul(whole, unit)), deep, whole);
   const count = build.binary("max", build.ceilDiv(whole, build.binary("max", cut, one)), one);
   return { count, steps: cut, isCut: build.compare("gt", count, one), sums: name, most };
