@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
 import { isAll, SHARING } from "./test/scope.js";
 
@@ -16,6 +17,11 @@ const long = isAll ? [] : ["test/**/*.long.test.ts"];
 
 // Examples import the library by its name, as its users do.
 const resolve = { alias: [{ find: /^collc$/, replacement: new URL("./src/index.ts", import.meta.url).pathname }] };
+
+/** The tests of processes wait for half a minute altogether, in which one more has the core. What is asked for counts where it is. */
+const isAsked =
+  process.argv.some((word) => /^--max-?workers/i.test(word)) || process.env["VITEST_MAX_WORKERS"] !== undefined;
+const oneMore = isAsked ? {} : { maxWorkers: availableParallelism() + 1 };
 
 const common = {
   globalSetup: ["test/setup-nvrtc.ts"],
@@ -46,6 +52,7 @@ export default defineConfig({
         resolve,
         test: {
           ...common,
+          ...oneMore,
           name: "alone",
           include: ["test/**/*.test.ts"],
           exclude: [...configDefaults.exclude, ...long, ...SHARING],

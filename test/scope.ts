@@ -28,11 +28,12 @@ export function turned<A>(values: readonly A[], turn: number): readonly A[] {
  */
 export const SHARING: string[] = [
   "test/{cpu,explain,formatter,front-end,fuzz,graph,hostile,kernels,machine,passes,printer,program,prove,simulate}/**/*.test.ts",
-  "test/cli/{arguments,bench-doctor,check,dims-traffic,failure,hosts,process,ranks,run,sharing,start-up,torch-peer}.test.ts",
+  "test/aot/examples.test.ts",
+  "test/cli/{arguments,bench-doctor,check,compile,dims-traffic,doctor-gpus,failure,hosts,process,ranks,run,sharing,start-up,torch-peer,tune}.test.ts",
   "test/lsp/*.test.ts",
-  "test/reach/{library,messages,plan,random,store-order}.test.ts",
+  "test/reach/{cli,library,messages,plan,random,store-order}.test.ts",
   "test/readme/tour.test.ts",
-  "test/runtime/{env,group-cpu}.test.ts",
-  "test/safety/{compile-options,hostile-inputs,lockfile}.test.ts",
+  "test/runtime/{env,gpu-suites,group-cpu,library-candidates}.test.ts",
+  "test/safety/{cli,compile-options,hostile-inputs,lockfile}.test.ts",
   "test/{coverage,library}.test.ts",
 ];
