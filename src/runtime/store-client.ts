@@ -115,10 +115,8 @@ export class TcpTransport implements StoreTransport {
         socket.destroy();
         reject(error);
       };
-      const timer = setTimeout(
-        () => fail(new NotOurStore("something else listens there, or it does not answer")),
-        greetMs,
-      );
+      const giveUp = (): void => fail(new NotOurStore("something else listens there, or it does not answer"));
+      let timer = setTimeout(giveUp, greetMs);
       const onFrame = (frame: Frame): void => {
         const { header } = frame;
         if (isOpen) return transport.#onFrame(frame);
@@ -142,6 +140,9 @@ export class TcpTransport implements StoreTransport {
           const proof = handshakeProof(secret, "client", { run, storeNonce, clientNonce, rank, world });
           const where = `${hostname()}, pid ${process.pid}`;
           socket.write(encodeFrame({ rank, world, nonce: clientNonce, proof, where }));
+          // From here on the store may have let this rank in, and lets none in twice: a slow machine must not give it up and try again.
+          clearTimeout(timer);
+          timer = setTimeout(giveUp, Math.max(greetMs, answerGraceMs));
           return;
         }
         const expected = handshakeProof(secret, "store", { run, storeNonce, clientNonce, rank, world });

@@ -1,4 +1,5 @@
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { once } from "node:events";
 import { afterEach, describe, expect, test } from "vitest";
 import { Exchange } from "../../src/runtime/exchange.js";
 import { type Store, type StoreServer, connectStore, hostStore, memoryStores } from "../../src/runtime/store.js";
@@ -153,6 +154,25 @@ describe("strangers", () => {
     expect(error.help).toContain("COLLC_STORE_SECRET");
     expect(refusals).toEqual([expect.stringMatching(/the store refused 127.0.0.1:\d+: the secret is wrong/)]);
     expect(server.members()[1]!.state).toBe("absent");
+  });
+
+  test("a rank that is let in waits for word of it, since it cannot come twice", async () => {
+    const server = await host(2);
+    const timeoutMs = 2000;
+    // The store's greeting passes at once, its welcome when the rank's time to find a store is over.
+    const between = createServer((socket) => {
+      const behind = connect({ host: "127.0.0.1", port: server.port });
+      const delays = [0, timeoutMs + 500];
+      socket.on("data", (data) => void behind.write(data));
+      behind.on("data", (data) => void setTimeout(() => socket.write(data), delays.shift() ?? 0));
+      for (const [one, other] of [[socket, behind], [behind, socket]] as const) one.on("error", () => {}).on("close", () => other.destroy()); // prettier-ignore
+    });
+    between.listen(0, "127.0.0.1");
+    await once(between, "listening");
+    const store = await join(server, 1, { ports: [(between.address() as AddressInfo).port], timeoutMs });
+    expect(server.members()[1]!.state).toBe("joined");
+    await store.close();
+    await new Promise((done) => between.close(done));
   });
 
   test("a rank twice, a rank too many, another world", async () => {
