@@ -174,27 +174,38 @@ class Memory {
       if (isZero(size, this.ranges)) return [];
       const { layout, name } = output;
       // Ranks that hold one value must hold it with the same bits: what they hold together is one kind of element.
-      const together = new Map<number, Array<Array<Held & { readonly key: string }>>>();
+      const together = new Map<number, KeyedParts[]>();
       for (let r = 0; r < kernel.world; r++) {
         if (!isHolder(layout, kernel.mesh, r)) continue;
         const leader = hasAxes(layout) ? leaderOf(layout, kernel.mesh, r) : layout.kind === "replicated" ? 0 : r;
-        const held = this.read(name, r, ZERO, size, launch, NO_PLACE).flatMap((h) =>
-          this.isAmbiguous(h, o, r) ? [] : [{ ...h, key: this.key(h, o, r, launch) }],
-        );
+        const held = this.read(name, r, ZERO, size, launch, NO_PLACE).map((h) => ({
+          end: h.end,
+          keys: this.isAmbiguous(h, o, r) ? null : [this.key(h, o, r, launch)],
+        }));
         together.set(leader, [...(together.get(leader) ?? []), held]);
       }
       return [...together].flatMap(([leader, all]) => {
-        let parts = [{ start: ZERO as Form, end: size, keys: [] as string[] }];
-        for (const held of all)
-          parts = parts.flatMap(({ start, end, keys }) =>
-            held.flatMap((h) => {
-              const part = this.common(h, start, end);
-              return part === null ? [] : [{ start: part.start, end: part.end, keys: [...keys, h.key] }];
-            }),
-          );
-        return parts.map(({ keys }) => `${name}@${leader} ${keys.join(" | ")}`);
+        const parts = all.reduce((as, bs) => this.cutTogether(as, bs));
+        return parts.flatMap(({ keys }) => (keys === null ? [] : [`${name}@${leader} ${keys.join(" | ")}`]));
       });
     });
+  }
+
+  /** Parts of one output as two ranks hold it, cut where either is. */
+  private cutTogether(as: KeyedParts, bs: KeyedParts): KeyedParts {
+    const { ranges } = this;
+    const parts: { end: Form; keys: readonly string[] | null }[] = [];
+    for (let i = 0, j = 0; i < as.length && j < bs.length;) {
+      const [a, b] = [as[i]!, bs[j]!];
+      const keys = a.keys === null || b.keys === null ? null : [...a.keys, ...b.keys];
+      const isEnd = equal(a.end, b.end);
+      const isA = isEnd || isAtLeastZero(minus(b.end, a.end), ranges);
+      const isB = isEnd || !isA || isAtLeastZero(minus(a.end, b.end), ranges);
+      parts.push({ end: isA ? a.end : b.end, keys });
+      if (isA) i++;
+      if (isB) j++;
+    }
+    return parts;
   }
 
   private isAmbiguous({ start, end }: Held, o: number, rank: number): boolean {
@@ -222,6 +233,9 @@ class Memory {
     return new Coordinates(this.lengths, kernel.outputs[o]!, rank, answersOf(kernel)[o]!);
   }
 }
+
+/** Part after part of an output, from its beginning to its end. Null is of what may be taken for another. */
+type KeyedParts = readonly { readonly end: Form; readonly keys: readonly string[] | null }[];
 
 /** Nothing in the source stands for it. */
 const NO_PLACE: Span = { start: 0, end: 0 } as Span;

@@ -108,6 +108,7 @@ export class Lengths {
   /** Elements of buffers; slots of those of packets. */
   private readonly sizes = new Map<string, Form>();
   private readonly sources = new Map<readonly Source[], readonly Source[]>();
+  private readonly forms = new Map<Form, Form>();
   private readonly parts = new Map<readonly Movement[], readonly MovementPart[]>();
 
   constructor(
@@ -181,7 +182,14 @@ export class Lengths {
     return own;
   }
 
+  /** A form over expressions, as one over the parameters of the box. */
   form(f: Form): Form {
+    let made = this.forms.get(f);
+    if (made === undefined) this.forms.set(f, (made = this.made(f)));
+    return made;
+  }
+
+  private made(f: Form): Form {
     const by = new Map<string, Form>();
     for (const key of f.keys())
       for (const name of factors(key)) by.set(name, this.of(this.program.expressions.numbered(Number(name.slice(1)))));

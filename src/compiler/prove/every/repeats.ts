@@ -4,7 +4,7 @@ import { type Form, keyOf } from "./forms.js";
 import type { Unit } from "./lengths.js";
 import { bufferAt } from "./packets.js";
 import type { Movement, Source } from "./pieces.js";
-import { keyOfPlace } from "./places.js";
+import { keyOfPlace, renamedPlace } from "./places.js";
 
 type Name = (buffer: string) => string;
 
@@ -22,16 +22,35 @@ function textOf(
   return JSON.stringify([...stored, read, rows, keys(covered), lanes, keys(divisors), span.start, span.end]);
 }
 
-/** One list of movements for all stretches in which a rank does the same. */
+/** One list of movements for all stretches in which a rank does the same; and one object for equal forms and places, which are then made once in a box of lengths. */
 export class SharedMovements {
   private readonly known = new Map<string, readonly Movement[]>();
+  private readonly forms = new Map<string, Form>();
+  private readonly sources = new Map<string, readonly Source[]>();
 
   of(rank: number, movements: readonly Movement[]): readonly Movement[] {
     const key = `${rank} ${movements.map((m) => textOf(m, OWN_NAME)).join("\n")}`;
-    const known = this.known.get(key);
-    if (known === undefined) this.known.set(key, movements);
-    return known ?? movements;
+    return shared(this.known, key, () => movements.map((m) => this.movement(m)));
   }
+
+  private movement(m: Movement): Movement {
+    const form = (f: Form): Form => shared(this.forms, keyOf(f), () => f);
+    const key = m.sources.map((s) => `${s.buffer} ${s.owner} ${keyOfPlace(s.place)}`).join("\n");
+    return {
+      ...m,
+      base: form(m.base),
+      sources: shared(this.sources, key, () => m.sources.map((s) => ({ ...s, place: renamedPlace(s.place, form) }))),
+      covered: m.covered.map(form),
+      aligned: m.aligned.map((a) => ({ ...a, form: form(a.form) })),
+      divisors: m.divisors.map(form),
+    };
+  }
+}
+
+function shared<T>(known: Map<string, T>, key: string, make: () => T): T {
+  let one = known.get(key);
+  if (one === undefined) known.set(key, (one = make()));
+  return one;
 }
 
 /**
