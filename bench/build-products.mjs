@@ -31,14 +31,27 @@ const SHAPES = {
 };
 
 const text = readFileSync(source, "utf8");
-const names = [...text.matchAll(/^collective (\w+)/gm)].map(([, name]) => name);
+const NARROW = "mm_narrow";
+const names = [...text.matchAll(/^collective (\w+)/gm)].map(([, name]) => name).filter((name) => name !== NARROW);
+const plain = { dtype: "bf16", mapping: {} };
 const units = [
-  ...names.map((collective) => ({ collective, name: collective, mapping: {} })),
-  ...Object.entries(SHAPES).map(([shape, roles]) => ({ collective: "mm", name: `mm@${shape}`, mapping: { roles } })),
+  ...names.map((collective) => ({ ...plain, collective, name: collective })),
+  ...Object.entries(SHAPES).map(([shape, roles]) => ({
+    ...plain,
+    collective: "mm",
+    name: `mm@${shape}`,
+    mapping: { roles },
+  })),
+  ...Object.entries({ i8: "i32", f8e4m3: "bf16", f8e5m2: "bf16" }).map(([T, U]) => ({
+    ...plain,
+    collective: NARROW,
+    name: `mm_${T}`,
+    dtype: { T, U },
+  })),
 ];
 const kernels = [];
-for (const { collective, name, mapping } of units) {
-  const compiled = compile(text, { file: source, collective, ranks: 1, dtype: "bf16", arch: "sm_90a", mapping });
+for (const { collective, name, dtype, mapping } of units) {
+  const compiled = compile(text, { file: source, collective, ranks: 1, dtype, arch: "sm_90a", mapping });
   const { cubin, log } = await compileCuda(compiled.cuda, "sm_90a");
   const notes = log.split("\n").filter((line) => /C75(0\d|1[0-8])|[1-9]\d* bytes spill/.test(line));
   console.log(`${name}: ${cubin.length} bytes${notes.length > 0 ? `, ${notes.join("; ")}` : ""}`);

@@ -18,8 +18,9 @@ import sys
 import torch
 
 DRIVER = ctypes.CDLL("libcuda.so.1")
-MAP_TYPES = {"f16": 6, "bf16": 9}
-DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+MAP_TYPES = {"f16": 6, "bf16": 9, "f8e4m3": 0, "f8e5m2": 0, "i8": 0}
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i32": torch.int32, "i8": torch.int8,
+          "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}
 GUARD = 4096  # elements before and after an output that nobody may write
 
 
@@ -42,7 +43,7 @@ def tensor_map(buffer, box, address, dims):
     sizes = [extent(e, dims) for e in reversed(buffer["shape"])]
     strides = []
     for d in range(len(sizes) - 1):
-        strides.append((strides[-1] if strides else 2) * sizes[d])
+        strides.append((strides[-1] if strides else DTYPES[buffer["dtype"]].itemsize) * sizes[d])
     if address % 16 or any(s % 16 for s in strides):
         return bytes(128)
     rank = len(sizes)
@@ -114,19 +115,36 @@ def tensors(kernel, dims, offset=0, seed=1):
     for t in kernel.manifest["inputs"]:
         shape = [extent(e, dims) for e in t["localShape"]]
         count = int(torch.tensor(shape).prod())
-        flat = torch.randn(count + offset, device="cuda").to(DTYPES[t["dtype"]])
+        values = torch.randn(count + offset, device="cuda")
+        flat = (values * 40).clamp(-128, 127).to(torch.int8) if t["dtype"] == "i8" else values.to(DTYPES[t["dtype"]])
         made[t["name"]] = flat[offset:].view(shape)
     (out,) = kernel.manifest["outputs"]
     shape = [extent(e, dims) for e in out["localShape"]]
     count = int(torch.tensor(shape).prod())
-    whole = torch.full((count + 2 * GUARD + offset,), float("nan"), device="cuda", dtype=DTYPES[out["dtype"]])
+    dtype = DTYPES[out["dtype"]]
+    whole = torch.full((count + 2 * GUARD + offset,), poison(dtype), device="cuda", dtype=dtype)
     made[out["name"]] = whole[GUARD + offset:GUARD + offset + count].view(shape)
     return made, out["name"], whole
 
 
+def poison(dtype):
+    return float("nan") if dtype.is_floating_point else -2**31
+
+
+def is_poison(values):
+    return torch.isnan(values) if values.dtype.is_floating_point else values == poison(values.dtype)
+
+
+def transposed_right(t):
+    return t["a"] @ t["b"].t()
+
+
+# Tensor cores add products of f8 with 13 bits behind the first of the largest; each stage of 128 is then added in f32.
+NARROW = {"mm_i8": 0.0, "mm_f8e4m3": 2.0**-11, "mm_f8e5m2": 2.0**-11}
 REFERENCES = {
+    **{name: transposed_right for name in NARROW},
     "mm": lambda t: t["a"] @ t["b"],
-    "mm_transposed_right": lambda t: t["a"] @ t["b"].t(),
+    "mm_transposed_right": transposed_right,
     "mm_transposed_left": lambda t: t["a"].t() @ t["b"],
     "mm_batched": lambda t: t["a"] @ t["b"],
     "mm_part": lambda t: t["a"][:, 8:-3] @ t["b"][8:-3, :],
@@ -134,24 +152,36 @@ REFERENCES = {
 }
 
 
+WORST = {}  # errors of f8 beyond the rounding of the result, over the lengths of the vectors multiplied
+
+
 def wrong(kernel, dims, offset):
     """What is wrong with the answer, or None. Error bound: rounding of the result, and of sums of K terms near 1 in f32."""
     made, name, whole = tensors(kernel, dims, offset)
-    reference = REFERENCES[kernel.manifest["collective"].split("@")[0]]
+    collective = kernel.manifest["collective"].split("@")[0]
+    reference = REFERENCES[collective]
     wide = {k: v.double() for k, v in made.items() if k != name}
     expected = reference(wide)
     depth = dims["k"]
     bound = 2.0**-8 * expected.abs() + 2.0**-20 * depth + 1e-30
+    if collective == "mm_i8":
+        bound = torch.full_like(expected, 0.5)
+    elif collective in NARROW:
+        lengths = [torch.linalg.vector_norm(wide[x], dim=1) for x in "ab"]
+        bound = bound + NARROW[collective] * lengths[0][:, None] * lengths[1][None, :]
     kernel.launcher({k: v.data_ptr() for k, v in made.items()}, dims)()
     torch.cuda.synchronize()
     first = made[name].clone()
-    if torch.isnan(first).any():
-        return f"{int(torch.isnan(first).sum())} elements not written"
+    if is_poison(first).any():
+        return f"{int(is_poison(first).sum())} elements not written"
     worst = ((first.double() - expected).abs() / bound).max().item()
+    if collective in NARROW and collective != "mm_i8":
+        away = (first.double() - expected).abs() - 2.0**-8 * expected.abs()
+        WORST[collective] = max(WORST.get(collective, 0), (away / (lengths[0][:, None] * lengths[1][None, :])).max().item())
     if worst > 1:
         return f"error {worst:.2f} times the bound"
     count = first.numel()
-    if not (torch.isnan(whole[:GUARD + offset]).all() and torch.isnan(whole[GUARD + offset + count:]).all()):
+    if not (is_poison(whole[:GUARD + offset]).all() and is_poison(whole[GUARD + offset + count:]).all()):
         return "elements around the output were written"
     kernel.launcher({k: v.data_ptr() for k, v in made.items()}, dims)()
     torch.cuda.synchronize()
@@ -206,28 +236,40 @@ def main():
     print(f"{len(checked) - bad} of {len(checked)} answers right", flush=True)
     rows = []
     for name in kernels:
-        if name.split("@")[0] not in ("mm", "mm_transposed_right"):
+        collective = name.split("@")[0]
+        if collective not in ("mm", "mm_transposed_right", *NARROW):
             continue
         for m, n, k in SHAPES:
             kernel, dims = kernels[name], {"m": m, "n": n, "k": k}
             problem = wrong(kernel, dims, 0)
             made, out, _ = tensors(kernel, dims)
             launch = kernel.launcher({key: v.data_ptr() for key, v in made.items()}, dims)
-            left, right = made["a"], made["b"] if name.startswith("mm@") or name == "mm" else made["b"].t()
+            left, right = made["a"], made["b"] if collective == "mm" else made["b"].t()
             target = torch.empty_like(made[out])
+            one = torch.ones((), device="cuda")
             peer = lambda: torch.matmul(left, right, out=target)
+            if collective == "mm_i8":
+                peer = lambda: torch._int_mm(left, right, out=target)
+            elif collective in NARROW:
+                peer = lambda: torch._scaled_mm(left, right, one, one, out_dtype=target.dtype, out=target)
+            try:
+                peer()
+            except (RuntimeError, ValueError) as e:  # some shapes and dtypes have no kernel there
+                print(f"{name} {m}x{n}x{k}: PyTorch has none: {str(e).splitlines()[0][:120]}", flush=True)
+                peer = None
             count = max(3, min(100, int(1e13 / (2 * m * n * k))))
-            ours, theirs = recorded(launch, count), recorded(peer, count)
-            for graph in (ours, theirs):
+            graphs = [recorded(each, count) for each in (launch, peer) if each is not None]
+            for graph in graphs:
                 timed(graph, count)
-            rounds = [(timed(ours, count), timed(theirs, count)) for _ in range(9)]
-            ours, theirs = (statistics.median(r[i] for r in rounds) for i in (0, 1))
-            ratio = statistics.median(r[1] / r[0] for r in rounds)
+            rounds = [[timed(graph, count) for graph in graphs] for _ in range(9)]
+            ours, *others = (statistics.median(r[i] for r in rounds) for i in range(len(graphs)))
+            theirs, ratio = (others[0], statistics.median(r[1] / r[0] for r in rounds)) if others else (None, None)
             bad += problem is not None
             rows.append({"kernel": name, "m": m, "n": n, "k": k, "collc_us": ours, "cublas_us": theirs, "of_cublas": ratio,
                          "tflops": 2 * m * n * k / ours / 1e6, "problem": problem})
             print(f"{name:20} {m:6}x{n:5}x{k:5}  collc {ours:8.1f} us {2 * m * n * k / ours / 1e6:5.0f} TFLOP/s  "
-                  f"cuBLAS {theirs:8.1f} us  {100 * ratio:5.1f} %  {problem or 'right'}", flush=True)
+                  + (f"cuBLAS {theirs:8.1f} us  {100 * ratio:5.1f} %  " if others else "") + (problem or "right"), flush=True)
+    print("errors of f8:", WORST, flush=True)
     if len(sys.argv) > 2:
         with open(sys.argv[2], "w") as f:
             json.dump({"gpu": torch.cuda.get_device_name(0), "torch": torch.__version__, "checked": checked, "times": rows}, f, indent=1)

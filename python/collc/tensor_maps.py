@@ -10,7 +10,7 @@ from .artifacts import DTYPE_BYTES, Buffer, Dims, evaluate
 from .gpu import Gpu
 
 _MAP_BYTES, _MAP_GRAIN = 128, 16
-_MAP_TYPES = {"f16": 6, "bf16": 9}  # CUtensorMapDataType
+_MAP_TYPES = {"f16": 6, "bf16": 9, "f8e4m3": 0, "f8e5m2": 0, "i8": 0, "u8": 0}  # CUtensorMapDataType
 
 
 def tensor_maps(gpu: Gpu, own: int, buffer: Buffer, parameter: Mapping[str, Any], pointers: Sequence[int], dims: Dims) -> Any:

@@ -43,7 +43,7 @@ const program = (e: string, shape: string): string => {
   return `collective f(${inputs}) -> y: T[${shape}] replicated {\n  y = ${e}\n}\n`;
 };
 
-function compiled(text: string, dtype: DType, mapping = {}): CompileResult {
+function compiled(text: string, dtype: DType | Readonly<Record<string, DType>>, mapping = {}): CompileResult {
   const result = compile(text, { ranks: 2, dtype, mapping });
   expect(result.diagnostics.filter((d) => d.severity === "error").map((d) => d.message)).toEqual([]);
   return result;
@@ -90,12 +90,78 @@ describe.each(PRODUCTS)("%s", (_name, e, shape) => {
   });
 });
 
-describe("a product that no unit for matrices takes", () => {
-  it("is a warning with the reason, and a fold", () => {
-    const result = compiled(program("a @ b", "m, n"), "f8e4m3");
+describe.each(["i8", "u8", "f8e4m3", "f8e5m2"] as const)("a product of %s", (dtype) => {
+  const sum = dtype === "i8" ? "i32" : dtype === "u8" ? "u32" : "bf16";
+  const text = program("a @ transpose(bt)", "m, n").replace("y: T[", "y: U[");
+  const both = { T: dtype, U: sum } as const;
+
+  it("takes the tensor cores where warp groups have them", () => {
+    const result = compiled(text, both);
+    expect(result.diagnostics).toEqual([]);
+    const [op] = opsOf(result, "mma");
+    expect(op!.attributes["async"]).toBe(true);
+    const accumulator = result.kernel!.buffers.find(({ role }) => role === "fragment")!;
+    expect(accumulator.dtype).toBe(sum === "bf16" ? "f32" : sum);
+    const older = compile(text, { ranks: 2, dtype: both, arch: "sm_80" });
+    expect(older.diagnostics.map((d) => d.message)).toEqual([expect.stringMatching(/no tiles of/)]);
+  });
+
+  it("is a fold where a row of an operand does not run along the depth", () => {
+    const result = compiled(text.replace("T[n, k]", "T[k, n]").replace("transpose(bt)", "bt"), both);
     expect(result.diagnostics.map((d) => [d.code, d.severity])).toEqual([["scalar-product", "warning"]]);
     expect(opsOf(result, "mma")).toEqual([]);
-    expect(opsOf(result, "reduce")[0]!.attributes["product"]).toMatch(/f8e4m3/);
+    expect(opsOf(result, "reduce")[0]!.attributes["product"]).toMatch(/'bt' do not run along the depth/);
+  });
+
+  it("is right, beyond the ends of its operands too, and where its depth is cut", () => {
+    const { kernel, manifest, source } = compiled(text, both, PROOF_MAPPING);
+    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+    for (const sizes of [
+      { m: 21, n: 37, k: 19 },
+      { m: 5, n: 14, k: 61 },
+    ]) {
+      const dims = Object.fromEntries(manifest!.dims.map((d) => [d, sizes[d as "m"]]));
+      const data = makeInputs(manifest!, dims, 5);
+      group.run(data, dims);
+      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
+    }
+  });
+
+  it("is proved", () => {
+    const { kernel } = compiled(text, both, PROOF_MAPPING);
+    const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
+    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+  });
+});
+
+describe("products of several dtypes", () => {
+  const text = `collective f(a: bf16[m, k] replicated, b: bf16[k, n] replicated, c: i8[m, k] replicated, d: i8[n, k] replicated)
+  -> (y: bf16[m, n] replicated, z: i32[m, n] replicated) {
+  y = a @ b
+  z = c @ transpose(d)
+}
+`;
+
+  it("share the memory of a block, one after the other, which is proved", () => {
+    const result = compiled(text, "bf16");
+    expect(opsOf(result, "mma")).toHaveLength(2);
+    expect(sharedLayout(result.kernel!).bytes).toBeLessThan(227 * 1024);
+    const { kernel } = compiled(text, "bf16", PROOF_MAPPING);
+    const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
+    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+  });
+
+  it("have an accumulator each, where they lie over the threads or are added up in other ways", () => {
+    const result = compiled(text.replaceAll("i8", "f16").replaceAll("i32", "f16"), "bf16");
+    expect(result.cuda).toMatch(/wgmma_m64n256k16_f16/);
+    expect(result.cuda).toMatch(/wgmma_m64n256k16_bf16/);
+    expect(sharedLayout(result.kernel!).bytes).toBeLessThan(227 * 1024);
+  });
+
+  it("leave those of 8 bits a fold where another has no tiles for warp groups", () => {
+    const result = compiled(text.replaceAll("bf16", "f32"), "f32");
+    expect(result.diagnostics.map((d) => d.message)).toEqual([expect.stringMatching(/another product of the kernel/)]);
+    expect(opsOf(result, "mma")).toHaveLength(1);
   });
 });
 
@@ -184,7 +250,7 @@ describe("a depth that is cut", () => {
     const build = new Builder({ start: 0, end: 0 });
     const buffers: Buffer[] = [];
     const lengths = { loop: [tiles * 128, 256], tiles, steps };
-    const slices = cutDepth("sums", lengths, blocks, { most, meeting: 0, elements: 2 ** 30 }, buffers, build);
+    const slices = cutDepth("sums", "f32", lengths, blocks, { most, meeting: 0, elements: 2 ** 30 }, buffers, build);
     const valueOf = (v: Value): number => build.ops.find((op) => op.results[0] === v)!.attributes["value"] as number;
     return { count: valueOf(slices.count), deep: valueOf(slices.steps), room: buffers[0]!.shape[0] as number };
   };

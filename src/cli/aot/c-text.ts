@@ -270,7 +270,7 @@ function targetRow(program: ArtefactProgram, target: ArtefactTarget, t: number, 
 
 const ROLES = { scratch: "COLLC_SCRATCH", packet: "COLLC_PACKET", signal: "COLLC_SIGNAL", state: "COLLC_STATE" };
 /** CUtensorMapDataType. */
-const MAP_TYPES: Readonly<Record<string, number>> = { f16: 6, bf16: 9 };
+const MAP_TYPES: Readonly<Record<string, number>> = { f16: 6, bf16: 9, f8e4m3: 0, f8e5m2: 0, i8: 0, u8: 0 };
 
 function kernelRow(program: ArtefactProgram, kernel: ArtefactKernel, at: string, tables: Tables): string {
   const { functions, table, read } = tables;

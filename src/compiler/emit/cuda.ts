@@ -21,6 +21,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import { parametersOf } from "./manifest.js";
 import {
+  apartText,
   fragmentBranch,
   fragmentBranchText,
   fragmentLoopText,
@@ -156,7 +157,9 @@ export class CudaEmitter {
       if (b.role === "register") this.line(`${type} ${bufferName(b.name)}[${b.shape.join(" * ")}];`);
       if (b.role === "fragment") {
         const elements = (b.shape as number[]).reduce((x, y) => x * y, 1) / fragmentThreads(this.kernel);
-        this.line(`float ${bufferName(b.name)}[${elements}];`);
+        this.line(`${type} ${bufferName(b.name)}[${elements}];`);
+        const apart = apartText(b, this);
+        if (apart !== null) this.line(`float ${apart.name}[${apart.count}];`);
       }
     }
   }

@@ -43,21 +43,24 @@ export function sharedLayout(kernel: Kernel): { places: ReadonlyMap<string, Shar
     const isStaged = isOperand || swizzled.has(buffer.name);
     const stageStride = isStaged ? shape[1]! * rowStride : 0;
     const elements = isStaged ? shape[0]! * stageStride : shape.reduce((a, b) => a * b, 1);
-    // After everything that is in use at the same time.
+    // The first place that nothing which is in use at the same time reaches into.
     const neighbours = [...places.values()].filter((p) => overlap(uses.get(p.buffer.name), uses.get(buffer.name)));
     const grain = swizzled.has(buffer.name) ? SWIZZLE_BYTES : 128;
-    const offset = Math.ceil(Math.max(0, ...neighbours.map((p) => p.end)) / grain) * grain;
-    const end = offset + Math.ceil((elements * bytes) / 128) * 128;
+    const length = Math.ceil((elements * bytes) / 128) * 128;
+    const offset = [0, ...neighbours.map((p) => Math.ceil(p.end / grain) * grain)]
+      .sort((a, b) => a - b)
+      .find((at) => neighbours.every((p) => p.end <= at || at + length <= p.offset))!;
+    const end = offset + length;
     places.set(buffer.name, { buffer, offset, rowStride, stageStride, end });
     total = Math.max(total, end);
   }
   return { places, bytes: total };
 }
 
-/** Places of the first and last use of a buffer in the iteration of each loop over blocks that uses it. */
+/** Places of the first and last use of a buffer in the iteration of each loop over blocks that uses it, or in each op of roles. */
 type Lifetimes = ReadonlyMap<Region, { readonly first: number; readonly last: number }>;
 
-/** Whether both are in use at the same time, in an iteration of some loop; null stands for a use outside of such loops. */
+/** Whether both are in use at the same time, in an iteration of some loop, or in some op of roles; null stands for a use outside of them. */
 function overlap(a: Lifetimes | null | undefined, b: Lifetimes | null | undefined): boolean {
   if (a == null || b == null) return true;
   return [...a].some(([iteration, x]) => {
@@ -86,8 +89,13 @@ function lifetimes(kernel: Kernel): Map<string, Lifetimes | null> {
         iteration.ops.forEach((inner, at) => buffersNamed(inner).forEach((name) => note(name, iteration, at)));
         continue;
       }
-      // A use that no iteration bounds lasts. So does one in roles: the producer is iterations ahead.
-      const lasts = op.regions.length === 0 || op.name === "roles";
+      // In roles the producer is iterations ahead: what they use, they use all the time, and the block meets before others do.
+      if (op.name === "roles") {
+        for (const name of buffersNamed(op)) note(name, op.regions[0]!, 0);
+        continue;
+      }
+      // A use that no iteration bounds lasts.
+      const lasts = op.regions.length === 0;
       if (lasts) for (const name of buffersNamed(op)) if (shared.has(name)) found.set(name, null);
       if (!lasts) for (const inner of op.regions) visit(inner);
     }

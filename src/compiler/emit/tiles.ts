@@ -6,7 +6,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { DType } from "../types/dtype.js";
 import { type Extent, productOf } from "../types/extent.js";
 import type { CudaEmitter } from "./cuda.js";
-import { asyncProductText, productWaitText } from "./fragments.js";
+import { apartText, asyncProductText, productWaitText } from "./fragments.js";
 import { bufferName, dimName } from "./names.js";
 import { ringCopyText, ringText } from "./roles.js";
 import { C_TYPE } from "./scalars.js";
@@ -35,9 +35,13 @@ export function tileText(op: Op, out: CudaEmitter): void {
     case "copy_wait":
       return out.line(`asm volatile("cp.async.wait_group ${String(op.attributes["pending"])};" ::: "memory");`);
     case "fragment_clear": {
-      const name = bufferName(text(op, "buffer"));
-      out.line("#pragma unroll");
-      return out.line(`for (int l = 0; l < sizeof(${name}) / sizeof(float); l++) ${name}[l] = 0.0f;`);
+      const buffer = bufferOf(kernel, text(op, "buffer"));
+      const apart = apartText(buffer, out);
+      for (const name of [bufferName(buffer.name), ...(apart === null ? [] : [apart.name])]) {
+        out.line("#pragma unroll");
+        out.line(`for (int l = 0; l < sizeof(${name}) / sizeof(*${name}); l++) ${name}[l] = 0;`);
+      }
+      return;
     }
     case "mma": {
       if (op.attributes["async"] === true) return asyncProductText(op, out);

@@ -4,6 +4,7 @@ import { candidateOf, type CompileResult, stepsOfResult } from "../compiled.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { bufferOf, type Kernel, type Op, text } from "../ir/module.js";
 import { productShape } from "../ir/tile-window.js";
+import { DTYPES } from "../types/dtype.js";
 import { walkKernel } from "../ir/visit.js";
 import { passOptions } from "../options.js";
 import { transfersOf } from "../passes/stage-transfers.js";
@@ -277,8 +278,10 @@ function productsOf(kernel: Kernel, source: SourceFile): ProductStep[] {
     if (typeof why === "string") found.push({ at, unit: "scalar units", tile: null, stages: 0, why });
     if (op.name !== "mma") return;
     const { m, n, k, unit } = productShape(op, kernel);
-    const [stages] = bufferOf(kernel, text(op, "a")).shape as readonly number[];
-    const instruction = op.attributes["async"] === true ? `wgmma m64n${n}k16` : "mma.sync m16n8k16";
+    const { dtype, shape } = bufferOf(kernel, text(op, "a"));
+    const [stages] = shape as readonly number[];
+    const instruction =
+      op.attributes["async"] === true ? `wgmma m64n${n}k${32 / DTYPES[dtype].bytes}` : "mma.sync m16n8k16";
     found.push({
       at,
       unit: unit === "scalar" ? "scalar units" : instruction,

@@ -6,10 +6,11 @@
  * through iteration by iteration, long ones by samples. What depends on data is left out and said so.
  */
 import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
-import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
+import { tileSource, tileWindow } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import { UsageError } from "../../errors.js";
 import type { Span } from "../source.js";
+import { productOps } from "../machine/op-facts.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { isOfIndices, iterationsOf, KnownValues, MANY_ITERATIONS, NeedsIterations } from "../machine/iterations.js";
@@ -235,10 +236,9 @@ class Counter {
   }
 
   private product(op: Op, weight: number): void {
-    const { m, n, k, unit } = productShape(op, this.kernel);
-    // A multiplication and an addition are two operations of the tensor cores, one of the scalar units.
-    if (unit === "scalar") this.stretch.scalarOps += weight * m * n * k;
-    else this.stretch.tensorOps += 2 * weight * m * n * k;
+    const { scalar, tensor } = productOps(op, this.kernel);
+    this.stretch.scalarOps += weight * scalar;
+    this.stretch.tensorOps += weight * tensor;
   }
 
   private move(op: Op, buffer: string, kind: Move["kind"], owner: number, bytes: number): void {

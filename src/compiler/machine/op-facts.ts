@@ -35,10 +35,14 @@ function isNarrow(kind: string): boolean {
   return isDType(kind) && DTYPES[kind].kind === "float" && DTYPES[kind].bytes === 1;
 }
 
-/** Operations of a product of tiles: a multiplication and an addition are two of the tensor cores, one of the scalar units. */
+/**
+ * Operations of a product of tiles: a multiplication and an addition are two of the tensor cores, counted as of 16 bits, of
+ * which they do half as many as of 8; one of the scalar units.
+ */
 export function productOps(op: Op, kernel: Kernel): { readonly scalar: number; readonly tensor: number } {
   const { m, n, k, unit } = productShape(op, kernel);
-  return unit === "scalar" ? { scalar: m * n * k, tensor: 0 } : { scalar: 0, tensor: 2 * m * n * k };
+  const { bytes } = DTYPES[bufferOf(kernel, text(op, "a")).dtype];
+  return unit === "scalar" ? { scalar: m * n * k, tensor: 0 } : { scalar: 0, tensor: m * n * k * bytes };
 }
 
 /** Bytes of a tile that `copy_tile` loads. It is cut off where its source ends. */

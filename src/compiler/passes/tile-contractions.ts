@@ -10,13 +10,16 @@ import { Builder } from "../ir/builder.js";
 import { type Buffer, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
 import { scalar } from "../ir/types.js";
 import { copyRegion, rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
+import { DTYPES } from "../types/dtype.js";
 import { extent, type Extent, productOf } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import {
+  accumulatedIn,
   type Contraction,
   contractOf,
   copyTile,
+  needsRoles,
   type Refusal,
   transposedOf,
   viewContraction,
@@ -36,13 +39,20 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const loop = parents.at(-1)!;
     const view: Contraction | Refusal =
       contractOf(loop) === op
-        ? viewContraction(loop, op, kernel, definitions)
+        ? viewContraction(loop, op, kernel, definitions, options.roles !== null)
         : { reason: "another product stands in the same loop, or a condition around it" };
     if ("reason" in view) refused.set(op, view);
     else found.set(loop, view);
   });
   if (found.size === 0 && refused.size === 0) return kernel;
   const roles = rolesFor([...found.values()], options);
+  for (const [loop, match] of roles === null ? found : [])
+    if (needsRoles(match)) {
+      found.delete(loop);
+      refused.set(match.contract, {
+        reason: `another product of the kernel has no tiles for warp groups, which those of ${match.a.dtype} need; cast its operands to bf16 or f16`,
+      });
+    }
   const buffers: Buffer[] = [...kernel.buffers];
   const work: Extent[] = [...kernel.work];
   const build = new Builder({ start: 0, end: 0 });
@@ -53,15 +63,24 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     }
     const match = found.get(op);
     if (match === undefined) return false;
-    const shape = roles ?? shapeFor(match, found.size, options);
+    const byRoles = roles === null ? null : roleShape(match, roles);
+    const shape = byRoles ?? shapeFor(match, found.size, options);
     const lengths = lengthsOf(op, match, shape, definitions);
     // Blocks meet where all ranks do the same, and as often. With the numbers of several cuts at hand, or of one beside stages, registers spill.
     const isMeeting = kernel.body.ops.includes(op) && found.size === 1 && roles !== null && options.tileBlocks > 1;
     const slices =
       options.slices !== null && lengths.isShared && isMeeting
-        ? cutDepth(freshName(kernel, "slices"), lengths, options.tileBlocks, options.slices, buffers, b)
+        ? cutDepth(
+            freshName(kernel, "slices"),
+            accumulatedIn(match),
+            lengths,
+            options.tileBlocks,
+            options.slices,
+            buffers,
+            b,
+          )
         : null;
-    if (roles !== null) emitRoles(op, match, roles, buffers, b, values, slices);
+    if (byRoles !== null) emitRoles(op, match, byRoles, buffers, b, values, slices);
     else emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values);
     if (slices !== null) emitSums(op, match, slices, kernel.world, b, values);
     work.push(slices === null ? lengths.tiles : extent("mul", lengths.tiles, extent("max", slices.most, 1)));
@@ -121,6 +140,11 @@ function rolesFor(products: readonly Contraction[], { roles }: TileOptions): Rol
     a.dtype !== "f32" &&
     [a, b].every((view) => view.indices.length <= MOST_DIMENSIONS && view.rows < view.indices.length - 1);
   return products.length > 0 && products.every(isTaken) ? roles : null;
+}
+
+/** A stage has as many bytes of each row, whatever the operands: what the copy engine swizzles. */
+function roleShape({ a }: Contraction, roles: RoleShape): RoleShape {
+  return { ...roles, k: (roles.k * 2) / DTYPES[a.dtype].bytes };
 }
 
 /** Dimensions that a tensor map describes. */

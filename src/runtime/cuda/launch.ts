@@ -94,7 +94,7 @@ export function packParameters(
 }
 
 /** CUtensorMapDataType by dtype. */
-const MAP_TYPES: Partial<Record<DType, number>> = { f16: 6, bf16: 9 };
+const MAP_TYPES: Partial<Record<DType, number>> = { f16: 6, bf16: 9, f8e4m3: 0, f8e5m2: 0, i8: 0, u8: 0 };
 
 /** Bytes that starts and strides of a tensor map are multiples of. */
 const MAP_GRAIN = 16;

@@ -2,7 +2,7 @@
 import type { Builder } from "../../ir/builder.js";
 import { bufferOf, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
 import type { Substitution } from "../../ir/visit.js";
-import type { DType } from "../../types/dtype.js";
+import { type ComputeDType, type DType, DTYPES } from "../../types/dtype.js";
 import { sameExtent } from "../../types/extent.js";
 import type { Definitions } from "./analysis.js";
 import { valueExtent } from "./upper-bound.js";
@@ -58,13 +58,29 @@ export function contractOf(loop: Op): Op | undefined {
 
 /** Dtypes of operands that are multiplied by tiles: 16-bit floats on tensor cores, f32 on the scalar units. */
 const TILED: readonly DType[] = ["f32", "f16", "bf16"];
+/** Those that only warp groups multiply, and only where both operands' depth goes along their rows (PTX, "wgmma"). */
+const DEEP: readonly DType[] = ["f8e4m3", "f8e5m2", "i8", "u8"];
 
-/** The operands of a loop's product as strided matrices, or why they are none. */
+/** What a product's terms are added up in. */
+export function accumulatedIn({ a }: Contraction): ComputeDType {
+  return DTYPES[a.dtype].compute;
+}
+
+/** Whether only products by roles can have these operands. */
+export function needsRoles({ a }: Contraction): boolean {
+  return DEEP.includes(a.dtype);
+}
+
+/**
+ * The operands of a loop's product as strided matrices, or why they are none.
+ * @param hasRoles whether the machine has products by roles
+ */
 export function viewContraction(
   loop: Op,
   contract: Op,
   kernel: Kernel,
   definitions: Definitions,
+  hasRoles: boolean,
 ): Contraction | Refusal {
   const [body] = loop.regions;
   const [region] = contract.regions;
@@ -77,8 +93,9 @@ export function viewContraction(
   const dtypes = loads.map((load) => bufferOf(kernel, text(load!, "buffer")).dtype);
   if (dtypes[0] !== dtypes[1])
     return { reason: `its operands are of ${dtypes.join(" and ")}; cast one of them to the other's dtype` };
-  if (!TILED.includes(dtypes[0]!))
-    return { reason: `products of ${dtypes[0]!} have no tiles; cast the operands to bf16 or f16` };
+  const isDeepOnly = DEEP.includes(dtypes[0]!);
+  if (!TILED.includes(dtypes[0]!) && !(isDeepOnly && hasRoles))
+    return { reason: `this machine has no tiles of ${dtypes[0]!}; cast the operands to bf16 or f16` };
   const indices = loads.map((load) => indicesOf(load!, inside, definitions));
   const [x, y] = indices;
   if (x == null || y == null)
@@ -99,6 +116,11 @@ export function viewContraction(
   const b = view(isSwapped ? 0 : 1, column);
   if ("reason" in a) return a;
   if ("reason" in b) return b;
+  const shallow = [a, b].find((v) => !v.isDeep);
+  if (isDeepOnly && shallow !== undefined)
+    return {
+      reason: `the rows of '${shallow.buffer}' do not run along the depth, as those of ${shallow.dtype} have to; store it transposed, and write 'a @ transpose(b)'`,
+    };
   return { contract, row, column, depth, a, b };
 }
 

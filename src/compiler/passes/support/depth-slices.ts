@@ -9,6 +9,7 @@ import type { Buffer, Op, Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
+import type { DType } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
 import { type Contraction } from "./contraction.js";
 
@@ -38,8 +39,9 @@ export interface Slices {
   /** Steps of a slice; the last one's may lie beyond the depth in part, where operands are zero. */
   readonly steps: Value;
   readonly isCut: Value;
-  /** Memory of the slices' sums: [slice, …variables of the loop]. */
+  /** Memory of the slices' sums, [slice, …variables of the loop], and their dtype. */
   readonly sums: string;
+  readonly dtype: DType;
   /** Most slices of a launch. */
   readonly most: Extent;
 }
@@ -50,6 +52,7 @@ const UNIT = 64;
 /** Declares the memory, and computes how a launch cuts its depth. @param blocks most blocks of a launch */
 export function cutDepth(
   name: string,
+  dtype: DType,
   { loop, tiles, steps }: ProductLengths,
   blocks: number,
   options: SliceOptions,
@@ -63,7 +66,7 @@ export function cutDepth(
   const isRoomInTwo = extent("min", 1, extent("div", Math.floor((2 * blocks) / 3), some));
   const slices = extent("max", extent("mul", isRoom, room), extent("mul", extent("sub", isRoomInTwo, isRoom), 3));
   const most = extent("min", extent("min", steps, options.most), slices);
-  buffers.push({ name, role: "scratch", dtype: "f32", shape: [most, ...loop], symmetric: false });
+  buffers.push({ name, role: "scratch", dtype, shape: [most, ...loop], symmetric: false });
   const one = build.constant(1);
   const unit = build.constant(UNIT);
   const whole = build.extent(steps);
@@ -77,7 +80,7 @@ export function cutDepth(
   const cost = build.add(build.mul(build.add(busy, build.constant(options.meeting)), unit), traffic);
   const cut = build.select(build.compare("lt", cost, build.mul(whole, unit)), deep, whole);
   const count = build.binary("max", build.ceilDiv(whole, build.binary("max", cut, one)), one);
-  return { count, steps: cut, isCut: build.compare("gt", count, one), sums: name, most };
+  return { count, steps: cut, isCut: build.compare("gt", count, one), sums: name, dtype, most };
 }
 
 /** The loop's body over all elements, the product replaced by the sum over its slices. */
@@ -103,7 +106,7 @@ export function emitSums(
         rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
           if (o !== match.contract) return false;
           const sum = b.reduce("sum", b.constant(0), slices.count, (s) =>
-            b.load(slices.sums, [s, ...places], scalar("f32")),
+            b.load(slices.sums, [s, ...places], scalar(slices.dtype)),
           );
           v.set(o.results[0]!, sum);
           return true;

@@ -5,10 +5,11 @@
  */
 import type { Builder } from "../../ir/builder.js";
 import type { Buffer, Op, Value } from "../../ir/module.js";
+import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
-import { type Contraction, copyTile, transposedOf } from "./contraction.js";
+import { accumulatedIn, type Contraction, copyTile, transposedOf } from "./contraction.js";
 import { type Slices } from "./depth-slices.js";
 
 /** Sizes of a tile, and how a block's threads and registers are divided. */
@@ -38,8 +39,10 @@ interface RoleBuffers {
 const STEPS_WRITTEN = 2;
 
 /** Declares what the product needs; products of one kernel that follow each other share it. */
-function roleBuffers({ a, b }: Contraction, buffers: Buffer[], shape: RoleShape): RoleBuffers {
+function roleBuffers(match: Contraction, buffers: Buffer[], shape: RoleShape): RoleBuffers {
+  const { a, b } = match;
   const { stages, m, n, k } = shape;
+  const kind = accumulatedIn(match);
   const declare = (wanted: string, role: Buffer["role"], dtype: Buffer["dtype"], sizes: readonly number[]): string => {
     const name = `${wanted}_${sizes.join("x")}`;
     if (!buffers.some((x) => x.name === name)) buffers.push({ name, role, dtype, shape: sizes, symmetric: false });
@@ -48,8 +51,12 @@ function roleBuffers({ a, b }: Contraction, buffers: Buffer[], shape: RoleShape)
   return {
     a: declare(`ring_a_${a.dtype}`, "shared", a.dtype, a.isDeep ? [stages, m, k] : [stages, k, m]),
     b: declare(`ring_b_${b.dtype}`, "shared", b.dtype, b.isDeep ? [stages, n, k] : [stages, k, n]),
-    accumulator: declare("accumulator", "fragment", "f32", [m, n]),
-    patch: declare("patch", "shared", "f32", [m, PATCH_COLUMNS]),
+    // Products of 16 bits share one; those of 8 bits are of whole numbers, or added up in another way.
+    accumulator: declare(DTYPES[a.dtype].bytes === 2 ? "accumulator" : `accumulator_${a.dtype}`, "fragment", kind, [
+      m,
+      n,
+    ]),
+    patch: declare(kind === "f32" ? "patch" : `patch_${kind}`, "shared", kind, [m, PATCH_COLUMNS]),
     ring: declare("ring", "ring", "u32", [stages]),
   };
 }
@@ -165,7 +172,7 @@ export function emitRoles(
       if (slices === null) return store();
       const keep: ElementBody = (b, inner, i, j) => {
         const places = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
-        b.store(slices.sums, b.load(accumulator, [i, j], scalar("f32")), [slice, ...places]);
+        b.store(slices.sums, b.load(accumulator, [i, j], scalar(accumulatedIn(match))), [slice, ...places]);
       };
       build.if(slices.isCut, () => eachElement(op, match, elements, build, values, keep), store);
     }),
@@ -187,7 +194,7 @@ function epilogue(op: Op, match: Contraction, accumulator: string): ElementBody 
   return (build, values, i, j) =>
     rewriteOps(op.regions[0]!.ops, build, values, (o, b, v) => {
       if (o !== match.contract) return false;
-      v.set(o.results[0]!, b.load(accumulator, [i, j], scalar("f32")));
+      v.set(o.results[0]!, b.load(accumulator, [i, j], scalar(accumulatedIn(match))));
       return true;
     });
 }
