@@ -5,7 +5,7 @@
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { type Buffer, bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import { PATCH_COLUMNS, PATCH_PAD, productShape } from "../ir/tile-window.js";
+import { isAddedApart, PATCH_COLUMNS, PATCH_PAD, productShape } from "../ir/tile-window.js";
 import { scalarOf } from "../ir/types.js";
 import { walk, walkKernel } from "../ir/visit.js";
 import { type ComputeDType, type DType, DTYPES } from "../types/dtype.js";
@@ -121,15 +121,7 @@ function startText(
 }
 
 /** Columns whose sums of a stage a thread has registers for, besides those of the accumulator. */
-const APART_COLUMNS = 64;
-
-/**
- * Whether the products of a stage are added up apart, and then to the accumulator in f32. Tensor cores of sm_90 add products of f8
- * with 13 bits behind the first of the largest (DeepSeek-V3 technical report, 2024, section 3.3.2); of others they keep what f32 keeps.
- */
-function isAddedApart(dtype: DType): boolean {
-  return DTYPES[dtype].kind === "float" && DTYPES[dtype].bytes === 1;
-}
+const APART_COLUMNS = 128;
 
 /** The registers of sums of a stage that are added up apart from an accumulator; null where its are not. */
 export function apartText(

@@ -1,4 +1,5 @@
 /** Which elements of a buffer a `copy_tile` takes. Every executor of the op asks here. */
+import { type DType, DTYPES } from "../types/dtype.js";
 import { bufferOf, isRemote, type Kernel, type Op, text } from "./module.js";
 
 /**
@@ -80,4 +81,12 @@ export function productShape(
   const [m, k] = (transposed.includes("a") ? rows.toReversed() : rows) as [number, number];
   const n = (transposed.includes("b") ? columns[0] : columns[1])!;
   return { m, n, k, transposed, unit: a!.dtype === "f32" ? "scalar" : "tensor" };
+}
+
+/**
+ * Whether the products of a stage are added up apart, and then to the accumulator in f32. Tensor cores of sm_90 add products of f8
+ * with 13 bits behind the first of the largest (DeepSeek-V3 technical report, 2024, section 3.3.2); of others they keep what f32 keeps.
+ */
+export function isAddedApart(dtype: DType): boolean {
+  return DTYPES[dtype].kind === "float" && DTYPES[dtype].bytes === 1;
 }

@@ -8,6 +8,7 @@
  */
 import { Builder } from "../ir/builder.js";
 import { type Buffer, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
+import { isAddedApart } from "../ir/tile-window.js";
 import { scalar } from "../ir/types.js";
 import { copyRegion, rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
@@ -66,10 +67,10 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const byRoles = roles === null ? null : roleShape(match, roles);
     const shape = byRoles ?? shapeFor(match, found.size, options);
     const lengths = lengthsOf(op, match, shape, definitions);
-    // Blocks meet where all ranks do the same, and as often. With the numbers of several cuts at hand, or of one beside stages, registers spill.
+    // Blocks meet where all ranks do the same, and as often. With the numbers of several cuts at hand, or of one beside stages or sums of stages, registers spill.
     const isMeeting = kernel.body.ops.includes(op) && found.size === 1 && roles !== null && options.tileBlocks > 1;
     const slices =
-      options.slices !== null && lengths.isShared && isMeeting
+      options.slices !== null && lengths.isShared && isMeeting && !isAddedApart(match.a.dtype)
         ? cutDepth(
             freshName(kernel, "slices"),
             accumulatedIn(match),

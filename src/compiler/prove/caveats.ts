@@ -101,7 +101,7 @@ function roundingOf(kernel: Kernel, isClaim = false): DType[] {
   };
   walkKernel(kernel, (op) => {
     const result = op.results[0];
-    if (op.name === "mma") rounding.add("f32");
+    if (op.name === "mma" && isFloat(bufferOf(kernel, text(op, "accumulator")).dtype)) rounding.add("f32");
     if (result === undefined) return;
     const kind = scalarOf(result.type);
     const operands = op.operands.map((v) => held.get(v));

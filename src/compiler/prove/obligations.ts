@@ -211,7 +211,7 @@ class Walk {
   private unknownStore(op: Op): void {
     if (op.name === "copy_tile")
       this.memory.remember(text(op, "to"), allOf(bufferOf(this.kernel, text(op, "to")).dtype), null);
-    if (op.name === "mma") this.note("overflow", "f32", op);
+    if (op.name === "mma") this.note("overflow", bufferOf(this.kernel, text(op, "accumulator")).dtype, op);
   }
 
   /** Goes through a loop: iteration by iteration, once where iterations do not see each other's elements, or until nothing changes. */

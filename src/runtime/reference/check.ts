@@ -25,8 +25,6 @@ export interface CheckOptions {
   /** Check at most about this many elements of each output, in whole rows chosen by `seed`. Default: all. */
   readonly maxElements?: number;
   readonly seed?: number;
-  /** Relative error allowed in each product of a matmul beyond float32 accumulation; 2^-10 for TF32. Default 0. */
-  readonly productEpsilon?: number;
   /** What the program's own roundings come to; asked about elements that the signature's do not explain. See `programElements`. */
   readonly program?: ProgramElement;
 }
@@ -62,7 +60,7 @@ export type RankOutputs = { readonly outputs: Readonly<Record<string, TypedArray
  *   (see `roundings.ts`);
  * - sums of n terms: (n - 1)·u·Σ|x_i|, or 6·√n·u·s where that is less, s a bound on partial sums (see `PartialSums`), then one rounding, ε·|y|; each rank's part of a
  *   sum over ranks that is computed may be rounded once to its dtype before it travels;
- * - products: 6·√K·u·‖a_i‖·‖b_j‖ (see `product.ts`), then one rounding; computed operands, and the parts that ranks
+ * - products: 6·√K·u·‖a_i‖·‖b_j‖, more of f8 (see `product.ts`), then one rounding; computed operands, and the parts that ranks
  *   compute of a product whose contracted dimension is sharded, may each be rounded once to their dtype;
  * - functions: 16 u of argument and of result; other arithmetic one u each, carried through (see `evaluate.ts`).
  *
@@ -81,7 +79,7 @@ export function checkOutputs(
   options: CheckOptions = {},
 ): CheckResult {
   const read = typeof inputs === "function" ? inputs : heldInputs(inputs);
-  const context: Context = { manifest, dims, read, productEpsilon: options.productEpsilon ?? 0, known: newKnowledge() };
+  const context: Context = { manifest, dims, read, known: newKnowledge() };
   const unspecified: string[] = [];
   let maxError = 0;
   let tolerance = 0;

@@ -27,8 +27,6 @@ export interface Context {
   readonly manifest: Manifest;
   readonly dims: DimValues;
   readonly read: InputReader;
-  /** Relative error allowed in each product of a matmul, beyond float32: 2^-10 where TF32 tensor cores are used. */
-  readonly productEpsilon: number;
   /** What was found out before. A value that is used twice is one specification, and evaluated once. */
   readonly known: Knowledge;
 }

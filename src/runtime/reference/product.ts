@@ -1,5 +1,5 @@
 /** Matrix products in float64, blocked for the cache, with their error bound. */
-import { isCut, LAMBDA, partsOfSpecification, type Specification, U32 } from "../../compiler/index.js";
+import { DTYPES, isCut, LAMBDA, partsOfSpecification, type Specification, U32 } from "../../compiler/index.js";
 import { type Context, evaluateRows, inputEpsilon, specificationShape, wholeOf } from "./evaluate.js";
 import { type Rows, type Whole, wrap } from "./logical.js";
 import { spreadRows } from "./views.js";
@@ -7,6 +7,23 @@ import { wideOf, wideRows, wrapWide } from "./wide.js";
 
 /** Rows of b that are held in float64 at a time. */
 const PANEL = 128;
+
+/** Terms of a product of f8 that tensor cores add up before f32 does. */
+const STAGE = 128;
+
+/**
+ * Of ‖a_i‖·‖b_j‖, what tensor cores may err by in a product of f8 of `k` random terms: they keep 13 bits behind the first of the largest of
+ * 33 addends (DeepSeek-V3 technical report, 2024, section 3.3.2), so that the 132 additions of a stage lose up to √132·2^-13 of its
+ * largest partial sum, as they would in a random walk, and stages do not lose the same. An H200 showed up to 2^-10.6 at k = 256.
+ */
+function narrowEpsilon({ a, b }: Extract<Specification, { kind: "matmul" }>, c: Context, k: number): number {
+  const isNarrow = (s: Specification): boolean => {
+    if (s.kind !== "input") return partsOfSpecification(s).some(isNarrow);
+    const { bytes, kind } = DTYPES[c.manifest.inputs.find(({ name }) => name === s.name)!.dtype];
+    return bytes === 1 && kind === "float";
+  };
+  return isNarrow(a) && isNarrow(b) ? 2 ** -9 * Math.sqrt(STAGE / Math.max(k, STAGE)) : 0;
+}
 
 /** Rows `first` … `last` of a·b. Operands that are themselves computed may have been rounded to the input dtype. */
 export function evaluateProduct(
@@ -47,7 +64,7 @@ export function evaluateProduct(
       bErrs = true;
     }
   }
-  const unit = LAMBDA * Math.sqrt(k) * U32 + c.productEpsilon;
+  const unit = LAMBDA * Math.sqrt(k) * U32 + narrowEpsilon(s, c, k);
   const norms = columns.map(Math.sqrt);
   const errorNorms = bErrs ? columnErrors.map(Math.sqrt) : null;
   const error = new Float64Array(m * n);
@@ -88,7 +105,7 @@ function evaluateBatches(
   const sizes = isSum ? new Float64Array(count * m * n) : null;
   const slice = isSplit(s, c) && k % c.manifest.ranks === 0 ? k / c.manifest.ranks : k;
   const partError = slice < k ? inputEpsilon(c) + c.manifest.ranks * U32 : 0;
-  const unit = LAMBDA * Math.sqrt(k) * U32 + c.productEpsilon;
+  const unit = LAMBDA * Math.sqrt(k) * U32 + narrowEpsilon(s, c, k);
   for (let at = 0; at < values.length; at++) {
     const j = at % n;
     const row = Math.floor(at / n);
