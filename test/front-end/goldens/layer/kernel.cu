@@ -96,17 +96,19 @@ struct Filling { u32 bytes; bool by_threads; };
 __device__ __forceinline__ u32 ring_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 template <int STAGES> __device__ __forceinline__ u32 ring_full(const void* ring, i64 stage) { return ring_address(ring) + (u32)stage * 8; }
 template <int STAGES> __device__ __forceinline__ u32 ring_free(const void* ring, i64 stage) { return ring_full<STAGES>(ring, stage) + STAGES * 8; }
-template <int STAGES, int CONSUMERS, int PRODUCERS> __device__ __forceinline__ void ring_begin(const void* ring) {
-  // What was read and written so far, by threads, comes before what the copy engine does.
-  asm volatile("fence.proxy.async;" ::: "memory");
-  __syncthreads();
+template <int STAGES, int CONSUMERS, int PRODUCERS, bool IS_FIRST> __device__ __forceinline__ void ring_begin(const void* ring) {
+  // What was read and written so far, by threads, comes before what the copy engine does. At a kernel's begin there is nothing, and the fence takes 0.4 us.
+  if constexpr (!IS_FIRST) {
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+  }
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; s++) {
       asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_full<STAGES>(ring, s)), "n"(PRODUCERS) : "memory");
       asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(ring_free<STAGES>(ring, s)), "n"(CONSUMERS) : "memory");
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    asm volatile("fence.proxy.async;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   }
   __syncthreads();
 }
@@ -201,7 +203,7 @@ __device__ __forceinline__ void put_fragment_256_f32(float* patch, const float* 
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_slices, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_b_map_64x64) {
+coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_slices, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
   const Watch watch = {timeout, status, (u32)rank};
   extern __shared__ __align__(1024) unsigned char shared_memory[];
   u16* const b_out = (u16*)b_out_peers.p[rank];
@@ -266,235 +268,245 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   const i64 v56 = v51 * v55;
   const i64 v57 = v56 > 1ll ? v56 : 1ll;
   const i64 v58 = 132ll / v57;
-  const i64 v59 = v46 < v58 ? v46 : v58;
-  const i64 v61 = 66ll / v57;
-  const i64 v62 = 1ll < v61 ? 1ll : v61;
-  const i64 v63 = v59 * v62;
-  const i64 v64 = v63 > 1ll ? v63 : 1ll;
-  const i64 v65 = v64 - 1ll;
-  const i64 v66 = v44 + v65;
-  const i64 v67 = v66 / v64;
-  const i64 v69 = v7 * d_n;
-  const i64 v70 = v64 * v69;
-  const i64 v71 = v70 / 5469ll;
-  const i64 v73 = v67 + 8ll;
-  const i64 v74 = v73 * 64ll;
-  const i64 v75 = v74 + v71;
-  const i64 v76 = v44 * 64ll;
-  const bool v77 = v75 < v76;
-  const i64 v78 = v77 ? v67 : v44;
-  const i64 v79 = v78 > 1ll ? v78 : 1ll;
-  const i64 v80 = v79 - 1ll;
-  const i64 v81 = v44 + v80;
-  const i64 v82 = v81 / v79;
-  const i64 v83 = v82 > 1ll ? v82 : 1ll;
-  const bool v84 = v83 > 1ll;
+  const i64 v59 = v58 / 2ll;
+  const i64 v60 = 1ll < v59 ? 1ll : v59;
+  const i64 v61 = v60 * v58;
+  const i64 v63 = 88ll / v57;
+  const i64 v64 = 1ll < v63 ? 1ll : v63;
+  const i64 v65 = v64 - v60;
+  const i64 v66 = v65 * 3ll;
+  const i64 v67 = v61 > v66 ? v61 : v66;
+  const i64 v68 = v46 < v67 ? v46 : v67;
+  const i64 v69 = v68 > 1ll ? v68 : 1ll;
+  const i64 v70 = v69 - 1ll;
+  const i64 v71 = v44 + v70;
+  const i64 v72 = v71 / v69;
+  const i64 v74 = v7 * d_n;
+  const i64 v75 = v69 * v74;
+  const i64 v76 = v75 / 5469ll;
+  const i64 v77 = v56 * v69;
+  const i64 v79 = v77 + 131ll;
+  const i64 v80 = v79 / 132ll;
+  const i64 v81 = v80 > 1ll ? v80 : 1ll;
+  const i64 v82 = v72 * v81;
+  const i64 v84 = v82 + 8ll;
+  const i64 v85 = v84 * 64ll;
+  const i64 v86 = v85 + v76;
+  const i64 v87 = v44 * 64ll;
+  const bool v88 = v86 < v87;
+  const i64 v89 = v88 ? v72 : v44;
+  const i64 v90 = v89 > 1ll ? v89 : 1ll;
+  const i64 v91 = v90 - 1ll;
+  const i64 v92 = v44 + v91;
+  const i64 v93 = v92 / v90;
+  const i64 v94 = v93 > 1ll ? v93 : 1ll;
+  const bool v95 = v94 > 1ll;
   {
-    ring_begin<4, 8, 4>(b_ring_4);
+    ring_begin<4, 8, 4, false>(b_ring_4);
     if (threadIdx.x < 256) {
       asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
-      const i64 v88 = v7 > 0ll ? v7 : 0ll;
-      const i64 v89 = v88 + 127ll;
-      const i64 v90 = v89 / 128ll;
-      const i64 v91 = d_n > 0ll ? d_n : 0ll;
-      const i64 v92 = v91 + 255ll;
-      const i64 v93 = v92 / 256ll;
-      const i64 v94 = v90 * v93;
-      const i64 v95 = v94 * v83;
-      const i64 v97 = 8ll * v93;
-      const bool v98 = v78 > 0ll;
-      const i64 v100 = d_m / 4ll;
-      const bool v102 = (u64)b_slices % 16 == 0;
-      const i64 v103 = d_n % 4ll;
-      const bool v104 = v103 == 0ll;
-      const bool v105 = v102 & v104;
-      const i64 v106 = d_n % 4ll;
-      const bool v107 = v106 == 0ll;
-      const bool v108 = v105 & v107;
-      const bool v109 = (u64)b_bias % 16 == 0;
-      const bool v110 = (u64)b_out % 16 == 0;
-      const bool v111 = v109 & v110;
-      const i64 v112 = d_n % 8ll;
-      const bool v113 = v112 == 0ll;
-      const bool v114 = v111 & v113;
-      const i64 v115 = d_n % 8ll;
-      const bool v116 = v115 == 0ll;
-      const bool v117 = v114 & v116;
-      Vec<float, 8> v118;
+      const i64 v99 = v7 > 0ll ? v7 : 0ll;
+      const i64 v100 = v99 + 127ll;
+      const i64 v101 = v100 / 128ll;
+      const i64 v102 = d_n > 0ll ? d_n : 0ll;
+      const i64 v103 = v102 + 255ll;
+      const i64 v104 = v103 / 256ll;
+      const i64 v105 = v101 * v104;
+      const i64 v106 = v105 * v94;
+      const i64 v108 = 8ll * v104;
+      const bool v109 = v89 > 0ll;
+      const i64 v111 = d_m / 4ll;
+      const bool v113 = (u64)b_slices % 16 == 0;
+      const i64 v114 = d_n % 4ll;
+      const bool v115 = v114 == 0ll;
+      const bool v116 = v113 & v115;
+      const i64 v117 = d_n % 4ll;
+      const bool v118 = v117 == 0ll;
+      const bool v119 = v116 & v118;
+      const bool v120 = (u64)b_bias % 16 == 0;
+      const bool v121 = (u64)b_out % 16 == 0;
+      const bool v122 = v120 & v121;
+      const i64 v123 = d_n % 8ll;
+      const bool v124 = v123 == 0ll;
+      const bool v125 = v122 & v124;
+      const i64 v126 = d_n % 8ll;
+      const bool v127 = v126 == 0ll;
+      const bool v128 = v125 & v127;
+      Vec<float, 8> v129;
       #pragma unroll
-      for (int l = 0; l < 8; l++) v118.v[l] = 5e-1f;
+      for (int l = 0; l < 8; l++) v129.v[l] = 5e-1f;
       #pragma unroll 1
-      for (i64 v119 = blockIdx.x; v119 < v95; v119 += gridDim.x) {
-        const i64 v120 = v119 / (i64)gridDim.x;
-        const i64 v121 = v120 * v78;
-        const i64 v122 = v119 % v94;
-        const i64 v123 = v122 / v97;
-        const i64 v124 = v123 * 8ll;
-        const i64 v125 = v90 - v124;
-        const i64 v126 = 8ll < v125 ? 8ll : v125;
-        const i64 v127 = v122 % v97;
-        const i64 v128 = v127 % v126;
-        const i64 v129 = v124 + v128;
-        const i64 v130 = v129 * 128ll;
-        const i64 v131 = v127 / v126;
-        const i64 v132 = v131 * 256ll;
-        const i64 v133 = v119 / v94;
+      for (i64 v130 = blockIdx.x; v130 < v106; v130 += gridDim.x) {
+        const i64 v131 = v130 / (i64)gridDim.x;
+        const i64 v132 = v131 * v89;
+        const i64 v133 = v130 % v105;
+        const i64 v134 = v133 / v108;
+        const i64 v135 = v134 * 8ll;
+        const i64 v136 = v101 - v135;
+        const i64 v137 = 8ll < v136 ? 8ll : v136;
+        const i64 v138 = v133 % v108;
+        const i64 v139 = v138 % v137;
+        const i64 v140 = v135 + v139;
+        const i64 v141 = v140 * 128ll;
+        const i64 v142 = v138 / v137;
+        const i64 v143 = v142 * 256ll;
+        const i64 v144 = v130 / v105;
         #pragma unroll
-        for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(float); l++) b_accumulator_128x256[l] = 0.0f;
+        for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(*b_accumulator_128x256); l++) b_accumulator_128x256[l] = 0;
         #pragma unroll 2
-        for (i64 v134 = 0ll; v134 < v78; v134++) {
-          const i64 v135 = v121 + v134;
-          ring_wait<4>(b_ring_4, v135);
-          const i64 v136 = v135 % 4ll;
-          wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v136 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v136 * 16384), 8192));
+        for (i64 v145 = 0ll; v145 < v89; v145++) {
+          const i64 v146 = v132 + v145;
+          ring_wait<4>(b_ring_4, v146);
+          const i64 v147 = v146 % 4ll;
+          wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v147 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v147 * 16384), 8192));
           asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-          const bool v137 = v134 > 0ll;
-          const i64 v138 = v135 - 1ll;
-          if (v137) {
-            ring_release<4>(b_ring_4, v138);
+          const bool v148 = v145 > 0ll;
+          const i64 v149 = v146 - 1ll;
+          if (v148) {
+            ring_release<4>(b_ring_4, v149);
           }
         }
         wgmma_end_128(b_accumulator_128x256);
-        const i64 v139 = v121 + v78;
-        const i64 v140 = v139 - 1ll;
-        if (v98) {
-          ring_release<4>(b_ring_4, v140);
+        const i64 v150 = v132 + v89;
+        const i64 v151 = v150 - 1ll;
+        if (v109) {
+          ring_release<4>(b_ring_4, v151);
         }
-        const i64 v141 = v7 - v130;
-        const i64 v142 = d_n - v132;
-        const i64 v143 = v133 * v100;
-        if (v84) {
-          const u32 tv144 = thread_here();
-          float* const pv144 = (float*)(b_patch_128x40 + tv144 / 32 * 640);
+        const i64 v152 = v7 - v141;
+        const i64 v153 = d_n - v143;
+        const i64 v154 = v144 * v111;
+        if (v95) {
+          const u32 tv155 = thread_here();
+          float* const pv155 = (float*)(b_patch_128x40 + tv155 / 32 * 640);
           #pragma unroll 1
-          for (u32 cv144 = 0; cv144 < 8; cv144++) {
-            put_fragment_256_f32(pv144, b_accumulator_128x256, cv144, tv144 % 32);
-            if (v108) {
+          for (u32 cv155 = 0; cv155 < 8; cv155++) {
+            put_fragment_256_f32(pv155, b_accumulator_128x256, cv155, tv155 % 32);
+            if (v119) {
               #pragma unroll 4
-              for (u32 lv144 = tv144 % 32; lv144 < 128; lv144 += 32) {
-                const i64 v144 = (tv144 / 32 * 16 + lv144 / 8) * 64 + cv144 * 8 + lv144 % 8;
-                const i64 v145 = v144 * 4ll;
-                const i64 v146 = v145 / 256ll;
-                const i64 v147 = v145 % 256ll;
-                const bool v148 = v146 < v141;
-                const bool v149 = v147 < v142;
-                const bool v150 = v148 & v149;
-                const i64 v151 = v130 + v146;
-                const i64 v152 = v132 + v147;
-                const i64 v153 = v146 * 256ll;
-                const i64 v154 = v153 + v147;
-                const i64 v155 = v143 + v151;
-                const i64 v156 = v155 * d_n;
-                const i64 v157 = v156 + v152;
-                if (v150) {
-                  const Vec<float, 4> v158 = load_vec<float, 4>(pv144 + lv144 / 8 * 40 + lv144 % 8 * 4);
-                  store_vec(b_slices + v157, v158);
+              for (u32 lv155 = tv155 % 32; lv155 < 128; lv155 += 32) {
+                const i64 v155 = (tv155 / 32 * 16 + lv155 / 8) * 64 + cv155 * 8 + lv155 % 8;
+                const i64 v156 = v155 * 4ll;
+                const i64 v157 = v156 / 256ll;
+                const i64 v158 = v156 % 256ll;
+                const bool v159 = v157 < v152;
+                const bool v160 = v158 < v153;
+                const bool v161 = v159 & v160;
+                const i64 v162 = v141 + v157;
+                const i64 v163 = v143 + v158;
+                const i64 v164 = v157 * 256ll;
+                const i64 v165 = v164 + v158;
+                const i64 v166 = v154 + v162;
+                const i64 v167 = v166 * d_n;
+                const i64 v168 = v167 + v163;
+                if (v161) {
+                  const Vec<float, 4> v169 = load_vec<float, 4>(pv155 + lv155 / 8 * 40 + lv155 % 8 * 4);
+                  store_vec(b_slices + v168, v169);
                 }
               }
             } else {
               #pragma unroll 1
-              for (u32 lv159 = tv144 % 32; lv159 < 512; lv159 += 32) {
-                const i64 v159 = (tv144 / 32 * 16 + lv159 / 32) * 256 + cv144 * 32 + lv159 % 32;
-                const i64 v160 = v159 / 256ll;
-                const i64 v161 = v159 % 256ll;
-                const bool v162 = v160 < v141;
-                const bool v163 = v161 < v142;
-                const bool v164 = v162 & v163;
-                const i64 v165 = v130 + v160;
-                const i64 v166 = v132 + v161;
-                const i64 v167 = v160 * 256ll;
-                const i64 v168 = v167 + v161;
-                const i64 v169 = v143 + v165;
-                const i64 v170 = v169 * d_n;
-                const i64 v171 = v170 + v166;
-                if (v164) {
-                  const float v172 = *(pv144 + lv159 / 32 * 40 + lv159 % 32 * 1);
-                  *(b_slices + v171) = v172;
+              for (u32 lv170 = tv155 % 32; lv170 < 512; lv170 += 32) {
+                const i64 v170 = (tv155 / 32 * 16 + lv170 / 32) * 256 + cv155 * 32 + lv170 % 32;
+                const i64 v171 = v170 / 256ll;
+                const i64 v172 = v170 % 256ll;
+                const bool v173 = v171 < v152;
+                const bool v174 = v172 < v153;
+                const bool v175 = v173 & v174;
+                const i64 v176 = v141 + v171;
+                const i64 v177 = v143 + v172;
+                const i64 v178 = v171 * 256ll;
+                const i64 v179 = v178 + v172;
+                const i64 v180 = v154 + v176;
+                const i64 v181 = v180 * d_n;
+                const i64 v182 = v181 + v177;
+                if (v175) {
+                  const float v183 = *(pv155 + lv170 / 32 * 40 + lv170 % 32 * 1);
+                  *(b_slices + v182) = v183;
                 }
               }
             }
           }
         } else {
-          const u32 tv173 = thread_here();
-          float* const pv173 = (float*)(b_patch_128x40 + tv173 / 32 * 640);
+          const u32 tv184 = thread_here();
+          float* const pv184 = (float*)(b_patch_128x40 + tv184 / 32 * 640);
           #pragma unroll 1
-          for (u32 cv173 = 0; cv173 < 8; cv173++) {
-            put_fragment_256_f32(pv173, b_accumulator_128x256, cv173, tv173 % 32);
-            if (v117) {
+          for (u32 cv184 = 0; cv184 < 8; cv184++) {
+            put_fragment_256_f32(pv184, b_accumulator_128x256, cv184, tv184 % 32);
+            if (v128) {
               #pragma unroll 2
-              for (u32 lv173 = tv173 % 32; lv173 < 64; lv173 += 32) {
-                const i64 v173 = (tv173 / 32 * 16 + lv173 / 4) * 32 + cv173 * 4 + lv173 % 4;
-                const i64 v174 = v173 * 8ll;
-                const i64 v175 = v174 / 256ll;
-                const i64 v176 = v174 % 256ll;
-                const bool v177 = v175 < v141;
-                const bool v178 = v176 < v142;
-                const bool v179 = v177 & v178;
-                const i64 v180 = v130 + v175;
-                const i64 v181 = v132 + v176;
-                const i64 v182 = v180 + v8;
+              for (u32 lv184 = tv184 % 32; lv184 < 64; lv184 += 32) {
+                const i64 v184 = (tv184 / 32 * 16 + lv184 / 4) * 32 + cv184 * 4 + lv184 % 4;
+                const i64 v185 = v184 * 8ll;
+                const i64 v186 = v185 / 256ll;
+                const i64 v187 = v185 % 256ll;
+                const bool v188 = v186 < v152;
+                const bool v189 = v187 < v153;
+                const bool v190 = v188 & v189;
+                const i64 v191 = v141 + v186;
+                const i64 v192 = v143 + v187;
+                const i64 v193 = v191 + v8;
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const i64 v183 = v175 * 256ll;
-                const i64 v184 = v183 + v176;
+                const i64 v194 = v186 * 256ll;
+                const i64 v195 = v194 + v187;
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const i64 v185 = v180 * d_n;
-                const i64 v186 = v185 + v181;
-                const i64 v187 = v182 * d_n;
-                const i64 v188 = v187 + v181;
-                if (v179) {
+                const i64 v196 = v191 * d_n;
+                const i64 v197 = v196 + v192;
+                const i64 v198 = v193 * d_n;
+                const i64 v199 = v198 + v192;
+                if (v190) {
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const Vec<float, 8> v189 = load_vec<float, 8>(pv173 + lv173 / 4 * 40 + lv173 % 4 * 8);
+                  const Vec<float, 8> v200 = load_vec<float, 8>(pv184 + lv184 / 4 * 40 + lv184 % 4 * 8);
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  Vec<float, 8> v190;
+                  Vec<float, 8> v201;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v190.v[l] = v118.v[l] * v189.v[l];
-                  const Vec<u16, 8> v191 = load_vec<u16, 8>(b_bias + v186);
-                  Vec<float, 8> v192;
+                  for (int l = 0; l < 8; l++) v201.v[l] = v129.v[l] * v200.v[l];
+                  const Vec<u16, 8> v202 = load_vec<u16, 8>(b_bias + v197);
+                  Vec<float, 8> v203;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v192.v[l] = bf16_to_f32(v191.v[l]);
-                  Vec<float, 8> v193;
+                  for (int l = 0; l < 8; l++) v203.v[l] = bf16_to_f32(v202.v[l]);
+                  Vec<float, 8> v204;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v193.v[l] = v190.v[l] + v192.v[l];
-                  Vec<float, 8> v194;
+                  for (int l = 0; l < 8; l++) v204.v[l] = v201.v[l] + v203.v[l];
+                  Vec<float, 8> v205;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v194.v[l] = fn_silu(v193.v[l]);
-                  Vec<u16, 8> v195;
+                  for (int l = 0; l < 8; l++) v205.v[l] = fn_silu(v204.v[l]);
+                  Vec<u16, 8> v206;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v195.v[l] = f32_to_bf16(v194.v[l]);
-                  store_vec(((u16*)b_out_peers.p[0ll]) + v188, v195);
+                  for (int l = 0; l < 8; l++) v206.v[l] = f32_to_bf16(v205.v[l]);
+                  store_vec(((u16*)b_out_peers.p[0ll]) + v199, v206);
                 }
               }
             } else {
               #pragma unroll 1
-              for (u32 lv196 = tv173 % 32; lv196 < 512; lv196 += 32) {
-                const i64 v196 = (tv173 / 32 * 16 + lv196 / 32) * 256 + cv173 * 32 + lv196 % 32;
-                const i64 v197 = v196 / 256ll;
-                const i64 v198 = v196 % 256ll;
-                const bool v199 = v197 < v141;
-                const bool v200 = v198 < v142;
-                const bool v201 = v199 & v200;
-                const i64 v202 = v130 + v197;
-                const i64 v203 = v132 + v198;
-                const i64 v204 = v202 + v8;
+              for (u32 lv207 = tv184 % 32; lv207 < 512; lv207 += 32) {
+                const i64 v207 = (tv184 / 32 * 16 + lv207 / 32) * 256 + cv184 * 32 + lv207 % 32;
+                const i64 v208 = v207 / 256ll;
+                const i64 v209 = v207 % 256ll;
+                const bool v210 = v208 < v152;
+                const bool v211 = v209 < v153;
+                const bool v212 = v210 & v211;
+                const i64 v213 = v141 + v208;
+                const i64 v214 = v143 + v209;
+                const i64 v215 = v213 + v8;
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const i64 v205 = v197 * 256ll;
-                const i64 v206 = v205 + v198;
+                const i64 v216 = v208 * 256ll;
+                const i64 v217 = v216 + v209;
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const i64 v207 = v202 * d_n;
-                const i64 v208 = v207 + v203;
-                const i64 v209 = v204 * d_n;
-                const i64 v210 = v209 + v203;
-                if (v201) {
+                const i64 v218 = v213 * d_n;
+                const i64 v219 = v218 + v214;
+                const i64 v220 = v215 * d_n;
+                const i64 v221 = v220 + v214;
+                if (v212) {
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const float v211 = *(pv173 + lv196 / 32 * 40 + lv196 % 32 * 1);
+                  const float v222 = *(pv184 + lv207 / 32 * 40 + lv207 % 32 * 1);
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const float v212 = 5e-1f * v211;
-                  const u16 v213 = *(b_bias + v208);
-                  const float v214 = bf16_to_f32(v213);
-                  const float v215 = v212 + v214;
-                  const float v216 = fn_silu(v215);
-                  const u16 v217 = f32_to_bf16(v216);
-                  *(((u16*)b_out_peers.p[0ll]) + v210) = v217;
+                  const float v223 = 5e-1f * v222;
+                  const u16 v224 = *(b_bias + v219);
+                  const float v225 = bf16_to_f32(v224);
+                  const float v226 = v223 + v225;
+                  const float v227 = fn_silu(v226);
+                  const u16 v228 = f32_to_bf16(v227);
+                  *(((u16*)b_out_peers.p[0ll]) + v221) = v228;
                 }
               }
             }
@@ -504,60 +516,61 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     } else {
       asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
       Filling filling = {0, false};
-      const i64 v218 = v7 > 0ll ? v7 : 0ll;
-      const i64 v219 = v218 + 127ll;
-      const i64 v220 = v219 / 128ll;
-      const i64 v221 = d_n > 0ll ? d_n : 0ll;
-      const i64 v222 = v221 + 255ll;
-      const i64 v223 = v222 / 256ll;
-      const i64 v224 = v220 * v223;
-      const i64 v225 = v224 * v83;
-      const i64 v227 = 8ll * v223;
+      const i64 v229 = v7 > 0ll ? v7 : 0ll;
+      const i64 v230 = v229 + 127ll;
+      const i64 v231 = v230 / 128ll;
+      const i64 v232 = d_n > 0ll ? d_n : 0ll;
+      const i64 v233 = v232 + 255ll;
+      const i64 v234 = v233 / 256ll;
+      const i64 v235 = v231 * v234;
+      const i64 v236 = v235 * v94;
+      const i64 v238 = 8ll * v234;
       #pragma unroll 1
-      for (i64 v228 = blockIdx.x; v228 < v225; v228 += gridDim.x) {
-        const i64 v229 = v228 / (i64)gridDim.x;
-        const i64 v230 = v229 * v78;
-        const i64 v231 = v228 % v224;
-        const i64 v232 = v231 / v227;
-        const i64 v233 = v232 * 8ll;
-        const i64 v234 = v220 - v233;
-        const i64 v235 = 8ll < v234 ? 8ll : v234;
-        const i64 v236 = v231 % v227;
-        const i64 v237 = v236 % v235;
-        const i64 v238 = v233 + v237;
-        const i64 v239 = v238 * 128ll;
-        const i64 v240 = v236 / v235;
-        const i64 v241 = v240 * 256ll;
-        const i64 v242 = v228 / v224;
-        const i64 v243 = v242 * v78;
+      for (i64 v239 = blockIdx.x; v239 < v236; v239 += gridDim.x) {
+        const i64 v240 = v239 / (i64)gridDim.x;
+        const i64 v241 = v240 * v89;
+        const i64 v242 = v239 % v235;
+        const i64 v243 = v242 / v238;
+        const i64 v244 = v243 * 8ll;
+        const i64 v245 = v231 - v244;
+        const i64 v246 = 8ll < v245 ? 8ll : v245;
+        const i64 v247 = v242 % v238;
+        const i64 v248 = v247 % v246;
+        const i64 v249 = v244 + v248;
+        const i64 v250 = v249 * 128ll;
+        const i64 v251 = v247 / v246;
+        const i64 v252 = v251 * 256ll;
+        const i64 v253 = v239 / v235;
+        const i64 v254 = v253 * v89;
         #pragma unroll 1
-        for (i64 v244 = 0ll; v244 < v78; v244++) {
-          const i64 v245 = v230 + v244;
-          const i64 v246 = v245 % 4ll;
-          const i64 v247 = v243 + v244;
-          const i64 v248 = v247 * 64ll;
-          ring_acquire<4>(b_ring_4, v245);
+        for (i64 v255 = 0ll; v255 < v89; v255++) {
+          const i64 v256 = v241 + v255;
+          const i64 v257 = v256 % 4ll;
+          const i64 v258 = v254 + v255;
+          const i64 v259 = v258 * 64ll;
+          ring_acquire<4>(b_ring_4, v256);
           if (can_map(b_a, d_k)) {
-            filling.bytes += 16384;
+            const bool is_half_ring_a_bf16_4x128x64 = v250 + 64 >= (d_m / 4ll);
+            filling.bytes += is_half_ring_a_bf16_4x128x64 ? 8192 : 16384;
             if (threadIdx.x == 256) {
               #pragma unroll
-              for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v246 * 8192 + s * 8192, &b_a_map_128x64, ring_full<4>(b_ring_4, v246), (int)(v248) + s * 64, (int)(v239));
+              for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v257 * 8192 + s * 8192, is_half_ring_a_bf16_4x128x64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v257), (int)(v259) + s * 64, (int)(v250));
             }
           } else {
             filling.by_threads = true;
-            ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v246 * 8192, b_a, d_k, (d_m / 4ll), d_k, v239, v248);
+            ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v257 * 8192, b_a, d_k, (d_m / 4ll), d_k, v250, v259);
           }
           if (can_map(b_b, d_n)) {
             filling.bytes += 32768;
             if (threadIdx.x == 256) {
               #pragma unroll
-              for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v246 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v246), (int)(v241) + s * 64, (int)(v248));
+              for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v257 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v257), (int)(v252) + s * 64, (int)(v259));
             }
           } else {
             filling.by_threads = true;
-            ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v246 * 16384, b_b, d_n, d_k, d_n, v248, v241);
+            ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v257 * 16384, b_b, d_n, d_k, d_n, v259, v252);
           }
-          ring_fill<4, 256>(b_ring_4, v245, filling);
+          ring_fill<4, 256>(b_ring_4, v256, filling);
         }
       }
     }
@@ -568,443 +581,443 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       asm volatile("setmaxnreg.inc.sync.aligned.u32 168;");
     }
   }
-  const i64 v249 = v7 > 0ll ? v7 : 0ll;
-  const i64 v250 = d_n > 0ll ? d_n : 0ll;
-  const i64 v251 = v249 * v250;
-  const i64 v253 = v251 / 3072ll;
-  const i64 v255 = v251 + 3071ll;
-  const i64 v256 = v255 / 3072ll;
-  const bool v257 = (u64)b_slices % 16 == 0;
-  const bool v258 = (u64)b_bias % 16 == 0;
-  const bool v259 = v257 & v258;
-  const bool v260 = (u64)b_out % 16 == 0;
-  const bool v261 = v259 & v260;
-  const i64 v262 = v250 % 8ll;
-  const bool v263 = v262 == 0ll;
-  const bool v264 = v261 & v263;
-  const i64 v265 = d_n % 8ll;
-  const bool v266 = v265 == 0ll;
-  const bool v267 = v264 & v266;
-  Vec<float, 8> v269;
+  const i64 v260 = v7 > 0ll ? v7 : 0ll;
+  const i64 v261 = d_n > 0ll ? d_n : 0ll;
+  const i64 v262 = v260 * v261;
+  const i64 v264 = v262 / 3072ll;
+  const i64 v266 = v262 + 3071ll;
+  const i64 v267 = v266 / 3072ll;
+  const bool v268 = (u64)b_slices % 16 == 0;
+  const bool v269 = (u64)b_bias % 16 == 0;
+  const bool v270 = v268 & v269;
+  const bool v271 = (u64)b_out % 16 == 0;
+  const bool v272 = v270 & v271;
+  const i64 v273 = v261 % 8ll;
+  const bool v274 = v273 == 0ll;
+  const bool v275 = v272 & v274;
+  const i64 v276 = d_n % 8ll;
+  const bool v277 = v276 == 0ll;
+  const bool v278 = v275 & v277;
+  Vec<float, 8> v280;
   #pragma unroll
-  for (int l = 0; l < 8; l++) v269.v[l] = 5e-1f;
-  const i64 v270 = (i64)rank % 4ll;
-  const i64 v271 = (i64)gridDim.x * 4ll;
-  const i64 v272 = (i64)gridDim.x * 2ll;
-  const i64 v273 = (i64)gridDim.x * 3ll;
-  if (v84) {
+  for (int l = 0; l < 8; l++) v280.v[l] = 5e-1f;
+  const i64 v281 = (i64)rank % 4ll;
+  const i64 v282 = (i64)gridDim.x * 4ll;
+  const i64 v283 = (i64)gridDim.x * 2ll;
+  const i64 v284 = (i64)gridDim.x * 3ll;
+  if (v95) {
     __syncthreads();
-    const u32 v274 = *(b_epoch + 0ll);
-    const u32 v275 = v274 + 1u;
-    *(b_epoch + 0ll) = v275;
+    const u32 v285 = *(b_epoch + 0ll);
+    const u32 v286 = v285 + 1u;
+    *(b_epoch + 0ll) = v286;
     if (threadIdx.x < 1) {
-      const i64 v276 = threadIdx.x;
-      signal_set_release_gpu(b_flags + v20, v275);
+      const i64 v287 = threadIdx.x;
+      signal_set_release_gpu(b_flags + v20, v286);
     }
     #pragma unroll 1
-    for (i64 v277 = threadIdx.x; v277 < (i64)gridDim.x; v277 += 384) {
-      const i64 v278 = v277 * 4ll;
-      const i64 v279 = v278 + v270;
-      wait_acquire_gpu(b_flags + v279, v275, watch, (u32)(v270), 5u, (u32)(v279), 5u);
+    for (i64 v288 = threadIdx.x; v288 < (i64)gridDim.x; v288 += 384) {
+      const i64 v289 = v288 * 4ll;
+      const i64 v290 = v289 + v281;
+      wait_acquire_gpu(b_flags + v290, v286, watch, (u32)(v281), 5u, (u32)(v290), 5u);
     }
     __syncthreads();
-    if (v267) {
-      const i64 v280 = v253 / v271;
+    if (v278) {
+      const i64 v291 = v264 / v282;
       #pragma unroll 1
-      for (i64 v281 = 0ll; v281 < v280; v281++) {
-        const i64 v282 = v281 * v271;
-        const i64 v283 = v282 + (i64)blockIdx.x;
-        const i64 v284 = v283 * 3072ll;
-        const i64 v285 = v283 + (i64)gridDim.x;
-        const i64 v286 = v285 * 3072ll;
-        const i64 v287 = v283 + v272;
-        const i64 v288 = v287 * 3072ll;
-        const i64 v289 = v283 + v273;
-        const i64 v290 = v289 * 3072ll;
+      for (i64 v292 = 0ll; v292 < v291; v292++) {
+        const i64 v293 = v292 * v282;
+        const i64 v294 = v293 + (i64)blockIdx.x;
+        const i64 v295 = v294 * 3072ll;
+        const i64 v296 = v294 + (i64)gridDim.x;
+        const i64 v297 = v296 * 3072ll;
+        const i64 v298 = v294 + v283;
+        const i64 v299 = v298 * 3072ll;
+        const i64 v300 = v294 + v284;
+        const i64 v301 = v300 * 3072ll;
         {
-          const i64 v291 = threadIdx.x;
-          const i64 v292 = v291 * 8ll;
-          const i64 v293 = v284 + v292;
-          const i64 v294 = v286 + v292;
-          const i64 v295 = v288 + v292;
-          const i64 v296 = v290 + v292;
-          const i64 v297 = v293 % v250;
-          const i64 v298 = v294 % v250;
-          const i64 v299 = v295 % v250;
-          const i64 v300 = v296 % v250;
-          const i64 v301 = v293 / v250;
-          const i64 v302 = v294 / v250;
-          const i64 v303 = v295 / v250;
-          const i64 v304 = v296 / v250;
-          const i64 v305 = v301 + v8;
-          const i64 v306 = v302 + v8;
-          const i64 v307 = v303 + v8;
-          const i64 v308 = v304 + v8;
+          const i64 v302 = threadIdx.x;
+          const i64 v303 = v302 * 8ll;
+          const i64 v304 = v295 + v303;
+          const i64 v305 = v297 + v303;
+          const i64 v306 = v299 + v303;
+          const i64 v307 = v301 + v303;
+          const i64 v308 = v304 % v261;
+          const i64 v309 = v305 % v261;
+          const i64 v310 = v306 % v261;
+          const i64 v311 = v307 % v261;
+          const i64 v312 = v304 / v261;
+          const i64 v313 = v305 / v261;
+          const i64 v314 = v306 / v261;
+          const i64 v315 = v307 / v261;
+          const i64 v316 = v312 + v8;
+          const i64 v317 = v313 + v8;
+          const i64 v318 = v314 + v8;
+          const i64 v319 = v315 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v310;
-          for (int l = 0; l < 8; l++) v310.v[l] = 0e+0f;
-          for (i64 v309 = 0ll; v309 < v83; v309++) {
-            const i64 v311 = v309 * v7;
-            const i64 v312 = v311 + v301;
-            const i64 v313 = v312 * d_n;
-            const i64 v314 = v313 + v297;
-            const Vec<float, 8> v315 = load_vec<float, 8>(b_slices + v314);
-            for (int l = 0; l < 8; l++) v310.v[l] = v310.v[l] + v315.v[l];
+          Vec<float, 8> v321;
+          for (int l = 0; l < 8; l++) v321.v[l] = 0e+0f;
+          for (i64 v320 = 0ll; v320 < v94; v320++) {
+            const i64 v322 = v320 * v7;
+            const i64 v323 = v322 + v312;
+            const i64 v324 = v323 * d_n;
+            const i64 v325 = v324 + v308;
+            const Vec<float, 8> v326 = load_vec<float, 8>(b_slices + v325);
+            for (int l = 0; l < 8; l++) v321.v[l] = v321.v[l] + v326.v[l];
           }
-          Vec<float, 8> v317;
-          for (int l = 0; l < 8; l++) v317.v[l] = 0e+0f;
-          for (i64 v316 = 0ll; v316 < v83; v316++) {
-            const i64 v318 = v316 * v7;
-            const i64 v319 = v318 + v302;
-            const i64 v320 = v319 * d_n;
-            const i64 v321 = v320 + v298;
-            const Vec<float, 8> v322 = load_vec<float, 8>(b_slices + v321);
-            for (int l = 0; l < 8; l++) v317.v[l] = v317.v[l] + v322.v[l];
+          Vec<float, 8> v328;
+          for (int l = 0; l < 8; l++) v328.v[l] = 0e+0f;
+          for (i64 v327 = 0ll; v327 < v94; v327++) {
+            const i64 v329 = v327 * v7;
+            const i64 v330 = v329 + v313;
+            const i64 v331 = v330 * d_n;
+            const i64 v332 = v331 + v309;
+            const Vec<float, 8> v333 = load_vec<float, 8>(b_slices + v332);
+            for (int l = 0; l < 8; l++) v328.v[l] = v328.v[l] + v333.v[l];
           }
-          Vec<float, 8> v324;
-          for (int l = 0; l < 8; l++) v324.v[l] = 0e+0f;
-          for (i64 v323 = 0ll; v323 < v83; v323++) {
-            const i64 v325 = v323 * v7;
-            const i64 v326 = v325 + v303;
-            const i64 v327 = v326 * d_n;
-            const i64 v328 = v327 + v299;
-            const Vec<float, 8> v329 = load_vec<float, 8>(b_slices + v328);
-            for (int l = 0; l < 8; l++) v324.v[l] = v324.v[l] + v329.v[l];
+          Vec<float, 8> v335;
+          for (int l = 0; l < 8; l++) v335.v[l] = 0e+0f;
+          for (i64 v334 = 0ll; v334 < v94; v334++) {
+            const i64 v336 = v334 * v7;
+            const i64 v337 = v336 + v314;
+            const i64 v338 = v337 * d_n;
+            const i64 v339 = v338 + v310;
+            const Vec<float, 8> v340 = load_vec<float, 8>(b_slices + v339);
+            for (int l = 0; l < 8; l++) v335.v[l] = v335.v[l] + v340.v[l];
           }
-          Vec<float, 8> v331;
-          for (int l = 0; l < 8; l++) v331.v[l] = 0e+0f;
-          for (i64 v330 = 0ll; v330 < v83; v330++) {
-            const i64 v332 = v330 * v7;
-            const i64 v333 = v332 + v304;
-            const i64 v334 = v333 * d_n;
-            const i64 v335 = v334 + v300;
-            const Vec<float, 8> v336 = load_vec<float, 8>(b_slices + v335);
-            for (int l = 0; l < 8; l++) v331.v[l] = v331.v[l] + v336.v[l];
+          Vec<float, 8> v342;
+          for (int l = 0; l < 8; l++) v342.v[l] = 0e+0f;
+          for (i64 v341 = 0ll; v341 < v94; v341++) {
+            const i64 v343 = v341 * v7;
+            const i64 v344 = v343 + v315;
+            const i64 v345 = v344 * d_n;
+            const i64 v346 = v345 + v311;
+            const Vec<float, 8> v347 = load_vec<float, 8>(b_slices + v346);
+            for (int l = 0; l < 8; l++) v342.v[l] = v342.v[l] + v347.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v337;
+          Vec<float, 8> v348;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v337.v[l] = v269.v[l] * v310.v[l];
-          Vec<float, 8> v338;
+          for (int l = 0; l < 8; l++) v348.v[l] = v280.v[l] * v321.v[l];
+          Vec<float, 8> v349;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v338.v[l] = v269.v[l] * v317.v[l];
-          Vec<float, 8> v339;
+          for (int l = 0; l < 8; l++) v349.v[l] = v280.v[l] * v328.v[l];
+          Vec<float, 8> v350;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v339.v[l] = v269.v[l] * v324.v[l];
-          Vec<float, 8> v340;
+          for (int l = 0; l < 8; l++) v350.v[l] = v280.v[l] * v335.v[l];
+          Vec<float, 8> v351;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v340.v[l] = v269.v[l] * v331.v[l];
-          const i64 v341 = v301 * d_n;
-          const i64 v342 = v302 * d_n;
-          const i64 v343 = v303 * d_n;
-          const i64 v344 = v304 * d_n;
-          const i64 v345 = v341 + v297;
-          const i64 v346 = v342 + v298;
-          const i64 v347 = v343 + v299;
-          const i64 v348 = v344 + v300;
-          const Vec<u16, 8> v349 = load_vec<u16, 8>(b_bias + v345);
-          const Vec<u16, 8> v350 = load_vec<u16, 8>(b_bias + v346);
-          const Vec<u16, 8> v351 = load_vec<u16, 8>(b_bias + v347);
-          const Vec<u16, 8> v352 = load_vec<u16, 8>(b_bias + v348);
-          Vec<float, 8> v353;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v353.v[l] = bf16_to_f32(v349.v[l]);
-          Vec<float, 8> v354;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v354.v[l] = bf16_to_f32(v350.v[l]);
-          Vec<float, 8> v355;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v355.v[l] = bf16_to_f32(v351.v[l]);
-          Vec<float, 8> v356;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v356.v[l] = bf16_to_f32(v352.v[l]);
-          Vec<float, 8> v357;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v357.v[l] = v337.v[l] + v353.v[l];
-          Vec<float, 8> v358;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v358.v[l] = v338.v[l] + v354.v[l];
-          Vec<float, 8> v359;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v359.v[l] = v339.v[l] + v355.v[l];
-          Vec<float, 8> v360;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v360.v[l] = v340.v[l] + v356.v[l];
-          Vec<float, 8> v361;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v361.v[l] = fn_silu(v357.v[l]);
-          Vec<float, 8> v362;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v362.v[l] = fn_silu(v358.v[l]);
-          Vec<float, 8> v363;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v363.v[l] = fn_silu(v359.v[l]);
+          for (int l = 0; l < 8; l++) v351.v[l] = v280.v[l] * v342.v[l];
+          const i64 v352 = v312 * d_n;
+          const i64 v353 = v313 * d_n;
+          const i64 v354 = v314 * d_n;
+          const i64 v355 = v315 * d_n;
+          const i64 v356 = v352 + v308;
+          const i64 v357 = v353 + v309;
+          const i64 v358 = v354 + v310;
+          const i64 v359 = v355 + v311;
+          const Vec<u16, 8> v360 = load_vec<u16, 8>(b_bias + v356);
+          const Vec<u16, 8> v361 = load_vec<u16, 8>(b_bias + v357);
+          const Vec<u16, 8> v362 = load_vec<u16, 8>(b_bias + v358);
+          const Vec<u16, 8> v363 = load_vec<u16, 8>(b_bias + v359);
           Vec<float, 8> v364;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v364.v[l] = fn_silu(v360.v[l]);
-          Vec<u16, 8> v365;
+          for (int l = 0; l < 8; l++) v364.v[l] = bf16_to_f32(v360.v[l]);
+          Vec<float, 8> v365;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v365.v[l] = f32_to_bf16(v361.v[l]);
-          Vec<u16, 8> v366;
+          for (int l = 0; l < 8; l++) v365.v[l] = bf16_to_f32(v361.v[l]);
+          Vec<float, 8> v366;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v366.v[l] = f32_to_bf16(v362.v[l]);
-          Vec<u16, 8> v367;
+          for (int l = 0; l < 8; l++) v366.v[l] = bf16_to_f32(v362.v[l]);
+          Vec<float, 8> v367;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v367.v[l] = f32_to_bf16(v363.v[l]);
-          Vec<u16, 8> v368;
+          for (int l = 0; l < 8; l++) v367.v[l] = bf16_to_f32(v363.v[l]);
+          Vec<float, 8> v368;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v368.v[l] = f32_to_bf16(v364.v[l]);
-          const i64 v369 = v305 * d_n;
-          const i64 v370 = v306 * d_n;
-          const i64 v371 = v307 * d_n;
-          const i64 v372 = v308 * d_n;
-          const i64 v373 = v369 + v297;
-          const i64 v374 = v370 + v298;
-          const i64 v375 = v371 + v299;
-          const i64 v376 = v372 + v300;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v373, v365);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v374, v366);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v375, v367);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v376, v368);
+          for (int l = 0; l < 8; l++) v368.v[l] = v348.v[l] + v364.v[l];
+          Vec<float, 8> v369;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v369.v[l] = v349.v[l] + v365.v[l];
+          Vec<float, 8> v370;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v370.v[l] = v350.v[l] + v366.v[l];
+          Vec<float, 8> v371;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v371.v[l] = v351.v[l] + v367.v[l];
+          Vec<float, 8> v372;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v372.v[l] = fn_silu(v368.v[l]);
+          Vec<float, 8> v373;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v373.v[l] = fn_silu(v369.v[l]);
+          Vec<float, 8> v374;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v374.v[l] = fn_silu(v370.v[l]);
+          Vec<float, 8> v375;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v375.v[l] = fn_silu(v371.v[l]);
+          Vec<u16, 8> v376;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v376.v[l] = f32_to_bf16(v372.v[l]);
+          Vec<u16, 8> v377;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v377.v[l] = f32_to_bf16(v373.v[l]);
+          Vec<u16, 8> v378;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v378.v[l] = f32_to_bf16(v374.v[l]);
+          Vec<u16, 8> v379;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v379.v[l] = f32_to_bf16(v375.v[l]);
+          const i64 v380 = v316 * d_n;
+          const i64 v381 = v317 * d_n;
+          const i64 v382 = v318 * d_n;
+          const i64 v383 = v319 * d_n;
+          const i64 v384 = v380 + v308;
+          const i64 v385 = v381 + v309;
+          const i64 v386 = v382 + v310;
+          const i64 v387 = v383 + v311;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v384, v376);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v385, v377);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v386, v378);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v387, v379);
         }
       }
-      const i64 v377 = v280 * v271;
+      const i64 v388 = v291 * v282;
       #pragma unroll 1
-      for (i64 v378 = v377 + ((i64)blockIdx.x - v377 % gridDim.x + gridDim.x) % gridDim.x; v378 < v253; v378 += gridDim.x) {
-        const i64 v379 = v378 * 3072ll;
+      for (i64 v389 = v388 + ((i64)blockIdx.x - v388 % gridDim.x + gridDim.x) % gridDim.x; v389 < v264; v389 += gridDim.x) {
+        const i64 v390 = v389 * 3072ll;
         {
-          const i64 v380 = threadIdx.x;
-          const i64 v381 = v380 * 8ll;
-          const i64 v382 = v379 + v381;
-          const i64 v383 = v382 % v250;
-          const i64 v384 = v382 / v250;
-          const i64 v385 = v384 + v8;
+          const i64 v391 = threadIdx.x;
+          const i64 v392 = v391 * 8ll;
+          const i64 v393 = v390 + v392;
+          const i64 v394 = v393 % v261;
+          const i64 v395 = v393 / v261;
+          const i64 v396 = v395 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v387;
-          for (int l = 0; l < 8; l++) v387.v[l] = 0e+0f;
-          for (i64 v386 = 0ll; v386 < v83; v386++) {
-            const i64 v388 = v386 * v7;
-            const i64 v389 = v388 + v384;
-            const i64 v390 = v389 * d_n;
-            const i64 v391 = v390 + v383;
-            const Vec<float, 8> v392 = load_vec<float, 8>(b_slices + v391);
-            for (int l = 0; l < 8; l++) v387.v[l] = v387.v[l] + v392.v[l];
+          Vec<float, 8> v398;
+          for (int l = 0; l < 8; l++) v398.v[l] = 0e+0f;
+          for (i64 v397 = 0ll; v397 < v94; v397++) {
+            const i64 v399 = v397 * v7;
+            const i64 v400 = v399 + v395;
+            const i64 v401 = v400 * d_n;
+            const i64 v402 = v401 + v394;
+            const Vec<float, 8> v403 = load_vec<float, 8>(b_slices + v402);
+            for (int l = 0; l < 8; l++) v398.v[l] = v398.v[l] + v403.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v393;
+          Vec<float, 8> v404;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v393.v[l] = v269.v[l] * v387.v[l];
-          const i64 v394 = v384 * d_n;
-          const i64 v395 = v394 + v383;
-          const Vec<u16, 8> v396 = load_vec<u16, 8>(b_bias + v395);
-          Vec<float, 8> v397;
+          for (int l = 0; l < 8; l++) v404.v[l] = v280.v[l] * v398.v[l];
+          const i64 v405 = v395 * d_n;
+          const i64 v406 = v405 + v394;
+          const Vec<u16, 8> v407 = load_vec<u16, 8>(b_bias + v406);
+          Vec<float, 8> v408;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v397.v[l] = bf16_to_f32(v396.v[l]);
-          Vec<float, 8> v398;
+          for (int l = 0; l < 8; l++) v408.v[l] = bf16_to_f32(v407.v[l]);
+          Vec<float, 8> v409;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v398.v[l] = v393.v[l] + v397.v[l];
-          Vec<float, 8> v399;
+          for (int l = 0; l < 8; l++) v409.v[l] = v404.v[l] + v408.v[l];
+          Vec<float, 8> v410;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v399.v[l] = fn_silu(v398.v[l]);
-          Vec<u16, 8> v400;
+          for (int l = 0; l < 8; l++) v410.v[l] = fn_silu(v409.v[l]);
+          Vec<u16, 8> v411;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v400.v[l] = f32_to_bf16(v399.v[l]);
-          const i64 v401 = v385 * d_n;
-          const i64 v402 = v401 + v383;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v402, v400);
+          for (int l = 0; l < 8; l++) v411.v[l] = f32_to_bf16(v410.v[l]);
+          const i64 v412 = v396 * d_n;
+          const i64 v413 = v412 + v394;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v413, v411);
         }
       }
     } else {
       #pragma unroll 1
-      for (i64 v403 = blockIdx.x; v403 < v253; v403 += gridDim.x) {
-        const i64 v404 = v403 * 3072ll;
+      for (i64 v414 = blockIdx.x; v414 < v264; v414 += gridDim.x) {
+        const i64 v415 = v414 * 3072ll;
         #pragma unroll 1
-        for (i64 v405 = threadIdx.x; v405 < 3072ll; v405 += 384) {
-          const i64 v406 = v404 + v405;
-          const i64 v407 = v406 % v250;
-          const i64 v408 = v406 / v250;
-          const i64 v409 = v408 + v8;
+        for (i64 v416 = threadIdx.x; v416 < 3072ll; v416 += 384) {
+          const i64 v417 = v415 + v416;
+          const i64 v418 = v417 % v261;
+          const i64 v419 = v417 / v261;
+          const i64 v420 = v419 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v411;
-          v411 = 0e+0f;
-          for (i64 v410 = 0ll; v410 < v83; v410++) {
-            const i64 v412 = v410 * v7;
-            const i64 v413 = v412 + v408;
-            const i64 v414 = v413 * d_n;
-            const i64 v415 = v414 + v407;
-            const float v416 = *(b_slices + v415);
-            v411 = v411 + v416;
+          float v422;
+          v422 = 0e+0f;
+          for (i64 v421 = 0ll; v421 < v94; v421++) {
+            const i64 v423 = v421 * v7;
+            const i64 v424 = v423 + v419;
+            const i64 v425 = v424 * d_n;
+            const i64 v426 = v425 + v418;
+            const float v427 = *(b_slices + v426);
+            v422 = v422 + v427;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v417 = 5e-1f * v411;
-          const i64 v418 = v408 * d_n;
-          const i64 v419 = v418 + v407;
-          const u16 v420 = *(b_bias + v419);
-          const float v421 = bf16_to_f32(v420);
-          const float v422 = v417 + v421;
-          const float v423 = fn_silu(v422);
-          const u16 v424 = f32_to_bf16(v423);
-          const i64 v425 = v409 * d_n;
-          const i64 v426 = v425 + v407;
-          *(((u16*)b_out_peers.p[0ll]) + v426) = v424;
+          const float v428 = 5e-1f * v422;
+          const i64 v429 = v419 * d_n;
+          const i64 v430 = v429 + v418;
+          const u16 v431 = *(b_bias + v430);
+          const float v432 = bf16_to_f32(v431);
+          const float v433 = v428 + v432;
+          const float v434 = fn_silu(v433);
+          const u16 v435 = f32_to_bf16(v434);
+          const i64 v436 = v420 * d_n;
+          const i64 v437 = v436 + v418;
+          *(((u16*)b_out_peers.p[0ll]) + v437) = v435;
         }
       }
     }
-    if (v267) {
+    if (v278) {
       #pragma unroll 1
-      for (i64 v427 = v253 + ((i64)blockIdx.x - v253 % gridDim.x + gridDim.x) % gridDim.x; v427 < v256; v427 += gridDim.x) {
-        const i64 v428 = v427 * 3072ll;
-        const i64 v429 = v251 - v428;
-        const i64 v430 = v429 / 8ll;
-        const i64 v431 = v430 * 8ll;
+      for (i64 v438 = v264 + ((i64)blockIdx.x - v264 % gridDim.x + gridDim.x) % gridDim.x; v438 < v267; v438 += gridDim.x) {
+        const i64 v439 = v438 * 3072ll;
+        const i64 v440 = v262 - v439;
+        const i64 v441 = v440 / 8ll;
+        const i64 v442 = v441 * 8ll;
         #pragma unroll 1
-        for (i64 v432 = threadIdx.x; v432 < v430; v432 += 384) {
-          const i64 v433 = v432 * 8ll;
-          const i64 v434 = v428 + v433;
-          const i64 v435 = v434 % v250;
-          const i64 v436 = v434 / v250;
-          const i64 v437 = v436 + v8;
+        for (i64 v443 = threadIdx.x; v443 < v441; v443 += 384) {
+          const i64 v444 = v443 * 8ll;
+          const i64 v445 = v439 + v444;
+          const i64 v446 = v445 % v261;
+          const i64 v447 = v445 / v261;
+          const i64 v448 = v447 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v439;
-          for (int l = 0; l < 8; l++) v439.v[l] = 0e+0f;
-          for (i64 v438 = 0ll; v438 < v83; v438++) {
-            const i64 v440 = v438 * v7;
-            const i64 v441 = v440 + v436;
-            const i64 v442 = v441 * d_n;
-            const i64 v443 = v442 + v435;
-            const Vec<float, 8> v444 = load_vec<float, 8>(b_slices + v443);
-            for (int l = 0; l < 8; l++) v439.v[l] = v439.v[l] + v444.v[l];
+          Vec<float, 8> v450;
+          for (int l = 0; l < 8; l++) v450.v[l] = 0e+0f;
+          for (i64 v449 = 0ll; v449 < v94; v449++) {
+            const i64 v451 = v449 * v7;
+            const i64 v452 = v451 + v447;
+            const i64 v453 = v452 * d_n;
+            const i64 v454 = v453 + v446;
+            const Vec<float, 8> v455 = load_vec<float, 8>(b_slices + v454);
+            for (int l = 0; l < 8; l++) v450.v[l] = v450.v[l] + v455.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v445;
+          Vec<float, 8> v456;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v445.v[l] = v269.v[l] * v439.v[l];
-          const i64 v446 = v436 * d_n;
-          const i64 v447 = v446 + v435;
-          const Vec<u16, 8> v448 = load_vec<u16, 8>(b_bias + v447);
-          Vec<float, 8> v449;
+          for (int l = 0; l < 8; l++) v456.v[l] = v280.v[l] * v450.v[l];
+          const i64 v457 = v447 * d_n;
+          const i64 v458 = v457 + v446;
+          const Vec<u16, 8> v459 = load_vec<u16, 8>(b_bias + v458);
+          Vec<float, 8> v460;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v449.v[l] = bf16_to_f32(v448.v[l]);
-          Vec<float, 8> v450;
+          for (int l = 0; l < 8; l++) v460.v[l] = bf16_to_f32(v459.v[l]);
+          Vec<float, 8> v461;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v450.v[l] = v445.v[l] + v449.v[l];
-          Vec<float, 8> v451;
+          for (int l = 0; l < 8; l++) v461.v[l] = v456.v[l] + v460.v[l];
+          Vec<float, 8> v462;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v451.v[l] = fn_silu(v450.v[l]);
-          Vec<u16, 8> v452;
+          for (int l = 0; l < 8; l++) v462.v[l] = fn_silu(v461.v[l]);
+          Vec<u16, 8> v463;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v452.v[l] = f32_to_bf16(v451.v[l]);
-          const i64 v453 = v437 * d_n;
-          const i64 v454 = v453 + v435;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v454, v452);
+          for (int l = 0; l < 8; l++) v463.v[l] = f32_to_bf16(v462.v[l]);
+          const i64 v464 = v448 * d_n;
+          const i64 v465 = v464 + v446;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v465, v463);
         }
         #pragma unroll 1
-        for (i64 v455 = v431 + threadIdx.x; v455 < v429; v455 += 384) {
-          const i64 v456 = v428 + v455;
-          const i64 v457 = v456 % v250;
-          const i64 v458 = v456 / v250;
-          const i64 v459 = v458 + v8;
+        for (i64 v466 = v442 + threadIdx.x; v466 < v440; v466 += 384) {
+          const i64 v467 = v439 + v466;
+          const i64 v468 = v467 % v261;
+          const i64 v469 = v467 / v261;
+          const i64 v470 = v469 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v461;
-          v461 = 0e+0f;
-          for (i64 v460 = 0ll; v460 < v83; v460++) {
-            const i64 v462 = v460 * v7;
-            const i64 v463 = v462 + v458;
-            const i64 v464 = v463 * d_n;
-            const i64 v465 = v464 + v457;
-            const float v466 = *(b_slices + v465);
-            v461 = v461 + v466;
+          float v472;
+          v472 = 0e+0f;
+          for (i64 v471 = 0ll; v471 < v94; v471++) {
+            const i64 v473 = v471 * v7;
+            const i64 v474 = v473 + v469;
+            const i64 v475 = v474 * d_n;
+            const i64 v476 = v475 + v468;
+            const float v477 = *(b_slices + v476);
+            v472 = v472 + v477;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v467 = 5e-1f * v461;
-          const i64 v468 = v458 * d_n;
-          const i64 v469 = v468 + v457;
-          const u16 v470 = *(b_bias + v469);
-          const float v471 = bf16_to_f32(v470);
-          const float v472 = v467 + v471;
-          const float v473 = fn_silu(v472);
-          const u16 v474 = f32_to_bf16(v473);
-          const i64 v475 = v459 * d_n;
-          const i64 v476 = v475 + v457;
-          *(((u16*)b_out_peers.p[0ll]) + v476) = v474;
+          const float v478 = 5e-1f * v472;
+          const i64 v479 = v469 * d_n;
+          const i64 v480 = v479 + v468;
+          const u16 v481 = *(b_bias + v480);
+          const float v482 = bf16_to_f32(v481);
+          const float v483 = v478 + v482;
+          const float v484 = fn_silu(v483);
+          const u16 v485 = f32_to_bf16(v484);
+          const i64 v486 = v470 * d_n;
+          const i64 v487 = v486 + v468;
+          *(((u16*)b_out_peers.p[0ll]) + v487) = v485;
         }
       }
     } else {
       #pragma unroll 1
-      for (i64 v477 = v253 + ((i64)blockIdx.x - v253 % gridDim.x + gridDim.x) % gridDim.x; v477 < v256; v477 += gridDim.x) {
-        const i64 v478 = v477 * 3072ll;
-        const i64 v479 = v251 - v478;
+      for (i64 v488 = v264 + ((i64)blockIdx.x - v264 % gridDim.x + gridDim.x) % gridDim.x; v488 < v267; v488 += gridDim.x) {
+        const i64 v489 = v488 * 3072ll;
+        const i64 v490 = v262 - v489;
         #pragma unroll 1
-        for (i64 v480 = threadIdx.x; v480 < v479; v480 += 384) {
-          const i64 v481 = v478 + v480;
-          const i64 v482 = v481 % v250;
-          const i64 v483 = v481 / v250;
-          const i64 v484 = v483 + v8;
+        for (i64 v491 = threadIdx.x; v491 < v490; v491 += 384) {
+          const i64 v492 = v489 + v491;
+          const i64 v493 = v492 % v261;
+          const i64 v494 = v492 / v261;
+          const i64 v495 = v494 + v8;
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v486;
-          v486 = 0e+0f;
-          for (i64 v485 = 0ll; v485 < v83; v485++) {
-            const i64 v487 = v485 * v7;
-            const i64 v488 = v487 + v483;
-            const i64 v489 = v488 * d_n;
-            const i64 v490 = v489 + v482;
-            const float v491 = *(b_slices + v490);
-            v486 = v486 + v491;
+          float v497;
+          v497 = 0e+0f;
+          for (i64 v496 = 0ll; v496 < v94; v496++) {
+            const i64 v498 = v496 * v7;
+            const i64 v499 = v498 + v494;
+            const i64 v500 = v499 * d_n;
+            const i64 v501 = v500 + v493;
+            const float v502 = *(b_slices + v501);
+            v497 = v497 + v502;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v492 = 5e-1f * v486;
-          const i64 v493 = v483 * d_n;
-          const i64 v494 = v493 + v482;
-          const u16 v495 = *(b_bias + v494);
-          const float v496 = bf16_to_f32(v495);
-          const float v497 = v492 + v496;
-          const float v498 = fn_silu(v497);
-          const u16 v499 = f32_to_bf16(v498);
-          const i64 v500 = v484 * d_n;
-          const i64 v501 = v500 + v482;
-          *(((u16*)b_out_peers.p[0ll]) + v501) = v499;
+          const float v503 = 5e-1f * v497;
+          const i64 v504 = v494 * d_n;
+          const i64 v505 = v504 + v493;
+          const u16 v506 = *(b_bias + v505);
+          const float v507 = bf16_to_f32(v506);
+          const float v508 = v503 + v507;
+          const float v509 = fn_silu(v508);
+          const u16 v510 = f32_to_bf16(v509);
+          const i64 v511 = v495 * d_n;
+          const i64 v512 = v511 + v493;
+          *(((u16*)b_out_peers.p[0ll]) + v512) = v510;
         }
       }
     }
   }
   __syncthreads();
-  const u32 v502 = *(b_epoch + 0ll);
-  const u32 v503 = v502 + 1u;
-  *(b_epoch + 0ll) = v503;
+  const u32 v513 = *(b_epoch + 0ll);
+  const u32 v514 = v513 + 1u;
+  *(b_epoch + 0ll) = v514;
   if (threadIdx.x < 4) {
-    const i64 v504 = threadIdx.x;
-    const bool v505 = v504 == 0ll;
-    const bool v506 = v30 & v505;
-    const bool v507 = v31 & v505;
-    const bool v508 = v32 & v505;
-    const bool v509 = v506 | v507;
-    const bool v510 = v509 | v508;
-    if (v510) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v504]) + v20, v503);
+    const i64 v515 = threadIdx.x;
+    const bool v516 = v515 == 0ll;
+    const bool v517 = v30 & v516;
+    const bool v518 = v31 & v516;
+    const bool v519 = v32 & v516;
+    const bool v520 = v517 | v518;
+    const bool v521 = v520 | v519;
+    if (v521) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v515]) + v20, v514);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v511 = threadIdx.x;
-    const bool v512 = v511 == 1ll;
-    const bool v513 = v16 & v512;
-    const bool v514 = v511 == 2ll;
-    const bool v515 = v16 & v514;
-    const bool v516 = v511 == 3ll;
-    const bool v517 = v16 & v516;
-    const bool v518 = v513 | v515;
-    const bool v519 = v518 | v517;
-    const i64 v520 = v15 + v511;
-    if (v519) {
-      wait_acquire_sys(b_flags + v520, v503, watch, (u32)(v511), 5u, (u32)(v520), 5u);
+    const i64 v522 = threadIdx.x;
+    const bool v523 = v522 == 1ll;
+    const bool v524 = v16 & v523;
+    const bool v525 = v522 == 2ll;
+    const bool v526 = v16 & v525;
+    const bool v527 = v522 == 3ll;
+    const bool v528 = v16 & v527;
+    const bool v529 = v524 | v526;
+    const bool v530 = v529 | v528;
+    const i64 v531 = v15 + v522;
+    if (v530) {
+      wait_acquire_sys(b_flags + v531, v514, watch, (u32)(v522), 5u, (u32)(v531), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v521 = threadIdx.x;
-    const i64 v522 = v521 % (i64)gridDim.x;
-    const bool v523 = v522 == (i64)blockIdx.x;
-    if (v523) {
-      const u32 v524 = *(b_epoch + 0ll);
-      *(b_epochs + v521) = v524;
+    const i64 v532 = threadIdx.x;
+    const i64 v533 = v532 % (i64)gridDim.x;
+    const bool v534 = v533 == (i64)blockIdx.x;
+    if (v534) {
+      const u32 v535 = *(b_epoch + 0ll);
+      *(b_epochs + v532) = v535;
     }
   }
 }
