@@ -226,7 +226,7 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "scalar-product": {
     text: "collective f(a: T[m, k] replicated, b: T[k, n] replicated) -> c: T[m, n] replicated {\n  c = ⟦a @ b⟧\n}\n",
     settings: { dtypes: { T: "f8e4m3" } },
-    message: /products of f8e4m3 have no tiles; cast the operands to bf16 or f16/,
+    message: /the rows of 'b' do not run along the depth, as those of f8e4m3 have to/,
   },
   "ensures-index": element("x[i]").replace(" {", "\n  ensures y[⟦n⟧] == x[0] {"),
   "out-of-reach": {
