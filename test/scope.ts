@@ -29,7 +29,7 @@ export function turned<A>(values: readonly A[], turn: number): readonly A[] {
 export const SHARING: string[] = [
   "test/{cpu,explain,formatter,front-end,fuzz,graph,hostile,kernels,machine,passes,printer,program,prove,simulate}/**/*.test.ts",
   "test/aot/examples.test.ts",
-  "test/cli/{arguments,bench-doctor,check,compile,dims-traffic,doctor-gpus,failure,hosts,process,ranks,run,sharing,start-up,torch-peer,tune}.test.ts",
+  "test/cli/{arguments,bench-doctor,check,compile,dims-traffic,failure,hosts,process,ranks,run,sharing,start-up,torch-peer,tune}.test.ts",
   "test/lsp/*.test.ts",
   "test/reach/{cli,library,messages,plan,random,store-order}.test.ts",
   "test/readme/tour.test.ts",

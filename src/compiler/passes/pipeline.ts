@@ -30,7 +30,7 @@ export const PIPELINE: readonly Pass[] = [
   { name: "choose-algorithms", from: "tensor", to: "tensor", ...reading(["algorithm"], chooseAlgorithms) },
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors, ensures: storedWhereLoaded },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
-  { name: "raise-products", from: "rank", to: "rank", ...reading(["roles"], raiseProducts) },
+  { name: "raise-products", from: "rank", to: "rank", run: raiseProducts },
   { name: "send-messages", from: "rank", to: "rank", ...reading(["ranksPerDomain"], sendMessages) },
   {
     name: "stage-transfers",

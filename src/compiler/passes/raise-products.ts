@@ -5,11 +5,10 @@
 import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
 import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
-import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import { contractOf, viewContraction } from "./support/contraction.js";
 
-export function raiseProducts(kernel: Kernel, { roles }: Pick<PassOptions, "roles">): Kernel {
+export function raiseProducts(kernel: Kernel): Kernel {
   const definitions = new Definitions(kernel);
   const found = new Map<Op, Op>();
   walkKernel(kernel, (op) => {
@@ -17,7 +16,7 @@ export function raiseProducts(kernel: Kernel, { roles }: Pick<PassOptions, "role
     if (fold === null) return;
     const raised = raise(fold, definitions);
     // What units for matrices cannot take stays the fold that it was.
-    if (!("reason" in viewContraction(op, raised, kernel, definitions, roles !== null))) found.set(fold, raised);
+    if (!("reason" in viewContraction(op, raised, kernel, definitions, true))) found.set(fold, raised);
   });
   if (found.size === 0) return kernel;
   const build = new Builder({ start: 0, end: 0 });
