@@ -95,9 +95,9 @@ export class KnownValues {
       case "compare":
         return this.set(result, this.folded(op));
       case "select": {
-        const [condition, a, b] = op.operands.map((v) => this.of(v));
-        const isDecided = typeof condition === "number";
-        return this.set(result, isDecided ? (condition !== 0 ? a! : b!) : condition === "loop" ? "loop" : "data");
+        const condition = this.of(op.operands[0]!);
+        if (typeof condition !== "number") return this.set(result, condition);
+        return this.set(result, this.of(op.operands[condition !== 0 ? 1 : 2]!));
       }
     }
   }

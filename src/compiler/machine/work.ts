@@ -73,6 +73,9 @@ export function workOfRank(kernel: Kernel, rank: number, dims: DimValues, grid =
   return new Counter(kernel, rank, dims, grid).run();
 }
 
+/** Buffers of own memory that were loaded from, by index. */
+type Loaded = Map<Value, Set<string>>;
+
 const NONE: Trips = { peer: 0, own: 0 };
 const add = (a: Trips, b: Trips, times = 1): Trips => ({ peer: a.peer + times * b.peer, own: a.own + times * b.own });
 /** A trip to a peer takes about twice as long; which of two paths is the longer one needs no more than that. */
@@ -142,7 +145,7 @@ class Counter {
     const stretch = this.stretches.length;
     let front = this.now;
     let stored = this.now;
-    const loaded = new Map<Value, Set<string>>();
+    let loaded: Loaded | null = null;
     for (const op of region.ops) {
       if (this.hasPackets && this.packetsOf(op)) front = stored = this.now;
       if (op.regions.length > 0 || op.name === "block_sync" || op.name === "copy_wait") this.now = front;
@@ -157,7 +160,7 @@ class Counter {
       let at = this.now;
       if (this.ready.size > 0) for (const v of op.operands) at = later(at, this.ready.get(v) ?? NONE);
       if (op.name === "load" && this.isGlobal(op))
-        at = add(later(at, stored), this.isHeld(op, loaded) ? NONE : this.tripOf(op));
+        at = add(later(at, stored), this.isHeld(op, (loaded ??= new Map())) ? NONE : this.tripOf(op));
       if (op.name === "copy_tile") at = add(at, this.tripOf(op));
       if (op.name === "store" && this.isGlobal(op)) stored = later(stored, at);
       for (const v of op.results) {
@@ -187,7 +190,7 @@ class Counter {
   }
 
   /** What is loaded from own memory again, by every iteration of the loop around it or further down, is in the cache. */
-  private isHeld(op: Op, loaded: Map<Value, Set<string>>): boolean {
+  private isHeld(op: Op, loaded: Loaded): boolean {
     if (isRemote(op)) return false;
     const index = op.operands.at(-1)!;
     const buffers = loaded.get(index) ?? new Set();

@@ -10,7 +10,7 @@ import { isRoundedAsClaimed, proveAnswer } from "./answer.js";
 import { type Caveats, caveatsOf, saturating, type Saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
 import { type Coverage, coverageOf, type Unreached, unreachedOf, untaken } from "./coverage.js";
-import { describeOutside, type KnownElements, outsideDimension } from "./dimension-bounds.js";
+import { describeOutside, type KnownElements, type OutsideDimension, outsideDimension } from "./dimension-bounds.js";
 import { type EveryClaim, everyLength } from "./every/index.js";
 import { execute } from "./execute.js";
 import { explained } from "./explained.js";
@@ -174,16 +174,9 @@ function answerOf(kernel: Kernel, options: ProveOptions): (setting: Setting) => 
 
 /** What is wrong where an index leaves its dimension. The execution cannot see it: it has linear indices. */
 function outsideAt(kernel: Kernel, setting: Setting, { program, launches = 2 }: ProveOptions): Wrong | null {
-  const { dims, aligned, sample, seed } = setting;
+  const { dims, aligned } = setting;
   if (program == null) return null;
-  const inputs = new InputValues(kernel, dims, sample, seed);
-  const element: KnownElements = (launch, name, rank, index) => {
-    const tensor = kernel.inputs.find((t) => t.name === name);
-    return tensor !== undefined && inputs.steers(name)
-      ? inputs.numbers(launch, name, inputs.nameOf(tensor, rank))(index)
-      : undefined;
-  };
-  const found = outsideDimension(program, dims, steeringInputs(kernel).size > 0 ? element : null);
+  const found = outsideOf(kernel, program, setting);
   if (found === null) return null;
   const { op, rank, buffer } = found;
   const what = op.name === "store" ? `'${buffer}' is stored here` : `'${buffer}' is loaded here`;
@@ -196,6 +189,32 @@ function outsideAt(kernel: Kernel, setting: Setting, { program, launches = 2 }: 
     witness: [],
     help: null,
   };
+}
+
+/** What was found at a shape and a set of values. */
+type Outside = Map<string, OutsideDimension | null>;
+
+/** By kernel and program. Answers and orderings ask the same, of aligned buffers and of others. */
+const outside = new WeakMap<Kernel, WeakMap<Kernel, Outside>>();
+
+function outsideOf(kernel: Kernel, program: Kernel, { dims, sample, seed }: Setting): OutsideDimension | null {
+  let programs = outside.get(kernel);
+  if (programs === undefined) outside.set(kernel, (programs = new WeakMap<Kernel, Outside>()));
+  let known = programs.get(program);
+  if (known === undefined) programs.set(program, (known = new Map()));
+  const key = JSON.stringify([dims, sample, seed]);
+  let found = known.get(key);
+  if (found !== undefined) return found;
+  const inputs = new InputValues(kernel, dims, sample, seed);
+  const element: KnownElements = (launch, name, rank, index) => {
+    const tensor = kernel.inputs.find((t) => t.name === name);
+    return tensor !== undefined && inputs.steers(name)
+      ? inputs.numbers(launch, name, inputs.nameOf(tensor, rank))(index)
+      : undefined;
+  };
+  found = outsideDimension(program, dims, steeringInputs(kernel).size > 0 ? element : null);
+  known.set(key, found);
+  return found;
 }
 
 /** Where there is no shape to prove it at. */

@@ -66,6 +66,7 @@ class Stop {
 /** One access, iteration by iteration. Values that depend on data are there as far as that is known. */
 class Iterations {
   private readonly values = new Map<Value, number>();
+  private readonly lengths = new Map<Op, readonly number[]>();
   private left = MOST_ITERATIONS;
 
   constructor(
@@ -156,7 +157,7 @@ class Iterations {
   private loaded(op: Op, parity: number): number | undefined {
     const { peer, indices } = memoryOperands(op);
     const whose = peer === null ? this.rank : this.values.get(peer);
-    const lengths = lengthsOf(this.kernel, op, this.dims);
+    const lengths = this.lengthsOf(op);
     let at: number | undefined = 0;
     for (const [d, v] of indices.entries()) {
       const i = this.values.get(v);
@@ -166,17 +167,28 @@ class Iterations {
   }
 
   private look(op: Op): void {
-    const lengths = lengthsOf(this.kernel, op, this.dims);
-    const indices = memoryOperands(op).indices.map((v) => this.values.get(v) ?? null);
-    const dimension = indices.findIndex((i, d) => i !== null && (i < 0 || i >= lengths[d]!));
+    const lengths = this.lengthsOf(op);
+    const { indices: at } = memoryOperands(op);
+    const isOutside = (i: number | undefined, d: number): boolean => i !== undefined && (i < 0 || i >= lengths[d]!);
+    const dimension = at.findIndex((v, d) => isOutside(this.values.get(v), d));
     if (dimension < 0) return;
+    const indices = at.map((v) => this.values.get(v) ?? null);
     const [index, length] = [indices[dimension]!, lengths[dimension]!];
     throw new Stop({ op, rank: this.rank, buffer: text(op, "buffer"), indices, dimension, length, index });
   }
 
+  private lengthsOf(op: Op): readonly number[] {
+    let lengths = this.lengths.get(op);
+    if (lengths === undefined) this.lengths.set(op, (lengths = lengthsOf(this.kernel, op, this.dims)));
+    return lengths;
+  }
+
   private compute(op: Op, parity: number): number | undefined {
-    const operands = op.operands.map((v) => this.values.get(v));
-    const [a, b, c] = operands;
+    const operand = (k: number): number | undefined => {
+      const v = op.operands[k];
+      return v === undefined ? undefined : this.values.get(v);
+    };
+    const [a, b] = [operand(0), operand(1)];
     switch (op.name) {
       case "const":
         return op.attributes["value"] as number;
@@ -187,7 +199,7 @@ class Iterations {
       case "launch_parity":
         return parity;
       case "select":
-        return a === undefined ? undefined : a !== 0 ? b : c;
+        return a === undefined ? undefined : a !== 0 ? b : operand(2);
       case "binary":
         return a === undefined || b === undefined ? undefined : foldBinary(op.attributes["fn"] as BinaryFunction, a, b);
       case "compare":

@@ -282,8 +282,13 @@ export class FieldAlgebra implements Algebra {
 
   apply(fn: string, args: readonly Number_[], commutes = false): Residues {
     if (args.length === 1) return this.fields.standIn(this.tag(fn), [this.of(args[0]!)]);
+    if (args.length === 2) {
+      // Most have two, and an array that is sorted would take more time than all else.
+      const [x, y] = [this.of(args[0]!), this.of(args[1]!)];
+      return this.fields.standIn(this.tag(fn), commutes && inOrder(x, y) > 0 ? [y, x] : [x, y]);
+    }
     const of = args.map((a) => this.of(a));
-    if (commutes) of.sort((x, y) => x.p - y.p || x.q - y.q || x.r - y.r);
+    if (commutes) of.sort(inOrder);
     return this.fields.standIn(this.tag(fn), of);
   }
 
@@ -305,4 +310,9 @@ export class FieldAlgebra implements Algebra {
   isSame(a: Number_, b: Number_): boolean {
     return a === b || this.of(a).equals(this.of(b));
   }
+}
+
+/** One order of residues, whatever they stand for. */
+function inOrder(x: Residues, y: Residues): number {
+  return x.p - y.p || x.q - y.q || x.r - y.r;
 }
