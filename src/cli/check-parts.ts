@@ -10,8 +10,20 @@ export interface Part {
   readonly question: Question;
   readonly here: (subject: Subject) => unknown;
   readonly keep: (value: unknown) => void;
+  /** Whether what it takes of the others but the conclusion has been found. */
+  readonly isReady: () => boolean;
   /** Whether it still matters. */
   readonly isNeeded: () => boolean;
+}
+
+/** The parts of a job. */
+export interface Parts {
+  /** What holds everywhere; then the proofs at some lengths, which take it. */
+  readonly proofs: readonly Part[];
+  /** They take nothing of others. */
+  readonly schedules: readonly Part[];
+  /** It comes after all others. */
+  readonly conclusion: Part;
 }
 
 /** Schedules in one part, at least: a thread's first one takes as long as the next four. */
@@ -21,56 +33,64 @@ const LEAST_SCHEDULES = 4;
 const MOST_SCHEDULES = 250;
 
 /**
- * The parts of a job that need nothing else, each of which notes in `found` what comes out.
+ * The parts of a job, each of which notes in `found` what comes out.
  * @param threads that take parts
+ * @param keep takes the inquiry
  */
-export function firstPartsOf(job: Job, number: number, found: Found, threads: number): Part[] {
+export function partsOf(
+  job: Job,
+  number: number,
+  found: Found,
+  threads: number,
+  keep: (inquiry: Inquiry) => void,
+): Parts {
+  const always = (): boolean => true;
   const everywhere: Part = {
     job,
     question: questionOf(number, "everywhere"),
     here: (subject) => subject.everywhere(),
     keep: (value) => void (found.everywhere = value as Everywhere),
-    isNeeded: () => true,
+    isReady: always,
+    isNeeded: always,
   };
-  const all = job.schedule ?? { schedules: DEFAULT_SCHEDULES, seed: job.seed };
-  const size = Math.min(Math.max(Math.ceil(all.schedules / threads), LEAST_SCHEDULES), MOST_SCHEDULES);
-  const schedules: Part[] = [];
-  for (let first = 0; first < all.schedules; first += size) {
-    const schedule = { schedules: Math.min(size, all.schedules - first), seed: all.seed + first };
-    const place = schedules.length;
-    schedules.push({
-      job,
-      question: { ...questionOf(number, "schedules"), schedule },
-      here: (subject) => subject.schedules(schedule),
-      keep: (value) => void (found.hostile[place] = value as HostileReport | null),
-      // They are taken in order: one that has failed was taken after all that count before it.
-      isNeeded: () => !found.hostile.some((report) => (report?.failure ?? null) !== null),
-    });
-  }
-  return [...(job.proves ? [everywhere] : []), ...schedules];
-}
-
-/** The proofs at some lengths, which take what is known of every length. */
-export function proofPartsOf(job: Job, number: number, found: Found): Part[] {
-  const partOf = (about: "orderings" | "answers"): Part => ({
+  const proof = (about: "orderings" | "answers"): Part => ({
     job,
     question: { ...questionOf(number, about), found },
     here: (subject) => subject[about](found.everywhere!),
     keep: (value) => void (found[about] = value as Proof),
-    isNeeded: () => true,
+    isReady: () => found.everywhere !== undefined,
+    isNeeded: always,
   });
-  return job.proves ? [partOf("orderings"), partOf("answers")] : [];
-}
-
-/** The part of a job that takes what all others have found, and ends it. */
-export function conclusionOf(job: Job, number: number, found: Found, keep: (inquiry: Inquiry) => void): Part {
-  return {
+  const proofs = job.proves ? [everywhere, proof("orderings"), proof("answers")] : [];
+  const conclusion: Part = {
     job,
     question: { ...questionOf(number, "conclusion"), found },
     here: (subject) => conclude(subject, job, found),
     keep: (value) => keep(value as Inquiry),
-    isNeeded: () => true,
+    isReady: always,
+    isNeeded: always,
   };
+  return { proofs, schedules: schedulePartsOf(job, number, found, threads), conclusion };
+}
+
+function schedulePartsOf(job: Job, number: number, found: Found, threads: number): readonly Part[] {
+  const all = job.schedule ?? { schedules: DEFAULT_SCHEDULES, seed: job.seed };
+  const size = Math.min(Math.max(Math.ceil(all.schedules / threads), LEAST_SCHEDULES), MOST_SCHEDULES);
+  const parts: Part[] = [];
+  for (let first = 0; first < all.schedules; first += size) {
+    const schedule = { schedules: Math.min(size, all.schedules - first), seed: all.seed + first };
+    const place = parts.length;
+    parts.push({
+      job,
+      question: { ...questionOf(number, "schedules"), schedule },
+      here: (subject) => subject.schedules(schedule),
+      keep: (value) => void (found.hostile[place] = value as HostileReport | null),
+      isReady: () => true,
+      // They are taken in order: one that has failed was taken after all that count before it.
+      isNeeded: () => !found.hostile.some((report) => (report?.failure ?? null) !== null),
+    });
+  }
+  return parts;
 }
 
 export function conclude(subject: Subject, job: Job, { everywhere, answers, orderings, hostile }: Found): Inquiry {

@@ -71,6 +71,9 @@ export interface PartClaim {
 /** What a thread says to a question that another has taken. */
 export const TAKEN = "taken";
 
+/** What a thread says to a question about a proof, where nobody has told it what that takes. */
+export const LATER = "later";
+
 /** Takes a part, if nobody has; says whether it did. */
 export function takes({ flags, place }: PartClaim): boolean {
   return Atomics.compareExchange(flags, place, 0, 1) === 0;

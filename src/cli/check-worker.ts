@@ -1,8 +1,8 @@
 /** A thread of `collc check`: answers one question after the other. */
 import { parentPort } from "node:worker_threads";
-import { unpacked } from "../compiler/index.js";
+import { type Everywhere, unpacked } from "../compiler/index.js";
 import { conclude } from "./check-parts.js";
-import { type Introduction, type Question, type Reply, TAKEN, takes, thrown } from "./check-protocol.js";
+import { type Introduction, LATER, type Question, type Reply, TAKEN, takes, thrown } from "./check-protocol.js";
 import { inquire, Subject } from "./proofs.js";
 
 const port = parentPort!;
@@ -21,7 +21,12 @@ function subjectOf(number: number): Subject {
   return subject;
 }
 
+/** What this thread has shown of every length, by number. */
+const shown = new Map<number, Everywhere>();
+
 function answer({ about, number, schedule, found, claim }: Question): unknown {
+  const everywhere = found.everywhere ?? shown.get(number);
+  if ((about === "orderings" || about === "answers") && everywhere === undefined) return LATER;
   if (claim !== null && !takes(claim)) return TAKEN;
   const { job, compiled } = introduced.get(number)!;
   if (about === "all") {
@@ -32,7 +37,10 @@ function answer({ about, number, schedule, found, claim }: Question): unknown {
   const subject = subjectOf(number);
   if (about === "conclusion") return conclude(subject, job, found);
   if (about === "schedules") return subject.schedules(schedule);
-  return about === "everywhere" ? subject.everywhere() : subject[about](found.everywhere!);
+  if (about !== "everywhere") return subject[about](everywhere!);
+  const all = subject.everywhere();
+  shown.set(number, all);
+  return all;
 }
 
 port.on("message", (message: Introduction | Question) => {

@@ -3,8 +3,8 @@ import { availableParallelism } from "node:os";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type CompileResult, packed, PROOF_MAPPING, withMapping } from "../compiler/index.js";
-import { conclusionOf, firstPartsOf, type Part, proofPartsOf } from "./check-parts.js";
-import { type Found, type Introduction, type Question, questionOf, TAKEN, takes } from "./check-protocol.js";
+import { type Part, type Parts, partsOf } from "./check-parts.js";
+import { type Introduction, LATER, type PartClaim, type Question, questionOf, TAKEN, takes } from "./check-protocol.js";
 import { CheckThread } from "./check-thread.js";
 import { optimiseLater } from "./patient-compiler.js";
 import { inquire, type Inquiry, type Job, Subject } from "./proofs.js";
@@ -86,39 +86,19 @@ export class Inquirers {
     while (this.idle.length > 0 && this.queue.length > 0) void this.queue.shift()!();
   }
 
-  /** A few jobs, of which this thread and the others each take parts. */
+  /**
+   * A few jobs, of which this thread and the others each take parts. The others begin with the first job, this one with the
+   * last: so few jobs are compiled, and their code is warmed up, in more than one thread.
+   */
   private async inParts(asked: readonly Asked[]): Promise<Inquiry[]> {
-    const order = largestFirst(asked);
-    const found = asked.map((): Found => ({ hostile: [] }));
-    const subjects = new Map<number, Subject>();
-    for (const i of order) {
-      const introduction = introductionTo(asked[i]!, i);
-      for (const thread of this.threads) thread.tell(introduction);
-    }
     const inquiries = new Array<Inquiry>(asked.length);
     const keep = (i: number) => (inquiry: Inquiry) => void (inquiries[i] = inquiry);
-    const threads = this.threads.length + 1;
-    // Each round takes what those before it have found.
-    const rounds: readonly ((i: number) => readonly Part[])[] = [
-      (i) => firstPartsOf(asked[i]!.job, i, found[i]!, threads),
-      (i) => proofPartsOf(asked[i]!.job, i, found[i]!),
-      (i) => [conclusionOf(asked[i]!.job, i, found[i]!, keep(i))],
-    ];
-    for (const partsOf of rounds) await this.share(asked, subjects, order.map(partsOf));
-    return inquiries;
-  }
-
-  /**
-   * Parts that this thread and the others take, each of which one of them does. The others begin with the first job, this one
-   * with the last: so few jobs are compiled, and their code is warmed up, in more than one thread.
-   * @param subjects what this thread has made of jobs, by number
-   * @param jobs parts of each, of which those before a part are taken before it
-   */
-  private async share(
-    asked: readonly Asked[],
-    subjects: Map<number, Subject>,
-    jobs: readonly (readonly Part[])[],
-  ): Promise<void> {
+    const jobs = largestFirst(asked).map((i) => {
+      const introduction = introductionTo(asked[i]!, i);
+      for (const thread of this.threads) thread.tell(introduction);
+      return partsOf(asked[i]!.job, i, { hostile: [] }, this.threads.length + 1, keep(i));
+    });
+    const subjects = new Map<number, Subject>();
     const subjectOf = (number: number): Subject => {
       let subject = subjects.get(number);
       if (subject === undefined) {
@@ -127,34 +107,72 @@ export class Inquirers {
       }
       return subject;
     };
-    const start = (job: Job): void => {
-      if (this.begun.has(job)) return;
-      this.begun.add(job);
-      this.onStart(job);
+    await this.share(jobs, subjectOf);
+    return inquiries;
+  }
+
+  /** @param subjectOf what this thread makes of a job, by number */
+  private async share(jobs: readonly Parts[], subjectOf: (number: number) => Subject): Promise<void> {
+    const claims = new Map<Part, PartClaim>();
+    const left = new Set(jobs.flatMap(({ proofs, schedules, conclusion }) => [...proofs, ...schedules, conclusion]));
+    const flags = new Int32Array(new SharedArrayBuffer(4 * left.size));
+    for (const part of left) claims.set(part, { flags, place: claims.size });
+    let failure: { readonly error: unknown } | null = null;
+    let wake = (): void => {};
+    const put = (part: Part): void => {
+      const question: Question = { ...part.question, claim: claims.get(part)! };
+      for (const thread of this.threads)
+        thread
+          .ask(question)
+          .then(
+            (value) => {
+              if (value !== TAKEN && value !== LATER) done(part, value);
+            },
+            (error: unknown) => void (failure ??= { error }),
+          )
+          .finally(() => wake());
     };
-    const places = new Map(jobs.flat().map((part, i) => [part, i]));
-    const flags = new Int32Array(new SharedArrayBuffer(4 * places.size));
-    const serve = (thread: CheckThread, part: Part, place: number): Promise<void> =>
-      thread.ask({ ...part.question, claim: { flags, place } } satisfies Question).then((value) => {
-        if (value === TAKEN) return;
-        start(part.job);
-        part.keep(value);
-      });
-    // All questions are put to all threads at once: this one, while it is busy, could not hand out the next.
-    const served = Promise.all(
-      this.threads.flatMap((thread) => [...places].map(([part, place]) => serve(thread, part, place))),
-    );
-    served.catch(() => {}); // told below, where it is waited for
-    for (const part of jobs.toReversed().flat()) {
+    const jobOf = new Map(jobs.flatMap((job) => [...job.proofs, ...job.schedules].map((part) => [part, job])));
+    const settled = (part: Part): void => {
+      left.delete(part);
+      const job = jobOf.get(part);
+      if (job === undefined) return;
+      // Who has not found it out itself has not been told.
+      if (part === job.proofs[0]) job.proofs.slice(1).forEach(put);
+      if (![...job.proofs, ...job.schedules].some((p) => left.has(p))) put(job.conclusion);
+    };
+    const done = (part: Part, value: unknown): void => {
+      this.start(part.job);
+      part.keep(value);
+      settled(part);
+    };
+    // Questions are put to all threads before they are asked: this one, while it is busy, could not hand out the next. Schedules,
+    // which nothing waits for, fill what proofs leave.
+    for (const { proofs } of jobs) proofs.forEach(put);
+    for (const { schedules } of jobs) schedules.forEach(put);
+    const own = [
+      ...jobs.toReversed().flatMap((job) => job.proofs),
+      ...jobs.toReversed().flatMap((job) => job.schedules),
+    ];
+    const conclusions = new Map(jobs.map((job) => [job.conclusion, [...job.proofs, ...job.schedules]]));
+    const isReady = (part: Part): boolean =>
+      left.has(part) && part.isReady() && !conclusions.get(part)?.some((p) => left.has(p));
+    while (left.size > 0) {
       // So that answers are heard, and a key or a signal is noticed.
       await new Promise((resolve) => setImmediate(resolve));
-      const place = places.get(part)!;
-      if (!part.isNeeded()) Atomics.store(flags, place, 1);
-      if (!takes({ flags, place })) continue;
-      start(part.job);
-      part.keep(part.here(subjectOf(part.question.number)));
+      if (failure !== null) throw (failure as { readonly error: unknown }).error;
+      const next = [...conclusions.keys(), ...own].find((part) => isReady(part) && takes(claims.get(part)!));
+      if (next === undefined) {
+        if (left.size > 0) await new Promise<void>((resolve) => (wake = resolve));
+      } else if (next.isNeeded()) done(next, next.here(subjectOf(next.question.number)));
+      else settled(next);
     }
-    await served;
+  }
+
+  private start(job: Job): void {
+    if (this.begun.has(job)) return;
+    this.begun.add(job);
+    this.onStart(job);
   }
 
   async close(): Promise<void> {

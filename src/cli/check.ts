@@ -14,7 +14,7 @@ import type { Io } from "./io.js";
 import { type MeshChoice, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
-import { DEFAULT_SCHEDULES, type Job } from "./proofs.js";
+import { DEFAULT_SCHEDULES, type Job, stepsLine } from "./proofs.js";
 import { programFiles, type ProgramText, readProgram } from "./source-file.js";
 
 const DEFAULT_RANKS: readonly number[] = [2, 4];
@@ -184,6 +184,6 @@ function jobsOf({ diagnostics, cases }: Diagnosis, options: CheckOptions): Asked
   const schedule = asked === null ? null : { schedules: asked, seed };
   return cases.map(({ residency, compiled, ...request }) => ({
     compiled,
-    job: { residency, request, proves, seed, schedule },
+    job: { residency, steps: stepsLine(compiled), request, proves, seed, schedule },
   }));
 }

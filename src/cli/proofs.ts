@@ -58,6 +58,8 @@ export interface Job {
   readonly request: ProofRequest;
   /** What `proveResidency` says of the kernel that ships. */
   readonly residency: Answer;
+  /** That more than one kernel is launched, in a line; null where that is not so. See `stepsLine`. */
+  readonly steps: string | null;
   readonly proves: boolean;
   /** Of the data of proofs, and of the first schedule. */
   readonly seed: number;
@@ -97,7 +99,7 @@ export const DEFAULT_SCHEDULES = 4;
 export class Subject {
   private readonly kernel: Kernel;
   private readonly options: ProveOptions;
-  private made: CompileResult | null = null;
+  private made: Kernel | null = null;
 
   /** @param compiled the job's collective, with the mapping that proofs have */
   constructor(
@@ -120,7 +122,7 @@ export class Subject {
   /** What is shown of every length; the proofs at some need not look at all that they would look at without. */
   everywhere(): Everywhere {
     // Of a program in steps, the kernels that are printed are parts of the one that is proved.
-    return proveEverywhere(this.kernel, { ...this.options, printed: this.steps === 1 ? this.shipped.kernel : null });
+    return proveEverywhere(this.kernel, { ...this.options, printed: this.job.steps === null ? this.shipped : null });
   }
 
   orderings(everywhere: Everywhere): Proof {
@@ -138,19 +140,9 @@ export class Subject {
     return runHostile(this.kernel, this.compiled.manifest!, attack);
   }
 
-  /** As `compile` gives it: with no mapping of its own. */
-  private get shipped(): CompileResult {
-    return (this.made ??= withMapping(this.compiled, {}));
-  }
-
-  /** How many steps it is launched in. */
-  private get steps(): number {
-    return Math.max(...this.shipped.manifest!.plan.choices.map(({ steps }) => steps.length));
-  }
-
-  private get between(): string {
-    const steps = this.shipped.manifest!.plan.choices.flatMap((choice) => choice.steps);
-    return steps.some(({ kind }) => kind === "message") ? "messages" : "copy engines";
+  /** The kernel as `compile` gives it: with no mapping of its own. */
+  private get shipped(): Kernel {
+    return (this.made ??= withMapping(this.compiled, {}).kernel!);
   }
 
   /** What both proofs come to, with what is left to prove. */
@@ -178,16 +170,22 @@ export class Subject {
               open: openLine(claims, lineOf),
               every: everyLine(claims, lineOf),
               idle: idleLine(claims, lineOf),
-              steps:
-                this.steps === 1
-                  ? null
-                  : `launched in ${this.steps} steps, ${this.between} between kernels; proved is the one kernel that they are cut from`,
+              steps: this.job.steps,
               json: claimsToJson(claims),
             },
       hostile,
       findings: [...(claims === null ? [] : findings(claims)), ...hostileFindings(this.compiled, request, hostile)],
     };
   }
+}
+
+/** Says of a program that ships in how many steps it is launched; null where one kernel is all. */
+export function stepsLine({ manifest }: CompileResult): string | null {
+  const all = manifest!.plan.choices.map(({ steps }) => steps);
+  const most = Math.max(...all.map((steps) => steps.length));
+  if (most === 1) return null;
+  const between = all.flat().some(({ kind }) => kind === "message") ? "messages" : "copy engines";
+  return `launched in ${most} steps, ${between} between kernels; proved is the one kernel that they are cut from`;
 }
 
 /** Schedules to run, once it is known what proofs say. */
