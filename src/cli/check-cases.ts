@@ -33,6 +33,11 @@ export interface CaseOptions {
   readonly reach?: string;
   /** Lengths to prove at. */
   readonly dims?: DimValues;
+  /**
+   * Hears of the cases of one number of ranks while others are still to be compiled.
+   * @param about how many cases there will be
+   */
+  readonly onWorld?: (cases: readonly Case[], about: number) => void;
   /** The file is one of several, of which some have no mesh and other dimensions to choose. */
   readonly isOneOfMany?: boolean;
 }
@@ -124,13 +129,14 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       const isExcluded = ({ result }: (typeof tried)[number]): boolean => isExcludedWorld(result.diagnostics);
       // Where none is left, the diagnostics say why.
       const used = tried.every(isExcluded) ? tried : tried.filter((t) => !isExcluded(t));
-      for (const { request, result } of used) {
+      for (const [i, { request, result }] of used.entries()) {
         keep(result.diagnostics);
         worlds.add(request.ranks);
         if (result.kernel === null) continue;
         for (const dim of result.manifest!.dims) dims.add(dim);
         const asked = askedDims(result.manifest!, options.dims);
         requireFeasible(result.manifest!, asked);
+        const before = cases.length;
         // Every size takes exactly one kernel of the program, or there would be none: each of them is asked about.
         for (const { name: variant, compiled } of result.variants) {
           // Printed for nobody: what cannot be printed is wrong, too, however well it is proved.
@@ -139,6 +145,7 @@ export function diagnose(program: ProgramText, name: string | undefined, options
           const chosen = result.variants.length === 1 ? request : { ...request, variant };
           cases.push({ ...chosen, residency, compiled, dims: asked });
         }
+        if (i + 1 < used.length) options.onWorld?.(cases.slice(before), used.length * result.variants.length);
       }
       const meshes = used.map(({ result }) => (result.kernel?.mesh ?? []).map(({ size }) => size));
       if (collective.mesh.length > 1 && !meshes.some(tellsAxes))

@@ -1,6 +1,31 @@
 /** A thread of `collc check`, seen from the one that asks it. */
+import { availableParallelism } from "node:os";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { errorOf, type Reply } from "./check-protocol.js";
+import { optimiseLater } from "./patient-compiler.js";
+
+/** What a thread runs. */
+const PATH = fileURLToPath(new URL(`./check-worker${extname(import.meta.url)}`, import.meta.url));
+
+/** Threads run what is built; from TypeScript sources, as in tests, there are none. */
+export const IS_BUILT = PATH.endsWith(".js");
+
+/** The thread that was started before the command was loaded, until the command takes it. */
+let early: CheckThread | null = null;
+
+/** Starts the first thread, which loads the compiler while this one does. */
+export function startEarly(): void {
+  if (IS_BUILT && availableParallelism() > 1) early = new CheckThread();
+}
+
+/** A thread, started already where there is one. */
+export function newThread(): CheckThread {
+  const thread = early ?? new CheckThread();
+  early = null;
+  return thread;
+}
 
 /** Answers questions one after the other. */
 export class CheckThread {
@@ -13,9 +38,9 @@ export class CheckThread {
   /** Why it answers no more. */
   private failure: Error | null = null;
 
-  /** @param path of the module that the thread runs */
-  constructor(path: string) {
-    this.worker = new Worker(path);
+  constructor() {
+    optimiseLater();
+    this.worker = new Worker(PATH);
     this.worker.on("error", (error) => this.fail(error as Error));
     this.worker.on("exit", (code) => this.fail(new Error(`a thread of collc check ended with ${code}`)));
     this.worker.on("message", (reply: Reply) => {

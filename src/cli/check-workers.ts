@@ -1,11 +1,9 @@
 /** Answers many questions at once, a thread for each core. */
 import { availableParallelism } from "node:os";
-import { extname } from "node:path";
-import { fileURLToPath } from "node:url";
 import { type CompileResult, packed, PROOF_MAPPING, withMapping } from "../compiler/index.js";
 import { type Part, type Parts, partsOf } from "./check-parts.js";
 import { type Introduction, LATER, type PartClaim, type Question, questionOf, TAKEN, takes } from "./check-protocol.js";
-import { CheckThread } from "./check-thread.js";
+import { type CheckThread, IS_BUILT, newThread } from "./check-thread.js";
 import { optimiseLater } from "./patient-compiler.js";
 import { inquire, type Inquiry, type Job, Subject } from "./proofs.js";
 
@@ -17,7 +15,6 @@ export interface Asked {
 
 /** The threads of a check. */
 export class Inquirers {
-  private readonly path = fileURLToPath(new URL(`./check-worker${extname(import.meta.url)}`, import.meta.url));
   private readonly cores = availableParallelism();
   private readonly threads: CheckThread[] = [];
   /** Jobs of many that there was an introduction to. */
@@ -30,17 +27,17 @@ export class Inquirers {
 
   /**
    * Starts threads before anybody knows what to ask them: a thread takes as long to start as a small proof, and this one
-   * compiles meanwhile. Threads run what is built; from TypeScript sources, as in tests, there are none.
+   * compiles meanwhile.
    */
   constructor(private readonly onStart: (job: Job) => void) {
-    if (!this.path.endsWith(".js")) return;
+    if (!IS_BUILT) return;
     optimiseLater();
     this.grow(Math.min(this.cores - 1, MOST_PARTS - 1));
   }
 
   private grow(count: number): void {
     while (this.threads.length < count) {
-      const thread = new CheckThread(this.path);
+      const thread = newThread();
       this.threads.push(thread);
       this.idle.push(thread);
     }
@@ -51,11 +48,26 @@ export class Inquirers {
    * @returns one inquiry a job, in the order of the jobs
    */
   async answer(asked: readonly Asked[]): Promise<Inquiry[]> {
-    if (this.threads.length > 0 && asked.length <= 4 * this.cores) return this.inParts(asked);
+    if (this.threads.length > 0 && asked.length <= this.few) return this.inParts(asked);
     const inquiries = new Array<Inquiry>(asked.length);
     const one = async (i: number): Promise<void> => void (inquiries[i] = await this.inquire(asked[i]!));
     await Promise.all(largestFirst(asked).map(one));
     return inquiries;
+  }
+
+  /** Jobs of which threads take parts; of more, each takes whole ones. */
+  get few(): number {
+    return 4 * this.cores;
+  }
+
+  /** A job that a thread begins while this one compiles those to come, and cannot hand out any; null where there is no thread. */
+  ahead({ job, compiled }: Asked): Promise<Inquiry> | null {
+    const [thread] = this.threads;
+    if (thread === undefined) return null;
+    this.start(job);
+    const introduction = introductionTo({ job, compiled }, this.introduced++);
+    thread.tell(introduction);
+    return thread.ask(questionOf(introduction.number, "all")) as Promise<Inquiry>;
   }
 
   /** One job of many: by the first thread that has nothing else to do. */
@@ -93,16 +105,19 @@ export class Inquirers {
   private async inParts(asked: readonly Asked[]): Promise<Inquiry[]> {
     const inquiries = new Array<Inquiry>(asked.length);
     const keep = (i: number) => (inquiry: Inquiry) => void (inquiries[i] = inquiry);
+    const numbers = new Map<number, Asked>();
     const jobs = largestFirst(asked).map((i) => {
-      const introduction = introductionTo(asked[i]!, i);
+      const number = this.introduced++;
+      numbers.set(number, asked[i]!);
+      const introduction = introductionTo(asked[i]!, number);
       for (const thread of this.threads) thread.tell(introduction);
-      return partsOf(asked[i]!.job, i, { hostile: [] }, this.threads.length + 1, keep(i));
+      return partsOf(asked[i]!.job, number, { hostile: [] }, this.threads.length + 1, keep(i));
     });
     const subjects = new Map<number, Subject>();
     const subjectOf = (number: number): Subject => {
       let subject = subjects.get(number);
       if (subject === undefined) {
-        const { job, compiled } = asked[number]!;
+        const { job, compiled } = numbers.get(number)!;
         subjects.set(number, (subject = new Subject(job, withMapping(compiled, PROOF_MAPPING))));
       }
       return subject;

@@ -4,7 +4,7 @@ import { Command, Option } from "commander";
 import type { DimValues, Printable } from "../compiler/index.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import { ranksOfReach } from "../runtime/reach.js";
-import { type CaseOptions, type Diagnosis, diagnose } from "./check-cases.js";
+import { type Case, type CaseOptions, type Diagnosis, diagnose } from "./check-cases.js";
 import { type FileReport, printReport, reportOf, reportToJson } from "./check-report.js";
 import { type Asked, Inquirers } from "./check-workers.js";
 import { hasErrors } from "./diagnostics.js";
@@ -14,7 +14,7 @@ import type { Io } from "./io.js";
 import { type MeshChoice, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
-import { DEFAULT_SCHEDULES, type Job, stepsLine } from "./proofs.js";
+import { DEFAULT_SCHEDULES, type Inquiry, type Job, stepsLine } from "./proofs.js";
 import { programFiles, type ProgramText, readProgram } from "./source-file.js";
 
 const DEFAULT_RANKS: readonly number[] = [2, 4];
@@ -134,8 +134,21 @@ async function reportOfOne(
   options: CheckOptions,
   inquirers: Inquirers | null,
 ): Promise<FileReport[]> {
-  const diagnosis = diagnose(program, name, caseOptions(options));
-  return [reportOf(diagnosis, (await inquirers?.answer(jobsOf(diagnosis, options))) ?? [])];
+  const begun = new Map<Case, Promise<Inquiry>>();
+  const onWorld = (cases: readonly Case[], about: number): void => {
+    if (inquirers === null || about <= inquirers.few) return;
+    for (const one of cases) {
+      const inquiry = inquirers.ahead(askedOf(one, options));
+      inquiry?.catch(() => {}); // told below, if anybody asks
+      if (inquiry !== null) begun.set(one, inquiry);
+    }
+  };
+  const diagnosis = diagnose(program, name, { ...caseOptions(options), onWorld });
+  if (inquirers === null || !isAsked(diagnosis, options)) return [reportOf(diagnosis, [])];
+  const later = diagnosis.cases.filter((one) => !begun.has(one));
+  const inquiries = await inquirers.answer(later.map((one) => askedOf(one, options)));
+  const found = diagnosis.cases.map((one) => begun.get(one) ?? inquiries[later.indexOf(one)]!);
+  return [reportOf(diagnosis, await Promise.all(found))];
 }
 
 /** While one program is compiled, threads prove those before it. */
@@ -147,8 +160,8 @@ async function reportsOfMany(
   const reports: Promise<FileReport>[] = [];
   for (const program of programs) {
     const { cases, ...rest } = diagnose(program, undefined, { ...caseOptions(options), isOneOfMany: true });
-    const jobs = jobsOf({ ...rest, cases }, options);
-    const inquiries = inquirers === null ? [] : jobs.map((asked) => inquirers.inquire(asked));
+    const asked = isAsked({ ...rest, cases }, options) ? cases : [];
+    const inquiries = inquirers === null ? [] : asked.map((one) => inquirers.inquire(askedOf(one, options)));
     // Without the cases: what is compiled of all programs would fill the memory.
     const report = Promise.all(inquiries).then((found) => reportOf({ ...rest, cases: [] }, found));
     report.catch(() => {}); // told below, where it is waited for
@@ -175,15 +188,18 @@ function programsOf(path: string, name: string | undefined, io: Io): ProgramText
   return files.map((file) => readProgram(file, io));
 }
 
-/** What to prove and run; nothing where the file is wrong already. */
-function jobsOf({ diagnostics, cases }: Diagnosis, options: CheckOptions): Asked[] {
-  const proves = options.prove !== false;
-  if (hasErrors(diagnostics) || (!proves && options.schedules === undefined)) return [];
+/** Whether there is anything to prove and run: nothing where the file is wrong already. */
+function isAsked({ diagnostics }: Diagnosis, { prove, schedules }: CheckOptions): boolean {
+  return !hasErrors(diagnostics) && (prove !== false || schedules !== undefined);
+}
+
+/** What to prove and run of a case. */
+function askedOf({ residency, compiled, ...request }: Case, options: CheckOptions): Asked {
   const { seed = 0 } = options;
   const asked = options.schedules ?? (options.seed === undefined ? null : DEFAULT_SCHEDULES);
   const schedule = asked === null ? null : { schedules: asked, seed };
-  return cases.map(({ residency, compiled, ...request }) => ({
+  return {
     compiled,
-    job: { residency, steps: stepsLine(compiled), request, proves, seed, schedule },
-  }));
+    job: { residency, steps: stepsLine(compiled), request, proves: options.prove !== false, seed, schedule },
+  };
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { collcVersion } from "../runtime/version.js";
 import { watchLauncher } from "../runtime/watch-launcher.js";
+import { startEarly } from "./check-thread.js";
 import { examples } from "./examples.js";
 import { reportFailure } from "./failure.js";
 import { type Io, processIo, paletteOf, written } from "./io.js";
@@ -119,6 +120,8 @@ function isEntry(): boolean {
 if (isEntry()) {
   // Before anything that takes time: a rank must not outlive the launcher that started it.
   watchLauncher();
+  const [, , command, ...rest] = process.argv;
+  if (command === "check" && !["--no-prove", "--help", "-h"].some((option) => rest.includes(option))) startEarly();
   // Handles of libraries may linger; when the command is done, so is the process.
   const exitCode = await main(process.argv.slice(2), processIo());
   await written();
