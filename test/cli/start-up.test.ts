@@ -14,7 +14,9 @@ function importsOf(file: string): readonly string[] {
   if (known !== undefined) return known;
   const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
   const { outputText } = ts.transpileModule(readFileSync(file, "utf8"), { compilerOptions });
-  const found = [...outputText.matchAll(/^(?:import|export)\b(?:[^;"']*\bfrom)?\s*["']([^"']+)["']/gm)].map(([, path]) => path!);
+  const found = [...outputText.matchAll(/^(?:import|export)\b(?:[^;"']*\bfrom)?\s*["']([^"']+)["']/gm)].map(
+    ([, path]) => path!,
+  );
   imports.set(file, found);
   return found;
 }
