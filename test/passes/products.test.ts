@@ -4,8 +4,9 @@ import { compile, type CompileResult, type DType } from "../../src/compiler/inde
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import { Builder } from "../../src/compiler/ir/builder.js";
 import type { Buffer, Op, Value } from "../../src/compiler/ir/module.js";
-import { walkKernel } from "../../src/compiler/ir/visit.js";
+import { rewriteOps, Substitution, walkKernel } from "../../src/compiler/ir/visit.js";
 import { cutDepth } from "../../src/compiler/passes/support/depth-slices.js";
+import { rotatedNumber, rotatedVariable } from "../../src/compiler/passes/support/tile-rotation.js";
 import { evaluateExtent } from "../../src/compiler/types/extent.js";
 import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { edited } from "../prove/mutants.js";
@@ -295,5 +296,62 @@ describe("a depth that is cut", () => {
     const stored = [...cuda!.matchAll(/store_vec\(b_slices \+ \w+, (\w+)\);/g)].map(([, name]) => name);
     expect(stored.length).toBeGreaterThan(0);
     for (const name of stored) expect(cuda).toContain(`const Vec<float, 4> ${name} = `);
+  });
+});
+
+describe("tiles that leave for a rank that follows from where they lie", () => {
+  /** The numbers of the tiles of a rank, in its order. */
+  const orderOf = (rank: number, count: number, world: number): number[] =>
+    Array.from({ length: count }, (_, i) => {
+      const build = new Builder({ start: 0, end: 0 });
+      const number = rotatedNumber(build, build.constant(i), build.constant(count), world);
+      const known = new Builder({ start: 0, end: 0 });
+      const values = new Substitution();
+      rewriteOps(build.ops, known, values, (op, b, v) => {
+        if (op.name === "rank") v.set(op.results[0]!, b.constant(rank));
+        return op.name === "rank";
+      });
+      return known.constantOf(values.get(number))!;
+    });
+
+  it("are taken in an order that begins with the next rank's, and ends with this one's", () => {
+    expect(Array.from({ length: 4 }, (_, rank) => orderOf(rank, 8, 4))).toEqual([
+      [2, 3, 4, 5, 6, 7, 0, 1],
+      [4, 5, 6, 7, 0, 1, 2, 3],
+      [6, 7, 0, 1, 2, 3, 4, 5],
+      [0, 1, 2, 3, 4, 5, 6, 7],
+    ]);
+    for (const world of [2, 3, 8])
+      for (const count of [1, 2, 5, 7, 64])
+        for (let rank = 0; rank < world; rank++)
+          expect(
+            orderOf(rank, count, world).sort((a, b) => a - b),
+            `${count} tiles, rank ${rank} of ${world}`,
+          ).toEqual(Array.from({ length: count }, (_, i) => i));
+  });
+
+  it.each([
+    ["rows", 0],
+    ["columns", 1],
+  ])("follow the %s where the sum is scattered by them", (_which, dim) => {
+    const y = `T[m, n] sharded(${dim})`;
+    const text = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y: ${y} { y = reduce_scatter(a @ b, dim: ${dim}) }\n`;
+    const { snapshots } = compile(text, { ranks: 4, dtype: "bf16", stopAfter: "derive-sync" });
+    const rotated: (number | null)[] = [];
+    walkKernel(snapshots.at(-1)!.kernel, (op, parents) => {
+      if (op.name !== "contract") return;
+      const loop = parents.at(-1)!;
+      const variable = rotatedVariable(loop, 4);
+      rotated.push(variable === null ? null : loop.regions[0]!.arguments.indexOf(variable));
+      expect(rotatedVariable(loop, 1), "on one rank all is its own").toBeNull();
+    });
+    expect(rotated).toEqual([dim]);
+  });
+
+  it("lie anywhere where they stay", () => {
+    const { snapshots } = compile(program("a @ b", "m, n"), { ranks: 4, dtype: "bf16", stopAfter: "derive-sync" });
+    walkKernel(snapshots.at(-1)!.kernel, (op, parents) => {
+      if (op.name === "contract") expect(rotatedVariable(parents.at(-1)!, 4)).toBeNull();
+    });
   });
 });

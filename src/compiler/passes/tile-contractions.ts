@@ -27,6 +27,7 @@ import {
 } from "./support/contraction.js";
 import { cutDepth, emitSums, type ProductLengths } from "./support/depth-slices.js";
 import { emitRoles, type RoleShape } from "./support/role-products.js";
+import { rotatedNumber, rotatedVariable } from "./support/tile-rotation.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
 
 type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "slices">;
@@ -81,8 +82,8 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
             b,
           )
         : null;
-    if (byRoles !== null) emitRoles(op, match, byRoles, buffers, b, values, slices);
-    else emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values);
+    if (byRoles !== null) emitRoles(op, match, byRoles, buffers, b, values, slices, kernel.world);
+    else emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values, kernel.world);
     if (slices !== null) emitSums(op, match, slices, kernel.world, b, values);
     work.push(slices === null ? lengths.tiles : extent("mul", lengths.tiles, extent("max", slices.most, 1)));
     return true;
@@ -191,7 +192,14 @@ function tileBuffers({ a, b }: Contraction, buffers: Buffer[], tile: TileShape):
   };
 }
 
-function emitTiles(op: Op, match: Contraction, tiles: Tiles, build: Builder, values: Substitution): void {
+function emitTiles(
+  op: Op,
+  match: Contraction,
+  tiles: Tiles,
+  build: Builder,
+  values: Substitution,
+  world: number,
+): void {
   const variables = op.regions[0]!.arguments;
   const low = variables.map((_, d) => values.get(op.operands[2 * d]!));
   const high = variables.map((_, d) => values.get(op.operands[2 * d + 1]!));
@@ -202,11 +210,13 @@ function emitTiles(op: Op, match: Contraction, tiles: Tiles, build: Builder, val
   const counts = variables.map((_, d) =>
     build.ceilDiv(build.binary("max", build.sub(high[d]!, low[d]!), zero), sizes[d]!),
   );
+  const rotated = rotatedVariable(op, world);
   build.for("blocks", [[zero, counts.reduce((a, b) => build.mul(a, b))]], ([tile]) => {
     const at = new Map<Value, Value>();
     let rest = tile!;
     for (let d = variables.length - 1; d >= 0; d--) {
-      const number = d === 0 ? rest : build.rem(rest, counts[d]!);
+      const inOrder = d === 0 ? rest : build.rem(rest, counts[d]!);
+      const number = variables[d] === rotated ? rotatedNumber(build, inOrder, counts[d]!, world) : inOrder;
       at.set(variables[d]!, build.add(low[d]!, build.mul(number, sizes[d]!)));
       if (d > 0) rest = build.div(rest, counts[d]!);
     }

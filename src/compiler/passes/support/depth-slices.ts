@@ -12,6 +12,7 @@ import { rewriteOps, Substitution } from "../../ir/visit.js";
 import type { DType } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
 import { type Contraction } from "./contraction.js";
+import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
 /** When slices are worth it, in steps: the time of a block for one stage of its ring. */
 export interface SliceOptions {
@@ -94,6 +95,7 @@ export function emitSums(
 ): void {
   const low = op.operands.filter((_, i) => i % 2 === 0).map((v) => values.get(v));
   const high = op.operands.filter((_, i) => i % 2 === 1).map((v) => values.get(v));
+  const rotated = rotatedVariable(op, world);
   build.if(slices.isCut, () => {
     build.op("barrier", [], { scope: "grid", ranks: RankPairs.self(world).print(), sums: true }, null);
     build.for(
@@ -101,8 +103,13 @@ export function emitSums(
       low.map((from, d) => [from, high[d]!] as const),
       (variables) => {
         const inner = new Substitution(values);
-        op.regions[0]!.arguments.forEach((v, d) => inner.set(v, variables[d]!));
-        const places = variables.map((v, d) => build.sub(v, low[d]!));
+        // What the loop takes last, one element after the other of memory, stays as it is: vectors are made of it.
+        const places = op.regions[0]!.arguments.map((v, d) => {
+          const place = build.sub(variables[d]!, low[d]!);
+          if (v !== rotated || d === variables.length - 1) return place;
+          return rotatedNumber(build, place, build.sub(high[d]!, low[d]!), world);
+        });
+        op.regions[0]!.arguments.forEach((v, d) => inner.set(v, build.add(low[d]!, places[d]!)));
         rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
           if (o !== match.contract) return false;
           const sum = b.reduce("sum", b.constant(0), slices.count, (s) =>

@@ -11,6 +11,7 @@ import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
 import { accumulatedIn, type Contraction, copyTile, transposedOf } from "./contraction.js";
 import { type Slices } from "./depth-slices.js";
+import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
 /** Sizes of a tile, and how a block's threads and registers are divided. */
 export interface RoleShape {
@@ -72,6 +73,7 @@ export function emitRoles(
   build: Builder,
   values: Substitution,
   slices: Slices | null,
+  world: number,
 ): void {
   const names = roleBuffers(match, buffers, shape);
   const variables = op.regions[0]!.arguments;
@@ -82,6 +84,7 @@ export function emitRoles(
   const number = (v: Value): number => variables.indexOf(v);
   const along = match.contract.regions[0]!.arguments[0]!;
   const depth = values.get(match.depth);
+  const rotated = rotatedVariable(op, world);
   const stages = (): Value => build.constant(shape.stages);
   const steps = (): Value => slices?.steps ?? build.ceilDiv(depth, build.constant(shape.k));
 
@@ -103,7 +106,8 @@ export function emitRoles(
     const first = build.mul(build.div(inPlane, perGroup), group);
     const height = build.binary("min", group, build.sub(down, first));
     const inGroup = build.rem(inPlane, perGroup);
-    const place = (v: Value, tileNumber: Value): void => {
+    const place = (v: Value, inOrder: Value): void => {
+      const tileNumber = v === rotated ? rotatedNumber(build, inOrder, counts[number(v)]!, world) : inOrder;
       at.set(v, build.add(low[number(v)]!, build.mul(tileNumber, build.constant(size(v)))));
     };
     place(match.row, build.add(first, build.rem(inGroup, height)));
