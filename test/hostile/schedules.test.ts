@@ -1,4 +1,5 @@
 /** Hostile schedules: what is right survives them, what is wrong does not, and a failing seed does the same again. */
+import type { DType } from "../../src/compiler/index.js";
 import { describe, expect, it } from "vitest";
 import { fitDims } from "../../src/compiler/types/requirement.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
@@ -22,19 +23,21 @@ function dimsOf(kernel: Kernel): Record<string, number> {
   return fitDims(kernel.requirements, dims, new Set(kernel.dims));
 }
 
+/** Products of 16 bits go by roles. */
+const dtypesOf = ({ name }: { name: string }): readonly DType[] =>
+  name.startsWith("matmul") ? ["f32", "bf16"] : ["f32"];
+
 describe("the library survives", () => {
   for (const file of LIBRARY.filter((_, i) => isAll || i % 2 === 0))
     it(file.name, () => {
       for (const ranks of isAll ? [2, 3] : [3]) {
         if (!allows(file, ranks)) continue;
-        const { kernel, manifest, source } = compileFile(file, {
-          ranks,
-          dtype: "f32",
-          mapping: PROOF_MAPPING,
-        });
-        const report = runHostile(kernel!, manifest!, { dims: dimsOf(kernel!), schedules: 8, seed: 0, source });
-        expect(report.failure).toBeNull();
-        expect(report.schedules).toBe(8);
+        for (const dtype of dtypesOf(file)) {
+          const { kernel, manifest, source } = compileFile(file, { ranks, dtype, mapping: PROOF_MAPPING });
+          const report = runHostile(kernel!, manifest!, { dims: dimsOf(kernel!), schedules: 8, seed: 0, source });
+          expect(report.failure).toBeNull();
+          expect(report.schedules).toBe(8);
+        }
       }
     });
 });
@@ -57,14 +60,22 @@ describe("the corpus", () => {
 });
 
 describe("schedules and proofs agree", () => {
-  for (const name of ["all_reduce/two_shot", "all_reduce/ring", "all_gather/push", "matmul/reduce_scatter"])
+  for (const name of [
+    "all_reduce/two_shot",
+    "all_reduce/ring",
+    "all_gather/push",
+    "matmul/reduce_scatter",
+    "matmul/all_gather",
+  ])
     it(`on the mutants of ${name}`, () => {
       const file = LIBRARY.find((f) => f.name === name)!;
-      const { kernel } = compileFile(file, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING });
+      const dtype = dtypesOf(file).at(-1)!;
+      const { kernel } = compileFile(file, { ranks: 2, dtype, mapping: PROOF_MAPPING });
       const dims = dimsOf(kernel!);
       let [refuted, caught] = [0, 0];
       const missed: string[] = [];
       for (const mutant of mutantsOf(kernel!)) {
+        if (mutant.kernel === null) continue;
         const shared = sharedLayout(kernel!);
         const isOrdered = proveOrdering(mutant.kernel, { dims, shared, launches: 3 }).status === "proved";
         const { failure } = attack(mutant.kernel, 8, 0, dims);

@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { compile, type CompileResult, type DType } from "../../src/compiler/index.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import { Builder } from "../../src/compiler/ir/builder.js";
-import type { Buffer, Op, Value } from "../../src/compiler/ir/module.js";
-import { rewriteOps, Substitution, walkKernel } from "../../src/compiler/ir/visit.js";
+import type { Buffer, Kernel, Op, Value } from "../../src/compiler/ir/module.js";
+import { problemsOf } from "../../src/compiler/ir/verify.js";
+import { rewriteOps, Substitution, walk, walkKernel } from "../../src/compiler/ir/visit.js";
 import { cutDepth } from "../../src/compiler/passes/support/depth-slices.js";
 import { rotatedNumber, rotatedVariable } from "../../src/compiler/passes/support/tile-rotation.js";
 import { evaluateExtent } from "../../src/compiler/types/extent.js";
@@ -51,8 +52,12 @@ function compiled(text: string, dtype: DType | Readonly<Record<string, DType>>, 
 }
 
 function opsOf(result: CompileResult, name: string): Op[] {
+  return opsIn(result.kernel!, name);
+}
+
+function opsIn(kernel: Kernel, name: string): Op[] {
   const found: Op[] = [];
-  walkKernel(result.kernel!, (op) => void (op.name === name && found.push(op)));
+  walkKernel(kernel, (op) => void (op.name === name && found.push(op)));
   return found;
 }
 
@@ -353,5 +358,78 @@ describe("tiles that leave for a rank that follows from where they lie", () => {
     walkKernel(snapshots.at(-1)!.kernel, (op, parents) => {
       if (op.name === "contract") expect(rotatedVariable(parents.at(-1)!, 4)).toBeNull();
     });
+  });
+});
+
+describe("a product of gathered rows", () => {
+  const layer = (body: string, y: string): string =>
+    `collective f(a: T[m, k] sharded(0), b: T[k, n] sharded(1), r: T[m, n] sharded(1)) -> y: ${y} {\n  ${body}\n}\n`;
+  const gathers = layer("y = all_gather(a) @ b + r", "T[m, n] sharded(1)");
+  const rolesOf = (text: string): Op[] => opsOf(compiled(text, "bf16", PROOF_MAPPING), "roles");
+  const named = (roles: Op, region: number, name: string): Op[] => {
+    const found: Op[] = [];
+    walk(roles.regions[region]!, (op) => void (op.name === name && found.push(op)));
+    return found;
+  };
+
+  it("begins while movers send the rows: it reads its own where they come from, and awaits those of others", () => {
+    const [roles] = rolesOf(gathers);
+    expect(roles!.attributes).toMatchObject({ consumers: 16, producers: 4, movers: 12 });
+    expect(new Set(named(roles!, 1, "copy_tile").map((op) => op.attributes["from"]))).toEqual(
+      new Set(["a", "gathered", "b"]),
+    );
+    expect(named(roles!, 1, "wait").length).toBeGreaterThan(0);
+    expect(named(roles!, 2, "store").every((op) => op.attributes["buffer"] === "gathered")).toBe(true);
+  });
+
+  it.each([
+    ["its own rows come from a computation", "y = all_gather(a * a) @ b + r", ["gathered", "b"]],
+    ["its rows come from elsewhere, too", "let g = all_gather(a)\n  y = (g @ b) * max(g, dim: 1)", null],
+  ])("where %s", (_which, body, from) => {
+    const [roles] = rolesOf(layer(body, "T[m, n] sharded(1)"));
+    if (from === null) return expect(roles!.attributes).not.toHaveProperty("movers");
+    const loaded = new Set(named(roles!, 1, "copy_tile").map((op) => op.attributes["from"]));
+    expect([...loaded].sort()).toEqual([...from].sort());
+  });
+
+  it("waits for all of it where its tiles leave for others, who might still read what they replace", () => {
+    const text = `collective f(a: T[m, k] sharded(0), b: T[k, n] sharded(1)) -> y: T[m, n] replicated {
+  y = all_gather(all_gather(a) @ b, dim: 1)
+}
+`;
+    expect(rolesOf(text)[0]!.attributes).not.toHaveProperty("movers");
+  });
+
+  it("is right, and proved, where a rank's tiles are its own, and where they are not", () => {
+    const { kernel, manifest, source } = compiled(gathers, "bf16", PROOF_MAPPING);
+    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+    for (const dims of [
+      { m: 32, n: 32, k: 19 },
+      { m: 64, n: 8, k: 24 },
+      { m: 38, n: 70, k: 61 },
+      { m: 2, n: 2, k: 1 },
+    ]) {
+      const data = makeInputs(manifest!, dims, 5);
+      group.run(data, dims);
+      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
+    }
+    const claims = prove({ kernel: kernel! }, { shared: sharedLayout(kernel!) });
+    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+  });
+
+  it("is refused where a producer awaits movers who never arrive, or its threads do not meet when they have waited", () => {
+    const { snapshots } = compile(gathers, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
+    const kernelAfter = (pass: string): Kernel => snapshots.find((s) => s.pass === pass)!.kernel;
+    const tiled = kernelAfter("tile-contractions");
+    const meeting = opsIn(tiled, "roles")[0]!.regions[2]!.ops.at(-1)!;
+    expect(meeting.name).toBe("barrier");
+    expect(problemsOf(edited(tiled, meeting, () => [])).map((p) => p.message)).toEqual([
+      "await_movers: the movers beside it end with no barrier",
+    ]);
+    const expanded = kernelAfter("expand-barriers");
+    const [sync] = named(opsIn(expanded, "roles")[0]!, 1, "block_sync");
+    expect(problemsOf(edited(expanded, sync!, () => [])).map((p) => p.message)).toEqual([
+      "for: the producer's threads do not meet after they have waited",
+    ]);
   });
 });

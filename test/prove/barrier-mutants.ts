@@ -1,6 +1,7 @@
 /** Mutants of barriers between ranks, before they become flags: dropped, narrowed, or between other pairs of ranks. */
 import { type Kernel, type Op, text } from "../../src/compiler/ir/module.js";
 import { RankPairs } from "../../src/compiler/ir/rank-pairs.js";
+import { problemsOf } from "../../src/compiler/ir/verify.js";
 import { DEFAULT_PASS_OPTIONS } from "../../src/compiler/passes/options.js";
 import { PIPELINE } from "../../src/compiler/passes/pipeline.js";
 import { runPasses } from "../../src/compiler/passes/runner.js";
@@ -21,10 +22,11 @@ export function barrierMutantsOf(meeting: Kernel): Mutant[] {
       const mutant = edited(meeting, op, (o) =>
         attributes === null ? [] : [{ ...o, attributes: { ...o.attributes, ...attributes } }],
       );
-      const kernel = runPasses(mutant, EXPANSION, { ...DEFAULT_PASS_OPTIONS, ...PROOF_MAPPING });
+      const isRefused = problemsOf(mutant).length > 0;
+      const kernel = isRefused ? null : runPasses(mutant, EXPANSION, { ...DEFAULT_PASS_OPTIONS, ...PROOF_MAPPING });
       mutants.push({ name: `${what} ${op.name} #${n}`, kind, op, kernel });
     };
-    if (["barrier", "notify", "await"].includes(op.name)) add("drop", "drop", null);
+    if (["barrier", "notify", "await", "await_movers"].includes(op.name)) add("drop", "drop", null);
     if (op.name === "barrier") {
       if (op.attributes["scope"] === "grid") add("narrow", "narrow", { scope: "block" });
       for (const [what, pairs] of others(RankPairs.parse(text(op, "ranks"), world)!))

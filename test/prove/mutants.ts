@@ -1,6 +1,7 @@
 /** Mutants of device-level kernels: each drops or weakens one op that orders accesses. */
 import { type Kernel, type Op, type Region } from "../../src/compiler/ir/module.js";
 import { Value } from "../../src/compiler/ir/module.js";
+import { problemsOf } from "../../src/compiler/ir/verify.js";
 import { INDEX } from "../../src/compiler/ir/types.js";
 
 export interface Mutant {
@@ -8,7 +9,8 @@ export interface Mutant {
   /** What was done to which op: "drop block_sync #3". */
   readonly kind: "drop" | "relax" | "narrow" | "slot" | "pairs" | "count";
   readonly op: Op;
-  readonly kernel: Kernel;
+  /** Null where the verifier refuses it. */
+  readonly kernel: Kernel | null;
 }
 
 type Edit = (op: Op) => readonly Op[];
@@ -34,7 +36,9 @@ export function mutantsOf(kernel: Kernel): Mutant[] {
       const n = (counts.get(op.name) ?? 0) + 1;
       counts.set(op.name, n);
       const add = (kind: Mutant["kind"], what: string, edit: Edit): void => {
-        mutants.push({ name: `${what} ${op.name} #${n}`, kind, op, kernel: edited(kernel, op, edit) });
+        const mutant = edited(kernel, op, edit);
+        const isRefused = kind === "drop" && op.name === "block_sync" && problemsOf(mutant).length > 0;
+        mutants.push({ name: `${what} ${op.name} #${n}`, kind, op, kernel: isRefused ? null : mutant });
       };
       const set =
         (attributes: Op["attributes"]): Edit =>

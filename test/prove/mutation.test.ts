@@ -32,7 +32,7 @@ function scoreOf(
   let killed = 0;
   const survivors: Score["survivors"][number][] = [];
   for (const mutant of [...mutantsOf(kernel!), ...barrierMutantsOf(meeting)])
-    if (isRejected(mutant.kernel)) killed++;
+    if (mutant.kernel === null || isRejected(mutant.kernel)) killed++;
     else survivors.push({ mutant, excuse: excuseOf(name, mutant) });
   return { killed, survivors };
 }

@@ -32,7 +32,7 @@ import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flag
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
-import { rolesText, tensorMapName } from "./roles.js";
+import { meetText, rolesText, tensorMapName } from "./roles.js";
 import { sharedLayout } from "./shared-layout.js";
 import { tileText } from "./tiles.js";
 
@@ -50,8 +50,8 @@ export class CudaEmitter {
   private readonly constants = new Map<Value, number>();
   /** Functions that ops of this kernel need, by name, beside the prelude's. */
   private readonly helpers = new Map<string, string>();
-  /** The threads that run the text: the block's, or those of a role. */
-  role: { readonly threads: number; readonly first: number };
+  /** The threads that run the text, the block's or those of a role, and the number of the barrier that they meet at. */
+  role: { readonly threads: number; readonly first: number; readonly barrier: number };
   private fragment: FragmentElements | null = null;
   /** Whether the compiler may not write loops out as it likes: where there are roles, that is most of what it takes time for. */
   private readonly isLong: boolean;
@@ -61,7 +61,7 @@ export class CudaEmitter {
     private readonly source: SourceFile | null,
   ) {
     this.shared = sharedLayout(kernel);
-    this.role = { threads: kernel.blockThreads, first: 0 };
+    this.role = { threads: kernel.blockThreads, first: 0, barrier: 0 };
     this.isLong = kernel.buffers.some((b) => b.role === "ring");
   }
 
@@ -283,7 +283,7 @@ export class CudaEmitter {
         return this.define(op, () => `(u64)${start} % ${String(op.attributes["bytes"])} == 0`);
       }
       case "block_sync":
-        return this.line("__syncthreads();");
+        return meetText(this);
       case "roles":
         return rolesText(op, this, op === this.kernel.body.ops.at(-1));
       case "signal":
@@ -311,7 +311,8 @@ export class CudaEmitter {
     const [lo, hi] = op.operands.map((v) => this.name(v)) as [string, string];
     const [from, to] = op.operands.map((v) => this.constants.get(v));
     const body = (): void => this.region(op.regions[0]!);
-    const threads = this.kernel.blockThreads;
+    const { threads, first: firstThread } = this.role;
+    const thread = firstThread === 0 ? "threadIdx.x" : `(threadIdx.x - ${firstThread})`;
     const pragma = (): void => {
       const copies = op.attributes["unroll"] ?? (this.isLong ? 1 : undefined);
       if (copies !== undefined) this.line(`#pragma unroll ${String(copies)}`);
@@ -328,12 +329,12 @@ export class CudaEmitter {
       }
       case "threads":
         if (from === 0 && to === threads)
-          return this.block("", () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
+          return this.block("", () => (this.line(`const i64 ${i} = ${thread};`), body()));
         if (from === 0 && to !== undefined && to < threads)
-          return this.block(`if (threadIdx.x < ${to})`, () => (this.line(`const i64 ${i} = threadIdx.x;`), body()));
+          return this.block(`if (${thread} < ${to})`, () => (this.line(`const i64 ${i} = ${thread};`), body()));
         pragma();
         return this.block(
-          `for (i64 ${i} = ${from === 0 ? "" : `${lo} + `}threadIdx.x; ${i} < ${hi}; ${i} += ${threads})`,
+          `for (i64 ${i} = ${from === 0 ? "" : `${lo} + `}${thread}; ${i} < ${hi}; ${i} += ${threads})`,
           body,
         );
       case "fragment":

@@ -54,6 +54,17 @@ export function tensorMapsOf(kernel: Kernel): TensorMap[] {
   return [...found.values()];
 }
 
+/** Numbers of the barriers of each role; all threads of a block meet at that of number 0 (PTX, "barrier"). */
+const [CONSUMERS_MEET, PRODUCERS_MEET, MOVERS_MEET] = [1, 2, 3];
+
+/** All threads of a block meet, or those of a role. What producers have seen comes before what the copy engine reads for them. */
+export function meetText(out: CudaEmitter): void {
+  const { threads, barrier } = out.role;
+  if (barrier === 0) return out.line("__syncthreads();");
+  out.line(`asm volatile("bar.sync ${barrier}, ${threads};" ::: "memory");`);
+  if (barrier === PRODUCERS_MEET) out.line('asm volatile("fence.proxy.async;" ::: "memory");');
+}
+
 /** Registers of a thread while all have equally many. */
 function evenRegisters(threads: number): number {
   return Math.min(248, Math.floor(65536 / threads / 8) * 8);
@@ -62,7 +73,7 @@ function evenRegisters(threads: number): number {
 export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
   out.use("here");
   out.use("rings");
-  const { consumers, producers } = op.attributes as { consumers: number; producers: number };
+  const { consumers, producers, movers } = op.attributes as { consumers: number; producers: number; movers?: number };
   const ring = ringName(op);
   const { stages } = ringPlace(op, out);
   const [more, fewer] = [op.attributes["consumerRegisters"], op.attributes["producerRegisters"]];
@@ -78,14 +89,21 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
       isConsumer,
       () => {
         registers("inc", more as number | undefined);
-        out.inRole({ threads: consumers, first: 0 }, op.regions[0]!);
+        out.inRole({ threads: consumers, first: 0, barrier: CONSUMERS_MEET }, op.regions[0]!);
       },
       "} else {",
     );
     out.indented(() => {
       registers("dec", fewer as number | undefined);
-      out.line("Filling filling = {0, false};");
-      out.inRole({ threads: producers, first: consumers }, op.regions[1]!);
+      const produce = (): void => {
+        out.line("Filling filling = {0, false};");
+        out.inRole({ threads: producers, first: consumers, barrier: PRODUCERS_MEET }, op.regions[1]!);
+      };
+      if (movers === undefined) return produce();
+      const first = consumers + producers;
+      out.block(`if (threadIdx.x < ${first})`, produce, "} else {");
+      out.indented(() => out.inRole({ threads: movers, first, barrier: MOVERS_MEET }, op.regions[2]!));
+      out.line("}");
     });
     out.line("}");
     if (isLast) return;

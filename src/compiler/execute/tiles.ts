@@ -192,8 +192,8 @@ export function newRing(stages: number, trace: Trace | null): Ring {
   };
 }
 
-/** What a barrier in shared memory hands on, and learns: what its strand did, in the block. */
-export const RING_SIGNAL: SignalKind = { add: true, sys: false, hands: "itself" };
+/** What a barrier in shared memory hands on, and learns: who arrives releases, who waits acquires (PTX, "mbarrier.arrive": `.release.cta` unless said). */
+export const RING_SIGNAL: SignalKind = { add: true, sys: false, hands: "everything" };
 export const RING_WAIT: WaitKind = { sys: false, acquire: true, isAside: false };
 
 /** `ring_fill`: the copies started since the last one belong to the stage. */

@@ -49,6 +49,10 @@ export class Writer {
   current: Op | null = null;
   /** Text of what stands for the thread in code that one thread runs; null in code of the whole block. */
   private thread: string | null = null;
+  /** Whether what is written is done by consumers or producers. */
+  isInRole = false;
+  /** Whether it is done by one of several threads. */
+  private isSpread = false;
 
   constructor(
     readonly kernel: Kernel,
@@ -276,27 +280,47 @@ export class Writer {
     return this.thread === null ? this.variable("s", "T.strand(f.entity,f.launch)") : this.use(this.thread);
   }
 
+  /** Whether what is written is done by one of several threads, which cannot meet there. */
   get isInThread(): boolean {
-    return this.thread !== null;
+    return this.thread !== null && (!this.isInRole || this.isSpread);
   }
 
   /** Writes what one thread does between two synchronisations of its block. */
   asThread(body: () => void): void {
     const outer = this.thread;
+    const wasSpread = this.isSpread;
     this.thread = this.fresh("s");
+    this.isSpread = true;
     if (this.setting.observes) this.line(`const ${this.thread}=T.strand(f.entity,f.launch);`);
     body();
     this.thread = outer;
+    this.isSpread = wasSpread;
+  }
+
+  /** Writes what threads of a role do that wait, and then meet: the strand of the role has waited. */
+  asWaiting(body: () => void): void {
+    if (!this.isInRole) return this.asThread(body);
+    this.isSpread = true;
+    body();
+    this.isSpread = false;
+  }
+
+  /** Writes what the movers of a block do: as a block, with phases of their own. */
+  asMovers(body: () => void): void {
+    this.line(`f={...f,${this.setting.observes ? "entity:T.moversOf(f.entity)," : ""}open:[],groups:[],products:[]};`);
+    body();
   }
 
   /** Writes what the threads of a role do: one strand, and a block of its own as far as copies and products go. */
   asRole(body: () => void): void {
     const outer = this.thread;
     this.thread = this.fresh("s");
+    this.isInRole = true;
     this.line(`const ${this.thread}=${this.setting.observes ? "T.strand(f.entity,f.launch)" : "0"};`);
     this.line(`f={...f,strand:${this.thread},open:[],groups:[],products:[]};`);
     body();
     this.thread = outer;
+    this.isInRole = false;
   }
 
   /**

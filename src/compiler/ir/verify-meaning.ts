@@ -36,6 +36,7 @@ const BLOCK_WIDE = new Set([
   "ring_fill",
   "ring_wait",
   "ring_release",
+  "await_movers",
   "fragment_store",
 ]);
 
@@ -71,7 +72,10 @@ class MeaningVerifier {
   }
 
   region(region: Region, around: Around): void {
-    for (const op of region.ops) {
+    const isProducers = around.parents.some((p) => p.name === "roles" && holds(p.regions[1]!, region));
+    for (const [i, op] of region.ops.entries()) {
+      if (isProducers && waitsInThreads(op) && region.ops[i + 1]?.name !== "block_sync")
+        this.report(op, "the producer's threads do not meet after they have waited");
       if (op.name === "const") this.constants.set(op.results[0]!, op.attributes["value"] as number);
       else if (op.name === "load" || op.name === "store") this.bounds(op);
       else if (definitionOf(op.name).effect !== "pure") this.uniformity(op, around);
@@ -89,12 +93,20 @@ class MeaningVerifier {
         this.report(op, `a loop over ${map} stands inside one over ${spread}`);
     } else if (op.name === "signal" || op.name === "wait")
       this.report(op, "stands outside a loop over threads, so every thread would carry it out");
+    if (op.name === "await_movers") this.moversAwaited(op, parents);
     const isBarrier = op.name === "barrier";
     if (!isBarrier && op.name !== "notify" && op.name !== "await") return;
     for (const p of parents) (isBarrier ? this.barriersInside : this.wordsInside).add(p);
     if (isUneven || (isBarrier && isOverRanks))
       this.report(op, "stands inside a loop that blocks run different numbers of times");
     if (isBarrier) this.ranks(op);
+  }
+
+  private moversAwaited(op: Op, parents: readonly Op[]): void {
+    const roles = parents.findLast((p) => p.name === "roles");
+    const [, producers, movers] = roles?.regions ?? [];
+    if (producers === undefined || !stands(producers, op)) this.report(op, "stands outside of what a producer does");
+    else if (movers!.ops.at(-1)?.name !== "barrier") this.report(op, "the movers beside it end with no barrier");
   }
 
   private ranks(op: Op): void {
@@ -123,6 +135,19 @@ class MeaningVerifier {
         this.report(op, `index ${at} of dimension ${d} lies outside '${name}', which has ${String(length)}`);
     }
   }
+}
+
+function stands(region: Region, op: Op): boolean {
+  return region.ops.some((o) => o === op || o.regions.some((inner) => stands(inner, op)));
+}
+
+function holds(region: Region, inner: Region): boolean {
+  return region === inner || region.ops.some((o) => o.regions.some((r) => holds(r, inner)));
+}
+
+/** Each thread of a role does all in order, as far as proofs see; but for waits, that is only so when they meet. */
+function waitsInThreads(op: Op): boolean {
+  return op.name === "for" && mapOf(op) === "threads" && op.regions[0]!.ops.some((o) => o.name === "wait");
 }
 
 function mapOf(loop: Op): LoopMap {

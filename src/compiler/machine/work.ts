@@ -100,6 +100,8 @@ class Counter {
   private readonly sent = new Set<string>();
   /** Flags that the threads of a loop wait for. */
   private flags = 0;
+  /** Whether the ops at hand are carried out beside others, whose time covers that of their waits. */
+  private isBeside = false;
   private readonly buffers;
   private readonly hasPackets: boolean;
 
@@ -255,8 +257,7 @@ class Counter {
         return this.region(op.regions[condition === 0 ? 1 : 0]!, weight);
       }
       case "roles":
-        // What producers load, consumers use.
-        return [...op.regions].reverse().forEach((region) => this.region(region, weight));
+        return this.roles(op, weight);
       case "for":
       case "reduce":
         return this.loop(op, weight);
@@ -309,6 +310,25 @@ class Counter {
     return total;
   }
 
+  /** What movers send travels while others multiply: all of it is one stretch, after which ranks meet. */
+  private roles({ regions, attributes }: Op, weight: number): void {
+    const [consumers, producers, movers] = regions as readonly [Region, Region, Region];
+    const before = this.now;
+    this.isBeside = attributes["movers"] !== undefined;
+    if (this.isBeside) this.flags = 0;
+    this.region(movers, weight);
+    const moved = this.now;
+    this.now = before;
+    // What producers load, consumers use.
+    this.region(producers, weight);
+    this.region(consumers, weight);
+    this.now = later(this.now, moved);
+    if (!this.isBeside) return;
+    this.isBeside = false;
+    this.closeStretch();
+    this.endStretch();
+  }
+
   private loop(op: Op, weight: number): void {
     const bounds = op.operands.map((v) => this.values.deciding(v));
     if (bounds.includes(null)) return;
@@ -323,7 +343,7 @@ class Counter {
     if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += each * total;
     this.depth++;
     for (const a of body.arguments) this.depends.set(a, this.depth);
-    const isOrdered = synchronises(op);
+    const isOrdered = synchronises(op) && !this.isBeside;
     // Terms of a sum that nothing is stored between are loaded several at a time.
     const path = op.name === "reduce" ? Math.ceil(own / REDUCED_TOGETHER) : own;
     try {
@@ -369,12 +389,19 @@ class Counter {
 
   /** A loop whose threads wait for a flag each. */
   private meet(body: Region, [lo, hi]: readonly [number, number]): void {
-    this.closeStretch();
-    this.flags = 0;
+    if (!this.isBeside) {
+      this.closeStretch();
+      this.flags = 0;
+    }
     for (let i = lo; i < hi; i++) {
       this.values.set(body.arguments[0]!, i);
       this.region(body, 1);
     }
+    if (!this.isBeside) this.endStretch();
+  }
+
+  /** All have come to where they wait. */
+  private endStretch(): void {
     const isGrid = this.flags > this.awaits.size + 1;
     this.meetings.push({ tells: [...this.tells], awaits: [...this.awaits], isGrid });
     this.tells.clear();

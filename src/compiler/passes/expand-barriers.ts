@@ -46,6 +46,8 @@ class Expansion {
   private readonly notifications: NotifyExpansion;
   /** The barrier after which the block does nothing. */
   private readonly last: Op | undefined;
+  /** The barrier that the movers of the roles at hand arrive at. */
+  private ofMovers: Op | null = null;
 
   constructor(private readonly kernel: Kernel) {
     const build = (this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 }));
@@ -91,10 +93,12 @@ class Expansion {
     }
     const launches = countsLaunches ? this.launches() : null;
     rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => {
+      if (op.name === "roles") this.beginRoles(op);
       if (op.name === "launch_parity") values.set(op.results[0]!, launches!.parity);
       else if (op.name === "launch_epoch") values.set(op.results[0]!, launches!.next);
       else if (isAround(op)) this.tellOfLaunch(op, launches!.next);
       else if (op.name === "barrier") this.barrier(op, values);
+      else if (op.name === "await_movers") this.awaitMovers(values.get(op.operands[0]!));
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
       else if (op.name === "await") this.notifications.await(values.get(op.operands[0]!));
       else return false;
@@ -180,6 +184,34 @@ class Expansion {
     };
   }
 
+  /** All threads of a block count the barrier of its movers, each in a register of its own; the movers carry it out. */
+  private beginRoles(op: Op): void {
+    const barrier = op.regions[2]!.ops.at(-1);
+    if (barrier?.name !== "barrier") return;
+    this.ofMovers = barrier;
+    this.advance();
+  }
+
+  /** Waits for the flags that the movers of all blocks of a rank set when they arrive at their barrier. */
+  private awaitMovers(peer: Value): void {
+    const { build } = this;
+    const { pairs } = this.meaning(this.ofMovers!);
+    const scope = pairs.between === 0 ? "gpu" : "sys";
+    const [epoch, buffer] = [this.now(), this.names.flags];
+    build.for("threads", [[this.zero, this.grid]], ([b]) => {
+      const slot = build.add(build.mul(b!, this.world), peer);
+      build.op("wait", [epoch, slot, peer], { buffer, scope, order: "acquire" }, null);
+    });
+    build.op("block_sync", [], {}, null);
+  }
+
+  private advance(): Value {
+    const { build } = this;
+    const epoch = build.add(this.now(), build.constant(1, scalar("u32")));
+    build.store(this.names.now, epoch, [this.zero]);
+    return epoch;
+  }
+
   private barrier(op: Op, values: Substitution): void {
     const { build } = this;
     const { pairs, isGrid } = this.meaning(op);
@@ -195,10 +227,7 @@ class Expansion {
     if (half === "wait") {
       const [behind] = op.operands.map((v) => values.get(v));
       epoch = behind === undefined ? this.now() : build.sub(this.now(), build.cast(behind, "u32"));
-    } else {
-      epoch = build.add(this.now(), build.constant(1, scalar("u32")));
-      build.store(this.names.now, epoch, [this.zero]);
-    }
+    } else epoch = op === this.ofMovers ? this.now() : this.advance();
     const scope = pairs.between === 0 ? "gpu" : "sys";
     if (half !== "wait") this.arrive(pairs, epoch, scope);
     if (half === "arrive") return;

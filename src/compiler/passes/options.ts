@@ -144,7 +144,7 @@ const WGMMA_ROLES: RoleShape = {
   stages: 4,
   consumers: 256,
   producers: 128,
-  registers: { consumer: 216, producer: 72 },
+  registers: { consumer: 208, producer: 88 },
   group: 8,
 };
 

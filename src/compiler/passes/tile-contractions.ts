@@ -26,6 +26,7 @@ import {
   viewContraction,
 } from "./support/contraction.js";
 import { cutDepth, emitSums, type ProductLengths } from "./support/depth-slices.js";
+import { type Movers, moversFor } from "./support/product-movers.js";
 import { emitRoles, type RoleShape } from "./support/role-products.js";
 import { rotatedNumber, rotatedVariable } from "./support/tile-rotation.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
@@ -55,10 +56,17 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
         reason: `another product of the kernel has no tiles for warp groups, which those of ${match.a.dtype} need; cast its operands to bf16 or f16`,
       });
     }
+  const movers = new Map<Op, Movers>();
+  for (const [loop, match] of roles === null ? [] : found) {
+    const moved = moversFor(loop, match, kernel, definitions);
+    if (moved !== null) movers.set(loop, moved);
+  }
+  const moved = new Set([...movers.values()].flatMap(({ ops }) => ops));
   const buffers: Buffer[] = [...kernel.buffers];
   const work: Extent[] = [...kernel.work];
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
+    if (moved.has(op)) return true;
     if (refused.has(op)) {
       values.set(op.results[0]!, foldOf(op, refused.get(op)!, b, values));
       return true;
@@ -82,7 +90,8 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
             b,
           )
         : null;
-    if (byRoles !== null) emitRoles(op, match, byRoles, buffers, b, values, slices, kernel.world);
+    if (byRoles !== null)
+      emitRoles(op, match, byRoles, buffers, b, values, slices, movers.get(op) ?? null, kernel.world);
     else emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values, kernel.world);
     if (slices !== null) emitSums(op, match, slices, kernel.world, b, values);
     work.push(slices === null ? lengths.tiles : extent("mul", lengths.tiles, extent("max", slices.most, 1)));

@@ -109,11 +109,22 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
     });
   // Then one tile, so deep that blocks share its depth.
   const basic = [shape(() => 1), part(19, 19, 27), part(16, 24, 24), part(5, 7, 43), part(4, 8, 40)];
+  // Where rows are gathered while the product goes on, some tiles are one rank's own.
+  const tile = rowsOfGatheredTile(kernel);
+  if (tile > 0) basic.push(part(tile * world, tile / 2, tile));
   if (claim === "answer" && (world > 2 || dims.length > 3)) return { basic, further: [] };
   // As deep as the others, but with no more columns than one tile has: what more of them do is known from those.
   const deep = 24;
   const columns = isSharded(kernel, last) ? Math.ceil(deep / world) : deep;
   return { basic, further: [part(Math.ceil((main + row) / deep) * world, columns, deep, columns)] };
+}
+
+/** Rows of a tile of a product whose movers gather an operand; 0 where none does. */
+function rowsOfGatheredTile(kernel: Kernel): number {
+  let found = false;
+  walkKernel(kernel, (op) => void (found ||= op.name === "roles" && op.attributes["movers"] !== undefined));
+  const tiles = kernel.buffers.filter((b) => found && b.role === "fragment").flatMap((b) => b.shape as number[]);
+  return Math.max(0, ...tiles);
 }
 
 /** The most elements that a tensor has at some lengths. */

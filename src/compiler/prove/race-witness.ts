@@ -48,7 +48,7 @@ function verb(p: Place): string {
 
 function placeOf(trace: Trace, access: number, { buffer, rank, isOwn }: Memory, element: number): Place {
   const segment = trace.segment(trace.field(access, 0));
-  const block = segment.entity % (trace.grid + 1);
+  const block = trace.blockOf(segment.entity);
   const writes = (trace.field(access, 4) & WRITE) !== 0;
   return {
     rank: rankOf(trace, segment),
@@ -61,7 +61,7 @@ function placeOf(trace: Trace, access: number, { buffer, rank, isOwn }: Memory, 
 }
 
 function rankOf(trace: Trace, s: Doer): number {
-  return Math.floor(s.entity / (trace.grid + 1));
+  return trace.rankOf(s.entity);
 }
 
 /** A schedule in which the second access comes while the first is still on its way. */
@@ -97,7 +97,7 @@ class Interleaving {
   }
 
   private isCaller(s: Doer): boolean {
-    return s.entity % (this.trace.grid + 1) === this.trace.grid;
+    return this.trace.isHost(s.entity);
   }
 
   /** Whether what a strand learns is known in a segment: of its own block and earlier, or of a launch that has ended. */

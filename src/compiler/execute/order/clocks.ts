@@ -61,21 +61,38 @@ export class Clocks {
     return this.knowledge.withPhase(this.bases[entity]!, entity, this.phases[entity]!);
   }
 
+  /** The movers of a block begin: they know what it knows, and what it did. */
+  beginMovers(entity: number): void {
+    const movers = this.trace.moversOf(entity);
+    this.bases[movers] = this.knowledge.join(this.bases[movers]!, this.toldBy(entity));
+  }
+
+  /** The movers of a block end: it knows what they know, and what they did. */
+  endMovers(entity: number): void {
+    const movers = this.trace.moversOf(entity);
+    this.endPhase(movers);
+    this.bases[entity] = this.knowledge.join(this.bases[entity]!, this.toldBy(movers));
+  }
+
   /** A launch starts: its blocks know what the rank's caller knows. */
   start(rank: number): void {
     const host = this.trace.host(rank);
     this.endPhase(host);
     const told = this.toldBy(host);
-    for (let e = host - this.trace.grid; e < host; e++) this.bases[e] = this.knowledge.join(this.bases[e]!, told);
+    for (const e of this.blocksOf(rank)) this.bases[e] = this.knowledge.join(this.bases[e]!, told);
   }
 
   /** A launch ends: the rank's caller knows what its blocks know. */
   end(rank: number): void {
     const host = this.trace.host(rank);
-    for (let e = host - this.trace.grid; e < host; e++) {
+    for (const e of this.blocksOf(rank)) {
       this.endPhase(e);
       this.bases[host] = this.knowledge.join(this.bases[host]!, this.toldBy(e));
     }
+  }
+
+  private blocksOf(rank: number): readonly number[] {
+    return Array.from({ length: this.trace.grid }, (_, block) => this.trace.entity(rank, block));
   }
 
   /** What a release hands on: what its strand knows, which says its own block's phases too, and what it did itself. */

@@ -13,7 +13,17 @@ import { firstWhere, NEAR } from "./climbing.js";
 import { Clocks, type Order } from "./clocks.js";
 import { KnowledgeTable, NOTHING } from "./knowledge.js";
 import type { Flag, Signal, Wait } from "./flags.js";
-import { ENDS, ENDS_PHASE, EVENT_FIELDS, SIGNALS, STARTS, type Trace, WAITS } from "./trace.js";
+import {
+  ENDS,
+  ENDS_PHASE,
+  EVENT_FIELDS,
+  MOVERS_BEGIN,
+  MOVERS_END,
+  SIGNALS,
+  STARTS,
+  type Trace,
+  WAITS,
+} from "./trace.js";
 
 const MOST_ROUNDS = 20;
 
@@ -82,6 +92,12 @@ export class HappensBefore implements Order {
       switch (events[row]) {
         case ENDS_PHASE:
           clocks.endPhase(about);
+          break;
+        case MOVERS_BEGIN:
+          clocks.beginMovers(about);
+          break;
+        case MOVERS_END:
+          clocks.endMovers(about);
           break;
         case STARTS:
           clocks.start(about);

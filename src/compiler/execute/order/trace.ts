@@ -4,10 +4,11 @@
  * A *strand* is what one thread does between two synchronisations of its block: an iteration of a loop over threads,
  * or one block-wide op. Iterations are not tied to threads here: the IR promises nothing about that, so no two strands
  * of a block are ordered before the block synchronises. A *segment* is a strand's stretch between flag operations.
- * An *entity* is a block number of a rank, over all launches, or a rank's caller; its time is counted in *phases*,
- * which end where the block synchronises.
+ * An *entity* is a block number of a rank, over all launches, or the movers of such blocks, or a rank's caller; its time
+ * is counted in *phases*, which end where the block, or its movers, synchronise.
  */
 import { isGlobal, type Kernel, type Op } from "../../ir/module.js";
+import { walkKernel } from "../../ir/visit.js";
 import { CannotTell } from "../failures.js";
 import { type Flag, type FlagOperation, type Signal, signalKind, type SignalKind, type Strand, type StrandOf, type Wait, waitKind, type WaitKind } from "./flags.js"; // prettier-ignore
 import { type SharedLayout, SharedPlaces } from "./shared-places.js";
@@ -34,12 +35,14 @@ export interface Segment extends StrandOf {
   readonly number: number;
 }
 
-/** Kinds of events. What each is about: an entity whose phase ends; a rank, twice; the number of a signal; of a wait. */
+/** Kinds of events. What each is about: an entity whose phase ends; a rank, twice; the number of a signal; of a wait; the entity of a block, twice. */
 export const ENDS_PHASE = 0;
 export const STARTS = 1;
 export const ENDS = 2;
 export const SIGNALS = 3;
 export const WAITS = 4;
+export const MOVERS_BEGIN = 5;
+export const MOVERS_END = 6;
 
 /** Numbers that a row of `Trace.events` has: kind, what it is about, segments that had started before it. */
 export const EVENT_FIELDS = 3;
@@ -56,6 +59,12 @@ export const FIELDS = 7;
 /** Accesses in one of `Trace.tables`: a power of two, so that shifts find the table and the row. */
 const TABLE_BITS = 15;
 export const TABLE_ROWS = 1 << TABLE_BITS;
+
+function holdsMovers(kernel: Kernel): boolean {
+  let holds = false;
+  walkKernel(kernel, (op) => void (holds ||= op.name === "roles" && op.attributes["movers"] !== undefined));
+  return holds;
+}
 
 /** Beyond, memory would run out. */
 const MOST_ACCESSES = 40_000_000;
@@ -111,6 +120,7 @@ export class Trace {
   private latest = new Int32Array(256);
   private copies = 0;
   readonly world: number;
+  private readonly perRank: number;
   private readonly shared: SharedPlaces | null;
   /** By buffer: the number of rank 0's memory. */
   private readonly globals: number[] = [];
@@ -128,7 +138,8 @@ export class Trace {
   ) {
     this.world = kernel.world;
     this.shared = layout === null ? null : new SharedPlaces(kernel, layout);
-    this.phases = new Int32Array(kernel.world * (grid + 1));
+    this.perRank = (holdsMovers(kernel) ? 2 : 1) * grid + 1;
+    this.phases = new Int32Array(kernel.world * this.perRank);
     kernel.buffers.forEach((b, j) => {
       if (!isGlobal(b)) return;
       this.globals[j] = this.memories.length;
@@ -162,22 +173,32 @@ export class Trace {
     return this.phases.length;
   }
 
+  /** A block's. */
   entity(rank: number, block: number): number {
-    return rank * (this.grid + 1) + block;
+    return rank * this.perRank + block;
+  }
+
+  /** That of the movers of a block, whose phases are their own. */
+  moversOf(entity: number): number {
+    return entity + this.grid;
   }
 
   rankOf(entity: number): number {
-    return Math.floor(entity / (this.grid + 1));
+    return Math.floor(entity / this.perRank);
   }
 
-  /** A block's number; that of the caller is the grid. */
+  /** A block's number, of its movers too; that of the caller is the grid. */
   blockOf(entity: number): number {
-    return entity % (this.grid + 1);
+    return this.isHost(entity) ? this.grid : (entity % this.perRank) % this.grid;
   }
 
   /** The caller of a rank. */
   host(rank: number): number {
-    return this.entity(rank, this.grid);
+    return (rank + 1) * this.perRank - 1;
+  }
+
+  isHost(entity: number): boolean {
+    return entity % this.perRank === this.perRank - 1;
   }
 
   strand(entity: number, launch: number): Strand {
@@ -196,6 +217,17 @@ export class Trace {
   endPhase(entity: number, _op?: Op): void {
     this.event(ENDS_PHASE, entity);
     this.phases[entity]!++;
+  }
+
+  /** The movers of a block begin, after all that it has done. */
+  beginMovers(entity: number): void {
+    this.event(MOVERS_BEGIN, entity);
+  }
+
+  /** The movers of a block are done: it goes on after all that they have done. */
+  endMovers(entity: number): void {
+    this.event(MOVERS_END, entity);
+    this.phases[this.moversOf(entity)]!++;
   }
 
   /** A launch starts: the caller's accesses before it are over. */

@@ -107,7 +107,8 @@ function blocks(w: Writer, body: Region, bounds: Bounds): void {
 
 /** Iterations that never wait run one after the other; where one may wait, threads are coroutines. */
 function threads(w: Writer, body: Region, bounds: Bounds): void {
-  const iteration = (): void => w.asThread(() => region(w, body));
+  const each = (): void => region(w, body);
+  const iteration = (): void => (w.mayWait(body) ? w.asWaiting(each) : w.asThread(each));
   const mention = (): void => bounds.flat().forEach((text) => void (/^[A-Za-z]/.test(text) && w.use(text)));
   w.preemption();
   if (!w.mayWait(body)) {

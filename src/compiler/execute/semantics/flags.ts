@@ -41,6 +41,7 @@ export function wait(w: Writer, op: OpOf<"wait">): void {
 
 export function blockSync(w: Writer, op: OpOf<"block_sync">): void {
   if (w.isInThread) return w.line(`refuse("a block synchronises inside a loop over threads",${w.op(w.current!)});`);
-  if (w.setting.observes) w.line(`T.endPhase(f.entity,${w.op(op)});`);
+  // Threads of a role do all in order, as one strand.
+  if (w.setting.observes && !w.isInRole) w.line(`T.endPhase(f.entity,${w.op(op)});`);
   w.preemption();
 }

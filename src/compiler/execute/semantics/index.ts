@@ -62,6 +62,7 @@ const SEMANTICS: Semantics = {
   barrier: "expanded before",
   notify: "expanded before",
   await: "expanded before",
+  await_movers: "expanded before",
   launch_parity: "expanded before",
   launch_epoch: "expanded before",
 };

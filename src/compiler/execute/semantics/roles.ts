@@ -1,6 +1,6 @@
 /**
  * Roles of a block, and the rings between them. A role is a coroutine, and one strand for the observer: each of its threads goes
- * through all of its ops in order. A ring is a count of how often each stage has been filled, and one of how often it has been
+ * through all of its ops in order; but movers are a block of their own, whose threads are strands between its synchronisations. A ring is a count of how often each stage has been filled, and one of how often it has been
  * released; what has been copied to a stage lands where the consumers find it full, as late as the program allows.
  */
 import { InternalCompilerError } from "../../diagnostics/ice.js";
@@ -24,8 +24,15 @@ export function roles(w: Writer, op: OpOf<"roles">): void {
   w.ran(op);
   meet(w, op);
   rings.set(ring, w.variable("ring", `tiles.newRing(${stagesOf(w, ring)},${w.setting.observes ? "T" : "null"})`));
-  w.together(op.regions.map((body) => () => role(w, body)));
+  const [consumers, producers, movers] = op.regions;
+  const hasMovers = op.attributes.movers !== undefined;
+  const tell = (what: string): void => void (hasMovers && w.setting.observes && w.line(`T.${what}(f.entity);`));
+  tell("beginMovers");
+  const parts = [() => role(w, consumers), () => role(w, producers)];
+  if (hasMovers) parts.push(() => w.asMovers(() => region(w, movers)));
+  w.together(parts);
   rings.delete(ring);
+  tell("endMovers");
   meet(w, op);
 }
 

@@ -9,8 +9,9 @@ import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
-import { accumulatedIn, type Contraction, copyTile, transposedOf } from "./contraction.js";
+import { accumulatedIn, type Contraction, copyTile, type OperandView, transposedOf } from "./contraction.js";
 import { type Slices } from "./depth-slices.js";
+import { awaitRows, type Movers } from "./product-movers.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
 /** Sizes of a tile, and how a block's threads and registers are divided. */
@@ -26,6 +27,9 @@ export interface RoleShape {
   /** Rows of tiles that blocks go through together, so that what they load of the other operand is still in the cache. */
   readonly group: number;
 }
+
+/** One warp starts the copies of tiles; where there are movers, they are the others of its group. */
+const WARPS_IN_GROUP = 4;
 
 interface RoleBuffers {
   readonly a: string;
@@ -73,6 +77,7 @@ export function emitRoles(
   build: Builder,
   values: Substitution,
   slices: Slices | null,
+  movers: Movers | null,
   world: number,
 ): void {
   const names = roleBuffers(match, buffers, shape);
@@ -84,7 +89,8 @@ export function emitRoles(
   const number = (v: Value): number => variables.indexOf(v);
   const along = match.contract.regions[0]!.arguments[0]!;
   const depth = values.get(match.depth);
-  const rotated = rotatedVariable(op, world);
+  const rotated = movers?.rows ?? rotatedVariable(op, world);
+  const begins = movers === null ? "next" : "own";
   const stages = (): Value => build.constant(shape.stages);
   const steps = (): Value => slices?.steps ?? build.ceilDiv(depth, build.constant(shape.k));
 
@@ -107,7 +113,7 @@ export function emitRoles(
     const height = build.binary("min", group, build.sub(down, first));
     const inGroup = build.rem(inPlane, perGroup);
     const place = (v: Value, inOrder: Value): void => {
-      const tileNumber = v === rotated ? rotatedNumber(build, inOrder, counts[number(v)]!, world) : inOrder;
+      const tileNumber = v === rotated ? rotatedNumber(build, inOrder, counts[number(v)]!, world, begins) : inOrder;
       at.set(v, build.add(low[number(v)]!, build.mul(tileNumber, build.constant(size(v)))));
     };
     place(match.row, build.add(first, build.rem(inGroup, height)));
@@ -137,19 +143,32 @@ export function emitRoles(
     });
   };
 
+  /** From where to where the rows of a tile are inside, or its columns. */
+  const rowsOf = (v: Value, at: TileAt): readonly [Value, Value] => {
+    const first = at.get(v)!;
+    return [first, build.binary("min", build.add(first, build.constant(size(v))), high[number(v)]!)];
+  };
+  const copy = (name: "a" | "b", view: OperandView, here: TileAt, stage: Value): void =>
+    copyTile(build, view, names[name], here, stage, depth, values, { ring: names.ring });
   const producer = build.region(0, () =>
-    eachTile((at, before, slice) =>
+    eachTile((at, before, slice) => {
+      const isOwn = movers === null ? null : awaitRows(movers, rowsOf(movers.rows, at), build, values);
+      const fetch = (name: "a" | "b", here: TileAt, stage: Value): void => {
+        const gathered = (): void => copy(name, match[name], here, stage);
+        if (isOwn === null || movers!.operand !== name) return gathered();
+        build.if(isOwn, () => copy(name, movers!.own!, here, stage), gathered);
+      };
       build.for("serial", [[zero, steps()]], ([step]) => {
         const position = build.add(before, step!);
         const stage = build.rem(position, stages());
         const deep = slices === null ? step! : build.add(build.mul(slice, steps()), step!);
         const here = new Map([...at, [along, build.mul(deep, build.constant(shape.k))]]);
         build.op("ring_acquire", [position], { ring: names.ring }, null);
-        copyTile(build, match.a, names.a, here, stage, depth, values, { ring: names.ring });
-        copyTile(build, match.b, names.b, here, stage, depth, values, { ring: names.ring });
+        fetch("a", here, stage);
+        fetch("b", here, stage);
         build.op("ring_fill", [position], { ring: names.ring }, null);
-      }),
-    ),
+      });
+    }),
   );
 
   const { accumulator, a, b, patch, ring } = names;
@@ -181,13 +200,18 @@ export function emitRoles(
       build.if(slices.isCut, () => eachElement(op, match, elements, build, values, keep), store);
     }),
   );
-  const { consumers, producers, registers } = shape;
-  const even = { consumers, producers, ring };
+  const moving = build.region(0, () => {
+    if (movers !== null) rewriteOps(movers.ops, build, values);
+  });
+  const { consumers, registers } = shape;
+  const producers = movers === null ? shape.producers : shape.producers / WARPS_IN_GROUP;
+  const others = movers === null ? {} : { movers: shape.producers - producers };
+  const even = { consumers, producers, ...others, ring };
   const divided =
     registers === null
       ? even
       : { ...even, consumerRegisters: registers.consumer, producerRegisters: registers.producer };
-  build.op("roles", [], divided, null, [consumer, producer]);
+  build.op("roles", [], divided, null, [consumer, producer, moving]);
 }
 
 /** What is done with the element in row `i` and column `j` of the accumulator, where the loop's variables have values. */

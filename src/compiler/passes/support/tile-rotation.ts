@@ -26,9 +26,21 @@ export function rotatedVariable(loop: Op, world: number): Value | null {
   return body!.arguments.find(decides) ?? null;
 }
 
-/** The `number`-th of `count` tiles, or elements, in the order of this rank: 0 ≤ number < count. */
-export function rotatedNumber(build: Builder, number: Value, count: Value, world: number): Value {
-  const next = build.add(build.rank(), build.constant(1));
-  const first = build.div(build.mul(next, count), build.constant(world));
+/**
+ * The `number`-th of `count` tiles, or elements, in the order of this rank: 0 ≤ number < count.
+ * @param begins with the tiles of the next rank; or with its own, where those of others come from them
+ */
+export function rotatedNumber(
+  build: Builder,
+  number: Value,
+  count: Value,
+  world: number,
+  begins: "next" | "own" = "next",
+): Value {
+  const ranks = build.constant(world);
+  const first =
+    begins === "next"
+      ? build.div(build.mul(build.add(build.rank(), build.constant(1)), count), ranks)
+      : build.ceilDiv(build.mul(build.rank(), count), ranks);
   return build.rem(build.add(number, first), count);
 }

@@ -68,11 +68,15 @@ export class Watch extends Trace {
     this.timeline = new Timeline(faults);
     this.clocks = new Clocks(this, new KnowledgeTable(this));
     this.races = new Races(this, this.clocks, (a, b, element) => this.race(a, b, element));
-    this.storers = Array.from({ length: this.entities }, (_, e) => ({
+    const storers = Array.from({ length: this.entities }, (_, e): Storer => ({
       rank: this.rankOf(e),
       firstHidden: null,
       lastHidden: null,
     }));
+    // What the movers of a block store, the block sees.
+    this.storers = storers.map((own, e) =>
+      this.isHost(e) ? own : storers[this.entity(this.rankOf(e), this.blockOf(e))]!,
+    );
     this.hidden = kernelOf.buffers.map((b, j) => (isGlobal(b) ? arrays[j]!.map((a) => new HiddenStores(a)) : []));
   }
 
@@ -250,6 +254,16 @@ export class Watch extends Trace {
     this.timeline.note(this.rankOf(entity), this.blockOf(entity), launch, op, () => "synchronises its threads");
     super.endPhase(entity);
     this.clocks.endPhase(entity);
+  }
+
+  override beginMovers(entity: number): void {
+    super.beginMovers(entity);
+    this.clocks.beginMovers(entity);
+  }
+
+  override endMovers(entity: number): void {
+    super.endMovers(entity);
+    this.clocks.endMovers(entity);
   }
 
   // -- visibility -------------------------------------------------------------------------------------------------

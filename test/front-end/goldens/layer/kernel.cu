@@ -304,7 +304,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   {
     ring_begin<4, 8, 4, false>(b_ring_4);
     if (threadIdx.x < 256) {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+      asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
       const i64 v99 = v7 > 0ll ? v7 : 0ll;
       const i64 v100 = v99 + 127ll;
       const i64 v101 = v100 / 128ll;
@@ -514,7 +514,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         }
       }
     } else {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+      asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
       Filling filling = {0, false};
       const i64 v229 = v7 > 0ll ? v7 : 0ll;
       const i64 v230 = v229 + 127ll;

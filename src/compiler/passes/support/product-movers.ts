@@ -1,0 +1,177 @@
+/**
+ * Products whose operand is gathered while they go on. Where a loop sends this rank's shard to all ranks, a barrier follows, and
+ * then a product that reads what has come, movers of its blocks send the shard: tiles of a rank's own rows need nobody, and the
+ * producer awaits a rank's movers only before the first tile that reads their rows. The barrier stays the movers' last op, so that
+ * whatever follows the product comes after it, as before.
+ */
+import type { Builder } from "../../ir/builder.js";
+import { bufferOf, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
+import { definitionOf } from "../../ir/ops.js";
+import { type Substitution, walk } from "../../ir/visit.js";
+import type { Definitions } from "./analysis.js";
+import type { Contraction, OperandView } from "./contraction.js";
+
+export interface Movers {
+  /** What they do: the loop that sends the shard, and the barrier. */
+  readonly ops: readonly [send: Op, barrier: Op];
+  /** The operand that is gathered, and the variable of the product's loop that counts its rows. */
+  readonly operand: "a" | "b";
+  readonly rows: Value;
+  /** Rows of each rank's shard, which follow those of the rank before. */
+  readonly shard: Value;
+  /** The operand's own rows where they have come from; null where they are no copy of anything. */
+  readonly own: OperandView | null;
+}
+
+/** What the movers of the product in `loop` may do; null where it has to stay before it. */
+export function moversFor(loop: Op, match: Contraction, kernel: Kernel, definitions: Definitions): Movers | null {
+  const barrier = effectBefore(loop, kernel);
+  const send = barrier === null ? null : effectBefore(barrier, kernel);
+  if (send === null || !isWholeBarrier(barrier!)) return null;
+  const sent = sentShard(send, kernel, definitions);
+  if (sent === null || !isApart(loop, barrier!, sent.buffer, kernel)) return null;
+  const gathered = (["a", "b"] as const).filter((name) => match[name].buffer === sent.buffer);
+  const [operand] = gathered;
+  if (gathered.length !== 1) return null;
+  const view = match[operand!];
+  const rows = operand === "a" ? match.row : match.column;
+  const [first] = view.indices;
+  if (!view.isDeep || view.rows !== 0 || view.peer !== null || first!.along !== rows || first!.terms.length > 0)
+    return null;
+  const own = sent.from === null ? null : ownRows(view, sent.from, sent.base);
+  return { ops: [send, barrier!], operand: operand!, rows, shard: sent.shard, own };
+}
+
+/** The op before another one of the kernel's body, those apart that only compute values. */
+function effectBefore(op: Op, { body: { ops } }: Kernel): Op | null {
+  return ops.slice(0, Math.max(0, ops.indexOf(op))).findLast((o) => definitionOf(o.name).effect !== "pure") ?? null;
+}
+
+/** Whether all blocks of all ranks meet there, and nothing more happens. */
+function isWholeBarrier({ name, attributes, operands }: Op): boolean {
+  return (
+    name === "barrier" &&
+    operands.length === 0 &&
+    attributes["scope"] === "grid" &&
+    attributes["ranks"] === "all" &&
+    Object.keys(attributes).length === 2
+  );
+}
+
+interface Shard {
+  /** The buffer it goes to, on all ranks. */
+  readonly buffer: string;
+  readonly shard: Value;
+  /** First of its rows there. */
+  readonly base: Value;
+  /** The buffer that it is a copy of, element by element. */
+  readonly from: string | null;
+}
+
+/** A loop over the elements of a shard that stores each on all ranks, as rows `rank · shard` and on; and does nothing else. */
+function sentShard(loop: Op, kernel: Kernel, definitions: Definitions): Shard | null {
+  if (loop.name !== "for" || loop.attributes["map"] !== "tiles" || loop.attributes["spread"] === true) return null;
+  const [body] = loop.regions;
+  const effects: Op[] = [];
+  walk(body!, (op) => void (definitionOf(op.name).effect !== "pure" && op.name !== "load" && effects.push(op)));
+  const [ranks, store] = effects;
+  if (effects.length !== 2 || ranks!.attributes["map"] !== "ranks" || store!.name !== "store") return null;
+  const [from, to] = ranks!.operands.map((v) => definitions.constant(v));
+  const { value, peer, indices } = memoryOperands(store!);
+  if (from !== 0 || to !== kernel.world || peer !== ranks!.regions[0]!.arguments[0]) return null;
+  const variables = body!.arguments;
+  const [low, shard] = loop.operands;
+  const base = baseOf(indices[0]!, variables[0]!, definitions);
+  const isShard = definitions.constant(low!) === 0 && base !== null && isRanksShare(base, shard!, definitions);
+  if (!isShard || indices.length !== variables.length || indices.some((v, d) => d > 0 && v !== variables[d]))
+    return null;
+  const load = definitions.of(value!);
+  const isCopy =
+    load?.name === "load" &&
+    !isRemote(load) &&
+    load.operands.length === variables.length &&
+    load.operands.every((v, d) => v === variables[d]) &&
+    bufferOf(kernel, text(load, "buffer")).role === "input";
+  return { buffer: text(store!, "buffer"), shard: shard!, base, from: isCopy ? text(load, "buffer") : null };
+}
+
+/** What is added to a variable. */
+function baseOf(index: Value, variable: Value, definitions: Definitions): Value | null {
+  const sum = definitions.binary(index, "add")?.operands ?? [];
+  return sum.includes(variable) ? (sum.find((v) => v !== variable) ?? null) : null;
+}
+
+function isRanksShare(base: Value, shard: Value, definitions: Definitions): boolean {
+  const factors = definitions.binary(base, "mul")?.operands ?? [];
+  const rank = factors.find((v) => definitions.of(v)?.name === "rank");
+  const other = factors.find((v) => v !== rank);
+  return rank !== undefined && other !== undefined && definitions.key(other) === definitions.key(shard);
+}
+
+/** Whether of all that the barrier orders, the product needs the gathered operand only: else it would have to come after it as a whole. */
+function isApart(loop: Op, barrier: Op, gathered: string, kernel: Kernel): boolean {
+  const stored = new Set<string>();
+  const touchedBefore = new Set<string>();
+  const note = (op: Op, isBefore: boolean): void => {
+    for (const name of buffersOf(op)) {
+      if (op.name !== "load") stored.add(name);
+      if (isBefore) touchedBefore.add(name);
+    }
+  };
+  const at = kernel.body.ops.indexOf(barrier);
+  kernel.body.ops.forEach((top, i) => walk({ arguments: [], ops: [top] }, (op) => note(op, i < at)));
+  let isSo = true;
+  walk(loop.regions[0]!, (op, parents) => {
+    const isOperand = parents.some((p) => p.name === "contract");
+    for (const name of buffersOf(op)) {
+      if (op.name === "load") isSo &&= !isRemote(op) && (name === gathered ? isOperand : !stored.has(name));
+      else isSo &&= op.name === "store" && !isRemote(op) && !touchedBefore.has(name);
+    }
+  });
+  return isSo;
+}
+
+function buffersOf(op: Op): string[] {
+  return Object.entries(op.attributes)
+    .filter(([key, value]) => ["buffer", "even", "odd", "from", "to"].includes(key) && typeof value === "string")
+    .map(([, value]) => value as string);
+}
+
+/** The same view of what its rows were copied from, where this rank's begin at row 0. */
+function ownRows(view: OperandView, buffer: string, base: Value): OperandView {
+  const [first, ...others] = view.indices;
+  return { ...view, buffer, indices: [{ ...first!, terms: [{ fn: "sub", value: base }] }, ...others] };
+}
+
+/**
+ * Emits, for the tile whose rows begin at `first`, the producer's waits for the ranks whose rows it reads.
+ * @param end of the rows that it has
+ * @returns whether all of them are this rank's own, and are read where they have come from
+ */
+export function awaitRows(
+  movers: Movers,
+  [first, end]: readonly [first: Value, end: Value],
+  build: Builder,
+  values: Substitution,
+): Value | null {
+  const shard = values.get(movers.shard);
+  const one = build.constant(1);
+  const mine = build.mul(build.rank(), shard);
+  const isInside = build.binary(
+    "and",
+    build.compare("ge", first, mine),
+    build.compare("le", end, build.add(mine, shard)),
+  );
+  const awaitRanks = (): void => {
+    // No tile has no rows, and no rows have no shard: it divides.
+    const from = build.div(first, shard);
+    const to = build.add(build.div(build.sub(end, one), shard), one);
+    build.for("serial", [[from, to]], ([peer]) => build.op("await_movers", [peer!], {}, null));
+  };
+  if (movers.own === null) {
+    awaitRanks();
+    return null;
+  }
+  build.if(isInside, () => undefined, awaitRanks);
+  return isInside;
+}
