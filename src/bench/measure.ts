@@ -9,7 +9,7 @@ import { messageOf } from "../runtime/errors.js";
 import type { Group, TimingOptions } from "../runtime/group.js";
 import { packageRoot } from "../runtime/native.js";
 import { checkDims } from "../runtime/shapes.js";
-import { type Cell, type Cells, cellTiming } from "./cells.js";
+import { type Cell, type Cells, type CellTiming, cellTiming } from "./cells.js";
 import { execute } from "./execute.js";
 import type { NcclPeer, PeerName } from "./peers.js";
 import { type BenchCase, suites, type SuiteName } from "./suites.js";
@@ -22,6 +22,8 @@ export interface BenchRow {
   readonly kernels: Cells;
   /** By name of the peer. */
   readonly peers: Cells;
+  /** A rank's product by itself, by cuBLAS; where a peer has timed it. */
+  readonly alone?: CellTiming;
 }
 
 export interface Measured {

@@ -99,6 +99,17 @@ const productDefaults = {
   ],
 };
 
+/** What products beside a collective have in common. Their peers are PyTorch's: cuBLAS and then NCCL, and its fused ops. */
+const products = {
+  variants: [],
+  nccl: null,
+  unit: "M×N×K",
+  busBytes: null,
+  ways: null,
+  defaults: productDefaults,
+  parse: product,
+} as const satisfies Partial<Suite>;
+
 /** All suites by name. */
 export const suites = {
   all_reduce: {
@@ -163,18 +174,9 @@ export const suites = {
     defaults: vectorDefaults,
     parse: vector,
   },
-  matmul: {
-    title: "matmul beside a collective",
-    kernels: ["matmul/reduce_scatter", "matmul/all_gather"],
-    variants: [],
-    // The counterpart is cuBLAS and then NCCL; cuBLAS is not opened yet. See peers.ts.
-    nccl: null,
-    unit: "M×N×K",
-    busBytes: null,
-    ways: null,
-    defaults: productDefaults,
-    parse: product,
-  },
+  matmul_reduce_scatter: { title: "matmul + reduce_scatter", kernels: ["matmul/reduce_scatter"], ...products },
+  all_gather_matmul: { title: "all_gather + matmul", kernels: ["matmul/all_gather"], ...products },
+  matmul_all_reduce: { title: "matmul + all_reduce", kernels: ["matmul/all_reduce"], ...products },
 } as const satisfies Record<string, Suite>;
 
 export type SuiteName = keyof typeof suites;
@@ -182,4 +184,5 @@ export type SuiteName = keyof typeof suites;
 /** Suites that run together, by name: one session, one machine, the same peers. */
 export const groups: Readonly<Record<string, readonly SuiteName[]>> = {
   collectives: ["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"],
+  matmul: ["matmul_reduce_scatter", "all_gather_matmul", "matmul_all_reduce"],
 };

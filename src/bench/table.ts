@@ -21,6 +21,10 @@ export interface TableInput extends Measured {
   readonly floors: readonly (number | null)[];
 }
 
+/** What floors are. */
+const WIRE = "launch, exchanges and bytes over the wire at the machine's measured rates";
+const PRODUCT = "a rank's product by itself, by cuBLAS";
+
 /** The table as text, and below it what went wrong where. */
 export function benchTable({ rows, peers, unit, floors }: TableInput, c: TablePalette): string {
   const names = Object.keys(rows[0]?.kernels ?? {});
@@ -67,7 +71,7 @@ export function benchTable({ rows, peers, unit, floors }: TableInput, c: TablePa
   const mean = geometricMean(rows.flatMap((row) => ratioOf(row) ?? []));
   const legend = [
     ...(mean === null ? [] : [`geometric mean of best peer ÷ collc: ${mean.toFixed(2)}× (above 1, collc is faster)`]),
-    ...(hasFloor ? ["floor: launch, exchanges and bytes over the wire at the machine's measured rates"] : []),
+    ...(hasFloor ? [`floor: ${unit === "bytes" ? WIRE : PRODUCT}`] : []),
   ];
   return [table.toString(), ...legend.map(c.dim), ...problems.map(c.yellow)].join("\n") + "\n";
 }

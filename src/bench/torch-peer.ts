@@ -1,29 +1,51 @@
-/** PyTorch's symmetric-memory collectives as a peer: processes of their own, right after ours, on the same GPUs. */
+/** PyTorch as a peer, by its symmetric memory and by NCCL: processes of their own, right after ours, on the same GPUs. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import type { DType } from "../compiler/index.js";
 import { MachineError, messageOf, RuntimeError } from "../runtime/errors.js";
 import type { TimingOptions } from "../runtime/group.js";
 import { packageRoot } from "../runtime/native.js";
-import type { Cell, Cells, CellTiming } from "./cells.js";
+import type { Cell, CellTiming } from "./cells.js";
 import type { BenchRow } from "./measure.js";
 import type { PeerName } from "./peers.js";
-import type { SuiteName } from "./suites.js";
+import type { BenchCase, SuiteName } from "./suites.js";
 
-const script = join(packageRoot(), "bench", "peers", "torch_collectives.py");
-/** Collectives that the script times. */
-const ops: readonly SuiteName[] = ["all_reduce", "reduce_scatter"];
-const dtypes: readonly DType[] = ["bf16", "f16", "f32"];
+/** A script, the suites that it times, how it is asked for their cases, and its dtypes. */
+interface Script {
+  readonly file: string;
+  readonly suites: readonly SuiteName[];
+  readonly flag: string;
+  readonly text: (one: TorchCase) => string;
+  readonly dtypes: readonly DType[];
+}
+
+const folder = join(packageRoot(), "bench", "peers");
+const scripts: readonly Script[] = [
+  {
+    file: "torch_collectives.py",
+    suites: ["all_reduce", "reduce_scatter"],
+    flag: "--sizes",
+    text: ({ size }) => String(size),
+    dtypes: ["bf16", "f16", "f32"],
+  },
+  {
+    file: "torch_matmul.py",
+    suites: ["matmul_reduce_scatter", "all_gather_matmul", "matmul_all_reduce"],
+    flag: "--shapes",
+    text: ({ dims }) => ["m", "n", "k"].map((name) => String(dims[name])).join("x"),
+    dtypes: ["bf16", "f16"],
+  },
+];
 
 /** PyTorch's version. @throws MachineError where python3 has no PyTorch. */
 export async function torchVersion(python = "python3"): Promise<string> {
   try {
     // Python looks for modules in the folder it is started in: a folder of ours, not the user's.
     const { stdout } = await promisify(execFile)(python, ["-c", "import torch; print(torch.__version__)"], {
-      cwd: dirname(script),
+      cwd: folder,
     });
     return stdout.trim();
   } catch (error) {
@@ -34,46 +56,69 @@ export async function torchVersion(python = "python3"): Promise<string> {
   }
 }
 
+type TorchCase = Pick<BenchCase, "size" | "dims">;
+
 export interface TorchOptions {
   readonly ranks: number;
   readonly dtype: DType;
   readonly timing: Required<TimingOptions>;
-  /** Of the full tensor, in bytes. */
-  readonly sizes: readonly number[];
-  readonly suites: readonly SuiteName[];
+  readonly plan: readonly { readonly suite: SuiteName; readonly cases: readonly TorchCase[] }[];
+  /** Of each script. */
   readonly timeoutMs: number;
   readonly onProgress: (what: string) => void;
   readonly python?: string;
 }
 
-/** One line of the script. */
+/** One line of a script. */
 interface Line {
   readonly op: string;
-  readonly bytes: number;
-  readonly peer: string;
+  readonly size: number;
+  readonly peer?: string;
   readonly us?: CellTiming;
   readonly problem?: string;
+  readonly alone?: CellTiming;
 }
 
-/** By suite and size, the cells of PyTorch's peers. */
-export type TorchCells = ReadonlyMap<SuiteName, ReadonlyMap<number, Cells>>;
+interface TorchRow {
+  readonly peers: Record<string, Cell>;
+  alone?: CellTiming;
+}
+
+/** By suite and size, what PyTorch's peers took. */
+export type TorchRows = Map<SuiteName, Map<number, TorchRow>>;
 
 /**
- * Starts the script under torchrun and collects its lines.
- * @throws RuntimeError when it fails or takes longer than `timeoutMs`: with the last of what it said.
+ * Starts the scripts that time some of the suites under torchrun, one after the other, and collects their lines.
+ * @throws RuntimeError when one fails or takes longer than `timeoutMs`: with the last of what it said.
  */
-export async function timeTorch(options: TorchOptions): Promise<TorchCells> {
-  const { ranks, dtype, timing, sizes, timeoutMs, onProgress, python = "python3" } = options;
-  const wanted = options.suites.filter((suite) => ops.includes(suite));
-  const cells = new Map<SuiteName, Map<number, Record<string, Cell>>>();
-  if (wanted.length === 0 || sizes.length === 0) return cells;
-  if (!dtypes.includes(dtype))
-    throw new RuntimeError(`PyTorch's peers are timed in ${dtypes.join(", ")}, not ${dtype}`, "leave 'torch' out");
-  const run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", String(ranks), script];
-  const args = ["--sizes", sizes.join(","), "--dtype", dtype, "--ops", wanted.join(",")];
+export async function timeTorch(options: TorchOptions): Promise<TorchRows> {
+  const rows: TorchRows = new Map();
+  for (const script of scripts) await runScript(script, options, rows);
+  return rows;
+}
+
+async function runScript(script: Script, options: TorchOptions, rows: TorchRows): Promise<void> {
+  const { ranks, dtype, timing, timeoutMs, onProgress, python = "python3" } = options;
+  const wanted = options.plan.filter(({ suite }) => script.suites.includes(suite));
+  const cases = [...new Set(wanted.flatMap((p) => p.cases.map(script.text)))];
+  if (cases.length === 0) return;
+  if (!script.dtypes.includes(dtype))
+    throw new RuntimeError(
+      `PyTorch's peers are timed in ${script.dtypes.join(", ")}, not ${dtype}`,
+      "leave 'torch' out of --peers",
+    );
+  const run = [
+    "-m",
+    "torch.distributed.run",
+    "--standalone",
+    "--nproc-per-node",
+    String(ranks),
+    join(folder, script.file),
+  ];
+  const args = [script.flag, cases.join(","), "--dtype", dtype, "--ops", wanted.map(({ suite }) => suite).join(",")];
   const times = ["--inner", String(timing.inner), "--outer", String(timing.outer)];
   const child = spawn(python, [...run, ...args, ...times], {
-    cwd: dirname(script),
+    cwd: folder,
     stdio: ["ignore", "pipe", "pipe"],
     // A group of its own, so that all of torchrun's processes end together.
     detached: true,
@@ -92,13 +137,15 @@ export async function timeTorch(options: TorchOptions): Promise<TorchCells> {
   createInterface({ input: child.stdout }).on("line", (text) => {
     const line = parseLine(text);
     if (line === null) return;
-    onProgress(`${line.op}, ${line.bytes} bytes: ${line.peer}`);
-    const suite = cells.get(line.op as SuiteName) ?? new Map<number, Record<string, Cell>>();
-    cells.set(line.op as SuiteName, suite);
-    const row = suite.get(line.bytes) ?? {};
-    suite.set(line.bytes, row);
-    row[line.peer] =
-      line.us !== undefined ? { us: line.us, maxError: null } : { problem: line.problem ?? "no time was given" };
+    onProgress(`${line.op}, ${line.size}: ${line.peer ?? "the product alone"}`);
+    const suite = rows.get(line.op as SuiteName) ?? new Map<number, TorchRow>();
+    rows.set(line.op as SuiteName, suite);
+    const row = suite.get(line.size) ?? { peers: {} };
+    suite.set(line.size, row);
+    if (line.alone !== undefined) row.alone = line.alone;
+    if (line.peer !== undefined)
+      row.peers[line.peer] =
+        line.us !== undefined ? { us: line.us, maxError: null } : { problem: line.problem ?? "no time was given" };
   });
   try {
     const [code, signal] = (await once(child, "close")) as [number | null, string | null];
@@ -113,28 +160,35 @@ export async function timeTorch(options: TorchOptions): Promise<TorchCells> {
     process.removeListener("exit", stop);
     stop();
   }
-  return cells;
 }
 
 /** Null for what is no line of the script, such as a library's warning. */
 function parseLine(text: string): Line | null {
   try {
-    const line = JSON.parse(text) as Partial<Line> | null;
-    const isLine = typeof line?.op === "string" && typeof line.bytes === "number" && typeof line.peer === "string";
-    return isLine ? (line as Line) : null;
+    const { bytes, ...line } = JSON.parse(text) as Partial<Line> & { readonly bytes?: number };
+    const size = line.size ?? bytes;
+    const says = typeof line.peer === "string" || line.alone !== undefined;
+    return typeof line.op === "string" && typeof size === "number" && says ? { ...line, op: line.op, size } : null;
   } catch {
     return null;
   }
 }
 
 /** The rows with PyTorch's cells beside the others. */
-export function withTorch(suite: SuiteName, rows: readonly BenchRow[], cells: TorchCells): readonly BenchRow[] {
-  const own = cells.get(suite);
-  return own === undefined ? rows : rows.map((row) => ({ ...row, peers: { ...row.peers, ...own.get(row.size) } }));
+export function withTorch(suite: SuiteName, rows: readonly BenchRow[], torch: TorchRows): readonly BenchRow[] {
+  return rows.map((row) => {
+    const own = torch.get(suite)?.get(row.size);
+    if (own === undefined) return row;
+    return {
+      ...row,
+      peers: { ...row.peers, ...own.peers },
+      ...(own.alone === undefined ? {} : { alone: own.alone }),
+    };
+  });
 }
 
 /** The peers that gave times for a suite. */
-export function torchPeers(suite: SuiteName, cells: TorchCells, version: string): PeerName[] {
-  const names = new Set([...(cells.get(suite)?.values() ?? [])].flatMap((row) => Object.keys(row)));
+export function torchPeers(suite: SuiteName, torch: TorchRows, version: string): PeerName[] {
+  const names = new Set([...(torch.get(suite)?.values() ?? [])].flatMap(({ peers }) => Object.keys(peers)));
   return [...names].map((name) => ({ name, version }));
 }

@@ -84,7 +84,10 @@ export function benchCommand(io: Io): Command {
         ["collc bench collectives --peers nccl,torch --svg", "every collective beside NCCL and PyTorch, on all GPUs"],
         ["collc bench all_reduce --peers nccl", "all kernels and NCCL"],
         ["collc bench all_gather --sizes 32Ki,64Mi --ranks 2", "two sizes on two GPUs"],
-        ["collc bench matmul --sizes 512x8192x8192", "a fused matmul"],
+        [
+          "collc bench matmul --peers torch --sizes 512x8192x8192",
+          "products fused with a collective, beside cuBLAS and NCCL",
+        ],
       ),
     )
     .action((suite: string, options: BenchOptions) => bench(io, suite, options));
@@ -104,13 +107,12 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
   requireWholeReach("bench", place.ranks);
   const plan = chosen.map((suite) => ({ suite, cases: parseCases(suite, options, place) }));
   const peers = options.peers ?? [];
-  const alone = chosen.find((suite) => suites[suite].nccl === null);
-  if (peers.length > 0 && alone !== undefined) {
+  const product = chosen.find((suite) => suites[suite].nccl === null);
+  if (peers.includes("nccl") && product !== undefined)
     throw new UsageError(
-      `the peer of ${alone} is cuBLAS with NCCL, which collc does not open yet`,
-      "leave --peers out; bench/products.py times products beside cuBLAS",
+      `NCCL alone has no counterpart of ${product}`,
+      "ask for --peers torch: cuBLAS and then NCCL, and PyTorch's fused ops",
     );
-  }
   if (peers.length > 0 && place.backend === "cpu")
     throw new UsageError("peers run on GPUs", "add --backend cuda, or leave --peers out");
   const withPyTorch = peers.includes("torch");
@@ -138,7 +140,7 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
     for (const result of results) {
       const { machine, rows, dtype, ranks } = result;
       const suite = suites[result.suite];
-      const floors = rows.map((row) => floorOf(machine, suite, row.size, ranks));
+      const floors = rows.map((row) => row.alone?.median ?? floorOf(machine, suite, row.size, ranks));
       const where = machine.gpus[0] ?? `emulated on ${machine.cpu}`;
       io.out.write(`\n${c.bold(suite.title)}  ${dtype}, ${ranks} ranks, ${where}\n`);
       io.out.write(benchTable({ ...result, unit: suite.unit, floors }, c));
@@ -176,11 +178,9 @@ async function besideTorch(
   version: string,
 ): Promise<BenchResult[]> {
   const { ranks, dtype, timing } = results[0]!;
-  const sizes = [...new Set(plan.flatMap(({ cases }) => cases.map((one) => one.size)))];
   const cells = await withProgress(io, (progress) =>
     timeTorch({
-      ...{ ranks, dtype, timing, sizes },
-      suites: plan.map(({ suite }) => suite),
+      ...{ ranks, dtype, timing, plan },
       timeoutMs: torchTimeoutMs,
       onProgress: (what) => progress.set(`PyTorch: ${what}`),
     }),
@@ -192,7 +192,7 @@ async function besideTorch(
   }));
 }
 
-/** For all sizes together; a hung peer must not hold the machine. */
+/** For all sizes of a script together; a hung peer must not hold the machine. */
 const torchTimeoutMs = 240_000;
 
 type Plan = readonly { readonly suite: SuiteName; readonly cases: ReturnType<typeof casesOf> }[];

@@ -18,8 +18,10 @@ const options = {
   ranks: 4,
   dtype: "bf16",
   timing: { inner: 10, outer: 15 },
-  sizes: [1024],
-  suites: ["all_reduce", "broadcast"],
+  plan: [
+    { suite: "all_reduce", cases: [{ size: 1024, dims: { n: 512 } }] },
+    { suite: "broadcast", cases: [{ size: 1024, dims: { n: 512 } }] },
+  ],
   timeoutMs: 500_000,
   onProgress: () => {},
 } as const;
@@ -53,6 +55,32 @@ describe("PyTorch as a peer", () => {
     });
     expect(withTorch("broadcast", [row], cells)).toEqual([row]);
     expect(torchPeers("all_reduce", cells, "2.11").map((p) => p.name)).toEqual(["torch one_shot", "torch two_shot"]);
+  });
+
+  it("asks for products by their shapes, and takes a rank's product by itself apart", async () => {
+    const asked = join(folder, "shapes.txt");
+    const line = (rest: string): string => `echo '{"op": "all_gather_matmul", "size": 4096, ${rest}}'`;
+    const us = '{"median": 7.1, "min": 7, "max": 8}';
+    const fake = python(
+      "products",
+      [`echo "$@" > ${asked}`, line(`"alone": ${us}`), line(`"peer": "cuBLAS + NCCL", "us": ${us}`)].join("\n"),
+    );
+    const one = { size: 4096, dims: { m: 8, n: 16, k: 32 } };
+    const plan = [
+      { suite: "matmul_reduce_scatter", cases: [one] },
+      { suite: "all_gather_matmul", cases: [one] },
+    ] as const;
+    const torch = await timeTorch({ ...options, plan, python: fake });
+    expect(readFileSync(asked, "utf8")).toMatch(
+      /\S+torch_matmul\.py --shapes 8x16x32 --dtype bf16 --ops matmul_reduce_scatter,all_gather_matmul --inner 10/,
+    );
+    const row = { label: "8×16×32", ...one, kernels: {}, peers: {} };
+    const time = { median: 7.1, min: 7, max: 8 };
+    expect(withTorch("all_gather_matmul", [row], torch)).toEqual([
+      { ...row, peers: { "cuBLAS + NCCL": { us: time, maxError: null } }, alone: time },
+    ]);
+    expect(torchPeers("all_gather_matmul", torch, "2.11")).toEqual([{ name: "cuBLAS + NCCL", version: "2.11" }]);
+    await expect(timeTorch({ ...options, plan, dtype: "f32" })).rejects.toThrow(/bf16, f16, not f32/);
   });
 
   it("says what the script said last when it fails", async () => {
