@@ -372,6 +372,9 @@ describe("a product of gathered rows", () => {
     return found;
   };
 
+  /** Slices are added up when the blocks of a rank have met. */
+  const opsBetweenOwnBlocks = 1;
+
   it("begins while movers send the rows: it reads its own where they come from, and awaits those of others", () => {
     const [roles] = rolesOf(gathers);
     expect(roles!.attributes).toMatchObject({ consumers: 16, producers: 4, movers: 12 });
@@ -380,6 +383,10 @@ describe("a product of gathered rows", () => {
     );
     expect(named(roles!, 1, "wait").length).toBeGreaterThan(0);
     expect(named(roles!, 2, "store").every((op) => op.attributes["buffer"] === "gathered")).toBe(true);
+    // That ranks have begun, movers await: the product does not.
+    expect(opsOf(compiled(gathers, "bf16", PROOF_MAPPING), "wait")).toHaveLength(
+      named(roles!, 1, "wait").length + named(roles!, 2, "wait").length + opsBetweenOwnBlocks,
+    );
   });
 
   it.each([

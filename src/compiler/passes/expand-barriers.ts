@@ -46,8 +46,8 @@ class Expansion {
   private readonly notifications: NotifyExpansion;
   /** The barrier after which the block does nothing. */
   private readonly last: Op | undefined;
-  /** The barrier that the movers of the roles at hand arrive at. */
-  private ofMovers: Op | null = null;
+  /** The barriers of the movers of the roles at hand; at the last one, what they have sent has arrived. */
+  private ofMovers: readonly Op[] = [];
 
   constructor(private readonly kernel: Kernel) {
     const build = (this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 }));
@@ -184,18 +184,17 @@ class Expansion {
     };
   }
 
-  /** All threads of a block count the barrier of its movers, each in a register of its own; the movers carry it out. */
+  /** All threads of a block count the barriers of its movers, each in a register of its own; the movers carry them out. */
   private beginRoles(op: Op): void {
-    const barrier = op.regions[2]!.ops.at(-1);
-    if (barrier?.name !== "barrier") return;
-    this.ofMovers = barrier;
-    this.advance();
+    this.ofMovers = op.regions[2]!.ops.filter((o) => o.name === "barrier");
+    const count = this.ofMovers.length;
+    if (count > 0) this.advance(count);
   }
 
   /** Waits for the flags that the movers of all blocks of a rank set when they arrive at their barrier. */
   private awaitMovers(peer: Value): void {
     const { build } = this;
-    const { pairs } = this.meaning(this.ofMovers!);
+    const { pairs } = this.meaning(this.ofMovers.at(-1)!);
     const scope = pairs.between === 0 ? "gpu" : "sys";
     const [epoch, buffer] = [this.now(), this.names.flags];
     build.for("threads", [[this.zero, this.grid]], ([b]) => {
@@ -205,9 +204,9 @@ class Expansion {
     build.op("block_sync", [], {}, null);
   }
 
-  private advance(): Value {
+  private advance(by = 1): Value {
     const { build } = this;
-    const epoch = build.add(this.now(), build.constant(1, scalar("u32")));
+    const epoch = build.add(this.now(), build.constant(by, scalar("u32")));
     build.store(this.names.now, epoch, [this.zero]);
     return epoch;
   }
@@ -227,7 +226,10 @@ class Expansion {
     if (half === "wait") {
       const [behind] = op.operands.map((v) => values.get(v));
       epoch = behind === undefined ? this.now() : build.sub(this.now(), build.cast(behind, "u32"));
-    } else epoch = op === this.ofMovers ? this.now() : this.advance();
+    } else if (this.ofMovers.includes(op)) {
+      const later = this.ofMovers.length - 1 - this.ofMovers.indexOf(op);
+      epoch = later === 0 ? this.now() : build.sub(this.now(), build.constant(later, scalar("u32")));
+    } else epoch = this.advance();
     const scope = pairs.between === 0 ? "gpu" : "sys";
     if (half !== "wait") this.arrive(pairs, epoch, scope);
     if (half === "arrive") return;

@@ -2,7 +2,8 @@
  * Products whose operand is gathered while they go on. Where a loop sends this rank's shard to all ranks, a barrier follows, and
  * then a product that reads what has come, movers of its blocks send the shard: tiles of a rank's own rows need nobody, and the
  * producer awaits a rank's movers only before the first tile that reads their rows. The barrier stays the movers' last op, so that
- * whatever follows the product comes after it, as before.
+ * whatever follows the product comes after it, as before. A barrier at the kernel's begin, which says that ranks may be sent to,
+ * is theirs too: the product does not wait until all ranks have begun.
  */
 import type { Builder } from "../../ir/builder.js";
 import { bufferOf, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
@@ -12,8 +13,8 @@ import type { Definitions } from "./analysis.js";
 import type { Contraction, OperandView } from "./contraction.js";
 
 export interface Movers {
-  /** What they do: the loop that sends the shard, and the barrier. */
-  readonly ops: readonly [send: Op, barrier: Op];
+  /** What they do: a barrier at the begin, if there is one, the loop that sends the shard, and the barrier after it. */
+  readonly ops: readonly Op[];
   /** The operand that is gathered, and the variable of the product's loop that counts its rows. */
   readonly operand: "a" | "b";
   readonly rows: Value;
@@ -27,7 +28,7 @@ export interface Movers {
 export function moversFor(loop: Op, match: Contraction, kernel: Kernel, definitions: Definitions): Movers | null {
   const barrier = effectBefore(loop, kernel);
   const send = barrier === null ? null : effectBefore(barrier, kernel);
-  if (send === null || !isWholeBarrier(barrier!)) return null;
+  if (send === null || !isBarrier(barrier!, "grid")) return null;
   const sent = sentShard(send, kernel, definitions);
   if (sent === null || !isApart(loop, barrier!, sent.buffer, kernel)) return null;
   const gathered = (["a", "b"] as const).filter((name) => match[name].buffer === sent.buffer);
@@ -39,7 +40,9 @@ export function moversFor(loop: Op, match: Contraction, kernel: Kernel, definiti
   if (!view.isDeep || view.rows !== 0 || view.peer !== null || first!.along !== rows || first!.terms.length > 0)
     return null;
   const own = sent.from === null ? null : ownRows(view, sent.from, sent.base);
-  return { ops: [send, barrier!], operand: operand!, rows, shard: sent.shard, own };
+  const begin = effectBefore(send, kernel);
+  const isFirst = begin !== null && isBarrier(begin, "block") && effectBefore(begin, kernel) === null;
+  return { ops: [...(isFirst ? [begin] : []), send, barrier!], operand: operand!, rows, shard: sent.shard, own };
 }
 
 /** The op before another one of the kernel's body, those apart that only compute values. */
@@ -47,12 +50,12 @@ function effectBefore(op: Op, { body: { ops } }: Kernel): Op | null {
   return ops.slice(0, Math.max(0, ops.indexOf(op))).findLast((o) => definitionOf(o.name).effect !== "pure") ?? null;
 }
 
-/** Whether all blocks of all ranks meet there, and nothing more happens. */
-function isWholeBarrier({ name, attributes, operands }: Op): boolean {
+/** Whether all blocks of all ranks meet there, or each with its namesakes on all ranks, and nothing more happens. */
+function isBarrier({ name, attributes, operands }: Op, scope: "grid" | "block"): boolean {
   return (
     name === "barrier" &&
     operands.length === 0 &&
-    attributes["scope"] === "grid" &&
+    attributes["scope"] === scope &&
     attributes["ranks"] === "all" &&
     Object.keys(attributes).length === 2
   );
