@@ -399,6 +399,29 @@ describe("a product of gathered rows", () => {
     expect([...loaded].sort()).toEqual([...from].sort());
   });
 
+  it("may be the other operand, whose rows are the product's columns", () => {
+    const text = `collective f(x: T[m, k] replicated, w: T[n, k] sharded(0)) -> y: T[m, n] replicated {
+  y = x @ transpose(all_gather(w))
+}
+`;
+    const [roles] = rolesOf(text);
+    expect(new Set(named(roles!, 1, "copy_tile").map((op) => op.attributes["from"]))).toEqual(
+      new Set(["x", "gathered", "w"]),
+    );
+    const { kernel, manifest, source } = compiled(text, "bf16", PROOF_MAPPING);
+    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+    for (const dims of [
+      { m: 19, n: 64, k: 19 },
+      { m: 40, n: 38, k: 61 },
+    ]) {
+      const data = makeInputs(manifest!, dims, 5);
+      group.run(data, dims);
+      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
+    }
+    const claims = prove({ kernel: kernel! }, { shared: sharedLayout(kernel!) });
+    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+  });
+
   it("waits for all of it where its tiles leave for others, who might still read what they replace", () => {
     const text = `collective f(a: T[m, k] sharded(0), b: T[k, n] sharded(1)) -> y: T[m, n] replicated {
   y = all_gather(all_gather(a) @ b, dim: 1)

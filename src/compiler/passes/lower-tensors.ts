@@ -185,7 +185,7 @@ class TensorLowering {
       throw new InternalCompilerError("a tensor without elements is read");
     };
     const facts = { isReachable: true, isExact: false, isConverted: false, isCostly: false, isStrided: false };
-    const made = { reads: new Map(), products: new Set<object>(), owned: null, spread: null };
+    const made = { reads: new Map(), products: new Set<object>(), ofStrided: null, owned: null, spread: null };
     return { dtype, layout, shape, element, buffer: null, ...made, ...facts };
   }
 
@@ -354,7 +354,8 @@ class TensorLowering {
       Partition | null,
       Partition | null,
     ];
-    return { ...moved, isStrided: source.isStrided, owned, spread };
+    const ofStrided = (): LocalTensor => this.permute(op, this.memory.strided(operand), type, shape);
+    return { ...moved, isStrided: source.isStrided, ofStrided, owned, spread };
   }
 
   private reshape(operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {

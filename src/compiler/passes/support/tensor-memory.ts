@@ -49,7 +49,7 @@ export class TensorMemory {
       const key = `t${number} ${index.map((v) => at.id(v)).join(",")} ${peer === undefined ? "" : at.id(peer)}`;
       return at.once(key, () => tensor.element(index, peer));
     };
-    return { ...tensor, element, isStrided: false };
+    return { ...tensor, element, isStrided: false, ofStrided: null };
   }
 
   /** @param isSame every rank's copy has the same values, so that one's own stands for any peer's. */
@@ -180,7 +180,8 @@ export class TensorMemory {
 
   /** In memory, whole, in its dtype, perhaps as a transposed or cut view of what lies there: as operands of products must be. */
   strided(t: LocalTensor): LocalTensor {
-    return t.isStrided && t.owned === null && t.spread === null ? t : this.inMemory(t);
+    if (t.isStrided && t.owned === null && t.spread === null) return t;
+    return t.ofStrided?.() ?? this.inMemory(t);
   }
 
   /** In memory, whole, in its dtype, as it is. */

@@ -50,6 +50,8 @@ export interface LocalTensor {
   readonly buffer: string | null;
   /** Each element is one load from a buffer in its dtype, each index of it one of the tensor's plus something fixed. */
   readonly isStrided: boolean;
+  /** The same as a view of memory, where it is an arrangement of what is not in memory yet: that is put there as it is, and not rearranged. */
+  readonly ofStrided: (() => LocalTensor) | null;
   /** Emits the element at a local index, in the dtype's compute kind; on `peer`, if given, what that rank has there. */
   readonly element: (index: Index, peer?: Value) => Value;
   /** Whether `element` can be asked for a peer's: all it reads lies in memory that peers can reach. */
