@@ -45,6 +45,21 @@ describe("the report", () => {
     expect(JSON.parse(out)).toMatchObject({ collective: "two_shot", measured: [], machine: "h200x4" });
   });
 
+  test("a product says how it is multiplied, and what is gathered meanwhile", async () => {
+    const { out } = await collc([
+      "explain",
+      kernel("matmul/all_gather"),
+      "--ranks",
+      "4",
+      "--dim",
+      "m=512",
+      "n=512",
+      "k=512",
+    ]);
+    expect(out).toMatch(/wgmma m64n256k16 +tiles of 128×256×64, 4 stages, while a is gathered/);
+    expect(out).toContain("barrier before line");
+  });
+
   test("the sizes of a mesh's axes decide who sends to whom", async () => {
     const wireOf = async (...options: string[]): Promise<number[][]> => {
       const { code, out } = await collc([

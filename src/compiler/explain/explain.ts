@@ -2,10 +2,10 @@
 import { showExtent } from "../check/extents.js";
 import { candidateOf, type CompileResult, stepsOfResult } from "../compiled.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { bufferOf, type Kernel, type Op, text } from "../ir/module.js";
+import { bufferOf, isParameter, type Kernel, type Op, text } from "../ir/module.js";
 import { productShape } from "../ir/tile-window.js";
 import { DTYPES } from "../types/dtype.js";
-import { walkKernel } from "../ir/visit.js";
+import { walk, walkKernel } from "../ir/visit.js";
 import { passOptions } from "../options.js";
 import { transfersOf } from "../passes/stage-transfers.js";
 import type { Position, SourceFile, Span } from "../source.js";
@@ -88,6 +88,8 @@ export interface ProductStep {
   readonly tile: readonly [m: number, n: number, k: number] | null;
   /** Stages of tiles in shared memory. */
   readonly stages: number;
+  /** Buffers whose rows are sent to the other ranks while it goes on. */
+  readonly gathers: readonly string[];
   /** Why no unit for matrices takes it; null for one that is taken. */
   readonly why: string | null;
 }
@@ -272,10 +274,10 @@ function tensorSteps(kernel: Kernel, source: SourceFile): LayoutStep[] {
 
 function productsOf(kernel: Kernel, source: SourceFile): ProductStep[] {
   const found: ProductStep[] = [];
-  walkKernel(kernel, (op) => {
+  walkKernel(kernel, (op, parents) => {
     const why = op.attributes["product"];
     const at = placeOf(op.span, source);
-    if (typeof why === "string") found.push({ at, unit: "scalar units", tile: null, stages: 0, why });
+    if (typeof why === "string") found.push({ at, unit: "scalar units", tile: null, stages: 0, gathers: [], why });
     if (op.name !== "mma") return;
     const { m, n, k, unit } = productShape(op, kernel);
     const { dtype, shape } = bufferOf(kernel, text(op, "a"));
@@ -287,10 +289,22 @@ function productsOf(kernel: Kernel, source: SourceFile): ProductStep[] {
       unit: unit === "scalar" ? "scalar units" : instruction,
       tile: [m, n, k],
       stages: stages!,
+      gathers: gatheredBy(
+        parents.findLast((p) => p.name === "roles"),
+        kernel,
+      ),
       why: null,
     });
   });
   return found;
+}
+
+/** What the movers beside a product send. */
+function gatheredBy(roles: Op | undefined, kernel: Kernel): string[] {
+  const sent = new Set<string>();
+  const [, , movers] = roles?.regions ?? [];
+  if (movers !== undefined) walk(movers, (op) => void (op.name === "load" && sent.add(text(op, "buffer"))));
+  return [...sent].filter((name) => isParameter(bufferOf(kernel, name)));
 }
 
 /** What the passes have noted about how a layout is changed. */
