@@ -191,8 +191,9 @@ export function withMapping(compiled: CompileResult, mapping: Partial<PassOption
 
 /** Options with another mapping. Which way it is stays as it was. */
 function remapped({ options }: CompileResult, mapping: Partial<PassOptions>): CompileOptions {
-  const { algorithm, transfers, protocol, copies, ranksPerDomain } = passOptions(options);
-  return { ...options, mapping: { algorithm, transfers, protocol, copies, ranksPerDomain, ...mapping } };
+  const { algorithm, transfers, protocol, copies, ranksPerDomain, fewRows, ownerSums } = passOptions(options);
+  const kept = { algorithm, transfers, protocol, copies, ranksPerDomain, fewRows, ownerSums };
+  return { ...options, mapping: { ...kept, ...mapping } };
 }
 
 function halfWay(compiled: CompileResult, mapping: Partial<PassOptions>): HalfWay {

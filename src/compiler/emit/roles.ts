@@ -76,6 +76,13 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
   const { consumers, producers, movers } = op.attributes as { consumers: number; producers: number; movers?: number };
   const ring = ringName(op);
   const { stages } = ringPlace(op, out);
+  const outgoing =
+    op.attributes["outgoing"] === undefined
+      ? null
+      : {
+          name: bufferName(text(op, "outgoing")),
+          stages: bufferOf(out.kernel, text(op, "outgoing")).shape[0] as number,
+        };
   const [more, fewer] = [op.attributes["consumerRegisters"], op.attributes["producerRegisters"]];
   const even = evenRegisters(out.kernel.blockThreads);
   // A warp group meets between two changes of its registers (PTX, "setmaxnreg"): the block does, before each gets back its share.
@@ -85,6 +92,8 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
   const isConsumer = `if (threadIdx.x < ${consumers})`;
   out.block("", () => {
     out.line(`ring_begin<${stages}, ${consumers / 32}, ${producers / 32}, ${isFirst(op, out.kernel)}>(${ring});`);
+    if (outgoing !== null)
+      out.line(`ring_begin<${outgoing.stages}, ${movers! / 32}, ${consumers / 32}, true>(${outgoing.name});`);
     out.block(
       isConsumer,
       () => {
@@ -108,6 +117,7 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
     out.line("}");
     if (isLast) return;
     out.line(`ring_end<${stages}>(${ring});`);
+    if (outgoing !== null) out.line(`ring_end<${outgoing.stages}>(${outgoing.name});`);
     if (more === undefined) return;
     out.block(isConsumer, () => registers("dec", even), "} else {");
     out.indented(() => registers("inc", even));
@@ -140,6 +150,8 @@ export function ringText(op: Op, out: CudaEmitter): void {
   const { stages } = ringPlace(op, out);
   const more = op.name === "ring_fill" ? `, ${out.role.first}` : "";
   const filling = op.name === "ring_fill" ? ", filling" : "";
+  // Consumers fill by what they store, of which nothing is on its way.
+  if (op.name === "ring_fill" && out.role.barrier === CONSUMERS_MEET) out.line("Filling filling = {0, false};");
   out.line(`${op.name}<${stages}${more}>(${ringName(op)}, ${out.name(op.operands[0]!)}${filling});`);
 }
 

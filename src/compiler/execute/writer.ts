@@ -51,6 +51,8 @@ export class Writer {
   private thread: string | null = null;
   /** Whether what is written is done by consumers or producers. */
   isInRole = false;
+  /** Whether threads of the role tell, each by itself, what they have stored: then iterations of their loops are the role's strand, too. */
+  private tells = false;
   /** Whether it is done by one of several threads. */
   private isSpread = false;
 
@@ -287,6 +289,7 @@ export class Writer {
 
   /** Writes what one thread does between two synchronisations of its block. */
   asThread(body: () => void): void {
+    if (this.isInRole && this.tells) return this.asRoles(body);
     const outer = this.thread;
     const wasSpread = this.isSpread;
     this.thread = this.fresh("s");
@@ -300,6 +303,11 @@ export class Writer {
   /** Writes what threads of a role do that wait, and then meet: the strand of the role has waited. */
   asWaiting(body: () => void): void {
     if (!this.isInRole) return this.asThread(body);
+    this.asRoles(body);
+  }
+
+  /** Writes what one thread does, as the strand of the role. */
+  private asRoles(body: () => void): void {
     this.isSpread = true;
     body();
     this.isSpread = false;
@@ -312,15 +320,16 @@ export class Writer {
   }
 
   /** Writes what the threads of a role do: one strand, and a block of its own as far as copies and products go. */
-  asRole(body: () => void): void {
+  asRole(body: () => void, tells: boolean): void {
     const outer = this.thread;
     this.thread = this.fresh("s");
     this.isInRole = true;
+    this.tells = tells;
     this.line(`const ${this.thread}=${this.setting.observes ? "T.strand(f.entity,f.launch)" : "0"};`);
     this.line(`f={...f,strand:${this.thread},open:[],groups:[],products:[]};`);
     body();
     this.thread = outer;
-    this.isInRole = false;
+    this.isInRole = this.tells = false;
   }
 
   /**

@@ -37,6 +37,8 @@ const BLOCK_WIDE = new Set([
   "ring_wait",
   "ring_release",
   "await_movers",
+  "tiles_sent",
+  "await_tiles",
   "fragment_store",
 ]);
 
@@ -72,10 +74,10 @@ class MeaningVerifier {
   }
 
   region(region: Region, around: Around): void {
-    const isProducers = around.parents.some((p) => p.name === "roles" && holds(p.regions[1]!, region));
+    const role = roleAround(region, around);
     for (const [i, op] of region.ops.entries()) {
-      if (isProducers && waitsInThreads(op) && region.ops[i + 1]?.name !== "block_sync")
-        this.report(op, "the producer's threads do not meet after they have waited");
+      if (role !== null && waitsInThreads(op) && region.ops[i + 1]?.name !== "block_sync")
+        this.report(op, `the ${role}'s threads do not meet after they have waited`);
       if (op.name === "const") this.constants.set(op.results[0]!, op.attributes["value"] as number);
       else if (op.name === "load" || op.name === "store") this.bounds(op);
       else if (definitionOf(op.name).effect !== "pure") this.uniformity(op, around);
@@ -94,6 +96,7 @@ class MeaningVerifier {
     } else if (op.name === "signal" || op.name === "wait")
       this.report(op, "stands outside a loop over threads, so every thread would carry it out");
     if (op.name === "await_movers") this.moversAwaited(op, parents);
+    if (op.name === "tiles_sent" || op.name === "await_tiles") this.tilesSent(op, parents);
     const isBarrier = op.name === "barrier";
     if (!isBarrier && op.name !== "notify" && op.name !== "await") return;
     for (const p of parents) (isBarrier ? this.barriersInside : this.wordsInside).add(p);
@@ -107,6 +110,14 @@ class MeaningVerifier {
     const [, producers, movers] = roles?.regions ?? [];
     if (producers === undefined || !stands(producers, op)) this.report(op, "stands outside of what a producer does");
     else if (movers!.ops.at(-1)?.name !== "barrier") this.report(op, "the movers beside it end with no barrier");
+  }
+
+  private tilesSent(op: Op, parents: readonly Op[]): void {
+    const [consumers, , movers] = parents.findLast((p) => p.name === "roles")?.regions ?? [];
+    const isSent = op.name === "tiles_sent";
+    if (consumers === undefined || !stands(isSent ? movers! : consumers, op))
+      this.report(op, `stands outside of what ${isSent ? "movers" : "consumers"} do`);
+    else if (!isSent && !holdsOp(movers!, "tiles_sent")) this.report(op, "the movers never tell what they have sent");
   }
 
   private ranks(op: Op): void {
@@ -145,9 +156,19 @@ function holds(region: Region, inner: Region): boolean {
   return region === inner || region.ops.some((o) => o.regions.some((r) => holds(r, inner)));
 }
 
+function holdsOp(region: Region, name: OpName): boolean {
+  return region.ops.some((o) => o.name === name || o.regions.some((inner) => holdsOp(inner, name)));
+}
+
+/** Which of the roles that proofs see as one thread a region belongs to; null for none. */
+function roleAround(region: Region, { parents }: Around): "producer" | "consumer" | null {
+  const within = (role: 0 | 1): boolean => parents.some((p) => p.name === "roles" && holds(p.regions[role]!, region));
+  return within(1) ? "producer" : within(0) ? "consumer" : null;
+}
+
 /** Each thread of a role does all in order, as far as proofs see; but for waits, that is only so when they meet. */
 function waitsInThreads(op: Op): boolean {
-  return op.name === "for" && mapOf(op) === "threads" && op.regions[0]!.ops.some((o) => o.name === "wait");
+  return op.name === "for" && mapOf(op) === "threads" && holdsOp(op.regions[0]!, "wait");
 }
 
 function mapOf(loop: Op): LoopMap {

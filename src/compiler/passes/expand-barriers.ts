@@ -15,7 +15,8 @@ import { Builder } from "../ir/builder.js";
 import { type Attributes, type Buffer, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
 import { INDEX, scalar } from "../ir/types.js";
-import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
+import { InternalCompilerError } from "../diagnostics/ice.js";
+import { rewriteOps, Substitution, walk, walkKernel } from "../ir/visit.js";
 import { extent } from "../types/extent.js";
 import { NotifyExpansion } from "./support/notify-expansion.js";
 import { isSynced } from "./support/block-sync.js";
@@ -77,6 +78,7 @@ class Expansion {
     walkKernel(kernel, (op) => {
       if (isAround(op)) around = op;
       countsLaunches ||= op.name === "launch_parity" || op.name === "launch_epoch" || isAround(op);
+      if (op.name === "tiles_sent") leavesBlock = reachesPeers = true;
       if (op.name !== "barrier" || isAround(op)) return;
       const { pairs, isGrid } = this.meaning(op);
       leavesBlock ||= isGrid || pairs.between > 0;
@@ -99,6 +101,8 @@ class Expansion {
       else if (isAround(op)) this.tellOfLaunch(op, launches!.next);
       else if (op.name === "barrier") this.barrier(op, values);
       else if (op.name === "await_movers") this.awaitMovers(values.get(op.operands[0]!));
+      else if (op.name === "tiles_sent") this.tilesSent();
+      else if (op.name === "await_tiles") this.awaitTiles();
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
       else if (op.name === "await") this.notifications.await(values.get(op.operands[0]!));
       else return false;
@@ -184,11 +188,34 @@ class Expansion {
     };
   }
 
-  /** All threads of a block count the barriers of its movers, each in a register of its own; the movers carry them out. */
+  /**
+   * All threads of a block count the barriers of its movers, each in a register of its own; the movers carry them out. So it is with
+   * their word that tiles are sent, which is half of one: where a launch sends none, an epoch passes that nobody waits for.
+   */
   private beginRoles(op: Op): void {
     this.ofMovers = op.regions[2]!.ops.filter((o) => o.name === "barrier");
-    const count = this.ofMovers.length;
+    let sendsTiles = false;
+    walk(op.regions[2]!, (o) => void (sendsTiles ||= o.name === "tiles_sent"));
+    if (sendsTiles && this.ofMovers.length > 0)
+      throw new InternalCompilerError("movers send tiles beside their barriers: both count the same epochs");
+    const count = this.ofMovers.length + (sendsTiles ? 1 : 0);
     if (count > 0) this.advance(count);
+  }
+
+  private get everyRank(): RankPairs {
+    return RankPairs.all(this.kernel.world);
+  }
+
+  /** What a barrier of all blocks and ranks does before it waits, by the movers alone. */
+  private tilesSent(): void {
+    this.build.op("block_sync", [], {}, null);
+    this.arrive(this.everyRank, this.now(), "sys");
+  }
+
+  /** The rest of that barrier, by the consumers. */
+  private awaitTiles(): void {
+    this.wait(this.everyRank, true, this.now(), "sys");
+    this.build.op("block_sync", [], {}, null);
   }
 
   /** Waits for the flags that the movers of all blocks of a rank set when they arrive at their barrier. */

@@ -19,7 +19,17 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
   tileBlocks: 2,
   tile: { m: 16, n: 16, k: 8, stages: 3 },
   // Where the machine has roles; as many threads as without.
-  roles: { m: 16, n: 16, k: 8, stages: 3, consumers: 16, producers: 16, registers: null, group: 2 },
+  roles: {
+    m: 16,
+    n: 16,
+    k: 8,
+    stages: 3,
+    consumers: 16,
+    producers: 16,
+    registers: null,
+    group: 2,
+    few: { n: 8, stages: 4 },
+  },
   slices: { most: 3, meeting: 0, elements: 2 ** 20 },
 };
 

@@ -63,6 +63,8 @@ const SEMANTICS: Semantics = {
   notify: "expanded before",
   await: "expanded before",
   await_movers: "expanded before",
+  tiles_sent: "expanded before",
+  await_tiles: "expanded before",
   launch_parity: "expanded before",
   launch_epoch: "expanded before",
 };

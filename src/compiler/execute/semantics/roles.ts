@@ -9,8 +9,8 @@ import type { OpOf } from "../../ir/typed.js";
 import type { Writer } from "../writer.js";
 import { region } from "./index.js";
 
-/** Names of the rings that roles around the text at hand have opened, by buffer. */
-const open = new WeakMap<Writer, Map<string, string>>();
+/** Names of the rings that roles around the text at hand have opened, by buffer, and whether the copy engine fills them. */
+const open = new WeakMap<Writer, Map<string, { readonly name: string; readonly lands: boolean }>>();
 
 function meet(w: Writer, op: Op): void {
   if (w.setting.observes) w.line(`T.endPhase(f.entity,${w.op(op)});`);
@@ -18,26 +18,31 @@ function meet(w: Writer, op: Op): void {
 }
 
 export function roles(w: Writer, op: OpOf<"roles">): void {
-  const { ring } = op.attributes;
-  const rings = open.get(w) ?? new Map<string, string>();
+  const { ring, outgoing } = op.attributes;
+  const rings = open.get(w) ?? new Map<string, { readonly name: string; readonly lands: boolean }>();
   open.set(w, rings);
   w.ran(op);
   meet(w, op);
-  rings.set(ring, w.variable("ring", `tiles.newRing(${stagesOf(w, ring)},${w.setting.observes ? "T" : "null"})`));
+  for (const buffer of [ring, ...(outgoing === undefined ? [] : [outgoing])]) {
+    const made = `tiles.newRing(${stagesOf(w, buffer)},${w.setting.observes ? "T" : "null"})`;
+    rings.set(buffer, { name: w.variable("ring", made), lands: buffer === ring });
+  }
   const [consumers, producers, movers] = op.regions;
   const hasMovers = op.attributes.movers !== undefined;
   const tell = (what: string): void => void (hasMovers && w.setting.observes && w.line(`T.${what}(f.entity);`));
   tell("beginMovers");
-  const parts = [() => role(w, consumers), () => role(w, producers)];
+  const parts = [() => role(w, consumers, outgoing !== undefined), () => role(w, producers)];
   if (hasMovers) parts.push(() => w.asMovers(() => region(w, movers)));
   w.together(parts);
   rings.delete(ring);
+  if (outgoing !== undefined) rings.delete(outgoing);
   tell("endMovers");
   meet(w, op);
 }
 
-function role(w: Writer, body: Region): void {
-  w.asRole(() => region(w, body));
+/** @param tells whether its threads tell others by a ring what each of them has stored */
+function role(w: Writer, body: Region, tells = false): void {
+  w.asRole(() => region(w, body), tells);
 }
 
 function stagesOf(w: Writer, ring: string): number {
@@ -47,10 +52,10 @@ function stagesOf(w: Writer, ring: string): number {
 type RingOp = OpOf<"ring_acquire"> | OpOf<"ring_fill"> | OpOf<"ring_wait"> | OpOf<"ring_release">;
 
 /** Texts of what every op on a ring needs. */
-function partsOf(w: Writer, op: RingOp): { ring: string; slot: string; round: string; flag: (side: string) => string } {
-  const name = open.get(w)?.get(op.attributes.ring);
-  if (name === undefined) throw new InternalCompilerError(`'${op.name}' outside of the roles of its ring`);
-  const ring = w.use(name);
+function partsOf(w: Writer, op: RingOp) {
+  const opened = open.get(w)?.get(op.attributes.ring);
+  if (opened === undefined) throw new InternalCompilerError(`'${op.name}' outside of the roles of its ring`);
+  const ring = w.use(opened.name);
   const stages = stagesOf(w, op.attributes.ring);
   const position = w.known(op.operands[0], "a position in a ring");
   const slot = w.variable("k", `${position}%${stages}`);
@@ -58,12 +63,12 @@ function partsOf(w: Writer, op: RingOp): { ring: string; slot: string; round: st
   const text = JSON.stringify(op.attributes.ring);
   const flag = (side: string): string => `T.flag(${text}+${JSON.stringify(` ${side}`)},f.rank,${ring}.first+${slot})`;
   w.ran(op);
-  return { ring, slot, round, flag };
+  return { ring, slot, round, flag, lands: opened.lands };
 }
 
 /** Waits until a stage's count is there, and learns what those did who counted. */
 function awaitCount(w: Writer, op: RingOp, side: "full" | "free", wanted: (round: string) => string): void {
-  const { ring, slot, round, flag } = partsOf(w, op);
+  const { ring, slot, round, flag, lands } = partsOf(w, op);
   const count = w.variable("n", wanted(round));
   const buffer = w.kernel.buffers.indexOf(bufferOf(w.kernel, op.attributes.ring));
   w.until(
@@ -72,13 +77,14 @@ function awaitCount(w: Writer, op: RingOp, side: "full" | "free", wanted: (round
   );
   if (w.setting.observes)
     w.line(`if(${count}>0)T.wait(${w.strandName},${flag(side)},${count},${w.op(op)},tiles.RING_WAIT);`);
-  if (side === "full") w.line(`tiles.landIn(${ring},${slot},f);`);
+  if (side === "full" && lands) w.line(`tiles.landIn(${ring},${slot},f);`);
   w.preemption();
 }
 
 function count(w: Writer, op: RingOp, side: "full" | "free"): void {
-  const { ring, slot, flag } = partsOf(w, op);
-  if (side === "full") w.line(`tiles.fill(${ring},${slot},f);`);
+  const { ring, slot, flag, lands } = partsOf(w, op);
+  // What the copy engine has on its way is the producer's, whoever else fills another ring meanwhile.
+  if (side === "full" && lands) w.line(`tiles.fill(${ring},${slot},f);`);
   w.line(`${ring}.${side}[${slot}]++;`);
   if (w.setting.observes) w.line(`T.signal(${w.strandName},${flag(side)},1,${w.op(op)},tiles.RING_SIGNAL);`);
   w.preemption();

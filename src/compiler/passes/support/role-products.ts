@@ -11,6 +11,7 @@ import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
 import { accumulatedIn, type Contraction, copyTile, type OperandView, transposedOf } from "./contraction.js";
 import { type Slices } from "./depth-slices.js";
+import { emitOwnerSum, type OwnerSums, ownTiles } from "./owner-sums.js";
 import { awaitRows, type Movers } from "./product-movers.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
@@ -26,6 +27,11 @@ export interface RoleShape {
   readonly registers: { readonly consumer: number; readonly producer: number } | null;
   /** Rows of tiles that blocks go through together, so that what they load of the other operand is still in the cache. */
   readonly group: number;
+  /**
+   * Columns and stages of the tiles of a product with no more rows than a tile has: so narrow that all blocks have some without a
+   * depth that is cut. Null where all have the same.
+   */
+  readonly few: { readonly n: number; readonly stages: number } | null;
 }
 
 /** One warp starts the copies of tiles; where there are movers, they are the others of its group. */
@@ -69,6 +75,44 @@ function roleBuffers(match: Contraction, buffers: Buffer[], shape: RoleShape): R
 /** Places of the tile: first values of the loop's variables in it. */
 type TileAt = ReadonlyMap<Value, Value>;
 
+/** Sums that owners complete as they store their tiles, in the launches where `isApart`. */
+export interface Completed {
+  readonly sums: OwnerSums;
+  readonly isApart: Value;
+  /** Most blocks of a launch. */
+  readonly blocks: number;
+}
+
+/** What a role is told of a tile. */
+interface Tile {
+  readonly at: TileAt;
+  /** What went through the ring before it: the block takes every grid-th, each as deep as the others. */
+  readonly before: Value;
+  readonly slice: Value;
+  /** Tiles that the block has had before it. */
+  readonly turn: Value;
+  /** Whether it is this rank's own, whose sum it completes, and the first of those that the block has; null where there are none. */
+  readonly own: { readonly isOwn: Value; readonly isFirst: Value } | null;
+}
+
+/** Tiles of other ranks that wait in a block's own memory until its movers have sent them, so that consumers go on multiplying. */
+interface Outgoing {
+  /** [block, slot, row, column] */
+  readonly box: string;
+  readonly ring: string;
+}
+
+/** Tiles of a block that may wait: while one is sent, the next is stored. */
+const SLOTS = 2;
+
+function outgoingTiles({ store }: OwnerSums, shape: RoleShape, blocks: number, buffers: Buffer[]): Outgoing {
+  const [box, ring] = ["outbox", `outgoing_${SLOTS}`];
+  const dtype = buffers.find((b) => b.name === store.attributes["buffer"])!.dtype;
+  buffers.push({ name: box, role: "scratch", dtype, shape: [blocks, SLOTS, shape.m, shape.n], symmetric: false });
+  buffers.push({ name: ring, role: "ring", dtype: "u32", shape: [SLOTS], symmetric: false });
+  return { box, ring };
+}
+
 export function emitRoles(
   op: Op,
   match: Contraction,
@@ -78,6 +122,7 @@ export function emitRoles(
   values: Substitution,
   slices: Slices | null,
   movers: Movers | null,
+  completed: Completed | null,
   world: number,
 ): void {
   const names = roleBuffers(match, buffers, shape);
@@ -100,8 +145,11 @@ export function emitRoles(
       build.ceilDiv(build.binary("max", build.sub(high[d]!, low[d]!), zero), build.constant(size(v))),
     );
 
-  /** Where a tile lies: batch by batch, and in one in groups of a few rows of tiles, column by column. */
-  const tileAt = (tile: Value, counts: readonly Value[]): TileAt => {
+  /**
+   * Where a tile lies: batch by batch, and in one in groups of a few rows of tiles, column by column.
+   * @param counts numbers of tiles along each variable @param numbered of a tile along a variable, in the order of this rank
+   */
+  const tileAt = (tile: Value, counts: readonly Value[], numbered: (v: Value, inOrder: Value) => Value): TileAt => {
     const at = new Map<Value, Value>();
     const [down, across] = [counts[number(match.row)]!, counts[number(match.column)]!];
     const plane = build.mul(down, across);
@@ -113,8 +161,7 @@ export function emitRoles(
     const height = build.binary("min", group, build.sub(down, first));
     const inGroup = build.rem(inPlane, perGroup);
     const place = (v: Value, inOrder: Value): void => {
-      const tileNumber = v === rotated ? rotatedNumber(build, inOrder, counts[number(v)]!, world, begins) : inOrder;
-      at.set(v, build.add(low[number(v)]!, build.mul(tileNumber, build.constant(size(v)))));
+      at.set(v, build.add(low[number(v)]!, build.mul(numbered(v, inOrder), build.constant(size(v)))));
     };
     place(match.row, build.add(first, build.rem(inGroup, height)));
     place(match.column, build.div(inGroup, height));
@@ -129,19 +176,70 @@ export function emitRoles(
 
   /**
    * @param body of a tile, or of a slice of one
-   *   - before: what went through the ring before it: the block takes every grid-th, each as deep as the others
+   * @param without what a block does that has no tile of its own
+   * @param isOfOthers only the tiles of other ranks, where tiles are each of one owner
    */
-  const eachTile = (body: (at: TileAt, before: Value, slice: Value) => void): void => {
+  const eachTile = (body: (tile: Tile) => void, without: (() => void) | null = null, isOfOthers = false): void => {
     const counts = counted();
     const tiles = counts.reduce((a, b) => build.mul(a, b));
     const total = slices === null ? tiles : build.mul(tiles, slices.count);
-    build.for("blocks", [[zero, total]], ([number]) => {
+    const rotation = (v: Value, inOrder: Value): Value =>
+      v === rotated ? rotatedNumber(build, inOrder, counts[number(v)]!, world, begins) : inOrder;
+    const owners = completed === null ? null : ownersTiles(completed, counts, tiles);
+    const last = isOfOthers ? build.select(completed!.isApart, owners!.begin, zero) : total;
+    build.for("blocks", [[zero, last]], ([number]) => {
       const grid = build.op("grid", [], {}, zero.type)!;
-      const before = build.mul(build.div(number!, grid), steps());
-      if (slices === null) body(tileAt(number!, counts), before, zero);
-      else body(tileAt(build.rem(number!, tiles), counts), before, build.div(number!, tiles));
+      const turn = build.div(number!, grid);
+      const before = build.mul(turn, steps());
+      const tile = slices === null ? number! : build.rem(number!, tiles);
+      const sliceOf = (): Value => (slices === null ? zero : build.div(number!, tiles));
+      if (owners === null)
+        return body({ at: tileAt(tile, counts, rotation), before, slice: sliceOf(), turn, own: null });
+      const slice = sliceOf();
+      const isOwn = build.compare("ge", number!, owners.begin);
+      const isFirst = build.binary("and", isOwn, build.compare("lt", build.sub(number!, grid), owners.begin));
+      body({ at: owners.tileAt(tile, isOwn, rotation), before, slice, turn, own: { isOwn, isFirst } });
     });
+    if (owners === null || without === null) return;
+    // The first number that would be this block's of those that are the rank's own.
+    const grid = build.op("grid", [], {}, zero.type)!;
+    const block = build.op("block", [], {}, zero.type)!;
+    const to = build.rem(build.add(block, build.sub(grid, build.rem(owners.begin, grid))), grid);
+    build.if(build.binary("and", completed!.isApart, build.compare("ge", build.add(owners.begin, to), total)), without);
   };
+
+  /** The order of tiles of which a rank's own come last, all together; where they are not apart, the order that all have. */
+  const ownersTiles = ({ sums, isApart }: Completed, counts: readonly Value[], tiles: Value) => {
+    const v = sums.variable;
+    const along = counts[number(v)]!;
+    const { others, first } = ownTiles(sums, { size: size(v), count: along, end: high[number(v)]! }, build, values);
+    const across = build.div(tiles, build.binary("max", along, build.constant(1)));
+    // Without tiles of its own, a rank's begin where all end.
+    const begin = build.select(
+      isApart,
+      build.mul(others, across),
+      build.binary("max", build.mul(tiles, slicesCount()), zero),
+    );
+    return {
+      begin,
+      tileAt: (tile: Value, isOwn: Value, rotation: (v: Value, inOrder: Value) => Value): TileAt => {
+        const among = build.select(isApart, build.select(isOwn, build.sub(along, others), others), along);
+        const inOrder = build.select(isOwn, build.sub(tile, begin), tile);
+        const skipped = build.select(isOwn, others, zero);
+        const numbered = (u: Value, n: Value): Value => {
+          if (u !== v) return n;
+          const mine = build.rem(build.add(build.add(n, skipped), first), along);
+          return build.select(isApart, mine, rotation(v, n));
+        };
+        return tileAt(
+          inOrder,
+          counts.map((c, d) => (d === number(v) ? among : c)),
+          numbered,
+        );
+      },
+    };
+  };
+  const slicesCount = (): Value => slices?.count ?? build.constant(1);
 
   /** From where to where the rows of a tile are inside, or its columns. */
   const rowsOf = (v: Value, at: TileAt): readonly [Value, Value] => {
@@ -151,7 +249,7 @@ export function emitRoles(
   const copy = (name: "a" | "b", view: OperandView, here: TileAt, stage: Value): void =>
     copyTile(build, view, names[name], here, stage, depth, values, { ring: names.ring });
   const producer = build.region(0, () =>
-    eachTile((at, before, slice) => {
+    eachTile(({ at, before, slice }) => {
       const isOwn = movers === null ? null : awaitRows(movers, rowsOf(movers.rows, at), build, values);
       const fetch = (name: "a" | "b", here: TileAt, stage: Value): void => {
         const gathered = (): void => copy(name, match[name], here, stage);
@@ -172,8 +270,17 @@ export function emitRoles(
   );
 
   const { accumulator, a, b, patch, ring } = names;
+  const outgoing = completed === null ? null : outgoingTiles(completed.sums, shape, completed.blocks, buffers);
+  /** Where an element of a tile waits to be sent. */
+  const waiting = (turn: Value, i: Value, j: Value): Value[] => [
+    build.op("block", [], {}, zero.type)!,
+    build.rem(turn, build.constant(SLOTS)),
+    i,
+    j,
+  ];
+  const awaited = (): void => void build.op("await_tiles", [], {}, null);
   const consumer = build.region(0, () =>
-    eachTile((at, before, slice) => {
+    eachTile(({ at, before, slice, turn, own }) => {
       build.op("fragment_clear", [], { buffer: accumulator }, null);
       const product = ([step]: readonly Value[]): void => {
         const position = build.add(before, step!);
@@ -191,21 +298,73 @@ export function emitRoles(
       const last = build.sub(build.add(before, steps()), build.constant(1));
       build.if(build.compare("gt", steps(), zero), () => build.op("ring_release", [last], { ring }, null));
       const elements = { accumulator, patch, shape, at, high: (v: Value) => high[number(v)]! };
-      const store = (): void => eachElement(op, match, elements, build, values, epilogue(op, match, accumulator));
+      const send = (): void => eachElement(op, match, elements, build, values, epilogue(op, match, accumulator));
+      const complete = (): void => {
+        build.if(own!.isFirst, awaited);
+        eachElement(op, match, elements, build, values, completion(op, match, accumulator, completed!.sums, world));
+      };
+      const handOver = (): void => {
+        build.op("ring_acquire", [turn], { ring: outgoing!.ring }, null);
+        const put: ElementBody = (b, inner, i, j) =>
+          b.store(
+            outgoing!.box,
+            storedElement(op, match, accumulator, completed!.sums, b, inner, i, j),
+            waiting(turn, i, j),
+          );
+        eachElement(op, match, elements, build, values, put);
+        build.op("ring_fill", [turn], { ring: outgoing!.ring }, null);
+      };
+      const store = (): void =>
+        own === null ? send() : build.if(own.isOwn, complete, () => build.if(completed!.isApart, handOver, send));
       if (slices === null) return store();
       const keep: ElementBody = (b, inner, i, j) => {
         const places = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
         b.store(slices.sums, b.load(accumulator, [i, j], scalar(accumulatedIn(match))), [slice, ...places]);
       };
       build.if(slices.isCut, () => eachElement(op, match, elements, build, values, keep), store);
-    }),
+    }, awaited),
   );
+  /** Stores a tile that waits where the product's loop would have stored it. */
+  const sendTile = (at: TileAt, turn: Value): void => {
+    const { store, variable: owned, share } = completed!.sums;
+    // All of the tile is one rank's.
+    const owner = build.div(at.get(owned)!, values.get(share));
+    const begin = build.mul(owner, values.get(share));
+    const [width, elements] = [build.constant(shape.n), build.constant(shape.m * shape.n)];
+    const rows = build.sub(high[number(match.row)]!, at.get(match.row)!);
+    const columns = build.sub(high[number(match.column)]!, at.get(match.column)!);
+    build.op("ring_wait", [turn], { ring: outgoing!.ring }, null);
+    build.op("block_sync", [], {}, null);
+    build.for("threads", [[zero, elements]], ([e]) => {
+      const [i, j] = [build.div(e!, width), build.rem(e!, width)];
+      const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
+      build.if(isInside, () => {
+        const inner = new Substitution(values);
+        for (const [variable, first] of at) {
+          const offset = variable === match.row ? i : variable === match.column ? j : null;
+          inner.set(variable, offset === null ? first : build.add(first, offset));
+        }
+        const kind = store.operands[0]!.type;
+        const value = build.load(outgoing!.box, waiting(turn, i, j), kind);
+        const place = variables.map((v) => (v === owned ? build.sub(inner.get(v), begin) : inner.get(v)));
+        build.op("store", [value, owner, build.rank(), ...place], store.attributes, null);
+      });
+    });
+    build.op("block_sync", [], {}, null);
+    build.op("ring_release", [turn], { ring: outgoing!.ring }, null);
+  };
   const moving = build.region(0, () => {
     if (movers !== null) rewriteOps(movers.ops, build, values);
+    if (completed === null) return;
+    eachTile(({ at, turn }) => sendTile(at, turn), null, true);
+    build.if(completed.isApart, () => build.op("tiles_sent", [], {}, null));
   });
   const { consumers, registers } = shape;
-  const producers = movers === null ? shape.producers : shape.producers / WARPS_IN_GROUP;
-  const others = movers === null ? {} : { movers: shape.producers - producers };
+  const producers = movers === null && outgoing === null ? shape.producers : shape.producers / WARPS_IN_GROUP;
+  const others = {
+    ...(producers < shape.producers ? { movers: shape.producers - producers } : {}),
+    ...(outgoing === null ? {} : { outgoing: outgoing.ring }),
+  };
   const even = { consumers, producers, ...others, ring };
   const divided =
     registers === null
@@ -225,6 +384,32 @@ function epilogue(op: Op, match: Contraction, accumulator: string): ElementBody 
       v.set(o.results[0]!, b.load(accumulator, [i, j], scalar(accumulatedIn(match))));
       return true;
     });
+}
+
+/** What the loop's body would store of an element. */
+function storedElement(
+  op: Op,
+  match: Contraction,
+  accumulator: string,
+  { store }: OwnerSums,
+  build: Builder,
+  values: Substitution,
+  i: Value,
+  j: Value,
+): Value {
+  rewriteOps(op.regions[0]!.ops, build, values, (o, b, v) => {
+    if (o === match.contract) v.set(o.results[0]!, b.load(accumulator, [i, j], scalar(accumulatedIn(match))));
+    return o === match.contract || o === store;
+  });
+  return values.get(store.operands[0]!);
+}
+
+/** The body of the loop that adds up, beginning with the element that the loop's body would have stored. */
+function completion(op: Op, match: Contraction, accumulator: string, sums: OwnerSums, world: number): ElementBody {
+  return (build, values, i, j) => {
+    const own = storedElement(op, match, accumulator, sums, build, values, i, j);
+    emitOwnerSum(sums, op, own, (v) => values.get(v), world, build, values);
+  };
 }
 
 interface Elements {

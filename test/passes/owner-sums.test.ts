@@ -1,0 +1,146 @@
+/** Products whose owners add up as they store their own tiles, and products of few rows: right, ordered, and refused where they are not. */
+import { describe, expect, it } from "vitest";
+import { compile, type CompileResult } from "../../src/compiler/index.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import type { Kernel, Op } from "../../src/compiler/ir/module.js";
+import { problemsOf } from "../../src/compiler/ir/verify.js";
+import { Builder } from "../../src/compiler/ir/builder.js";
+import { rewriteOps, Substitution, walk, walkKernel } from "../../src/compiler/ir/visit.js";
+import type { PassOptions } from "../../src/compiler/passes/options.js";
+import { PROOF_MAPPING, proveOrdering } from "../../src/compiler/prove/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+
+const SCATTERED = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y: T[m, n] sharded(0) {
+  y = reduce_scatter(a @ b, dim: 0)
+}
+`;
+const BIASED = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0), r: T[n] replicated) -> y: T[m, n] sharded(0) {
+  y = gelu(reduce_scatter(a @ b, dim: 0) + r)
+}
+`;
+const REDUCED = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y: T[m, n] replicated {
+  y = all_reduce(a @ b)
+}
+`;
+
+function compiled(text: string, ranks: number, mapping: Partial<PassOptions>, variant?: string): CompileResult {
+  const chosen = variant === undefined ? {} : { variant };
+  const result = compile(text, { ranks, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...mapping }, ...chosen });
+  expect(result.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  return result;
+}
+
+function opsIn(kernel: Kernel, name: string): Op[] {
+  const found: Op[] = [];
+  walkKernel(kernel, (op) => void (op.name === name && found.push(op)));
+  return found;
+}
+
+function without(kernel: Kernel, left: Op): Kernel {
+  const build = new Builder({ start: 0, end: 0 });
+  rewriteOps(kernel.body.ops, build, new Substitution(), (op) => op === left);
+  return { ...kernel, body: { arguments: [], ops: build.ops } };
+}
+
+/** Whether the kernel is right at these sizes on emulated ranks. */
+function isRight({ kernel, manifest, source }: CompileResult, dims: Record<string, number>): boolean {
+  const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+  const data = makeInputs(manifest!, dims, 7);
+  for (let launch = 0; launch < 2; launch++) group.run(data, dims);
+  return checkOutputs(manifest!, dims, data, data).correct;
+}
+
+/** Tiles of the proofs' mapping are of 16 rows and columns; its launches have 3 blocks. */
+const APART = [
+  { m: 96, n: 40, k: 24 },
+  { m: 192, n: 24, k: 12 },
+];
+const NOT_APART = [
+  { m: 36, n: 70, k: 24 },
+  { m: 4, n: 4, k: 4 },
+];
+
+describe("sums that owners complete", () => {
+  it.each([
+    ["of rows that are scattered", SCATTERED, 2, undefined],
+    ["on four ranks", SCATTERED, 4, undefined],
+    ["with what follows the sum", BIASED, 2, undefined],
+    ["that everybody gets", REDUCED, 4, "two_shot"],
+  ] as const)("%s are right, whether tiles are each of one owner or not", (_which, text, ranks, variant) => {
+    const result = compiled(text, ranks, { ownerSums: "beside" }, variant);
+    const [roles] = opsIn(result.kernel!, "roles");
+    expect(roles!.attributes).toMatchObject({ outgoing: "outgoing_2", movers: 12 });
+    for (const dims of [...APART, ...NOT_APART]) expect([dims, isRight(result, dims)]).toEqual([dims, true]);
+  });
+
+  it("are not made where the loop after the barrier does something else, or nobody asks for them", () => {
+    const read = SCATTERED.replace("reduce_scatter(a @ b, dim: 0)", "reduce_scatter(a @ b, dim: 0) * 2.0");
+    expect(opsIn(compiled(read, 2, { ownerSums: "beside" }).kernel!, "roles")[0]!.attributes).toHaveProperty(
+      "outgoing",
+    );
+    const rows = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y: T[m, n] sharded(0) {
+  let s = reduce_scatter(a @ b, dim: 0)
+  y = s * max(s, dim: 1)
+}
+`;
+    for (const [text, ownerSums] of [
+      [rows, "beside"],
+      [SCATTERED, "after"],
+    ] as const)
+      expect(opsIn(compiled(text, 2, { ownerSums }).kernel!, "roles")[0]!.attributes).not.toHaveProperty("outgoing");
+  });
+
+  describe("are ordered", () => {
+    const { kernel } = compiled(SCATTERED, 2, { ownerSums: "beside" });
+    const [dims] = APART;
+    const statusOf = (changed: Kernel): string =>
+      proveOrdering(changed, { dims: dims!, shared: sharedLayout(changed), launches: 2 }).status;
+    const inRole = (name: string, role: number): Op => {
+      const found: Op[] = [];
+      walk(opsIn(kernel!, "roles")[0]!.regions[role]!, (op) => void (op.name === name && found.push(op)));
+      return found.find((op) => op.attributes["ring"] === "outgoing_2") ?? found[0]!;
+    };
+
+    it("as they are", () => expect(statusOf(kernel!)).toBe("proved"));
+
+    it.each([
+      ["consumers do not wait for other ranks' tiles", "wait", 0],
+      ["movers do not wait until a tile is stored", "ring_wait", 2],
+      ["movers never say that a tile is sent", "ring_release", 2],
+      ["consumers store over a tile that is not sent yet", "ring_acquire", 0],
+      ["movers tell nobody", "signal", 2],
+    ])("and not if %s", (_which, name, role) => {
+      expect(statusOf(without(kernel!, inRole(name, role)))).not.toBe("proved");
+    });
+  });
+
+  it("are refused where nobody tells, or in another role", () => {
+    const { snapshots } = compile(SCATTERED, {
+      ranks: 2,
+      dtype: "bf16",
+      mapping: { ...PROOF_MAPPING, ownerSums: "beside" },
+    });
+    const tiled = snapshots.find((s) => s.pass === "tile-contractions")!.kernel;
+    const messages = (changed: Kernel): string[] => problemsOf(changed).map((p) => p.message);
+    expect(messages(tiled)).toEqual([]);
+    const [sent] = opsIn(tiled, "tiles_sent");
+    expect(messages(without(tiled, sent!))).toContain("await_tiles: the movers never tell what they have sent");
+  });
+});
+
+describe("products of few rows", () => {
+  it("have narrow tiles where each block has one of them", () => {
+    const result = compiled(SCATTERED, 2, { fewRows: "narrow" });
+    const tiles = result.kernel!.buffers.filter((b) => b.role === "fragment").map((b) => b.shape.join("×"));
+    expect(tiles).toEqual(["16×8", "16×16"]);
+    // Two to three tiles of 8 columns for 3 blocks, more of them, and more rows.
+    for (const dims of [
+      { m: 16, n: 24, k: 24 },
+      { m: 6, n: 13, k: 10 },
+      { m: 16, n: 40, k: 24 },
+      { m: 34, n: 20, k: 14 },
+    ])
+      expect([dims, isRight(result, dims)]).toEqual([dims, true]);
+  });
+});
