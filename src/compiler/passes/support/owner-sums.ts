@@ -10,6 +10,7 @@ import { isRemote, type Kernel, memoryOperands, type Op, text, type Value } from
 import { definitionOf } from "../../ir/ops.js";
 import { rewriteOps, Substitution, walk } from "../../ir/visit.js";
 import type { Definitions } from "./analysis.js";
+import { buffersOf, isBarrier, isRanksShare } from "./product-movers.js";
 
 export interface OwnerSums {
   /** The barrier after the product's loop, and the loop that adds up. */
@@ -30,27 +31,18 @@ export function ownerSumsOf(loop: Op, kernel: Kernel, definitions: Definitions):
   const effects = kernel.body.ops.filter((o) => definitionOf(o.name).effect !== "pure");
   const at = effects.indexOf(loop);
   const [barrier, sums, ...rest] = effects.slice(at + 1);
-  if (at < 0 || sums === undefined || !isMeetingOfAll(barrier!) || rest.some((o) => o.name !== "barrier")) return null;
+  if (at < 0 || sums === undefined || !isBarrier(barrier!, "grid") || rest.some((o) => o.name !== "barrier"))
+    return null;
   const sent = sentToOwners(loop, definitions);
   if (sent === null || sums.name !== "for" || sums.attributes["map"] !== "tiles") return null;
   const stage = text(sent.store, "buffer");
   const loads: Op[] = [];
-  walk(sums.regions[0]!, (op) => void (touched(op).includes(stage) && loads.push(op)));
+  walk(sums.regions[0]!, (op) => void (buffersOf(op).includes(stage) && loads.push(op)));
   const [load] = loads;
   const isElsewhere = effects.some((o) => o !== loop && o !== sums && touchedInside(o).includes(stage));
   if (loads.length !== 1 || load!.name !== "load" || isElsewhere || !isApart(loop, sums)) return null;
   const base = baseOfSums(loop, sums, load!, sent, kernel, definitions);
   return base === undefined ? null : { barrier: barrier!, loop: sums, load: load!, base, ...sent };
-}
-
-function isMeetingOfAll({ name, attributes, operands }: Op): boolean {
-  return (
-    name === "barrier" &&
-    operands.length === 0 &&
-    attributes["scope"] === "grid" &&
-    attributes["ranks"] === "all" &&
-    Object.keys(attributes).length === 2
-  );
 }
 
 type Sent = Pick<OwnerSums, "store" | "variable" | "share">;
@@ -125,7 +117,7 @@ function baseOfSums(
   const isLow = isMinimum(low, (a, b) => isSame(a, base) && isSame(b, end), definitions);
   const isHigh = isMinimum(
     high,
-    (a, b) => isSame(b, end) && isSum2(a, (x, y) => isSame(x, low) && isSame(y, share), definitions),
+    (a, b) => isSame(b, end) && isSumOf(a, (x, y) => isSame(x, low) && isSame(y, share), definitions),
     definitions,
   );
   return isLow && isHigh ? base : undefined;
@@ -148,19 +140,12 @@ function isWholeShare(share: Value, length: Value, { world, requirements }: Kern
   return dim?.name === "dim" && isDivided && definitions.key(whole) === definitions.key(length);
 }
 
-function isRanksShare(base: Value, share: Value, definitions: Definitions): boolean {
-  const factors = definitions.binary(base, "mul")?.operands ?? [];
-  const rank = factors.find((v) => definitions.of(v)?.name === "rank");
-  const other = factors.find((v) => v !== rank);
-  return rank !== undefined && other !== undefined && definitions.key(other) === definitions.key(share);
-}
-
 function isMinimum(v: Value, of: (a: Value, b: Value) => boolean, definitions: Definitions): boolean {
   const [a, b] = definitions.binary(v, "min")?.operands ?? [];
   return a !== undefined && b !== undefined && (of(a, b) || of(b, a));
 }
 
-function isSum2(v: Value, of: (a: Value, b: Value) => boolean, definitions: Definitions): boolean {
+function isSumOf(v: Value, of: (a: Value, b: Value) => boolean, definitions: Definitions): boolean {
   const [a, b] = definitions.binary(v, "add")?.operands ?? [];
   return a !== undefined && b !== undefined && (of(a, b) || of(b, a));
 }
@@ -178,15 +163,9 @@ function isApart(loop: Op, sums: Op): boolean {
   return isSo;
 }
 
-function touched(op: Op): string[] {
-  return Object.entries(op.attributes)
-    .filter(([key, value]) => ["buffer", "even", "odd", "from", "to"].includes(key) && typeof value === "string")
-    .map(([, value]) => value as string);
-}
-
 function touchedInside(op: Op): string[] {
   const found: string[] = [];
-  walk({ arguments: [], ops: [op] }, (o) => void found.push(...touched(o)));
+  walk({ arguments: [], ops: [op] }, (o) => void found.push(...buffersOf(o)));
   return found;
 }
 

@@ -51,7 +51,7 @@ function effectBefore(op: Op, { body: { ops } }: Kernel): Op | null {
 }
 
 /** Whether all blocks of all ranks meet there, or each with its namesakes on all ranks, and nothing more happens. */
-function isBarrier({ name, attributes, operands }: Op, scope: "grid" | "block"): boolean {
+export function isBarrier({ name, attributes, operands }: Op, scope: "grid" | "block"): boolean {
   return (
     name === "barrier" &&
     operands.length === 0 &&
@@ -104,7 +104,8 @@ function baseOf(index: Value, variable: Value, definitions: Definitions): Value 
   return sum.includes(variable) ? (sum.find((v) => v !== variable) ?? null) : null;
 }
 
-function isRanksShare(base: Value, shard: Value, definitions: Definitions): boolean {
+/** Whether a value is the rank times the share of each. */
+export function isRanksShare(base: Value, shard: Value, definitions: Definitions): boolean {
   const factors = definitions.binary(base, "mul")?.operands ?? [];
   const rank = factors.find((v) => definitions.of(v)?.name === "rank");
   const other = factors.find((v) => v !== rank);
@@ -134,7 +135,8 @@ function isApart(loop: Op, barrier: Op, gathered: string, kernel: Kernel): boole
   return isSo;
 }
 
-function buffersOf(op: Op): string[] {
+/** Names of the buffers that an op itself touches. */
+export function buffersOf(op: Op): string[] {
   return Object.entries(op.attributes)
     .filter(([key, value]) => ["buffer", "even", "odd", "from", "to"].includes(key) && typeof value === "string")
     .map(([, value]) => value as string);
