@@ -47,6 +47,22 @@ export const FAR_WRONG: readonly FarWrong[] = [
   far("rows of a literal length fall behind", (k) => gatheredRows(`i - i / ${k}`).replaceAll(" n]", " 16]").replace("(c, n)", "(c, 16)"), (k) => ({ m: 2 * k + 2 })), // prettier-ignore
   far("one plane of a cube is another", (k) => cube(`for h, i, j in tiles(b, m, n) { y[h, i, j] = x[min(h, ${k}), i, j] }`), (k) => ({ b: k + 2, m: 2, n: 3 })), // prettier-ignore
   far("elements of a cube are left out", (k) => cube(`for h, i, j in tiles(b, m, min(n, ${k})) { y[h, i, j] = x[h, i, j] }`), (k) => ({ b: 2, m: 3, n: k + 1 })), // prettier-ignore
+  // -- what ranks hold of a sum
+  far(
+    "parts of a sum leave a gap",
+    (k) => `collective f(x: T[n] partial(sum)) -> y: T[n] partial(sum) {
+  let half = n / 2
+  let rest = max(n / 2, n - ${k})
+  if rank == 0 {
+    for i in tiles(half) { y[i] = sum(p in ranks) x@p[i] }
+    for i in tiles(n - half) { y[half + i] = 0 }
+  } else {
+    for i in tiles(rest) { y[i] = 0 }
+    for i in tiles(n - rest) { y[rest + i] = sum(p in ranks) x@p[rest + i] }
+  }
+}`,
+    (k) => ({ n: 2 * k + 4 }),
+  ),
   // -- one constant
   far("an index stops growing", (k) => local(`for i in tiles(n) { y[i] = x[min(i, ${k})] }`), 2),
   far("one element is another", (k) => local(`for i in tiles(n) { y[i] = x[i + i / ${k} - i / ${k + 1}] }`), 2),

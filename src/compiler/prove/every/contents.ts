@@ -173,11 +173,14 @@ class Memory {
       const size = this.lengths.sizeOf(output.name);
       if (isZero(size, this.ranges)) return [];
       const { layout, name } = output;
-      // Ranks that hold one value must hold it with the same bits: what they hold together is one kind of element.
+      // Ranks that hold one value must hold it with the same bits, and what each holds of a sum says nothing of what they hold
+      // in all: what they hold together is one kind of element.
+      const isInParts = layout.kind === "partial" && kernel.specification[o]!.kind !== "elements";
+      const isOne = layout.kind === "replicated" || isInParts;
       const together = new Map<number, KeyedParts[]>();
       for (let r = 0; r < kernel.world; r++) {
         if (!isHolder(layout, kernel.mesh, r)) continue;
-        const leader = hasAxes(layout) ? leaderOf(layout, kernel.mesh, r) : layout.kind === "replicated" ? 0 : r;
+        const leader = hasAxes(layout) ? leaderOf(layout, kernel.mesh, r) : isOne ? 0 : r;
         const held = this.read(name, r, ZERO, size, launch, NO_PLACE).map((h) => ({
           end: h.end,
           keys: this.isAmbiguous(h, o, r) ? null : [this.key(h, o, r, launch)],
