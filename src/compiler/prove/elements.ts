@@ -142,7 +142,7 @@ export class ElementExpectation {
         };
       }
       case "binary":
-        return this.binary(e.fn, this.kind(e.a), of(e.a), of(e.b));
+        return this.binary(e.fn, this.kind(e), of(e.a), of(e.b));
       case "compare": {
         const [a, b, fn] = [of(e.a), of(e.b), oneOf(COMPARISONS, e.fn) as Comparison];
         return () => compareOf(algebra, fn, a(), b());
