@@ -239,14 +239,17 @@ class Walk {
           this.region(body);
         } else if (pairs.length === 1 && iterations <= MOST_ITERATIONS && this.ops < MOST_OPS) {
           const [{ v, lo, hi }] = pairs as [(typeof pairs)[0]];
+          // Ranks come in any order.
+          const isOrdered = map === "serial" && op.attributes["unordered"] !== true;
           for (let k = 0; k < iterations; k++) {
-            // Ranks come in any order.
-            if (map === "serial" && op.attributes["unordered"] !== true)
+            const before = this.memory.changes;
+            if (isOrdered)
               this.values.bind(v, {
                 at: interval(lo.at.lo + k, Math.min(lo.at.hi + k, Math.max(lo.at.lo + k, hi.at.hi - 1))),
               });
             else bindAll();
             this.region(body);
+            if (!isOrdered && this.memory.changes === before) break;
           }
         } else
           this.untilStable(() => {
