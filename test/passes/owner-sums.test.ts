@@ -6,7 +6,6 @@ import type { Kernel, Op } from "../../src/compiler/ir/module.js";
 import { problemsOf } from "../../src/compiler/ir/verify.js";
 import { Builder } from "../../src/compiler/ir/builder.js";
 import { rewriteOps, Substitution, walk, walkKernel } from "../../src/compiler/ir/visit.js";
-import type { PassOptions } from "../../src/compiler/passes/options.js";
 import { PROOF_MAPPING, proveOrdering } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
@@ -24,9 +23,9 @@ const REDUCED = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y
 }
 `;
 
-function compiled(text: string, ranks: number, mapping: Partial<PassOptions>, variant?: string): CompileResult {
+function compiled(text: string, ranks: number, variant?: string): CompileResult {
   const chosen = variant === undefined ? {} : { variant };
-  const result = compile(text, { ranks, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...mapping }, ...chosen });
+  const result = compile(text, { ranks, dtype: "bf16", mapping: PROOF_MAPPING, ...chosen });
   expect(result.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
   return result;
 }
@@ -37,6 +36,11 @@ function opsIn(kernel: Kernel, name: string): Op[] {
   return found;
 }
 
+/** The roles whose consumers hand tiles to movers, which send them to their owners. */
+function ownersRoles(kernel: Kernel): Op | undefined {
+  return opsIn(kernel, "roles").find((op) => "outgoing" in op.attributes);
+}
+
 function without(kernel: Kernel, left: Op): Kernel {
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op) => op === left);
@@ -44,14 +48,17 @@ function without(kernel: Kernel, left: Op): Kernel {
 }
 
 /** Whether the kernel is right at these sizes on emulated ranks. */
-function isRight({ kernel, manifest, source }: CompileResult, dims: Record<string, number>): boolean {
+function isRight(
+  { kernel, manifest, source }: Pick<CompileResult, "kernel" | "manifest" | "source">,
+  dims: Record<string, number>,
+): boolean {
   const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
   const data = makeInputs(manifest!, dims, 7);
   for (let launch = 0; launch < 2; launch++) group.run(data, dims);
   return checkOutputs(manifest!, dims, data, data).correct;
 }
 
-/** Tiles of the proofs' mapping are of 16 rows and columns; its launches have 3 blocks. */
+/** Tiles of the proofs' mapping are of 16 rows and columns; products of its launches have 2 blocks. */
 const APART = [
   { m: 96, n: 40, k: 24 },
   { m: 192, n: 24, k: 12 },
@@ -68,37 +75,26 @@ describe("sums that owners complete", () => {
     ["with what follows the sum", BIASED, 2, undefined],
     ["that everybody gets", REDUCED, 4, "two_shot"],
   ] as const)("%s are right, whether tiles are each of one owner or not", (_which, text, ranks, variant) => {
-    const result = compiled(text, ranks, { ownerSums: "beside" }, variant);
-    const [roles] = opsIn(result.kernel!, "roles");
-    expect(roles!.attributes).toMatchObject({ outgoing: "outgoing_2", movers: 12 });
+    const result = compiled(text, ranks, variant);
+    expect(ownersRoles(result.kernel!)!.attributes).toMatchObject({ outgoing: "outgoing_2", movers: 12 });
     for (const dims of [...APART, ...NOT_APART]) expect([dims, isRight(result, dims)]).toEqual([dims, true]);
   });
 
-  it("are not made where the loop after the barrier does something else, or nobody asks for them", () => {
-    const read = SCATTERED.replace("reduce_scatter(a @ b, dim: 0)", "reduce_scatter(a @ b, dim: 0) * 2.0");
-    expect(opsIn(compiled(read, 2, { ownerSums: "beside" }).kernel!, "roles")[0]!.attributes).toHaveProperty(
-      "outgoing",
-    );
-    const rows = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y: T[m, n] sharded(0) {
-  let s = reduce_scatter(a @ b, dim: 0)
-  y = s * max(s, dim: 1)
-}
-`;
-    for (const [text, ownerSums] of [
-      [rows, "beside"],
-      [SCATTERED, "after"],
-    ] as const)
-      expect(opsIn(compiled(text, 2, { ownerSums }).kernel!, "roles")[0]!.attributes).not.toHaveProperty("outgoing");
+  it("are made with what follows them in the same loop, and not where that goes through elements again", () => {
+    const rolesOf = (y: string): Op | undefined =>
+      ownersRoles(compiled(SCATTERED.replace("y = reduce_scatter(a @ b, dim: 0)", y), 2).kernel!);
+    expect(rolesOf("y = reduce_scatter(a @ b, dim: 0) * 2.0")).toBeDefined();
+    expect(rolesOf("let s = reduce_scatter(a @ b, dim: 0)\n  y = s * max(s, dim: 1)")).toBeUndefined();
   });
 
   describe("are ordered", () => {
-    const { kernel } = compiled(SCATTERED, 2, { ownerSums: "beside" });
+    const { kernel } = compiled(SCATTERED, 2);
     const [dims] = APART;
     const statusOf = (changed: Kernel): string =>
       proveOrdering(changed, { dims: dims!, shared: sharedLayout(changed), launches: 2 }).status;
     const inRole = (name: string, role: number): Op => {
       const found: Op[] = [];
-      walk(opsIn(kernel!, "roles")[0]!.regions[role]!, (op) => void (op.name === name && found.push(op)));
+      walk(ownersRoles(kernel!)!.regions[role]!, (op) => void (op.name === name && found.push(op)));
       return found.find((op) => op.attributes["ring"] === "outgoing_2") ?? found[0]!;
     };
 
@@ -116,11 +112,7 @@ describe("sums that owners complete", () => {
   });
 
   it("are refused where nobody tells, or in another role", () => {
-    const { snapshots } = compile(SCATTERED, {
-      ranks: 2,
-      dtype: "bf16",
-      mapping: { ...PROOF_MAPPING, ownerSums: "beside" },
-    });
+    const { snapshots } = compile(SCATTERED, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
     const tiled = snapshots.find((s) => s.pass === "tile-contractions")!.kernel;
     const messages = (changed: Kernel): string[] => problemsOf(changed).map((p) => p.message);
     expect(messages(tiled)).toEqual([]);
@@ -129,18 +121,33 @@ describe("sums that owners complete", () => {
   });
 });
 
+/** At most two tiles of 8 columns for 2 blocks and as many rows as a tile has; more tiles, or more rows. */
+const FEW = [
+  { m: 16, n: 16, k: 24 },
+  { m: 6, n: 13, k: 10 },
+];
+const MANY = [
+  { m: 16, n: 40, k: 24 },
+  { m: 34, n: 20, k: 14 },
+];
+
 describe("products of few rows", () => {
   it("have narrow tiles where each block has one of them", () => {
-    const result = compiled(SCATTERED, 2, { fewRows: "narrow" });
+    const result = compiled(SCATTERED, 2);
     const tiles = result.kernel!.buffers.filter((b) => b.role === "fragment").map((b) => b.shape.join("×"));
     expect(tiles).toEqual(["16×8", "16×16"]);
-    // Two to three tiles of 8 columns for 3 blocks, more of them, and more rows.
-    for (const dims of [
-      { m: 16, n: 24, k: 24 },
-      { m: 6, n: 13, k: 10 },
-      { m: 16, n: 40, k: 24 },
-      { m: 34, n: 20, k: 14 },
-    ])
-      expect([dims, isRight(result, dims)]).toEqual([dims, true]);
+    for (const dims of [...FEW, ...MANY]) expect([dims, isRight(result, dims)]).toEqual([dims, true]);
+  });
+
+  it("have these alone there, and nowhere else", () => {
+    const result = compiled(SCATTERED, 2);
+    const [narrow, wide] = opsIn(result.kernel!, "roles");
+    const { kernel, manifest, source } = result;
+    const having = (left: Op): Parameters<typeof isRight>[0] => ({ kernel: without(kernel!, left), manifest, source });
+    for (const [among, others] of [
+      [FEW, wide!],
+      [MANY, narrow!],
+    ] as const)
+      for (const dims of among) expect([dims, isRight(having(others), dims)]).toEqual([dims, true]);
   });
 });

@@ -107,7 +107,7 @@ export function isParameter({ role }: Pick<Buffer, "role">): boolean {
 }
 
 /** `wanted`, or the same with underscores behind it if the kernel has a buffer of that name. */
-export function freshName(kernel: Kernel, wanted: string): string {
+export function freshName(kernel: Pick<Kernel, "buffers">, wanted: string): string {
   let name = wanted;
   while (kernel.buffers.some((b) => b.name === name)) name += "_";
   return name;

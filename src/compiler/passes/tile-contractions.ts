@@ -33,10 +33,7 @@ import { type Completed, emitRoles, type RoleShape } from "./support/role-produc
 import { rotatedNumber, rotatedVariable } from "./support/tile-rotation.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
 
-type TileOptions = Pick<
-  PassOptions,
-  "tile" | "tileThreads" | "tileBlocks" | "roles" | "fewRows" | "ownerSums" | "slices"
->;
+type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "slices">;
 
 export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
@@ -69,7 +66,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const [product] = found;
   // With several products, or movers, there are not the registers, nor the epochs.
   const sums =
-    options.ownerSums === "after" || roles === null || found.size !== 1 || movers.size > 0 || kernel.world === 1
+    roles === null || found.size !== 1 || movers.size > 0 || kernel.world === 1
       ? null
       : ownerSumsOf(product![0], kernel, definitions);
   let completed: Completed | null = null;
@@ -119,10 +116,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
           )
         : null;
     work.push(slices === null ? lengths.tiles : extent("mul", lengths.tiles, extent("max", slices.most, 1)));
-    const few =
-      options.fewRows === "wide" || movers.size > 0 || !isAlone
-        ? null
-        : narrowTiles(op, match, shape, options.tileBlocks, definitions);
+    const few = movers.size > 0 || !isAlone ? null : narrowTiles(op, match, shape, options.tileBlocks, definitions);
     const isFew = few === null ? null : b.compare("gt", b.extent(few.fit), b.constant(0));
     if (sums !== null) {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;

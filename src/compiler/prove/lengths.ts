@@ -1,5 +1,5 @@
 /** Lengths at which the loops of a kernel take their main, remainder and tail paths, as its mapping and its conditions have it. */
-import type { Kernel } from "../ir/module.js";
+import type { Attributes, Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SignatureTensor } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
@@ -109,9 +109,13 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
     });
   // Then one tile, so deep that blocks share its depth.
   const basic = [shape(() => 1), part(19, 19, 27), part(16, 24, 24), part(5, 7, 43), part(4, 8, 40)];
+  const { wide, narrow, isGathered, isHandedOver } = tilesOfRoles(kernel);
   // Where rows are gathered while the product goes on, some tiles are one rank's own.
-  const tile = rowsOfGatheredTile(kernel);
-  if (tile > 0) basic.push(part(tile * world, tile / 2, tile));
+  if (isGathered) basic.push(part(wide.m * world, wide.n / 2, wide.m));
+  // Where owners complete their tiles, each is of one owner, and blocks have several of their own, and several of others.
+  if (isHandedOver) basic.push(part(wide.m * world, (kernel.maxBlocks + 1) * wide.n - 8, 24));
+  // Few rows, and as many narrow tiles as blocks, with ragged edges.
+  if (narrow !== null) basic.push(part(narrow.m - 3, kernel.maxBlocks * narrow.n - 3, 43));
   if (claim === "answer" && (world > 2 || dims.length > 3)) return { basic, further: [] };
   // As deep as the others, but with no more columns than one tile has: what more of them do is known from those.
   const deep = 24;
@@ -119,12 +123,25 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   return { basic, further: [part(Math.ceil((main + row) / deep) * world, columns, deep, columns)] };
 }
 
-/** Rows of a tile of a product whose movers gather an operand; 0 where none does. */
-function rowsOfGatheredTile(kernel: Kernel): number {
-  let found = false;
-  walkKernel(kernel, (op) => void (found ||= op.name === "roles" && op.attributes["movers"] !== undefined));
-  const tiles = kernel.buffers.filter((b) => found && b.role === "fragment").flatMap((b) => b.shape as number[]);
-  return Math.max(0, ...tiles);
+interface TilesOfRoles {
+  /** Rows and columns of tiles; 0 where products have no roles. */
+  readonly wide: { readonly m: number; readonly n: number };
+  /** Those that products of few rows have; null where they have the same. */
+  readonly narrow: { readonly m: number; readonly n: number } | null;
+  /** Whether movers gather an operand, and whether consumers hand them tiles for other ranks. */
+  readonly isGathered: boolean;
+  readonly isHandedOver: boolean;
+}
+
+function tilesOfRoles(kernel: Kernel): TilesOfRoles {
+  const roles: Attributes[] = [];
+  walkKernel(kernel, (op) => void (op.name === "roles" && roles.push(op.attributes)));
+  const fragments = kernel.buffers.filter((b) => roles.length > 0 && b.role === "fragment");
+  const tiles = fragments.map(({ shape }) => ({ m: shape[0] as number, n: shape[1] as number }));
+  const wide = tiles.reduce((a, b) => (b.n > a.n ? b : a), { m: 0, n: 0 });
+  const narrow = tiles.find(({ m, n }) => m === wide.m && n < wide.n) ?? null;
+  const isHandedOver = roles.some((r) => "outgoing" in r);
+  return { wide, narrow, isGathered: roles.some((r) => "movers" in r && !("outgoing" in r)), isHandedOver };
 }
 
 /** The most elements that a tensor has at some lengths. */

@@ -33,10 +33,12 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
       // One line of a tile, `step` elements apart.
       const line = (j: number, from: number, step: number): Factors | null => {
         const memory = own(f, j);
-        // A row that holds anything: what was never written has been asked for before.
-        if (memory[from] === undefined) return null;
         const values = new Array<Number_>(k);
-        for (let q = 0; q < k; q++) values[q] = elementOf(machine, memory, j, f.rank, from + q * step);
+        for (let q = 0; q < k; q++) {
+          // It holds anything, which may be no number: what was never written has been asked for before.
+          if (memory[from + q * step] === undefined) return null;
+          values[q] = elementOf(machine, memory, j, f.rank, from + q * step);
+        }
         return algebra.factors(values);
       };
       const columns = Array.from({ length: n }, (_, j) => line(b, stage * k * n + j * columnOfB, termOfB));

@@ -4,7 +4,7 @@
  * consumers store a tile.
  */
 import type { Builder } from "../../ir/builder.js";
-import type { Buffer, Op, Value } from "../../ir/module.js";
+import { type Buffer, freshName, type Op, type Value } from "../../ir/module.js";
 import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
@@ -106,11 +106,16 @@ interface Outgoing {
 const SLOTS = 2;
 
 function outgoingTiles({ store }: OwnerSums, shape: RoleShape, blocks: number, buffers: Buffer[]): Outgoing {
-  const [box, ring] = ["outbox", `outgoing_${SLOTS}`];
   const dtype = buffers.find((b) => b.name === store.attributes["buffer"])!.dtype;
-  buffers.push({ name: box, role: "scratch", dtype, shape: [blocks, SLOTS, shape.m, shape.n], symmetric: false });
-  buffers.push({ name: ring, role: "ring", dtype: "u32", shape: [SLOTS], symmetric: false });
-  return { box, ring };
+  const declare = (wanted: string, role: Buffer["role"], of: Buffer["dtype"], sizes: readonly number[]): string => {
+    const name = freshName({ buffers }, wanted);
+    buffers.push({ name, role, dtype: of, shape: sizes, symmetric: false });
+    return name;
+  };
+  return {
+    box: declare("outgoing_tiles", "scratch", dtype, [blocks, SLOTS, shape.m, shape.n]),
+    ring: declare(`outgoing_${SLOTS}`, "ring", "u32", [SLOTS]),
+  };
 }
 
 export function emitRoles(
@@ -305,12 +310,9 @@ export function emitRoles(
       };
       const handOver = (): void => {
         build.op("ring_acquire", [turn], { ring: outgoing!.ring }, null);
-        const put: ElementBody = (b, inner, i, j) =>
-          b.store(
-            outgoing!.box,
-            storedElement(op, match, accumulator, completed!.sums, b, inner, i, j),
-            waiting(turn, i, j),
-          );
+        const put = unstored(op, match, accumulator, completed!.sums, (value, b, _, i, j) =>
+          b.store(outgoing!.box, value, waiting(turn, i, j)),
+        );
         eachElement(op, match, elements, build, values, put);
         build.op("ring_fill", [turn], { ring: outgoing!.ring }, null);
       };
@@ -339,11 +341,7 @@ export function emitRoles(
       const [i, j] = [build.div(e!, width), build.rem(e!, width)];
       const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
       build.if(isInside, () => {
-        const inner = new Substitution(values);
-        for (const [variable, first] of at) {
-          const offset = variable === match.row ? i : variable === match.column ? j : null;
-          inner.set(variable, offset === null ? first : build.add(first, offset));
-        }
+        const inner = elementAt(match, at, i, j, build, values);
         const kind = store.operands[0]!.type;
         const value = build.load(outgoing!.box, waiting(turn, i, j), kind);
         const place = variables.map((v) => (v === owned ? build.sub(inner.get(v), begin) : inner.get(v)));
@@ -373,43 +371,55 @@ export function emitRoles(
   build.op("roles", [], divided, null, [consumer, producer, moving]);
 }
 
+/** The values of the loop's variables for the element in row `i` and column `j` of the tile at `at`. */
+function elementAt(
+  { row, column }: Contraction,
+  at: TileAt,
+  i: Value,
+  j: Value,
+  build: Builder,
+  values: Substitution,
+): Substitution {
+  const inner = new Substitution(values);
+  for (const [variable, first] of at) {
+    const offset = variable === row ? i : variable === column ? j : null;
+    inner.set(variable, offset === null ? first : build.add(first, offset));
+  }
+  return inner;
+}
+
 /** What is done with the element in row `i` and column `j` of the accumulator, where the loop's variables have values. */
 type ElementBody = (build: Builder, values: Substitution, i: Value, j: Value) => void;
 
-/** The loop's body, the product replaced by its value. */
-function epilogue(op: Op, match: Contraction, accumulator: string): ElementBody {
+/** The loop's body, the product replaced by its value. @param without an op that is left out */
+function epilogue(op: Op, match: Contraction, accumulator: string, without: Op | null = null): ElementBody {
   return (build, values, i, j) =>
     rewriteOps(op.regions[0]!.ops, build, values, (o, b, v) => {
-      if (o !== match.contract) return false;
-      v.set(o.results[0]!, b.load(accumulator, [i, j], scalar(accumulatedIn(match))));
-      return true;
+      if (o === match.contract) v.set(o.results[0]!, b.load(accumulator, [i, j], scalar(accumulatedIn(match))));
+      return o === match.contract || o === without;
     });
 }
 
-/** What the loop's body would store of an element. */
-function storedElement(
+/** What the loop's body would store of an element, in place of which `then` is done. */
+function unstored(
   op: Op,
   match: Contraction,
   accumulator: string,
   { store }: OwnerSums,
-  build: Builder,
-  values: Substitution,
-  i: Value,
-  j: Value,
-): Value {
-  rewriteOps(op.regions[0]!.ops, build, values, (o, b, v) => {
-    if (o === match.contract) v.set(o.results[0]!, b.load(accumulator, [i, j], scalar(accumulatedIn(match))));
-    return o === match.contract || o === store;
-  });
-  return values.get(store.operands[0]!);
+  then: (value: Value, ...of: Parameters<ElementBody>) => void,
+): ElementBody {
+  const before = epilogue(op, match, accumulator, store);
+  return (build, values, i, j) => {
+    before(build, values, i, j);
+    then(values.get(store.operands[0]!), build, values, i, j);
+  };
 }
 
 /** The body of the loop that adds up, beginning with the element that the loop's body would have stored. */
 function completion(op: Op, match: Contraction, accumulator: string, sums: OwnerSums, world: number): ElementBody {
-  return (build, values, i, j) => {
-    const own = storedElement(op, match, accumulator, sums, build, values, i, j);
-    emitOwnerSum(sums, op, own, (v) => values.get(v), world, build, values);
-  };
+  return unstored(op, match, accumulator, sums, (own, build, values) =>
+    emitOwnerSum(sums, op, own, (v) => values.get(v), world, build, values),
+  );
 }
 
 interface Elements {
@@ -440,12 +450,7 @@ function eachElement(
       const j = build.rem(e!, width);
       const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
       build.if(isInside, () => {
-        const inner = new Substitution(values);
-        for (const [variable, first] of at) {
-          const offset = variable === match.row ? i : variable === match.column ? j : null;
-          inner.set(variable, offset === null ? first : build.add(first, offset));
-        }
-        body(build, inner, i, j);
+        body(build, elementAt(match, at, i, j, build, values), i, j);
         build.span = op.span;
       });
     },
