@@ -112,8 +112,10 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   const { wide, narrow, isGathered, isHandedOver } = tilesOfRoles(kernel);
   // Where rows are gathered while the product goes on, some tiles are one rank's own.
   if (isGathered) basic.push(part(wide.m * world, wide.n / 2, wide.m));
-  // Where owners complete their tiles, each is of one owner, and blocks have several of their own, and several of others.
+  // Where owners complete their tiles, each is of one owner, and blocks have several of their own, and several of others. With a row
+  // of one tile, some have none of their own; two ranks have then no more tiles than blocks, and do not complete any.
   if (isHandedOver) basic.push(part(wide.m * world, (kernel.maxBlocks + 1) * wide.n - 8, 24));
+  if (isHandedOver && world > kernel.maxBlocks) basic.push(part(wide.m * world, wide.n, 24));
   // Few rows, and as many narrow tiles as blocks, with ragged edges.
   if (narrow !== null) basic.push(part(narrow.m - 3, kernel.maxBlocks * narrow.n - 3, 43));
   if (claim === "answer" && (world > 2 || dims.length > 3)) return { basic, further: [] };
