@@ -7,6 +7,7 @@ import type { Manifest } from "../../src/compiler/manifest.js";
 import { evaluateExtent } from "../../src/compiler/types/extent.js";
 import { CpuGroup, type CpuOptions, type RankArguments } from "../../src/runtime/cpu/index.js";
 import { allocate, fillPoison, type NumberArray, type TypedArray } from "../../src/runtime/numbers/index.js";
+import { usualSeconds } from "../processor.js";
 
 /** An array that is there, of a dtype whose elements are numbers of JavaScript. */
 export function numbers(array: TypedArray | undefined): NumberArray {
@@ -124,11 +125,5 @@ export function oneShot(world: number, dtype = "bf16", lanes = 8, blocks = 16): 
 
 /** Milliseconds of the fastest of three runs: what the code needs, whatever else the machine is doing. */
 export function fastest(run: () => void): number {
-  const times = [0, 1, 2].map(() => {
-    const start = process.cpuUsage();
-    run();
-    const { user, system } = process.cpuUsage(start);
-    return (user + system) / 1000;
-  });
-  return Math.min(...times);
+  return 1000 * Math.min(...[0, 1, 2].map(() => usualSeconds(run)));
 }
