@@ -6,6 +6,7 @@ import type { Kernel, Op } from "../../src/compiler/ir/module.js";
 import { problemsOf } from "../../src/compiler/ir/verify.js";
 import { Builder } from "../../src/compiler/ir/builder.js";
 import { rewriteOps, Substitution, walk, walkKernel } from "../../src/compiler/ir/visit.js";
+import type { PassOptions } from "../../src/compiler/passes/options.js";
 import { PROOF_MAPPING, proveOrdering } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
@@ -23,9 +24,11 @@ const REDUCED = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y
 }
 `;
 
-function compiled(text: string, ranks: number, variant?: string): CompileResult {
+const BESIDE = { ownerSums: "beside" } as const;
+
+function compiled(text: string, ranks: number, mapping: Partial<PassOptions>, variant?: string): CompileResult {
   const chosen = variant === undefined ? {} : { variant };
-  const result = compile(text, { ranks, dtype: "bf16", mapping: PROOF_MAPPING, ...chosen });
+  const result = compile(text, { ranks, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...mapping }, ...chosen });
   expect(result.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
   return result;
 }
@@ -75,20 +78,21 @@ describe("sums that owners complete", () => {
     ["with what follows the sum", BIASED, 2, undefined],
     ["that everybody gets", REDUCED, 4, "two_shot"],
   ] as const)("%s are right, whether tiles are each of one owner or not", (_which, text, ranks, variant) => {
-    const result = compiled(text, ranks, variant);
+    const result = compiled(text, ranks, BESIDE, variant);
     expect(ownersRoles(result.kernel!)!.attributes).toMatchObject({ outgoing: "outgoing_2", movers: 12 });
     for (const dims of [...APART, ...NOT_APART]) expect([dims, isRight(result, dims)]).toEqual([dims, true]);
   });
 
   it("are made with what follows them in the same loop, and not where that goes through elements again", () => {
     const rolesOf = (y: string): Op | undefined =>
-      ownersRoles(compiled(SCATTERED.replace("y = reduce_scatter(a @ b, dim: 0)", y), 2).kernel!);
+      ownersRoles(compiled(SCATTERED.replace("y = reduce_scatter(a @ b, dim: 0)", y), 2, BESIDE).kernel!);
     expect(rolesOf("y = reduce_scatter(a @ b, dim: 0) * 2.0")).toBeDefined();
     expect(rolesOf("let s = reduce_scatter(a @ b, dim: 0)\n  y = s * max(s, dim: 1)")).toBeUndefined();
+    expect(ownersRoles(compiled(SCATTERED, 2, { ownerSums: "after" }).kernel!)).toBeUndefined();
   });
 
   describe("are ordered", () => {
-    const { kernel } = compiled(SCATTERED, 2);
+    const { kernel } = compiled(SCATTERED, 2, BESIDE);
     const [dims] = APART;
     const statusOf = (changed: Kernel): string =>
       proveOrdering(changed, { dims: dims!, shared: sharedLayout(changed), launches: 2 }).status;
@@ -112,7 +116,7 @@ describe("sums that owners complete", () => {
   });
 
   it("are refused where nobody tells, or in another role", () => {
-    const { snapshots } = compile(SCATTERED, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
+    const { snapshots } = compile(SCATTERED, { ranks: 2, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...BESIDE } });
     const tiled = snapshots.find((s) => s.pass === "tile-contractions")!.kernel;
     const messages = (changed: Kernel): string[] => problemsOf(changed).map((p) => p.message);
     expect(messages(tiled)).toEqual([]);
@@ -133,14 +137,14 @@ const MANY = [
 
 describe("products of few rows", () => {
   it("have narrow tiles where each block has one of them", () => {
-    const result = compiled(SCATTERED, 2);
+    const result = compiled(SCATTERED, 2, {});
     const tiles = result.kernel!.buffers.filter((b) => b.role === "fragment").map((b) => b.shape.join("×"));
     expect(tiles).toEqual(["16×8", "16×16"]);
     for (const dims of [...FEW, ...MANY]) expect([dims, isRight(result, dims)]).toEqual([dims, true]);
   });
 
   it("have these alone there, and nowhere else", () => {
-    const result = compiled(SCATTERED, 2);
+    const result = compiled(SCATTERED, 2, {});
     const [narrow, wide] = opsIn(result.kernel!, "roles");
     const { kernel, manifest, source } = result;
     const having = (left: Op): Parameters<typeof isRight>[0] => ({ kernel: without(kernel!, left), manifest, source });

@@ -85,7 +85,7 @@ class Counter {
     private readonly dims: DimValues,
     private readonly parts: ReadonlySet<Op>,
   ) {
-    // How many blocks share the tiles decides where in the ring they go, and nothing that is counted.
+    // How many blocks share the tiles decides where in the ring they go, and nothing that is counted: one has them all.
     this.values = new KnownValues(rank, dims, 1);
   }
 
@@ -123,6 +123,7 @@ class Counter {
       case "dim":
       case "rank":
       case "grid":
+      case "block":
       case "launch_parity":
         return this.values.enter(op);
       case "binary":

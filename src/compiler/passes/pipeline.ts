@@ -48,7 +48,7 @@ export const PIPELINE: readonly Pass[] = [
     name: "tile-contractions",
     from: "rank",
     to: "rank",
-    ...reading(["tile", "tileThreads", "tileBlocks", "roles", "slices"], tileContractions),
+    ...reading(["tile", "tileThreads", "tileBlocks", "roles", "ownerSums", "slices"], tileContractions),
   },
   {
     name: "map-rows",
