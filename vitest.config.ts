@@ -12,7 +12,7 @@ const execArgv =
     ? ["--interrupt-budget=1000000", "--max-semi-space-size=64"]
     : ["--max-semi-space-size=64"];
 
-// Those that take minutes run with `npm run test:all`, which .ci/run calls.
+// Those that take minutes run with `npm run test:all`, which .ci/run calls where the machine is quick enough.
 const long = isAll ? [] : ["test/**/*.long.test.ts"];
 
 // Examples import the library by its name, as its users do.

@@ -288,9 +288,7 @@ function prepare() {
   spawnSync(
     process.execPath,
     ["node_modules/typescript-7/bin/tsc", "test/safety/hostile-programs.ts", "--ignoreConfig", ...options],
-    {
-      cwd: root,
-    },
+    { cwd: root },
   );
   if (!readdirSync(join(root, ".out/audit")).includes("hostile-programs.js"))
     throw new Error("the hostile programs are not there");

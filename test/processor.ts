@@ -16,7 +16,11 @@ function secondsOf(run: () => void): number {
   return processorSeconds() - before;
 }
 
-/** Seconds that the reference takes on the machine that limits are written for: Node 20, two cores that nobody shares. */
+/**
+ * Seconds that the reference takes on the machine that limits are written for: Node 20, two cores that nobody shares. It was not timed
+ * there. On a slow host it took as long as says 0.12 to 0.3 by what a file of `prove/speed.txt` took beside it, and 0.07 to 0.4, most often 0.13, by what
+ * all_reduce/two_shot takes to compile and to prove, 0.09 s on that machine (2026-11-25). What is too large here makes limits stricter.
+ */
 const USUAL = 0.2;
 
 /** Allocates, hashes, sorts and walks as a compiler does, and is no part of ours: what slows ours down shows beside it. */
@@ -31,9 +35,12 @@ function reference(): void {
   JSON.parse(JSON.stringify([...words].sort(([a], [b]) => (a < b ? -1 : 1))));
 }
 
+/** How many times as long as the usual machine this one takes just now; at least 1. */
+export function slowness(): number {
+  return Math.max(1, Math.min(secondsOf(reference), secondsOf(reference)) / USUAL);
+}
+
 /** Seconds of processor of a run, as the usual machine would take them: no more than were measured. */
 export function usualSeconds(run: () => void): number {
-  const seconds = secondsOf(run);
-  const unit = Math.min(secondsOf(reference), secondsOf(reference));
-  return seconds / Math.max(1, unit / USUAL);
+  return secondsOf(run) / slowness();
 }

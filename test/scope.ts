@@ -1,5 +1,5 @@
 /**
- * How much the tests do. `npm run test:all`, which CI runs, does all; `npm test` leaves out what takes minutes and differs from
+ * How much the tests do. `npm run test:all`, which CI runs where the machine is quick enough, does all; `npm test` leaves out what takes minutes and differs from
  * the rest in numbers alone: more ranks, more architectures, more backends on fakes and their faults, more mutants, more random programs.
  *
  * Where a program is tried with each rank count and each dtype, `npm test` tries so few of these that they are still met in pairs: every

@@ -181,6 +181,11 @@ describe("points of synchronisation", () => {
   });
 });
 
+test("what the blocks of a launch decide is counted: owners that add up beside their product", () => {
+  const compiled = compile(LINEAR, { ranks: 4, dtype: "bf16", mapping: { ownerSums: "beside" } });
+  expect(explain(compiled, { m: 8192, n: 8192, k: 1024 }, H200).unknown).toEqual([]);
+});
+
 test("what data decides is not counted, and said", () => {
   const { unknown, moves } = explained(DISPATCH, 2, { m: 64, n: 128 });
   expect(unknown.map((u) => u.line)).toEqual([8]);

@@ -7,48 +7,26 @@
 import { randomInt } from "node:crypto";
 import fc from "fast-check";
 import { expect } from "vitest";
-import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
-import { prove, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
-import { compileFile, LIBRARY } from "../kernels/library.js";
+import { processorSeconds, slowness } from "../processor.js";
 import { isAll } from "../scope.js";
 import { guard } from "./watchdog.js";
 
 export const SEED = Number(process.env["FUZZ_SEED"] ?? randomInt(2 ** 31));
 const DEFAULT_SECONDS = isAll ? 40 : 12;
 const SECONDS = Number(process.env["FUZZ_SECONDS"] ?? DEFAULT_SECONDS);
-/** An input that takes longer than this, in seconds of processor time, is looked at again beside a reference. Nearly all take a hundredth of it. */
+/** An input that takes longer than this, in seconds of processor time, is looked at again. Nearly all take a hundredth of it. */
 const SECONDS_PER_INPUT = 5;
-/** The second time it may take so many times as long as the reference takes just then: 5 s where nothing else goes on. */
-const REFERENCES_PER_INPUT = 55;
 
-/** Processor time of this process, in seconds. */
-export const used = (): number => {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6;
-};
-
-/** What the machine can do at the moment: the processor time of a program of the library, compiled and proved; the lesser of two. */
-function reference(): number {
-  const file = LIBRARY.find(({ name }) => name === "all_reduce/two_shot")!;
-  const times = [0, 1].map(() => {
-    const before = used();
-    const compiled = compileFile(file, { ranks: 4, dtype: "bf16", mapping: PROOF_MAPPING });
-    prove(compiled, { shared: sharedLayout(compiled.kernel!) });
-    return used() - before;
-  });
-  return Math.min(...times);
-}
-
-/** Throws if an input takes long, and again long beside the reference: others on the machine are no reason. */
+/** Throws if an input takes long, and again long by the measure of the usual machine: others on this one are no reason. */
 async function expectQuick(took: number, again: () => void | Promise<void>): Promise<void> {
   if (took <= SECONDS_PER_INPUT) return;
-  const before = used();
+  const before = processorSeconds();
   await again();
-  const took2 = used() - before;
-  const unit = reference();
-  if (took2 > Math.max(SECONDS_PER_INPUT, unit * REFERENCES_PER_INPUT))
+  const took2 = processorSeconds() - before;
+  const times = slowness();
+  if (took2 > SECONDS_PER_INPUT * times)
     throw new Error(
-      `took ${took.toFixed(1)} s, then ${took2.toFixed(1)} s where the reference takes ${unit.toFixed(2)} s`,
+      `took ${took.toFixed(1)} s, then ${took2.toFixed(1)} s on a machine that takes ${times.toFixed(1)} times as long as usual`,
     );
 }
 
@@ -69,18 +47,18 @@ export interface Exploration<T> {
 /** Looks at inputs until the budget is spent; fails with the smallest input that was found to break the property. */
 export async function explore<T>(exploration: Exploration<T>): Promise<void> {
   const { share, runs, least, inputs, show, check } = exploration;
-  const start = used();
-  const isSpent = (factor: number): boolean => used() - start > SECONDS * share * factor;
+  const start = processorSeconds();
+  const isSpent = (factor: number): boolean => processorSeconds() - start > SECONDS * share * factor;
   let looked = 0;
   let hasFailed = false;
   const property = fc.asyncProperty(inputs, async (input) => {
     // Once a failure is found, as much time again goes into making it smaller. A busy machine takes longer for each.
     if (hasFailed ? isSpent(2) : looked >= least && isSpent(1)) return;
     looked++;
-    const before = used();
+    const before = processorSeconds();
     try {
       await guard(show(input), () => check(input));
-      await expectQuick(used() - before, () => guard(show(input), () => check(input)));
+      await expectQuick(processorSeconds() - before, () => guard(show(input), () => check(input)));
     } catch (error) {
       hasFailed = true;
       throw error;
@@ -88,7 +66,7 @@ export async function explore<T>(exploration: Exploration<T>): Promise<void> {
   });
   const numRuns = SECONDS === DEFAULT_SECONDS ? runs : Math.ceil(runs * (SECONDS / DEFAULT_SECONDS));
   const result = await fc.check(property, { seed: SEED, numRuns, verbose: 0 });
-  console.log(`seed ${SEED}: ${looked} of ${numRuns} inputs in ${(used() - start).toFixed(1)} s`);
+  console.log(`seed ${SEED}: ${looked} of ${numRuns} inputs in ${(processorSeconds() - start).toFixed(1)} s`);
   if (result.failed && result.counterexample !== null) {
     const [input] = result.counterexample;
     const error = result.errorInstance;

@@ -8,7 +8,8 @@
 import { appendFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SEED, used } from "./explore.js";
+import { processorSeconds } from "../processor.js";
+import { SEED } from "./explore.js";
 import { KINDS } from "./kinds.js";
 import { guard } from "./watchdog.js";
 
@@ -31,13 +32,13 @@ test(`${INPUTS} inputs of all kinds, seed ${SEED}`, { timeout: 24 * 3_600_000 },
     for (const { name, weight, inputs, show, check } of kinds) {
       const count = counts.get(name) ?? { inputs: 0, seconds: 0 };
       counts.set(name, count);
-      const start = used();
+      const start = processorSeconds();
       for (const input of fc.sample(inputs, { seed, numRuns: weight })) {
-        const before = used();
+        const before = processorSeconds();
         count.inputs++;
         try {
           await guard(show(input), () => check(input));
-          const took = used() - before;
+          const took = processorSeconds() - before;
           if (took > SECONDS_PER_INPUT) throw new Error(`took ${took.toFixed(1)} s`);
         } catch (error) {
           const said = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -49,7 +50,7 @@ test(`${INPUTS} inputs of all kinds, seed ${SEED}`, { timeout: 24 * 3_600_000 },
           } else note({ again: key, seed });
         }
       }
-      count.seconds += used() - start;
+      count.seconds += processorSeconds() - start;
     }
     note({ seed: SEED, round, counts: Object.fromEntries(counts) });
   }
