@@ -4,7 +4,7 @@ import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import { compile } from "../../src/compiler/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { fitDims, nearestFit, type Requirement, requirementHolds } from "../../src/compiler/types/requirement.js";
-import { prove, PROOF_MAPPING, proveOrdering, summaryLine } from "../../src/compiler/prove/index.js";
+import { everyLine, prove, PROOF_MAPPING, proveOrdering, summaryLine } from "../../src/compiler/prove/index.js";
 import { oddShape } from "../../src/compiler/prove/lengths.js";
 import { proofShapes } from "../../src/compiler/prove/shapes.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
@@ -72,7 +72,8 @@ describe("shapes under conditions", () => {
 
   for (const [name, text, why] of [
     ["there are none", reduced("n", "where n >= 10 and n < 5"), /no sizes were found .*where n >= 10; where n < 5/],
-    ["they are all too large", reduced("m, n", "where m * n >= 100000000"), /more elements than a proof can look at/],
+    ["they are all too large, and not shown without", `collective f(x: T[m, n] local) -> y: T[m, n] local
+      where m * n >= 100000000 { for i, j in tiles(m, n) { y[i, j] = x[i, j / 2] } }`, /more elements than a proof can look at.*not shown for every length/], // prettier-ignore
     ["the rows of a product are", `collective f(x: T[m, 7168] sharded(1), w: T[7168, 4096] sharded(0))
       -> y: T[m, 4096] replicated { y = all_reduce(x @ w) }`, /more elements/], // prettier-ignore
   ] as const)
@@ -81,6 +82,13 @@ describe("shapes under conditions", () => {
       for (const answer of [claims.answer, claims.ordering])
         expect(answer).toMatchObject({ status: "unknown", reason: expect.stringMatching(why) as string });
     });
+
+  it("are shorter ones where those that are allowed are too large, if all lengths are alike", () => {
+    const claims = prove({ kernel: kernelOf(reduced("m, n", "where m * n >= 100000000")) });
+    expect([claims.answer.status, claims.ordering.status]).toEqual(["proved", "proved"]);
+    expect(claims.without.map(({ reason }) => reason)).toEqual(["where m * n >= 100000000"]);
+    expect(everyLine(claims, () => 1)).toMatch(/^shown without 'where m \* n >= 100000000'/);
+  });
 
   it("are as few rows of a length of their own as of one that a condition gives", () => {
     const rows = (kernel: ReturnType<typeof kernelOf>) => proofShapes(kernel).map((dims) => dims["m"]!);

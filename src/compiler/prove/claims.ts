@@ -5,23 +5,24 @@
 import type { Kernel } from "../ir/module.js";
 import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
+import type { Requirement } from "../types/requirement.js";
 import type { MeshAxis } from "../types/mesh.js";
 import { isRoundedAsClaimed, proveAnswer } from "./answer.js";
 import { type Caveats, caveatsOf, saturating, type Saturating } from "./caveats.js";
 import { countedOps } from "./counted-ops.js";
 import { type Coverage, coverageOf, type Unreached, unreachedOf, untaken } from "./coverage.js";
-import { describeOutside, type KnownElements, type OutsideDimension, outsideDimension } from "./dimension-bounds.js";
 import { type EveryClaim, everyLength } from "./every/index.js";
 import { execute } from "./execute.js";
 import { explained } from "./explained.js";
-import { InputValues, steeringInputs } from "./inputs.js";
+import { steeringInputs } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
-import { gridOf } from "./machine.js";
 import { MOST_INDEX } from "./intervals.js";
 import type { Lengths } from "./obligations.js";
 import { proveOrdering } from "./ordering.js";
+import { outsideAt } from "./outside.js";
 import { predicated } from "./predicated.js";
-import { type Answer, CannotTell, Fails, placeOfLengths, type Wrong } from "./results.js";
+import { holdsEverywhere, lacking, type Relaxed, relaxedOf, stopOf, withinConditions } from "./relaxed.js";
+import { type Answer, CannotTell, Fails, placeOfLengths } from "./results.js";
 import { LONGEST } from "./search.js";
 import { keepsState, sampleCount, type Setting, settingsOf } from "./settings.js";
 import { constantsBeyond, lengthBeyond, shapesToProve, whyNoShape } from "./shapes.js";
@@ -84,6 +85,8 @@ export interface Claims {
   readonly unreached: readonly Unreached[];
   /** Constants of the program that matter only at lengths that were not proved. */
   readonly beyond: readonly Beyond[];
+  /** Conditions that it was proved without, as they allow nothing short enough to be executed; see `relaxed.ts`. */
+  readonly without: readonly Requirement[];
   /** Whether what is proved holds for every length; null where that is no question: lengths were asked for, or something is not proved. */
   readonly every: EveryClaim | null;
 }
@@ -110,7 +113,8 @@ export function programOf(snapshots: readonly { readonly pass: string; readonly 
 export type Everywhere = Pick<Claims, "every" | "printed">;
 
 /** Shows what holds for every length, before anything is proved at some. */
-export function proveEverywhere(kernel: Kernel, options: ProveOptions): Everywhere {
+export function proveEverywhere(given: Kernel, asked: ProveOptions): Everywhere {
+  const { kernel, options } = lookedAt(given, asked);
   const { shapes, printed = null } = options;
   // Of lengths that were asked for, and where there is one shape, the question is only whether it is as printed.
   const isAsked = shapes !== undefined || kernel.dims.length === 0;
@@ -137,34 +141,56 @@ export function proveEverywhere(kernel: Kernel, options: ProveOptions): Everywhe
 
 const NOWHERE: Everywhere = { every: null, printed: null };
 
+/** What is executed: the kernel, or, where its conditions allow nothing that is short enough, the one without them. */
+interface LookedAt {
+  readonly kernel: Kernel;
+  readonly options: ProveOptions;
+  readonly relaxed: Relaxed | null;
+}
+
+function lookedAt(given: Kernel, options: ProveOptions): LookedAt {
+  const relaxed = options.shapes === undefined ? relaxedOf(given) : null;
+  if (relaxed === null) return { kernel: given, options, relaxed };
+  const { kernel, without } = relaxed;
+  const { program = null, printed = null } = options;
+  const of = (k: Kernel | null): Kernel | null => k && lacking(k, without);
+  return { kernel, options: { ...options, program: of(program), printed: of(printed) }, relaxed };
+}
+
 /** Proves the ordering, at all shapes. */
-export function proveOrderings(given: Kernel, options: ProveOptions, everywhere: Everywhere): Proof {
-  const kernel = predicated(given);
+export function proveOrderings(given: Kernel, asked: ProveOptions, everywhere: Everywhere): Proof {
+  const { kernel: looked, options, relaxed } = lookedAt(given, asked);
+  if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, everywhere);
+  const kernel = predicated(looked);
   const { launches, residentBlocks, shared } = options;
   const of = (setting: Setting): Answer =>
     outsideAt(kernel, setting, options) ?? proveOrdering(kernel, { ...setting, launches, residentBlocks, shared });
   const settings = settingsOf(kernel, "ordering", options, everywhere).filter(
     (s) => !s.unevenGrids || keepsState(kernel),
   );
-  if (settings.length === 0) return unknownOf(kernel);
-  return proofOf(kernel, options, settings, of);
+  if (settings.length === 0) return unknownOf(kernel, everywhere);
+  return withConditions(given, relaxed, proofOf(kernel, options, settings, of));
 }
 
 /** Proves the answer at the basic shapes; where it is shown of every length, at those that have a part in that, and that lead further. */
-export function proveAnswers(given: Kernel, options: ProveOptions, everywhere: Everywhere): Proof {
-  const kernel = predicated(given);
+export function proveAnswers(given: Kernel, asked: ProveOptions, everywhere: Everywhere): Proof {
+  const { kernel: looked, options, relaxed } = lookedAt(given, asked);
+  if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, everywhere);
+  const kernel = predicated(looked);
   const settings = settingsOf(kernel, "answer", options, everywhere).filter((s) => !s.unevenGrids && !s.isFurther);
-  if (settings.length === 0) return unknownOf(kernel);
-  return proofOf(kernel, options, settings, answerOf(kernel, options));
+  if (settings.length === 0) return unknownOf(kernel, everywhere);
+  return withConditions(given, relaxed, proofOf(kernel, options, settings, answerOf(kernel, options)));
 }
 
 /** The answers, with those at further shapes where the ordering has shown that they are worth it. */
-export function proveFurtherAnswers(given: Kernel, options: ProveOptions, answers: Proof, orderings: Proof): Proof {
-  const kernel = predicated(given);
+export function proveFurtherAnswers(given: Kernel, asked: ProveOptions, answers: Proof, orderings: Proof): Proof {
+  const { kernel: looked, options, relaxed } = lookedAt(given, asked);
+  if (relaxed !== null && worst(answers.answers).status !== "proved") return answers;
+  const kernel = predicated(looked);
   const isWorthIt = ({ dims, isFurther }: Setting): boolean =>
     isFurther && orderings.further.includes(JSON.stringify(dims));
   const settings = settingsOf(kernel, "answer", options, NOWHERE).filter(isWorthIt);
-  return proofOf(kernel, options, settings, answerOf(kernel, options), answers);
+  return withConditions(given, relaxed, proofOf(kernel, options, settings, answerOf(kernel, options), answers));
 }
 
 function answerOf(kernel: Kernel, options: ProveOptions): (setting: Setting) => Answer {
@@ -172,56 +198,25 @@ function answerOf(kernel: Kernel, options: ProveOptions): (setting: Setting) => 
   return (setting) => outsideAt(kernel, setting, options) ?? proveAnswer(kernel, { ...setting, launches });
 }
 
-/** What is wrong where an index leaves its dimension. The execution cannot see it: it has linear indices. */
-function outsideAt(kernel: Kernel, setting: Setting, { program, launches = 2 }: ProveOptions): Wrong | null {
-  const { dims, aligned } = setting;
-  if (program == null) return null;
-  const found = outsideOf(kernel, program, setting);
-  if (found === null) return null;
-  const { op, rank, buffer } = found;
-  const what = op.name === "store" ? `'${buffer}' is stored here` : `'${buffer}' is loaded here`;
-  return {
-    status: "wrong",
-    claim: { ranks: kernel.world, dims, grid: gridOf(kernel, dims), launches, aligned },
-    kind: "bounds",
-    message: `${describeOutside(found)} on rank ${rank}`,
-    places: [{ rank, block: -1, launch: 0, span: op.span, what }],
-    witness: [],
-    help: null,
-  };
-}
-
-/** What was found at a shape and a set of values. */
-type Outside = Map<string, OutsideDimension | null>;
-
-/** By kernel and program. Answers and orderings ask the same, of aligned buffers and of others. */
-const outside = new WeakMap<Kernel, WeakMap<Kernel, Outside>>();
-
-function outsideOf(kernel: Kernel, program: Kernel, { dims, sample, seed }: Setting): OutsideDimension | null {
-  let programs = outside.get(kernel);
-  if (programs === undefined) outside.set(kernel, (programs = new WeakMap<Kernel, Outside>()));
-  let known = programs.get(program);
-  if (known === undefined) programs.set(program, (known = new Map()));
-  const key = JSON.stringify([dims, sample, seed]);
-  let found = known.get(key);
-  if (found !== undefined) return found;
-  const inputs = new InputValues(kernel, dims, sample, seed);
-  const element: KnownElements = (launch, name, rank, index) => {
-    const tensor = kernel.inputs.find((t) => t.name === name);
-    return tensor !== undefined && inputs.steers(name)
-      ? inputs.numbers(launch, name, inputs.nameOf(tensor, rank))(index)
-      : undefined;
-  };
-  found = outsideDimension(program, dims, steeringInputs(kernel).size > 0 ? element : null);
-  known.set(key, found);
-  return found;
-}
-
 /** Where there is no shape to prove it at. */
-function unknownOf(kernel: Kernel): Proof {
+function unknownOf(kernel: Kernel, everywhere: Everywhere): Proof {
   const claim = { ranks: kernel.world, dims: {}, grid: null, launches: 0, aligned: true };
-  const reason = whyNoShape(kernel) ?? "no shape was asked for";
+  const stop = stopOf(everywhere);
+  const why = whyNoShape(kernel) ?? "no shape was asked for";
+  const reason = stop === null ? why : `${why}; and it is not shown for every length: ${stop}`;
   return { answers: [{ status: "unknown", claim, reason, span: placeOfLengths(kernel) }], further: [], ran: [] };
+}
+
+/** A proof of a kernel that lacks conditions, as one of the kernel. */
+function withConditions(kernel: Kernel, relaxed: Relaxed | null, proof: Proof): Proof {
+  if (relaxed === null) return proof;
+  return { ...proof, answers: proof.answers.map((answer) => withinConditions(kernel, answer, relaxed)) };
+}
+
+/** Shapes that conditions exclude say nothing of one claim where the other is not known. */
+function unlessUnknown(proofs: readonly [Proof, Proof]): readonly [Proof, Proof] {
+  const unknown = proofs.find(({ answers }) => worst(answers).status !== "proved");
+  return unknown === undefined ? proofs : [unknown, unknown];
 }
 
 /** Both proofs together. */
@@ -229,10 +224,11 @@ export function claimsOf(
   given: Kernel,
   options: ProveOptions,
   everywhere: Everywhere,
-  answers: Proof,
-  orderings: Proof,
+  ...proofs: readonly [answers: Proof, orderings: Proof]
 ): Claims {
   const kernel = predicated(given);
+  const looked = lookedAt(given, options);
+  const [answers, orderings] = looked.relaxed === null ? proofs : unlessUnknown(proofs);
   const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));
   const isProved = [answers, orderings].every((proof) => worst(proof.answers).status === "proved");
   const { every, printed } = isProved ? everywhere : NOWHERE;
@@ -241,7 +237,7 @@ export function claimsOf(
   const beyond =
     isEverywhere || !isProved ? [] : beyondOf(kernel, options, every?.ordering.holds === true ? answers : orderings);
   const coverage = coverageOf(kernel, new Set([...answers.ran, ...orderings.ran]));
-  const asClaimed = (): boolean => roundedAsClaimed(kernel, options, answers, everywhere);
+  const asClaimed = (): boolean => roundedAsClaimed(predicated(looked.kernel), looked.options, answers, everywhere);
   const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows, asClaimed);
   return {
     collective: kernel.name,
@@ -259,6 +255,7 @@ export function claimsOf(
     caveats,
     saturating: saturating(kernel, caveats),
     ...(isEverywhere ? { unreached: [], beyond: [] } : notLookedAt(kernel, options, coverage, answers, beyond)),
+    without: isEverywhere ? (looked.relaxed?.without ?? []) : [],
     every,
   };
 }

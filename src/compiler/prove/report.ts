@@ -7,6 +7,7 @@ import type { Beyond, Claims, Mapping } from "./claims.js";
 import type { Unreached } from "./coverage.js";
 import type { EveryClaim, EveryLength } from "./every/index.js";
 import type { Obligation } from "./obligations.js";
+import { conditionsOf } from "./relaxed.js";
 import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
 import { NO_SPAN, type Span } from "../source.js";
 
@@ -155,6 +156,7 @@ export function claimsToJson(claims: Claims): object {
     ranks,
     mesh: Object.fromEntries(mesh.map((axis) => [axis.name, axis.size])),
     mapping,
+    without: claims.without.map(({ reason }) => reason),
     printed: printed && {
       ...printed.mapping,
       answer: printed.every.answer.holds,
@@ -185,7 +187,8 @@ export function idleLine({ coverage }: Claims, lineOf: (at: number) => number): 
  * line 4". Null where it is, or is no question.
  */
 export function everyLine(claims: Claims, lineOf: (at: number) => number): string | null {
-  const { every, printed, answer } = claims;
+  const { every, printed, answer, without } = claims;
+  if (without.length > 0) return `shown without ${conditionsOf(without)}: what is executed is shorter than that allows`;
   const stopOf = (claim: EveryClaim): Stop | null => {
     if (!claim.ordering.holds) return { what: "", ...claim.ordering };
     return claim.answer.holds || !isSpecified(claims) ? null : { what: " the answer", ...claim.answer };

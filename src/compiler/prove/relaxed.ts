@@ -1,0 +1,82 @@
+/**
+ * Kernels that are for long tensors alone. Where conditions on lengths leave no shape that an execution could go through, the
+ * kernel is proved without them: what holds for every length holds for those that the conditions allow.
+ */
+import type { Kernel } from "../ir/module.js";
+import { type Requirement, requirementHolds } from "../types/requirement.js";
+import type { Everywhere } from "./claims.js";
+import { fitting, shortShape } from "./lengths.js";
+import { type Answer, placeOfLengths } from "./results.js";
+import { shapesToProve } from "./shapes.js";
+
+/** A kernel that takes shorter tensors, too. */
+export interface Relaxed {
+  readonly kernel: Kernel;
+  /** The conditions that it lacks. */
+  readonly without: readonly Requirement[];
+}
+
+/** Made once for each kernel: every proof asks. */
+const known = new WeakMap<Kernel, Relaxed | null>();
+
+/** The kernel without the conditions that keep it from what a proof can look at; null where it needs no such thing, or it is no help. */
+export function relaxedOf(kernel: Kernel): Relaxed | null {
+  let found = known.get(kernel);
+  if (found === undefined) known.set(kernel, (found = relax(kernel)));
+  return found;
+}
+
+function relax(kernel: Kernel): Relaxed | null {
+  if (kernel.dims.length === 0 || shapesToProve(kernel, "answer", null).length > 0) return null;
+  const short = shortShape(kernel);
+  // Where no lengths are found that the conditions allow, there may be none, and a claim would be about nothing.
+  if (fitting(kernel, short) === null) return null;
+  const without = kernel.requirements.filter((r) => !requirementHolds(r, short));
+  if (without.length === 0) return null;
+  const relaxed = lacking(kernel, without);
+  return shapesToProve(relaxed, "answer", null).length === 0 ? null : { kernel: relaxed, without };
+}
+
+/** By kernel: what is kept about one is kept about this one, too. */
+const lackingOf = new WeakMap<Kernel, Kernel>();
+
+/** Another form of the kernel, or its program, without the same conditions. */
+export function lacking(kernel: Kernel, without: readonly Requirement[]): Kernel {
+  let made = lackingOf.get(kernel);
+  if (made === undefined) {
+    const missing = new Set(without.map((r) => JSON.stringify(r)));
+    made = { ...kernel, requirements: kernel.requirements.filter((r) => !missing.has(JSON.stringify(r))) };
+    lackingOf.set(kernel, made);
+  }
+  return made;
+}
+
+/** Whether all that is claimed is shown of every length; only then do shapes that the conditions exclude say anything. */
+export function holdsEverywhere({ every }: Everywhere): boolean {
+  return every?.answer.holds === true && every.ordering.holds;
+}
+
+/** What stands in the way where it is not. */
+export function stopOf({ every }: Everywhere): string | null {
+  if (every === null) return null;
+  const stop = every.ordering.holds ? every.answer : every.ordering;
+  return stop.holds ? null : stop.reason;
+}
+
+/** What is wrong at a length that the conditions exclude is no fault of the program's: nothing is known then. */
+export function withinConditions(kernel: Kernel, answer: Answer, { without }: Relaxed): Answer {
+  if (answer.status === "proved") return answer;
+  const what = answer.status === "wrong" ? answer.message : answer.reason;
+  const at = Object.entries(answer.claim.dims).map(([name, n]) => `${name}=${n}`);
+  return {
+    status: "unknown",
+    claim: answer.claim,
+    reason: `the shapes that ${conditionsOf(without)} allows are too long to be looked at, and at ${at.join(" ")}, which is shorter, it does not hold: ${what}`,
+    span: placeOfLengths(kernel),
+  };
+}
+
+/** "'where m * n >= 1000000'". */
+export function conditionsOf(without: readonly Requirement[]): string {
+  return without.map(({ reason }) => `'${reason}'`).join(" and ");
+}
