@@ -58,6 +58,8 @@ export type Specification =
   | { readonly kind: "fold"; readonly fn: FoldFunction; readonly dim: number; readonly a: Specification }
   /** Dimension d is the operand's dimension `order[d]`. */
   | { readonly kind: "permute"; readonly order: readonly number[]; readonly a: Specification }
+  /** Each index of a dimension \`times\` times, one after the other. */
+  | { readonly kind: "repeat"; readonly dim: number; readonly times: number; readonly a: Specification }
   /** The same elements, counted row-major, in another shape. */
   | { readonly kind: "reshape"; readonly shape: readonly Extent[]; readonly a: Specification }
   /** The part of that shape that begins at `from`. */

@@ -149,6 +149,8 @@ function shapeMadeOf(
       return a!.map((n, d) => (d === s.dim ? 1 : n));
     case "permute":
       return s.order.map((d) => a![d]!);
+    case "repeat":
+      return a!.map((n, d) => (d === s.dim ? n * s.times : n));
     case "reshape":
     case "slice":
     case "iota":

@@ -33,6 +33,7 @@ const OPERANDS = {
   rounded: ["a"],
   fold: ["a"],
   permute: ["a"],
+  repeat: ["a"],
   reshape: ["a"],
   slice: ["a"],
   concat: ["parts"],

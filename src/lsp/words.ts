@@ -32,6 +32,7 @@ const MORE: readonly (readonly [name: string, usage: string, doc: string])[] = [
   ["transpose", "transpose(t)", "Rows become columns; the layout goes with its dimension."],
   ["permute", "permute(t, d, …)", "The dimensions in another order."],
   ["reshape", "reshape(t, n, …)", "The same elements in another shape."],
+  ["repeat", "repeat(t, dim: d, times: n)", "Each index of a dimension n times, one after the other."],
   ["concat", "concat(t, u, …, dim: d)", "One after the other along a dimension."],
   ["pow", "pow(a, b)", "a to the power of b; of floats."],
   ["iota", "iota(n), iota(m, n, dim: d)", "Of each element its index along a dimension, an i32 tensor on every rank."],

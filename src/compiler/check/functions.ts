@@ -90,7 +90,7 @@ function conversionAlong(from: Layout, to: Layout, operand: string): string | nu
 /** Functions of whole tensors alone; `min` and `max` are these only where they name a dimension. */
 export const TENSOR_FUNCTIONS: ReadonlySet<string> = new Set([
   ...CONVERSION_NAMES,
-  ...["sum", "prod", "mean", "transpose", "permute", "reshape", "concat", "iota"],
+  ...["sum", "prod", "mean", "transpose", "permute", "reshape", "repeat", "concat", "iota"],
 ]);
 
 /** What leads from a layout to `replicated`; null if nothing does. */

@@ -45,7 +45,9 @@ export const RESERVED: ReadonlyMap<string, string> = new Map([
   ["index", "a function"],
   ["log2", "a function"],
   ["where", "a function"],
-  ...["mean", "transpose", "permute", "reshape", "concat", "iota", "pow"].map((n) => [n, "a function"] as const),
+  ...["mean", "transpose", "permute", "reshape", "repeat", "concat", "iota", "pow"].map(
+    (n) => [n, "a function"] as const,
+  ),
   ...REDUCTION_OPS.map((n) => [n, "a reduction"] as const),
   ...UNARY_NAMES.map((n) => [n, "a function"] as const),
   ...CONVERSION_NAMES.map((n) => [n, "a conversion"] as const),

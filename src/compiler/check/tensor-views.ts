@@ -1,4 +1,4 @@
-/** Parts and arrangements of whole tensors: slices, transpose, permute, reshape, concat. */
+/** Parts and arrangements of whole tensors: slices, transpose, permute, reshape, repeat, concat. */
 import type { Expression } from "../ast/nodes.js";
 import { INDEX_PRECEDENCE } from "../ast/precedence.js";
 import { printExpression } from "../ast/print.js";
@@ -20,13 +20,13 @@ import { checkTensor, type Operand, type TensorContext, type TensorType } from "
 type Call = Extract<Expression, { kind: "call" }>;
 type View = (e: Call, context: TensorContext) => Operand;
 
-export const VIEWS: Readonly<Record<string, View>> = { transpose, permute, reshape, concat };
+export const VIEWS: Readonly<Record<string, View>> = { transpose, permute, reshape, repeat, concat };
 
 /** The tensor a view is of; null after a reported error. */
-function operandOf(e: Call, context: TensorContext): TensorType | null {
+function operandOf(e: Call, context: TensorContext, names: readonly string[] = []): TensorType | null {
   const { c } = context;
   const [first] = e.arguments;
-  if (refuseNamed(e, [], c)) return null;
+  if (refuseNamed(e, names, c)) return null;
   if (first === undefined) return reportArity(e, 1, "tensor", c);
   const t = checkTensor(first, context);
   if (t !== "literal") return t;
@@ -222,6 +222,33 @@ function shardAfter(from: readonly Extent[], dim: number, to: readonly Extent[])
   const before = extentKey(productOf(from.slice(0, dim)));
   const found = to.findIndex((n, d) => n !== 1 && extentKey(productOf(to.slice(0, d))) === before);
   return found < 0 ? null : found;
+}
+
+// -- repeat ----------------------------------------------------------------------------------------
+
+/** `repeat(x, dim: 1, times: 128)`: each index of a dimension, so often after itself. */
+function repeat(e: Call, context: TensorContext): Operand {
+  const { c } = context;
+  if (e.arguments.length > 1) return reportArity(e, 1, "tensor", c);
+  const t = operandOf(e, context, ["dim", "times"]);
+  if (t === null) return null;
+  const dim = checkDim(e, t, c);
+  if (dim === undefined) return null;
+  if (dim === null) return reportMissing("repeat", "dim", "the dimension whose indices are repeated", e, c);
+  const written = e.named.find((n) => n.name.text === "times")?.value;
+  if (written === undefined) return reportMissing("repeat", "times", "how often each index stands there", e, c);
+  const times = c.extentOf(written);
+  if (typeof times !== "number" || times < 1) {
+    const what = times === null ? "this" : `${showExtent(times)} times`;
+    return c.report(diagnostic("bad-dimension", written.span, { what }));
+  }
+  const length = t.shape[dim]!;
+  const isPart = typeof length === "object" && length.op === "div" && length.b === times;
+  if (!isPart) return { ...t, shape: t.shape.with(dim, extent("mul", length, times)) };
+  // So many parts of a length, each as long, are the length, where it has no more than these.
+  const reason = `'repeat' of ${showExtent(length)} indices makes ${showExtent(length.a)} of them`;
+  c.requireDivisible(length.a, times, reason, e.span);
+  return { ...t, shape: t.shape.with(dim, length.a) };
 }
 
 // -- concat ----------------------------------------------------------------------------------------

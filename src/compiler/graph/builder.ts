@@ -152,6 +152,10 @@ export class GraphBuilder {
   slice(a: GraphValue, ranges: readonly GraphRange[], id?: string): GraphValue {
     return this.node("slice", [a], { ranges, ...named(id) });
   }
+  /** Each index of a dimension so often, one after the other. */
+  repeat(a: GraphValue, dim: number, times: number, id?: string): GraphValue {
+    return this.node("repeat", [a], { dim, times, ...named(id) });
+  }
   concat(parts: readonly GraphValue[], dim: number, id?: string): GraphValue {
     return this.node("concat", parts, { dim, ...named(id) });
   }

@@ -177,6 +177,11 @@ function evaluateNode(node: GraphNode, inputs: readonly Dense[], length: (e: Gra
       return permuted(a, node.order!);
     case "reshape":
       return reshaped(a, node.shape!.map(length));
+    case "repeat":
+      return build(shape.map((n, d) => (d === dim ? n * node.times! : n)), (index) => {
+        const of = index.map((i, d) => (d === dim ? Math.floor(i / node.times!) : i));
+        return a.data[of.reduce((at, i, d) => at * shape[d]! + i, 0)]!;
+      }); // prettier-ignore
     case "concat":
       return joined(inputs, dim!);
     case "slice": {

@@ -56,6 +56,8 @@ export interface GraphNode {
   readonly shape?: readonly GraphExtent[];
   /** Of a permutation: dimension d of the result is the operand's dimension `order[d]`. */
   readonly order?: readonly number[];
+  /** Of a repeat: how often it has each index of its dimension. */
+  readonly times?: number;
   /** Of a slice: one for each dimension. */
   readonly ranges?: readonly GraphRange[];
   /** Of a cast: a dtype, or a dtype variable. */
@@ -98,7 +100,7 @@ export interface Graph {
 
 export const GRAPH_FORMAT = "collc-graph-1";
 
-export type GraphAttribute = "dim" | "to" | "over" | "shape" | "order" | "ranges" | "dtype";
+export type GraphAttribute = "dim" | "to" | "over" | "shape" | "order" | "ranges" | "times" | "dtype";
 
 /** An operation of graphs, and how the language writes it. */
 export interface GraphOp {
@@ -136,6 +138,7 @@ const INFIX = Object.fromEntries(
 const OWN_VIEWS: Readonly<Record<string, GraphOp>> = {
   permute: row("own", "permute", 1, ["order"]),
   reshape: row("own", "reshape", 1, ["shape"]),
+  repeat: row("call", "repeat", 1, ["dim", "times"]),
   concat: row("call", "concat", [2, MANY], ["dim"]),
 };
 

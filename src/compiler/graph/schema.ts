@@ -30,6 +30,7 @@ const ATTRIBUTES: Readonly<Record<GraphAttribute, Schema>> = {
     minItems: 1,
     description: "What a slice takes of each dimension; a side that is left out is the tensor's.",
   },
+  times: { type: "integer", minimum: 1, description: "How often a repeat has each index of its dimension." },
   dtype: ref("dtype"),
 };
 

@@ -236,6 +236,7 @@ class Writer {
       const named = [
         ...(dim === undefined ? [] : [{ name: { text: "dim", span }, value: number(dim) }]),
         ...(to === undefined ? [] : [{ name: { text: "to", span }, value: number(to) }]),
+        ...(node.times === undefined ? [] : [{ name: { text: "times", span }, value: number(node.times) }]),
         ...(over === undefined ? [] : [{ name: { text: "over", span }, value: { kind: "name", name: over, span } as Expression }]), // prettier-ignore
       ];
       return { kind: "call", callee: { text: callee, span }, arguments: positional, named, span };

@@ -7,6 +7,9 @@ import type { BinaryFunction, Comparison, LoopMap, OpName, Reduction, UnaryFunct
 import { BOOL, INDEX, sameType, scalar, scalarOf, type Type, withScalar } from "./types.js";
 import { foldBinary, foldCompare } from "./functions.js";
 
+/** The two factors of a product's terms, and their scales. */
+export type Factors = readonly [Value, Value, ...Value[]];
+
 export class Builder {
   ops: Op[] = [];
   /** Constants known for values this builder made, for folding. */
@@ -194,16 +197,16 @@ export class Builder {
     return this.value("reduce", [from, to], { fn, ...extra }, type, [region]);
   }
 
-  /** One element of a matrix product; see the op `contract`. */
-  contract(from: Value, to: Value, body: (k: Value) => readonly [Value, Value]): Value {
+  /** One element of a matrix product; see the op `contract`. @param run for how many terms the scales stay, where there are any */
+  contract(from: Value, to: Value, body: (k: Value) => Factors, run: number | null = null): Value {
     let type: Type = INDEX;
     const factors = ([k]: readonly Value[]): void => {
-      const pair = body(k!);
-      type = pair[0].type;
-      this.op("yield", pair, {}, null);
+      const yielded = body(k!);
+      type = yielded[0].type;
+      this.op("yield", yielded, {}, null);
     };
     const region = this.region(1, factors, [from]);
-    return this.value("contract", [from, to], {}, type, [region]);
+    return this.value("contract", [from, to], run === null ? {} : { run }, type, [region]);
   }
 
   /** Emits the computation of an extent. */

@@ -74,6 +74,8 @@ export class SpecificationReader {
         return { kind, fn: fn(), dim: comma(r.integer()), a: use() };
       case "permute":
         return { kind, order: comma(list(() => r.integer())), a: use() };
+      case "repeat":
+        return { kind, dim: comma(r.integer()), times: comma(r.integer()), a: use() };
       case "iota":
         return { kind, shape: comma(shape(r)), dim: r.integer() };
       case "reshape":

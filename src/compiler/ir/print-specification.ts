@@ -61,6 +61,8 @@ function printNode(s: SpecificationNode, use: (operand: number) => string): stri
       return call(s.fn, s.dim, use(s.a));
     case "permute":
       return call(list(s.order), use(s.a));
+    case "repeat":
+      return call(s.dim, s.times, use(s.a));
     case "iota":
       return call(shape(s.shape), s.dim);
     case "reshape":

@@ -22,7 +22,7 @@ export function verifyStructure(kernel: Kernel): Problem[] {
     if (buffers.has(b.name)) problems.push({ message: `two buffers are named '${b.name}'`, op: null });
     else buffers.set(b.name, b);
   }
-  new StructureVerifier(kernel, buffers, problems).region(kernel.body, 0);
+  new StructureVerifier(kernel, buffers, problems).region(kernel.body, [0, 0]);
   return problems;
 }
 
@@ -40,8 +40,8 @@ class StructureVerifier {
     this.problems.push({ message: `${op.name}: ${message}`, op });
   }
 
-  /** @param yields how many values it ends with: 1 in a reduce, 2 in a contract, else 0 */
-  region(region: Region, yields: number): void {
+  /** @param yields how many values it may end with; 0 for none */
+  region(region: Region, yields: readonly [fewest: number, most: number]): void {
     const { defined } = this;
     const own: Value[] = [];
     const define = (v: Value): void => {
@@ -56,16 +56,17 @@ class StructureVerifier {
       for (const v of op.operands) if (!defined.has(v)) this.report(op, "uses a value that is not defined before it");
       this.op(op);
       if (isInner && isOfTensors(op)) this.report(op, "works on whole tensors inside a region");
-      if (op.name === "yield" && !(yields === op.operands.length && i === ops.length - 1))
+      const isFull = op.operands.length >= yields[0] && op.operands.length <= yields[1];
+      if (op.name === "yield" && !(isFull && i === ops.length - 1))
         this.report(op, "is not at the end of a reduce or a contract, with as many values as it takes");
-      for (const inner of op.regions) this.region(inner, YIELDS[op.name] ?? 0);
+      for (const inner of op.regions) this.region(inner, yieldsOf(op));
       for (const r of op.results) {
         if (defined.has(r)) this.report(op, "defines a value twice");
         else define(r);
       }
     }
     for (const v of own) defined.delete(v);
-    if (yields > 0 && ops.at(-1)?.name !== "yield")
+    if (yields[0] > 0 && ops.at(-1)?.name !== "yield")
       this.problems.push({ message: "a region of a reduce or a contract does not end in a yield", op: null });
   }
 
@@ -162,6 +163,8 @@ class StructureVerifier {
         this.indices(op, "a bound");
         if (!op.regions[0]?.ops.at(-1)?.operands.every((v) => sameType(v.type, result!)))
           this.report(op, "yields values of another type than it gives");
+        if ("run" in op.attributes && !((op.attributes["run"] as number) > 1))
+          this.report(op, "has scales that do not stay for more than one term");
         break;
       case "load":
       case "store":
@@ -199,7 +202,12 @@ class StructureVerifier {
   }
 }
 
-const YIELDS: Readonly<Record<string, number>> = { reduce: 1, contract: 2 };
+/** How many values a region of the op ends with, at least and at most: a contract has scales only if it says for how long each stays. */
+function yieldsOf({ name, attributes }: Op): readonly [number, number] {
+  if (name === "reduce") return [1, 1];
+  if (name !== "contract") return [0, 0];
+  return "run" in attributes ? [3, 4] : [2, 2];
+}
 
 type AttributeKinds = Readonly<Record<string, AttributeKind>>;
 const NONE: AttributeKinds = {};

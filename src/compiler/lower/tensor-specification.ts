@@ -102,6 +102,8 @@ class Translation {
     const fold = foldOf(e);
     if (fold !== null) return { kind: "fold", fn: fold, dim: along, a };
     if (callee === "reshape") return { kind: "reshape", shape: this.shape(e), a };
+    if (callee === "repeat")
+      return { kind: "repeat", dim: along, times: this.extent(e.named.find((n) => n.name.text === "times")!.value) as number, a }; // prettier-ignore
     if (callee === "transpose") return { kind: "permute", order: swapLast(this.shape(e).length), a };
     if (callee === "permute") return { kind: "permute", order: orderOf(e), a };
     const [, b, c] = e.arguments.map((x) => this.of(x, names));

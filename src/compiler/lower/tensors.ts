@@ -189,6 +189,8 @@ export class TensorStatements {
     switch (e.callee.text) {
       case "reshape":
         return build.op("reshape", [operand(e.arguments[0]!)], {}, type)!;
+      case "repeat":
+        return build.op("repeat", [operand(e.arguments[0]!)], { dim: dimOf(e), times: this.timesOf(e) }, type)!;
       case "concat": {
         const dim = e.named.find((n) => n.name.text === "dim")!.value;
         const parts = e.arguments.map((x) => lower(x, { ...type, shape: this.typeOf(x).shape }));
@@ -226,6 +228,11 @@ export class TensorStatements {
     // What is changed in place is there before it is stored to.
     const attributes: Attributes = stores > (role === "inout" ? 0 : 1) ? { buffer: name, stores } : { buffer: name };
     return this.build.op("input", [], attributes, type ?? { kind: "tensor", dtype, shape, layout })!;
+  }
+
+  /** How often a \`repeat\` has each index. */
+  private timesOf(e: Call): number {
+    return this.extent(e.named.find((n) => n.name.text === "times")!.value) as number;
   }
 
   private isNumber(name: string): boolean {

@@ -10,7 +10,7 @@
  * Loops that the author wrote between tensor expressions stay as they are, in their place. What has been named before one,
  * is used after it, and would be computed from memory that it stores to, is kept in memory of its own first.
  */
-import { Builder } from "../ir/builder.js";
+import { Builder, type Factors } from "../ir/builder.js";
 import { type Kernel, type Op, text, type Value } from "../ir/module.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { scalar, scalarOf } from "../ir/types.js";
@@ -22,8 +22,10 @@ import { ElementBuilder, groupOf } from "./support/element-builder.js";
 import { TensorConversions } from "./support/tensor-conversions.js";
 import { TensorMemory } from "./support/tensor-memory.js";
 import { TensorReads } from "./support/tensor-reads.js";
+import { partsOfProduct, scaledBy, scaledOf } from "./support/tensor-scales.js";
 import { TensorUses } from "./support/tensor-uses.js";
 import {
+  commonRun,
   computeKind,
   type Index,
   type LocalTensor,
@@ -134,7 +136,7 @@ class TensorLowering {
       case "const": {
         const value = op.attributes["value"] as number;
         const element = (): Value => this.build.constant(value, scalar(computeKind(type.dtype)));
-        return this.memory.computed({ ...this.plain(type, shape), element });
+        return this.memory.computed({ ...this.plain(type, shape), element, runs: shape.map(() => 0) });
       }
       case "iota": {
         const dim = op.attributes["dim"] as number;
@@ -145,7 +147,7 @@ class TensorLowering {
         const name = text(op, "name");
         const { dtype } = this.kernel.scalars.find((s) => s.name === name)!;
         const element = (): Value => this.build.cast(this.build.scalar(name, dtype), computeKind(type.dtype));
-        return this.memory.computed({ ...this.plain(type, shape), element });
+        return this.memory.computed({ ...this.plain(type, shape), element, runs: shape.map(() => 0) });
       }
       case "unary":
       case "binary":
@@ -171,6 +173,8 @@ class TensorLowering {
         return this.permute(op, first!, type, shape);
       case "reshape":
         return this.reshape(first!, type, shape);
+      case "repeat":
+        return this.repeat(op, first!, type, shape);
       case "slice":
         return this.slice(op, first!, type, shape);
       case "concat":
@@ -186,7 +190,8 @@ class TensorLowering {
     };
     const facts = { isReachable: true, isExact: false, isConverted: false, isCostly: false, isStrided: false };
     const made = { reads: new Map(), products: new Set<object>(), ofStrided: null, owned: null, spread: null };
-    return { dtype, layout, shape, element, buffer: null, ...made, ...facts };
+    const scale = { runs: shape.map(() => 1), ofRepeated: null, scaled: null };
+    return { dtype, layout, shape, element, buffer: null, ...made, ...scale, ...facts };
   }
 
   /** An arrangement of a tensor's elements: it computes nothing. */
@@ -204,6 +209,9 @@ class TensorLowering {
       buffer: null,
       element,
       reads: readsOf([t], "anywhere"),
+      runs: shape.map(() => 1),
+      ofRepeated: null,
+      scaled: null,
     });
   }
 
@@ -240,6 +248,8 @@ class TensorLowering {
       isCostly: operands.some((o) => o.isCostly),
       reads: readsOf(operands),
       products: new Set(operands.flatMap((o) => [...o.products])),
+      runs: shape.map((_, d) => operands.reduce((run, o) => commonRun(run, o.runs[d]!), 0)),
+      scaled: scaledOf(op, type, operands),
       owned,
       spread: owned === null ? (operands.find((o) => o.spread !== null)?.spread ?? null) : null,
     });
@@ -271,25 +281,40 @@ class TensorLowering {
     type: TensorType,
     shape: readonly Extent[],
   ): LocalTensor {
-    const { at } = this;
-    const [a, b] = [this.memory.strided(left), this.memory.strided(right)];
+    const { at, build, memory } = this;
+    const { factors, scales, run } = partsOfProduct(left, right);
+    const [a, b] = [memory.strided(factors[0]), memory.strided(factors[1])];
+    const [scaleA, scaleB] = scales.map((t) => t && this.repeated(t)) as [LocalTensor | null, LocalTensor | null];
     const depth = a.shape.at(-1)!;
     const element = (index: Index): Value => {
       const [i, j] = index.slice(-2) as [Value, Value];
       const batch = (t: LocalTensor): Index => this.broadcastIndex(index.slice(0, -2), t.shape.slice(0, -2));
       const around = this.build.span;
       this.build.span = span;
-      const factors = (k: Value): readonly [Value, Value] => [
+      const scalesAt = (k: Value): Value[] => [
+        ...(scaleA === null ? [] : [scaleA.element([...batch(scaleA), i, k])]),
+        ...(scaleB === null ? [] : [scaleB.element([...batch(scaleB), k, j])]),
+      ];
+      const terms = (k: Value): Factors => [
         a.element([...batch(a), i, k]),
         b.element([...batch(b), k, j]),
+        ...(run === 0 ? [] : scalesAt(k)),
       ];
-      const sum = at.contract(depth, factors);
+      const sum = at.contract(depth, terms, run === 0 ? null : run);
+      // What is the same for all terms multiplies their sum.
+      const whole = run === 0 ? scalesAt(at.constant(0)).reduce((x, scale) => build.mul(x, scale), sum) : sum;
       this.build.span = around;
-      return sum;
+      return whole;
     };
-    const reads = readsOf([a, b], "anywhere");
+    const read = [a, b, scaleA, scaleB].filter((t) => t !== null);
+    const reads = readsOf(read, "anywhere");
     const facts = { isReachable: false, isCostly: true, reads, products: new Set([{}]) };
     return this.memory.computed({ ...this.plain(type, shape), element, ...facts });
+  }
+
+  /** The tensor as loads from memory, one an element, whose indices may be divided by the lengths of runs. */
+  private repeated(t: LocalTensor): LocalTensor {
+    return t.ofRepeated?.() ?? this.memory.strided(t);
   }
 
   private fold(op: Op, operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
@@ -332,9 +357,16 @@ class TensorLowering {
     const whole = isWanted ? this.memory.everywhere(operand) : operand;
     const source = repeats && whole.isCostly ? this.memory.held(whole) : whole;
     const moved = this.view(source, type, shape, (i) => this.broadcastIndex(i, source.shape));
+    const again = (t: LocalTensor): LocalTensor => this.expand(t, { ...type, dtype: t.dtype }, shape);
     return {
       ...moved,
       buffer: repeats ? null : source.buffer,
+      runs: shape.map((n, d) => {
+        const own = d - missing;
+        return own < 0 || (source.shape[own] === 1 && n !== 1) ? 0 : source.runs[own]!;
+      }),
+      ofRepeated: () => again(this.repeated(source)),
+      scaled: scaledBy(source, again),
       owned: movedPartition(source.owned, (d) => d + missing),
       spread: movedPartition(source.spread, (d) => d + missing),
     };
@@ -355,7 +387,33 @@ class TensorLowering {
       Partition | null,
     ];
     const ofStrided = (): LocalTensor => this.permute(op, this.memory.strided(operand), type, shape);
-    return { ...moved, isStrided: source.isStrided, ofStrided, owned, spread };
+    const again = (t: LocalTensor): LocalTensor => this.permute(op, t, { ...type, dtype: t.dtype }, shape);
+    return {
+      ...moved,
+      isStrided: source.isStrided,
+      ofStrided,
+      runs: order.map((d) => source.runs[d]!),
+      ofRepeated: () => again(this.repeated(source)),
+      scaled: scaledBy(source, again),
+      owned,
+      spread,
+    };
+  }
+
+  private repeat(op: Op, operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
+    const [dim, times] = [op.attributes["dim"] as number, op.attributes["times"] as number];
+    // Ranks that each have a part of the dimension would have another of the result's.
+    const source = this.memory.everywhere(operand);
+    const kept = source.isCostly ? this.memory.held(source) : source;
+    const moved = this.view(kept, type, shape, (i) =>
+      this.at.replaced(i, dim, (v) => this.at.index("div", v, this.at.constant(times))),
+    );
+    const again = (t: LocalTensor): LocalTensor => this.repeat(op, t, { ...type, dtype: t.dtype }, shape);
+    return {
+      ...moved,
+      runs: source.runs.map((run, d) => (d === dim ? run * times : run)),
+      ofRepeated: () => again(this.repeated(kept)),
+    };
   }
 
   private reshape(operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {

@@ -212,12 +212,12 @@ function foldOf(op: Op, { reason }: Refusal, build: Builder, values: Substitutio
   const [from, to] = op.operands.map((v) => values.get(v)) as [Value, Value];
   const [region] = op.regions;
   const inner = copyRegion(region!, build, values);
-  const [a, b] = inner.ops.at(-1)!.operands as [Value, Value];
+  const factors = inner.ops.at(-1)!.operands;
   const body = build.region(1, ([k]) => {
     const renamed = new Substitution();
     renamed.set(inner.arguments[0]!, k!);
     rewriteOps(inner.ops.slice(0, -1), build, renamed);
-    build.op("yield", [build.mul(renamed.get(a), renamed.get(b))], {}, null);
+    build.op("yield", [factors.map((v) => renamed.get(v)).reduce((x, y) => build.mul(x, y))], {}, null);
   });
   return build.op("reduce", [from, to], { fn: "sum", product: reason }, op.results[0]!.type, [body])!;
 }

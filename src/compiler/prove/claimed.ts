@@ -223,6 +223,8 @@ class OfTensors {
         return this.shape(s.a).map((n, d) => (d === s.dim ? 1 : n));
       case "permute":
         return s.order.map((d) => this.shape(s.a)[d]!);
+      case "repeat":
+        return this.shape(s.a).map((n, d) => (d === s.dim ? extent("mul", n, s.times) : n));
       case "iota":
       case "reshape":
       case "slice":
@@ -288,6 +290,8 @@ class OfTensors {
         s.order.forEach((d, to) => (inner[d] = indices[to]!));
         return this.element(s.a, inner);
       }
+      case "repeat":
+        return this.element(s.a, indices.map((i, d) => (d === s.dim ? b.div(i, b.constant(s.times)) : i))); // prettier-ignore
       case "reshape":
         return this.element(s.a, this.unflattened(this.flattened(indices, s.shape), this.shape(s.a)));
       case "slice":

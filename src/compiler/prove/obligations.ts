@@ -287,12 +287,12 @@ class Walk {
       term =
         yielded.length === 1
           ? yielded[0]!
-          : {
-              ...either(yielded[0]!, yielded[1]!),
-              at: times(yielded[0]!, yielded[1]!),
+          : yielded.slice(1).reduce((product, y) => ({
+              ...either(product, y),
+              at: times(product, y),
               number: -1,
-              wraps: yielded.find((y) => y.wraps)?.wraps ?? null,
-            };
+              wraps: product.wraps ?? y.wraps,
+            }), yielded[0]!); // prettier-ignore
     });
     const { at, wraps, greatest, peak } = term! as Known;
     const { number } = this.of(variable);

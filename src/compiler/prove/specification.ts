@@ -121,6 +121,11 @@ export class Expectation {
         const along = s.order.map((d) => strides[d]!);
         return moved(this.tensor(s.a, self), placesAlong(signature.shape(s), along));
       }
+      case "repeat": {
+        const step = sizeOf(signature.shape(s).slice(s.dim + 1));
+        const a = this.tensor(s.a, self);
+        return (at) => a(Math.floor(at / (step * s.times)) * step + (at % step));
+      }
       case "slice": {
         const strides = stridesOf(signature.shape(s.a));
         const from = s.from.reduce<number>((sum, e, d) => sum + evaluateExtent(e, signature.dims) * strides[d]!, 0);

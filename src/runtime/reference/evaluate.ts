@@ -20,7 +20,7 @@ import type { InputReader } from "./inputs.js";
 import { givenTo, readRows, rowLength, type Rows, shapeOf, summandsOf, type Whole, wholeKind } from "./logical.js";
 import { evaluateProduct } from "./product.js";
 import { withRoundings } from "./roundings.js";
-import { concatRows, permuteRows, reshapeRows, sliceRows, spreadRows } from "./views.js";
+import { concatRows, permuteRows, repeatRows, reshapeRows, sliceRows, spreadRows } from "./views.js";
 
 /** What an evaluation needs to know. */
 export interface Context {
@@ -164,6 +164,8 @@ function computeRows(s: Specification, c: Context, first: number, last: number, 
       return permuteRows(s, c, first, last, self);
     case "reshape":
       return reshapeRows(s, c, first, last, self);
+    case "repeat":
+      return repeatRows(s, c, first, last, self);
     case "slice":
       return sliceRows(s, c, first, last, self);
     case "concat":

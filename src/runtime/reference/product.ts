@@ -40,7 +40,7 @@ export function evaluateProduct(
   const k = specificationShape(s.a, c)[1]!;
   const n = shape[1]!;
   const m = last - first;
-  const a = rounded(evaluateRows(s.a, c, first, last, self), c);
+  const a = rounded(evaluateRows(s.a, c, first, last, self), s.a, c);
   const values = new Float64Array(m * n);
   const columns = new Float64Array(n);
   const columnErrors = new Float64Array(n);
@@ -51,7 +51,7 @@ export function evaluateProduct(
   const slice = k / c.manifest.ranks;
   for (let p = 0, end = 0; p < k; p = end) {
     end = Math.min(p + PANEL, k, parts === null ? k : (Math.floor(p / slice) + 1) * slice);
-    const b = rounded(evaluateRows(s.b, c, p, end, self), c);
+    const b = rounded(evaluateRows(s.b, c, p, end, self), s.b, c);
     addPanel(parts?.values ?? values, a.values, b.values, m, n, k, p, end - p);
     if (a.sizes !== undefined || b.sizes !== undefined) {
       sizes ??= new Float64Array(m * n);
@@ -95,8 +95,8 @@ function evaluateBatches(
   const k = specificationShape(s.a, c).at(-1)!;
   const [m, n] = shape.slice(-2) as [number, number];
   const batches = shape.slice(0, -2);
-  const a = rounded(spreadRows(s.a, [...batches, m, k], c, first, last, self), c);
-  const b = rounded(spreadRows(s.b, [...batches, k, n], c, first, last, self), c);
+  const a = rounded(spreadRows(s.a, [...batches, m, k], c, first, last, self), s.a, c);
+  const b = rounded(spreadRows(s.b, [...batches, k, n], c, first, last, self), s.b, c);
   const count = batches.slice(1).reduce((x, y) => x * y, last - first);
   const values = new Float64Array(count * m * n);
   const error = new Float64Array(count * m * n);
@@ -244,11 +244,23 @@ class Parts {
   }
 }
 
-/** A computed operand of a product (a sum over ranks, too) is an intermediate tensor of the inputs' dtype: one more rounding. */
-function rounded(rows: Rows, c: Context): Rows {
-  const u = inputEpsilon(c);
+/** A computed operand of a product (a sum over ranks, too) is an intermediate tensor of its own dtype: one more rounding. */
+function rounded(rows: Rows, s: Specification, c: Context): Rows {
+  const u = epsilonOf(s, c);
   if (rows.copied || u === 0) return rows;
   return { ...rows, error: rows.values.map((v, i) => (rows.error?.[i] ?? 0) + u * (rows.sizes?.[i] ?? Math.abs(v))) };
+}
+
+/** The epsilon of a value's dtype: that of what it is computed from, but for casts. @param known of what has been asked for */
+function epsilonOf(s: Specification, c: Context, known = new Map<Specification, number>()): number {
+  if (s.kind === "input") return DTYPES[c.manifest.inputs.find(({ name }) => name === s.name)!.dtype].epsilon;
+  if (s.kind === "cast" || s.kind === "rounded") return DTYPES[s.dtype].epsilon;
+  let epsilon = known.get(s);
+  if (epsilon === undefined) {
+    epsilon = Math.max(0, ...partsOfSpecification(s).map((part) => epsilonOf(part, c, known)));
+    known.set(s, epsilon);
+  }
+  return epsilon;
 }
 
 /** c[m, n] += a[:, p … p + depth] · b, with b the panel's rows. Four rows of b at a time keep c in registers longer. */

@@ -31,10 +31,14 @@ function gather(rows: Rows, shape: readonly number[], steps: readonly number[], 
       index[d] = 0;
     }
   }
-  const take = (x: Float64Array): Float64Array => Float64Array.from(from, (i) => x[i]!);
-  const { values, error, copied, sizes, wide } = rows;
-  const taken = wide && { wide: BigInt64Array.from(from, (i) => wide[i]!) };
-  return { values: take(values), error: error && take(error), copied, ...(sizes && { sizes: take(sizes) }), ...taken };
+  return taken(rows, count, (i) => from[i]!);
+}
+
+/** `count` elements, each the one at its place among the rows. */
+function taken({ values, error, copied, sizes, wide }: Rows, count: number, place: (i: number) => number): Rows {
+  const take = (x: Float64Array): Float64Array => Float64Array.from({ length: count }, (_, i) => x[place(i)]!);
+  const whole = wide && { wide: BigInt64Array.from({ length: count }, (_, i) => wide[place(i)]!) };
+  return { values: take(values), error: error && take(error), copied, ...(sizes && { sizes: take(sizes) }), ...whole };
 }
 
 /** Rows of an operand, broadcast to the rows of a value of that shape. */
@@ -92,6 +96,19 @@ export function reshapeRows(s: Node<"reshape">, c: Context, first: number, last:
   const [from, to] = [first * row, last * row];
   if (own > 0 && from % own === 0 && to % own === 0) return evaluateRows(s.a, c, from / own, to / own, self);
   return sub(evaluateWhole(s.a, c, self), from, to);
+}
+
+export function repeatRows(s: Node<"repeat">, c: Context, first: number, last: number, self: number): Rows {
+  const { dim, times } = s;
+  const from = dim === 0 ? Math.floor(first / times) : first;
+  const rows = evaluateRows(s.a, c, from, dim === 0 ? Math.ceil(last / times) : last, self);
+  const shape = [last - first, ...specificationShape(s, c).slice(1)];
+  const inner = shape.slice(dim + 1).reduce((a, n) => a * n, 1);
+  const start = dim === 0 ? first - from * times : 0;
+  return taken(rows, shape.reduce((a, n) => a * n, 1), (i) => {
+    const line = Math.floor(i / inner) + start;
+    return Math.floor(line / times) * inner + (i % inner);
+  }); // prettier-ignore
 }
 
 export function sliceRows(s: Node<"slice">, c: Context, first: number, last: number, self: number): Rows {

@@ -86,6 +86,8 @@ export function viewContraction(
   const [region] = contract.regions;
   const k = region!.arguments[0]!;
   const inside = new Set([...region!.ops, ...body!.ops].flatMap((o) => o.results).concat(body!.arguments, k));
+  if ("run" in contract.attributes)
+    return { reason: "its operands have scales that change along the depth; scale what comes of it instead" };
   const loads = region!.ops.at(-1)!.operands.map((v) => elementLoad(v, definitions));
   const [first, second] = loads;
   if (first == null || second == null)

@@ -2,7 +2,7 @@
  * Emits elements, each once in a place: what a loop's body asks for twice with the same indices is computed once, so that
  * an expression may name a product or a sum over ranks as often as it likes.
  */
-import type { Builder } from "../../ir/builder.js";
+import type { Builder, Factors } from "../../ir/builder.js";
 import type { Kernel, Value } from "../../ir/module.js";
 import type { BinaryFunction, LoopMap, Reduction } from "../../ir/ops.js";
 import type { Extent } from "../../types/extent.js";
@@ -151,10 +151,10 @@ export class ElementBuilder {
     this.build.if(condition, () => this.inScope(body));
   }
 
-  /** An element of a matrix product of `count` terms. */
-  contract(count: Extent, body: (k: Value) => readonly [Value, Value]): Value {
+  /** An element of a matrix product of `count` terms. @param run for how many terms the scales stay, where there are any */
+  contract(count: Extent, body: (k: Value) => Factors, run: number | null): Value {
     const [lo, hi] = [this.constant(0), this.extent(count)];
-    return this.build.contract(lo, hi, (k) => this.inScope(() => body(k)));
+    return this.build.contract(lo, hi, (k) => this.inScope(() => body(k)), run);
   }
 
   /** @param isOrdered whether the order is the user's, and not the machine's, to choose */

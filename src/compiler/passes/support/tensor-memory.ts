@@ -69,6 +69,8 @@ export class TensorMemory {
       isCostly: false,
       reads: new Map([[name, "own"]]),
       products: new Set(),
+      ofRepeated: null,
+      scaled: null,
       owned: null,
       spread: null,
     });

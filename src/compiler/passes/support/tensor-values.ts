@@ -52,6 +52,12 @@ export interface LocalTensor {
   readonly isStrided: boolean;
   /** The same as a view of memory, where it is an arrangement of what is not in memory yet: that is put there as it is, and not rearranged. */
   readonly ofStrided: (() => LocalTensor) | null;
+  /** How many neighbours along each dimension are surely equal, from a multiple of that number on; 0 where all are. */
+  readonly runs: readonly number[];
+  /** The same with each element one load, where it repeats what is not in memory yet: that is put there as it is. */
+  readonly ofRepeated: (() => LocalTensor) | null;
+  /** What it is a product of, where that is a tensor of 8-bit floats and one that has runs. */
+  readonly scaled: Scaled | null;
   /** Emits the element at a local index, in the dtype's compute kind; on `peer`, if given, what that rank has there. */
   readonly element: (index: Index, peer?: Value) => Value;
   /** Whether `element` can be asked for a peer's: all it reads lies in memory that peers can reach. */
@@ -70,6 +76,18 @@ export interface LocalTensor {
   readonly owned: Partition | null;
   /** Of a replicated tensor that any rank can compute: each had better compute its part and give it to all. */
   readonly spread: Partition | null;
+}
+
+/** A tensor of 8-bit floats, widened, times a scale. */
+export interface Scaled {
+  readonly of: LocalTensor;
+  /** Null where that is 1. */
+  readonly by: LocalTensor | null;
+}
+
+/** How many neighbours are equal of what is computed of two tensors that have such runs. */
+export function commonRun(a: number, b: number): number {
+  return b === 0 ? a : commonRun(b, a % b);
 }
 
 export function computeKind(dtype: DType): ComputeDType {
