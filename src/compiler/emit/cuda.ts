@@ -159,7 +159,7 @@ export class CudaEmitter {
         const elements = (b.shape as number[]).reduce((x, y) => x * y, 1) / fragmentThreads(this.kernel);
         this.line(`${type} ${bufferName(b.name)}[${elements}];`);
         const apart = apartText(b, this);
-        if (apart !== null) this.line(`float ${apart.name}[${apart.count}];`);
+        apart?.names.forEach((name, i) => this.line(`float ${name}[${apart.counts[i]!}];`));
       }
     }
   }

@@ -5,7 +5,7 @@
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { type Buffer, bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import { isAddedApart, PATCH_COLUMNS, PATCH_PAD, productShape } from "../ir/tile-window.js";
+import { APART_COLUMNS, isAddedApart, PATCH_COLUMNS, PATCH_PAD, productShape } from "../ir/tile-window.js";
 import { scalarOf } from "../ir/types.js";
 import { walk, walkKernel } from "../ir/visit.js";
 import { type ComputeDType, type DType, DTYPES } from "../types/dtype.js";
@@ -13,6 +13,16 @@ import type { CudaEmitter } from "./cuda.js";
 import { bufferName } from "./names.js";
 import { SLAB_BYTES } from "./roles.js";
 import { C_TYPE } from "./scalars.js";
+import {
+  CARRIED,
+  rowScalesText,
+  scaleArguments,
+  scaledName,
+  scaleParameters,
+  scalesText,
+  type Scaling,
+  scalingOf,
+} from "./scales.js";
 
 const WARP_GROUP = 128;
 /** Bytes of an operand's row that one instruction multiplies. */
@@ -58,11 +68,13 @@ export function asyncProductText(op: Op, out: CudaEmitter): void {
     `tile_descriptor(${start(a, group)}, ${turned.a ? slab : 16})`,
     `tile_descriptor(${start(b, "")}, ${turned.b ? slab : 16})`,
   ];
-  const call = products(out, { n, k, depth, dtype, turned, steps: { a: step(turned.a), b: step(turned.b) } });
+  const scaled = scalingOf(op, m, n, out);
+  const call = products(out, { n, k, depth, dtype, turned, steps: { a: step(turned.a), b: step(turned.b) }, scaled });
   const accumulator = bufferOf(out.kernel, text(op, "accumulator"));
   const apart = apartText(accumulator, out);
-  const sums = [bufferName(accumulator.name), ...(apart === null ? [] : [apart.name])];
-  out.line(`${call}(${[...sums, ...starts].join(", ")});`);
+  const sums = [bufferName(accumulator.name), ...(apart === null ? [] : apart.names)];
+  const scales = scaled === null ? [] : scaleArguments(scaled, stage);
+  out.line(`${call}(${[...sums, ...scales, ...starts].join(", ")});`);
 }
 
 interface Instructions {
@@ -74,6 +86,7 @@ interface Instructions {
   readonly turned: { readonly a: boolean; readonly b: boolean };
   /** What a descriptor grows by from one instruction to the next. */
   readonly steps: { readonly a: number; readonly b: number };
+  readonly scaled: Scaling | null;
 }
 
 /**
@@ -81,14 +94,15 @@ interface Instructions {
  * accumulator has the compiler copy it in its text, and take longer for it.
  */
 function products(out: CudaEmitter, instructions: Instructions): string {
-  const { n, k, depth, dtype, turned } = instructions;
+  const { n, k, depth, dtype, turned, scaled } = instructions;
   const sum = SUMS[DTYPES[dtype].compute]!;
-  const name = `wgmma_m64n${n}k${depth}_${OPERANDS[dtype]!}_${turned.a ? "t" : "n"}${turned.b ? "t" : "n"}_${k}`;
+  const name = `wgmma_m64n${n}k${depth}_${OPERANDS[dtype]!}_${turned.a ? "t" : "n"}${turned.b ? "t" : "n"}_${k}${scaledName(scaled)}`;
   const body = isAddedApart(dtype)
     ? partsText(instructions)
     : startText(instructions, { name: "d", columns: n, isNew: false, b: "b" });
   const apart = isAddedApart(dtype) ? ", float* p" : "";
-  out.helper(name, `__device__ __forceinline__ void ${name}(${sum.c}* d${apart}, u64 a, u64 b) {\n${body}\n}`);
+  const scales = scaled === null ? "" : scaleParameters(scaled);
+  out.helper(name, `__device__ __forceinline__ void ${name}(${sum.c}* d${apart}${scales}, u64 a, u64 b) {\n${body}\n}`);
   return name;
 }
 
@@ -120,44 +134,67 @@ function startText(
     : "memory");`;
 }
 
-/** Columns whose sums of a stage a thread has registers for, besides those of the accumulator. */
-const APART_COLUMNS = 128;
+/** Registers of sums that are added up apart from an accumulator, and of the scales of those that are still to be added. */
+interface Apart {
+  readonly names: readonly string[];
+  /** Registers of each. */
+  readonly counts: readonly number[];
+}
 
-/** The registers of sums of a stage that are added up apart from an accumulator; null where its are not. */
-export function apartText(
-  { name, shape }: Buffer,
-  out: CudaEmitter,
-): { readonly name: string; readonly count: number } | null {
-  let isApart = false;
+/** Null where an accumulator's sums are not added up apart. */
+export function apartText({ name, shape }: Buffer, out: CudaEmitter): Apart | null {
+  let [isApart, isScaled] = [false, false];
   walkKernel(out.kernel, (op) => {
     if (op.name !== "mma" || text(op, "accumulator") !== name) return;
     isApart ||= isAddedApart(bufferOf(out.kernel, text(op, "a")).dtype);
+    isScaled ||= "scaleA" in op.attributes || "scaleB" in op.attributes;
   });
-  return isApart ? { name: `${bufferName(name)}_apart`, count: Math.min(shape[1] as number, APART_COLUMNS) / 2 } : null;
+  if (!isApart) return null;
+  const count = Math.min(shape[1] as number, APART_COLUMNS) / 2;
+  const [sums, scales] = [`${bufferName(name)}_apart`, `${bufferName(name)}_scales`];
+  return isScaled ? { names: [sums, scales], counts: [count, ROWS_OF_THREAD] } : { names: [sums], counts: [count] };
 }
+
+/** Rows that a thread has of its warp group's 64, eight apart. */
+const ROWS_OF_THREAD = 2;
 
 /**
  * A stage in parts of the columns, of which each ends when the next is about to begin, of the next stage, too: what is done
  * between two stages is done while the last part runs.
  */
 function partsText(instructions: Instructions): string {
-  const { n } = instructions;
+  const { n, scaled } = instructions;
   const columns = Math.min(n, APART_COLUMNS);
   const parts = n / columns;
   if (!Number.isInteger(parts))
     throw new InternalCompilerError(`no instructions for ${n} columns in parts of ${columns}`);
+  const last = parts - 1;
   const each = Array.from({ length: parts }, (_, i) => {
     const b = i === 0 ? "b" : `b + ${(i * columns * SLAB_BYTES) / 16}`;
-    return `${addText((i + parts - 1) % parts, columns / 2)}\n${startText(instructions, { name: "p", columns, isNew: true, b })}`;
+    const before = (i + last) % parts;
+    // The last part of the stage before brings its scales along.
+    const scales = scaled === null ? null : i === 0 ? CARRIED : scalesText(scaled, before * columns);
+    return `${addText(before, columns / 2, scales)}\n${startText(instructions, { name: "p", columns, isNew: true, b })}`;
   });
-  return each.join("\n");
+  if (scaled === null) return each.join("\n");
+  const carried = scalesText(scaled, last * columns).map((s, row) => `  s[${row}] = ${s};`);
+  return [rowScalesText(scaled), ...each, ...carried].join("\n");
 }
 
-/** The part that runs ends, and is added to the accumulator. */
-function addText(part: number, registers: number): string {
-  return `  asm volatile("wgmma.wait_group.sync.aligned 0;" : ${registerOperands("p", "f", registers)} :: "memory");
+/** The part that runs ends, and is added to the accumulator. @param scales of a thread's rows */
+function addText(part: number, registers: number, scales: readonly string[] | null): string {
+  const wait = `  asm volatile("wgmma.wait_group.sync.aligned 0;" : ${registerOperands("p", "f", registers)} :: "memory");`;
+  const first = part * registers;
+  if (scales === null)
+    return `${wait}
 #pragma unroll
-  for (int i = 0; i < ${registers}; i++) d[${part * registers} + i] += p[i];`;
+  for (int i = 0; i < ${registers}; i++) d[${first} + i] += p[i];`;
+  return `${wait}
+  {
+    const float s0 = ${scales[0]!}, s1 = ${scales[1]!};
+#pragma unroll
+    for (int i = 0; i < ${registers}; i++) d[${first} + i] = fmaf(p[i], i & 2 ? s1 : s0, d[${first} + i]);
+  }`;
 }
 
 /** What sums are, in the instructions and in C. Whole numbers wrap alike, with a sign and without. */
@@ -185,12 +222,14 @@ export function productWaitText(op: Op, out: CudaEmitter): void {
   const [m, n] = shape as readonly [number, number];
   const registers = (m * n) / out.role.threads;
   const { register, c } = SUMS[dtype as ComputeDType]!;
-  const end = `wgmma_end_${registers}${dtype === "f32" ? "" : `_${dtype}`}${apart === null ? "" : "_apart"}`;
+  const isScaled = apart !== null && apart.names.length > 1;
+  const end = `wgmma_end_${registers}${dtype === "f32" ? "" : `_${dtype}`}${apart === null ? "" : "_apart"}${isScaled ? "_scaled" : ""}`;
   // The compiler moves no use of the accumulator across this.
   const wait = `  asm volatile("wgmma.wait_group.sync.aligned 0;" : ${registerOperands("d", register, registers)} :: "memory");`;
-  const body = apart === null ? wait : addText(registers / apart.count - 1, apart.count);
-  out.helper(end, `__device__ __forceinline__ void ${end}(${c}* d${apart === null ? "" : ", float* p"}) {\n${body}\n}`);
-  out.line(`${end}(${name}${apart === null ? "" : `, ${apart.name}`});`);
+  const body = apart === null ? wait : addText(registers / apart.counts[0]! - 1, apart.counts[0]!, isScaled ? CARRIED : null); // prettier-ignore
+  const more = (apart?.names ?? []).map((_, i) => `, float* ${"ps"[i]!}`).join("");
+  out.helper(end, `__device__ __forceinline__ void ${end}(${c}* d${more}) {\n${body}\n}`);
+  out.line(`${end}(${[name, ...(apart?.names ?? [])].join(", ")});`);
 }
 
 /** What a loop over an accumulator's elements tells the ops inside it. */

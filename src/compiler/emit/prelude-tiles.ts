@@ -184,6 +184,22 @@ __device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, 
 __device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, u32 full, int x, int y, int z, int v, int w) {
   asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(ring_address(to)), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z), "r"(v), "r"(w) : "memory");
 }
+// Elements of 4 bytes, row by row, as threads load them. Consumers have used theirs when they release a stage: what is made of them they add to sums before that.
+template <int ROWS, int COLS, int THREADS, int FIRST>
+__device__ __forceinline__ void ring_copy_plain(float* to, const float* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
+#pragma unroll 1
+  for (int e = thread_here() - FIRST; e < ROWS * COLS; e += THREADS) {
+    const int r = e / COLS, c = e % COLS;
+    const bool inside = (row + r < rows) & (col + c < cols);
+    const float* source = inside ? from + (row + r) * stride + col + c : from;
+    const int bytes = inside ? 4 : 0; // the rest is filled with zeros
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(ring_address(to + e)), "l"(source), "r"(bytes) : "memory");
+  }
+}
+// This thread's plain copies, when they have landed, are one arrival.
+template <int STAGES> __device__ __forceinline__ void ring_land_plain(const void* ring, i64 position) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring_full<STAGES>(ring, (u64)position % STAGES)) : "memory");
+}
 // As the copy engine lays it out: slabs of 128 bytes a row, their 16-byte pieces permuted by the row.
 template <typename T, int ROWS, int COLS, int THREADS, int FIRST>
 __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {

@@ -1,7 +1,7 @@
 /** CUDA text of roles: rings of tiles in shared memory that the copy engine fills (sm_90a). */
-import { bufferOf, isRemote, type Kernel, type Op, text } from "../ir/module.js";
+import { bufferOf, isRemote, type Kernel, type Op, type Region, text } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
-import { walkKernel } from "../ir/visit.js";
+import { walk, walkKernel } from "../ir/visit.js";
 import type { ManifestParameter } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
 import type { CudaEmitter } from "./cuda.js";
@@ -47,7 +47,7 @@ export function tensorMapName({ buffer, ranks, box }: TensorMap): string {
 export function tensorMapsOf(kernel: Kernel): TensorMap[] {
   const found = new Map<string, TensorMap>();
   walkKernel(kernel, (op) => {
-    if (op.name !== "copy_tile" || !("ring" in op.attributes)) return;
+    if (op.name !== "copy_tile" || !("ring" in op.attributes) || op.attributes["plain"] === true) return;
     for (const map of [tensorMapOf(op, kernel), halfMapOf(op, kernel)])
       if (map !== null) found.set(tensorMapName(map), map);
   });
@@ -91,7 +91,9 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
   };
   const isConsumer = `if (threadIdx.x < ${consumers})`;
   out.block("", () => {
-    out.line(`ring_begin<${stages}, ${consumers / 32}, ${producers / 32}, ${isFirst(op, out.kernel)}>(${ring});`);
+    // Of plain copies each thread says when its own have landed, besides what each warp says.
+    const told = producers / 32 + (isPlain(op.regions[1]!) ? producers : 0);
+    out.line(`ring_begin<${stages}, ${consumers / 32}, ${told}, ${isFirst(op, out.kernel)}>(${ring});`);
     if (outgoing !== null)
       out.line(`ring_begin<${outgoing.stages}, ${movers! / 32}, ${consumers / 32}, true>(${outgoing.name});`);
     out.block(
@@ -125,6 +127,13 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
   });
 }
 
+/** Whether some of what a producer copies is plain. */
+function isPlain(producer: Region): boolean {
+  let found = false;
+  walk(producer, (op) => void (found ||= op.name === "ring_fill" && op.attributes["plain"] === true));
+  return found;
+}
+
 /** Whether a block has touched no memory before but to read it, and kept what it read in registers. */
 function isFirst(roles: Op, kernel: Kernel): boolean {
   const before = kernel.body.ops.slice(0, Math.max(0, kernel.body.ops.indexOf(roles)));
@@ -152,7 +161,9 @@ export function ringText(op: Op, out: CudaEmitter): void {
   const filling = op.name === "ring_fill" ? ", filling" : "";
   // Consumers fill by what they store, of which nothing is on its way.
   if (op.name === "ring_fill" && out.role.barrier === CONSUMERS_MEET) out.line("Filling filling = {0, false};");
-  out.line(`${op.name}<${stages}${more}>(${ringName(op)}, ${out.name(op.operands[0]!)}${filling});`);
+  const position = out.name(op.operands[0]!);
+  if (op.attributes["plain"] === true) out.line(`ring_land_plain<${stages}>(${ringName(op)}, ${position});`);
+  out.line(`${op.name}<${stages}${more}>(${ringName(op)}, ${position}${filling});`);
 }
 
 /** A copy by the copy engine; by the producer's threads where the engine cannot address the source, or the tile is cut. */
@@ -164,12 +175,19 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
   const { stages } = ringPlace(op, out);
   const [, rows, columns] = to.buffer.shape as readonly [number, number, number];
   const { peer, indices, stage, end } = copyOperands(op, from);
-  const map = tensorMapOf(op, kernel);
-  const half = halfMapOf(op, kernel);
   const at = indices.map((v) => out.name(v));
   const source = peer === null ? bufferName(from.name) : out.address(op, peer, "from");
   const matrix = matrixText(op, from, at, end === null ? null : out.name(end));
   const [stride, height, width, row, column] = matrix.parts;
+  if (op.attributes["plain"] === true) {
+    const place = `${bufferName(to.buffer.name)} + ${out.name(stage)} * ${to.stageStride}`;
+    const { threads, first } = out.role;
+    return out.line(
+      `ring_copy_plain<${rows}, ${columns}, ${threads}, ${first}>(${place}, ${source}${matrix.start}, ${stride}, ${height}, ${width}, ${row}, ${column});`,
+    );
+  }
+  const map = tensorMapOf(op, kernel);
+  const half = halfMapOf(op, kernel);
   const address = peer === null ? `&${tensorMapName(map)}` : `&${tensorMapName(map)}.m[${out.name(peer)}]`;
   const slab = SLAB_BYTES / DTYPES[from.dtype].bytes;
   const tile = `${bufferName(to.buffer.name)} + ${out.name(stage)} * ${to.stageStride}`;

@@ -37,7 +37,7 @@ export function tileText(op: Op, out: CudaEmitter): void {
     case "fragment_clear": {
       const buffer = bufferOf(kernel, text(op, "buffer"));
       const apart = apartText(buffer, out);
-      for (const name of [bufferName(buffer.name), ...(apart === null ? [] : [apart.name])]) {
+      for (const name of [bufferName(buffer.name), ...(apart?.names ?? [])]) {
         out.line("#pragma unroll");
         out.line(`for (int l = 0; l < sizeof(${name}) / sizeof(*${name}); l++) ${name}[l] = 0;`);
       }

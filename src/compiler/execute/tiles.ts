@@ -5,7 +5,7 @@
  */
 import { isNear } from "../machine/reach.js";
 import type { Op } from "../ir/module.js";
-import { productShape, tileSource, tileWindow } from "../ir/tile-window.js";
+import { productShape, rowsPerScale, tileSource, tileWindow } from "../ir/tile-window.js";
 import type { Block, Copy, Machine } from "./machine.js";
 import type { SignalKind, Strand, WaitKind } from "./order/flags.js";
 import { CLOSE, OPEN, READ, type Trace, WRITE } from "./order/trace.js";
@@ -16,6 +16,18 @@ export interface ProductShape {
   readonly n: number;
   readonly k: number;
   readonly transposed: string;
+}
+
+/** The scales of a product's rows and columns: a shared buffer by number, -1 for none, how many of them a stage has, and the rows that share one. */
+export interface Scales {
+  readonly a: ScalesOf;
+  readonly b: ScalesOf;
+}
+
+export interface ScalesOf {
+  readonly buffer: number;
+  readonly count: number;
+  readonly per: number;
 }
 
 /** What a domain does with the values of tiles. Buffers by number. */
@@ -41,7 +53,7 @@ export interface TileValues {
   spareRow(machine: Machine, f: Block, to: number, at: number, length: number): void;
   /** Zeroes an accumulator. */
   clear(machine: Machine, f: Block, accumulator: number): void;
-  /** accumulator += a[stage] · b[stage]. */
+  /** accumulator += a[stage] · b[stage], each element of which is multiplied by its scales first. */
   multiply(
     machine: Machine,
     f: Block,
@@ -50,6 +62,7 @@ export interface TileValues {
     b: number,
     stage: number,
     of: ProductShape,
+    scales: Scales,
   ): void;
   /** One element of an accumulator. */
   element(machine: Machine, f: Block, accumulator: number, index: number): unknown;
@@ -135,26 +148,36 @@ export function multiply(
   a: number,
   b: number,
   stage: number,
+  scaleA: number,
+  scaleB: number,
 ): void {
   const isAsync = op.attributes["async"] === true;
-  const copies = [a, b].map(() => (isAsync ? (trace?.newCopy() ?? 0) : 0));
+  const read = [a, b, scaleA, scaleB].filter((j) => j >= 0);
+  const copies = read.map(() => (isAsync ? (trace?.newCopy() ?? 0) : 0));
   const note = (g: Block, kind: number): void => {
     if (trace === null) return;
     const strand = strandOf(trace, g);
-    [a, b].forEach((j, i) => {
+    read.forEach((j, i) => {
       const [, rows, cols] = machine.shapes[j] as [number, number, number];
       const size = rows * cols;
       trace.accessOwn(strand, trace.numberOf(op), f.memories[j]!, j, stage * size, size, READ | kind, copies[i]!);
     });
   };
-  for (const j of [a, b]) {
+  for (const j of read) {
     const [stages, rows, cols] = machine.shapes[j] as [number, number, number];
     if (!(stage >= 0 && stage < stages)) machine.faults.dimension(f, op, j, 0, stage);
     const [from, size] = [stage * rows * cols, rows * cols];
     const hole = f.written[j]?.subarray(from, from + size).indexOf(0) ?? -1;
     if (hole >= 0) machine.faults.unwritten(f, op, j, f.rank, from + hole);
   }
-  const product = (): void => values?.multiply(machine, f, accumulator, a, b, stage, productShape(op, machine.kernel));
+  const shape = productShape(op, machine.kernel);
+  const scalesOf = (buffer: number, rows: number): ScalesOf => {
+    if (buffer < 0) return { buffer, count: 0, per: 1 };
+    const per = rowsPerScale(rows, machine.kernel.buffers[buffer]!);
+    return { buffer, count: rows / per, per };
+  };
+  const scales = { a: scalesOf(scaleA, shape.m), b: scalesOf(scaleB, shape.n) };
+  const product = (): void => values?.multiply(machine, f, accumulator, a, b, stage, shape, scales);
   note(f, isAsync ? OPEN : 0);
   if (!isAsync) return product();
   // It takes its tiles as they are when it is waited for: a stage that is filled anew before is seen to be wrong.

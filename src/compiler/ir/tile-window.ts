@@ -1,6 +1,6 @@
 /** Which elements of a buffer a `copy_tile` takes. Every executor of the op asks here. */
 import { type DType, DTYPES } from "../types/dtype.js";
-import { bufferOf, isRemote, type Kernel, type Op, text } from "./module.js";
+import { type Buffer, bufferOf, isRemote, type Kernel, type Op, text } from "./module.js";
 
 /**
  * Columns of a patch, the f32 buffer that the elements of an accumulator leave a warp through: as many as a line of memory
@@ -89,4 +89,13 @@ export function productShape(
  */
 export function isAddedApart(dtype: DType): boolean {
   return DTYPES[dtype].kind === "float" && DTYPES[dtype].bytes === 1;
+}
+
+/** Columns whose sums of a stage a thread has registers for, besides those of the accumulator: they are added up apart, and scaled alike. */
+export const APART_COLUMNS = 128;
+
+/** For how many rows of a, or columns of b, of a product's tile a scale in a buffer of theirs serves. */
+export function rowsPerScale(rows: number, { shape }: Buffer): number {
+  const [, height, width] = shape as readonly [number, number, number];
+  return rows / (height * width);
 }

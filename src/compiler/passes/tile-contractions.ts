@@ -21,6 +21,7 @@ import {
   type Contraction,
   contractOf,
   copyTile,
+  misfitOf,
   needsRoles,
   type Refusal,
   transposedOf,
@@ -58,6 +59,14 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
         reason: `another product of the kernel has no tiles for warp groups, which those of ${match.a.dtype} need; cast its operands to bf16 or f16`,
       });
     }
+  for (const [loop, match] of roles === null ? [] : found) {
+    const first = (v: Value): number | undefined =>
+      definitions.constant(loop.operands[2 * loop.regions[0]!.arguments.indexOf(v)]!);
+    const misfit = misfitOf(match, roleShape(match, roles!), first);
+    if (misfit === null) continue;
+    found.delete(loop);
+    refused.set(match.contract, misfit);
+  }
   const movers = new Map<Op, Movers>();
   for (const [loop, match] of roles === null ? [] : found) {
     const moved = moversFor(loop, match, kernel, definitions);

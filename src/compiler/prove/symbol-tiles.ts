@@ -1,6 +1,6 @@
 /** Products of tiles whose elements stand for data. An accumulator is a list of sums that are still growing. */
 import type { Block } from "../execute/machine.js";
-import type { TileValues } from "../execute/tiles.js";
+import type { ScalesOf, TileValues } from "../execute/tiles.js";
 import type { Accumulator, Algebra, Factors, Number_ } from "./algebra.js";
 import type { ProofMachine } from "./machine.js";
 import { elementOf } from "./symbols.js";
@@ -23,27 +23,38 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
       f.own[accumulator] = Array.from({ length: machine.lengths[accumulator]! }, () => algebra.accumulator());
     },
 
-    multiply(_machine, f, accumulator, a, b, stage, { m, n, k, transposed }) {
+    multiply(_machine, f, accumulator, a, b, stage, { m, n, k, transposed }, scales) {
       // From one term, and from one row or column of the product, to the next.
       const [termOfA, rowOfA] = transposed.includes("a") ? [m, 1] : [1, k];
       const [termOfB, columnOfB] = transposed.includes("b") ? [1, k] : [n, 1];
       const z = f.own[accumulator] as (Accumulator | undefined)[];
       // Products with an accumulator that was never cleared are of no value; the store says so.
       if (z.length === 0) return;
-      // One line of a tile, `step` elements apart.
-      const line = (j: number, from: number, step: number): Factors | null => {
+      // The scale of a row or column; undefined for what holds anything.
+      const scaleOf = ({ buffer, count, per }: ScalesOf, at: number): Number_ | undefined => {
+        if (buffer < 0) return 1;
+        const memory = own(f, buffer);
+        const place = stage * count + Math.floor(at / per);
+        return memory[place] === undefined ? undefined : elementOf(machine, memory, buffer, f.rank, place);
+      };
+      // One line of a tile, `step` elements apart. A scale of the sum is one of each term.
+      const line = (j: number, from: number, step: number, scale: Number_ | undefined): Factors | null => {
         const memory = own(f, j);
+        if (scale === undefined) return null;
         const values = new Array<Number_>(k);
         for (let q = 0; q < k; q++) {
           // It holds anything, which may be no number: what was never written has been asked for before.
           if (memory[from + q * step] === undefined) return null;
-          values[q] = elementOf(machine, memory, j, f.rank, from + q * step);
+          const value = elementOf(machine, memory, j, f.rank, from + q * step);
+          values[q] = scale === 1 ? value : algebra.mul(value, scale);
         }
         return algebra.factors(values);
       };
-      const columns = Array.from({ length: n }, (_, j) => line(b, stage * k * n + j * columnOfB, termOfB));
+      const columns = Array.from({ length: n }, (_, j) =>
+        line(b, stage * k * n + j * columnOfB, termOfB, scaleOf(scales.b, j)),
+      );
       for (let i = 0; i < m; i++) {
-        const row = line(a, stage * m * k + i * rowOfA, termOfA);
+        const row = line(a, stage * m * k + i * rowOfA, termOfA, scaleOf(scales.a, i));
         for (let j = 0; j < n; j++) {
           const column = columns[j]!;
           // Of what is anything, there comes nothing that anybody has written.

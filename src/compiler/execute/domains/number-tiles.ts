@@ -42,7 +42,7 @@ export const NUMBER_TILES: TileValues = {
   },
 
   /** k increases; the accumulator is rounded to f32 after every four exact products, as tensor cores round after a few. */
-  multiply(machine, f, accumulator, a, b, stage, { m, n, k, transposed }) {
+  multiply(machine, f, accumulator, a, b, stage, { m, n, k, transposed }, scales) {
     const c = f.own[accumulator] as Numbers;
     const kind = machine.kernel.buffers[a]!.dtype;
     const other = machine.kernel.buffers[b]!.dtype;
@@ -57,7 +57,16 @@ export const NUMBER_TILES: TileValues = {
     }
     left = decodeStage(kind, f.own[a] as Numbers, stage * m * k, m * k, left);
     right = decodeStage(other, f.own[b] as Numbers, stage * k * n, k * n, right);
-    addProduct(c as Float32Array, upright(left, isTurned, m, k), upright(right, isOtherTurned, k, n), m, n, k);
+    const isScaled = scales.a.buffer >= 0 || scales.b.buffer >= 0;
+    const sums = isScaled ? new Float32Array(m * n) : (c as Float32Array);
+    addProduct(sums, upright(left, isTurned, m, k), upright(right, isOtherTurned, k, n), m, n, k);
+    if (!isScaled) return;
+    const [rows, columns] = [scales.a, scales.b].map(({ buffer, count, per }) => {
+      const held = buffer < 0 ? null : (f.own[buffer] as Numbers);
+      return (i: number): number => (held === null ? 1 : held[stage * count + Math.floor(i / per)]!);
+    }) as [(i: number) => number, (j: number) => number];
+    for (let i = 0; i < m; i++)
+      for (let j = 0; j < n; j++) c[i * n + j] = c[i * n + j]! + sums[i * n + j]! * Math.fround(rows(i) * columns(j));
   },
 
   element(_machine, f, accumulator, index) {

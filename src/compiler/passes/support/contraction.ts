@@ -1,15 +1,18 @@
 /** How the operands of a matrix product lie in memory: what the loads behind a `contract` and the loop around it say. */
 import type { Builder } from "../../ir/builder.js";
 import { bufferOf, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
+import { APART_COLUMNS } from "../../ir/tile-window.js";
 import type { Substitution } from "../../ir/visit.js";
 import { type ComputeDType, type DType, DTYPES } from "../../types/dtype.js";
 import { sameExtent } from "../../types/extent.js";
 import type { Definitions } from "./analysis.js";
 import { valueExtent } from "./upper-bound.js";
 
-/** An index of an operand: one of the product's variables, or none, plus values from outside the loop. */
-interface Index {
+/** An index of an operand: one of the product's variables, perhaps the number of its run, or none, plus values from outside the loop. */
+export interface Index {
   readonly along: Value | null;
+  /** How long the runs are that are counted: 1, but for scales. */
+  readonly per: number;
   readonly terms: readonly Term[];
 }
 
@@ -33,6 +36,13 @@ export interface OperandView {
   readonly isCut: boolean;
 }
 
+/** Scales of an operand, one for each run of its rows, or columns, and of its depth. Its depth are the runs. */
+export interface ScaleView extends OperandView {
+  /** For how many terms a scale stays, and for how many rows or columns; 0 for all. */
+  readonly run: number;
+  readonly per: number;
+}
+
 export interface Contraction {
   /** The op that computes the element. */
   readonly contract: Op;
@@ -43,6 +53,7 @@ export interface Contraction {
   readonly depth: Value;
   readonly a: OperandView;
   readonly b: OperandView;
+  readonly scales: { readonly a: ScaleView | null; readonly b: ScaleView | null };
 }
 
 /** Why a product is left to scalar arithmetic, and what would bring it to the units for matrices. */
@@ -86,9 +97,8 @@ export function viewContraction(
   const [region] = contract.regions;
   const k = region!.arguments[0]!;
   const inside = new Set([...region!.ops, ...body!.ops].flatMap((o) => o.results).concat(body!.arguments, k));
-  if ("run" in contract.attributes)
-    return { reason: "its operands have scales that change along the depth; scale what comes of it instead" };
-  const loads = region!.ops.at(-1)!.operands.map((v) => elementLoad(v, definitions));
+  const [factors, scales] = [[0, 2], [2]].map(([from, to]) => region!.ops.at(-1)!.operands.slice(from, to)) as [Value[], Value[]]; // prettier-ignore
+  const loads = factors.map((v) => elementLoad(v, definitions));
   const [first, second] = loads;
   if (first == null || second == null)
     return { reason: "an operand is computed as it is multiplied; name it with `let` before the product" };
@@ -100,7 +110,7 @@ export function viewContraction(
     return { reason: `this machine has no tiles of ${dtypes[0]!}; cast the operands to bf16 or f16` };
   const indices = loads.map((load) => indicesOf(load!, inside, definitions));
   const [x, y] = indices;
-  if (x == null || y == null)
+  if (x == null || y == null || [...x, ...y].some(({ per }) => per > 1))
     return { reason: "an operand's index is more than a variable plus something fixed; copy the operand to an array" };
   const isOf = (of: readonly Index[], v: Value): boolean => of.some((i) => i.along === v);
   const only = (of: readonly Index[], other: readonly Index[]): Value | undefined =>
@@ -123,7 +133,74 @@ export function viewContraction(
     return {
       reason: `the rows of '${shallow.buffer}' do not run along the depth, as those of ${shallow.dtype} have to; store it transposed, and write 'a @ transpose(b)'`,
     };
-  return { contract, row, column, depth, a, b };
+  const found: { a: ScaleView | null; b: ScaleView | null } = { a: null, b: null };
+  for (const scale of scales) {
+    const laid = scaleOf(scale, { k, row, column }, kernel, inside, definitions);
+    if ("reason" in laid) return laid;
+    const of = laid.along === column || (laid.along === null && found.a !== null) ? "b" : "a";
+    if (found[of] !== null) return { reason: "an operand has two scales; multiply one by the other before" };
+    found[of] = laid.view;
+  }
+  return { contract, row, column, depth, a, b, scales: found };
+}
+
+/** How scales lie in memory, and which of the product's variables they go along besides the depth. */
+function scaleOf(
+  scale: Value,
+  { k, row, column }: { readonly k: Value; readonly row: Value; readonly column: Value },
+  kernel: Kernel,
+  inside: ReadonlySet<Value>,
+  definitions: Definitions,
+): { readonly view: ScaleView; readonly along: Value | null } | Refusal {
+  const load = elementLoad(scale, definitions);
+  if (load === null)
+    return { reason: "a scale is computed as it is multiplied; name it with `let` before the product" };
+  const { name, dtype, shape } = bufferOf(kernel, text(load, "buffer"));
+  const indices = indicesOf(load, inside, definitions);
+  if (dtype !== "f32" || isRemote(load) || indices === null)
+    return { reason: `the scales '${name}' are no f32 of this rank's, one for a run; copy them to an array of such` };
+  const last = shape.length - 1;
+  const deep = indices.findIndex((i) => i.along === k);
+  const free = indices.findIndex((i) => i.along === row || i.along === column);
+  const others = indices.filter((i, d) => d !== deep && d !== free && [k, row, column].includes(i.along!));
+  // Its tile has rows and columns, one of which counts the runs.
+  const rows = deep === last ? (free < 0 ? last - 1 : free) : deep;
+  if (deep < 0 || rows < 0 || others.length > 0 || (deep !== last && free !== last))
+    return { reason: `the scales '${name}' are no matrix of runs of one operand; copy them to an array that is` };
+  const along = free < 0 ? null : indices[free]!.along;
+  const per = free < 0 ? 0 : indices[free]!.per;
+  const lies = { buffer: name, dtype, peer: null, indices, rows, isDeep: deep === last, isCut: false };
+  return { view: { ...lies, run: indices[deep]!.per, per }, along };
+}
+
+/** Why tiles of that size do not have the scales at hand; null where they do. @param first where each of the loop's variables begins */
+export function misfitOf(
+  { scales, row, column }: Contraction,
+  { m, n, k }: { readonly m: number; readonly n: number; readonly k: number },
+  first: (v: Value) => number | undefined,
+): Refusal | null {
+  const check = (view: ScaleView | null, free: Value, size: number, least: number): Refusal | null => {
+    if (view === null) return null;
+    const { buffer, run, per } = view;
+    if (run % k !== 0)
+      return {
+        reason: `the scales '${buffer}' change every ${run} terms, and what is scaled has ${k}; make runs of ${k}`,
+      };
+    if (per === 0) return null;
+    const isEven = per % least === 0 && (per % size === 0 || size % per === 0);
+    if (isEven && (per === 1 || (first(free) ?? 1) % per === 0)) return null;
+    const what = free === row ? "rows" : "columns";
+    return {
+      reason: `the scales '${buffer}' change every ${per} ${what}, and ${least} neighbours are scaled alike; make runs of ${least}, or swap the operands`,
+    };
+  };
+  return check(scales.a, row, m, 1) ?? check(scales.b, column, n, Math.min(n, APART_COLUMNS));
+}
+
+/** Scales of a stage: rows and columns of their tile. @param size of the operand's tile along its rows, or columns */
+export function scaleTile({ per, isDeep }: ScaleView, size: number): readonly [rows: number, columns: number] {
+  const count = per === 0 ? 1 : Math.max(1, size / per);
+  return isDeep ? [count, 1] : [1, count];
 }
 
 /** The load behind an element, through its widening. */
@@ -139,13 +216,18 @@ function indicesOf(load: Op, inside: ReadonlySet<Value>, definitions: Definition
 }
 
 function indexOf(v: Value, inside: ReadonlySet<Value>, definitions: Definitions): Index | null {
-  if (!inside.has(v)) return { along: null, terms: [{ fn: "add", value: v }] };
+  if (!inside.has(v)) return { along: null, per: 1, terms: [{ fn: "add", value: v }] };
   const op = definitions.of(v);
-  if (op?.name === "const") return { along: null, terms: [{ fn: "add", value: definitions.constant(v)! }] };
-  if (op === undefined) return { along: v, terms: [] };
+  if (op?.name === "const") return { along: null, per: 1, terms: [{ fn: "add", value: definitions.constant(v)! }] };
+  if (op === undefined) return { along: v, per: 1, terms: [] };
   const fn = op.name === "binary" ? op.attributes["fn"] : null;
-  if (fn !== "add" && fn !== "sub") return null;
+  if (fn !== "add" && fn !== "sub" && fn !== "div") return null;
   const [a, b] = op.operands as [Value, Value];
+  if (fn === "div") {
+    const [of, run] = [indexOf(a, inside, definitions), definitions.constant(b)];
+    const isRun = of !== null && of.along !== null && of.terms.length === 0 && run !== undefined;
+    return isRun ? { ...of, per: of.per * run } : null;
+  }
   const isFixed = (x: Value): boolean => !inside.has(x) || definitions.constant(x) !== undefined;
   const [base, value] = fn === "add" && isFixed(a) ? [b, a] : [a, b];
   const plus = definitions.constant(value) ?? (inside.has(value) ? null : value);
@@ -201,12 +283,13 @@ export function copyTile(
   stage: Value,
   depth: Value,
   values: Substitution,
-  extra: { readonly ring?: string } = {},
+  extra: { readonly ring?: string; readonly plain?: true } = {},
 ): void {
   const last = view.indices.length - 1;
   const deep = view.isDeep ? last : view.rows;
   const indices = view.indices.map((index) => {
-    const from = index.along === null ? build.constant(0) : at.get(index.along)!;
+    const along = index.along === null ? build.constant(0) : at.get(index.along)!;
+    const from = index.per === 1 ? along : build.div(along, build.constant(index.per));
     return emitIndex(build, index, from, values);
   });
   const operands = [...(view.peer === null ? [] : [values.get(view.peer)]), ...indices, stage];

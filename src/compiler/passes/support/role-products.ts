@@ -9,7 +9,7 @@ import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
-import { accumulatedIn, type Contraction, copyTile, type OperandView, transposedOf } from "./contraction.js";
+import { accumulatedIn, type Contraction, copyTile, type OperandView, scaleTile, transposedOf } from "./contraction.js";
 import { type Slices } from "./depth-slices.js";
 import { emitOwnerSum, type OwnerSums, ownTiles } from "./owner-sums.js";
 import { awaitRows, type Movers } from "./product-movers.js";
@@ -44,6 +44,8 @@ interface RoleBuffers {
   /** What the accumulator's elements leave it through. */
   readonly patch: string;
   readonly ring: string;
+  readonly scaleA: string | null;
+  readonly scaleB: string | null;
 }
 
 /** Steps of the consumers in one: with one an H200 takes 4 % longer for a product, more than two gain nothing (2026-11). */
@@ -59,14 +61,23 @@ function roleBuffers(match: Contraction, buffers: Buffer[], shape: RoleShape): R
     if (!buffers.some((x) => x.name === name)) buffers.push({ name, role, dtype, shape: sizes, symmetric: false });
     return name;
   };
+  const scale = (of: "a" | "b", size: number): string | null => {
+    const view = match.scales[of];
+    return view && declare(`scale_${of}`, "shared", view.dtype, [stages, ...scaleTile(view, size)]);
+  };
+  const scales = { scaleA: scale("a", m), scaleB: scale("b", n) };
+  const isScaled = scales.scaleA !== null || scales.scaleB !== null;
   return {
+    ...scales,
     a: declare(`ring_a_${a.dtype}`, "shared", a.dtype, a.isDeep ? [stages, m, k] : [stages, k, m]),
     b: declare(`ring_b_${b.dtype}`, "shared", b.dtype, b.isDeep ? [stages, n, k] : [stages, k, n]),
     // Products of 16 bits share one; those of 8 bits are of whole numbers, or added up in another way.
-    accumulator: declare(DTYPES[a.dtype].bytes === 2 ? "accumulator" : `accumulator_${a.dtype}`, "fragment", kind, [
-      m,
-      n,
-    ]),
+    accumulator: declare(
+      DTYPES[a.dtype].bytes === 2 ? "accumulator" : `accumulator_${a.dtype}${isScaled ? "_scaled" : ""}`,
+      "fragment",
+      kind,
+      [m, n],
+    ),
     patch: declare(kind === "f32" ? "patch" : `patch_${kind}`, "shared", kind, [m, PATCH_COLUMNS]),
     ring: declare("ring", "ring", "u32", [stages]),
   };
@@ -251,6 +262,10 @@ export function emitRoles(
     const first = at.get(v)!;
     return [first, build.binary("min", build.add(first, build.constant(size(v))), high[number(v)]!)];
   };
+  const scales = ([["a", "scaleA"], ["b", "scaleB"]] as const).flatMap(([of, name]) => {
+    const [view, buffer] = [match.scales[of], names[name]];
+    return view === null || buffer === null ? [] : [[view, buffer] as const];
+  }); // prettier-ignore
   const copy = (name: "a" | "b", view: OperandView, here: TileAt, stage: Value): void =>
     copyTile(build, view, names[name], here, stage, depth, values, { ring: names.ring });
   const producer = build.region(0, () =>
@@ -269,12 +284,15 @@ export function emitRoles(
         build.op("ring_acquire", [position], { ring: names.ring }, null);
         fetch("a", here, stage);
         fetch("b", here, stage);
-        build.op("ring_fill", [position], { ring: names.ring }, null);
+        for (const [view, name] of scales)
+          copyTile(build, view, name, here, stage, depth, values, { ring: names.ring, plain: true });
+        build.op("ring_fill", [position], { ring: names.ring, ...(scales.length > 0 ? { plain: true } : {}) }, null);
       });
     }),
   );
 
-  const { accumulator, a, b, patch, ring } = names;
+  const { accumulator, a, b, patch, ring, scaleA, scaleB } = names;
+  const scaledBy = { ...(scaleA === null ? {} : { scaleA }), ...(scaleB === null ? {} : { scaleB }) };
   const outgoing = completed === null ? null : outgoingTiles(completed.sums, shape, completed.blocks, buffers);
   /** Where an element of a tile waits to be sent. */
   const waiting = (turn: Value, i: Value, j: Value): Value[] => [
@@ -291,7 +309,7 @@ export function emitRoles(
         const position = build.add(before, step!);
         build.op("ring_wait", [position], { ring }, null);
         const stage = build.rem(position, stages());
-        build.op("mma", [stage], { accumulator, a, b, ...transposedOf(match), async: true }, null);
+        build.op("mma", [stage], { accumulator, a, b, ...transposedOf(match), async: true, ...scaledBy }, null);
         // The product before this one has ended, so its stage is free; this one goes on while the next stage is awaited.
         build.op("mma_wait", [], { accumulator, pending: 1 }, null);
         build.if(build.compare("gt", step!, zero), () =>
