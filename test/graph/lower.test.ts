@@ -12,10 +12,10 @@ import { Dump, expectLowered, fused } from "./fx-support.js";
 const LEGAL = { fuse: "legal" } as const;
 
 describe("verdicts", () => {
-  /** A product of many rows: the compiler's fused form waits for all rows, the vendor's product is faster. */
-  const large = (): FxGraph => {
+  /** A product of gathered rows: of few, the vendor's is faster; many travel while others are multiplied. */
+  const product = (rows: number): FxGraph => {
     const d = new Dump(4, "bfloat16");
-    const [x, w] = [d.input("x", [1024, 4096]), d.input("w", [4096, 4096])];
+    const [x, w] = [d.input("x", [rows, 4096]), d.input("w", [4096, 4096])];
     return d.graph(d.mm(d.gather(x), w));
   };
   const small = (): FxGraph => {
@@ -25,11 +25,11 @@ describe("verdicts", () => {
   };
 
   test("what the model says is slower stays apart, with both times", () => {
-    const lowered = lower(large(), { ranks: 4 });
+    const lowered = lower(product(16), { ranks: 4 });
     const [edge] = lowered.edges;
     expect(edge).toMatchObject({ from: "all_gather_into_tensor_1", to: "mm_1", isFused: false });
     expect(edge!.together!).toBeGreaterThan(edge!.apart!);
-    expect(edge!.why).toMatch(/^together they are predicted to take \d+ µs, apart \d+ µs$/);
+    expect(edge!.why).toMatch(/^together they are predicted to take [\d.]+ µs, apart [\d.]+ µs$/);
     expect(lowered.parts.map((p) => p.kind)).toEqual(["program", "external"]);
     expect(lowered.parts[1]!.fallback).toEqual([{ node: "mm_1", by: "caller" }]);
   });
@@ -41,8 +41,29 @@ describe("verdicts", () => {
     expect(lowered.seconds).toBeLessThan(lowered.baseline);
   });
 
+  test("rows that are gathered while others are multiplied are one program", () => {
+    const lowered = lower(product(1024), { ranks: 4 });
+    expect(fused(lowered)).toEqual(["all_gather_into_tensor_1 + mm_1"]);
+    const [{ together, apart }] = lowered.edges as [{ together: number; apart: number }];
+    // The gather is hidden: what is left is little more than the product.
+    const [gather, multiply] = [32e-6, 196e-6];
+    expect(apart).toBeGreaterThan(multiply + gather);
+    expect(together).toBeLessThan(apart - gather);
+  });
+
+  test("of two that could be fused with a gather, the one that gains most is", () => {
+    const d = new Dump(4, "bfloat16");
+    const [x, w] = [d.input("x", [1024, 4096]), d.input("w", [4096, 4096])];
+    const lowered = lower(d.graph(d.mm(d.gather(d.pointwise("relu", x)), w)), { ranks: 4 });
+    // A relu goes into the gather's program at no cost; but then nothing would be multiplied until all have come.
+    expect(fused(lowered)).toEqual(["all_gather_into_tensor_1 + mm_1"]);
+    const [first, second] = lowered.edges;
+    expect(first).toMatchObject({ from: "relu_1", isFused: false });
+    expect(second!.apart! - second!.together!).toBeGreaterThan(30e-6);
+  });
+
   test("what the caller has measured goes before the model", () => {
-    const slow = lower(large(), { ranks: 4, measured: { mm_1: 1 } });
+    const slow = lower(product(16), { ranks: 4, measured: { mm_1: 1 } });
     expect(fused(slow)).toEqual(["all_gather_into_tensor_1 + mm_1"]);
     const fast = lower(small(), { ranks: 4, measured: { all_reduce_1: 1e-9, add_1: 1e-9 } });
     expect(fused(fast)).toEqual([]);

@@ -12,6 +12,7 @@ import {
 import type { DimValues, Extent } from "../../src/compiler/index.js";
 import { extent } from "../../src/compiler/types/extent.js";
 import { fxRegions } from "./fx-regions.js";
+import type { SizeTimes } from "../../src/compiler/graph/fx/times.js";
 import { Dump, expectRuns, fused } from "./fx-support.js";
 import { isAll } from "../scope.js";
 
@@ -267,4 +268,42 @@ test("generated regions with sizes: one lowering, several launches, 0 and 1 amon
   expect(empty).toBeGreaterThan(isAll ? 20 : 8);
   // Guards are for parts that hold nothing, and for little else.
   expect(launched).toBeGreaterThan(0.95 * programs);
+});
+
+describe("over a range of a size", () => {
+  const gathered = (): FxGraph => {
+    const d = new Dump(2, "bfloat16", "region", { s0: { min: 2, max: 65536, hint: 4096 } });
+    return d.graph(d.mm(d.gather(d.input("x", ["s0", 4096])), d.input("w", [4096, 4096])));
+  };
+
+  test("both ways have times, and sizes at which the caller's own is faster stay with it", () => {
+    const lowered = lower(gathered(), { ranks: 2 });
+    const [part] = lowered.parts;
+    if (part?.kind !== "program") throw new Error("it is not fused");
+    const [{ size, times, from, to }] = part.times as [SizeTimes];
+    expect([size, to]).toEqual(["s0", null]);
+    expect(times.map((t) => t.at["s0"])).toEqual(times.map((t) => t.at["s0"]!).sort((a, b) => a - b));
+    expect(times.find((t) => t.at["s0"] === 4096)).toMatchObject({ seconds: part.seconds, baseline: part.baseline });
+    expect(times.length).toBeGreaterThan(6);
+    for (const t of times) expect(t.seconds <= t.baseline, `s0 = ${t.at["s0"]}`).toBe(t.at["s0"]! >= from!);
+    const own = part.guards.filter((g) => /own way/.test(g.reason));
+    expect(own).toEqual([{ left: "s0", relation: "ge", right: from, reason: "below it, the caller's own way is predicted to be faster" }]); // prettier-ignore
+    expect(partitionReport(lowered)).toMatch(new RegExp(`if s0 >= ${from}: below it, .*\\n +by s0, and the own way: \\d+: [\\d.]+ µs \\([\\d.]+ µs\\),`)); // prettier-ignore
+  });
+
+  test("whatever can be one program is one at every size, where that is asked for", () => {
+    const [part] = lower(gathered(), { ranks: 2, fuse: "legal" }).parts;
+    if (part?.kind !== "program") throw new Error("it is not fused");
+    expect(part.guards.filter((g) => /own way/.test(g.reason))).toEqual([]);
+    expect(part.times).toHaveLength(1);
+  });
+
+  test("what was measured at the usual size grows as the model says", () => {
+    const measured = { all_gather_into_tensor_1: 1e-3 };
+    const [part] = lower(gathered(), { ranks: 2, measured }).parts;
+    if (part?.kind !== "program") throw new Error("it is not fused");
+    const at = (n: number): number => part.times[0]!.times.find((t) => t.at["s0"] === n)!.baseline;
+    expect(at(8192) / at(4096)).toBeGreaterThan(1.8);
+    expect(at(8192) / at(4096)).toBeLessThan(2.2);
+  });
 });

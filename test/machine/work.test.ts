@@ -137,3 +137,49 @@ describe("the tables", () => {
     expect(machineFor("sm_100a", 4)).toBe(DEFAULT_MACHINE);
   });
 });
+
+describe("products", () => {
+  const MEASURED = join(import.meta.dirname, "../../bench/results/2026-11-24-1x-nvidia-h200-products.json");
+  const machine = machineFor("sm_90a", 1);
+  const product = compile("collective mm(a: T[m, k] local, b: T[k, n] local) -> c: T[m, n] local { c = a @ b }", {
+    ranks: 1,
+    dtype: "bf16",
+    machine,
+  });
+
+  test("take what was measured, of few tiles and of many, within a fifth", () => {
+    const { times } = JSON.parse(readFileSync(MEASURED, "utf8")) as {
+      times: { kernel: string; m: number; n: number; k: number; collc_us: number }[];
+    };
+    const own = times.filter(({ kernel }) => kernel === "mm");
+    expect(own.length).toBeGreaterThan(20);
+    for (const { m, n, k, collc_us } of own) {
+      const error = (predictTime(product, { m, n, k }, machine).total * 1e6) / collc_us - 1;
+      expect(Math.abs(error), `${m}x${n}x${k}: ${(error * 100).toFixed(0)} %`).toBeLessThan(0.2);
+    }
+  });
+
+  test("load from memory what no block beside them takes, too", () => {
+    const tilesOf = (m: number, n: number, k: number): { all: number; loaded: number } =>
+      workOfRank(product.kernel!, 0, { m, n, k }).stretches.flatMap((s) => s.tiles ?? [])[0]!;
+    const bytes = 2 * 64;
+    // One tile: nobody is beside it, and each of its operands' elements is taken once.
+    expect(tilesOf(128, 256, 64)).toEqual({ all: (128 + 256) * bytes, loaded: (128 + 256) * bytes });
+    // Eight tiles in a column: all take the same columns.
+    expect(tilesOf(8 * 128, 256, 64)).toEqual({ all: 8 * (128 + 256) * bytes, loaded: (8 * 128 + 256) * bytes });
+    // Eight rows of tiles by 16 columns are one round of 128 blocks, and take each operand once.
+    const { all, loaded } = tilesOf(8 * 128, 16 * 256, 64);
+    expect(all).toBe(128 * (128 + 256) * bytes);
+    expect(loaded).toBe((8 * 128 + 16 * 256) * bytes);
+  });
+
+  test("take as long as the block that has most tiles", () => {
+    const opsOf = (m: number): number =>
+      workOfRank(product.kernel!, 0, { m, n: 2048, k: 4096 }).stretches.reduce((sum, s) => sum + s.tensorOps, 0);
+    // 512 tiles of 132 blocks are four each for the busiest, as 528 are.
+    expect(opsOf(64 * 128) / opsOf(66 * 128)).toBeCloseTo(1, 5);
+    expect(predictTime(product, { m: 67 * 128, n: 2048, k: 4096 }, machine).total).toBeGreaterThan(
+      1.2 * predictTime(product, { m: 66 * 128, n: 2048, k: 4096 }, machine).total,
+    );
+  });
+});

@@ -177,19 +177,22 @@ function stretchTerms(s: Stretch, rank: number, ports: Ports, grid: number, m: M
     total.loaded += bytes;
     total.stored += pushed;
   });
-  const own = s.loaded[rank]! + s.stored[rank]! + total.stored;
+  const { tiles = { all: 0, loaded: 0 } } = s;
+  const own = s.loaded[rank]! - tiles.loaded + s.stored[rank]! + total.stored;
+  const cache = tiles.all / m.cache.value;
   const working = Math.min(grid, m.multiprocessors);
   const arithmetic = s.scalarOps / m.scalar.value + s.tensorOps / m.tensor.value;
   const share = Math.max(
     total.loaded / m.blockPull.value + total.stored / m.blockPush.value,
     own / m.blockMemory.value,
+    cache * m.multiprocessors,
     arithmetic * m.multiprocessors,
   );
   // Of what is in flight together once, the path has the time.
   const rounds = Math.max(1, s.trips.peer + s.trips.own);
   return {
     wire,
-    memory: ports.memory[rank]!,
+    memory: Math.max(ports.memory[rank]!, cache),
     arithmetic,
     share: (share / working) * (1 - 1 / rounds),
   };

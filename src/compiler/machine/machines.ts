@@ -65,6 +65,8 @@ export interface Machine extends Rates {
   readonly scalar: Sourced;
   /** Multiplications and additions a second in products of 16-bit matrices. */
   readonly tensor: Sourced;
+  /** Bytes a second of tiles that all blocks together copy from the second-level cache. */
+  readonly cache: Sourced;
   /** Fitted to times of kernels that ran there; else published numbers, and those of the nearest machine that was. */
   readonly isCalibrated: boolean;
 }
@@ -102,7 +104,8 @@ const h200x4: Machine = {
   memory: of(4.1e12, "reached in practice of the 4.8 TB/s of NVIDIA's data sheet"),
   blockMemory: of(30e9, `${FITTED}: kernels that work on rows, with 32, 64 and 132 blocks`),
   scalar: of(33.5e12, `${DATA_SHEET}: 67 TFLOP/s of f32, counted as two operations each`),
-  tensor: of(795e12, "cuBLAS, bf16, 8192³ on random data, measured on an H200"),
+  tensor: of(700e12, "cuBLAS and collc, bf16, 4096³ and above on random data: 640 to 760e12, from one H200 to another, 2026-11"),
+  cache: of(13e12, "measured on an H200, 2026-11: 4096³ by tiles of 128×256 with its loads alone takes 123 µs"),
   launch: of(0.58e-6, `${MEASURED}: an empty kernel in a graph`),
   flag: of(
     1.04e-6,
@@ -185,6 +188,7 @@ const a100x8: Machine = {
   bulkCopy: of(0, "sm_80 has no bulk copies"),
   scalar: of(9.75e12, `${DATA_SHEET}: 19.5 TFLOP/s of f32, counted as two operations each`),
   tensor: of(250e12, `${DATA_SHEET}: 312 TFLOP/s, of which cuBLAS reaches about 80 %`),
+  cache: of(7.2e12, "published: 5120 bytes a clock of 1.41 GHz"),
 };
 
 /** The first is the one that nobody has to name. */

@@ -10,6 +10,7 @@ import { lanesOf, scalarOf } from "../ir/types.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { FEW_ITERATIONS, isOfIndices, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
+import { copiesTiles, sharesOfTiles } from "./tiles.js";
 import { elementOps, isBookkeeping, packetBuffers, productOps, synchronises, tileBytes } from "./op-facts.js";
 
 /**
@@ -26,8 +27,13 @@ export interface Stretch {
   /** Bytes that all blocks load from, and store to, the memory of each rank, this one's included. */
   readonly loaded: readonly number[];
   readonly stored: readonly number[];
+  /** Bytes that all blocks copy of this rank's memory in tiles, and those of them in `loaded`: the second-level cache has the rest. */
+  readonly tiles?: { readonly all: number; readonly loaded: number };
   readonly trips: Trips;
-  /** Of all blocks: operations on elements, counted as additions, and those of products of tiles. */
+  /**
+   * Of all blocks: operations on elements, counted as additions, and those of products of tiles, as many as if each block had those of
+   * the one that has most.
+   */
   readonly scalarOps: number;
   readonly tensorOps: number;
 }
@@ -52,6 +58,7 @@ export interface RankWork {
 interface OpenStretch {
   loaded: number[];
   stored: number[];
+  tiles: { all: number; loaded: number };
   scalarOps: number;
   tensorOps: number;
   trips: Trips;
@@ -102,6 +109,12 @@ class Counter {
   private flags = 0;
   /** Whether the ops at hand are carried out beside others, whose time covers that of their waits. */
   private isBeside = false;
+  /** Threads that share the loops at hand. */
+  private threads: number;
+  /** Of the tiles of a copy in the loop over blocks at hand, the part that comes from memory. */
+  private shares: ReadonlyMap<Op, number> = new Map();
+  /** Iterations of that loop, if each block had as many as the first, over those that there are. */
+  private unevenness = 1;
   private readonly buffers;
   private readonly hasPackets: boolean;
 
@@ -112,6 +125,7 @@ class Counter {
     private readonly grid: number,
   ) {
     this.values = new KnownValues(rank, dims, grid);
+    this.threads = kernel.blockThreads;
     this.stretches = [this.opened()];
     this.buffers = new Map(kernel.buffers.map((b) => [b.name, b]));
     this.hasPackets = kernel.buffers.some(({ role }) => role === "packet");
@@ -125,7 +139,7 @@ class Counter {
 
   private opened(): OpenStretch {
     const zeros = (): number[] => new Array<number>(this.kernel.world).fill(0);
-    return { loaded: zeros(), stored: zeros(), scalarOps: 0, tensorOps: 0, trips: NONE };
+    return { loaded: zeros(), stored: zeros(), tiles: { all: 0, loaded: 0 }, scalarOps: 0, tensorOps: 0, trips: NONE };
   }
 
   private get stretch(): OpenStretch {
@@ -163,7 +177,7 @@ class Counter {
       if (this.ready.size > 0) for (const v of op.operands) at = later(at, this.ready.get(v) ?? NONE);
       if (op.name === "load" && this.isGlobal(op))
         at = add(later(at, stored), this.isHeld(op, (loaded ??= new Map())) ? NONE : this.tripOf(op));
-      if (op.name === "copy_tile") at = add(at, this.tripOf(op));
+      if (op.name === "copy_tile") at = add(at, this.tripOf(op), 1 / this.inFlight(op));
       if (op.name === "store" && this.isGlobal(op)) stored = later(stored, at);
       for (const v of op.results) {
         if (length(at) > 0) this.ready.set(v, at);
@@ -216,6 +230,12 @@ class Counter {
     return this.values.of(peer!) === this.rank ? { peer: 0, own: 1 } : { peer: 1, own: 0 };
   }
 
+  /** Copies that a block has on their way at once: as many as a ring has stages. */
+  private inFlight(op: Op): number {
+    const ring = op.attributes["ring"] as string | undefined;
+    return ring === undefined ? 1 : evaluateExtent(bufferOf(this.kernel, ring).shape[0]!, this.dims);
+  }
+
   private op(op: Op, weight: number): void {
     const [result] = op.results;
     switch (op.name) {
@@ -248,7 +268,7 @@ class Counter {
         return this.tile(op, weight);
       case "mma":
         this.stretch.scalarOps += weight * productOps(op, this.kernel).scalar;
-        this.stretch.tensorOps += weight * productOps(op, this.kernel).tensor;
+        this.stretch.tensorOps += weight * this.unevenness * productOps(op, this.kernel).tensor;
         return;
       case "if": {
         // Counters that outlive the launch are kept by threads of certain numbers.
@@ -306,22 +326,27 @@ class Counter {
   private ownIterations(op: Op, total: number): number {
     const map = op.attributes["map"];
     if (map === "blocks") return Math.ceil(total / this.grid);
-    if (map === "threads" || map === "fragment") return Math.ceil(total / this.kernel.blockThreads);
+    if (map === "threads" || map === "fragment") return Math.ceil(total / this.threads);
     return total;
   }
 
   /** What movers send travels while others multiply: all of it is one stretch, after which ranks meet. */
   private roles({ regions, attributes }: Op, weight: number): void {
     const [consumers, producers, movers] = regions as readonly [Region, Region, Region];
+    const threads = (role: string): number => (attributes[role] as number | undefined) ?? this.kernel.blockThreads;
     const before = this.now;
     this.isBeside = attributes["movers"] !== undefined;
     if (this.isBeside) this.flags = 0;
+    this.threads = threads("movers");
     this.region(movers, weight);
     const moved = this.now;
     this.now = before;
     // What producers load, consumers use.
+    this.threads = threads("producers");
     this.region(producers, weight);
+    this.threads = threads("consumers");
     this.region(consumers, weight);
+    this.threads = this.kernel.blockThreads;
     this.now = later(this.now, moved);
     if (!this.isBeside) return;
     this.isBeside = false;
@@ -339,7 +364,12 @@ class Counter {
     if (op.attributes["map"] === "threads" && synchronises(op)) return this.meet(body, ranges[0]!);
     const own = this.ownIterations(op, total);
     // An iteration of a loop over blocks is one block's.
-    const each = op.attributes["map"] === "blocks" ? weight / this.grid : weight;
+    const isOfBlocks = op.attributes["map"] === "blocks";
+    const each = isOfBlocks ? weight / this.grid : weight;
+    const { shares, unevenness } = this;
+    if (isOfBlocks) this.unevenness = (own * this.grid) / total;
+    if (isOfBlocks && ranges.length === 1 && copiesTiles(body))
+      this.shares = sharesOfTiles(body, ranges[0]!, this.grid, this.values);
     if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += each * total;
     this.depth++;
     for (const a of body.arguments) this.depends.set(a, this.depth);
@@ -351,6 +381,8 @@ class Counter {
       this.eachIteration(body, ranges, { each, path, total, isOrdered });
     } finally {
       this.depth--;
+      this.shares = shares;
+      this.unevenness = unevenness;
     }
   }
 
@@ -370,7 +402,8 @@ class Counter {
 
   /** Counts all iterations at once. @returns false, with nothing counted, if the variables decide something. */
   private taken(body: Region, weight: number, path: number): boolean {
-    const before = { ...this.stretch, loaded: [...this.stretch.loaded], stored: [...this.stretch.stored] };
+    const { stretch } = this;
+    const before = { ...stretch, loaded: [...stretch.loaded], stored: [...stretch.stored], tiles: { ...stretch.tiles } };
     const { now } = this;
     const tells = new Set(this.tells);
     for (const a of body.arguments) this.values.set(a, "loop");
@@ -426,6 +459,13 @@ class Counter {
   private tile(op: Op, weight: number): void {
     const owner = isRemote(op) ? this.values.deciding(op.operands[0]!) : this.rank;
     if (owner === null || owner < 0 || owner >= this.kernel.world) return;
-    this.stretch.loaded[owner]! += weight * tileBytes(op, this.kernel, this.dims);
+    const bytes = weight * tileBytes(op, this.kernel, this.dims);
+    // The second-level cache holds memory of its own GPU.
+    const isOwn = owner === this.rank;
+    const loaded = isOwn ? bytes * (this.shares.get(op) ?? 1) : bytes;
+    this.stretch.loaded[owner]! += loaded;
+    if (!isOwn) return;
+    this.stretch.tiles.all += bytes;
+    this.stretch.tiles.loaded += loaded;
   }
 }

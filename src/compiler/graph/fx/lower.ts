@@ -24,6 +24,7 @@ import { asFx, CONVERTS, type FxGraph } from "./fx.js";
 import { type Realization, realize, Unfusable } from "./layouts.js";
 import { Region } from "./region.js";
 import { type Dimensions, dimensionsOf, launchOf, shapeAt } from "./sizes.js";
+import { fasterWithin, type TimesAt, timesOf } from "./times.js";
 
 export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dtype" | "mesh" | "variant"> {
   readonly machine?: Machine;
@@ -62,11 +63,23 @@ interface Attempt {
   readonly why: string;
 }
 
+/** Two parts that become one, and what of a caller's kernel is left over. */
+interface Fusion {
+  readonly verdict: EdgeVerdict;
+  readonly joined: readonly string[];
+  readonly rest: readonly string[];
+  /** Seconds. */
+  readonly gain: number;
+}
+
+const fused = (verdict: EdgeVerdict, joined: readonly string[], rest: readonly string[]): Fusion => ({ verdict, joined, rest, gain: verdict.apart! - verdict.together! }); // prettier-ignore
+
 class Partition {
   private readonly sizes: Dimensions;
   private readonly region: Region;
-  /** Dimensions of programs where times and memory are given. */
-  private readonly dims: DimValues;
+  /** Dimensions of programs where verdicts and memory are given, and those where times are asked for. */
+  private readonly usual: DimValues;
+  private dims: DimValues;
   private readonly fx: FxGraph;
   private readonly machine: Machine;
   /** The part that each atom is in, as the names of all that are. */
@@ -84,13 +97,16 @@ class Partition {
     const { ranks, arch = DEFAULT_ARCH } = options;
     this.machine = options.machine ?? machineFor(arch, ranks);
     this.sizes = dimensionsOf(given);
-    const { at, of, fx } = this.sizes;
-    this.dims = Object.fromEntries(Object.entries(of).map(([dim, e]) => [dim, evaluateExtent(e, at)]));
-    this.fx = fx;
-    if (!Object.values(fx.groups).includes(ranks)) throw new UsageError(`no process group of the FX graph has ${ranks} ranks`, `its groups: ${Object.entries(fx.groups).map(([n, s]) => `${n} of ${s}`).join(", ")}`); // prettier-ignore
-    this.region = new Region(fx);
+    this.usual = this.dims = this.dimsAt(this.sizes.at);
+    this.fx = this.sizes.fx;
+    if (!Object.values(this.fx.groups).includes(ranks)) throw new UsageError(`no process group of the FX graph has ${ranks} ranks`, `its groups: ${Object.entries(this.fx.groups).map(([n, s]) => `${n} of ${s}`).join(", ")}`); // prettier-ignore
+    this.region = new Region(this.fx);
     for (const atom of this.region.atoms) this.partOf.set(atom, [atom]);
     if (options.caller === "kernels") this.cluster();
+  }
+
+  private dimsAt(sizes: DimValues): DimValues {
+    return Object.fromEntries(Object.entries(this.sizes.of).map(([dim, e]) => [dim, evaluateExtent(e, sizes)]));
   }
 
   /** Makes parts of what the caller runs as one kernel. */
@@ -176,10 +192,21 @@ class Partition {
   /** Seconds of the caller's own way. Of a conversion, where nobody has measured it, those of collc's own program for it. */
   private baselineOf(atom: string): number {
     const measured = [atom, ...this.region.absorbedBy(atom)].flatMap((name) => this.options.measured?.[name] ?? []);
-    if (measured.length > 0) return measured.reduce((a, b) => a + b);
-    const floor = nodeSeconds(atom, this.region.core, this.machine, this.options.ranks, this.dims);
+    const floor = this.floorOf(atom, this.dims);
+    // What was measured grows as the model says.
+    if (measured.length > 0) return (measured.reduce((a, b) => a + b) * floor) / this.floorOf(atom, this.usual);
     if (this.region.conversionsIn([atom]).length === 0) return floor;
-    return this.attempt([atom]).program?.seconds ?? floor;
+    const { program } = this.attempt([atom]);
+    return program === null ? floor : this.programSeconds(program);
+  }
+
+  private floorOf(atom: string, dims: DimValues): number {
+    return nodeSeconds(atom, this.region.core, this.machine, this.options.ranks, dims);
+  }
+
+  private programSeconds({ realization, seconds }: Program): number {
+    if (this.dims === this.usual) return seconds;
+    return predictTime(this.compile(realization.graph), this.dims, this.machine).total;
   }
 
   /** Seconds of the caller's own way for some atoms, kernels of several nodes together. */
@@ -194,7 +221,7 @@ class Partition {
   /** Seconds of one kernel of elementwise operations and reductions: it reads what others make once, and writes what others read. */
   private kernelSeconds(atoms: readonly string[]): number {
     const measured = atoms.flatMap((a) => this.options.measured?.[a] ?? []);
-    if (measured.length === atoms.length) return measured.reduce((a, b) => a + b);
+    if (measured.length === atoms.length) return atoms.reduce((sum, a) => sum + this.baselineOf(a), 0);
     const reads = new Set(atoms.flatMap((a) => this.region.computing(a).flatMap((n) => n.inputs)).filter((x): x is string => typeof x === "string" && !atoms.includes(this.region.fxOf(x)))); // prettier-ignore
     const bytes = (ids: Iterable<string>): number => [...ids].reduce((sum, id) => sum + bytesOf(this.region.core.nodes.get(id)!, this.dims), 0); // prettier-ignore
     const operation = { loaded: bytes(reads), stored: bytes(this.region.resultsOf(atoms)), scalarOps: 0, tensorOps: 0 };
@@ -215,20 +242,19 @@ class Partition {
   run(): Lowered {
     const edges = this.region.atoms.flatMap((to) => this.region.makers.get(to)!.map((from) => [from, to] as const));
     const verdicts = new Map<string, EdgeVerdict>();
-    for (let isChanged = true; isChanged;) {
-      isChanged = false;
+    for (;;) {
+      // What is fused first may stand in the way of others, so the edge that gains most goes first.
+      let best: Fusion | null = null;
       for (const [from, to] of edges) {
-        const [a, b] = [this.partOf.get(from)!, this.partOf.get(to)!];
-        if (a === b) continue;
-        const all = this.region.atoms.filter((x) => a.includes(x) || b.includes(x));
-        if (this.region.conversionsIn(all).length === 0) continue;
-        const verdict = this.verdictOf(from, to, a, b, all);
-        verdicts.set(`${from} ${to}`, verdict);
-        const joined = verdict.isFused ? all : this.withOneOf(from, to, a, b, verdicts);
-        if (joined === null) continue;
-        isChanged = true;
-        for (const x of joined) this.partOf.set(x, joined);
+        const fusion = this.fusionOf(from, to, verdicts);
+        if (fusion !== null && (best === null || fusion.gain > best.gain)) best = fusion;
+        if (best !== null && this.options.fuse === "legal") break;
       }
+      if (best === null) break;
+      const { verdict, joined, rest } = best;
+      verdicts.set(`${verdict.from} ${verdict.to}`, verdict);
+      for (const x of joined) this.partOf.set(x, joined);
+      for (const x of rest) this.partOf.set(x, rest);
     }
     // What came together by another edge is together.
     for (const [from, to] of edges) {
@@ -243,29 +269,32 @@ class Partition {
     return this.result(ordered);
   }
 
+  /** What fusing across an edge makes, as parts are now; null where it is not fused, of which the reason goes to `verdicts`. */
+  private fusionOf(from: string, to: string, verdicts: Map<string, EdgeVerdict>): Fusion | null {
+    const [a, b] = [this.partOf.get(from)!, this.partOf.get(to)!];
+    if (a === b) return null;
+    const all = this.region.atoms.filter((x) => a.includes(x) || b.includes(x));
+    if (this.region.conversionsIn(all).length === 0) return null;
+    const verdict = this.verdictOf(from, to, a, b, all);
+    if (!verdict.isFused) verdicts.set(`${from} ${to}`, verdict);
+    return verdict.isFused ? fused(verdict, all, []) : this.withOneOf(from, to, a, b);
+  }
+
   /** A program with one atom of a caller's kernel, where the whole kernel does not go into it; null if that does not, either. */
-  private withOneOf(
-    from: string,
-    to: string,
-    a: readonly string[],
-    b: readonly string[],
-    verdicts: Map<string, EdgeVerdict>,
-  ): readonly string[] | null {
+  private withOneOf(from: string, to: string, a: readonly string[], b: readonly string[]): Fusion | null {
     const [own, kernel, atom] = this.region.conversionsIn(a).length > 0 ? [a, b, to] : [b, a, from];
     if (kernel.length === 1 || this.region.conversionsIn(kernel).length > 0) return null;
     const rest = kernel.filter((x) => x !== atom);
     const all = this.region.atoms.filter((x) => own.includes(x) || x === atom);
     const { program } = this.attempt(all);
-    const before = rest.map((x) => [x, this.partOf.get(x)!] as const);
+    if (program === null) return null;
     for (const x of rest) this.partOf.set(x, rest);
-    const together = program === null ? Infinity : program.seconds + this.callerSeconds(rest);
+    const isInOrder = this.orderOfParts(all) !== null;
+    for (const x of kernel) this.partOf.set(x, kernel);
+    const together = program.seconds + this.callerSeconds(rest);
     const apart = this.secondsOf(own) + this.callerSeconds(kernel);
-    if (program !== null && this.orderOfParts(all) !== null && (this.options.fuse === "legal" || together < apart)) {
-      verdicts.set(`${from} ${to}`, { from, to, isFused: true, why: `${us(together)} together, ${us(apart)} apart`, together, apart }); // prettier-ignore
-      return all;
-    }
-    for (const [x, part] of before) this.partOf.set(x, part);
-    return null;
+    if (!isInOrder || (this.options.fuse !== "legal" && together >= apart)) return null;
+    return fused({ from, to, isFused: true, why: `${us(together)} together, ${us(apart)} apart`, together, apart }, all, rest); // prettier-ignore
   }
 
   private verdictOf(
@@ -346,6 +375,9 @@ class Partition {
     const compiled = this.compile(graph);
     const manifest = compiled.manifest!;
     const { syntax } = compiled.checked!;
+    const launch = launchOf(this.sizes, namesIn(graph), manifest.requirements);
+    const times = timesOf(launch, this.sizes, this.fx.sizes ?? {}, (sizes) => this.timesAt(program, atoms, sizes));
+    const isGuarded = this.options.fuse !== "legal";
     const binding = (id: string, core: string, name: string): Binding => {
       const { op, shape, dtype, order } = this.region.core.nodes.get(core)!;
       return {
@@ -363,12 +395,26 @@ class Partition {
       kind: "program",
       graph,
       compiled,
-      ...launchOf(this.sizes, namesIn(graph), manifest.requirements),
+      dims: launch.dims,
+      guards: isGuarded ? [...launch.guards, ...times.flatMap(fasterWithin)] : launch.guards,
+      times,
       inputs: graph.inputs.map(({ id }, i) => binding(id, realization.inputs.get(id)!, syntax.inputs[i]!.name.text)),
       outputs: graph.outputs.map(({ id }, i) =>
         binding(id, realization.outputs.get(id)!, syntax.outputs[i]!.name.text),
       ),
     };
+  }
+
+  /** What a program and the caller's own way take at sizes; null where the program is not for them. */
+  private timesAt(program: Program, atoms: readonly string[], sizes: DimValues): TimesAt | null {
+    this.dims = this.dimsAt(sizes);
+    try {
+      const { requirements } = this.compile(program.realization.graph).manifest!;
+      if (brokenRequirement(requirements, this.dims) !== null) return null;
+      return { at: sizes, seconds: this.programSeconds(program), baseline: this.callerSeconds(atoms) };
+    } finally {
+      this.dims = this.usual;
+    }
   }
 
   /** Tensors between steps. Placeholders are the caller's, and so are results, which live on. */

@@ -5,6 +5,7 @@ import { type DimValues, type Extent, extentNames } from "../../types/extent.js"
 import type { Requirement } from "../../types/requirement.js";
 import type { BufferPlan } from "./buffers.js";
 import type { FxSizeRange } from "./fx.js";
+import type { SizeTimes } from "./times.js";
 
 /** One input or output of a program and the FX tensor that it is. */
 export interface Binding {
@@ -43,6 +44,8 @@ export interface ProgramPart {
   readonly dims: Readonly<Record<string, Extent>>;
   /** What must hold of the FX graph's sizes at a launch; where it does not, `fallback` is what can be done. */
   readonly guards: readonly Requirement[];
+  /** By size that the program depends on: what it and the caller's own way take over the range, other sizes as under `at`. */
+  readonly times: readonly SizeTimes[];
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
 }

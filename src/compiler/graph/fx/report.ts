@@ -2,6 +2,7 @@
 import { showExtent } from "../../check/extents.js";
 import { RELATION_SIGNS } from "../../types/requirement.js";
 import { type Binding, type EdgeVerdict, type Lowered, type Part, us } from "./partition.js";
+import type { SizeTimes } from "./times.js";
 
 const KIB = 1024;
 
@@ -59,7 +60,15 @@ function stepLines(part: Part, i: number): string[] {
     all.map((b) => `${b.tensor}${b.isSymmetric ? " (symmetric)" : ""}`).join(", ");
   const ways = part.compiled.variants.length > 1 ? `; ${part.compiled.variants.length} kernels, by size` : "";
   const guards = part.guards.map(({ left, relation, right, reason }) => `        if ${showExtent(left)} ${RELATION_SIGNS[relation]} ${showExtent(right)}: ${reason}`); // prettier-ignore
-  return [`${head}, own way ${us(part.baseline)}${ways}`, `        ${list(part.inputs)} -> ${list(part.outputs)}`, ...guards]; // prettier-ignore
+  const times = part.times.flatMap(timesLine);
+  return [`${head}, own way ${us(part.baseline)}${ways}`, `        ${list(part.inputs)} -> ${list(part.outputs)}`, ...guards, ...times]; // prettier-ignore
+}
+
+/** What both ways take over a range of a size. */
+function timesLine({ size, times }: SizeTimes): string[] {
+  if (times.length < 2) return [];
+  const points = times.map(({ at, seconds, baseline }) => `${at[size]}: ${us(seconds)} (${us(baseline)})`);
+  return [`        by ${size}, and the own way: ${points.join(", ")}`];
 }
 
 function edgeLine({ from, to, isFused, why }: EdgeVerdict): string {

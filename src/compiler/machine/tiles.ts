@@ -1,0 +1,72 @@
+/**
+ * How much of what blocks copy in tiles comes from memory. Blocks run beside each other and begin their tiles together: of one place that
+ * several of them take in a round, the first has it from memory, and the others from the second-level cache.
+ */
+import { isRemote, type Op, type Region } from "../ir/module.js";
+import type { KnownValues } from "./iterations.js";
+
+/** Rounds of blocks that are looked at: the order of tiles goes on alike. */
+const ROUNDS = 4;
+
+const knownCopies = new WeakMap<Region, boolean>();
+
+/** Whether a region copies tiles of this rank's memory. */
+export function copiesTiles(region: Region): boolean {
+  let known = knownCopies.get(region);
+  if (known === undefined) {
+    known = region.ops.some((op) => (op.name === "copy_tile" && !isRemote(op)) || op.regions.some(copiesTiles));
+    knownCopies.set(region, known);
+  }
+  return known;
+}
+
+/**
+ * Of each `copy_tile` in a loop over blocks, the part of its tiles that no other block takes in the same round.
+ * @param body whose only variable counts from `lo` up to before `hi`
+ * @param values of what is known before the loop; those of its ops are entered anew
+ */
+export function sharesOfTiles(
+  body: Region,
+  [lo, hi]: readonly [number, number],
+  grid: number,
+  values: KnownValues,
+): ReadonlyMap<Op, number> {
+  const rounds = Math.ceil((hi - lo) / grid);
+  const step = Math.ceil(rounds / ROUNDS);
+  const taken = new Map<Op, { all: number; own: number }>();
+  for (let round = 0; round < rounds; round += step) {
+    const first = lo + round * grid;
+    const places = new Map<Op, Set<string>>();
+    for (let at = first; at < Math.min(hi, first + grid); at++) {
+      values.set(body.arguments[0]!, at);
+      visit(body, values, (op, place) => {
+        const count = taken.get(op) ?? { all: 0, own: 0 };
+        taken.set(op, count);
+        count.all++;
+        const seen = places.get(op) ?? new Set();
+        places.set(op, seen);
+        if (seen.has(place)) return;
+        seen.add(place);
+        count.own++;
+      });
+    }
+  }
+  return new Map([...taken].map(([op, { all, own }]) => [op, own / all]));
+}
+
+/** Goes to the copies of a block's first step, by what is known. */
+function visit(region: Region, values: KnownValues, found: (op: Op, place: string) => void): void {
+  for (const op of region.ops) {
+    if (op.name === "copy_tile") {
+      if (!isRemote(op)) found(op, op.operands.map((v) => values.of(v)).join(" "));
+    } else if (op.name === "if") {
+      const condition = values.of(op.operands[0]!);
+      visit(op.regions[condition === 0 ? 1 : 0]!, values, found);
+    } else if (op.regions.length > 0) {
+      if (!op.regions.some(copiesTiles)) continue;
+      const [inner] = op.regions as [Region];
+      inner.arguments.forEach((a, i) => values.set(a, values.of(op.operands[2 * i]!)));
+      visit(inner, values, found);
+    } else values.enter(op);
+  }
+}
