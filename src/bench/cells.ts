@@ -5,7 +5,14 @@ import type { Timing } from "../runtime/group.js";
 export type CellTiming = Pick<Timing, "median" | "min" | "max">;
 
 /** A time, with the largest error against the reference where it was compared; or why there is none. */
-export type Cell = { readonly us: CellTiming; readonly maxError: number | null } | { readonly problem: string };
+export type Cell =
+  | {
+      readonly us: CellTiming;
+      readonly maxError: number | null;
+      /** What the size took, of a program that has several ways: `all_reduce/one_shot+packets`, or a library. */
+      readonly way?: string;
+    }
+  | { readonly problem: string };
 
 export type Cells = Readonly<Record<string, Cell>>;
 

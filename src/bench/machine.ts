@@ -1,7 +1,7 @@
 /** Facts about the machine that numbers are worthless without. */
 import { execFileSync } from "node:child_process";
 import { cpus } from "node:os";
-import { MACHINES } from "../compiler/index.js";
+import { machinesOf } from "../compiler/index.js";
 import { describeDevices, openCuda } from "../runtime/cuda/index.js";
 import type { BackendName } from "../runtime/group.js";
 import { packageRoot } from "../runtime/native.js";
@@ -65,8 +65,7 @@ function commit(): string | null {
  * its stores reach; the least over the suite's ways. Null for machines and suites that nobody has described.
  */
 export function floorOf({ gpus }: MachineFacts, suite: Suite, size: number, world: number): number | null {
-  const gpu = gpus[0]?.toLowerCase() ?? "";
-  const machine = MACHINES.find(({ name }) => gpu.includes(name.split("x")[0]!));
+  const [machine] = machinesOf(gpus[0] ?? "");
   if (machine === undefined || suite.ways === null) return null;
   const { launch, exchange, peak } = machine;
   const seconds = suite

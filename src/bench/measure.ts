@@ -1,9 +1,10 @@
 /** Runs a suite on a group: each kernel is checked first and then timed, next to its peers. Collective throughout. */
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
+import { machineOption } from "../runtime/machine-at-hand.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { compile, type CompileResult, DTYPES, type DType } from "../compiler/index.js";
+import { choiceName, choiceOf, compile, type CompileResult, DTYPES, type DType } from "../compiler/index.js";
 import { InternalCompilerError } from "../compiler/index.js";
 import { messageOf } from "../runtime/errors.js";
 import type { Group, TimingOptions } from "../runtime/group.js";
@@ -84,6 +85,7 @@ function compileKernel(
     ...(sms === undefined ? {} : { sms }),
     resolve: importsFromDisk,
     library: libraryFromDisk,
+    ...machineOption(backend, ranks),
     tuned: tunedFromDisk(undefined, { withLibraries: backend !== "cpu" }),
   });
   const error = result.diagnostics.find((d) => d.severity === "error");
@@ -113,7 +115,9 @@ async function kernelCell(
   const { check, timing, bitwiseEqualAcrossRanks } = done;
   if (!check.correct || timing === null) return { problem: "wrong result" };
   if (bitwiseEqualAcrossRanks === false) return { problem: "ranks differ" };
-  return { us: cellTiming(timing), maxError: check.maxError };
+  const { considered, manifest } = compiled;
+  const way = considered.length < 2 ? {} : { way: choiceName(choiceOf(manifest!, one.dims), manifest!) };
+  return { us: cellTiming(timing), maxError: check.maxError, ...way };
 }
 
 /** The cases that `sizes` name. @throws RangeError with the entry that is none. */

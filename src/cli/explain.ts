@@ -11,6 +11,7 @@ import {
   type PassOptions,
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
+import { machineAtHand } from "../runtime/machine-at-hand.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { compileWhole, dtypesFor, selectCollective } from "./collectives.js";
 import { chooseDims } from "./dims.js";
@@ -57,7 +58,7 @@ export function explainCommand(io: Io): Command {
     .addOption(
       new Option(
         "-m, --machine <name>",
-        `machine to predict the time on: ${MACHINES.map((m) => m.name).join(", ")} (default: the smallest with so many GPUs); ` +
+        `machine to predict the time on: ${MACHINES.map((m) => m.name).join(", ")} (default: that of the GPUs at hand, else the smallest with so many); ` +
           "others, of several hosts, as `collc simulate` has them",
       ),
     )
@@ -96,7 +97,7 @@ async function run(io: Io, file: string, name: string | undefined, options: Expl
     });
   }
   const ranks = counts[0] ?? ranksOfMesh(options.mesh) ?? DEFAULT_RANKS;
-  const machine = known ?? machineFor(DEFAULT_ARCH, ranks);
+  const machine = known ?? machineAtHand(ranks) ?? machineFor(DEFAULT_ARCH, ranks);
   if (ranks > machine.ranks)
     throw new UsageError(
       `${machine.name} has ${machine.ranks} GPUs, not ${ranks}`,
@@ -136,7 +137,7 @@ function comparisons(
 ): Comparison[] {
   const dtypes = new Set(Object.values(compiled.manifest!.dtypes));
   if (dtypes.size !== 1) return [];
-  return measuredTimes(file, ranks, [...dtypes][0]!).map((m) => {
+  return measuredTimes(file, ranks, [...dtypes][0]!, machine).map((m) => {
     const predictedUs = predictTime(compiled, m.dims, machine).total * 1e6;
     return { label: m.label, dims: m.dims, file: m.file, predictedUs, measuredUs: m.us };
   });

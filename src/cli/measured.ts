@@ -1,7 +1,7 @@
 /** Measured times of collc's own kernels, as committed in `bench/results`: what predictions are compared with. */
 import { existsSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join, relative } from "node:path";
-import type { DimValues } from "../compiler/index.js";
+import { type DimValues, type Machine, machinesOf } from "../compiler/index.js";
 import { packageRoot } from "../runtime/native.js";
 
 export interface MeasuredTime {
@@ -15,6 +15,7 @@ export interface MeasuredTime {
 
 interface ResultFile {
   readonly backend: string;
+  readonly machine: { readonly gpus: readonly string[] };
   readonly ranks: number;
   readonly dtype: string;
   readonly rows: readonly {
@@ -26,9 +27,9 @@ interface ResultFile {
 
 /**
  * Times of the kernel in a file, on GPUs; none for a file that is not one of collc's kernels.
- * @param dtype what all of its dtype variables stand for.
+ * @param dtype what all of its dtype variables stand for. @param machine whose GPUs they must be of
  */
-export function measuredTimes(path: string, ranks: number, dtype: string): MeasuredTime[] {
+export function measuredTimes(path: string, ranks: number, dtype: string, machine: Machine): MeasuredTime[] {
   const root = packageRoot();
   const folder = join(root, "bench", "results");
   if (!existsSync(path) || !existsSync(folder)) return [];
@@ -39,6 +40,7 @@ export function measuredTimes(path: string, ranks: number, dtype: string): Measu
     .flatMap((file) => {
       const results = readResults(join(folder, file));
       if (results?.backend !== "cuda" || results.ranks !== ranks || results.dtype !== dtype) return [];
+      if (!machinesOf(results.machine.gpus[0] ?? "").some((m) => m.gpu === machine.gpu)) return [];
       return results.rows.flatMap(({ label, dims, kernels }) => {
         const us = kernels[kernel]?.us?.median;
         return us === undefined ? [] : [{ label, dims, us, file }];

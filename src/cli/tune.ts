@@ -18,6 +18,7 @@ import { backendNames } from "../runtime/backends.js";
 import { MachineError, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group, Tensor } from "../runtime/group.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
+import { machineOption } from "../runtime/machine-at-hand.js";
 import { requireWholeReach } from "../runtime/reach.js";
 import { packageRoot } from "../runtime/native.js";
 import { openNccl } from "../runtime/nccl/library.js";
@@ -138,7 +139,10 @@ async function measureOne(
   onProgress: OnProgress,
 ): Promise<TunedPlan | null> {
   const file = join(packageRoot(), "kernels", `${conversion}.coll`);
-  const request = { file, ranks: group.world, dtype, resolve: importsFromDisk, library: libraryFromDisk };
+  const request = {
+    ...{ file, ranks: group.world, dtype, resolve: importsFromDisk, library: libraryFromDisk },
+    ...machineOption(group.backend, group.world),
+  };
   const text = readFileSync(file, "utf8");
   const { considered, manifest } = compile(text, request);
   // One way needs no plan.

@@ -179,7 +179,15 @@ export {
   type SyncStep,
 } from "./explain/explain.js";
 export { type Prediction, predictOperation, predictWork } from "./machine/cost.js";
-export { DEFAULT_MACHINE, type Machine, machineFor, MACHINES, type Rates, type Sourced } from "./machine/machines.js";
+export {
+  DEFAULT_MACHINE,
+  type Machine,
+  machineFor,
+  MACHINES,
+  machinesOf,
+  type Rates,
+  type Sourced,
+} from "./machine/machines.js";
 export { isNear, isWhole, parseReach, type Reach } from "./machine/reach.js";
 export { type Architecture, architectureOf, ARCHITECTURES } from "./machine/architectures.js";
 export { gridOf, type RankWork, workOfRank } from "./machine/work.js";

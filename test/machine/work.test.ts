@@ -11,8 +11,12 @@ import {
   machineFor,
   MACHINES,
   predictTime,
+  predictWork,
+  type RankWork,
   workOfRank,
 } from "../../src/compiler/index.js";
+import { predictCopies } from "../../src/compiler/machine/cost.js";
+import type { Copy } from "../../src/compiler/manifest-steps.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
 
 const KERNELS = join(import.meta.dirname, "../../kernels");
@@ -71,20 +75,97 @@ describe("trips to memory", () => {
 
   test("loads of all peers are one, of one block's row after the other as many as there are", () => {
     const row = 512 * 4;
-    expect(trips("for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }", row)[1]).toEqual({ peer: 1, own: 0 });
+    expect(trips("for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }", row)[1]).toEqual({
+      peer: 1,
+      own: 0,
+      packets: 0,
+    });
     // 32 blocks have a row each; then two.
-    expect(trips("for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }", 32 * row)[1]).toEqual({ peer: 1, own: 0 });
-    expect(trips("for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }", 64 * row)[1]).toEqual({ peer: 2, own: 0 });
+    expect(trips("for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }", 32 * row)[1]).toEqual({
+      peer: 1,
+      own: 0,
+      packets: 0,
+    });
+    expect(trips("for i in tiles(n) { y[i] = sum(p in ranks) x@p[i] }", 64 * row)[1]).toEqual({
+      peer: 2,
+      own: 0,
+      packets: 0,
+    });
   });
 
   test("a load that waits for another's value comes after it", () => {
     const [only] = trips("for i in tiles(n) { y[i] = x[i] + y[i] }", 64);
-    expect(only).toEqual({ peer: 0, own: 1 });
+    expect(only).toEqual({ peer: 0, own: 1, packets: 0 });
   });
 
   test("what a rank has loaded is not fetched again", () => {
     const stretches = trips("for i in tiles(n) { for p in ranks { y@p[i] = x[i] } }", 64);
-    expect(stretches[1]).toEqual({ peer: 0, own: 1 });
+    expect(stretches[1]).toEqual({ peer: 0, own: 1, packets: 0 });
+  });
+});
+
+describe("packets", () => {
+  const looks = (busyBlocks: number): number => {
+    const text = "collective c(x: T[n] on(0)) -> y: T[n] replicated { for i in tiles(n) { y[i] = x@0[i] } }";
+    const mapping = { transfers: "staged", protocol: "packet", busyBlocks } as const;
+    const { kernel } = compile(text, { ranks: 2, dtype: "bf16", mapping });
+    return workOfRank(kernel!, 1, { n: 2 ** 22 }).stretches.at(-1)!.trips.packets;
+  };
+
+  test("each look at one is a trip, and fewer blocks have more of them", () => {
+    // 2^19 packets of 16 bytes for 512 threads a block, each of which looks at 4 at once.
+    expect(looks(32)).toBe(8);
+    expect(looks(64)).toBe(4);
+  });
+
+  const trips = { peer: 0, own: 0, packets: 0 };
+  const nothing = { loaded: [0, 0], stored: [0, 0], trips, scalarOps: 0, tensorOps: 0 };
+  const bytes = 100e6;
+  const sends = { ...nothing, stored: [0, bytes] };
+  const takes = { ...nothing, loaded: [0, bytes], stored: [0, bytes] };
+  const silent = { tells: [], awaits: null, isGrid: false };
+  const work = (stretches: RankWork["stretches"], tells: readonly number[]): RankWork => {
+    return { stretches, meetings: [{ ...silent, tells }], grid: 132 };
+  };
+  const wire = bytes / DEFAULT_MACHINE.pairPush.value;
+  const taking = (2 * bytes) / DEFAULT_MACHINE.memory.value;
+
+  test("are taken while others are still being sent, by a rank that has nothing else to do", () => {
+    const { total } = predictWork([work([sends, nothing], [1]), work([nothing, takes], [])], DEFAULT_MACHINE);
+    expect(total).toBeGreaterThan(wire);
+    expect(total).toBeLessThan(wire + taking / 4);
+  });
+
+  test("wait for a rank that sends its own first", () => {
+    const back = { ...nothing, stored: [bytes, 0] };
+    const taken = { ...nothing, loaded: [bytes, 0], stored: [bytes, 0] };
+    const { total } = predictWork([work([sends, taken], [1]), work([back, takes], [0])], DEFAULT_MACHINE);
+    expect(total).toBeGreaterThan(wire + taking);
+  });
+});
+
+describe("the wire", () => {
+  const trips = { peer: 0, own: 0, packets: 0 };
+  const nothing = { loaded: [0, 0, 0], stored: [0, 0, 0], trips, scalarOps: 0, tensorOps: 0 };
+  const alone = (stored: readonly number[]): number => {
+    const ranks = [0, 1, 2].map((rank): RankWork => {
+      return { stretches: [rank === 0 ? { ...nothing, stored } : nothing], meetings: [], grid: 132 };
+    });
+    return predictWork(ranks, DEFAULT_MACHINE).total - DEFAULT_MACHINE.launch.value;
+  };
+
+  test("carries stores to one peer faster than stores to several in turns", () => {
+    const { push, pairPush } = DEFAULT_MACHINE;
+    expect(alone([0, 100e6, 0])).toBeCloseTo(100e6 / pairPush.value, 9);
+    expect(alone([0, 50e6, 50e6])).toBeCloseTo(100e6 / push.value, 9);
+  });
+
+  test("is not what copies in own memory wait for", () => {
+    const end = (tensor: string, rank: number): Copy["from"] => ({ tensor, rank, offset: 0, pitch: 0 });
+    const copies = (to: number): Copy[][] => [[{ rows: 1, length: 64, from: end("x", 0), to: end("y", to) }], []];
+    const start = (to: number): number => predictCopies(copies(to), () => 2, {}, DEFAULT_MACHINE).latency;
+    expect(start(0)).toBe(DEFAULT_MACHINE.ownCopyStart.value);
+    expect(start(1)).toBe(DEFAULT_MACHINE.copyStart.value);
   });
 });
 
@@ -135,6 +216,23 @@ describe("the tables", () => {
     expect(machineFor("sm_90a", 8).name).toBe("h100x8");
     expect(machineFor("sm_80", 4).name).toBe("a100x8");
     expect(machineFor("sm_100a", 4)).toBe(DEFAULT_MACHINE);
+  });
+
+  test("the machine of GPUs with a name, which share an architecture with others", () => {
+    expect(machineFor("sm_90a", 2, "NVIDIA H100 80GB HBM3").name).toBe("h100x2");
+    expect(machineFor("sm_90a", 4, "NVIDIA H100 80GB HBM3").name).toBe("h100x4");
+    expect(machineFor("sm_90a", 2, "NVIDIA H200").name).toBe("h200x2");
+    // No machine of so many H200s is described.
+    expect(machineFor("sm_90a", 8, "NVIDIA H200").name).toBe("h100x8");
+    expect(machineFor("sm_90a", 2, "NVIDIA L4").name).toBe("h200x2");
+    expect(machineFor("sm_80", 2, "NVIDIA A100-SXM4-80GB").name).toBe("a100x8");
+  });
+
+  test("H100s have H200s' links, and their memory is slower; nobody has fitted them", () => {
+    const [fitted, made] = ["h200x2", "h100x2"].map((name) => MACHINES.find((m) => m.name === name)!);
+    expect(made!.push.value).toBe(fitted!.push.value);
+    expect(made!.memory.value / fitted!.memory.value).toBeCloseTo(3.35 / 4.8, 9);
+    expect([fitted!.isCalibrated, made!.isCalibrated]).toEqual([true, false]);
   });
 });
 

@@ -5,14 +5,15 @@
  * Ranks come to the same meetings, in between each has a stretch of work. A stretch takes as long as the longest of
  *   - its path: round trips to memory, one after the other;
  *   - the first of them, and then what passes the busiest port, memory, or its blocks' share of either, which overlap.
- * A flag is seen some time after what was stored before it has arrived; a rank goes on when it has seen all it waits for.
+ * A flag is seen some time after what was stored before it has arrived; a rank goes on when it has seen all it waits for. Packets
+ * are taken as they come: whoever has nothing else to do takes the first while the last are still being sent.
  */
 import type { Kernel } from "../ir/module.js";
 import { type Copy, type MessageStep, type Run, runsOf } from "../manifest-steps.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import type { Machine } from "./machines.js";
+import type { Machine, Sourced } from "./machines.js";
 import { MESSAGES } from "./reach.js";
-import { gridOf, type RankWork, type Stretch, workOfRank } from "./work.js";
+import { gridOf, type RankWork, type Stretch, type Trips, workOfRank } from "./work.js";
 
 /** Seconds. Its terms are those of the rank that is done last. */
 export interface Prediction {
@@ -47,7 +48,7 @@ interface Operation {
 
 /** Seconds of an operation as a kernel of its own that fills the machine. */
 export function predictOperation({ loaded, stored, ...ops }: Operation, machine: Machine): number {
-  const stretch: Stretch = { loaded: [loaded], stored: [stored], trips: { peer: 0, own: 1 }, ...ops };
+  const stretch: Stretch = { loaded: [loaded], stored: [stored], trips: { peer: 0, own: 1, packets: 0 }, ...ops };
   return predictWork([{ stretches: [stretch], meetings: [], grid: machine.multiprocessors }], machine).total;
 }
 
@@ -63,13 +64,13 @@ export function predictExchanges(exchanges: readonly number[], ranks: number, ma
     const nothing: Stretch = {
       loaded: from(0),
       stored: from(0),
-      trips: { peer: 0, own: 0 },
+      trips: { peer: 0, own: 0, packets: 0 },
       scalarOps: 0,
       tensorOps: 0,
     };
     const stretches = exchanges.map((bytes): Stretch => {
       const stored = all.map((p) => (p === rank ? bytes * peers.length : 0));
-      return { ...nothing, loaded: from(bytes), stored, trips: { peer: 1, own: 0 } };
+      return { ...nothing, loaded: from(bytes), stored, trips: { peer: 1, own: 0, packets: 0 } };
     });
     const meeting = { tells: peers, awaits: peers, isGrid: false };
     return {
@@ -91,6 +92,10 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
   /** What a flag waits for until the stores before it have arrived. */
   const pending = ranks.map(() => 0);
   const told = ranks.map(() => ranks.map(() => 0));
+  /** When the first packets of a stretch leave, and before when the stretch that takes the last ones does not end. */
+  const sending = ranks.map(() => 0);
+  const notBefore = ranks.map(() => 0);
+  const hasMet = ranks.map(() => false);
   const count = Math.max(...ranks.map((r) => r.stretches.length));
   for (let i = 0; i < count; i++) {
     const stretches = ranks.map((r) => r.stretches[i]);
@@ -98,11 +103,11 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
     stretches.forEach((stretch, rank) => {
       if (stretch === undefined) return;
       const one = stretchTerms(stretch, rank, ports, ranks[rank]!.grid, machine);
-      const { trips } = stretch;
-      const path = trips.peer * machine.peerLoad.value + trips.own * machine.ownLoad.value;
-      const first = trips.peer > 0 ? machine.peerLoad.value : trips.own > 0 ? machine.ownLoad.value : 0;
+      const first = firstTrip(stretch.trips, machine);
       const covered = Math.max(one.wire, one.memory, one.arithmetic, one.share);
-      time[rank]! += Math.max(path, first + covered);
+      sending[rank] = time[rank]! + first;
+      time[rank] = Math.max(time[rank]! + Math.max(pathOf(stretch.trips, machine), first + covered), notBefore[rank]!);
+      notBefore[rank] = 0;
       overlapped[rank]! += covered;
       for (const key of ["wire", "memory", "arithmetic"] as const) terms[rank]![key] += one[key];
       stretch.stored.forEach((bytes, owner) => {
@@ -117,15 +122,22 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
       if (tells.length === 0) return;
       time[rank]! += pending[rank]!;
       pending[rank] = 0;
-      for (const peer of tells) told[rank]![peer] = time[rank]!;
+      // Whoever is met for the first time may have begun later.
+      const late = hasMet[rank]! ? 0 : machine.skew.value;
+      hasMet[rank] = true;
+      sending[rank] = Math.min(time[rank]!, sending[rank]!) + late;
+      for (const peer of tells) told[rank]![peer] = time[rank]! + late;
     });
-    const seen = ranks.map(({ meetings }, rank) => {
+    const seen = ranks.map(({ meetings, grid }, rank) => {
       const meeting = meetings[i];
       if (meeting === undefined) return 0;
       const { isGrid } = meeting;
       if (meeting.awaits === null) {
         const senders = ranks.map((_, p) => p).filter((p) => ranks[p]!.meetings[i]?.tells.includes(rank) === true);
-        return Math.max(time[rank]!, ...senders.map((p) => told[p]![rank]! + machine.packet.value));
+        if (senders.length === 0) return time[rank]!;
+        const way = machine.packet.value + machine.packetSpread.value * Math.log2(grid);
+        notBefore[rank] = Math.max(...senders.map((p) => told[p]![rank]!)) + way + machine.packetLoad.value;
+        return Math.max(time[rank]!, ...senders.map((p) => sending[p]! + way));
       }
       const { awaits } = meeting;
       const flags = machine.flag.value + machine.flagRank.value * Math.max(0, awaits.length - 1);
@@ -137,6 +149,19 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
   const total = Math.max(...time);
   const last = time.indexOf(total);
   return { total, ...terms[last]!, latency: total - overlapped[last]!, blocks: ranks[last]!.grid };
+}
+
+function firstTrip({ peer, own, packets }: Trips, { peerLoad, ownLoad, packetLoad }: Machine): number {
+  if (peer > 0) return peerLoad.value;
+  if (own > 0) return ownLoad.value;
+  return packets > 0 ? packetLoad.value : 0;
+}
+
+/** Trips one after the other: the first of a kind finds no address translated, and takes longer than those after it. */
+function pathOf({ peer, own, packets }: Trips, m: Machine): number {
+  const chain = (trips: number, first: Sourced, next: Sourced): number =>
+    trips <= 1 ? trips * first.value : first.value + (trips - 1) * next.value;
+  return chain(peer, m.peerLoad, m.peerNext) + chain(own, m.ownLoad, m.ownNext) + packets * m.packetLoad.value;
 }
 
 /** Seconds that each rank's port is busy in either direction, and its memory, with what all ranks do in one stretch. */
@@ -152,11 +177,14 @@ function portsOf(stretches: readonly (Stretch | undefined)[], m: Machine): Ports
   stretches.forEach((stretch, rank) => {
     if (stretch === undefined) return;
     const { loaded, stored } = stretch;
+    // Stores in turns to several peers reach less than those to one.
+    const isOne = stored.filter((bytes, peer) => bytes > 0 && peer !== rank).length <= 1;
+    const rate = (isOne ? m.pairPush : m.push).value;
     for (let peer = 0; peer < stretches.length; peer++) {
       ports.memory[peer]! += (loaded[peer]! + stored[peer]!) / m.memory.value;
       if (peer === rank) continue;
-      ports.sends[rank]! += stored[peer]! / m.push.value;
-      ports.receives[peer]! += stored[peer]! / m.push.value;
+      ports.sends[rank]! += stored[peer]! / rate;
+      ports.receives[peer]! += stored[peer]! / rate;
       ports.sends[peer]! += loaded[peer]! / m.serve.value;
       ports.receives[rank]! += loaded[peer]! / m.pull.value;
     }
@@ -166,14 +194,14 @@ function portsOf(stretches: readonly (Stretch | undefined)[], m: Machine): Ports
 
 /** `share`: what the blocks' part of wire, memory and arithmetic allows. */
 function stretchTerms(s: Stretch, rank: number, ports: Ports, grid: number, m: Machine): Terms & { share: number } {
-  let wire = Math.max(ports.sends[rank]!, ports.receives[rank]!);
+  let wire = 0;
   const total = { loaded: 0, stored: 0 };
   s.loaded.forEach((bytes, peer) => {
     if (peer === rank) return;
     const pushed = s.stored[peer]!;
-    // Whoever loads waits for the port that serves, whoever stores for the one that takes.
-    if (bytes > 0) wire = Math.max(wire, ports.sends[peer]!);
-    if (pushed > 0) wire = Math.max(wire, ports.receives[peer]!, pushed / m.pairPush.value);
+    // Whoever loads waits for the port that serves, whoever stores for the one that takes; who does neither, for none.
+    if (bytes > 0) wire = Math.max(wire, ports.receives[rank]!, ports.sends[peer]!);
+    if (pushed > 0) wire = Math.max(wire, ports.sends[rank]!, ports.receives[peer]!);
     total.loaded += bytes;
     total.stored += pushed;
   });
@@ -189,7 +217,7 @@ function stretchTerms(s: Stretch, rank: number, ports: Ports, grid: number, m: M
     arithmetic * m.multiprocessors,
   );
   // Of what is in flight together once, the path has the time.
-  const rounds = Math.max(1, s.trips.peer + s.trips.own);
+  const rounds = Math.max(1, s.trips.peer + s.trips.own + s.trips.packets);
   return {
     wire,
     memory: Math.max(ports.memory[rank]!, cache),
@@ -239,6 +267,6 @@ export function predictCopies(
     }
   const wire = Math.max(...sends, ...receives);
   const memory = Math.max(...own) / machine.memory.value;
-  const latency = machine.copyStart.value;
+  const latency = (wire > 0 ? machine.copyStart : machine.ownCopyStart).value;
   return { total: latency + Math.max(wire, memory), latency, wire, memory, arithmetic: 0, blocks: 0 };
 }

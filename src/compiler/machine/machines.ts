@@ -24,6 +24,8 @@ export interface Rates {
   readonly copyEnginePull: Sourced;
   /** From the step before to a copy engine's first byte, and from its last to the step after. */
   readonly copyStart: Sourced;
+  /** The same where no copy leaves the GPU. */
+  readonly ownCopyStart: Sourced;
   readonly bulkCopy: Sourced;
   /** One GPU's memory, and what one block gets of it. */
   readonly memory: Sourced;
@@ -42,8 +44,15 @@ export interface Rates {
   /** From a load of a peer's memory, and of one's own, to its value. */
   readonly peerLoad: Sourced;
   readonly ownLoad: Sourced;
-  /** An exchange among all ranks whose flags travel with the data. */
+  /** The same of each load that waits for the one before it. */
+  readonly peerNext: Sourced;
+  readonly ownNext: Sourced;
+  /** How much later than the first rank the last one begins a launch, where ranks wait for each other in each. */
+  readonly skew: Sourced;
+  /** From a packet's being sent until it can be seen; what twice as many blocks, whose last one counts, add to it; and a look at it. */
   readonly packet: Sourced;
+  readonly packetSpread: Sourced;
+  readonly packetLoad: Sourced;
 }
 
 export interface Machine extends Rates {
@@ -51,6 +60,8 @@ export interface Machine extends Rates {
   readonly title: string;
   /** `sm_90a` */
   readonly arch: string;
+  /** What the names of its GPUs have in them: several devices share an architecture. */
+  readonly gpu: string;
   readonly multiprocessors: number;
   /** GPUs of one host, which reach each other at these rates. */
   readonly ranks: number;
@@ -86,38 +97,45 @@ const h200x4: Machine = {
   name: "h200x4",
   title: "4×H200, NVLink 4, every pair NV18",
   arch: "sm_90a",
+  gpu: "H200",
   multiprocessors: 132,
   ranks: 4,
   wireBlocks: of(32, `${MEASURED}: 28 blocks of 512 threads fill the wire with stores, 24 with loads`),
   peak: of(347e9, `${MEASURED}: 345 to 350 GB/s with 16-byte stores from 28 blocks up`),
   exchange: of(1.33e-6, `${MEASURED}: release to acquire, system scope, one way`),
-  push: of(312e9, FITTED),
-  pairPush: of(312e9, `${FITTED}: no less than to all`),
+  push: of(322e9, FITTED),
+  pairPush: of(345e9, `${FITTED}; ${MEASURED}: 345 to 350 GB/s to one peer`),
   pull: of(317e9, `${FITTED}; alone, 16-byte loads reach 330`),
   serve: of(369e9, `${FITTED}: a broadcast that all load from its root`),
-  blockPush: of(20e9, FITTED),
-  blockPull: of(20e9, FITTED),
+  blockPush: of(23e9, `${FITTED}, with 4 to 132 blocks`),
+  blockPull: of(30e9, `${FITTED}, with 4 to 132 blocks`),
   copyEngine: of(392e9, `${MEASURED}: one pair, one direction`),
   copyEnginePull: of(366e9, `${COPIED}: 356 GB/s where it writes 380, in proportion`),
   copyStart: of(10.5e-6, COPIED),
+  ownCopyStart: of(4e-6, `${FITTED}: rings whose first step is a copy in own memory`),
   bulkCopy: of(350e9, "published for 8×H100: ParallelKittens, arXiv 2511.13940"),
   memory: of(4.1e12, "reached in practice of the 4.8 TB/s of NVIDIA's data sheet"),
-  blockMemory: of(30e9, `${FITTED}: kernels that work on rows, with 32, 64 and 132 blocks`),
+  blockMemory: of(69e9, `${FITTED}: kernels with 4 to 132 blocks`),
   scalar: of(33.5e12, `${DATA_SHEET}: 67 TFLOP/s of f32, counted as two operations each`),
   tensor: of(700e12, "cuBLAS and collc, bf16, 4096³ and above on random data: 640 to 760e12, from one H200 to another, 2026-11"),
   cache: of(13e12, "measured on an H200, 2026-11: 4096³ by tiles of 128×256 with its loads alone takes 123 µs"),
   launch: of(0.58e-6, `${MEASURED}: an empty kernel in a graph`),
   flag: of(
-    1.04e-6,
+    0.39e-6,
     `${FITTED}, apart from what it waits for; together with that, release to acquire at system scope takes 1.33 µs alone`,
   ),
-  flagRank: of(0, `${FITTED}: 3 ranks are waited for as long as 1`),
-  drain: of(1.49e-6, FITTED),
-  ownDrain: of(1.23e-6, FITTED),
-  grid: of(1.18e-6, FITTED),
-  peerLoad: of(1.51e-6, FITTED),
-  ownLoad: of(0.75e-6, FITTED),
-  packet: of(1.4e-6, `${MEASURED}: data and epoch in one 16-byte store, 1 to 64 KiB`),
+  flagRank: of(0.07e-6, FITTED),
+  drain: of(0.6e-6, FITTED),
+  ownDrain: of(1.41e-6, FITTED),
+  grid: of(0.24e-6, FITTED),
+  peerLoad: of(1.74e-6, FITTED),
+  ownLoad: of(1.32e-6, FITTED),
+  peerNext: of(1.2e-6, FITTED),
+  ownNext: of(0.465e-6, FITTED),
+  skew: of(0.21e-6, FITTED),
+  packet: of(0.11e-6, `${FITTED}, apart from a look at it`),
+  packetSpread: of(0.19e-6, FITTED),
+  packetLoad: of(0.6e-6, FITTED),
   isCalibrated: true,
 };
 
@@ -133,13 +151,15 @@ const h200x2: Machine = {
   serve: of(333e9, FITTED),
   copyEngine: of(380e9, COPIED),
   copyEnginePull: of(356e9, COPIED),
-  flag: of(1.25e-6, FITTED),
+  flag: of(1.08e-6, FITTED),
   flagRank: of(0.06e-6, FITTED),
-  drain: of(0.67e-6, FITTED),
-  ownDrain: of(0.87e-6, FITTED),
-  grid: of(1.34e-6, FITTED),
-  peerLoad: of(1.66e-6, FITTED),
-  ownLoad: of(0.87e-6, FITTED),
+  drain: of(0.51e-6, FITTED),
+  ownDrain: of(0.81e-6, FITTED),
+  grid: of(0.94e-6, FITTED),
+  peerLoad: of(1.35e-6, FITTED),
+  ownLoad: of(1.16e-6, FITTED),
+  packet: of(0.45e-6, `${FITTED}, apart from a look at it`),
+  packetSpread: of(0.05e-6, FITTED),
 };
 
 /** Another device's rates from those of a calibrated machine, where nobody has measured them. */
@@ -169,13 +189,17 @@ function scaled(machine: Machine, wire: number, memory: number, title: string): 
   };
 }
 
-const h100x8: Machine = {
-  ...h200x4,
-  ...scaled(h200x4, 1, 3.35 / 4.8, "H100 SXM has the H200's NVLink 4 and 3.35 TB/s of memory"),
-  name: "h100x8",
-  title: "8×H100 SXM, NVLink 4, published rates",
-  ranks: 8,
-};
+/** H100s in place of H200s: the same chip and links, and slower memory. */
+function withH100(machine: Machine, ranks: number): Machine {
+  return {
+    ...machine,
+    ...scaled(machine, 1, 3.35 / 4.8, "H100 SXM has the H200's NVLink 4 and 3.35 TB/s of memory"),
+    name: `h100x${ranks}`,
+    title: `${ranks}×H100 SXM, NVLink 4, published rates`,
+    gpu: "H100",
+    ranks,
+  };
+}
 
 const a100x8: Machine = {
   ...h200x4,
@@ -183,6 +207,7 @@ const a100x8: Machine = {
   name: "a100x8",
   title: "8×A100 SXM 80 GB, NVLink 3, published rates",
   arch: "sm_80",
+  gpu: "A100",
   multiprocessors: 108,
   ranks: 8,
   bulkCopy: of(0, "sm_80 has no bulk copies"),
@@ -191,15 +216,32 @@ const a100x8: Machine = {
   cache: of(7.2e12, "published: 5120 bytes a clock of 1.41 GHz"),
 };
 
-/** The first is the one that nobody has to name. */
-export const MACHINES: readonly Machine[] = [h200x4, h200x2, h100x8, a100x8];
+/** The first is the one that nobody has to name; of machines alike, the calibrated ones stand first. */
+export const MACHINES: readonly Machine[] = [
+  h200x4,
+  h200x2,
+  withH100(h200x2, 2),
+  withH100(h200x4, 4),
+  withH100(h200x4, 8),
+  a100x8,
+];
 
 export const DEFAULT_MACHINE = h200x4;
 
-/** The machine to plan for where nobody says: of the architecture, and large enough; calibrated ones first. */
-export function machineFor(arch: string, ranks: number): Machine {
+/** Machines with the GPUs of this name, as drivers say it: "NVIDIA H100 80GB HBM3". */
+export function machinesOf(gpu: string): Machine[] {
+  const name = gpu.toUpperCase();
+  return MACHINES.filter((m) => name.includes(m.gpu));
+}
+
+/**
+ * The machine to plan for where nobody says: of the architecture, and large enough; calibrated ones first.
+ * @param gpu name of the GPUs, where they are known: machines that have those go before others of the architecture
+ */
+export function machineFor(arch: string, ranks: number, gpu?: string): Machine {
   const { name } = architectureOf(arch);
   const fits = MACHINES.filter((m) => architectureOf(m.arch).name === name);
-  const large = fits.filter((m) => m.ranks >= ranks).sort((a, b) => a.ranks - b.ranks);
-  return large[0] ?? fits.at(-1) ?? DEFAULT_MACHINE;
+  const same = gpu === undefined ? [] : machinesOf(gpu).filter((m) => fits.includes(m));
+  const large = [same, fits].map((list) => list.filter((m) => m.ranks >= ranks).sort((a, b) => a.ranks - b.ranks));
+  return large.flat()[0] ?? same.at(-1) ?? fits.at(-1) ?? DEFAULT_MACHINE;
 }

@@ -20,6 +20,8 @@ import { elementOps, isBookkeeping, packetBuffers, productOps, synchronises, til
 export interface Trips {
   readonly peer: number;
   readonly own: number;
+  /** Looks at packets in own memory that peers store there. */
+  readonly packets: number;
 }
 
 /** What a rank does between two waits. */
@@ -83,12 +85,19 @@ export function workOfRank(kernel: Kernel, rank: number, dims: DimValues, grid =
 /** Buffers of own memory that were loaded from, by index. */
 type Loaded = Map<Value, Set<string>>;
 
-const NONE: Trips = { peer: 0, own: 0 };
-const add = (a: Trips, b: Trips, times = 1): Trips => ({ peer: a.peer + times * b.peer, own: a.own + times * b.own });
+const NONE: Trips = { peer: 0, own: 0, packets: 0 };
+const OWN: Trips = { ...NONE, own: 1 };
+const PEER: Trips = { ...NONE, peer: 1 };
+const PACKETS: Trips = { ...NONE, packets: 1 };
+const add = (a: Trips, b: Trips, times = 1): Trips => ({
+  peer: a.peer + times * b.peer,
+  own: a.own + times * b.own,
+  packets: a.packets + times * b.packets,
+});
 /** A trip to a peer takes about twice as long; which of two paths is the longer one needs no more than that. */
-const length = (t: Trips): number => 2 * t.peer + t.own;
+const length = (t: Trips): number => 2 * t.peer + t.own + t.packets;
 const later = (a: Trips, b: Trips): Trips => (length(b) > length(a) ? b : a);
-const since = (a: Trips, b: Trips): Trips => ({ peer: a.peer - b.peer, own: a.own - b.own });
+const since = (a: Trips, b: Trips): Trips => add(a, b, -1);
 
 class Counter {
   private readonly values: KnownValues;
@@ -178,6 +187,7 @@ class Counter {
       if (op.name === "load" && this.isGlobal(op))
         at = add(later(at, stored), this.isHeld(op, (loaded ??= new Map())) ? NONE : this.tripOf(op));
       if (op.name === "copy_tile") at = add(at, this.tripOf(op), 1 / this.inFlight(op));
+      if (op.name === "packet_load") at = add(at, PACKETS);
       if (op.name === "store" && this.isGlobal(op)) stored = later(stored, at);
       for (const v of op.results) {
         if (length(at) > 0) this.ready.set(v, at);
@@ -225,9 +235,9 @@ class Counter {
   }
 
   private tripOf(op: Op): Trips {
-    if (!isRemote(op)) return { peer: 0, own: 1 };
+    if (!isRemote(op)) return OWN;
     const { peer } = op.name === "copy_tile" ? { peer: op.operands[0]! } : memoryOperands(op);
-    return this.values.of(peer!) === this.rank ? { peer: 0, own: 1 } : { peer: 1, own: 0 };
+    return this.values.of(peer!) === this.rank ? OWN : PEER;
   }
 
   /** Copies that a block has on their way at once: as many as a ring has stages. */
