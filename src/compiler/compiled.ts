@@ -191,8 +191,8 @@ export function withMapping(compiled: CompileResult, mapping: Partial<PassOption
 
 /** Options with another mapping. Which way it is stays as it was. */
 function remapped({ options }: CompileResult, mapping: Partial<PassOptions>): CompileOptions {
-  const { algorithm, transfers, protocol, copies, ranksPerDomain, ownerSums } = passOptions(options);
-  const kept = { algorithm, transfers, protocol, copies, ranksPerDomain, ownerSums };
+  const { algorithm, transfers, protocol, copies, ranksPerDomain } = passOptions(options);
+  const kept = { algorithm, transfers, protocol, copies, ranksPerDomain };
   return { ...options, mapping: { ...kept, ...mapping } };
 }
 

@@ -184,7 +184,7 @@ describe("points of synchronisation", () => {
 });
 
 test("what the blocks of a launch decide is counted: owners that add up beside their product", () => {
-  const compiled = compile(LINEAR, { ranks: 4, dtype: "bf16", mapping: { ownerSums: "beside" } });
+  const compiled = compile(LINEAR, { ranks: 4, dtype: "bf16" });
   expect(explain(compiled, { m: 8192, n: 8192, k: 1024 }, H200).unknown).toEqual([]);
 });
 

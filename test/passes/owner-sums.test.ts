@@ -24,8 +24,6 @@ const REDUCED = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y
 }
 `;
 
-const BESIDE = { ownerSums: "beside" } as const;
-
 function compiled(text: string, ranks: number, mapping: Partial<PassOptions>, variant?: string): CompileResult {
   const chosen = variant === undefined ? {} : { variant };
   const result = compile(text, { ranks, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...mapping }, ...chosen });
@@ -78,21 +76,20 @@ describe("sums that owners complete", () => {
     ["with what follows the sum", BIASED, 2, undefined],
     ["that everybody gets", REDUCED, 4, "two_shot"],
   ] as const)("%s are right, whether tiles are each of one owner or not", (_which, text, ranks, variant) => {
-    const result = compiled(text, ranks, BESIDE, variant);
+    const result = compiled(text, ranks, {}, variant);
     expect(ownersRoles(result.kernel!)!.attributes).toMatchObject({ outgoing: "outgoing_2", movers: 12 });
     for (const dims of [...APART, ...NOT_APART]) expect([dims, isRight(result, dims)]).toEqual([dims, true]);
   });
 
   it("are made with what follows them in the same loop, and not where that goes through elements again", () => {
     const rolesOf = (y: string): Op | undefined =>
-      ownersRoles(compiled(SCATTERED.replace("y = reduce_scatter(a @ b, dim: 0)", y), 2, BESIDE).kernel!);
+      ownersRoles(compiled(SCATTERED.replace("y = reduce_scatter(a @ b, dim: 0)", y), 2, {}).kernel!);
     expect(rolesOf("y = reduce_scatter(a @ b, dim: 0) * 2.0")).toBeDefined();
     expect(rolesOf("let s = reduce_scatter(a @ b, dim: 0)\n  y = s * max(s, dim: 1)")).toBeUndefined();
-    expect(ownersRoles(compiled(SCATTERED, 2, { ownerSums: "after" }).kernel!)).toBeUndefined();
   });
 
   describe("are ordered", () => {
-    const { kernel } = compiled(SCATTERED, 2, BESIDE);
+    const { kernel } = compiled(SCATTERED, 2, {});
     const [dims] = APART;
     const statusOf = (changed: Kernel): string =>
       proveOrdering(changed, { dims: dims!, shared: sharedLayout(changed), launches: 2 }).status;
@@ -116,7 +113,7 @@ describe("sums that owners complete", () => {
   });
 
   it("are refused where nobody tells, or in another role", () => {
-    const { snapshots } = compile(SCATTERED, { ranks: 2, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...BESIDE } });
+    const { snapshots } = compile(SCATTERED, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
     const tiled = snapshots.find((s) => s.pass === "tile-contractions")!.kernel;
     const messages = (changed: Kernel): string[] => problemsOf(changed).map((p) => p.message);
     expect(messages(tiled)).toEqual([]);

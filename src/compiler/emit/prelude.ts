@@ -51,6 +51,20 @@ template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, con
   }
 }
 `,
+  // Of numbers that are not negative. The compiler makes a call of a division of 64 bits, and keeps registers free for it.
+  quotient: `
+__device__ __forceinline__ i64 quotient(i64 a, i64 b) {
+  if (((u64)(a | b) >> 32) == 0) return (u32)a / (u32)b;
+  u64 q = 0, r = 0;
+#pragma unroll 1
+  for (int i = 63; i >= 0; i--) {
+    r = r << 1 | ((u64)a >> i & 1);
+    q <<= 1;
+    if (r >= (u64)b) { r -= (u64)b; q |= 1; }
+  }
+  return (i64)q;
+}
+`,
   bf16: `
 __device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u32)x << 16); }
 __device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }

@@ -79,9 +79,9 @@ export const REDUCTIONS = ["sum", "min", "max", "prod"] as const;
 export const OPS = {
   // -- values -------------------------------------------------------------------------------------
   const: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { value: "number" }, doc: "A literal of the result's type; bools are 0 and 1." },
-  dim: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { name: "string" }, doc: "Run-time value of a dimension of the signature." },
+  dim: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { name: "string" }, optional: { near: "bool" }, doc: "Run-time value of a dimension of the signature. `near`: taken where it stands, so that what depends on it is computed there, not before." },
   scalar: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, attributes: { name: "string" }, doc: "The number of that name that the launch was given, the same on every rank: as a value of its dtype, or, at tensor level, as what elements of the result's dtype are computed in, unrounded." },
-  rank: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, doc: "This rank's number. The world size is a constant." },
+  rank: { levels: TRD, effect: "pure", operands: [0, 0], results: 1, optional: { near: "bool" }, doc: "This rank's number. The world size is a constant. `near`: as of `dim`." },
   launch_parity: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "0 in the group's first launch of this kernel, then 1 and 0 in turn: the same on every rank. Scratch in two copies is taken by it." },
   launch_epoch: { levels: RD, effect: "pure", operands: [0, 0], results: 1, doc: "The number of this launch of the kernel in the group, a u32 that begins with 1: the same on every rank." },
   binary: { levels: TRD, effect: "pure", operands: [2, 2], results: 1, attributes: { fn: BINARY_FUNCTIONS }, doc: "Elementwise; both operands and the result have one type. Index division floors, operands are not negative." },

@@ -27,11 +27,6 @@ export interface PassOptions {
   readonly tile: { readonly m: number; readonly n: number; readonly k: number; readonly stages: number };
   /** How a product is divided among roles, where the machine has the instructions for that; null where it has not. */
   readonly roles: RoleShape | null;
-  /**
-   * How products are added up by the ranks that their elements belong to: in a loop after all blocks have met, or by owners as
-   * they store their own tiles, while movers of the blocks send those of others (`support/owner-sums.ts`).
-   */
-  readonly ownerSums: "after" | "beside";
   /** When the depth of a product of few tiles is cut; null if it never is. */
   readonly slices: SliceOptions | null;
   /** Bytes of the widest memory access of one thread. */
@@ -96,7 +91,6 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
       few: either((value) => (value === null ? null : "null"), record({ n: count(1, 1024), stages: count(1, 16) })),
     }),
   ),
-  ownerSums: oneOf(["after", "beside"]),
   slices: either(
     (value) => (value === null ? null : "null"),
     record({ most: count(1, 1024), meeting: count(0, 1024), elements: count(1, 2 ** 30) }),
@@ -127,8 +121,6 @@ export function passOptionsFor(machine: Machine): PassOptions {
     tileBlocks: machine.multiprocessors,
     tile: { m: 128, n: 256, k: 64, stages: 3 },
     roles: architectureOf(machine.arch).hasWgmma ? WGMMA_ROLES : null,
-    // Beside is faster, and yet registers spill with three epilogues in one kernel: bench/results has both.
-    ownerSums: "after",
     slices: SLICES,
     accessBytes: architectureOf(machine.arch).accessBytes,
     slabRows: 0,

@@ -13,6 +13,7 @@ import { lowerTensors } from "./lower-tensors.js";
 import { mapGrid } from "./map-grid.js";
 import { mapRows } from "./map-rows.js";
 import { raiseProducts } from "./raise-products.js";
+import { rematerialize } from "./rematerialize.js";
 import { overlapExchanges } from "./overlap-exchanges.js";
 import { rotatePeers } from "./rotate-peers.js";
 import { type Pass, reading } from "./runner.js";
@@ -48,7 +49,7 @@ export const PIPELINE: readonly Pass[] = [
     name: "tile-contractions",
     from: "rank",
     to: "rank",
-    ...reading(["tile", "tileThreads", "tileBlocks", "roles", "ownerSums", "slices"], tileContractions),
+    ...reading(["tile", "tileThreads", "tileBlocks", "roles", "slices"], tileContractions),
   },
   {
     name: "map-rows",
@@ -78,4 +79,5 @@ export const PIPELINE: readonly Pass[] = [
   { name: "interleave", from: "device", to: "device", ...reading(["loadsInFlight", "accessBytes"], interleave) },
   { name: "expand-barriers", from: "device", to: "device", run: expandBarriers },
   { name: "simplify-last", from: "device", to: "device", run: simplify },
+  { name: "rematerialize", from: "device", to: "device", run: rematerialize },
 ];

@@ -150,7 +150,7 @@ class Simplifier {
 }
 
 /** Drops values nobody uses and empty control, until nothing changes. What is sent as a packet is taken, used or not. */
-function dropUnused(region: Region, packets: ReadonlySet<string>): Region {
+export function dropUnused(region: Region, packets: ReadonlySet<string>): Region {
   const used = new Set<Value>();
   const sweep = (r: Region): Region => {
     const kept: Op[] = [];

@@ -34,7 +34,7 @@ import { type Completed, emitRoles, type RoleShape } from "./support/role-produc
 import { rotatedNumber, rotatedVariable } from "./support/tile-rotation.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
 
-type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "ownerSums" | "slices">;
+type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "slices">;
 
 export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
@@ -75,7 +75,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const [product] = found;
   // With several products, or movers, there are not the registers, nor the epochs.
   const sums =
-    options.ownerSums === "after" || roles === null || found.size !== 1 || movers.size > 0 || kernel.world === 1
+    roles === null || found.size !== 1 || movers.size > 0 || kernel.world === 1
       ? null
       : ownerSumsOf(product![0], kernel, definitions);
   let completed: Completed | null = null;

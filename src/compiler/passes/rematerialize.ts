@@ -1,0 +1,135 @@
+/**
+ * rematerialize: what follows from the launch alone (lengths, the rank) is computed again where it is used, after a product by roles
+ * and in each way to store its tiles. While it multiplies, a thread has its part of the accumulator in registers, and few are left:
+ * what a tile's store needs, and what the loops after the product need, would be kept in them all the while, or spilled. The lengths
+ * and the rank are taken anew (`near`), so that no C compiler finds that they are what they were, and computes it before the loop.
+ */
+import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
+import { walk, walkKernel } from "../ir/visit.js";
+import { dropUnused } from "./simplify.js";
+
+export function rematerialize(kernel: Kernel): Kernel {
+  let hasRoles = false;
+  walkKernel(kernel, (op) => void (hasRoles ||= op.name === "roles"));
+  if (!hasRoles) return kernel;
+  const body = new Rematerializer(kernel).body(kernel.body);
+  return { ...kernel, body: dropUnused(body, new Set()) };
+}
+
+/** What holds a product by roles, or is one. */
+function isCore(op: Op): boolean {
+  let found = false;
+  walk({ arguments: [], ops: [op] }, (o) => void (found ||= o.name === "roles" || o.name === "mma"));
+  return found;
+}
+
+function hasLoop(op: Op): boolean {
+  let found = false;
+  walk({ arguments: [], ops: [op] }, (o) => void (found ||= o.name === "for"));
+  return found;
+}
+
+/** What a launch gives its kernel: parameters. */
+function isGivenAnew(op: Op | undefined): boolean {
+  return op?.name === "dim" || op?.name === "rank";
+}
+
+/** Two forms of one loop use the same values, and are printed as one. */
+function isChoiceOfForms({ regions }: Op): boolean {
+  return regions.every(({ ops }) => ops.filter((o) => o.name !== "const").length === 1);
+}
+
+class Rematerializer {
+  private readonly makers = new Map<Value, Op>();
+  private readonly follow = new Map<Value, boolean>();
+
+  constructor(kernel: Kernel) {
+    walkKernel(kernel, (op) => op.results.forEach((v) => void this.makers.set(v, op)));
+  }
+
+  /** The kernel's body: what comes after its last product computes for itself. */
+  body({ arguments: args, ops }: Region): Region {
+    const last = ops.map(isCore).lastIndexOf(true);
+    const kept = ops.slice(0, last + 1).map((op) => (isCore(op) ? this.around(op) : op));
+    return { arguments: args, ops: [...kept, ...this.home(ops.slice(last + 1))] };
+  }
+
+  /** An op that holds products by roles. */
+  private around(op: Op): Op {
+    const inside = (r: Region): Region => (op.name === "roles" ? this.role(r) : this.body(r));
+    return { ...op, regions: op.regions.map(inside) };
+  }
+
+  private role(r: Region): Region {
+    return { arguments: r.arguments, ops: this.home(r.ops) };
+  }
+
+  /** Ops that compute for themselves what follows from the launch; branches with loops in them, and what comes after a product, do so again. */
+  private home(ops: readonly Op[]): Op[] {
+    const first: Op[] = [];
+    const made = new Map<Value | string, Value>();
+    const near = (v: Value): Value => {
+      const maker = this.makers.get(v);
+      if (maker === undefined || maker.name === "const" || !this.followsFromLaunch(v)) return v;
+      const isGiven = isGivenAnew(maker);
+      const key = isGiven ? `${maker.name} ${String(maker.attributes["name"])}` : v;
+      const known = made.get(key);
+      if (known !== undefined) return known;
+      const copy = new Value(v.type);
+      made.set(key, copy);
+      const attributes = isGiven ? { ...maker.attributes, near: true } : maker.attributes;
+      const operands = maker.operands.map(near);
+      first.push({ ...maker, operands, results: [copy], attributes });
+      return copy;
+    };
+    // What is given itself is no register's: it is a parameter.
+    const used = (v: Value): Value => (isGivenAnew(this.makers.get(v)) ? v : near(v));
+    const copied = (op: Op): Op => {
+      const operands = op.operands.map(used);
+      if (op.regions.length === 0) return { ...op, operands };
+      const isApart = op.name === "if" && hasLoop(op) && !isCore(op) && !isChoiceOfForms(op);
+      const inside = ({ ops: inner }: Region): Op[] => {
+        if (isApart) return this.home(inner);
+        const last = inner.map(isCore).lastIndexOf(true);
+        return last < 0
+          ? inner.map(copied)
+          : [...inner.slice(0, last + 1).map(copied), ...this.home(inner.slice(last + 1))];
+      };
+      return { ...op, operands, regions: op.regions.map((r) => ({ arguments: r.arguments, ops: inside(r) })) };
+    };
+    const rest = ops.map(copied);
+    return [...first, ...rest];
+  }
+
+  /** Whether a value depends on nothing but lengths, the rank and the grid, and costs less than a register. */
+  private followsFromLaunch(v: Value): boolean {
+    const known = this.follow.get(v);
+    if (known !== undefined) return known;
+    const op = this.makers.get(v);
+    const follows = op !== undefined && this.isCheap(op) && op.operands.every((o) => this.followsFromLaunch(o));
+    this.follow.set(v, follows);
+    return follows;
+  }
+
+  private isCheap({ name, attributes, operands }: Op): boolean {
+    switch (name) {
+      case "const":
+      case "dim":
+      case "rank":
+      case "block":
+      case "grid":
+      case "aligned":
+      case "compare":
+      case "select":
+      case "cast":
+      case "splat":
+        return true;
+      case "binary": {
+        const isDivision = attributes["fn"] === "div" || attributes["fn"] === "rem";
+        return !isDivision || this.makers.get(operands[1]!)?.name === "const";
+      }
+      default:
+        return false;
+    }
+  }
+}

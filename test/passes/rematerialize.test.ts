@@ -1,0 +1,86 @@
+/** What a product's registers would have to be kept beside: computed again where it is used. */
+import { describe, expect, it } from "vitest";
+import { compile } from "../../src/compiler/index.js";
+import type { Op, Region, Value } from "../../src/compiler/ir/module.js";
+import { problemsOf } from "../../src/compiler/ir/verify.js";
+import { walk, walkKernel } from "../../src/compiler/ir/visit.js";
+import { rematerialize } from "../../src/compiler/passes/rematerialize.js";
+
+const SCATTERED = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y: T[m, n] sharded(0) {
+  y = reduce_scatter(a @ b, dim: 0)
+}
+`;
+const LENGTHS = ["dim", "rank"];
+const CHEAP = ["compare", "select", "cast", "splat"];
+
+const kernel = compile(SCATTERED, { ranks: 4, dtype: "bf16", arch: "sm_90a" }).kernel!;
+
+/** The consumers of the product whose tiles are handed to movers, and the loop over its tiles. */
+const roles: Op[] = [];
+walkKernel(kernel, (op) => void (op.name === "roles" && "outgoing" in op.attributes && roles.push(op)));
+const [consumers] = roles[0]!.regions as [Region];
+const tiles = consumers.ops.find((op) => op.name === "for")!;
+
+/** Values made in a region, or used there. */
+function valuesIn(region: Region): { readonly made: Set<Value>; readonly used: Set<Value> } {
+  const [made, used] = [new Set(region.arguments), new Set<Value>()];
+  walk(region, (op) => {
+    op.results.forEach((v) => made.add(v));
+    op.regions.forEach((r) => r.arguments.forEach((v) => made.add(v)));
+    op.operands.forEach((v) => used.add(v));
+  });
+  return { made, used };
+}
+
+describe("after a product", () => {
+  const makers = new Map<Value, Op>();
+  walkKernel(kernel, (op) => op.results.forEach((v) => makers.set(v, op)));
+  /** Whether a value follows from the launch by cheap ops, and is none of its parameters itself. */
+  const isKept = (v: Value): boolean => {
+    const op = makers.get(v);
+    return op !== undefined && CHEAP.includes(op.name) && follows(v);
+  };
+  const follows = (v: Value): boolean => {
+    const op = makers.get(v);
+    if (op === undefined) return false;
+    if (["const", ...LENGTHS].includes(op.name)) return true;
+    return CHEAP.includes(op.name) && op.operands.every(follows);
+  };
+
+  it("each way to store a tile computes for itself what follows from the launch", () => {
+    const stores: Op[] = [];
+    walk(tiles.regions[0]!, (op) => {
+      const isWay = op.name === "if" && op.regions.some((r) => r.ops.some((o) => o.name === "ring_acquire"));
+      if (isWay) stores.push(op);
+    });
+    expect(stores.length).toBeGreaterThan(0);
+    for (const region of stores.flatMap((op) => op.regions)) {
+      const { made, used } = valuesIn(region);
+      expect([...used].filter((v) => !made.has(v) && isKept(v))).toEqual([]);
+    }
+  });
+
+  it("lengths and the rank are taken anew for it, where no compiler finds that they are what they were", () => {
+    const near = new Set<string>();
+    walk(tiles.regions[0]!, (op) => void (op.attributes["near"] === true && near.add(op.name)));
+    expect([...near].sort()).toEqual(LENGTHS);
+    const { cuda } = compile(SCATTERED, { ranks: 4, dtype: "bf16", arch: "sm_90a" });
+    expect(cuda).toMatch(/i64 (v\d+) = d_m;\n\s*asm volatile\("" : "\+l"\(\1\)\);/);
+  });
+
+  it("nothing is computed twice in one place, and a second time changes nothing", () => {
+    expect(problemsOf(kernel)).toEqual([]);
+    const count = (k: typeof kernel): number => {
+      let ops = 0;
+      walkKernel(k, () => void ops++);
+      return ops;
+    };
+    expect(count(rematerialize(kernel))).toBe(count(kernel));
+  });
+
+  it("kernels without a product stay as they are", () => {
+    const text = "collective f(x: T[n] sharded(0)) -> y: T[n] sharded(0) {\n  y = x + x\n}\n";
+    const { kernel: copied } = compile(text, { ranks: 2, dtype: "f32", arch: "sm_90a" });
+    expect(rematerialize(copied!)).toBe(copied);
+  });
+});
