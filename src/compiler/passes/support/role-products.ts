@@ -23,8 +23,11 @@ export interface RoleShape {
   readonly stages: number;
   readonly consumers: number;
   readonly producers: number;
-  /** Registers of a thread of each role, where the even share would not do. */
-  readonly registers: { readonly consumer: number; readonly producer: number } | null;
+  /**
+   * Registers of a thread of each role, where the even share would not do. Producers whose movers gather an operand have `gathering`,
+   * and consumers what that leaves.
+   */
+  readonly registers: { readonly consumer: number; readonly producer: number; readonly gathering: number } | null;
   /** Rows of tiles that blocks go through together, so that what they load of the other operand is still in the cache. */
   readonly group: number;
   /**
@@ -382,11 +385,16 @@ export function emitRoles(
     ...(outgoing === null ? {} : { outgoing: outgoing.ring }),
   };
   const even = { consumers, producers, ...others, ring };
-  const divided =
-    registers === null
-      ? even
-      : { ...even, consumerRegisters: registers.consumer, producerRegisters: registers.producer };
+  const divided = registers === null ? even : { ...even, ...registersOf(shape, movers !== null) };
   build.op("roles", [], divided, null, [consumer, producer, moving]);
+}
+
+function registersOf({ registers, consumers, producers }: RoleShape, isGathering: boolean) {
+  const { consumer, producer, gathering } = registers!;
+  const taken = (Math.max(0, gathering - producer) * producers) / consumers;
+  return isGathering
+    ? { consumerRegisters: consumer - Math.ceil(taken / 8) * 8, producerRegisters: gathering }
+    : { consumerRegisters: consumer, producerRegisters: producer };
 }
 
 /** The values of the loop's variables for the element in row `i` and column `j` of the tile at `at`. */
