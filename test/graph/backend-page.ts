@@ -118,8 +118,8 @@ ${partitionReport(few.lowered).trimEnd()}
 ${beforeAndAfter(many.lowered)}
 
 Of edges that could be fused, the one that gains most goes first, for it may stand in the way of others. Rows that are only gathered travel while those
-that are there are multiplied, and tiles of a product that is scattered leave while later ones are computed. A gather of what the same program
-computes first comes before the product as a whole:
+that are there are multiplied, and tiles of a product that is scattered leave while later ones are computed. A gather of what needs
+whole rows first comes before the product as a whole:
 
 \`\`\`text
 ${partitionReport(many.lowered).split("\n\n")[2]}

@@ -64,7 +64,7 @@ test("a repeat of other elements is refuted", () => {
   }
 }`;
   const { kernel } = compile(text, { ranks: 2 });
-  expect(prove({ kernel }).answer.status).toBe("refuted");
+  expect(prove({ kernel }).answer.status).toBe("wrong");
 });
 
 test("a product takes scales that stay for a run, and an operand in memory where they do not", () => {

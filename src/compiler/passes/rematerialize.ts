@@ -97,8 +97,9 @@ class Rematerializer {
       };
       return { ...op, operands, regions: op.regions.map((r) => ({ arguments: r.arguments, ops: inside(r) })) };
     };
-    const rest = ops.map(copied);
-    return [...first, ...rest];
+    const isLiteral = (op: Op): boolean => op.name === "const";
+    const rest = ops.filter((op) => !isLiteral(op)).map(copied);
+    return [...ops.filter(isLiteral), ...first, ...rest];
   }
 
   /** Whether a value depends on nothing but lengths, the rank and the grid, and costs less than a register. */

@@ -42,6 +42,17 @@ template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, con
     for (int i = 0; i < N; i++) p[i] = r.v[i];
   }
 }
+__device__ __forceinline__ i64 quotient(i64 a, i64 b) {
+  if (((u64)(a | b) >> 32) == 0) return (u32)a / (u32)b;
+  u64 q = 0, r = 0;
+#pragma unroll 1
+  for (int i = 63; i >= 0; i--) {
+    r = r << 1 | ((u64)a >> i & 1);
+    q <<= 1;
+    if (r >= (u64)b) { r -= (u64)b; q |= 1; }
+  }
+  return (i64)q;
+}
 __device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u32)x << 16); }
 __device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
 __device__ __forceinline__ float fn_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
@@ -158,6 +169,22 @@ __device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, 
 __device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, u32 full, int x, int y, int z, int v, int w) {
   asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(ring_address(to)), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z), "r"(v), "r"(w) : "memory");
 }
+// Elements of 4 bytes, row by row, as threads load them. Consumers have used theirs when they release a stage: what is made of them they add to sums before that.
+template <int ROWS, int COLS, int THREADS, int FIRST>
+__device__ __forceinline__ void ring_copy_plain(float* to, const float* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
+#pragma unroll 1
+  for (int e = thread_here() - FIRST; e < ROWS * COLS; e += THREADS) {
+    const int r = e / COLS, c = e % COLS;
+    const bool inside = (row + r < rows) & (col + c < cols);
+    const float* source = inside ? from + (row + r) * stride + col + c : from;
+    const int bytes = inside ? 4 : 0; // the rest is filled with zeros
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(ring_address(to + e)), "l"(source), "r"(bytes) : "memory");
+  }
+}
+// This thread's plain copies, when they have landed, are one arrival.
+template <int STAGES> __device__ __forceinline__ void ring_land_plain(const void* ring, i64 position) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring_full<STAGES>(ring, (u64)position % STAGES)) : "memory");
+}
 // As the copy engine lays it out: slabs of 128 bytes a row, their 16-byte pieces permuted by the row.
 template <typename T, int ROWS, int COLS, int THREADS, int FIRST>
 __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
@@ -247,336 +274,343 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   u32* const b_flags = (u32*)b_flags_peers.p[rank];
   u32 b_epoch[1];
   // layer.coll:5: out = gather(silu(hidden), to: 0)
-  const u32 v4 = *(b_epochs + (i64)blockIdx.x);
-  *(b_epoch + 0ll) = v4;
-  const i64 v7 = d_m / 4ll;
-  const i64 v8 = (i64)rank * v7;
+  const u32 v3 = *(b_epochs + (i64)blockIdx.x);
+  *(b_epoch + 0ll) = v3;
+  const i64 v6 = d_m / 4ll;
   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
   // layer.coll:5: out = gather(silu(hidden), to: 0)
-  const u32 v12 = *(b_epoch + 0ll);
-  const u32 v14 = v12 + 1u;
-  *(b_epoch + 0ll) = v14;
-  const i64 v15 = (i64)blockIdx.x * 4ll;
-  const bool v16 = (i64)rank == 0ll;
-  const i64 v20 = v15 + (i64)rank;
+  const u32 v10 = *(b_epoch + 0ll);
+  const u32 v12 = v10 + 1u;
+  *(b_epoch + 0ll) = v12;
+  const i64 v13 = (i64)blockIdx.x * 4ll;
+  const bool v14 = (i64)rank == 0ll;
+  const i64 v18 = v13 + (i64)rank;
   if (threadIdx.x < 4) {
-    const i64 v21 = threadIdx.x;
-    const bool v22 = v21 == 1ll;
-    const bool v23 = v16 & v22;
-    const bool v24 = v21 == 2ll;
-    const bool v25 = v16 & v24;
-    const bool v26 = v21 == 3ll;
-    const bool v27 = v16 & v26;
-    const bool v28 = v23 | v25;
-    const bool v29 = v28 | v27;
-    if (v29) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v21]) + v20, v14);
+    const i64 v19 = threadIdx.x;
+    const bool v20 = v19 == 1ll;
+    const bool v21 = v14 & v20;
+    const bool v22 = v19 == 2ll;
+    const bool v23 = v14 & v22;
+    const bool v24 = v19 == 3ll;
+    const bool v25 = v14 & v24;
+    const bool v26 = v21 | v23;
+    const bool v27 = v26 | v25;
+    if (v27) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v19]) + v18, v12);
     }
   }
-  const bool v30 = (i64)rank == 1ll;
-  const bool v31 = (i64)rank == 2ll;
-  const bool v32 = (i64)rank == 3ll;
+  const bool v28 = (i64)rank == 1ll;
+  const bool v29 = (i64)rank == 2ll;
+  const bool v30 = (i64)rank == 3ll;
   if (threadIdx.x < 4) {
-    const i64 v33 = threadIdx.x;
-    const bool v34 = v33 == 0ll;
-    const bool v35 = v30 & v34;
-    const bool v36 = v31 & v34;
-    const bool v37 = v32 & v34;
-    const bool v38 = v35 | v36;
-    const bool v39 = v38 | v37;
-    const i64 v40 = v15 + v33;
-    if (v39) {
-      wait_acquire_sys(b_flags + v40, v14, watch, (u32)(v33), 5u, (u32)(v40), 5u);
+    const i64 v31 = threadIdx.x;
+    const bool v32 = v31 == 0ll;
+    const bool v33 = v28 & v32;
+    const bool v34 = v29 & v32;
+    const bool v35 = v30 & v32;
+    const bool v36 = v33 | v34;
+    const bool v37 = v36 | v35;
+    const i64 v38 = v13 + v31;
+    if (v37) {
+      wait_acquire_sys(b_flags + v38, v12, watch, (u32)(v31), 5u, (u32)(v38), 5u);
     }
   }
   __syncthreads();
-  const i64 v43 = d_k + 63ll;
-  const i64 v44 = v43 / 64ll;
-  const i64 v46 = v44 < 32ll ? v44 : 32ll;
-  const i64 v50 = v7 + 127ll;
-  const i64 v51 = v50 / 128ll;
-  const i64 v54 = d_n + 255ll;
-  const i64 v55 = v54 / 256ll;
-  const i64 v56 = v51 * v55;
-  const i64 v57 = v56 > 1ll ? v56 : 1ll;
-  const i64 v58 = 132ll / v57;
-  const i64 v59 = v58 / 2ll;
-  const i64 v60 = 1ll < v59 ? 1ll : v59;
-  const i64 v61 = v60 * v58;
-  const i64 v63 = 88ll / v57;
-  const i64 v64 = 1ll < v63 ? 1ll : v63;
-  const i64 v65 = v64 - v60;
-  const i64 v66 = v65 * 3ll;
-  const i64 v67 = v61 > v66 ? v61 : v66;
-  const i64 v68 = v46 < v67 ? v46 : v67;
-  const i64 v69 = v68 > 1ll ? v68 : 1ll;
-  const i64 v70 = v69 - 1ll;
-  const i64 v71 = v44 + v70;
-  const i64 v72 = v71 / v69;
-  const i64 v74 = v7 * d_n;
-  const i64 v75 = v69 * v74;
-  const i64 v76 = v75 / 5469ll;
-  const i64 v77 = v56 * v69;
-  const i64 v79 = v77 + 131ll;
-  const i64 v80 = v79 / 132ll;
-  const i64 v81 = v80 > 1ll ? v80 : 1ll;
-  const i64 v82 = v72 * v81;
-  const i64 v84 = v82 + 8ll;
-  const i64 v85 = v84 * 64ll;
-  const i64 v86 = v85 + v76;
-  const i64 v87 = v44 * 64ll;
-  const bool v88 = v86 < v87;
-  const i64 v89 = v88 ? v72 : v44;
-  const i64 v90 = v89 > 1ll ? v89 : 1ll;
-  const i64 v91 = v90 - 1ll;
-  const i64 v92 = v44 + v91;
-  const i64 v93 = v92 / v90;
-  const i64 v94 = v93 > 1ll ? v93 : 1ll;
-  const bool v95 = v94 > 1ll;
-  const i64 v96 = v7 > 1ll ? v7 : 1ll;
-  const i64 v97 = 128ll / v96;
-  const i64 v98 = 1ll < v97 ? 1ll : v97;
-  const i64 v99 = d_n + 63ll;
-  const i64 v100 = v99 / 64ll;
-  const i64 v101 = v51 * v100;
-  const i64 v102 = v101 > 1ll ? v101 : 1ll;
-  const i64 v103 = 132ll / v102;
-  const i64 v104 = 1ll < v103 ? 1ll : v103;
-  const i64 v105 = v98 * v104;
-  const i64 v106 = v101 * 2ll;
-  const i64 v108 = v106 / 133ll;
-  const i64 v109 = 1ll < v108 ? 1ll : v108;
-  const i64 v110 = v105 * v109;
-  const bool v111 = v110 > 0ll;
-  const i64 v114 = v7 > 0ll ? v7 : 0ll;
-  const i64 v115 = d_n > 0ll ? d_n : 0ll;
-  const i64 v116 = v114 * v115;
-  const i64 v118 = v116 / 3072ll;
-  const i64 v120 = v116 + 3071ll;
-  const i64 v121 = v120 / 3072ll;
-  const bool v124 = (u64)b_slices % 16 == 0;
-  const bool v125 = (u64)b_bias % 16 == 0;
-  const bool v126 = v124 & v125;
-  const bool v127 = (u64)b_out % 16 == 0;
-  const bool v128 = v126 & v127;
-  const i64 v129 = v115 % 8ll;
-  const bool v130 = v129 == 0ll;
-  const bool v131 = v128 & v130;
-  const i64 v132 = d_n % 8ll;
-  const bool v133 = v132 == 0ll;
-  const bool v134 = v131 & v133;
-  Vec<float, 8> v136;
-  #pragma unroll
-  for (int l = 0; l < 8; l++) v136.v[l] = 5e-1f;
-  const i64 v137 = (i64)rank % 4ll;
-  const i64 v138 = (i64)gridDim.x * 4ll;
-  const i64 v139 = (i64)gridDim.x * 2ll;
-  const i64 v140 = (i64)gridDim.x * 3ll;
-  if (v111) {
+  const i64 v41 = d_k + 63ll;
+  const i64 v42 = v41 / 64ll;
+  const i64 v44 = v42 < 32ll ? v42 : 32ll;
+  const i64 v48 = v6 + 127ll;
+  const i64 v49 = v48 / 128ll;
+  const i64 v52 = d_n + 255ll;
+  const i64 v53 = v52 / 256ll;
+  const i64 v54 = v49 * v53;
+  const i64 v55 = v54 > 1ll ? v54 : 1ll;
+  const i64 v56 = quotient(132ll, v55);
+  const i64 v57 = v56 / 2ll;
+  const i64 v58 = 1ll < v57 ? 1ll : v57;
+  const i64 v59 = v58 * v56;
+  const i64 v61 = quotient(88ll, v55);
+  const i64 v62 = 1ll < v61 ? 1ll : v61;
+  const i64 v63 = v62 - v58;
+  const i64 v64 = v63 * 3ll;
+  const i64 v65 = v59 > v64 ? v59 : v64;
+  const i64 v66 = v44 < v65 ? v44 : v65;
+  const i64 v67 = v66 > 1ll ? v66 : 1ll;
+  const i64 v68 = v67 - 1ll;
+  const i64 v69 = v42 + v68;
+  const i64 v70 = quotient(v69, v67);
+  const i64 v72 = v6 * d_n;
+  const i64 v73 = v67 * v72;
+  const i64 v74 = v73 / 5469ll;
+  const i64 v75 = v54 * v67;
+  const i64 v77 = v75 + 131ll;
+  const i64 v78 = v77 / 132ll;
+  const i64 v79 = v78 > 1ll ? v78 : 1ll;
+  const i64 v80 = v70 * v79;
+  const i64 v82 = v80 + 8ll;
+  const i64 v83 = v82 * 64ll;
+  const i64 v84 = v83 + v74;
+  const i64 v85 = v42 * 64ll;
+  const bool v86 = v84 < v85;
+  const i64 v87 = v86 ? v70 : v42;
+  const i64 v88 = v87 > 1ll ? v87 : 1ll;
+  const i64 v89 = v88 - 1ll;
+  const i64 v90 = v42 + v89;
+  const i64 v91 = quotient(v90, v88);
+  const i64 v92 = v91 > 1ll ? v91 : 1ll;
+  const bool v93 = v92 > 1ll;
+  const i64 v94 = v6 > 1ll ? v6 : 1ll;
+  const i64 v95 = quotient(128ll, v94);
+  const i64 v96 = 1ll < v95 ? 1ll : v95;
+  const i64 v97 = d_n + 63ll;
+  const i64 v98 = v97 / 64ll;
+  const i64 v99 = v49 * v98;
+  const i64 v100 = v99 > 1ll ? v99 : 1ll;
+  const i64 v101 = quotient(132ll, v100);
+  const i64 v102 = 1ll < v101 ? 1ll : v101;
+  const i64 v103 = v96 * v102;
+  const i64 v104 = v99 * 2ll;
+  const i64 v106 = v104 / 133ll;
+  const i64 v107 = 1ll < v106 ? 1ll : v106;
+  const i64 v108 = v103 * v107;
+  const bool v109 = v108 > 0ll;
+  if (v109) {
     {
       ring_begin<8, 8, 4, false>(b_ring_8);
       if (threadIdx.x < 256) {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
-        const i64 v141 = v7 > 0ll ? v7 : 0ll;
-        const i64 v142 = v141 + 127ll;
-        const i64 v143 = v142 / 128ll;
-        const i64 v144 = d_n > 0ll ? d_n : 0ll;
-        const i64 v145 = v144 + 63ll;
-        const i64 v146 = v145 / 64ll;
-        const i64 v147 = v143 * v146;
-        const i64 v149 = d_k + 63ll;
-        const i64 v150 = v149 / 64ll;
-        const i64 v151 = 8ll * v146;
-        const bool v152 = v150 > 0ll;
-        const bool v154 = (u64)b_bias % 16 == 0;
-        const bool v155 = (u64)b_out % 16 == 0;
-        const bool v156 = v154 & v155;
-        const i64 v157 = d_n % 8ll;
-        const bool v158 = v157 == 0ll;
-        const bool v159 = v156 & v158;
-        const i64 v160 = d_n % 8ll;
-        const bool v161 = v160 == 0ll;
-        const bool v162 = v159 & v161;
-        Vec<float, 8> v163;
-        #pragma unroll
-        for (int l = 0; l < 8; l++) v163.v[l] = 5e-1f;
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+        i64 v117 = d_m;
+        asm volatile("" : "+l"(v117));
+        const i64 v118 = v117 / 4ll;
+        const i64 v119 = v118 > 0ll ? v118 : 0ll;
+        const i64 v120 = v119 + 127ll;
+        i64 v121 = d_n;
+        asm volatile("" : "+l"(v121));
+        const i64 v122 = v121 > 0ll ? v121 : 0ll;
+        const i64 v123 = v122 + 63ll;
+        const i64 v124 = v120 / 128ll;
+        const i64 v125 = v123 / 64ll;
+        // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+        i64 v126 = d_k;
+        asm volatile("" : "+l"(v126));
+        // layer.coll:5: out = gather(silu(hidden), to: 0)
+        const i64 v127 = v126 + 63ll;
+        const i64 v128 = v127 / 64ll;
+        const i64 v129 = v124 * v125;
+        const i64 v131 = 8ll * v125;
         #pragma unroll 1
-        for (i64 v164 = blockIdx.x; v164 < v147; v164 += gridDim.x) {
-          const i64 v165 = v164 / (i64)gridDim.x;
-          const i64 v166 = v165 * v150;
-          const i64 v167 = v164 / v151;
-          const i64 v168 = v167 * 8ll;
-          const i64 v169 = v143 - v168;
-          const i64 v170 = 8ll < v169 ? 8ll : v169;
-          const i64 v171 = v164 % v151;
-          const i64 v172 = v171 % v170;
-          const i64 v173 = v168 + v172;
-          const i64 v174 = v173 * 128ll;
-          const i64 v175 = v171 / v170;
-          const i64 v176 = v175 * 64ll;
+        for (i64 v133 = blockIdx.x; v133 < v129; v133 += gridDim.x) {
+          const i64 v134 = quotient(v133, (i64)gridDim.x);
+          const i64 v135 = v134 * v128;
+          const i64 v136 = quotient(v133, v131);
+          const i64 v137 = v136 * 8ll;
+          const i64 v138 = v124 - v137;
+          const i64 v139 = 8ll < v138 ? 8ll : v138;
+          const i64 v140 = v133 - v136 * v131;
+          const i64 qv141 = quotient(v140, v139);
+          const i64 v141 = v140 - qv141 * v139;
+          const i64 v142 = v137 + v141;
+          const i64 v143 = v142 * 128ll;
+          const i64 v145 = qv141 * 64ll;
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x64) / sizeof(*b_accumulator_128x64); l++) b_accumulator_128x64[l] = 0;
           #pragma unroll 2
-          for (i64 v177 = 0ll; v177 < v150; v177++) {
-            const i64 v178 = v166 + v177;
-            ring_wait<8>(b_ring_8, v178);
-            const i64 v179 = v178 % 8ll;
-            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64 + v179 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_8x64x64 + v179 * 4096), 8192));
+          for (i64 v146 = 0ll; v146 < v128; v146++) {
+            const i64 v147 = v135 + v146;
+            ring_wait<8>(b_ring_8, v147);
+            const i64 v148 = v147 % 8ll;
+            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64 + v148 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_8x64x64 + v148 * 4096), 8192));
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v180 = v177 > 0ll;
-            const i64 v181 = v178 - 1ll;
-            if (v180) {
-              ring_release<8>(b_ring_8, v181);
+            const bool v149 = v146 > 0ll;
+            const i64 v150 = v147 - 1ll;
+            if (v149) {
+              ring_release<8>(b_ring_8, v150);
             }
           }
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+          i64 v151 = d_k;
+          asm volatile("" : "+l"(v151));
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
+          const i64 v152 = v151 + 63ll;
+          const i64 v153 = v152 / 64ll;
+          const bool v154 = v153 > 0ll;
+          i64 v155 = d_m;
+          asm volatile("" : "+l"(v155));
+          const i64 v156 = v155 / 4ll;
+          const bool v157 = (u64)b_bias % 16 == 0;
+          const bool v158 = (u64)b_out % 16 == 0;
+          const bool v159 = v157 & v158;
+          i64 v160 = d_n;
+          asm volatile("" : "+l"(v160));
+          const i64 v161 = v160 % 8ll;
+          const bool v162 = v161 == 0ll;
+          const bool v163 = v159 & v162;
+          const i64 v164 = v160 % 8ll;
+          const bool v165 = v164 == 0ll;
+          const bool v166 = v163 & v165;
+          i64 v167 = (i64)rank;
+          asm volatile("" : "+l"(v167));
+          const i64 v168 = v167 * v156;
+          Vec<float, 8> v169;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v169.v[l] = 5e-1f;
           wgmma_end_32(b_accumulator_128x64);
-          const i64 v182 = v166 + v150;
-          const i64 v183 = v182 - 1ll;
-          if (v152) {
-            ring_release<8>(b_ring_8, v183);
+          const i64 v170 = v135 + v153;
+          const i64 v171 = v170 - 1ll;
+          if (v154) {
+            ring_release<8>(b_ring_8, v171);
           }
-          const i64 v184 = v7 - v174;
-          const i64 v185 = d_n - v176;
-          const u32 tv186 = thread_here();
-          float* const pv186 = (float*)(b_patch_128x40 + tv186 / 32 * 640);
+          const i64 v172 = v156 - v143;
+          const i64 v173 = d_n - v145;
+          const u32 tv174 = thread_here();
+          float* const pv174 = (float*)(b_patch_128x40 + tv174 / 32 * 640);
           #pragma unroll 1
-          for (u32 cv186 = 0; cv186 < 2; cv186++) {
-            put_fragment_64_f32(pv186, b_accumulator_128x64, cv186, tv186 % 32);
-            if (v162) {
+          for (u32 cv174 = 0; cv174 < 2; cv174++) {
+            put_fragment_64_f32(pv174, b_accumulator_128x64, cv174, tv174 % 32);
+            if (v166) {
               #pragma unroll 2
-              for (u32 lv186 = tv186 % 32; lv186 < 64; lv186 += 32) {
-                const i64 v186 = (tv186 / 32 * 16 + lv186 / 4) * 8 + cv186 * 4 + lv186 % 4;
-                const i64 v187 = v186 * 8ll;
-                const i64 v188 = v187 / 64ll;
-                const i64 v189 = v187 % 64ll;
-                const bool v190 = v188 < v184;
-                const bool v191 = v189 < v185;
-                const bool v192 = v190 & v191;
-                const i64 v193 = v174 + v188;
-                const i64 v194 = v176 + v189;
-                const i64 v195 = v193 + v8;
+              for (u32 lv174 = tv174 % 32; lv174 < 64; lv174 += 32) {
+                const i64 v174 = (tv174 / 32 * 16 + lv174 / 4) * 8 + cv174 * 4 + lv174 % 4;
+                const i64 v175 = v174 * 8ll;
+                const i64 v176 = v175 / 64ll;
+                const i64 v177 = v175 % 64ll;
+                const bool v178 = v176 < v172;
+                const bool v179 = v177 < v173;
+                const bool v180 = v178 & v179;
+                const i64 v181 = v143 + v176;
+                const i64 v182 = v145 + v177;
+                const i64 v183 = v181 + v168;
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const i64 v196 = v188 * 64ll;
-                const i64 v197 = v196 + v189;
+                const i64 v184 = v176 * 64ll;
+                const i64 v185 = v184 + v177;
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const i64 v198 = v193 * d_n;
-                const i64 v199 = v198 + v194;
-                const i64 v200 = v195 * d_n;
-                const i64 v201 = v200 + v194;
-                if (v192) {
+                const i64 v186 = v181 * d_n;
+                const i64 v187 = v186 + v182;
+                const i64 v188 = v183 * d_n;
+                const i64 v189 = v188 + v182;
+                if (v180) {
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const Vec<float, 8> v202 = load_vec<float, 8>(pv186 + lv186 / 4 * 40 + lv186 % 4 * 8);
+                  const Vec<float, 8> v190 = load_vec<float, 8>(pv174 + lv174 / 4 * 40 + lv174 % 4 * 8);
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  Vec<float, 8> v203;
+                  Vec<float, 8> v191;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v203.v[l] = v163.v[l] * v202.v[l];
-                  const Vec<u16, 8> v204 = load_vec<u16, 8>(b_bias + v199);
-                  Vec<float, 8> v205;
+                  for (int l = 0; l < 8; l++) v191.v[l] = v169.v[l] * v190.v[l];
+                  const Vec<u16, 8> v192 = load_vec<u16, 8>(b_bias + v187);
+                  Vec<float, 8> v193;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v205.v[l] = bf16_to_f32(v204.v[l]);
-                  Vec<float, 8> v206;
+                  for (int l = 0; l < 8; l++) v193.v[l] = bf16_to_f32(v192.v[l]);
+                  Vec<float, 8> v194;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v206.v[l] = v203.v[l] + v205.v[l];
-                  Vec<float, 8> v207;
+                  for (int l = 0; l < 8; l++) v194.v[l] = v191.v[l] + v193.v[l];
+                  Vec<float, 8> v195;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v207.v[l] = fn_silu(v206.v[l]);
-                  Vec<u16, 8> v208;
+                  for (int l = 0; l < 8; l++) v195.v[l] = fn_silu(v194.v[l]);
+                  Vec<u16, 8> v196;
                   #pragma unroll
-                  for (int l = 0; l < 8; l++) v208.v[l] = f32_to_bf16(v207.v[l]);
-                  store_vec(((u16*)b_out_peers.p[0ll]) + v201, v208);
+                  for (int l = 0; l < 8; l++) v196.v[l] = f32_to_bf16(v195.v[l]);
+                  store_vec(((u16*)b_out_peers.p[0ll]) + v189, v196);
                 }
               }
             } else {
               #pragma unroll 1
-              for (u32 lv209 = tv186 % 32; lv209 < 512; lv209 += 32) {
-                const i64 v209 = (tv186 / 32 * 16 + lv209 / 32) * 64 + cv186 * 32 + lv209 % 32;
-                const i64 v210 = v209 / 64ll;
-                const i64 v211 = v209 % 64ll;
-                const bool v212 = v210 < v184;
-                const bool v213 = v211 < v185;
-                const bool v214 = v212 & v213;
-                const i64 v215 = v174 + v210;
-                const i64 v216 = v176 + v211;
-                const i64 v217 = v215 + v8;
+              for (u32 lv197 = tv174 % 32; lv197 < 512; lv197 += 32) {
+                const i64 v197 = (tv174 / 32 * 16 + lv197 / 32) * 64 + cv174 * 32 + lv197 % 32;
+                const i64 v198 = v197 / 64ll;
+                const i64 v199 = v197 % 64ll;
+                const bool v200 = v198 < v172;
+                const bool v201 = v199 < v173;
+                const bool v202 = v200 & v201;
+                const i64 v203 = v143 + v198;
+                const i64 v204 = v145 + v199;
+                const i64 v205 = v203 + v168;
                 // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const i64 v218 = v210 * 64ll;
-                const i64 v219 = v218 + v211;
+                const i64 v206 = v198 * 64ll;
+                const i64 v207 = v206 + v199;
                 // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const i64 v220 = v215 * d_n;
-                const i64 v221 = v220 + v216;
-                const i64 v222 = v217 * d_n;
-                const i64 v223 = v222 + v216;
-                if (v214) {
+                const i64 v208 = v203 * d_n;
+                const i64 v209 = v208 + v204;
+                const i64 v210 = v205 * d_n;
+                const i64 v211 = v210 + v204;
+                if (v202) {
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const float v224 = *(pv186 + lv209 / 32 * 40 + lv209 % 32 * 1);
+                  const float v212 = *(pv174 + lv197 / 32 * 40 + lv197 % 32 * 1);
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const float v225 = 5e-1f * v224;
-                  const u16 v226 = *(b_bias + v221);
-                  const float v227 = bf16_to_f32(v226);
-                  const float v228 = v225 + v227;
-                  const float v229 = fn_silu(v228);
-                  const u16 v230 = f32_to_bf16(v229);
-                  *(((u16*)b_out_peers.p[0ll]) + v223) = v230;
+                  const float v213 = 5e-1f * v212;
+                  const u16 v214 = *(b_bias + v209);
+                  const float v215 = bf16_to_f32(v214);
+                  const float v216 = v213 + v215;
+                  const float v217 = fn_silu(v216);
+                  const u16 v218 = f32_to_bf16(v217);
+                  *(((u16*)b_out_peers.p[0ll]) + v211) = v218;
                 }
               }
             }
           }
         }
       } else {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
         Filling filling = {0, false};
-        const i64 v231 = v7 > 0ll ? v7 : 0ll;
-        const i64 v232 = v231 + 127ll;
-        const i64 v233 = v232 / 128ll;
-        const i64 v234 = d_n > 0ll ? d_n : 0ll;
-        const i64 v235 = v234 + 63ll;
-        const i64 v236 = v235 / 64ll;
-        const i64 v237 = v233 * v236;
-        const i64 v239 = d_k + 63ll;
-        const i64 v240 = v239 / 64ll;
-        const i64 v241 = 8ll * v236;
+        i64 v219 = d_m;
+        asm volatile("" : "+l"(v219));
+        const i64 v220 = v219 / 4ll;
+        const i64 v221 = v220 > 0ll ? v220 : 0ll;
+        const i64 v222 = v221 + 127ll;
+        i64 v223 = d_n;
+        asm volatile("" : "+l"(v223));
+        const i64 v224 = v223 > 0ll ? v223 : 0ll;
+        const i64 v225 = v224 + 63ll;
+        const i64 v226 = v222 / 128ll;
+        const i64 v227 = v225 / 64ll;
+        // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+        i64 v228 = d_k;
+        asm volatile("" : "+l"(v228));
+        // layer.coll:5: out = gather(silu(hidden), to: 0)
+        const i64 v229 = v228 + 63ll;
+        const i64 v230 = v226 * v227;
+        const i64 v232 = v229 / 64ll;
+        const i64 v233 = 8ll * v227;
         #pragma unroll 1
-        for (i64 v242 = blockIdx.x; v242 < v237; v242 += gridDim.x) {
-          const i64 v243 = v242 / (i64)gridDim.x;
-          const i64 v244 = v243 * v240;
-          const i64 v245 = v242 / v241;
-          const i64 v246 = v245 * 8ll;
-          const i64 v247 = v233 - v246;
-          const i64 v248 = 8ll < v247 ? 8ll : v247;
-          const i64 v249 = v242 % v241;
-          const i64 v250 = v249 % v248;
-          const i64 v251 = v246 + v250;
-          const i64 v252 = v251 * 128ll;
-          const i64 v253 = v249 / v248;
-          const i64 v254 = v253 * 64ll;
+        for (i64 v234 = blockIdx.x; v234 < v230; v234 += gridDim.x) {
+          const i64 v235 = quotient(v234, (i64)gridDim.x);
+          const i64 v236 = v235 * v232;
+          const i64 v237 = quotient(v234, v233);
+          const i64 v238 = v237 * 8ll;
+          const i64 v239 = v226 - v238;
+          const i64 v240 = 8ll < v239 ? 8ll : v239;
+          const i64 v241 = v234 - v237 * v233;
+          const i64 qv242 = quotient(v241, v240);
+          const i64 v242 = v241 - qv242 * v240;
+          const i64 v243 = v238 + v242;
+          const i64 v244 = v243 * 128ll;
+          const i64 v246 = qv242 * 64ll;
           #pragma unroll 1
-          for (i64 v255 = 0ll; v255 < v240; v255++) {
-            const i64 v256 = v244 + v255;
-            const i64 v257 = v256 % 8ll;
-            const i64 v258 = v255 * 64ll;
-            ring_acquire<8>(b_ring_8, v256);
+          for (i64 v247 = 0ll; v247 < v232; v247++) {
+            const i64 v248 = v236 + v247;
+            const i64 v249 = v248 % 8ll;
+            const i64 v250 = v247 * 64ll;
+            ring_acquire<8>(b_ring_8, v248);
             if (can_map(b_a, d_k)) {
-              const bool is_half_ring_a_bf16_8x128x64 = v252 + 64 >= (d_m / 4ll);
+              const bool is_half_ring_a_bf16_8x128x64 = v244 + 64 >= (d_m / 4ll);
               filling.bytes += is_half_ring_a_bf16_8x128x64 ? 8192 : 16384;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v257 * 8192 + s * 8192, is_half_ring_a_bf16_8x128x64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v257), (int)(v258) + s * 64, (int)(v252));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v249 * 8192 + s * 8192, is_half_ring_a_bf16_8x128x64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v249), (int)(v250) + s * 64, (int)(v244));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_8x128x64 + v257 * 8192, b_a, d_k, (d_m / 4ll), d_k, v252, v258);
+              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_8x128x64 + v249 * 8192, b_a, d_k, (d_m / 4ll), d_k, v244, v250);
             }
             if (can_map(b_b, d_n)) {
               filling.bytes += 8192;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v257 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v257), (int)(v254) + s * 64, (int)(v258));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v249 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v249), (int)(v246) + s * 64, (int)(v250));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 64, 64, 128, 256>(b_ring_b_bf16_8x64x64 + v257 * 4096, b_b, d_n, d_k, d_n, v258, v254);
+              ring_copy<u16, 64, 64, 128, 256>(b_ring_b_bf16_8x64x64 + v249 * 4096, b_b, d_n, d_k, d_n, v250, v246);
             }
-            ring_fill<8, 256>(b_ring_8, v256, filling);
+            ring_fill<8, 256>(b_ring_8, v248, filling);
           }
         }
       }
@@ -591,209 +625,222 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     {
       ring_begin<4, 8, 4, false>(b_ring_4);
       if (threadIdx.x < 256) {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
-        const i64 v259 = v7 > 0ll ? v7 : 0ll;
-        const i64 v260 = v259 + 127ll;
-        const i64 v261 = v260 / 128ll;
-        const i64 v262 = d_n > 0ll ? d_n : 0ll;
-        const i64 v263 = v262 + 255ll;
-        const i64 v264 = v263 / 256ll;
-        const i64 v265 = v261 * v264;
-        const i64 v266 = v265 * v94;
-        const i64 v268 = 8ll * v264;
-        const bool v269 = v89 > 0ll;
-        const i64 v271 = d_m / 4ll;
-        const bool v273 = (u64)b_slices % 16 == 0;
-        const i64 v274 = d_n % 4ll;
-        const bool v275 = v274 == 0ll;
-        const bool v276 = v273 & v275;
-        const i64 v277 = d_n % 4ll;
-        const bool v278 = v277 == 0ll;
-        const bool v279 = v276 & v278;
-        const bool v280 = (u64)b_bias % 16 == 0;
-        const bool v281 = (u64)b_out % 16 == 0;
-        const bool v282 = v280 & v281;
-        const i64 v283 = d_n % 8ll;
-        const bool v284 = v283 == 0ll;
-        const bool v285 = v282 & v284;
-        const i64 v286 = d_n % 8ll;
-        const bool v287 = v286 == 0ll;
-        const bool v288 = v285 & v287;
-        Vec<float, 8> v289;
-        #pragma unroll
-        for (int l = 0; l < 8; l++) v289.v[l] = 5e-1f;
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+        i64 v251 = d_m;
+        asm volatile("" : "+l"(v251));
+        const i64 v252 = v251 / 4ll;
+        const i64 v253 = v252 > 0ll ? v252 : 0ll;
+        const i64 v254 = v253 + 127ll;
+        i64 v255 = d_n;
+        asm volatile("" : "+l"(v255));
+        const i64 v256 = v255 > 0ll ? v255 : 0ll;
+        const i64 v257 = v256 + 255ll;
+        const i64 v258 = v254 / 128ll;
+        const i64 v259 = v257 / 256ll;
+        const i64 v260 = v258 * v259;
+        const i64 v262 = 8ll * v259;
+        const i64 v263 = v260 * v92;
+        const bool v264 = v87 > 0ll;
         #pragma unroll 1
-        for (i64 v290 = blockIdx.x; v290 < v266; v290 += gridDim.x) {
-          const i64 v291 = v290 / (i64)gridDim.x;
-          const i64 v292 = v291 * v89;
-          const i64 v293 = v290 % v265;
-          const i64 v294 = v293 / v268;
-          const i64 v295 = v294 * 8ll;
-          const i64 v296 = v261 - v295;
-          const i64 v297 = 8ll < v296 ? 8ll : v296;
-          const i64 v298 = v293 % v268;
-          const i64 v299 = v298 % v297;
-          const i64 v300 = v295 + v299;
-          const i64 v301 = v300 * 128ll;
-          const i64 v302 = v298 / v297;
-          const i64 v303 = v302 * 256ll;
-          const i64 v304 = v290 / v265;
+        for (i64 v266 = blockIdx.x; v266 < v263; v266 += gridDim.x) {
+          const i64 v267 = quotient(v266, (i64)gridDim.x);
+          const i64 v268 = v267 * v87;
+          const i64 qv269 = quotient(v266, v260);
+          const i64 v269 = v266 - qv269 * v260;
+          const i64 v270 = quotient(v269, v262);
+          const i64 v271 = v270 * 8ll;
+          const i64 v272 = v258 - v271;
+          const i64 v273 = 8ll < v272 ? 8ll : v272;
+          const i64 v274 = v269 - v270 * v262;
+          const i64 qv275 = quotient(v274, v273);
+          const i64 v275 = v274 - qv275 * v273;
+          const i64 v276 = v271 + v275;
+          const i64 v277 = v276 * 128ll;
+          const i64 v279 = qv275 * 256ll;
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(*b_accumulator_128x256); l++) b_accumulator_128x256[l] = 0;
           #pragma unroll 2
-          for (i64 v305 = 0ll; v305 < v89; v305++) {
-            const i64 v306 = v292 + v305;
-            ring_wait<4>(b_ring_4, v306);
-            const i64 v307 = v306 % 4ll;
-            wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v307 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v307 * 16384), 8192));
+          for (i64 v281 = 0ll; v281 < v87; v281++) {
+            const i64 v282 = v268 + v281;
+            ring_wait<4>(b_ring_4, v282);
+            const i64 v283 = v282 % 4ll;
+            wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v283 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v283 * 16384), 8192));
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v308 = v305 > 0ll;
-            const i64 v309 = v306 - 1ll;
-            if (v308) {
-              ring_release<4>(b_ring_4, v309);
+            const bool v284 = v281 > 0ll;
+            const i64 v285 = v282 - 1ll;
+            if (v284) {
+              ring_release<4>(b_ring_4, v285);
             }
           }
+          i64 v286 = d_m;
+          asm volatile("" : "+l"(v286));
+          const i64 v287 = v286 / 4ll;
+          const i64 v288 = v286 / 4ll;
+          const bool v289 = (u64)b_slices % 16 == 0;
+          i64 v290 = d_n;
+          asm volatile("" : "+l"(v290));
+          const i64 v291 = v290 % 4ll;
+          const bool v292 = v291 == 0ll;
+          const bool v293 = v289 & v292;
+          const i64 v294 = v290 % 4ll;
+          const bool v295 = v294 == 0ll;
+          const bool v296 = v293 & v295;
+          const bool v297 = (u64)b_bias % 16 == 0;
+          const bool v298 = (u64)b_out % 16 == 0;
+          const bool v299 = v297 & v298;
+          const i64 v300 = v290 % 8ll;
+          const bool v301 = v300 == 0ll;
+          const bool v302 = v299 & v301;
+          const i64 v303 = v290 % 8ll;
+          const bool v304 = v303 == 0ll;
+          const bool v305 = v302 & v304;
+          i64 v306 = (i64)rank;
+          asm volatile("" : "+l"(v306));
+          const i64 v307 = v306 * v287;
+          Vec<float, 8> v308;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v308.v[l] = 5e-1f;
           wgmma_end_128(b_accumulator_128x256);
-          const i64 v310 = v292 + v89;
-          const i64 v311 = v310 - 1ll;
-          if (v269) {
-            ring_release<4>(b_ring_4, v311);
+          const i64 v309 = v268 + v87;
+          const i64 v310 = v309 - 1ll;
+          if (v264) {
+            ring_release<4>(b_ring_4, v310);
           }
-          const i64 v312 = v7 - v301;
-          const i64 v313 = d_n - v303;
-          const i64 v314 = v304 * v271;
-          if (v95) {
-            const u32 tv315 = thread_here();
-            float* const pv315 = (float*)(b_patch_128x40 + tv315 / 32 * 640);
+          const i64 v311 = v287 - v277;
+          const i64 v312 = d_n - v279;
+          const i64 v313 = qv269 * v288;
+          if (v93) {
+            const u32 tv314 = thread_here();
+            float* const pv314 = (float*)(b_patch_128x40 + tv314 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv315 = 0; cv315 < 8; cv315++) {
-              put_fragment_256_f32(pv315, b_accumulator_128x256, cv315, tv315 % 32);
-              if (v279) {
+            for (u32 cv314 = 0; cv314 < 8; cv314++) {
+              put_fragment_256_f32(pv314, b_accumulator_128x256, cv314, tv314 % 32);
+              if (v296) {
                 #pragma unroll 4
-                for (u32 lv315 = tv315 % 32; lv315 < 128; lv315 += 32) {
-                  const i64 v315 = (tv315 / 32 * 16 + lv315 / 8) * 64 + cv315 * 8 + lv315 % 8;
-                  const i64 v316 = v315 * 4ll;
-                  const i64 v317 = v316 / 256ll;
-                  const i64 v318 = v316 % 256ll;
+                for (u32 lv314 = tv314 % 32; lv314 < 128; lv314 += 32) {
+                  const i64 v314 = (tv314 / 32 * 16 + lv314 / 8) * 64 + cv314 * 8 + lv314 % 8;
+                  const i64 v315 = v314 * 4ll;
+                  const i64 v316 = v315 / 256ll;
+                  const i64 v317 = v315 % 256ll;
+                  const bool v318 = v316 < v311;
                   const bool v319 = v317 < v312;
-                  const bool v320 = v318 < v313;
-                  const bool v321 = v319 & v320;
-                  const i64 v322 = v301 + v317;
-                  const i64 v323 = v303 + v318;
-                  const i64 v324 = v317 * 256ll;
-                  const i64 v325 = v324 + v318;
-                  const i64 v326 = v314 + v322;
-                  const i64 v327 = v326 * d_n;
-                  const i64 v328 = v327 + v323;
-                  if (v321) {
-                    const Vec<float, 4> v329 = load_vec<float, 4>(pv315 + lv315 / 8 * 40 + lv315 % 8 * 4);
-                    store_vec(b_slices + v328, v329);
+                  const bool v320 = v318 & v319;
+                  const i64 v321 = v277 + v316;
+                  const i64 v322 = v279 + v317;
+                  const i64 v323 = v316 * 256ll;
+                  const i64 v324 = v323 + v317;
+                  const i64 v325 = v313 + v321;
+                  const i64 v326 = v325 * d_n;
+                  const i64 v327 = v326 + v322;
+                  if (v320) {
+                    const Vec<float, 4> v328 = load_vec<float, 4>(pv314 + lv314 / 8 * 40 + lv314 % 8 * 4);
+                    store_vec(b_slices + v327, v328);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv330 = tv315 % 32; lv330 < 512; lv330 += 32) {
-                  const i64 v330 = (tv315 / 32 * 16 + lv330 / 32) * 256 + cv315 * 32 + lv330 % 32;
-                  const i64 v331 = v330 / 256ll;
-                  const i64 v332 = v330 % 256ll;
+                for (u32 lv329 = tv314 % 32; lv329 < 512; lv329 += 32) {
+                  const i64 v329 = (tv314 / 32 * 16 + lv329 / 32) * 256 + cv314 * 32 + lv329 % 32;
+                  const i64 v330 = v329 / 256ll;
+                  const i64 v331 = v329 % 256ll;
+                  const bool v332 = v330 < v311;
                   const bool v333 = v331 < v312;
-                  const bool v334 = v332 < v313;
-                  const bool v335 = v333 & v334;
-                  const i64 v336 = v301 + v331;
-                  const i64 v337 = v303 + v332;
-                  const i64 v338 = v331 * 256ll;
-                  const i64 v339 = v338 + v332;
-                  const i64 v340 = v314 + v336;
-                  const i64 v341 = v340 * d_n;
-                  const i64 v342 = v341 + v337;
-                  if (v335) {
-                    const float v343 = *(pv315 + lv330 / 32 * 40 + lv330 % 32 * 1);
-                    *(b_slices + v342) = v343;
+                  const bool v334 = v332 & v333;
+                  const i64 v335 = v277 + v330;
+                  const i64 v336 = v279 + v331;
+                  const i64 v337 = v330 * 256ll;
+                  const i64 v338 = v337 + v331;
+                  const i64 v339 = v313 + v335;
+                  const i64 v340 = v339 * d_n;
+                  const i64 v341 = v340 + v336;
+                  if (v334) {
+                    const float v342 = *(pv314 + lv329 / 32 * 40 + lv329 % 32 * 1);
+                    *(b_slices + v341) = v342;
                   }
                 }
               }
             }
           } else {
-            const u32 tv344 = thread_here();
-            float* const pv344 = (float*)(b_patch_128x40 + tv344 / 32 * 640);
+            const u32 tv343 = thread_here();
+            float* const pv343 = (float*)(b_patch_128x40 + tv343 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv344 = 0; cv344 < 8; cv344++) {
-              put_fragment_256_f32(pv344, b_accumulator_128x256, cv344, tv344 % 32);
-              if (v288) {
+            for (u32 cv343 = 0; cv343 < 8; cv343++) {
+              put_fragment_256_f32(pv343, b_accumulator_128x256, cv343, tv343 % 32);
+              if (v305) {
                 #pragma unroll 2
-                for (u32 lv344 = tv344 % 32; lv344 < 64; lv344 += 32) {
-                  const i64 v344 = (tv344 / 32 * 16 + lv344 / 4) * 32 + cv344 * 4 + lv344 % 4;
-                  const i64 v345 = v344 * 8ll;
-                  const i64 v346 = v345 / 256ll;
-                  const i64 v347 = v345 % 256ll;
+                for (u32 lv343 = tv343 % 32; lv343 < 64; lv343 += 32) {
+                  const i64 v343 = (tv343 / 32 * 16 + lv343 / 4) * 32 + cv343 * 4 + lv343 % 4;
+                  const i64 v344 = v343 * 8ll;
+                  const i64 v345 = v344 / 256ll;
+                  const i64 v346 = v344 % 256ll;
+                  const bool v347 = v345 < v311;
                   const bool v348 = v346 < v312;
-                  const bool v349 = v347 < v313;
-                  const bool v350 = v348 & v349;
-                  const i64 v351 = v301 + v346;
-                  const i64 v352 = v303 + v347;
-                  const i64 v353 = v351 + v8;
+                  const bool v349 = v347 & v348;
+                  const i64 v350 = v277 + v345;
+                  const i64 v351 = v279 + v346;
+                  const i64 v352 = v350 + v307;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v354 = v346 * 256ll;
-                  const i64 v355 = v354 + v347;
+                  const i64 v353 = v345 * 256ll;
+                  const i64 v354 = v353 + v346;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v356 = v351 * d_n;
-                  const i64 v357 = v356 + v352;
-                  const i64 v358 = v353 * d_n;
-                  const i64 v359 = v358 + v352;
-                  if (v350) {
+                  const i64 v355 = v350 * d_n;
+                  const i64 v356 = v355 + v351;
+                  const i64 v357 = v352 * d_n;
+                  const i64 v358 = v357 + v351;
+                  if (v349) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v360 = load_vec<float, 8>(pv344 + lv344 / 4 * 40 + lv344 % 4 * 8);
+                    const Vec<float, 8> v359 = load_vec<float, 8>(pv343 + lv343 / 4 * 40 + lv343 % 4 * 8);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v361;
+                    Vec<float, 8> v360;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v361.v[l] = v289.v[l] * v360.v[l];
-                    const Vec<u16, 8> v362 = load_vec<u16, 8>(b_bias + v357);
+                    for (int l = 0; l < 8; l++) v360.v[l] = v308.v[l] * v359.v[l];
+                    const Vec<u16, 8> v361 = load_vec<u16, 8>(b_bias + v356);
+                    Vec<float, 8> v362;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v362.v[l] = bf16_to_f32(v361.v[l]);
                     Vec<float, 8> v363;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v363.v[l] = bf16_to_f32(v362.v[l]);
+                    for (int l = 0; l < 8; l++) v363.v[l] = v360.v[l] + v362.v[l];
                     Vec<float, 8> v364;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v364.v[l] = v361.v[l] + v363.v[l];
-                    Vec<float, 8> v365;
+                    for (int l = 0; l < 8; l++) v364.v[l] = fn_silu(v363.v[l]);
+                    Vec<u16, 8> v365;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v365.v[l] = fn_silu(v364.v[l]);
-                    Vec<u16, 8> v366;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v366.v[l] = f32_to_bf16(v365.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v359, v366);
+                    for (int l = 0; l < 8; l++) v365.v[l] = f32_to_bf16(v364.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v358, v365);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv367 = tv344 % 32; lv367 < 512; lv367 += 32) {
-                  const i64 v367 = (tv344 / 32 * 16 + lv367 / 32) * 256 + cv344 * 32 + lv367 % 32;
-                  const i64 v368 = v367 / 256ll;
-                  const i64 v369 = v367 % 256ll;
+                for (u32 lv366 = tv343 % 32; lv366 < 512; lv366 += 32) {
+                  const i64 v366 = (tv343 / 32 * 16 + lv366 / 32) * 256 + cv343 * 32 + lv366 % 32;
+                  const i64 v367 = v366 / 256ll;
+                  const i64 v368 = v366 % 256ll;
+                  const bool v369 = v367 < v311;
                   const bool v370 = v368 < v312;
-                  const bool v371 = v369 < v313;
-                  const bool v372 = v370 & v371;
-                  const i64 v373 = v301 + v368;
-                  const i64 v374 = v303 + v369;
-                  const i64 v375 = v373 + v8;
+                  const bool v371 = v369 & v370;
+                  const i64 v372 = v277 + v367;
+                  const i64 v373 = v279 + v368;
+                  const i64 v374 = v372 + v307;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v376 = v368 * 256ll;
-                  const i64 v377 = v376 + v369;
+                  const i64 v375 = v367 * 256ll;
+                  const i64 v376 = v375 + v368;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v378 = v373 * d_n;
-                  const i64 v379 = v378 + v374;
-                  const i64 v380 = v375 * d_n;
-                  const i64 v381 = v380 + v374;
-                  if (v372) {
+                  const i64 v377 = v372 * d_n;
+                  const i64 v378 = v377 + v373;
+                  const i64 v379 = v374 * d_n;
+                  const i64 v380 = v379 + v373;
+                  if (v371) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v382 = *(pv344 + lv367 / 32 * 40 + lv367 % 32 * 1);
+                    const float v381 = *(pv343 + lv366 / 32 * 40 + lv366 % 32 * 1);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v383 = 5e-1f * v382;
-                    const u16 v384 = *(b_bias + v379);
-                    const float v385 = bf16_to_f32(v384);
-                    const float v386 = v383 + v385;
-                    const float v387 = fn_silu(v386);
-                    const u16 v388 = f32_to_bf16(v387);
-                    *(((u16*)b_out_peers.p[0ll]) + v381) = v388;
+                    const float v382 = 5e-1f * v381;
+                    const u16 v383 = *(b_bias + v378);
+                    const float v384 = bf16_to_f32(v383);
+                    const float v385 = v382 + v384;
+                    const float v386 = fn_silu(v385);
+                    const u16 v387 = f32_to_bf16(v386);
+                    *(((u16*)b_out_peers.p[0ll]) + v380) = v387;
                   }
                 }
               }
@@ -801,63 +848,68 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           }
         }
       } else {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
         Filling filling = {0, false};
-        const i64 v389 = v7 > 0ll ? v7 : 0ll;
-        const i64 v390 = v389 + 127ll;
-        const i64 v391 = v390 / 128ll;
-        const i64 v392 = d_n > 0ll ? d_n : 0ll;
-        const i64 v393 = v392 + 255ll;
-        const i64 v394 = v393 / 256ll;
-        const i64 v395 = v391 * v394;
-        const i64 v396 = v395 * v94;
-        const i64 v398 = 8ll * v394;
+        i64 v388 = d_m;
+        asm volatile("" : "+l"(v388));
+        const i64 v389 = v388 / 4ll;
+        const i64 v390 = v389 > 0ll ? v389 : 0ll;
+        const i64 v391 = v390 + 127ll;
+        i64 v392 = d_n;
+        asm volatile("" : "+l"(v392));
+        const i64 v393 = v392 > 0ll ? v392 : 0ll;
+        const i64 v394 = v393 + 255ll;
+        const i64 v395 = v391 / 128ll;
+        const i64 v396 = v394 / 256ll;
+        const i64 v397 = v395 * v396;
+        const i64 v399 = 8ll * v396;
+        const i64 v400 = v397 * v92;
         #pragma unroll 1
-        for (i64 v399 = blockIdx.x; v399 < v396; v399 += gridDim.x) {
-          const i64 v400 = v399 / (i64)gridDim.x;
-          const i64 v401 = v400 * v89;
-          const i64 v402 = v399 % v395;
-          const i64 v403 = v402 / v398;
-          const i64 v404 = v403 * 8ll;
-          const i64 v405 = v391 - v404;
-          const i64 v406 = 8ll < v405 ? 8ll : v405;
-          const i64 v407 = v402 % v398;
-          const i64 v408 = v407 % v406;
-          const i64 v409 = v404 + v408;
-          const i64 v410 = v409 * 128ll;
-          const i64 v411 = v407 / v406;
-          const i64 v412 = v411 * 256ll;
-          const i64 v413 = v399 / v395;
-          const i64 v414 = v413 * v89;
+        for (i64 v401 = blockIdx.x; v401 < v400; v401 += gridDim.x) {
+          const i64 v402 = quotient(v401, (i64)gridDim.x);
+          const i64 v403 = v402 * v87;
+          const i64 qv404 = quotient(v401, v397);
+          const i64 v404 = v401 - qv404 * v397;
+          const i64 v405 = quotient(v404, v399);
+          const i64 v406 = v405 * 8ll;
+          const i64 v407 = v395 - v406;
+          const i64 v408 = 8ll < v407 ? 8ll : v407;
+          const i64 v409 = v404 - v405 * v399;
+          const i64 qv410 = quotient(v409, v408);
+          const i64 v410 = v409 - qv410 * v408;
+          const i64 v411 = v406 + v410;
+          const i64 v412 = v411 * 128ll;
+          const i64 v414 = qv410 * 256ll;
+          const i64 v416 = qv404 * v87;
           #pragma unroll 1
-          for (i64 v415 = 0ll; v415 < v89; v415++) {
-            const i64 v416 = v401 + v415;
-            const i64 v417 = v416 % 4ll;
-            const i64 v418 = v414 + v415;
-            const i64 v419 = v418 * 64ll;
-            ring_acquire<4>(b_ring_4, v416);
+          for (i64 v417 = 0ll; v417 < v87; v417++) {
+            const i64 v418 = v403 + v417;
+            const i64 v419 = v418 % 4ll;
+            const i64 v420 = v416 + v417;
+            const i64 v421 = v420 * 64ll;
+            ring_acquire<4>(b_ring_4, v418);
             if (can_map(b_a, d_k)) {
-              const bool is_half_ring_a_bf16_4x128x64 = v410 + 64 >= (d_m / 4ll);
+              const bool is_half_ring_a_bf16_4x128x64 = v412 + 64 >= (d_m / 4ll);
               filling.bytes += is_half_ring_a_bf16_4x128x64 ? 8192 : 16384;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v417 * 8192 + s * 8192, is_half_ring_a_bf16_4x128x64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v417), (int)(v419) + s * 64, (int)(v410));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v419 * 8192 + s * 8192, is_half_ring_a_bf16_4x128x64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v419), (int)(v421) + s * 64, (int)(v412));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v417 * 8192, b_a, d_k, (d_m / 4ll), d_k, v410, v419);
+              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v419 * 8192, b_a, d_k, (d_m / 4ll), d_k, v412, v421);
             }
             if (can_map(b_b, d_n)) {
               filling.bytes += 32768;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v417 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v417), (int)(v412) + s * 64, (int)(v419));
+                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v419 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v419), (int)(v414) + s * 64, (int)(v421));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v417 * 16384, b_b, d_n, d_k, d_n, v419, v412);
+              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v419 * 16384, b_b, d_n, d_k, d_n, v421, v414);
             }
-            ring_fill<4, 256>(b_ring_4, v416, filling);
+            ring_fill<4, 256>(b_ring_4, v418, filling);
           }
         }
       }
@@ -868,420 +920,490 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         asm volatile("setmaxnreg.inc.sync.aligned.u32 168;");
       }
     }
-    if (v95) {
+    if (v93) {
+      const i64 v423 = (i64)blockIdx.x * 4ll;
+      i64 v424 = (i64)rank;
+      asm volatile("" : "+l"(v424));
+      const i64 v425 = v423 + v424;
+      const i64 v427 = v424 % 4ll;
+      const bool v428 = (u64)b_slices % 16 == 0;
+      const bool v429 = (u64)b_bias % 16 == 0;
+      const bool v430 = v428 & v429;
+      const bool v431 = (u64)b_out % 16 == 0;
+      const bool v432 = v430 & v431;
+      i64 v433 = d_n;
+      asm volatile("" : "+l"(v433));
+      const i64 v434 = v433 > 0ll ? v433 : 0ll;
+      const i64 v435 = v434 % 8ll;
+      const bool v436 = v435 == 0ll;
+      const bool v437 = v432 & v436;
+      const i64 v438 = v433 % 8ll;
+      const bool v439 = v438 == 0ll;
+      const bool v440 = v437 & v439;
+      i64 v441 = d_m;
+      asm volatile("" : "+l"(v441));
+      const i64 v442 = v441 / 4ll;
+      const i64 v443 = v442 > 0ll ? v442 : 0ll;
+      const i64 v444 = v443 * v434;
+      const i64 v445 = v444 / 3072ll;
+      const i64 v446 = v444 + 3071ll;
+      const i64 v447 = v446 / 3072ll;
+      const i64 v448 = v424 * v442;
+      Vec<float, 8> v449;
+      #pragma unroll
+      for (int l = 0; l < 8; l++) v449.v[l] = 5e-1f;
       __syncthreads();
-      const u32 v420 = *(b_epoch + 0ll);
-      const u32 v421 = v420 + 1u;
-      *(b_epoch + 0ll) = v421;
+      const u32 v450 = *(b_epoch + 0ll);
+      const u32 v451 = v450 + 1u;
+      *(b_epoch + 0ll) = v451;
       if (threadIdx.x < 1) {
-        const i64 v422 = threadIdx.x;
-        signal_set_release_gpu(b_flags + v20, v421);
+        const i64 v452 = threadIdx.x;
+        signal_set_release_gpu(b_flags + v425, v451);
       }
       #pragma unroll 1
-      for (i64 v423 = threadIdx.x; v423 < (i64)gridDim.x; v423 += 384) {
-        const i64 v424 = v423 * 4ll;
-        const i64 v425 = v424 + v137;
-        wait_acquire_gpu(b_flags + v425, v421, watch, (u32)(v137), 5u, (u32)(v425), 5u);
+      for (i64 v453 = threadIdx.x; v453 < (i64)gridDim.x; v453 += 384) {
+        const i64 v454 = v453 * 4ll;
+        const i64 v455 = v454 + v427;
+        wait_acquire_gpu(b_flags + v455, v451, watch, (u32)(v427), 5u, (u32)(v455), 5u);
       }
       __syncthreads();
-      if (v134) {
-        const i64 v426 = v118 / v138;
+      if (v440) {
+        i64 v456 = d_m;
+        asm volatile("" : "+l"(v456));
+        const i64 v457 = v456 / 4ll;
+        const i64 v458 = v457 > 0ll ? v457 : 0ll;
+        i64 v459 = d_n;
+        asm volatile("" : "+l"(v459));
+        const i64 v460 = v459 > 0ll ? v459 : 0ll;
+        const i64 v461 = v458 * v460;
+        const i64 v462 = v461 / 3072ll;
+        const i64 v464 = (i64)gridDim.x * 4ll;
+        const i64 v466 = (i64)gridDim.x * 2ll;
+        const i64 v467 = (i64)gridDim.x * 3ll;
+        i64 v468 = (i64)rank;
+        asm volatile("" : "+l"(v468));
+        const i64 v469 = v468 * v457;
+        Vec<float, 8> v470;
+        #pragma unroll
+        for (int l = 0; l < 8; l++) v470.v[l] = 5e-1f;
+        const i64 v471 = quotient(v462, v464);
         #pragma unroll 1
-        for (i64 v427 = 0ll; v427 < v426; v427++) {
-          const i64 v428 = v427 * v138;
-          const i64 v429 = v428 + (i64)blockIdx.x;
-          const i64 v430 = v429 * 3072ll;
-          const i64 v431 = v429 + (i64)gridDim.x;
-          const i64 v432 = v431 * 3072ll;
-          const i64 v433 = v429 + v139;
-          const i64 v434 = v433 * 3072ll;
-          const i64 v435 = v429 + v140;
-          const i64 v436 = v435 * 3072ll;
+        for (i64 v472 = 0ll; v472 < v471; v472++) {
+          const i64 v473 = v472 * v464;
+          const i64 v474 = v473 + (i64)blockIdx.x;
+          const i64 v475 = v474 * 3072ll;
+          const i64 v476 = v474 + (i64)gridDim.x;
+          const i64 v477 = v476 * 3072ll;
+          const i64 v478 = v474 + v466;
+          const i64 v479 = v478 * 3072ll;
+          const i64 v480 = v474 + v467;
+          const i64 v481 = v480 * 3072ll;
           {
-            const i64 v437 = threadIdx.x;
-            const i64 v438 = v437 * 8ll;
-            const i64 v439 = v430 + v438;
-            const i64 v440 = v432 + v438;
-            const i64 v441 = v434 + v438;
-            const i64 v442 = v436 + v438;
-            const i64 v443 = v439 % v115;
-            const i64 v444 = v440 % v115;
-            const i64 v445 = v441 % v115;
-            const i64 v446 = v442 % v115;
-            const i64 v447 = v439 / v115;
-            const i64 v448 = v440 / v115;
-            const i64 v449 = v441 / v115;
-            const i64 v450 = v442 / v115;
-            const i64 v451 = v447 + v8;
-            const i64 v452 = v448 + v8;
-            const i64 v453 = v449 + v8;
-            const i64 v454 = v450 + v8;
+            const i64 v482 = threadIdx.x;
+            const i64 v483 = v482 * 8ll;
+            const i64 v484 = v475 + v483;
+            const i64 v485 = v477 + v483;
+            const i64 v486 = v479 + v483;
+            const i64 v487 = v481 + v483;
+            const i64 qv488 = quotient(v484, v460);
+            const i64 v488 = v484 - qv488 * v460;
+            const i64 qv489 = quotient(v485, v460);
+            const i64 v489 = v485 - qv489 * v460;
+            const i64 qv490 = quotient(v486, v460);
+            const i64 v490 = v486 - qv490 * v460;
+            const i64 qv491 = quotient(v487, v460);
+            const i64 v491 = v487 - qv491 * v460;
+            const i64 v496 = qv488 + v469;
+            const i64 v497 = qv489 + v469;
+            const i64 v498 = qv490 + v469;
+            const i64 v499 = qv491 + v469;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v456;
-            for (int l = 0; l < 8; l++) v456.v[l] = 0e+0f;
-            for (i64 v455 = 0ll; v455 < v94; v455++) {
-              const i64 v457 = v455 * v7;
-              const i64 v458 = v457 + v447;
-              const i64 v459 = v458 * d_n;
-              const i64 v460 = v459 + v443;
-              const Vec<float, 8> v461 = load_vec<float, 8>(b_slices + v460);
-              for (int l = 0; l < 8; l++) v456.v[l] = v456.v[l] + v461.v[l];
-            }
-            Vec<float, 8> v463;
-            for (int l = 0; l < 8; l++) v463.v[l] = 0e+0f;
-            for (i64 v462 = 0ll; v462 < v94; v462++) {
-              const i64 v464 = v462 * v7;
-              const i64 v465 = v464 + v448;
-              const i64 v466 = v465 * d_n;
-              const i64 v467 = v466 + v444;
-              const Vec<float, 8> v468 = load_vec<float, 8>(b_slices + v467);
-              for (int l = 0; l < 8; l++) v463.v[l] = v463.v[l] + v468.v[l];
-            }
-            Vec<float, 8> v470;
-            for (int l = 0; l < 8; l++) v470.v[l] = 0e+0f;
-            for (i64 v469 = 0ll; v469 < v94; v469++) {
-              const i64 v471 = v469 * v7;
-              const i64 v472 = v471 + v449;
-              const i64 v473 = v472 * d_n;
-              const i64 v474 = v473 + v445;
-              const Vec<float, 8> v475 = load_vec<float, 8>(b_slices + v474);
-              for (int l = 0; l < 8; l++) v470.v[l] = v470.v[l] + v475.v[l];
-            }
-            Vec<float, 8> v477;
-            for (int l = 0; l < 8; l++) v477.v[l] = 0e+0f;
-            for (i64 v476 = 0ll; v476 < v94; v476++) {
-              const i64 v478 = v476 * v7;
-              const i64 v479 = v478 + v450;
-              const i64 v480 = v479 * d_n;
-              const i64 v481 = v480 + v446;
-              const Vec<float, 8> v482 = load_vec<float, 8>(b_slices + v481);
-              for (int l = 0; l < 8; l++) v477.v[l] = v477.v[l] + v482.v[l];
-            }
-            // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v483;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v483.v[l] = v136.v[l] * v456.v[l];
-            Vec<float, 8> v484;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v484.v[l] = v136.v[l] * v463.v[l];
-            Vec<float, 8> v485;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v485.v[l] = v136.v[l] * v470.v[l];
-            Vec<float, 8> v486;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v486.v[l] = v136.v[l] * v477.v[l];
-            const i64 v487 = v447 * d_n;
-            const i64 v488 = v448 * d_n;
-            const i64 v489 = v449 * d_n;
-            const i64 v490 = v450 * d_n;
-            const i64 v491 = v487 + v443;
-            const i64 v492 = v488 + v444;
-            const i64 v493 = v489 + v445;
-            const i64 v494 = v490 + v446;
-            const Vec<u16, 8> v495 = load_vec<u16, 8>(b_bias + v491);
-            const Vec<u16, 8> v496 = load_vec<u16, 8>(b_bias + v492);
-            const Vec<u16, 8> v497 = load_vec<u16, 8>(b_bias + v493);
-            const Vec<u16, 8> v498 = load_vec<u16, 8>(b_bias + v494);
-            Vec<float, 8> v499;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v499.v[l] = bf16_to_f32(v495.v[l]);
-            Vec<float, 8> v500;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v500.v[l] = bf16_to_f32(v496.v[l]);
             Vec<float, 8> v501;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v501.v[l] = bf16_to_f32(v497.v[l]);
-            Vec<float, 8> v502;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v502.v[l] = bf16_to_f32(v498.v[l]);
-            Vec<float, 8> v503;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v503.v[l] = v483.v[l] + v499.v[l];
-            Vec<float, 8> v504;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v504.v[l] = v484.v[l] + v500.v[l];
-            Vec<float, 8> v505;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v505.v[l] = v485.v[l] + v501.v[l];
-            Vec<float, 8> v506;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v506.v[l] = v486.v[l] + v502.v[l];
-            Vec<float, 8> v507;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v507.v[l] = fn_silu(v503.v[l]);
+            for (int l = 0; l < 8; l++) v501.v[l] = 0e+0f;
+            for (i64 v500 = 0ll; v500 < v92; v500++) {
+              const i64 v502 = v500 * v457;
+              const i64 v503 = v502 + qv488;
+              const i64 v504 = v503 * d_n;
+              const i64 v505 = v504 + v488;
+              const Vec<float, 8> v506 = load_vec<float, 8>(b_slices + v505);
+              for (int l = 0; l < 8; l++) v501.v[l] = v501.v[l] + v506.v[l];
+            }
             Vec<float, 8> v508;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v508.v[l] = fn_silu(v504.v[l]);
-            Vec<float, 8> v509;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v509.v[l] = fn_silu(v505.v[l]);
-            Vec<float, 8> v510;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v510.v[l] = fn_silu(v506.v[l]);
-            Vec<u16, 8> v511;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v511.v[l] = f32_to_bf16(v507.v[l]);
-            Vec<u16, 8> v512;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v512.v[l] = f32_to_bf16(v508.v[l]);
-            Vec<u16, 8> v513;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v513.v[l] = f32_to_bf16(v509.v[l]);
-            Vec<u16, 8> v514;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v514.v[l] = f32_to_bf16(v510.v[l]);
-            const i64 v515 = v451 * d_n;
-            const i64 v516 = v452 * d_n;
-            const i64 v517 = v453 * d_n;
-            const i64 v518 = v454 * d_n;
-            const i64 v519 = v515 + v443;
-            const i64 v520 = v516 + v444;
-            const i64 v521 = v517 + v445;
-            const i64 v522 = v518 + v446;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v519, v511);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v520, v512);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v521, v513);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v522, v514);
-          }
-        }
-        const i64 v523 = v426 * v138;
-        #pragma unroll 1
-        for (i64 v524 = v523 + ((i64)blockIdx.x - v523 % gridDim.x + gridDim.x) % gridDim.x; v524 < v118; v524 += gridDim.x) {
-          const i64 v525 = v524 * 3072ll;
-          {
-            const i64 v526 = threadIdx.x;
-            const i64 v527 = v526 * 8ll;
-            const i64 v528 = v525 + v527;
-            const i64 v529 = v528 % v115;
-            const i64 v530 = v528 / v115;
-            const i64 v531 = v530 + v8;
-            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v533;
-            for (int l = 0; l < 8; l++) v533.v[l] = 0e+0f;
-            for (i64 v532 = 0ll; v532 < v94; v532++) {
-              const i64 v534 = v532 * v7;
-              const i64 v535 = v534 + v530;
-              const i64 v536 = v535 * d_n;
-              const i64 v537 = v536 + v529;
-              const Vec<float, 8> v538 = load_vec<float, 8>(b_slices + v537);
-              for (int l = 0; l < 8; l++) v533.v[l] = v533.v[l] + v538.v[l];
+            for (int l = 0; l < 8; l++) v508.v[l] = 0e+0f;
+            for (i64 v507 = 0ll; v507 < v92; v507++) {
+              const i64 v509 = v507 * v457;
+              const i64 v510 = v509 + qv489;
+              const i64 v511 = v510 * d_n;
+              const i64 v512 = v511 + v489;
+              const Vec<float, 8> v513 = load_vec<float, 8>(b_slices + v512);
+              for (int l = 0; l < 8; l++) v508.v[l] = v508.v[l] + v513.v[l];
+            }
+            Vec<float, 8> v515;
+            for (int l = 0; l < 8; l++) v515.v[l] = 0e+0f;
+            for (i64 v514 = 0ll; v514 < v92; v514++) {
+              const i64 v516 = v514 * v457;
+              const i64 v517 = v516 + qv490;
+              const i64 v518 = v517 * d_n;
+              const i64 v519 = v518 + v490;
+              const Vec<float, 8> v520 = load_vec<float, 8>(b_slices + v519);
+              for (int l = 0; l < 8; l++) v515.v[l] = v515.v[l] + v520.v[l];
+            }
+            Vec<float, 8> v522;
+            for (int l = 0; l < 8; l++) v522.v[l] = 0e+0f;
+            for (i64 v521 = 0ll; v521 < v92; v521++) {
+              const i64 v523 = v521 * v457;
+              const i64 v524 = v523 + qv491;
+              const i64 v525 = v524 * d_n;
+              const i64 v526 = v525 + v491;
+              const Vec<float, 8> v527 = load_vec<float, 8>(b_slices + v526);
+              for (int l = 0; l < 8; l++) v522.v[l] = v522.v[l] + v527.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v539;
+            Vec<float, 8> v528;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v539.v[l] = v136.v[l] * v533.v[l];
-            const i64 v540 = v530 * d_n;
-            const i64 v541 = v540 + v529;
-            const Vec<u16, 8> v542 = load_vec<u16, 8>(b_bias + v541);
-            Vec<float, 8> v543;
+            for (int l = 0; l < 8; l++) v528.v[l] = v470.v[l] * v501.v[l];
+            Vec<float, 8> v529;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v543.v[l] = bf16_to_f32(v542.v[l]);
+            for (int l = 0; l < 8; l++) v529.v[l] = v470.v[l] * v508.v[l];
+            Vec<float, 8> v530;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v530.v[l] = v470.v[l] * v515.v[l];
+            Vec<float, 8> v531;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v531.v[l] = v470.v[l] * v522.v[l];
+            const i64 v532 = qv488 * d_n;
+            const i64 v533 = qv489 * d_n;
+            const i64 v534 = qv490 * d_n;
+            const i64 v535 = qv491 * d_n;
+            const i64 v536 = v532 + v488;
+            const i64 v537 = v533 + v489;
+            const i64 v538 = v534 + v490;
+            const i64 v539 = v535 + v491;
+            const Vec<u16, 8> v540 = load_vec<u16, 8>(b_bias + v536);
+            const Vec<u16, 8> v541 = load_vec<u16, 8>(b_bias + v537);
+            const Vec<u16, 8> v542 = load_vec<u16, 8>(b_bias + v538);
+            const Vec<u16, 8> v543 = load_vec<u16, 8>(b_bias + v539);
             Vec<float, 8> v544;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v544.v[l] = v539.v[l] + v543.v[l];
+            for (int l = 0; l < 8; l++) v544.v[l] = bf16_to_f32(v540.v[l]);
             Vec<float, 8> v545;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v545.v[l] = fn_silu(v544.v[l]);
-            Vec<u16, 8> v546;
+            for (int l = 0; l < 8; l++) v545.v[l] = bf16_to_f32(v541.v[l]);
+            Vec<float, 8> v546;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v546.v[l] = f32_to_bf16(v545.v[l]);
-            const i64 v547 = v531 * d_n;
-            const i64 v548 = v547 + v529;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v548, v546);
+            for (int l = 0; l < 8; l++) v546.v[l] = bf16_to_f32(v542.v[l]);
+            Vec<float, 8> v547;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v547.v[l] = bf16_to_f32(v543.v[l]);
+            Vec<float, 8> v548;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v548.v[l] = v528.v[l] + v544.v[l];
+            Vec<float, 8> v549;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v549.v[l] = v529.v[l] + v545.v[l];
+            Vec<float, 8> v550;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v550.v[l] = v530.v[l] + v546.v[l];
+            Vec<float, 8> v551;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v551.v[l] = v531.v[l] + v547.v[l];
+            Vec<float, 8> v552;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v552.v[l] = fn_silu(v548.v[l]);
+            Vec<float, 8> v553;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v553.v[l] = fn_silu(v549.v[l]);
+            Vec<float, 8> v554;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v554.v[l] = fn_silu(v550.v[l]);
+            Vec<float, 8> v555;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v555.v[l] = fn_silu(v551.v[l]);
+            Vec<u16, 8> v556;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v556.v[l] = f32_to_bf16(v552.v[l]);
+            Vec<u16, 8> v557;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v557.v[l] = f32_to_bf16(v553.v[l]);
+            Vec<u16, 8> v558;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v558.v[l] = f32_to_bf16(v554.v[l]);
+            Vec<u16, 8> v559;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v559.v[l] = f32_to_bf16(v555.v[l]);
+            const i64 v560 = v496 * d_n;
+            const i64 v561 = v497 * d_n;
+            const i64 v562 = v498 * d_n;
+            const i64 v563 = v499 * d_n;
+            const i64 v564 = v560 + v488;
+            const i64 v565 = v561 + v489;
+            const i64 v566 = v562 + v490;
+            const i64 v567 = v563 + v491;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v564, v556);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v565, v557);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v566, v558);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v567, v559);
+          }
+        }
+        const i64 v568 = v471 * v464;
+        #pragma unroll 1
+        for (i64 v569 = v568 + ((i64)blockIdx.x - v568 % gridDim.x + gridDim.x) % gridDim.x; v569 < v462; v569 += gridDim.x) {
+          const i64 v570 = v569 * 3072ll;
+          {
+            const i64 v571 = threadIdx.x;
+            const i64 v572 = v571 * 8ll;
+            const i64 v573 = v570 + v572;
+            const i64 qv574 = quotient(v573, v460);
+            const i64 v574 = v573 - qv574 * v460;
+            const i64 v576 = qv574 + v469;
+            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+            Vec<float, 8> v578;
+            for (int l = 0; l < 8; l++) v578.v[l] = 0e+0f;
+            for (i64 v577 = 0ll; v577 < v92; v577++) {
+              const i64 v579 = v577 * v457;
+              const i64 v580 = v579 + qv574;
+              const i64 v581 = v580 * d_n;
+              const i64 v582 = v581 + v574;
+              const Vec<float, 8> v583 = load_vec<float, 8>(b_slices + v582);
+              for (int l = 0; l < 8; l++) v578.v[l] = v578.v[l] + v583.v[l];
+            }
+            // layer.coll:5: out = gather(silu(hidden), to: 0)
+            Vec<float, 8> v584;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v584.v[l] = v470.v[l] * v578.v[l];
+            const i64 v585 = qv574 * d_n;
+            const i64 v586 = v585 + v574;
+            const Vec<u16, 8> v587 = load_vec<u16, 8>(b_bias + v586);
+            Vec<float, 8> v588;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v588.v[l] = bf16_to_f32(v587.v[l]);
+            Vec<float, 8> v589;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v589.v[l] = v584.v[l] + v588.v[l];
+            Vec<float, 8> v590;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v590.v[l] = fn_silu(v589.v[l]);
+            Vec<u16, 8> v591;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v591.v[l] = f32_to_bf16(v590.v[l]);
+            const i64 v592 = v576 * d_n;
+            const i64 v593 = v592 + v574;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v593, v591);
           }
         }
       } else {
+        i64 v594 = d_m;
+        asm volatile("" : "+l"(v594));
+        const i64 v595 = v594 / 4ll;
+        const i64 v596 = v595 > 0ll ? v595 : 0ll;
+        i64 v597 = d_n;
+        asm volatile("" : "+l"(v597));
+        const i64 v598 = v597 > 0ll ? v597 : 0ll;
+        const i64 v599 = v596 * v598;
+        const i64 v600 = v599 / 3072ll;
+        i64 v601 = (i64)rank;
+        asm volatile("" : "+l"(v601));
+        const i64 v602 = v601 * v595;
         #pragma unroll 1
-        for (i64 v549 = blockIdx.x; v549 < v118; v549 += gridDim.x) {
-          const i64 v550 = v549 * 3072ll;
+        for (i64 v603 = blockIdx.x; v603 < v600; v603 += gridDim.x) {
+          const i64 v604 = v603 * 3072ll;
           #pragma unroll 1
-          for (i64 v551 = threadIdx.x; v551 < 3072ll; v551 += 384) {
-            const i64 v552 = v550 + v551;
-            const i64 v553 = v552 % v115;
-            const i64 v554 = v552 / v115;
-            const i64 v555 = v554 + v8;
+          for (i64 v605 = threadIdx.x; v605 < 3072ll; v605 += 384) {
+            const i64 v606 = v604 + v605;
+            const i64 qv607 = quotient(v606, v598);
+            const i64 v607 = v606 - qv607 * v598;
+            const i64 v609 = qv607 + v602;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v557;
-            v557 = 0e+0f;
-            for (i64 v556 = 0ll; v556 < v94; v556++) {
-              const i64 v558 = v556 * v7;
-              const i64 v559 = v558 + v554;
-              const i64 v560 = v559 * d_n;
-              const i64 v561 = v560 + v553;
-              const float v562 = *(b_slices + v561);
-              v557 = v557 + v562;
+            float v611;
+            v611 = 0e+0f;
+            for (i64 v610 = 0ll; v610 < v92; v610++) {
+              const i64 v612 = v610 * v595;
+              const i64 v613 = v612 + qv607;
+              const i64 v614 = v613 * d_n;
+              const i64 v615 = v614 + v607;
+              const float v616 = *(b_slices + v615);
+              v611 = v611 + v616;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v563 = 5e-1f * v557;
-            const i64 v564 = v554 * d_n;
-            const i64 v565 = v564 + v553;
-            const u16 v566 = *(b_bias + v565);
-            const float v567 = bf16_to_f32(v566);
-            const float v568 = v563 + v567;
-            const float v569 = fn_silu(v568);
-            const u16 v570 = f32_to_bf16(v569);
-            const i64 v571 = v555 * d_n;
-            const i64 v572 = v571 + v553;
-            *(((u16*)b_out_peers.p[0ll]) + v572) = v570;
+            const float v617 = 5e-1f * v611;
+            const i64 v618 = qv607 * d_n;
+            const i64 v619 = v618 + v607;
+            const u16 v620 = *(b_bias + v619);
+            const float v621 = bf16_to_f32(v620);
+            const float v622 = v617 + v621;
+            const float v623 = fn_silu(v622);
+            const u16 v624 = f32_to_bf16(v623);
+            const i64 v625 = v609 * d_n;
+            const i64 v626 = v625 + v607;
+            *(((u16*)b_out_peers.p[0ll]) + v626) = v624;
           }
         }
       }
-      if (v134) {
+      if (v440) {
         #pragma unroll 1
-        for (i64 v573 = v118 + ((i64)blockIdx.x - v118 % gridDim.x + gridDim.x) % gridDim.x; v573 < v121; v573 += gridDim.x) {
-          const i64 v574 = v573 * 3072ll;
-          const i64 v575 = v116 - v574;
-          const i64 v576 = v575 / 8ll;
-          const i64 v577 = v576 * 8ll;
+        for (i64 v627 = v445 + ((i64)blockIdx.x - v445 % gridDim.x + gridDim.x) % gridDim.x; v627 < v447; v627 += gridDim.x) {
+          const i64 v628 = v627 * 3072ll;
+          const i64 v629 = v444 - v628;
+          const i64 v630 = v629 / 8ll;
+          const i64 v631 = v630 * 8ll;
           #pragma unroll 1
-          for (i64 v578 = threadIdx.x; v578 < v576; v578 += 384) {
-            const i64 v579 = v578 * 8ll;
-            const i64 v580 = v574 + v579;
-            const i64 v581 = v580 % v115;
-            const i64 v582 = v580 / v115;
-            const i64 v583 = v582 + v8;
+          for (i64 v632 = threadIdx.x; v632 < v630; v632 += 384) {
+            const i64 v633 = v632 * 8ll;
+            const i64 v634 = v628 + v633;
+            const i64 qv635 = quotient(v634, v434);
+            const i64 v635 = v634 - qv635 * v434;
+            const i64 v637 = qv635 + v448;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v585;
-            for (int l = 0; l < 8; l++) v585.v[l] = 0e+0f;
-            for (i64 v584 = 0ll; v584 < v94; v584++) {
-              const i64 v586 = v584 * v7;
-              const i64 v587 = v586 + v582;
-              const i64 v588 = v587 * d_n;
-              const i64 v589 = v588 + v581;
-              const Vec<float, 8> v590 = load_vec<float, 8>(b_slices + v589);
-              for (int l = 0; l < 8; l++) v585.v[l] = v585.v[l] + v590.v[l];
+            Vec<float, 8> v639;
+            for (int l = 0; l < 8; l++) v639.v[l] = 0e+0f;
+            for (i64 v638 = 0ll; v638 < v92; v638++) {
+              const i64 v640 = v638 * v442;
+              const i64 v641 = v640 + qv635;
+              const i64 v642 = v641 * d_n;
+              const i64 v643 = v642 + v635;
+              const Vec<float, 8> v644 = load_vec<float, 8>(b_slices + v643);
+              for (int l = 0; l < 8; l++) v639.v[l] = v639.v[l] + v644.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v591;
+            Vec<float, 8> v645;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v591.v[l] = v136.v[l] * v585.v[l];
-            const i64 v592 = v582 * d_n;
-            const i64 v593 = v592 + v581;
-            const Vec<u16, 8> v594 = load_vec<u16, 8>(b_bias + v593);
-            Vec<float, 8> v595;
+            for (int l = 0; l < 8; l++) v645.v[l] = v449.v[l] * v639.v[l];
+            const i64 v646 = qv635 * d_n;
+            const i64 v647 = v646 + v635;
+            const Vec<u16, 8> v648 = load_vec<u16, 8>(b_bias + v647);
+            Vec<float, 8> v649;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v595.v[l] = bf16_to_f32(v594.v[l]);
-            Vec<float, 8> v596;
+            for (int l = 0; l < 8; l++) v649.v[l] = bf16_to_f32(v648.v[l]);
+            Vec<float, 8> v650;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v596.v[l] = v591.v[l] + v595.v[l];
-            Vec<float, 8> v597;
+            for (int l = 0; l < 8; l++) v650.v[l] = v645.v[l] + v649.v[l];
+            Vec<float, 8> v651;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v597.v[l] = fn_silu(v596.v[l]);
-            Vec<u16, 8> v598;
+            for (int l = 0; l < 8; l++) v651.v[l] = fn_silu(v650.v[l]);
+            Vec<u16, 8> v652;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v598.v[l] = f32_to_bf16(v597.v[l]);
-            const i64 v599 = v583 * d_n;
-            const i64 v600 = v599 + v581;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v600, v598);
+            for (int l = 0; l < 8; l++) v652.v[l] = f32_to_bf16(v651.v[l]);
+            const i64 v653 = v637 * d_n;
+            const i64 v654 = v653 + v635;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v654, v652);
           }
           #pragma unroll 1
-          for (i64 v601 = v577 + threadIdx.x; v601 < v575; v601 += 384) {
-            const i64 v602 = v574 + v601;
-            const i64 v603 = v602 % v115;
-            const i64 v604 = v602 / v115;
-            const i64 v605 = v604 + v8;
+          for (i64 v655 = v631 + threadIdx.x; v655 < v629; v655 += 384) {
+            const i64 v656 = v628 + v655;
+            const i64 qv657 = quotient(v656, v434);
+            const i64 v657 = v656 - qv657 * v434;
+            const i64 v659 = qv657 + v448;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v607;
-            v607 = 0e+0f;
-            for (i64 v606 = 0ll; v606 < v94; v606++) {
-              const i64 v608 = v606 * v7;
-              const i64 v609 = v608 + v604;
-              const i64 v610 = v609 * d_n;
-              const i64 v611 = v610 + v603;
-              const float v612 = *(b_slices + v611);
-              v607 = v607 + v612;
+            float v661;
+            v661 = 0e+0f;
+            for (i64 v660 = 0ll; v660 < v92; v660++) {
+              const i64 v662 = v660 * v442;
+              const i64 v663 = v662 + qv657;
+              const i64 v664 = v663 * d_n;
+              const i64 v665 = v664 + v657;
+              const float v666 = *(b_slices + v665);
+              v661 = v661 + v666;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v613 = 5e-1f * v607;
-            const i64 v614 = v604 * d_n;
-            const i64 v615 = v614 + v603;
-            const u16 v616 = *(b_bias + v615);
-            const float v617 = bf16_to_f32(v616);
-            const float v618 = v613 + v617;
-            const float v619 = fn_silu(v618);
-            const u16 v620 = f32_to_bf16(v619);
-            const i64 v621 = v605 * d_n;
-            const i64 v622 = v621 + v603;
-            *(((u16*)b_out_peers.p[0ll]) + v622) = v620;
+            const float v667 = 5e-1f * v661;
+            const i64 v668 = qv657 * d_n;
+            const i64 v669 = v668 + v657;
+            const u16 v670 = *(b_bias + v669);
+            const float v671 = bf16_to_f32(v670);
+            const float v672 = v667 + v671;
+            const float v673 = fn_silu(v672);
+            const u16 v674 = f32_to_bf16(v673);
+            const i64 v675 = v659 * d_n;
+            const i64 v676 = v675 + v657;
+            *(((u16*)b_out_peers.p[0ll]) + v676) = v674;
           }
         }
       } else {
         #pragma unroll 1
-        for (i64 v623 = v118 + ((i64)blockIdx.x - v118 % gridDim.x + gridDim.x) % gridDim.x; v623 < v121; v623 += gridDim.x) {
-          const i64 v624 = v623 * 3072ll;
-          const i64 v625 = v116 - v624;
+        for (i64 v677 = v445 + ((i64)blockIdx.x - v445 % gridDim.x + gridDim.x) % gridDim.x; v677 < v447; v677 += gridDim.x) {
+          const i64 v678 = v677 * 3072ll;
+          const i64 v679 = v444 - v678;
           #pragma unroll 1
-          for (i64 v626 = threadIdx.x; v626 < v625; v626 += 384) {
-            const i64 v627 = v624 + v626;
-            const i64 v628 = v627 % v115;
-            const i64 v629 = v627 / v115;
-            const i64 v630 = v629 + v8;
+          for (i64 v680 = threadIdx.x; v680 < v679; v680 += 384) {
+            const i64 v681 = v678 + v680;
+            const i64 qv682 = quotient(v681, v434);
+            const i64 v682 = v681 - qv682 * v434;
+            const i64 v684 = qv682 + v448;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v632;
-            v632 = 0e+0f;
-            for (i64 v631 = 0ll; v631 < v94; v631++) {
-              const i64 v633 = v631 * v7;
-              const i64 v634 = v633 + v629;
-              const i64 v635 = v634 * d_n;
-              const i64 v636 = v635 + v628;
-              const float v637 = *(b_slices + v636);
-              v632 = v632 + v637;
+            float v686;
+            v686 = 0e+0f;
+            for (i64 v685 = 0ll; v685 < v92; v685++) {
+              const i64 v687 = v685 * v442;
+              const i64 v688 = v687 + qv682;
+              const i64 v689 = v688 * d_n;
+              const i64 v690 = v689 + v682;
+              const float v691 = *(b_slices + v690);
+              v686 = v686 + v691;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v638 = 5e-1f * v632;
-            const i64 v639 = v629 * d_n;
-            const i64 v640 = v639 + v628;
-            const u16 v641 = *(b_bias + v640);
-            const float v642 = bf16_to_f32(v641);
-            const float v643 = v638 + v642;
-            const float v644 = fn_silu(v643);
-            const u16 v645 = f32_to_bf16(v644);
-            const i64 v646 = v630 * d_n;
-            const i64 v647 = v646 + v628;
-            *(((u16*)b_out_peers.p[0ll]) + v647) = v645;
+            const float v692 = 5e-1f * v686;
+            const i64 v693 = qv682 * d_n;
+            const i64 v694 = v693 + v682;
+            const u16 v695 = *(b_bias + v694);
+            const float v696 = bf16_to_f32(v695);
+            const float v697 = v692 + v696;
+            const float v698 = fn_silu(v697);
+            const u16 v699 = f32_to_bf16(v698);
+            const i64 v700 = v684 * d_n;
+            const i64 v701 = v700 + v682;
+            *(((u16*)b_out_peers.p[0ll]) + v701) = v699;
           }
         }
       }
     }
   }
+  i64 v702 = (i64)rank;
+  asm volatile("" : "+l"(v702));
+  const bool v703 = v702 == 1ll;
+  const bool v704 = v702 == 2ll;
+  const bool v705 = v702 == 3ll;
+  const i64 v707 = (i64)blockIdx.x * 4ll;
+  const i64 v708 = v707 + v702;
+  const bool v709 = v702 == 0ll;
   __syncthreads();
-  const u32 v648 = *(b_epoch + 0ll);
-  const u32 v649 = v648 + 1u;
-  *(b_epoch + 0ll) = v649;
+  const u32 v711 = *(b_epoch + 0ll);
+  const u32 v712 = v711 + 1u;
+  *(b_epoch + 0ll) = v712;
   if (threadIdx.x < 4) {
-    const i64 v650 = threadIdx.x;
-    const bool v651 = v650 == 0ll;
-    const bool v652 = v30 & v651;
-    const bool v653 = v31 & v651;
-    const bool v654 = v32 & v651;
-    const bool v655 = v652 | v653;
-    const bool v656 = v655 | v654;
-    if (v656) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v650]) + v20, v649);
+    const i64 v713 = threadIdx.x;
+    const bool v714 = v713 == 0ll;
+    const bool v715 = v703 & v714;
+    const bool v716 = v704 & v714;
+    const bool v717 = v705 & v714;
+    const bool v718 = v715 | v716;
+    const bool v719 = v718 | v717;
+    if (v719) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v713]) + v708, v712);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v657 = threadIdx.x;
-    const bool v658 = v657 == 1ll;
-    const bool v659 = v16 & v658;
-    const bool v660 = v657 == 2ll;
-    const bool v661 = v16 & v660;
-    const bool v662 = v657 == 3ll;
-    const bool v663 = v16 & v662;
-    const bool v664 = v659 | v661;
-    const bool v665 = v664 | v663;
-    const i64 v666 = v15 + v657;
-    if (v665) {
-      wait_acquire_sys(b_flags + v666, v649, watch, (u32)(v657), 5u, (u32)(v666), 5u);
+    const i64 v720 = threadIdx.x;
+    const bool v721 = v720 == 1ll;
+    const bool v722 = v709 & v721;
+    const bool v723 = v720 == 2ll;
+    const bool v724 = v709 & v723;
+    const bool v725 = v720 == 3ll;
+    const bool v726 = v709 & v725;
+    const bool v727 = v722 | v724;
+    const bool v728 = v727 | v726;
+    const i64 v729 = v707 + v720;
+    if (v728) {
+      wait_acquire_sys(b_flags + v729, v712, watch, (u32)(v720), 5u, (u32)(v729), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v667 = threadIdx.x;
-    const i64 v668 = v667 % (i64)gridDim.x;
-    const bool v669 = v668 == (i64)blockIdx.x;
-    if (v669) {
-      const u32 v670 = *(b_epoch + 0ll);
-      *(b_epochs + v667) = v670;
+    const i64 v730 = threadIdx.x;
+    const i64 qv731 = quotient(v730, (i64)gridDim.x);
+    const i64 v731 = v730 - qv731 * (i64)gridDim.x;
+    const bool v732 = v731 == (i64)blockIdx.x;
+    if (v732) {
+      const u32 v733 = *(b_epoch + 0ll);
+      *(b_epochs + v730) = v733;
     }
   }
 }
