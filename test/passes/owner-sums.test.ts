@@ -88,6 +88,16 @@ describe("sums that owners complete", () => {
     expect(rolesOf("let s = reduce_scatter(a @ b, dim: 0)\n  y = s * max(s, dim: 1)")).toBeUndefined();
   });
 
+  it.each(["T[4, 8] sharded(1)", "T[96, 8] sharded(1)"])("of lengths that are known are right: %s", (a) => {
+    const text = SCATTERED.replace("T[m, k] sharded(1)", a)
+      .replace("T[k, n]", "T[8, 40]")
+      .replace("T[m, n]", a.replace(/, 8.*/, ", 40]"));
+    const result = compiled(text, 2, {});
+    // Of 4 rows no tile is of one owner.
+    expect(ownersRoles(result.kernel!) !== undefined).toBe(a.includes("96"));
+    expect(isRight(result, {})).toBe(true);
+  });
+
   describe("are ordered", () => {
     const { kernel } = compiled(SCATTERED, 2, {});
     const [dims] = APART;

@@ -17,6 +17,19 @@ const AWAITED_BEFORE =
 const OWN_ROWS =
   "each row has synchronised its block after the last load from a peer; what follows is stores of its own, which no rank reads";
 
+const SENT = "movers have met after the last tile that they sent, before they gave its slot back";
+const ALL_FLAGS =
+  "the threads of a block await the flags of all blocks of all ranks, and the one after each of these is one of them";
+/** A product that is scattered. */
+const SCATTERED = {
+  "drop block_sync #1": ROLES_MEET,
+  "drop block_sync #5": SENT,
+  "drop block_sync #6": ROLES_MEET,
+  "next slot of wait #2": ALL_FLAGS,
+};
+/** One that is added up for all: its kernel begins without a barrier. */
+const REDUCED = { "drop block_sync #4": SENT, "drop block_sync #5": ROLES_MEET, "next slot of wait #1": ALL_FLAGS };
+
 const EXCUSES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "all_gather/bruck": {
     "narrow barrier #1":
@@ -34,10 +47,10 @@ const EXCUSES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "narrow barrier #2": AWAITED,
   },
   "matmul/all_gather by stages": { "drop copy_wait #2": EMPTY_GROUPS },
-  "matmul/reduce_scatter": { "drop block_sync #1": ROLES_MEET, "drop block_sync #2": ROLES_MEET },
-  "matmul/reduce_scatter_bias_gelu": { "drop block_sync #1": ROLES_MEET, "drop block_sync #2": ROLES_MEET },
-  "matmul/all_reduce": { "drop block_sync #1": ROLES_MEET, "drop block_sync #2": ROLES_MEET },
-  "matmul/all_reduce_bias_gelu": { "drop block_sync #1": ROLES_MEET, "drop block_sync #2": ROLES_MEET },
+  "matmul/reduce_scatter": SCATTERED,
+  "matmul/reduce_scatter_bias_gelu": SCATTERED,
+  "matmul/all_reduce": REDUCED,
+  "matmul/all_reduce_bias_gelu": REDUCED,
   "matmul/all_gather_qkv": { "drop block_sync #2": HAS_BEGUN, "drop block_sync #5": ROLES_MEET },
   "matmul/all_gather_swiglu": {
     "drop block_sync #2": HAS_BEGUN,

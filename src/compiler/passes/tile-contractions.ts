@@ -89,11 +89,12 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       values.set(op.results[0]!, foldOf(op, refused.get(op)!, b, values));
       return true;
     }
-    if (op === sums?.barrier) return true;
-    if (op === sums?.loop) {
+    if (completed !== null && op === completed.sums.barrier) return true;
+    if (completed !== null && op === completed.sums.loop) {
+      const { sums, isApart } = completed;
       // Where tiles are not each of one owner, the loops stay as they were.
       b.if(
-        completed!.isApart,
+        isApart,
         () => {},
         () => rewriteOps([sums.barrier, sums.loop], b, values),
       );
@@ -133,7 +134,8 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       const isOne = b.binary("and", isOneOwners(sums, size, b, values), isMany);
       const uncut = slices === null ? isOne : b.select(slices.isCut, b.bool(false), isOne);
       const isApart = isFew === null ? uncut : b.select(isFew, b.bool(false), uncut);
-      completed = { sums, isApart, blocks: options.tileBlocks };
+      // Of lengths that are known, no launch may be one of these.
+      if (b.constantOf(isApart) !== 0) completed = { sums, isApart, blocks: options.tileBlocks };
     }
     const emit = (): void => {
       emitRoles(op, match, shape, buffers, b, values, slices, movers.get(op) ?? null, completed, kernel.world);

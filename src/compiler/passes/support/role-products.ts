@@ -195,10 +195,9 @@ export function emitRoles(
 
   /**
    * @param body of a tile, or of a slice of one
-   * @param without what a block does that has no tile of its own
    * @param isOfOthers only the tiles of other ranks, where tiles are each of one owner
    */
-  const eachTile = (body: (tile: Tile) => void, without: (() => void) | null = null, isOfOthers = false): void => {
+  const eachTile = (body: (tile: Tile) => void, isOfOthers = false): void => {
     const counts = counted();
     const tiles = counts.reduce((a, b) => build.mul(a, b));
     const total = slices === null ? tiles : build.mul(tiles, slices.count);
@@ -219,12 +218,6 @@ export function emitRoles(
       const isFirst = build.binary("and", isOwn, build.compare("lt", build.sub(number!, grid), owners.begin));
       body({ at: owners.tileAt(tile, isOwn, rotation), before, slice, turn, own: { isOwn, isFirst } });
     });
-    if (owners === null || without === null) return;
-    // The first number that would be this block's of those that are the rank's own.
-    const grid = build.op("grid", [], {}, zero.type)!;
-    const block = build.op("block", [], {}, zero.type)!;
-    const to = build.rem(build.add(block, build.sub(grid, build.rem(owners.begin, grid))), grid);
-    build.if(build.binary("and", completed!.isApart, build.compare("ge", build.add(owners.begin, to), total)), without);
   };
 
   /** The order of tiles of which a rank's own come last, all together; where they are not apart, the order that all have. */
@@ -345,7 +338,7 @@ export function emitRoles(
         b.store(slices.sums, b.load(accumulator, [i, j], scalar(accumulatedIn(match))), [slice, ...places]);
       };
       build.if(slices.isCut, () => eachElement(op, match, elements, build, values, keep), store);
-    }, awaited),
+    }),
   );
   /** Stores a tile that waits where the product's loop would have stored it. */
   const sendTile = (at: TileAt, turn: Value): void => {
@@ -375,7 +368,7 @@ export function emitRoles(
   const moving = build.region(0, () => {
     if (movers !== null) rewriteOps(movers.ops, build, values);
     if (completed === null) return;
-    eachTile(({ at, turn }) => sendTile(at, turn), null, true);
+    eachTile(({ at, turn }) => sendTile(at, turn), true);
     build.if(completed.isApart, () => build.op("tiles_sent", [], {}, null));
   });
   const { consumers, registers } = shape;
