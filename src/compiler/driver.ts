@@ -315,7 +315,8 @@ function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): read
   const isPacked = ({ name, compiled }: WayToDo): boolean =>
     !usesCopyEngines(name) && hasPackets(compiled().kernel!) && !goesByRows(compiled());
   // With packets nobody asks a peer for anything: what a load takes there says nothing about them.
-  const asked = { ...machine, peerLoad: { ...machine.peerLoad, value: 0 } };
+  const nothing = { ...machine.peerLoad, value: 0 };
+  const asked = { ...machine, peerLoad: nothing, peerNext: nothing };
   const isInPlace = plain[0]!.compiled().kernel!.buffers.some(({ role }) => role === "inout");
   const most = isInPlace ? MOST_PACKED_IN_PLACE : MOST_PACKED;
   for (const name of bySpeed(SHORT, asked))
