@@ -55,10 +55,11 @@ template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, con
   quotient: `
 __device__ __forceinline__ i64 quotient(i64 a, i64 b) {
   if (((u64)(a | b) >> 32) == 0) return (u32)a / (u32)b;
-  u64 q = 0, r = 0;
+  // Bits of the quotient come in where those of the dividend go out.
+  u64 q = a, r = 0;
 #pragma unroll 1
-  for (int i = 63; i >= 0; i--) {
-    r = r << 1 | ((u64)a >> i & 1);
+  for (int i = 0; i < 64; i++) {
+    r = r << 1 | q >> 63;
     q <<= 1;
     if (r >= (u64)b) { r -= (u64)b; q |= 1; }
   }

@@ -4,14 +4,16 @@
  * A value that every rank gets from what all, or one, of them hold can be read by each whole (`one_shot`: w - 1 copies
  * come in), or each rank computes a w-th and gives it to all (`two_shot`: 2(w - 1)/w copies pass, and the ranks meet
  * once more). Which is faster depends on the bytes, which only a launch has: the option says which way this kernel takes, and
- * the program's plan which kernel a size takes (`program/plan.ts`). Two ranks read as much either way, and one number a row,
- * as folds leave, is little at every size: those have no choice.
+ * the program's plan which kernel a size takes (`program/plan.ts`). Two ranks read as much either way, but of a product: the rank that
+ * computes a part can do so while its product goes on. One number a row, as folds leave, is little at every size. Those have no choice.
  */
-import type { Kernel, Op } from "../ir/module.js";
+import type { Kernel, Op, Value } from "../ir/module.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import { groupOf } from "./support/element-builder.js";
 import { changeBetween } from "./support/tensor-conversions.js";
 import type { PassOptions } from "./options.js";
+
+const ELEMENTWISE: readonly string[] = ["cast", "unary", "binary", "select"];
 
 export function chooseAlgorithms(kernel: Kernel, options: Pick<PassOptions, "algorithm">): Kernel {
   const ops = kernel.body.ops.map((op) => decided(op, kernel, options.algorithm));
@@ -30,11 +32,18 @@ function waysOf(op: Op, kernel: Kernel): "open" | { readonly why: string } | nul
   if (from.kind !== "tensor" || to.kind !== "tensor") return null;
   const change = changeBetween(from.layout, to.layout, kernel.mesh);
   if (change.into.kind !== "replicated" || (change.from.kind !== "partial" && change.from.kind !== "on")) return null;
-  if (groupOf(kernel, change.axis).size <= 2)
+  if (groupOf(kernel, change.axis).size <= 2 && !isOfProduct(op.operands[0]!, kernel))
     return { why: "each rank reads as much as it would receive in two steps" };
   if (from.shape.length > 1 && from.shape.at(-1) === 1)
     return { why: "one number a row is little to read, and saves a meeting of the ranks" };
   return "open";
+}
+
+/** Whether a value is a product's, or computed of its elements one by one. */
+function isOfProduct(v: Value, kernel: Kernel): boolean {
+  const op = kernel.body.ops.find(({ results }) => results.includes(v));
+  if (op === undefined) return false;
+  return op.name === "matmul" || (ELEMENTWISE.includes(op.name) && op.operands.some((o) => isOfProduct(o, kernel)));
 }
 
 function decided(op: Op, kernel: Kernel, chosen: PassOptions["algorithm"]): Op {

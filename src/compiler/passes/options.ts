@@ -145,7 +145,7 @@ const WGMMA_ROLES: RoleShape = {
   stages: 4,
   consumers: 256,
   producers: 128,
-  registers: { consumer: 216, producer: 72, gathering: 88 },
+  registers: { consumer: 208, producer: 88, gathering: 88 },
   group: 8,
   few: { n: 64, stages: 8 },
 };
