@@ -180,7 +180,10 @@ describe.runIf(hasFakes)("collc.c", () => {
       // What the driver has given, which nobody else knows.
       const own = (name: string): bigint => wordAt(i, (p) => p.kind === "pointer" && p.buffer === name);
       const status = wordAt(i, (p) => p.kind === "status");
-      const pointers = { a: a! + shift, b: b!, c: c!, slices: own("slices"), epochs: own("epochs") };
+      const scratch = parameters.flatMap((p) => (p.kind === "pointer" && !["a", "b", "c"].includes(p.buffer) ? [p.buffer] : [])); // prettier-ignore
+      expect(scratch).toEqual(expect.arrayContaining(["slices", "outgoing_tiles", "epochs"]));
+      const given = Object.fromEntries(scratch.map((name) => [name, own(name)]));
+      const pointers = { a: a! + shift, b: b!, c: c!, ...given };
       const packed = packParameters(parameters, { rank: 1, dims, pointers, peers, timeoutNs: 7n, status }, buffers);
       const wanted = parameters.map((_, p) => {
         const length = launched[i]![p]!.length / 2;
