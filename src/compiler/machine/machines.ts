@@ -117,7 +117,10 @@ const h200x4: Machine = {
   memory: of(4.1e12, "reached in practice of the 4.8 TB/s of NVIDIA's data sheet"),
   blockMemory: of(69e9, `${FITTED}: kernels with 4 to 132 blocks`),
   scalar: of(33.5e12, `${DATA_SHEET}: 67 TFLOP/s of f32, counted as two operations each`),
-  tensor: of(700e12, "cuBLAS and collc, bf16, 4096³ and above on random data: 640 to 760e12, from one H200 to another, 2026-11"),
+  tensor: of(
+    700e12,
+    "cuBLAS and collc, bf16, 4096³ and above on random data: 640 to 760e12, from one H200 to another, 2026-11",
+  ),
   cache: of(13e12, "measured on an H200, 2026-11: 4096³ by tiles of 128×256 with its loads alone takes 123 µs"),
   launch: of(0.58e-6, `${MEASURED}: an empty kernel in a graph`),
   flag: of(

@@ -413,7 +413,12 @@ class Counter {
   /** Counts all iterations at once. @returns false, with nothing counted, if the variables decide something. */
   private taken(body: Region, weight: number, path: number): boolean {
     const { stretch } = this;
-    const before = { ...stretch, loaded: [...stretch.loaded], stored: [...stretch.stored], tiles: { ...stretch.tiles } };
+    const before = {
+      ...stretch,
+      loaded: [...stretch.loaded],
+      stored: [...stretch.stored],
+      tiles: { ...stretch.tiles },
+    };
     const { now } = this;
     const tells = new Set(this.tells);
     for (const a of body.arguments) this.values.set(a, "loop");

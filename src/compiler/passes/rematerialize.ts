@@ -6,7 +6,7 @@
  */
 import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
 import { walk, walkKernel } from "../ir/visit.js";
-import { dropUnused } from "./simplify.js";
+import { dropUnused } from "./support/unused.js";
 
 export function rematerialize(kernel: Kernel): Kernel {
   let hasRoles = false;

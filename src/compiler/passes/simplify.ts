@@ -7,6 +7,7 @@ import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { printType, sameType, scalarOf } from "../ir/types.js";
 import { Substitution } from "../ir/visit.js";
+import { dropUnused } from "./support/unused.js";
 import { DTYPES, isDType, isInteger } from "../types/dtype.js";
 
 export function simplify(kernel: Kernel): Kernel {
@@ -147,29 +148,4 @@ class Simplifier {
     if (id === undefined) this.ids.set(v, (id = this.ids.size));
     return id;
   }
-}
-
-/** Drops values nobody uses and empty control, until nothing changes. What is sent as a packet is taken, used or not. */
-export function dropUnused(region: Region, packets: ReadonlySet<string>): Region {
-  const used = new Set<Value>();
-  const sweep = (r: Region): Region => {
-    const kept: Op[] = [];
-    for (const op of [...r.ops].reverse()) {
-      const { effect } = definitionOf(op.name);
-      const isRead = op.name === "load" || op.name === "reduce" || op.name === "contract";
-      const isValue = effect === "pure" || (isRead && !takes(op, packets));
-      if (isValue && op.results.length > 0 && !used.has(op.results[0]!)) continue;
-      const regions = op.regions.map(sweep);
-      if ((op.name === "for" || op.name === "if") && regions.every((inner) => inner.ops.length === 0)) continue;
-      for (const v of op.operands) used.add(v);
-      kept.push({ ...op, regions });
-    }
-    return { arguments: r.arguments, ops: kept.reverse() };
-  };
-  return sweep(region);
-}
-
-/** Whether an op loads packets, or some op in it. */
-function takes(op: Op, packets: ReadonlySet<string>): boolean {
-  return packets.has(String(op.attributes["buffer"])) || op.regions.some((r) => r.ops.some((o) => takes(o, packets)));
 }
