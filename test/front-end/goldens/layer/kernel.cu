@@ -44,10 +44,11 @@ template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, con
 }
 __device__ __forceinline__ i64 quotient(i64 a, i64 b) {
   if (((u64)(a | b) >> 32) == 0) return (u32)a / (u32)b;
-  u64 q = 0, r = 0;
+  // Bits of the quotient come in where those of the dividend go out.
+  u64 q = a, r = 0;
 #pragma unroll 1
-  for (int i = 63; i >= 0; i--) {
-    r = r << 1 | ((u64)a >> i & 1);
+  for (int i = 0; i < 64; i++) {
+    r = r << 1 | q >> 63;
     q <<= 1;
     if (r >= (u64)b) { r -= (u64)b; q |= 1; }
   }
@@ -378,7 +379,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     {
       ring_begin<8, 8, 4, false>(b_ring_8);
       if (threadIdx.x < 256) {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
         i64 v117 = d_m;
         asm volatile("" : "+l"(v117));
         const i64 v118 = v117 / 4ll;
@@ -548,7 +549,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           }
         }
       } else {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
         i64 v219 = d_m;
         asm volatile("" : "+l"(v219));
@@ -625,7 +626,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     {
       ring_begin<4, 8, 4, false>(b_ring_4);
       if (threadIdx.x < 256) {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 216;");
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
         i64 v251 = d_m;
         asm volatile("" : "+l"(v251));
         const i64 v252 = v251 / 4ll;
@@ -848,7 +849,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           }
         }
       } else {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 72;");
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
         i64 v388 = d_m;
         asm volatile("" : "+l"(v388));
