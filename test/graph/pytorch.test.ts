@@ -55,7 +55,8 @@ describe("a layer of 8B, as it was measured", () => {
     const lowered = partition("inference");
     expect(programs(lowered)).toEqual([
       "all_gather_into_tensor to mm",
-      "mm_3 to all_gather_into_tensor_1",
+      "mm_3 to add_1",
+      "convert_element_type_10 to all_gather_into_tensor_1",
       "mm_6 to add_4",
     ]);
     expect(lowered.seconds).toBeLessThan(lowered.baseline);
