@@ -35,7 +35,7 @@ const SPILLS: Readonly<Record<string, number>> = {
   "broadcast/ring": 36,
   "fused/reduce_scatter_rms_norm": 16,
   // Numbers of the launch, in six registers: the loop over the stages of a wide tile loads none.
-  "matmul/all_reduce_bias_gelu": 288,
+  "matmul/all_reduce_bias_gelu": 264,
 };
 
 /** Functions of CUDA, and f32 tiles. */
@@ -63,7 +63,7 @@ for (const [turn, file] of LIBRARY.entries())
             ? `wgmma.mma_async.sync.aligned.m64n256k16.f32.${dtype}.${dtype}`
             : `mma.sync.aligned.m16n8k16.row.col.f32.${dtype}`;
         expect(ptx, "no tensor core").toContain(instruction);
-        // An instruction takes 0.2 to 0.3 ms: epilogues that are written out for each register come to five times as many.
+        // Those of 7,600 to 9,000 took 4.9 to 5.9 s each, fourteen beside each other (2026-11-25, host of two H100).
         const instructions = ptx.split("\n").filter((line) => /^\t[a-z@]/.test(line));
         if (arch === "sm_90a") expect(instructions.length, "too much text").toBeLessThan(9_000);
       }

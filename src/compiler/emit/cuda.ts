@@ -48,8 +48,6 @@ export class CudaEmitter {
   private indent = "  ";
   private lastLine = 0;
   private readonly constants = new Map<Value, number>();
-  /** Names of quotients that are at hand, by what is divided by what. */
-  private quotients = new Map<string, string>();
   /** Functions that ops of this kernel need, by name, beside the prelude's. */
   private readonly helpers = new Map<string, string>();
   /** The threads that run the text, the block's or those of a role, and the number of the barrier that they meet at. */
@@ -174,13 +172,6 @@ export class CudaEmitter {
   }
 
   private region(region: Region): void {
-    const outer = this.quotients;
-    this.quotients = new Map(outer);
-    this.ops(region);
-    this.quotients = outer;
-  }
-
-  private ops(region: Region): void {
     for (let i = 0; i < region.ops.length; i++) {
       const op = region.ops[i]!;
       this.mark(op);
@@ -244,23 +235,6 @@ export class CudaEmitter {
     );
   }
 
-  /** A quotient, or what a division leaves over: both come from one. */
-  private divide(op: Op): void {
-    const [a, b] = op.operands.map((v) => this.name(v)) as [string, string];
-    const key = `${a} / ${b}`;
-    const result = this.name(op.results[0]!);
-    const isQuotient = op.attributes["fn"] === "div";
-    let quotient = this.quotients.get(key);
-    if (quotient === undefined) {
-      this.use("quotient");
-      quotient = isQuotient ? result : `q${result}`;
-      this.quotients.set(key, quotient);
-      this.line(`const i64 ${quotient} = quotient(${a}, ${b});`);
-    }
-    if (!isQuotient) this.line(`const i64 ${result} = ${a} - ${quotient} * ${b};`);
-    else if (quotient !== result) this.names.set(op.results[0]!, quotient);
-  }
-
   /** A number of the launch: a name for it, or where it is to be taken anew, a register that nobody knows the value of. */
   private taken(op: Op, value: string): void {
     if (op.attributes["near"] !== true) return void this.names.set(op.results[0]!, value);
@@ -289,7 +263,10 @@ export class CudaEmitter {
       case "grid":
         return this.names.set(op.results[0]!, "(i64)gridDim.x");
       case "binary":
-        if (this.isLongDivision(op)) return this.divide(op);
+        if (this.isLongDivision(op)) {
+          this.use("quotient");
+          return this.define(op, ([a, b]) => (fn === "div" ? `quotient(${a!}, ${b!})` : `${a!} - quotient(${a!}, ${b!}) * ${b!}`)); // prettier-ignore
+        }
         return this.define(op, ([a, b]) => binaryText(fn as BinaryFunction, scalarOf(op.results[0]!.type), a!, b!));
       case "unary":
         return this.define(op, ([a]) => unaryText(fn as UnaryFunction, scalarOf(op.results[0]!.type), a!, this.use));

@@ -230,7 +230,7 @@ export class TensorStatements {
     return this.build.op("input", [], attributes, type ?? { kind: "tensor", dtype, shape, layout })!;
   }
 
-  /** How often a \`repeat\` has each index. */
+  /** How often a `repeat` has each index. */
   private timesOf(e: Call): number {
     return this.extent(e.named.find((n) => n.name.text === "times")!.value) as number;
   }

@@ -11,9 +11,8 @@ import type { Kernel, Op, Value } from "../ir/module.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import { groupOf } from "./support/element-builder.js";
 import { changeBetween } from "./support/tensor-conversions.js";
+import { ELEMENTWISE } from "./support/tensor-uses.js";
 import type { PassOptions } from "./options.js";
-
-const ELEMENTWISE: readonly string[] = ["cast", "unary", "binary", "select"];
 
 export function chooseAlgorithms(kernel: Kernel, options: Pick<PassOptions, "algorithm">): Kernel {
   const ops = kernel.body.ops.map((op) => decided(op, kernel, options.algorithm));
@@ -41,9 +40,10 @@ function waysOf(op: Op, kernel: Kernel): "open" | { readonly why: string } | nul
 
 /** Whether a value is a product's, or computed of its elements one by one. */
 function isOfProduct(v: Value, kernel: Kernel): boolean {
-  const op = kernel.body.ops.find(({ results }) => results.includes(v));
-  if (op === undefined) return false;
-  return op.name === "matmul" || (ELEMENTWISE.includes(op.name) && op.operands.some((o) => isOfProduct(o, kernel)));
+  const found = new Set<Value>();
+  for (const { name, operands, results } of kernel.body.ops)
+    if (name === "matmul" || (ELEMENTWISE.has(name) && operands.some((o) => found.has(o)))) found.add(results[0]!);
+  return found.has(v);
 }
 
 function decided(op: Op, kernel: Kernel, chosen: PassOptions["algorithm"]): Op {

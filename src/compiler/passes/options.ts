@@ -85,7 +85,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
       producers: count(1, 1024),
       registers: either(
         (value) => (value === null ? null : "null"),
-        record({ consumer: registers, producer: registers, gathering: registers }),
+        record({ consumer: registers, producer: registers }),
       ),
       group: count(1, 1024),
       few: either((value) => (value === null ? null : "null"), record({ n: count(1, 1024), stages: count(1, 16) })),
@@ -145,7 +145,7 @@ const WGMMA_ROLES: RoleShape = {
   stages: 4,
   consumers: 256,
   producers: 128,
-  registers: { consumer: 208, producer: 88, gathering: 88 },
+  registers: { consumer: 208, producer: 88 },
   group: 8,
   few: { n: 64, stages: 8 },
 };

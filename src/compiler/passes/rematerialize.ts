@@ -5,28 +5,22 @@
  * and the rank are taken anew (`near`), so that no C compiler finds that they are what they were, and computes it before the loop.
  */
 import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
-import { walk, walkKernel } from "../ir/visit.js";
+import { walkKernel } from "../ir/visit.js";
 import { dropUnused } from "./support/unused.js";
 
 export function rematerialize(kernel: Kernel): Kernel {
-  let hasRoles = false;
-  walkKernel(kernel, (op) => void (hasRoles ||= op.name === "roles"));
-  if (!hasRoles) return kernel;
-  const body = new Rematerializer(kernel).body(kernel.body);
-  return { ...kernel, body: dropUnused(body, new Set()) };
+  if (!kernel.body.ops.some((op) => holds(op, "roles"))) return kernel;
+  return dropUnused({ ...kernel, body: new Rematerializer(kernel).body(kernel.body) });
+}
+
+/** Whether an op is of that name, or one in it is. */
+function holds(op: Op, name: Op["name"]): boolean {
+  return op.name === name || op.regions.some(({ ops }) => ops.some((o) => holds(o, name)));
 }
 
 /** What holds a product by roles, or is one. */
 function isCore(op: Op): boolean {
-  let found = false;
-  walk({ arguments: [], ops: [op] }, (o) => void (found ||= o.name === "roles" || o.name === "mma"));
-  return found;
-}
-
-function hasLoop(op: Op): boolean {
-  let found = false;
-  walk({ arguments: [], ops: [op] }, (o) => void (found ||= o.name === "for"));
-  return found;
+  return holds(op, "roles") || holds(op, "mma");
 }
 
 /** What a launch gives its kernel: parameters. */
@@ -36,7 +30,10 @@ function isGivenAnew(op: Op | undefined): boolean {
 
 /** Two forms of one loop use the same values, and are printed as one. */
 function isChoiceOfForms({ regions }: Op): boolean {
-  return regions.every(({ ops }) => ops.filter((o) => o.name !== "const").length === 1);
+  return regions.every(({ ops }) => {
+    const [loop, ...more] = ops.filter((o) => o.name !== "const");
+    return loop?.name === "for" && more.length === 0;
+  });
 }
 
 class Rematerializer {
@@ -54,14 +51,11 @@ class Rematerializer {
     return { arguments: args, ops: [...kept, ...this.home(ops.slice(last + 1))] };
   }
 
-  /** An op that holds products by roles. */
+  /** An op that holds products by roles: each role computes for itself. */
   private around(op: Op): Op {
-    const inside = (r: Region): Region => (op.name === "roles" ? this.role(r) : this.body(r));
+    const inside = (r: Region): Region =>
+      op.name === "roles" ? { arguments: r.arguments, ops: this.home(r.ops) } : this.body(r);
     return { ...op, regions: op.regions.map(inside) };
-  }
-
-  private role(r: Region): Region {
-    return { arguments: r.arguments, ops: this.home(r.ops) };
   }
 
   /** Ops that compute for themselves what follows from the launch; branches with loops in them, and what comes after a product, do so again. */
@@ -87,7 +81,7 @@ class Rematerializer {
     const copied = (op: Op): Op => {
       const operands = op.operands.map(used);
       if (op.regions.length === 0) return { ...op, operands };
-      const isApart = op.name === "if" && hasLoop(op) && !isCore(op) && !isChoiceOfForms(op);
+      const isApart = op.name === "if" && holds(op, "for") && !isCore(op) && !isChoiceOfForms(op);
       const inside = ({ ops: inner }: Region): Op[] => {
         if (isApart) return this.home(inner);
         const last = inner.map(isCore).lastIndexOf(true);

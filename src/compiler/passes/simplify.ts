@@ -11,9 +11,7 @@ import { dropUnused } from "./support/unused.js";
 import { DTYPES, isDType, isInteger } from "../types/dtype.js";
 
 export function simplify(kernel: Kernel): Kernel {
-  const body = new Simplifier().run(kernel.body);
-  const packets = new Set(kernel.buffers.filter((b) => b.role === "packet").map((b) => b.name));
-  return { ...kernel, body: dropUnused(body, packets) };
+  return dropUnused({ ...kernel, body: new Simplifier().run(kernel.body) });
 }
 
 /** A region being built, and what is known inside it. */

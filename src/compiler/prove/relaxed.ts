@@ -37,16 +37,18 @@ function relax(kernel: Kernel): Relaxed | null {
   return shapesToProve(relaxed, "answer", null).length === 0 ? null : { kernel: relaxed, without };
 }
 
-/** By kernel: what is kept about one is kept about this one, too. */
-const lackingOf = new WeakMap<Kernel, Kernel>();
+/** By what is left out and kernel: what is kept about one is kept about this one, too. */
+const lackingOf = new WeakMap<readonly Requirement[], WeakMap<Kernel, Kernel>>();
 
 /** Another form of the kernel, or its program, without the same conditions. */
 export function lacking(kernel: Kernel, without: readonly Requirement[]): Kernel {
-  let made = lackingOf.get(kernel);
+  let kernels = lackingOf.get(without);
+  if (kernels === undefined) lackingOf.set(without, (kernels = new WeakMap<Kernel, Kernel>()));
+  let made = kernels.get(kernel);
   if (made === undefined) {
     const missing = new Set(without.map((r) => JSON.stringify(r)));
     made = { ...kernel, requirements: kernel.requirements.filter((r) => !missing.has(JSON.stringify(r))) };
-    lackingOf.set(kernel, made);
+    kernels.set(kernel, made);
   }
   return made;
 }

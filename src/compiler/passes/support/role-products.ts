@@ -8,11 +8,20 @@ import { type Buffer, freshName, type Op, type Value } from "../../ir/module.js"
 import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
-import { rewriteOps, Substitution } from "../../ir/visit.js";
+import { rewriteOps, type Substitution } from "../../ir/visit.js";
 import { accumulatedIn, type Contraction, copyTile, type OperandView, scaleTile, transposedOf } from "./contraction.js";
 import { type Slices } from "./depth-slices.js";
-import { emitOwnerSum, type OwnerSums, ownTiles } from "./owner-sums.js";
+import { type OwnerSums, ownTiles } from "./owner-sums.js";
 import { awaitRows, type Movers } from "./product-movers.js";
+import {
+  completion,
+  eachElement,
+  elementAt,
+  type ElementBody,
+  epilogue,
+  type TileAt,
+  unstored,
+} from "./role-elements.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
 /** Sizes of a tile, and how a block's threads and registers are divided. */
@@ -23,11 +32,8 @@ export interface RoleShape {
   readonly stages: number;
   readonly consumers: number;
   readonly producers: number;
-  /**
-   * Registers of a thread of each role, where the even share would not do. Producers whose movers gather an operand have `gathering`,
-   * and consumers what that leaves.
-   */
-  readonly registers: { readonly consumer: number; readonly producer: number; readonly gathering: number } | null;
+  /** Registers of a thread of each role, where the even share would not do. */
+  readonly registers: { readonly consumer: number; readonly producer: number } | null;
   /** Rows of tiles that blocks go through together, so that what they load of the other operand is still in the cache. */
   readonly group: number;
   /**
@@ -85,9 +91,6 @@ function roleBuffers(match: Contraction, buffers: Buffer[], shape: RoleShape): R
     ring: declare("ring", "ring", "u32", [stages]),
   };
 }
-
-/** Places of the tile: first values of the loop's variables in it. */
-type TileAt = ReadonlyMap<Value, Value>;
 
 /** Sums that owners complete as they store their tiles, in the launches where `isApart`. */
 export interface Completed {
@@ -378,101 +381,9 @@ export function emitRoles(
     ...(outgoing === null ? {} : { outgoing: outgoing.ring }),
   };
   const even = { consumers, producers, ...others, ring };
-  const divided = registers === null ? even : { ...even, ...registersOf(shape, movers !== null) };
+  const divided =
+    registers === null
+      ? even
+      : { ...even, consumerRegisters: registers.consumer, producerRegisters: registers.producer };
   build.op("roles", [], divided, null, [consumer, producer, moving]);
-}
-
-function registersOf({ registers, consumers, producers }: RoleShape, isGathering: boolean) {
-  const { consumer, producer, gathering } = registers!;
-  const taken = (Math.max(0, gathering - producer) * producers) / consumers;
-  return isGathering
-    ? { consumerRegisters: consumer - Math.ceil(taken / 8) * 8, producerRegisters: gathering }
-    : { consumerRegisters: consumer, producerRegisters: producer };
-}
-
-/** The values of the loop's variables for the element in row `i` and column `j` of the tile at `at`. */
-function elementAt(
-  { row, column }: Contraction,
-  at: TileAt,
-  i: Value,
-  j: Value,
-  build: Builder,
-  values: Substitution,
-): Substitution {
-  const inner = new Substitution(values);
-  for (const [variable, first] of at) {
-    const offset = variable === row ? i : variable === column ? j : null;
-    inner.set(variable, offset === null ? first : build.add(first, offset));
-  }
-  return inner;
-}
-
-/** What is done with the element in row `i` and column `j` of the accumulator, where the loop's variables have values. */
-type ElementBody = (build: Builder, values: Substitution, i: Value, j: Value) => void;
-
-/** The loop's body, the product replaced by its value. @param without an op that is left out */
-function epilogue(op: Op, match: Contraction, accumulator: string, without: Op | null = null): ElementBody {
-  return (build, values, i, j) =>
-    rewriteOps(op.regions[0]!.ops, build, values, (o, b, v) => {
-      if (o === match.contract) v.set(o.results[0]!, b.load(accumulator, [i, j], scalar(accumulatedIn(match))));
-      return o === match.contract || o === without;
-    });
-}
-
-/** What the loop's body would store of an element, in place of which `then` is done. */
-function unstored(
-  op: Op,
-  match: Contraction,
-  accumulator: string,
-  { store }: OwnerSums,
-  then: (value: Value, ...of: Parameters<ElementBody>) => void,
-): ElementBody {
-  const before = epilogue(op, match, accumulator, store);
-  return (build, values, i, j) => {
-    before(build, values, i, j);
-    then(values.get(store.operands[0]!), build, values, i, j);
-  };
-}
-
-/** The body of the loop that adds up, beginning with the element that the loop's body would have stored. */
-function completion(op: Op, match: Contraction, accumulator: string, sums: OwnerSums, world: number): ElementBody {
-  return unstored(op, match, accumulator, sums, (own, build, values) =>
-    emitOwnerSum(sums, op, own, (v) => values.get(v), world, build, values),
-  );
-}
-
-interface Elements {
-  readonly accumulator: string;
-  readonly patch: string;
-  readonly shape: RoleShape;
-  readonly at: TileAt;
-  readonly high: (v: Value) => Value;
-}
-
-/** What is done with the elements of the tile, each where the accumulator has it. */
-function eachElement(
-  op: Op,
-  match: Contraction,
-  { accumulator, patch, shape: { m, n }, at, high }: Elements,
-  build: Builder,
-  values: Substitution,
-  body: ElementBody,
-): void {
-  const [width, zero] = [build.constant(n), build.constant(0)];
-  const rows = build.sub(high(match.row), at.get(match.row)!);
-  const columns = build.sub(high(match.column), at.get(match.column)!);
-  build.for(
-    "fragment",
-    [[zero, build.constant(m * n)]],
-    ([e]) => {
-      const i = build.div(e!, width);
-      const j = build.rem(e!, width);
-      const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
-      build.if(isInside, () => {
-        body(build, elementAt(match, at, i, j, build, values), i, j);
-        build.span = op.span;
-      });
-    },
-    { fragment: accumulator, through: patch },
-  );
 }

@@ -2,7 +2,13 @@
 import type { Kernel, Op, Value } from "../../ir/module.js";
 
 /** Ops that take an element for an element, in one loop with whatever uses theirs. */
-const ELEMENTWISE = new Set<Op["name"]>(["unary", "binary", "compare", "select", "cast"]);
+export const ELEMENTWISE: ReadonlySet<Op["name"]> = new Set<Op["name"]>([
+  "unary",
+  "binary",
+  "compare",
+  "select",
+  "cast",
+]);
 
 export class TensorUses {
   private readonly users = new Map<Value, Op[]>();

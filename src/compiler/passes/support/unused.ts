@@ -1,9 +1,10 @@
 /** What is left when nobody needs a value any more. */
-import { type Op, type Region, type Value } from "../../ir/module.js";
+import type { Kernel, Op, Region, Value } from "../../ir/module.js";
 import { definitionOf } from "../../ir/ops.js";
 
 /** Drops values nobody uses and empty control, until nothing changes. What is sent as a packet is taken, used or not. */
-export function dropUnused(region: Region, packets: ReadonlySet<string>): Region {
+export function dropUnused(kernel: Kernel): Kernel {
+  const packets = new Set(kernel.buffers.filter((b) => b.role === "packet").map((b) => b.name));
   const used = new Set<Value>();
   const sweep = (r: Region): Region => {
     const kept: Op[] = [];
@@ -19,7 +20,7 @@ export function dropUnused(region: Region, packets: ReadonlySet<string>): Region
     }
     return { arguments: r.arguments, ops: kept.reverse() };
   };
-  return sweep(region);
+  return { ...kernel, body: sweep(kernel.body) };
 }
 
 /** Whether an op loads packets, or some op in it. */

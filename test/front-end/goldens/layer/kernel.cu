@@ -407,12 +407,12 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v137 = v136 * 8ll;
           const i64 v138 = v124 - v137;
           const i64 v139 = 8ll < v138 ? 8ll : v138;
-          const i64 v140 = v133 - v136 * v131;
-          const i64 qv141 = quotient(v140, v139);
-          const i64 v141 = v140 - qv141 * v139;
+          const i64 v140 = v133 - quotient(v133, v131) * v131;
+          const i64 v141 = v140 - quotient(v140, v139) * v139;
           const i64 v142 = v137 + v141;
           const i64 v143 = v142 * 128ll;
-          const i64 v145 = qv141 * 64ll;
+          const i64 v144 = quotient(v140, v139);
+          const i64 v145 = v144 * 64ll;
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x64) / sizeof(*b_accumulator_128x64); l++) b_accumulator_128x64[l] = 0;
           #pragma unroll 2
@@ -578,12 +578,12 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v238 = v237 * 8ll;
           const i64 v239 = v226 - v238;
           const i64 v240 = 8ll < v239 ? 8ll : v239;
-          const i64 v241 = v234 - v237 * v233;
-          const i64 qv242 = quotient(v241, v240);
-          const i64 v242 = v241 - qv242 * v240;
+          const i64 v241 = v234 - quotient(v234, v233) * v233;
+          const i64 v242 = v241 - quotient(v241, v240) * v240;
           const i64 v243 = v238 + v242;
           const i64 v244 = v243 * 128ll;
-          const i64 v246 = qv242 * 64ll;
+          const i64 v245 = quotient(v241, v240);
+          const i64 v246 = v245 * 64ll;
           #pragma unroll 1
           for (i64 v247 = 0ll; v247 < v232; v247++) {
             const i64 v248 = v236 + v247;
@@ -646,18 +646,18 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         for (i64 v266 = blockIdx.x; v266 < v263; v266 += gridDim.x) {
           const i64 v267 = quotient(v266, (i64)gridDim.x);
           const i64 v268 = v267 * v87;
-          const i64 qv269 = quotient(v266, v260);
-          const i64 v269 = v266 - qv269 * v260;
+          const i64 v269 = v266 - quotient(v266, v260) * v260;
           const i64 v270 = quotient(v269, v262);
           const i64 v271 = v270 * 8ll;
           const i64 v272 = v258 - v271;
           const i64 v273 = 8ll < v272 ? 8ll : v272;
-          const i64 v274 = v269 - v270 * v262;
-          const i64 qv275 = quotient(v274, v273);
-          const i64 v275 = v274 - qv275 * v273;
+          const i64 v274 = v269 - quotient(v269, v262) * v262;
+          const i64 v275 = v274 - quotient(v274, v273) * v273;
           const i64 v276 = v271 + v275;
           const i64 v277 = v276 * 128ll;
-          const i64 v279 = qv275 * 256ll;
+          const i64 v278 = quotient(v274, v273);
+          const i64 v279 = v278 * 256ll;
+          const i64 v280 = quotient(v266, v260);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(*b_accumulator_128x256); l++) b_accumulator_128x256[l] = 0;
           #pragma unroll 2
@@ -677,171 +677,176 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           asm volatile("" : "+l"(v286));
           const i64 v287 = v286 / 4ll;
           const i64 v288 = v286 / 4ll;
-          const bool v289 = (u64)b_slices % 16 == 0;
-          i64 v290 = d_n;
-          asm volatile("" : "+l"(v290));
-          const i64 v291 = v290 % 4ll;
-          const bool v292 = v291 == 0ll;
-          const bool v293 = v289 & v292;
-          const i64 v294 = v290 % 4ll;
-          const bool v295 = v294 == 0ll;
-          const bool v296 = v293 & v295;
-          const bool v297 = (u64)b_bias % 16 == 0;
-          const bool v298 = (u64)b_out % 16 == 0;
-          const bool v299 = v297 & v298;
-          const i64 v300 = v290 % 8ll;
-          const bool v301 = v300 == 0ll;
-          const bool v302 = v299 & v301;
-          const i64 v303 = v290 % 8ll;
-          const bool v304 = v303 == 0ll;
-          const bool v305 = v302 & v304;
-          i64 v306 = (i64)rank;
-          asm volatile("" : "+l"(v306));
-          const i64 v307 = v306 * v287;
-          Vec<float, 8> v308;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v308.v[l] = 5e-1f;
           wgmma_end_128(b_accumulator_128x256);
-          const i64 v309 = v268 + v87;
-          const i64 v310 = v309 - 1ll;
+          const i64 v289 = v268 + v87;
+          const i64 v290 = v289 - 1ll;
           if (v264) {
-            ring_release<4>(b_ring_4, v310);
+            ring_release<4>(b_ring_4, v290);
           }
-          const i64 v311 = v287 - v277;
-          const i64 v312 = d_n - v279;
-          const i64 v313 = qv269 * v288;
+          const i64 v291 = v287 - v277;
+          const i64 v292 = d_n - v279;
+          const i64 v293 = v280 * v288;
           if (v93) {
-            const u32 tv314 = thread_here();
-            float* const pv314 = (float*)(b_patch_128x40 + tv314 / 32 * 640);
+            const bool v294 = (u64)b_slices % 16 == 0;
+            i64 v295 = d_n;
+            asm volatile("" : "+l"(v295));
+            const i64 v296 = v295 % 4ll;
+            const bool v297 = v296 == 0ll;
+            const bool v298 = v294 & v297;
+            const i64 v299 = v295 % 4ll;
+            const bool v300 = v299 == 0ll;
+            const bool v301 = v298 & v300;
+            const u32 tv302 = thread_here();
+            float* const pv302 = (float*)(b_patch_128x40 + tv302 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv314 = 0; cv314 < 8; cv314++) {
-              put_fragment_256_f32(pv314, b_accumulator_128x256, cv314, tv314 % 32);
-              if (v296) {
+            for (u32 cv302 = 0; cv302 < 8; cv302++) {
+              put_fragment_256_f32(pv302, b_accumulator_128x256, cv302, tv302 % 32);
+              if (v301) {
                 #pragma unroll 4
-                for (u32 lv314 = tv314 % 32; lv314 < 128; lv314 += 32) {
-                  const i64 v314 = (tv314 / 32 * 16 + lv314 / 8) * 64 + cv314 * 8 + lv314 % 8;
-                  const i64 v315 = v314 * 4ll;
-                  const i64 v316 = v315 / 256ll;
-                  const i64 v317 = v315 % 256ll;
-                  const bool v318 = v316 < v311;
-                  const bool v319 = v317 < v312;
-                  const bool v320 = v318 & v319;
-                  const i64 v321 = v277 + v316;
-                  const i64 v322 = v279 + v317;
-                  const i64 v323 = v316 * 256ll;
-                  const i64 v324 = v323 + v317;
-                  const i64 v325 = v313 + v321;
-                  const i64 v326 = v325 * d_n;
-                  const i64 v327 = v326 + v322;
-                  if (v320) {
-                    const Vec<float, 4> v328 = load_vec<float, 4>(pv314 + lv314 / 8 * 40 + lv314 % 8 * 4);
-                    store_vec(b_slices + v327, v328);
+                for (u32 lv302 = tv302 % 32; lv302 < 128; lv302 += 32) {
+                  const i64 v302 = (tv302 / 32 * 16 + lv302 / 8) * 64 + cv302 * 8 + lv302 % 8;
+                  const i64 v303 = v302 * 4ll;
+                  const i64 v304 = v303 / 256ll;
+                  const i64 v305 = v303 % 256ll;
+                  const bool v306 = v304 < v291;
+                  const bool v307 = v305 < v292;
+                  const bool v308 = v306 & v307;
+                  const i64 v309 = v277 + v304;
+                  const i64 v310 = v279 + v305;
+                  const i64 v311 = v304 * 256ll;
+                  const i64 v312 = v311 + v305;
+                  const i64 v313 = v293 + v309;
+                  const i64 v314 = v313 * d_n;
+                  const i64 v315 = v314 + v310;
+                  if (v308) {
+                    const Vec<float, 4> v316 = load_vec<float, 4>(pv302 + lv302 / 8 * 40 + lv302 % 8 * 4);
+                    store_vec(b_slices + v315, v316);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv329 = tv314 % 32; lv329 < 512; lv329 += 32) {
-                  const i64 v329 = (tv314 / 32 * 16 + lv329 / 32) * 256 + cv314 * 32 + lv329 % 32;
-                  const i64 v330 = v329 / 256ll;
-                  const i64 v331 = v329 % 256ll;
-                  const bool v332 = v330 < v311;
-                  const bool v333 = v331 < v312;
-                  const bool v334 = v332 & v333;
-                  const i64 v335 = v277 + v330;
-                  const i64 v336 = v279 + v331;
-                  const i64 v337 = v330 * 256ll;
-                  const i64 v338 = v337 + v331;
-                  const i64 v339 = v313 + v335;
-                  const i64 v340 = v339 * d_n;
-                  const i64 v341 = v340 + v336;
-                  if (v334) {
-                    const float v342 = *(pv314 + lv329 / 32 * 40 + lv329 % 32 * 1);
-                    *(b_slices + v341) = v342;
+                for (u32 lv317 = tv302 % 32; lv317 < 512; lv317 += 32) {
+                  const i64 v317 = (tv302 / 32 * 16 + lv317 / 32) * 256 + cv302 * 32 + lv317 % 32;
+                  const i64 v318 = v317 / 256ll;
+                  const i64 v319 = v317 % 256ll;
+                  const bool v320 = v318 < v291;
+                  const bool v321 = v319 < v292;
+                  const bool v322 = v320 & v321;
+                  const i64 v323 = v277 + v318;
+                  const i64 v324 = v279 + v319;
+                  const i64 v325 = v318 * 256ll;
+                  const i64 v326 = v325 + v319;
+                  const i64 v327 = v293 + v323;
+                  const i64 v328 = v327 * d_n;
+                  const i64 v329 = v328 + v324;
+                  if (v322) {
+                    const float v330 = *(pv302 + lv317 / 32 * 40 + lv317 % 32 * 1);
+                    *(b_slices + v329) = v330;
                   }
                 }
               }
             }
           } else {
-            const u32 tv343 = thread_here();
-            float* const pv343 = (float*)(b_patch_128x40 + tv343 / 32 * 640);
+            const bool v331 = (u64)b_bias % 16 == 0;
+            const bool v332 = (u64)b_out % 16 == 0;
+            const bool v333 = v331 & v332;
+            i64 v334 = d_n;
+            asm volatile("" : "+l"(v334));
+            const i64 v335 = v334 % 8ll;
+            const bool v336 = v335 == 0ll;
+            const bool v337 = v333 & v336;
+            const i64 v338 = v334 % 8ll;
+            const bool v339 = v338 == 0ll;
+            const bool v340 = v337 & v339;
+            i64 v341 = (i64)rank;
+            asm volatile("" : "+l"(v341));
+            i64 v342 = d_m;
+            asm volatile("" : "+l"(v342));
+            const i64 v343 = v342 / 4ll;
+            const i64 v344 = v341 * v343;
+            Vec<float, 8> v345;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v345.v[l] = 5e-1f;
+            const u32 tv346 = thread_here();
+            float* const pv346 = (float*)(b_patch_128x40 + tv346 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv343 = 0; cv343 < 8; cv343++) {
-              put_fragment_256_f32(pv343, b_accumulator_128x256, cv343, tv343 % 32);
-              if (v305) {
+            for (u32 cv346 = 0; cv346 < 8; cv346++) {
+              put_fragment_256_f32(pv346, b_accumulator_128x256, cv346, tv346 % 32);
+              if (v340) {
                 #pragma unroll 2
-                for (u32 lv343 = tv343 % 32; lv343 < 64; lv343 += 32) {
-                  const i64 v343 = (tv343 / 32 * 16 + lv343 / 4) * 32 + cv343 * 4 + lv343 % 4;
-                  const i64 v344 = v343 * 8ll;
-                  const i64 v345 = v344 / 256ll;
-                  const i64 v346 = v344 % 256ll;
-                  const bool v347 = v345 < v311;
-                  const bool v348 = v346 < v312;
-                  const bool v349 = v347 & v348;
-                  const i64 v350 = v277 + v345;
-                  const i64 v351 = v279 + v346;
-                  const i64 v352 = v350 + v307;
+                for (u32 lv346 = tv346 % 32; lv346 < 64; lv346 += 32) {
+                  const i64 v346 = (tv346 / 32 * 16 + lv346 / 4) * 32 + cv346 * 4 + lv346 % 4;
+                  const i64 v347 = v346 * 8ll;
+                  const i64 v348 = v347 / 256ll;
+                  const i64 v349 = v347 % 256ll;
+                  const bool v350 = v348 < v291;
+                  const bool v351 = v349 < v292;
+                  const bool v352 = v350 & v351;
+                  const i64 v353 = v277 + v348;
+                  const i64 v354 = v279 + v349;
+                  const i64 v355 = v353 + v344;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v353 = v345 * 256ll;
-                  const i64 v354 = v353 + v346;
+                  const i64 v356 = v348 * 256ll;
+                  const i64 v357 = v356 + v349;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v355 = v350 * d_n;
-                  const i64 v356 = v355 + v351;
-                  const i64 v357 = v352 * d_n;
-                  const i64 v358 = v357 + v351;
-                  if (v349) {
+                  const i64 v358 = v353 * d_n;
+                  const i64 v359 = v358 + v354;
+                  const i64 v360 = v355 * d_n;
+                  const i64 v361 = v360 + v354;
+                  if (v352) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v359 = load_vec<float, 8>(pv343 + lv343 / 4 * 40 + lv343 % 4 * 8);
+                    const Vec<float, 8> v362 = load_vec<float, 8>(pv346 + lv346 / 4 * 40 + lv346 % 4 * 8);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v360;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v360.v[l] = v308.v[l] * v359.v[l];
-                    const Vec<u16, 8> v361 = load_vec<u16, 8>(b_bias + v356);
-                    Vec<float, 8> v362;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v362.v[l] = bf16_to_f32(v361.v[l]);
                     Vec<float, 8> v363;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v363.v[l] = v360.v[l] + v362.v[l];
-                    Vec<float, 8> v364;
+                    for (int l = 0; l < 8; l++) v363.v[l] = v345.v[l] * v362.v[l];
+                    const Vec<u16, 8> v364 = load_vec<u16, 8>(b_bias + v359);
+                    Vec<float, 8> v365;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v364.v[l] = fn_silu(v363.v[l]);
-                    Vec<u16, 8> v365;
+                    for (int l = 0; l < 8; l++) v365.v[l] = bf16_to_f32(v364.v[l]);
+                    Vec<float, 8> v366;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v365.v[l] = f32_to_bf16(v364.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v358, v365);
+                    for (int l = 0; l < 8; l++) v366.v[l] = v363.v[l] + v365.v[l];
+                    Vec<float, 8> v367;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v367.v[l] = fn_silu(v366.v[l]);
+                    Vec<u16, 8> v368;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v368.v[l] = f32_to_bf16(v367.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v361, v368);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv366 = tv343 % 32; lv366 < 512; lv366 += 32) {
-                  const i64 v366 = (tv343 / 32 * 16 + lv366 / 32) * 256 + cv343 * 32 + lv366 % 32;
-                  const i64 v367 = v366 / 256ll;
-                  const i64 v368 = v366 % 256ll;
-                  const bool v369 = v367 < v311;
-                  const bool v370 = v368 < v312;
-                  const bool v371 = v369 & v370;
-                  const i64 v372 = v277 + v367;
-                  const i64 v373 = v279 + v368;
-                  const i64 v374 = v372 + v307;
+                for (u32 lv369 = tv346 % 32; lv369 < 512; lv369 += 32) {
+                  const i64 v369 = (tv346 / 32 * 16 + lv369 / 32) * 256 + cv346 * 32 + lv369 % 32;
+                  const i64 v370 = v369 / 256ll;
+                  const i64 v371 = v369 % 256ll;
+                  const bool v372 = v370 < v291;
+                  const bool v373 = v371 < v292;
+                  const bool v374 = v372 & v373;
+                  const i64 v375 = v277 + v370;
+                  const i64 v376 = v279 + v371;
+                  const i64 v377 = v375 + v344;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v375 = v367 * 256ll;
-                  const i64 v376 = v375 + v368;
+                  const i64 v378 = v370 * 256ll;
+                  const i64 v379 = v378 + v371;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v377 = v372 * d_n;
-                  const i64 v378 = v377 + v373;
-                  const i64 v379 = v374 * d_n;
-                  const i64 v380 = v379 + v373;
-                  if (v371) {
+                  const i64 v380 = v375 * d_n;
+                  const i64 v381 = v380 + v376;
+                  const i64 v382 = v377 * d_n;
+                  const i64 v383 = v382 + v376;
+                  if (v374) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v381 = *(pv343 + lv366 / 32 * 40 + lv366 % 32 * 1);
+                    const float v384 = *(pv346 + lv369 / 32 * 40 + lv369 % 32 * 1);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v382 = 5e-1f * v381;
-                    const u16 v383 = *(b_bias + v378);
-                    const float v384 = bf16_to_f32(v383);
-                    const float v385 = v382 + v384;
-                    const float v386 = fn_silu(v385);
-                    const u16 v387 = f32_to_bf16(v386);
-                    *(((u16*)b_out_peers.p[0ll]) + v380) = v387;
+                    const float v385 = 5e-1f * v384;
+                    const u16 v386 = *(b_bias + v381);
+                    const float v387 = bf16_to_f32(v386);
+                    const float v388 = v385 + v387;
+                    const float v389 = fn_silu(v388);
+                    const u16 v390 = f32_to_bf16(v389);
+                    *(((u16*)b_out_peers.p[0ll]) + v383) = v390;
                   }
                 }
               }
@@ -851,66 +856,66 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v388 = d_m;
-        asm volatile("" : "+l"(v388));
-        const i64 v389 = v388 / 4ll;
-        const i64 v390 = v389 > 0ll ? v389 : 0ll;
-        const i64 v391 = v390 + 127ll;
-        i64 v392 = d_n;
-        asm volatile("" : "+l"(v392));
+        i64 v391 = d_m;
+        asm volatile("" : "+l"(v391));
+        const i64 v392 = v391 / 4ll;
         const i64 v393 = v392 > 0ll ? v392 : 0ll;
-        const i64 v394 = v393 + 255ll;
-        const i64 v395 = v391 / 128ll;
-        const i64 v396 = v394 / 256ll;
-        const i64 v397 = v395 * v396;
-        const i64 v399 = 8ll * v396;
-        const i64 v400 = v397 * v92;
+        const i64 v394 = v393 + 127ll;
+        i64 v395 = d_n;
+        asm volatile("" : "+l"(v395));
+        const i64 v396 = v395 > 0ll ? v395 : 0ll;
+        const i64 v397 = v396 + 255ll;
+        const i64 v398 = v394 / 128ll;
+        const i64 v399 = v397 / 256ll;
+        const i64 v400 = v398 * v399;
+        const i64 v402 = 8ll * v399;
+        const i64 v403 = v400 * v92;
         #pragma unroll 1
-        for (i64 v401 = blockIdx.x; v401 < v400; v401 += gridDim.x) {
-          const i64 v402 = quotient(v401, (i64)gridDim.x);
-          const i64 v403 = v402 * v87;
-          const i64 qv404 = quotient(v401, v397);
-          const i64 v404 = v401 - qv404 * v397;
-          const i64 v405 = quotient(v404, v399);
-          const i64 v406 = v405 * 8ll;
-          const i64 v407 = v395 - v406;
-          const i64 v408 = 8ll < v407 ? 8ll : v407;
-          const i64 v409 = v404 - v405 * v399;
-          const i64 qv410 = quotient(v409, v408);
-          const i64 v410 = v409 - qv410 * v408;
-          const i64 v411 = v406 + v410;
-          const i64 v412 = v411 * 128ll;
-          const i64 v414 = qv410 * 256ll;
-          const i64 v416 = qv404 * v87;
+        for (i64 v404 = blockIdx.x; v404 < v403; v404 += gridDim.x) {
+          const i64 v405 = quotient(v404, (i64)gridDim.x);
+          const i64 v406 = v405 * v87;
+          const i64 v407 = v404 - quotient(v404, v400) * v400;
+          const i64 v408 = quotient(v407, v402);
+          const i64 v409 = v408 * 8ll;
+          const i64 v410 = v398 - v409;
+          const i64 v411 = 8ll < v410 ? 8ll : v410;
+          const i64 v412 = v407 - quotient(v407, v402) * v402;
+          const i64 v413 = v412 - quotient(v412, v411) * v411;
+          const i64 v414 = v409 + v413;
+          const i64 v415 = v414 * 128ll;
+          const i64 v416 = quotient(v412, v411);
+          const i64 v417 = v416 * 256ll;
+          const i64 v418 = quotient(v404, v400);
+          const i64 v419 = v418 * v87;
           #pragma unroll 1
-          for (i64 v417 = 0ll; v417 < v87; v417++) {
-            const i64 v418 = v403 + v417;
-            const i64 v419 = v418 % 4ll;
-            const i64 v420 = v416 + v417;
-            const i64 v421 = v420 * 64ll;
-            ring_acquire<4>(b_ring_4, v418);
+          for (i64 v420 = 0ll; v420 < v87; v420++) {
+            const i64 v421 = v406 + v420;
+            const i64 v422 = v421 % 4ll;
+            const i64 v423 = v419 + v420;
+            const i64 v424 = v423 * 64ll;
+            ring_acquire<4>(b_ring_4, v421);
             if (can_map(b_a, d_k)) {
-              const bool is_half_ring_a_bf16_4x128x64 = v412 + 64 >= (d_m / 4ll);
+              const bool is_half_ring_a_bf16_4x128x64 = v415 + 64 >= (d_m / 4ll);
               filling.bytes += is_half_ring_a_bf16_4x128x64 ? 8192 : 16384;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v419 * 8192 + s * 8192, is_half_ring_a_bf16_4x128x64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v419), (int)(v421) + s * 64, (int)(v412));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v422 * 8192 + s * 8192, is_half_ring_a_bf16_4x128x64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v422), (int)(v424) + s * 64, (int)(v415));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v419 * 8192, b_a, d_k, (d_m / 4ll), d_k, v412, v421);
+              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v422 * 8192, b_a, d_k, (d_m / 4ll), d_k, v415, v424);
             }
             if (can_map(b_b, d_n)) {
               filling.bytes += 32768;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v419 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v419), (int)(v414) + s * 64, (int)(v421));
+                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v422 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v422), (int)(v417) + s * 64, (int)(v424));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v419 * 16384, b_b, d_n, d_k, d_n, v421, v414);
+              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v422 * 16384, b_b, d_n, d_k, d_n, v424, v417);
             }
-            ring_fill<4, 256>(b_ring_4, v418, filling);
+            ring_fill<4, 256>(b_ring_4, v421, filling);
           }
         }
       }
@@ -922,489 +927,488 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       }
     }
     if (v93) {
-      const i64 v423 = (i64)blockIdx.x * 4ll;
-      i64 v424 = (i64)rank;
-      asm volatile("" : "+l"(v424));
-      const i64 v425 = v423 + v424;
-      const i64 v427 = v424 % 4ll;
-      const bool v428 = (u64)b_slices % 16 == 0;
-      const bool v429 = (u64)b_bias % 16 == 0;
-      const bool v430 = v428 & v429;
-      const bool v431 = (u64)b_out % 16 == 0;
-      const bool v432 = v430 & v431;
-      i64 v433 = d_n;
-      asm volatile("" : "+l"(v433));
-      const i64 v434 = v433 > 0ll ? v433 : 0ll;
-      const i64 v435 = v434 % 8ll;
-      const bool v436 = v435 == 0ll;
-      const bool v437 = v432 & v436;
-      const i64 v438 = v433 % 8ll;
+      const i64 v426 = (i64)blockIdx.x * 4ll;
+      i64 v427 = (i64)rank;
+      asm volatile("" : "+l"(v427));
+      const i64 v428 = v426 + v427;
+      const i64 v430 = v427 % 4ll;
+      const bool v431 = (u64)b_slices % 16 == 0;
+      const bool v432 = (u64)b_bias % 16 == 0;
+      const bool v433 = v431 & v432;
+      const bool v434 = (u64)b_out % 16 == 0;
+      const bool v435 = v433 & v434;
+      i64 v436 = d_n;
+      asm volatile("" : "+l"(v436));
+      const i64 v437 = v436 > 0ll ? v436 : 0ll;
+      const i64 v438 = v437 % 8ll;
       const bool v439 = v438 == 0ll;
-      const bool v440 = v437 & v439;
-      i64 v441 = d_m;
-      asm volatile("" : "+l"(v441));
-      const i64 v442 = v441 / 4ll;
-      const i64 v443 = v442 > 0ll ? v442 : 0ll;
-      const i64 v444 = v443 * v434;
-      const i64 v445 = v444 / 3072ll;
-      const i64 v446 = v444 + 3071ll;
-      const i64 v447 = v446 / 3072ll;
-      const i64 v448 = v424 * v442;
-      Vec<float, 8> v449;
+      const bool v440 = v435 & v439;
+      const i64 v441 = v436 % 8ll;
+      const bool v442 = v441 == 0ll;
+      const bool v443 = v440 & v442;
+      i64 v444 = d_m;
+      asm volatile("" : "+l"(v444));
+      const i64 v445 = v444 / 4ll;
+      const i64 v446 = v445 > 0ll ? v445 : 0ll;
+      const i64 v447 = v446 * v437;
+      const i64 v448 = v447 / 3072ll;
+      const i64 v449 = v447 + 3071ll;
+      const i64 v450 = v449 / 3072ll;
+      const i64 v451 = v427 * v445;
+      Vec<float, 8> v452;
       #pragma unroll
-      for (int l = 0; l < 8; l++) v449.v[l] = 5e-1f;
+      for (int l = 0; l < 8; l++) v452.v[l] = 5e-1f;
       __syncthreads();
-      const u32 v450 = *(b_epoch + 0ll);
-      const u32 v451 = v450 + 1u;
-      *(b_epoch + 0ll) = v451;
+      const u32 v453 = *(b_epoch + 0ll);
+      const u32 v454 = v453 + 1u;
+      *(b_epoch + 0ll) = v454;
       if (threadIdx.x < 1) {
-        const i64 v452 = threadIdx.x;
-        signal_set_release_gpu(b_flags + v425, v451);
+        const i64 v455 = threadIdx.x;
+        signal_set_release_gpu(b_flags + v428, v454);
       }
       #pragma unroll 1
-      for (i64 v453 = threadIdx.x; v453 < (i64)gridDim.x; v453 += 384) {
-        const i64 v454 = v453 * 4ll;
-        const i64 v455 = v454 + v427;
-        wait_acquire_gpu(b_flags + v455, v451, watch, (u32)(v427), 5u, (u32)(v455), 5u);
+      for (i64 v456 = threadIdx.x; v456 < (i64)gridDim.x; v456 += 384) {
+        const i64 v457 = v456 * 4ll;
+        const i64 v458 = v457 + v430;
+        wait_acquire_gpu(b_flags + v458, v454, watch, (u32)(v430), 5u, (u32)(v458), 5u);
       }
       __syncthreads();
-      if (v440) {
-        i64 v456 = d_m;
-        asm volatile("" : "+l"(v456));
-        const i64 v457 = v456 / 4ll;
-        const i64 v458 = v457 > 0ll ? v457 : 0ll;
-        i64 v459 = d_n;
+      if (v443) {
+        i64 v459 = d_m;
         asm volatile("" : "+l"(v459));
-        const i64 v460 = v459 > 0ll ? v459 : 0ll;
-        const i64 v461 = v458 * v460;
-        const i64 v462 = v461 / 3072ll;
-        const i64 v464 = (i64)gridDim.x * 4ll;
-        const i64 v466 = (i64)gridDim.x * 2ll;
-        const i64 v467 = (i64)gridDim.x * 3ll;
-        i64 v468 = (i64)rank;
-        asm volatile("" : "+l"(v468));
-        const i64 v469 = v468 * v457;
-        Vec<float, 8> v470;
+        const i64 v460 = v459 / 4ll;
+        const i64 v461 = v460 > 0ll ? v460 : 0ll;
+        i64 v462 = d_n;
+        asm volatile("" : "+l"(v462));
+        const i64 v463 = v462 > 0ll ? v462 : 0ll;
+        const i64 v464 = v461 * v463;
+        const i64 v465 = v464 / 3072ll;
+        const i64 v467 = (i64)gridDim.x * 4ll;
+        const i64 v469 = (i64)gridDim.x * 2ll;
+        const i64 v470 = (i64)gridDim.x * 3ll;
+        i64 v471 = (i64)rank;
+        asm volatile("" : "+l"(v471));
+        const i64 v472 = v471 * v460;
+        Vec<float, 8> v473;
         #pragma unroll
-        for (int l = 0; l < 8; l++) v470.v[l] = 5e-1f;
-        const i64 v471 = quotient(v462, v464);
+        for (int l = 0; l < 8; l++) v473.v[l] = 5e-1f;
+        const i64 v474 = quotient(v465, v467);
         #pragma unroll 1
-        for (i64 v472 = 0ll; v472 < v471; v472++) {
-          const i64 v473 = v472 * v464;
-          const i64 v474 = v473 + (i64)blockIdx.x;
-          const i64 v475 = v474 * 3072ll;
-          const i64 v476 = v474 + (i64)gridDim.x;
-          const i64 v477 = v476 * 3072ll;
-          const i64 v478 = v474 + v466;
-          const i64 v479 = v478 * 3072ll;
-          const i64 v480 = v474 + v467;
-          const i64 v481 = v480 * 3072ll;
+        for (i64 v475 = 0ll; v475 < v474; v475++) {
+          const i64 v476 = v475 * v467;
+          const i64 v477 = v476 + (i64)blockIdx.x;
+          const i64 v478 = v477 * 3072ll;
+          const i64 v479 = v477 + (i64)gridDim.x;
+          const i64 v480 = v479 * 3072ll;
+          const i64 v481 = v477 + v469;
+          const i64 v482 = v481 * 3072ll;
+          const i64 v483 = v477 + v470;
+          const i64 v484 = v483 * 3072ll;
           {
-            const i64 v482 = threadIdx.x;
-            const i64 v483 = v482 * 8ll;
-            const i64 v484 = v475 + v483;
-            const i64 v485 = v477 + v483;
-            const i64 v486 = v479 + v483;
-            const i64 v487 = v481 + v483;
-            const i64 qv488 = quotient(v484, v460);
-            const i64 v488 = v484 - qv488 * v460;
-            const i64 qv489 = quotient(v485, v460);
-            const i64 v489 = v485 - qv489 * v460;
-            const i64 qv490 = quotient(v486, v460);
-            const i64 v490 = v486 - qv490 * v460;
-            const i64 qv491 = quotient(v487, v460);
-            const i64 v491 = v487 - qv491 * v460;
-            const i64 v496 = qv488 + v469;
-            const i64 v497 = qv489 + v469;
-            const i64 v498 = qv490 + v469;
-            const i64 v499 = qv491 + v469;
+            const i64 v485 = threadIdx.x;
+            const i64 v486 = v485 * 8ll;
+            const i64 v487 = v478 + v486;
+            const i64 v488 = v480 + v486;
+            const i64 v489 = v482 + v486;
+            const i64 v490 = v484 + v486;
+            const i64 v491 = v487 - quotient(v487, v463) * v463;
+            const i64 v492 = v488 - quotient(v488, v463) * v463;
+            const i64 v493 = v489 - quotient(v489, v463) * v463;
+            const i64 v494 = v490 - quotient(v490, v463) * v463;
+            const i64 v495 = quotient(v487, v463);
+            const i64 v496 = quotient(v488, v463);
+            const i64 v497 = quotient(v489, v463);
+            const i64 v498 = quotient(v490, v463);
+            const i64 v499 = v495 + v472;
+            const i64 v500 = v496 + v472;
+            const i64 v501 = v497 + v472;
+            const i64 v502 = v498 + v472;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v501;
-            for (int l = 0; l < 8; l++) v501.v[l] = 0e+0f;
-            for (i64 v500 = 0ll; v500 < v92; v500++) {
-              const i64 v502 = v500 * v457;
-              const i64 v503 = v502 + qv488;
-              const i64 v504 = v503 * d_n;
-              const i64 v505 = v504 + v488;
-              const Vec<float, 8> v506 = load_vec<float, 8>(b_slices + v505);
-              for (int l = 0; l < 8; l++) v501.v[l] = v501.v[l] + v506.v[l];
+            Vec<float, 8> v504;
+            for (int l = 0; l < 8; l++) v504.v[l] = 0e+0f;
+            for (i64 v503 = 0ll; v503 < v92; v503++) {
+              const i64 v505 = v503 * v460;
+              const i64 v506 = v505 + v495;
+              const i64 v507 = v506 * d_n;
+              const i64 v508 = v507 + v491;
+              const Vec<float, 8> v509 = load_vec<float, 8>(b_slices + v508);
+              for (int l = 0; l < 8; l++) v504.v[l] = v504.v[l] + v509.v[l];
             }
-            Vec<float, 8> v508;
-            for (int l = 0; l < 8; l++) v508.v[l] = 0e+0f;
-            for (i64 v507 = 0ll; v507 < v92; v507++) {
-              const i64 v509 = v507 * v457;
-              const i64 v510 = v509 + qv489;
-              const i64 v511 = v510 * d_n;
-              const i64 v512 = v511 + v489;
-              const Vec<float, 8> v513 = load_vec<float, 8>(b_slices + v512);
-              for (int l = 0; l < 8; l++) v508.v[l] = v508.v[l] + v513.v[l];
+            Vec<float, 8> v511;
+            for (int l = 0; l < 8; l++) v511.v[l] = 0e+0f;
+            for (i64 v510 = 0ll; v510 < v92; v510++) {
+              const i64 v512 = v510 * v460;
+              const i64 v513 = v512 + v496;
+              const i64 v514 = v513 * d_n;
+              const i64 v515 = v514 + v492;
+              const Vec<float, 8> v516 = load_vec<float, 8>(b_slices + v515);
+              for (int l = 0; l < 8; l++) v511.v[l] = v511.v[l] + v516.v[l];
             }
-            Vec<float, 8> v515;
-            for (int l = 0; l < 8; l++) v515.v[l] = 0e+0f;
-            for (i64 v514 = 0ll; v514 < v92; v514++) {
-              const i64 v516 = v514 * v457;
-              const i64 v517 = v516 + qv490;
-              const i64 v518 = v517 * d_n;
-              const i64 v519 = v518 + v490;
-              const Vec<float, 8> v520 = load_vec<float, 8>(b_slices + v519);
-              for (int l = 0; l < 8; l++) v515.v[l] = v515.v[l] + v520.v[l];
+            Vec<float, 8> v518;
+            for (int l = 0; l < 8; l++) v518.v[l] = 0e+0f;
+            for (i64 v517 = 0ll; v517 < v92; v517++) {
+              const i64 v519 = v517 * v460;
+              const i64 v520 = v519 + v497;
+              const i64 v521 = v520 * d_n;
+              const i64 v522 = v521 + v493;
+              const Vec<float, 8> v523 = load_vec<float, 8>(b_slices + v522);
+              for (int l = 0; l < 8; l++) v518.v[l] = v518.v[l] + v523.v[l];
             }
-            Vec<float, 8> v522;
-            for (int l = 0; l < 8; l++) v522.v[l] = 0e+0f;
-            for (i64 v521 = 0ll; v521 < v92; v521++) {
-              const i64 v523 = v521 * v457;
-              const i64 v524 = v523 + qv491;
-              const i64 v525 = v524 * d_n;
-              const i64 v526 = v525 + v491;
-              const Vec<float, 8> v527 = load_vec<float, 8>(b_slices + v526);
-              for (int l = 0; l < 8; l++) v522.v[l] = v522.v[l] + v527.v[l];
+            Vec<float, 8> v525;
+            for (int l = 0; l < 8; l++) v525.v[l] = 0e+0f;
+            for (i64 v524 = 0ll; v524 < v92; v524++) {
+              const i64 v526 = v524 * v460;
+              const i64 v527 = v526 + v498;
+              const i64 v528 = v527 * d_n;
+              const i64 v529 = v528 + v494;
+              const Vec<float, 8> v530 = load_vec<float, 8>(b_slices + v529);
+              for (int l = 0; l < 8; l++) v525.v[l] = v525.v[l] + v530.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v528;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v528.v[l] = v470.v[l] * v501.v[l];
-            Vec<float, 8> v529;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v529.v[l] = v470.v[l] * v508.v[l];
-            Vec<float, 8> v530;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v530.v[l] = v470.v[l] * v515.v[l];
             Vec<float, 8> v531;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v531.v[l] = v470.v[l] * v522.v[l];
-            const i64 v532 = qv488 * d_n;
-            const i64 v533 = qv489 * d_n;
-            const i64 v534 = qv490 * d_n;
-            const i64 v535 = qv491 * d_n;
-            const i64 v536 = v532 + v488;
-            const i64 v537 = v533 + v489;
-            const i64 v538 = v534 + v490;
+            for (int l = 0; l < 8; l++) v531.v[l] = v473.v[l] * v504.v[l];
+            Vec<float, 8> v532;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v532.v[l] = v473.v[l] * v511.v[l];
+            Vec<float, 8> v533;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v533.v[l] = v473.v[l] * v518.v[l];
+            Vec<float, 8> v534;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v534.v[l] = v473.v[l] * v525.v[l];
+            const i64 v535 = v495 * d_n;
+            const i64 v536 = v496 * d_n;
+            const i64 v537 = v497 * d_n;
+            const i64 v538 = v498 * d_n;
             const i64 v539 = v535 + v491;
-            const Vec<u16, 8> v540 = load_vec<u16, 8>(b_bias + v536);
-            const Vec<u16, 8> v541 = load_vec<u16, 8>(b_bias + v537);
-            const Vec<u16, 8> v542 = load_vec<u16, 8>(b_bias + v538);
+            const i64 v540 = v536 + v492;
+            const i64 v541 = v537 + v493;
+            const i64 v542 = v538 + v494;
             const Vec<u16, 8> v543 = load_vec<u16, 8>(b_bias + v539);
-            Vec<float, 8> v544;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v544.v[l] = bf16_to_f32(v540.v[l]);
-            Vec<float, 8> v545;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v545.v[l] = bf16_to_f32(v541.v[l]);
-            Vec<float, 8> v546;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v546.v[l] = bf16_to_f32(v542.v[l]);
+            const Vec<u16, 8> v544 = load_vec<u16, 8>(b_bias + v540);
+            const Vec<u16, 8> v545 = load_vec<u16, 8>(b_bias + v541);
+            const Vec<u16, 8> v546 = load_vec<u16, 8>(b_bias + v542);
             Vec<float, 8> v547;
             #pragma unroll
             for (int l = 0; l < 8; l++) v547.v[l] = bf16_to_f32(v543.v[l]);
             Vec<float, 8> v548;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v548.v[l] = v528.v[l] + v544.v[l];
+            for (int l = 0; l < 8; l++) v548.v[l] = bf16_to_f32(v544.v[l]);
             Vec<float, 8> v549;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v549.v[l] = v529.v[l] + v545.v[l];
+            for (int l = 0; l < 8; l++) v549.v[l] = bf16_to_f32(v545.v[l]);
             Vec<float, 8> v550;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v550.v[l] = v530.v[l] + v546.v[l];
+            for (int l = 0; l < 8; l++) v550.v[l] = bf16_to_f32(v546.v[l]);
             Vec<float, 8> v551;
             #pragma unroll
             for (int l = 0; l < 8; l++) v551.v[l] = v531.v[l] + v547.v[l];
             Vec<float, 8> v552;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v552.v[l] = fn_silu(v548.v[l]);
+            for (int l = 0; l < 8; l++) v552.v[l] = v532.v[l] + v548.v[l];
             Vec<float, 8> v553;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v553.v[l] = fn_silu(v549.v[l]);
+            for (int l = 0; l < 8; l++) v553.v[l] = v533.v[l] + v549.v[l];
             Vec<float, 8> v554;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v554.v[l] = fn_silu(v550.v[l]);
+            for (int l = 0; l < 8; l++) v554.v[l] = v534.v[l] + v550.v[l];
             Vec<float, 8> v555;
             #pragma unroll
             for (int l = 0; l < 8; l++) v555.v[l] = fn_silu(v551.v[l]);
-            Vec<u16, 8> v556;
+            Vec<float, 8> v556;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v556.v[l] = f32_to_bf16(v552.v[l]);
-            Vec<u16, 8> v557;
+            for (int l = 0; l < 8; l++) v556.v[l] = fn_silu(v552.v[l]);
+            Vec<float, 8> v557;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v557.v[l] = f32_to_bf16(v553.v[l]);
-            Vec<u16, 8> v558;
+            for (int l = 0; l < 8; l++) v557.v[l] = fn_silu(v553.v[l]);
+            Vec<float, 8> v558;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v558.v[l] = f32_to_bf16(v554.v[l]);
+            for (int l = 0; l < 8; l++) v558.v[l] = fn_silu(v554.v[l]);
             Vec<u16, 8> v559;
             #pragma unroll
             for (int l = 0; l < 8; l++) v559.v[l] = f32_to_bf16(v555.v[l]);
-            const i64 v560 = v496 * d_n;
-            const i64 v561 = v497 * d_n;
-            const i64 v562 = v498 * d_n;
+            Vec<u16, 8> v560;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v560.v[l] = f32_to_bf16(v556.v[l]);
+            Vec<u16, 8> v561;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v561.v[l] = f32_to_bf16(v557.v[l]);
+            Vec<u16, 8> v562;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v562.v[l] = f32_to_bf16(v558.v[l]);
             const i64 v563 = v499 * d_n;
-            const i64 v564 = v560 + v488;
-            const i64 v565 = v561 + v489;
-            const i64 v566 = v562 + v490;
+            const i64 v564 = v500 * d_n;
+            const i64 v565 = v501 * d_n;
+            const i64 v566 = v502 * d_n;
             const i64 v567 = v563 + v491;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v564, v556);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v565, v557);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v566, v558);
+            const i64 v568 = v564 + v492;
+            const i64 v569 = v565 + v493;
+            const i64 v570 = v566 + v494;
             store_vec(((u16*)b_out_peers.p[0ll]) + v567, v559);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v568, v560);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v569, v561);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v570, v562);
           }
         }
-        const i64 v568 = v471 * v464;
+        const i64 v571 = v474 * v467;
         #pragma unroll 1
-        for (i64 v569 = v568 + ((i64)blockIdx.x - v568 % gridDim.x + gridDim.x) % gridDim.x; v569 < v462; v569 += gridDim.x) {
-          const i64 v570 = v569 * 3072ll;
+        for (i64 v572 = v571 + ((i64)blockIdx.x - v571 % gridDim.x + gridDim.x) % gridDim.x; v572 < v465; v572 += gridDim.x) {
+          const i64 v573 = v572 * 3072ll;
           {
-            const i64 v571 = threadIdx.x;
-            const i64 v572 = v571 * 8ll;
-            const i64 v573 = v570 + v572;
-            const i64 qv574 = quotient(v573, v460);
-            const i64 v574 = v573 - qv574 * v460;
-            const i64 v576 = qv574 + v469;
+            const i64 v574 = threadIdx.x;
+            const i64 v575 = v574 * 8ll;
+            const i64 v576 = v573 + v575;
+            const i64 v577 = v576 - quotient(v576, v463) * v463;
+            const i64 v578 = quotient(v576, v463);
+            const i64 v579 = v578 + v472;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v578;
-            for (int l = 0; l < 8; l++) v578.v[l] = 0e+0f;
-            for (i64 v577 = 0ll; v577 < v92; v577++) {
-              const i64 v579 = v577 * v457;
-              const i64 v580 = v579 + qv574;
-              const i64 v581 = v580 * d_n;
-              const i64 v582 = v581 + v574;
-              const Vec<float, 8> v583 = load_vec<float, 8>(b_slices + v582);
-              for (int l = 0; l < 8; l++) v578.v[l] = v578.v[l] + v583.v[l];
+            Vec<float, 8> v581;
+            for (int l = 0; l < 8; l++) v581.v[l] = 0e+0f;
+            for (i64 v580 = 0ll; v580 < v92; v580++) {
+              const i64 v582 = v580 * v460;
+              const i64 v583 = v582 + v578;
+              const i64 v584 = v583 * d_n;
+              const i64 v585 = v584 + v577;
+              const Vec<float, 8> v586 = load_vec<float, 8>(b_slices + v585);
+              for (int l = 0; l < 8; l++) v581.v[l] = v581.v[l] + v586.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v584;
+            Vec<float, 8> v587;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v584.v[l] = v470.v[l] * v578.v[l];
-            const i64 v585 = qv574 * d_n;
-            const i64 v586 = v585 + v574;
-            const Vec<u16, 8> v587 = load_vec<u16, 8>(b_bias + v586);
-            Vec<float, 8> v588;
+            for (int l = 0; l < 8; l++) v587.v[l] = v473.v[l] * v581.v[l];
+            const i64 v588 = v578 * d_n;
+            const i64 v589 = v588 + v577;
+            const Vec<u16, 8> v590 = load_vec<u16, 8>(b_bias + v589);
+            Vec<float, 8> v591;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v588.v[l] = bf16_to_f32(v587.v[l]);
-            Vec<float, 8> v589;
+            for (int l = 0; l < 8; l++) v591.v[l] = bf16_to_f32(v590.v[l]);
+            Vec<float, 8> v592;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v589.v[l] = v584.v[l] + v588.v[l];
-            Vec<float, 8> v590;
+            for (int l = 0; l < 8; l++) v592.v[l] = v587.v[l] + v591.v[l];
+            Vec<float, 8> v593;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v590.v[l] = fn_silu(v589.v[l]);
-            Vec<u16, 8> v591;
+            for (int l = 0; l < 8; l++) v593.v[l] = fn_silu(v592.v[l]);
+            Vec<u16, 8> v594;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v591.v[l] = f32_to_bf16(v590.v[l]);
-            const i64 v592 = v576 * d_n;
-            const i64 v593 = v592 + v574;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v593, v591);
+            for (int l = 0; l < 8; l++) v594.v[l] = f32_to_bf16(v593.v[l]);
+            const i64 v595 = v579 * d_n;
+            const i64 v596 = v595 + v577;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v596, v594);
           }
         }
       } else {
-        i64 v594 = d_m;
-        asm volatile("" : "+l"(v594));
-        const i64 v595 = v594 / 4ll;
-        const i64 v596 = v595 > 0ll ? v595 : 0ll;
-        i64 v597 = d_n;
+        i64 v597 = d_m;
         asm volatile("" : "+l"(v597));
-        const i64 v598 = v597 > 0ll ? v597 : 0ll;
-        const i64 v599 = v596 * v598;
-        const i64 v600 = v599 / 3072ll;
-        i64 v601 = (i64)rank;
-        asm volatile("" : "+l"(v601));
-        const i64 v602 = v601 * v595;
+        const i64 v598 = v597 / 4ll;
+        const i64 v599 = v598 > 0ll ? v598 : 0ll;
+        i64 v600 = d_n;
+        asm volatile("" : "+l"(v600));
+        const i64 v601 = v600 > 0ll ? v600 : 0ll;
+        const i64 v602 = v599 * v601;
+        const i64 v603 = v602 / 3072ll;
+        i64 v604 = (i64)rank;
+        asm volatile("" : "+l"(v604));
+        const i64 v605 = v604 * v598;
         #pragma unroll 1
-        for (i64 v603 = blockIdx.x; v603 < v600; v603 += gridDim.x) {
-          const i64 v604 = v603 * 3072ll;
+        for (i64 v606 = blockIdx.x; v606 < v603; v606 += gridDim.x) {
+          const i64 v607 = v606 * 3072ll;
           #pragma unroll 1
-          for (i64 v605 = threadIdx.x; v605 < 3072ll; v605 += 384) {
-            const i64 v606 = v604 + v605;
-            const i64 qv607 = quotient(v606, v598);
-            const i64 v607 = v606 - qv607 * v598;
-            const i64 v609 = qv607 + v602;
+          for (i64 v608 = threadIdx.x; v608 < 3072ll; v608 += 384) {
+            const i64 v609 = v607 + v608;
+            const i64 v610 = v609 - quotient(v609, v601) * v601;
+            const i64 v611 = quotient(v609, v601);
+            const i64 v612 = v611 + v605;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v611;
-            v611 = 0e+0f;
-            for (i64 v610 = 0ll; v610 < v92; v610++) {
-              const i64 v612 = v610 * v595;
-              const i64 v613 = v612 + qv607;
-              const i64 v614 = v613 * d_n;
-              const i64 v615 = v614 + v607;
-              const float v616 = *(b_slices + v615);
-              v611 = v611 + v616;
+            float v614;
+            v614 = 0e+0f;
+            for (i64 v613 = 0ll; v613 < v92; v613++) {
+              const i64 v615 = v613 * v598;
+              const i64 v616 = v615 + v611;
+              const i64 v617 = v616 * d_n;
+              const i64 v618 = v617 + v610;
+              const float v619 = *(b_slices + v618);
+              v614 = v614 + v619;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v617 = 5e-1f * v611;
-            const i64 v618 = qv607 * d_n;
-            const i64 v619 = v618 + v607;
-            const u16 v620 = *(b_bias + v619);
-            const float v621 = bf16_to_f32(v620);
-            const float v622 = v617 + v621;
-            const float v623 = fn_silu(v622);
-            const u16 v624 = f32_to_bf16(v623);
-            const i64 v625 = v609 * d_n;
-            const i64 v626 = v625 + v607;
-            *(((u16*)b_out_peers.p[0ll]) + v626) = v624;
+            const float v620 = 5e-1f * v614;
+            const i64 v621 = v611 * d_n;
+            const i64 v622 = v621 + v610;
+            const u16 v623 = *(b_bias + v622);
+            const float v624 = bf16_to_f32(v623);
+            const float v625 = v620 + v624;
+            const float v626 = fn_silu(v625);
+            const u16 v627 = f32_to_bf16(v626);
+            const i64 v628 = v612 * d_n;
+            const i64 v629 = v628 + v610;
+            *(((u16*)b_out_peers.p[0ll]) + v629) = v627;
           }
         }
       }
-      if (v440) {
+      if (v443) {
         #pragma unroll 1
-        for (i64 v627 = v445 + ((i64)blockIdx.x - v445 % gridDim.x + gridDim.x) % gridDim.x; v627 < v447; v627 += gridDim.x) {
-          const i64 v628 = v627 * 3072ll;
-          const i64 v629 = v444 - v628;
-          const i64 v630 = v629 / 8ll;
-          const i64 v631 = v630 * 8ll;
+        for (i64 v630 = v448 + ((i64)blockIdx.x - v448 % gridDim.x + gridDim.x) % gridDim.x; v630 < v450; v630 += gridDim.x) {
+          const i64 v631 = v630 * 3072ll;
+          const i64 v632 = v447 - v631;
+          const i64 v633 = v632 / 8ll;
+          const i64 v634 = v633 * 8ll;
           #pragma unroll 1
-          for (i64 v632 = threadIdx.x; v632 < v630; v632 += 384) {
-            const i64 v633 = v632 * 8ll;
-            const i64 v634 = v628 + v633;
-            const i64 qv635 = quotient(v634, v434);
-            const i64 v635 = v634 - qv635 * v434;
-            const i64 v637 = qv635 + v448;
+          for (i64 v635 = threadIdx.x; v635 < v633; v635 += 384) {
+            const i64 v636 = v635 * 8ll;
+            const i64 v637 = v631 + v636;
+            const i64 v638 = v637 - quotient(v637, v437) * v437;
+            const i64 v639 = quotient(v637, v437);
+            const i64 v640 = v639 + v451;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v639;
-            for (int l = 0; l < 8; l++) v639.v[l] = 0e+0f;
-            for (i64 v638 = 0ll; v638 < v92; v638++) {
-              const i64 v640 = v638 * v442;
-              const i64 v641 = v640 + qv635;
-              const i64 v642 = v641 * d_n;
-              const i64 v643 = v642 + v635;
-              const Vec<float, 8> v644 = load_vec<float, 8>(b_slices + v643);
-              for (int l = 0; l < 8; l++) v639.v[l] = v639.v[l] + v644.v[l];
+            Vec<float, 8> v642;
+            for (int l = 0; l < 8; l++) v642.v[l] = 0e+0f;
+            for (i64 v641 = 0ll; v641 < v92; v641++) {
+              const i64 v643 = v641 * v445;
+              const i64 v644 = v643 + v639;
+              const i64 v645 = v644 * d_n;
+              const i64 v646 = v645 + v638;
+              const Vec<float, 8> v647 = load_vec<float, 8>(b_slices + v646);
+              for (int l = 0; l < 8; l++) v642.v[l] = v642.v[l] + v647.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v645;
+            Vec<float, 8> v648;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v645.v[l] = v449.v[l] * v639.v[l];
-            const i64 v646 = qv635 * d_n;
-            const i64 v647 = v646 + v635;
-            const Vec<u16, 8> v648 = load_vec<u16, 8>(b_bias + v647);
-            Vec<float, 8> v649;
+            for (int l = 0; l < 8; l++) v648.v[l] = v452.v[l] * v642.v[l];
+            const i64 v649 = v639 * d_n;
+            const i64 v650 = v649 + v638;
+            const Vec<u16, 8> v651 = load_vec<u16, 8>(b_bias + v650);
+            Vec<float, 8> v652;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v649.v[l] = bf16_to_f32(v648.v[l]);
-            Vec<float, 8> v650;
+            for (int l = 0; l < 8; l++) v652.v[l] = bf16_to_f32(v651.v[l]);
+            Vec<float, 8> v653;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v650.v[l] = v645.v[l] + v649.v[l];
-            Vec<float, 8> v651;
+            for (int l = 0; l < 8; l++) v653.v[l] = v648.v[l] + v652.v[l];
+            Vec<float, 8> v654;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v651.v[l] = fn_silu(v650.v[l]);
-            Vec<u16, 8> v652;
+            for (int l = 0; l < 8; l++) v654.v[l] = fn_silu(v653.v[l]);
+            Vec<u16, 8> v655;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v652.v[l] = f32_to_bf16(v651.v[l]);
-            const i64 v653 = v637 * d_n;
-            const i64 v654 = v653 + v635;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v654, v652);
+            for (int l = 0; l < 8; l++) v655.v[l] = f32_to_bf16(v654.v[l]);
+            const i64 v656 = v640 * d_n;
+            const i64 v657 = v656 + v638;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v657, v655);
           }
           #pragma unroll 1
-          for (i64 v655 = v631 + threadIdx.x; v655 < v629; v655 += 384) {
-            const i64 v656 = v628 + v655;
-            const i64 qv657 = quotient(v656, v434);
-            const i64 v657 = v656 - qv657 * v434;
-            const i64 v659 = qv657 + v448;
+          for (i64 v658 = v634 + threadIdx.x; v658 < v632; v658 += 384) {
+            const i64 v659 = v631 + v658;
+            const i64 v660 = v659 - quotient(v659, v437) * v437;
+            const i64 v661 = quotient(v659, v437);
+            const i64 v662 = v661 + v451;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v661;
-            v661 = 0e+0f;
-            for (i64 v660 = 0ll; v660 < v92; v660++) {
-              const i64 v662 = v660 * v442;
-              const i64 v663 = v662 + qv657;
-              const i64 v664 = v663 * d_n;
-              const i64 v665 = v664 + v657;
-              const float v666 = *(b_slices + v665);
-              v661 = v661 + v666;
+            float v664;
+            v664 = 0e+0f;
+            for (i64 v663 = 0ll; v663 < v92; v663++) {
+              const i64 v665 = v663 * v445;
+              const i64 v666 = v665 + v661;
+              const i64 v667 = v666 * d_n;
+              const i64 v668 = v667 + v660;
+              const float v669 = *(b_slices + v668);
+              v664 = v664 + v669;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v667 = 5e-1f * v661;
-            const i64 v668 = qv657 * d_n;
-            const i64 v669 = v668 + v657;
-            const u16 v670 = *(b_bias + v669);
-            const float v671 = bf16_to_f32(v670);
-            const float v672 = v667 + v671;
-            const float v673 = fn_silu(v672);
-            const u16 v674 = f32_to_bf16(v673);
-            const i64 v675 = v659 * d_n;
-            const i64 v676 = v675 + v657;
-            *(((u16*)b_out_peers.p[0ll]) + v676) = v674;
+            const float v670 = 5e-1f * v664;
+            const i64 v671 = v661 * d_n;
+            const i64 v672 = v671 + v660;
+            const u16 v673 = *(b_bias + v672);
+            const float v674 = bf16_to_f32(v673);
+            const float v675 = v670 + v674;
+            const float v676 = fn_silu(v675);
+            const u16 v677 = f32_to_bf16(v676);
+            const i64 v678 = v662 * d_n;
+            const i64 v679 = v678 + v660;
+            *(((u16*)b_out_peers.p[0ll]) + v679) = v677;
           }
         }
       } else {
         #pragma unroll 1
-        for (i64 v677 = v445 + ((i64)blockIdx.x - v445 % gridDim.x + gridDim.x) % gridDim.x; v677 < v447; v677 += gridDim.x) {
-          const i64 v678 = v677 * 3072ll;
-          const i64 v679 = v444 - v678;
+        for (i64 v680 = v448 + ((i64)blockIdx.x - v448 % gridDim.x + gridDim.x) % gridDim.x; v680 < v450; v680 += gridDim.x) {
+          const i64 v681 = v680 * 3072ll;
+          const i64 v682 = v447 - v681;
           #pragma unroll 1
-          for (i64 v680 = threadIdx.x; v680 < v679; v680 += 384) {
-            const i64 v681 = v678 + v680;
-            const i64 qv682 = quotient(v681, v434);
-            const i64 v682 = v681 - qv682 * v434;
-            const i64 v684 = qv682 + v448;
+          for (i64 v683 = threadIdx.x; v683 < v682; v683 += 384) {
+            const i64 v684 = v681 + v683;
+            const i64 v685 = v684 - quotient(v684, v437) * v437;
+            const i64 v686 = quotient(v684, v437);
+            const i64 v687 = v686 + v451;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v686;
-            v686 = 0e+0f;
-            for (i64 v685 = 0ll; v685 < v92; v685++) {
-              const i64 v687 = v685 * v442;
-              const i64 v688 = v687 + qv682;
-              const i64 v689 = v688 * d_n;
-              const i64 v690 = v689 + v682;
-              const float v691 = *(b_slices + v690);
-              v686 = v686 + v691;
+            float v689;
+            v689 = 0e+0f;
+            for (i64 v688 = 0ll; v688 < v92; v688++) {
+              const i64 v690 = v688 * v445;
+              const i64 v691 = v690 + v686;
+              const i64 v692 = v691 * d_n;
+              const i64 v693 = v692 + v685;
+              const float v694 = *(b_slices + v693);
+              v689 = v689 + v694;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v692 = 5e-1f * v686;
-            const i64 v693 = qv682 * d_n;
-            const i64 v694 = v693 + v682;
-            const u16 v695 = *(b_bias + v694);
-            const float v696 = bf16_to_f32(v695);
-            const float v697 = v692 + v696;
-            const float v698 = fn_silu(v697);
-            const u16 v699 = f32_to_bf16(v698);
-            const i64 v700 = v684 * d_n;
-            const i64 v701 = v700 + v682;
-            *(((u16*)b_out_peers.p[0ll]) + v701) = v699;
+            const float v695 = 5e-1f * v689;
+            const i64 v696 = v686 * d_n;
+            const i64 v697 = v696 + v685;
+            const u16 v698 = *(b_bias + v697);
+            const float v699 = bf16_to_f32(v698);
+            const float v700 = v695 + v699;
+            const float v701 = fn_silu(v700);
+            const u16 v702 = f32_to_bf16(v701);
+            const i64 v703 = v687 * d_n;
+            const i64 v704 = v703 + v685;
+            *(((u16*)b_out_peers.p[0ll]) + v704) = v702;
           }
         }
       }
     }
   }
-  i64 v702 = (i64)rank;
-  asm volatile("" : "+l"(v702));
-  const bool v703 = v702 == 1ll;
-  const bool v704 = v702 == 2ll;
-  const bool v705 = v702 == 3ll;
-  const i64 v707 = (i64)blockIdx.x * 4ll;
-  const i64 v708 = v707 + v702;
-  const bool v709 = v702 == 0ll;
+  i64 v705 = (i64)rank;
+  asm volatile("" : "+l"(v705));
+  const bool v706 = v705 == 1ll;
+  const bool v707 = v705 == 2ll;
+  const bool v708 = v705 == 3ll;
+  const i64 v710 = (i64)blockIdx.x * 4ll;
+  const i64 v711 = v710 + v705;
+  const bool v712 = v705 == 0ll;
   __syncthreads();
-  const u32 v711 = *(b_epoch + 0ll);
-  const u32 v712 = v711 + 1u;
-  *(b_epoch + 0ll) = v712;
+  const u32 v714 = *(b_epoch + 0ll);
+  const u32 v715 = v714 + 1u;
+  *(b_epoch + 0ll) = v715;
   if (threadIdx.x < 4) {
-    const i64 v713 = threadIdx.x;
-    const bool v714 = v713 == 0ll;
-    const bool v715 = v703 & v714;
-    const bool v716 = v704 & v714;
-    const bool v717 = v705 & v714;
-    const bool v718 = v715 | v716;
-    const bool v719 = v718 | v717;
-    if (v719) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v713]) + v708, v712);
+    const i64 v716 = threadIdx.x;
+    const bool v717 = v716 == 0ll;
+    const bool v718 = v706 & v717;
+    const bool v719 = v707 & v717;
+    const bool v720 = v708 & v717;
+    const bool v721 = v718 | v719;
+    const bool v722 = v721 | v720;
+    if (v722) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v716]) + v711, v715);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v720 = threadIdx.x;
-    const bool v721 = v720 == 1ll;
-    const bool v722 = v709 & v721;
-    const bool v723 = v720 == 2ll;
-    const bool v724 = v709 & v723;
-    const bool v725 = v720 == 3ll;
-    const bool v726 = v709 & v725;
-    const bool v727 = v722 | v724;
-    const bool v728 = v727 | v726;
-    const i64 v729 = v707 + v720;
-    if (v728) {
-      wait_acquire_sys(b_flags + v729, v712, watch, (u32)(v720), 5u, (u32)(v729), 5u);
+    const i64 v723 = threadIdx.x;
+    const bool v724 = v723 == 1ll;
+    const bool v725 = v712 & v724;
+    const bool v726 = v723 == 2ll;
+    const bool v727 = v712 & v726;
+    const bool v728 = v723 == 3ll;
+    const bool v729 = v712 & v728;
+    const bool v730 = v725 | v727;
+    const bool v731 = v730 | v729;
+    const i64 v732 = v710 + v723;
+    if (v731) {
+      wait_acquire_sys(b_flags + v732, v715, watch, (u32)(v723), 5u, (u32)(v732), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v730 = threadIdx.x;
-    const i64 qv731 = quotient(v730, (i64)gridDim.x);
-    const i64 v731 = v730 - qv731 * (i64)gridDim.x;
-    const bool v732 = v731 == (i64)blockIdx.x;
-    if (v732) {
-      const u32 v733 = *(b_epoch + 0ll);
-      *(b_epochs + v730) = v733;
+    const i64 v733 = threadIdx.x;
+    const i64 v734 = v733 - quotient(v733, (i64)gridDim.x) * (i64)gridDim.x;
+    const bool v735 = v734 == (i64)blockIdx.x;
+    if (v735) {
+      const u32 v736 = *(b_epoch + 0ll);
+      *(b_epochs + v733) = v736;
     }
   }
 }

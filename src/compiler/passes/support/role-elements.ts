@@ -1,0 +1,103 @@
+/** What is done with the elements of a product's tile, where an accumulator has them. */
+import type { Builder } from "../../ir/builder.js";
+import type { Op, Value } from "../../ir/module.js";
+import { scalar } from "../../ir/types.js";
+import { rewriteOps, Substitution } from "../../ir/visit.js";
+import { accumulatedIn, type Contraction } from "./contraction.js";
+import { emitOwnerSum, type OwnerSums } from "./owner-sums.js";
+
+/** Places of the tile: first values of the loop's variables in it. */
+export type TileAt = ReadonlyMap<Value, Value>;
+
+/** The values of the loop's variables for the element in row `i` and column `j` of the tile at `at`. */
+export function elementAt(
+  { row, column }: Contraction,
+  at: TileAt,
+  i: Value,
+  j: Value,
+  build: Builder,
+  values: Substitution,
+): Substitution {
+  const inner = new Substitution(values);
+  for (const [variable, first] of at) {
+    const offset = variable === row ? i : variable === column ? j : null;
+    inner.set(variable, offset === null ? first : build.add(first, offset));
+  }
+  return inner;
+}
+
+/** What is done with the element in row `i` and column `j` of the accumulator, where the loop's variables have values. */
+export type ElementBody = (build: Builder, values: Substitution, i: Value, j: Value) => void;
+
+/** The loop's body, the product replaced by its value. @param without an op that is left out */
+export function epilogue(op: Op, match: Contraction, accumulator: string, without: Op | null = null): ElementBody {
+  return (build, values, i, j) =>
+    rewriteOps(op.regions[0]!.ops, build, values, (o, b, v) => {
+      if (o === match.contract) v.set(o.results[0]!, b.load(accumulator, [i, j], scalar(accumulatedIn(match))));
+      return o === match.contract || o === without;
+    });
+}
+
+/** What the loop's body would store of an element, in place of which `then` is done. */
+export function unstored(
+  op: Op,
+  match: Contraction,
+  accumulator: string,
+  { store }: OwnerSums,
+  then: (value: Value, ...of: Parameters<ElementBody>) => void,
+): ElementBody {
+  const before = epilogue(op, match, accumulator, store);
+  return (build, values, i, j) => {
+    before(build, values, i, j);
+    then(values.get(store.operands[0]!), build, values, i, j);
+  };
+}
+
+/** The body of the loop that adds up, beginning with the element that the loop's body would have stored. */
+export function completion(
+  op: Op,
+  match: Contraction,
+  accumulator: string,
+  sums: OwnerSums,
+  world: number,
+): ElementBody {
+  return unstored(op, match, accumulator, sums, (own, build, values) =>
+    emitOwnerSum(sums, op, own, (v) => values.get(v), world, build, values),
+  );
+}
+
+interface Elements {
+  readonly accumulator: string;
+  readonly patch: string;
+  readonly shape: { readonly m: number; readonly n: number };
+  readonly at: TileAt;
+  readonly high: (v: Value) => Value;
+}
+
+/** What is done with the elements of the tile, each where the accumulator has it. */
+export function eachElement(
+  op: Op,
+  match: Contraction,
+  { accumulator, patch, shape: { m, n }, at, high }: Elements,
+  build: Builder,
+  values: Substitution,
+  body: ElementBody,
+): void {
+  const [width, zero] = [build.constant(n), build.constant(0)];
+  const rows = build.sub(high(match.row), at.get(match.row)!);
+  const columns = build.sub(high(match.column), at.get(match.column)!);
+  build.for(
+    "fragment",
+    [[zero, build.constant(m * n)]],
+    ([e]) => {
+      const i = build.div(e!, width);
+      const j = build.rem(e!, width);
+      const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
+      build.if(isInside, () => {
+        body(build, elementAt(match, at, i, j, build, values), i, j);
+        build.span = op.span;
+      });
+    },
+    { fragment: accumulator, through: patch },
+  );
+}
