@@ -84,6 +84,7 @@ int collc_open_driver(const char *path, collc_driver *driver, collc_error *error
   const char *name = path != NULL ? path : "libcuda.so.1";
   void *library = dlopen(name, RTLD_NOW);
   int (*init)(unsigned);
+  int (*version)(int *);
   if (library == NULL) return fail(error, COLLC_ERROR_DRIVER, "there is no NVIDIA driver here: %s", dlerror());
   memset(driver, 0, sizeof *driver);
   driver->library = library;
@@ -103,8 +104,8 @@ int collc_open_driver(const char *path, collc_driver *driver, collc_error *error
   SYMBOL(driver->FuncGetAttribute, "cuFuncGetAttribute");
   SYMBOL(driver->FuncSetAttribute, "cuFuncSetAttribute");
   SYMBOL(driver->Occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-  SYMBOL(driver->LaunchKernel, "cuLaunchKernel");
-  SYMBOL(driver->LaunchCooperativeKernel, "cuLaunchCooperativeKernel");
+  SYMBOL(version, "cuDriverGetVersion");
+  SYMBOL(driver->LaunchKernelEx, "cuLaunchKernelEx");
   SYMBOL(driver->TensorMapEncodeTiled, "cuTensorMapEncodeTiled");
   SYMBOL(driver->MemAlloc, "cuMemAlloc_v2");
   SYMBOL(driver->MemFree, "cuMemFree_v2");
@@ -121,6 +122,7 @@ int collc_open_driver(const char *path, collc_driver *driver, collc_error *error
   OPTIONAL_SYMBOL(driver->StreamGetCaptureInfo, "cuStreamGetCaptureInfo_v2");
   OPTIONAL_SYMBOL(driver->GraphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams_v2");
   TRY(driver, init(0), "cuInit");
+  TRY(driver, version(&driver->version), "cuDriverGetVersion");
   return COLLC_OK;
 }
 
@@ -490,6 +492,22 @@ typedef struct kernel_node {
   void *kernel, *context;
 } kernel_node;
 
+/* CUlaunchAttribute, of which a launch has the first word of the value alone. */
+typedef struct launch_attribute {
+  unsigned id, padding;
+  int value;
+  unsigned char rest[60];
+} launch_attribute;
+enum { COOPERATIVE_LAUNCH = 2, PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+
+/* CUlaunchConfig */
+typedef struct launch_config {
+  unsigned grid[3], block[3], shared_bytes;
+  void *stream;
+  launch_attribute *attributes;
+  unsigned attribute_count;
+} launch_config;
+
 /* What was enqueued last on the stream is the node that what comes next depends on. */
 static int note_node(const collc_driver *driver, target *to, collc_error *error) {
   int status = 0;
@@ -514,6 +532,8 @@ static int launch_step(collc_handle *handle, const collc_step *step, const void 
   collc_pointer status = handle->status_pointer + k * STATUS_WORDS * sizeof(uint32_t);
   int64_t blocks = collc_min(collc_max(kernel->work(dims), 1), step->max_blocks);
   unsigned char *maps = loaded->maps;
+  launch_attribute attributes[2] = {{0, 0, 1, {0}}, {0, 0, 1, {0}}};
+  launch_config config = {{1, 1, 1}, {1, 1, 1}, 0, NULL, NULL, 0};
   if (handle->max_blocks > 0) blocks = collc_min(blocks, handle->max_blocks);
   for (size_t b = 0; b < kernel->buffer_count; b++) {
     char shown[160];
@@ -562,16 +582,15 @@ static int launch_step(collc_handle *handle, const collc_step *step, const void 
     TRY(driver, driver->GraphExecKernelNodeSetParams(to->graph_exec, to->nodes->nodes[to->next++], &node), "cuGraphExecKernelNodeSetParams");
     return COLLC_OK;
   }
-  if (kernel->is_cooperative)
-    TRY(driver,
-        driver->LaunchCooperativeKernel(loaded->function, (unsigned)blocks, 1, 1, kernel->block_threads, 1, 1, kernel->shared_bytes,
-                                        to->stream, loaded->arguments),
-        "cuLaunchCooperativeKernel");
-  else
-    TRY(driver,
-        driver->LaunchKernel(loaded->function, (unsigned)blocks, 1, 1, kernel->block_threads, 1, 1, kernel->shared_bytes, to->stream,
-                             loaded->arguments, NULL),
-        "cuLaunchKernel");
+  config.grid[0] = (unsigned)blocks;
+  config.block[0] = (unsigned)kernel->block_threads;
+  config.shared_bytes = (unsigned)kernel->shared_bytes;
+  config.stream = to->stream;
+  config.attributes = attributes;
+  if (kernel->is_cooperative) attributes[config.attribute_count++].id = COOPERATIVE_LAUNCH;
+  /* Graphs keep what a captured launch says of the one before it since CUDA 12.3. */
+  if (kernel->is_early && driver->version >= 12030) attributes[config.attribute_count++].id = PROGRAMMATIC_STREAM_SERIALIZATION;
+  TRY(driver, driver->LaunchKernelEx(&config, loaded->function, loaded->arguments, NULL), "cuLaunchKernelEx");
   return to->captured == NULL ? COLLC_OK : note_node(driver, to, error);
 }
 

@@ -30,6 +30,8 @@
  *   with workspaces of their own may overlap if all their blocks fit the GPU together (`max_blocks` divides it up): blocks wait for
  *   blocks of other ranks, and a block that finds no room while others wait for it is a deadlock until the time-out. A handle is used
  *   by one thread at a time.
+ *   From sm_90 on, blocks of a launch take their places while the kernel before it in the stream still runs, and wait for its end there. They
+ *   take room from kernels of other streams meanwhile; programs built with --max-blocks leave that, and begin when the kernel has ended.
  * First use and epochs. Flags and packets carry numbers that grow from launch to launch, and live in device memory. They begin at
  *   zero: `collc_reset` on every rank, a meeting of the ranks, then the first launch. Nobody else writes to the workspace.
  * Graphs. A launch may be captured into a CUDA graph and replayed: dimensions, numbers and addresses are those of the capture,
@@ -55,7 +57,7 @@ extern "C" {
 #endif
 
 /* Of these tables; programs made by another version do not compile with this header. */
-#define COLLC_ABI 1
+#define COLLC_ABI 2
 
 /* A device address: CUdeviceptr. */
 typedef uint64_t collc_pointer;
@@ -140,6 +142,7 @@ typedef struct collc_kernel {
   unsigned block_threads;
   unsigned shared_bytes;
   int is_cooperative;
+  int is_early;                  /* waits by itself for the launch before it in the stream */
   int64_t max_blocks;
   collc_extent work;             /* blocks that there is work for */
   const collc_buffer *buffers;
@@ -202,8 +205,8 @@ typedef struct collc_driver {
   int (*FuncGetAttribute)(int *, int, void *);
   int (*FuncSetAttribute)(void *, int, int);
   int (*Occupancy)(int *, void *, int, size_t);
-  int (*LaunchKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
-  int (*LaunchCooperativeKernel)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **);
+  int (*LaunchKernelEx)(const void *, void *, void **, void **);
+  int version; /* 13000: CUDA 13.0 */
   int (*TensorMapEncodeTiled)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *, const uint32_t *,
                               int, int, int, int);
   int (*MemAlloc)(collc_pointer *, size_t);

@@ -42,8 +42,11 @@ const isLeftOut = (file) => LEFT_OUT.some(({ files }) => files.test(file));
 /** Suites that ran with a measured plan, which says the way of each size. */
 const TUNED_SUITE = /^2026-11-22-4x-nvidia-h200-tuned-/;
 const TUNE_OF_TUNED_SUITE = "2026-11-22-4x-nvidia-h200-tune.json";
-/** Until that day's noon, all kernels took 32 blocks, those with packets too. */
-const mappingOf = (file) => (/^2026-11-22-4x/.test(file) ? { elementBlocks: 32, busyBlocks: 32 } : {});
+/** Until that day's noon, all kernels took 32 blocks, those with packets too; blocks wait in their places for their launch since 2026-11-26. */
+const mappingOf = (file) => ({
+  ...(/^2026-11-22-4x/.test(file) ? { elementBlocks: 32, busyBlocks: 32 } : {}),
+  earlyLaunch: file >= "2026-11-26",
+});
 
 const json = (file) => JSON.parse(readFileSync(join(folder, file), "utf8"));
 const lines = (file) =>
@@ -61,7 +64,10 @@ function program({ kernel, ranks, dtype, variant, gpu = "NVIDIA H200", mapping =
     const file = join(root, "kernels", `${kernel}.coll`);
     const machine = machineFor(DEFAULT_ARCH, ranks, gpu);
     const options = { file, ranks, dtype, resolve: importsFromDisk, library: libraryFromDisk, machine, variant };
-    programs.set(key, { compiled: compile(readFileSync(file, "utf8"), { ...options, mapping }), machine });
+    programs.set(key, {
+      compiled: compile(readFileSync(file, "utf8"), { ...options, mapping: { earlyLaunch: false, ...mapping } }),
+      machine,
+    });
   }
   return programs.get(key);
 }

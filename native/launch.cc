@@ -17,6 +17,7 @@ struct Launch {
   unsigned block[3];
   unsigned shared_bytes;
   bool cooperative;
+  bool early;
   /// The packed parameters, in 8-byte words so that the block is aligned; never resized, `pointers` points in.
   std::vector<std::uint64_t> block_words;
   std::size_t block_bytes;
@@ -37,9 +38,16 @@ void ToTriple(const Napi::Value& value, const char* what, unsigned (&out)[3]) {
   for (std::uint32_t i = 0; i < 3; ++i) out[i] = ToUnsigned(value.As<Napi::Array>().Get(i), what);
 }
 
+/// Whether graphs keep what a captured launch says of the one before it: since CUDA 12.3.
+bool KeepsEarlyLaunches() {
+  int version = 0;
+  CU(DriverGetVersion, &version);
+  return version >= 12030;
+}
+
 }  // namespace
 
-/// launchPrepare(function, grid[3], block[3], sharedBytes, cooperative, parameters, offsets[])
+/// launchPrepare(function, grid[3], block[3], sharedBytes, cooperative, parameters, offsets[], early)
 Napi::Value LaunchPrepare(const Napi::CallbackInfo& info) {
   auto launch = std::make_shared<Launch>();
   launch->function = UseFunction(info[0]);
@@ -47,6 +55,7 @@ Napi::Value LaunchPrepare(const Napi::CallbackInfo& info) {
   ToTriple(info[2], "block", launch->block);
   launch->shared_bytes = ToUnsigned(info[3], "sharedBytes");
   launch->cooperative = info[4].ToBoolean().Value();
+  launch->early = info[7].ToBoolean().Value() && KeepsEarlyLaunches();
   const Bytes parameters = ToBytes(info[5], "parameters");
   launch->block_bytes = parameters.size;
   launch->block_words.resize((parameters.size + 7) / 8 + 1);
@@ -84,15 +93,20 @@ Napi::Value LaunchPrepared(const Napi::CallbackInfo& info) {
   if (launch->function->module->device != stream->device) {
     throw UsageError("launchPrepared", "WRONG_DEVICE", "the stream and the function belong to different devices");
   }
-  const unsigned* g = launch->grid;
-  const unsigned* b = launch->block;
-  if (launch->cooperative) {
-    CU(LaunchCooperativeKernel, launch->function->function, g[0], g[1], g[2], b[0], b[1], b[2], launch->shared_bytes,
-       stream->stream, launch->pointers.data());
-  } else {
-    CU(LaunchKernel, launch->function->function, g[0], g[1], g[2], b[0], b[1], b[2], launch->shared_bytes,
-       stream->stream, launch->pointers.data(), nullptr);
-  }
+  cuda::LaunchAttribute attributes[2] = {};
+  cuda::LaunchConfig config = {};
+  std::memcpy(config.grid, launch->grid, sizeof config.grid);
+  std::memcpy(config.block, launch->block, sizeof config.block);
+  config.shared_bytes = launch->shared_bytes;
+  config.stream = stream->stream;
+  config.attributes = attributes;
+  const auto set = [&](unsigned id) {
+    attributes[config.attribute_count].id = id;
+    attributes[config.attribute_count++].value = 1;
+  };
+  if (launch->cooperative) set(cuda::LAUNCH_ATTRIBUTE_COOPERATIVE);
+  if (launch->early) set(cuda::LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+  CU(LaunchKernelEx, &config, launch->function->function, launch->pointers.data(), nullptr);
   return info.Env().Undefined();
 }
 

@@ -48,6 +48,7 @@ enum : int {
   FUNC_ATTRIBUTE_BINARY_VERSION = 6,
   FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
 };
+enum : unsigned { LAUNCH_ATTRIBUTE_COOPERATIVE = 2, LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
 enum : unsigned { STREAM_NON_BLOCKING = 1, EVENT_DEFAULT = 0, EVENT_DISABLE_TIMING = 2 };
 enum : unsigned { MEMHOSTALLOC_PORTABLE = 1, MEMHOSTALLOC_DEVICEMAP = 2 };
 enum : int { MEM_LOCATION_TYPE_DEVICE = 1, MEM_ALLOCATION_TYPE_PINNED = 1 };
@@ -133,6 +134,25 @@ struct KernelNodeParams {
 };
 static_assert(sizeof(KernelNodeParams) == 72 && offsetof(KernelNodeParams, parameters) == 40, "CUDA_KERNEL_NODE_PARAMS_v2");
 
+/// CUlaunchAttribute, of which a launch has the first word of the value alone.
+struct LaunchAttribute {
+  unsigned id;
+  unsigned padding;
+  int value;
+  unsigned char rest[60];
+};
+static_assert(sizeof(LaunchAttribute) == 72 && offsetof(LaunchAttribute, value) == 8, "CUlaunchAttribute");
+
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  CUstream stream;
+  LaunchAttribute* attributes;
+  unsigned attribute_count;
+};
+static_assert(sizeof(LaunchConfig) == 56 && offsetof(LaunchConfig, stream) == 32, "CUlaunchConfig");
+
 // X(name here, exported symbol, parameter types...): the symbol carries the version that cuda.h's macros choose.
 #define COLLC_CUDA_SYMBOLS(X)                                                                                     \
   X(Init, "cuInit", unsigned)                                                                                     \
@@ -183,10 +203,7 @@ static_assert(sizeof(KernelNodeParams) == 72 && offsetof(KernelNodeParams, param
   X(FuncSetAttribute, "cuFuncSetAttribute", CUfunction, int, int)                                                 \
   X(OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor", int*, CUfunction,   \
     int, std::size_t)                                                                                             \
-  X(LaunchKernel, "cuLaunchKernel", CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
-    unsigned, CUstream, void**, void**)                                                                           \
-  X(LaunchCooperativeKernel, "cuLaunchCooperativeKernel", CUfunction, unsigned, unsigned, unsigned, unsigned,     \
-    unsigned, unsigned, unsigned, CUstream, void**)                                                               \
+  X(LaunchKernelEx, "cuLaunchKernelEx", const LaunchConfig*, CUfunction, void**, void**)                          \
   X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled", CUtensorMap*, int, std::uint32_t, void*, const std::uint64_t*,  \
     const std::uint64_t*, const std::uint32_t*, const std::uint32_t*, int, int, int, int)                          \
   X(StreamCreate, "cuStreamCreate", CUstream*, unsigned)                                                          \

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .gpu import Gpu
     from .launch import LoadedProgram
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 #: Bytes of an element, by dtype.
 DTYPE_BYTES: Mapping[str, int] = {
@@ -127,6 +127,8 @@ class Kernel:
     block_threads: int
     shared_bytes: int
     cooperative: bool
+    #: Waits by itself for the launch before it in its stream.
+    early: bool
     work: tuple[Extent, ...]
     max_blocks: int
 
@@ -265,6 +267,7 @@ def _target(entry: Mapping[str, Any]) -> Target:
             block_threads=k["blockThreads"],
             shared_bytes=k["sharedBytes"],
             cooperative=k["cooperative"],
+            early=k["early"],
             work=tuple(k["grid"]["work"]),
             max_blocks=k["grid"]["maxBlocks"],
         )

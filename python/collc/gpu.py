@@ -37,9 +37,29 @@ _PORTABLE_AND_MAPPED = 1 | 2
 MAX_THREADS, MULTIPROCESSORS, MAJOR, MINOR, COOPERATIVE, MAX_SHARED = 1, 16, 75, 76, 95, 97
 _VMM_SUPPORTED, _DESCRIPTORS_SUPPORTED = 102, 103
 
-_dimensions = [c_uint] * 6
+
+class LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute, of which a launch has the first word of the value alone."""
+
+    _fields_ = [("id", c_uint), ("padding", c_uint), ("value", c_int), ("rest", c_uint8 * 60)]
+
+
+# CUlaunchAttributeID
+COOPERATIVE_LAUNCH, PROGRAMMATIC_STREAM_SERIALIZATION = 2, 6
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig"""
+
+    _fields_ = [
+        ("grid", c_uint * 3), ("block", c_uint * 3), ("shared_bytes", c_uint), ("stream", c_void_p),
+        ("attributes", POINTER(LaunchAttribute)), ("attribute_count", c_uint),
+    ]  # fmt: skip
+
+
 _CALLS: dict[str, list[Any]] = {
     "cuInit": [c_uint],
+    "cuDriverGetVersion": [POINTER(c_int)],
     "cuGetErrorName": [c_int, POINTER(c_char_p)],
     "cuGetErrorString": [c_int, POINTER(c_char_p)],
     "cuDeviceGetCount": [POINTER(c_int)],
@@ -54,8 +74,7 @@ _CALLS: dict[str, list[Any]] = {
     "cuFuncGetAttribute": [POINTER(c_int), c_int, c_void_p],
     "cuFuncSetAttribute": [c_void_p, c_int, c_int],
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": [POINTER(c_int), c_void_p, c_int, c_size_t],
-    "cuLaunchKernel": [c_void_p, *_dimensions, c_uint, c_void_p, POINTER(c_void_p), POINTER(c_void_p)],
-    "cuLaunchCooperativeKernel": [c_void_p, *_dimensions, c_uint, c_void_p, POINTER(c_void_p)],
+    "cuLaunchKernelEx": [POINTER(LaunchConfig), c_void_p, POINTER(c_void_p), POINTER(c_void_p)],
     "cuTensorMapEncodeTiled": [
         c_void_p, c_int, c_uint32, c_void_p, POINTER(c_uint64), POINTER(c_uint64), POINTER(c_uint32), POINTER(c_uint32),
         c_int, c_int, c_int, c_int,
@@ -99,6 +118,10 @@ class Driver:
             call.argtypes, call.restype = arguments, c_int
             self._calls[name] = call
         self("cuInit", 0)
+        version = c_int()
+        self("cuDriverGetVersion", byref(version))
+        #: 13000 for CUDA 13.0.
+        self.version = version.value
 
     def try_call(self, name: str, *arguments: Any) -> int:
         """The CUresult."""

@@ -11,7 +11,7 @@ from typing import Any, Mapping, Sequence
 from . import gpu as _gpu
 from .artifacts import DTYPE_BYTES, Buffer, Dims, Kernel, Program, evaluate
 from .errors import CollcError, DeviceError, RequirementError, WaitTimeout
-from .gpu import Gpu, SymmetricMemory, pointers_of
+from .gpu import Gpu, LaunchAttribute, LaunchConfig, SymmetricMemory, pointers_of
 from .tensor_maps import tensor_maps
 
 _STATIC_SHARED, _DYNAMIC_SHARED = 1, 8  # CUfunction_attribute
@@ -38,8 +38,7 @@ class _Call:
     """One kernel with its arguments, which the driver copies at each launch."""
 
     function: c_void_p
-    cooperative: bool
-    shape: tuple[int, ...]
+    config: LaunchConfig
     arguments: Any
     held: list[Any]
 
@@ -54,10 +53,8 @@ class Prepared:
     def launch(self, stream: int) -> None:
         """Enqueues it on a CUstream."""
         for call in self.calls:
-            if call.cooperative:
-                self.gpu.driver("cuLaunchCooperativeKernel", call.function, *call.shape, stream, call.arguments)
-            else:
-                self.gpu.driver("cuLaunchKernel", call.function, *call.shape, stream, call.arguments, None)
+            call.config.stream = stream
+            self.gpu.driver("cuLaunchKernelEx", byref(call.config), call.function, call.arguments, None)
 
 
 class LoadedProgram:
@@ -297,9 +294,17 @@ class LoadedProgram:
             kernel = loaded.kernel
             held = [self._argument(index, parameter, given, dims, values, workspace) for parameter in kernel.parameters]
             arguments = (c_void_p * len(held))(*(ctypes.addressof(each) for each in held))
-            shape = (blocks, 1, 1, kernel.block_threads, 1, 1, kernel.shared_bytes)
-            calls.append(_Call(loaded.function, kernel.cooperative, shape, arguments, held))
+            calls.append(_Call(loaded.function, self._config(kernel, blocks), arguments, held))
         return Prepared(self.gpu, tuple(calls))
+
+    def _config(self, kernel: Kernel, blocks: int) -> LaunchConfig:
+        """Grid, blocks and attributes of a launch; the stream is each launch's own."""
+        ids = [_gpu.COOPERATIVE_LAUNCH] if kernel.cooperative else []
+        # Graphs keep what a captured launch says of the one before it since CUDA 12.3.
+        if kernel.early and self.gpu.driver.version >= 12030:
+            ids.append(_gpu.PROGRAMMATIC_STREAM_SERIALIZATION)
+        attributes = (LaunchAttribute * len(ids))(*(LaunchAttribute(id=each, value=1) for each in ids))
+        return LaunchConfig((blocks, 1, 1), (kernel.block_threads, 1, 1), kernel.shared_bytes, None, attributes, len(ids))
 
     def _addresses(self, tensors: Mapping[str, Any], dims: Dims) -> dict[str, Sequence[int]]:
         """By tensor: addresses of all ranks, or in every place this rank's."""

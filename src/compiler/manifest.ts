@@ -233,6 +233,8 @@ export interface KernelManifest {
   readonly sharedBytes: number;
   /** Blocks wait on each other, so all must be resident: launch cooperatively. */
   readonly cooperative: boolean;
+  /** It waits for the launch before it by itself: launch it with programmatic stream serialization, or as any other. */
+  readonly early: boolean;
 }
 
 /** Steps that are kernels. */

@@ -160,6 +160,7 @@ export function passOptions(options: CompileOptions): PassOptions {
     ...options.reach,
     ...options.mapping,
     ...(hasRoles ? {} : { roles: null }),
+    ...(architectureOf(arch).hasEarlyLaunch ? {} : { earlyLaunch: false }),
   };
   const { sms = Infinity } = options;
   const { elementBlocks, busyBlocks, tileBlocks } = chosen;
@@ -171,5 +172,7 @@ export function passOptions(options: CompileOptions): PassOptions {
     elementBlocks: Math.min(elementBlocks, sms),
     busyBlocks: Math.min(busyBlocks, sms),
     tileBlocks: Math.min(tileBlocks, sms),
+    // Who leaves multiprocessors to others does not want blocks there that wait for their launch to begin.
+    ...(sms === Infinity ? {} : { earlyLaunch: false }),
   };
 }

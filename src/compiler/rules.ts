@@ -13,7 +13,7 @@ export const wholeNumber =
   };
 
 export const oneOf =
-  (values: readonly (string | number)[]): Rule =>
+  (values: readonly (string | number | boolean)[]): Rule =>
   (value) =>
     values.includes(value as string) ? null : `one of ${values.join(", ")}`;
 

@@ -249,7 +249,10 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   /** Resident blocks per multiprocessor. */
   functionOccupancy(fn: FunctionHandle, blockThreads: number, sharedBytes: number): number;
 
-  /** `offsets[i]` is where parameter i begins in `parameters`, which is copied. */
+  /**
+   * `offsets[i]` is where parameter i begins in `parameters`, which is copied.
+   * @param early the kernel waits by itself for the launch before it in the stream, so that its blocks may take their places before that has ended
+   */
   launchPrepare(
     fn: FunctionHandle,
     grid: Dimensions,
@@ -258,6 +261,7 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
     cooperative: boolean,
     parameters: Uint8Array,
     offsets: readonly number[],
+    early?: boolean,
   ): LaunchHandle;
   /** Overwrites parameter bytes for later launches; earlier ones and captured graphs keep theirs. */
   launchUpdate(launch: LaunchHandle, offset: number, bytes: ArrayBufferView): void;

@@ -78,17 +78,22 @@ describe.runIf(hasFakes)("collc.c", () => {
     const planned = manifest.programs.find((p) => p.path === "all_reduce")!;
     const [target] = planned.targets;
     expect(target!.plan.choices.length).toBeGreaterThan(1);
-    const launches = readFileSync(log, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line) as { launch: string; grid: number[]; cooperative: boolean }); // prettier-ignore
+    const launches = readFileSync(log, "utf8").trimEnd().split("\n").map((line) => JSON.parse(line) as { launch: string; grid: number[]; cooperative: boolean; early: boolean }); // prettier-ignore
     const wanted = [64, 1000, 40_000, 100_000, 400_000, 1_000_000, 2 ** 22 - 5].flatMap((n) =>
       launchesOf(choiceOf({ plan: target!.plan }, { n })).map((step) => {
-        const { symbol, grid, cooperative } = target!.kernels[step.kernel]!;
+        const { symbol, grid, cooperative, early } = target!.kernels[step.kernel]!;
         const work = Math.max(1, ...grid.work.map((e) => evaluateExtent(e, { n })));
-        return { launch: symbol, blocks: Math.min(work, step.maxBlocks, 16), cooperative };
+        return { launch: symbol, blocks: Math.min(work, step.maxBlocks, 16), cooperative, early };
       }),
     );
-    expect(launches.map(({ launch, grid, cooperative }) => ({ launch, blocks: grid[0]!, cooperative }))).toEqual(
-      wanted,
-    );
+    expect(
+      launches.map(({ launch, grid, ...how }) => ({
+        launch,
+        blocks: grid[0]!,
+        cooperative: how.cooperative,
+        early: how.early,
+      })),
+    ).toEqual(wanted);
     expect(new Set(wanted.map((w) => w.launch)).size).toBeGreaterThan(1);
   });
 

@@ -88,6 +88,7 @@ export function allReduceManifest(ranks, arch) {
     ],
     grid: { work: [{ op: "ceildiv", a: "n", b: 1024 }], maxBlocks },
     cooperative: true,
+    early: false,
   };
 }
 
@@ -112,6 +113,7 @@ export function emptyManifest(arch) {
     grid: { work: [], maxBlocks: 1 },
     sharedBytes: 0,
     cooperative: false,
+    early: false,
   };
 }
 

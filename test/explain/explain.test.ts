@@ -131,11 +131,11 @@ describe("bytes on the wire", () => {
 describe("the prediction", () => {
   test("is latency where there is nothing to move", () => {
     const { prediction: p } = explained(TWO_SHOT, 4, { n: 4 });
-    const { launch, skew, flag, flagRank, drain, ownDrain, peerLoad, ownLoad } = H200;
+    const { launch, earlyLaunch, skew, flag, flagRank, drain, ownDrain, peerLoad, ownLoad } = H200;
     // The kernel's own epoch, the last rank's begin, a flag, the peers' elements, their sums' way out, another flag.
     const flags = skew.value + 2 * (flag.value + 2 * flagRank.value);
     const out = Math.max(drain.value, ownDrain.value);
-    const latency = launch.value + ownLoad.value + flags + peerLoad.value + out;
+    const latency = launch.value - earlyLaunch.value + ownLoad.value + flags + peerLoad.value + out;
     expect(p.latency).toBeCloseTo(latency, 9);
     expect(p.total / latency).toBeLessThan(1.001);
     expect(p.blocks).toBe(1);

@@ -129,6 +129,7 @@ const manifest = (changes: Partial<KernelManifest> = {}): KernelManifest => ({
   grid: { work: [], maxBlocks: 8 },
   sharedBytes: 0,
   cooperative: false,
+  early: false,
   ...changes,
 });
 const cubin = fakeCubin("fake_add params=8,4 registers=64");
@@ -170,6 +171,7 @@ describe("kernels", () => {
       block: [256, 1, 1],
       shared: 100_000,
       cooperative: true,
+      early: false,
       parameters: [pointer.toString("hex"), "03000000"],
     };
     expect(jsonLines(path.join(folder, "log"))).toEqual([line, line]);
@@ -179,6 +181,25 @@ describe("kernels", () => {
     expect(() => launch.enqueue(stream)).toThrow("is not open");
     expect(() => launch.release()).toThrow("is not open");
     kernel.unload();
+  });
+
+  it("may begin before the launch before them ends, where they say so and graphs keep that", () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "collc-launch-"));
+    vi.stubEnv("FAKE_CUDA_LOG", path.join(folder, "log"));
+    const began = ["13000", "12020"].flatMap((version) => {
+      vi.stubEnv("FAKE_CUDA_VERSION", version);
+      return [true, false].map((early) => {
+        const kernel = new KernelFunction(0, manifest({ early }), cubin);
+        const launch = kernel.prepareBlocks(1, values());
+        launch.enqueue(stream);
+        launch.release();
+        kernel.unload();
+        return (jsonLines(path.join(folder, "log")).at(-1) as { early: boolean }).early;
+      });
+    });
+    expect(began).toEqual([true, false, false, false]);
+    vi.unstubAllEnvs();
+    rmSync(folder, { recursive: true });
   });
 
   it("refuse grids that cannot be resident, when blocks wait on each other", () => {

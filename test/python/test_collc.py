@@ -45,7 +45,7 @@ class TheFolder(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(collc.FileError, "cannot be read.*collc build -o"):
                 collc.open(folder)
-            for text, message in [("{", "is no JSON"), ('{"formatVersion": 3}', "is of format 3, and this package reads 4"), ('{"formatVersion": 4}', "damaged")]:
+            for text, message in [("{", "is no JSON"), ('{"formatVersion": 3}', "is of format 3, and this package reads 5"), ('{"formatVersion": 5}', "damaged")]:
                 Path(folder, "manifest.json").write_text(text)
                 with self.assertRaisesRegex(collc.FileError, message):
                     collc.open(folder)
@@ -92,10 +92,10 @@ class OneRank(unittest.TestCase):
             for step in loaded.target.steps({"n": n}):
                 kernel = loaded.target.kernels[step["kernel"]]
                 work = max([1, *(evaluate(extent, {"n": n}) for extent in kernel.work)])
-                wanted.append((kernel.symbol, min(work, step["maxBlocks"], 16), kernel.cooperative))
+                wanted.append((kernel.symbol, min(work, step["maxBlocks"], 16), kernel.cooperative, kernel.early))
         found = launches()[before:]
-        self.assertEqual([(l["launch"], l["grid"][0], l["cooperative"]) for l in found], wanted)
-        self.assertGreater(len({symbol for symbol, _, _ in wanted}), 1)
+        self.assertEqual([(l["launch"], l["grid"][0], l["cooperative"], l["early"]) for l in found], wanted)
+        self.assertGreater(len({symbol for symbol, *_ in wanted}), 1)
 
     def test_packs_numbers_and_addresses_as_the_kernel_has_them(self) -> None:
         loaded = self.load("scaled", {"n": 64})

@@ -27,6 +27,7 @@ const kernel = (symbol: string): KernelManifest => ({
   grid: { work: [], maxBlocks: 4 },
   sharedBytes: 0,
   cooperative: false,
+  early: false,
 });
 
 const launch = (index: number) => ({ kind: "launch" as const, kernel: index, maxBlocks: 4 });

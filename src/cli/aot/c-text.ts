@@ -128,7 +128,7 @@ export function headerText(program: ArtefactProgram): string {
   const archs = program.targets.map((target) => target.arch).join(", ");
   const body = `#include "collc.h"
 
-#if COLLC_ABI != 1
+#if COLLC_ABI != 2
 #error "collc.h is of another version of collc than ${name}"
 #endif
 
@@ -318,7 +318,7 @@ function kernelRow(program: ArtefactProgram, kernel: ArtefactKernel, at: string,
   const row = [
     ...[kernel.name, kernel.symbol, kernel.files.cubin].map(quoted),
     ...[embedded, cubin.byteLength, `UINT64_C(0x${hashOf(cubin).toString(16)})`],
-    ...[kernel.blockThreads, kernel.sharedBytes, kernel.cooperative ? 1 : 0, kernel.grid.maxBlocks, functions.of(work)],
+    ...[kernel.blockThreads, kernel.sharedBytes, kernel.cooperative ? 1 : 0, kernel.early ? 1 : 0, kernel.grid.maxBlocks, functions.of(work)],
     ...[table("collc_buffer", `buffers_${at}`, buffers), buffers.length],
     ...[table("collc_parameter", `parameters_${at}`, parameters), parameters.length],
   ];

@@ -62,7 +62,7 @@ export interface ArtefactProgram extends Identity, Signature {
 }
 
 export interface ArtefactManifest {
-  readonly formatVersion: 4;
+  readonly formatVersion: 5;
   /** What names in C begin with. */
   readonly prefix: string;
   /** By name. */
@@ -110,7 +110,7 @@ export function merged(
     programs.set(program.name, old === undefined ? program : joined(old, program));
   }
   const sorted = [...programs.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { formatVersion: 4, prefix, programs: sorted };
+  return { formatVersion: 5, prefix, programs: sorted };
 }
 
 function joined(old: ArtefactProgram, built: ArtefactProgram): ArtefactProgram {
@@ -167,7 +167,7 @@ export const MANIFEST_SCHEMA: Schema = {
   title: "manifest.json of collc build",
   description: "Programs compiled ahead of time: what they compute, and all that a host needs to launch them.",
   ...record({
-    formatVersion: { const: 4 },
+    formatVersion: { const: 5 },
     prefix: said("What names in C begin with.", name),
     programs: said("By name.", listOf(ref("program"))),
   }),
@@ -252,6 +252,10 @@ export const MANIFEST_SCHEMA: Schema = {
       ),
       sharedBytes: said("Dynamic shared memory.", count(0)),
       cooperative: said("Blocks wait for each other: launch cooperatively.", { type: "boolean" }),
+      early: said(
+        "It waits by itself for the launch before it in its stream: launch it with programmatic stream serialization, or as any other.",
+        { type: "boolean" },
+      ),
     }),
     buffer: record({
       name: text,

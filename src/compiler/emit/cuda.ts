@@ -137,6 +137,8 @@ export class CudaEmitter {
 
   /** Local views of peers' tables, shared memory, accumulators and the watch on waits. */
   private openings(): void {
+    if (this.kernel.early === true)
+      this.line('asm volatile("griddepcontrol.launch_dependents;\\n\\tgriddepcontrol.wait;" ::: "memory");');
     let waits = false;
     walkKernel(this.kernel, (op) => {
       waits ||= op.name === "wait" || op.name === "packet_load";

@@ -53,6 +53,7 @@ export function kernelManifestOf(kernel: Kernel, name = kernel.name): KernelMani
     grid: { work: kernel.work, maxBlocks: kernel.maxBlocks },
     sharedBytes: sharedLayout(kernel).bytes,
     cooperative: waits,
+    early: kernel.early === true,
   };
 }
 

@@ -89,6 +89,11 @@ export interface Kernel {
   /** Threads a block; 0 until the kernel is mapped to the machine. */
   readonly blockThreads: number;
   readonly maxBlocks: number;
+  /**
+   * Blocks take their places while the launch before theirs in the stream still runs, and wait for its end before all else that
+   * they do; so may those of the launch after it. Absent: they begin when that has ended.
+   */
+  readonly early?: true;
   /** Amounts of work that each loop over blocks can spread; the grid is the largest. */
   readonly work: readonly Extent[];
   readonly body: Region;

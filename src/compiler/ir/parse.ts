@@ -20,6 +20,7 @@ export function parseKernel(textForm: string): Kernel {
   const world = Number(property(r, "world"));
   const blockThreads = Number(property(r, "threads"));
   const maxBlocks = Number(property(r, "blocks"));
+  const early = r.accept("early");
   r.expect("{");
   const dims: string[] = [];
   const scalars: ScalarParameter[] = [];
@@ -75,6 +76,7 @@ export function parseKernel(textForm: string): Kernel {
     buffers,
     blockThreads,
     maxBlocks,
+    ...(early ? { early } : {}),
     work,
     body,
   };

@@ -23,6 +23,8 @@ export interface Architecture {
   readonly accessBytes: number;
   /** Whether passes may choose the instructions for matrices that a warp group has. */
   readonly hasWgmma: boolean;
+  /** Whether a kernel can wait for the end of the launch before its own (PTX, "griddepcontrol"). */
+  readonly hasEarlyLaunch: boolean;
 }
 
 const KIB = 1024;
@@ -46,6 +48,7 @@ function architecture(
     // Blackwell's data centre parts load and store 32 bytes; the printer has no such access.
     accessBytes: 16,
     hasWgmma: capability === 90,
+    hasEarlyLaunch: capability >= 90,
   };
 }
 

@@ -31,10 +31,12 @@ export interface Prediction {
 /** The time of a launch. @param limit most blocks, where fewer than the kernel's own */
 export function predict(kernel: Kernel, dims: DimValues, machine: Machine, limit = Infinity): Prediction {
   const grid = gridOf(kernel, dims, limit);
-  return predictWork(
+  const launched = predictWork(
     Array.from({ length: kernel.world }, (_, rank) => workOfRank(kernel, rank, dims, grid)),
     machine,
   );
+  const sooner = kernel.early === true ? machine.earlyLaunch.value : 0;
+  return { ...launched, total: launched.total - sooner, latency: launched.latency - sooner };
 }
 
 /** What an operation on one rank's memory does, whoever wrote the kernel. */

@@ -20,7 +20,7 @@ import { isBusy } from "./support/busy.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 import { mostElements } from "./support/upper-bound.js";
 
-type GridOptions = Pick<PassOptions, "elementThreads" | "elementBlocks" | "busyBlocks" | "accessBytes">;
+type GridOptions = Pick<PassOptions, "elementThreads" | "elementBlocks" | "busyBlocks" | "accessBytes" | "earlyLaunch">;
 
 export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
@@ -46,6 +46,7 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
     level: "device",
     blockThreads: threads,
     maxBlocks,
+    ...(options.earlyLaunch ? { early: true as const } : {}),
     work,
     body: { arguments: [], ops: build.ops },
   };

@@ -29,6 +29,8 @@ export interface PassOptions {
   readonly roles: RoleShape | null;
   /** When the depth of a product of few tiles is cut; null if it never is. */
   readonly slices: SliceOptions | null;
+  /** Whether blocks take their places while the launch before theirs runs (`Kernel.early`). */
+  readonly earlyLaunch: boolean;
   /** Bytes of the widest memory access of one thread. */
   readonly accessBytes: number;
   /**
@@ -95,6 +97,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
     (value) => (value === null ? null : "null"),
     record({ most: count(1, 1024), meeting: count(0, 1024), elements: count(1, 2 ** 30) }),
   ),
+  earlyLaunch: oneOf([false, true]),
   accessBytes: oneOf([1, 2, 4, 8, 16, 32]),
   algorithm: oneOf(["one_shot", "two_shot"]),
   slabRows: count(0, 2 ** 20),
@@ -122,6 +125,7 @@ export function passOptionsFor(machine: Machine): PassOptions {
     tile: { m: 128, n: 256, k: 64, stages: 3 },
     roles: architectureOf(machine.arch).hasWgmma ? WGMMA_ROLES : null,
     slices: SLICES,
+    earlyLaunch: architectureOf(machine.arch).hasEarlyLaunch,
     accessBytes: architectureOf(machine.arch).accessBytes,
     slabRows: 0,
     algorithm: "two_shot",

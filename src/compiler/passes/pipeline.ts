@@ -67,7 +67,7 @@ export const PIPELINE: readonly Pass[] = [
     name: "map-grid",
     from: "rank",
     to: "device",
-    ...reading(["elementThreads", "elementBlocks", "busyBlocks", "accessBytes"], mapGrid),
+    ...reading(["elementThreads", "elementBlocks", "busyBlocks", "accessBytes", "earlyLaunch"], mapGrid),
   },
   { name: "rotate-peers", from: "device", to: "device", run: rotatePeers },
   { name: "linearize", from: "device", to: "device", run: linearize },

@@ -254,6 +254,7 @@ export class KernelFunction {
       manifest.cooperative,
       block.bytes,
       block.offsets,
+      manifest.early,
     );
     const numbers = manifest.parameters.flatMap((p, i) =>
       p.kind === "scalar" ? [[p, block.offsets[i]!] as const] : [],

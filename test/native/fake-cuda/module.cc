@@ -61,6 +61,7 @@ struct Config {
   unsigned block[3];
   unsigned shared;
   bool cooperative;
+  bool early;
 };
 
 /// The operation that a launch is. Returns an error, or 0.
@@ -84,7 +85,8 @@ int OpOf(Function* function, const Config& config, void** parameters, Op* op) {
   line << "{\"launch\":\"" << function->name << "\",\"device\":" << function->device << ",\"grid\":[" << config.grid[0]
        << "," << config.grid[1] << "," << config.grid[2] << "],\"block\":[" << config.block[0] << "," << config.block[1]
        << "," << config.block[2] << "],\"shared\":" << config.shared
-       << ",\"cooperative\":" << (config.cooperative ? "true" : "false") << ",\"parameters\":[";
+       << ",\"cooperative\":" << (config.cooperative ? "true" : "false")
+       << ",\"early\":" << (config.early ? "true" : "false") << ",\"parameters\":[";
   for (std::size_t i = 0; i < arguments.size(); ++i) line << (i ? ",\"" : "\"") << Hex(arguments[i]) << "\"";
   line << "]}";
   *op = [run, text = line.str()] {
@@ -110,7 +112,7 @@ int KernelOp(const KernelNodeParams* params, Op* op) {
   auto* function = reinterpret_cast<Function*>(params->func);
   if (!functions.count(function) || params->extra) return kInvalidValue;
   const unsigned *g = params->grid, *b = params->block;
-  return OpOf(function, {{g[0], g[1], g[2]}, {b[0], b[1], b[2]}, params->shared_bytes, false}, params->parameters, op);
+  return OpOf(function, {{g[0], g[1], g[2]}, {b[0], b[1], b[2]}, params->shared_bytes, false, false}, params->parameters, op);
 }
 
 }  // namespace fake
@@ -212,11 +214,20 @@ FAKE_API cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned 
                         unsigned bz, unsigned shared, CUstream stream, void** parameters, void** extra) {
   FAKE_CONTEXT("cuLaunchKernel");
   if (extra) return kInvalidValue;
-  return Launch(reinterpret_cast<Function*>(function), {{gx, gy, gz}, {bx, by, bz}, shared, false}, stream, parameters);
+  const Config config = {{gx, gy, gz}, {bx, by, bz}, shared, false, false};
+  return Launch(reinterpret_cast<Function*>(function), config, stream, parameters);
 }
 
-FAKE_API cuLaunchCooperativeKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                                   unsigned bz, unsigned shared, CUstream stream, void** parameters) {
-  FAKE_CONTEXT("cuLaunchCooperativeKernel");
-  return Launch(reinterpret_cast<Function*>(function), {{gx, gy, gz}, {bx, by, bz}, shared, true}, stream, parameters);
+FAKE_API cuLaunchKernelEx(const LaunchConfig* launch, CUfunction function, void** parameters, void** extra) {
+  FAKE_CONTEXT("cuLaunchKernelEx");
+  if (extra) return kInvalidValue;
+  const unsigned *g = launch->grid, *b = launch->block;
+  Config config = {{g[0], g[1], g[2]}, {b[0], b[1], b[2]}, launch->shared_bytes, false, false};
+  for (unsigned i = 0; i < launch->attribute_count; ++i) {
+    const LaunchAttribute& attribute = launch->attributes[i];
+    if (attribute.id == LAUNCH_ATTRIBUTE_COOPERATIVE) config.cooperative = attribute.value != 0;
+    else if (attribute.id == LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) config.early = attribute.value != 0;
+    else return kInvalidValue;
+  }
+  return Launch(reinterpret_cast<Function*>(function), config, launch->stream, parameters);
 }

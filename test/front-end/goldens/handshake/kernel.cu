@@ -51,6 +51,7 @@ COLLC_SIGNAL(gpu, relaxed)
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peers, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_h, const int rank, const u64 timeout, u32* const status) {
+  asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
   const Watch watch = {timeout, status, (u32)rank};
   u16* const b_ours = (u16*)b_ours_peers.p[rank];
   u32* const b_flags = (u32*)b_flags_peers.p[rank];

@@ -260,6 +260,7 @@ __device__ __forceinline__ void put_fragment_256_f32(float* patch, const float* 
 
 extern "C" __global__ void __launch_bounds__(384, 1)
 coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_slices, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
+  asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
   const Watch watch = {timeout, status, (u32)rank};
   extern __shared__ __align__(1024) unsigned char shared_memory[];
   u16* const b_out = (u16*)b_out_peers.p[rank];

@@ -87,6 +87,7 @@ COLLC_SIGNAL(gpu, relaxed)
 
 extern "C" __global__ void __launch_bounds__(512, 1)
 coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peers<4> b_own_peers, const __grid_constant__ Peers<4> b_own_odd_peers, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, u32* b_launches, const i64 d_rows, const int rank, const u64 timeout, u32* const status) {
+  asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
   const Watch watch = {timeout, status, (u32)rank};
   float* const b_own = (float*)b_own_peers.p[rank];
   float* const b_own_odd = (float*)b_own_odd_peers.p[rank];
