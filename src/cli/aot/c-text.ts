@@ -17,6 +17,9 @@ import {
   digest,
 } from "./manifest.js";
 
+/** `COLLC_ABI` of the `collc.h` that the tables are for. */
+const ABI = 2;
+
 /** Bytes of a file of the folder. */
 export type ReadFile = (name: string) => Uint8Array;
 
@@ -128,7 +131,7 @@ export function headerText(program: ArtefactProgram): string {
   const archs = program.targets.map((target) => target.arch).join(", ");
   const body = `#include "collc.h"
 
-#if COLLC_ABI != 2
+#if COLLC_ABI != ${ABI}
 #error "collc.h is of another version of collc than ${name}"
 #endif
 
@@ -225,7 +228,7 @@ export function sourceText(program: ArtefactProgram, read: ReadFile): string {
   const variables = Object.entries(dtypes).map(([variable, dtype]) => `${variable}=${dtype}`);
   const axes = mesh.map((axis) => `${axis.name}=${axis.size}`);
   const last = [
-    ...["1", ...texts, quoted(variables.join(",")), quoted(axes.join(",")), ranks, dims, program.dims.length],
+    ...[ABI, ...texts, quoted(variables.join(",")), quoted(axes.join(",")), ranks, dims, program.dims.length],
     ...[
       tensors,
       tensorsOf(program).length,
@@ -318,7 +321,14 @@ function kernelRow(program: ArtefactProgram, kernel: ArtefactKernel, at: string,
   const row = [
     ...[kernel.name, kernel.symbol, kernel.files.cubin].map(quoted),
     ...[embedded, cubin.byteLength, `UINT64_C(0x${hashOf(cubin).toString(16)})`],
-    ...[kernel.blockThreads, kernel.sharedBytes, kernel.cooperative ? 1 : 0, kernel.early ? 1 : 0, kernel.grid.maxBlocks, functions.of(work)],
+    ...[
+      kernel.blockThreads,
+      kernel.sharedBytes,
+      kernel.cooperative ? 1 : 0,
+      kernel.early ? 1 : 0,
+      kernel.grid.maxBlocks,
+      functions.of(work),
+    ],
     ...[table("collc_buffer", `buffers_${at}`, buffers), buffers.length],
     ...[table("collc_parameter", `parameters_${at}`, parameters), parameters.length],
   ];
