@@ -186,7 +186,7 @@ const out = [
   "# Predicted beside measured",
   "",
   "Made by `node bench/prediction.mjs` from the times in this folder: `collc explain`'s model, error of the prediction. The numbers of",
-  "`h200x4` and `h200x2` were fitted to these times, so this says how well one model explains all ways and sizes, not how well it",
+  "`h200x4`, `h200x2` and `h100x2` were fitted to these times, so this says how well one model explains all ways and sizes, not how well it",
   "foretells a machine that nobody has measured. Times are those of the ways that were taken, with the blocks that kernels had then: on",
   "4 ranks, 2026-11-22, 32, those with packets too. Left out, since kernels are others now:",
   "",
@@ -263,7 +263,7 @@ out.push(
   "",
   "The plan that the model makes of the ways that `collc tune` measured, held against the fastest of them at each size: how much longer",
   `the choice took. ${cheap} of ${regrets.length} within 10 %, on the times that the numbers were fitted to. The same way's time differs by up`,
-  "to 0.3 µs from run to run. Plans take no packets above 4 MiB, for their memory, also where they are the fastest.",
+  "to 0.3 µs from run to run. Plans take no packets above 16 MiB, for their memory, also where they are the fastest.",
   "",
 );
 tuned.forEach(regretTable);

@@ -74,7 +74,7 @@ export interface Variant {
 export type Front = Pick<CompileResult, "diagnostics" | "source" | "checked" | "options">;
 
 /** Bytes of the largest tensor that packets are tried for: their memory is that of all ranks' tensors, and more. */
-const MOST_PACKET_BYTES = 2 ** 22;
+const MOST_PACKET_BYTES = 2 ** 24;
 
 /** A way as plans compare it, at device level: packets are for tensors whose memory they do not make too much of. */
 export function candidateOf({ name, compiled }: Variant): Candidate {

@@ -11,11 +11,12 @@ import {
   machineFor,
   MACHINES,
   predictTime,
+  predictOperation,
   predictWork,
   type RankWork,
   workOfRank,
 } from "../../src/compiler/index.js";
-import { predictCopies } from "../../src/compiler/machine/cost.js";
+import { predict, predictCopies } from "../../src/compiler/machine/cost.js";
 import { passOptionsFor } from "../../src/compiler/passes/options.js";
 import type { Copy } from "../../src/compiler/manifest-steps.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
@@ -229,11 +230,39 @@ describe("the tables", () => {
     expect(machineFor("sm_80", 2, "NVIDIA A100-SXM4-80GB").name).toBe("a100x8");
   });
 
-  test("H100s have H200s' links, and their memory is slower; nobody has fitted them", () => {
-    const [fitted, made] = ["h200x2", "h100x2"].map((name) => MACHINES.find((m) => m.name === name)!);
+  test("H100s have H200s' links, and their memory is slower; nobody has fitted four of them", () => {
+    const [fitted, made] = ["h200x4", "h100x4"].map((name) => MACHINES.find((m) => m.name === name)!);
     expect(made!.push.value).toBe(fitted!.push.value);
     expect(made!.memory.value / fitted!.memory.value).toBeCloseTo(3.35 / 4.8, 9);
     expect([fitted!.isCalibrated, made!.isCalibrated]).toEqual([true, false]);
+    expect(MACHINES.find((m) => m.name === "h100x2")!.isCalibrated).toBe(true);
+  });
+
+  test("while a block copies its own memory, the wire rests", () => {
+    const file = join(import.meta.dirname, "../../kernels/broadcast/relay.coll");
+    const options = { file, ranks: 2, dtype: "bf16" as const, resolve: importsFromDisk };
+    const { kernel } = compile(readFileSync(file, "utf8"), options);
+    const bytes = (n: number): number =>
+      workOfRank(kernel!, 0, { n }).stretches.reduce((sum, { apart = 0 }) => sum + apart, 0);
+    // The root loads what it copies, and stores it.
+    for (const n of [8192, 2 ** 26]) expect(bytes(n)).toBe(2 * 2 * n);
+    const machine = MACHINES.find((m) => m.name === "h100x2")!;
+    const seconds = (n: number): number => predict(kernel!, { n }, machine).total;
+    const [wire, own] = [2 ** 25 * 2, 2 ** 25 * 4];
+    expect(seconds(2 ** 26) - seconds(2 ** 25)).toBeCloseTo(
+      wire / machine.pairPush.value + own / machine.memory.value,
+      5,
+    );
+  });
+
+  test("what fits the second-level cache is not memory's to bring", () => {
+    const machine = MACHINES.find((m) => m.name === "h100x2")!;
+    const seconds = (loaded: number): number =>
+      predictOperation({ loaded, stored: 0, scalarOps: 0, tensorOps: 0 }, machine);
+    const { memory, cachedMemory, cachedBytes } = machine;
+    const size = cachedBytes.value;
+    expect(seconds(size) - seconds(size / 2)).toBeCloseTo(size / 2 / cachedMemory.value, 9);
+    expect(seconds(3 * size) - seconds(2 * size)).toBeCloseTo(size / memory.value, 9);
   });
 });
 

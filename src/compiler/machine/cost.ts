@@ -106,7 +106,7 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
       if (stretch === undefined) return;
       const one = stretchTerms(stretch, rank, ports, ranks[rank]!.grid, machine);
       const first = firstTrip(stretch.trips, machine);
-      const covered = Math.max(one.wire, one.memory, one.arithmetic, one.share);
+      const covered = Math.max(one.wire + one.apart, one.memory, one.arithmetic, one.share);
       sending[rank] = time[rank]! + first;
       time[rank] = Math.max(time[rank]! + Math.max(pathOf(stretch.trips, machine), first + covered), notBefore[rank]!);
       notBefore[rank] = 0;
@@ -175,7 +175,8 @@ interface Ports {
 
 function portsOf(stretches: readonly (Stretch | undefined)[], m: Machine): Ports {
   const zeros = (): number[] => stretches.map(() => 0);
-  const ports: Ports = { sends: zeros(), receives: zeros(), memory: zeros() };
+  const touched = zeros();
+  const ports = { sends: zeros(), receives: zeros() };
   stretches.forEach((stretch, rank) => {
     if (stretch === undefined) return;
     const { loaded, stored } = stretch;
@@ -183,7 +184,7 @@ function portsOf(stretches: readonly (Stretch | undefined)[], m: Machine): Ports
     const isOne = stored.filter((bytes, peer) => bytes > 0 && peer !== rank).length <= 1;
     const rate = (isOne ? m.pairPush : m.push).value;
     for (let peer = 0; peer < stretches.length; peer++) {
-      ports.memory[peer]! += (loaded[peer]! + stored[peer]!) / m.memory.value;
+      touched[peer]! += loaded[peer]! + stored[peer]!;
       if (peer === rank) continue;
       ports.sends[rank]! += stored[peer]! / rate;
       ports.receives[peer]! += stored[peer]! / rate;
@@ -191,11 +192,23 @@ function portsOf(stretches: readonly (Stretch | undefined)[], m: Machine): Ports
       ports.receives[rank]! += loaded[peer]! / m.pull.value;
     }
   });
-  return ports;
+  return { ...ports, memory: touched.map((bytes) => memoryTime(bytes, m)) };
 }
 
-/** `share`: what the blocks' part of wire, memory and arithmetic allows. */
-function stretchTerms(s: Stretch, rank: number, ports: Ports, grid: number, m: Machine): Terms & { share: number } {
+/** Seconds that a GPU's memory takes for what a stretch touches of it: what fits the second-level cache stays there. */
+function memoryTime(bytes: number, m: Machine): number {
+  const cached = Math.min(bytes, m.cachedBytes.value);
+  return cached / m.cachedMemory.value + (bytes - cached) / m.memory.value;
+}
+
+/** `share`: what the blocks' part of wire, memory and arithmetic allows; `apart`: while the wire rests. */
+function stretchTerms(
+  s: Stretch,
+  rank: number,
+  ports: Ports,
+  grid: number,
+  m: Machine,
+): Terms & { share: number; apart: number } {
   let wire = 0;
   const total = { loaded: 0, stored: 0 };
   s.loaded.forEach((bytes, peer) => {
@@ -224,6 +237,8 @@ function stretchTerms(s: Stretch, rank: number, ports: Ports, grid: number, m: M
     wire,
     memory: Math.max(ports.memory[rank]!, cache),
     arithmetic,
+    // What the cache holds is on its way to memory while the wire goes on.
+    apart: Math.max(0, (s.apart ?? 0) - m.cachedBytes.value) / m.memory.value,
     share: (share / working) * (1 - 1 / rounds),
   };
 }

@@ -29,6 +29,8 @@ export interface Rates {
   readonly bulkCopy: Sourced;
   /** One GPU's memory, and what one block gets of it. */
   readonly memory: Sourced;
+  /** The same of what fits the second-level cache. */
+  readonly cachedMemory: Sourced;
   readonly blockMemory: Sourced;
   /** A launch that does nothing, in a graph of launches. */
   readonly launch: Sourced;
@@ -69,6 +71,8 @@ export interface Machine extends Rates {
   readonly ranks: number;
   /** Ranks that share addresses, in runs of so many consecutive ones; absent: all of them. */
   readonly ranksPerDomain?: number;
+  /** Bytes that the second-level cache holds: so many of what one stretch of a launch touches stay there. */
+  readonly cachedBytes: Sourced;
   /** Blocks that fill the wire: more move no bytes faster. */
   readonly wireBlocks: Sourced;
   /** What the wire and a flag allow a kernel that does nothing else: floors of every time. */
@@ -102,6 +106,7 @@ const h200x4: Machine = {
   gpu: "H200",
   multiprocessors: 132,
   ranks: 4,
+  cachedBytes: of(50e6, "NVIDIA H100 Tensor Core GPU Architecture: 50 MB"),
   wireBlocks: of(32, `${MEASURED}: 28 blocks of 512 threads fill the wire with stores, 24 with loads`),
   peak: of(347e9, `${MEASURED}: 345 to 350 GB/s with 16-byte stores from 28 blocks up`),
   exchange: of(1.33e-6, `${MEASURED}: release to acquire, system scope, one way`),
@@ -117,6 +122,7 @@ const h200x4: Machine = {
   ownCopyStart: of(4e-6, `${FITTED}: rings whose first step is a copy in own memory`),
   bulkCopy: of(350e9, "published for 8×H100: ParallelKittens, arXiv 2511.13940"),
   memory: of(4.1e12, "reached in practice of the 4.8 TB/s of NVIDIA's data sheet"),
+  cachedMemory: of(4.1e12, "as memory: no difference was seen on H200s"),
   blockMemory: of(69e9, `${FITTED}: kernels with 4 to 132 blocks`),
   scalar: of(33.5e12, `${DATA_SHEET}: 67 TFLOP/s of f32, counted as two operations each`),
   tensor: of(
@@ -193,6 +199,7 @@ function scaled(machine: Machine, wire: number, memory: number, title: string): 
       ).map((k) => [k, by(machine[k], wire, "NVLink rates")]),
     ),
     memory: by(machine.memory, memory, "memory rates"),
+    cachedMemory: by(machine.cachedMemory, memory, "memory rates"),
     blockMemory: by(machine.blockMemory, memory, "memory rates"),
     isCalibrated: false,
   };
@@ -203,12 +210,44 @@ function withH100(machine: Machine, ranks: number): Machine {
   return {
     ...machine,
     ...scaled(machine, 1, 3.35 / 4.8, "H100 SXM has the H200's NVLink 4 and 3.35 TB/s of memory"),
+    cachedMemory: of(machine.cachedMemory.value, `${machine.name}'s: the same chip`),
     name: `h100x${ranks}`,
     title: `${ranks}×H100 SXM, NVLink 4, published rates`,
     gpu: "H100",
     ranks,
   };
 }
+
+const FITTED_TO_H100 = "fitted to the library's times on 2×H100, 2026-11, by `bench/fit.mjs`";
+const onH100 = (values: Partial<Record<keyof Rates, number>>): Partial<Machine> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, of(value, FITTED_TO_H100)]));
+
+const h100x2: Machine = {
+  ...withH100(h200x2, 2),
+  title: "2×H100 SXM, NVLink 4, NV18",
+  ...onH100({
+    pairPush: 366e9,
+    pull: 334e9,
+    serve: 313e9,
+    copyEngine: 385e9,
+    copyStart: 10.9e-6,
+    ownCopyStart: 4.36e-6,
+    memory: 2.75e12,
+    cachedMemory: 4.16e12,
+    blockMemory: 47.6e9,
+    flag: 1.35e-6,
+    drain: 0.469e-6,
+    ownDrain: 0.949e-6,
+    grid: 0.964e-6,
+    peerLoad: 1.56e-6,
+    ownLoad: 1.64e-6,
+    ownNext: 0.302e-6,
+    skew: 0.266e-6,
+    packet: 0.463e-6,
+    packetLoad: 0.55e-6,
+  }),
+  isCalibrated: true,
+};
 
 const a100x8: Machine = {
   ...h200x4,
@@ -219,6 +258,7 @@ const a100x8: Machine = {
   gpu: "A100",
   multiprocessors: 108,
   ranks: 8,
+  cachedBytes: of(40e6, "NVIDIA A100 Tensor Core GPU Architecture: 40 MB"),
   bulkCopy: of(0, "sm_80 has no bulk copies"),
   scalar: of(9.75e12, `${DATA_SHEET}: 19.5 TFLOP/s of f32, counted as two operations each`),
   tensor: of(250e12, `${DATA_SHEET}: 312 TFLOP/s, of which cuBLAS reaches about 80 %`),
@@ -226,14 +266,7 @@ const a100x8: Machine = {
 };
 
 /** The first is the one that nobody has to name; of machines alike, the calibrated ones stand first. */
-export const MACHINES: readonly Machine[] = [
-  h200x4,
-  h200x2,
-  withH100(h200x2, 2),
-  withH100(h200x4, 4),
-  withH100(h200x4, 8),
-  a100x8,
-];
+export const MACHINES: readonly Machine[] = [h200x4, h200x2, h100x2, withH100(h200x4, 4), withH100(h200x4, 8), a100x8];
 
 export const DEFAULT_MACHINE = h200x4;
 

@@ -31,6 +31,8 @@ export interface Stretch {
   readonly stored: readonly number[];
   /** Bytes that all blocks copy of this rank's memory in tiles, and those of them in `loaded`: the second-level cache has the rest. */
   readonly tiles?: { readonly all: number; readonly loaded: number };
+  /** Of the bytes of own memory, those of loops of blocks that touch no peer's, while which the wire rests. */
+  readonly apart?: number;
   readonly trips: Trips;
   /**
    * Of all blocks: operations on elements, counted as additions, and those of products of tiles, as many as if each block had those of
@@ -61,6 +63,7 @@ interface OpenStretch {
   loaded: number[];
   stored: number[];
   tiles: { all: number; loaded: number };
+  apart: number;
   scalarOps: number;
   tensorOps: number;
   trips: Trips;
@@ -148,7 +151,22 @@ class Counter {
 
   private opened(): OpenStretch {
     const zeros = (): number[] => new Array<number>(this.kernel.world).fill(0);
-    return { loaded: zeros(), stored: zeros(), tiles: { all: 0, loaded: 0 }, scalarOps: 0, tensorOps: 0, trips: NONE };
+    return {
+      loaded: zeros(),
+      stored: zeros(),
+      tiles: { all: 0, loaded: 0 },
+      apart: 0,
+      scalarOps: 0,
+      tensorOps: 0,
+      trips: NONE,
+    };
+  }
+
+  /** Bytes that the stretch has touched so far, of own memory and of peers'. */
+  private touched(): { own: number; peers: number } {
+    const { loaded, stored } = this.stretch;
+    const own = loaded[this.rank]! + stored[this.rank]!;
+    return { own, peers: loaded.concat(stored).reduce((a, b) => a + b, 0) - own };
   }
 
   private get stretch(): OpenStretch {
@@ -384,11 +402,16 @@ class Counter {
     this.depth++;
     for (const a of body.arguments) this.depends.set(a, this.depth);
     const isOrdered = synchronises(op) && !this.isBeside;
+    const { stretch } = this;
+    const before = isOfBlocks && !this.isBeside ? this.touched() : null;
     // Terms of a sum that nothing is stored between are loaded several at a time.
     const path = op.name === "reduce" ? Math.ceil(own / REDUCED_TOGETHER) : own;
     try {
-      if (total > 1 && !isOrdered && this.taken(body, each * total, path)) return;
-      this.eachIteration(body, ranges, { each, path, total, isOrdered });
+      if (total <= 1 || isOrdered || !this.taken(body, each * total, path))
+        this.eachIteration(body, ranges, { each, path, total, isOrdered });
+      if (before === null || stretch !== this.stretch) return;
+      const after = this.touched();
+      if (after.peers === before.peers) this.stretch.apart += after.own - before.own;
     } finally {
       this.depth--;
       this.shares = shares;
