@@ -146,7 +146,7 @@ describe("products of few rows", () => {
   it("have narrow tiles where each block has one of them", () => {
     const result = compiled(SCATTERED, 2, {});
     const tiles = result.kernel!.buffers.filter((b) => b.role === "fragment").map((b) => b.shape.join("×"));
-    expect(tiles).toEqual(["16×8", "16×16"]);
+    expect(tiles).toEqual(["16×8", "16×32"]);
     for (const dims of [...FEW, ...MANY]) expect([dims, isRight(result, dims)]).toEqual([dims, true]);
   });
 

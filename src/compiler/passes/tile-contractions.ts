@@ -27,7 +27,7 @@ import {
   transposedOf,
   viewContraction,
 } from "./support/contraction.js";
-import { cutDepth, emitSums, type ProductLengths } from "./support/depth-slices.js";
+import { cutDepth, emitSums, type ProductLengths, type Slices } from "./support/depth-slices.js";
 import { isOneOwners, ownerSumsOf } from "./support/owner-sums.js";
 import { type Movers, moversFor } from "./support/product-movers.js";
 import { type Completed, emitRoles, type RoleShape } from "./support/role-products.js";
@@ -113,20 +113,21 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const lengths = lengthsOf(op, match, shape, definitions);
     // Blocks meet where all ranks do the same, and as often. With the numbers of several cuts at hand, or of one beside sums of stages, registers spill.
     const isAlone = kernel.body.ops.includes(op) && found.size === 1 && options.tileBlocks > 1;
+    const cutFor = (product: ProductLengths, fit: Extent = 1): Slices =>
+      cutDepth(
+        freshName({ buffers }, "slices"),
+        accumulatedIn(match),
+        product,
+        options.tileBlocks,
+        options.slices!,
+        buffers,
+        b,
+        fit,
+      );
     const slices =
-      options.slices !== null && lengths.isShared && isAlone && !isAddedApart(match.a.dtype)
-        ? cutDepth(
-            freshName(kernel, "slices"),
-            accumulatedIn(match),
-            lengths,
-            options.tileBlocks,
-            options.slices,
-            buffers,
-            b,
-          )
-        : null;
+      options.slices !== null && lengths.isShared && isAlone && !isAddedApart(match.a.dtype) ? cutFor(lengths) : null;
     work.push(slices === null ? lengths.tiles : extent("mul", lengths.tiles, extent("max", slices.most, 1)));
-    const few = movers.size > 0 || !isAlone ? null : narrowTiles(op, match, shape, options.tileBlocks, definitions);
+    const few = !isAlone ? null : narrowTiles(op, match, shape, options.tileBlocks, definitions);
     const isFew = few === null ? null : b.compare("gt", b.extent(few.fit), b.constant(0));
     if (sums !== null) {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;
@@ -143,8 +144,18 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     };
     if (few === null) emit();
     else {
-      work.push(extent("mul", few.fit, few.tiles));
-      const narrow = (): void => emitRoles(op, match, few.shape, buffers, b, values, null, null, null, kernel.world);
+      const cut = options.slices === null ? null : cutFor(few.lengths, few.fit);
+      work.push(
+        extent(
+          "mul",
+          few.fit,
+          cut === null ? few.lengths.tiles : extent("mul", few.lengths.tiles, extent("max", cut.most, 1)),
+        ),
+      );
+      const narrow = (): void => {
+        emitRoles(op, match, few.shape, buffers, b, values, cut, movers.get(op) ?? null, null, kernel.world);
+        if (cut !== null) emitSums(op, match, cut, kernel.world, b, values);
+      };
       b.if(isFew!, narrow, emit);
     }
     return true;
@@ -168,15 +179,15 @@ function betweenOps({ body: { ops } }: Kernel, first: Op, last: Op): readonly Op
 
 interface NarrowTiles {
   readonly shape: RoleShape;
-  readonly tiles: Extent;
+  readonly lengths: ProductLengths;
   /** 1 for launches that they are for, else 0. */
   readonly fit: Extent;
 }
 
 /**
- * Narrow tiles for products of no more rows than a tile has, where more than half of the blocks have one of them, and none has two: whole
- * depths then cost less than slices whose sums travel. On 2×H100, with a depth of 4096, 128×8192 took 39 µs for 53, and 16×8192 38 for 44;
- * with 64 tiles 16×4096 took 32 for 27, with 224 16×14336 60 for 61, and with 448 16×28672 112 for 98 (2026-11).
+ * Narrow tiles for products of no more rows than a tile has, where no block has two of them: of those, a depth is cut into fewer slices,
+ * whose sums travel. On 2×H100 (2026-11), on each rank by itself, 128×4096 with a depth of 8192 took 34.4 µs for 42.6 with wide tiles, 64×4096
+ * 32.2 for 36.9, 16×2048 18.5 for 17.4; with a depth of 4096, 64×7168 25.3 for 34.4. With more tiles than blocks wide ones are as fast.
  */
 function narrowTiles(
   op: Op,
@@ -187,12 +198,12 @@ function narrowTiles(
 ): NarrowTiles | null {
   if (wide.few === null || DTYPES[match.a.dtype].bytes !== 2) return null;
   const shape = { ...wide, ...wide.few };
-  const { tiles, rows, isShared } = lengthsOf(op, match, shape, definitions);
-  if (!isShared) return null;
+  const lengths = lengthsOf(op, match, shape, definitions);
+  const { tiles, rows } = lengths;
+  if (!lengths.isShared) return null;
   const isAtMost = (a: Extent, most: number): Extent => extent("min", 1, extent("div", most, extent("max", a, 1)));
-  const isMore = extent("min", 1, extent("div", extent("mul", tiles, 2), blocks + 1));
-  const fit = [isAtMost(rows, shape.m), isAtMost(tiles, blocks), isMore].reduce((x, y) => extent("mul", x, y));
-  return { shape, tiles, fit };
+  const fit = extent("mul", isAtMost(rows, shape.m), isAtMost(tiles, blocks));
+  return { shape, lengths, fit };
 }
 
 /** The lengths of a product, and whether they are the same on all ranks. */

@@ -116,8 +116,8 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   // of one tile, some have none of their own; two ranks have then no more tiles than blocks, and do not complete any.
   if (isHandedOver) basic.push(part(wide.m * world, (kernel.maxBlocks + 1) * wide.n - 8, 24));
   if (isHandedOver && world > kernel.maxBlocks) basic.push(part(wide.m * world, wide.n, 24));
-  // Few rows, and as many narrow tiles as blocks, with ragged edges.
-  if (narrow !== null) basic.push(part(narrow.m - 3, kernel.maxBlocks * narrow.n - 3, 43));
+  // Few rows, and as many narrow tiles as blocks, with ragged edges; more of those, which are one wide tile whose depth is shared.
+  if (narrow !== null) basic.push(part(narrow.m - 3, kernel.maxBlocks * narrow.n - 3, 43), part(5, wide.n - 1, 43));
   if (claim === "answer" && (world > 2 || dims.length > 3)) return { basic, further: [] };
   // As deep as the others, but with no more columns than one tile has: what more of them do is known from those.
   const deep = 24;

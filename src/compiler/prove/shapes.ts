@@ -21,7 +21,8 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
   // Where the machine has roles; as many threads as without.
   roles: {
     m: 16,
-    n: 16,
+    // As wide as more narrow tiles than there are blocks.
+    n: 32,
     k: 8,
     stages: 3,
     consumers: 16,

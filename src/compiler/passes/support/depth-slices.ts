@@ -50,7 +50,10 @@ export interface Slices {
 /** Costs are whole numbers of this part of a step. */
 const UNIT = 64;
 
-/** Declares the memory, and computes how a launch cuts its depth. @param blocks most blocks of a launch */
+/**
+ * Declares the memory, and computes how a launch cuts its depth. @param blocks most blocks of a launch
+ * @param fit 1 for launches of which it may be cut, else 0
+ */
 export function cutDepth(
   name: string,
   dtype: DType,
@@ -59,6 +62,7 @@ export function cutDepth(
   options: SliceOptions,
   buffers: Buffer[],
   build: Builder,
+  fit: Extent = 1,
 ): Slices {
   const some = extent("max", tiles, 1);
   const room = extent("div", blocks, some);
@@ -66,7 +70,7 @@ export function cutDepth(
   // Where two slices of each tile are too many for one round of blocks, three may be few enough for two.
   const isRoomInTwo = extent("min", 1, extent("div", Math.floor((2 * blocks) / 3), some));
   const slices = extent("max", extent("mul", isRoom, room), extent("mul", extent("sub", isRoomInTwo, isRoom), 3));
-  const most = extent("min", extent("min", steps, options.most), slices);
+  const most = extent("mul", fit, extent("min", extent("min", steps, options.most), slices));
   buffers.push({ name, role: "scratch", dtype, shape: [most, ...loop], symmetric: false });
   const one = build.constant(1);
   const unit = build.constant(UNIT);

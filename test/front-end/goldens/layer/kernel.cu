@@ -259,7 +259,7 @@ __device__ __forceinline__ void put_fragment_256_f32(float* patch, const float* 
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_slices, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
+coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_slices, float* b_slices_, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_16x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
   asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
   const Watch watch = {timeout, status, (u32)rank};
   extern __shared__ __align__(1024) unsigned char shared_memory[];
@@ -314,7 +314,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     const bool v37 = v36 | v35;
     const i64 v38 = v13 + v31;
     if (v37) {
-      wait_acquire_sys(b_flags + v38, v12, watch, (u32)(v31), 5u, (u32)(v38), 5u);
+      wait_acquire_sys(b_flags + v38, v12, watch, (u32)(v31), 6u, (u32)(v38), 5u);
     }
   }
   __syncthreads();
@@ -371,179 +371,265 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   const i64 v101 = quotient(132ll, v100);
   const i64 v102 = 1ll < v101 ? 1ll : v101;
   const i64 v103 = v96 * v102;
-  const i64 v104 = v99 * 2ll;
-  const i64 v106 = v104 / 133ll;
-  const i64 v107 = 1ll < v106 ? 1ll : v106;
-  const i64 v108 = v103 * v107;
-  const bool v109 = v108 > 0ll;
-  if (v109) {
+  const bool v104 = v103 > 0ll;
+  const i64 v105 = v101 / 2ll;
+  const i64 v106 = 1ll < v105 ? 1ll : v105;
+  const i64 v107 = v106 * v101;
+  const i64 v108 = quotient(88ll, v100);
+  const i64 v109 = 1ll < v108 ? 1ll : v108;
+  const i64 v110 = v109 - v106;
+  const i64 v111 = v110 * 3ll;
+  const i64 v112 = v107 > v111 ? v107 : v111;
+  const i64 v113 = v44 < v112 ? v44 : v112;
+  const i64 v114 = v103 * v113;
+  const i64 v115 = v114 > 1ll ? v114 : 1ll;
+  const i64 v116 = v115 - 1ll;
+  const i64 v117 = v42 + v116;
+  const i64 v118 = quotient(v117, v115);
+  const i64 v119 = v115 * v72;
+  const i64 v120 = v119 / 5469ll;
+  const i64 v121 = v99 * v115;
+  const i64 v122 = v121 + 131ll;
+  const i64 v123 = v122 / 132ll;
+  const i64 v124 = v123 > 1ll ? v123 : 1ll;
+  const i64 v125 = v118 * v124;
+  const i64 v126 = v125 + 8ll;
+  const i64 v127 = v126 * 64ll;
+  const i64 v128 = v127 + v120;
+  const bool v129 = v128 < v85;
+  const i64 v130 = v129 ? v118 : v42;
+  const i64 v131 = v130 > 1ll ? v130 : 1ll;
+  const i64 v132 = v131 - 1ll;
+  const i64 v133 = v42 + v132;
+  const i64 v134 = quotient(v133, v131);
+  const i64 v135 = v134 > 1ll ? v134 : 1ll;
+  const bool v136 = v135 > 1ll;
+  if (v104) {
     {
       ring_begin<8, 8, 4, false>(b_ring_8);
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
-        i64 v117 = d_m;
-        asm volatile("" : "+l"(v117));
-        const i64 v118 = v117 / 4ll;
-        const i64 v119 = v118 > 0ll ? v118 : 0ll;
-        const i64 v120 = v119 + 127ll;
-        i64 v121 = d_n;
-        asm volatile("" : "+l"(v121));
-        const i64 v122 = v121 > 0ll ? v121 : 0ll;
-        const i64 v123 = v122 + 63ll;
-        const i64 v124 = v120 / 128ll;
-        const i64 v125 = v123 / 64ll;
-        // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-        i64 v126 = d_k;
-        asm volatile("" : "+l"(v126));
-        // layer.coll:5: out = gather(silu(hidden), to: 0)
-        const i64 v127 = v126 + 63ll;
-        const i64 v128 = v127 / 64ll;
-        const i64 v129 = v124 * v125;
-        const i64 v131 = 8ll * v125;
+        i64 v145 = d_m;
+        asm volatile("" : "+l"(v145));
+        const i64 v146 = v145 / 4ll;
+        const i64 v147 = v146 > 0ll ? v146 : 0ll;
+        const i64 v148 = v147 + 127ll;
+        i64 v149 = d_n;
+        asm volatile("" : "+l"(v149));
+        const i64 v150 = v149 > 0ll ? v149 : 0ll;
+        const i64 v151 = v150 + 63ll;
+        const i64 v152 = v148 / 128ll;
+        const i64 v153 = v151 / 64ll;
+        const i64 v154 = v152 * v153;
+        const i64 v156 = 8ll * v153;
+        const i64 v157 = v154 * v135;
+        const bool v158 = v130 > 0ll;
         #pragma unroll 1
-        for (i64 v133 = blockIdx.x; v133 < v129; v133 += gridDim.x) {
-          const i64 v134 = quotient(v133, (i64)gridDim.x);
-          const i64 v135 = v134 * v128;
-          const i64 v136 = quotient(v133, v131);
-          const i64 v137 = v136 * 8ll;
-          const i64 v138 = v124 - v137;
-          const i64 v139 = 8ll < v138 ? 8ll : v138;
-          const i64 v140 = v133 - quotient(v133, v131) * v131;
-          const i64 v141 = v140 - quotient(v140, v139) * v139;
-          const i64 v142 = v137 + v141;
-          const i64 v143 = v142 * 128ll;
-          const i64 v144 = quotient(v140, v139);
-          const i64 v145 = v144 * 64ll;
+        for (i64 v160 = blockIdx.x; v160 < v157; v160 += gridDim.x) {
+          const i64 v161 = quotient(v160, (i64)gridDim.x);
+          const i64 v162 = v161 * v130;
+          const i64 v163 = v160 - quotient(v160, v154) * v154;
+          const i64 v164 = quotient(v163, v156);
+          const i64 v165 = v164 * 8ll;
+          const i64 v166 = v152 - v165;
+          const i64 v167 = 8ll < v166 ? 8ll : v166;
+          const i64 v168 = v163 - quotient(v163, v156) * v156;
+          const i64 v169 = v168 - quotient(v168, v167) * v167;
+          const i64 v170 = v165 + v169;
+          const i64 v171 = v170 * 128ll;
+          const i64 v172 = quotient(v168, v167);
+          const i64 v173 = v172 * 64ll;
+          const i64 v174 = quotient(v160, v154);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x64) / sizeof(*b_accumulator_128x64); l++) b_accumulator_128x64[l] = 0;
           #pragma unroll 2
-          for (i64 v146 = 0ll; v146 < v128; v146++) {
-            const i64 v147 = v135 + v146;
-            ring_wait<8>(b_ring_8, v147);
-            const i64 v148 = v147 % 8ll;
-            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64 + v148 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_8x64x64 + v148 * 4096), 8192));
+          for (i64 v175 = 0ll; v175 < v130; v175++) {
+            const i64 v176 = v162 + v175;
+            ring_wait<8>(b_ring_8, v176);
+            const i64 v177 = v176 % 8ll;
+            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64 + v177 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_8x64x64 + v177 * 4096), 8192));
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v149 = v146 > 0ll;
-            const i64 v150 = v147 - 1ll;
-            if (v149) {
-              ring_release<8>(b_ring_8, v150);
+            const bool v178 = v175 > 0ll;
+            const i64 v179 = v176 - 1ll;
+            if (v178) {
+              ring_release<8>(b_ring_8, v179);
             }
           }
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          i64 v151 = d_k;
-          asm volatile("" : "+l"(v151));
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const i64 v152 = v151 + 63ll;
-          const i64 v153 = v152 / 64ll;
-          const bool v154 = v153 > 0ll;
-          i64 v155 = d_m;
-          asm volatile("" : "+l"(v155));
-          const i64 v156 = v155 / 4ll;
-          const bool v157 = (u64)b_bias % 16 == 0;
-          const bool v158 = (u64)b_out % 16 == 0;
-          const bool v159 = v157 & v158;
-          i64 v160 = d_n;
-          asm volatile("" : "+l"(v160));
-          const i64 v161 = v160 % 8ll;
-          const bool v162 = v161 == 0ll;
-          const bool v163 = v159 & v162;
-          const i64 v164 = v160 % 8ll;
-          const bool v165 = v164 == 0ll;
-          const bool v166 = v163 & v165;
-          i64 v167 = (i64)rank;
-          asm volatile("" : "+l"(v167));
-          const i64 v168 = v167 * v156;
-          Vec<float, 8> v169;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v169.v[l] = 5e-1f;
+          i64 v180 = d_m;
+          asm volatile("" : "+l"(v180));
+          const i64 v181 = v180 / 4ll;
+          const i64 v182 = v180 / 4ll;
           wgmma_end_32(b_accumulator_128x64);
-          const i64 v170 = v135 + v153;
-          const i64 v171 = v170 - 1ll;
-          if (v154) {
-            ring_release<8>(b_ring_8, v171);
+          const i64 v183 = v162 + v130;
+          const i64 v184 = v183 - 1ll;
+          if (v158) {
+            ring_release<8>(b_ring_8, v184);
           }
-          const i64 v172 = v156 - v143;
-          const i64 v173 = d_n - v145;
-          const u32 tv174 = thread_here();
-          float* const pv174 = (float*)(b_patch_128x40 + tv174 / 32 * 640);
-          #pragma unroll 1
-          for (u32 cv174 = 0; cv174 < 2; cv174++) {
-            put_fragment_64_f32(pv174, b_accumulator_128x64, cv174, tv174 % 32);
-            if (v166) {
-              #pragma unroll 2
-              for (u32 lv174 = tv174 % 32; lv174 < 64; lv174 += 32) {
-                const i64 v174 = (tv174 / 32 * 16 + lv174 / 4) * 8 + cv174 * 4 + lv174 % 4;
-                const i64 v175 = v174 * 8ll;
-                const i64 v176 = v175 / 64ll;
-                const i64 v177 = v175 % 64ll;
-                const bool v178 = v176 < v172;
-                const bool v179 = v177 < v173;
-                const bool v180 = v178 & v179;
-                const i64 v181 = v143 + v176;
-                const i64 v182 = v145 + v177;
-                const i64 v183 = v181 + v168;
-                // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const i64 v184 = v176 * 64ll;
-                const i64 v185 = v184 + v177;
-                // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const i64 v186 = v181 * d_n;
-                const i64 v187 = v186 + v182;
-                const i64 v188 = v183 * d_n;
-                const i64 v189 = v188 + v182;
-                if (v180) {
-                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const Vec<float, 8> v190 = load_vec<float, 8>(pv174 + lv174 / 4 * 40 + lv174 % 4 * 8);
-                  // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  Vec<float, 8> v191;
-                  #pragma unroll
-                  for (int l = 0; l < 8; l++) v191.v[l] = v169.v[l] * v190.v[l];
-                  const Vec<u16, 8> v192 = load_vec<u16, 8>(b_bias + v187);
-                  Vec<float, 8> v193;
-                  #pragma unroll
-                  for (int l = 0; l < 8; l++) v193.v[l] = bf16_to_f32(v192.v[l]);
-                  Vec<float, 8> v194;
-                  #pragma unroll
-                  for (int l = 0; l < 8; l++) v194.v[l] = v191.v[l] + v193.v[l];
-                  Vec<float, 8> v195;
-                  #pragma unroll
-                  for (int l = 0; l < 8; l++) v195.v[l] = fn_silu(v194.v[l]);
-                  Vec<u16, 8> v196;
-                  #pragma unroll
-                  for (int l = 0; l < 8; l++) v196.v[l] = f32_to_bf16(v195.v[l]);
-                  store_vec(((u16*)b_out_peers.p[0ll]) + v189, v196);
+          const i64 v185 = v181 - v171;
+          const i64 v186 = d_n - v173;
+          const i64 v187 = v174 * v182;
+          if (v136) {
+            const bool v188 = (u64)b_slices_ % 16 == 0;
+            i64 v189 = d_n;
+            asm volatile("" : "+l"(v189));
+            const i64 v190 = v189 % 4ll;
+            const bool v191 = v190 == 0ll;
+            const bool v192 = v188 & v191;
+            const i64 v193 = v189 % 4ll;
+            const bool v194 = v193 == 0ll;
+            const bool v195 = v192 & v194;
+            const u32 tv196 = thread_here();
+            float* const pv196 = (float*)(b_patch_128x40 + tv196 / 32 * 640);
+            #pragma unroll 1
+            for (u32 cv196 = 0; cv196 < 2; cv196++) {
+              put_fragment_64_f32(pv196, b_accumulator_128x64, cv196, tv196 % 32);
+              if (v195) {
+                #pragma unroll 4
+                for (u32 lv196 = tv196 % 32; lv196 < 128; lv196 += 32) {
+                  const i64 v196 = (tv196 / 32 * 16 + lv196 / 8) * 16 + cv196 * 8 + lv196 % 8;
+                  const i64 v197 = v196 * 4ll;
+                  const i64 v198 = v197 / 64ll;
+                  const i64 v199 = v197 % 64ll;
+                  const bool v200 = v198 < v185;
+                  const bool v201 = v199 < v186;
+                  const bool v202 = v200 & v201;
+                  const i64 v203 = v171 + v198;
+                  const i64 v204 = v173 + v199;
+                  const i64 v205 = v198 * 64ll;
+                  const i64 v206 = v205 + v199;
+                  const i64 v207 = v187 + v203;
+                  const i64 v208 = v207 * d_n;
+                  const i64 v209 = v208 + v204;
+                  if (v202) {
+                    const Vec<float, 4> v210 = load_vec<float, 4>(pv196 + lv196 / 8 * 40 + lv196 % 8 * 4);
+                    store_vec(b_slices_ + v209, v210);
+                  }
+                }
+              } else {
+                #pragma unroll 1
+                for (u32 lv211 = tv196 % 32; lv211 < 512; lv211 += 32) {
+                  const i64 v211 = (tv196 / 32 * 16 + lv211 / 32) * 64 + cv196 * 32 + lv211 % 32;
+                  const i64 v212 = v211 / 64ll;
+                  const i64 v213 = v211 % 64ll;
+                  const bool v214 = v212 < v185;
+                  const bool v215 = v213 < v186;
+                  const bool v216 = v214 & v215;
+                  const i64 v217 = v171 + v212;
+                  const i64 v218 = v173 + v213;
+                  const i64 v219 = v212 * 64ll;
+                  const i64 v220 = v219 + v213;
+                  const i64 v221 = v187 + v217;
+                  const i64 v222 = v221 * d_n;
+                  const i64 v223 = v222 + v218;
+                  if (v216) {
+                    const float v224 = *(pv196 + lv211 / 32 * 40 + lv211 % 32 * 1);
+                    *(b_slices_ + v223) = v224;
+                  }
                 }
               }
-            } else {
-              #pragma unroll 1
-              for (u32 lv197 = tv174 % 32; lv197 < 512; lv197 += 32) {
-                const i64 v197 = (tv174 / 32 * 16 + lv197 / 32) * 64 + cv174 * 32 + lv197 % 32;
-                const i64 v198 = v197 / 64ll;
-                const i64 v199 = v197 % 64ll;
-                const bool v200 = v198 < v172;
-                const bool v201 = v199 < v173;
-                const bool v202 = v200 & v201;
-                const i64 v203 = v143 + v198;
-                const i64 v204 = v145 + v199;
-                const i64 v205 = v203 + v168;
-                // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                const i64 v206 = v198 * 64ll;
-                const i64 v207 = v206 + v199;
-                // layer.coll:5: out = gather(silu(hidden), to: 0)
-                const i64 v208 = v203 * d_n;
-                const i64 v209 = v208 + v204;
-                const i64 v210 = v205 * d_n;
-                const i64 v211 = v210 + v204;
-                if (v202) {
+            }
+          } else {
+            const bool v225 = (u64)b_bias % 16 == 0;
+            const bool v226 = (u64)b_out % 16 == 0;
+            const bool v227 = v225 & v226;
+            i64 v228 = d_n;
+            asm volatile("" : "+l"(v228));
+            const i64 v229 = v228 % 8ll;
+            const bool v230 = v229 == 0ll;
+            const bool v231 = v227 & v230;
+            const i64 v232 = v228 % 8ll;
+            const bool v233 = v232 == 0ll;
+            const bool v234 = v231 & v233;
+            i64 v235 = (i64)rank;
+            asm volatile("" : "+l"(v235));
+            i64 v236 = d_m;
+            asm volatile("" : "+l"(v236));
+            const i64 v237 = v236 / 4ll;
+            const i64 v238 = v235 * v237;
+            Vec<float, 8> v239;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v239.v[l] = 5e-1f;
+            const u32 tv240 = thread_here();
+            float* const pv240 = (float*)(b_patch_128x40 + tv240 / 32 * 640);
+            #pragma unroll 1
+            for (u32 cv240 = 0; cv240 < 2; cv240++) {
+              put_fragment_64_f32(pv240, b_accumulator_128x64, cv240, tv240 % 32);
+              if (v234) {
+                #pragma unroll 2
+                for (u32 lv240 = tv240 % 32; lv240 < 64; lv240 += 32) {
+                  const i64 v240 = (tv240 / 32 * 16 + lv240 / 4) * 8 + cv240 * 4 + lv240 % 4;
+                  const i64 v241 = v240 * 8ll;
+                  const i64 v242 = v241 / 64ll;
+                  const i64 v243 = v241 % 64ll;
+                  const bool v244 = v242 < v185;
+                  const bool v245 = v243 < v186;
+                  const bool v246 = v244 & v245;
+                  const i64 v247 = v171 + v242;
+                  const i64 v248 = v173 + v243;
+                  const i64 v249 = v247 + v238;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const float v212 = *(pv174 + lv197 / 32 * 40 + lv197 % 32 * 1);
+                  const i64 v250 = v242 * 64ll;
+                  const i64 v251 = v250 + v243;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const float v213 = 5e-1f * v212;
-                  const u16 v214 = *(b_bias + v209);
-                  const float v215 = bf16_to_f32(v214);
-                  const float v216 = v213 + v215;
-                  const float v217 = fn_silu(v216);
-                  const u16 v218 = f32_to_bf16(v217);
-                  *(((u16*)b_out_peers.p[0ll]) + v211) = v218;
+                  const i64 v252 = v247 * d_n;
+                  const i64 v253 = v252 + v248;
+                  const i64 v254 = v249 * d_n;
+                  const i64 v255 = v254 + v248;
+                  if (v246) {
+                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                    const Vec<float, 8> v256 = load_vec<float, 8>(pv240 + lv240 / 4 * 40 + lv240 % 4 * 8);
+                    // layer.coll:5: out = gather(silu(hidden), to: 0)
+                    Vec<float, 8> v257;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v257.v[l] = v239.v[l] * v256.v[l];
+                    const Vec<u16, 8> v258 = load_vec<u16, 8>(b_bias + v253);
+                    Vec<float, 8> v259;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v259.v[l] = bf16_to_f32(v258.v[l]);
+                    Vec<float, 8> v260;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v260.v[l] = v257.v[l] + v259.v[l];
+                    Vec<float, 8> v261;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v261.v[l] = fn_silu(v260.v[l]);
+                    Vec<u16, 8> v262;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v262.v[l] = f32_to_bf16(v261.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v255, v262);
+                  }
+                }
+              } else {
+                #pragma unroll 1
+                for (u32 lv263 = tv240 % 32; lv263 < 512; lv263 += 32) {
+                  const i64 v263 = (tv240 / 32 * 16 + lv263 / 32) * 64 + cv240 * 32 + lv263 % 32;
+                  const i64 v264 = v263 / 64ll;
+                  const i64 v265 = v263 % 64ll;
+                  const bool v266 = v264 < v185;
+                  const bool v267 = v265 < v186;
+                  const bool v268 = v266 & v267;
+                  const i64 v269 = v171 + v264;
+                  const i64 v270 = v173 + v265;
+                  const i64 v271 = v269 + v238;
+                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                  const i64 v272 = v264 * 64ll;
+                  const i64 v273 = v272 + v265;
+                  // layer.coll:5: out = gather(silu(hidden), to: 0)
+                  const i64 v274 = v269 * d_n;
+                  const i64 v275 = v274 + v270;
+                  const i64 v276 = v271 * d_n;
+                  const i64 v277 = v276 + v270;
+                  if (v268) {
+                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                    const float v278 = *(pv240 + lv263 / 32 * 40 + lv263 % 32 * 1);
+                    // layer.coll:5: out = gather(silu(hidden), to: 0)
+                    const float v279 = 5e-1f * v278;
+                    const u16 v280 = *(b_bias + v275);
+                    const float v281 = bf16_to_f32(v280);
+                    const float v282 = v279 + v281;
+                    const float v283 = fn_silu(v282);
+                    const u16 v284 = f32_to_bf16(v283);
+                    *(((u16*)b_out_peers.p[0ll]) + v277) = v284;
+                  }
                 }
               }
             }
@@ -552,67 +638,66 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v219 = d_m;
-        asm volatile("" : "+l"(v219));
-        const i64 v220 = v219 / 4ll;
-        const i64 v221 = v220 > 0ll ? v220 : 0ll;
-        const i64 v222 = v221 + 127ll;
-        i64 v223 = d_n;
-        asm volatile("" : "+l"(v223));
-        const i64 v224 = v223 > 0ll ? v223 : 0ll;
-        const i64 v225 = v224 + 63ll;
-        const i64 v226 = v222 / 128ll;
-        const i64 v227 = v225 / 64ll;
-        // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-        i64 v228 = d_k;
-        asm volatile("" : "+l"(v228));
-        // layer.coll:5: out = gather(silu(hidden), to: 0)
-        const i64 v229 = v228 + 63ll;
-        const i64 v230 = v226 * v227;
-        const i64 v232 = v229 / 64ll;
-        const i64 v233 = 8ll * v227;
+        i64 v285 = d_m;
+        asm volatile("" : "+l"(v285));
+        const i64 v286 = v285 / 4ll;
+        const i64 v287 = v286 > 0ll ? v286 : 0ll;
+        const i64 v288 = v287 + 127ll;
+        i64 v289 = d_n;
+        asm volatile("" : "+l"(v289));
+        const i64 v290 = v289 > 0ll ? v289 : 0ll;
+        const i64 v291 = v290 + 63ll;
+        const i64 v292 = v288 / 128ll;
+        const i64 v293 = v291 / 64ll;
+        const i64 v294 = v292 * v293;
+        const i64 v296 = 8ll * v293;
+        const i64 v297 = v294 * v135;
         #pragma unroll 1
-        for (i64 v234 = blockIdx.x; v234 < v230; v234 += gridDim.x) {
-          const i64 v235 = quotient(v234, (i64)gridDim.x);
-          const i64 v236 = v235 * v232;
-          const i64 v237 = quotient(v234, v233);
-          const i64 v238 = v237 * 8ll;
-          const i64 v239 = v226 - v238;
-          const i64 v240 = 8ll < v239 ? 8ll : v239;
-          const i64 v241 = v234 - quotient(v234, v233) * v233;
-          const i64 v242 = v241 - quotient(v241, v240) * v240;
-          const i64 v243 = v238 + v242;
-          const i64 v244 = v243 * 128ll;
-          const i64 v245 = quotient(v241, v240);
-          const i64 v246 = v245 * 64ll;
+        for (i64 v298 = blockIdx.x; v298 < v297; v298 += gridDim.x) {
+          const i64 v299 = quotient(v298, (i64)gridDim.x);
+          const i64 v300 = v299 * v130;
+          const i64 v301 = v298 - quotient(v298, v294) * v294;
+          const i64 v302 = quotient(v301, v296);
+          const i64 v303 = v302 * 8ll;
+          const i64 v304 = v292 - v303;
+          const i64 v305 = 8ll < v304 ? 8ll : v304;
+          const i64 v306 = v301 - quotient(v301, v296) * v296;
+          const i64 v307 = v306 - quotient(v306, v305) * v305;
+          const i64 v308 = v303 + v307;
+          const i64 v309 = v308 * 128ll;
+          const i64 v310 = quotient(v306, v305);
+          const i64 v311 = v310 * 64ll;
+          const i64 v312 = quotient(v298, v294);
+          const i64 v313 = v312 * v130;
           #pragma unroll 1
-          for (i64 v247 = 0ll; v247 < v232; v247++) {
-            const i64 v248 = v236 + v247;
-            const i64 v249 = v248 % 8ll;
-            const i64 v250 = v247 * 64ll;
-            ring_acquire<8>(b_ring_8, v248);
+          for (i64 v314 = 0ll; v314 < v130; v314++) {
+            const i64 v315 = v300 + v314;
+            const i64 v316 = v315 % 8ll;
+            const i64 v317 = v313 + v314;
+            const i64 v318 = v317 * 64ll;
+            ring_acquire<8>(b_ring_8, v315);
             if (can_map(b_a, d_k)) {
-              const bool is_half_ring_a_bf16_8x128x64 = v244 + 64 >= (d_m / 4ll);
-              filling.bytes += is_half_ring_a_bf16_8x128x64 ? 8192 : 16384;
+              const i64 left_ring_a_bf16_8x128x64 = (d_m / 4ll) - (v309);
+              filling.bytes += left_ring_a_bf16_8x128x64 <= 16 ? 2048 : left_ring_a_bf16_8x128x64 <= 64 ? 8192 : 16384;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v249 * 8192 + s * 8192, is_half_ring_a_bf16_8x128x64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v249), (int)(v250) + s * 64, (int)(v244));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v316 * 8192 + s * 8192, left_ring_a_bf16_8x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_8x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v316), (int)(v318) + s * 64, (int)(v309));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_8x128x64 + v249 * 8192, b_a, d_k, (d_m / 4ll), d_k, v244, v250);
+              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_8x128x64 + v316 * 8192, b_a, d_k, (d_m / 4ll), d_k, v309, v318);
             }
             if (can_map(b_b, d_n)) {
               filling.bytes += 8192;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v249 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v249), (int)(v246) + s * 64, (int)(v250));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v316 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v316), (int)(v311) + s * 64, (int)(v318));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 64, 64, 128, 256>(b_ring_b_bf16_8x64x64 + v249 * 4096, b_b, d_n, d_k, d_n, v250, v246);
+              ring_copy<u16, 64, 64, 128, 256>(b_ring_b_bf16_8x64x64 + v316 * 4096, b_b, d_n, d_k, d_n, v318, v311);
             }
-            ring_fill<8, 256>(b_ring_8, v248, filling);
+            ring_fill<8, 256>(b_ring_8, v315, filling);
           }
         }
       }
@@ -623,231 +708,667 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         asm volatile("setmaxnreg.inc.sync.aligned.u32 168;");
       }
     }
+    if (v136) {
+      const i64 v320 = (i64)blockIdx.x * 4ll;
+      i64 v321 = (i64)rank;
+      asm volatile("" : "+l"(v321));
+      const i64 v322 = v320 + v321;
+      const i64 v324 = v321 % 4ll;
+      const bool v325 = (u64)b_slices_ % 16 == 0;
+      const bool v326 = (u64)b_bias % 16 == 0;
+      const bool v327 = v325 & v326;
+      const bool v328 = (u64)b_out % 16 == 0;
+      const bool v329 = v327 & v328;
+      i64 v330 = d_n;
+      asm volatile("" : "+l"(v330));
+      const i64 v331 = v330 > 0ll ? v330 : 0ll;
+      const i64 v332 = v331 % 8ll;
+      const bool v333 = v332 == 0ll;
+      const bool v334 = v329 & v333;
+      const i64 v335 = v330 % 8ll;
+      const bool v336 = v335 == 0ll;
+      const bool v337 = v334 & v336;
+      i64 v338 = d_m;
+      asm volatile("" : "+l"(v338));
+      const i64 v339 = v338 / 4ll;
+      const i64 v340 = v339 > 0ll ? v339 : 0ll;
+      const i64 v341 = v340 * v331;
+      const i64 v342 = v341 / 3072ll;
+      const i64 v343 = v341 + 3071ll;
+      const i64 v344 = v343 / 3072ll;
+      const i64 v345 = v321 * v339;
+      Vec<float, 8> v346;
+      #pragma unroll
+      for (int l = 0; l < 8; l++) v346.v[l] = 5e-1f;
+      __syncthreads();
+      const u32 v347 = *(b_epoch + 0ll);
+      const u32 v348 = v347 + 1u;
+      *(b_epoch + 0ll) = v348;
+      if (threadIdx.x < 1) {
+        const i64 v349 = threadIdx.x;
+        signal_set_release_gpu(b_flags + v322, v348);
+      }
+      #pragma unroll 1
+      for (i64 v350 = threadIdx.x; v350 < (i64)gridDim.x; v350 += 384) {
+        const i64 v351 = v350 * 4ll;
+        const i64 v352 = v351 + v324;
+        wait_acquire_gpu(b_flags + v352, v348, watch, (u32)(v324), 6u, (u32)(v352), 5u);
+      }
+      __syncthreads();
+      if (v337) {
+        i64 v353 = d_m;
+        asm volatile("" : "+l"(v353));
+        const i64 v354 = v353 / 4ll;
+        const i64 v355 = v354 > 0ll ? v354 : 0ll;
+        i64 v356 = d_n;
+        asm volatile("" : "+l"(v356));
+        const i64 v357 = v356 > 0ll ? v356 : 0ll;
+        const i64 v358 = v355 * v357;
+        const i64 v359 = v358 / 3072ll;
+        const i64 v361 = (i64)gridDim.x * 4ll;
+        const i64 v363 = (i64)gridDim.x * 2ll;
+        const i64 v364 = (i64)gridDim.x * 3ll;
+        i64 v365 = (i64)rank;
+        asm volatile("" : "+l"(v365));
+        const i64 v366 = v365 * v354;
+        Vec<float, 8> v367;
+        #pragma unroll
+        for (int l = 0; l < 8; l++) v367.v[l] = 5e-1f;
+        const i64 v368 = quotient(v359, v361);
+        #pragma unroll 1
+        for (i64 v369 = 0ll; v369 < v368; v369++) {
+          const i64 v370 = v369 * v361;
+          const i64 v371 = v370 + (i64)blockIdx.x;
+          const i64 v372 = v371 * 3072ll;
+          const i64 v373 = v371 + (i64)gridDim.x;
+          const i64 v374 = v373 * 3072ll;
+          const i64 v375 = v371 + v363;
+          const i64 v376 = v375 * 3072ll;
+          const i64 v377 = v371 + v364;
+          const i64 v378 = v377 * 3072ll;
+          {
+            const i64 v379 = threadIdx.x;
+            const i64 v380 = v379 * 8ll;
+            const i64 v381 = v372 + v380;
+            const i64 v382 = v374 + v380;
+            const i64 v383 = v376 + v380;
+            const i64 v384 = v378 + v380;
+            const i64 v385 = v381 - quotient(v381, v357) * v357;
+            const i64 v386 = v382 - quotient(v382, v357) * v357;
+            const i64 v387 = v383 - quotient(v383, v357) * v357;
+            const i64 v388 = v384 - quotient(v384, v357) * v357;
+            const i64 v389 = quotient(v381, v357);
+            const i64 v390 = quotient(v382, v357);
+            const i64 v391 = quotient(v383, v357);
+            const i64 v392 = quotient(v384, v357);
+            const i64 v393 = v389 + v366;
+            const i64 v394 = v390 + v366;
+            const i64 v395 = v391 + v366;
+            const i64 v396 = v392 + v366;
+            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+            Vec<float, 8> v398;
+            for (int l = 0; l < 8; l++) v398.v[l] = 0e+0f;
+            for (i64 v397 = 0ll; v397 < v135; v397++) {
+              const i64 v399 = v397 * v354;
+              const i64 v400 = v399 + v389;
+              const i64 v401 = v400 * d_n;
+              const i64 v402 = v401 + v385;
+              const Vec<float, 8> v403 = load_vec<float, 8>(b_slices_ + v402);
+              for (int l = 0; l < 8; l++) v398.v[l] = v398.v[l] + v403.v[l];
+            }
+            Vec<float, 8> v405;
+            for (int l = 0; l < 8; l++) v405.v[l] = 0e+0f;
+            for (i64 v404 = 0ll; v404 < v135; v404++) {
+              const i64 v406 = v404 * v354;
+              const i64 v407 = v406 + v390;
+              const i64 v408 = v407 * d_n;
+              const i64 v409 = v408 + v386;
+              const Vec<float, 8> v410 = load_vec<float, 8>(b_slices_ + v409);
+              for (int l = 0; l < 8; l++) v405.v[l] = v405.v[l] + v410.v[l];
+            }
+            Vec<float, 8> v412;
+            for (int l = 0; l < 8; l++) v412.v[l] = 0e+0f;
+            for (i64 v411 = 0ll; v411 < v135; v411++) {
+              const i64 v413 = v411 * v354;
+              const i64 v414 = v413 + v391;
+              const i64 v415 = v414 * d_n;
+              const i64 v416 = v415 + v387;
+              const Vec<float, 8> v417 = load_vec<float, 8>(b_slices_ + v416);
+              for (int l = 0; l < 8; l++) v412.v[l] = v412.v[l] + v417.v[l];
+            }
+            Vec<float, 8> v419;
+            for (int l = 0; l < 8; l++) v419.v[l] = 0e+0f;
+            for (i64 v418 = 0ll; v418 < v135; v418++) {
+              const i64 v420 = v418 * v354;
+              const i64 v421 = v420 + v392;
+              const i64 v422 = v421 * d_n;
+              const i64 v423 = v422 + v388;
+              const Vec<float, 8> v424 = load_vec<float, 8>(b_slices_ + v423);
+              for (int l = 0; l < 8; l++) v419.v[l] = v419.v[l] + v424.v[l];
+            }
+            // layer.coll:5: out = gather(silu(hidden), to: 0)
+            Vec<float, 8> v425;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v425.v[l] = v367.v[l] * v398.v[l];
+            Vec<float, 8> v426;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v426.v[l] = v367.v[l] * v405.v[l];
+            Vec<float, 8> v427;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v427.v[l] = v367.v[l] * v412.v[l];
+            Vec<float, 8> v428;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v428.v[l] = v367.v[l] * v419.v[l];
+            const i64 v429 = v389 * d_n;
+            const i64 v430 = v390 * d_n;
+            const i64 v431 = v391 * d_n;
+            const i64 v432 = v392 * d_n;
+            const i64 v433 = v429 + v385;
+            const i64 v434 = v430 + v386;
+            const i64 v435 = v431 + v387;
+            const i64 v436 = v432 + v388;
+            const Vec<u16, 8> v437 = load_vec<u16, 8>(b_bias + v433);
+            const Vec<u16, 8> v438 = load_vec<u16, 8>(b_bias + v434);
+            const Vec<u16, 8> v439 = load_vec<u16, 8>(b_bias + v435);
+            const Vec<u16, 8> v440 = load_vec<u16, 8>(b_bias + v436);
+            Vec<float, 8> v441;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v441.v[l] = bf16_to_f32(v437.v[l]);
+            Vec<float, 8> v442;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v442.v[l] = bf16_to_f32(v438.v[l]);
+            Vec<float, 8> v443;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v443.v[l] = bf16_to_f32(v439.v[l]);
+            Vec<float, 8> v444;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v444.v[l] = bf16_to_f32(v440.v[l]);
+            Vec<float, 8> v445;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v445.v[l] = v425.v[l] + v441.v[l];
+            Vec<float, 8> v446;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v446.v[l] = v426.v[l] + v442.v[l];
+            Vec<float, 8> v447;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v447.v[l] = v427.v[l] + v443.v[l];
+            Vec<float, 8> v448;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v448.v[l] = v428.v[l] + v444.v[l];
+            Vec<float, 8> v449;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v449.v[l] = fn_silu(v445.v[l]);
+            Vec<float, 8> v450;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v450.v[l] = fn_silu(v446.v[l]);
+            Vec<float, 8> v451;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v451.v[l] = fn_silu(v447.v[l]);
+            Vec<float, 8> v452;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v452.v[l] = fn_silu(v448.v[l]);
+            Vec<u16, 8> v453;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v453.v[l] = f32_to_bf16(v449.v[l]);
+            Vec<u16, 8> v454;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v454.v[l] = f32_to_bf16(v450.v[l]);
+            Vec<u16, 8> v455;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v455.v[l] = f32_to_bf16(v451.v[l]);
+            Vec<u16, 8> v456;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v456.v[l] = f32_to_bf16(v452.v[l]);
+            const i64 v457 = v393 * d_n;
+            const i64 v458 = v394 * d_n;
+            const i64 v459 = v395 * d_n;
+            const i64 v460 = v396 * d_n;
+            const i64 v461 = v457 + v385;
+            const i64 v462 = v458 + v386;
+            const i64 v463 = v459 + v387;
+            const i64 v464 = v460 + v388;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v461, v453);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v462, v454);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v463, v455);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v464, v456);
+          }
+        }
+        const i64 v465 = v368 * v361;
+        #pragma unroll 1
+        for (i64 v466 = v465 + ((i64)blockIdx.x - v465 % gridDim.x + gridDim.x) % gridDim.x; v466 < v359; v466 += gridDim.x) {
+          const i64 v467 = v466 * 3072ll;
+          {
+            const i64 v468 = threadIdx.x;
+            const i64 v469 = v468 * 8ll;
+            const i64 v470 = v467 + v469;
+            const i64 v471 = v470 - quotient(v470, v357) * v357;
+            const i64 v472 = quotient(v470, v357);
+            const i64 v473 = v472 + v366;
+            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+            Vec<float, 8> v475;
+            for (int l = 0; l < 8; l++) v475.v[l] = 0e+0f;
+            for (i64 v474 = 0ll; v474 < v135; v474++) {
+              const i64 v476 = v474 * v354;
+              const i64 v477 = v476 + v472;
+              const i64 v478 = v477 * d_n;
+              const i64 v479 = v478 + v471;
+              const Vec<float, 8> v480 = load_vec<float, 8>(b_slices_ + v479);
+              for (int l = 0; l < 8; l++) v475.v[l] = v475.v[l] + v480.v[l];
+            }
+            // layer.coll:5: out = gather(silu(hidden), to: 0)
+            Vec<float, 8> v481;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v481.v[l] = v367.v[l] * v475.v[l];
+            const i64 v482 = v472 * d_n;
+            const i64 v483 = v482 + v471;
+            const Vec<u16, 8> v484 = load_vec<u16, 8>(b_bias + v483);
+            Vec<float, 8> v485;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v485.v[l] = bf16_to_f32(v484.v[l]);
+            Vec<float, 8> v486;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v486.v[l] = v481.v[l] + v485.v[l];
+            Vec<float, 8> v487;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v487.v[l] = fn_silu(v486.v[l]);
+            Vec<u16, 8> v488;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v488.v[l] = f32_to_bf16(v487.v[l]);
+            const i64 v489 = v473 * d_n;
+            const i64 v490 = v489 + v471;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v490, v488);
+          }
+        }
+      } else {
+        i64 v491 = d_m;
+        asm volatile("" : "+l"(v491));
+        const i64 v492 = v491 / 4ll;
+        const i64 v493 = v492 > 0ll ? v492 : 0ll;
+        i64 v494 = d_n;
+        asm volatile("" : "+l"(v494));
+        const i64 v495 = v494 > 0ll ? v494 : 0ll;
+        const i64 v496 = v493 * v495;
+        const i64 v497 = v496 / 3072ll;
+        i64 v498 = (i64)rank;
+        asm volatile("" : "+l"(v498));
+        const i64 v499 = v498 * v492;
+        #pragma unroll 1
+        for (i64 v500 = blockIdx.x; v500 < v497; v500 += gridDim.x) {
+          const i64 v501 = v500 * 3072ll;
+          #pragma unroll 1
+          for (i64 v502 = threadIdx.x; v502 < 3072ll; v502 += 384) {
+            const i64 v503 = v501 + v502;
+            const i64 v504 = v503 - quotient(v503, v495) * v495;
+            const i64 v505 = quotient(v503, v495);
+            const i64 v506 = v505 + v499;
+            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+            float v508;
+            v508 = 0e+0f;
+            for (i64 v507 = 0ll; v507 < v135; v507++) {
+              const i64 v509 = v507 * v492;
+              const i64 v510 = v509 + v505;
+              const i64 v511 = v510 * d_n;
+              const i64 v512 = v511 + v504;
+              const float v513 = *(b_slices_ + v512);
+              v508 = v508 + v513;
+            }
+            // layer.coll:5: out = gather(silu(hidden), to: 0)
+            const float v514 = 5e-1f * v508;
+            const i64 v515 = v505 * d_n;
+            const i64 v516 = v515 + v504;
+            const u16 v517 = *(b_bias + v516);
+            const float v518 = bf16_to_f32(v517);
+            const float v519 = v514 + v518;
+            const float v520 = fn_silu(v519);
+            const u16 v521 = f32_to_bf16(v520);
+            const i64 v522 = v506 * d_n;
+            const i64 v523 = v522 + v504;
+            *(((u16*)b_out_peers.p[0ll]) + v523) = v521;
+          }
+        }
+      }
+      if (v337) {
+        #pragma unroll 1
+        for (i64 v524 = v342 + ((i64)blockIdx.x - v342 % gridDim.x + gridDim.x) % gridDim.x; v524 < v344; v524 += gridDim.x) {
+          const i64 v525 = v524 * 3072ll;
+          const i64 v526 = v341 - v525;
+          const i64 v527 = v526 / 8ll;
+          const i64 v528 = v527 * 8ll;
+          #pragma unroll 1
+          for (i64 v529 = threadIdx.x; v529 < v527; v529 += 384) {
+            const i64 v530 = v529 * 8ll;
+            const i64 v531 = v525 + v530;
+            const i64 v532 = v531 - quotient(v531, v331) * v331;
+            const i64 v533 = quotient(v531, v331);
+            const i64 v534 = v533 + v345;
+            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+            Vec<float, 8> v536;
+            for (int l = 0; l < 8; l++) v536.v[l] = 0e+0f;
+            for (i64 v535 = 0ll; v535 < v135; v535++) {
+              const i64 v537 = v535 * v339;
+              const i64 v538 = v537 + v533;
+              const i64 v539 = v538 * d_n;
+              const i64 v540 = v539 + v532;
+              const Vec<float, 8> v541 = load_vec<float, 8>(b_slices_ + v540);
+              for (int l = 0; l < 8; l++) v536.v[l] = v536.v[l] + v541.v[l];
+            }
+            // layer.coll:5: out = gather(silu(hidden), to: 0)
+            Vec<float, 8> v542;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v542.v[l] = v346.v[l] * v536.v[l];
+            const i64 v543 = v533 * d_n;
+            const i64 v544 = v543 + v532;
+            const Vec<u16, 8> v545 = load_vec<u16, 8>(b_bias + v544);
+            Vec<float, 8> v546;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v546.v[l] = bf16_to_f32(v545.v[l]);
+            Vec<float, 8> v547;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v547.v[l] = v542.v[l] + v546.v[l];
+            Vec<float, 8> v548;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v548.v[l] = fn_silu(v547.v[l]);
+            Vec<u16, 8> v549;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v549.v[l] = f32_to_bf16(v548.v[l]);
+            const i64 v550 = v534 * d_n;
+            const i64 v551 = v550 + v532;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v551, v549);
+          }
+          #pragma unroll 1
+          for (i64 v552 = v528 + threadIdx.x; v552 < v526; v552 += 384) {
+            const i64 v553 = v525 + v552;
+            const i64 v554 = v553 - quotient(v553, v331) * v331;
+            const i64 v555 = quotient(v553, v331);
+            const i64 v556 = v555 + v345;
+            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+            float v558;
+            v558 = 0e+0f;
+            for (i64 v557 = 0ll; v557 < v135; v557++) {
+              const i64 v559 = v557 * v339;
+              const i64 v560 = v559 + v555;
+              const i64 v561 = v560 * d_n;
+              const i64 v562 = v561 + v554;
+              const float v563 = *(b_slices_ + v562);
+              v558 = v558 + v563;
+            }
+            // layer.coll:5: out = gather(silu(hidden), to: 0)
+            const float v564 = 5e-1f * v558;
+            const i64 v565 = v555 * d_n;
+            const i64 v566 = v565 + v554;
+            const u16 v567 = *(b_bias + v566);
+            const float v568 = bf16_to_f32(v567);
+            const float v569 = v564 + v568;
+            const float v570 = fn_silu(v569);
+            const u16 v571 = f32_to_bf16(v570);
+            const i64 v572 = v556 * d_n;
+            const i64 v573 = v572 + v554;
+            *(((u16*)b_out_peers.p[0ll]) + v573) = v571;
+          }
+        }
+      } else {
+        #pragma unroll 1
+        for (i64 v574 = v342 + ((i64)blockIdx.x - v342 % gridDim.x + gridDim.x) % gridDim.x; v574 < v344; v574 += gridDim.x) {
+          const i64 v575 = v574 * 3072ll;
+          const i64 v576 = v341 - v575;
+          #pragma unroll 1
+          for (i64 v577 = threadIdx.x; v577 < v576; v577 += 384) {
+            const i64 v578 = v575 + v577;
+            const i64 v579 = v578 - quotient(v578, v331) * v331;
+            const i64 v580 = quotient(v578, v331);
+            const i64 v581 = v580 + v345;
+            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+            float v583;
+            v583 = 0e+0f;
+            for (i64 v582 = 0ll; v582 < v135; v582++) {
+              const i64 v584 = v582 * v339;
+              const i64 v585 = v584 + v580;
+              const i64 v586 = v585 * d_n;
+              const i64 v587 = v586 + v579;
+              const float v588 = *(b_slices_ + v587);
+              v583 = v583 + v588;
+            }
+            // layer.coll:5: out = gather(silu(hidden), to: 0)
+            const float v589 = 5e-1f * v583;
+            const i64 v590 = v580 * d_n;
+            const i64 v591 = v590 + v579;
+            const u16 v592 = *(b_bias + v591);
+            const float v593 = bf16_to_f32(v592);
+            const float v594 = v589 + v593;
+            const float v595 = fn_silu(v594);
+            const u16 v596 = f32_to_bf16(v595);
+            const i64 v597 = v581 * d_n;
+            const i64 v598 = v597 + v579;
+            *(((u16*)b_out_peers.p[0ll]) + v598) = v596;
+          }
+        }
+      }
+    }
   } else {
     {
       ring_begin<4, 8, 4, false>(b_ring_4);
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
-        i64 v251 = d_m;
-        asm volatile("" : "+l"(v251));
-        const i64 v252 = v251 / 4ll;
-        const i64 v253 = v252 > 0ll ? v252 : 0ll;
-        const i64 v254 = v253 + 127ll;
-        i64 v255 = d_n;
-        asm volatile("" : "+l"(v255));
-        const i64 v256 = v255 > 0ll ? v255 : 0ll;
-        const i64 v257 = v256 + 255ll;
-        const i64 v258 = v254 / 128ll;
-        const i64 v259 = v257 / 256ll;
-        const i64 v260 = v258 * v259;
-        const i64 v262 = 8ll * v259;
-        const i64 v263 = v260 * v92;
-        const bool v264 = v87 > 0ll;
+        i64 v599 = d_m;
+        asm volatile("" : "+l"(v599));
+        const i64 v600 = v599 / 4ll;
+        const i64 v601 = v600 > 0ll ? v600 : 0ll;
+        const i64 v602 = v601 + 127ll;
+        i64 v603 = d_n;
+        asm volatile("" : "+l"(v603));
+        const i64 v604 = v603 > 0ll ? v603 : 0ll;
+        const i64 v605 = v604 + 255ll;
+        const i64 v606 = v602 / 128ll;
+        const i64 v607 = v605 / 256ll;
+        const i64 v608 = v606 * v607;
+        const i64 v610 = 8ll * v607;
+        const i64 v611 = v608 * v92;
+        const bool v612 = v87 > 0ll;
         #pragma unroll 1
-        for (i64 v266 = blockIdx.x; v266 < v263; v266 += gridDim.x) {
-          const i64 v267 = quotient(v266, (i64)gridDim.x);
-          const i64 v268 = v267 * v87;
-          const i64 v269 = v266 - quotient(v266, v260) * v260;
-          const i64 v270 = quotient(v269, v262);
-          const i64 v271 = v270 * 8ll;
-          const i64 v272 = v258 - v271;
-          const i64 v273 = 8ll < v272 ? 8ll : v272;
-          const i64 v274 = v269 - quotient(v269, v262) * v262;
-          const i64 v275 = v274 - quotient(v274, v273) * v273;
-          const i64 v276 = v271 + v275;
-          const i64 v277 = v276 * 128ll;
-          const i64 v278 = quotient(v274, v273);
-          const i64 v279 = v278 * 256ll;
-          const i64 v280 = quotient(v266, v260);
+        for (i64 v614 = blockIdx.x; v614 < v611; v614 += gridDim.x) {
+          const i64 v615 = quotient(v614, (i64)gridDim.x);
+          const i64 v616 = v615 * v87;
+          const i64 v617 = v614 - quotient(v614, v608) * v608;
+          const i64 v618 = quotient(v617, v610);
+          const i64 v619 = v618 * 8ll;
+          const i64 v620 = v606 - v619;
+          const i64 v621 = 8ll < v620 ? 8ll : v620;
+          const i64 v622 = v617 - quotient(v617, v610) * v610;
+          const i64 v623 = v622 - quotient(v622, v621) * v621;
+          const i64 v624 = v619 + v623;
+          const i64 v625 = v624 * 128ll;
+          const i64 v626 = quotient(v622, v621);
+          const i64 v627 = v626 * 256ll;
+          const i64 v628 = quotient(v614, v608);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(*b_accumulator_128x256); l++) b_accumulator_128x256[l] = 0;
           #pragma unroll 2
-          for (i64 v281 = 0ll; v281 < v87; v281++) {
-            const i64 v282 = v268 + v281;
-            ring_wait<4>(b_ring_4, v282);
-            const i64 v283 = v282 % 4ll;
-            wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v283 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v283 * 16384), 8192));
+          for (i64 v629 = 0ll; v629 < v87; v629++) {
+            const i64 v630 = v616 + v629;
+            ring_wait<4>(b_ring_4, v630);
+            const i64 v631 = v630 % 4ll;
+            wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v631 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v631 * 16384), 8192));
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v284 = v281 > 0ll;
-            const i64 v285 = v282 - 1ll;
-            if (v284) {
-              ring_release<4>(b_ring_4, v285);
+            const bool v632 = v629 > 0ll;
+            const i64 v633 = v630 - 1ll;
+            if (v632) {
+              ring_release<4>(b_ring_4, v633);
             }
           }
-          i64 v286 = d_m;
-          asm volatile("" : "+l"(v286));
-          const i64 v287 = v286 / 4ll;
-          const i64 v288 = v286 / 4ll;
+          i64 v634 = d_m;
+          asm volatile("" : "+l"(v634));
+          const i64 v635 = v634 / 4ll;
+          const i64 v636 = v634 / 4ll;
           wgmma_end_128(b_accumulator_128x256);
-          const i64 v289 = v268 + v87;
-          const i64 v290 = v289 - 1ll;
-          if (v264) {
-            ring_release<4>(b_ring_4, v290);
+          const i64 v637 = v616 + v87;
+          const i64 v638 = v637 - 1ll;
+          if (v612) {
+            ring_release<4>(b_ring_4, v638);
           }
-          const i64 v291 = v287 - v277;
-          const i64 v292 = d_n - v279;
-          const i64 v293 = v280 * v288;
+          const i64 v639 = v635 - v625;
+          const i64 v640 = d_n - v627;
+          const i64 v641 = v628 * v636;
           if (v93) {
-            const bool v294 = (u64)b_slices % 16 == 0;
-            i64 v295 = d_n;
-            asm volatile("" : "+l"(v295));
-            const i64 v296 = v295 % 4ll;
-            const bool v297 = v296 == 0ll;
-            const bool v298 = v294 & v297;
-            const i64 v299 = v295 % 4ll;
-            const bool v300 = v299 == 0ll;
-            const bool v301 = v298 & v300;
-            const u32 tv302 = thread_here();
-            float* const pv302 = (float*)(b_patch_128x40 + tv302 / 32 * 640);
+            const bool v642 = (u64)b_slices % 16 == 0;
+            i64 v643 = d_n;
+            asm volatile("" : "+l"(v643));
+            const i64 v644 = v643 % 4ll;
+            const bool v645 = v644 == 0ll;
+            const bool v646 = v642 & v645;
+            const i64 v647 = v643 % 4ll;
+            const bool v648 = v647 == 0ll;
+            const bool v649 = v646 & v648;
+            const u32 tv650 = thread_here();
+            float* const pv650 = (float*)(b_patch_128x40 + tv650 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv302 = 0; cv302 < 8; cv302++) {
-              put_fragment_256_f32(pv302, b_accumulator_128x256, cv302, tv302 % 32);
-              if (v301) {
+            for (u32 cv650 = 0; cv650 < 8; cv650++) {
+              put_fragment_256_f32(pv650, b_accumulator_128x256, cv650, tv650 % 32);
+              if (v649) {
                 #pragma unroll 4
-                for (u32 lv302 = tv302 % 32; lv302 < 128; lv302 += 32) {
-                  const i64 v302 = (tv302 / 32 * 16 + lv302 / 8) * 64 + cv302 * 8 + lv302 % 8;
-                  const i64 v303 = v302 * 4ll;
-                  const i64 v304 = v303 / 256ll;
-                  const i64 v305 = v303 % 256ll;
-                  const bool v306 = v304 < v291;
-                  const bool v307 = v305 < v292;
-                  const bool v308 = v306 & v307;
-                  const i64 v309 = v277 + v304;
-                  const i64 v310 = v279 + v305;
-                  const i64 v311 = v304 * 256ll;
-                  const i64 v312 = v311 + v305;
-                  const i64 v313 = v293 + v309;
-                  const i64 v314 = v313 * d_n;
-                  const i64 v315 = v314 + v310;
-                  if (v308) {
-                    const Vec<float, 4> v316 = load_vec<float, 4>(pv302 + lv302 / 8 * 40 + lv302 % 8 * 4);
-                    store_vec(b_slices + v315, v316);
+                for (u32 lv650 = tv650 % 32; lv650 < 128; lv650 += 32) {
+                  const i64 v650 = (tv650 / 32 * 16 + lv650 / 8) * 64 + cv650 * 8 + lv650 % 8;
+                  const i64 v651 = v650 * 4ll;
+                  const i64 v652 = v651 / 256ll;
+                  const i64 v653 = v651 % 256ll;
+                  const bool v654 = v652 < v639;
+                  const bool v655 = v653 < v640;
+                  const bool v656 = v654 & v655;
+                  const i64 v657 = v625 + v652;
+                  const i64 v658 = v627 + v653;
+                  const i64 v659 = v652 * 256ll;
+                  const i64 v660 = v659 + v653;
+                  const i64 v661 = v641 + v657;
+                  const i64 v662 = v661 * d_n;
+                  const i64 v663 = v662 + v658;
+                  if (v656) {
+                    const Vec<float, 4> v664 = load_vec<float, 4>(pv650 + lv650 / 8 * 40 + lv650 % 8 * 4);
+                    store_vec(b_slices + v663, v664);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv317 = tv302 % 32; lv317 < 512; lv317 += 32) {
-                  const i64 v317 = (tv302 / 32 * 16 + lv317 / 32) * 256 + cv302 * 32 + lv317 % 32;
-                  const i64 v318 = v317 / 256ll;
-                  const i64 v319 = v317 % 256ll;
-                  const bool v320 = v318 < v291;
-                  const bool v321 = v319 < v292;
-                  const bool v322 = v320 & v321;
-                  const i64 v323 = v277 + v318;
-                  const i64 v324 = v279 + v319;
-                  const i64 v325 = v318 * 256ll;
-                  const i64 v326 = v325 + v319;
-                  const i64 v327 = v293 + v323;
-                  const i64 v328 = v327 * d_n;
-                  const i64 v329 = v328 + v324;
-                  if (v322) {
-                    const float v330 = *(pv302 + lv317 / 32 * 40 + lv317 % 32 * 1);
-                    *(b_slices + v329) = v330;
+                for (u32 lv665 = tv650 % 32; lv665 < 512; lv665 += 32) {
+                  const i64 v665 = (tv650 / 32 * 16 + lv665 / 32) * 256 + cv650 * 32 + lv665 % 32;
+                  const i64 v666 = v665 / 256ll;
+                  const i64 v667 = v665 % 256ll;
+                  const bool v668 = v666 < v639;
+                  const bool v669 = v667 < v640;
+                  const bool v670 = v668 & v669;
+                  const i64 v671 = v625 + v666;
+                  const i64 v672 = v627 + v667;
+                  const i64 v673 = v666 * 256ll;
+                  const i64 v674 = v673 + v667;
+                  const i64 v675 = v641 + v671;
+                  const i64 v676 = v675 * d_n;
+                  const i64 v677 = v676 + v672;
+                  if (v670) {
+                    const float v678 = *(pv650 + lv665 / 32 * 40 + lv665 % 32 * 1);
+                    *(b_slices + v677) = v678;
                   }
                 }
               }
             }
           } else {
-            const bool v331 = (u64)b_bias % 16 == 0;
-            const bool v332 = (u64)b_out % 16 == 0;
-            const bool v333 = v331 & v332;
-            i64 v334 = d_n;
-            asm volatile("" : "+l"(v334));
-            const i64 v335 = v334 % 8ll;
-            const bool v336 = v335 == 0ll;
-            const bool v337 = v333 & v336;
-            const i64 v338 = v334 % 8ll;
-            const bool v339 = v338 == 0ll;
-            const bool v340 = v337 & v339;
-            i64 v341 = (i64)rank;
-            asm volatile("" : "+l"(v341));
-            i64 v342 = d_m;
-            asm volatile("" : "+l"(v342));
-            const i64 v343 = v342 / 4ll;
-            const i64 v344 = v341 * v343;
-            Vec<float, 8> v345;
+            const bool v679 = (u64)b_bias % 16 == 0;
+            const bool v680 = (u64)b_out % 16 == 0;
+            const bool v681 = v679 & v680;
+            i64 v682 = d_n;
+            asm volatile("" : "+l"(v682));
+            const i64 v683 = v682 % 8ll;
+            const bool v684 = v683 == 0ll;
+            const bool v685 = v681 & v684;
+            const i64 v686 = v682 % 8ll;
+            const bool v687 = v686 == 0ll;
+            const bool v688 = v685 & v687;
+            i64 v689 = (i64)rank;
+            asm volatile("" : "+l"(v689));
+            i64 v690 = d_m;
+            asm volatile("" : "+l"(v690));
+            const i64 v691 = v690 / 4ll;
+            const i64 v692 = v689 * v691;
+            Vec<float, 8> v693;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v345.v[l] = 5e-1f;
-            const u32 tv346 = thread_here();
-            float* const pv346 = (float*)(b_patch_128x40 + tv346 / 32 * 640);
+            for (int l = 0; l < 8; l++) v693.v[l] = 5e-1f;
+            const u32 tv694 = thread_here();
+            float* const pv694 = (float*)(b_patch_128x40 + tv694 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv346 = 0; cv346 < 8; cv346++) {
-              put_fragment_256_f32(pv346, b_accumulator_128x256, cv346, tv346 % 32);
-              if (v340) {
+            for (u32 cv694 = 0; cv694 < 8; cv694++) {
+              put_fragment_256_f32(pv694, b_accumulator_128x256, cv694, tv694 % 32);
+              if (v688) {
                 #pragma unroll 2
-                for (u32 lv346 = tv346 % 32; lv346 < 64; lv346 += 32) {
-                  const i64 v346 = (tv346 / 32 * 16 + lv346 / 4) * 32 + cv346 * 4 + lv346 % 4;
-                  const i64 v347 = v346 * 8ll;
-                  const i64 v348 = v347 / 256ll;
-                  const i64 v349 = v347 % 256ll;
-                  const bool v350 = v348 < v291;
-                  const bool v351 = v349 < v292;
-                  const bool v352 = v350 & v351;
-                  const i64 v353 = v277 + v348;
-                  const i64 v354 = v279 + v349;
-                  const i64 v355 = v353 + v344;
+                for (u32 lv694 = tv694 % 32; lv694 < 64; lv694 += 32) {
+                  const i64 v694 = (tv694 / 32 * 16 + lv694 / 4) * 32 + cv694 * 4 + lv694 % 4;
+                  const i64 v695 = v694 * 8ll;
+                  const i64 v696 = v695 / 256ll;
+                  const i64 v697 = v695 % 256ll;
+                  const bool v698 = v696 < v639;
+                  const bool v699 = v697 < v640;
+                  const bool v700 = v698 & v699;
+                  const i64 v701 = v625 + v696;
+                  const i64 v702 = v627 + v697;
+                  const i64 v703 = v701 + v692;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v356 = v348 * 256ll;
-                  const i64 v357 = v356 + v349;
+                  const i64 v704 = v696 * 256ll;
+                  const i64 v705 = v704 + v697;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v358 = v353 * d_n;
-                  const i64 v359 = v358 + v354;
-                  const i64 v360 = v355 * d_n;
-                  const i64 v361 = v360 + v354;
-                  if (v352) {
+                  const i64 v706 = v701 * d_n;
+                  const i64 v707 = v706 + v702;
+                  const i64 v708 = v703 * d_n;
+                  const i64 v709 = v708 + v702;
+                  if (v700) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v362 = load_vec<float, 8>(pv346 + lv346 / 4 * 40 + lv346 % 4 * 8);
+                    const Vec<float, 8> v710 = load_vec<float, 8>(pv694 + lv694 / 4 * 40 + lv694 % 4 * 8);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v363;
+                    Vec<float, 8> v711;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v363.v[l] = v345.v[l] * v362.v[l];
-                    const Vec<u16, 8> v364 = load_vec<u16, 8>(b_bias + v359);
-                    Vec<float, 8> v365;
+                    for (int l = 0; l < 8; l++) v711.v[l] = v693.v[l] * v710.v[l];
+                    const Vec<u16, 8> v712 = load_vec<u16, 8>(b_bias + v707);
+                    Vec<float, 8> v713;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v365.v[l] = bf16_to_f32(v364.v[l]);
-                    Vec<float, 8> v366;
+                    for (int l = 0; l < 8; l++) v713.v[l] = bf16_to_f32(v712.v[l]);
+                    Vec<float, 8> v714;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v366.v[l] = v363.v[l] + v365.v[l];
-                    Vec<float, 8> v367;
+                    for (int l = 0; l < 8; l++) v714.v[l] = v711.v[l] + v713.v[l];
+                    Vec<float, 8> v715;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v367.v[l] = fn_silu(v366.v[l]);
-                    Vec<u16, 8> v368;
+                    for (int l = 0; l < 8; l++) v715.v[l] = fn_silu(v714.v[l]);
+                    Vec<u16, 8> v716;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v368.v[l] = f32_to_bf16(v367.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v361, v368);
+                    for (int l = 0; l < 8; l++) v716.v[l] = f32_to_bf16(v715.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v709, v716);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv369 = tv346 % 32; lv369 < 512; lv369 += 32) {
-                  const i64 v369 = (tv346 / 32 * 16 + lv369 / 32) * 256 + cv346 * 32 + lv369 % 32;
-                  const i64 v370 = v369 / 256ll;
-                  const i64 v371 = v369 % 256ll;
-                  const bool v372 = v370 < v291;
-                  const bool v373 = v371 < v292;
-                  const bool v374 = v372 & v373;
-                  const i64 v375 = v277 + v370;
-                  const i64 v376 = v279 + v371;
-                  const i64 v377 = v375 + v344;
+                for (u32 lv717 = tv694 % 32; lv717 < 512; lv717 += 32) {
+                  const i64 v717 = (tv694 / 32 * 16 + lv717 / 32) * 256 + cv694 * 32 + lv717 % 32;
+                  const i64 v718 = v717 / 256ll;
+                  const i64 v719 = v717 % 256ll;
+                  const bool v720 = v718 < v639;
+                  const bool v721 = v719 < v640;
+                  const bool v722 = v720 & v721;
+                  const i64 v723 = v625 + v718;
+                  const i64 v724 = v627 + v719;
+                  const i64 v725 = v723 + v692;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v378 = v370 * 256ll;
-                  const i64 v379 = v378 + v371;
+                  const i64 v726 = v718 * 256ll;
+                  const i64 v727 = v726 + v719;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v380 = v375 * d_n;
-                  const i64 v381 = v380 + v376;
-                  const i64 v382 = v377 * d_n;
-                  const i64 v383 = v382 + v376;
-                  if (v374) {
+                  const i64 v728 = v723 * d_n;
+                  const i64 v729 = v728 + v724;
+                  const i64 v730 = v725 * d_n;
+                  const i64 v731 = v730 + v724;
+                  if (v722) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v384 = *(pv346 + lv369 / 32 * 40 + lv369 % 32 * 1);
+                    const float v732 = *(pv694 + lv717 / 32 * 40 + lv717 % 32 * 1);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v385 = 5e-1f * v384;
-                    const u16 v386 = *(b_bias + v381);
-                    const float v387 = bf16_to_f32(v386);
-                    const float v388 = v385 + v387;
-                    const float v389 = fn_silu(v388);
-                    const u16 v390 = f32_to_bf16(v389);
-                    *(((u16*)b_out_peers.p[0ll]) + v383) = v390;
+                    const float v733 = 5e-1f * v732;
+                    const u16 v734 = *(b_bias + v729);
+                    const float v735 = bf16_to_f32(v734);
+                    const float v736 = v733 + v735;
+                    const float v737 = fn_silu(v736);
+                    const u16 v738 = f32_to_bf16(v737);
+                    *(((u16*)b_out_peers.p[0ll]) + v731) = v738;
                   }
                 }
               }
@@ -857,66 +1378,66 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v391 = d_m;
-        asm volatile("" : "+l"(v391));
-        const i64 v392 = v391 / 4ll;
-        const i64 v393 = v392 > 0ll ? v392 : 0ll;
-        const i64 v394 = v393 + 127ll;
-        i64 v395 = d_n;
-        asm volatile("" : "+l"(v395));
-        const i64 v396 = v395 > 0ll ? v395 : 0ll;
-        const i64 v397 = v396 + 255ll;
-        const i64 v398 = v394 / 128ll;
-        const i64 v399 = v397 / 256ll;
-        const i64 v400 = v398 * v399;
-        const i64 v402 = 8ll * v399;
-        const i64 v403 = v400 * v92;
+        i64 v739 = d_m;
+        asm volatile("" : "+l"(v739));
+        const i64 v740 = v739 / 4ll;
+        const i64 v741 = v740 > 0ll ? v740 : 0ll;
+        const i64 v742 = v741 + 127ll;
+        i64 v743 = d_n;
+        asm volatile("" : "+l"(v743));
+        const i64 v744 = v743 > 0ll ? v743 : 0ll;
+        const i64 v745 = v744 + 255ll;
+        const i64 v746 = v742 / 128ll;
+        const i64 v747 = v745 / 256ll;
+        const i64 v748 = v746 * v747;
+        const i64 v750 = 8ll * v747;
+        const i64 v751 = v748 * v92;
         #pragma unroll 1
-        for (i64 v404 = blockIdx.x; v404 < v403; v404 += gridDim.x) {
-          const i64 v405 = quotient(v404, (i64)gridDim.x);
-          const i64 v406 = v405 * v87;
-          const i64 v407 = v404 - quotient(v404, v400) * v400;
-          const i64 v408 = quotient(v407, v402);
-          const i64 v409 = v408 * 8ll;
-          const i64 v410 = v398 - v409;
-          const i64 v411 = 8ll < v410 ? 8ll : v410;
-          const i64 v412 = v407 - quotient(v407, v402) * v402;
-          const i64 v413 = v412 - quotient(v412, v411) * v411;
-          const i64 v414 = v409 + v413;
-          const i64 v415 = v414 * 128ll;
-          const i64 v416 = quotient(v412, v411);
-          const i64 v417 = v416 * 256ll;
-          const i64 v418 = quotient(v404, v400);
-          const i64 v419 = v418 * v87;
+        for (i64 v752 = blockIdx.x; v752 < v751; v752 += gridDim.x) {
+          const i64 v753 = quotient(v752, (i64)gridDim.x);
+          const i64 v754 = v753 * v87;
+          const i64 v755 = v752 - quotient(v752, v748) * v748;
+          const i64 v756 = quotient(v755, v750);
+          const i64 v757 = v756 * 8ll;
+          const i64 v758 = v746 - v757;
+          const i64 v759 = 8ll < v758 ? 8ll : v758;
+          const i64 v760 = v755 - quotient(v755, v750) * v750;
+          const i64 v761 = v760 - quotient(v760, v759) * v759;
+          const i64 v762 = v757 + v761;
+          const i64 v763 = v762 * 128ll;
+          const i64 v764 = quotient(v760, v759);
+          const i64 v765 = v764 * 256ll;
+          const i64 v766 = quotient(v752, v748);
+          const i64 v767 = v766 * v87;
           #pragma unroll 1
-          for (i64 v420 = 0ll; v420 < v87; v420++) {
-            const i64 v421 = v406 + v420;
-            const i64 v422 = v421 % 4ll;
-            const i64 v423 = v419 + v420;
-            const i64 v424 = v423 * 64ll;
-            ring_acquire<4>(b_ring_4, v421);
+          for (i64 v768 = 0ll; v768 < v87; v768++) {
+            const i64 v769 = v754 + v768;
+            const i64 v770 = v769 % 4ll;
+            const i64 v771 = v767 + v768;
+            const i64 v772 = v771 * 64ll;
+            ring_acquire<4>(b_ring_4, v769);
             if (can_map(b_a, d_k)) {
-              const bool is_half_ring_a_bf16_4x128x64 = v415 + 64 >= (d_m / 4ll);
-              filling.bytes += is_half_ring_a_bf16_4x128x64 ? 8192 : 16384;
+              const i64 left_ring_a_bf16_4x128x64 = (d_m / 4ll) - (v763);
+              filling.bytes += left_ring_a_bf16_4x128x64 <= 16 ? 2048 : left_ring_a_bf16_4x128x64 <= 64 ? 8192 : 16384;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v422 * 8192 + s * 8192, is_half_ring_a_bf16_4x128x64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v422), (int)(v424) + s * 64, (int)(v415));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v770 * 8192 + s * 8192, left_ring_a_bf16_4x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_4x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v770), (int)(v772) + s * 64, (int)(v763));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v422 * 8192, b_a, d_k, (d_m / 4ll), d_k, v415, v424);
+              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v770 * 8192, b_a, d_k, (d_m / 4ll), d_k, v763, v772);
             }
             if (can_map(b_b, d_n)) {
               filling.bytes += 32768;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v422 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v422), (int)(v417) + s * 64, (int)(v424));
+                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v770 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v770), (int)(v765) + s * 64, (int)(v772));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v422 * 16384, b_b, d_n, d_k, d_n, v424, v417);
+              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v770 * 16384, b_b, d_n, d_k, d_n, v772, v765);
             }
-            ring_fill<4, 256>(b_ring_4, v421, filling);
+            ring_fill<4, 256>(b_ring_4, v769, filling);
           }
         }
       }
@@ -928,488 +1449,488 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       }
     }
     if (v93) {
-      const i64 v426 = (i64)blockIdx.x * 4ll;
-      i64 v427 = (i64)rank;
-      asm volatile("" : "+l"(v427));
-      const i64 v428 = v426 + v427;
-      const i64 v430 = v427 % 4ll;
-      const bool v431 = (u64)b_slices % 16 == 0;
-      const bool v432 = (u64)b_bias % 16 == 0;
-      const bool v433 = v431 & v432;
-      const bool v434 = (u64)b_out % 16 == 0;
-      const bool v435 = v433 & v434;
-      i64 v436 = d_n;
-      asm volatile("" : "+l"(v436));
-      const i64 v437 = v436 > 0ll ? v436 : 0ll;
-      const i64 v438 = v437 % 8ll;
-      const bool v439 = v438 == 0ll;
-      const bool v440 = v435 & v439;
-      const i64 v441 = v436 % 8ll;
-      const bool v442 = v441 == 0ll;
-      const bool v443 = v440 & v442;
-      i64 v444 = d_m;
-      asm volatile("" : "+l"(v444));
-      const i64 v445 = v444 / 4ll;
-      const i64 v446 = v445 > 0ll ? v445 : 0ll;
-      const i64 v447 = v446 * v437;
-      const i64 v448 = v447 / 3072ll;
-      const i64 v449 = v447 + 3071ll;
-      const i64 v450 = v449 / 3072ll;
-      const i64 v451 = v427 * v445;
-      Vec<float, 8> v452;
+      const i64 v774 = (i64)blockIdx.x * 4ll;
+      i64 v775 = (i64)rank;
+      asm volatile("" : "+l"(v775));
+      const i64 v776 = v774 + v775;
+      const i64 v778 = v775 % 4ll;
+      const bool v779 = (u64)b_slices % 16 == 0;
+      const bool v780 = (u64)b_bias % 16 == 0;
+      const bool v781 = v779 & v780;
+      const bool v782 = (u64)b_out % 16 == 0;
+      const bool v783 = v781 & v782;
+      i64 v784 = d_n;
+      asm volatile("" : "+l"(v784));
+      const i64 v785 = v784 > 0ll ? v784 : 0ll;
+      const i64 v786 = v785 % 8ll;
+      const bool v787 = v786 == 0ll;
+      const bool v788 = v783 & v787;
+      const i64 v789 = v784 % 8ll;
+      const bool v790 = v789 == 0ll;
+      const bool v791 = v788 & v790;
+      i64 v792 = d_m;
+      asm volatile("" : "+l"(v792));
+      const i64 v793 = v792 / 4ll;
+      const i64 v794 = v793 > 0ll ? v793 : 0ll;
+      const i64 v795 = v794 * v785;
+      const i64 v796 = v795 / 3072ll;
+      const i64 v797 = v795 + 3071ll;
+      const i64 v798 = v797 / 3072ll;
+      const i64 v799 = v775 * v793;
+      Vec<float, 8> v800;
       #pragma unroll
-      for (int l = 0; l < 8; l++) v452.v[l] = 5e-1f;
+      for (int l = 0; l < 8; l++) v800.v[l] = 5e-1f;
       __syncthreads();
-      const u32 v453 = *(b_epoch + 0ll);
-      const u32 v454 = v453 + 1u;
-      *(b_epoch + 0ll) = v454;
+      const u32 v801 = *(b_epoch + 0ll);
+      const u32 v802 = v801 + 1u;
+      *(b_epoch + 0ll) = v802;
       if (threadIdx.x < 1) {
-        const i64 v455 = threadIdx.x;
-        signal_set_release_gpu(b_flags + v428, v454);
+        const i64 v803 = threadIdx.x;
+        signal_set_release_gpu(b_flags + v776, v802);
       }
       #pragma unroll 1
-      for (i64 v456 = threadIdx.x; v456 < (i64)gridDim.x; v456 += 384) {
-        const i64 v457 = v456 * 4ll;
-        const i64 v458 = v457 + v430;
-        wait_acquire_gpu(b_flags + v458, v454, watch, (u32)(v430), 5u, (u32)(v458), 5u);
+      for (i64 v804 = threadIdx.x; v804 < (i64)gridDim.x; v804 += 384) {
+        const i64 v805 = v804 * 4ll;
+        const i64 v806 = v805 + v778;
+        wait_acquire_gpu(b_flags + v806, v802, watch, (u32)(v778), 6u, (u32)(v806), 5u);
       }
       __syncthreads();
-      if (v443) {
-        i64 v459 = d_m;
-        asm volatile("" : "+l"(v459));
-        const i64 v460 = v459 / 4ll;
-        const i64 v461 = v460 > 0ll ? v460 : 0ll;
-        i64 v462 = d_n;
-        asm volatile("" : "+l"(v462));
-        const i64 v463 = v462 > 0ll ? v462 : 0ll;
-        const i64 v464 = v461 * v463;
-        const i64 v465 = v464 / 3072ll;
-        const i64 v467 = (i64)gridDim.x * 4ll;
-        const i64 v469 = (i64)gridDim.x * 2ll;
-        const i64 v470 = (i64)gridDim.x * 3ll;
-        i64 v471 = (i64)rank;
-        asm volatile("" : "+l"(v471));
-        const i64 v472 = v471 * v460;
-        Vec<float, 8> v473;
+      if (v791) {
+        i64 v807 = d_m;
+        asm volatile("" : "+l"(v807));
+        const i64 v808 = v807 / 4ll;
+        const i64 v809 = v808 > 0ll ? v808 : 0ll;
+        i64 v810 = d_n;
+        asm volatile("" : "+l"(v810));
+        const i64 v811 = v810 > 0ll ? v810 : 0ll;
+        const i64 v812 = v809 * v811;
+        const i64 v813 = v812 / 3072ll;
+        const i64 v815 = (i64)gridDim.x * 4ll;
+        const i64 v817 = (i64)gridDim.x * 2ll;
+        const i64 v818 = (i64)gridDim.x * 3ll;
+        i64 v819 = (i64)rank;
+        asm volatile("" : "+l"(v819));
+        const i64 v820 = v819 * v808;
+        Vec<float, 8> v821;
         #pragma unroll
-        for (int l = 0; l < 8; l++) v473.v[l] = 5e-1f;
-        const i64 v474 = quotient(v465, v467);
+        for (int l = 0; l < 8; l++) v821.v[l] = 5e-1f;
+        const i64 v822 = quotient(v813, v815);
         #pragma unroll 1
-        for (i64 v475 = 0ll; v475 < v474; v475++) {
-          const i64 v476 = v475 * v467;
-          const i64 v477 = v476 + (i64)blockIdx.x;
-          const i64 v478 = v477 * 3072ll;
-          const i64 v479 = v477 + (i64)gridDim.x;
-          const i64 v480 = v479 * 3072ll;
-          const i64 v481 = v477 + v469;
-          const i64 v482 = v481 * 3072ll;
-          const i64 v483 = v477 + v470;
-          const i64 v484 = v483 * 3072ll;
+        for (i64 v823 = 0ll; v823 < v822; v823++) {
+          const i64 v824 = v823 * v815;
+          const i64 v825 = v824 + (i64)blockIdx.x;
+          const i64 v826 = v825 * 3072ll;
+          const i64 v827 = v825 + (i64)gridDim.x;
+          const i64 v828 = v827 * 3072ll;
+          const i64 v829 = v825 + v817;
+          const i64 v830 = v829 * 3072ll;
+          const i64 v831 = v825 + v818;
+          const i64 v832 = v831 * 3072ll;
           {
-            const i64 v485 = threadIdx.x;
-            const i64 v486 = v485 * 8ll;
-            const i64 v487 = v478 + v486;
-            const i64 v488 = v480 + v486;
-            const i64 v489 = v482 + v486;
-            const i64 v490 = v484 + v486;
-            const i64 v491 = v487 - quotient(v487, v463) * v463;
-            const i64 v492 = v488 - quotient(v488, v463) * v463;
-            const i64 v493 = v489 - quotient(v489, v463) * v463;
-            const i64 v494 = v490 - quotient(v490, v463) * v463;
-            const i64 v495 = quotient(v487, v463);
-            const i64 v496 = quotient(v488, v463);
-            const i64 v497 = quotient(v489, v463);
-            const i64 v498 = quotient(v490, v463);
-            const i64 v499 = v495 + v472;
-            const i64 v500 = v496 + v472;
-            const i64 v501 = v497 + v472;
-            const i64 v502 = v498 + v472;
+            const i64 v833 = threadIdx.x;
+            const i64 v834 = v833 * 8ll;
+            const i64 v835 = v826 + v834;
+            const i64 v836 = v828 + v834;
+            const i64 v837 = v830 + v834;
+            const i64 v838 = v832 + v834;
+            const i64 v839 = v835 - quotient(v835, v811) * v811;
+            const i64 v840 = v836 - quotient(v836, v811) * v811;
+            const i64 v841 = v837 - quotient(v837, v811) * v811;
+            const i64 v842 = v838 - quotient(v838, v811) * v811;
+            const i64 v843 = quotient(v835, v811);
+            const i64 v844 = quotient(v836, v811);
+            const i64 v845 = quotient(v837, v811);
+            const i64 v846 = quotient(v838, v811);
+            const i64 v847 = v843 + v820;
+            const i64 v848 = v844 + v820;
+            const i64 v849 = v845 + v820;
+            const i64 v850 = v846 + v820;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v504;
-            for (int l = 0; l < 8; l++) v504.v[l] = 0e+0f;
-            for (i64 v503 = 0ll; v503 < v92; v503++) {
-              const i64 v505 = v503 * v460;
-              const i64 v506 = v505 + v495;
-              const i64 v507 = v506 * d_n;
-              const i64 v508 = v507 + v491;
-              const Vec<float, 8> v509 = load_vec<float, 8>(b_slices + v508);
-              for (int l = 0; l < 8; l++) v504.v[l] = v504.v[l] + v509.v[l];
+            Vec<float, 8> v852;
+            for (int l = 0; l < 8; l++) v852.v[l] = 0e+0f;
+            for (i64 v851 = 0ll; v851 < v92; v851++) {
+              const i64 v853 = v851 * v808;
+              const i64 v854 = v853 + v843;
+              const i64 v855 = v854 * d_n;
+              const i64 v856 = v855 + v839;
+              const Vec<float, 8> v857 = load_vec<float, 8>(b_slices + v856);
+              for (int l = 0; l < 8; l++) v852.v[l] = v852.v[l] + v857.v[l];
             }
-            Vec<float, 8> v511;
-            for (int l = 0; l < 8; l++) v511.v[l] = 0e+0f;
-            for (i64 v510 = 0ll; v510 < v92; v510++) {
-              const i64 v512 = v510 * v460;
-              const i64 v513 = v512 + v496;
-              const i64 v514 = v513 * d_n;
-              const i64 v515 = v514 + v492;
-              const Vec<float, 8> v516 = load_vec<float, 8>(b_slices + v515);
-              for (int l = 0; l < 8; l++) v511.v[l] = v511.v[l] + v516.v[l];
+            Vec<float, 8> v859;
+            for (int l = 0; l < 8; l++) v859.v[l] = 0e+0f;
+            for (i64 v858 = 0ll; v858 < v92; v858++) {
+              const i64 v860 = v858 * v808;
+              const i64 v861 = v860 + v844;
+              const i64 v862 = v861 * d_n;
+              const i64 v863 = v862 + v840;
+              const Vec<float, 8> v864 = load_vec<float, 8>(b_slices + v863);
+              for (int l = 0; l < 8; l++) v859.v[l] = v859.v[l] + v864.v[l];
             }
-            Vec<float, 8> v518;
-            for (int l = 0; l < 8; l++) v518.v[l] = 0e+0f;
-            for (i64 v517 = 0ll; v517 < v92; v517++) {
-              const i64 v519 = v517 * v460;
-              const i64 v520 = v519 + v497;
-              const i64 v521 = v520 * d_n;
-              const i64 v522 = v521 + v493;
-              const Vec<float, 8> v523 = load_vec<float, 8>(b_slices + v522);
-              for (int l = 0; l < 8; l++) v518.v[l] = v518.v[l] + v523.v[l];
+            Vec<float, 8> v866;
+            for (int l = 0; l < 8; l++) v866.v[l] = 0e+0f;
+            for (i64 v865 = 0ll; v865 < v92; v865++) {
+              const i64 v867 = v865 * v808;
+              const i64 v868 = v867 + v845;
+              const i64 v869 = v868 * d_n;
+              const i64 v870 = v869 + v841;
+              const Vec<float, 8> v871 = load_vec<float, 8>(b_slices + v870);
+              for (int l = 0; l < 8; l++) v866.v[l] = v866.v[l] + v871.v[l];
             }
-            Vec<float, 8> v525;
-            for (int l = 0; l < 8; l++) v525.v[l] = 0e+0f;
-            for (i64 v524 = 0ll; v524 < v92; v524++) {
-              const i64 v526 = v524 * v460;
-              const i64 v527 = v526 + v498;
-              const i64 v528 = v527 * d_n;
-              const i64 v529 = v528 + v494;
-              const Vec<float, 8> v530 = load_vec<float, 8>(b_slices + v529);
-              for (int l = 0; l < 8; l++) v525.v[l] = v525.v[l] + v530.v[l];
+            Vec<float, 8> v873;
+            for (int l = 0; l < 8; l++) v873.v[l] = 0e+0f;
+            for (i64 v872 = 0ll; v872 < v92; v872++) {
+              const i64 v874 = v872 * v808;
+              const i64 v875 = v874 + v846;
+              const i64 v876 = v875 * d_n;
+              const i64 v877 = v876 + v842;
+              const Vec<float, 8> v878 = load_vec<float, 8>(b_slices + v877);
+              for (int l = 0; l < 8; l++) v873.v[l] = v873.v[l] + v878.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v531;
+            Vec<float, 8> v879;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v531.v[l] = v473.v[l] * v504.v[l];
-            Vec<float, 8> v532;
+            for (int l = 0; l < 8; l++) v879.v[l] = v821.v[l] * v852.v[l];
+            Vec<float, 8> v880;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v532.v[l] = v473.v[l] * v511.v[l];
-            Vec<float, 8> v533;
+            for (int l = 0; l < 8; l++) v880.v[l] = v821.v[l] * v859.v[l];
+            Vec<float, 8> v881;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v533.v[l] = v473.v[l] * v518.v[l];
-            Vec<float, 8> v534;
+            for (int l = 0; l < 8; l++) v881.v[l] = v821.v[l] * v866.v[l];
+            Vec<float, 8> v882;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v534.v[l] = v473.v[l] * v525.v[l];
-            const i64 v535 = v495 * d_n;
-            const i64 v536 = v496 * d_n;
-            const i64 v537 = v497 * d_n;
-            const i64 v538 = v498 * d_n;
-            const i64 v539 = v535 + v491;
-            const i64 v540 = v536 + v492;
-            const i64 v541 = v537 + v493;
-            const i64 v542 = v538 + v494;
-            const Vec<u16, 8> v543 = load_vec<u16, 8>(b_bias + v539);
-            const Vec<u16, 8> v544 = load_vec<u16, 8>(b_bias + v540);
-            const Vec<u16, 8> v545 = load_vec<u16, 8>(b_bias + v541);
-            const Vec<u16, 8> v546 = load_vec<u16, 8>(b_bias + v542);
-            Vec<float, 8> v547;
+            for (int l = 0; l < 8; l++) v882.v[l] = v821.v[l] * v873.v[l];
+            const i64 v883 = v843 * d_n;
+            const i64 v884 = v844 * d_n;
+            const i64 v885 = v845 * d_n;
+            const i64 v886 = v846 * d_n;
+            const i64 v887 = v883 + v839;
+            const i64 v888 = v884 + v840;
+            const i64 v889 = v885 + v841;
+            const i64 v890 = v886 + v842;
+            const Vec<u16, 8> v891 = load_vec<u16, 8>(b_bias + v887);
+            const Vec<u16, 8> v892 = load_vec<u16, 8>(b_bias + v888);
+            const Vec<u16, 8> v893 = load_vec<u16, 8>(b_bias + v889);
+            const Vec<u16, 8> v894 = load_vec<u16, 8>(b_bias + v890);
+            Vec<float, 8> v895;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v547.v[l] = bf16_to_f32(v543.v[l]);
-            Vec<float, 8> v548;
+            for (int l = 0; l < 8; l++) v895.v[l] = bf16_to_f32(v891.v[l]);
+            Vec<float, 8> v896;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v548.v[l] = bf16_to_f32(v544.v[l]);
-            Vec<float, 8> v549;
+            for (int l = 0; l < 8; l++) v896.v[l] = bf16_to_f32(v892.v[l]);
+            Vec<float, 8> v897;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v549.v[l] = bf16_to_f32(v545.v[l]);
-            Vec<float, 8> v550;
+            for (int l = 0; l < 8; l++) v897.v[l] = bf16_to_f32(v893.v[l]);
+            Vec<float, 8> v898;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v550.v[l] = bf16_to_f32(v546.v[l]);
-            Vec<float, 8> v551;
+            for (int l = 0; l < 8; l++) v898.v[l] = bf16_to_f32(v894.v[l]);
+            Vec<float, 8> v899;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v551.v[l] = v531.v[l] + v547.v[l];
-            Vec<float, 8> v552;
+            for (int l = 0; l < 8; l++) v899.v[l] = v879.v[l] + v895.v[l];
+            Vec<float, 8> v900;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v552.v[l] = v532.v[l] + v548.v[l];
-            Vec<float, 8> v553;
+            for (int l = 0; l < 8; l++) v900.v[l] = v880.v[l] + v896.v[l];
+            Vec<float, 8> v901;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v553.v[l] = v533.v[l] + v549.v[l];
-            Vec<float, 8> v554;
+            for (int l = 0; l < 8; l++) v901.v[l] = v881.v[l] + v897.v[l];
+            Vec<float, 8> v902;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v554.v[l] = v534.v[l] + v550.v[l];
-            Vec<float, 8> v555;
+            for (int l = 0; l < 8; l++) v902.v[l] = v882.v[l] + v898.v[l];
+            Vec<float, 8> v903;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v555.v[l] = fn_silu(v551.v[l]);
-            Vec<float, 8> v556;
+            for (int l = 0; l < 8; l++) v903.v[l] = fn_silu(v899.v[l]);
+            Vec<float, 8> v904;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v556.v[l] = fn_silu(v552.v[l]);
-            Vec<float, 8> v557;
+            for (int l = 0; l < 8; l++) v904.v[l] = fn_silu(v900.v[l]);
+            Vec<float, 8> v905;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v557.v[l] = fn_silu(v553.v[l]);
-            Vec<float, 8> v558;
+            for (int l = 0; l < 8; l++) v905.v[l] = fn_silu(v901.v[l]);
+            Vec<float, 8> v906;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v558.v[l] = fn_silu(v554.v[l]);
-            Vec<u16, 8> v559;
+            for (int l = 0; l < 8; l++) v906.v[l] = fn_silu(v902.v[l]);
+            Vec<u16, 8> v907;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v559.v[l] = f32_to_bf16(v555.v[l]);
-            Vec<u16, 8> v560;
+            for (int l = 0; l < 8; l++) v907.v[l] = f32_to_bf16(v903.v[l]);
+            Vec<u16, 8> v908;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v560.v[l] = f32_to_bf16(v556.v[l]);
-            Vec<u16, 8> v561;
+            for (int l = 0; l < 8; l++) v908.v[l] = f32_to_bf16(v904.v[l]);
+            Vec<u16, 8> v909;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v561.v[l] = f32_to_bf16(v557.v[l]);
-            Vec<u16, 8> v562;
+            for (int l = 0; l < 8; l++) v909.v[l] = f32_to_bf16(v905.v[l]);
+            Vec<u16, 8> v910;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v562.v[l] = f32_to_bf16(v558.v[l]);
-            const i64 v563 = v499 * d_n;
-            const i64 v564 = v500 * d_n;
-            const i64 v565 = v501 * d_n;
-            const i64 v566 = v502 * d_n;
-            const i64 v567 = v563 + v491;
-            const i64 v568 = v564 + v492;
-            const i64 v569 = v565 + v493;
-            const i64 v570 = v566 + v494;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v567, v559);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v568, v560);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v569, v561);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v570, v562);
+            for (int l = 0; l < 8; l++) v910.v[l] = f32_to_bf16(v906.v[l]);
+            const i64 v911 = v847 * d_n;
+            const i64 v912 = v848 * d_n;
+            const i64 v913 = v849 * d_n;
+            const i64 v914 = v850 * d_n;
+            const i64 v915 = v911 + v839;
+            const i64 v916 = v912 + v840;
+            const i64 v917 = v913 + v841;
+            const i64 v918 = v914 + v842;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v915, v907);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v916, v908);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v917, v909);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v918, v910);
           }
         }
-        const i64 v571 = v474 * v467;
+        const i64 v919 = v822 * v815;
         #pragma unroll 1
-        for (i64 v572 = v571 + ((i64)blockIdx.x - v571 % gridDim.x + gridDim.x) % gridDim.x; v572 < v465; v572 += gridDim.x) {
-          const i64 v573 = v572 * 3072ll;
+        for (i64 v920 = v919 + ((i64)blockIdx.x - v919 % gridDim.x + gridDim.x) % gridDim.x; v920 < v813; v920 += gridDim.x) {
+          const i64 v921 = v920 * 3072ll;
           {
-            const i64 v574 = threadIdx.x;
-            const i64 v575 = v574 * 8ll;
-            const i64 v576 = v573 + v575;
-            const i64 v577 = v576 - quotient(v576, v463) * v463;
-            const i64 v578 = quotient(v576, v463);
-            const i64 v579 = v578 + v472;
+            const i64 v922 = threadIdx.x;
+            const i64 v923 = v922 * 8ll;
+            const i64 v924 = v921 + v923;
+            const i64 v925 = v924 - quotient(v924, v811) * v811;
+            const i64 v926 = quotient(v924, v811);
+            const i64 v927 = v926 + v820;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v581;
-            for (int l = 0; l < 8; l++) v581.v[l] = 0e+0f;
-            for (i64 v580 = 0ll; v580 < v92; v580++) {
-              const i64 v582 = v580 * v460;
-              const i64 v583 = v582 + v578;
-              const i64 v584 = v583 * d_n;
-              const i64 v585 = v584 + v577;
-              const Vec<float, 8> v586 = load_vec<float, 8>(b_slices + v585);
-              for (int l = 0; l < 8; l++) v581.v[l] = v581.v[l] + v586.v[l];
+            Vec<float, 8> v929;
+            for (int l = 0; l < 8; l++) v929.v[l] = 0e+0f;
+            for (i64 v928 = 0ll; v928 < v92; v928++) {
+              const i64 v930 = v928 * v808;
+              const i64 v931 = v930 + v926;
+              const i64 v932 = v931 * d_n;
+              const i64 v933 = v932 + v925;
+              const Vec<float, 8> v934 = load_vec<float, 8>(b_slices + v933);
+              for (int l = 0; l < 8; l++) v929.v[l] = v929.v[l] + v934.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v587;
+            Vec<float, 8> v935;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v587.v[l] = v473.v[l] * v581.v[l];
-            const i64 v588 = v578 * d_n;
-            const i64 v589 = v588 + v577;
-            const Vec<u16, 8> v590 = load_vec<u16, 8>(b_bias + v589);
-            Vec<float, 8> v591;
+            for (int l = 0; l < 8; l++) v935.v[l] = v821.v[l] * v929.v[l];
+            const i64 v936 = v926 * d_n;
+            const i64 v937 = v936 + v925;
+            const Vec<u16, 8> v938 = load_vec<u16, 8>(b_bias + v937);
+            Vec<float, 8> v939;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v591.v[l] = bf16_to_f32(v590.v[l]);
-            Vec<float, 8> v592;
+            for (int l = 0; l < 8; l++) v939.v[l] = bf16_to_f32(v938.v[l]);
+            Vec<float, 8> v940;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v592.v[l] = v587.v[l] + v591.v[l];
-            Vec<float, 8> v593;
+            for (int l = 0; l < 8; l++) v940.v[l] = v935.v[l] + v939.v[l];
+            Vec<float, 8> v941;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v593.v[l] = fn_silu(v592.v[l]);
-            Vec<u16, 8> v594;
+            for (int l = 0; l < 8; l++) v941.v[l] = fn_silu(v940.v[l]);
+            Vec<u16, 8> v942;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v594.v[l] = f32_to_bf16(v593.v[l]);
-            const i64 v595 = v579 * d_n;
-            const i64 v596 = v595 + v577;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v596, v594);
+            for (int l = 0; l < 8; l++) v942.v[l] = f32_to_bf16(v941.v[l]);
+            const i64 v943 = v927 * d_n;
+            const i64 v944 = v943 + v925;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v944, v942);
           }
         }
       } else {
-        i64 v597 = d_m;
-        asm volatile("" : "+l"(v597));
-        const i64 v598 = v597 / 4ll;
-        const i64 v599 = v598 > 0ll ? v598 : 0ll;
-        i64 v600 = d_n;
-        asm volatile("" : "+l"(v600));
-        const i64 v601 = v600 > 0ll ? v600 : 0ll;
-        const i64 v602 = v599 * v601;
-        const i64 v603 = v602 / 3072ll;
-        i64 v604 = (i64)rank;
-        asm volatile("" : "+l"(v604));
-        const i64 v605 = v604 * v598;
+        i64 v945 = d_m;
+        asm volatile("" : "+l"(v945));
+        const i64 v946 = v945 / 4ll;
+        const i64 v947 = v946 > 0ll ? v946 : 0ll;
+        i64 v948 = d_n;
+        asm volatile("" : "+l"(v948));
+        const i64 v949 = v948 > 0ll ? v948 : 0ll;
+        const i64 v950 = v947 * v949;
+        const i64 v951 = v950 / 3072ll;
+        i64 v952 = (i64)rank;
+        asm volatile("" : "+l"(v952));
+        const i64 v953 = v952 * v946;
         #pragma unroll 1
-        for (i64 v606 = blockIdx.x; v606 < v603; v606 += gridDim.x) {
-          const i64 v607 = v606 * 3072ll;
+        for (i64 v954 = blockIdx.x; v954 < v951; v954 += gridDim.x) {
+          const i64 v955 = v954 * 3072ll;
           #pragma unroll 1
-          for (i64 v608 = threadIdx.x; v608 < 3072ll; v608 += 384) {
-            const i64 v609 = v607 + v608;
-            const i64 v610 = v609 - quotient(v609, v601) * v601;
-            const i64 v611 = quotient(v609, v601);
-            const i64 v612 = v611 + v605;
+          for (i64 v956 = threadIdx.x; v956 < 3072ll; v956 += 384) {
+            const i64 v957 = v955 + v956;
+            const i64 v958 = v957 - quotient(v957, v949) * v949;
+            const i64 v959 = quotient(v957, v949);
+            const i64 v960 = v959 + v953;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v614;
-            v614 = 0e+0f;
-            for (i64 v613 = 0ll; v613 < v92; v613++) {
-              const i64 v615 = v613 * v598;
-              const i64 v616 = v615 + v611;
-              const i64 v617 = v616 * d_n;
-              const i64 v618 = v617 + v610;
-              const float v619 = *(b_slices + v618);
-              v614 = v614 + v619;
+            float v962;
+            v962 = 0e+0f;
+            for (i64 v961 = 0ll; v961 < v92; v961++) {
+              const i64 v963 = v961 * v946;
+              const i64 v964 = v963 + v959;
+              const i64 v965 = v964 * d_n;
+              const i64 v966 = v965 + v958;
+              const float v967 = *(b_slices + v966);
+              v962 = v962 + v967;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v620 = 5e-1f * v614;
-            const i64 v621 = v611 * d_n;
-            const i64 v622 = v621 + v610;
-            const u16 v623 = *(b_bias + v622);
-            const float v624 = bf16_to_f32(v623);
-            const float v625 = v620 + v624;
-            const float v626 = fn_silu(v625);
-            const u16 v627 = f32_to_bf16(v626);
-            const i64 v628 = v612 * d_n;
-            const i64 v629 = v628 + v610;
-            *(((u16*)b_out_peers.p[0ll]) + v629) = v627;
+            const float v968 = 5e-1f * v962;
+            const i64 v969 = v959 * d_n;
+            const i64 v970 = v969 + v958;
+            const u16 v971 = *(b_bias + v970);
+            const float v972 = bf16_to_f32(v971);
+            const float v973 = v968 + v972;
+            const float v974 = fn_silu(v973);
+            const u16 v975 = f32_to_bf16(v974);
+            const i64 v976 = v960 * d_n;
+            const i64 v977 = v976 + v958;
+            *(((u16*)b_out_peers.p[0ll]) + v977) = v975;
           }
         }
       }
-      if (v443) {
+      if (v791) {
         #pragma unroll 1
-        for (i64 v630 = v448 + ((i64)blockIdx.x - v448 % gridDim.x + gridDim.x) % gridDim.x; v630 < v450; v630 += gridDim.x) {
-          const i64 v631 = v630 * 3072ll;
-          const i64 v632 = v447 - v631;
-          const i64 v633 = v632 / 8ll;
-          const i64 v634 = v633 * 8ll;
+        for (i64 v978 = v796 + ((i64)blockIdx.x - v796 % gridDim.x + gridDim.x) % gridDim.x; v978 < v798; v978 += gridDim.x) {
+          const i64 v979 = v978 * 3072ll;
+          const i64 v980 = v795 - v979;
+          const i64 v981 = v980 / 8ll;
+          const i64 v982 = v981 * 8ll;
           #pragma unroll 1
-          for (i64 v635 = threadIdx.x; v635 < v633; v635 += 384) {
-            const i64 v636 = v635 * 8ll;
-            const i64 v637 = v631 + v636;
-            const i64 v638 = v637 - quotient(v637, v437) * v437;
-            const i64 v639 = quotient(v637, v437);
-            const i64 v640 = v639 + v451;
+          for (i64 v983 = threadIdx.x; v983 < v981; v983 += 384) {
+            const i64 v984 = v983 * 8ll;
+            const i64 v985 = v979 + v984;
+            const i64 v986 = v985 - quotient(v985, v785) * v785;
+            const i64 v987 = quotient(v985, v785);
+            const i64 v988 = v987 + v799;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v642;
-            for (int l = 0; l < 8; l++) v642.v[l] = 0e+0f;
-            for (i64 v641 = 0ll; v641 < v92; v641++) {
-              const i64 v643 = v641 * v445;
-              const i64 v644 = v643 + v639;
-              const i64 v645 = v644 * d_n;
-              const i64 v646 = v645 + v638;
-              const Vec<float, 8> v647 = load_vec<float, 8>(b_slices + v646);
-              for (int l = 0; l < 8; l++) v642.v[l] = v642.v[l] + v647.v[l];
+            Vec<float, 8> v990;
+            for (int l = 0; l < 8; l++) v990.v[l] = 0e+0f;
+            for (i64 v989 = 0ll; v989 < v92; v989++) {
+              const i64 v991 = v989 * v793;
+              const i64 v992 = v991 + v987;
+              const i64 v993 = v992 * d_n;
+              const i64 v994 = v993 + v986;
+              const Vec<float, 8> v995 = load_vec<float, 8>(b_slices + v994);
+              for (int l = 0; l < 8; l++) v990.v[l] = v990.v[l] + v995.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v648;
+            Vec<float, 8> v996;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v648.v[l] = v452.v[l] * v642.v[l];
-            const i64 v649 = v639 * d_n;
-            const i64 v650 = v649 + v638;
-            const Vec<u16, 8> v651 = load_vec<u16, 8>(b_bias + v650);
-            Vec<float, 8> v652;
+            for (int l = 0; l < 8; l++) v996.v[l] = v800.v[l] * v990.v[l];
+            const i64 v997 = v987 * d_n;
+            const i64 v998 = v997 + v986;
+            const Vec<u16, 8> v999 = load_vec<u16, 8>(b_bias + v998);
+            Vec<float, 8> v1000;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v652.v[l] = bf16_to_f32(v651.v[l]);
-            Vec<float, 8> v653;
+            for (int l = 0; l < 8; l++) v1000.v[l] = bf16_to_f32(v999.v[l]);
+            Vec<float, 8> v1001;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v653.v[l] = v648.v[l] + v652.v[l];
-            Vec<float, 8> v654;
+            for (int l = 0; l < 8; l++) v1001.v[l] = v996.v[l] + v1000.v[l];
+            Vec<float, 8> v1002;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v654.v[l] = fn_silu(v653.v[l]);
-            Vec<u16, 8> v655;
+            for (int l = 0; l < 8; l++) v1002.v[l] = fn_silu(v1001.v[l]);
+            Vec<u16, 8> v1003;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v655.v[l] = f32_to_bf16(v654.v[l]);
-            const i64 v656 = v640 * d_n;
-            const i64 v657 = v656 + v638;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v657, v655);
+            for (int l = 0; l < 8; l++) v1003.v[l] = f32_to_bf16(v1002.v[l]);
+            const i64 v1004 = v988 * d_n;
+            const i64 v1005 = v1004 + v986;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v1005, v1003);
           }
           #pragma unroll 1
-          for (i64 v658 = v634 + threadIdx.x; v658 < v632; v658 += 384) {
-            const i64 v659 = v631 + v658;
-            const i64 v660 = v659 - quotient(v659, v437) * v437;
-            const i64 v661 = quotient(v659, v437);
-            const i64 v662 = v661 + v451;
+          for (i64 v1006 = v982 + threadIdx.x; v1006 < v980; v1006 += 384) {
+            const i64 v1007 = v979 + v1006;
+            const i64 v1008 = v1007 - quotient(v1007, v785) * v785;
+            const i64 v1009 = quotient(v1007, v785);
+            const i64 v1010 = v1009 + v799;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v664;
-            v664 = 0e+0f;
-            for (i64 v663 = 0ll; v663 < v92; v663++) {
-              const i64 v665 = v663 * v445;
-              const i64 v666 = v665 + v661;
-              const i64 v667 = v666 * d_n;
-              const i64 v668 = v667 + v660;
-              const float v669 = *(b_slices + v668);
-              v664 = v664 + v669;
+            float v1012;
+            v1012 = 0e+0f;
+            for (i64 v1011 = 0ll; v1011 < v92; v1011++) {
+              const i64 v1013 = v1011 * v793;
+              const i64 v1014 = v1013 + v1009;
+              const i64 v1015 = v1014 * d_n;
+              const i64 v1016 = v1015 + v1008;
+              const float v1017 = *(b_slices + v1016);
+              v1012 = v1012 + v1017;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v670 = 5e-1f * v664;
-            const i64 v671 = v661 * d_n;
-            const i64 v672 = v671 + v660;
-            const u16 v673 = *(b_bias + v672);
-            const float v674 = bf16_to_f32(v673);
-            const float v675 = v670 + v674;
-            const float v676 = fn_silu(v675);
-            const u16 v677 = f32_to_bf16(v676);
-            const i64 v678 = v662 * d_n;
-            const i64 v679 = v678 + v660;
-            *(((u16*)b_out_peers.p[0ll]) + v679) = v677;
+            const float v1018 = 5e-1f * v1012;
+            const i64 v1019 = v1009 * d_n;
+            const i64 v1020 = v1019 + v1008;
+            const u16 v1021 = *(b_bias + v1020);
+            const float v1022 = bf16_to_f32(v1021);
+            const float v1023 = v1018 + v1022;
+            const float v1024 = fn_silu(v1023);
+            const u16 v1025 = f32_to_bf16(v1024);
+            const i64 v1026 = v1010 * d_n;
+            const i64 v1027 = v1026 + v1008;
+            *(((u16*)b_out_peers.p[0ll]) + v1027) = v1025;
           }
         }
       } else {
         #pragma unroll 1
-        for (i64 v680 = v448 + ((i64)blockIdx.x - v448 % gridDim.x + gridDim.x) % gridDim.x; v680 < v450; v680 += gridDim.x) {
-          const i64 v681 = v680 * 3072ll;
-          const i64 v682 = v447 - v681;
+        for (i64 v1028 = v796 + ((i64)blockIdx.x - v796 % gridDim.x + gridDim.x) % gridDim.x; v1028 < v798; v1028 += gridDim.x) {
+          const i64 v1029 = v1028 * 3072ll;
+          const i64 v1030 = v795 - v1029;
           #pragma unroll 1
-          for (i64 v683 = threadIdx.x; v683 < v682; v683 += 384) {
-            const i64 v684 = v681 + v683;
-            const i64 v685 = v684 - quotient(v684, v437) * v437;
-            const i64 v686 = quotient(v684, v437);
-            const i64 v687 = v686 + v451;
+          for (i64 v1031 = threadIdx.x; v1031 < v1030; v1031 += 384) {
+            const i64 v1032 = v1029 + v1031;
+            const i64 v1033 = v1032 - quotient(v1032, v785) * v785;
+            const i64 v1034 = quotient(v1032, v785);
+            const i64 v1035 = v1034 + v799;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v689;
-            v689 = 0e+0f;
-            for (i64 v688 = 0ll; v688 < v92; v688++) {
-              const i64 v690 = v688 * v445;
-              const i64 v691 = v690 + v686;
-              const i64 v692 = v691 * d_n;
-              const i64 v693 = v692 + v685;
-              const float v694 = *(b_slices + v693);
-              v689 = v689 + v694;
+            float v1037;
+            v1037 = 0e+0f;
+            for (i64 v1036 = 0ll; v1036 < v92; v1036++) {
+              const i64 v1038 = v1036 * v793;
+              const i64 v1039 = v1038 + v1034;
+              const i64 v1040 = v1039 * d_n;
+              const i64 v1041 = v1040 + v1033;
+              const float v1042 = *(b_slices + v1041);
+              v1037 = v1037 + v1042;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v695 = 5e-1f * v689;
-            const i64 v696 = v686 * d_n;
-            const i64 v697 = v696 + v685;
-            const u16 v698 = *(b_bias + v697);
-            const float v699 = bf16_to_f32(v698);
-            const float v700 = v695 + v699;
-            const float v701 = fn_silu(v700);
-            const u16 v702 = f32_to_bf16(v701);
-            const i64 v703 = v687 * d_n;
-            const i64 v704 = v703 + v685;
-            *(((u16*)b_out_peers.p[0ll]) + v704) = v702;
+            const float v1043 = 5e-1f * v1037;
+            const i64 v1044 = v1034 * d_n;
+            const i64 v1045 = v1044 + v1033;
+            const u16 v1046 = *(b_bias + v1045);
+            const float v1047 = bf16_to_f32(v1046);
+            const float v1048 = v1043 + v1047;
+            const float v1049 = fn_silu(v1048);
+            const u16 v1050 = f32_to_bf16(v1049);
+            const i64 v1051 = v1035 * d_n;
+            const i64 v1052 = v1051 + v1033;
+            *(((u16*)b_out_peers.p[0ll]) + v1052) = v1050;
           }
         }
       }
     }
   }
-  i64 v705 = (i64)rank;
-  asm volatile("" : "+l"(v705));
-  const bool v706 = v705 == 1ll;
-  const bool v707 = v705 == 2ll;
-  const bool v708 = v705 == 3ll;
-  const i64 v710 = (i64)blockIdx.x * 4ll;
-  const i64 v711 = v710 + v705;
-  const bool v712 = v705 == 0ll;
+  i64 v1053 = (i64)rank;
+  asm volatile("" : "+l"(v1053));
+  const bool v1054 = v1053 == 1ll;
+  const bool v1055 = v1053 == 2ll;
+  const bool v1056 = v1053 == 3ll;
+  const i64 v1058 = (i64)blockIdx.x * 4ll;
+  const i64 v1059 = v1058 + v1053;
+  const bool v1060 = v1053 == 0ll;
   __syncthreads();
-  const u32 v714 = *(b_epoch + 0ll);
-  const u32 v715 = v714 + 1u;
-  *(b_epoch + 0ll) = v715;
+  const u32 v1062 = *(b_epoch + 0ll);
+  const u32 v1063 = v1062 + 1u;
+  *(b_epoch + 0ll) = v1063;
   if (threadIdx.x < 4) {
-    const i64 v716 = threadIdx.x;
-    const bool v717 = v716 == 0ll;
-    const bool v718 = v706 & v717;
-    const bool v719 = v707 & v717;
-    const bool v720 = v708 & v717;
-    const bool v721 = v718 | v719;
-    const bool v722 = v721 | v720;
-    if (v722) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v716]) + v711, v715);
+    const i64 v1064 = threadIdx.x;
+    const bool v1065 = v1064 == 0ll;
+    const bool v1066 = v1054 & v1065;
+    const bool v1067 = v1055 & v1065;
+    const bool v1068 = v1056 & v1065;
+    const bool v1069 = v1066 | v1067;
+    const bool v1070 = v1069 | v1068;
+    if (v1070) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v1064]) + v1059, v1063);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v723 = threadIdx.x;
-    const bool v724 = v723 == 1ll;
-    const bool v725 = v712 & v724;
-    const bool v726 = v723 == 2ll;
-    const bool v727 = v712 & v726;
-    const bool v728 = v723 == 3ll;
-    const bool v729 = v712 & v728;
-    const bool v730 = v725 | v727;
-    const bool v731 = v730 | v729;
-    const i64 v732 = v710 + v723;
-    if (v731) {
-      wait_acquire_sys(b_flags + v732, v715, watch, (u32)(v723), 5u, (u32)(v732), 5u);
+    const i64 v1071 = threadIdx.x;
+    const bool v1072 = v1071 == 1ll;
+    const bool v1073 = v1060 & v1072;
+    const bool v1074 = v1071 == 2ll;
+    const bool v1075 = v1060 & v1074;
+    const bool v1076 = v1071 == 3ll;
+    const bool v1077 = v1060 & v1076;
+    const bool v1078 = v1073 | v1075;
+    const bool v1079 = v1078 | v1077;
+    const i64 v1080 = v1058 + v1071;
+    if (v1079) {
+      wait_acquire_sys(b_flags + v1080, v1063, watch, (u32)(v1071), 6u, (u32)(v1080), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v733 = threadIdx.x;
-    const i64 v734 = v733 - quotient(v733, (i64)gridDim.x) * (i64)gridDim.x;
-    const bool v735 = v734 == (i64)blockIdx.x;
-    if (v735) {
-      const u32 v736 = *(b_epoch + 0ll);
-      *(b_epochs + v733) = v736;
+    const i64 v1081 = threadIdx.x;
+    const i64 v1082 = v1081 - quotient(v1081, (i64)gridDim.x) * (i64)gridDim.x;
+    const bool v1083 = v1082 == (i64)blockIdx.x;
+    if (v1083) {
+      const u32 v1084 = *(b_epoch + 0ll);
+      *(b_epochs + v1081) = v1084;
     }
   }
 }
