@@ -63,9 +63,9 @@ for (const [turn, file] of LIBRARY.entries())
             ? `wgmma.mma_async.sync.aligned.m64n256k16.f32.${dtype}.${dtype}`
             : `mma.sync.aligned.m16n8k16.row.col.f32.${dtype}`;
         expect(ptx, "no tensor core").toContain(instruction);
-        // Those of 7,600 to 9,000 took 4.9 to 5.9 s each, fourteen beside each other (2026-11-25, host of two H100).
+        // Those of 9,000 to 12,000 took 3.6 to 4.6 s each, fourteen beside each other (2026-11-26, host of two H100).
         const instructions = ptx.split("\n").filter((line) => /^\t[a-z@]/.test(line));
-        if (arch === "sm_90a") expect(instructions.length, "too much text").toBeLessThan(9_000);
+        if (arch === "sm_90a") expect(instructions.length, "too much text").toBeLessThan(11_000);
       }
     };
     for (const arch of ARCHITECTURES.filter((a) => dtypesOn(a, file.name, turn).length > 0))
