@@ -127,7 +127,8 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const slices =
       options.slices !== null && lengths.isShared && isAlone && !isAddedApart(match.a.dtype) ? cutFor(lengths) : null;
     work.push(slices === null ? lengths.tiles : extent("mul", lengths.tiles, extent("max", slices.most, 1)));
-    const few = !isAlone ? null : narrowTiles(op, match, shape, options.tileBlocks, definitions);
+    // The model takes a gather of few rows for faster than it is, and would fuse what is faster apart.
+    const few = movers.size > 0 || !isAlone ? null : narrowTiles(op, match, shape, options.tileBlocks, definitions);
     const isFew = few === null ? null : b.compare("gt", b.extent(few.fit), b.constant(0));
     if (sums !== null) {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;
@@ -153,7 +154,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
         ),
       );
       const narrow = (): void => {
-        emitRoles(op, match, few.shape, buffers, b, values, cut, movers.get(op) ?? null, null, kernel.world);
+        emitRoles(op, match, few.shape, buffers, b, values, cut, null, null, kernel.world);
         if (cut !== null) emitSums(op, match, cut, kernel.world, b, values);
       };
       b.if(isFew!, narrow, emit);
