@@ -22,13 +22,19 @@ const ALL_FLAGS =
   "the threads of a block await the flags of all blocks of all ranks, and the one after each of these is one of them";
 /** A product that is scattered. */
 const SCATTERED = {
+  "drop block_sync #1": ROLES_MEET,
   "drop block_sync #2": ROLES_MEET,
   "drop block_sync #7": SENT,
   "drop block_sync #8": ROLES_MEET,
   "next slot of wait #3": ALL_FLAGS,
 };
 /** One that is added up for all: its kernel begins without a barrier. */
-const REDUCED = { "drop block_sync #6": SENT, "drop block_sync #7": ROLES_MEET, "next slot of wait #2": ALL_FLAGS };
+const REDUCED = {
+  "drop block_sync #1": ROLES_MEET,
+  "drop block_sync #6": SENT,
+  "drop block_sync #7": ROLES_MEET,
+  "next slot of wait #2": ALL_FLAGS,
+};
 
 const EXCUSES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "all_gather/bruck": {
