@@ -135,19 +135,19 @@ class OneRank(unittest.TestCase):
         loaded.launch(dims, {"a": 0x10002, "b": 0x20000, "c": 0x30000})
         (kernel,) = loaded.target.kernels
         maps = [i for i, p in enumerate(kernel.parameters) if p["kind"] == "tensor-map"]
-        self.assertEqual([kernel.parameters[i]["buffer"] for i in maps], ["a", "a", "b"])
-        # Of few rows, half a tile is copied.
-        a, half, b = (kernel.parameters[i] for i in maps)
-        self.assertEqual(half["box"], [a["box"][0] // 2, a["box"][1]])
+        self.assertEqual([kernel.parameters[i]["buffer"] for i in maps], ["a", "a", "a", "b"])
+        # Of few rows, fewer than a tile has are copied.
+        a, fewest, few, b = (kernel.parameters[i] for i in maps)
+        self.assertEqual([box["box"] for box in (a, fewest, few)], [[rows, a["box"][1]] for rows in (128, 16, 64)])
 
         def words(start: int, columns: int, box: list) -> bytes:
             # As the fake driver keeps them: address, type and rank, columns, box.
             return struct.pack("<QIIQII", start, 2, 9, columns, box[0], box[1]).ljust(128, b"\0")
 
         first, second = ([bytes.fromhex(l["parameters"][i]) for i in maps] for l in launches()[before:])
-        self.assertEqual(first, [words(0x10000, 64, a["box"]), words(0x10000, 64, half["box"]), words(0x20000, 32, b["box"])])
+        self.assertEqual(first, [words(0x10000, 64, a["box"]), *(words(0x10000, 64, box["box"]) for box in (fewest, few)), words(0x20000, 32, b["box"])])
         # At an address that no map can describe it stays zero.
-        self.assertEqual(second, [bytes(128), bytes(128), first[2]])
+        self.assertEqual(second, [bytes(128)] * 3 + [first[3]])
 
     def test_refuses_what_does_not_fit(self) -> None:
         program = self.artifacts.find("all_reduce/one_shot", ranks=2, dtypes={"T": "f32"})
