@@ -31,7 +31,7 @@ export interface Stretch {
   readonly stored: readonly number[];
   /** Bytes that all blocks copy of this rank's memory in tiles, and those of them in `loaded`: the second-level cache has the rest. */
   readonly tiles?: { readonly all: number; readonly loaded: number };
-  /** Of the bytes of own memory, those of loops of blocks that touch no peer's, while which the wire rests. */
+  /** Of the bytes of own memory, those of outermost loops that touch no peer's: all blocks are in such a loop at one time, and the wire rests. */
   readonly apart?: number;
   readonly trips: Trips;
   /**
@@ -399,11 +399,12 @@ class Counter {
     if (isOfBlocks && ranges.length === 1 && copiesTiles(body))
       this.shares = sharesOfTiles(body, ranges[0]!, this.grid, this.values);
     if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += each * total;
+    const isOutermost = this.depth === 0;
     this.depth++;
     for (const a of body.arguments) this.depends.set(a, this.depth);
     const isOrdered = synchronises(op) && !this.isBeside;
     const { stretch } = this;
-    const before = isOfBlocks && !this.isBeside ? this.touched() : null;
+    const before = isOutermost && !this.isBeside ? this.touched() : null;
     // Terms of a sum that nothing is stored between are loaded several at a time.
     const path = op.name === "reduce" ? Math.ceil(own / REDUCED_TOGETHER) : own;
     try {
