@@ -54,7 +54,7 @@ describe.runIf(canRun)("ranks as processes", () => {
     const { code, out, err } = await collcProcess([...args, "--ranks", "3"], { env: { ...env, TMPDIR } });
     expect(err.match(/error:/g)).toHaveLength(1);
     // Once for all, or by the first rank, where the others were stopped before they could say it.
-    expect(err).toMatch(/error: (rank \d+: )?cuLaunch(Cooperative)?Kernel failed: CUDA_ERROR_INVALID_IMAGE/);
+    expect(err).toMatch(/error: (rank \d+: )?cuLaunchKernelEx failed: CUDA_ERROR_INVALID_IMAGE/);
     expect(err).toMatch(/help: .*--backend cpu/);
     expect(out).toBe("");
     expect(code).toBe(1);
