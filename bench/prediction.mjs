@@ -8,7 +8,7 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { compile, machineFor, predictTime, DEFAULT_ARCH } from "../dist/src/compiler/index.js";
+import { choiceName, choiceOf, compile, machineFor, predictTime, DEFAULT_ARCH } from "../dist/src/compiler/index.js";
 import { candidateOf } from "../dist/src/compiler/compiled.js";
 import { dimsOf, planOf, sizeOf } from "../dist/src/compiler/program/plan.js";
 import { evaluateExtent } from "../dist/src/compiler/types/extent.js";
@@ -37,6 +37,12 @@ const LEFT_OUT = [
     why: "the library with split stores, and with scratch in one copy",
   },
 ];
+/** Ways that have another text from a day on: what files before it measured is left out. */
+const CHANGED_WAYS = [
+  { way: "all_reduce/push", since: "2026-11-27", why: "it adds up and hands out in one loop, and had two" },
+];
+const isChanged = (way, file) =>
+  CHANGED_WAYS.some((c) => (way === c.way || way.startsWith(`${c.way}+`)) && file < c.since);
 const isLeftOut = (file) => LEFT_OUT.some(({ files }) => files.test(file));
 
 /** Suites that ran with a measured plan, which says the way of each size. */
@@ -56,6 +62,9 @@ const lines = (file) =>
     .map((line) => JSON.parse(line));
 const taken = (choices, size) => choices.find(({ below }) => below === null || size < below);
 
+/** The way that a plan takes; kernels of ways have a name of their collective and the way's. */
+const wayOf = (manifest, dims) => choiceName(choiceOf(manifest, dims), manifest);
+
 const programs = new Map();
 /** A program as it is compiled now, with the mapping of then. */
 function program({ kernel, ranks, dtype, variant, gpu = "NVIDIA H200", mapping = {} }) {
@@ -72,12 +81,13 @@ function program({ kernel, ranks, dtype, variant, gpu = "NVIDIA H200", mapping =
   return programs.get(key);
 }
 
-/** With the model's time; nothing for what does not compile. */
+/** With the model's time; nothing for what does not compile, and for what has changed since. */
 function predicted(m) {
   const { compiled, machine } = m.program ?? program(m);
-  const { kernel } = compiled;
+  const { kernel, manifest } = compiled;
   if (kernel === null) return [];
   const dims = m.dims ?? dimsOf(kernel, sizeOf(kernel), m.bytes / DTYPES[m.dtype].bytes);
+  if (isChanged(m.variant ?? wayOf(manifest, dims), m.file) || isChanged(m.kernel, m.file)) return [];
   const us = predictTime(compiled, dims, machine).total * 1e6;
   return [{ ...m, dims, predicted: us, error: us / m.us - 1 }];
 }
@@ -97,7 +107,18 @@ function suiteRows() {
         const plan = TUNED_SUITE.test(file) ? plans.find((p) => p.conversion === kernel) : undefined;
         const variant = cell.way ?? (plan === undefined ? undefined : taken(plan.choices, size).way);
         const gpu = machine.gpus[0];
-        const m = { kernel, ranks, dtype, dims, label, us: cell.us.median, variant, gpu, mapping: mappingOf(file) };
+        const m = {
+          kernel,
+          ranks,
+          dtype,
+          dims,
+          label,
+          us: cell.us.median,
+          variant,
+          gpu,
+          mapping: mappingOf(file),
+          file,
+        };
         found.set(JSON.stringify([kernel, ranks, dtype, label, gpu]), m);
       }
   }
@@ -114,7 +135,7 @@ function tuneRows(file) {
     const names = new Set(Object.values(measured).flatMap((times) => Object.keys(times)));
     // Ways that were slow enough to be left out of the plan are compiled one by one.
     const ways = [...names].flatMap((name) => {
-      if (!whole.compiled.ways.includes(name)) return [];
+      if (!whole.compiled.ways.includes(name) || isChanged(name, file)) return [];
       const known = whole.compiled.considered.find((way) => way.name === name);
       const mapping = mappingOf(file);
       return [known ?? { name, ...program({ kernel: conversion, ranks, dtype, variant: name, gpu, mapping }) }];
@@ -126,7 +147,7 @@ function tuneRows(file) {
       const dims = dimsOf(kernel, by, Number(label));
       for (const { name, compiled } of ways)
         if (times[name] !== undefined) {
-          const row = { kernel: conversion, ranks, dtype, dims, label, us: times[name], variant: name };
+          const row = { kernel: conversion, ranks, dtype, dims, label, us: times[name], variant: name, file };
           rows.push(...predicted({ ...row, program: { compiled, machine: whole.machine } }));
         }
       const chosen = used[numberOf(taken(plan.choices, evaluateExtent(by, dims)), used)].name;
@@ -154,7 +175,7 @@ function sweepRows(file) {
     .flatMap(({ file: path, ranks, dtype, bytes, size, us, mapping }) => {
       const kernel = path.replace(/^kernels\//, "").replace(/\.coll$/, "");
       const blocks = { ...mapping, busyBlocks: mapping.elementBlocks };
-      return predicted({ kernel, ranks, dtype, bytes: bytes ?? size, us, mapping: blocks });
+      return predicted({ kernel, ranks, dtype, bytes: bytes ?? size, us, mapping: blocks, file });
     });
 }
 
@@ -166,7 +187,8 @@ function libraryRows() {
     for (const { file: path, ranks, dims, us, when, elementBlocks, dtype = "bf16" } of lines(file)) {
       if (us === undefined || when !== undefined || elementBlocks !== undefined || path.startsWith("matmul/")) continue;
       const kernel = path.replace(/\.coll$/, "");
-      found.set(JSON.stringify([kernel, dims]), { kernel, ranks, dtype, dims, us, mapping: { elementBlocks: 32 } });
+      const m = { kernel, ranks, dtype, dims, us, mapping: { elementBlocks: 32 }, file };
+      found.set(JSON.stringify([kernel, dims]), m);
     }
   }
   return [...found.values()].flatMap(predicted);
@@ -194,6 +216,7 @@ const out = [
     const names = readdirSync(folder).filter((file) => files.test(file));
     return `- ${names.map((name) => `\`${name}\``).join(", ")}: ${why}.`;
   }),
+  ...CHANGED_WAYS.map(({ way, since, why }) => `- \`${way}\` in files before ${since}: ${why}.`),
   "",
 ];
 
