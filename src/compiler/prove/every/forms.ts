@@ -1,7 +1,8 @@
 /**
  * Polynomials with whole coefficients in parameters that are not negative, and boxes of such parameters. A question about a
- * polynomial, such as its sign, has one answer for a whole box or throws what to do with the box: cut it in two, or write
- * a parameter as digits. Who explores boxes starts again with the smaller ones.
+ * polynomial, such as its sign, has one answer for a whole box, or the box is cut in two: who explores it goes on in one half, of which all
+ * earlier answers are true as well, and looks at the other later. Where a half has one number, or a parameter must be written as digits, what
+ * polynomials are made of changes: a question throws that, and who explores boxes starts again with the smaller ones.
  */
 import { greatestCommon } from "../../types/requirement.js";
 import { Unwinding } from "../../unwinding.js";
@@ -179,7 +180,8 @@ export function isAtLeastZero(f: Form, ranges: Ranges): boolean {
   const fromZero = rangeFromZero(f, ranges);
   if (fromZero.low >= 0) return true;
   if (fromZero.high < 0) return false;
-  throw cutFor(f, ranges);
+  cut(ranges, cutFor(f, ranges));
+  return isAtLeastZero(f, ranges);
 }
 
 /** The range of a polynomial with products, closer: over parameters less the least that each may be, where terms cancel. */
@@ -308,7 +310,8 @@ function quotientByNumber(f: Form, by: number, ranges: Ranges): Form {
   const others = rangeOf(new Map([...rest].filter(([key]) => key !== widest.name)), ranges);
   // From where on, or up to where, the others make no difference.
   const at = slope > 0 ? Math.ceil((to * by - others.low) / slope) : Math.floor((to * by - others.low) / slope) + 1;
-  throw new Cut(widest.name, at > least && at <= most ? at : Math.floor((least + most) / 2) + 1);
+  cut(ranges, new Cut(widest.name, at > least && at <= most ? at : Math.floor((least + most) / 2) + 1));
+  return quotientByNumber(f, by, ranges);
 }
 
 /** A box, and what stands in it for each name that was there at first. */
@@ -372,12 +375,41 @@ function without(ranges: Map<string, Range>, name: string, { names }: Box, by: F
   return { ranges, names: new Map([...names].map(([n, f]) => [n, substituted(f, replaced)])) };
 }
 
+/** Ranges of the box that is looked at. */
+class Narrowing extends Map<string, Range> {
+  constructor(
+    ranges: Ranges,
+    private readonly names: Box["names"],
+    private readonly left: Box[],
+  ) {
+    super(ranges);
+  }
+
+  /** Keeps one half and leaves the other; says false where each half has one number. */
+  keepsHalf(into: Cut): boolean {
+    const { name, at } = into;
+    const range = this.get(name)!;
+    const keepsLower = at - 1 > range.low;
+    if (!keepsLower && at === range.high) return false;
+    const [lower, upper] = parts({ ranges: this, names: this.names }, into) as [Box, Box];
+    this.left.push(keepsLower ? upper : lower);
+    this.set(name, keepsLower ? { ...range, high: at - 1 } : { ...range, low: at });
+    return true;
+  }
+}
+
+/** Goes on in a half of the box. @throws what it is given, where that cannot be */
+function cut(ranges: Ranges, into: Error): void {
+  if (!(ranges instanceof Narrowing && into instanceof Cut && ranges.keepsHalf(into))) throw into;
+}
+
 /** Gives `look` boxes that cover one, until it has an answer for each. Says false where that takes more than `most` of them. */
 export function explore(box: Box, most: number, look: (box: Box) => void): boolean {
   const left = [box];
   for (let looks = 0; left.length > 0; looks++) {
     if (looks >= most) return false;
-    const next = left.pop()!;
+    const { ranges, names } = left.pop()!;
+    const next = { ranges: new Narrowing(ranges, names, left), names };
     try {
       look(next);
     } catch (e) {
