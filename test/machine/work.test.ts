@@ -238,21 +238,35 @@ describe("the tables", () => {
     expect(MACHINES.find((m) => m.name === "h100x2")!.isCalibrated).toBe(true);
   });
 
-  test("while a block copies its own memory, the wire rests", () => {
-    const file = join(import.meta.dirname, "../../kernels/broadcast/relay.coll");
-    const options = { file, ranks: 2, dtype: "bf16" as const, resolve: importsFromDisk };
-    const { kernel } = compile(readFileSync(file, "utf8"), options);
+  // The second takes several rows at once.
+  test.each([
+    ["for i in tiles(n) { if rank == 0 { y[i] = x[i] } }"],
+    ["if rank == 0 { for i in tiles(n) { y[i] = x[i] } }"],
+  ])("while a block copies its own memory, the wire rests: %s", (own) => {
+    const text = `collective f(x: T[n] on(0)) -> y: T[n] replicated {
+      if rank == 0 { for i in tiles(n) { y@1[i] = x[i] } }
+      ${own}
+    }`;
+    const { kernel } = compile(text, { ranks: 2, dtype: "bf16" });
     const bytes = (n: number): number =>
       workOfRank(kernel!, 0, { n }).stretches.reduce((sum, { apart = 0 }) => sum + apart, 0);
     // The root loads what it copies, and stores it.
     for (const n of [8192, 2 ** 26]) expect(bytes(n)).toBe(2 * 2 * n);
     const machine = MACHINES.find((m) => m.name === "h100x2")!;
     const seconds = (n: number): number => predict(kernel!, { n }, machine).total;
-    const [wire, own] = [2 ** 25 * 2, 2 ** 25 * 4];
+    const [wire, copied] = [2 ** 25 * 2, 2 ** 25 * 4];
     expect(seconds(2 ** 26) - seconds(2 ** 25)).toBeCloseTo(
-      wire / machine.pairPush.value + own / machine.memory.value,
+      wire / machine.pairPush.value + copied / machine.memory.value,
       5,
     );
+  });
+
+  test("in a loop that stores to a peer, too, it does not rest", () => {
+    const text = `collective f(x: T[n] on(0)) -> y: T[n] replicated {
+      if rank == 0 { for i in tiles(n) { let v = x[i]  y[i] = v  y@1[i] = v } }
+    }`;
+    const { kernel } = compile(text, { ranks: 2, dtype: "bf16" });
+    expect(workOfRank(kernel!, 0, { n: 2 ** 20 }).stretches.every(({ apart }) => apart === 0)).toBe(true);
   });
 
   test("what fits the second-level cache is not memory's to bring", () => {
