@@ -16,6 +16,7 @@ import { stepsOfResult } from "../dist/src/compiler/compiled.js";
 import { DTYPES } from "../dist/src/compiler/types/dtype.js";
 import { dimsOf, sizeOf } from "../dist/src/compiler/program/plan.js";
 import { importsFromDisk, libraryFromDisk } from "../dist/src/runtime/imports.js";
+import { isChanged } from "./changed-ways.mjs";
 
 const root = join(import.meta.dirname, "..");
 const OF_KERNELS = [
@@ -38,7 +39,7 @@ for (const { conversion, ranks, dtype, measured } of plans) {
   const file = join(root, "kernels", `${conversion}.coll`);
   const text = readFileSync(file, "utf8");
   for (const way of new Set(Object.values(measured).flatMap((times) => Object.keys(times)))) {
-    if (way === "nccl") continue;
+    if (way === "nccl" || isChanged(way, date)) continue;
     const options = {
       file,
       ranks,

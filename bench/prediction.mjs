@@ -14,6 +14,7 @@ import { dimsOf, planOf, sizeOf } from "../dist/src/compiler/program/plan.js";
 import { evaluateExtent } from "../dist/src/compiler/types/extent.js";
 import { DTYPES } from "../dist/src/compiler/types/dtype.js";
 import { importsFromDisk, libraryFromDisk } from "../dist/src/runtime/imports.js";
+import { CHANGED_WAYS, isChanged } from "./changed-ways.mjs";
 
 const root = join(import.meta.dirname, "..");
 const folder = join(root, "bench", "results");
@@ -37,12 +38,6 @@ const LEFT_OUT = [
     why: "the library with split stores, and with scratch in one copy",
   },
 ];
-/** Ways that have another text from a day on: what files before it measured is left out. */
-const CHANGED_WAYS = [
-  { way: "all_reduce/push", since: "2026-11-27", why: "it adds up and hands out in one loop, and had two" },
-];
-const isChanged = (way, file) =>
-  CHANGED_WAYS.some((c) => (way === c.way || way.startsWith(`${c.way}+`)) && file < c.since);
 const isLeftOut = (file) => LEFT_OUT.some(({ files }) => files.test(file));
 
 /** Suites that ran with a measured plan, which says the way of each size. */

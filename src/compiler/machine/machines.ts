@@ -218,7 +218,8 @@ function withH100(machine: Machine, ranks: number): Machine {
   };
 }
 
-const FITTED_TO_H100 = "fitted by `bench/fit.mjs`, from the numbers of h200x2, to 2026-11-26-2x-nvidia-h100-tune.json";
+const FITTED_TO_H100 =
+  "fitted by `bench/fit.mjs` at 0695752, from the numbers of h200x2, to 2026-11-26-2x-nvidia-h100-tune.json";
 const onH100 = (values: Partial<Record<keyof Rates, number>>): Partial<Machine> =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, of(value, FITTED_TO_H100)]));
 
