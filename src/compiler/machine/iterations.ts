@@ -1,6 +1,6 @@
 /** Numbers that decide what is counted: how often a region runs, with which values of its loop's variables, and what follows from those. */
 import { foldBinary, foldCompare } from "../ir/functions.js";
-import { type Op, text, type Value } from "../ir/module.js";
+import type { Op, Value } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
 import type { DimValues } from "../types/extent.js";
 import { Unwinding } from "../unwinding.js";
@@ -47,40 +47,51 @@ export function iterationsOf(
   });
 }
 
-/** What is known of the values of a kernel on one rank, while its ops are gone through in order. What nothing is known of is data. */
-export class KnownValues {
-  private readonly known = new Map<Value, Known>();
+/** Where what is known of values is kept: a map, or a list of numbered ones. */
+export interface KnownStore<V> {
+  get(v: V): Known | undefined;
+  set(v: V, known: Known): unknown;
+}
 
+/** An op, with values or with numbers that stand for them. */
+interface OpOf<V> extends Pick<Op, "name" | "attributes"> {
+  readonly operands: readonly V[];
+  readonly results: readonly V[];
+}
+
+/** What is known of the values of a kernel on one rank, while its ops are gone through in order. What nothing is known of is data. */
+export class KnownValues<V = Value> {
   /** @param grid blocks of the launch, whose first one is meant */
   constructor(
     private readonly rank: number,
     private readonly dims: DimValues,
     private readonly grid: number,
+    private readonly known: KnownStore<V> = new Map<V, Known>(),
   ) {}
 
-  of(v: Value): Known {
+  of(v: V): Known {
     return this.known.get(v) ?? "data";
   }
 
-  set(v: Value, known: Known): void {
+  set(v: V, known: Known): void {
     this.known.set(v, known);
   }
 
   /** A number that decides what is counted; null if only the data knows. @throws NeedsIterations */
-  deciding(v: Value): number | null {
+  deciding(v: V): number | null {
     const known = this.of(v);
     if (known === "loop") throw new NeedsIterations();
     return known === "data" ? null : known;
   }
 
   /** Enters what an op gives that is pure, and that is no arithmetic on elements. */
-  enter(op: Op): void {
+  enter(op: OpOf<V>): void {
     const result = op.results[0]!;
     switch (op.name) {
       case "const":
         return this.set(result, op.attributes["value"] as number);
       case "dim":
-        return this.set(result, this.dims[text(op, "name")]!);
+        return this.set(result, this.dims[op.attributes["name"] as string]!);
       case "rank":
         return this.set(result, this.rank);
       case "grid":
@@ -102,7 +113,7 @@ export class KnownValues {
     }
   }
 
-  private folded(op: Op): Known {
+  private folded(op: OpOf<V>): Known {
     const [a, b] = [this.of(op.operands[0]!), this.of(op.operands[1]!)];
     if (a === "data" || b === "data") return "data";
     if (a === "loop" || b === "loop") return "loop";

@@ -61,36 +61,3 @@ export function isBookkeeping(region: Region, kernel: Kernel): boolean {
     return ["state", "register"].includes(bufferOf(kernel, text(op, "buffer")).role);
   });
 }
-
-const knownPackets = new WeakMap<Op, { readonly loaded: readonly string[]; readonly stored: readonly string[] }>();
-
-/** Buffers whose packets an op loads, and to which it stores some. */
-export function packetBuffers(op: Op): { readonly loaded: readonly string[]; readonly stored: readonly string[] } {
-  let known = knownPackets.get(op);
-  if (known === undefined) {
-    const all = op.regions.flatMap((r) => r.ops.map(packetBuffers));
-    const own = op.name === "packet_load" || op.name === "packet_store" ? [text(op, "even")] : [];
-    known = {
-      loaded: [...new Set([...all.flatMap((p) => p.loaded), ...(op.name === "packet_load" ? own : [])])],
-      stored: [...new Set([...all.flatMap((p) => p.stored), ...(op.name === "packet_store" ? own : [])])],
-    };
-    knownPackets.set(op, known);
-  }
-  return known;
-}
-
-const knownWaits = new WeakMap<Op, boolean>();
-
-/** Whether an op waits, or has one inside that does; for packets that are stored inside, too. */
-export function synchronises(op: Op): boolean {
-  let known = knownWaits.get(op);
-  if (known === undefined) {
-    const { loaded, stored } = packetBuffers(op);
-    known =
-      loaded.some((name) => stored.includes(name)) ||
-      op.name === "wait" ||
-      op.regions.some((r) => r.ops.some(synchronises));
-    if (op.regions.length > 0) knownWaits.set(op, known);
-  }
-  return known;
-}

@@ -2,23 +2,11 @@
  * How much of what blocks copy in tiles comes from memory. Blocks run beside each other and begin their tiles together: of one place that
  * several of them take in a round, the first has it from memory, and the others from the second-level cache.
  */
-import { isRemote, type Op, type Region } from "../ir/module.js";
 import type { KnownValues } from "./iterations.js";
+import type { PreparedOp, PreparedRegion } from "./prepared.js";
 
 /** Rounds of blocks that are looked at: the order of tiles goes on alike. */
 const ROUNDS = 4;
-
-const knownCopies = new WeakMap<Region, boolean>();
-
-/** Whether a region copies tiles of this rank's memory. */
-export function copiesTiles(region: Region): boolean {
-  let known = knownCopies.get(region);
-  if (known === undefined) {
-    known = region.ops.some((op) => (op.name === "copy_tile" && !isRemote(op)) || op.regions.some(copiesTiles));
-    knownCopies.set(region, known);
-  }
-  return known;
-}
 
 /**
  * Of each `copy_tile` in a loop over blocks, the part of its tiles that no other block takes in the same round.
@@ -26,17 +14,17 @@ export function copiesTiles(region: Region): boolean {
  * @param values of what is known before the loop; those of its ops are entered anew
  */
 export function sharesOfTiles(
-  body: Region,
+  body: PreparedRegion,
   [lo, hi]: readonly [number, number],
   grid: number,
-  values: KnownValues,
-): ReadonlyMap<Op, number> {
+  values: KnownValues<number>,
+): ReadonlyMap<PreparedOp, number> {
   const rounds = Math.ceil((hi - lo) / grid);
   const step = Math.ceil(rounds / ROUNDS);
-  const taken = new Map<Op, { all: number; own: number }>();
+  const taken = new Map<PreparedOp, { all: number; own: number }>();
   for (let round = 0; round < rounds; round += step) {
     const first = lo + round * grid;
-    const places = new Map<Op, Set<string>>();
+    const places = new Map<PreparedOp, Set<string>>();
     for (let at = first; at < Math.min(hi, first + grid); at++) {
       values.set(body.arguments[0]!, at);
       visit(body, values, (op, place) => {
@@ -55,16 +43,20 @@ export function sharesOfTiles(
 }
 
 /** Goes to the copies of a block's first step, by what is known. */
-function visit(region: Region, values: KnownValues, found: (op: Op, place: string) => void): void {
+function visit(
+  region: PreparedRegion,
+  values: KnownValues<number>,
+  found: (op: PreparedOp, place: string) => void,
+): void {
   for (const op of region.ops) {
     if (op.name === "copy_tile") {
-      if (!isRemote(op)) found(op, op.operands.map((v) => values.of(v)).join(" "));
+      if (op.peer === null) found(op, op.operands.map((v) => values.of(v)).join(" "));
     } else if (op.name === "if") {
       const condition = values.of(op.operands[0]!);
       visit(op.regions[condition === 0 ? 1 : 0]!, values, found);
     } else if (op.regions.length > 0) {
-      if (!op.regions.some(copiesTiles)) continue;
-      const [inner] = op.regions as [Region];
+      if (!op.regions.some((r) => r.copiesTiles)) continue;
+      const [inner] = op.regions as [PreparedRegion];
       inner.arguments.forEach((a, i) => values.set(a, values.of(op.operands[2 * i]!)));
       visit(inner, values, found);
     } else values.enter(op);

@@ -5,13 +5,13 @@
  * Nothing here knows a collective or a machine. A loop whose variable decides nothing is counted once and multiplied; others are
  * gone through iteration by iteration, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
  */
-import { bufferOf, isGlobal, isParameter, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
-import { lanesOf, scalarOf } from "../ir/types.js";
-import { DTYPES } from "../types/dtype.js";
+import { bufferOf, isParameter, type Kernel } from "../ir/module.js";
+import { scalarOf } from "../ir/types.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { FEW_ITERATIONS, isOfIndices, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
-import { copiesTiles, sharesOfTiles } from "./tiles.js";
-import { elementOps, isBookkeeping, packetBuffers, productOps, synchronises, tileBytes } from "./op-facts.js";
+import { FEW_ITERATIONS, iterationsOf, type Known, KnownValues, NeedsIterations } from "./iterations.js";
+import { productOps, tileBytes } from "./op-facts.js";
+import { type PreparedKernel, preparedKernel, type PreparedOp, type PreparedRegion } from "./prepared.js";
+import { sharesOfTiles } from "./tiles.js";
 
 /**
  * Round trips to memory one after the other: those of loads that wait for values of loads before them, or that stand behind a
@@ -85,8 +85,8 @@ export function workOfRank(kernel: Kernel, rank: number, dims: DimValues, grid =
   return new Counter(kernel, rank, dims, grid).run();
 }
 
-/** Buffers of own memory that were loaded from, by index. */
-type Loaded = Map<Value, Set<string>>;
+/** Buffers of own memory that were loaded from, by the number of their index. */
+type Loaded = Map<number, Set<string>>;
 
 const NONE: Trips = { peer: 0, own: 0, packets: 0 };
 const OWN: Trips = { ...NONE, own: 1 };
@@ -102,12 +102,31 @@ const length = (t: Trips): number => 2 * t.peer + t.own + t.packets;
 const later = (a: Trips, b: Trips): Trips => (length(b) > length(a) ? b : a);
 const since = (a: Trips, b: Trips): Trips => add(a, b, -1);
 
+/** Known values by their numbers. */
+class NumberedValues {
+  private readonly all: (Known | undefined)[];
+
+  constructor(values: number) {
+    this.all = new Array<Known | undefined>(values).fill(undefined);
+  }
+
+  get(v: number): Known | undefined {
+    return this.all[v];
+  }
+
+  set(v: number, known: Known): void {
+    this.all[v] = known;
+  }
+}
+
 class Counter {
-  private readonly values: KnownValues;
-  /** When values are there, on the thread's path. */
-  private readonly ready = new Map<Value, Trips>();
-  /** The innermost loop, counted from outside, whose variable a value depends on. */
-  private readonly depends = new Map<Value, number>();
+  private readonly prepared: PreparedKernel;
+  private readonly values: KnownValues<number>;
+  /** When values are there, on the thread's path; of those that are not there at once. */
+  private readonly ready: (Trips | undefined)[];
+  private readonly awaited: number[] = [];
+  /** The innermost loop, counted from outside, whose variable a value depends on; 0 for none. */
+  private readonly depends: Uint8Array;
   private depth = 0;
   /** Where the thread has come to. */
   private now: Trips = NONE;
@@ -124,10 +143,9 @@ class Counter {
   /** Threads that share the loops at hand. */
   private threads: number;
   /** Of the tiles of a copy in the loop over blocks at hand, the part that comes from memory. */
-  private shares: ReadonlyMap<Op, number> = new Map();
+  private shares: ReadonlyMap<PreparedOp, number> = new Map();
   /** Iterations of that loop, if each block had as many as the first, over those that there are. */
   private unevenness = 1;
-  private readonly buffers;
   private readonly hasPackets: boolean;
 
   constructor(
@@ -136,15 +154,18 @@ class Counter {
     private readonly dims: DimValues,
     private readonly grid: number,
   ) {
-    this.values = new KnownValues(rank, dims, grid);
+    this.prepared = preparedKernel(kernel);
+    const { values } = this.prepared;
+    this.values = new KnownValues(rank, dims, grid, new NumberedValues(values));
+    this.ready = new Array<Trips | undefined>(values).fill(undefined);
+    this.depends = new Uint8Array(values);
     this.threads = kernel.blockThreads;
     this.stretches = [this.opened()];
-    this.buffers = new Map(kernel.buffers.map((b) => [b.name, b]));
     this.hasPackets = kernel.buffers.some(({ role }) => role === "packet");
   }
 
   run(): RankWork {
-    this.region(this.kernel.body, this.grid);
+    this.region(this.prepared.body, this.grid);
     this.closeStretch();
     return { stretches: this.stretches, meetings: this.meetings, grid: this.grid };
   }
@@ -176,7 +197,8 @@ class Counter {
   private closeStretch(): void {
     this.stretch.trips = this.now;
     this.now = NONE;
-    this.ready.clear();
+    for (const v of this.awaited) this.ready[v] = undefined;
+    this.awaited.length = 0;
   }
 
   /**
@@ -184,7 +206,7 @@ class Counter {
    * stands between; whoever comes to a loop, or to the end, has all values before it.
    * @param weight how often all blocks and threads together do each of them
    */
-  private region(region: Region, weight: number): void {
+  private region(region: PreparedRegion, weight: number): void {
     const stretch = this.stretches.length;
     let front = this.now;
     let stored = this.now;
@@ -193,7 +215,7 @@ class Counter {
       if (this.hasPackets && this.packetsOf(op)) front = stored = this.now;
       if (op.regions.length > 0 || op.name === "block_sync" || op.name === "copy_wait") this.now = front;
       this.op(op, weight);
-      if (this.hasPackets) for (const name of packetBuffers(op).stored) this.sent.add(name);
+      if (this.hasPackets) for (const name of op.packets.stored) this.sent.add(name);
       if (op.regions.length > 0) {
         // A wait inside has begun the path anew.
         front = this.stretches.length === stretch ? later(front, this.now) : this.now;
@@ -201,25 +223,38 @@ class Counter {
         continue;
       }
       let at = this.now;
-      if (this.ready.size > 0) for (const v of op.operands) at = later(at, this.ready.get(v) ?? NONE);
-      if (op.name === "load" && this.isGlobal(op))
+      if (this.awaited.length > 0)
+        for (const v of op.operands) {
+          const there = this.ready[v];
+          if (there !== undefined) at = later(at, there);
+        }
+      if (op.name === "load" && op.isGlobal)
         at = add(later(at, stored), this.isHeld(op, (loaded ??= new Map())) ? NONE : this.tripOf(op));
       if (op.name === "copy_tile") at = add(at, this.tripOf(op), 1 / this.inFlight(op));
       if (op.name === "packet_load") at = add(at, PACKETS);
-      if (op.name === "store" && this.isGlobal(op)) stored = later(stored, at);
-      for (const v of op.results) {
-        if (length(at) > 0) this.ready.set(v, at);
-        const innermost = this.innermost(op);
-        if (innermost > 0) this.depends.set(v, innermost);
-      }
-      front = later(front, at);
+      if (op.name === "store" && op.isGlobal) stored = later(stored, at);
+      if (op.results.length > 0) this.enter(op, at);
+      if (at !== front) front = later(front, at);
     }
     this.now = front;
   }
 
+  /** Enters when the results of an op are there, and which loop they depend on. */
+  private enter(op: PreparedOp, at: Trips): void {
+    const innermost = this.innermost(op);
+    for (const v of op.results) {
+      if (length(at) > 0) {
+        if (this.ready[v] === undefined) this.awaited.push(v);
+        this.ready[v] = at;
+      }
+      if (innermost > 0) this.depends[v] = innermost;
+    }
+  }
+
   /** Before an op that loads packets, stored since, ranks wait for each other's: whether they run it or not, it is a place for all. */
-  private packetsOf(op: Op): boolean {
-    const { loaded } = packetBuffers(op);
+  private packetsOf(op: PreparedOp): boolean {
+    const { loaded } = op.packets;
+    if (loaded.length === 0) return false;
     if (!loaded.some((name) => this.sent.has(name))) return false;
     this.closeStretch();
     this.meetings.push({ tells: [...this.tells], awaits: null, isGrid: false });
@@ -229,43 +264,36 @@ class Counter {
     return true;
   }
 
-  private isGlobal(op: Op): boolean {
-    return isGlobal(this.buffers.get(text(op, "buffer")) ?? bufferOf(this.kernel, text(op, "buffer")));
-  }
-
   /** What is loaded from own memory again, by every iteration of the loop around it or further down, is in the cache. */
-  private isHeld(op: Op, loaded: Loaded): boolean {
-    if (isRemote(op)) return false;
+  private isHeld(op: PreparedOp, loaded: Loaded): boolean {
+    if (op.peer !== null) return false;
     const index = op.operands.at(-1)!;
     const buffers = loaded.get(index) ?? new Set();
     loaded.set(index, buffers);
-    const name = text(op, "buffer");
+    const { name } = op.buffer!;
     if (buffers.has(name)) return true;
     buffers.add(name);
     return this.depth > 0 && this.innermost(op) < this.depth;
   }
 
   /** The innermost loop that an op's operands depend on; 0 for none. */
-  private innermost(op: Op): number {
+  private innermost(op: PreparedOp): number {
     let most = 0;
-    if (this.depends.size > 0) for (const v of op.operands) most = Math.max(most, this.depends.get(v) ?? 0);
+    for (const v of op.operands) most = Math.max(most, this.depends[v]!);
     return most;
   }
 
-  private tripOf(op: Op): Trips {
-    if (!isRemote(op)) return OWN;
-    const { peer } = op.name === "copy_tile" ? { peer: op.operands[0]! } : memoryOperands(op);
-    return this.values.of(peer!) === this.rank ? OWN : PEER;
+  private tripOf({ peer }: PreparedOp): Trips {
+    return peer === null || this.values.of(peer) === this.rank ? OWN : PEER;
   }
 
   /** Copies that a block has on their way at once: as many as a ring has stages. */
-  private inFlight(op: Op): number {
+  private inFlight(op: PreparedOp): number {
     const ring = op.attributes["ring"] as string | undefined;
     return ring === undefined ? 1 : evaluateExtent(bufferOf(this.kernel, ring).shape[0]!, this.dims);
   }
 
-  private op(op: Op, weight: number): void {
-    const [result] = op.results;
+  private op(op: PreparedOp, weight: number): void {
     switch (op.name) {
       case "const":
       case "dim":
@@ -277,30 +305,33 @@ class Counter {
         return this.values.enter(op);
       case "binary":
       case "compare":
-        if (isOfIndices(op)) return this.values.enter(op);
-        this.stretch.scalarOps += weight * elementOps(op);
+        if (op.isOfIndices) this.values.enter(op);
+        else this.stretch.scalarOps += weight * op.elementOps;
         return;
-      case "select": {
-        if (scalarOf(result!.type) !== "index") this.stretch.scalarOps += weight * elementOps(op);
+      case "select":
+        this.stretch.scalarOps += weight * op.elementOps;
         return this.values.enter(op);
-      }
       case "unary":
-        this.stretch.scalarOps += weight * elementOps(op);
+        this.stretch.scalarOps += weight * op.elementOps;
         return;
       case "cast":
-        return this.cast(op, weight);
+        if (op.isOfIndices) this.values.set(op.results[0]!, this.values.of(op.operands[0]!));
+        else this.stretch.scalarOps += weight * op.elementOps;
+        return;
       case "load":
       case "store":
         return this.access(op, weight);
       case "copy_tile":
         return this.tile(op, weight);
-      case "mma":
-        this.stretch.scalarOps += weight * productOps(op, this.kernel).scalar;
-        this.stretch.tensorOps += weight * this.unevenness * productOps(op, this.kernel).tensor;
+      case "mma": {
+        const { scalar, tensor } = productOps(op.op, this.kernel);
+        this.stretch.scalarOps += weight * scalar;
+        this.stretch.tensorOps += weight * this.unevenness * tensor;
         return;
+      }
       case "if": {
         // Counters that outlive the launch are kept by threads of certain numbers.
-        if (op.regions.every((r) => isBookkeeping(r, this.kernel))) return;
+        if (op.isBookkeeping) return;
         const condition = this.values.deciding(op.operands[0]!);
         return this.region(op.regions[condition === 0 ? 1 : 0]!, weight);
       }
@@ -320,9 +351,9 @@ class Counter {
   }
 
   /** Slots are stored to and loaded whole; what is not of an epoch is cleared, too. */
-  private packet(op: Op, weight: number): void {
+  private packet(op: PreparedOp, weight: number): void {
     const isLoad = op.name === "packet_load";
-    const owner = isLoad || !isRemote(op) ? this.rank : this.values.deciding(op.operands[2]!);
+    const owner = op.peer === null ? this.rank : this.values.deciding(op.peer);
     if (owner === null) return;
     const bytes = weight * SLOT_BYTES;
     if (isLoad) this.stretch.loaded[owner]! += bytes;
@@ -330,28 +361,19 @@ class Counter {
     if (!isLoad && owner !== this.rank) this.tells.add(owner);
   }
 
-  private signal(op: Op): void {
-    const { peer } = memoryOperands(op);
+  private signal({ peer }: PreparedOp): void {
     const to = peer === null ? this.rank : this.values.deciding(peer);
     if (to !== null && to !== this.rank) this.tells.add(to);
   }
 
-  private flag(op: Op): void {
-    const peer = op.operands[2];
-    const from = peer === undefined ? this.rank : this.values.deciding(peer);
+  private flag({ peer }: PreparedOp): void {
+    const from = peer === null ? this.rank : this.values.deciding(peer);
     this.flags++;
     if (from !== null && from !== this.rank) this.awaits.add(from);
   }
 
-  private cast(op: Op, weight: number): void {
-    const [from, to] = [op.operands[0]!, op.results[0]!];
-    if (scalarOf(to.type) === "index" || scalarOf(from.type) === "index")
-      return void this.values.set(to, this.values.of(from));
-    this.stretch.scalarOps += weight * elementOps(op);
-  }
-
   /** Iterations that the busiest block or thread has of those in the range. */
-  private ownIterations(op: Op, total: number): number {
+  private ownIterations(op: PreparedOp, total: number): number {
     const map = op.attributes["map"];
     if (map === "blocks") return Math.ceil(total / this.grid);
     if (map === "threads" || map === "fragment") return Math.ceil(total / this.threads);
@@ -359,8 +381,8 @@ class Counter {
   }
 
   /** What movers send travels while others multiply: all of it is one stretch, after which ranks meet. */
-  private roles({ regions, attributes }: Op, weight: number): void {
-    const [consumers, producers, movers] = regions as readonly [Region, Region, Region];
+  private roles({ regions, attributes }: PreparedOp, weight: number): void {
+    const [consumers, producers, movers] = regions as readonly [PreparedRegion, PreparedRegion, PreparedRegion];
     const threads = (role: string): number => (attributes[role] as number | undefined) ?? this.kernel.blockThreads;
     const before = this.now;
     this.isBeside = attributes["movers"] !== undefined;
@@ -382,27 +404,27 @@ class Counter {
     this.endStretch();
   }
 
-  private loop(op: Op, weight: number): void {
+  private loop(op: PreparedOp, weight: number): void {
     const bounds = op.operands.map((v) => this.values.deciding(v));
     if (bounds.includes(null)) return;
-    const [body] = op.regions as [Region];
+    const [body] = op.regions as [PreparedRegion];
     const ranges = body.arguments.map((_, i) => [bounds[2 * i]!, bounds[2 * i + 1]!] as const);
     const total = ranges.reduce((n, [lo, hi]) => n * Math.max(0, hi - lo), 1);
     if (total === 0) return;
-    if (op.attributes["map"] === "threads" && synchronises(op)) return this.meet(body, ranges[0]!);
+    if (op.attributes["map"] === "threads" && op.synchronises) return this.meet(body, ranges[0]!);
     const own = this.ownIterations(op, total);
     // An iteration of a loop over blocks is one block's.
     const isOfBlocks = op.attributes["map"] === "blocks";
     const each = isOfBlocks ? weight / this.grid : weight;
     const { shares, unevenness } = this;
     if (isOfBlocks) this.unevenness = (own * this.grid) / total;
-    if (isOfBlocks && ranges.length === 1 && copiesTiles(body))
+    if (isOfBlocks && ranges.length === 1 && body.copiesTiles)
       this.shares = sharesOfTiles(body, ranges[0]!, this.grid, this.values);
-    if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += each * total;
+    if (op.name === "reduce" && scalarOf(op.op.results[0]!.type) !== "index") this.stretch.scalarOps += each * total;
     const isOutermost = this.depth === 0;
     this.depth++;
-    for (const a of body.arguments) this.depends.set(a, this.depth);
-    const isOrdered = synchronises(op) && !this.isBeside;
+    for (const a of body.arguments) this.depends[a] = this.depth;
+    const isOrdered = op.synchronises && !this.isBeside;
     const { stretch } = this;
     const before = isOutermost && !this.isBeside ? this.touched() : null;
     // Terms of a sum that nothing is stored between are loaded several at a time.
@@ -421,7 +443,7 @@ class Counter {
   }
 
   private eachIteration(
-    body: Region,
+    body: PreparedRegion,
     ranges: readonly (readonly [number, number])[],
     { each, path, total, isOrdered }: { each: number; path: number; total: number; isOrdered: boolean },
   ): void {
@@ -435,7 +457,7 @@ class Counter {
   }
 
   /** Counts all iterations at once. @returns false, with nothing counted, if the variables decide something. */
-  private taken(body: Region, weight: number, path: number): boolean {
+  private taken(body: PreparedRegion, weight: number, path: number): boolean {
     const { stretch } = this;
     const before = {
       ...stretch,
@@ -460,7 +482,7 @@ class Counter {
   }
 
   /** A loop whose threads wait for a flag each. */
-  private meet(body: Region, [lo, hi]: readonly [number, number]): void {
+  private meet(body: PreparedRegion, [lo, hi]: readonly [number, number]): void {
     if (!this.isBeside) {
       this.closeStretch();
       this.flags = 0;
@@ -483,22 +505,19 @@ class Counter {
     this.now = NONE;
   }
 
-  private access(op: Op, weight: number): void {
-    const buffer = this.buffers.get(text(op, "buffer"))!;
-    if (op.name === "load" && buffer.role === "state") return void this.values.set(op.results[0]!, 0);
+  private access(op: PreparedOp, weight: number): void {
+    const buffer = op.buffer!;
+    if (op.name === "load" && buffer.role === "state") return this.values.set(op.results[0]!, 0);
     if (!isParameter(buffer) && buffer.role !== "scratch") return;
-    const { peer } = memoryOperands(op);
-    const owner = isRemote(op) ? this.values.deciding(peer!) : this.rank;
+    const owner = op.peer === null ? this.rank : this.values.deciding(op.peer);
     if (owner === null || owner < 0 || owner >= this.kernel.world) return;
-    const type = op.name === "store" ? op.operands[0]!.type : op.results[0]!.type;
-    const bytes = weight * lanesOf(type) * DTYPES[buffer.dtype].bytes;
-    this.stretch[op.name === "store" ? "stored" : "loaded"][owner]! += bytes;
+    this.stretch[op.name === "store" ? "stored" : "loaded"][owner]! += weight * op.bytes;
   }
 
-  private tile(op: Op, weight: number): void {
-    const owner = isRemote(op) ? this.values.deciding(op.operands[0]!) : this.rank;
+  private tile(op: PreparedOp, weight: number): void {
+    const owner = op.peer === null ? this.rank : this.values.deciding(op.peer);
     if (owner === null || owner < 0 || owner >= this.kernel.world) return;
-    const bytes = weight * tileBytes(op, this.kernel, this.dims);
+    const bytes = weight * tileBytes(op.op, this.kernel, this.dims);
     // The second-level cache holds memory of its own GPU.
     const isOwn = owner === this.rank;
     const loaded = isOwn ? bytes * (this.shares.get(op) ?? 1) : bytes;
