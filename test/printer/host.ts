@@ -63,6 +63,7 @@ function withoutAssembly(text: string): string {
     // What is written out in the instruction is part of its name.
     const name = instruction!
       .replace(/%%/g, "")
+      .replace(/\\[nt]/g, " ")
       .replace(/%\d+|[[\]{};,]/g, " ")
       .trim()
       .replace(/[^A-Za-z0-9]+/g, "_");

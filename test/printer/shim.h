@@ -104,6 +104,8 @@ static inline void cp_async_cg_shared_global_16(unsigned to, const void* from, i
   std::memcpy(block_shared + to, from, bytes);
 }
 static inline void cp_async_commit_group() {}
+// The launch before has ended.
+static inline void griddepcontrol_launch_dependents_griddepcontrol_wait() {}
 template <typename... X> static inline void cp_async_wait_group(X...) {}
 }  // namespace ptx
 
