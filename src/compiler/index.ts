@@ -190,4 +190,5 @@ export {
 } from "./machine/machines.js";
 export { isNear, isWhole, parseReach, type Reach } from "./machine/reach.js";
 export { type Architecture, architectureOf, ARCHITECTURES } from "./machine/architectures.js";
-export { gridOf, type RankWork, workOfRank } from "./machine/work.js";
+export type { RankWork } from "./machine/stretches.js";
+export { gridOf, workOfRank } from "./machine/work.js";

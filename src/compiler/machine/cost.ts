@@ -13,7 +13,8 @@ import { type Copy, type MessageStep, type Run, runsOf } from "../manifest-steps
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Machine, Sourced } from "./machines.js";
 import { MESSAGES } from "./reach.js";
-import { gridOf, type RankWork, type Stretch, type Trips, workOfRank } from "./work.js";
+import type { RankWork, Stretch, Trips } from "./stretches.js";
+import { gridOf, workOfRank } from "./work.js";
 
 /** Seconds. Its terms are those of the rank that is done last. */
 export interface Prediction {

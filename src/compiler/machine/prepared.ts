@@ -6,7 +6,7 @@ import { type Buffer, bufferOf, isGlobal, isRemote, type Kernel, memoryOperands,
 import type { OpName } from "../ir/ops.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import { DTYPES } from "../types/dtype.js";
-import { isOfIndices } from "./iterations.js";
+import { isOfIndices, type Known, type KnownStore } from "./iterations.js";
 import { elementOps, isBookkeeping } from "./op-facts.js";
 
 export interface PreparedOp {
@@ -146,4 +146,21 @@ function packetsOf(op: Op, regions: readonly PreparedRegion[]): PreparedOp["pack
     loaded: [...new Set([...inside.flatMap((p) => p.loaded), ...own("packet_load")])],
     stored: [...new Set([...inside.flatMap((p) => p.stored), ...own("packet_store")])],
   };
+}
+
+/** What is known of values, by their numbers. */
+export class NumberedValues implements KnownStore<number> {
+  private readonly all: (Known | undefined)[];
+
+  constructor(values: number) {
+    this.all = new Array<Known | undefined>(values).fill(undefined);
+  }
+
+  get(v: number): Known | undefined {
+    return this.all[v];
+  }
+
+  set(v: number, known: Known): void {
+    this.all[v] = known;
+  }
 }

@@ -8,56 +8,29 @@
 import { bufferOf, isParameter, type Kernel } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { FEW_ITERATIONS, iterationsOf, type Known, KnownValues, NeedsIterations } from "./iterations.js";
+import { FEW_ITERATIONS, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
 import { productOps, tileBytes } from "./op-facts.js";
-import { type PreparedKernel, preparedKernel, type PreparedOp, type PreparedRegion } from "./prepared.js";
+import {
+  NumberedValues,
+  type PreparedKernel,
+  preparedKernel,
+  type PreparedOp,
+  type PreparedRegion,
+} from "./prepared.js";
+import {
+  add,
+  later,
+  length,
+  type Meeting,
+  NONE,
+  OWN,
+  PACKETS,
+  PEER,
+  type RankWork,
+  since,
+  type Trips,
+} from "./stretches.js";
 import { sharesOfTiles } from "./tiles.js";
-
-/**
- * Round trips to memory one after the other: those of loads that wait for values of loads before them, or that stand behind a
- * store which may have changed what they read.
- */
-export interface Trips {
-  readonly peer: number;
-  readonly own: number;
-  /** Looks at packets in own memory that peers store there. */
-  readonly packets: number;
-}
-
-/** What a rank does between two waits. */
-export interface Stretch {
-  /** Bytes that all blocks load from, and store to, the memory of each rank, this one's included. */
-  readonly loaded: readonly number[];
-  readonly stored: readonly number[];
-  /** Bytes that all blocks copy of this rank's memory in tiles, and those of them in `loaded`: the second-level cache has the rest. */
-  readonly tiles?: { readonly all: number; readonly loaded: number };
-  /** Of the bytes of own memory, those of outermost loops that touch no peer's: all blocks are in such a loop at one time, and the wire rests. */
-  readonly apart?: number;
-  readonly trips: Trips;
-  /**
-   * Of all blocks: operations on elements, counted as additions, and those of products of tiles, as many as if each block had those of
-   * the one that has most.
-   */
-  readonly scalarOps: number;
-  readonly tensorOps: number;
-}
-
-/** Where a rank may wait for flags. All ranks come to the same places, so that the stretches between them are of one number. */
-export interface Meeting {
-  /** Other ranks whose flags are set since the place before, after what was stored to them has arrived. */
-  readonly tells: readonly number[];
-  /** Other ranks whose flags are waited for; null for the packets of all who sent some. */
-  readonly awaits: readonly number[] | null;
-  /** Flags of all blocks are waited for, and not of the block's namesakes alone. */
-  readonly isGrid: boolean;
-}
-
-export interface RankWork {
-  /** One more than there are meetings. */
-  readonly stretches: readonly Stretch[];
-  readonly meetings: readonly Meeting[];
-  readonly grid: number;
-}
 
 interface OpenStretch {
   loaded: number[];
@@ -74,6 +47,7 @@ const MOST_MEETINGS = 10_000;
 /** Iterations of a sum that the C compiler has in flight together. */
 const REDUCED_TOGETHER = 4;
 const SLOT_BYTES = 16;
+
 /** Blocks of a launch, as the manifest's rule has it. @param limit fewer than the kernel's own most */
 export function gridOf(kernel: Pick<Kernel, "work" | "maxBlocks">, dims: DimValues, limit = Infinity): number {
   const wanted = Math.max(1, ...kernel.work.map((e) => evaluateExtent(e, dims)));
@@ -87,37 +61,6 @@ export function workOfRank(kernel: Kernel, rank: number, dims: DimValues, grid =
 
 /** Buffers of own memory that were loaded from, by the number of their index. */
 type Loaded = Map<number, Set<string>>;
-
-const NONE: Trips = { peer: 0, own: 0, packets: 0 };
-const OWN: Trips = { ...NONE, own: 1 };
-const PEER: Trips = { ...NONE, peer: 1 };
-const PACKETS: Trips = { ...NONE, packets: 1 };
-const add = (a: Trips, b: Trips, times = 1): Trips => ({
-  peer: a.peer + times * b.peer,
-  own: a.own + times * b.own,
-  packets: a.packets + times * b.packets,
-});
-/** A trip to a peer takes about twice as long; which of two paths is the longer one needs no more than that. */
-const length = (t: Trips): number => 2 * t.peer + t.own + t.packets;
-const later = (a: Trips, b: Trips): Trips => (length(b) > length(a) ? b : a);
-const since = (a: Trips, b: Trips): Trips => add(a, b, -1);
-
-/** Known values by their numbers. */
-class NumberedValues {
-  private readonly all: (Known | undefined)[];
-
-  constructor(values: number) {
-    this.all = new Array<Known | undefined>(values).fill(undefined);
-  }
-
-  get(v: number): Known | undefined {
-    return this.all[v];
-  }
-
-  set(v: number, known: Known): void {
-    this.all[v] = known;
-  }
-}
 
 class Counter {
   private readonly prepared: PreparedKernel;

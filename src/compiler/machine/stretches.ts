@@ -1,0 +1,64 @@
+/** What a rank does in a launch, as the model takes it: stretches of work between meetings, and the longest path through each. */
+
+/**
+ * Round trips to memory one after the other: those of loads that wait for values of loads before them, or that stand behind a
+ * store which may have changed what they read.
+ */
+export interface Trips {
+  readonly peer: number;
+  readonly own: number;
+  /** Looks at packets in own memory that peers store there. */
+  readonly packets: number;
+}
+
+/** What a rank does between two waits. */
+export interface Stretch {
+  /** Bytes that all blocks load from, and store to, the memory of each rank, this one's included. */
+  readonly loaded: readonly number[];
+  readonly stored: readonly number[];
+  /** Bytes that all blocks copy of this rank's memory in tiles, and those of them in `loaded`: the second-level cache has the rest. */
+  readonly tiles?: { readonly all: number; readonly loaded: number };
+  /** Of the bytes of own memory, those of outermost loops that touch no peer's: all blocks are in such a loop at one time, and the wire rests. */
+  readonly apart?: number;
+  readonly trips: Trips;
+  /**
+   * Of all blocks: operations on elements, counted as additions, and those of products of tiles, as many as if each block had those of
+   * the one that has most.
+   */
+  readonly scalarOps: number;
+  readonly tensorOps: number;
+}
+
+/** Where a rank may wait for flags. All ranks come to the same places, so that the stretches between them are of one number. */
+export interface Meeting {
+  /** Other ranks whose flags are set since the place before, after what was stored to them has arrived. */
+  readonly tells: readonly number[];
+  /** Other ranks whose flags are waited for; null for the packets of all who sent some. */
+  readonly awaits: readonly number[] | null;
+  /** Flags of all blocks are waited for, and not of the block's namesakes alone. */
+  readonly isGrid: boolean;
+}
+
+export interface RankWork {
+  /** One more than there are meetings. */
+  readonly stretches: readonly Stretch[];
+  readonly meetings: readonly Meeting[];
+  readonly grid: number;
+}
+
+export const NONE: Trips = { peer: 0, own: 0, packets: 0 };
+export const OWN: Trips = { ...NONE, own: 1 };
+export const PEER: Trips = { ...NONE, peer: 1 };
+export const PACKETS: Trips = { ...NONE, packets: 1 };
+/** A path, and then another so many times. */
+export const add = (a: Trips, b: Trips, times = 1): Trips => ({
+  peer: a.peer + times * b.peer,
+  own: a.own + times * b.own,
+  packets: a.packets + times * b.packets,
+});
+/** A trip to a peer takes about twice as long; which of two paths is the longer one needs no more than that. */
+export const length = (t: Trips): number => 2 * t.peer + t.own + t.packets;
+/** The longer of two paths. */
+export const later = (a: Trips, b: Trips): Trips => (length(b) > length(a) ? b : a);
+/** What a path has that another has not. */
+export const since = (a: Trips, b: Trips): Trips => add(a, b, -1);
