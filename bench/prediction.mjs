@@ -82,7 +82,7 @@ function predicted(m) {
   const { kernel, manifest } = compiled;
   if (kernel === null) return [];
   const dims = m.dims ?? dimsOf(kernel, sizeOf(kernel), m.bytes / DTYPES[m.dtype].bytes);
-  if (isChanged(m.variant ?? wayOf(manifest, dims), m.file) || isChanged(m.kernel, m.file)) return [];
+  if (isChanged(m.variant ?? wayOf(manifest, dims), m.measured) || isChanged(m.kernel, m.measured)) return [];
   const us = predictTime(compiled, dims, machine).total * 1e6;
   return [{ ...m, dims, predicted: us, error: us / m.us - 1 }];
 }
@@ -93,7 +93,7 @@ function suiteRows() {
   const found = new Map();
   for (const file of readdirSync(folder).sort()) {
     if (!file.endsWith(".json") || isLeftOut(file)) continue;
-    const { backend, ranks, dtype, rows, machine } = json(file);
+    const { backend, ranks, dtype, rows, machine, date: measured } = json(file);
     if (backend !== "cuda" || !Array.isArray(rows)) continue;
     for (const { label, dims, kernels } of rows)
       for (const [kernel, cell] of Object.entries(kernels)) {
@@ -102,19 +102,8 @@ function suiteRows() {
         const plan = TUNED_SUITE.test(file) ? plans.find((p) => p.conversion === kernel) : undefined;
         const variant = cell.way ?? (plan === undefined ? undefined : taken(plan.choices, size).way);
         const gpu = machine.gpus[0];
-        const m = {
-          kernel,
-          ranks,
-          dtype,
-          dims,
-          label,
-          us: cell.us.median,
-          variant,
-          gpu,
-          mapping: mappingOf(file),
-          file,
-        };
-        found.set(JSON.stringify([kernel, ranks, dtype, label, gpu]), m);
+        const m = { kernel, ranks, dtype, dims, label, us: cell.us.median, variant, gpu, mapping: mappingOf(file) };
+        found.set(JSON.stringify([kernel, ranks, dtype, label, gpu]), { ...m, measured });
       }
   }
   return [...found.values()].flatMap(predicted);
@@ -122,7 +111,7 @@ function suiteRows() {
 
 /** Ways that `collc tune` measured, and what the model would have chosen among them. */
 function tuneRows(file) {
-  const { plans, machine: gpu } = json(file);
+  const { plans, machine: gpu, date } = json(file);
   const rows = [];
   const regrets = [];
   for (const { conversion, ranks, dtype, measured } of plans) {
@@ -130,7 +119,7 @@ function tuneRows(file) {
     const names = new Set(Object.values(measured).flatMap((times) => Object.keys(times)));
     // Ways that were slow enough to be left out of the plan are compiled one by one.
     const ways = [...names].flatMap((name) => {
-      if (!whole.compiled.ways.includes(name) || isChanged(name, file)) return [];
+      if (!whole.compiled.ways.includes(name) || isChanged(name, date)) return [];
       const known = whole.compiled.considered.find((way) => way.name === name);
       const mapping = mappingOf(file);
       return [known ?? { name, ...program({ kernel: conversion, ranks, dtype, variant: name, gpu, mapping }) }];
@@ -142,7 +131,7 @@ function tuneRows(file) {
       const dims = dimsOf(kernel, by, Number(label));
       for (const { name, compiled } of ways)
         if (times[name] !== undefined) {
-          const row = { kernel: conversion, ranks, dtype, dims, label, us: times[name], variant: name, file };
+          const row = { kernel: conversion, ranks, dtype, dims, label, us: times[name], variant: name, measured: date };
           rows.push(...predicted({ ...row, program: { compiled, machine: whole.machine } }));
         }
       const chosen = used[numberOf(taken(plan.choices, evaluateExtent(by, dims)), used)].name;
@@ -170,7 +159,7 @@ function sweepRows(file) {
     .flatMap(({ file: path, ranks, dtype, bytes, size, us, mapping }) => {
       const kernel = path.replace(/^kernels\//, "").replace(/\.coll$/, "");
       const blocks = { ...mapping, busyBlocks: mapping.elementBlocks };
-      return predicted({ kernel, ranks, dtype, bytes: bytes ?? size, us, mapping: blocks, file });
+      return predicted({ kernel, ranks, dtype, bytes: bytes ?? size, us, mapping: blocks, measured: file });
     });
 }
 
@@ -182,7 +171,7 @@ function libraryRows() {
     for (const { file: path, ranks, dims, us, when, elementBlocks, dtype = "bf16" } of lines(file)) {
       if (us === undefined || when !== undefined || elementBlocks !== undefined || path.startsWith("matmul/")) continue;
       const kernel = path.replace(/\.coll$/, "");
-      const m = { kernel, ranks, dtype, dims, us, mapping: { elementBlocks: 32 }, file };
+      const m = { kernel, ranks, dtype, dims, us, mapping: { elementBlocks: 32 }, measured: file };
       found.set(JSON.stringify([kernel, dims]), m);
     }
   }
@@ -211,7 +200,7 @@ const out = [
     const names = readdirSync(folder).filter((file) => files.test(file));
     return `- ${names.map((name) => `\`${name}\``).join(", ")}: ${why}.`;
   }),
-  ...CHANGED_WAYS.map(({ way, since, why }) => `- \`${way}\` in files before ${since}: ${why}.`),
+  ...CHANGED_WAYS.map(({ way, since, why }) => `- \`${way}\` before ${since}: ${why}.`),
   "",
 ];
 

@@ -13,7 +13,8 @@ import { type Copy, type MessageStep, type Run, runsOf } from "../manifest-steps
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Machine, Sourced } from "./machines.js";
 import { MESSAGES } from "./reach.js";
-import type { RankWork, Stretch, Trips } from "./stretches.js";
+import type { RankWork, Stretch } from "./stretches.js";
+import type { Trips } from "./trips.js";
 import { gridOf, workOfRank } from "./work.js";
 
 /** Seconds. Its terms are those of the rank that is done last. */

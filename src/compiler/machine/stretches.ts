@@ -1,15 +1,5 @@
-/** What a rank does in a launch, as the model takes it: stretches of work between meetings, and the longest path through each. */
-
-/**
- * Round trips to memory one after the other: those of loads that wait for values of loads before them, or that stand behind a
- * store which may have changed what they read.
- */
-export interface Trips {
-  readonly peer: number;
-  readonly own: number;
-  /** Looks at packets in own memory that peers store there. */
-  readonly packets: number;
-}
+/** What a rank does in a launch, as the model takes it: stretches of work between meetings. */
+import type { Trips } from "./trips.js";
 
 /** What a rank does between two waits. */
 export interface Stretch {
@@ -45,20 +35,3 @@ export interface RankWork {
   readonly meetings: readonly Meeting[];
   readonly grid: number;
 }
-
-export const NONE: Trips = { peer: 0, own: 0, packets: 0 };
-export const OWN: Trips = { ...NONE, own: 1 };
-export const PEER: Trips = { ...NONE, peer: 1 };
-export const PACKETS: Trips = { ...NONE, packets: 1 };
-/** A path, and then another so many times. */
-export const add = (a: Trips, b: Trips, times = 1): Trips => ({
-  peer: a.peer + times * b.peer,
-  own: a.own + times * b.own,
-  packets: a.packets + times * b.packets,
-});
-/** A trip to a peer takes about twice as long; which of two paths is the longer one needs no more than that. */
-export const length = (t: Trips): number => 2 * t.peer + t.own + t.packets;
-/** The longer of two paths. */
-export const later = (a: Trips, b: Trips): Trips => (length(b) > length(a) ? b : a);
-/** What a path has that another has not. */
-export const since = (a: Trips, b: Trips): Trips => add(a, b, -1);

@@ -17,20 +17,9 @@ import {
   type PreparedOp,
   type PreparedRegion,
 } from "./prepared.js";
-import {
-  add,
-  later,
-  length,
-  type Meeting,
-  NONE,
-  OWN,
-  PACKETS,
-  PEER,
-  type RankWork,
-  since,
-  type Trips,
-} from "./stretches.js";
+import type { Meeting, RankWork } from "./stretches.js";
 import { sharesOfTiles } from "./tiles.js";
+import { add, Arrivals, later, NONE, OWN, PACKETS, PEER, since, type Trips } from "./trips.js";
 
 interface OpenStretch {
   loaded: number[];
@@ -65,9 +54,7 @@ type Loaded = Map<number, Set<string>>;
 class Counter {
   private readonly prepared: PreparedKernel;
   private readonly values: KnownValues<number>;
-  /** When values are there, on the thread's path; of those that are not there at once. */
-  private readonly ready: (Trips | undefined)[];
-  private readonly awaited: number[] = [];
+  private readonly arrivals: Arrivals;
   /** The innermost loop, counted from outside, whose variable a value depends on; 0 for none. */
   private readonly depends: Uint8Array;
   private depth = 0;
@@ -100,7 +87,7 @@ class Counter {
     this.prepared = preparedKernel(kernel);
     const { values } = this.prepared;
     this.values = new KnownValues(rank, dims, grid, new NumberedValues(values));
-    this.ready = new Array<Trips | undefined>(values).fill(undefined);
+    this.arrivals = new Arrivals(values);
     this.depends = new Uint8Array(values);
     this.threads = kernel.blockThreads;
     this.stretches = [this.opened()];
@@ -140,8 +127,7 @@ class Counter {
   private closeStretch(): void {
     this.stretch.trips = this.now;
     this.now = NONE;
-    for (const v of this.awaited) this.ready[v] = undefined;
-    this.awaited.length = 0;
+    this.arrivals.clear();
   }
 
   /**
@@ -165,12 +151,7 @@ class Counter {
         stored = this.now;
         continue;
       }
-      let at = this.now;
-      if (this.awaited.length > 0)
-        for (const v of op.operands) {
-          const there = this.ready[v];
-          if (there !== undefined) at = later(at, there);
-        }
+      let at = this.arrivals.after(op.operands, this.now);
       if (op.name === "load" && op.isGlobal)
         at = add(later(at, stored), this.isHeld(op, (loaded ??= new Map())) ? NONE : this.tripOf(op));
       if (op.name === "copy_tile") at = add(at, this.tripOf(op), 1 / this.inFlight(op));
@@ -186,10 +167,7 @@ class Counter {
   private enter(op: PreparedOp, at: Trips): void {
     const innermost = this.innermost(op);
     for (const v of op.results) {
-      if (length(at) > 0) {
-        if (this.ready[v] === undefined) this.awaited.push(v);
-        this.ready[v] = at;
-      }
+      this.arrivals.set(v, at);
       if (innermost > 0) this.depends[v] = innermost;
     }
   }
@@ -197,7 +175,6 @@ class Counter {
   /** Before an op that loads packets, stored since, ranks wait for each other's: whether they run it or not, it is a place for all. */
   private packetsOf(op: PreparedOp): boolean {
     const { loaded } = op.packets;
-    if (loaded.length === 0) return false;
     if (!loaded.some((name) => this.sent.has(name))) return false;
     this.closeStretch();
     this.meetings.push({ tells: [...this.tells], awaits: null, isGrid: false });

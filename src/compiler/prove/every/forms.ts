@@ -385,22 +385,22 @@ class Narrowing extends Map<string, Range> {
     super(ranges);
   }
 
-  /** Keeps one half and leaves the other; says false where each half has one number. */
-  keepsHalf(into: Cut): boolean {
+  /** Takes one half and leaves the other; says false, with nothing done, where each half has one number. */
+  takeHalf(into: Cut): boolean {
     const { name, at } = into;
     const range = this.get(name)!;
-    const keepsLower = at - 1 > range.low;
-    if (!keepsLower && at === range.high) return false;
+    const takesLower = at - 1 > range.low;
+    if (!takesLower && at === range.high) return false;
     const [lower, upper] = parts({ ranges: this, names: this.names }, into) as [Box, Box];
-    this.left.push(keepsLower ? upper : lower);
-    this.set(name, keepsLower ? { ...range, high: at - 1 } : { ...range, low: at });
+    this.left.push(takesLower ? upper : lower);
+    this.set(name, takesLower ? { ...range, high: at - 1 } : { ...range, low: at });
     return true;
   }
 }
 
-/** Goes on in a half of the box. @throws what it is given, where that cannot be */
+/** Goes on in a half of the box that is looked at. @throws what it is given, where that cannot be */
 function cut(ranges: Ranges, into: Error): void {
-  if (!(ranges instanceof Narrowing && into instanceof Cut && ranges.keepsHalf(into))) throw into;
+  if (!(ranges instanceof Narrowing && into instanceof Cut && ranges.takeHalf(into))) throw into;
 }
 
 /** Gives `look` boxes that cover one, until it has an answer for each. Says false where that takes more than `most` of them. */
