@@ -174,14 +174,15 @@ export function rangeOf(f: Form, ranges: Pick<Ranges, "get">): Range {
 /** Whether a polynomial is at least 0 everywhere in a box, or nowhere. @throws Cut, Undecided */
 export function isAtLeastZero(f: Form, ranges: Ranges): boolean {
   if (isConstant(f)) return constantOf(f) >= 0;
-  const { low, high } = rangeOf(f, ranges);
-  if (low >= 0) return true;
-  if (high < 0) return false;
-  const fromZero = rangeFromZero(f, ranges);
-  if (fromZero.low >= 0) return true;
-  if (fromZero.high < 0) return false;
-  cut(ranges, cutFor(f, ranges));
-  return isAtLeastZero(f, ranges);
+  for (;;) {
+    const { low, high } = rangeOf(f, ranges);
+    if (low >= 0) return true;
+    if (high < 0) return false;
+    const fromZero = rangeFromZero(f, ranges);
+    if (fromZero.low >= 0) return true;
+    if (fromZero.high < 0) return false;
+    cut(ranges, cutFor(f, ranges));
+  }
 }
 
 /** The range of a polynomial with products, closer: over parameters less the least that each may be, where terms cancel. */
@@ -291,27 +292,28 @@ function quotientByNumber(f: Form, by: number, ranges: Ranges): Form {
       if (n - q * by !== 0) rest.set(key, n - q * by);
     } else rest.set(key, n);
   }
-  const { low, high } = rangeOf(rest, ranges);
-  const [from, to] = [Math.floor(low / by), Math.floor(high / by)];
-  if (from === to) return plus(whole, constant(from));
-  let widest: { name: string; spread: number } | null = null;
-  for (const [key, n] of rest) {
-    if (key === "") continue;
-    const range = ranges.get(key);
-    if (range === undefined) throw UNDECIDED;
-    const base = by / greatestCommon(n, by);
-    if (range.high - range.low + 1 > base) throw new Digits(key, constant(base));
-    const spread = Math.abs(n) * (range.high - range.low);
-    if (range.low < range.high && (widest === null || spread > widest.spread)) widest = { name: key, spread };
+  for (;;) {
+    const { low, high } = rangeOf(rest, ranges);
+    const [from, to] = [Math.floor(low / by), Math.floor(high / by)];
+    if (from === to) return plus(whole, constant(from));
+    let widest: { name: string; spread: number } | null = null;
+    for (const [key, n] of rest) {
+      if (key === "") continue;
+      const range = ranges.get(key);
+      if (range === undefined) throw UNDECIDED;
+      const base = by / greatestCommon(n, by);
+      if (range.high - range.low + 1 > base) throw new Digits(key, constant(base));
+      const spread = Math.abs(n) * (range.high - range.low);
+      if (range.low < range.high && (widest === null || spread > widest.spread)) widest = { name: key, spread };
+    }
+    if (widest === null) throw UNDECIDED;
+    const { low: least, high: most } = ranges.get(widest.name)!;
+    const slope = rest.get(widest.name)!;
+    const others = rangeOf(new Map([...rest].filter(([key]) => key !== widest.name)), ranges);
+    // From where on, or up to where, the others make no difference.
+    const at = slope > 0 ? Math.ceil((to * by - others.low) / slope) : Math.floor((to * by - others.low) / slope) + 1;
+    cut(ranges, new Cut(widest.name, at > least && at <= most ? at : Math.floor((least + most) / 2) + 1));
   }
-  if (widest === null) throw UNDECIDED;
-  const { low: least, high: most } = ranges.get(widest.name)!;
-  const slope = rest.get(widest.name)!;
-  const others = rangeOf(new Map([...rest].filter(([key]) => key !== widest.name)), ranges);
-  // From where on, or up to where, the others make no difference.
-  const at = slope > 0 ? Math.ceil((to * by - others.low) / slope) : Math.floor((to * by - others.low) / slope) + 1;
-  cut(ranges, new Cut(widest.name, at > least && at <= most ? at : Math.floor((least + most) / 2) + 1));
-  return quotientByNumber(f, by, ranges);
 }
 
 /** A box, and what stands in it for each name that was there at first. */
@@ -381,15 +383,17 @@ class Narrowing extends Map<string, Range> {
     ranges: Ranges,
     private readonly names: Box["names"],
     private readonly left: Box[],
+    private readonly most: number,
   ) {
     super(ranges);
   }
 
-  /** Takes one half and leaves the other; says false, with nothing done, where each half has one number. */
+  /** Takes one half and leaves the other; says false, with nothing done, where each half has one number, or where too many are left. */
   takeHalf(into: Cut): boolean {
     const { name, at } = into;
     const range = this.get(name)!;
     const takesLower = at - 1 > range.low;
+    if (this.left.length >= this.most) return false;
     if (!takesLower && at === range.high) return false;
     const [lower, upper] = parts({ ranges: this, names: this.names }, into) as [Box, Box];
     this.left.push(takesLower ? upper : lower);
@@ -407,9 +411,10 @@ function cut(ranges: Ranges, into: Error): void {
 export function explore(box: Box, most: number, look: (box: Box) => void): boolean {
   const left = [box];
   for (let looks = 0; left.length > 0; looks++) {
-    if (looks >= most) return false;
+    // Each that is left takes one look at least.
+    if (looks + left.length > most) return false;
     const { ranges, names } = left.pop()!;
-    const next = { ranges: new Narrowing(ranges, names, left), names };
+    const next = { ranges: new Narrowing(ranges, names, left, most), names };
     try {
       look(next);
     } catch (e) {
