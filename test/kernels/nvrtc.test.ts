@@ -34,8 +34,6 @@ const MIXED = "all_reduce/quantised";
 const SPILLS: Readonly<Record<string, number>> = {
   "broadcast/ring": 36,
   "fused/reduce_scatter_rms_norm": 16,
-  // Numbers of the launch, in six registers: the loop over the stages of a wide tile loads none.
-  "matmul/all_reduce_bias_gelu": 264,
 };
 
 /** Functions of CUDA, and f32 tiles. */

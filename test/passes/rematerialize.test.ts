@@ -77,6 +77,29 @@ describe("after a product", () => {
     expect(cuda).toMatch(/i64 (v\d+) = d_m;\n\s*asm volatile\("" : "\+l"\(\1\)\);/);
   });
 
+  it("a loop over the accumulator computes in each iteration what there are no registers for, and takes fewer elements of many ranks", () => {
+    const text = SCATTERED.replace("sharded(0) {", "replicated {").replace(
+      "reduce_scatter(a @ b, dim: 0)",
+      "all_reduce(a @ b)",
+    );
+    const loopsOf = (ranks: number): Op[] => {
+      const loops: Op[] = [];
+      const { variants } = compile(text, { ranks, dtype: "bf16", arch: "sm_90a" });
+      for (const { compiled } of variants)
+        walkKernel(
+          compiled.kernel!,
+          (op) => void (op.attributes["lanes"] !== undefined && isLoop(op) && loops.push(op)),
+        );
+      return loops;
+    };
+    const computes = (op: Op): boolean => op.regions[0]!.ops.some((o) => o.name === "rank");
+    const [few, many] = [loopsOf(2), loopsOf(8)];
+    expect(few.filter(computes)).toEqual([]);
+    expect(new Set(many.map((op) => `${computes(op)} ${op.attributes["lanes"]}`))).toEqual(
+      new Set(["false 4", "false 8", "true 4"]),
+    );
+  });
+
   it("a second time changes nothing", () => {
     expect(problemsOf(kernel)).toEqual([]);
     const count = (k: typeof kernel): number => {

@@ -5,8 +5,14 @@
  * and the rank are taken anew (`near`), so that no C compiler finds that they are what they were, and computes it before the loop.
  */
 import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
-import { walkKernel } from "../ir/visit.js";
+import { walk, walkKernel } from "../ir/visit.js";
 import { dropUnused } from "./support/unused.js";
+
+/**
+ * Values that a loop over an accumulator's elements keeps from before it, at most; with more, it computes them in each iteration.
+ * All-reductions of 4 ranks use 14, for which ptxas spilled 64 bytes beside the 128 registers of the sums; reduce-scatters of 4 use 9, and nothing is spilled.
+ */
+const MOST_KEPT = 12;
 
 export function rematerialize(kernel: Kernel): Kernel {
   if (!kernel.body.ops.some((op) => holds(op, "roles"))) return kernel;
@@ -81,7 +87,8 @@ class Rematerializer {
     const copied = (op: Op): Op => {
       const operands = op.operands.map(used);
       if (op.regions.length === 0) return { ...op, operands };
-      const isApart = op.name === "if" && holds(op, "for") && !isCore(op) && !isChoiceOfForms(op);
+      const isBranch = op.name === "if" && holds(op, "for") && !isCore(op) && !isChoiceOfForms(op);
+      const isApart = isBranch || (op.attributes["map"] === "fragment" && this.launchValuesIn(op) > MOST_KEPT);
       const inside = ({ ops: inner }: Region): Op[] => {
         if (isApart) return this.home(inner);
         const last = inner.map(isCore).lastIndexOf(true);
@@ -94,6 +101,16 @@ class Rematerializer {
     const isLiteral = (op: Op): boolean => op.name === "const";
     const rest = ops.filter((op) => !isLiteral(op)).map(copied);
     return [...ops.filter(isLiteral), ...first, ...rest];
+  }
+
+  /** How many values a loop uses that follow from the launch, and are not given by it as they are. */
+  private launchValuesIn(loop: Op): number {
+    const values = new Set<Value>();
+    walk(loop.regions[0]!, ({ operands }) => {
+      for (const v of operands)
+        if (this.makers.get(v)?.operands.length !== 0 && this.followsFromLaunch(v)) values.add(v);
+    });
+    return values.size;
   }
 
   /** Whether a value depends on nothing but lengths, the rank and the grid, and costs less than a register. */

@@ -53,19 +53,28 @@ export function vectorize(kernel: Kernel, options: Pick<PassOptions, "accessByte
 const SPREAD: ReadonlySet<Attribute> = new Set<Attribute>(["threads", "fragment"]);
 /** Most neighbours of a row that a thread takes of an accumulator. */
 const FRAGMENT_LANES = 8;
+/** Most bytes that a thread loads for these: with 128, of 8 ranks, ptxas spilled up to 76 beside an accumulator of 128 registers; with 80 none. */
+const FRAGMENT_BYTES = 96;
 
 /**
  * Elements of a row of an accumulator that a thread takes at once: no more than one access holds. Of two accesses side by side, each
  * store of a warp would fill half of every sector: a cut product of 512×2048×8192 takes 38 µs so, and 35 with one (H200, 2026-11).
+ * Fewer where it adds up so many ranks' parts that they do not fit into the registers that the accumulator leaves: compilers load all first.
  */
 function fragmentLanes(op: Op, lanes: number, kernel: Kernel, options: Pick<PassOptions, "accessBytes">): number {
   let widest = 1;
+  let loaded = 0;
   walk(op.regions[0]!, (o) => {
     if (o.name !== "load" && o.name !== "store") return;
     const buffer = bufferOf(kernel, text(o, "buffer"));
-    if (isGlobal(buffer)) widest = Math.max(widest, DTYPES[buffer.dtype].bytes);
+    if (!isGlobal(buffer)) return;
+    const { bytes } = DTYPES[buffer.dtype];
+    widest = Math.max(widest, bytes);
+    if (o.name === "load") loaded += bytes;
   });
-  return Math.min(lanes, Math.max(1, options.accessBytes / widest));
+  let width = Math.min(lanes, Math.max(1, options.accessBytes / widest));
+  while (width > 1 && width * loaded > FRAGMENT_BYTES) width /= 2;
+  return width;
 }
 
 function touchesMemory(op: Op): boolean {
