@@ -39,9 +39,19 @@ describe("divisors", () => {
     ["min(abs(x[i]), 1e-30)", true],
     ["max(x[i], 1e-30)", false],
     ["max(x[i], -1e-30)", true],
-    ["sum(k in 0..4) exp(x[k])", false],
+    // What is too small for f32 is 0, and so may all exponentials be.
+    ["sum(k in 0..4) exp(x[k])", true],
+    ["sum(k in 0..4) exp(max(x[k], -80))", false],
     ["sum(k in 0..4) (exp(x[k]) - 1)", true],
-    ["exp(x[i])", false],
+    ["exp(x[i])", true],
+    ["exp(max(x[i], -100))", false],
+    ["sigmoid(x[i])", true],
+    ["sigmoid(max(x[i], -80))", false],
+    ["1 + sigmoid(x[i])", false],
+    ["(1 + x[i] * x[i]) * 1e-30 * 1e-30", true],
+    ["abs(x[i]) + 1e-46", true],
+    ["abs(x[i]) + 1e-44", false],
+    ["pow(exp(x[i]), -0.5)", true],
     ["exp(x[i]) - exp(x[0])", true],
     ["sum(p in ranks) where(x@p[i] > 0, 1.0, 2.0)", false],
     ["sum(p in ranks) where(x@p[i] > 0, 1.0, 0.0)", true],
@@ -205,7 +215,11 @@ describe("floats", () => {
     expect(open(element("sqrt(abs(x[i]))"))).toEqual([]);
     expect(open(element("log(abs(x[i]))"))).toEqual(["domain f32 at log(abs(x[i]))"]);
     expect(open(element("log(1 + abs(x[i]))")).join()).not.toContain("domain");
-    expect(open(element("log(sum(p in ranks) exp(-abs(x@p[i])))"))).toEqual([]);
+    expect(open(element("log(sum(p in ranks) exp(-abs(x@p[i])))")).join()).toContain("domain");
+    expect(open(element("log(sum(p in ranks) exp(max(-abs(x@p[i]), -80)))"))).toEqual([]);
+    expect(open(element("log(sigmoid(x[i]))"))).toEqual(["domain f32 at log(sigmoid(x[i]))"]);
+    expect(open(element("log(sigmoid(x[i]))", { where: "where x in -80..80" }))).toEqual([]);
+    expect(open(element("rsqrt(sigmoid(x[i]))"))).toEqual(["divisor f32 at rsqrt(sigmoid(x[i]))"]);
     expect(open(element("rsqrt(abs(x[i]))"))).toEqual(["divisor f32 at rsqrt(abs(x[i]))"]);
     expect(open(element("rsqrt(abs(x[i]) + 1e-6)"))).toEqual([]);
   });

@@ -120,7 +120,7 @@ function comparison(op: Op, a: Known, b: Known, note: Note): Interval {
   return at;
 }
 
-/** A float result, rounded once or more often. */
+/** A float result, rounded once or more often. It may be 0 where it is too small for its dtype. */
 function result(op: Op, exact: Interval, note: Note, roundings = 1): Interval {
   const kind = scalarOf(op.results[0]!.type) as DType;
   const at = rounded(exact, kind, roundings);
@@ -162,6 +162,9 @@ function cast(op: Op, from: ScalarKind, to: ScalarKind, a: Known, note: Note): P
 /** Functions of CUDA are right to a few units in the last place. */
 const INEXACT = 4;
 
+/** What the exponential is finite of in f32, rounded down. */
+const LARGEST_EXPONENT = 88;
+
 const above = (x: Interval, lo: number): Interval => interval(Math.max(x.lo, lo), Math.max(x.hi, lo));
 
 function floatUnary(op: Op, fn: UnaryFunction, at: Interval, note: Note): Interval {
@@ -173,7 +176,7 @@ function floatUnary(op: Op, fn: UnaryFunction, at: Interval, note: Note): Interv
     case "relu":
       return greatest(at, interval(0, 0));
     case "exp":
-      return result(op, rising(at, Math.exp, true), note, INEXACT);
+      return result(op, rising(at, Math.exp), note, INEXACT);
     case "log":
       if (!isPositive(at)) note("domain", "f32", op);
       return result(op, rising(above(at, SMALLEST_F32), Math.log), note, INEXACT);
@@ -189,7 +192,8 @@ function floatUnary(op: Op, fn: UnaryFunction, at: Interval, note: Note): Interv
     case "tanh":
       return interval(-1, 1);
     case "sigmoid":
-      return interval(0, 1, true);
+      // Where the exponential of what it is taken of, without its sign, is infinite, it is 0.
+      return interval(0, 1, at.lo >= -LARGEST_EXPONENT);
     case "silu":
     case "gelu":
       return interval(-0.5, Math.max(0, at.hi));

@@ -93,9 +93,7 @@ export function rounded(x: Interval, dtype: DType, times = 1): Interval {
     if (at === Infinity || (times === 1 && isNumberOf(dtype, at))) return at;
     return at >= smallest ? Math.max(lo, smallest) : at >= 0 ? 0 : lo;
   };
-  // Results too small for f32 count as rounding, as those of any size do; f16 and f8 end so early that they do not.
-  const isNotZero = x.isNotZero && DTYPES[dtype].epsilon !== DTYPES.f16.epsilon && DTYPES[dtype].bytes > 1;
-  return interval(below(x.lo), -below(-x.hi), isNotZero);
+  return interval(below(x.lo), -below(-x.hi));
 }
 
 /** The smallest positive number of f32. */

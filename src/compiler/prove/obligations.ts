@@ -183,7 +183,9 @@ class Walk {
     switch (op.name) {
       case "const": {
         const value = op.attributes["value"] as number;
-        return this.define(op, interval(value, value), null, true, { grain: grainOf(value), inexact: null });
+        // Of floats, what is too small for f32 is 0.
+        const at = Math.fround(value) === 0 ? 0 : value;
+        return this.define(op, interval(at, at), null, true, { grain: grainOf(at), inexact: null });
       }
       case "dim":
         return this.define(op, this.memory.lengthOf(text(op, "name")));
