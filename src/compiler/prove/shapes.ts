@@ -3,6 +3,7 @@ import type { Kernel } from "../ir/module.js";
 import type { PassOptions } from "../passes/options.js";
 import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
 import { greatestCommon } from "../types/requirement.js";
+import { claimedKernel } from "./claimed.js";
 import { outcomesOf } from "./outcomes.js";
 import { fitting, multiplies, outerTensors, rowDimension, shortShape, wantedShapes } from "./lengths.js";
 import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
@@ -183,22 +184,43 @@ class Reached {
   }
 }
 
-/** Constants of the program on one side of which no shape lies. */
-export function constantsBeyond(program: Kernel, shapes: readonly DimValues[]): Threshold[] {
+const withClaims = new WeakMap<Kernel, Kernel>();
+
+/** A program, and after it what its author claims of its outputs: constants of both tell lengths apart. */
+function withClaimsOf(program: Kernel): Kernel {
+  let both = withClaims.get(program);
+  if (both === undefined) {
+    const isClaimed = program.clauses?.ensures.some((span) => span !== null) === true;
+    const claimed = isClaimed ? claimedKernel(program) : null;
+    both = program;
+    if (claimed !== null) {
+      const named = new Set(program.buffers.map((b) => b.name));
+      const buffers = [...program.buffers, ...claimed.buffers.filter((b) => !named.has(b.name))];
+      both = { ...program, buffers, body: { arguments: [], ops: [...program.body.ops, ...claimed.body.ops] } };
+    }
+    withClaims.set(program, both);
+  }
+  return both;
+}
+
+/** Constants of the program and of its claims on one side of which no shape lies. */
+export function constantsBeyond(ofAuthor: Kernel, shapes: readonly DimValues[]): Threshold[] {
+  const program = withClaimsOf(ofAuthor);
   const reached = new Reached(program);
   for (const dims of shapes) reached.add(dims);
   return thresholdsOf(program).filter((t) => !reached.isPast(t));
 }
 
-/** Shapes on both sides of the program's constants, as far as they are affordable. */
-function shapesAround(kernel: Kernel, program: Kernel, plain: readonly DimValues[]): DimValues[] {
+/** Shapes on both sides of the constants of a program and of its claims, as far as they are affordable. */
+function shapesAround(kernel: Kernel, ofAuthor: Kernel, plain: readonly DimValues[]): DimValues[] {
+  const program = withClaimsOf(ofAuthor);
   const shapes: DimValues[] = [];
   const reached = new Reached(program);
   for (const dims of plain) reached.add(dims);
   let spent = 0;
   const add = (wanted: DimValues): void => {
     const dims = fitting(kernel, wanted);
-    const accesses = dims === null ? Infinity : reachOf(program, dims).accesses;
+    const accesses = dims === null ? Infinity : reachOf(ofAuthor, dims).accesses;
     if (!(accesses <= MOST_ACCESSES && spent + accesses <= MOST_ACCESSES_TOGETHER)) return;
     spent += accesses;
     reached.add(dims!);
@@ -284,7 +306,8 @@ function lengthPast(
 }
 
 /** A length at which a constant matters, of one dimension that goes with it; null where none is found. */
-export function lengthBeyond(kernel: Kernel, program: Kernel, threshold: Threshold): DimValues | null {
+export function lengthBeyond(kernel: Kernel, ofAuthor: Kernel, threshold: Threshold): DimValues | null {
+  const program = withClaimsOf(ofAuthor);
   const short = shortShape(kernel);
   for (const dim of dimsBehind(program, threshold.root)) {
     const n = lengthPast(program, short, dim, threshold, Infinity);
