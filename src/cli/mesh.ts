@@ -25,9 +25,11 @@ export function parseMesh(text: string): MeshChoice {
   return Object.fromEntries(entries);
 }
 
-/** The ranks that a mesh has, where it says so by the sizes of all axes. */
+/** The ranks that a mesh has, where it says so by the sizes of all axes; of one axis by name, others may be left out. */
 export function ranksOfMesh(choice: MeshChoice | undefined): number | null {
-  return Array.isArray(choice) ? (choice as readonly number[]).reduce((a, n) => a * n, 1) : null;
+  if (choice === undefined) return null;
+  const sizes = Object.values(choice);
+  return !Array.isArray(choice) && sizes.length < 2 ? null : sizes.reduce((a, n) => a * n, 1);
 }
 
 /**

@@ -260,8 +260,10 @@ describe("collc check --mesh", () => {
       const { code, out } = await collc(argv, { stdin: hierarchical });
       expect([code, out.includes("rows, 6 ranks")]).toEqual([0, true]);
     }
-    const { out } = await collc(["check", "-", "--mesh", "3x1", "--schedules", "0"], { stdin: hierarchical });
-    expect(out).toContain("nothing wrong for 3 ranks");
+    for (const mesh of ["3x1", "node=3,gpu=1"]) {
+      const { out } = await collc(["check", "-", "--mesh", mesh, "--schedules", "0"], { stdin: hierarchical });
+      expect(out).toContain("nothing wrong for 3 ranks");
+    }
   });
 
   it("says that axes were equal wherever it looked", async () => {
