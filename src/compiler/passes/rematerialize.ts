@@ -1,8 +1,9 @@
 /**
- * rematerialize: what follows from the launch alone (lengths, the rank) is computed again where it is used, after a product by roles
- * and in each way to store its tiles. While it multiplies, a thread has its part of the accumulator in registers, and few are left:
- * what a tile's store needs, and what the loops after the product need, would be kept in them all the while, or spilled. The lengths
- * and the rank are taken anew (`near`), so that no C compiler finds that they are what they were, and computes it before the loop.
+ * rematerialize: what follows from the launch alone (lengths, the rank) is computed again where it is used: after a product by roles,
+ * in each way to store its tiles, and in each iteration where that uses much of it. While it multiplies, a thread has its part of the
+ * accumulator in registers, and few are left: what a tile's store needs, and what the loops after the product need, would be kept in
+ * them all the while, or spilled. The lengths and the rank are taken anew (`near`), so that no C compiler finds that they are what
+ * they were, and computes it before the loop.
  */
 import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
 import { walk, walkKernel } from "../ir/visit.js";

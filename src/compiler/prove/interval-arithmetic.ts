@@ -120,7 +120,7 @@ function comparison(op: Op, a: Known, b: Known, note: Note): Interval {
   return at;
 }
 
-/** A float result, rounded once or more often. It may be 0 where it is too small for its dtype. */
+/** A float result, rounded once or more often. */
 function result(op: Op, exact: Interval, note: Note, roundings = 1): Interval {
   const kind = scalarOf(op.results[0]!.type) as DType;
   const at = rounded(exact, kind, roundings);
@@ -162,9 +162,6 @@ function cast(op: Op, from: ScalarKind, to: ScalarKind, a: Known, note: Note): P
 /** Functions of CUDA are right to a few units in the last place. */
 const INEXACT = 4;
 
-/** What the exponential is finite of in f32, rounded down. */
-const LARGEST_EXPONENT = 88;
-
 const above = (x: Interval, lo: number): Interval => interval(Math.max(x.lo, lo), Math.max(x.hi, lo));
 
 function floatUnary(op: Op, fn: UnaryFunction, at: Interval, note: Note): Interval {
@@ -182,18 +179,25 @@ function floatUnary(op: Op, fn: UnaryFunction, at: Interval, note: Note): Interv
       return result(op, rising(above(at, SMALLEST_F32), Math.log), note, INEXACT);
     case "sqrt":
       if (at.lo < 0) note("domain", "f32", op);
-      return result(op, rising(above(at, 0), Math.sqrt, isNeverZero(at)), note, INEXACT);
+      return result(op, rising(above(at, 0), Math.sqrt), note, INEXACT);
     case "rsqrt": {
       if (at.lo < 0) note("domain", "f32", op);
       if (!isNeverZero(at)) note("divisor", "f32", op);
       const inverse = negative(rising(above(at, SMALLEST_F32), (x) => -1 / Math.sqrt(x)));
-      return result(op, interval(inverse.lo, inverse.hi, true), note, INEXACT);
+      return result(op, inverse, note, INEXACT);
     }
     case "tanh":
       return interval(-1, 1);
     case "sigmoid":
-      // Where the exponential of what it is taken of, without its sign, is infinite, it is 0.
-      return interval(0, 1, at.lo >= -LARGEST_EXPONENT);
+      return overlap(
+        interval(0, 1),
+        result(
+          op,
+          rising(at, (x) => 1 / (1 + Math.exp(-x))),
+          note,
+          INEXACT,
+        ),
+      );
     case "silu":
     case "gelu":
       return interval(-0.5, Math.max(0, at.hi));
@@ -243,7 +247,7 @@ function power(op: Op, base: Interval, exponent: Interval, note: Note): Interval
   const ends = [size.lo, size.hi].flatMap((x) => [x ** exponent.lo, x ** exponent.hi]);
   const most = Math.max(...ends);
   const isSigned = base.lo < 0 && exponent.lo % 2 !== 0;
-  return result(op, interval(isSigned ? -most : Math.min(...ends), most, isNeverZero(base)), note, INEXACT);
+  return result(op, interval(isSigned ? -most : Math.min(...ends), most, Math.min(...ends)), note, INEXACT);
 }
 
 function wholeUnary(op: Op, fn: UnaryFunction, kind: ScalarKind, a: Known, note: Note): Place {
@@ -342,13 +346,9 @@ function compared(fn: Comparison, a: Known, b: Known): Interval {
 }
 
 /** A sum of so many terms. */
-export function total({ lo, hi, isNotZero }: Interval, fewest: number, most: number): Interval {
+export function total({ lo, hi }: Interval, fewest: number, most: number): Interval {
   const times = (n: number, x: number): number => (n === 0 || x === 0 ? 0 : n * x);
-  return interval(
-    lo >= 0 ? times(fewest, lo) : times(most, lo),
-    hi >= 0 ? times(most, hi) : times(fewest, hi),
-    fewest > 0 && ((lo >= 0 && isNotZero) || lo > 0),
-  );
+  return interval(lo >= 0 ? times(fewest, lo) : times(most, lo), hi >= 0 ? times(most, hi) : times(fewest, hi));
 }
 
 /** Factors that are multiplied one by one; of more nothing is known. */

@@ -8,13 +8,19 @@ import { type DType, DTYPES, isDType, type ScalarKind } from "../types/dtype.js"
 export interface Interval {
   readonly lo: number;
   readonly hi: number;
-  /** 0 is between the ends and yet no value: exponentials are positive, however small. */
-  readonly isNotZero: boolean;
+  /** No value is nearer to 0; 0 where one may be 0. */
+  readonly nearest: number;
 }
 
-/** Ends that are no numbers, as ∞ - ∞, limit nothing. */
-export function interval(lo: number, hi: number, isNotZero = false): Interval {
-  return { lo: Number.isNaN(lo) ? -Infinity : lo, hi: Number.isNaN(hi) ? Infinity : hi, isNotZero };
+/**
+ * Ends that are no numbers, as ∞ - ∞, limit nothing.
+ * @param nearest what is known of it besides the ends: values on both sides of 0 may keep a distance
+ */
+export function interval(lo: number, hi: number, nearest = 0): Interval {
+  let [least, most] = [Number.isNaN(lo) ? -Infinity : lo, Number.isNaN(hi) ? Infinity : hi];
+  if (nearest > 0 && least > -nearest) least = Math.max(least, nearest);
+  if (nearest > 0 && most < nearest) most = Math.min(most, -nearest);
+  return { lo: least, hi: most, nearest: Math.max(nearest > 0 ? nearest : 0, least, -most) };
 }
 
 export const UNLIMITED = interval(-Infinity, Infinity);
@@ -73,8 +79,9 @@ export function fits({ lo, hi }: Interval, kind: ScalarKind): boolean {
 
 /** What is left of values in a kind, where they fit and where it is taken for granted that they do. */
 export function within(x: Interval, kind: ScalarKind): Interval {
-  const { lo, hi } = allOf(kind);
-  return interval(Math.min(Math.max(x.lo, lo), hi), Math.max(Math.min(x.hi, hi), lo), x.isNotZero);
+  const all = allOf(kind);
+  const [lo, hi] = [Math.min(Math.max(x.lo, all.lo), all.hi), Math.max(Math.min(x.hi, all.hi), all.lo)];
+  return interval(lo, hi, Math.min(x.nearest, Math.max(-lo, hi)));
 }
 
 /** Whether a number is one of a dtype, and so stays where it is rounded. */
@@ -84,16 +91,17 @@ function isNumberOf(dtype: DType, x: number): boolean {
   return Number.isInteger(x / step);
 }
 
-/** Values after they were rounded to a float dtype `times` times; what is rounded to 0 is not said to be different from it. */
+/** Values after they were rounded to a float dtype `times` times, perhaps to 0. */
 export function rounded(x: Interval, dtype: DType, times = 1): Interval {
   const unit = 2 * times * DTYPES[dtype].epsilon;
   const smallest = SMALLEST[dtype]!;
   const below = (at: number): number => {
     const lo = at - Math.abs(at) * unit - smallest * times;
     if (at === Infinity || (times === 1 && isNumberOf(dtype, at))) return at;
-    return at >= smallest ? Math.max(lo, smallest) : at >= 0 ? 0 : lo;
+    // To the nearest, what is no less than the smallest number does not become 0.
+    return at < 0 ? lo : lo > 0 || (times === 1 && at >= smallest) ? Math.max(lo, smallest) : 0;
   };
-  return interval(below(x.lo), -below(-x.hi));
+  return interval(below(x.lo), -below(-x.hi), below(x.nearest));
 }
 
 /** The smallest positive number of f32. */
@@ -105,68 +113,66 @@ export function smallestOf(dtype: DType): number {
 }
 
 /** Whether no value is 0. */
-export const isNeverZero = (x: Interval): boolean => x.lo > 0 || x.hi < 0 || x.isNotZero;
+export const isNeverZero = (x: Interval): boolean => x.nearest > 0;
 
 /** Whether all values are greater than 0. */
-export const isPositive = (x: Interval): boolean => x.lo > 0 || (x.lo >= 0 && x.isNotZero);
+export const isPositive = (x: Interval): boolean => x.lo > 0;
 
 export function hull(a: Interval, b: Interval): Interval {
-  return interval(Math.min(a.lo, b.lo), Math.max(a.hi, b.hi), isNeverZero(a) && isNeverZero(b));
+  return interval(Math.min(a.lo, b.lo), Math.max(a.hi, b.hi), Math.min(a.nearest, b.nearest));
 }
 
 /** The numbers that lie in both; the first, where none does: nothing ever comes there. */
 export function overlap(a: Interval, b: Interval): Interval {
-  const [lo, hi] = [Math.max(a.lo, b.lo), Math.min(a.hi, b.hi)];
-  return lo > hi ? a : interval(lo, hi, a.isNotZero || b.isNotZero);
+  const both = interval(Math.max(a.lo, b.lo), Math.min(a.hi, b.hi), Math.max(a.nearest, b.nearest));
+  return both.lo > both.hi ? a : both;
 }
 
 export function sum(a: Interval, b: Interval): Interval {
-  const isNotZero = (isPositive(a) && b.lo >= 0) || (isPositive(b) && a.lo >= 0);
-  return interval(a.lo + b.lo, a.hi + b.hi, isNotZero);
+  return interval(a.lo + b.lo, a.hi + b.hi);
 }
 
-export const negative = (x: Interval): Interval => interval(-x.hi, -x.lo, x.isNotZero);
+export const negative = (x: Interval): Interval => interval(-x.hi, -x.lo, x.nearest);
 
 const product1 = (a: number, b: number): number => (a === 0 || b === 0 ? 0 : a * b);
 
 export function product(a: Interval, b: Interval): Interval {
   const ends = [product1(a.lo, b.lo), product1(a.lo, b.hi), product1(a.hi, b.lo), product1(a.hi, b.hi)];
-  return interval(Math.min(...ends), Math.max(...ends), isNeverZero(a) && isNeverZero(b));
+  return interval(Math.min(...ends), Math.max(...ends), product1(a.nearest, b.nearest));
 }
 
 /** Of a value by itself, which is never negative. */
 export function square(x: Interval): Interval {
-  const [a, b] = [product1(x.lo, x.lo), product1(x.hi, x.hi)];
-  return interval(x.lo <= 0 && x.hi >= 0 ? 0 : Math.min(a, b), Math.max(a, b), isNeverZero(x));
+  return interval(product1(x.nearest, x.nearest), Math.max(product1(x.lo, x.lo), product1(x.hi, x.hi)));
 }
 
-/** By something that is never 0; `smallest` is the least distance from it. */
+/** By something that is never 0; `smallest` is the least distance from it where no other is known. */
 export function quotient(a: Interval, b: Interval, smallest: number): Interval {
   const isApart = b.lo > 0 || b.hi < 0;
+  const most = 1 / (b.nearest || smallest);
+  const least = b.lo < 0 || b.hi > 0 ? 1 / Math.max(-b.lo, b.hi) : 0;
   const inverse = isApart
     ? interval(1 / b.hi, 1 / b.lo)
-    : interval(b.lo < 0 ? -1 / smallest : 0, b.hi > 0 ? 1 / smallest : 0);
-  return { ...product(a, inverse), isNotZero: isNeverZero(a) };
+    : interval(b.lo < 0 ? -most : 0, b.hi > 0 ? most : 0, Math.min(least, most));
+  return product(a, inverse);
 }
 
 export function least(a: Interval, b: Interval): Interval {
-  return interval(Math.min(a.lo, b.lo), Math.min(a.hi, b.hi), isNeverZero(a) && isNeverZero(b));
+  return interval(Math.min(a.lo, b.lo), Math.min(a.hi, b.hi), Math.min(a.nearest, b.nearest));
 }
 
 export function greatest(a: Interval, b: Interval): Interval {
-  const isNotZero = isPositive(a) || isPositive(b) || (isNeverZero(a) && isNeverZero(b));
-  return interval(Math.max(a.lo, b.lo), Math.max(a.hi, b.hi), isNotZero);
+  return interval(Math.max(a.lo, b.lo), Math.max(a.hi, b.hi), Math.min(a.nearest, b.nearest));
 }
 
 /** Of a number without its sign. */
 export function magnitude(x: Interval): Interval {
-  const { hi } = greatest(x, negative(x));
-  return interval(Math.max(0, x.lo, -x.hi), hi, isNeverZero(x));
+  return interval(x.nearest, Math.max(-x.lo, x.hi));
 }
 
 /** Of a function that never falls. */
-export function rising(x: Interval, fn: (x: number) => number, isNotZero = false): Interval {
-  return interval(fn(x.lo), fn(x.hi), isNotZero);
+export function rising(x: Interval, fn: (x: number) => number): Interval {
+  return interval(fn(x.lo), fn(x.hi));
 }
 
 /** Fractions are cut off. */

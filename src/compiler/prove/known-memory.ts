@@ -97,7 +97,8 @@ export class KnownMemory {
     this.changes++;
     if (!this.isPatient) {
       const [lo, hi] = [next.lo < held.at.lo ? -Infinity : next.lo, next.hi > held.at.hi ? Infinity : next.hi];
-      next = within(interval(lo, hi, next.isNotZero), bufferOf(this.kernel, name).dtype);
+      const nearest = next.nearest < held.at.nearest ? 0 : next.nearest;
+      next = within(interval(lo, hi, nearest), bufferOf(this.kernel, name).dtype);
     }
     const grainThen = !this.isPatient && both.grain < held.grain ? 0 : both.grain;
     this.held.set(name, {
@@ -160,7 +161,7 @@ export class KnownMemory {
   }
 }
 
-const same = (a: Interval, b: Interval): boolean => a.lo === b.lo && a.hi === b.hi && a.isNotZero === b.isNotZero;
+const same = (a: Interval, b: Interval): boolean => a.lo === b.lo && a.hi === b.hi && a.nearest === b.nearest;
 
 /** Of lengths, which are never negative. */
 const EXTENTS: Readonly<Record<ExtentOp, (a: Interval, b: Interval) => Interval>> = {

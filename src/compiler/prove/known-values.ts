@@ -6,7 +6,7 @@ import { scalarOf } from "../ir/types.js";
 import { isFloat } from "../types/dtype.js";
 import { EXACT, type Exactness } from "./exactness.js";
 import { evaluate, type Known } from "./interval-arithmetic.js";
-import { allOf, type Interval, interval, overlap, UNLIMITED } from "./intervals.js";
+import { allOf, type Interval, interval, overlap, SMALLEST_F32, UNLIMITED } from "./intervals.js";
 
 /** That the value of a number lies somewhere. */
 type Fact = readonly [number: number, at: Interval];
@@ -168,18 +168,19 @@ const SWAPPED: Readonly<Record<Comparison, Comparison>> = {
 
 /** Where x lies if `x fn y`. */
 function limited(fn: Comparison, y: Interval, step: number): Interval {
+  const smallest = step || SMALLEST_F32;
   switch (fn) {
     case "eq":
       return y;
     case "ne":
-      return interval(-Infinity, Infinity, y.lo === 0 && y.hi === 0);
+      return interval(-Infinity, Infinity, y.lo === 0 && y.hi === 0 ? smallest : 0);
     case "lt":
-      return interval(-Infinity, y.hi - step, y.hi <= 0);
+      return interval(-Infinity, y.hi - step, y.hi <= 0 ? smallest : 0);
     case "le":
-      return interval(-Infinity, y.hi, y.hi < 0);
+      return interval(-Infinity, y.hi);
     case "gt":
-      return interval(y.lo + step, Infinity, y.lo >= 0);
+      return interval(y.lo + step, Infinity, y.lo >= 0 ? smallest : 0);
     case "ge":
-      return interval(y.lo, Infinity, y.lo > 0);
+      return interval(y.lo, Infinity);
   }
 }

@@ -315,7 +315,7 @@ class Walk {
       const top = at.lo >= 0 && fn === "sum" && fewest > 0 ? summed(peak, number, { from, to }) : undefined;
       const fewer = top?.left.size === 0 ? Math.max(at.lo, top.least) : at.lo;
       const safe = at.lo >= 0 && fn === "sum" && fewest > 0 ? overlap(ends, interval(fewer, Infinity)) : ends;
-      const result = within({ ...safe, isNotZero: whole.isNotZero || safe.lo > 0 }, "f32");
+      const result = within(safe, "f32");
       return this.define(op, result, null, false, {
         ...this.exactness(op, ofSum(op, whole, term!), [term!]),
         peak: top,
