@@ -3,8 +3,8 @@ export const CHANGED_WAYS = [
   { way: "all_reduce/push", since: "2026-11-26T05:00Z", why: "it adds up and hands out in one loop, and had two" },
   {
     way: "broadcast/relay",
-    since: "2026-11-26T05:00Z",
-    why: "the root keeps its own copy while it deals, and did it after",
+    since: "2026-11-26T12:45Z",
+    why: "the others fetch their shares and hand them out in one loop; the root dealt them first",
   },
 ];
 

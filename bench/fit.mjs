@@ -24,7 +24,7 @@ const OF_KERNELS = [
   ...["flag", "flagRank", "drain", "ownDrain", "grid", "peerLoad", "ownLoad", "peerNext", "ownNext", "skew"],
   ...["packet", "packetSpread", "packetLoad"],
 ];
-const OF_COPIES = ["copyEngine", "copyEnginePull", "copyStart", "ownCopyStart"];
+const OF_COPIES = ["copyEngine", "copyEnginePull", "copyEnginePort", "copyStart", "ownCopyStart"];
 /** How much a number's distance from where it began counts, beside the error of one row in a thousand. */
 const HOLD = 2;
 

@@ -291,7 +291,7 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: Measured | nu
 /** Elements of tensors at which the ways that are worth packets are looked for, and those that are worth copy engines. */
 const SHORT = 512;
 const LONG = 2 ** 26;
-const MOST_PACKED = 2;
+const MOST_PACKED = 3;
 /** In place there are the compiler's own ways, too, whose packets keep what others still read. */
 const MOST_PACKED_IN_PLACE = 4;
 const MOST_COPIED = 3;

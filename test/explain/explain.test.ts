@@ -148,7 +148,7 @@ describe("the prediction", () => {
     const perRank = (n * 2 * 3) / 4;
     expect(p.wire / (perRank / H200.pull.value + perRank / H200.push.value)).toBeCloseTo(1, 6);
     expect(p.total).toBeCloseTo(p.wire + p.latency, 9);
-    expect(p.blocks).toBe(H200.wireBlocks.value);
+    expect(p.blocks).toBe(H200.loadBlocks.value);
   });
 });
 

@@ -4,7 +4,7 @@
 //   node test/gpu/sweep.mjs --ranks 4 --plan plan.json [--out results.jsonl]
 //
 // plan.json: [{"file": "kernels/all_reduce/push.coll", "dtype": "bf16", "sizes": [1048576], "mappings": [{"slabRows": 4}]}]
-// Sizes are bytes of the tensor named n (one dimension). Needs what test/gpu/suite.mjs needs.
+// Sizes are bytes of the tensor named n (one dimension), or all dimensions: {"m": 512, "n": 8192, "k": 8192}. Needs what test/gpu/suite.mjs needs.
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,8 @@ import { parseArgs } from "node:util";
 import { compile, fitDims } from "../../dist/src/compiler/index.js";
 import { makeTensors, verify } from "../../dist/src/bench/execute.js";
 import { connect } from "../../dist/src/runtime/connect.js";
-import { importsFromDisk } from "../../dist/src/runtime/imports.js";
+import { importsFromDisk, libraryFromDisk } from "../../dist/src/runtime/imports.js";
+import { machineOption } from "../../dist/src/runtime/machine-at-hand.js";
 import { launchRanks } from "../../dist/src/runtime/launcher.js";
 
 const { values: options } = parseArgs({
@@ -38,7 +39,10 @@ async function runRank() {
     const text = readFileSync(place, "utf8");
     const programs = mappings.map((mapping) => ({
       mapping,
-      compiled: compile(text, { file: place, ranks, dtype, resolve: importsFromDisk, mapping }),
+      compiled: compile(text, {
+        ...{ file: place, ranks, dtype, mapping },
+        ...{ resolve: importsFromDisk, library: libraryFromDisk, ...machineOption("cuda", ranks) },
+      }),
     }));
     const error = programs.flatMap((p) => p.compiled.diagnostics).find((d) => d.severity === "error");
     if (error !== undefined) {
@@ -48,7 +52,8 @@ async function runRank() {
     const { manifest } = programs[0].compiled;
     const names = new Set(manifest.dims);
     for (const size of sizes) {
-      const wanted = Object.fromEntries([...names].map((d) => [d, Math.max(1, Math.round(size / WIDTH[dtype]))]));
+      const each = Math.max(1, Math.round(size / WIDTH[dtype]));
+      const wanted = typeof size === "object" ? size : Object.fromEntries([...names].map((d) => [d, each]));
       const dims = fitDims(manifest.requirements, wanted, names);
       // Inputs are made once a size: to fill them takes longer than to time them.
       const tensors = await makeTensors(group, manifest, dims, 3);
@@ -65,7 +70,7 @@ async function runRank() {
           file,
           dtype,
           ranks,
-          size,
+          size: typeof size === "object" ? Object.values(size).join("x") : size,
           mapping,
           us: +median.toFixed(2),
           min: +min.toFixed(2),
@@ -101,8 +106,8 @@ if (options.rank) {
   });
   for (const file of new Set(lines.map((l) => l.file))) {
     const own = lines.filter((l) => l.file === file && l.us != null);
-    const sizes = [...new Set(own.map((l) => l.size))].sort((a, b) => a - b);
-    console.log(`${file}: microseconds by bytes ${sizes.join(" ")}`);
+    const sizes = [...new Set(own.map((l) => l.size))];
+    console.log(`${file}: microseconds by size ${sizes.join(" ")}`);
     for (const key of new Set(own.map((l) => JSON.stringify(l.mapping)))) {
       const at = (size) => own.find((l) => l.size === size && JSON.stringify(l.mapping) === key)?.us ?? "-";
       console.log(`  ${key.padEnd(60)} ${sizes.map((s) => String(at(s)).padStart(9)).join("")}`);

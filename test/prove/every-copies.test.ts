@@ -27,7 +27,7 @@ describe("kernels that go through strips and peers in one loop", () => {
   it.each([
     ["all_gather/pull", 2],
     ["all_gather/pull", 4],
-    ["broadcast/relay", 4],
+    ["broadcast/flat", 4],
     ["all_to_all/push", 2],
     ["all_to_all/push", 4],
   ] as const)("%s on %i ranks holds for every length, as printed, too", (name, ranks) => {

@@ -35,7 +35,7 @@ describe("a measured plan that takes NCCL", () => {
     expect(planProblem(manifest!)).toBeNull();
     expect(variants.map((v) => v.name)).toEqual(["all_gather/push"]);
     expect(choiceOf(manifest!, { n: 998 }).steps).toEqual([
-      { kind: "launch", kernel: 0, maxBlocks: machine.wireBlocks.value },
+      { kind: "launch", kernel: 0, maxBlocks: machine.storeBlocks.value },
     ]);
     expect(choiceOf(manifest!, { n: 1000 }).steps).toEqual([
       { kind: "library", library: "nccl", call: "all_gather", input: "x", output: "y", root: 0 },

@@ -93,6 +93,11 @@ export class Builder {
       if (fn === "mul" && ca === 1) return b;
       if (fn === "rem" && cb === 1) return this.constant(0);
       if (fn === "mul" && (ca === 0 || cb === 0)) return this.constant(0);
+      if (kind === "bool" && (fn === "and" || fn === "or")) {
+        const known = ca ?? cb;
+        const other = ca === undefined ? a : b;
+        if (known !== undefined) return (known !== 0) === (fn === "and") ? other : this.constant(known, a.type);
+      }
     }
     return this.value("binary", [a, b], { fn }, a.type);
   }

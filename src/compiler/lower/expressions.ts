@@ -102,7 +102,8 @@ function coordinate({ size, stride }: Axis, { build }: LoweringContext): Value {
 }
 
 function builtinName(name: string, { build, checked }: LoweringContext): Value {
-  if (name === "rank") return build.rank();
+  // What a rank that is alone never does is not lowered, as where it would speak to others.
+  if (name === "rank") return checked.world === 1 ? build.constant(0) : build.rank();
   if (name === "world") return build.constant(checked.world);
   const number = checked.scalars.find((s) => s.name === name);
   return number === undefined ? build.dim(name) : build.scalar(name, number.dtype);

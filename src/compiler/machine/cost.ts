@@ -272,7 +272,8 @@ export function predictCopies(
   dims: DimValues,
   machine: Machine,
 ): Prediction {
-  const [sends, receives, own] = [copies.map(() => 0), copies.map(() => 0), copies.map(() => 0)];
+  const none = (): number[] => copies.map(() => 0);
+  const [sends, receives, port, own] = [none(), none(), none(), none()];
   for (const [rank, list] of copies.entries())
     for (const { rows, length, from, to } of list) {
       const rate = (from.rank === rank ? machine.copyEngine : machine.copyEnginePull).value;
@@ -282,9 +283,10 @@ export function predictCopies(
       else {
         sends[from.rank]! += moved / rate;
         receives[to.rank]! += moved / rate;
+        for (const { rank: one } of [from, to]) port[one]! += moved / machine.copyEnginePort.value;
       }
     }
-  const wire = Math.max(...sends, ...receives);
+  const wire = Math.max(...sends, ...receives, ...port);
   const memory = Math.max(...own) / machine.memory.value;
   const latency = (wire > 0 ? machine.copyStart : machine.ownCopyStart).value;
   return { total: latency + Math.max(wire, memory), latency, wire, memory, arithmetic: 0, blocks: 0 };

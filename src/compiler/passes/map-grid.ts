@@ -16,11 +16,14 @@ import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
-import { isBusy } from "./support/busy.js";
+import { isBusy, movingBlocks } from "./support/busy.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 import { mostElements } from "./support/upper-bound.js";
 
-type GridOptions = Pick<PassOptions, "elementThreads" | "elementBlocks" | "busyBlocks" | "accessBytes" | "earlyLaunch">;
+type GridOptions = Pick<
+  PassOptions,
+  "elementThreads" | "elementBlocks" | "loadBlocks" | "busyBlocks" | "accessBytes" | "earlyLaunch"
+>;
 
 export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
@@ -39,7 +42,7 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
     else return false;
     return true;
   });
-  const blocks = isBusy(kernel, definitions) ? options.busyBlocks : options.elementBlocks;
+  const blocks = isBusy(kernel, definitions) ? options.busyBlocks : movingBlocks(kernel, options);
   const maxBlocks = kernel.maxBlocks > 0 ? kernel.maxBlocks : blocks;
   return {
     ...kernel,

@@ -19,6 +19,8 @@ export interface PassOptions {
   readonly rowThreads: number;
   /** Most blocks of a kernel that only moves and reduces; more do not move bytes faster over NVLink. */
   readonly elementBlocks: number;
+  /** The same of one that loads from peers, if it is fewer: loads fill the wire sooner, and stand in each other's way. */
+  readonly loadBlocks: number;
   /** Most blocks of a kernel that does more with its elements than the wire takes time for; see `support/busy.ts`. */
   readonly busyBlocks: number;
   /** Most blocks of a kernel that multiplies: as many as are resident. */
@@ -73,6 +75,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   tileThreads: count(1, 1024),
   rowThreads: count(1, 1024),
   elementBlocks: count(1, 2 ** 16),
+  loadBlocks: count(1, 2 ** 16),
   busyBlocks: count(1, 2 ** 16),
   tileBlocks: count(1, 2 ** 16),
   tile: record({ m: count(1, 1024), n: count(1, 1024), k: count(1, 1024), stages: count(1, 16) }),
@@ -119,7 +122,8 @@ export function passOptionsFor(machine: Machine): PassOptions {
     elementThreads: 512,
     rowThreads: 512,
     tileThreads: 256,
-    elementBlocks: Math.min(machine.wireBlocks.value, machine.multiprocessors),
+    elementBlocks: Math.min(machine.storeBlocks.value, machine.multiprocessors),
+    loadBlocks: Math.min(machine.loadBlocks.value, machine.multiprocessors),
     busyBlocks: machine.multiprocessors,
     tileBlocks: machine.multiprocessors,
     tile: { m: 128, n: 256, k: 64, stages: 3 },

@@ -21,11 +21,12 @@ import { RankPairs } from "../ir/rank-pairs.js";
 import { rewriteOps, Substitution, walk } from "../ir/visit.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
+import { movingBlocks } from "./support/busy.js";
 import { Definitions } from "./support/analysis.js";
 import { mostElements } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 
-type OverlapOptions = Pick<PassOptions, "slabRows" | "elementThreads" | "elementBlocks" | "accessBytes">;
+type OverlapOptions = Pick<PassOptions, "slabRows" | "elementThreads" | "elementBlocks" | "loadBlocks" | "accessBytes">;
 
 export function overlapExchanges(kernel: Kernel, options: OverlapOptions): Kernel {
   if (options.slabRows === 0 || kernel.world === 1) return kernel;
@@ -86,7 +87,7 @@ class Overlap {
     this.definitions = new Definitions(kernel);
     this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
     const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
-    const blocks = kernel.maxBlocks > 0 ? kernel.maxBlocks : options.elementBlocks;
+    const blocks = kernel.maxBlocks > 0 ? kernel.maxBlocks : movingBlocks(kernel, options);
     this.slab = threads * vectorLanes(kernel, options) * blocks * options.slabRows;
   }
 

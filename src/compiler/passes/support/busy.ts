@@ -5,6 +5,7 @@ import type { BinaryFunction, UnaryFunction } from "../../ir/ops.js";
 import { scalarOf } from "../../ir/types.js";
 import { walk, walkKernel } from "../../ir/visit.js";
 import { DTYPES, isFloat, type ScalarKind } from "../../types/dtype.js";
+import type { PassOptions } from "../options.js";
 import type { Definitions } from "./analysis.js";
 
 /**
@@ -28,6 +29,16 @@ export function isBusy(kernel: Kernel, definitions: Definitions): boolean {
     if (op.name === "for" && op.attributes["map"] === "tiles") busy ||= isSlowLoop(op.regions[0]!, definitions);
   });
   return busy;
+}
+
+/** Most blocks of a kernel that is not busy: of one that loads from peers fewer, where loads fill the wire sooner. */
+export function movingBlocks(
+  kernel: Kernel,
+  { elementBlocks, loadBlocks }: Pick<PassOptions, "elementBlocks" | "loadBlocks">,
+): number {
+  let loads = false;
+  walkKernel(kernel, (op) => (loads ||= op.name === "load" && memoryOperands(op).peer !== null));
+  return loads ? Math.min(elementBlocks, loadBlocks) : elementBlocks;
 }
 
 /** Whether an iteration of a loop over elements is slow. */

@@ -151,7 +151,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
     const i64 v50 = threadIdx.x;
     wait_acquire_sys(b_flags + v20, v48, watch, (u32)(v7), 2u, (u32)(v20), 5u);
   }
-  if (threadIdx.x < 32) {
+  if (threadIdx.x < 132) {
     const i64 v52 = threadIdx.x;
     const i64 v53 = v52 % (i64)gridDim.x;
     const bool v54 = v53 == (i64)blockIdx.x;
