@@ -1,6 +1,7 @@
 /** Tensor expressions whose shapes, dtypes and layouts fit, by the tables of the reference, axis by axis. */
 import {
   computedIn,
+  hasT,
   type Held,
   isSame,
   type Layout,
@@ -39,7 +40,9 @@ function leaf(x: Scope, dtype: string, layout: Layout, shape: Shape): string {
     (isFloat(from)
       ? isFloat(dtype) && parts.every((s) => s === "Psum" || s === "Pavg")
       : keeps(from) && parts.every((s) => s === "Psum"));
-  const other = fits.filter((a) => a.dtype !== "bool" && a.dtype !== dtype && dtype !== "bool" && isCastable(a.dtype));
+  // T is a function where a tensor of the signature has it.
+  const isNamed = dtype !== "bool" && (dtype !== "T" || hasT(x));
+  const other = fits.filter((a) => a.dtype !== "bool" && a.dtype !== dtype && isNamed && isCastable(a.dtype));
   if (other.length > 0 && c.chance(0.5)) return `${dtype}(${c.pick(other).name})`;
   return newInput(x, dtype, layout, shape).name;
 }

@@ -22,8 +22,8 @@ test.runIf(isAll)("two layers: few tokens and many", () => {
   expect(lines[1]).toMatch(/^mlp: 10 nodes in \d+ steps, 2 of them collc's, for 4 ranks on h200x4\npredicted/);
   // The residual is added where the sum is made; of many tokens, the product is made there, too.
   expect(lines[1]).toContain("program  sum_1 + stream_1");
-  expect(lines[3]).toContain("program  down_1 + sum_1 + stream_1");
-  expect(lines[3]).toContain("program  down_2 + sum_2 + stream_2");
+  expect(lines[3]).toMatch(/program .*down_1 \+ sum_1 \+ stream_1/);
+  expect(lines[3]).toMatch(/program .*down_2 \+ sum_2 \+ stream_2/);
 });
 
 test("two layers compute what float64 says, in as few programs as can be", () => {

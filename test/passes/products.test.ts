@@ -7,6 +7,9 @@ import type { Buffer, Kernel, Op, Value } from "../../src/compiler/ir/module.js"
 import { problemsOf } from "../../src/compiler/ir/verify.js";
 import { rewriteOps, Substitution, walk, walkKernel } from "../../src/compiler/ir/visit.js";
 import { cutDepth } from "../../src/compiler/passes/support/depth-slices.js";
+import { DEFAULT_PASS_OPTIONS } from "../../src/compiler/passes/options.js";
+import { PIPELINE } from "../../src/compiler/passes/pipeline.js";
+import { runPasses } from "../../src/compiler/passes/runner.js";
 import { rotatedNumber, rotatedVariable } from "../../src/compiler/passes/support/tile-rotation.js";
 import { evaluateExtent } from "../../src/compiler/types/extent.js";
 import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
@@ -454,6 +457,30 @@ describe("a product of gathered rows", () => {
     expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
   });
 
+  it("goes to the rank that needs it next, which is told before the next one gets it", () => {
+    const three = (mapping: object): CompileResult => compile(gathers, { ranks: 3, dtype: "bf16", mapping });
+    const { kernel, snapshots } = three(PROOF_MAPPING);
+    const at = PIPELINE.findIndex((p) => p.name === "tile-contractions");
+    const tiled = snapshots.find((s) => s.pass === "tile-contractions")!.kernel;
+    const steps = opsIn(tiled, "roles")[0]!.regions[2]!.ops.find((op) => op.name === "for")!;
+    const sends = steps.regions[0]!.ops.filter((op) => ["for", "shard_sent"].includes(op.name));
+    expect(sends.map(({ name }) => name)).toEqual(["for", "shard_sent"]);
+    const statuses = (whole: Kernel): string[] => {
+      const claims = prove({ kernel: whole }, { shared: sharedLayout(whole) });
+      return [claims.answer.status, claims.ordering.status];
+    };
+    expect(statuses(kernel!)).toEqual(["proved", "proved"]);
+    // Told before it has its rows.
+    const [region] = steps.regions as readonly [Op["regions"][number]];
+    const rest = region.ops.filter((op) => !sends.includes(op));
+    const early = edited(tiled, steps, (op) => [
+      { ...op, regions: [{ ...region, ops: [...rest, sends[1]!, sends[0]!] }] },
+    ]);
+    expect(problemsOf(early)).toEqual([]);
+    const wrong = runPasses(early, PIPELINE.slice(at + 1), { ...DEFAULT_PASS_OPTIONS, ...PROOF_MAPPING });
+    expect(statuses(wrong)).toContain("wrong");
+  });
+
   it("is refused where a producer awaits movers who never arrive, or its threads do not meet when they have waited", () => {
     const { snapshots } = compile(gathers, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
     const kernelAfter = (pass: string): Kernel => snapshots.find((s) => s.pass === pass)!.kernel;
@@ -461,7 +488,12 @@ describe("a product of gathered rows", () => {
     const meeting = opsIn(tiled, "roles")[0]!.regions[2]!.ops.at(-1)!;
     expect(meeting.name).toBe("barrier");
     expect(problemsOf(edited(tiled, meeting, () => [])).map((p) => p.message)).toEqual([
-      "await_movers: the movers beside it end with no barrier",
+      "await_movers: the movers beside it do not end with the rest of a barrier",
+      "shard_sent: the movers beside it do not end with the rest of a barrier",
+    ]);
+    const [sent] = named(opsIn(tiled, "roles")[0]!, 2, "shard_sent");
+    expect(problemsOf(edited(tiled, sent!, () => [])).map((p) => p.message)).toEqual([
+      "await_movers: the movers never tell what they have sent",
     ]);
     const expanded = kernelAfter("expand-barriers");
     const [sync] = named(opsIn(expanded, "roles")[0]!, 1, "block_sync");

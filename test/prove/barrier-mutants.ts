@@ -26,7 +26,7 @@ export function barrierMutantsOf(meeting: Kernel): Mutant[] {
       const kernel = isRefused ? null : runPasses(mutant, EXPANSION, { ...DEFAULT_PASS_OPTIONS, ...PROOF_MAPPING });
       mutants.push({ name: `${what} ${op.name} #${n}`, kind, op, kernel });
     };
-    if (["barrier", "notify", "await", "await_movers"].includes(op.name)) add("drop", "drop", null);
+    if (["barrier", "notify", "await", "await_movers", "shard_sent"].includes(op.name)) add("drop", "drop", null);
     if (op.name === "barrier") {
       if (op.attributes["scope"] === "grid") add("narrow", "narrow", { scope: "block" });
       for (const [what, pairs] of others(RankPairs.parse(text(op, "ranks"), world)!))

@@ -36,6 +36,7 @@ const BLOCK_WIDE = new Set([
   "ring_fill",
   "ring_wait",
   "ring_release",
+  "shard_sent",
   "await_movers",
   "tiles_sent",
   "await_tiles",
@@ -95,7 +96,7 @@ class MeaningVerifier {
         this.report(op, `a loop over ${map} stands inside one over ${spread}`);
     } else if (op.name === "signal" || op.name === "wait")
       this.report(op, "stands outside a loop over threads, so every thread would carry it out");
-    if (op.name === "await_movers") this.moversAwaited(op, parents);
+    if (op.name === "await_movers" || op.name === "shard_sent") this.moversAwaited(op, parents);
     if (op.name === "tiles_sent" || op.name === "await_tiles") this.tilesSent(op, parents);
     const isBarrier = op.name === "barrier";
     if (!isBarrier && op.name !== "notify" && op.name !== "await") return;
@@ -108,8 +109,13 @@ class MeaningVerifier {
   private moversAwaited(op: Op, parents: readonly Op[]): void {
     const roles = parents.findLast((p) => p.name === "roles");
     const [, producers, movers] = roles?.regions ?? [];
-    if (producers === undefined || !stands(producers, op)) this.report(op, "stands outside of what a producer does");
-    else if (movers!.ops.at(-1)?.name !== "barrier") this.report(op, "the movers beside it end with no barrier");
+    const isSent = op.name === "shard_sent";
+    const last = movers?.ops.at(-1);
+    if (producers === undefined || !stands(isSent ? movers! : producers, op))
+      this.report(op, `stands outside of what ${isSent ? "movers do" : "a producer does"}`);
+    else if (last?.name !== "barrier" || last.attributes["half"] !== "wait")
+      this.report(op, "the movers beside it do not end with the rest of a barrier");
+    else if (!isSent && !holdsOp(movers!, "shard_sent")) this.report(op, "the movers never tell what they have sent");
   }
 
   private tilesSent(op: Op, parents: readonly Op[]): void {

@@ -100,6 +100,7 @@ class Expansion {
       else if (op.name === "launch_epoch") values.set(op.results[0]!, launches!.next);
       else if (isAround(op)) this.tellOfLaunch(op, launches!.next);
       else if (op.name === "barrier") this.barrier(op, values);
+      else if (op.name === "shard_sent") this.shardSent(values.get(op.operands[0]!));
       else if (op.name === "await_movers") this.awaitMovers(values.get(op.operands[0]!));
       else if (op.name === "tiles_sent") this.tilesSent();
       else if (op.name === "await_tiles") this.awaitTiles();
@@ -218,7 +219,23 @@ class Expansion {
     this.build.op("block_sync", [], {}, null);
   }
 
-  /** Waits for the flags that the movers of all blocks of a rank set when they arrive at their barrier. */
+  /** The movers' last barrier, as far as it tells one rank. */
+  private shardSent(peer: Value): void {
+    const { build, zero } = this;
+    build.op("block_sync", [], {}, null);
+    const slot = build.add(build.mul(this.block, this.world), build.rank());
+    const epoch = this.now();
+    build.for("threads", [[zero, build.constant(1)]], () =>
+      build.op(
+        "signal",
+        [epoch, peer, slot],
+        { buffer: this.names.flags, mode: "set", scope: "sys", order: "release", remote: true },
+        null,
+      ),
+    );
+  }
+
+  /** Waits for the flags that the movers of all blocks of a rank set when they have sent their shard. */
   private awaitMovers(peer: Value): void {
     const { build } = this;
     const { pairs } = this.meaning(this.ofMovers.at(-1)!);

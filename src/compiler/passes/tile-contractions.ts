@@ -79,7 +79,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       ? null
       : ownerSumsOf(product![0], kernel, definitions);
   let completed: Completed | null = null;
-  const moved = new Set([...movers.values()].flatMap(({ ops }) => ops));
+  const moved = new Set([...movers.values()].flatMap(({ begin, send, barrier }) => [begin, send, barrier]));
   const buffers: Buffer[] = [...kernel.buffers];
   const work: Extent[] = [...kernel.work];
   const build = new Builder({ start: 0, end: 0 });

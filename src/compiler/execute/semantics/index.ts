@@ -62,6 +62,7 @@ const SEMANTICS: Semantics = {
   barrier: "expanded before",
   notify: "expanded before",
   await: "expanded before",
+  shard_sent: "expanded before",
   await_movers: "expanded before",
   tiles_sent: "expanded before",
   await_tiles: "expanded before",

@@ -45,6 +45,18 @@ export class Definitions {
     return ["add", "sub", "min", "max"].includes(fn) && !parts.includes(false);
   }
 
+  /** Whether an index is surely not negative, by its form. */
+  isCount(v: Value): boolean {
+    const op = this.ops.get(v);
+    if (op?.name === "const") return (op.attributes["value"] as number) >= 0;
+    if (op?.name === "dim" || op?.name === "rank" || op?.name === "block" || op?.name === "grid") return true;
+    if (op?.name !== "binary") return false;
+    const parts = op.operands.map((o) => this.isCount(o));
+    const fn = op.attributes["fn"] as string;
+    if (fn === "max") return parts.includes(true);
+    return ["add", "mul", "div", "rem", "min"].includes(fn) && !parts.includes(false);
+  }
+
   /** Whether an index grows by one with a variable, by its form. */
   isNext(index: Value, variable: Value): boolean {
     if (index === variable) return true;

@@ -1,20 +1,38 @@
 /**
  * Products whose operand is gathered while they go on. Where a loop sends this rank's shard to all ranks, a barrier follows, and
  * then a product that reads what has come, movers of its blocks send the shard: tiles of a rank's own rows need nobody, and the
- * producer awaits a rank's movers only before the first tile that reads their rows. The barrier stays the movers' last op, so that
- * whatever follows the product comes after it, as before. A barrier at the kernel's begin, which says that ranks may be sent to,
- * is theirs too: the product does not wait until all ranks have begun.
+ * producer awaits a rank's movers only before the first tile that reads their rows.
+ *
+ * Ranks take their own rows first, then those of the rank after them, and so on. So a shard goes to one rank after the other, to the
+ * one before this rank first, and each is told as soon as it has all: while a rank multiplies what came, the next shard arrives.
+ * Sent to all at once, all shards would arrive when the last of them does. What a rank is told is its part of the barrier, whose
+ * rest stays the movers' last op, so that whatever follows the product comes after it, as before. A barrier at the kernel's begin, which
+ * says that ranks may be sent to, is theirs too: the product does not wait until all ranks have begun.
  */
 import type { Builder } from "../../ir/builder.js";
-import { bufferOf, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
+import {
+  type Buffer,
+  bufferOf,
+  freshName,
+  isRemote,
+  type Kernel,
+  memoryOperands,
+  type Op,
+  type Region,
+  text,
+  type Value,
+} from "../../ir/module.js";
 import { definitionOf } from "../../ir/ops.js";
-import { type Substitution, walk } from "../../ir/visit.js";
+import { scalar } from "../../ir/types.js";
+import { rewriteOps, Substitution, walk } from "../../ir/visit.js";
 import type { Definitions } from "./analysis.js";
 import type { Contraction, OperandView } from "./contraction.js";
 
 export interface Movers {
-  /** What they do: a barrier at the begin, if there is one, the loop that sends the shard, and the barrier after it. */
-  readonly ops: readonly Op[];
+  /** The barrier at the begin, if there is one, the loop that sends the shard, and the barrier after it. */
+  readonly begin: Op | null;
+  readonly send: Op;
+  readonly barrier: Op;
   /** The operand that is gathered, and the variable of the product's loop that counts its rows. */
   readonly operand: "a" | "b";
   readonly rows: Value;
@@ -30,7 +48,8 @@ export function moversFor(loop: Op, match: Contraction, kernel: Kernel, definiti
   const send = barrier === null ? null : effectBefore(barrier, kernel);
   if (send === null || !isBarrier(barrier!, "grid")) return null;
   const sent = sentShard(send, kernel, definitions);
-  if (sent === null || !isApart(loop, barrier!, sent.buffer, kernel)) return null;
+  if (sent === null || !isApart(loop, barrier!, sent.buffer, kernel) || !isSentAlone(send, sent.buffer, kernel))
+    return null;
   const gathered = (["a", "b"] as const).filter((name) => match[name].buffer === sent.buffer);
   const [operand] = gathered;
   if (gathered.length !== 1) return null;
@@ -42,7 +61,10 @@ export function moversFor(loop: Op, match: Contraction, kernel: Kernel, definiti
   const own = sent.from === null ? null : ownRows(view, sent.from, sent.base);
   const begin = effectBefore(send, kernel);
   const isFirst = begin !== null && isBarrier(begin, "block") && effectBefore(begin, kernel) === null;
-  return { ops: [...(isFirst ? [begin] : []), send, barrier!], operand: operand!, rows, shard: sent.shard, own };
+  return {
+    ...{ begin: isFirst ? begin : null, send, barrier: barrier! },
+    ...{ operand: operand!, rows, shard: sent.shard, own },
+  };
 }
 
 /** The op before another one of the kernel's body, those apart that only compute values. */
@@ -135,6 +157,21 @@ function isApart(loop: Op, barrier: Op, gathered: string, kernel: Kernel): boole
   return isSo;
 }
 
+/**
+ * Whether a rank that has its shard may go on while others get theirs: nobody else stores what is gathered, nor, from another rank, what
+ * the shard is made of.
+ */
+function isSentAlone(send: Op, gathered: string, kernel: Kernel): boolean {
+  const made = new Set<string>();
+  walk(send.regions[0]!, (op) => void (op.name === "load" && made.add(text(op, "buffer"))));
+  let isSo = true;
+  walk(kernel.body, (op, parents) => {
+    if (definitionOf(op.name).effect !== "write" || parents.includes(send)) return;
+    for (const name of buffersOf(op)) isSo &&= name !== gathered && !(isRemote(op) && made.has(name));
+  });
+  return isSo;
+}
+
 /** Names of the buffers that an op itself touches. */
 export function buffersOf(op: Op): string[] {
   return Object.entries(op.attributes)
@@ -148,14 +185,49 @@ function ownRows(view: OperandView, buffer: string, base: Value): OperandView {
   return { ...view, buffer, indices: [{ ...first!, terms: [{ fn: "sub", value: base }] }, ...others] };
 }
 
+/** Emits what movers do. */
+export function emitMoves({ begin, send, barrier }: Movers, world: number, build: Builder, values: Substitution): void {
+  if (begin !== null) rewriteOps([begin], build, values);
+  build.span = send.span;
+  build.for("serial", [[build.constant(1), build.constant(world + 1)]], ([step]) => {
+    // This rank comes last: its own rows are there for tiles that others' rows are in, too.
+    const before = build.sub(build.add(build.rank(), build.constant(world)), step!);
+    const peer = build.rem(before, build.constant(world));
+    rewriteOps([send], build, new Substitution(values), (op, b, inner) => {
+      if (op.name !== "for" || op.attributes["map"] !== "ranks") return false;
+      const [{ arguments: one, ops }] = op.regions as readonly [Region];
+      const toOne = new Substitution(inner);
+      toOne.set(one[0]!, peer);
+      rewriteOps(ops, b, toOne);
+      return true;
+    });
+    build.op("shard_sent", [peer], {}, null);
+  });
+  build.span = barrier.span;
+  build.op("barrier", [], { ...barrier.attributes, half: "wait" }, null);
+}
+
+/** Ranks that the producer remembers having awaited, a bit for each; of more, it awaits all anew before each tile. */
+const MOST_REMEMBERED = 32;
+
+/** The register in which it does. */
+export function declareAwaited(buffers: Buffer[], world: number): string | null {
+  if (world > MOST_REMEMBERED) return null;
+  const name = freshName({ buffers }, "awaited");
+  buffers.push({ name, role: "register", dtype: "u32", shape: [1], symmetric: false });
+  return name;
+}
+
 /**
  * Emits, for the tile whose rows begin at `first`, the producer's waits for the ranks whose rows it reads.
  * @param end of the rows that it has
+ * @param awaited the register that says whom it has awaited before
  * @returns whether all of them are this rank's own, and are read where they have come from
  */
 export function awaitRows(
   movers: Movers,
   [first, end]: readonly [first: Value, end: Value],
+  awaited: string | null,
   build: Builder,
   values: Substitution,
 ): Value | null {
@@ -171,7 +243,17 @@ export function awaitRows(
     // No tile has no rows, and no rows have no shard: it divides.
     const from = build.div(first, shard);
     const to = build.add(build.div(build.sub(end, one), shard), one);
-    build.for("serial", [[from, to]], ([peer]) => build.op("await_movers", [peer!], {}, null));
+    build.for("serial", [[from, to]], ([peer]) => {
+      const wait = (): void => void build.op("await_movers", [peer!], {}, null);
+      if (awaited === null) return wait();
+      const [kind, none] = [scalar("u32"), build.constant(0)];
+      const known = build.load(awaited, [none], kind);
+      const bit = build.binary("shl", build.constant(1, kind), build.cast(peer!, "u32"));
+      build.if(build.compare("eq", build.binary("and", known, bit), build.constant(0, kind)), () => {
+        wait();
+        build.store(awaited, build.binary("or", known, bit), [none]);
+      });
+    });
   };
   if (movers.own === null) {
     awaitRanks();

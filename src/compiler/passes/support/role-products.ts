@@ -12,7 +12,7 @@ import { rewriteOps, type Substitution } from "../../ir/visit.js";
 import { accumulatedIn, type Contraction, copyTile, type OperandView, scaleTile, transposedOf } from "./contraction.js";
 import { type Slices } from "./depth-slices.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
-import { awaitRows, type Movers } from "./product-movers.js";
+import { awaitRows, declareAwaited, emitMoves, type Movers } from "./product-movers.js";
 import {
   completion,
   eachElement,
@@ -267,9 +267,11 @@ export function emitRoles(
   }); // prettier-ignore
   const copy = (name: "a" | "b", view: OperandView, here: TileAt, stage: Value): void =>
     copyTile(build, view, names[name], here, stage, depth, values, { ring: names.ring });
-  const producer = build.region(0, () =>
+  const remembered = movers === null ? null : declareAwaited(buffers, world);
+  const producer = build.region(0, () => {
+    if (remembered !== null) build.store(remembered, build.constant(0, scalar("u32")), [build.constant(0)]);
     eachTile(({ at, before, slice }) => {
-      const isOwn = movers === null ? null : awaitRows(movers, rowsOf(movers.rows, at), build, values);
+      const isOwn = movers === null ? null : awaitRows(movers, rowsOf(movers.rows, at), remembered, build, values);
       const fetch = (name: "a" | "b", here: TileAt, stage: Value): void => {
         const gathered = (): void => copy(name, match[name], here, stage);
         if (isOwn === null || movers!.operand !== name) return gathered();
@@ -287,8 +289,8 @@ export function emitRoles(
           copyTile(build, view, name, here, stage, depth, values, { ring: names.ring, plain: true });
         build.op("ring_fill", [position], { ring: names.ring, ...(scales.length > 0 ? { plain: true } : {}) }, null);
       });
-    }),
-  );
+    });
+  });
 
   const { accumulator, a, b, patch, ring, scaleA, scaleB } = names;
   const scaledBy = { ...(scaleA === null ? {} : { scaleA }), ...(scaleB === null ? {} : { scaleB }) };
@@ -369,7 +371,7 @@ export function emitRoles(
     build.op("ring_release", [turn], { ring: outgoing!.ring }, null);
   };
   const moving = build.region(0, () => {
-    if (movers !== null) rewriteOps(movers.ops, build, values);
+    if (movers !== null) emitMoves(movers, world, build, values);
     if (completed === null) return;
     eachTile(({ at, turn }) => sendTile(at, turn), true);
     build.if(completed.isApart, () => build.op("tiles_sent", [], {}, null));
