@@ -8,7 +8,7 @@ import { type Buffer, freshName, type Op, type Value } from "../../ir/module.js"
 import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
-import { rewriteOps, type Substitution } from "../../ir/visit.js";
+import type { Substitution } from "../../ir/visit.js";
 import { accumulatedIn, type Contraction, copyTile, type OperandView, scaleTile, transposedOf } from "./contraction.js";
 import { type Slices } from "./depth-slices.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
