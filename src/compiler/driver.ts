@@ -291,7 +291,9 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: Measured | nu
 /** Elements of tensors at which the ways that are worth packets are looked for, and those that are worth copy engines. */
 const SHORT = 512;
 const LONG = 2 ** 26;
-const MOST_PACKED = 3;
+const MOST_PACKED = 2;
+/** Of more than two ranks there are more: what is handed on in two steps is the fastest of lengths in between. */
+const MOST_PACKED_OF_MANY = 3;
 /** In place there are the compiler's own ways, too, whose packets keep what others still read. */
 const MOST_PACKED_IN_PLACE = 4;
 const MOST_COPIED = 3;
@@ -318,7 +320,8 @@ function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): read
   const nothing = { ...machine.peerLoad, value: 0 };
   const asked = { ...machine, peerLoad: nothing, peerNext: nothing };
   const isInPlace = plain[0]!.compiled().kernel!.buffers.some(({ role }) => role === "inout");
-  const most = isInPlace ? MOST_PACKED_IN_PLACE : MOST_PACKED;
+  const { world } = plain[0]!.compiled().kernel!;
+  const most = isInPlace ? MOST_PACKED_IN_PLACE : world > 2 ? MOST_PACKED_OF_MANY : MOST_PACKED;
   for (const name of bySpeed(SHORT, asked))
     packed.push(...ways.filter((way) => way.base === name && packed.length < most && isPacked(way)));
   const long = bySpeed(LONG, machine).slice(0, MOST_COPIED);
