@@ -158,7 +158,7 @@ function sweepRows(file) {
     .filter(({ us, problem }) => us !== undefined && (problem ?? null) === null)
     .flatMap(({ file: path, ranks, dtype, bytes, size, us, mapping }) => {
       const kernel = path.replace(/^kernels\//, "").replace(/\.coll$/, "");
-      const blocks = { ...mapping, busyBlocks: mapping.elementBlocks };
+      const blocks = { ...mapping, busyBlocks: mapping.elementBlocks, loadBlocks: mapping.elementBlocks };
       return predicted({ kernel, ranks, dtype, bytes: bytes ?? size, us, mapping: blocks, measured: file });
     });
 }
@@ -192,9 +192,9 @@ const out = [
   "# Predicted beside measured",
   "",
   "Made by `node bench/prediction.mjs` from the times in this folder: `collc explain`'s model, error of the prediction. The numbers of",
-  "`h200x4`, `h200x2` and `h100x2` were fitted to these times, so this says how well one model explains all ways and sizes, not how well it",
-  "foretells a machine that nobody has measured. Times are those of the ways that were taken, with the blocks that kernels had then: on",
-  "4 ranks, 2026-11-22, 32, those with packets too. Left out, since kernels are others now:",
+  "`h200x4`, `h200x2`, `h100x2` and `h100x4` were fitted to these times, so this says how well one model explains all ways and sizes, not how",
+  "well it foretells a machine that nobody has measured. Times are those of the ways that were taken, with the blocks that kernels had then:",
+  "on 4 ranks, 2026-11-22, 32, those with packets too. Left out, since kernels are others now:",
   "",
   ...LEFT_OUT.map(({ files, why }) => {
     const names = readdirSync(folder).filter((file) => files.test(file));

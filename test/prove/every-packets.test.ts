@@ -208,13 +208,13 @@ describe("kernels that differ in one thing", () => {
     [
       "sums are waited for before they are made",
       TWO_SHOT,
-      [[/(\n {4}%95 = [\s\S]*)(\n {4}%160 = [\s\S]*)(\n {4}if %24 \(\) \{[\s\S]*)$/, "$2$1$3"]],
+      [[/(\n {4}%93 = [\s\S]*)(\n {4}%158 = [\s\S]*)(\n {4}if %24 \(\) \{[\s\S]*)$/, "$2$1$3"]],
       /circle/,
     ],
     [
       "of a rank's part no more than 500000 are summed",
       TWO_SHOT,
-      [BEYOND("min"), [/%96 = binary %95, /, '%903 = binary %95, %900 {fn="min"} : index\n%96 = binary %903, ']],
+      [BEYOND("min"), [/%94 = binary %93, /, '%903 = binary %93, %900 {fn="min"} : index\n%94 = binary %903, ']],
       /nobody/,
     ],
     [

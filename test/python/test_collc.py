@@ -161,15 +161,18 @@ class OneRank(unittest.TestCase):
         with self.assertRaisesRegex(collc.RequirementError, "rank 1's workspace is not at a multiple of 128"):
             loaded.attach([1 << 20, 64])
         loaded.attach([1 << 20, 1 << 20])
-        for tensors, message in [
-            ({"x": [16, 16]}, "has the tensors x, y; given are x"),
-            ({"x": [16, 24], "y": [16, 16]}, "'x' is aligned differently on rank 0"),
-            ({"x": [0, 16], "y": [16, 16]}, "'x' of rank 0 is at 0x0"),
-            ({"x": [16], "y": [16, 16]}, "'x' has addresses of 1 ranks, not 2"),
-            ({"x": 16, "y": [16, 16]}, "'x' must be symmetric"),
+        # Peers read its x, whatever ways the plan of all_reduce has.
+        read = self.load("all_reduce/one_shot", {"n": 1000})
+        read.attach([1 << 20, 1 << 20])
+        for program, tensors, message in [
+            (loaded, {"x": [16, 16]}, "has the tensors x, y; given are x"),
+            (read, {"x": [16, 24], "y": [16, 16]}, "'x' is aligned differently on rank 0"),
+            (loaded, {"x": [0, 16], "y": [16, 16]}, "'x' of rank 0 is at 0x0"),
+            (loaded, {"x": [16], "y": [16, 16]}, "'x' has addresses of 1 ranks, not 2"),
+            (read, {"x": 16, "y": [16, 16]}, "'x' must be symmetric"),
         ]:
             with self.assertRaisesRegex(collc.RequirementError, message):
-                loaded.launch({"n": 8}, tensors)
+                program.launch({"n": 8}, tensors)
         with self.assertRaisesRegex(collc.RequirementError, "no room for n=2000"):
             loaded.launch({"n": 2000}, {"x": [16, 16], "y": [16, 16]})
 
