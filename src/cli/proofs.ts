@@ -207,9 +207,12 @@ export function inquire(job: Job, compiled: CompileResult): Inquiry {
  * Where hostile schedules run: at the shape asked for, or at a quarter of the ragged one that proofs use, where every block
  * still has something to do. What they try is order, not length. Null where proofs have no shape.
  */
-function attackedAt({ kernel }: CompileResult, { dims }: ProofRequest): DimValues | null {
+function attackedAt({ kernel, snapshots }: CompileResult, { dims }: ProofRequest): DimValues | null {
   const { requirements } = kernel!;
-  const shapes = dims === undefined ? proofShapes(kernel!) : shapesWith(kernel!, dims);
+  // Those at which no loop of the program is too long to be gone through.
+  const affordable = new Set(proofShapes(kernel!, "answer", programOf(snapshots)).map((d) => JSON.stringify(d)));
+  const usual = proofShapes(kernel!).filter((d) => affordable.has(JSON.stringify(d)));
+  const shapes = dims === undefined ? usual : shapesWith(kernel!, dims);
   const ragged = shapes[Math.min(1, shapes.length - 1)];
   if (ragged === undefined) return null;
   const row = rowDimension(kernel!);

@@ -1,10 +1,17 @@
 /** Shapes of proofs: small, and still through all paths. */
 import { describe, expect, it } from "vitest";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
-import { compile } from "../../src/compiler/index.js";
+import { compile, type CompileResult } from "../../src/compiler/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { fitDims, nearestFit, type Requirement, requirementHolds } from "../../src/compiler/types/requirement.js";
-import { everyLine, prove, PROOF_MAPPING, proveOrdering, summaryLine } from "../../src/compiler/prove/index.js";
+import {
+  everyLine,
+  programOf,
+  prove,
+  PROOF_MAPPING,
+  proveOrdering,
+  summaryLine,
+} from "../../src/compiler/prove/index.js";
 import { oddShape } from "../../src/compiler/prove/lengths.js";
 import { proofShapes } from "../../src/compiler/prove/shapes.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
@@ -69,6 +76,26 @@ describe("shapes under conditions", () => {
         for (const dims of shapes) expect(kernel.requirements.filter((r) => !requirementHolds(r, dims))).toEqual([]);
       }
     });
+
+  it("are as short as loops that are long where lengths are short allow", () => {
+    const repeated = (most: number): CompileResult =>
+      compile(
+        `collective f(x: T[n] local) -> y: T[n] local {
+  scratch s: T[n]
+  for i in tiles(n) { s[i] = x[i] }
+  for k in 0..max(5, ${most} - n) { for i in tiles(n) { s[i] = s[i] + x[i] } }
+  for i in tiles(n) { y[i] = s[i] }
+}`,
+        { ranks: 2, dtype: "i32", mapping: PROOF_MAPPING },
+      );
+    const { kernel, snapshots } = repeated(20000);
+    const shapes = proofShapes(kernel!, "answer", programOf(snapshots));
+    expect(shapes.length).toBeGreaterThan(1);
+    for (const { n } of shapes) expect(n! * Math.max(5, 20000 - n!)).toBeLessThan(2 ** 18);
+    const { ordering } = prove(repeated(2_000_000));
+    const reason = /loops have more iterations .*12000002 loads and stores/;
+    expect(ordering).toMatchObject({ status: "unknown", reason: expect.stringMatching(reason) as string });
+  });
 
   for (const [name, text, why] of [
     ["there are none", reduced("n", "where n >= 10 and n < 5"), /no sizes were found .*where n >= 10; where n < 5/],

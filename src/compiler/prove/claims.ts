@@ -160,7 +160,7 @@ function lookedAt(given: Kernel, options: ProveOptions): LookedAt {
 /** Proves the ordering, at all shapes. */
 export function proveOrderings(given: Kernel, asked: ProveOptions, everywhere: Everywhere): Proof {
   const { kernel: looked, options, relaxed } = lookedAt(given, asked);
-  if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, everywhere);
+  if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, asked.program ?? null, everywhere);
   const kernel = predicated(looked);
   const { launches, residentBlocks, shared } = options;
   const of = (setting: Setting): Answer =>
@@ -168,17 +168,17 @@ export function proveOrderings(given: Kernel, asked: ProveOptions, everywhere: E
   const settings = settingsOf(kernel, "ordering", options, everywhere).filter(
     (s) => !s.unevenGrids || keepsState(kernel),
   );
-  if (settings.length === 0) return unknownOf(kernel, everywhere);
+  if (settings.length === 0) return unknownOf(kernel, options.program ?? null, everywhere);
   return withConditions(given, relaxed, proofOf(kernel, options, settings, of));
 }
 
 /** Proves the answer at the basic shapes; where it is shown of every length, at those that have a part in that, and that lead further. */
 export function proveAnswers(given: Kernel, asked: ProveOptions, everywhere: Everywhere): Proof {
   const { kernel: looked, options, relaxed } = lookedAt(given, asked);
-  if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, everywhere);
+  if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, asked.program ?? null, everywhere);
   const kernel = predicated(looked);
   const settings = settingsOf(kernel, "answer", options, everywhere).filter((s) => !s.unevenGrids && !s.isFurther);
-  if (settings.length === 0) return unknownOf(kernel, everywhere);
+  if (settings.length === 0) return unknownOf(kernel, options.program ?? null, everywhere);
   return withConditions(given, relaxed, proofOf(kernel, options, settings, answerOf(kernel, options)));
 }
 
@@ -199,10 +199,10 @@ function answerOf(kernel: Kernel, options: ProveOptions): (setting: Setting) => 
 }
 
 /** Where there is no shape to prove it at. */
-function unknownOf(kernel: Kernel, everywhere: Everywhere): Proof {
+function unknownOf(kernel: Kernel, program: Kernel | null, everywhere: Everywhere): Proof {
   const claim = { ranks: kernel.world, dims: {}, grid: null, launches: 0, aligned: true };
   const stop = stopOf(everywhere);
-  const why = whyNoShape(kernel) ?? "no shape was asked for";
+  const why = whyNoShape(kernel, program) ?? "no shape was asked for";
   const reason = stop === null ? why : `${why}; and it is not shown for every length: ${stop}`;
   return { answers: [{ status: "unknown", claim, reason, span: placeOfLengths(kernel) }], further: [], ran: [] };
 }

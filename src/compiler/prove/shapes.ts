@@ -56,17 +56,27 @@ export interface ProofShape {
 /** Elements of all ranks that an execution goes through at most: some ten seconds. */
 const MOST_ELEMENTS = 2 ** 21;
 
+/**
+ * Loads and stores of all ranks that an execution carries out at most where loops go through the same elements again and again, for each
+ * element more often than this: all executions of such a program together take some fifteen seconds.
+ */
+const MOST_REPEATED = 2 ** 19;
+const OFTEN = 256;
+
 /** A length that is a number, and may be why there are too many elements. */
 const LONG = 256;
 
 /** Why there is nothing that a proof can look at; null if there is something. */
-export function whyNoShape(kernel: Kernel): string | null {
-  if (shapesToProve(kernel, "answer", null).length > 0) return null;
+export function whyNoShape(kernel: Kernel, program: Kernel | null): string | null {
+  if (shapesToProve(kernel, "answer", program).length > 0) return null;
   const conditions = kernel.requirements.length === 0 ? "" : `: ${kernel.requirements.map((r) => r.reason).join("; ")}`;
   const smallest = fittingShapes(kernel, "answer", null)[0]?.dims;
   if (smallest === undefined) return `no sizes were found that the conditions allow${conditions}`;
   const sizes = Object.entries(smallest).map(([name, n]) => `${name}=${n}`);
   const which = sizes.length === 0 ? "" : `, at the smallest sizes that were found (${sizes.join(" ")})`;
+  const carriedOut = program === null ? 0 : Math.round(reachOf(program, smallest).accesses);
+  if (workOf(kernel, smallest) <= MOST_ELEMENTS)
+    return `loops have more iterations than a proof can look at: ${carriedOut} loads and stores${which}, of ${MOST_REPEATED} at most; shorten the loops that get long where lengths are short`;
   const fixed = [...outerTensors(kernel).map((t) => t.shape), ...scratchShapes(kernel)].flat();
   const isLong = fixed.some((e) => typeof e === "number" && e >= LONG);
   const help = isLong ? "; name the lengths that are numbers as dimensions, so that shorter ones can be looked at" : "";
@@ -130,11 +140,17 @@ export function shapesToProve(
 
 function shapesOf(kernel: Kernel, claim: "answer" | "ordering", program: Kernel | null): readonly ProofShape[] {
   const all = fittingShapes(kernel, claim, program);
-  const shapes = all.filter(({ dims }) => workOf(kernel, dims) <= MOST_ELEMENTS);
+  const isAffordable = (dims: DimValues): boolean => {
+    const work = workOf(kernel, dims);
+    if (work > MOST_ELEMENTS || program === null || multiplies(kernel)) return work <= MOST_ELEMENTS;
+    return reachOf(program, dims).accesses <= Math.max(MOST_REPEATED, OFTEN * work);
+  };
+  const shapes = all.filter(({ dims }) => isAffordable(dims));
   // Where scratch grows faster than the tensors do, the others are as long as they can be.
   if (shapes.length === 1)
     for (const shape of all) {
-      const shorter = shapes[0]!.dims === shape.dims || shape.isFurther ? null : shortened(kernel, shape.dims);
+      const shorter =
+        shapes[0]!.dims === shape.dims || shape.isFurther ? null : shortened(kernel, shape.dims, isAffordable);
       if (shorter !== null && shapes.every((s) => JSON.stringify(s.dims) !== JSON.stringify(shorter)))
         shapes.push({ ...shape, dims: shorter });
     }
@@ -144,10 +160,10 @@ function shapesOf(kernel: Kernel, claim: "answer" | "ordering", program: Kernel 
 }
 
 /** About half as long, again and again, until an execution can go through it; null where that is not to be had. */
-function shortened(kernel: Kernel, dims: DimValues): DimValues | null {
+function shortened(kernel: Kernel, dims: DimValues, isAffordable: (dims: DimValues) => boolean): DimValues | null {
   let shorter: DimValues | null = dims;
   for (let k = 0; k < 20 && shorter !== null; k++) {
-    if (workOf(kernel, shorter) <= MOST_ELEMENTS) return shorter;
+    if (isAffordable(shorter)) return shorter;
     shorter = fitting(kernel, Object.fromEntries(Object.entries(shorter).map(([d, n]) => [d, Math.ceil(n / 2)])));
   }
   return null;
