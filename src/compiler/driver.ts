@@ -292,8 +292,8 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: Measured | nu
 const SHORT = 512;
 const LONG = 2 ** 26;
 const MOST_PACKED = 2;
-/** Of more than two ranks there are more: what is handed on in two steps is the fastest of lengths in between. */
-const MOST_PACKED_OF_MANY = 3;
+/** As fast as the last of them: one of both may be faster of longer tensors. */
+const AS_FAST = 1.02;
 /** In place there are the compiler's own ways, too, whose packets keep what others still read. */
 const MOST_PACKED_IN_PLACE = 4;
 const MOST_COPIED = 3;
@@ -304,13 +304,12 @@ const MOST_COPIED = 3;
  */
 function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): readonly WayToDo[] {
   const plain = ways.filter(({ base }) => base === null);
-  const bySpeed = (size: number, on: Machine): readonly string[] => {
+  const bySpeed = (size: number, on: Machine): readonly { readonly name: string; readonly seconds: number }[] => {
     const times = plain.map(({ name, compiled }) => {
       const candidate = candidateOf({ name, compiled: compiled() });
       return { name, seconds: secondsOf(candidate, dimsOf(candidate.kernel, by, size), on) };
     });
-    times.sort((a, b) => a.seconds - b.seconds);
-    return times.map(({ name }) => name);
+    return times.sort((a, b) => a.seconds - b.seconds);
   };
   // The first so many that have some; ways behind those are not compiled with them.
   const packed: WayToDo[] = [];
@@ -320,11 +319,17 @@ function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): read
   const nothing = { ...machine.peerLoad, value: 0 };
   const asked = { ...machine, peerLoad: nothing, peerNext: nothing };
   const isInPlace = plain[0]!.compiled().kernel!.buffers.some(({ role }) => role === "inout");
-  const { world } = plain[0]!.compiled().kernel!;
-  const most = isInPlace ? MOST_PACKED_IN_PLACE : world > 2 ? MOST_PACKED_OF_MANY : MOST_PACKED;
-  for (const name of bySpeed(SHORT, asked))
-    packed.push(...ways.filter((way) => way.base === name && packed.length < most && isPacked(way)));
-  const long = bySpeed(LONG, machine).slice(0, MOST_COPIED);
+  const most = isInPlace ? MOST_PACKED_IN_PLACE : MOST_PACKED;
+  let last = 0;
+  for (const { name, seconds } of bySpeed(SHORT, asked)) {
+    if (packed.length >= most && seconds > AS_FAST * last) break;
+    const found = ways.filter((way) => way.base === name && isPacked(way));
+    if (found.length > 0 && packed.length < most) last = seconds;
+    packed.push(...found);
+  }
+  const long = bySpeed(LONG, machine)
+    .slice(0, MOST_COPIED)
+    .map(({ name }) => name);
   const copied = ways.filter(
     ({ name, base, compiled }) => usesCopyEngines(name) && long.includes(base!) && hasCopies(compiled()),
   );
