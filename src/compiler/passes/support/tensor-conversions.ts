@@ -16,7 +16,8 @@ import { extent, type Extent } from "../../types/extent.js";
 import { type Layout, type Placement, printLayout, type ReductionOp, sameLayout } from "../../types/layout.js";
 import { hasAxes, type MeshAxis, placementsOf } from "../../types/mesh.js";
 import { type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
-import type { TensorMemory } from "./tensor-memory.js";
+import type { DType } from "../../types/dtype.js";
+import { memoryDType, type TensorMemory } from "./tensor-memory.js";
 import { computeKind, type Index, type LocalTensor, type Partition, readsOf } from "./tensor-values.js";
 
 export class TensorConversions {
@@ -87,7 +88,7 @@ class ConversionAlong {
       case "replicated":
         return this.fromReplicated(source, to, shape);
       case "partial":
-        return this.fromPartial(source, from.op, to, shape, isTwoShot);
+        return this.fromPartial(source, from.op, to, shape, isTwoShot, isStored);
       case "on":
         return this.fromOne(source, from.rank, to, shape, isTwoShot);
       case "sharded":
@@ -159,10 +160,13 @@ class ConversionAlong {
     to: Placement,
     shape: readonly Extent[],
     isTwoShot: boolean,
+    isStored: boolean,
   ): LocalTensor {
+    // A sum that is stored as it is wraps there: it does not matter to it that its summands have wrapped before.
+    const dtype = isStored && op === "sum" ? source.dtype : memoryDType(source);
     if (to.kind === "sharded") {
       const { dim } = to;
-      if (!source.isReachable) return this.throughStages(source, op, to, shape, dim, shape[dim]!, null);
+      if (!source.isReachable) return this.throughStages(source, dtype, op, to, shape, dim, shape[dim]!, null);
       return this.result(source, shape, {
         element: (i) => this.foldRanks(op, (p) => source.element(this.shifted(i, dim, shape[dim]!), p)),
       });
@@ -170,9 +174,9 @@ class ConversionAlong {
     if (isTwoShot && !source.isReachable) {
       const length = extent("ceildiv", shape[0]!, this.group.size);
       const owned: Partition = { kind: "slices", dim: 0, length, isExact: false, axis: this.axis };
-      return this.throughStages(source, op, to, shape, 0, length, owned);
+      return this.throughStages(source, dtype, op, to, shape, 0, length, owned);
     }
-    const held = this.memory.withinReach(source);
+    const held = this.memory.withinReach(source, dtype);
     const spread = isTwoShot && to.kind === "replicated" ? this.partitionOf(shape, this.axis) : null;
     return this.result(source, shape, {
       element: (i) => this.foldRanks(op, (p) => held.element(i, p)),
@@ -184,10 +188,11 @@ class ConversionAlong {
 
   /**
    * Each rank writes every element of its summand to the stage of the rank that owns it, which folds them.
-   * @param length indices of dimension `dim` that each rank owns @param owned the same of a replicated result
+   * @param dtype of the stage @param length indices of dimension `dim` that each rank owns @param owned the same of a replicated result
    */
   private throughStages(
     source: LocalTensor,
+    dtype: DType,
     op: ReductionOp,
     to: Placement,
     shape: readonly Extent[],
@@ -197,7 +202,6 @@ class ConversionAlong {
   ): LocalTensor {
     const { at, memory, group } = this;
     const { build } = at;
-    const { dtype } = source;
     const stage = memory.scratch("stage", dtype, [group.size, ...shape.with(dim, length)]);
     at.tiles(source.shape, (i) => {
       const value = build.cast(source.element(i), dtype);

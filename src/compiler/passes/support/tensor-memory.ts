@@ -4,7 +4,7 @@
  */
 import type { Buffer, Kernel, Value } from "../../ir/module.js";
 import { scalar } from "../../ir/types.js";
-import type { DType } from "../../types/dtype.js";
+import { type DType, isNarrow } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
 import type { Layout } from "../../types/layout.js";
 import { placementsOf } from "../../types/mesh.js";
@@ -175,7 +175,7 @@ export class TensorMemory {
   }
 
   private gather(t: LocalTensor): LocalTensor {
-    const name = this.scratch("gathered", t.isConverted ? t.dtype : keptIn(t), t.shape);
+    const name = this.scratch("gathered", t.isConverted ? memoryDType(t) : keptIn(t), t.shape);
     this.store(name, t);
     return this.inBuffer(name, t, t.layout.kind === "replicated");
   }
@@ -187,20 +187,24 @@ export class TensorMemory {
   }
 
   /** In memory, whole, in its dtype, as it is. */
-  inMemory(t: LocalTensor): LocalTensor {
-    const whole = this.everywhere(t);
-    return this.held(whole, whole.dtype);
+  inMemory(t: LocalTensor, dtype: DType = memoryDType(t)): LocalTensor {
+    return this.held(this.everywhere(t), dtype);
   }
 
   /** A form whose elements can be read from peers: the expression itself, or its values in memory. */
-  withinReach(t: LocalTensor): LocalTensor {
-    return t.isReachable ? t : this.inMemory(t);
+  withinReach(t: LocalTensor, dtype: DType = memoryDType(t)): LocalTensor {
+    return t.isReachable ? t : this.inMemory(t, dtype);
   }
 }
 
 /** Chunks are cut at multiples of 64 elements, like those of `chunk(n, r)`. */
 function pieceOf(total: Extent, world: number): Extent {
   return extent("mul", extent("ceildiv", extent("ceildiv", total, world), 64), 64);
+}
+
+/** The dtype in which values of a tensor lie in memory: its own, if what they lose is what roundings lose. Whole numbers of 8 bits would wrap. */
+export function memoryDType(t: LocalTensor): DType {
+  return isNarrow(t.dtype) ? keptIn(t) : t.dtype;
 }
 
 /** The dtype that holds the elements unrounded: their own, or the one that they are computed in. */
