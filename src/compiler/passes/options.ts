@@ -115,7 +115,8 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
 /**
  * The options for a machine. Chosen on 4×H200, 2026-11 (64 MiB bf16, µs): with 8 loads in flight instead of 4, all_gather push takes 317 instead of
  * 161 and two_shot 569 instead of 353, because each thread's accesses then fall into more pages than the TLB of its
- * multiprocessor holds; 32 blocks instead of 64 bring two_shot from 353 to 341 and cost all_gather push 4 %.
+ * multiprocessor holds; 32 blocks instead of 64 bring two_shot from 353 to 341 and cost all_gather push 4 %,
+ * which is why loads and stores have numbers of their own.
  */
 export function passOptionsFor(machine: Machine): PassOptions {
   return {
