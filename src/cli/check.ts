@@ -100,14 +100,19 @@ async function check(
     // The proof keeps the event loop, so no timer can show the line later.
     if (performance.now() - start > 500) progress.now(text);
   };
-  const reports = await withInquirers(options, onStart, (inquirers) =>
-    programs.length === 1
-      ? reportOfOne(programs[0]!, name, options, inquirers)
-      : reportsOfMany(programs, options, inquirers),
-  );
+  const onReport = (report: FileReport): void => {
+    if (options.json === true) return;
+    progress.end();
+    printReport(io, report, options.seed ?? 0);
+  };
+  const reports = await withInquirers(options, onStart, async (inquirers) => {
+    if (programs.length > 1) return reportsOfMany(programs, options, inquirers, onReport);
+    const report = await reportOfOne(programs[0]!, name, options, inquirers);
+    onReport(report);
+    return [report];
+  });
   progress.end();
   if (options.json === true) io.out.write(JSON.stringify(reports.flatMap(reportToJson), null, 2) + "\n");
-  else for (const report of reports) printReport(io, report, options.seed ?? 0);
   const isBad = (f: Printable): boolean => f.severity === "error" || options.strict === true;
   const hasBad = ({ diagnosis, findings }: FileReport): boolean =>
     hasErrors(diagnosis.diagnostics) || findings.slice(diagnosis.diagnostics.length).some(isBad);
@@ -133,7 +138,7 @@ async function reportOfOne(
   name: string | undefined,
   options: CheckOptions,
   inquirers: Inquirers | null,
-): Promise<FileReport[]> {
+): Promise<FileReport> {
   const begun = new Map<Case, Promise<Inquiry>>();
   const onWorld = (cases: readonly Case[], about: number): void => {
     if (inquirers === null || about <= inquirers.few) return;
@@ -144,20 +149,25 @@ async function reportOfOne(
     }
   };
   const diagnosis = diagnose(program, name, { ...caseOptions(options), onWorld });
-  if (inquirers === null || !isAsked(diagnosis, options)) return [reportOf(diagnosis, [])];
+  if (inquirers === null || !isAsked(diagnosis, options)) return reportOf(diagnosis, []);
   const later = diagnosis.cases.filter((one) => !begun.has(one));
   const inquiries = await inquirers.answer(later.map((one) => askedOf(one, options)));
   const found = diagnosis.cases.map((one) => begun.get(one) ?? inquiries[later.indexOf(one)]!);
-  return [reportOf(diagnosis, await Promise.all(found))];
+  return reportOf(diagnosis, await Promise.all(found));
 }
 
-/** While one program is compiled, threads prove those before it. */
+/**
+ * While one program is compiled, threads prove those before it.
+ * @param onReport told of each as soon as it and all before it are done
+ */
 async function reportsOfMany(
   programs: readonly ProgramText[],
   options: CheckOptions,
   inquirers: Inquirers | null,
+  onReport: (report: FileReport) => void,
 ): Promise<FileReport[]> {
   const reports: Promise<FileReport>[] = [];
+  let told = Promise.resolve();
   for (const program of programs) {
     const { cases, ...rest } = diagnose(program, undefined, { ...caseOptions(options), isOneOfMany: true });
     const asked = isAsked({ ...rest, cases }, options) ? cases : [];
@@ -166,8 +176,11 @@ async function reportsOfMany(
     const report = Promise.all(inquiries).then((found) => reportOf({ ...rest, cases: [] }, found));
     report.catch(() => {}); // told below, where it is waited for
     reports.push(report);
+    told = told.then(async () => onReport(await report));
+    told.catch(() => {});
     await new Promise((resolve) => setImmediate(resolve));
   }
+  await told;
   return Promise.all(reports);
 }
 

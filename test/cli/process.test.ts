@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { collcProcess, entry, file, isBuilt, kernel, oneShot, temporaryFolder } from "./support.js";
 
@@ -28,6 +29,31 @@ describe.runIf(isBuilt)("collc as a process", () => {
     const usage = await collcProcess(["run", "--no-such-option"]);
     expect(usage.code).toBe(2);
     for (const { err } of [wrong, usage]) expect(err).not.toMatch(/^\s+at .*\.js/m);
+  });
+
+  it("says of a folder's programs what is found as soon as it is", async () => {
+    const programs = join(folder, "programs");
+    mkdirSync(programs);
+    file(programs, "a.coll", oneShot);
+    // Some half a minute of schedules.
+    const long = `collective long(x: T[n] local) -> y: T[n] local {
+  scratch s: T[n]
+  for i in tiles(n) { s[i] = x[i] }
+  for k in 0..max(5, 20000 - n) { for i in tiles(n) { s[i] = s[i] + x[i] } }
+  for i in tiles(n) { y[i] = s[i] }
+}`;
+    file(programs, "b.coll", long);
+    let seen = "";
+    await collcProcess(["check", programs, "--ranks", "2", "--schedules", "1000"], {
+      onStart: (child) => {
+        child.stdout!.on("data", (text) => {
+          seen += String(text);
+          if (seen.includes("survives")) child.kill("SIGKILL");
+        });
+      },
+    });
+    expect(seen).toContain("a.coll: nothing wrong for 2 ranks");
+    expect(seen).not.toContain("b.coll");
   });
 
   it("ends at once on Ctrl-C in the middle of a run, and leaves nothing", async () => {
