@@ -16,6 +16,7 @@ import {
   type Kernel,
   openLine,
   type Printable,
+  plainShapes,
   programOf,
   type Proof,
   proveAnswers,
@@ -209,10 +210,7 @@ export function inquire(job: Job, compiled: CompileResult): Inquiry {
  */
 function attackedAt({ kernel, snapshots }: CompileResult, { dims }: ProofRequest): DimValues | null {
   const { requirements } = kernel!;
-  // Those at which no loop of the program is too long to be gone through.
-  const affordable = new Set(proofShapes(kernel!, "answer", programOf(snapshots)).map((d) => JSON.stringify(d)));
-  const usual = proofShapes(kernel!).filter((d) => affordable.has(JSON.stringify(d)));
-  const shapes = dims === undefined ? usual : shapesWith(kernel!, dims);
+  const shapes = dims === undefined ? plainShapes(kernel!, programOf(snapshots)) : shapesWith(kernel!, dims);
   const ragged = shapes[Math.min(1, shapes.length - 1)];
   if (ragged === undefined) return null;
   const row = rowDimension(kernel!);

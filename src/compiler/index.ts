@@ -160,6 +160,7 @@ export {
   proveOrderings,
   PROOF_MAPPING,
   isLightExecution,
+  plainShapes,
   proofShapes,
   rowDimension,
   proveResidency,

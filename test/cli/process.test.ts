@@ -35,7 +35,7 @@ describe.runIf(isBuilt)("collc as a process", () => {
     const programs = join(folder, "programs");
     mkdirSync(programs);
     file(programs, "a.coll", oneShot);
-    // Some half a minute of schedules.
+    // Minutes of schedules.
     const long = `collective long(x: T[n] local) -> y: T[n] local {
   scratch s: T[n]
   for i in tiles(n) { s[i] = x[i] }

@@ -31,7 +31,7 @@ export class Builder {
     const op: Op = { name, operands, results, attributes, regions, span: this.span };
     this.ops.push(op);
     const result = results[0] ?? null;
-    if (result !== null && staysNatural(op, this.natural)) this.natural.add(result);
+    if (result !== null && staysNatural(op, (v) => this.natural.has(v))) this.natural.add(result);
     return result;
   }
 
@@ -225,7 +225,7 @@ export class Builder {
 }
 
 /** Whether an op gives an index that is surely not below zero, knowing the same of its operands. */
-function staysNatural({ name, operands, attributes }: Op, natural: ReadonlySet<Value>): boolean {
+export function staysNatural({ name, operands, attributes }: Op, isNatural: (v: Value) => boolean): boolean {
   switch (name) {
     case "const":
       return (attributes["value"] as number) >= 0;
@@ -233,11 +233,11 @@ function staysNatural({ name, operands, attributes }: Op, natural: ReadonlySet<V
     case "rank":
       return true;
     case "select":
-      return natural.has(operands[1]!) && natural.has(operands[2]!);
+      return isNatural(operands[1]!) && isNatural(operands[2]!);
     case "binary": {
       const fn = attributes["fn"] as BinaryFunction;
       if (fn === "sub") return false;
-      const [a, b] = [natural.has(operands[0]!), natural.has(operands[1]!)];
+      const [a, b] = [isNatural(operands[0]!), isNatural(operands[1]!)];
       if (fn === "rem") return a;
       return fn === "max" || fn === "and" ? a || b : a && b;
     }

@@ -221,18 +221,10 @@ class Expansion {
 
   /** The movers' last barrier, as far as it tells one rank. */
   private shardSent(peer: Value): void {
-    const { build, zero } = this;
+    const { build } = this;
     build.op("block_sync", [], {}, null);
-    const slot = build.add(build.mul(this.block, this.world), build.rank());
-    const epoch = this.now();
-    build.for("threads", [[zero, build.constant(1)]], () =>
-      build.op(
-        "signal",
-        [epoch, peer, slot],
-        { buffer: this.names.flags, mode: "set", scope: "sys", order: "release", remote: true },
-        null,
-      ),
-    );
+    const [own, epoch] = [this.ownFlag(), this.now()];
+    build.for("threads", [[this.zero, build.constant(1)]], () => this.tell(peer, own, epoch, "sys"));
   }
 
   /** Waits for the flags that the movers of all blocks of a rank set when they have sent their shard. */
@@ -283,17 +275,24 @@ class Expansion {
   }
 
   private arrive(pairs: RankPairs, epoch: Value, scope: "gpu" | "sys"): void {
-    const { build, kernel } = this;
-    const rank = build.rank();
-    const row = build.mul(this.block, this.world);
-    const receivers = receiversOf(pairs, build, rank);
+    const { build } = this;
+    const own = this.ownFlag();
+    const receivers = receiversOf(pairs, build, own.rank);
     build.for("threads", [[this.zero, build.constant(receivers.count)]], ([k]) =>
-      receivers.each(k!, (peer) => {
-        const to = kernel.world === 1 || scope === "gpu" ? [] : [peer];
-        const remote: Attributes = to.length > 0 ? { remote: true } : {};
-        build.op("signal", [epoch, ...to, build.add(row, rank)], { buffer: this.names.flags, mode: "set", scope, order: "release", ...remote }, null); // prettier-ignore
-      }),
+      receivers.each(k!, (peer) => this.tell(peer, own, epoch, scope)),
     );
+  }
+
+  /** Where the flag of this block and rank is, as the block's row and the rank's column. */
+  private ownFlag(): { readonly rank: Value; readonly row: Value } {
+    return { rank: this.build.rank(), row: this.build.mul(this.block, this.world) };
+  }
+
+  /** Sets this block's flag on a rank. */
+  private tell(peer: Value, { rank, row }: ReturnType<Expansion["ownFlag"]>, epoch: Value, scope: "gpu" | "sys"): void {
+    const to = this.kernel.world === 1 || scope === "gpu" ? [] : [peer];
+    const remote: Attributes = to.length > 0 ? { remote: true } : {};
+    this.build.op("signal", [epoch, ...to, this.build.add(row, rank)], { buffer: this.names.flags, mode: "set", scope, order: "release", ...remote }, null); // prettier-ignore
   }
 
   private wait(pairs: RankPairs, isGrid: boolean, epoch: Value, scope: "gpu" | "sys"): void {

@@ -43,7 +43,13 @@ export {
 } from "./rounded-values.js";
 export { proveResidency } from "./ordering.js";
 export { rowDimension } from "./lengths.js";
-export { isLight as isLightExecution, PROOF_MAPPING, proofShapes, workOf as executionWork } from "./shapes.js";
+export {
+  isLight as isLightExecution,
+  plainShapes,
+  PROOF_MAPPING,
+  proofShapes,
+  workOf as executionWork,
+} from "./shapes.js";
 
 /**
  * Proves a compiled kernel. Compile it with `mapping: PROOF_MAPPING` (or one of your own): the number of threads

@@ -74,9 +74,8 @@ export function whyNoShape(kernel: Kernel, program: Kernel | null): string | nul
   if (smallest === undefined) return `no sizes were found that the conditions allow${conditions}`;
   const sizes = Object.entries(smallest).map(([name, n]) => `${name}=${n}`);
   const which = sizes.length === 0 ? "" : `, at the smallest sizes that were found (${sizes.join(" ")})`;
-  const carriedOut = program === null ? 0 : Math.round(reachOf(program, smallest).accesses);
-  if (workOf(kernel, smallest) <= MOST_ELEMENTS)
-    return `loops have more iterations than a proof can look at: ${carriedOut} loads and stores${which}, of ${MOST_REPEATED} at most; shorten the loops that get long where lengths are short`;
+  if (program !== null && workOf(kernel, smallest) <= MOST_ELEMENTS)
+    return `loops have more iterations than a proof can look at: ${reachOf(program, smallest).accesses} loads and stores${which}, of ${MOST_REPEATED} at most; shorten the loops that get long where lengths are short`;
   const fixed = [...outerTensors(kernel).map((t) => t.shape), ...scratchShapes(kernel)].flat();
   const isLong = fixed.some((e) => typeof e === "number" && e >= LONG);
   const help = isLong ? "; name the lengths that are numbers as dimensions, so that shorter ones can be looked at" : "";
@@ -330,6 +329,12 @@ export function lengthBeyond(kernel: Kernel, ofAuthor: Kernel, threshold: Thresh
     if (n !== null) return { [dim]: n };
   }
   return null;
+}
+
+/** Those that are there for what is nearly empty and for all paths, not for a constant of the program. */
+export function plainShapes(kernel: Kernel, program: Kernel | null): DimValues[] {
+  const plain = shapesToProve(kernel, "answer", program).filter(({ isForConstant }) => !isForConstant);
+  return plain.map(({ dims }) => dims);
 }
 
 /** All of them, as they are. */

@@ -1,4 +1,5 @@
 /** Questions passes ask of values: where they come from, what they depend on, how they compare. */
+import { staysNatural } from "../../ir/builder.js";
 import type { Kernel, Op, Region, Value } from "../../ir/module.js";
 import { walk } from "../../ir/visit.js";
 
@@ -45,16 +46,10 @@ export class Definitions {
     return ["add", "sub", "min", "max"].includes(fn) && !parts.includes(false);
   }
 
-  /** Whether an index is surely not negative, by its form. */
-  isCount(v: Value): boolean {
+  /** Whether an index is surely not below zero, by its form. */
+  isNatural(v: Value): boolean {
     const op = this.ops.get(v);
-    if (op?.name === "const") return (op.attributes["value"] as number) >= 0;
-    if (op?.name === "dim" || op?.name === "rank" || op?.name === "block" || op?.name === "grid") return true;
-    if (op?.name !== "binary") return false;
-    const parts = op.operands.map((o) => this.isCount(o));
-    const fn = op.attributes["fn"] as string;
-    if (fn === "max") return parts.includes(true);
-    return ["add", "mul", "div", "rem", "min"].includes(fn) && !parts.includes(false);
+    return op !== undefined && staysNatural(op, (operand) => this.isNatural(operand));
   }
 
   /** Whether an index grows by one with a variable, by its form. */

@@ -186,11 +186,13 @@ function ownRows(view: OperandView, buffer: string, base: Value): OperandView {
 }
 
 /** Emits what movers do. */
-export function emitMoves({ begin, send, barrier }: Movers, world: number, build: Builder, values: Substitution): void {
+export function emitMoves(movers: Movers, world: number, build: Builder, values: Substitution): void {
+  const { begin, send, barrier, own } = movers;
   if (begin !== null) rewriteOps([begin], build, values);
   build.span = send.span;
-  build.for("serial", [[build.constant(1), build.constant(world + 1)]], ([step]) => {
-    // This rank comes last: its own rows are there for tiles that others' rows are in, too.
+  // This rank comes first where its tiles need the copy; else last, for tiles that others' rows are in, too.
+  const first = own === null ? 0 : 1;
+  build.for("serial", [[build.constant(first), build.constant(first + world)]], ([step]) => {
     const before = build.sub(build.add(build.rank(), build.constant(world)), step!);
     const peer = build.rem(before, build.constant(world));
     rewriteOps([send], build, new Substitution(values), (op, b, inner) => {

@@ -1,0 +1,163 @@
+/** Products whose operand is gathered while they go on: what movers send in which order, what producers await, and what is refused. */
+import { describe, expect, it } from "vitest";
+import { compile, type CompileResult } from "../../src/compiler/index.js";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
+import type { Kernel, Op } from "../../src/compiler/ir/module.js";
+import { problemsOf } from "../../src/compiler/ir/verify.js";
+import { walk } from "../../src/compiler/ir/visit.js";
+import { Definitions } from "../../src/compiler/passes/support/analysis.js";
+import { DEFAULT_PASS_OPTIONS } from "../../src/compiler/passes/options.js";
+import { PIPELINE } from "../../src/compiler/passes/pipeline.js";
+import { runPasses } from "../../src/compiler/passes/runner.js";
+import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
+import { edited } from "../prove/mutants.js";
+import { compiled, opsIn, opsOf } from "./compiled-products.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+
+describe("a product of gathered rows", () => {
+  const layer = (body: string, y: string): string =>
+    `collective f(a: T[m, k] sharded(0), b: T[k, n] sharded(1), r: T[m, n] sharded(1)) -> y: ${y} {\n  ${body}\n}\n`;
+  const gathers = layer("y = all_gather(a) @ b + r", "T[m, n] sharded(1)");
+  const rolesOf = (text: string): Op[] => opsOf(compiled(text, "bf16", PROOF_MAPPING), "roles");
+  const named = (roles: Op, region: number, name: string): Op[] => {
+    const found: Op[] = [];
+    walk(roles.regions[region]!, (op) => void (op.name === name && found.push(op)));
+    return found;
+  };
+
+  /** Slices are added up when the blocks of a rank have met. */
+  const opsBetweenOwnBlocks = 1;
+
+  it("begins while movers send the rows: it reads its own where they come from, and awaits those of others", () => {
+    const [roles] = rolesOf(gathers);
+    expect(roles!.attributes).toMatchObject({ consumers: 16, producers: 4, movers: 12 });
+    expect(new Set(named(roles!, 1, "copy_tile").map((op) => op.attributes["from"]))).toEqual(
+      new Set(["a", "gathered", "b"]),
+    );
+    expect(named(roles!, 1, "wait").length).toBeGreaterThan(0);
+    expect(named(roles!, 2, "store").every((op) => op.attributes["buffer"] === "gathered")).toBe(true);
+    // That ranks have begun, movers await: the product does not.
+    expect(opsOf(compiled(gathers, "bf16", PROOF_MAPPING), "wait")).toHaveLength(
+      named(roles!, 1, "wait").length + named(roles!, 2, "wait").length + opsBetweenOwnBlocks,
+    );
+  });
+
+  it.each([
+    ["its own rows come from a computation", "y = all_gather(a * a) @ b + r", ["gathered", "b"]],
+    ["its rows come from elsewhere, too", "let g = all_gather(a)\n  y = (g @ b) * max(g, dim: 1)", null],
+  ])("where %s", (_which, body, from) => {
+    const [roles] = rolesOf(layer(body, "T[m, n] sharded(1)"));
+    if (from === null) return expect(roles!.attributes).not.toHaveProperty("movers");
+    const loaded = new Set(named(roles!, 1, "copy_tile").map((op) => op.attributes["from"]));
+    expect([...loaded].sort()).toEqual([...from].sort());
+  });
+
+  it("may be the other operand, whose rows are the product's columns", () => {
+    const text = `collective f(x: T[m, k] replicated, w: T[n, k] sharded(0)) -> y: T[m, n] replicated {
+  y = x @ transpose(all_gather(w))
+}
+`;
+    const [roles] = rolesOf(text);
+    expect(new Set(named(roles!, 1, "copy_tile").map((op) => op.attributes["from"]))).toEqual(
+      new Set(["x", "gathered", "w"]),
+    );
+    const { kernel, manifest, source } = compiled(text, "bf16", PROOF_MAPPING);
+    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+    for (const dims of [
+      { m: 19, n: 64, k: 19 },
+      { m: 40, n: 38, k: 61 },
+    ]) {
+      const data = makeInputs(manifest!, dims, 5);
+      group.run(data, dims);
+      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
+    }
+    const claims = prove({ kernel: kernel! }, { shared: sharedLayout(kernel!) });
+    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+  });
+
+  it("waits for all of it where its tiles leave for others, who might still read what they replace", () => {
+    const text = `collective f(a: T[m, k] sharded(0), b: T[k, n] sharded(1)) -> y: T[m, n] replicated {
+  y = all_gather(all_gather(a) @ b, dim: 1)
+}
+`;
+    expect(rolesOf(text)[0]!.attributes).not.toHaveProperty("movers");
+  });
+
+  it("is right, and proved, where a rank's tiles are its own, and where they are not", () => {
+    const { kernel, manifest, source } = compiled(gathers, "bf16", PROOF_MAPPING);
+    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+    for (const dims of [
+      { m: 32, n: 32, k: 19 },
+      { m: 64, n: 8, k: 24 },
+      { m: 38, n: 70, k: 61 },
+      { m: 2, n: 2, k: 1 },
+    ]) {
+      const data = makeInputs(manifest!, dims, 5);
+      group.run(data, dims);
+      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
+    }
+    const claims = prove({ kernel: kernel! }, { shared: sharedLayout(kernel!) });
+    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+  });
+
+  it("goes to the rank that needs it next, which is told before the next one gets it", () => {
+    const three = (mapping: object): CompileResult => compile(gathers, { ranks: 3, dtype: "bf16", mapping });
+    const { kernel, snapshots } = three(PROOF_MAPPING);
+    const at = PIPELINE.findIndex((p) => p.name === "tile-contractions");
+    const tiled = snapshots.find((s) => s.pass === "tile-contractions")!.kernel;
+    const steps = opsIn(tiled, "roles")[0]!.regions[2]!.ops.find((op) => op.name === "for")!;
+    const boundsOf = (whole: Kernel, loop: Op): (number | undefined)[] => {
+      const definitions = new Definitions(whole);
+      return loop.operands.map((v) => definitions.constant(v));
+    };
+    // Its own copy last, or first where its tiles are made of that.
+    expect(boundsOf(tiled, steps)).toEqual([1, 4]);
+    const computed = compile(gathers.replace("all_gather(a)", "all_gather(a * a)"), { ranks: 3, dtype: "bf16", mapping: PROOF_MAPPING }); // prettier-ignore
+    const ofComputed = computed.snapshots.find((s) => s.pass === "tile-contractions")!.kernel;
+    const [roles] = opsIn(ofComputed, "roles");
+    expect(
+      boundsOf(
+        ofComputed,
+        roles!.regions[2]!.ops.find((op) => op.name === "for")!,
+      ),
+    ).toEqual([0, 3]);
+    const sends = steps.regions[0]!.ops.filter((op) => ["for", "shard_sent"].includes(op.name));
+    expect(sends.map(({ name }) => name)).toEqual(["for", "shard_sent"]);
+    const statuses = (whole: Kernel): string[] => {
+      const claims = prove({ kernel: whole }, { shared: sharedLayout(whole) });
+      return [claims.answer.status, claims.ordering.status];
+    };
+    expect(statuses(kernel!)).toEqual(["proved", "proved"]);
+    // Told before it has its rows.
+    const [region] = steps.regions as readonly [Op["regions"][number]];
+    const rest = region.ops.filter((op) => !sends.includes(op));
+    const early = edited(tiled, steps, (op) => [
+      { ...op, regions: [{ ...region, ops: [...rest, sends[1]!, sends[0]!] }] },
+    ]);
+    expect(problemsOf(early)).toEqual([]);
+    const wrong = runPasses(early, PIPELINE.slice(at + 1), { ...DEFAULT_PASS_OPTIONS, ...PROOF_MAPPING });
+    expect(statuses(wrong)).toContain("wrong");
+  });
+
+  it("is refused where a producer awaits movers who never arrive, or its threads do not meet when they have waited", () => {
+    const { snapshots } = compile(gathers, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
+    const kernelAfter = (pass: string): Kernel => snapshots.find((s) => s.pass === pass)!.kernel;
+    const tiled = kernelAfter("tile-contractions");
+    const meeting = opsIn(tiled, "roles")[0]!.regions[2]!.ops.at(-1)!;
+    expect(meeting.name).toBe("barrier");
+    expect(problemsOf(edited(tiled, meeting, () => [])).map((p) => p.message)).toEqual([
+      "await_movers: the movers beside it do not end with the rest of a barrier",
+      "shard_sent: the movers beside it do not end with the rest of a barrier",
+    ]);
+    const [sent] = named(opsIn(tiled, "roles")[0]!, 2, "shard_sent");
+    expect(problemsOf(edited(tiled, sent!, () => [])).map((p) => p.message)).toEqual([
+      "await_movers: the movers never tell what they have sent",
+    ]);
+    const expanded = kernelAfter("expand-barriers");
+    const [sync] = named(opsIn(expanded, "roles")[0]!, 1, "block_sync");
+    expect(problemsOf(edited(expanded, sync!, () => [])).map((p) => p.message)).toEqual([
+      "for: the producer's threads do not meet after they have waited",
+    ]);
+  });
+});
