@@ -8,6 +8,8 @@ import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { transfersOf } from "../../src/compiler/passes/stage-transfers.js";
 import { verifySync } from "../../src/compiler/passes/support/verify-sync.js";
 import type { PassOptions } from "../../src/compiler/passes/options.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 import { outline } from "./sync-helpers.js";
 
 const PACKETS: Partial<PassOptions> = { transfers: "staged", protocol: "packet" };
@@ -106,6 +108,26 @@ describe("by packets", () => {
     expect(cuda).toMatch(/load_packets<InvertedPacket>\(\w+_data, /);
     expect(cuda).toMatch(/Vec<u16, 8> \w+_data\[4\];/);
   });
+});
+
+describe("elements that fill no last packet", () => {
+  it.each(["f8e5m2", "f8e4m3", "u8", "bf16", "f32"] as const)(
+    "have slots of their own, however many they are: %s",
+    (dtype) => {
+      const compiled = compile(TWO_SHOT, { ranks: 2, dtype, mapping: PACKETS });
+      expect(compiled.kernel!.buffers.some(({ role }) => role === "packet")).toBe(true);
+      for (let n = 1; n < 100; n++) {
+        const group = new CpuGroup(compiled.kernel!, compiled.manifest!, {
+          source: compiled.source,
+          detectUnwritten: true,
+        });
+        const data = makeInputs(compiled.manifest!, { n }, n);
+        // An access outside of memory is an error there.
+        group.run(data, { n });
+        expect(checkOutputs(compiled.manifest!, { n }, data, data).correct, `${n} elements`).toBe(true);
+      }
+    },
+  );
 });
 
 describe("by barriers", () => {

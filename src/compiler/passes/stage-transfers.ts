@@ -15,6 +15,7 @@
 import { Builder } from "../ir/builder.js";
 import { type Attributes, type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js"; // prettier-ignore
 import { copyOp, rewriteOps, Substitution, walk } from "../ir/visit.js";
+import { DTYPES } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions, rankVarying } from "./support/analysis.js";
@@ -46,8 +47,12 @@ export function transfersOf(kernel: Kernel): readonly Transfer[] {
 
 /** Iterations of a loop around a transfer that each get a place of their own, at most. */
 const MOST_ITERATIONS = 16;
-/** Chunks are rounded up to so many elements, and one more, so that packets of a last, short vector have a slot each. */
+/**
+ * Chunks are rounded up to so many elements, and as many more: elements that fill no last packet, up to 7, have one each, of 8 lanes.
+ * Floats of a byte have 16 lanes.
+ */
 const ROUND = 64;
+const ROUND_OF_BYTES = 256;
 
 /** What becomes of one access. */
 interface Staged {
@@ -173,11 +178,12 @@ class Staging {
     if (inner.some((op) => this.trips(op) === null)) throw new Refused("a loop around it has an unknown length");
     const leads = [...around, ...inner];
     const most = mostElements(tiles[0]!.op, this.kernel, this.definitions);
-    const chunk = extent("mul", extent("add", extent("ceildiv", most, ROUND), 1), ROUND);
+    const { dtype } = bufferOf(this.kernel, name);
+    const round = DTYPES[dtype].bytes === 1 ? ROUND_OF_BYTES : ROUND;
+    const chunk = extent("mul", extent("add", extent("ceildiv", most, round), 1), round);
     const shape: Extent[] = [...leads.map((op) => this.trips(op)!), this.kernel.world, chunk];
     const isPlain = !path.some(({ op }) => op.name === "if" && this.reaches(op.operands[0]!, tiles[0]!.op));
     const role = this.asPackets && isPlain && !this.reaches(peer!, tiles[0]!.op) ? "packet" : "scratch";
-    const { dtype } = bufferOf(this.kernel, name);
     const wanted = `${name}_${access.name === "load" ? "inbox" : "box"}`;
     const taken = { ...this.kernel, buffers: [...this.kernel.buffers, ...this.buffers] };
     const buffer: Buffer = { name: freshName(taken, wanted), role, dtype, shape, symmetric: false };
