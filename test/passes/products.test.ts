@@ -247,9 +247,10 @@ describe("a depth that is cut", () => {
     const build = new Builder({ start: 0, end: 0 });
     const buffers: Buffer[] = [];
     const lengths = { loop: [tiles * 128, 256], tiles, steps };
-    const slices = cutDepth("sums", "f32", lengths, blocks, { most, meeting: 0, elements: 2 ** 30 }, buffers, build);
+    const options = { most, meeting: 0, elements: 2 ** 30 };
+    const [slices] = cutDepth(["sums"], "f32", [lengths], blocks, options, buffers, build);
     const valueOf = (v: Value): number => build.ops.find((op) => op.results[0] === v)!.attributes["value"] as number;
-    return { count: valueOf(slices.count), deep: valueOf(slices.steps), room: buffers[0]!.shape[0] as number };
+    return { count: valueOf(slices!.count), deep: valueOf(slices!.steps), room: buffers[0]!.shape[0] as number };
   };
 
   it("has memory for all its slices, and covers all of it", () => {

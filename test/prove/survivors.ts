@@ -9,6 +9,9 @@ const HAS_BEGUN =
 const ROLES_MEET =
   "all threads of a block meet before its roles begin and after they end (`ring_begin`, `ring_end`), so that the block_sync beside them is a second one";
 
+const CUT_MEETS =
+  "the threads of a block meet as its roles end, and where the depth is cut the blocks meet once more before the second product's sums load what the first's have stored";
+
 const AWAITED =
   "the producers have awaited the ranks that they read rows of, and nothing that comes after the product reads what the movers have gathered";
 const AWAITED_BEFORE =
@@ -64,7 +67,10 @@ const EXCUSES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "drop block_sync #2": HAS_BEGUN,
     "drop block_sync #5": ROLES_MEET,
     "drop block_sync #6": ROLES_MEET,
-    "drop block_sync #7": ROLES_MEET,
+    "drop block_sync #8": CUT_MEETS,
+    "drop block_sync #9": ROLES_MEET,
+    "drop block_sync #10": ROLES_MEET,
+    "next slot of wait #3": AWAITED_BEFORE,
     "drop wait #3": AWAITED_BEFORE,
     "relax wait #3": AWAITED_BEFORE,
     "narrow wait #3": AWAITED_BEFORE,

@@ -1,5 +1,5 @@
 /** What a rank does in a launch, as the model takes it: stretches of work between meetings. */
-import type { Trips } from "./trips.js";
+import { add, later, NONE, type Trips } from "./trips.js";
 
 /** What a rank does between two waits. */
 export interface Stretch {
@@ -17,6 +17,41 @@ export interface Stretch {
    */
   readonly scalarOps: number;
   readonly tensorOps: number;
+}
+
+/** A stretch that is still counted. */
+export interface OpenStretch extends Stretch {
+  loaded: number[];
+  stored: number[];
+  tiles: { all: number; loaded: number };
+  apart: number;
+  scalarOps: number;
+  tensorOps: number;
+  trips: Trips;
+}
+
+/** One of a launch with so many ranks, in which nothing has happened yet. */
+export function openStretch(world: number): OpenStretch {
+  const zeros = (): number[] => new Array<number>(world).fill(0);
+  return {
+    ...{ loaded: zeros(), stored: zeros(), tiles: { all: 0, loaded: 0 }, apart: 0 },
+    ...{ scalarOps: 0, tensorOps: 0, trips: NONE },
+  };
+}
+
+/** Parts of two stretches that are done at the same time; of what is on both paths, the longer one. */
+export function together(a: Stretch, partOfA: number, b: Stretch, partOfB: number): OpenStretch {
+  const sum = (x = 0, y = 0): number => x * partOfA + y * partOfB;
+  const sums = (x: readonly number[], y: readonly number[]): number[] => x.map((n, i) => sum(n, y[i]));
+  return {
+    loaded: sums(a.loaded, b.loaded),
+    stored: sums(a.stored, b.stored),
+    tiles: { all: sum(a.tiles?.all, b.tiles?.all), loaded: sum(a.tiles?.loaded, b.tiles?.loaded) },
+    apart: sum(a.apart, b.apart),
+    scalarOps: sum(a.scalarOps, b.scalarOps),
+    tensorOps: sum(a.tensorOps, b.tensorOps),
+    trips: later(add(NONE, a.trips, partOfA), add(NONE, b.trips, partOfB)),
+  };
 }
 
 /** Where a rank may wait for flags. All ranks come to the same places, so that the stretches between them are of one number. */

@@ -17,18 +17,14 @@ import {
   type PreparedOp,
   type PreparedRegion,
 } from "./prepared.js";
-import type { Meeting, RankWork } from "./stretches.js";
+import { type Meeting, openStretch, type OpenStretch, type RankWork, together } from "./stretches.js";
 import { sharesOfTiles } from "./tiles.js";
 import { add, Arrivals, later, NONE, OWN, PACKETS, PEER, since, type Trips } from "./trips.js";
 
-interface OpenStretch {
-  loaded: number[];
-  stored: number[];
-  tiles: { all: number; loaded: number };
-  apart: number;
-  scalarOps: number;
-  tensorOps: number;
-  trips: Trips;
+/** A block's first tile that waits for rows of other ranks: the part of its tiles that come before, and how many of these ranks there are. */
+interface Awaited {
+  readonly before: number;
+  readonly ranks: number;
 }
 
 /** Meetings of one rank that are followed at most: more tell nobody anything. */
@@ -41,6 +37,17 @@ const SLOT_BYTES = 16;
 export function gridOf(kernel: Pick<Kernel, "work" | "maxBlocks">, dims: DimValues, limit = Infinity): number {
   const wanted = Math.max(1, ...kernel.work.map((e) => evaluateExtent(e, dims)));
   return Math.max(1, Math.min(wanted, kernel.maxBlocks, limit));
+}
+
+/** How a loop is gone through. */
+interface Iterating {
+  /** How often all blocks and threads together do each iteration, and how many there are. */
+  readonly each: number;
+  readonly total: number;
+  /** Iterations of the busiest thread. */
+  readonly path: number;
+  readonly isOrdered: boolean;
+  readonly isOfBlocks: boolean;
 }
 
 /** Counts what one rank does. @param kernel at device level, barriers expanded */
@@ -70,6 +77,10 @@ class Counter {
   private flags = 0;
   /** Whether the ops at hand are carried out beside others, whose time covers that of their waits. */
   private isBeside = false;
+  /** Whether they are a producer's, the waits for other ranks that it has come to, and the first tile that does. */
+  private isProducing = false;
+  private waits = 0;
+  private awaited: Awaited | null = null;
   /** Threads that share the loops at hand. */
   private threads: number;
   /** Of the tiles of a copy in the loop over blocks at hand, the part that comes from memory. */
@@ -90,7 +101,7 @@ class Counter {
     this.arrivals = new Arrivals(values);
     this.depends = new Uint8Array(values);
     this.threads = kernel.blockThreads;
-    this.stretches = [this.opened()];
+    this.stretches = [openStretch(kernel.world)];
     this.hasPackets = kernel.buffers.some(({ role }) => role === "packet");
   }
 
@@ -98,19 +109,6 @@ class Counter {
     this.region(this.prepared.body, this.grid);
     this.closeStretch();
     return { stretches: this.stretches, meetings: this.meetings, grid: this.grid };
-  }
-
-  private opened(): OpenStretch {
-    const zeros = (): number[] => new Array<number>(this.kernel.world).fill(0);
-    return {
-      loaded: zeros(),
-      stored: zeros(),
-      tiles: { all: 0, loaded: 0 },
-      apart: 0,
-      scalarOps: 0,
-      tensorOps: 0,
-      trips: NONE,
-    };
   }
 
   /** Bytes that the stretch has touched so far, of own memory and of peers'. */
@@ -179,7 +177,7 @@ class Counter {
     this.closeStretch();
     this.meetings.push({ tells: [...this.tells], awaits: null, isGrid: false });
     this.tells.clear();
-    this.stretches.push(this.opened());
+    this.stretches.push(openStretch(this.kernel.world));
     for (const name of loaded) this.sent.delete(name);
     return true;
   }
@@ -289,7 +287,9 @@ class Counter {
   private flag({ peer }: PreparedOp): void {
     const from = peer === null ? this.rank : this.values.deciding(peer);
     this.flags++;
-    if (from !== null && from !== this.rank) this.awaits.add(from);
+    if (from === null || from === this.rank) return;
+    this.awaits.add(from);
+    this.waits++;
   }
 
   /** Iterations that the busiest block or thread has of those in the range. */
@@ -300,28 +300,55 @@ class Counter {
     return total;
   }
 
-  /** What movers send travels while others multiply: all of it is one stretch, after which ranks meet. */
   private roles({ regions, attributes }: PreparedOp, weight: number): void {
     const [consumers, producers, movers] = regions as readonly [PreparedRegion, PreparedRegion, PreparedRegion];
-    const threads = (role: string): number => (attributes[role] as number | undefined) ?? this.kernel.blockThreads;
+    const as = (role: string, region: PreparedRegion): void => {
+      this.threads = (attributes[role] as number | undefined) ?? this.kernel.blockThreads;
+      this.region(region, weight);
+    };
     const before = this.now;
-    this.isBeside = attributes["movers"] !== undefined;
-    if (this.isBeside) this.flags = 0;
-    this.threads = threads("movers");
-    this.region(movers, weight);
-    const moved = this.now;
+    const multiplied = (): void => {
+      // What producers load, consumers use.
+      this.isProducing = true;
+      as("producers", producers);
+      this.isProducing = false;
+      as("consumers", consumers);
+      this.threads = this.kernel.blockThreads;
+    };
+    if (attributes["movers"] === undefined) return multiplied();
+    this.isBeside = true;
+    this.flags = 0;
+    this.awaited = null;
+    as("movers", movers);
+    const moved = this.take(this.now);
     this.now = before;
-    // What producers load, consumers use.
-    this.threads = threads("producers");
-    this.region(producers, weight);
-    this.threads = threads("consumers");
-    this.region(consumers, weight);
-    this.threads = this.kernel.blockThreads;
-    this.now = later(this.now, moved);
-    if (!this.isBeside) return;
+    multiplied();
+    const product = this.take(this.now);
     this.isBeside = false;
-    this.closeStretch();
+    this.beside(moved, product, this.awaited);
+  }
+
+  /** The stretch at hand as it is, in whose place another one begins. */
+  private take(trips: Trips): OpenStretch {
+    const taken = { ...this.stretch, trips };
+    this.stretches[this.stretches.length - 1] = openStretch(this.kernel.world);
+    return taken;
+  }
+
+  /**
+   * What movers send travels while others multiply, as far as these need nothing of it: then ranks meet. From the first tile on that rows
+   * of other ranks are awaited for, what has not come arrives while what is left is multiplied.
+   */
+  private beside(moved: OpenStretch, product: OpenStretch, awaited: Awaited | null): void {
+    this.arrivals.clear();
+    const peers = Math.max(1, this.kernel.world - 1);
+    const [free, come] = awaited === null ? [1, 1] : [awaited.before, Math.min(1, awaited.ranks / peers)];
+    this.stretches[this.stretches.length - 1] = together(moved, come, product, free);
     this.endStretch();
+    if (awaited === null) return;
+    const rest = together(moved, 1 - come, product, 1 - free);
+    this.stretches[this.stretches.length - 1] = rest;
+    this.now = rest.trips;
   }
 
   private loop(op: PreparedOp, weight: number): void {
@@ -349,9 +376,11 @@ class Counter {
     const before = isOutermost && !this.isBeside ? this.touched() : null;
     // Terms of a sum that nothing is stored between are loaded several at a time.
     const path = op.name === "reduce" ? Math.ceil(own / REDUCED_TOGETHER) : own;
+    const { waits } = this;
     try {
       if (total <= 1 || isOrdered || !this.taken(body, each * total, path))
-        this.eachIteration(body, ranges, { each, path, total, isOrdered });
+        this.eachIteration(body, ranges, { each, path, total, isOrdered, isOfBlocks });
+      else if (isOfBlocks) this.noteWaits(waits, 0, total);
       if (before === null || stretch !== this.stretch) return;
       const after = this.touched();
       if (after.peers === before.peers) this.stretch.apart += after.own - before.own;
@@ -365,15 +394,24 @@ class Counter {
   private eachIteration(
     body: PreparedRegion,
     ranges: readonly (readonly [number, number])[],
-    { each, path, total, isOrdered }: { each: number; path: number; total: number; isOrdered: boolean },
+    { each, path, total, isOrdered, isOfBlocks }: Iterating,
   ): void {
     for (const iteration of iterationsOf(ranges, !isOrdered, FEW_ITERATIONS)) {
-      const before = this.now;
+      const { now: before, waits } = this;
       body.arguments.forEach((a, i) => this.values.set(a, iteration.values[i]!));
       this.region(body, each * iteration.weight);
+      if (isOfBlocks) this.noteWaits(waits, iteration.values[0]! - ranges[0]![0], total);
       // Of iterations that threads or blocks share, the path has its part.
       if (!isOrdered) this.now = add(before, since(this.now, before), (iteration.weight * path) / total);
     }
+  }
+
+  /** Keeps in mind the first tile of a loop over blocks that waits for others. @param before the waits that there were before it */
+  private noteWaits(before: number, tile: number, tiles: number): void {
+    if (!this.isProducing || this.waits === before) return;
+    const round = Math.floor(tile / this.grid) / Math.ceil(tiles / this.grid);
+    if (this.awaited === null || round < this.awaited.before)
+      this.awaited = { before: round, ranks: this.waits - before };
   }
 
   /** Counts all iterations at once. @returns false, with nothing counted, if the variables decide something. */
@@ -421,7 +459,7 @@ class Counter {
     this.tells.clear();
     this.awaits.clear();
     if (this.meetings.length > MOST_MEETINGS) throw new RangeError("too many points of synchronisation to follow");
-    this.stretches.push(this.opened());
+    this.stretches.push(openStretch(this.kernel.world));
     this.now = NONE;
   }
 

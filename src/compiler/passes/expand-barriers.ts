@@ -33,6 +33,13 @@ function isAround(op: Op): boolean {
   return op.name === "barrier" && op.attributes["scope"] === "launch";
 }
 
+/** The barrier of which each rank is told apart, as soon as what the movers of these roles send it is there. */
+function arrivalOf(roles: Op): Op | null {
+  let isSent = false;
+  walk(roles.regions[2]!, (op) => void (isSent ||= op.name === "shard_sent"));
+  return isSent ? roles.regions[2]!.ops.at(-1)! : null;
+}
+
 class Expansion {
   readonly buffers: Buffer[] = [];
   work: Kernel["work"];
@@ -47,8 +54,9 @@ class Expansion {
   private readonly notifications: NotifyExpansion;
   /** The barrier after which the block does nothing. */
   private readonly last: Op | undefined;
-  /** The barriers of the movers of the roles at hand; at the last one, what they have sent has arrived. */
+  /** The barriers of the movers of the roles at hand, and the one at which what all movers have sent has arrived. */
   private ofMovers: readonly Op[] = [];
+  private arrival: Op | null = null;
 
   constructor(private readonly kernel: Kernel) {
     const build = (this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 }));
@@ -58,6 +66,9 @@ class Expansion {
       flags: freshName(kernel, "flags"),
       epochs: freshName(kernel, "epochs"),
       now: freshName(kernel, "epoch"),
+      arrived: freshName(kernel, "arrived"),
+      arrivals: freshName(kernel, "arrivals"),
+      expected: freshName(kernel, "expected"),
       launches: freshName(kernel, "launches"),
       began: freshName(kernel, "began"),
     };
@@ -74,11 +85,13 @@ class Expansion {
     let leavesBlock = false;
     let reachesPeers = false;
     let countsLaunches = false;
+    let sendsShards = false;
     let around: Op | null = null;
     walkKernel(kernel, (op) => {
       if (isAround(op)) around = op;
       countsLaunches ||= op.name === "launch_parity" || op.name === "launch_epoch" || isAround(op);
       if (op.name === "tiles_sent") leavesBlock = reachesPeers = true;
+      if (op.name === "roles") sendsShards ||= arrivalOf(op) !== null;
       if (op.name !== "barrier" || isAround(op)) return;
       const { pairs, isGrid } = this.meaning(op);
       leavesBlock ||= isGrid || pairs.between > 0;
@@ -93,6 +106,7 @@ class Expansion {
       );
       build.store(this.names.now, build.load(this.names.epochs, [this.block], scalar("u32")), [this.zero]);
     }
+    if (sendsShards) this.declareArrivals();
     const launches = countsLaunches ? this.launches() : null;
     rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => {
       if (op.name === "roles") this.beginRoles(op);
@@ -101,7 +115,7 @@ class Expansion {
       else if (isAround(op)) this.tellOfLaunch(op, launches!.next);
       else if (op.name === "barrier") this.barrier(op, values);
       else if (op.name === "shard_sent") this.shardSent(values.get(op.operands[0]!));
-      else if (op.name === "await_movers") this.awaitMovers(values.get(op.operands[0]!));
+      else if (op.name === "await_movers") this.awaitMovers(values.get(op.operands[0]!), values.get(op.operands[1]!));
       else if (op.name === "tiles_sent") this.tilesSent();
       else if (op.name === "await_tiles") this.awaitTiles();
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
@@ -111,6 +125,7 @@ class Expansion {
     });
     if (around !== null) this.awaitLaunches(around, launches!.next);
     const kept: [string, () => Value][] = leavesBlock ? [[this.names.epochs, () => this.now()]] : [];
+    if (sendsShards) kept.push([this.names.arrivals, () => this.expected()]);
     if (launches !== null) {
       kept.push([this.names.launches, () => launches.next]);
       // All threads have read the count before one of them stores it.
@@ -191,16 +206,39 @@ class Expansion {
 
   /**
    * All threads of a block count the barriers of its movers, each in a register of its own; the movers carry them out. So it is with
-   * their word that tiles are sent, which is half of one: where a launch sends none, an epoch passes that nobody waits for.
+   * their word that tiles are sent, which is half of one: where a launch sends none, an epoch passes that nobody waits for. What
+   * arrives in place of a barrier is counted apart.
    */
   private beginRoles(op: Op): void {
-    this.ofMovers = op.regions[2]!.ops.filter((o) => o.name === "barrier");
+    const arrival = arrivalOf(op);
+    this.arrival = arrival;
+    this.ofMovers = op.regions[2]!.ops.filter((o) => o.name === "barrier" && o !== arrival);
     let sendsTiles = false;
     walk(op.regions[2]!, (o) => void (sendsTiles ||= o.name === "tiles_sent"));
     if (sendsTiles && this.ofMovers.length > 0)
       throw new InternalCompilerError("movers send tiles beside their barriers: both count the same epochs");
     const count = this.ofMovers.length + (sendsTiles ? 1 : 0);
     if (count > 0) this.advance(count);
+    if (arrival === null) return;
+    const { build } = this;
+    const expected = build.add(this.expected(), build.cast(this.grid, "u32"));
+    build.store(this.names.expected, expected, [this.zero]);
+  }
+
+  /** Every block of a rank adds one to the rank's count on each rank, so a count of all of them takes one look. */
+  private declareArrivals(): void {
+    const { build, kernel, names } = this;
+    this.buffers.push(
+      { name: names.arrived, role: "signal", dtype: "u32", shape: [kernel.world], symmetric: true },
+      { name: names.arrivals, role: "state", dtype: "u32", shape: [kernel.maxBlocks], symmetric: false },
+      { name: names.expected, role: "register", dtype: "u32", shape: [1], symmetric: false },
+    );
+    build.store(names.expected, build.load(names.arrivals, [this.block], scalar("u32")), [this.zero]);
+  }
+
+  /** What a rank's count comes to when all of its blocks have sent what they send in the roles at hand. */
+  private expected(): Value {
+    return this.build.load(this.names.expected, [this.zero], scalar("u32"));
   }
 
   private get everyRank(): RankPairs {
@@ -221,22 +259,24 @@ class Expansion {
 
   /** The movers' last barrier, as far as it tells one rank. */
   private shardSent(peer: Value): void {
-    const { build } = this;
+    const { build, names } = this;
     build.op("block_sync", [], {}, null);
-    const [own, epoch] = [this.ownFlag(), this.now()];
-    build.for("threads", [[this.zero, build.constant(1)]], () => this.tell(peer, own, epoch, "sys"));
+    const one = build.constant(1, scalar("u32"));
+    build.for(
+      "threads",
+      [[this.zero, build.constant(1)]],
+      () =>
+      build.op("signal", [one, peer, build.rank()], { buffer: names.arrived, mode: "add", scope: "sys", order: "release", remote: true }, null), // prettier-ignore
+    );
   }
 
-  /** Waits for the flags that the movers of all blocks of a rank set when they have sent their shard. */
-  private awaitMovers(peer: Value): void {
-    const { build } = this;
-    const { pairs } = this.meaning(this.ofMovers.at(-1)!);
-    const scope = pairs.between === 0 ? "gpu" : "sys";
-    const [epoch, buffer] = [this.now(), this.names.flags];
-    build.for("threads", [[this.zero, this.grid]], ([b]) => {
-      const slot = build.add(build.mul(b!, this.world), peer);
-      build.op("wait", [epoch, slot, peer], { buffer, scope, order: "acquire" }, null);
-    });
+  /** Waits until the movers of all blocks of some ranks have sent their shard, for each rank by a thread. */
+  private awaitMovers(first: Value, end: Value): void {
+    const { build, names } = this;
+    const expected = this.expected();
+    build.for("threads", [[first, end]], ([peer]) =>
+      build.op("wait", [expected, peer!, peer!], { buffer: names.arrived, scope: "sys", order: "acquire" }, null),
+    );
     build.op("block_sync", [], {}, null);
   }
 
@@ -249,6 +289,7 @@ class Expansion {
 
   private barrier(op: Op, values: Substitution): void {
     const { build } = this;
+    if (op === this.arrival) return this.awaitMovers(this.zero, this.world);
     const { pairs, isGrid } = this.meaning(op);
     const half = op.attributes["half"];
     if (!isGrid && pairs.between === 0) return void build.op("block_sync", [], {}, null);

@@ -27,9 +27,11 @@ import {
   transposedOf,
   viewContraction,
 } from "./support/contraction.js";
-import { cutDepth, emitSums, type ProductLengths, type Slices } from "./support/depth-slices.js";
+import { cutDepth, emitSums, type ProductLengths, sumOf } from "./support/depth-slices.js";
 import { isOneOwners, ownerSumsOf } from "./support/owner-sums.js";
 import { type Movers, moversFor } from "./support/product-movers.js";
+import { productGroups } from "./support/product-groups.js";
+import type { Product } from "./support/product-places.js";
 import { type Completed, emitRoles, type RoleShape } from "./support/role-products.js";
 import { rotatedNumber, rotatedVariable } from "./support/tile-rotation.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
@@ -72,6 +74,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const moved = moversFor(loop, match, kernel, definitions);
     if (moved !== null) movers.set(loop, moved);
   }
+  const groups = roles === null ? [] : productGroups(kernel, found, movers, definitions);
   const [product] = found;
   // With several products, or movers, there are not the registers, nor the epochs.
   const sums =
@@ -102,58 +105,66 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     }
     const match = found.get(op);
     if (match === undefined) return false;
-    if (sums !== null) rewriteOps(betweenOps(kernel, op, sums.loop), b, values);
     if (roles === null) {
       const shape = shapeFor(match, found.size, options);
       emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values, kernel.world);
       work.push(lengthsOf(op, match, shape, definitions).tiles);
       return true;
     }
+    const group = groups.find((g) => g.includes(op))!;
+    if (group[0] !== op) return true;
+    const [last] = group.slice(-1) as [Op];
+    const end = sums?.loop ?? last;
+    if (end !== op) rewriteOps(betweenOps(kernel, op, end), b, values);
     const shape = roleShape(match, roles);
-    const lengths = lengthsOf(op, match, shape, definitions);
-    // Blocks meet where all ranks do the same, and as often. With the numbers of several products' cuts at hand, or of one beside sums of stages, registers spill.
-    const isAlone = kernel.body.ops.includes(op) && found.size === 1 && options.tileBlocks > 1;
-    const cutFor = (product: ProductLengths, fit: Extent = 1): Slices =>
-      cutDepth(
-        freshName({ buffers }, "slices"),
-        accumulatedIn(match),
-        product,
-        options.tileBlocks,
-        options.slices!,
-        buffers,
-        b,
-        fit,
-      );
-    const slices =
-      options.slices !== null && lengths.isShared && isAlone && !isAddedApart(match.a.dtype) ? cutFor(lengths) : null;
-    const unitsOf = ({ tiles }: ProductLengths, cut: Slices | null): Extent =>
-      cut === null ? tiles : extent("mul", tiles, extent("max", cut.most, 1));
-    work.push(unitsOf(lengths, slices));
-    // The model takes a gather of few rows for faster than it is, and would fuse what is faster apart.
-    const few = movers.size > 0 || !isAlone ? null : narrowTiles(op, match, shape, options.tileBlocks, definitions);
+    const lengths = group.map((loop) => lengthsOf(loop, found.get(loop)!, shape, definitions));
+    // Blocks meet where all ranks do the same, and as often. With the numbers of a cut beside sums of stages registers spill.
+    const isTop = kernel.body.ops.includes(op) && options.tileBlocks > 1;
+    const isShared = lengths.every((l) => l.isShared);
+    const isCuttable = options.slices !== null && isShared && isTop && !isAddedApart(match.a.dtype);
+    const productsOf = (of: readonly ProductLengths[], fit: Extent = 1): [Product, ...Product[]] => {
+      const free: Buffer[] = [...buffers];
+      const names = group.map(() => {
+        const name = freshName({ buffers: free }, "slices");
+        free.push({ name, role: "scratch", dtype: "f32", shape: [], symmetric: false });
+        return name;
+      });
+      const dtype = accumulatedIn(match);
+      const cuts = isCuttable ? cutDepth(names, dtype, of, options.tileBlocks, options.slices!, buffers, b, fit) : null;
+      const tiles = sumOf(of.map((l) => l.tiles));
+      const units = cuts === null ? tiles : extent("mul", tiles, extent("max", cuts[0]!.most, 1));
+      work.push(fit === 1 ? units : extent("mul", fit, units));
+      return group.map((loop, i) => ({ op: loop, match: found.get(loop)!, slices: cuts?.[i] ?? null })) as [Product];
+    };
+    const wide = productsOf(lengths);
+    // A gather of few rows goes as packets before the product; and each shape makes a long text longer.
+    const hasNarrow = isTop && movers.size === 0 && found.size === group.length;
+    const few = hasNarrow ? narrowTiles(group, found, shape, options.tileBlocks, definitions) : null;
     const isFew = few === null ? null : b.compare("gt", b.extent(few.fit), b.constant(0));
     if (sums !== null) {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;
-      const isMany = b.compare("gt", b.extent(lengths.tiles), b.constant(options.tileBlocks));
+      const isMany = b.compare("gt", b.extent(lengths[0]!.tiles), b.constant(options.tileBlocks));
       const isOne = b.binary("and", isOneOwners(sums, size, b, values), isMany);
+      const [{ slices }] = wide;
       const uncut = slices === null ? isOne : b.select(slices.isCut, b.bool(false), isOne);
       const isApart = isFew === null ? uncut : b.select(isFew, b.bool(false), uncut);
       // Of lengths that are known, no launch may be one of these.
       if (b.constantOf(isApart) !== 0) completed = { sums, isApart, blocks: options.tileBlocks };
     }
-    const emit = (): void => {
-      emitRoles(op, match, shape, buffers, b, values, slices, movers.get(op) ?? null, completed, kernel.world);
-      if (slices !== null) emitSums(op, match, slices, kernel.world, b, values);
+    const emit = (
+      products: [Product, ...Product[]],
+      as: RoleShape,
+      own: Movers | null,
+      apart: Completed | null,
+    ): void => {
+      emitRoles(products, as, buffers, b, values, own, apart, kernel.world);
+      if (isCuttable) emitSums(products, kernel.world, b, values);
     };
-    if (few === null) emit();
+    const many = (): void => emit(wide, shape, movers.get(op) ?? null, completed);
+    if (few === null) many();
     else {
-      const cut = slices === null ? null : cutFor(few.lengths, few.fit);
-      work.push(extent("mul", few.fit, unitsOf(few.lengths, cut)));
-      const narrow = (): void => {
-        emitRoles(op, match, few.shape, buffers, b, values, cut, null, null, kernel.world);
-        if (cut !== null) emitSums(op, match, cut, kernel.world, b, values);
-      };
-      b.if(isFew!, narrow, emit);
+      const narrow = productsOf(few.lengths, few.fit);
+      b.if(isFew!, () => emit(narrow, few.shape, null, null), many);
     }
     return true;
   });
@@ -176,7 +187,8 @@ function betweenOps({ body: { ops } }: Kernel, first: Op, last: Op): readonly Op
 
 interface NarrowTiles {
   readonly shape: RoleShape;
-  readonly lengths: ProductLengths;
+  /** Of each product. */
+  readonly lengths: readonly ProductLengths[];
   /** 1 for launches that they are for, else 0. */
   readonly fit: Extent;
 }
@@ -187,19 +199,19 @@ interface NarrowTiles {
  * 32.2 for 36.9, 16×2048 18.5 for 17.4; with a depth of 4096, 64×7168 25.3 for 34.4, and with more tiles than blocks 16×14336 60 for 61, 16×28672 112 for 98.
  */
 function narrowTiles(
-  op: Op,
-  match: Contraction,
+  group: readonly Op[],
+  found: ReadonlyMap<Op, Contraction>,
   wide: RoleShape,
   blocks: number,
   definitions: Definitions,
 ): NarrowTiles | null {
+  const match = found.get(group[0]!)!;
   if (wide.few === null || DTYPES[match.a.dtype].bytes !== 2) return null;
   const shape = { ...wide, ...wide.few };
-  const lengths = lengthsOf(op, match, shape, definitions);
-  const { tiles, rows } = lengths;
-  if (!lengths.isShared) return null;
+  const lengths = group.map((loop) => lengthsOf(loop, found.get(loop)!, shape, definitions));
+  if (lengths.some((l) => !l.isShared)) return null;
   const isAtMost = (a: Extent, most: number): Extent => extent("min", 1, extent("div", most, extent("max", a, 1)));
-  const fit = extent("mul", isAtMost(rows, shape.m), isAtMost(tiles, blocks));
+  const fit = extent("mul", isAtMost(lengths[0]!.rows, shape.m), isAtMost(sumOf(lengths.map((l) => l.tiles)), blocks));
   return { shape, lengths, fit };
 }
 

@@ -5,13 +5,13 @@
  * launches have tiles enough, and one slice.
  */
 import type { Builder } from "../../ir/builder.js";
-import type { Buffer, Op, Value } from "../../ir/module.js";
+import type { Buffer, Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
 import type { DType } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
-import { type Contraction } from "./contraction.js";
+import type { Product } from "./product-places.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
 /** When slices are worth it, in steps: the time of a block for one stage of its ring. */
@@ -51,19 +51,22 @@ export interface Slices {
 const UNIT = 64;
 
 /**
- * Declares the memory, and computes how a launch cuts its depth. @param blocks most blocks of a launch
+ * Declares the memory, and computes how a launch cuts the depth of products that blocks take together.
+ * @param names of the memory of each @param products of one depth @param blocks most blocks of a launch
  * @param fit 1 for launches of which it may be cut, else 0
  */
 export function cutDepth(
-  name: string,
+  names: readonly string[],
   dtype: DType,
-  { loop, tiles, steps }: ProductLengths,
+  products: readonly ProductLengths[],
   blocks: number,
   options: SliceOptions,
   buffers: Buffer[],
   build: Builder,
   fit: Extent = 1,
-): Slices {
+): readonly Slices[] {
+  const { steps } = products[0]!;
+  const tiles = sumOf(products.map((p) => p.tiles));
   const some = extent("max", tiles, 1);
   const room = extent("div", blocks, some);
   const isRoom = extent("min", 1, extent("div", room, 2));
@@ -71,60 +74,67 @@ export function cutDepth(
   const isRoomInTwo = extent("min", 1, extent("div", Math.floor((2 * blocks) / 3), some));
   const slices = extent("max", extent("mul", isRoom, room), extent("mul", extent("sub", isRoomInTwo, isRoom), 3));
   const most = extent("mul", fit, extent("min", extent("min", steps, options.most), slices));
-  buffers.push({ name, role: "scratch", dtype, shape: [most, ...loop], symmetric: false });
+  names.forEach((name, i) =>
+    buffers.push({ name, role: "scratch", dtype, shape: [most, ...products[i]!.loop], symmetric: false }),
+  );
   const one = build.constant(1);
   const unit = build.constant(UNIT);
   const whole = build.extent(steps);
   const wanted = build.binary("max", build.extent(most), one);
   const deep = build.ceilDiv(whole, wanted);
   const part = build.constant(Math.max(1, Math.round(options.elements / UNIT)));
-  const traffic = build.div(build.mul(wanted, build.extent(productOf(loop))), part);
+  const traffic = build.div(build.mul(wanted, build.extent(sumOf(products.map(({ loop }) => productOf(loop))))), part);
   const units = build.mul(build.extent(tiles), wanted);
   const rounds = build.ceilDiv(units, build.constant(blocks));
   const busy = build.mul(deep, build.binary("max", rounds, one));
   const cost = build.add(build.mul(build.add(busy, build.constant(options.meeting)), unit), traffic);
   const cut = build.select(build.compare("lt", cost, build.mul(whole, unit)), deep, whole);
   const count = build.binary("max", build.ceilDiv(whole, build.binary("max", cut, one)), one);
-  return { count, steps: cut, isCut: build.compare("gt", count, one), sums: name, dtype, most };
+  const shared = { count, steps: cut, isCut: build.compare("gt", count, one), dtype, most };
+  return names.map((sums) => ({ ...shared, sums }));
+}
+
+export function sumOf(extents: readonly Extent[]): Extent {
+  return extents.reduce((a, b) => extent("add", a, b));
+}
+
+/** The sums of products that blocks have taken together, each of which has slices. */
+export function emitSums(products: readonly Product[], world: number, build: Builder, values: Substitution): void {
+  build.if(products[0]!.slices!.isCut, () => {
+    build.op("barrier", [], { scope: "grid", ranks: RankPairs.self(world).print(), sums: true }, null);
+    for (const product of products) emitSum(product, world, build, values);
+  });
 }
 
 /** The loop's body over all elements, the product replaced by the sum over its slices. */
-export function emitSums(
-  op: Op,
-  match: Contraction,
-  slices: Slices,
-  world: number,
-  build: Builder,
-  values: Substitution,
-): void {
+function emitSum(product: Product, world: number, build: Builder, values: Substitution): void {
+  const { op, match } = product;
+  const slices = product.slices!;
   const low = op.operands.filter((_, i) => i % 2 === 0).map((v) => values.get(v));
   const high = op.operands.filter((_, i) => i % 2 === 1).map((v) => values.get(v));
   const rotated = rotatedVariable(op, world);
-  build.if(slices.isCut, () => {
-    build.op("barrier", [], { scope: "grid", ranks: RankPairs.self(world).print(), sums: true }, null);
-    build.for(
-      "tiles",
-      low.map((from, d) => [from, high[d]!] as const),
-      (variables) => {
-        const inner = new Substitution(values);
-        // What the loop takes last, one element after the other of memory, stays as it is: vectors are made of it.
-        const places = op.regions[0]!.arguments.map((v, d) => {
-          const place = build.sub(variables[d]!, low[d]!);
-          if (v !== rotated || d === variables.length - 1) return place;
-          return rotatedNumber(build, place, build.sub(high[d]!, low[d]!), world);
-        });
-        op.regions[0]!.arguments.forEach((v, d) => inner.set(v, build.add(low[d]!, places[d]!)));
-        rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
-          if (o !== match.contract) return false;
-          const sum = b.reduce("sum", b.constant(0), slices.count, (s) =>
-            b.load(slices.sums, [s, ...places], scalar(slices.dtype)),
-          );
-          v.set(o.results[0]!, sum);
-          return true;
-        });
-        build.span = op.span;
-      },
-      op.attributes,
-    );
-  });
+  build.for(
+    "tiles",
+    low.map((from, d) => [from, high[d]!] as const),
+    (variables) => {
+      const inner = new Substitution(values);
+      // What the loop takes last, one element after the other of memory, stays as it is: vectors are made of it.
+      const places = op.regions[0]!.arguments.map((v, d) => {
+        const place = build.sub(variables[d]!, low[d]!);
+        if (v !== rotated || d === variables.length - 1) return place;
+        return rotatedNumber(build, place, build.sub(high[d]!, low[d]!), world);
+      });
+      op.regions[0]!.arguments.forEach((v, d) => inner.set(v, build.add(low[d]!, places[d]!)));
+      rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
+        if (o !== match.contract) return false;
+        const sum = b.reduce("sum", b.constant(0), slices.count, (s) =>
+          b.load(slices.sums, [s, ...places], scalar(slices.dtype)),
+        );
+        v.set(o.results[0]!, sum);
+        return true;
+      });
+      build.span = op.span;
+    },
+    op.attributes,
+  );
 }

@@ -33,13 +33,12 @@ export interface Movers {
   readonly begin: Op | null;
   readonly send: Op;
   readonly barrier: Op;
-  /** The operand that is gathered, and the variable of the product's loop that counts its rows. */
+  /** The operand that is gathered. */
   readonly operand: "a" | "b";
-  readonly rows: Value;
   /** Rows of each rank's shard, which follow those of the rank before. */
   readonly shard: Value;
-  /** The operand's own rows where they have come from; null where they are no copy of anything. */
-  readonly own: OperandView | null;
+  /** The buffer that this rank's rows are a copy of, and the first of them in what is gathered; null where they are no copy of anything. */
+  readonly own: { readonly buffer: string; readonly base: Value } | null;
 }
 
 /** What the movers of the product in `loop` may do; null where it has to stay before it. */
@@ -58,12 +57,12 @@ export function moversFor(loop: Op, match: Contraction, kernel: Kernel, definiti
   const [first] = view.indices;
   if (!view.isDeep || view.rows !== 0 || view.peer !== null || first!.along !== rows || first!.terms.length > 0)
     return null;
-  const own = sent.from === null ? null : ownRows(view, sent.from, sent.base);
+  const own = sent.from === null ? null : { buffer: sent.from, base: sent.base };
   const begin = effectBefore(send, kernel);
   const isFirst = begin !== null && isBarrier(begin, "block") && effectBefore(begin, kernel) === null;
   return {
     ...{ begin: isFirst ? begin : null, send, barrier: barrier! },
-    ...{ operand: operand!, rows, shard: sent.shard, own },
+    ...{ operand: operand!, shard: sent.shard, own },
   };
 }
 
@@ -135,7 +134,7 @@ export function isRanksShare(base: Value, shard: Value, definitions: Definitions
 }
 
 /** Whether of all that the barrier orders, the product needs the gathered operand only: else it would have to come after it as a whole. */
-function isApart(loop: Op, barrier: Op, gathered: string, kernel: Kernel): boolean {
+export function isApart(loop: Op, barrier: Op, gathered: string, kernel: Kernel): boolean {
   const stored = new Set<string>();
   const touchedBefore = new Set<string>();
   const note = (op: Op, isBefore: boolean): void => {
@@ -180,8 +179,9 @@ export function buffersOf(op: Op): string[] {
 }
 
 /** The same view of what its rows were copied from, where this rank's begin at row 0. */
-function ownRows(view: OperandView, buffer: string, base: Value): OperandView {
+export function ownRows({ own }: Movers, view: OperandView): OperandView {
   const [first, ...others] = view.indices;
+  const { buffer, base } = own!;
   return { ...view, buffer, indices: [{ ...first!, terms: [{ fn: "sub", value: base }] }, ...others] };
 }
 
@@ -209,8 +209,8 @@ export function emitMoves(movers: Movers, world: number, build: Builder, values:
   build.op("barrier", [], { ...barrier.attributes, half: "wait" }, null);
 }
 
-/** Ranks that the producer remembers having awaited, a bit for each; of more, it awaits all anew before each tile. */
-const MOST_REMEMBERED = 32;
+/** Ranks that the producer remembers having awaited, a bit for each and one above; of more, it awaits all anew before each tile. */
+const MOST_REMEMBERED = 31;
 
 /** The register in which it does. */
 export function declareAwaited(buffers: Buffer[], world: number): string | null {
@@ -245,16 +245,16 @@ export function awaitRows(
     // No tile has no rows, and no rows have no shard: it divides.
     const from = build.div(first, shard);
     const to = build.add(build.div(build.sub(end, one), shard), one);
-    build.for("serial", [[from, to]], ([peer]) => {
-      const wait = (): void => void build.op("await_movers", [peer!], {}, null);
-      if (awaited === null) return wait();
-      const [kind, none] = [scalar("u32"), build.constant(0)];
-      const known = build.load(awaited, [none], kind);
-      const bit = build.binary("shl", build.constant(1, kind), build.cast(peer!, "u32"));
-      build.if(build.compare("eq", build.binary("and", known, bit), build.constant(0, kind)), () => {
-        wait();
-        build.store(awaited, build.binary("or", known, bit), [none]);
-      });
+    const wait = (): void => void build.op("await_movers", [from, to], {}, null);
+    if (awaited === null) return wait();
+    const [kind, none] = [scalar("u32"), build.constant(0)];
+    const known = build.load(awaited, [none], kind);
+    const below = (rank: Value): Value =>
+      build.sub(build.binary("shl", build.constant(1, kind), build.cast(rank, "u32")), build.constant(1, kind));
+    const wanted = build.sub(below(to), below(from));
+    build.if(build.compare("ne", build.binary("and", known, wanted), wanted), () => {
+      wait();
+      build.store(awaited, build.binary("or", known, wanted), [none]);
     });
   };
   if (movers.own === null) {

@@ -4,15 +4,15 @@
  * consumers store a tile.
  */
 import type { Builder } from "../../ir/builder.js";
-import { type Buffer, freshName, type Op, type Value } from "../../ir/module.js";
+import { type Buffer, freshName, type Value } from "../../ir/module.js";
 import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
 import type { Substitution } from "../../ir/visit.js";
 import { accumulatedIn, type Contraction, copyTile, type OperandView, scaleTile, transposedOf } from "./contraction.js";
-import { type Slices } from "./depth-slices.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
-import { awaitRows, declareAwaited, emitMoves, type Movers } from "./product-movers.js";
+import { gatheredRows, Places, type Product, ProductTiles } from "./product-places.js";
+import { awaitRows, declareAwaited, emitMoves, type Movers, ownRows } from "./product-movers.js";
 import {
   completion,
   eachElement,
@@ -22,7 +22,6 @@ import {
   type TileAt,
   unstored,
 } from "./role-elements.js";
-import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
 /** Sizes of a tile, and how a block's threads and registers are divided. */
 export interface RoleShape {
@@ -102,7 +101,8 @@ export interface Completed {
 
 /** What a role is told of a tile. */
 interface Tile {
-  readonly at: TileAt;
+  /** Emits what is done with it, by the product that it is one of. */
+  readonly each: (body: (product: Places, at: TileAt) => void) => void;
   /** What went through the ring before it: the block takes every grid-th, each as deep as the others. */
   readonly before: Value;
   readonly slice: Value;
@@ -136,160 +136,113 @@ function outgoingTiles({ store }: OwnerSums, shape: RoleShape, blocks: number, b
 }
 
 export function emitRoles(
-  op: Op,
-  match: Contraction,
+  products: readonly [Product, ...Product[]],
   shape: RoleShape,
   buffers: Buffer[],
   build: Builder,
   values: Substitution,
-  slices: Slices | null,
   movers: Movers | null,
   completed: Completed | null,
   world: number,
 ): void {
+  // They share the ring, the accumulator and the depth.
+  const [{ match, slices }] = products;
   const names = roleBuffers(match, buffers, shape);
-  const variables = op.regions[0]!.arguments;
   const zero = build.constant(0);
-  const low = variables.map((_, d) => values.get(op.operands[2 * d]!));
-  const high = variables.map((_, d) => values.get(op.operands[2 * d + 1]!));
-  const size = (v: Value): number => (v === match.row ? shape.m : v === match.column ? shape.n : 1);
-  const number = (v: Value): number => variables.indexOf(v);
-  const along = match.contract.regions[0]!.arguments[0]!;
   const depth = values.get(match.depth);
-  const rotated = movers?.rows ?? rotatedVariable(op, world);
-  const begins = movers === null ? "next" : "own";
   const stages = (): Value => build.constant(shape.stages);
   const steps = (): Value => slices?.steps ?? build.ceilDiv(depth, build.constant(shape.k));
-
-  /** Numbers of tiles along each variable. Each role computes its own: it has few registers to keep them in. */
-  const counted = (): Value[] =>
-    variables.map((v, d) =>
-      build.ceilDiv(build.binary("max", build.sub(high[d]!, low[d]!), zero), build.constant(size(v))),
-    );
-
-  /**
-   * Where a tile lies: batch by batch, and in one in groups of a few rows of tiles, column by column.
-   * @param counts numbers of tiles along each variable @param numbered of a tile along a variable, in the order of this rank
-   */
-  const tileAt = (tile: Value, counts: readonly Value[], numbered: (v: Value, inOrder: Value) => Value): TileAt => {
-    const at = new Map<Value, Value>();
-    const [down, across] = [counts[number(match.row)]!, counts[number(match.column)]!];
-    const plane = build.mul(down, across);
-    const group = build.constant(shape.group);
-    const batches = variables.filter((v) => v !== match.row && v !== match.column).reverse();
-    const inPlane = batches.length === 0 ? tile : build.rem(tile, plane);
-    const perGroup = build.mul(group, across);
-    const first = build.mul(build.div(inPlane, perGroup), group);
-    const height = build.binary("min", group, build.sub(down, first));
-    const inGroup = build.rem(inPlane, perGroup);
-    const place = (v: Value, inOrder: Value): void => {
-      at.set(v, build.add(low[number(v)]!, build.mul(numbered(v, inOrder), build.constant(size(v)))));
-    };
-    place(match.row, build.add(first, build.rem(inGroup, height)));
-    place(match.column, build.div(inGroup, height));
-    let rest = batches.length === 0 ? zero : build.div(tile, plane);
-    batches.forEach((v, i) => {
-      const isLast = i === batches.length - 1;
-      place(v, isLast ? rest : build.rem(rest, counts[number(v)]!));
-      if (!isLast) rest = build.div(rest, counts[number(v)]!);
-    });
-    return at;
-  };
+  const places = products.map((p) => new Places(p, shape, build, values));
+  const [sole] = places as [Places];
+  const order = { movers, world };
 
   /**
    * @param body of a tile, or of a slice of one
    * @param isOfOthers only the tiles of other ranks, where tiles are each of one owner
    */
   const eachTile = (body: (tile: Tile) => void, isOfOthers = false): void => {
-    const counts = counted();
-    const tiles = counts.reduce((a, b) => build.mul(a, b));
-    const total = slices === null ? tiles : build.mul(tiles, slices.count);
-    const rotation = (v: Value, inOrder: Value): Value =>
-      v === rotated ? rotatedNumber(build, inOrder, counts[number(v)]!, world, begins) : inOrder;
-    const owners = completed === null ? null : ownersTiles(completed, counts, tiles);
+    const tiles = new ProductTiles(places, order, build);
+    const total = slices === null ? tiles.total : build.mul(tiles.total, slices.count);
+    const owners = completed === null ? null : ownersTiles(completed, tiles.counts[0]!, tiles.total);
     const last = isOfOthers ? build.select(completed!.isApart, owners!.begin, zero) : total;
     build.for("blocks", [[zero, last]], ([number]) => {
       const grid = build.op("grid", [], {}, zero.type)!;
       const turn = build.div(number!, grid);
       const before = build.mul(turn, steps());
-      const tile = slices === null ? number! : build.rem(number!, tiles);
-      const sliceOf = (): Value => (slices === null ? zero : build.div(number!, tiles));
-      if (owners === null)
-        return body({ at: tileAt(tile, counts, rotation), before, slice: sliceOf(), turn, own: null });
-      const slice = sliceOf();
+      const tile = slices === null ? number! : build.rem(number!, tiles.total);
+      const slice = slices === null ? zero : build.div(number!, tiles.total);
+      if (owners === null) return body({ each: (of) => tiles.with(tile, of), before, slice, turn, own: null });
       const isOwn = build.compare("ge", number!, owners.begin);
       const isFirst = build.binary("and", isOwn, build.compare("lt", build.sub(number!, grid), owners.begin));
-      body({ at: owners.tileAt(tile, isOwn, rotation), before, slice, turn, own: { isOwn, isFirst } });
+      const at = owners.tileAt(tile, isOwn, sole.rotation(tiles.counts[0]!, order));
+      body({ each: (of) => of(sole, at), before, slice, turn, own: { isOwn, isFirst } });
     });
   };
 
   /** The order of tiles of which a rank's own come last, all together; where they are not apart, the order that all have. */
   const ownersTiles = ({ sums, isApart }: Completed, counts: readonly Value[], tiles: Value) => {
     const v = sums.variable;
-    const along = counts[number(v)]!;
-    const { others, first } = ownTiles(sums, { size: size(v), count: along, end: high[number(v)]! }, build, values);
+    const along = counts[sole.number(v)]!;
+    const of = { size: sole.size(v), count: along, end: sole.high[sole.number(v)]! };
+    const { others, first } = ownTiles(sums, of, build, values);
     const across = build.div(tiles, build.binary("max", along, build.constant(1)));
     // Without tiles of its own, a rank's begin where all end.
     const begin = build.select(
       isApart,
       build.mul(others, across),
-      build.binary("max", build.mul(tiles, slicesCount()), zero),
+      build.binary("max", build.mul(tiles, slices?.count ?? build.constant(1)), zero),
     );
     return {
       begin,
-      tileAt: (tile: Value, isOwn: Value, rotation: (v: Value, inOrder: Value) => Value): TileAt => {
+      tileAt: (tile: Value, isOwn: Value, inTurn: (v: Value, inOrder: Value) => Value): TileAt => {
         const among = build.select(isApart, build.select(isOwn, build.sub(along, others), others), along);
         const inOrder = build.select(isOwn, build.sub(tile, begin), tile);
         const skipped = build.select(isOwn, others, zero);
         const numbered = (u: Value, n: Value): Value => {
           if (u !== v) return n;
           const mine = build.rem(build.add(build.add(n, skipped), first), along);
-          return build.select(isApart, mine, rotation(v, n));
+          return build.select(isApart, mine, inTurn(v, n));
         };
-        return tileAt(
-          inOrder,
-          counts.map((c, d) => (d === number(v) ? among : c)),
-          numbered,
-        );
+        const all = counts.map((c, d) => (d === sole.number(v) ? among : c));
+        return sole.tileAt(inOrder, all, numbered);
       },
     };
   };
-  const slicesCount = (): Value => slices?.count ?? build.constant(1);
 
-  /** From where to where the rows of a tile are inside, or its columns. */
-  const rowsOf = (v: Value, at: TileAt): readonly [Value, Value] => {
-    const first = at.get(v)!;
-    return [first, build.binary("min", build.add(first, build.constant(size(v))), high[number(v)]!)];
-  };
   const scales = ([["a", "scaleA"], ["b", "scaleB"]] as const).flatMap(([of, name]) => {
     const [view, buffer] = [match.scales[of], names[name]];
     return view === null || buffer === null ? [] : [[view, buffer] as const];
   }); // prettier-ignore
-  const copy = (name: "a" | "b", view: OperandView, here: TileAt, stage: Value): void =>
-    copyTile(build, view, names[name], here, stage, depth, values, { ring: names.ring });
   const remembered = movers === null ? null : declareAwaited(buffers, world);
   const producer = build.region(0, () => {
     if (remembered !== null) build.store(remembered, build.constant(0, scalar("u32")), [build.constant(0)]);
-    eachTile(({ at, before, slice }) => {
-      const isOwn = movers === null ? null : awaitRows(movers, rowsOf(movers.rows, at), remembered, build, values);
-      const fetch = (name: "a" | "b", here: TileAt, stage: Value): void => {
-        const gathered = (): void => copy(name, match[name], here, stage);
-        if (isOwn === null || movers!.operand !== name) return gathered();
-        build.if(isOwn, () => copy(name, movers!.own!, here, stage), gathered);
-      };
-      build.for("serial", [[zero, steps()]], ([step]) => {
-        const position = build.add(before, step!);
-        const stage = build.rem(position, stages());
-        const deep = slices === null ? step! : build.add(build.mul(slice, steps()), step!);
-        const here = new Map([...at, [along, build.mul(deep, build.constant(shape.k))]]);
-        build.op("ring_acquire", [position], { ring: names.ring }, null);
-        fetch("a", here, stage);
-        fetch("b", here, stage);
-        for (const [view, name] of scales)
-          copyTile(build, view, name, here, stage, depth, values, { ring: names.ring, plain: true });
-        build.op("ring_fill", [position], { ring: names.ring, ...(scales.length > 0 ? { plain: true } : {}) }, null);
-      });
-    });
+    eachTile(({ each, before, slice }) =>
+      each((product, at) => {
+        const { match: own } = product.product;
+        const along = own.contract.regions[0]!.arguments[0]!;
+        const copy = (name: "a" | "b", view: OperandView, here: TileAt, stage: Value): void =>
+          copyTile(build, view, names[name], here, stage, depth, values, { ring: names.ring });
+        const rows = movers === null ? null : gatheredRows(movers, own);
+        const isOwn = rows === null ? null : awaitRows(movers!, product.rowsOf(rows, at), remembered, build, values);
+        const fetch = (name: "a" | "b", here: TileAt, stage: Value): void => {
+          const gathered = (): void => copy(name, own[name], here, stage);
+          if (isOwn === null || movers!.operand !== name) return gathered();
+          build.if(isOwn, () => copy(name, ownRows(movers!, own[name]), here, stage), gathered);
+        };
+        build.for("serial", [[zero, steps()]], ([step]) => {
+          const position = build.add(before, step!);
+          const stage = build.rem(position, stages());
+          const deep = slices === null ? step! : build.add(build.mul(slice, steps()), step!);
+          const here = new Map([...at, [along, build.mul(deep, build.constant(shape.k))]]);
+          build.op("ring_acquire", [position], { ring: names.ring }, null);
+          fetch("a", here, stage);
+          fetch("b", here, stage);
+          for (const [view, name] of scales)
+            copyTile(build, view, name, here, stage, depth, values, { ring: names.ring, plain: true });
+          build.op("ring_fill", [position], { ring: names.ring, ...(scales.length > 0 ? { plain: true } : {}) }, null);
+        });
+      }),
+    );
   });
 
   const { accumulator, a, b, patch, ring, scaleA, scaleB } = names;
@@ -304,9 +257,9 @@ export function emitRoles(
   ];
   const awaited = (): void => void build.op("await_tiles", [], {}, null);
   const consumer = build.region(0, () =>
-    eachTile(({ at, before, slice, turn, own }) => {
+    eachTile(({ each, before, slice, turn, own }) => {
       build.op("fragment_clear", [], { buffer: accumulator }, null);
-      const product = ([step]: readonly Value[]): void => {
+      const multiply = ([step]: readonly Value[]): void => {
         const position = build.add(before, step!);
         build.op("ring_wait", [position], { ring }, null);
         const stage = build.rem(position, stages());
@@ -317,43 +270,49 @@ export function emitRoles(
           build.op("ring_release", [build.sub(position, build.constant(1))], { ring }, null),
         );
       };
-      build.for("serial", [[zero, steps()]], product, { unroll: STEPS_WRITTEN });
+      build.for("serial", [[zero, steps()]], multiply, { unroll: STEPS_WRITTEN });
       build.op("mma_wait", [], { accumulator, pending: 0 }, null);
       const last = build.sub(build.add(before, steps()), build.constant(1));
       build.if(build.compare("gt", steps(), zero), () => build.op("ring_release", [last], { ring }, null));
-      const elements = { accumulator, patch, shape, at, high: (v: Value) => high[number(v)]! };
-      const send = (): void => eachElement(op, match, elements, build, values, epilogue(op, match, accumulator));
-      const complete = (): void => {
-        build.if(own!.isFirst, awaited);
-        eachElement(op, match, elements, build, values, completion(op, match, accumulator, completed!.sums, world));
-      };
-      const handOver = (): void => {
-        build.op("ring_acquire", [turn], { ring: outgoing!.ring }, null);
-        const put = unstored(op, match, accumulator, completed!.sums, (value, b, _, i, j) =>
-          b.store(outgoing!.box, value, waiting(turn, i, j)),
-        );
-        eachElement(op, match, elements, build, values, put);
-        build.op("ring_fill", [turn], { ring: outgoing!.ring }, null);
-      };
-      const store = (): void =>
-        own === null ? send() : build.if(own.isOwn, complete, () => build.if(completed!.isApart, handOver, send));
-      if (slices === null) return store();
-      const keep: ElementBody = (b, inner, i, j) => {
-        const places = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
-        b.store(slices.sums, b.load(accumulator, [i, j], scalar(accumulatedIn(match))), [slice, ...places]);
-      };
-      build.if(slices.isCut, () => eachElement(op, match, elements, build, values, keep), store);
+      each((place, at) => {
+        const { op: loop, match: of, slices: cut } = place.product;
+        const { variables, low, high } = place;
+        const elements = { accumulator, patch, shape, at, high: (v: Value) => high[place.number(v)]! };
+        const all = (body: ElementBody): void => eachElement(loop, of, elements, build, values, body);
+        const send = (): void => all(epilogue(loop, of, accumulator));
+        const complete = (): void => {
+          build.if(own!.isFirst, awaited);
+          all(completion(loop, of, accumulator, completed!.sums, world));
+        };
+        const handOver = (): void => {
+          build.op("ring_acquire", [turn], { ring: outgoing!.ring }, null);
+          const put = unstored(loop, of, accumulator, completed!.sums, (value, b, _, i, j) =>
+            b.store(outgoing!.box, value, waiting(turn, i, j)),
+          );
+          all(put);
+          build.op("ring_fill", [turn], { ring: outgoing!.ring }, null);
+        };
+        const store = (): void =>
+          own === null ? send() : build.if(own.isOwn, complete, () => build.if(completed!.isApart, handOver, send));
+        if (cut === null) return store();
+        const keep: ElementBody = (b, inner, i, j) => {
+          const at = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
+          b.store(cut.sums, b.load(accumulator, [i, j], scalar(accumulatedIn(of))), [slice, ...at]);
+        };
+        build.if(cut.isCut, () => all(keep), store);
+      });
     }),
   );
   /** Stores a tile that waits where the product's loop would have stored it. */
   const sendTile = (at: TileAt, turn: Value): void => {
     const { store, variable: owned, share } = completed!.sums;
+    const { high, variables } = sole;
     // All of the tile is one rank's.
     const owner = build.div(at.get(owned)!, values.get(share));
     const begin = build.mul(owner, values.get(share));
     const [width, elements] = [build.constant(shape.n), build.constant(shape.m * shape.n)];
-    const rows = build.sub(high[number(match.row)]!, at.get(match.row)!);
-    const columns = build.sub(high[number(match.column)]!, at.get(match.column)!);
+    const rows = build.sub(high[sole.number(match.row)]!, at.get(match.row)!);
+    const columns = build.sub(high[sole.number(match.column)]!, at.get(match.column)!);
     build.op("ring_wait", [turn], { ring: outgoing!.ring }, null);
     build.op("block_sync", [], {}, null);
     build.for("threads", [[zero, elements]], ([e]) => {
@@ -373,7 +332,7 @@ export function emitRoles(
   const moving = build.region(0, () => {
     if (movers !== null) emitMoves(movers, world, build, values);
     if (completed === null) return;
-    eachTile(({ at, turn }) => sendTile(at, turn), true);
+    eachTile(({ each, turn }) => each((_, at) => sendTile(at, turn)), true);
     build.if(completed.isApart, () => build.op("tiles_sent", [], {}, null));
   });
   const { consumers, registers } = shape;

@@ -421,214 +421,222 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         const i64 v152 = v148 / 128ll;
         const i64 v153 = v151 / 64ll;
         const i64 v154 = v152 * v153;
-        const i64 v156 = 8ll * v153;
-        const i64 v157 = v154 * v135;
-        const bool v158 = v130 > 0ll;
+        const i64 v156 = v154 * v135;
+        const bool v157 = v130 > 0ll;
         #pragma unroll 1
-        for (i64 v160 = blockIdx.x; v160 < v157; v160 += gridDim.x) {
-          const i64 v161 = quotient(v160, (i64)gridDim.x);
-          const i64 v162 = v161 * v130;
-          const i64 v163 = v160 - quotient(v160, v154) * v154;
-          const i64 v164 = quotient(v163, v156);
-          const i64 v165 = v164 * 8ll;
-          const i64 v166 = v152 - v165;
-          const i64 v167 = 8ll < v166 ? 8ll : v166;
-          const i64 v168 = v163 - quotient(v163, v156) * v156;
-          const i64 v169 = v168 - quotient(v168, v167) * v167;
-          const i64 v170 = v165 + v169;
-          const i64 v171 = v170 * 128ll;
-          const i64 v172 = quotient(v168, v167);
-          const i64 v173 = v172 * 64ll;
-          const i64 v174 = quotient(v160, v154);
+        for (i64 v159 = blockIdx.x; v159 < v156; v159 += gridDim.x) {
+          const i64 v160 = quotient(v159, (i64)gridDim.x);
+          const i64 v161 = v160 * v130;
+          const i64 v162 = v159 - quotient(v159, v154) * v154;
+          const i64 v163 = quotient(v159, v154);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x64) / sizeof(*b_accumulator_128x64); l++) b_accumulator_128x64[l] = 0;
           #pragma unroll 2
-          for (i64 v175 = 0ll; v175 < v130; v175++) {
-            const i64 v176 = v162 + v175;
-            ring_wait<8>(b_ring_8, v176);
-            const i64 v177 = v176 % 8ll;
-            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64 + v177 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_8x64x64 + v177 * 4096), 8192));
+          for (i64 v164 = 0ll; v164 < v130; v164++) {
+            const i64 v165 = v161 + v164;
+            ring_wait<8>(b_ring_8, v165);
+            const i64 v166 = v165 % 8ll;
+            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64 + v166 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_8x64x64 + v166 * 4096), 8192));
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v178 = v175 > 0ll;
-            const i64 v179 = v176 - 1ll;
-            if (v178) {
-              ring_release<8>(b_ring_8, v179);
+            const bool v167 = v164 > 0ll;
+            const i64 v168 = v165 - 1ll;
+            if (v167) {
+              ring_release<8>(b_ring_8, v168);
             }
           }
-          i64 v180 = d_m;
-          asm volatile("" : "+l"(v180));
-          const i64 v181 = v180 / 4ll;
-          const i64 v182 = v180 / 4ll;
+          i64 v169 = d_n;
+          asm volatile("" : "+l"(v169));
+          const i64 v170 = v169 > 0ll ? v169 : 0ll;
+          const i64 v171 = v170 + 63ll;
+          const i64 v172 = v171 / 64ll;
+          const i64 v173 = 8ll * v172;
+          i64 v174 = d_m;
+          asm volatile("" : "+l"(v174));
+          const i64 v175 = v174 / 4ll;
+          const i64 v176 = v175 > 0ll ? v175 : 0ll;
+          const i64 v177 = v176 + 127ll;
+          const i64 v178 = v177 / 128ll;
+          const i64 v179 = v174 / 4ll;
           wgmma_end_32(b_accumulator_128x64);
-          const i64 v183 = v162 + v130;
-          const i64 v184 = v183 - 1ll;
-          if (v158) {
-            ring_release<8>(b_ring_8, v184);
+          const i64 v180 = v161 + v130;
+          const i64 v181 = v180 - 1ll;
+          if (v157) {
+            ring_release<8>(b_ring_8, v181);
           }
-          const i64 v185 = v181 - v171;
-          const i64 v186 = d_n - v173;
-          const i64 v187 = v174 * v182;
+          const i64 v182 = quotient(v162, v173);
+          const i64 v183 = v182 * 8ll;
+          const i64 v184 = v178 - v183;
+          const i64 v185 = 8ll < v184 ? 8ll : v184;
+          const i64 v186 = v162 - quotient(v162, v173) * v173;
+          const i64 v187 = v186 - quotient(v186, v185) * v185;
+          const i64 v188 = v183 + v187;
+          const i64 v189 = v188 * 128ll;
+          const i64 v190 = quotient(v186, v185);
+          const i64 v191 = v190 * 64ll;
+          const i64 v192 = v175 - v189;
+          const i64 v193 = d_n - v191;
+          const i64 v194 = v163 * v179;
           if (v136) {
-            const bool v188 = (u64)b_slices_ % 16 == 0;
-            i64 v189 = d_n;
-            asm volatile("" : "+l"(v189));
-            const i64 v190 = v189 % 4ll;
-            const bool v191 = v190 == 0ll;
-            const bool v192 = v188 & v191;
-            const i64 v193 = v189 % 4ll;
-            const bool v194 = v193 == 0ll;
-            const bool v195 = v192 & v194;
-            const u32 tv196 = thread_here();
-            float* const pv196 = (float*)(b_patch_128x40 + tv196 / 32 * 640);
+            const bool v195 = (u64)b_slices_ % 16 == 0;
+            i64 v196 = d_n;
+            asm volatile("" : "+l"(v196));
+            const i64 v197 = v196 % 4ll;
+            const bool v198 = v197 == 0ll;
+            const bool v199 = v195 & v198;
+            const i64 v200 = v196 % 4ll;
+            const bool v201 = v200 == 0ll;
+            const bool v202 = v199 & v201;
+            const u32 tv203 = thread_here();
+            float* const pv203 = (float*)(b_patch_128x40 + tv203 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv196 = 0; cv196 < 2; cv196++) {
-              put_fragment_64_f32(pv196, b_accumulator_128x64, cv196, tv196 % 32);
-              if (v195) {
+            for (u32 cv203 = 0; cv203 < 2; cv203++) {
+              put_fragment_64_f32(pv203, b_accumulator_128x64, cv203, tv203 % 32);
+              if (v202) {
                 #pragma unroll 4
-                for (u32 lv196 = tv196 % 32; lv196 < 128; lv196 += 32) {
-                  const i64 v196 = (tv196 / 32 * 16 + lv196 / 8) * 16 + cv196 * 8 + lv196 % 8;
-                  const i64 v197 = v196 * 4ll;
-                  const i64 v198 = v197 / 64ll;
-                  const i64 v199 = v197 % 64ll;
-                  const bool v200 = v198 < v185;
-                  const bool v201 = v199 < v186;
-                  const bool v202 = v200 & v201;
-                  const i64 v203 = v171 + v198;
-                  const i64 v204 = v173 + v199;
-                  const i64 v205 = v198 * 64ll;
-                  const i64 v206 = v205 + v199;
-                  const i64 v207 = v187 + v203;
-                  const i64 v208 = v207 * d_n;
-                  const i64 v209 = v208 + v204;
-                  if (v202) {
-                    const Vec<float, 4> v210 = load_vec<float, 4>(pv196 + lv196 / 8 * 40 + lv196 % 8 * 4);
-                    store_vec(b_slices_ + v209, v210);
+                for (u32 lv203 = tv203 % 32; lv203 < 128; lv203 += 32) {
+                  const i64 v203 = (tv203 / 32 * 16 + lv203 / 8) * 16 + cv203 * 8 + lv203 % 8;
+                  const i64 v204 = v203 * 4ll;
+                  const i64 v205 = v204 / 64ll;
+                  const i64 v206 = v204 % 64ll;
+                  const bool v207 = v205 < v192;
+                  const bool v208 = v206 < v193;
+                  const bool v209 = v207 & v208;
+                  const i64 v210 = v189 + v205;
+                  const i64 v211 = v191 + v206;
+                  const i64 v212 = v205 * 64ll;
+                  const i64 v213 = v212 + v206;
+                  const i64 v214 = v194 + v210;
+                  const i64 v215 = v214 * d_n;
+                  const i64 v216 = v215 + v211;
+                  if (v209) {
+                    const Vec<float, 4> v217 = load_vec<float, 4>(pv203 + lv203 / 8 * 40 + lv203 % 8 * 4);
+                    store_vec(b_slices_ + v216, v217);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv211 = tv196 % 32; lv211 < 512; lv211 += 32) {
-                  const i64 v211 = (tv196 / 32 * 16 + lv211 / 32) * 64 + cv196 * 32 + lv211 % 32;
-                  const i64 v212 = v211 / 64ll;
-                  const i64 v213 = v211 % 64ll;
-                  const bool v214 = v212 < v185;
-                  const bool v215 = v213 < v186;
-                  const bool v216 = v214 & v215;
-                  const i64 v217 = v171 + v212;
-                  const i64 v218 = v173 + v213;
-                  const i64 v219 = v212 * 64ll;
-                  const i64 v220 = v219 + v213;
-                  const i64 v221 = v187 + v217;
-                  const i64 v222 = v221 * d_n;
-                  const i64 v223 = v222 + v218;
-                  if (v216) {
-                    const float v224 = *(pv196 + lv211 / 32 * 40 + lv211 % 32 * 1);
-                    *(b_slices_ + v223) = v224;
+                for (u32 lv218 = tv203 % 32; lv218 < 512; lv218 += 32) {
+                  const i64 v218 = (tv203 / 32 * 16 + lv218 / 32) * 64 + cv203 * 32 + lv218 % 32;
+                  const i64 v219 = v218 / 64ll;
+                  const i64 v220 = v218 % 64ll;
+                  const bool v221 = v219 < v192;
+                  const bool v222 = v220 < v193;
+                  const bool v223 = v221 & v222;
+                  const i64 v224 = v189 + v219;
+                  const i64 v225 = v191 + v220;
+                  const i64 v226 = v219 * 64ll;
+                  const i64 v227 = v226 + v220;
+                  const i64 v228 = v194 + v224;
+                  const i64 v229 = v228 * d_n;
+                  const i64 v230 = v229 + v225;
+                  if (v223) {
+                    const float v231 = *(pv203 + lv218 / 32 * 40 + lv218 % 32 * 1);
+                    *(b_slices_ + v230) = v231;
                   }
                 }
               }
             }
           } else {
-            const bool v225 = (u64)b_bias % 16 == 0;
-            const bool v226 = (u64)b_out % 16 == 0;
-            const bool v227 = v225 & v226;
-            i64 v228 = d_n;
-            asm volatile("" : "+l"(v228));
-            const i64 v229 = v228 % 8ll;
-            const bool v230 = v229 == 0ll;
-            const bool v231 = v227 & v230;
-            const i64 v232 = v228 % 8ll;
-            const bool v233 = v232 == 0ll;
-            const bool v234 = v231 & v233;
-            i64 v235 = (i64)rank;
+            const bool v232 = (u64)b_bias % 16 == 0;
+            const bool v233 = (u64)b_out % 16 == 0;
+            const bool v234 = v232 & v233;
+            i64 v235 = d_n;
             asm volatile("" : "+l"(v235));
-            i64 v236 = d_m;
-            asm volatile("" : "+l"(v236));
-            const i64 v237 = v236 / 4ll;
-            const i64 v238 = v235 * v237;
-            Vec<float, 8> v239;
+            const i64 v236 = v235 % 8ll;
+            const bool v237 = v236 == 0ll;
+            const bool v238 = v234 & v237;
+            const i64 v239 = v235 % 8ll;
+            const bool v240 = v239 == 0ll;
+            const bool v241 = v238 & v240;
+            i64 v242 = (i64)rank;
+            asm volatile("" : "+l"(v242));
+            i64 v243 = d_m;
+            asm volatile("" : "+l"(v243));
+            const i64 v244 = v243 / 4ll;
+            const i64 v245 = v242 * v244;
+            Vec<float, 8> v246;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v239.v[l] = 5e-1f;
-            const u32 tv240 = thread_here();
-            float* const pv240 = (float*)(b_patch_128x40 + tv240 / 32 * 640);
+            for (int l = 0; l < 8; l++) v246.v[l] = 5e-1f;
+            const u32 tv247 = thread_here();
+            float* const pv247 = (float*)(b_patch_128x40 + tv247 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv240 = 0; cv240 < 2; cv240++) {
-              put_fragment_64_f32(pv240, b_accumulator_128x64, cv240, tv240 % 32);
-              if (v234) {
+            for (u32 cv247 = 0; cv247 < 2; cv247++) {
+              put_fragment_64_f32(pv247, b_accumulator_128x64, cv247, tv247 % 32);
+              if (v241) {
                 #pragma unroll 2
-                for (u32 lv240 = tv240 % 32; lv240 < 64; lv240 += 32) {
-                  const i64 v240 = (tv240 / 32 * 16 + lv240 / 4) * 8 + cv240 * 4 + lv240 % 4;
-                  const i64 v241 = v240 * 8ll;
-                  const i64 v242 = v241 / 64ll;
-                  const i64 v243 = v241 % 64ll;
-                  const bool v244 = v242 < v185;
-                  const bool v245 = v243 < v186;
-                  const bool v246 = v244 & v245;
-                  const i64 v247 = v171 + v242;
-                  const i64 v248 = v173 + v243;
-                  const i64 v249 = v247 + v238;
+                for (u32 lv247 = tv247 % 32; lv247 < 64; lv247 += 32) {
+                  const i64 v247 = (tv247 / 32 * 16 + lv247 / 4) * 8 + cv247 * 4 + lv247 % 4;
+                  const i64 v248 = v247 * 8ll;
+                  const i64 v249 = v248 / 64ll;
+                  const i64 v250 = v248 % 64ll;
+                  const bool v251 = v249 < v192;
+                  const bool v252 = v250 < v193;
+                  const bool v253 = v251 & v252;
+                  const i64 v254 = v189 + v249;
+                  const i64 v255 = v191 + v250;
+                  const i64 v256 = v254 + v245;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v250 = v242 * 64ll;
-                  const i64 v251 = v250 + v243;
+                  const i64 v257 = v249 * 64ll;
+                  const i64 v258 = v257 + v250;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v252 = v247 * d_n;
-                  const i64 v253 = v252 + v248;
-                  const i64 v254 = v249 * d_n;
-                  const i64 v255 = v254 + v248;
-                  if (v246) {
+                  const i64 v259 = v254 * d_n;
+                  const i64 v260 = v259 + v255;
+                  const i64 v261 = v256 * d_n;
+                  const i64 v262 = v261 + v255;
+                  if (v253) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v256 = load_vec<float, 8>(pv240 + lv240 / 4 * 40 + lv240 % 4 * 8);
+                    const Vec<float, 8> v263 = load_vec<float, 8>(pv247 + lv247 / 4 * 40 + lv247 % 4 * 8);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v257;
+                    Vec<float, 8> v264;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v257.v[l] = v239.v[l] * v256.v[l];
-                    const Vec<u16, 8> v258 = load_vec<u16, 8>(b_bias + v253);
-                    Vec<float, 8> v259;
+                    for (int l = 0; l < 8; l++) v264.v[l] = v246.v[l] * v263.v[l];
+                    const Vec<u16, 8> v265 = load_vec<u16, 8>(b_bias + v260);
+                    Vec<float, 8> v266;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v259.v[l] = bf16_to_f32(v258.v[l]);
-                    Vec<float, 8> v260;
+                    for (int l = 0; l < 8; l++) v266.v[l] = bf16_to_f32(v265.v[l]);
+                    Vec<float, 8> v267;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v260.v[l] = v257.v[l] + v259.v[l];
-                    Vec<float, 8> v261;
+                    for (int l = 0; l < 8; l++) v267.v[l] = v264.v[l] + v266.v[l];
+                    Vec<float, 8> v268;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v261.v[l] = fn_silu(v260.v[l]);
-                    Vec<u16, 8> v262;
+                    for (int l = 0; l < 8; l++) v268.v[l] = fn_silu(v267.v[l]);
+                    Vec<u16, 8> v269;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v262.v[l] = f32_to_bf16(v261.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v255, v262);
+                    for (int l = 0; l < 8; l++) v269.v[l] = f32_to_bf16(v268.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v262, v269);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv263 = tv240 % 32; lv263 < 512; lv263 += 32) {
-                  const i64 v263 = (tv240 / 32 * 16 + lv263 / 32) * 64 + cv240 * 32 + lv263 % 32;
-                  const i64 v264 = v263 / 64ll;
-                  const i64 v265 = v263 % 64ll;
-                  const bool v266 = v264 < v185;
-                  const bool v267 = v265 < v186;
-                  const bool v268 = v266 & v267;
-                  const i64 v269 = v171 + v264;
-                  const i64 v270 = v173 + v265;
-                  const i64 v271 = v269 + v238;
+                for (u32 lv270 = tv247 % 32; lv270 < 512; lv270 += 32) {
+                  const i64 v270 = (tv247 / 32 * 16 + lv270 / 32) * 64 + cv247 * 32 + lv270 % 32;
+                  const i64 v271 = v270 / 64ll;
+                  const i64 v272 = v270 % 64ll;
+                  const bool v273 = v271 < v192;
+                  const bool v274 = v272 < v193;
+                  const bool v275 = v273 & v274;
+                  const i64 v276 = v189 + v271;
+                  const i64 v277 = v191 + v272;
+                  const i64 v278 = v276 + v245;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v272 = v264 * 64ll;
-                  const i64 v273 = v272 + v265;
+                  const i64 v279 = v271 * 64ll;
+                  const i64 v280 = v279 + v272;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v274 = v269 * d_n;
-                  const i64 v275 = v274 + v270;
-                  const i64 v276 = v271 * d_n;
-                  const i64 v277 = v276 + v270;
-                  if (v268) {
+                  const i64 v281 = v276 * d_n;
+                  const i64 v282 = v281 + v277;
+                  const i64 v283 = v278 * d_n;
+                  const i64 v284 = v283 + v277;
+                  if (v275) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v278 = *(pv240 + lv263 / 32 * 40 + lv263 % 32 * 1);
+                    const float v285 = *(pv247 + lv270 / 32 * 40 + lv270 % 32 * 1);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v279 = 5e-1f * v278;
-                    const u16 v280 = *(b_bias + v275);
-                    const float v281 = bf16_to_f32(v280);
-                    const float v282 = v279 + v281;
-                    const float v283 = fn_silu(v282);
-                    const u16 v284 = f32_to_bf16(v283);
-                    *(((u16*)b_out_peers.p[0ll]) + v277) = v284;
+                    const float v286 = 5e-1f * v285;
+                    const u16 v287 = *(b_bias + v282);
+                    const float v288 = bf16_to_f32(v287);
+                    const float v289 = v286 + v288;
+                    const float v290 = fn_silu(v289);
+                    const u16 v291 = f32_to_bf16(v290);
+                    *(((u16*)b_out_peers.p[0ll]) + v284) = v291;
                   }
                 }
               }
@@ -638,66 +646,66 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v285 = d_m;
-        asm volatile("" : "+l"(v285));
-        const i64 v286 = v285 / 4ll;
-        const i64 v287 = v286 > 0ll ? v286 : 0ll;
-        const i64 v288 = v287 + 127ll;
-        i64 v289 = d_n;
-        asm volatile("" : "+l"(v289));
-        const i64 v290 = v289 > 0ll ? v289 : 0ll;
-        const i64 v291 = v290 + 63ll;
-        const i64 v292 = v288 / 128ll;
-        const i64 v293 = v291 / 64ll;
-        const i64 v294 = v292 * v293;
-        const i64 v296 = 8ll * v293;
-        const i64 v297 = v294 * v135;
+        i64 v292 = d_m;
+        asm volatile("" : "+l"(v292));
+        const i64 v293 = v292 / 4ll;
+        const i64 v294 = v293 > 0ll ? v293 : 0ll;
+        const i64 v295 = v294 + 127ll;
+        i64 v296 = d_n;
+        asm volatile("" : "+l"(v296));
+        const i64 v297 = v296 > 0ll ? v296 : 0ll;
+        const i64 v298 = v297 + 63ll;
+        const i64 v299 = v295 / 128ll;
+        const i64 v300 = v298 / 64ll;
+        const i64 v301 = v299 * v300;
+        const i64 v303 = 8ll * v300;
+        const i64 v304 = v301 * v135;
         #pragma unroll 1
-        for (i64 v298 = blockIdx.x; v298 < v297; v298 += gridDim.x) {
-          const i64 v299 = quotient(v298, (i64)gridDim.x);
-          const i64 v300 = v299 * v130;
-          const i64 v301 = v298 - quotient(v298, v294) * v294;
-          const i64 v302 = quotient(v301, v296);
-          const i64 v303 = v302 * 8ll;
-          const i64 v304 = v292 - v303;
-          const i64 v305 = 8ll < v304 ? 8ll : v304;
-          const i64 v306 = v301 - quotient(v301, v296) * v296;
-          const i64 v307 = v306 - quotient(v306, v305) * v305;
-          const i64 v308 = v303 + v307;
-          const i64 v309 = v308 * 128ll;
-          const i64 v310 = quotient(v306, v305);
-          const i64 v311 = v310 * 64ll;
-          const i64 v312 = quotient(v298, v294);
-          const i64 v313 = v312 * v130;
+        for (i64 v305 = blockIdx.x; v305 < v304; v305 += gridDim.x) {
+          const i64 v306 = quotient(v305, (i64)gridDim.x);
+          const i64 v307 = v306 * v130;
+          const i64 v308 = v305 - quotient(v305, v301) * v301;
+          const i64 v309 = quotient(v305, v301);
+          const i64 v310 = quotient(v308, v303);
+          const i64 v311 = v310 * 8ll;
+          const i64 v312 = v299 - v311;
+          const i64 v313 = 8ll < v312 ? 8ll : v312;
+          const i64 v314 = v308 - quotient(v308, v303) * v303;
+          const i64 v315 = v314 - quotient(v314, v313) * v313;
+          const i64 v316 = v311 + v315;
+          const i64 v317 = v316 * 128ll;
+          const i64 v318 = quotient(v314, v313);
+          const i64 v319 = v318 * 64ll;
+          const i64 v320 = v309 * v130;
           #pragma unroll 1
-          for (i64 v314 = 0ll; v314 < v130; v314++) {
-            const i64 v315 = v300 + v314;
-            const i64 v316 = v315 % 8ll;
-            const i64 v317 = v313 + v314;
-            const i64 v318 = v317 * 64ll;
-            ring_acquire<8>(b_ring_8, v315);
+          for (i64 v321 = 0ll; v321 < v130; v321++) {
+            const i64 v322 = v307 + v321;
+            const i64 v323 = v322 % 8ll;
+            const i64 v324 = v320 + v321;
+            const i64 v325 = v324 * 64ll;
+            ring_acquire<8>(b_ring_8, v322);
             if (can_map(b_a, d_k)) {
-              const i64 left_ring_a_bf16_8x128x64 = (d_m / 4ll) - (v309);
+              const i64 left_ring_a_bf16_8x128x64 = (d_m / 4ll) - (v317);
               filling.bytes += left_ring_a_bf16_8x128x64 <= 16 ? 2048 : left_ring_a_bf16_8x128x64 <= 64 ? 8192 : 16384;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v316 * 8192 + s * 8192, left_ring_a_bf16_8x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_8x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v316), (int)(v318) + s * 64, (int)(v309));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v323 * 8192 + s * 8192, left_ring_a_bf16_8x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_8x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v323), (int)(v325) + s * 64, (int)(v317));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_8x128x64 + v316 * 8192, b_a, d_k, (d_m / 4ll), d_k, v309, v318);
+              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_8x128x64 + v323 * 8192, b_a, d_k, (d_m / 4ll), d_k, v317, v325);
             }
             if (can_map(b_b, d_n)) {
               filling.bytes += 8192;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v316 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v316), (int)(v311) + s * 64, (int)(v318));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v323 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v323), (int)(v319) + s * 64, (int)(v325));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 64, 64, 128, 256>(b_ring_b_bf16_8x64x64 + v316 * 4096, b_b, d_n, d_k, d_n, v318, v311);
+              ring_copy<u16, 64, 64, 128, 256>(b_ring_b_bf16_8x64x64 + v323 * 4096, b_b, d_n, d_k, d_n, v325, v319);
             }
-            ring_fill<8, 256>(b_ring_8, v315, filling);
+            ring_fill<8, 256>(b_ring_8, v322, filling);
           }
         }
       }
@@ -709,437 +717,437 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       }
     }
     if (v136) {
-      const i64 v320 = (i64)blockIdx.x * 4ll;
-      i64 v321 = (i64)rank;
-      asm volatile("" : "+l"(v321));
-      const i64 v322 = v320 + v321;
-      const i64 v324 = v321 % 4ll;
-      const bool v325 = (u64)b_slices_ % 16 == 0;
-      const bool v326 = (u64)b_bias % 16 == 0;
-      const bool v327 = v325 & v326;
-      const bool v328 = (u64)b_out % 16 == 0;
-      const bool v329 = v327 & v328;
-      i64 v330 = d_n;
-      asm volatile("" : "+l"(v330));
-      const i64 v331 = v330 > 0ll ? v330 : 0ll;
-      const i64 v332 = v331 % 8ll;
-      const bool v333 = v332 == 0ll;
-      const bool v334 = v329 & v333;
-      const i64 v335 = v330 % 8ll;
-      const bool v336 = v335 == 0ll;
-      const bool v337 = v334 & v336;
-      i64 v338 = d_m;
-      asm volatile("" : "+l"(v338));
-      const i64 v339 = v338 / 4ll;
-      const i64 v340 = v339 > 0ll ? v339 : 0ll;
-      const i64 v341 = v340 * v331;
-      const i64 v342 = v341 / 3072ll;
-      const i64 v343 = v341 + 3071ll;
-      const i64 v344 = v343 / 3072ll;
-      const i64 v345 = v321 * v339;
-      Vec<float, 8> v346;
+      const i64 v327 = (i64)blockIdx.x * 4ll;
+      i64 v328 = (i64)rank;
+      asm volatile("" : "+l"(v328));
+      const i64 v329 = v327 + v328;
+      const i64 v331 = v328 % 4ll;
+      const bool v332 = (u64)b_slices_ % 16 == 0;
+      const bool v333 = (u64)b_bias % 16 == 0;
+      const bool v334 = v332 & v333;
+      const bool v335 = (u64)b_out % 16 == 0;
+      const bool v336 = v334 & v335;
+      i64 v337 = d_n;
+      asm volatile("" : "+l"(v337));
+      const i64 v338 = v337 > 0ll ? v337 : 0ll;
+      const i64 v339 = v338 % 8ll;
+      const bool v340 = v339 == 0ll;
+      const bool v341 = v336 & v340;
+      const i64 v342 = v337 % 8ll;
+      const bool v343 = v342 == 0ll;
+      const bool v344 = v341 & v343;
+      i64 v345 = d_m;
+      asm volatile("" : "+l"(v345));
+      const i64 v346 = v345 / 4ll;
+      const i64 v347 = v346 > 0ll ? v346 : 0ll;
+      const i64 v348 = v347 * v338;
+      const i64 v349 = v348 / 3072ll;
+      const i64 v350 = v348 + 3071ll;
+      const i64 v351 = v350 / 3072ll;
+      const i64 v352 = v328 * v346;
+      Vec<float, 8> v353;
       #pragma unroll
-      for (int l = 0; l < 8; l++) v346.v[l] = 5e-1f;
+      for (int l = 0; l < 8; l++) v353.v[l] = 5e-1f;
       __syncthreads();
-      const u32 v347 = *(b_epoch + 0ll);
-      const u32 v348 = v347 + 1u;
-      *(b_epoch + 0ll) = v348;
+      const u32 v354 = *(b_epoch + 0ll);
+      const u32 v355 = v354 + 1u;
+      *(b_epoch + 0ll) = v355;
       if (threadIdx.x < 1) {
-        const i64 v349 = threadIdx.x;
-        signal_set_release_gpu(b_flags + v322, v348);
+        const i64 v356 = threadIdx.x;
+        signal_set_release_gpu(b_flags + v329, v355);
       }
       #pragma unroll 1
-      for (i64 v350 = threadIdx.x; v350 < (i64)gridDim.x; v350 += 384) {
-        const i64 v351 = v350 * 4ll;
-        const i64 v352 = v351 + v324;
-        wait_acquire_gpu(b_flags + v352, v348, watch, (u32)(v324), 6u, (u32)(v352), 5u);
+      for (i64 v357 = threadIdx.x; v357 < (i64)gridDim.x; v357 += 384) {
+        const i64 v358 = v357 * 4ll;
+        const i64 v359 = v358 + v331;
+        wait_acquire_gpu(b_flags + v359, v355, watch, (u32)(v331), 6u, (u32)(v359), 5u);
       }
       __syncthreads();
-      if (v337) {
-        i64 v353 = d_m;
-        asm volatile("" : "+l"(v353));
-        const i64 v354 = v353 / 4ll;
-        const i64 v355 = v354 > 0ll ? v354 : 0ll;
-        i64 v356 = d_n;
-        asm volatile("" : "+l"(v356));
-        const i64 v357 = v356 > 0ll ? v356 : 0ll;
-        const i64 v358 = v355 * v357;
-        const i64 v359 = v358 / 3072ll;
-        const i64 v361 = (i64)gridDim.x * 4ll;
-        const i64 v363 = (i64)gridDim.x * 2ll;
-        const i64 v364 = (i64)gridDim.x * 3ll;
-        i64 v365 = (i64)rank;
-        asm volatile("" : "+l"(v365));
-        const i64 v366 = v365 * v354;
-        Vec<float, 8> v367;
+      if (v344) {
+        i64 v360 = d_m;
+        asm volatile("" : "+l"(v360));
+        const i64 v361 = v360 / 4ll;
+        const i64 v362 = v361 > 0ll ? v361 : 0ll;
+        i64 v363 = d_n;
+        asm volatile("" : "+l"(v363));
+        const i64 v364 = v363 > 0ll ? v363 : 0ll;
+        const i64 v365 = v362 * v364;
+        const i64 v366 = v365 / 3072ll;
+        const i64 v368 = (i64)gridDim.x * 4ll;
+        const i64 v370 = (i64)gridDim.x * 2ll;
+        const i64 v371 = (i64)gridDim.x * 3ll;
+        i64 v372 = (i64)rank;
+        asm volatile("" : "+l"(v372));
+        const i64 v373 = v372 * v361;
+        Vec<float, 8> v374;
         #pragma unroll
-        for (int l = 0; l < 8; l++) v367.v[l] = 5e-1f;
-        const i64 v368 = quotient(v359, v361);
+        for (int l = 0; l < 8; l++) v374.v[l] = 5e-1f;
+        const i64 v375 = quotient(v366, v368);
         #pragma unroll 1
-        for (i64 v369 = 0ll; v369 < v368; v369++) {
-          const i64 v370 = v369 * v361;
-          const i64 v371 = v370 + (i64)blockIdx.x;
-          const i64 v372 = v371 * 3072ll;
-          const i64 v373 = v371 + (i64)gridDim.x;
-          const i64 v374 = v373 * 3072ll;
-          const i64 v375 = v371 + v363;
-          const i64 v376 = v375 * 3072ll;
-          const i64 v377 = v371 + v364;
-          const i64 v378 = v377 * 3072ll;
+        for (i64 v376 = 0ll; v376 < v375; v376++) {
+          const i64 v377 = v376 * v368;
+          const i64 v378 = v377 + (i64)blockIdx.x;
+          const i64 v379 = v378 * 3072ll;
+          const i64 v380 = v378 + (i64)gridDim.x;
+          const i64 v381 = v380 * 3072ll;
+          const i64 v382 = v378 + v370;
+          const i64 v383 = v382 * 3072ll;
+          const i64 v384 = v378 + v371;
+          const i64 v385 = v384 * 3072ll;
           {
-            const i64 v379 = threadIdx.x;
-            const i64 v380 = v379 * 8ll;
-            const i64 v381 = v372 + v380;
-            const i64 v382 = v374 + v380;
-            const i64 v383 = v376 + v380;
-            const i64 v384 = v378 + v380;
-            const i64 v385 = v381 - quotient(v381, v357) * v357;
-            const i64 v386 = v382 - quotient(v382, v357) * v357;
-            const i64 v387 = v383 - quotient(v383, v357) * v357;
-            const i64 v388 = v384 - quotient(v384, v357) * v357;
-            const i64 v389 = quotient(v381, v357);
-            const i64 v390 = quotient(v382, v357);
-            const i64 v391 = quotient(v383, v357);
-            const i64 v392 = quotient(v384, v357);
-            const i64 v393 = v389 + v366;
-            const i64 v394 = v390 + v366;
-            const i64 v395 = v391 + v366;
-            const i64 v396 = v392 + v366;
+            const i64 v386 = threadIdx.x;
+            const i64 v387 = v386 * 8ll;
+            const i64 v388 = v379 + v387;
+            const i64 v389 = v381 + v387;
+            const i64 v390 = v383 + v387;
+            const i64 v391 = v385 + v387;
+            const i64 v392 = v388 - quotient(v388, v364) * v364;
+            const i64 v393 = v389 - quotient(v389, v364) * v364;
+            const i64 v394 = v390 - quotient(v390, v364) * v364;
+            const i64 v395 = v391 - quotient(v391, v364) * v364;
+            const i64 v396 = quotient(v388, v364);
+            const i64 v397 = quotient(v389, v364);
+            const i64 v398 = quotient(v390, v364);
+            const i64 v399 = quotient(v391, v364);
+            const i64 v400 = v396 + v373;
+            const i64 v401 = v397 + v373;
+            const i64 v402 = v398 + v373;
+            const i64 v403 = v399 + v373;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v398;
-            for (int l = 0; l < 8; l++) v398.v[l] = 0e+0f;
-            for (i64 v397 = 0ll; v397 < v135; v397++) {
-              const i64 v399 = v397 * v354;
-              const i64 v400 = v399 + v389;
-              const i64 v401 = v400 * d_n;
-              const i64 v402 = v401 + v385;
-              const Vec<float, 8> v403 = load_vec<float, 8>(b_slices_ + v402);
-              for (int l = 0; l < 8; l++) v398.v[l] = v398.v[l] + v403.v[l];
-            }
             Vec<float, 8> v405;
             for (int l = 0; l < 8; l++) v405.v[l] = 0e+0f;
             for (i64 v404 = 0ll; v404 < v135; v404++) {
-              const i64 v406 = v404 * v354;
-              const i64 v407 = v406 + v390;
+              const i64 v406 = v404 * v361;
+              const i64 v407 = v406 + v396;
               const i64 v408 = v407 * d_n;
-              const i64 v409 = v408 + v386;
+              const i64 v409 = v408 + v392;
               const Vec<float, 8> v410 = load_vec<float, 8>(b_slices_ + v409);
               for (int l = 0; l < 8; l++) v405.v[l] = v405.v[l] + v410.v[l];
             }
             Vec<float, 8> v412;
             for (int l = 0; l < 8; l++) v412.v[l] = 0e+0f;
             for (i64 v411 = 0ll; v411 < v135; v411++) {
-              const i64 v413 = v411 * v354;
-              const i64 v414 = v413 + v391;
+              const i64 v413 = v411 * v361;
+              const i64 v414 = v413 + v397;
               const i64 v415 = v414 * d_n;
-              const i64 v416 = v415 + v387;
+              const i64 v416 = v415 + v393;
               const Vec<float, 8> v417 = load_vec<float, 8>(b_slices_ + v416);
               for (int l = 0; l < 8; l++) v412.v[l] = v412.v[l] + v417.v[l];
             }
             Vec<float, 8> v419;
             for (int l = 0; l < 8; l++) v419.v[l] = 0e+0f;
             for (i64 v418 = 0ll; v418 < v135; v418++) {
-              const i64 v420 = v418 * v354;
-              const i64 v421 = v420 + v392;
+              const i64 v420 = v418 * v361;
+              const i64 v421 = v420 + v398;
               const i64 v422 = v421 * d_n;
-              const i64 v423 = v422 + v388;
+              const i64 v423 = v422 + v394;
               const Vec<float, 8> v424 = load_vec<float, 8>(b_slices_ + v423);
               for (int l = 0; l < 8; l++) v419.v[l] = v419.v[l] + v424.v[l];
             }
-            // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v425;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v425.v[l] = v367.v[l] * v398.v[l];
             Vec<float, 8> v426;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v426.v[l] = v367.v[l] * v405.v[l];
-            Vec<float, 8> v427;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v427.v[l] = v367.v[l] * v412.v[l];
-            Vec<float, 8> v428;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v428.v[l] = v367.v[l] * v419.v[l];
-            const i64 v429 = v389 * d_n;
-            const i64 v430 = v390 * d_n;
-            const i64 v431 = v391 * d_n;
-            const i64 v432 = v392 * d_n;
-            const i64 v433 = v429 + v385;
-            const i64 v434 = v430 + v386;
-            const i64 v435 = v431 + v387;
-            const i64 v436 = v432 + v388;
-            const Vec<u16, 8> v437 = load_vec<u16, 8>(b_bias + v433);
-            const Vec<u16, 8> v438 = load_vec<u16, 8>(b_bias + v434);
-            const Vec<u16, 8> v439 = load_vec<u16, 8>(b_bias + v435);
-            const Vec<u16, 8> v440 = load_vec<u16, 8>(b_bias + v436);
-            Vec<float, 8> v441;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v441.v[l] = bf16_to_f32(v437.v[l]);
-            Vec<float, 8> v442;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v442.v[l] = bf16_to_f32(v438.v[l]);
-            Vec<float, 8> v443;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v443.v[l] = bf16_to_f32(v439.v[l]);
-            Vec<float, 8> v444;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v444.v[l] = bf16_to_f32(v440.v[l]);
-            Vec<float, 8> v445;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v445.v[l] = v425.v[l] + v441.v[l];
-            Vec<float, 8> v446;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v446.v[l] = v426.v[l] + v442.v[l];
-            Vec<float, 8> v447;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v447.v[l] = v427.v[l] + v443.v[l];
-            Vec<float, 8> v448;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v448.v[l] = v428.v[l] + v444.v[l];
-            Vec<float, 8> v449;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v449.v[l] = fn_silu(v445.v[l]);
-            Vec<float, 8> v450;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v450.v[l] = fn_silu(v446.v[l]);
-            Vec<float, 8> v451;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v451.v[l] = fn_silu(v447.v[l]);
-            Vec<float, 8> v452;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v452.v[l] = fn_silu(v448.v[l]);
-            Vec<u16, 8> v453;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v453.v[l] = f32_to_bf16(v449.v[l]);
-            Vec<u16, 8> v454;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v454.v[l] = f32_to_bf16(v450.v[l]);
-            Vec<u16, 8> v455;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v455.v[l] = f32_to_bf16(v451.v[l]);
-            Vec<u16, 8> v456;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v456.v[l] = f32_to_bf16(v452.v[l]);
-            const i64 v457 = v393 * d_n;
-            const i64 v458 = v394 * d_n;
-            const i64 v459 = v395 * d_n;
-            const i64 v460 = v396 * d_n;
-            const i64 v461 = v457 + v385;
-            const i64 v462 = v458 + v386;
-            const i64 v463 = v459 + v387;
-            const i64 v464 = v460 + v388;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v461, v453);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v462, v454);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v463, v455);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v464, v456);
-          }
-        }
-        const i64 v465 = v368 * v361;
-        #pragma unroll 1
-        for (i64 v466 = v465 + ((i64)blockIdx.x - v465 % gridDim.x + gridDim.x) % gridDim.x; v466 < v359; v466 += gridDim.x) {
-          const i64 v467 = v466 * 3072ll;
-          {
-            const i64 v468 = threadIdx.x;
-            const i64 v469 = v468 * 8ll;
-            const i64 v470 = v467 + v469;
-            const i64 v471 = v470 - quotient(v470, v357) * v357;
-            const i64 v472 = quotient(v470, v357);
-            const i64 v473 = v472 + v366;
-            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v475;
-            for (int l = 0; l < 8; l++) v475.v[l] = 0e+0f;
-            for (i64 v474 = 0ll; v474 < v135; v474++) {
-              const i64 v476 = v474 * v354;
-              const i64 v477 = v476 + v472;
-              const i64 v478 = v477 * d_n;
-              const i64 v479 = v478 + v471;
-              const Vec<float, 8> v480 = load_vec<float, 8>(b_slices_ + v479);
-              for (int l = 0; l < 8; l++) v475.v[l] = v475.v[l] + v480.v[l];
+            for (int l = 0; l < 8; l++) v426.v[l] = 0e+0f;
+            for (i64 v425 = 0ll; v425 < v135; v425++) {
+              const i64 v427 = v425 * v361;
+              const i64 v428 = v427 + v399;
+              const i64 v429 = v428 * d_n;
+              const i64 v430 = v429 + v395;
+              const Vec<float, 8> v431 = load_vec<float, 8>(b_slices_ + v430);
+              for (int l = 0; l < 8; l++) v426.v[l] = v426.v[l] + v431.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v481;
+            Vec<float, 8> v432;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v481.v[l] = v367.v[l] * v475.v[l];
-            const i64 v482 = v472 * d_n;
-            const i64 v483 = v482 + v471;
-            const Vec<u16, 8> v484 = load_vec<u16, 8>(b_bias + v483);
-            Vec<float, 8> v485;
+            for (int l = 0; l < 8; l++) v432.v[l] = v374.v[l] * v405.v[l];
+            Vec<float, 8> v433;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v485.v[l] = bf16_to_f32(v484.v[l]);
-            Vec<float, 8> v486;
+            for (int l = 0; l < 8; l++) v433.v[l] = v374.v[l] * v412.v[l];
+            Vec<float, 8> v434;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v486.v[l] = v481.v[l] + v485.v[l];
-            Vec<float, 8> v487;
+            for (int l = 0; l < 8; l++) v434.v[l] = v374.v[l] * v419.v[l];
+            Vec<float, 8> v435;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v487.v[l] = fn_silu(v486.v[l]);
-            Vec<u16, 8> v488;
+            for (int l = 0; l < 8; l++) v435.v[l] = v374.v[l] * v426.v[l];
+            const i64 v436 = v396 * d_n;
+            const i64 v437 = v397 * d_n;
+            const i64 v438 = v398 * d_n;
+            const i64 v439 = v399 * d_n;
+            const i64 v440 = v436 + v392;
+            const i64 v441 = v437 + v393;
+            const i64 v442 = v438 + v394;
+            const i64 v443 = v439 + v395;
+            const Vec<u16, 8> v444 = load_vec<u16, 8>(b_bias + v440);
+            const Vec<u16, 8> v445 = load_vec<u16, 8>(b_bias + v441);
+            const Vec<u16, 8> v446 = load_vec<u16, 8>(b_bias + v442);
+            const Vec<u16, 8> v447 = load_vec<u16, 8>(b_bias + v443);
+            Vec<float, 8> v448;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v488.v[l] = f32_to_bf16(v487.v[l]);
-            const i64 v489 = v473 * d_n;
-            const i64 v490 = v489 + v471;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v490, v488);
+            for (int l = 0; l < 8; l++) v448.v[l] = bf16_to_f32(v444.v[l]);
+            Vec<float, 8> v449;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v449.v[l] = bf16_to_f32(v445.v[l]);
+            Vec<float, 8> v450;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v450.v[l] = bf16_to_f32(v446.v[l]);
+            Vec<float, 8> v451;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v451.v[l] = bf16_to_f32(v447.v[l]);
+            Vec<float, 8> v452;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v452.v[l] = v432.v[l] + v448.v[l];
+            Vec<float, 8> v453;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v453.v[l] = v433.v[l] + v449.v[l];
+            Vec<float, 8> v454;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v454.v[l] = v434.v[l] + v450.v[l];
+            Vec<float, 8> v455;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v455.v[l] = v435.v[l] + v451.v[l];
+            Vec<float, 8> v456;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v456.v[l] = fn_silu(v452.v[l]);
+            Vec<float, 8> v457;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v457.v[l] = fn_silu(v453.v[l]);
+            Vec<float, 8> v458;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v458.v[l] = fn_silu(v454.v[l]);
+            Vec<float, 8> v459;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v459.v[l] = fn_silu(v455.v[l]);
+            Vec<u16, 8> v460;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v460.v[l] = f32_to_bf16(v456.v[l]);
+            Vec<u16, 8> v461;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v461.v[l] = f32_to_bf16(v457.v[l]);
+            Vec<u16, 8> v462;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v462.v[l] = f32_to_bf16(v458.v[l]);
+            Vec<u16, 8> v463;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v463.v[l] = f32_to_bf16(v459.v[l]);
+            const i64 v464 = v400 * d_n;
+            const i64 v465 = v401 * d_n;
+            const i64 v466 = v402 * d_n;
+            const i64 v467 = v403 * d_n;
+            const i64 v468 = v464 + v392;
+            const i64 v469 = v465 + v393;
+            const i64 v470 = v466 + v394;
+            const i64 v471 = v467 + v395;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v468, v460);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v469, v461);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v470, v462);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v471, v463);
+          }
+        }
+        const i64 v472 = v375 * v368;
+        #pragma unroll 1
+        for (i64 v473 = v472 + ((i64)blockIdx.x - v472 % gridDim.x + gridDim.x) % gridDim.x; v473 < v366; v473 += gridDim.x) {
+          const i64 v474 = v473 * 3072ll;
+          {
+            const i64 v475 = threadIdx.x;
+            const i64 v476 = v475 * 8ll;
+            const i64 v477 = v474 + v476;
+            const i64 v478 = v477 - quotient(v477, v364) * v364;
+            const i64 v479 = quotient(v477, v364);
+            const i64 v480 = v479 + v373;
+            // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+            Vec<float, 8> v482;
+            for (int l = 0; l < 8; l++) v482.v[l] = 0e+0f;
+            for (i64 v481 = 0ll; v481 < v135; v481++) {
+              const i64 v483 = v481 * v361;
+              const i64 v484 = v483 + v479;
+              const i64 v485 = v484 * d_n;
+              const i64 v486 = v485 + v478;
+              const Vec<float, 8> v487 = load_vec<float, 8>(b_slices_ + v486);
+              for (int l = 0; l < 8; l++) v482.v[l] = v482.v[l] + v487.v[l];
+            }
+            // layer.coll:5: out = gather(silu(hidden), to: 0)
+            Vec<float, 8> v488;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v488.v[l] = v374.v[l] * v482.v[l];
+            const i64 v489 = v479 * d_n;
+            const i64 v490 = v489 + v478;
+            const Vec<u16, 8> v491 = load_vec<u16, 8>(b_bias + v490);
+            Vec<float, 8> v492;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v492.v[l] = bf16_to_f32(v491.v[l]);
+            Vec<float, 8> v493;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v493.v[l] = v488.v[l] + v492.v[l];
+            Vec<float, 8> v494;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v494.v[l] = fn_silu(v493.v[l]);
+            Vec<u16, 8> v495;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v495.v[l] = f32_to_bf16(v494.v[l]);
+            const i64 v496 = v480 * d_n;
+            const i64 v497 = v496 + v478;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v497, v495);
           }
         }
       } else {
-        i64 v491 = d_m;
-        asm volatile("" : "+l"(v491));
-        const i64 v492 = v491 / 4ll;
-        const i64 v493 = v492 > 0ll ? v492 : 0ll;
-        i64 v494 = d_n;
-        asm volatile("" : "+l"(v494));
-        const i64 v495 = v494 > 0ll ? v494 : 0ll;
-        const i64 v496 = v493 * v495;
-        const i64 v497 = v496 / 3072ll;
-        i64 v498 = (i64)rank;
+        i64 v498 = d_m;
         asm volatile("" : "+l"(v498));
-        const i64 v499 = v498 * v492;
+        const i64 v499 = v498 / 4ll;
+        const i64 v500 = v499 > 0ll ? v499 : 0ll;
+        i64 v501 = d_n;
+        asm volatile("" : "+l"(v501));
+        const i64 v502 = v501 > 0ll ? v501 : 0ll;
+        const i64 v503 = v500 * v502;
+        const i64 v504 = v503 / 3072ll;
+        i64 v505 = (i64)rank;
+        asm volatile("" : "+l"(v505));
+        const i64 v506 = v505 * v499;
         #pragma unroll 1
-        for (i64 v500 = blockIdx.x; v500 < v497; v500 += gridDim.x) {
-          const i64 v501 = v500 * 3072ll;
+        for (i64 v507 = blockIdx.x; v507 < v504; v507 += gridDim.x) {
+          const i64 v508 = v507 * 3072ll;
           #pragma unroll 1
-          for (i64 v502 = threadIdx.x; v502 < 3072ll; v502 += 384) {
-            const i64 v503 = v501 + v502;
-            const i64 v504 = v503 - quotient(v503, v495) * v495;
-            const i64 v505 = quotient(v503, v495);
-            const i64 v506 = v505 + v499;
+          for (i64 v509 = threadIdx.x; v509 < 3072ll; v509 += 384) {
+            const i64 v510 = v508 + v509;
+            const i64 v511 = v510 - quotient(v510, v502) * v502;
+            const i64 v512 = quotient(v510, v502);
+            const i64 v513 = v512 + v506;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v508;
-            v508 = 0e+0f;
-            for (i64 v507 = 0ll; v507 < v135; v507++) {
-              const i64 v509 = v507 * v492;
-              const i64 v510 = v509 + v505;
-              const i64 v511 = v510 * d_n;
-              const i64 v512 = v511 + v504;
-              const float v513 = *(b_slices_ + v512);
-              v508 = v508 + v513;
+            float v515;
+            v515 = 0e+0f;
+            for (i64 v514 = 0ll; v514 < v135; v514++) {
+              const i64 v516 = v514 * v499;
+              const i64 v517 = v516 + v512;
+              const i64 v518 = v517 * d_n;
+              const i64 v519 = v518 + v511;
+              const float v520 = *(b_slices_ + v519);
+              v515 = v515 + v520;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v514 = 5e-1f * v508;
-            const i64 v515 = v505 * d_n;
-            const i64 v516 = v515 + v504;
-            const u16 v517 = *(b_bias + v516);
-            const float v518 = bf16_to_f32(v517);
-            const float v519 = v514 + v518;
-            const float v520 = fn_silu(v519);
-            const u16 v521 = f32_to_bf16(v520);
-            const i64 v522 = v506 * d_n;
-            const i64 v523 = v522 + v504;
-            *(((u16*)b_out_peers.p[0ll]) + v523) = v521;
+            const float v521 = 5e-1f * v515;
+            const i64 v522 = v512 * d_n;
+            const i64 v523 = v522 + v511;
+            const u16 v524 = *(b_bias + v523);
+            const float v525 = bf16_to_f32(v524);
+            const float v526 = v521 + v525;
+            const float v527 = fn_silu(v526);
+            const u16 v528 = f32_to_bf16(v527);
+            const i64 v529 = v513 * d_n;
+            const i64 v530 = v529 + v511;
+            *(((u16*)b_out_peers.p[0ll]) + v530) = v528;
           }
         }
       }
-      if (v337) {
+      if (v344) {
         #pragma unroll 1
-        for (i64 v524 = v342 + ((i64)blockIdx.x - v342 % gridDim.x + gridDim.x) % gridDim.x; v524 < v344; v524 += gridDim.x) {
-          const i64 v525 = v524 * 3072ll;
-          const i64 v526 = v341 - v525;
-          const i64 v527 = v526 / 8ll;
-          const i64 v528 = v527 * 8ll;
+        for (i64 v531 = v349 + ((i64)blockIdx.x - v349 % gridDim.x + gridDim.x) % gridDim.x; v531 < v351; v531 += gridDim.x) {
+          const i64 v532 = v531 * 3072ll;
+          const i64 v533 = v348 - v532;
+          const i64 v534 = v533 / 8ll;
+          const i64 v535 = v534 * 8ll;
           #pragma unroll 1
-          for (i64 v529 = threadIdx.x; v529 < v527; v529 += 384) {
-            const i64 v530 = v529 * 8ll;
-            const i64 v531 = v525 + v530;
-            const i64 v532 = v531 - quotient(v531, v331) * v331;
-            const i64 v533 = quotient(v531, v331);
-            const i64 v534 = v533 + v345;
+          for (i64 v536 = threadIdx.x; v536 < v534; v536 += 384) {
+            const i64 v537 = v536 * 8ll;
+            const i64 v538 = v532 + v537;
+            const i64 v539 = v538 - quotient(v538, v338) * v338;
+            const i64 v540 = quotient(v538, v338);
+            const i64 v541 = v540 + v352;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v536;
-            for (int l = 0; l < 8; l++) v536.v[l] = 0e+0f;
-            for (i64 v535 = 0ll; v535 < v135; v535++) {
-              const i64 v537 = v535 * v339;
-              const i64 v538 = v537 + v533;
-              const i64 v539 = v538 * d_n;
-              const i64 v540 = v539 + v532;
-              const Vec<float, 8> v541 = load_vec<float, 8>(b_slices_ + v540);
-              for (int l = 0; l < 8; l++) v536.v[l] = v536.v[l] + v541.v[l];
+            Vec<float, 8> v543;
+            for (int l = 0; l < 8; l++) v543.v[l] = 0e+0f;
+            for (i64 v542 = 0ll; v542 < v135; v542++) {
+              const i64 v544 = v542 * v346;
+              const i64 v545 = v544 + v540;
+              const i64 v546 = v545 * d_n;
+              const i64 v547 = v546 + v539;
+              const Vec<float, 8> v548 = load_vec<float, 8>(b_slices_ + v547);
+              for (int l = 0; l < 8; l++) v543.v[l] = v543.v[l] + v548.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v542;
+            Vec<float, 8> v549;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v542.v[l] = v346.v[l] * v536.v[l];
-            const i64 v543 = v533 * d_n;
-            const i64 v544 = v543 + v532;
-            const Vec<u16, 8> v545 = load_vec<u16, 8>(b_bias + v544);
-            Vec<float, 8> v546;
+            for (int l = 0; l < 8; l++) v549.v[l] = v353.v[l] * v543.v[l];
+            const i64 v550 = v540 * d_n;
+            const i64 v551 = v550 + v539;
+            const Vec<u16, 8> v552 = load_vec<u16, 8>(b_bias + v551);
+            Vec<float, 8> v553;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v546.v[l] = bf16_to_f32(v545.v[l]);
-            Vec<float, 8> v547;
+            for (int l = 0; l < 8; l++) v553.v[l] = bf16_to_f32(v552.v[l]);
+            Vec<float, 8> v554;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v547.v[l] = v542.v[l] + v546.v[l];
-            Vec<float, 8> v548;
+            for (int l = 0; l < 8; l++) v554.v[l] = v549.v[l] + v553.v[l];
+            Vec<float, 8> v555;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v548.v[l] = fn_silu(v547.v[l]);
-            Vec<u16, 8> v549;
+            for (int l = 0; l < 8; l++) v555.v[l] = fn_silu(v554.v[l]);
+            Vec<u16, 8> v556;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v549.v[l] = f32_to_bf16(v548.v[l]);
-            const i64 v550 = v534 * d_n;
-            const i64 v551 = v550 + v532;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v551, v549);
+            for (int l = 0; l < 8; l++) v556.v[l] = f32_to_bf16(v555.v[l]);
+            const i64 v557 = v541 * d_n;
+            const i64 v558 = v557 + v539;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v558, v556);
           }
           #pragma unroll 1
-          for (i64 v552 = v528 + threadIdx.x; v552 < v526; v552 += 384) {
-            const i64 v553 = v525 + v552;
-            const i64 v554 = v553 - quotient(v553, v331) * v331;
-            const i64 v555 = quotient(v553, v331);
-            const i64 v556 = v555 + v345;
+          for (i64 v559 = v535 + threadIdx.x; v559 < v533; v559 += 384) {
+            const i64 v560 = v532 + v559;
+            const i64 v561 = v560 - quotient(v560, v338) * v338;
+            const i64 v562 = quotient(v560, v338);
+            const i64 v563 = v562 + v352;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v558;
-            v558 = 0e+0f;
-            for (i64 v557 = 0ll; v557 < v135; v557++) {
-              const i64 v559 = v557 * v339;
-              const i64 v560 = v559 + v555;
-              const i64 v561 = v560 * d_n;
-              const i64 v562 = v561 + v554;
-              const float v563 = *(b_slices_ + v562);
-              v558 = v558 + v563;
+            float v565;
+            v565 = 0e+0f;
+            for (i64 v564 = 0ll; v564 < v135; v564++) {
+              const i64 v566 = v564 * v346;
+              const i64 v567 = v566 + v562;
+              const i64 v568 = v567 * d_n;
+              const i64 v569 = v568 + v561;
+              const float v570 = *(b_slices_ + v569);
+              v565 = v565 + v570;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v564 = 5e-1f * v558;
-            const i64 v565 = v555 * d_n;
-            const i64 v566 = v565 + v554;
-            const u16 v567 = *(b_bias + v566);
-            const float v568 = bf16_to_f32(v567);
-            const float v569 = v564 + v568;
-            const float v570 = fn_silu(v569);
-            const u16 v571 = f32_to_bf16(v570);
-            const i64 v572 = v556 * d_n;
-            const i64 v573 = v572 + v554;
-            *(((u16*)b_out_peers.p[0ll]) + v573) = v571;
+            const float v571 = 5e-1f * v565;
+            const i64 v572 = v562 * d_n;
+            const i64 v573 = v572 + v561;
+            const u16 v574 = *(b_bias + v573);
+            const float v575 = bf16_to_f32(v574);
+            const float v576 = v571 + v575;
+            const float v577 = fn_silu(v576);
+            const u16 v578 = f32_to_bf16(v577);
+            const i64 v579 = v563 * d_n;
+            const i64 v580 = v579 + v561;
+            *(((u16*)b_out_peers.p[0ll]) + v580) = v578;
           }
         }
       } else {
         #pragma unroll 1
-        for (i64 v574 = v342 + ((i64)blockIdx.x - v342 % gridDim.x + gridDim.x) % gridDim.x; v574 < v344; v574 += gridDim.x) {
-          const i64 v575 = v574 * 3072ll;
-          const i64 v576 = v341 - v575;
+        for (i64 v581 = v349 + ((i64)blockIdx.x - v349 % gridDim.x + gridDim.x) % gridDim.x; v581 < v351; v581 += gridDim.x) {
+          const i64 v582 = v581 * 3072ll;
+          const i64 v583 = v348 - v582;
           #pragma unroll 1
-          for (i64 v577 = threadIdx.x; v577 < v576; v577 += 384) {
-            const i64 v578 = v575 + v577;
-            const i64 v579 = v578 - quotient(v578, v331) * v331;
-            const i64 v580 = quotient(v578, v331);
-            const i64 v581 = v580 + v345;
+          for (i64 v584 = threadIdx.x; v584 < v583; v584 += 384) {
+            const i64 v585 = v582 + v584;
+            const i64 v586 = v585 - quotient(v585, v338) * v338;
+            const i64 v587 = quotient(v585, v338);
+            const i64 v588 = v587 + v352;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v583;
-            v583 = 0e+0f;
-            for (i64 v582 = 0ll; v582 < v135; v582++) {
-              const i64 v584 = v582 * v339;
-              const i64 v585 = v584 + v580;
-              const i64 v586 = v585 * d_n;
-              const i64 v587 = v586 + v579;
-              const float v588 = *(b_slices_ + v587);
-              v583 = v583 + v588;
+            float v590;
+            v590 = 0e+0f;
+            for (i64 v589 = 0ll; v589 < v135; v589++) {
+              const i64 v591 = v589 * v346;
+              const i64 v592 = v591 + v587;
+              const i64 v593 = v592 * d_n;
+              const i64 v594 = v593 + v586;
+              const float v595 = *(b_slices_ + v594);
+              v590 = v590 + v595;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v589 = 5e-1f * v583;
-            const i64 v590 = v580 * d_n;
-            const i64 v591 = v590 + v579;
-            const u16 v592 = *(b_bias + v591);
-            const float v593 = bf16_to_f32(v592);
-            const float v594 = v589 + v593;
-            const float v595 = fn_silu(v594);
-            const u16 v596 = f32_to_bf16(v595);
-            const i64 v597 = v581 * d_n;
-            const i64 v598 = v597 + v579;
-            *(((u16*)b_out_peers.p[0ll]) + v598) = v596;
+            const float v596 = 5e-1f * v590;
+            const i64 v597 = v587 * d_n;
+            const i64 v598 = v597 + v586;
+            const u16 v599 = *(b_bias + v598);
+            const float v600 = bf16_to_f32(v599);
+            const float v601 = v596 + v600;
+            const float v602 = fn_silu(v601);
+            const u16 v603 = f32_to_bf16(v602);
+            const i64 v604 = v588 * d_n;
+            const i64 v605 = v604 + v586;
+            *(((u16*)b_out_peers.p[0ll]) + v605) = v603;
           }
         }
       }
@@ -1149,226 +1157,234 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       ring_begin<4, 8, 4, false>(b_ring_4);
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
-        i64 v599 = d_m;
-        asm volatile("" : "+l"(v599));
-        const i64 v600 = v599 / 4ll;
-        const i64 v601 = v600 > 0ll ? v600 : 0ll;
-        const i64 v602 = v601 + 127ll;
-        i64 v603 = d_n;
-        asm volatile("" : "+l"(v603));
-        const i64 v604 = v603 > 0ll ? v603 : 0ll;
-        const i64 v605 = v604 + 255ll;
-        const i64 v606 = v602 / 128ll;
-        const i64 v607 = v605 / 256ll;
-        const i64 v608 = v606 * v607;
-        const i64 v610 = 8ll * v607;
-        const i64 v611 = v608 * v92;
-        const bool v612 = v87 > 0ll;
+        i64 v606 = d_m;
+        asm volatile("" : "+l"(v606));
+        const i64 v607 = v606 / 4ll;
+        const i64 v608 = v607 > 0ll ? v607 : 0ll;
+        const i64 v609 = v608 + 127ll;
+        i64 v610 = d_n;
+        asm volatile("" : "+l"(v610));
+        const i64 v611 = v610 > 0ll ? v610 : 0ll;
+        const i64 v612 = v611 + 255ll;
+        const i64 v613 = v609 / 128ll;
+        const i64 v614 = v612 / 256ll;
+        const i64 v615 = v613 * v614;
+        const i64 v617 = v615 * v92;
+        const bool v618 = v87 > 0ll;
         #pragma unroll 1
-        for (i64 v614 = blockIdx.x; v614 < v611; v614 += gridDim.x) {
-          const i64 v615 = quotient(v614, (i64)gridDim.x);
-          const i64 v616 = v615 * v87;
-          const i64 v617 = v614 - quotient(v614, v608) * v608;
-          const i64 v618 = quotient(v617, v610);
-          const i64 v619 = v618 * 8ll;
-          const i64 v620 = v606 - v619;
-          const i64 v621 = 8ll < v620 ? 8ll : v620;
-          const i64 v622 = v617 - quotient(v617, v610) * v610;
-          const i64 v623 = v622 - quotient(v622, v621) * v621;
-          const i64 v624 = v619 + v623;
-          const i64 v625 = v624 * 128ll;
-          const i64 v626 = quotient(v622, v621);
-          const i64 v627 = v626 * 256ll;
-          const i64 v628 = quotient(v614, v608);
+        for (i64 v620 = blockIdx.x; v620 < v617; v620 += gridDim.x) {
+          const i64 v621 = quotient(v620, (i64)gridDim.x);
+          const i64 v622 = v621 * v87;
+          const i64 v623 = v620 - quotient(v620, v615) * v615;
+          const i64 v624 = quotient(v620, v615);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(*b_accumulator_128x256); l++) b_accumulator_128x256[l] = 0;
           #pragma unroll 2
-          for (i64 v629 = 0ll; v629 < v87; v629++) {
-            const i64 v630 = v616 + v629;
-            ring_wait<4>(b_ring_4, v630);
-            const i64 v631 = v630 % 4ll;
-            wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v631 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v631 * 16384), 8192));
+          for (i64 v625 = 0ll; v625 < v87; v625++) {
+            const i64 v626 = v622 + v625;
+            ring_wait<4>(b_ring_4, v626);
+            const i64 v627 = v626 % 4ll;
+            wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v627 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v627 * 16384), 8192));
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v632 = v629 > 0ll;
-            const i64 v633 = v630 - 1ll;
-            if (v632) {
-              ring_release<4>(b_ring_4, v633);
+            const bool v628 = v625 > 0ll;
+            const i64 v629 = v626 - 1ll;
+            if (v628) {
+              ring_release<4>(b_ring_4, v629);
             }
           }
-          i64 v634 = d_m;
-          asm volatile("" : "+l"(v634));
-          const i64 v635 = v634 / 4ll;
-          const i64 v636 = v634 / 4ll;
+          i64 v630 = d_n;
+          asm volatile("" : "+l"(v630));
+          const i64 v631 = v630 > 0ll ? v630 : 0ll;
+          const i64 v632 = v631 + 255ll;
+          const i64 v633 = v632 / 256ll;
+          const i64 v634 = 8ll * v633;
+          i64 v635 = d_m;
+          asm volatile("" : "+l"(v635));
+          const i64 v636 = v635 / 4ll;
+          const i64 v637 = v636 > 0ll ? v636 : 0ll;
+          const i64 v638 = v637 + 127ll;
+          const i64 v639 = v638 / 128ll;
+          const i64 v640 = v635 / 4ll;
           wgmma_end_128(b_accumulator_128x256);
-          const i64 v637 = v616 + v87;
-          const i64 v638 = v637 - 1ll;
-          if (v612) {
-            ring_release<4>(b_ring_4, v638);
+          const i64 v641 = v622 + v87;
+          const i64 v642 = v641 - 1ll;
+          if (v618) {
+            ring_release<4>(b_ring_4, v642);
           }
-          const i64 v639 = v635 - v625;
-          const i64 v640 = d_n - v627;
-          const i64 v641 = v628 * v636;
+          const i64 v643 = quotient(v623, v634);
+          const i64 v644 = v643 * 8ll;
+          const i64 v645 = v639 - v644;
+          const i64 v646 = 8ll < v645 ? 8ll : v645;
+          const i64 v647 = v623 - quotient(v623, v634) * v634;
+          const i64 v648 = v647 - quotient(v647, v646) * v646;
+          const i64 v649 = v644 + v648;
+          const i64 v650 = v649 * 128ll;
+          const i64 v651 = quotient(v647, v646);
+          const i64 v652 = v651 * 256ll;
+          const i64 v653 = v636 - v650;
+          const i64 v654 = d_n - v652;
+          const i64 v655 = v624 * v640;
           if (v93) {
-            const bool v642 = (u64)b_slices % 16 == 0;
-            i64 v643 = d_n;
-            asm volatile("" : "+l"(v643));
-            const i64 v644 = v643 % 4ll;
-            const bool v645 = v644 == 0ll;
-            const bool v646 = v642 & v645;
-            const i64 v647 = v643 % 4ll;
-            const bool v648 = v647 == 0ll;
-            const bool v649 = v646 & v648;
-            const u32 tv650 = thread_here();
-            float* const pv650 = (float*)(b_patch_128x40 + tv650 / 32 * 640);
+            const bool v656 = (u64)b_slices % 16 == 0;
+            i64 v657 = d_n;
+            asm volatile("" : "+l"(v657));
+            const i64 v658 = v657 % 4ll;
+            const bool v659 = v658 == 0ll;
+            const bool v660 = v656 & v659;
+            const i64 v661 = v657 % 4ll;
+            const bool v662 = v661 == 0ll;
+            const bool v663 = v660 & v662;
+            const u32 tv664 = thread_here();
+            float* const pv664 = (float*)(b_patch_128x40 + tv664 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv650 = 0; cv650 < 8; cv650++) {
-              put_fragment_256_f32(pv650, b_accumulator_128x256, cv650, tv650 % 32);
-              if (v649) {
+            for (u32 cv664 = 0; cv664 < 8; cv664++) {
+              put_fragment_256_f32(pv664, b_accumulator_128x256, cv664, tv664 % 32);
+              if (v663) {
                 #pragma unroll 4
-                for (u32 lv650 = tv650 % 32; lv650 < 128; lv650 += 32) {
-                  const i64 v650 = (tv650 / 32 * 16 + lv650 / 8) * 64 + cv650 * 8 + lv650 % 8;
-                  const i64 v651 = v650 * 4ll;
-                  const i64 v652 = v651 / 256ll;
-                  const i64 v653 = v651 % 256ll;
-                  const bool v654 = v652 < v639;
-                  const bool v655 = v653 < v640;
-                  const bool v656 = v654 & v655;
-                  const i64 v657 = v625 + v652;
-                  const i64 v658 = v627 + v653;
-                  const i64 v659 = v652 * 256ll;
-                  const i64 v660 = v659 + v653;
-                  const i64 v661 = v641 + v657;
-                  const i64 v662 = v661 * d_n;
-                  const i64 v663 = v662 + v658;
-                  if (v656) {
-                    const Vec<float, 4> v664 = load_vec<float, 4>(pv650 + lv650 / 8 * 40 + lv650 % 8 * 4);
-                    store_vec(b_slices + v663, v664);
+                for (u32 lv664 = tv664 % 32; lv664 < 128; lv664 += 32) {
+                  const i64 v664 = (tv664 / 32 * 16 + lv664 / 8) * 64 + cv664 * 8 + lv664 % 8;
+                  const i64 v665 = v664 * 4ll;
+                  const i64 v666 = v665 / 256ll;
+                  const i64 v667 = v665 % 256ll;
+                  const bool v668 = v666 < v653;
+                  const bool v669 = v667 < v654;
+                  const bool v670 = v668 & v669;
+                  const i64 v671 = v650 + v666;
+                  const i64 v672 = v652 + v667;
+                  const i64 v673 = v666 * 256ll;
+                  const i64 v674 = v673 + v667;
+                  const i64 v675 = v655 + v671;
+                  const i64 v676 = v675 * d_n;
+                  const i64 v677 = v676 + v672;
+                  if (v670) {
+                    const Vec<float, 4> v678 = load_vec<float, 4>(pv664 + lv664 / 8 * 40 + lv664 % 8 * 4);
+                    store_vec(b_slices + v677, v678);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv665 = tv650 % 32; lv665 < 512; lv665 += 32) {
-                  const i64 v665 = (tv650 / 32 * 16 + lv665 / 32) * 256 + cv650 * 32 + lv665 % 32;
-                  const i64 v666 = v665 / 256ll;
-                  const i64 v667 = v665 % 256ll;
-                  const bool v668 = v666 < v639;
-                  const bool v669 = v667 < v640;
-                  const bool v670 = v668 & v669;
-                  const i64 v671 = v625 + v666;
-                  const i64 v672 = v627 + v667;
-                  const i64 v673 = v666 * 256ll;
-                  const i64 v674 = v673 + v667;
-                  const i64 v675 = v641 + v671;
-                  const i64 v676 = v675 * d_n;
-                  const i64 v677 = v676 + v672;
-                  if (v670) {
-                    const float v678 = *(pv650 + lv665 / 32 * 40 + lv665 % 32 * 1);
-                    *(b_slices + v677) = v678;
+                for (u32 lv679 = tv664 % 32; lv679 < 512; lv679 += 32) {
+                  const i64 v679 = (tv664 / 32 * 16 + lv679 / 32) * 256 + cv664 * 32 + lv679 % 32;
+                  const i64 v680 = v679 / 256ll;
+                  const i64 v681 = v679 % 256ll;
+                  const bool v682 = v680 < v653;
+                  const bool v683 = v681 < v654;
+                  const bool v684 = v682 & v683;
+                  const i64 v685 = v650 + v680;
+                  const i64 v686 = v652 + v681;
+                  const i64 v687 = v680 * 256ll;
+                  const i64 v688 = v687 + v681;
+                  const i64 v689 = v655 + v685;
+                  const i64 v690 = v689 * d_n;
+                  const i64 v691 = v690 + v686;
+                  if (v684) {
+                    const float v692 = *(pv664 + lv679 / 32 * 40 + lv679 % 32 * 1);
+                    *(b_slices + v691) = v692;
                   }
                 }
               }
             }
           } else {
-            const bool v679 = (u64)b_bias % 16 == 0;
-            const bool v680 = (u64)b_out % 16 == 0;
-            const bool v681 = v679 & v680;
-            i64 v682 = d_n;
-            asm volatile("" : "+l"(v682));
-            const i64 v683 = v682 % 8ll;
-            const bool v684 = v683 == 0ll;
-            const bool v685 = v681 & v684;
-            const i64 v686 = v682 % 8ll;
-            const bool v687 = v686 == 0ll;
-            const bool v688 = v685 & v687;
-            i64 v689 = (i64)rank;
-            asm volatile("" : "+l"(v689));
-            i64 v690 = d_m;
-            asm volatile("" : "+l"(v690));
-            const i64 v691 = v690 / 4ll;
-            const i64 v692 = v689 * v691;
-            Vec<float, 8> v693;
+            const bool v693 = (u64)b_bias % 16 == 0;
+            const bool v694 = (u64)b_out % 16 == 0;
+            const bool v695 = v693 & v694;
+            i64 v696 = d_n;
+            asm volatile("" : "+l"(v696));
+            const i64 v697 = v696 % 8ll;
+            const bool v698 = v697 == 0ll;
+            const bool v699 = v695 & v698;
+            const i64 v700 = v696 % 8ll;
+            const bool v701 = v700 == 0ll;
+            const bool v702 = v699 & v701;
+            i64 v703 = (i64)rank;
+            asm volatile("" : "+l"(v703));
+            i64 v704 = d_m;
+            asm volatile("" : "+l"(v704));
+            const i64 v705 = v704 / 4ll;
+            const i64 v706 = v703 * v705;
+            Vec<float, 8> v707;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v693.v[l] = 5e-1f;
-            const u32 tv694 = thread_here();
-            float* const pv694 = (float*)(b_patch_128x40 + tv694 / 32 * 640);
+            for (int l = 0; l < 8; l++) v707.v[l] = 5e-1f;
+            const u32 tv708 = thread_here();
+            float* const pv708 = (float*)(b_patch_128x40 + tv708 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv694 = 0; cv694 < 8; cv694++) {
-              put_fragment_256_f32(pv694, b_accumulator_128x256, cv694, tv694 % 32);
-              if (v688) {
+            for (u32 cv708 = 0; cv708 < 8; cv708++) {
+              put_fragment_256_f32(pv708, b_accumulator_128x256, cv708, tv708 % 32);
+              if (v702) {
                 #pragma unroll 2
-                for (u32 lv694 = tv694 % 32; lv694 < 64; lv694 += 32) {
-                  const i64 v694 = (tv694 / 32 * 16 + lv694 / 4) * 32 + cv694 * 4 + lv694 % 4;
-                  const i64 v695 = v694 * 8ll;
-                  const i64 v696 = v695 / 256ll;
-                  const i64 v697 = v695 % 256ll;
-                  const bool v698 = v696 < v639;
-                  const bool v699 = v697 < v640;
-                  const bool v700 = v698 & v699;
-                  const i64 v701 = v625 + v696;
-                  const i64 v702 = v627 + v697;
-                  const i64 v703 = v701 + v692;
+                for (u32 lv708 = tv708 % 32; lv708 < 64; lv708 += 32) {
+                  const i64 v708 = (tv708 / 32 * 16 + lv708 / 4) * 32 + cv708 * 4 + lv708 % 4;
+                  const i64 v709 = v708 * 8ll;
+                  const i64 v710 = v709 / 256ll;
+                  const i64 v711 = v709 % 256ll;
+                  const bool v712 = v710 < v653;
+                  const bool v713 = v711 < v654;
+                  const bool v714 = v712 & v713;
+                  const i64 v715 = v650 + v710;
+                  const i64 v716 = v652 + v711;
+                  const i64 v717 = v715 + v706;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v704 = v696 * 256ll;
-                  const i64 v705 = v704 + v697;
+                  const i64 v718 = v710 * 256ll;
+                  const i64 v719 = v718 + v711;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v706 = v701 * d_n;
-                  const i64 v707 = v706 + v702;
-                  const i64 v708 = v703 * d_n;
-                  const i64 v709 = v708 + v702;
-                  if (v700) {
+                  const i64 v720 = v715 * d_n;
+                  const i64 v721 = v720 + v716;
+                  const i64 v722 = v717 * d_n;
+                  const i64 v723 = v722 + v716;
+                  if (v714) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v710 = load_vec<float, 8>(pv694 + lv694 / 4 * 40 + lv694 % 4 * 8);
+                    const Vec<float, 8> v724 = load_vec<float, 8>(pv708 + lv708 / 4 * 40 + lv708 % 4 * 8);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v711;
+                    Vec<float, 8> v725;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v711.v[l] = v693.v[l] * v710.v[l];
-                    const Vec<u16, 8> v712 = load_vec<u16, 8>(b_bias + v707);
-                    Vec<float, 8> v713;
+                    for (int l = 0; l < 8; l++) v725.v[l] = v707.v[l] * v724.v[l];
+                    const Vec<u16, 8> v726 = load_vec<u16, 8>(b_bias + v721);
+                    Vec<float, 8> v727;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v713.v[l] = bf16_to_f32(v712.v[l]);
-                    Vec<float, 8> v714;
+                    for (int l = 0; l < 8; l++) v727.v[l] = bf16_to_f32(v726.v[l]);
+                    Vec<float, 8> v728;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v714.v[l] = v711.v[l] + v713.v[l];
-                    Vec<float, 8> v715;
+                    for (int l = 0; l < 8; l++) v728.v[l] = v725.v[l] + v727.v[l];
+                    Vec<float, 8> v729;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v715.v[l] = fn_silu(v714.v[l]);
-                    Vec<u16, 8> v716;
+                    for (int l = 0; l < 8; l++) v729.v[l] = fn_silu(v728.v[l]);
+                    Vec<u16, 8> v730;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v716.v[l] = f32_to_bf16(v715.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v709, v716);
+                    for (int l = 0; l < 8; l++) v730.v[l] = f32_to_bf16(v729.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v723, v730);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv717 = tv694 % 32; lv717 < 512; lv717 += 32) {
-                  const i64 v717 = (tv694 / 32 * 16 + lv717 / 32) * 256 + cv694 * 32 + lv717 % 32;
-                  const i64 v718 = v717 / 256ll;
-                  const i64 v719 = v717 % 256ll;
-                  const bool v720 = v718 < v639;
-                  const bool v721 = v719 < v640;
-                  const bool v722 = v720 & v721;
-                  const i64 v723 = v625 + v718;
-                  const i64 v724 = v627 + v719;
-                  const i64 v725 = v723 + v692;
+                for (u32 lv731 = tv708 % 32; lv731 < 512; lv731 += 32) {
+                  const i64 v731 = (tv708 / 32 * 16 + lv731 / 32) * 256 + cv708 * 32 + lv731 % 32;
+                  const i64 v732 = v731 / 256ll;
+                  const i64 v733 = v731 % 256ll;
+                  const bool v734 = v732 < v653;
+                  const bool v735 = v733 < v654;
+                  const bool v736 = v734 & v735;
+                  const i64 v737 = v650 + v732;
+                  const i64 v738 = v652 + v733;
+                  const i64 v739 = v737 + v706;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v726 = v718 * 256ll;
-                  const i64 v727 = v726 + v719;
+                  const i64 v740 = v732 * 256ll;
+                  const i64 v741 = v740 + v733;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v728 = v723 * d_n;
-                  const i64 v729 = v728 + v724;
-                  const i64 v730 = v725 * d_n;
-                  const i64 v731 = v730 + v724;
-                  if (v722) {
+                  const i64 v742 = v737 * d_n;
+                  const i64 v743 = v742 + v738;
+                  const i64 v744 = v739 * d_n;
+                  const i64 v745 = v744 + v738;
+                  if (v736) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v732 = *(pv694 + lv717 / 32 * 40 + lv717 % 32 * 1);
+                    const float v746 = *(pv708 + lv731 / 32 * 40 + lv731 % 32 * 1);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v733 = 5e-1f * v732;
-                    const u16 v734 = *(b_bias + v729);
-                    const float v735 = bf16_to_f32(v734);
-                    const float v736 = v733 + v735;
-                    const float v737 = fn_silu(v736);
-                    const u16 v738 = f32_to_bf16(v737);
-                    *(((u16*)b_out_peers.p[0ll]) + v731) = v738;
+                    const float v747 = 5e-1f * v746;
+                    const u16 v748 = *(b_bias + v743);
+                    const float v749 = bf16_to_f32(v748);
+                    const float v750 = v747 + v749;
+                    const float v751 = fn_silu(v750);
+                    const u16 v752 = f32_to_bf16(v751);
+                    *(((u16*)b_out_peers.p[0ll]) + v745) = v752;
                   }
                 }
               }
@@ -1378,66 +1394,66 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v739 = d_m;
-        asm volatile("" : "+l"(v739));
-        const i64 v740 = v739 / 4ll;
-        const i64 v741 = v740 > 0ll ? v740 : 0ll;
-        const i64 v742 = v741 + 127ll;
-        i64 v743 = d_n;
-        asm volatile("" : "+l"(v743));
-        const i64 v744 = v743 > 0ll ? v743 : 0ll;
-        const i64 v745 = v744 + 255ll;
-        const i64 v746 = v742 / 128ll;
-        const i64 v747 = v745 / 256ll;
-        const i64 v748 = v746 * v747;
-        const i64 v750 = 8ll * v747;
-        const i64 v751 = v748 * v92;
+        i64 v753 = d_m;
+        asm volatile("" : "+l"(v753));
+        const i64 v754 = v753 / 4ll;
+        const i64 v755 = v754 > 0ll ? v754 : 0ll;
+        const i64 v756 = v755 + 127ll;
+        i64 v757 = d_n;
+        asm volatile("" : "+l"(v757));
+        const i64 v758 = v757 > 0ll ? v757 : 0ll;
+        const i64 v759 = v758 + 255ll;
+        const i64 v760 = v756 / 128ll;
+        const i64 v761 = v759 / 256ll;
+        const i64 v762 = v760 * v761;
+        const i64 v764 = 8ll * v761;
+        const i64 v765 = v762 * v92;
         #pragma unroll 1
-        for (i64 v752 = blockIdx.x; v752 < v751; v752 += gridDim.x) {
-          const i64 v753 = quotient(v752, (i64)gridDim.x);
-          const i64 v754 = v753 * v87;
-          const i64 v755 = v752 - quotient(v752, v748) * v748;
-          const i64 v756 = quotient(v755, v750);
-          const i64 v757 = v756 * 8ll;
-          const i64 v758 = v746 - v757;
-          const i64 v759 = 8ll < v758 ? 8ll : v758;
-          const i64 v760 = v755 - quotient(v755, v750) * v750;
-          const i64 v761 = v760 - quotient(v760, v759) * v759;
-          const i64 v762 = v757 + v761;
-          const i64 v763 = v762 * 128ll;
-          const i64 v764 = quotient(v760, v759);
-          const i64 v765 = v764 * 256ll;
-          const i64 v766 = quotient(v752, v748);
-          const i64 v767 = v766 * v87;
+        for (i64 v766 = blockIdx.x; v766 < v765; v766 += gridDim.x) {
+          const i64 v767 = quotient(v766, (i64)gridDim.x);
+          const i64 v768 = v767 * v87;
+          const i64 v769 = v766 - quotient(v766, v762) * v762;
+          const i64 v770 = quotient(v766, v762);
+          const i64 v771 = quotient(v769, v764);
+          const i64 v772 = v771 * 8ll;
+          const i64 v773 = v760 - v772;
+          const i64 v774 = 8ll < v773 ? 8ll : v773;
+          const i64 v775 = v769 - quotient(v769, v764) * v764;
+          const i64 v776 = v775 - quotient(v775, v774) * v774;
+          const i64 v777 = v772 + v776;
+          const i64 v778 = v777 * 128ll;
+          const i64 v779 = quotient(v775, v774);
+          const i64 v780 = v779 * 256ll;
+          const i64 v781 = v770 * v87;
           #pragma unroll 1
-          for (i64 v768 = 0ll; v768 < v87; v768++) {
-            const i64 v769 = v754 + v768;
-            const i64 v770 = v769 % 4ll;
-            const i64 v771 = v767 + v768;
-            const i64 v772 = v771 * 64ll;
-            ring_acquire<4>(b_ring_4, v769);
+          for (i64 v782 = 0ll; v782 < v87; v782++) {
+            const i64 v783 = v768 + v782;
+            const i64 v784 = v783 % 4ll;
+            const i64 v785 = v781 + v782;
+            const i64 v786 = v785 * 64ll;
+            ring_acquire<4>(b_ring_4, v783);
             if (can_map(b_a, d_k)) {
-              const i64 left_ring_a_bf16_4x128x64 = (d_m / 4ll) - (v763);
+              const i64 left_ring_a_bf16_4x128x64 = (d_m / 4ll) - (v778);
               filling.bytes += left_ring_a_bf16_4x128x64 <= 16 ? 2048 : left_ring_a_bf16_4x128x64 <= 64 ? 8192 : 16384;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v770 * 8192 + s * 8192, left_ring_a_bf16_4x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_4x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v770), (int)(v772) + s * 64, (int)(v763));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v784 * 8192 + s * 8192, left_ring_a_bf16_4x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_4x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v784), (int)(v786) + s * 64, (int)(v778));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v770 * 8192, b_a, d_k, (d_m / 4ll), d_k, v763, v772);
+              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v784 * 8192, b_a, d_k, (d_m / 4ll), d_k, v778, v786);
             }
             if (can_map(b_b, d_n)) {
               filling.bytes += 32768;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v770 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v770), (int)(v765) + s * 64, (int)(v772));
+                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v784 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v784), (int)(v780) + s * 64, (int)(v786));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v770 * 16384, b_b, d_n, d_k, d_n, v772, v765);
+              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v784 * 16384, b_b, d_n, d_k, d_n, v786, v780);
             }
-            ring_fill<4, 256>(b_ring_4, v769, filling);
+            ring_fill<4, 256>(b_ring_4, v783, filling);
           }
         }
       }
@@ -1449,488 +1465,488 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       }
     }
     if (v93) {
-      const i64 v774 = (i64)blockIdx.x * 4ll;
-      i64 v775 = (i64)rank;
-      asm volatile("" : "+l"(v775));
-      const i64 v776 = v774 + v775;
-      const i64 v778 = v775 % 4ll;
-      const bool v779 = (u64)b_slices % 16 == 0;
-      const bool v780 = (u64)b_bias % 16 == 0;
-      const bool v781 = v779 & v780;
-      const bool v782 = (u64)b_out % 16 == 0;
-      const bool v783 = v781 & v782;
-      i64 v784 = d_n;
-      asm volatile("" : "+l"(v784));
-      const i64 v785 = v784 > 0ll ? v784 : 0ll;
-      const i64 v786 = v785 % 8ll;
-      const bool v787 = v786 == 0ll;
-      const bool v788 = v783 & v787;
-      const i64 v789 = v784 % 8ll;
-      const bool v790 = v789 == 0ll;
-      const bool v791 = v788 & v790;
-      i64 v792 = d_m;
-      asm volatile("" : "+l"(v792));
-      const i64 v793 = v792 / 4ll;
-      const i64 v794 = v793 > 0ll ? v793 : 0ll;
-      const i64 v795 = v794 * v785;
-      const i64 v796 = v795 / 3072ll;
-      const i64 v797 = v795 + 3071ll;
-      const i64 v798 = v797 / 3072ll;
-      const i64 v799 = v775 * v793;
-      Vec<float, 8> v800;
+      const i64 v788 = (i64)blockIdx.x * 4ll;
+      i64 v789 = (i64)rank;
+      asm volatile("" : "+l"(v789));
+      const i64 v790 = v788 + v789;
+      const i64 v792 = v789 % 4ll;
+      const bool v793 = (u64)b_slices % 16 == 0;
+      const bool v794 = (u64)b_bias % 16 == 0;
+      const bool v795 = v793 & v794;
+      const bool v796 = (u64)b_out % 16 == 0;
+      const bool v797 = v795 & v796;
+      i64 v798 = d_n;
+      asm volatile("" : "+l"(v798));
+      const i64 v799 = v798 > 0ll ? v798 : 0ll;
+      const i64 v800 = v799 % 8ll;
+      const bool v801 = v800 == 0ll;
+      const bool v802 = v797 & v801;
+      const i64 v803 = v798 % 8ll;
+      const bool v804 = v803 == 0ll;
+      const bool v805 = v802 & v804;
+      i64 v806 = d_m;
+      asm volatile("" : "+l"(v806));
+      const i64 v807 = v806 / 4ll;
+      const i64 v808 = v807 > 0ll ? v807 : 0ll;
+      const i64 v809 = v808 * v799;
+      const i64 v810 = v809 / 3072ll;
+      const i64 v811 = v809 + 3071ll;
+      const i64 v812 = v811 / 3072ll;
+      const i64 v813 = v789 * v807;
+      Vec<float, 8> v814;
       #pragma unroll
-      for (int l = 0; l < 8; l++) v800.v[l] = 5e-1f;
+      for (int l = 0; l < 8; l++) v814.v[l] = 5e-1f;
       __syncthreads();
-      const u32 v801 = *(b_epoch + 0ll);
-      const u32 v802 = v801 + 1u;
-      *(b_epoch + 0ll) = v802;
+      const u32 v815 = *(b_epoch + 0ll);
+      const u32 v816 = v815 + 1u;
+      *(b_epoch + 0ll) = v816;
       if (threadIdx.x < 1) {
-        const i64 v803 = threadIdx.x;
-        signal_set_release_gpu(b_flags + v776, v802);
+        const i64 v817 = threadIdx.x;
+        signal_set_release_gpu(b_flags + v790, v816);
       }
       #pragma unroll 1
-      for (i64 v804 = threadIdx.x; v804 < (i64)gridDim.x; v804 += 384) {
-        const i64 v805 = v804 * 4ll;
-        const i64 v806 = v805 + v778;
-        wait_acquire_gpu(b_flags + v806, v802, watch, (u32)(v778), 6u, (u32)(v806), 5u);
+      for (i64 v818 = threadIdx.x; v818 < (i64)gridDim.x; v818 += 384) {
+        const i64 v819 = v818 * 4ll;
+        const i64 v820 = v819 + v792;
+        wait_acquire_gpu(b_flags + v820, v816, watch, (u32)(v792), 6u, (u32)(v820), 5u);
       }
       __syncthreads();
-      if (v791) {
-        i64 v807 = d_m;
-        asm volatile("" : "+l"(v807));
-        const i64 v808 = v807 / 4ll;
-        const i64 v809 = v808 > 0ll ? v808 : 0ll;
-        i64 v810 = d_n;
-        asm volatile("" : "+l"(v810));
-        const i64 v811 = v810 > 0ll ? v810 : 0ll;
-        const i64 v812 = v809 * v811;
-        const i64 v813 = v812 / 3072ll;
-        const i64 v815 = (i64)gridDim.x * 4ll;
-        const i64 v817 = (i64)gridDim.x * 2ll;
-        const i64 v818 = (i64)gridDim.x * 3ll;
-        i64 v819 = (i64)rank;
-        asm volatile("" : "+l"(v819));
-        const i64 v820 = v819 * v808;
-        Vec<float, 8> v821;
+      if (v805) {
+        i64 v821 = d_m;
+        asm volatile("" : "+l"(v821));
+        const i64 v822 = v821 / 4ll;
+        const i64 v823 = v822 > 0ll ? v822 : 0ll;
+        i64 v824 = d_n;
+        asm volatile("" : "+l"(v824));
+        const i64 v825 = v824 > 0ll ? v824 : 0ll;
+        const i64 v826 = v823 * v825;
+        const i64 v827 = v826 / 3072ll;
+        const i64 v829 = (i64)gridDim.x * 4ll;
+        const i64 v831 = (i64)gridDim.x * 2ll;
+        const i64 v832 = (i64)gridDim.x * 3ll;
+        i64 v833 = (i64)rank;
+        asm volatile("" : "+l"(v833));
+        const i64 v834 = v833 * v822;
+        Vec<float, 8> v835;
         #pragma unroll
-        for (int l = 0; l < 8; l++) v821.v[l] = 5e-1f;
-        const i64 v822 = quotient(v813, v815);
+        for (int l = 0; l < 8; l++) v835.v[l] = 5e-1f;
+        const i64 v836 = quotient(v827, v829);
         #pragma unroll 1
-        for (i64 v823 = 0ll; v823 < v822; v823++) {
-          const i64 v824 = v823 * v815;
-          const i64 v825 = v824 + (i64)blockIdx.x;
-          const i64 v826 = v825 * 3072ll;
-          const i64 v827 = v825 + (i64)gridDim.x;
-          const i64 v828 = v827 * 3072ll;
-          const i64 v829 = v825 + v817;
-          const i64 v830 = v829 * 3072ll;
-          const i64 v831 = v825 + v818;
-          const i64 v832 = v831 * 3072ll;
+        for (i64 v837 = 0ll; v837 < v836; v837++) {
+          const i64 v838 = v837 * v829;
+          const i64 v839 = v838 + (i64)blockIdx.x;
+          const i64 v840 = v839 * 3072ll;
+          const i64 v841 = v839 + (i64)gridDim.x;
+          const i64 v842 = v841 * 3072ll;
+          const i64 v843 = v839 + v831;
+          const i64 v844 = v843 * 3072ll;
+          const i64 v845 = v839 + v832;
+          const i64 v846 = v845 * 3072ll;
           {
-            const i64 v833 = threadIdx.x;
-            const i64 v834 = v833 * 8ll;
-            const i64 v835 = v826 + v834;
-            const i64 v836 = v828 + v834;
-            const i64 v837 = v830 + v834;
-            const i64 v838 = v832 + v834;
-            const i64 v839 = v835 - quotient(v835, v811) * v811;
-            const i64 v840 = v836 - quotient(v836, v811) * v811;
-            const i64 v841 = v837 - quotient(v837, v811) * v811;
-            const i64 v842 = v838 - quotient(v838, v811) * v811;
-            const i64 v843 = quotient(v835, v811);
-            const i64 v844 = quotient(v836, v811);
-            const i64 v845 = quotient(v837, v811);
-            const i64 v846 = quotient(v838, v811);
-            const i64 v847 = v843 + v820;
-            const i64 v848 = v844 + v820;
-            const i64 v849 = v845 + v820;
-            const i64 v850 = v846 + v820;
+            const i64 v847 = threadIdx.x;
+            const i64 v848 = v847 * 8ll;
+            const i64 v849 = v840 + v848;
+            const i64 v850 = v842 + v848;
+            const i64 v851 = v844 + v848;
+            const i64 v852 = v846 + v848;
+            const i64 v853 = v849 - quotient(v849, v825) * v825;
+            const i64 v854 = v850 - quotient(v850, v825) * v825;
+            const i64 v855 = v851 - quotient(v851, v825) * v825;
+            const i64 v856 = v852 - quotient(v852, v825) * v825;
+            const i64 v857 = quotient(v849, v825);
+            const i64 v858 = quotient(v850, v825);
+            const i64 v859 = quotient(v851, v825);
+            const i64 v860 = quotient(v852, v825);
+            const i64 v861 = v857 + v834;
+            const i64 v862 = v858 + v834;
+            const i64 v863 = v859 + v834;
+            const i64 v864 = v860 + v834;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v852;
-            for (int l = 0; l < 8; l++) v852.v[l] = 0e+0f;
-            for (i64 v851 = 0ll; v851 < v92; v851++) {
-              const i64 v853 = v851 * v808;
-              const i64 v854 = v853 + v843;
-              const i64 v855 = v854 * d_n;
-              const i64 v856 = v855 + v839;
-              const Vec<float, 8> v857 = load_vec<float, 8>(b_slices + v856);
-              for (int l = 0; l < 8; l++) v852.v[l] = v852.v[l] + v857.v[l];
-            }
-            Vec<float, 8> v859;
-            for (int l = 0; l < 8; l++) v859.v[l] = 0e+0f;
-            for (i64 v858 = 0ll; v858 < v92; v858++) {
-              const i64 v860 = v858 * v808;
-              const i64 v861 = v860 + v844;
-              const i64 v862 = v861 * d_n;
-              const i64 v863 = v862 + v840;
-              const Vec<float, 8> v864 = load_vec<float, 8>(b_slices + v863);
-              for (int l = 0; l < 8; l++) v859.v[l] = v859.v[l] + v864.v[l];
-            }
             Vec<float, 8> v866;
             for (int l = 0; l < 8; l++) v866.v[l] = 0e+0f;
             for (i64 v865 = 0ll; v865 < v92; v865++) {
-              const i64 v867 = v865 * v808;
-              const i64 v868 = v867 + v845;
+              const i64 v867 = v865 * v822;
+              const i64 v868 = v867 + v857;
               const i64 v869 = v868 * d_n;
-              const i64 v870 = v869 + v841;
+              const i64 v870 = v869 + v853;
               const Vec<float, 8> v871 = load_vec<float, 8>(b_slices + v870);
               for (int l = 0; l < 8; l++) v866.v[l] = v866.v[l] + v871.v[l];
             }
             Vec<float, 8> v873;
             for (int l = 0; l < 8; l++) v873.v[l] = 0e+0f;
             for (i64 v872 = 0ll; v872 < v92; v872++) {
-              const i64 v874 = v872 * v808;
-              const i64 v875 = v874 + v846;
+              const i64 v874 = v872 * v822;
+              const i64 v875 = v874 + v858;
               const i64 v876 = v875 * d_n;
-              const i64 v877 = v876 + v842;
+              const i64 v877 = v876 + v854;
               const Vec<float, 8> v878 = load_vec<float, 8>(b_slices + v877);
               for (int l = 0; l < 8; l++) v873.v[l] = v873.v[l] + v878.v[l];
             }
-            // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v879;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v879.v[l] = v821.v[l] * v852.v[l];
             Vec<float, 8> v880;
+            for (int l = 0; l < 8; l++) v880.v[l] = 0e+0f;
+            for (i64 v879 = 0ll; v879 < v92; v879++) {
+              const i64 v881 = v879 * v822;
+              const i64 v882 = v881 + v859;
+              const i64 v883 = v882 * d_n;
+              const i64 v884 = v883 + v855;
+              const Vec<float, 8> v885 = load_vec<float, 8>(b_slices + v884);
+              for (int l = 0; l < 8; l++) v880.v[l] = v880.v[l] + v885.v[l];
+            }
+            Vec<float, 8> v887;
+            for (int l = 0; l < 8; l++) v887.v[l] = 0e+0f;
+            for (i64 v886 = 0ll; v886 < v92; v886++) {
+              const i64 v888 = v886 * v822;
+              const i64 v889 = v888 + v860;
+              const i64 v890 = v889 * d_n;
+              const i64 v891 = v890 + v856;
+              const Vec<float, 8> v892 = load_vec<float, 8>(b_slices + v891);
+              for (int l = 0; l < 8; l++) v887.v[l] = v887.v[l] + v892.v[l];
+            }
+            // layer.coll:5: out = gather(silu(hidden), to: 0)
+            Vec<float, 8> v893;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v880.v[l] = v821.v[l] * v859.v[l];
-            Vec<float, 8> v881;
+            for (int l = 0; l < 8; l++) v893.v[l] = v835.v[l] * v866.v[l];
+            Vec<float, 8> v894;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v881.v[l] = v821.v[l] * v866.v[l];
-            Vec<float, 8> v882;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v882.v[l] = v821.v[l] * v873.v[l];
-            const i64 v883 = v843 * d_n;
-            const i64 v884 = v844 * d_n;
-            const i64 v885 = v845 * d_n;
-            const i64 v886 = v846 * d_n;
-            const i64 v887 = v883 + v839;
-            const i64 v888 = v884 + v840;
-            const i64 v889 = v885 + v841;
-            const i64 v890 = v886 + v842;
-            const Vec<u16, 8> v891 = load_vec<u16, 8>(b_bias + v887);
-            const Vec<u16, 8> v892 = load_vec<u16, 8>(b_bias + v888);
-            const Vec<u16, 8> v893 = load_vec<u16, 8>(b_bias + v889);
-            const Vec<u16, 8> v894 = load_vec<u16, 8>(b_bias + v890);
+            for (int l = 0; l < 8; l++) v894.v[l] = v835.v[l] * v873.v[l];
             Vec<float, 8> v895;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v895.v[l] = bf16_to_f32(v891.v[l]);
+            for (int l = 0; l < 8; l++) v895.v[l] = v835.v[l] * v880.v[l];
             Vec<float, 8> v896;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v896.v[l] = bf16_to_f32(v892.v[l]);
-            Vec<float, 8> v897;
+            for (int l = 0; l < 8; l++) v896.v[l] = v835.v[l] * v887.v[l];
+            const i64 v897 = v857 * d_n;
+            const i64 v898 = v858 * d_n;
+            const i64 v899 = v859 * d_n;
+            const i64 v900 = v860 * d_n;
+            const i64 v901 = v897 + v853;
+            const i64 v902 = v898 + v854;
+            const i64 v903 = v899 + v855;
+            const i64 v904 = v900 + v856;
+            const Vec<u16, 8> v905 = load_vec<u16, 8>(b_bias + v901);
+            const Vec<u16, 8> v906 = load_vec<u16, 8>(b_bias + v902);
+            const Vec<u16, 8> v907 = load_vec<u16, 8>(b_bias + v903);
+            const Vec<u16, 8> v908 = load_vec<u16, 8>(b_bias + v904);
+            Vec<float, 8> v909;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v897.v[l] = bf16_to_f32(v893.v[l]);
-            Vec<float, 8> v898;
+            for (int l = 0; l < 8; l++) v909.v[l] = bf16_to_f32(v905.v[l]);
+            Vec<float, 8> v910;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v898.v[l] = bf16_to_f32(v894.v[l]);
-            Vec<float, 8> v899;
+            for (int l = 0; l < 8; l++) v910.v[l] = bf16_to_f32(v906.v[l]);
+            Vec<float, 8> v911;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v899.v[l] = v879.v[l] + v895.v[l];
-            Vec<float, 8> v900;
+            for (int l = 0; l < 8; l++) v911.v[l] = bf16_to_f32(v907.v[l]);
+            Vec<float, 8> v912;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v900.v[l] = v880.v[l] + v896.v[l];
-            Vec<float, 8> v901;
+            for (int l = 0; l < 8; l++) v912.v[l] = bf16_to_f32(v908.v[l]);
+            Vec<float, 8> v913;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v901.v[l] = v881.v[l] + v897.v[l];
-            Vec<float, 8> v902;
+            for (int l = 0; l < 8; l++) v913.v[l] = v893.v[l] + v909.v[l];
+            Vec<float, 8> v914;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v902.v[l] = v882.v[l] + v898.v[l];
-            Vec<float, 8> v903;
+            for (int l = 0; l < 8; l++) v914.v[l] = v894.v[l] + v910.v[l];
+            Vec<float, 8> v915;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v903.v[l] = fn_silu(v899.v[l]);
-            Vec<float, 8> v904;
+            for (int l = 0; l < 8; l++) v915.v[l] = v895.v[l] + v911.v[l];
+            Vec<float, 8> v916;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v904.v[l] = fn_silu(v900.v[l]);
-            Vec<float, 8> v905;
+            for (int l = 0; l < 8; l++) v916.v[l] = v896.v[l] + v912.v[l];
+            Vec<float, 8> v917;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v905.v[l] = fn_silu(v901.v[l]);
-            Vec<float, 8> v906;
+            for (int l = 0; l < 8; l++) v917.v[l] = fn_silu(v913.v[l]);
+            Vec<float, 8> v918;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v906.v[l] = fn_silu(v902.v[l]);
-            Vec<u16, 8> v907;
+            for (int l = 0; l < 8; l++) v918.v[l] = fn_silu(v914.v[l]);
+            Vec<float, 8> v919;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v907.v[l] = f32_to_bf16(v903.v[l]);
-            Vec<u16, 8> v908;
+            for (int l = 0; l < 8; l++) v919.v[l] = fn_silu(v915.v[l]);
+            Vec<float, 8> v920;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v908.v[l] = f32_to_bf16(v904.v[l]);
-            Vec<u16, 8> v909;
+            for (int l = 0; l < 8; l++) v920.v[l] = fn_silu(v916.v[l]);
+            Vec<u16, 8> v921;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v909.v[l] = f32_to_bf16(v905.v[l]);
-            Vec<u16, 8> v910;
+            for (int l = 0; l < 8; l++) v921.v[l] = f32_to_bf16(v917.v[l]);
+            Vec<u16, 8> v922;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v910.v[l] = f32_to_bf16(v906.v[l]);
-            const i64 v911 = v847 * d_n;
-            const i64 v912 = v848 * d_n;
-            const i64 v913 = v849 * d_n;
-            const i64 v914 = v850 * d_n;
-            const i64 v915 = v911 + v839;
-            const i64 v916 = v912 + v840;
-            const i64 v917 = v913 + v841;
-            const i64 v918 = v914 + v842;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v915, v907);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v916, v908);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v917, v909);
-            store_vec(((u16*)b_out_peers.p[0ll]) + v918, v910);
+            for (int l = 0; l < 8; l++) v922.v[l] = f32_to_bf16(v918.v[l]);
+            Vec<u16, 8> v923;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v923.v[l] = f32_to_bf16(v919.v[l]);
+            Vec<u16, 8> v924;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v924.v[l] = f32_to_bf16(v920.v[l]);
+            const i64 v925 = v861 * d_n;
+            const i64 v926 = v862 * d_n;
+            const i64 v927 = v863 * d_n;
+            const i64 v928 = v864 * d_n;
+            const i64 v929 = v925 + v853;
+            const i64 v930 = v926 + v854;
+            const i64 v931 = v927 + v855;
+            const i64 v932 = v928 + v856;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v929, v921);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v930, v922);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v931, v923);
+            store_vec(((u16*)b_out_peers.p[0ll]) + v932, v924);
           }
         }
-        const i64 v919 = v822 * v815;
+        const i64 v933 = v836 * v829;
         #pragma unroll 1
-        for (i64 v920 = v919 + ((i64)blockIdx.x - v919 % gridDim.x + gridDim.x) % gridDim.x; v920 < v813; v920 += gridDim.x) {
-          const i64 v921 = v920 * 3072ll;
+        for (i64 v934 = v933 + ((i64)blockIdx.x - v933 % gridDim.x + gridDim.x) % gridDim.x; v934 < v827; v934 += gridDim.x) {
+          const i64 v935 = v934 * 3072ll;
           {
-            const i64 v922 = threadIdx.x;
-            const i64 v923 = v922 * 8ll;
-            const i64 v924 = v921 + v923;
-            const i64 v925 = v924 - quotient(v924, v811) * v811;
-            const i64 v926 = quotient(v924, v811);
-            const i64 v927 = v926 + v820;
+            const i64 v936 = threadIdx.x;
+            const i64 v937 = v936 * 8ll;
+            const i64 v938 = v935 + v937;
+            const i64 v939 = v938 - quotient(v938, v825) * v825;
+            const i64 v940 = quotient(v938, v825);
+            const i64 v941 = v940 + v834;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v929;
-            for (int l = 0; l < 8; l++) v929.v[l] = 0e+0f;
-            for (i64 v928 = 0ll; v928 < v92; v928++) {
-              const i64 v930 = v928 * v808;
-              const i64 v931 = v930 + v926;
-              const i64 v932 = v931 * d_n;
-              const i64 v933 = v932 + v925;
-              const Vec<float, 8> v934 = load_vec<float, 8>(b_slices + v933);
-              for (int l = 0; l < 8; l++) v929.v[l] = v929.v[l] + v934.v[l];
+            Vec<float, 8> v943;
+            for (int l = 0; l < 8; l++) v943.v[l] = 0e+0f;
+            for (i64 v942 = 0ll; v942 < v92; v942++) {
+              const i64 v944 = v942 * v822;
+              const i64 v945 = v944 + v940;
+              const i64 v946 = v945 * d_n;
+              const i64 v947 = v946 + v939;
+              const Vec<float, 8> v948 = load_vec<float, 8>(b_slices + v947);
+              for (int l = 0; l < 8; l++) v943.v[l] = v943.v[l] + v948.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v935;
+            Vec<float, 8> v949;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v935.v[l] = v821.v[l] * v929.v[l];
-            const i64 v936 = v926 * d_n;
-            const i64 v937 = v936 + v925;
-            const Vec<u16, 8> v938 = load_vec<u16, 8>(b_bias + v937);
-            Vec<float, 8> v939;
+            for (int l = 0; l < 8; l++) v949.v[l] = v835.v[l] * v943.v[l];
+            const i64 v950 = v940 * d_n;
+            const i64 v951 = v950 + v939;
+            const Vec<u16, 8> v952 = load_vec<u16, 8>(b_bias + v951);
+            Vec<float, 8> v953;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v939.v[l] = bf16_to_f32(v938.v[l]);
-            Vec<float, 8> v940;
+            for (int l = 0; l < 8; l++) v953.v[l] = bf16_to_f32(v952.v[l]);
+            Vec<float, 8> v954;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v940.v[l] = v935.v[l] + v939.v[l];
-            Vec<float, 8> v941;
+            for (int l = 0; l < 8; l++) v954.v[l] = v949.v[l] + v953.v[l];
+            Vec<float, 8> v955;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v941.v[l] = fn_silu(v940.v[l]);
-            Vec<u16, 8> v942;
+            for (int l = 0; l < 8; l++) v955.v[l] = fn_silu(v954.v[l]);
+            Vec<u16, 8> v956;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v942.v[l] = f32_to_bf16(v941.v[l]);
-            const i64 v943 = v927 * d_n;
-            const i64 v944 = v943 + v925;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v944, v942);
+            for (int l = 0; l < 8; l++) v956.v[l] = f32_to_bf16(v955.v[l]);
+            const i64 v957 = v941 * d_n;
+            const i64 v958 = v957 + v939;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v958, v956);
           }
         }
       } else {
-        i64 v945 = d_m;
-        asm volatile("" : "+l"(v945));
-        const i64 v946 = v945 / 4ll;
-        const i64 v947 = v946 > 0ll ? v946 : 0ll;
-        i64 v948 = d_n;
-        asm volatile("" : "+l"(v948));
-        const i64 v949 = v948 > 0ll ? v948 : 0ll;
-        const i64 v950 = v947 * v949;
-        const i64 v951 = v950 / 3072ll;
-        i64 v952 = (i64)rank;
-        asm volatile("" : "+l"(v952));
-        const i64 v953 = v952 * v946;
+        i64 v959 = d_m;
+        asm volatile("" : "+l"(v959));
+        const i64 v960 = v959 / 4ll;
+        const i64 v961 = v960 > 0ll ? v960 : 0ll;
+        i64 v962 = d_n;
+        asm volatile("" : "+l"(v962));
+        const i64 v963 = v962 > 0ll ? v962 : 0ll;
+        const i64 v964 = v961 * v963;
+        const i64 v965 = v964 / 3072ll;
+        i64 v966 = (i64)rank;
+        asm volatile("" : "+l"(v966));
+        const i64 v967 = v966 * v960;
         #pragma unroll 1
-        for (i64 v954 = blockIdx.x; v954 < v951; v954 += gridDim.x) {
-          const i64 v955 = v954 * 3072ll;
+        for (i64 v968 = blockIdx.x; v968 < v965; v968 += gridDim.x) {
+          const i64 v969 = v968 * 3072ll;
           #pragma unroll 1
-          for (i64 v956 = threadIdx.x; v956 < 3072ll; v956 += 384) {
-            const i64 v957 = v955 + v956;
-            const i64 v958 = v957 - quotient(v957, v949) * v949;
-            const i64 v959 = quotient(v957, v949);
-            const i64 v960 = v959 + v953;
+          for (i64 v970 = threadIdx.x; v970 < 3072ll; v970 += 384) {
+            const i64 v971 = v969 + v970;
+            const i64 v972 = v971 - quotient(v971, v963) * v963;
+            const i64 v973 = quotient(v971, v963);
+            const i64 v974 = v973 + v967;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v962;
-            v962 = 0e+0f;
-            for (i64 v961 = 0ll; v961 < v92; v961++) {
-              const i64 v963 = v961 * v946;
-              const i64 v964 = v963 + v959;
-              const i64 v965 = v964 * d_n;
-              const i64 v966 = v965 + v958;
-              const float v967 = *(b_slices + v966);
-              v962 = v962 + v967;
+            float v976;
+            v976 = 0e+0f;
+            for (i64 v975 = 0ll; v975 < v92; v975++) {
+              const i64 v977 = v975 * v960;
+              const i64 v978 = v977 + v973;
+              const i64 v979 = v978 * d_n;
+              const i64 v980 = v979 + v972;
+              const float v981 = *(b_slices + v980);
+              v976 = v976 + v981;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v968 = 5e-1f * v962;
-            const i64 v969 = v959 * d_n;
-            const i64 v970 = v969 + v958;
-            const u16 v971 = *(b_bias + v970);
-            const float v972 = bf16_to_f32(v971);
-            const float v973 = v968 + v972;
-            const float v974 = fn_silu(v973);
-            const u16 v975 = f32_to_bf16(v974);
-            const i64 v976 = v960 * d_n;
-            const i64 v977 = v976 + v958;
-            *(((u16*)b_out_peers.p[0ll]) + v977) = v975;
+            const float v982 = 5e-1f * v976;
+            const i64 v983 = v973 * d_n;
+            const i64 v984 = v983 + v972;
+            const u16 v985 = *(b_bias + v984);
+            const float v986 = bf16_to_f32(v985);
+            const float v987 = v982 + v986;
+            const float v988 = fn_silu(v987);
+            const u16 v989 = f32_to_bf16(v988);
+            const i64 v990 = v974 * d_n;
+            const i64 v991 = v990 + v972;
+            *(((u16*)b_out_peers.p[0ll]) + v991) = v989;
           }
         }
       }
-      if (v791) {
+      if (v805) {
         #pragma unroll 1
-        for (i64 v978 = v796 + ((i64)blockIdx.x - v796 % gridDim.x + gridDim.x) % gridDim.x; v978 < v798; v978 += gridDim.x) {
-          const i64 v979 = v978 * 3072ll;
-          const i64 v980 = v795 - v979;
-          const i64 v981 = v980 / 8ll;
-          const i64 v982 = v981 * 8ll;
+        for (i64 v992 = v810 + ((i64)blockIdx.x - v810 % gridDim.x + gridDim.x) % gridDim.x; v992 < v812; v992 += gridDim.x) {
+          const i64 v993 = v992 * 3072ll;
+          const i64 v994 = v809 - v993;
+          const i64 v995 = v994 / 8ll;
+          const i64 v996 = v995 * 8ll;
           #pragma unroll 1
-          for (i64 v983 = threadIdx.x; v983 < v981; v983 += 384) {
-            const i64 v984 = v983 * 8ll;
-            const i64 v985 = v979 + v984;
-            const i64 v986 = v985 - quotient(v985, v785) * v785;
-            const i64 v987 = quotient(v985, v785);
-            const i64 v988 = v987 + v799;
+          for (i64 v997 = threadIdx.x; v997 < v995; v997 += 384) {
+            const i64 v998 = v997 * 8ll;
+            const i64 v999 = v993 + v998;
+            const i64 v1000 = v999 - quotient(v999, v799) * v799;
+            const i64 v1001 = quotient(v999, v799);
+            const i64 v1002 = v1001 + v813;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            Vec<float, 8> v990;
-            for (int l = 0; l < 8; l++) v990.v[l] = 0e+0f;
-            for (i64 v989 = 0ll; v989 < v92; v989++) {
-              const i64 v991 = v989 * v793;
-              const i64 v992 = v991 + v987;
-              const i64 v993 = v992 * d_n;
-              const i64 v994 = v993 + v986;
-              const Vec<float, 8> v995 = load_vec<float, 8>(b_slices + v994);
-              for (int l = 0; l < 8; l++) v990.v[l] = v990.v[l] + v995.v[l];
+            Vec<float, 8> v1004;
+            for (int l = 0; l < 8; l++) v1004.v[l] = 0e+0f;
+            for (i64 v1003 = 0ll; v1003 < v92; v1003++) {
+              const i64 v1005 = v1003 * v807;
+              const i64 v1006 = v1005 + v1001;
+              const i64 v1007 = v1006 * d_n;
+              const i64 v1008 = v1007 + v1000;
+              const Vec<float, 8> v1009 = load_vec<float, 8>(b_slices + v1008);
+              for (int l = 0; l < 8; l++) v1004.v[l] = v1004.v[l] + v1009.v[l];
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            Vec<float, 8> v996;
+            Vec<float, 8> v1010;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v996.v[l] = v800.v[l] * v990.v[l];
-            const i64 v997 = v987 * d_n;
-            const i64 v998 = v997 + v986;
-            const Vec<u16, 8> v999 = load_vec<u16, 8>(b_bias + v998);
-            Vec<float, 8> v1000;
+            for (int l = 0; l < 8; l++) v1010.v[l] = v814.v[l] * v1004.v[l];
+            const i64 v1011 = v1001 * d_n;
+            const i64 v1012 = v1011 + v1000;
+            const Vec<u16, 8> v1013 = load_vec<u16, 8>(b_bias + v1012);
+            Vec<float, 8> v1014;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v1000.v[l] = bf16_to_f32(v999.v[l]);
-            Vec<float, 8> v1001;
+            for (int l = 0; l < 8; l++) v1014.v[l] = bf16_to_f32(v1013.v[l]);
+            Vec<float, 8> v1015;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v1001.v[l] = v996.v[l] + v1000.v[l];
-            Vec<float, 8> v1002;
+            for (int l = 0; l < 8; l++) v1015.v[l] = v1010.v[l] + v1014.v[l];
+            Vec<float, 8> v1016;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v1002.v[l] = fn_silu(v1001.v[l]);
-            Vec<u16, 8> v1003;
+            for (int l = 0; l < 8; l++) v1016.v[l] = fn_silu(v1015.v[l]);
+            Vec<u16, 8> v1017;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v1003.v[l] = f32_to_bf16(v1002.v[l]);
-            const i64 v1004 = v988 * d_n;
-            const i64 v1005 = v1004 + v986;
-            store_vec(((u16*)b_out_peers.p[0ll]) + v1005, v1003);
+            for (int l = 0; l < 8; l++) v1017.v[l] = f32_to_bf16(v1016.v[l]);
+            const i64 v1018 = v1002 * d_n;
+            const i64 v1019 = v1018 + v1000;
+            store_vec(((u16*)b_out_peers.p[0ll]) + v1019, v1017);
           }
           #pragma unroll 1
-          for (i64 v1006 = v982 + threadIdx.x; v1006 < v980; v1006 += 384) {
-            const i64 v1007 = v979 + v1006;
-            const i64 v1008 = v1007 - quotient(v1007, v785) * v785;
-            const i64 v1009 = quotient(v1007, v785);
-            const i64 v1010 = v1009 + v799;
+          for (i64 v1020 = v996 + threadIdx.x; v1020 < v994; v1020 += 384) {
+            const i64 v1021 = v993 + v1020;
+            const i64 v1022 = v1021 - quotient(v1021, v799) * v799;
+            const i64 v1023 = quotient(v1021, v799);
+            const i64 v1024 = v1023 + v813;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v1012;
-            v1012 = 0e+0f;
-            for (i64 v1011 = 0ll; v1011 < v92; v1011++) {
-              const i64 v1013 = v1011 * v793;
-              const i64 v1014 = v1013 + v1009;
-              const i64 v1015 = v1014 * d_n;
-              const i64 v1016 = v1015 + v1008;
-              const float v1017 = *(b_slices + v1016);
-              v1012 = v1012 + v1017;
+            float v1026;
+            v1026 = 0e+0f;
+            for (i64 v1025 = 0ll; v1025 < v92; v1025++) {
+              const i64 v1027 = v1025 * v807;
+              const i64 v1028 = v1027 + v1023;
+              const i64 v1029 = v1028 * d_n;
+              const i64 v1030 = v1029 + v1022;
+              const float v1031 = *(b_slices + v1030);
+              v1026 = v1026 + v1031;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v1018 = 5e-1f * v1012;
-            const i64 v1019 = v1009 * d_n;
-            const i64 v1020 = v1019 + v1008;
-            const u16 v1021 = *(b_bias + v1020);
-            const float v1022 = bf16_to_f32(v1021);
-            const float v1023 = v1018 + v1022;
-            const float v1024 = fn_silu(v1023);
-            const u16 v1025 = f32_to_bf16(v1024);
-            const i64 v1026 = v1010 * d_n;
-            const i64 v1027 = v1026 + v1008;
-            *(((u16*)b_out_peers.p[0ll]) + v1027) = v1025;
+            const float v1032 = 5e-1f * v1026;
+            const i64 v1033 = v1023 * d_n;
+            const i64 v1034 = v1033 + v1022;
+            const u16 v1035 = *(b_bias + v1034);
+            const float v1036 = bf16_to_f32(v1035);
+            const float v1037 = v1032 + v1036;
+            const float v1038 = fn_silu(v1037);
+            const u16 v1039 = f32_to_bf16(v1038);
+            const i64 v1040 = v1024 * d_n;
+            const i64 v1041 = v1040 + v1022;
+            *(((u16*)b_out_peers.p[0ll]) + v1041) = v1039;
           }
         }
       } else {
         #pragma unroll 1
-        for (i64 v1028 = v796 + ((i64)blockIdx.x - v796 % gridDim.x + gridDim.x) % gridDim.x; v1028 < v798; v1028 += gridDim.x) {
-          const i64 v1029 = v1028 * 3072ll;
-          const i64 v1030 = v795 - v1029;
+        for (i64 v1042 = v810 + ((i64)blockIdx.x - v810 % gridDim.x + gridDim.x) % gridDim.x; v1042 < v812; v1042 += gridDim.x) {
+          const i64 v1043 = v1042 * 3072ll;
+          const i64 v1044 = v809 - v1043;
           #pragma unroll 1
-          for (i64 v1031 = threadIdx.x; v1031 < v1030; v1031 += 384) {
-            const i64 v1032 = v1029 + v1031;
-            const i64 v1033 = v1032 - quotient(v1032, v785) * v785;
-            const i64 v1034 = quotient(v1032, v785);
-            const i64 v1035 = v1034 + v799;
+          for (i64 v1045 = threadIdx.x; v1045 < v1044; v1045 += 384) {
+            const i64 v1046 = v1043 + v1045;
+            const i64 v1047 = v1046 - quotient(v1046, v799) * v799;
+            const i64 v1048 = quotient(v1046, v799);
+            const i64 v1049 = v1048 + v813;
             // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-            float v1037;
-            v1037 = 0e+0f;
-            for (i64 v1036 = 0ll; v1036 < v92; v1036++) {
-              const i64 v1038 = v1036 * v793;
-              const i64 v1039 = v1038 + v1034;
-              const i64 v1040 = v1039 * d_n;
-              const i64 v1041 = v1040 + v1033;
-              const float v1042 = *(b_slices + v1041);
-              v1037 = v1037 + v1042;
+            float v1051;
+            v1051 = 0e+0f;
+            for (i64 v1050 = 0ll; v1050 < v92; v1050++) {
+              const i64 v1052 = v1050 * v807;
+              const i64 v1053 = v1052 + v1048;
+              const i64 v1054 = v1053 * d_n;
+              const i64 v1055 = v1054 + v1047;
+              const float v1056 = *(b_slices + v1055);
+              v1051 = v1051 + v1056;
             }
             // layer.coll:5: out = gather(silu(hidden), to: 0)
-            const float v1043 = 5e-1f * v1037;
-            const i64 v1044 = v1034 * d_n;
-            const i64 v1045 = v1044 + v1033;
-            const u16 v1046 = *(b_bias + v1045);
-            const float v1047 = bf16_to_f32(v1046);
-            const float v1048 = v1043 + v1047;
-            const float v1049 = fn_silu(v1048);
-            const u16 v1050 = f32_to_bf16(v1049);
-            const i64 v1051 = v1035 * d_n;
-            const i64 v1052 = v1051 + v1033;
-            *(((u16*)b_out_peers.p[0ll]) + v1052) = v1050;
+            const float v1057 = 5e-1f * v1051;
+            const i64 v1058 = v1048 * d_n;
+            const i64 v1059 = v1058 + v1047;
+            const u16 v1060 = *(b_bias + v1059);
+            const float v1061 = bf16_to_f32(v1060);
+            const float v1062 = v1057 + v1061;
+            const float v1063 = fn_silu(v1062);
+            const u16 v1064 = f32_to_bf16(v1063);
+            const i64 v1065 = v1049 * d_n;
+            const i64 v1066 = v1065 + v1047;
+            *(((u16*)b_out_peers.p[0ll]) + v1066) = v1064;
           }
         }
       }
     }
   }
-  i64 v1053 = (i64)rank;
-  asm volatile("" : "+l"(v1053));
-  const bool v1054 = v1053 == 1ll;
-  const bool v1055 = v1053 == 2ll;
-  const bool v1056 = v1053 == 3ll;
-  const i64 v1058 = (i64)blockIdx.x * 4ll;
-  const i64 v1059 = v1058 + v1053;
-  const bool v1060 = v1053 == 0ll;
+  i64 v1067 = (i64)rank;
+  asm volatile("" : "+l"(v1067));
+  const bool v1068 = v1067 == 1ll;
+  const bool v1069 = v1067 == 2ll;
+  const bool v1070 = v1067 == 3ll;
+  const i64 v1072 = (i64)blockIdx.x * 4ll;
+  const i64 v1073 = v1072 + v1067;
+  const bool v1074 = v1067 == 0ll;
   __syncthreads();
-  const u32 v1062 = *(b_epoch + 0ll);
-  const u32 v1063 = v1062 + 1u;
-  *(b_epoch + 0ll) = v1063;
+  const u32 v1076 = *(b_epoch + 0ll);
+  const u32 v1077 = v1076 + 1u;
+  *(b_epoch + 0ll) = v1077;
   if (threadIdx.x < 4) {
-    const i64 v1064 = threadIdx.x;
-    const bool v1065 = v1064 == 0ll;
-    const bool v1066 = v1054 & v1065;
-    const bool v1067 = v1055 & v1065;
-    const bool v1068 = v1056 & v1065;
-    const bool v1069 = v1066 | v1067;
-    const bool v1070 = v1069 | v1068;
-    if (v1070) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v1064]) + v1059, v1063);
+    const i64 v1078 = threadIdx.x;
+    const bool v1079 = v1078 == 0ll;
+    const bool v1080 = v1068 & v1079;
+    const bool v1081 = v1069 & v1079;
+    const bool v1082 = v1070 & v1079;
+    const bool v1083 = v1080 | v1081;
+    const bool v1084 = v1083 | v1082;
+    if (v1084) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v1078]) + v1073, v1077);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v1071 = threadIdx.x;
-    const bool v1072 = v1071 == 1ll;
-    const bool v1073 = v1060 & v1072;
-    const bool v1074 = v1071 == 2ll;
-    const bool v1075 = v1060 & v1074;
-    const bool v1076 = v1071 == 3ll;
-    const bool v1077 = v1060 & v1076;
-    const bool v1078 = v1073 | v1075;
-    const bool v1079 = v1078 | v1077;
-    const i64 v1080 = v1058 + v1071;
-    if (v1079) {
-      wait_acquire_sys(b_flags + v1080, v1063, watch, (u32)(v1071), 6u, (u32)(v1080), 5u);
+    const i64 v1085 = threadIdx.x;
+    const bool v1086 = v1085 == 1ll;
+    const bool v1087 = v1074 & v1086;
+    const bool v1088 = v1085 == 2ll;
+    const bool v1089 = v1074 & v1088;
+    const bool v1090 = v1085 == 3ll;
+    const bool v1091 = v1074 & v1090;
+    const bool v1092 = v1087 | v1089;
+    const bool v1093 = v1092 | v1091;
+    const i64 v1094 = v1072 + v1085;
+    if (v1093) {
+      wait_acquire_sys(b_flags + v1094, v1077, watch, (u32)(v1085), 6u, (u32)(v1094), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v1081 = threadIdx.x;
-    const i64 v1082 = v1081 - quotient(v1081, (i64)gridDim.x) * (i64)gridDim.x;
-    const bool v1083 = v1082 == (i64)blockIdx.x;
-    if (v1083) {
-      const u32 v1084 = *(b_epoch + 0ll);
-      *(b_epochs + v1081) = v1084;
+    const i64 v1095 = threadIdx.x;
+    const i64 v1096 = v1095 - quotient(v1095, (i64)gridDim.x) * (i64)gridDim.x;
+    const bool v1097 = v1096 == (i64)blockIdx.x;
+    if (v1097) {
+      const u32 v1098 = *(b_epoch + 0ll);
+      *(b_epochs + v1095) = v1098;
     }
   }
 }
