@@ -5,8 +5,7 @@ import { type Diagnostic, diagnostic } from "./diagnostics/create.js";
 import { InternalCompilerError } from "./diagnostics/ice.js";
 import { emitCuda } from "./emit/cuda.js";
 import { manifestOf, programOf, signatureOf } from "./emit/manifest.js";
-import type { Kernel } from "./ir/module.js";
-import { walkKernel } from "./ir/visit.js";
+import type { Kernel, Op } from "./ir/module.js";
 import type { Machine } from "./machine/machines.js";
 import type { Manifest } from "./manifest.js";
 import { checkMapping, type CompileOptions, DEFAULT_ARCH, machineOf, passOptions } from "./options.js";
@@ -86,13 +85,17 @@ export function hasCopies(compiled: CompileResult): boolean {
   return stepsOfResult(compiled).some(({ kind }) => kind === "copy");
 }
 
-/** Whether threads share rows: what they hold of a row and of packets together is more than their registers. */
-export function goesByRows({ snapshots }: CompileResult): boolean {
-  let found = false;
-  for (const { pass, kernel } of snapshots)
-    if (pass === "fuse-rows")
-      walkKernel(kernel, (op) => (found ||= op.name === "for" && op.attributes["map"] === "rows"));
-  return found;
+/** Products one after the other, beside packets: with a third one registers spill (76 bytes on sm_90a, 2026-11). */
+const MOST_PRODUCTS = 2;
+
+/** Whether packets are more than the registers hold beside what there is: the row that threads share, or what several products keep. */
+export function fillsRegisters({ snapshots }: CompileResult): boolean {
+  const after = (wanted: string): readonly Op[] => snapshots.find(({ pass }) => pass === wanted)?.kernel.body.ops ?? [];
+  const holds = (op: Op, is: (op: Op) => boolean): boolean =>
+    is(op) || op.regions.some((r) => r.ops.some((o) => holds(o, is)));
+  const hasRows = after("fuse-rows").some((top) => holds(top, (op) => op.attributes["map"] === "rows"));
+  const products = after("tile-contractions").filter((top) => holds(top, ({ name }) => name === "roles"));
+  return hasRows || products.length > MOST_PRODUCTS;
 }
 
 export function hasPackets(kernel: Kernel): boolean {

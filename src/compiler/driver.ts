@@ -6,7 +6,7 @@ import {
   compiledOf,
   type CompileResult,
   type Front,
-  goesByRows,
+  fillsRegisters,
   hasCopies,
   hasPackets,
   NOTHING_COMPILED,
@@ -43,7 +43,7 @@ import {
 import { dimsOf, planFrom, planOf, secondsOf, sizeOf, type TunedChoice } from "./program/plan.js";
 import { shown } from "./rules.js";
 import { SourceFile } from "./source.js";
-import type { Extent } from "./types/extent.js";
+import { type Extent, productOf } from "./types/extent.js";
 
 /**
  * Compiles one collective of a Coll source text. A program that can do what it says in several ways has a kernel for each that is
@@ -91,7 +91,7 @@ export function compileParsed(
   if (options.variant !== undefined) return only(options.variant, ways, front, lowered).compiled();
   return ways.length < 2
     ? (ways[0]?.compiled() ?? compiledOf(front, lowered))
-    : programFrom(ways, front, isApart(options) ? null : measuredPlan(lowered, ways, options));
+    : programFrom(ways, front, lowered, isApart(options) ? null : measuredPlan(lowered, ways, options));
 }
 
 /** What was measured for what a kernel does. */
@@ -194,6 +194,9 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   // In place, the compiler's own ways keep what is still read, which most of the library's would have changed.
   const isOpen = openConversions(lowered).length > 0;
   const own = isOpen ? (["one_shot", "two_shot"] as const) : isInPlace ? (["one_shot"] as const) : [];
+  // Where there is one order of steps, what moves may still go as packets.
+  if (own.length === 0 && lowered.body.ops.some(({ name }) => name === "convert"))
+    return variations(lowered.name, lowered, options, front).filter(({ name }) => !usesCopyEngines(name));
   return [
     ...library,
     ...own.flatMap((algorithm) => {
@@ -214,8 +217,18 @@ function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Ker
   throw new UsageError(`${lowered.name} has no variant '${name}'`, `it has ${known}`);
 }
 
+/**
+ * Elements that move, where a program multiplies: its result says nothing of how many are gathered, and the ways differ in those.
+ * Null for other programs, and for those that convert what has no extent.
+ */
+function movedElements({ body: { ops } }: Kernel): Extent | null {
+  const type = ops.find(({ name }) => name === "convert")?.results[0]?.type;
+  const isProduct = ops.some(({ name }) => name === "matmul");
+  return isProduct && type?.kind === "tensor" ? productOf(type.shape) : null;
+}
+
 /** Plans a program; the kernels are made when somebody asks. */
-function programFrom(all: readonly WayToDo[], front: Front, tuned: Measured | null): CompileResult {
+function programFrom(all: readonly WayToDo[], front: Front, lowered: Kernel, tuned: Measured | null): CompileResult {
   // What was measured to be slower everywhere need not be compiled.
   const measured = tuned === null ? all : all.filter(({ name }) => tuned.choices.some(({ way }) => way === name));
   const ways = measured.length > 0 ? measured : all.slice(0, 1);
@@ -224,7 +237,7 @@ function programFrom(all: readonly WayToDo[], front: Front, tuned: Measured | nu
   let made: Omit<CompileResult, keyof Front | "machine" | "ways" | "isMeasured"> | null = null;
   const program = (): NonNullable<typeof made> => {
     if (made !== null) return made;
-    const by = sizeOf(ways[0]!.compiled().kernel!);
+    const by = movedElements(lowered) ?? sizeOf(ways[0]!.compiled().kernel!);
     const compiledWays = (tuned === null ? promising(ways, by, machine) : ways).map(({ name, compiled }): Variant => {
       return { name, compiled: compiled() };
     });
@@ -314,7 +327,7 @@ function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): read
   // The first so many that have some; ways behind those are not compiled with them.
   const packed: WayToDo[] = [];
   const isPacked = ({ name, compiled }: WayToDo): boolean =>
-    !usesCopyEngines(name) && hasPackets(compiled().kernel!) && !goesByRows(compiled());
+    !usesCopyEngines(name) && hasPackets(compiled().kernel!) && !fillsRegisters(compiled());
   // With packets nobody asks a peer for anything: what a load takes there says nothing about them.
   const nothing = { ...machine.peerLoad, value: 0 };
   const asked = { ...machine, peerLoad: nothing, peerNext: nothing };

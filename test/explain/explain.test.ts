@@ -52,12 +52,13 @@ describe("the report", () => {
       "--ranks",
       "4",
       "--dim",
-      "m=512",
+      "m=8192",
       "n=512",
       "k=512",
     ]);
     expect(out).toMatch(/wgmma m64n256k16 +tiles of 128×256×64, 4 stages, while a is gathered/);
     expect(out).toContain("barrier before line");
+    expect(out).toMatch(/m \* k ≥ \d+ +all_gather +← these sizes/);
   });
 
   test("the sizes of a mesh's axes decide who sends to whom", async () => {

@@ -126,7 +126,7 @@ collective wholes(x: f32[n] partial(sum)) -> y: f32[n] replicated { for i in til
       await run(compiled, dims);
     const gather = "collective g(x: T[m, n] sharded(1)) -> y: T[m, n] replicated { y = all_gather(x) }";
     // Slices of columns are no neighbours in memory: the library's vectors do not fit.
-    expect(compile(gather, options(4)).ways).toEqual([]);
+    expect(compile(gather, options(4)).ways).toEqual(["g", "g+packets"]);
   });
 
   it("is for sums: another reduction is the compiler's own", () => {
@@ -160,7 +160,13 @@ describe("an expression with a conversion inside", () => {
     expect(any!.kernels.map((k) => k.name)).toContain("two_shot");
   });
 
-  it("has no choice on two ranks", () => expect(compile(text, options(2)).ways).toEqual([]));
+  it("has one order of steps on two ranks, and packets for short tensors, and is right with both", async () => {
+    const compiled = compile(text, options(2));
+    expect(compiled.ways).toEqual(["g", "g+packets"]);
+    const { choices } = compiled.manifest!.plan;
+    expect(choices).toHaveLength(2);
+    for (const n of [choices[0]!.below! - 2, choices[0]!.below!]) await run(compiled, { n });
+  });
 
   it("knows no other variant", () => {
     expect(() => compile(text, { ...options(4), variant: "ring" })).toThrow("g has no variant 'ring'");

@@ -314,7 +314,8 @@ describe("streams and teardown", () => {
         await world.symmetric("f32", [64]),
       ];
       const source = "collective all(x: T[n] partial(sum)) -> y: T[n] replicated { y = all_reduce(x) }";
-      const kernel = await world.load(compile(source, { ranks: 2, dtype: "f32" }));
+      // With packets each rank would read its own alone.
+      const kernel = await world.load(compile(source, { ranks: 2, dtype: "f32", mapping: { transfers: "written" } }));
       const error = await rejection(kernel.run({ x: theirs, y }, { n: 64 }));
       expect(error.message).toContain('of ranks 1, 0, not to "world" of ranks 0, 1');
       await world.barrier();

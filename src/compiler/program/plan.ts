@@ -88,7 +88,8 @@ const LEADING_BITS = 5;
 /** @param by what the size of a launch is @param candidates of one signature, at device level */
 export function planOf(candidates: readonly Candidate[], by: Extent, machine: Machine): Planned {
   const [first] = candidates as readonly [Candidate, ...Candidate[]];
-  if (candidates.length === 1) return { plan: { by, choices: [choiceWith(null, 0, first.steps)] }, used: candidates };
+  // There is nothing to go by.
+  if (candidates.length === 1) return { plan: { by: 1, choices: [choiceWith(null, 0, first.steps)] }, used: candidates };
   const times = new Times(candidates, by, machine);
   const sizes = sizesOf(first.kernel, by);
   const kept = worthwhile(
@@ -258,11 +259,16 @@ export function sizeOf(kernel: Kernel): Extent {
 /** Longest dimension of a matrix that is looked at, but for the first: rows get more, not longer. */
 const LONGEST_ROW = 4096;
 
-/** Dimensions at which a kernel has the size. Those that do not matter for it are of the same order. */
+/**
+ * Dimensions at which a kernel has the size. Those that do not matter for it are of the same order. What multiplies has as many rows as it
+ * takes, of matrices that are as large for few of them.
+ */
 export function dimsOf(kernel: Kernel, by: Extent, size: number): Record<string, number> {
   const names = [...extentNames(by)];
   const rest = names.slice(1);
-  const each = Math.max(1, Math.min(LONGEST_ROW, Math.floor(size ** (1 / Math.max(1, names.length)))));
+  const isProduct = kernel.buffers.some(({ role }) => role === "fragment");
+  const root = Math.floor(size ** (1 / Math.max(1, names.length)));
+  const each = isProduct ? LONGEST_ROW : Math.max(1, Math.min(LONGEST_ROW, root));
   const dims: Record<string, number> = Object.fromEntries(
     kernel.dims.map((name) => [name, rest.includes(name) ? each : LONGEST_ROW]),
   );
