@@ -92,7 +92,7 @@ describe("sums that owners complete", () => {
     const text = SCATTERED.replace("T[m, k] sharded(1)", a)
       .replace("T[k, n]", "T[8, 40]")
       .replace("T[m, n]", a.replace(/, 8.*/, ", 40]"));
-    const result = compiled(text, 2, {});
+    const result = compiled(text, 2, {}, "two_shot");
     // Of 4 rows no tile is of one owner.
     expect(ownersRoles(result.kernel!) !== undefined).toBe(a.includes("96"));
     expect(isRight(result, {})).toBe(true);

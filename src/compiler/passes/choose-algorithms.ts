@@ -6,6 +6,9 @@
  * once more). Which is faster depends on the bytes, which only a launch has: the option says which way this kernel takes, and
  * the program's plan which kernel a size takes (`program/plan.ts`). Two ranks read as much either way, but of a product: the rank that
  * computes a part can do so while its product goes on. One number a row, as folds leave, is little at every size. Those have no choice.
+ *
+ * So it is with a product that is scattered: its elements can go to the ranks that add them up while it goes on (`two_shot`), or stay where they
+ * are until these read them (`one_shot`), which packets can carry.
  */
 import type { Kernel, Op, Value } from "../ir/module.js";
 import { type Layout, printLayout } from "../types/layout.js";
@@ -30,6 +33,8 @@ function waysOf(op: Op, kernel: Kernel): "open" | { readonly why: string } | nul
   const [from, to] = [op.operands[0]!.type, op.results[0]!.type];
   if (from.kind !== "tensor" || to.kind !== "tensor") return null;
   const change = changeBetween(from.layout, to.layout, kernel.mesh);
+  if (change.into.kind === "sharded")
+    return change.from.kind === "partial" && isOfProduct(op.operands[0]!, kernel) ? "open" : null;
   if (change.into.kind !== "replicated" || (change.from.kind !== "partial" && change.from.kind !== "on")) return null;
   if (groupOf(kernel, change.axis).size <= 2 && !isOfProduct(op.operands[0]!, kernel))
     return { why: "each rank reads as much as it would receive in two steps" };

@@ -18,6 +18,7 @@ import { copyOp, Substitution } from "../ir/visit.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { extent, type Extent, sameExtent } from "../types/extent.js";
 import { localShapeOf } from "../types/mesh.js";
+import type { Algorithm } from "./options.js";
 import { ElementBuilder, groupOf } from "./support/element-builder.js";
 import { TensorConversions } from "./support/tensor-conversions.js";
 import { TensorMemory } from "./support/tensor-memory.js";
@@ -160,7 +161,7 @@ class TensorLowering {
           first!,
           type.layout,
           shape,
-          op.attributes["algorithm"] === "two_shot",
+          op.attributes["algorithm"] as Algorithm | undefined,
           this.uses.soleOutput(op.results[0]!) !== null,
         );
       case "matmul":

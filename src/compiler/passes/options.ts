@@ -6,6 +6,9 @@ import { either, oneOf, record, type Rule, wholeNumber } from "../rules.js";
 import type { SliceOptions } from "./support/depth-slices.js";
 import type { RoleShape } from "./support/role-products.js";
 
+/** The two ways of a conversion that has two. */
+export type Algorithm = "one_shot" | "two_shot";
+
 /** What passes may depend on besides the kernel: the shape of the machine, and knobs of the mapping. */
 export interface PassOptions {
   /** Threads of a block that moves and reduces elements. */
@@ -41,7 +44,7 @@ export interface PassOptions {
    */
   readonly slabRows: number;
   /** How conversions that can be done in two ways are done; see `choose-algorithms`. */
-  readonly algorithm: "one_shot" | "two_shot";
+  readonly algorithm: Algorithm;
   /** Wide loads each thread should have in flight. */
   readonly loadsInFlight: number;
   /** The same while a block folds a row, whose elements are neighbours: pages are few, and a block has its row to itself. */

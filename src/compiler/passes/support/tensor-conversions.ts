@@ -15,6 +15,7 @@ import { scalar, scalarOf } from "../../ir/types.js";
 import { extent, type Extent } from "../../types/extent.js";
 import { type Layout, type Placement, printLayout, type ReductionOp, sameLayout } from "../../types/layout.js";
 import { hasAxes, type MeshAxis, placementsOf } from "../../types/mesh.js";
+import type { Algorithm } from "../options.js";
 import { type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
 import type { DType } from "../../types/dtype.js";
 import { memoryDType, type TensorMemory } from "./tensor-memory.js";
@@ -31,14 +32,14 @@ export class TensorConversions {
 
   /**
    * @param shape what a rank holds of the result
-   * @param isTwoShot each rank is to compute a part and give it to all
+   * @param algorithm what `choose-algorithms` has chosen, where there is a choice
    * @param isStored nothing is computed from the result
    */
   convert(
     source: LocalTensor,
     to: Layout,
     shape: readonly Extent[],
-    isTwoShot: boolean,
+    algorithm: Algorithm | undefined,
     isStored: boolean,
   ): LocalTensor {
     const { axis, from, into } = changeBetween(source.layout, to, this.kernel.mesh);
@@ -46,7 +47,7 @@ export class TensorConversions {
     const isDivided = axis !== null && (source.owned !== null || source.spread !== null);
     const whole = isDivided && from.kind !== "replicated" ? this.memory.everywhere(source) : source;
     const one = new ConversionAlong(this.at, this.memory, this.partitionOf, groupOf(this.kernel, axis), axis, to);
-    return one.convert(whole, from, into, shape, isTwoShot, isStored);
+    return one.convert(whole, from, into, shape, algorithm, isStored);
   }
 }
 
@@ -81,16 +82,16 @@ class ConversionAlong {
     from: Placement,
     to: Placement,
     shape: readonly Extent[],
-    isTwoShot: boolean,
+    algorithm: Algorithm | undefined,
     isStored: boolean,
   ): LocalTensor {
     switch (from.kind) {
       case "replicated":
         return this.fromReplicated(source, to, shape);
       case "partial":
-        return this.fromPartial(source, from.op, to, shape, isTwoShot, isStored);
+        return this.fromPartial(source, from.op, to, shape, algorithm, isStored);
       case "on":
-        return this.fromOne(source, from.rank, to, shape, isTwoShot);
+        return this.fromOne(source, from.rank, to, shape, algorithm);
       case "sharded":
         return this.fromSharded(source, from.dim, to, shape, isStored);
       default:
@@ -159,25 +160,28 @@ class ConversionAlong {
     op: ReductionOp,
     to: Placement,
     shape: readonly Extent[],
-    isTwoShot: boolean,
+    algorithm: Algorithm | undefined,
     isStored: boolean,
   ): LocalTensor {
     // A sum that is stored as it is wraps there: it does not matter to it that its summands have wrapped before.
     const dtype = isStored && op === "sum" ? source.dtype : memoryDType(source);
     if (to.kind === "sharded") {
       const { dim } = to;
-      if (!source.isReachable) return this.throughStages(source, dtype, op, to, shape, dim, shape[dim]!, null);
+      if (!source.isReachable && algorithm !== "one_shot")
+        return this.throughStages(source, dtype, op, to, shape, dim, shape[dim]!, null);
+      const held = this.memory.withinReach(source, dtype);
       return this.result(source, shape, {
-        element: (i) => this.foldRanks(op, (p) => source.element(this.shifted(i, dim, shape[dim]!), p)),
+        element: (i) => this.foldRanks(op, (p) => held.element(this.shifted(i, dim, shape[dim]!), p)),
+        ...(source.isReachable ? {} : { reads: readsOf([held], "ranks"), products: new Set() }),
       });
     }
-    if (isTwoShot && !source.isReachable) {
+    if (algorithm === "two_shot" && !source.isReachable) {
       const length = extent("ceildiv", shape[0]!, this.group.size);
       const owned: Partition = { kind: "slices", dim: 0, length, isExact: false, axis: this.axis };
       return this.throughStages(source, dtype, op, to, shape, 0, length, owned);
     }
     const held = this.memory.withinReach(source, dtype);
-    const spread = isTwoShot && to.kind === "replicated" ? this.partitionOf(shape, this.axis) : null;
+    const spread = algorithm === "two_shot" && to.kind === "replicated" ? this.partitionOf(shape, this.axis) : null;
     return this.result(source, shape, {
       element: (i) => this.foldRanks(op, (p) => held.element(i, p)),
       reads: readsOf([held], "ranks"),
@@ -226,7 +230,7 @@ class ConversionAlong {
     rank: number,
     to: Placement,
     shape: readonly Extent[],
-    isTwoShot: boolean,
+    algorithm: Algorithm | undefined,
   ): LocalTensor {
     const held = this.memory.withinReach(source);
     const root = (): Value => this.at.member(this.group, this.at.constant(rank));
@@ -240,7 +244,7 @@ class ConversionAlong {
     return this.result(source, shape, {
       ...exact,
       element: (i) => held.element(i, root()),
-      spread: isTwoShot && to.kind === "replicated" ? this.partitionOf(shape, this.axis) : null,
+      spread: algorithm === "two_shot" && to.kind === "replicated" ? this.partitionOf(shape, this.axis) : null,
     });
   }
 
