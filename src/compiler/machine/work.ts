@@ -81,6 +81,8 @@ class Counter {
   private isProducing = false;
   private waits = 0;
   private awaited: Awaited | null = null;
+  /** Whether some of its tiles wait for nobody. */
+  private hasOwnTiles = false;
   /** Threads that share the loops at hand. */
   private threads: number;
   /** Of the tiles of a copy in the loop over blocks at hand, the part that comes from memory. */
@@ -319,6 +321,7 @@ class Counter {
     this.isBeside = true;
     this.flags = 0;
     this.awaited = null;
+    this.hasOwnTiles = false;
     as("movers", movers);
     const moved = this.take(this.now);
     this.now = before;
@@ -343,7 +346,10 @@ class Counter {
     this.arrivals.clear();
     const peers = Math.max(1, this.kernel.world - 1);
     const [free, come] = awaited === null ? [1, 1] : [awaited.before, Math.min(1, awaited.ranks / peers)];
-    this.stretches[this.stretches.length - 1] = together(moved, come, product, free);
+    const first = together(moved, come, product, free);
+    // Blocks of the same round load what they share at two times: those with tiles of this rank's own first.
+    if (free === 0 && this.hasOwnTiles) first.loaded[this.rank]! += product.loaded[this.rank]!;
+    this.stretches[this.stretches.length - 1] = first;
     this.endStretch();
     if (awaited === null) return;
     const rest = together(moved, 1 - come, product, 1 - free);
@@ -400,6 +406,7 @@ class Counter {
       const { now: before, waits } = this;
       body.arguments.forEach((a, i) => this.values.set(a, iteration.values[i]!));
       this.region(body, each * iteration.weight);
+      if (isOfBlocks && this.isProducing && this.waits === waits) this.hasOwnTiles = true;
       if (isOfBlocks) this.noteWaits(waits, iteration.values[0]! - ranges[0]![0], total);
       // Of iterations that threads or blocks share, the path has its part.
       if (!isOrdered) this.now = add(before, since(this.now, before), (iteration.weight * path) / total);

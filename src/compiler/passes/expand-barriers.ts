@@ -66,6 +66,7 @@ class Expansion {
       flags: freshName(kernel, "flags"),
       epochs: freshName(kernel, "epochs"),
       now: freshName(kernel, "epoch"),
+      counted: freshName(kernel, "counted"),
       arrived: freshName(kernel, "arrived"),
       arrivals: freshName(kernel, "arrivals"),
       expected: freshName(kernel, "expected"),
@@ -225,10 +226,11 @@ class Expansion {
     build.store(this.names.expected, expected, [this.zero]);
   }
 
-  /** Every block of a rank adds one to the rank's count on each rank, so a count of all of them takes one look. */
+  /** One word of each rank says how far all of its blocks are, and takes one look. */
   private declareArrivals(): void {
     const { build, kernel, names } = this;
     this.buffers.push(
+      { name: names.counted, role: "signal", dtype: "u32", shape: [kernel.world], symmetric: false },
       { name: names.arrived, role: "signal", dtype: "u32", shape: [kernel.world], symmetric: true },
       { name: names.arrivals, role: "state", dtype: "u32", shape: [kernel.maxBlocks], symmetric: false },
       { name: names.expected, role: "register", dtype: "u32", shape: [1], symmetric: false },
@@ -257,17 +259,28 @@ class Expansion {
     this.build.op("block_sync", [], {}, null);
   }
 
-  /** The movers' last barrier, as far as it tells one rank. */
+  /**
+   * The movers' last barrier, as far as it tells one rank: each block counts that it has sent, and the first one tells when all have. Nothing
+   * is added to in a peer's memory, which takes atomics that not every link has.
+   */
   private shardSent(peer: Value): void {
-    const { build, names } = this;
+    const { build, names, zero } = this;
     build.op("block_sync", [], {}, null);
     const one = build.constant(1, scalar("u32"));
-    build.for(
-      "threads",
-      [[this.zero, build.constant(1)]],
-      () =>
-      build.op("signal", [one, peer, build.rank()], { buffer: names.arrived, mode: "add", scope: "sys", order: "release", remote: true }, null), // prettier-ignore
-    );
+    const expected = this.expected();
+    const isFirst = build.compare("eq", this.block, zero);
+    build.for("threads", [[zero, build.constant(1)]], () => {
+      build.op("signal", [one, peer], { buffer: names.counted, mode: "add", scope: "gpu", order: "release" }, null);
+      build.if(isFirst, () => {
+        build.op(
+          "wait",
+          [expected, peer, build.rank()],
+          { buffer: names.counted, scope: "gpu", order: "acquire" },
+          null,
+        );
+        build.op("signal", [expected, peer, build.rank()], { buffer: names.arrived, mode: "set", scope: "sys", order: "release", remote: true }, null); // prettier-ignore
+      });
+    });
   }
 
   /** Waits until the movers of all blocks of some ranks have sent their shard, for each rank by a thread. */

@@ -89,7 +89,8 @@ const LEADING_BITS = 5;
 export function planOf(candidates: readonly Candidate[], by: Extent, machine: Machine): Planned {
   const [first] = candidates as readonly [Candidate, ...Candidate[]];
   // There is nothing to go by.
-  if (candidates.length === 1) return { plan: { by: 1, choices: [choiceWith(null, 0, first.steps)] }, used: candidates };
+  if (candidates.length === 1)
+    return { plan: { by: 1, choices: [choiceWith(null, 0, first.steps)] }, used: candidates };
   const times = new Times(candidates, by, machine);
   const sizes = sizesOf(first.kernel, by);
   const kept = worthwhile(
@@ -258,6 +259,8 @@ export function sizeOf(kernel: Kernel): Extent {
 
 /** Longest dimension of a matrix that is looked at, but for the first: rows get more, not longer. */
 const LONGEST_ROW = 4096;
+/** The same of matrices that are multiplied: those of large models. */
+const LONGEST_ROW_OF_PRODUCTS = 8192;
 
 /**
  * Dimensions at which a kernel has the size. Those that do not matter for it are of the same order. What multiplies has as many rows as it
@@ -268,9 +271,10 @@ export function dimsOf(kernel: Kernel, by: Extent, size: number): Record<string,
   const rest = names.slice(1);
   const isProduct = kernel.buffers.some(({ role }) => role === "fragment");
   const root = Math.floor(size ** (1 / Math.max(1, names.length)));
-  const each = isProduct ? LONGEST_ROW : Math.max(1, Math.min(LONGEST_ROW, root));
+  const longest = isProduct ? LONGEST_ROW_OF_PRODUCTS : LONGEST_ROW;
+  const each = isProduct ? longest : Math.max(1, Math.min(longest, root));
   const dims: Record<string, number> = Object.fromEntries(
-    kernel.dims.map((name) => [name, rest.includes(name) ? each : LONGEST_ROW]),
+    kernel.dims.map((name) => [name, rest.includes(name) ? each : longest]),
   );
   const [first] = names;
   if (first !== undefined) {
