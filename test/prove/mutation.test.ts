@@ -63,7 +63,8 @@ describe("mutants of the library", () => {
   const library = LIBRARY.filter((_, i) => isAll || i % 4 === 0).map((file) => ({
     file,
     name: file.name,
-    mapping: {},
+    // With two blocks three products have no fewer tiles, so that no depth is cut, and each block has tiles of the first.
+    mapping: file.name === "matmul/all_gather_qkv" ? { tileBlocks: 7 } : {},
   }));
   // What machines without instructions for roles get.
   const staged = LIBRARY.filter(({ name }) => name === "matmul/all_gather").map((file) => ({

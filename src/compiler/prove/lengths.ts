@@ -110,8 +110,8 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   // Then one tile, so deep that blocks share its depth.
   const basic = [shape(() => 1), part(19, 19, 27), part(16, 24, 24), part(5, 7, 43), part(4, 8, 40)];
   const { wide, narrow, isGathered, isHandedOver } = tilesOfRoles(kernel);
-  // Where rows are gathered while the product goes on, some tiles are one rank's own.
-  if (isGathered) basic.push(part(wide.m * world, wide.n / 2, wide.m));
+  // Where rows are gathered while the product goes on, some tiles are one rank's own, and more than one block sends.
+  if (isGathered) basic.push(part(wide.m * world, wide.n / 2, Math.ceil(row / wide.m) + 8));
   // Where owners complete their tiles, each is of one owner, and blocks have several of their own, and several of others. With a row
   // of one tile, some have none of their own; two ranks have then no more tiles than blocks, and do not complete any.
   if (isHandedOver) basic.push(part(wide.m * world, (kernel.maxBlocks + 1) * wide.n - 8, 24));
