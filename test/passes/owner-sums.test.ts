@@ -71,9 +71,9 @@ const NOT_APART = [
 
 describe("sums that owners complete", () => {
   it.each([
-    ["of rows that are scattered", SCATTERED, 2, undefined],
-    ["on four ranks", SCATTERED, 4, undefined],
-    ["with what follows the sum", BIASED, 2, undefined],
+    ["of rows that are scattered", SCATTERED, 2, "two_shot"],
+    ["on four ranks", SCATTERED, 4, "two_shot"],
+    ["with what follows the sum", BIASED, 2, "two_shot"],
     ["that everybody gets", REDUCED, 4, "two_shot"],
   ] as const)("%s are right, whether tiles are each of one owner or not", (_which, text, ranks, variant) => {
     const result = compiled(text, ranks, {}, variant);
@@ -83,7 +83,7 @@ describe("sums that owners complete", () => {
 
   it("are made with what follows them in the same loop, and not where that goes through elements again", () => {
     const rolesOf = (y: string): Op | undefined =>
-      ownersRoles(compiled(SCATTERED.replace("y = reduce_scatter(a @ b, dim: 0)", y), 2, {}).kernel!);
+      ownersRoles(compiled(SCATTERED.replace("y = reduce_scatter(a @ b, dim: 0)", y), 2, {}, "two_shot").kernel!);
     expect(rolesOf("y = reduce_scatter(a @ b, dim: 0) * 2.0")).toBeDefined();
     expect(rolesOf("let s = reduce_scatter(a @ b, dim: 0)\n  y = s * max(s, dim: 1)")).toBeUndefined();
   });
@@ -99,7 +99,7 @@ describe("sums that owners complete", () => {
   });
 
   describe("are ordered", () => {
-    const { kernel } = compiled(SCATTERED, 2, {});
+    const { kernel } = compiled(SCATTERED, 2, {}, "two_shot");
     const [dims] = APART;
     const statusOf = (changed: Kernel): string =>
       proveOrdering(changed, { dims: dims!, shared: sharedLayout(changed), launches: 2 }).status;
@@ -123,7 +123,7 @@ describe("sums that owners complete", () => {
   });
 
   it("are refused where nobody tells, or in another role", () => {
-    const { snapshots } = compile(SCATTERED, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
+    const { snapshots } = compile(SCATTERED, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING, variant: "two_shot" });
     const tiled = snapshots.find((s) => s.pass === "tile-contractions")!.kernel;
     const messages = (changed: Kernel): string[] => problemsOf(changed).map((p) => p.message);
     expect(messages(tiled)).toEqual([]);
@@ -144,14 +144,14 @@ const MANY = [
 
 describe("products of few rows", () => {
   it("have narrow tiles where each block has one of them", () => {
-    const result = compiled(SCATTERED, 2, {});
+    const result = compiled(SCATTERED, 2, {}, "two_shot");
     const tiles = result.kernel!.buffers.filter((b) => b.role === "fragment").map((b) => b.shape.join("×"));
     expect(tiles).toEqual(["16×8", "16×32"]);
     for (const dims of [...FEW, ...MANY]) expect([dims, isRight(result, dims)]).toEqual([dims, true]);
   });
 
   it("have these alone there, and nowhere else", () => {
-    const result = compiled(SCATTERED, 2, {});
+    const result = compiled(SCATTERED, 2, {}, "two_shot");
     const [narrow, wide] = opsIn(result.kernel!, "roles");
     const { kernel, manifest, source } = result;
     const having = (left: Op): Parameters<typeof isRight>[0] => ({ kernel: without(kernel!, left), manifest, source });
