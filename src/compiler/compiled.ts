@@ -6,6 +6,7 @@ import { InternalCompilerError } from "./diagnostics/ice.js";
 import { emitCuda } from "./emit/cuda.js";
 import { manifestOf, programOf, signatureOf } from "./emit/manifest.js";
 import type { Kernel, Op } from "./ir/module.js";
+import { walk } from "./ir/visit.js";
 import type { Machine } from "./machine/machines.js";
 import type { Manifest } from "./manifest.js";
 import { checkMapping, type CompileOptions, DEFAULT_ARCH, machineOf, passOptions } from "./options.js";
@@ -85,17 +86,22 @@ export function hasCopies(compiled: CompileResult): boolean {
   return stepsOfResult(compiled).some(({ kind }) => kind === "copy");
 }
 
-/** Products one after the other, beside packets: with a third one registers spill (76 bytes on sm_90a, 2026-11). */
+/** Sets of roles one after the other, beside packets: with a third one registers spill (76 bytes on sm_90a, 2026-11). */
 const MOST_PRODUCTS = 2;
 
 /** Whether packets are more than the registers hold beside what there is: the row that threads share, or what several products keep. */
 export function fillsRegisters({ snapshots }: CompileResult): boolean {
-  const after = (wanted: string): readonly Op[] => snapshots.find(({ pass }) => pass === wanted)?.kernel.body.ops ?? [];
-  const holds = (op: Op, is: (op: Op) => boolean): boolean =>
-    is(op) || op.regions.some((r) => r.ops.some((o) => holds(o, is)));
-  const hasRows = after("fuse-rows").some((top) => holds(top, (op) => op.attributes["map"] === "rows"));
-  const products = after("tile-contractions").filter((top) => holds(top, ({ name }) => name === "roles"));
-  return hasRows || products.length > MOST_PRODUCTS;
+  /** Ops of the kernel's own list that are, or hold, one of these. */
+  const count = (pass: string, is: (op: Op) => boolean): number => {
+    const ops = snapshots.find((s) => s.pass === pass)?.kernel.body.ops ?? [];
+    return ops.filter((top) => {
+      let found = false;
+      walk({ arguments: [], ops: [top] }, (op) => void (found ||= is(op)));
+      return found;
+    }).length;
+  };
+  const rows = count("fuse-rows", ({ attributes }) => attributes["map"] === "rows");
+  return rows > 0 || count("tile-contractions", ({ name }) => name === "roles") > MOST_PRODUCTS;
 }
 
 export function hasPackets(kernel: Kernel): boolean {

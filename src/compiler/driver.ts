@@ -194,7 +194,7 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   // In place, the compiler's own ways keep what is still read, which most of the library's would have changed.
   const isOpen = openConversions(lowered).length > 0;
   const own = isOpen ? (["one_shot", "two_shot"] as const) : isInPlace ? (["one_shot"] as const) : [];
-  // Where there is one order of steps, what moves may still go as packets.
+  // Where there is one order of steps, what moves may still go as packets. Engines would cut a kernel in which it moves beside other work.
   if (own.length === 0 && lowered.body.ops.some(({ name }) => name === "convert"))
     return variations(lowered.name, lowered, options, front).filter(({ name }) => !usesCopyEngines(name));
   return [

@@ -1,8 +1,13 @@
 /** Products of programs in tests, compiled for two ranks, and the ops that came of them. */
 import { expect } from "vitest";
+import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import { compile, type CompileResult, type DType } from "../../src/compiler/index.js";
 import type { Kernel, Op } from "../../src/compiler/ir/module.js";
 import { walkKernel } from "../../src/compiler/ir/visit.js";
+import { prove, summaryLine } from "../../src/compiler/prove/index.js";
+import { type DimValues, evaluateExtent } from "../../src/compiler/types/extent.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 
 export function compiled(text: string, dtype: DType | Readonly<Record<string, DType>>, mapping = {}): CompileResult {
   const result = compile(text, { ranks: 2, dtype, mapping });
@@ -18,4 +23,24 @@ export function opsIn(kernel: Kernel, name: string): Op[] {
   const found: Op[] = [];
   walkKernel(kernel, (op) => void (op.name === name && found.push(op)));
   return found;
+}
+
+/** Runs a kernel on emulated ranks, one launch for each of the shapes, every load of what nobody has written an error. */
+export function expectRight({ kernel, manifest, source }: CompileResult, shapes: readonly DimValues[]): void {
+  const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+  for (const dims of shapes) {
+    const data = makeInputs(manifest!, dims, 5);
+    group.run(data, dims);
+    expect([dims, checkOutputs(manifest!, dims, data, data)]).toMatchObject([dims, { correct: true, unspecified: [] }]);
+  }
+}
+
+export function expectProved({ kernel }: Pick<CompileResult, "kernel">, shapes?: DimValues[]): void {
+  const claims = prove({ kernel }, { shared: sharedLayout(kernel!), ...(shapes === undefined ? {} : { shapes }) });
+  expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+}
+
+/** Most slices of a depth at some lengths, if it has any. */
+export function slicesAt({ kernel }: CompileResult, dims: DimValues): number {
+  return evaluateExtent(kernel!.buffers.find((b) => b.name === "slices")!.shape[0]!, dims);
 }

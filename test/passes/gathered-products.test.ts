@@ -9,11 +9,9 @@ import { Definitions } from "../../src/compiler/passes/support/analysis.js";
 import { DEFAULT_PASS_OPTIONS } from "../../src/compiler/passes/options.js";
 import { PIPELINE } from "../../src/compiler/passes/pipeline.js";
 import { runPasses } from "../../src/compiler/passes/runner.js";
-import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
+import { prove, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import { edited } from "../prove/mutants.js";
-import { compiled, opsIn, opsOf } from "./compiled-products.js";
-import { CpuGroup } from "../../src/runtime/cpu/index.js";
-import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { compiled, expectProved, expectRight, opsIn, opsOf } from "./compiled-products.js";
 
 describe("a product of gathered rows", () => {
   const layer = (body: string, y: string): string =>
@@ -62,18 +60,12 @@ describe("a product of gathered rows", () => {
     expect(new Set(named(roles!, 1, "copy_tile").map((op) => op.attributes["from"]))).toEqual(
       new Set(["x", "gathered", "w"]),
     );
-    const { kernel, manifest, source } = compiled(text, "bf16", PROOF_MAPPING);
-    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
-    for (const dims of [
+    const result = compiled(text, "bf16", PROOF_MAPPING);
+    expectRight(result, [
       { m: 19, n: 64, k: 19 },
       { m: 40, n: 38, k: 61 },
-    ]) {
-      const data = makeInputs(manifest!, dims, 5);
-      group.run(data, dims);
-      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
-    }
-    const claims = prove({ kernel: kernel! }, { shared: sharedLayout(kernel!) });
-    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+    ]);
+    expectProved(result);
   });
 
   it("waits for all of it where its tiles leave for others, who might still read what they replace", () => {
@@ -85,20 +77,14 @@ describe("a product of gathered rows", () => {
   });
 
   it("is right, and proved, where a rank's tiles are its own, and where they are not", () => {
-    const { kernel, manifest, source } = compiled(gathers, "bf16", PROOF_MAPPING);
-    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
-    for (const dims of [
+    const result = compiled(gathers, "bf16", PROOF_MAPPING);
+    expectRight(result, [
       { m: 32, n: 32, k: 19 },
       { m: 64, n: 8, k: 24 },
       { m: 38, n: 70, k: 61 },
       { m: 2, n: 2, k: 1 },
-    ]) {
-      const data = makeInputs(manifest!, dims, 5);
-      group.run(data, dims);
-      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
-    }
-    const claims = prove({ kernel: kernel! }, { shared: sharedLayout(kernel!) });
-    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+    ]);
+    expectProved(result);
   });
 
   it("goes to the rank that needs it next, which is told before the next one gets it", () => {

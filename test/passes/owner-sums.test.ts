@@ -5,11 +5,12 @@ import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import type { Kernel, Op } from "../../src/compiler/ir/module.js";
 import { problemsOf } from "../../src/compiler/ir/verify.js";
 import { Builder } from "../../src/compiler/ir/builder.js";
-import { rewriteOps, Substitution, walk, walkKernel } from "../../src/compiler/ir/visit.js";
+import { rewriteOps, Substitution, walk } from "../../src/compiler/ir/visit.js";
 import type { PassOptions } from "../../src/compiler/passes/options.js";
 import { PROOF_MAPPING, proveOrdering } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { expectProved, opsIn } from "./compiled-products.js";
 
 const SCATTERED = `collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> y: T[m, n] sharded(0) {
   y = reduce_scatter(a @ b, dim: 0)
@@ -29,12 +30,6 @@ function compiled(text: string, ranks: number, mapping: Partial<PassOptions>, va
   const result = compile(text, { ranks, dtype: "bf16", mapping: { ...PROOF_MAPPING, ...mapping }, ...chosen });
   expect(result.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
   return result;
-}
-
-function opsIn(kernel: Kernel, name: string): Op[] {
-  const found: Op[] = [];
-  walkKernel(kernel, (op) => void (op.name === name && found.push(op)));
-  return found;
 }
 
 /** The roles whose consumers hand tiles to movers, which send them to their owners. */
@@ -86,6 +81,23 @@ describe("sums that owners complete", () => {
       ownersRoles(compiled(SCATTERED.replace("y = reduce_scatter(a @ b, dim: 0)", y), 2, {}, "two_shot").kernel!);
     expect(rolesOf("y = reduce_scatter(a @ b, dim: 0) * 2.0")).toBeDefined();
     expect(rolesOf("let s = reduce_scatter(a @ b, dim: 0)\n  y = s * max(s, dim: 1)")).toBeUndefined();
+  });
+
+  it.each([
+    [SCATTERED, 2],
+    [BIASED, 3],
+  ])("have another way, in which elements stay until their owners read them, or packets carry them", (text, ranks) => {
+    for (const [variant, hasPackets] of [
+      ["one_shot", false],
+      ["one_shot+packets", true],
+    ] as const) {
+      const result = compiled(text, ranks, {}, variant);
+      expect(ownersRoles(result.kernel!)).toBeUndefined();
+      expect(result.kernel!.buffers.some(({ role }) => role === "packet")).toBe(hasPackets);
+      for (const dims of [...APART, ...NOT_APART])
+        expect([dims, isRight(result, { ...dims, m: dims.m * ranks, k: dims.k * ranks })]).toEqual([dims, true]);
+      expectProved(result);
+    }
   });
 
   it.each(["T[4, 8] sharded(1)", "T[96, 8] sharded(1)"])("of lengths that are known are right: %s", (a) => {

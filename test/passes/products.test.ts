@@ -7,10 +7,9 @@ import type { Buffer, Op, Value } from "../../src/compiler/ir/module.js";
 import { rewriteOps, Substitution, walkKernel } from "../../src/compiler/ir/visit.js";
 import { cutDepth } from "../../src/compiler/passes/support/depth-slices.js";
 import { rotatedNumber, rotatedVariable } from "../../src/compiler/passes/support/tile-rotation.js";
-import { evaluateExtent } from "../../src/compiler/types/extent.js";
 import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { edited } from "../prove/mutants.js";
-import { compiled, opsOf } from "./compiled-products.js";
+import { compiled, expectProved, expectRight, opsOf, slicesAt } from "./compiled-products.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 
@@ -107,23 +106,14 @@ describe.each(["i8", "u8", "f8e4m3", "f8e5m2"] as const)("a product of %s", (dty
   });
 
   it("is right, beyond the ends of its operands too, and where its depth is cut", () => {
-    const { kernel, manifest, source } = compiled(text, both, PROOF_MAPPING);
-    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
-    for (const sizes of [
+    expectRight(compiled(text, both, PROOF_MAPPING), [
       { m: 21, n: 37, k: 19 },
       { m: 5, n: 14, k: 61 },
-    ]) {
-      const dims = Object.fromEntries(manifest!.dims.map((d) => [d, sizes[d as "m"]]));
-      const data = makeInputs(manifest!, dims, 5);
-      group.run(data, dims);
-      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
-    }
+    ]);
   });
 
   it("is proved", () => {
-    const { kernel } = compiled(text, both, PROOF_MAPPING);
-    const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
-    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+    expectProved(compiled(text, both, PROOF_MAPPING));
   });
 });
 
@@ -248,9 +238,9 @@ describe("a depth that is cut", () => {
     const buffers: Buffer[] = [];
     const lengths = { loop: [tiles * 128, 256], tiles, steps };
     const options = { most, meeting: 0, elements: 2 ** 30 };
-    const [slices] = cutDepth(["sums"], "f32", [lengths], blocks, options, buffers, build);
+    const slices = cutDepth([lengths], "f32", blocks, options, buffers, build);
     const valueOf = (v: Value): number => build.ops.find((op) => op.results[0] === v)!.attributes["value"] as number;
-    return { count: valueOf(slices!.count), deep: valueOf(slices!.steps), room: buffers[0]!.shape[0] as number };
+    return { count: valueOf(slices.count), deep: valueOf(slices.steps), room: buffers[0]!.shape[0] as number };
   };
 
   it("has memory for all its slices, and covers all of it", () => {
@@ -276,16 +266,12 @@ describe("a depth that is cut", () => {
 
   it("is right, and proved, where blocks have two slices each", () => {
     const mapping = { ...PROOF_MAPPING, tileBlocks: 3 };
-    const { kernel, manifest, source } = compiled(program("a @ b", "m, n"), "bf16", mapping);
+    const result = compiled(program("a @ b", "m, n"), "bf16", mapping);
     // Two tiles, eight steps: three slices of three steps, of which blocks take two each.
     const dims = { m: 13, n: 21, k: 61 };
-    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
-    const data = makeInputs(manifest!, dims, 5);
-    group.run(data, dims);
-    expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, unspecified: [] });
-    expect(evaluateExtent(kernel!.buffers.find((b) => b.name === "slices")!.shape[0]!, dims)).toBe(3);
-    const claims = prove({ kernel: kernel! }, { shared: sharedLayout(kernel!), shapes: [dims] });
-    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+    expectRight(result, [dims]);
+    expect(slicesAt(result, dims)).toBe(3);
+    expectProved(result, [dims]);
   });
 
   it("has its sums stored an access at a time: of two side by side, each would fill half of every sector", () => {

@@ -99,6 +99,11 @@ export interface Kernel {
   readonly body: Region;
 }
 
+/** Whether a kernel has products of tiles: they alone have accumulators. */
+export function multiplies({ buffers }: Pick<Kernel, "buffers">): boolean {
+  return buffers.some(({ role }) => role === "fragment");
+}
+
 /** The buffer of this name. Throws RangeError if the kernel has none. */
 export function bufferOf(kernel: Kernel, name: string): Buffer {
   const buffer = kernel.buffers.find((b) => b.name === name);

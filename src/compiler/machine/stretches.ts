@@ -1,5 +1,5 @@
 /** What a rank does in a launch, as the model takes it: stretches of work between meetings. */
-import { add, later, NONE, type Trips } from "./trips.js";
+import { NONE, type Trips } from "./trips.js";
 
 /** What a rank does between two waits. */
 export interface Stretch {
@@ -36,21 +36,6 @@ export function openStretch(world: number): OpenStretch {
   return {
     ...{ loaded: zeros(), stored: zeros(), tiles: { all: 0, loaded: 0 }, apart: 0 },
     ...{ scalarOps: 0, tensorOps: 0, trips: NONE },
-  };
-}
-
-/** Parts of two stretches that are done at the same time; of what is on both paths, the longer one. */
-export function together(a: Stretch, partOfA: number, b: Stretch, partOfB: number): OpenStretch {
-  const sum = (x = 0, y = 0): number => x * partOfA + y * partOfB;
-  const sums = (x: readonly number[], y: readonly number[]): number[] => x.map((n, i) => sum(n, y[i]));
-  return {
-    loaded: sums(a.loaded, b.loaded),
-    stored: sums(a.stored, b.stored),
-    tiles: { all: sum(a.tiles?.all, b.tiles?.all), loaded: sum(a.tiles?.loaded, b.tiles?.loaded) },
-    apart: sum(a.apart, b.apart),
-    scalarOps: sum(a.scalarOps, b.scalarOps),
-    tensorOps: sum(a.tensorOps, b.tensorOps),
-    trips: later(add(NONE, a.trips, partOfA), add(NONE, b.trips, partOfB)),
   };
 }
 

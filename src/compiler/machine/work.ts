@@ -8,6 +8,7 @@
 import { bufferOf, isParameter, type Kernel } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
+import { AwaitedRows } from "./beside.js";
 import { FEW_ITERATIONS, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
 import { productOps, tileBytes } from "./op-facts.js";
 import {
@@ -17,15 +18,9 @@ import {
   type PreparedOp,
   type PreparedRegion,
 } from "./prepared.js";
-import { type Meeting, openStretch, type OpenStretch, type RankWork, together } from "./stretches.js";
+import { type Meeting, openStretch, type OpenStretch, type RankWork } from "./stretches.js";
 import { sharesOfTiles } from "./tiles.js";
 import { add, Arrivals, later, NONE, OWN, PACKETS, PEER, since, type Trips } from "./trips.js";
-
-/** A block's first tile that waits for rows of other ranks: the part of its tiles that come before, and how many of these ranks there are. */
-interface Awaited {
-  readonly before: number;
-  readonly ranks: number;
-}
 
 /** Meetings of one rank that are followed at most: more tell nobody anything. */
 const MOST_MEETINGS = 10_000;
@@ -77,12 +72,8 @@ class Counter {
   private flags = 0;
   /** Whether the ops at hand are carried out beside others, whose time covers that of their waits. */
   private isBeside = false;
-  /** Whether they are a producer's, the waits for other ranks that it has come to, and the first tile that does. */
-  private isProducing = false;
-  private waits = 0;
-  private awaited: Awaited | null = null;
-  /** Whether some of its tiles wait for nobody. */
-  private hasOwnTiles = false;
+  /** Of the producer's tiles, while those are gone through. */
+  private awaited: AwaitedRows | null = null;
   /** Threads that share the loops at hand. */
   private threads: number;
   /** Of the tiles of a copy in the loop over blocks at hand, the part that comes from memory. */
@@ -291,7 +282,7 @@ class Counter {
     this.flags++;
     if (from === null || from === this.rank) return;
     this.awaits.add(from);
-    this.waits++;
+    if (this.awaited !== null) this.awaited.waits++;
   }
 
   /** Iterations that the busiest block or thread has of those in the range. */
@@ -307,54 +298,39 @@ class Counter {
     const as = (role: string, region: PreparedRegion): void => {
       this.threads = (attributes[role] as number | undefined) ?? this.kernel.blockThreads;
       this.region(region, weight);
-    };
-    const before = this.now;
-    const multiplied = (): void => {
-      // What producers load, consumers use.
-      this.isProducing = true;
-      as("producers", producers);
-      this.isProducing = false;
-      as("consumers", consumers);
       this.threads = this.kernel.blockThreads;
     };
-    if (attributes["movers"] === undefined) return multiplied();
-    this.isBeside = true;
-    this.flags = 0;
-    this.awaited = null;
-    this.hasOwnTiles = false;
+    const hasMovers = attributes["movers"] !== undefined;
+    const before = this.now;
+    this.isBeside = hasMovers;
+    if (hasMovers) this.flags = 0;
     as("movers", movers);
-    const moved = this.take(this.now);
+    const moved = this.take();
     this.now = before;
-    multiplied();
-    const product = this.take(this.now);
+    // What producers load, consumers use.
+    const awaited = (this.awaited = new AwaitedRows(this.grid));
+    as("producers", producers);
+    this.awaited = null;
+    as("consumers", consumers);
     this.isBeside = false;
-    this.beside(moved, product, this.awaited);
+    const [first, rest] = awaited.stretches(moved, this.take(), this.rank);
+    this.put(first);
+    if (!hasMovers) return;
+    this.arrivals.clear();
+    this.endStretch();
+    if (rest !== undefined) this.put(rest);
   }
 
   /** The stretch at hand as it is, in whose place another one begins. */
-  private take(trips: Trips): OpenStretch {
-    const taken = { ...this.stretch, trips };
-    this.stretches[this.stretches.length - 1] = openStretch(this.kernel.world);
+  private take(): OpenStretch {
+    const taken = { ...this.stretch, trips: this.now };
+    this.put(openStretch(this.kernel.world));
     return taken;
   }
 
-  /**
-   * What movers send travels while others multiply, as far as these need nothing of it: then ranks meet. From the first tile on that rows
-   * of other ranks are awaited for, what has not come arrives while what is left is multiplied.
-   */
-  private beside(moved: OpenStretch, product: OpenStretch, awaited: Awaited | null): void {
-    this.arrivals.clear();
-    const peers = Math.max(1, this.kernel.world - 1);
-    const [free, come] = awaited === null ? [1, 1] : [awaited.before, Math.min(1, awaited.ranks / peers)];
-    const first = together(moved, come, product, free);
-    // Blocks of the same round load what they share at two times: those with tiles of this rank's own first.
-    if (free === 0 && this.hasOwnTiles) first.loaded[this.rank]! += product.loaded[this.rank]!;
-    this.stretches[this.stretches.length - 1] = first;
-    this.endStretch();
-    if (awaited === null) return;
-    const rest = together(moved, 1 - come, product, 1 - free);
-    this.stretches[this.stretches.length - 1] = rest;
-    this.now = rest.trips;
+  private put(stretch: OpenStretch): void {
+    this.stretches[this.stretches.length - 1] = stretch;
+    this.now = stretch.trips;
   }
 
   private loop(op: PreparedOp, weight: number): void {
@@ -382,11 +358,11 @@ class Counter {
     const before = isOutermost && !this.isBeside ? this.touched() : null;
     // Terms of a sum that nothing is stored between are loaded several at a time.
     const path = op.name === "reduce" ? Math.ceil(own / REDUCED_TOGETHER) : own;
-    const { waits } = this;
+    const waits = this.awaited?.waits ?? 0;
     try {
       if (total <= 1 || isOrdered || !this.taken(body, each * total, path))
         this.eachIteration(body, ranges, { each, path, total, isOrdered, isOfBlocks });
-      else if (isOfBlocks) this.noteWaits(waits, 0, total);
+      else if (isOfBlocks) this.awaited?.tile(0, total, waits);
       if (before === null || stretch !== this.stretch) return;
       const after = this.touched();
       if (after.peers === before.peers) this.stretch.apart += after.own - before.own;
@@ -403,22 +379,14 @@ class Counter {
     { each, path, total, isOrdered, isOfBlocks }: Iterating,
   ): void {
     for (const iteration of iterationsOf(ranges, !isOrdered, FEW_ITERATIONS)) {
-      const { now: before, waits } = this;
+      const before = this.now;
+      const waits = this.awaited?.waits ?? 0;
       body.arguments.forEach((a, i) => this.values.set(a, iteration.values[i]!));
       this.region(body, each * iteration.weight);
-      if (isOfBlocks && this.isProducing && this.waits === waits) this.hasOwnTiles = true;
-      if (isOfBlocks) this.noteWaits(waits, iteration.values[0]! - ranges[0]![0], total);
+      if (isOfBlocks) this.awaited?.tile(iteration.values[0]! - ranges[0]![0], total, waits);
       // Of iterations that threads or blocks share, the path has its part.
       if (!isOrdered) this.now = add(before, since(this.now, before), (iteration.weight * path) / total);
     }
-  }
-
-  /** Keeps in mind the first tile of a loop over blocks that waits for others. @param before the waits that there were before it */
-  private noteWaits(before: number, tile: number, tiles: number): void {
-    if (!this.isProducing || this.waits === before) return;
-    const round = Math.floor(tile / this.grid) / Math.ceil(tiles / this.grid);
-    if (this.awaited === null || round < this.awaited.before)
-      this.awaited = { before: round, ranks: this.waits - before };
   }
 
   /** Counts all iterations at once. @returns false, with nothing counted, if the variables decide something. */

@@ -21,6 +21,7 @@ import type { PassOptions } from "./options.js";
 import { Definitions, rankVarying } from "./support/analysis.js";
 import { accessesIn, isAllRanks, type Step, tripCount } from "./support/nests.js";
 import { OtherRank, Refused } from "./support/other-side.js";
+import { MOST_PACKET_BYTES } from "./support/vector-lanes.js";
 import { mostElements } from "./support/upper-bound.js";
 
 type TransferOptions = Pick<PassOptions, "transfers" | "protocol">;
@@ -47,12 +48,8 @@ export function transfersOf(kernel: Kernel): readonly Transfer[] {
 
 /** Iterations of a loop around a transfer that each get a place of their own, at most. */
 const MOST_ITERATIONS = 16;
-/**
- * Chunks are rounded up to so many elements, and as many more: elements that fill no last packet, up to 7, have one each, of 8 lanes.
- * Floats of a byte have 16 lanes.
- */
+/** Chunks are rounded up to so many elements at least, as those of `chunk(n, r)` are. */
 const ROUND = 64;
-const ROUND_OF_BYTES = 256;
 
 /** What becomes of one access. */
 interface Staged {
@@ -179,7 +176,8 @@ class Staging {
     const leads = [...around, ...inner];
     const most = mostElements(tiles[0]!.op, this.kernel, this.definitions);
     const { dtype } = bufferOf(this.kernel, name);
-    const round = DTYPES[dtype].bytes === 1 ? ROUND_OF_BYTES : ROUND;
+    // And there are as many more: of elements that fill no last packet each has one of its own, whose slot has room for all its lanes.
+    const round = Math.max(ROUND, (MOST_PACKET_BYTES / DTYPES[dtype].bytes) ** 2);
     const chunk = extent("mul", extent("add", extent("ceildiv", most, round), 1), round);
     const shape: Extent[] = [...leads.map((op) => this.trips(op)!), this.kernel.world, chunk];
     const isPlain = !path.some(({ op }) => op.name === "if" && this.reaches(op.operands[0]!, tiles[0]!.op));

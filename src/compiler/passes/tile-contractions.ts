@@ -7,7 +7,7 @@
  * loop's body, whatever it is, reads it element by element. Nothing here knows what the result is for.
  */
 import { Builder } from "../ir/builder.js";
-import { type Buffer, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
+import { type Buffer, type Kernel, type Op, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { isAddedApart } from "../ir/tile-window.js";
 import { scalar } from "../ir/types.js";
@@ -27,7 +27,7 @@ import {
   transposedOf,
   viewContraction,
 } from "./support/contraction.js";
-import { cutDepth, emitSums, type ProductLengths, sumOf } from "./support/depth-slices.js";
+import { cutDepth, emitSums, type ProductLengths, type Slices, sumOf } from "./support/depth-slices.js";
 import { isOneOwners, ownerSumsOf } from "./support/owner-sums.js";
 import { type Movers, moversFor } from "./support/product-movers.js";
 import { productGroups } from "./support/product-groups.js";
@@ -122,21 +122,15 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const isTop = kernel.body.ops.includes(op) && options.tileBlocks > 1;
     const isShared = lengths.every((l) => l.isShared);
     const isCuttable = options.slices !== null && isShared && isTop && !isAddedApart(match.a.dtype);
-    const productsOf = (of: readonly ProductLengths[], fit: Extent = 1): [Product, ...Product[]] => {
-      const free: Buffer[] = [...buffers];
-      const names = group.map(() => {
-        const name = freshName({ buffers: free }, "slices");
-        free.push({ name, role: "scratch", dtype: "f32", shape: [], symmetric: false });
-        return name;
-      });
-      const dtype = accumulatedIn(match);
-      const cuts = isCuttable ? cutDepth(names, dtype, of, options.tileBlocks, options.slices!, buffers, b, fit) : null;
+    const cutFor = (of: readonly ProductLengths[], fit: Extent = 1): Slices | null => {
+      const cut = isCuttable
+        ? cutDepth(of, accumulatedIn(match), options.tileBlocks, options.slices!, buffers, b, fit)
+        : null;
       const tiles = sumOf(of.map((l) => l.tiles));
-      const units = cuts === null ? tiles : extent("mul", tiles, extent("max", cuts[0]!.most, 1));
-      work.push(fit === 1 ? units : extent("mul", fit, units));
-      return group.map((loop, i) => ({ op: loop, match: found.get(loop)!, slices: cuts?.[i] ?? null })) as [Product];
+      work.push(extent("mul", fit, cut === null ? tiles : extent("mul", tiles, extent("max", cut.most, 1))));
+      return cut;
     };
-    const wide = productsOf(lengths);
+    const slices = cutFor(lengths);
     // A gather of few rows goes as packets before the product; and each shape makes a long text longer.
     const hasNarrow = isTop && movers.size === 0 && found.size === group.length;
     const few = hasNarrow ? narrowTiles(group, found, shape, options.tileBlocks, definitions) : null;
@@ -145,25 +139,20 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;
       const isMany = b.compare("gt", b.extent(lengths[0]!.tiles), b.constant(options.tileBlocks));
       const isOne = b.binary("and", isOneOwners(sums, size, b, values), isMany);
-      const [{ slices }] = wide;
       const uncut = slices === null ? isOne : b.select(slices.isCut, b.bool(false), isOne);
       const isApart = isFew === null ? uncut : b.select(isFew, b.bool(false), uncut);
       // Of lengths that are known, no launch may be one of these.
       if (b.constantOf(isApart) !== 0) completed = { sums, isApart, blocks: options.tileBlocks };
     }
-    const emit = (
-      products: [Product, ...Product[]],
-      as: RoleShape,
-      own: Movers | null,
-      apart: Completed | null,
-    ): void => {
-      emitRoles(products, as, buffers, b, values, own, apart, kernel.world);
-      if (isCuttable) emitSums(products, kernel.world, b, values);
+    const products = group.map((loop): Product => ({ op: loop, match: found.get(loop)! })) as [Product, ...Product[]];
+    const emit = (cut: Slices | null, as: RoleShape, own: Movers | null, apart: Completed | null): void => {
+      emitRoles(products, cut, as, buffers, b, values, own, apart, kernel.world);
+      if (cut !== null) emitSums(products, cut, kernel.world, b, values);
     };
-    const many = (): void => emit(wide, shape, movers.get(op) ?? null, completed);
+    const many = (): void => emit(slices, shape, movers.get(op) ?? null, completed);
     if (few === null) many();
     else {
-      const narrow = productsOf(few.lengths, few.fit);
+      const narrow = cutFor(few.lengths, few.fit);
       b.if(isFew!, () => emit(narrow, few.shape, null, null), many);
     }
     return true;

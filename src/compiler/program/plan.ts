@@ -3,7 +3,7 @@
  * differ the crossover is looked for. A kernel that gains little wherever it is the fastest is left out: each costs
  * every rank memory for its flags and time to load.
  */
-import { bufferOf, type Kernel } from "../ir/module.js";
+import { bufferOf, type Kernel, multiplies } from "../ir/module.js";
 import { predict, predictCopies, predictMessages, type Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
 import type { Choice, Plan } from "../manifest.js";
@@ -269,7 +269,7 @@ const LONGEST_ROW_OF_PRODUCTS = 8192;
 export function dimsOf(kernel: Kernel, by: Extent, size: number): Record<string, number> {
   const names = [...extentNames(by)];
   const rest = names.slice(1);
-  const isProduct = kernel.buffers.some(({ role }) => role === "fragment");
+  const isProduct = multiplies(kernel);
   const root = Math.floor(size ** (1 / Math.max(1, names.length)));
   const longest = isProduct ? LONGEST_ROW_OF_PRODUCTS : LONGEST_ROW;
   const each = isProduct ? longest : Math.max(1, Math.min(longest, root));

@@ -1,5 +1,5 @@
 /** Lengths at which the loops of a kernel take their main, remainder and tail paths, as its mapping and its conditions have it. */
-import type { Attributes, Kernel } from "../ir/module.js";
+import { type Attributes, type Kernel, multiplies } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SignatureTensor } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
@@ -164,13 +164,6 @@ export function outerTensors({ inputs, outputs }: Kernel): readonly SignatureTen
 /** Elements of the vectors of 16 bytes that a kernel may work on. */
 function vectorLanes({ buffers }: Kernel): number[] {
   return [...new Set(buffers.map((b) => 16 / DTYPES[b.dtype].bytes))];
-}
-
-/** Whether a kernel has products of tiles. */
-export function multiplies(kernel: Kernel): boolean {
-  let found = false;
-  walkKernel(kernel, (op) => void (found ||= op.name === "mma"));
-  return found;
 }
 
 /**

@@ -1,11 +1,11 @@
 /** Shapes to prove a kernel at: small, and together enough that loops take their main, remainder and tail paths. */
-import type { Kernel } from "../ir/module.js";
+import { type Kernel, multiplies } from "../ir/module.js";
 import type { PassOptions } from "../passes/options.js";
 import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
 import { greatestCommon } from "../types/requirement.js";
 import { claimedKernel } from "./claimed.js";
 import { outcomesOf } from "./outcomes.js";
-import { fitting, multiplies, outerTensors, rowDimension, shortShape, wantedShapes } from "./lengths.js";
+import { fitting, outerTensors, rowDimension, shortShape, wantedShapes } from "./lengths.js";
 import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
 
 /**

@@ -5,7 +5,7 @@
  * launches have tiles enough, and one slice.
  */
 import type { Builder } from "../../ir/builder.js";
-import type { Buffer, Value } from "../../ir/module.js";
+import { type Buffer, freshName, type Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
@@ -40,8 +40,8 @@ export interface Slices {
   /** Steps of a slice; the last one's may lie beyond the depth in part, where operands are zero. */
   readonly steps: Value;
   readonly isCut: Value;
-  /** Memory of the slices' sums, [slice, …variables of the loop], and their dtype. */
-  readonly sums: string;
+  /** Memory of each product's sums, [slice, …variables of the loop], and their dtype. */
+  readonly sums: readonly string[];
   readonly dtype: DType;
   /** Most slices of a launch. */
   readonly most: Extent;
@@ -52,19 +52,18 @@ const UNIT = 64;
 
 /**
  * Declares the memory, and computes how a launch cuts the depth of products that blocks take together.
- * @param names of the memory of each @param products of one depth @param blocks most blocks of a launch
+ * @param products of one depth @param dtype of the sums @param blocks most blocks of a launch
  * @param fit 1 for launches of which it may be cut, else 0
  */
 export function cutDepth(
-  names: readonly string[],
-  dtype: DType,
   products: readonly ProductLengths[],
+  dtype: DType,
   blocks: number,
   options: SliceOptions,
   buffers: Buffer[],
   build: Builder,
   fit: Extent = 1,
-): readonly Slices[] {
+): Slices {
   const { steps } = products[0]!;
   const tiles = sumOf(products.map((p) => p.tiles));
   const some = extent("max", tiles, 1);
@@ -74,9 +73,11 @@ export function cutDepth(
   const isRoomInTwo = extent("min", 1, extent("div", Math.floor((2 * blocks) / 3), some));
   const slices = extent("max", extent("mul", isRoom, room), extent("mul", extent("sub", isRoomInTwo, isRoom), 3));
   const most = extent("mul", fit, extent("min", extent("min", steps, options.most), slices));
-  names.forEach((name, i) =>
-    buffers.push({ name, role: "scratch", dtype, shape: [most, ...products[i]!.loop], symmetric: false }),
-  );
+  const sums = products.map(({ loop }) => {
+    const name = freshName({ buffers }, "slices");
+    buffers.push({ name, role: "scratch", dtype, shape: [most, ...loop], symmetric: false });
+    return name;
+  });
   const one = build.constant(1);
   const unit = build.constant(UNIT);
   const whole = build.extent(steps);
@@ -90,26 +91,36 @@ export function cutDepth(
   const cost = build.add(build.mul(build.add(busy, build.constant(options.meeting)), unit), traffic);
   const cut = build.select(build.compare("lt", cost, build.mul(whole, unit)), deep, whole);
   const count = build.binary("max", build.ceilDiv(whole, build.binary("max", cut, one)), one);
-  const shared = { count, steps: cut, isCut: build.compare("gt", count, one), dtype, most };
-  return names.map((sums) => ({ ...shared, sums }));
+  return { count, steps: cut, isCut: build.compare("gt", count, one), sums, dtype, most };
 }
 
 export function sumOf(extents: readonly Extent[]): Extent {
   return extents.reduce((a, b) => extent("add", a, b));
 }
 
-/** The sums of products that blocks have taken together, each of which has slices. */
-export function emitSums(products: readonly Product[], world: number, build: Builder, values: Substitution): void {
-  build.if(products[0]!.slices!.isCut, () => {
+/** The sums of products that blocks have taken together. */
+export function emitSums(
+  products: readonly Product[],
+  slices: Slices,
+  world: number,
+  build: Builder,
+  values: Substitution,
+): void {
+  build.if(slices.isCut, () => {
     build.op("barrier", [], { scope: "grid", ranks: RankPairs.self(world).print(), sums: true }, null);
-    for (const product of products) emitSum(product, world, build, values);
+    products.forEach((product, i) => emitSum(product, slices, slices.sums[i]!, world, build, values));
   });
 }
 
 /** The loop's body over all elements, the product replaced by the sum over its slices. */
-function emitSum(product: Product, world: number, build: Builder, values: Substitution): void {
-  const { op, match } = product;
-  const slices = product.slices!;
+function emitSum(
+  { op, match }: Product,
+  { count, dtype }: Slices,
+  sums: string,
+  world: number,
+  build: Builder,
+  values: Substitution,
+): void {
   const low = op.operands.filter((_, i) => i % 2 === 0).map((v) => values.get(v));
   const high = op.operands.filter((_, i) => i % 2 === 1).map((v) => values.get(v));
   const rotated = rotatedVariable(op, world);
@@ -127,9 +138,7 @@ function emitSum(product: Product, world: number, build: Builder, values: Substi
       op.regions[0]!.arguments.forEach((v, d) => inner.set(v, build.add(low[d]!, places[d]!)));
       rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
         if (o !== match.contract) return false;
-        const sum = b.reduce("sum", b.constant(0), slices.count, (s) =>
-          b.load(slices.sums, [s, ...places], scalar(slices.dtype)),
-        );
+        const sum = b.reduce("sum", b.constant(0), count, (s) => b.load(sums, [s, ...places], scalar(dtype)));
         v.set(o.results[0]!, sum);
         return true;
       });

@@ -5,10 +5,10 @@
  */
 import type { Kernel, Op, Value } from "../../ir/module.js";
 import { definitionOf } from "../../ir/ops.js";
-import { walk } from "../../ir/visit.js";
+import { buffersNamed, walk } from "../../ir/visit.js";
 import type { Definitions } from "./analysis.js";
 import type { Contraction, OperandView } from "./contraction.js";
-import { buffersOf, isApart, type Movers } from "./product-movers.js";
+import { isApart, type Movers } from "./product-movers.js";
 
 /**
  * The loops of products, those that go together in one list.
@@ -86,13 +86,10 @@ function viewText(view: OperandView, { row, column, contract }: Contraction, def
 
 /** Whether a loop stores nothing that the other one touches. */
 function leavesAlone(loop: Op, other: Op): boolean {
-  const stored = new Set<string>();
-  walk(loop.regions[0]!, (op) => {
-    if (definitionOf(op.name).effect === "write") for (const name of buffersOf(op)) stored.add(name);
-  });
+  const touched = new Set(buffersNamed(other));
   let isSo = true;
-  walk(other.regions[0]!, (op) => {
-    for (const name of buffersOf(op)) isSo &&= !stored.has(name);
+  walk(loop.regions[0]!, (op) => {
+    if (definitionOf(op.name).effect === "write") isSo &&= !buffersNamed(op).some((name) => touched.has(name));
   });
   return isSo;
 }

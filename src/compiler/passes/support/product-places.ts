@@ -3,7 +3,6 @@ import type { Builder } from "../../ir/builder.js";
 import type { Op, Value } from "../../ir/module.js";
 import type { Substitution } from "../../ir/visit.js";
 import type { Contraction } from "./contraction.js";
-import type { Slices } from "./depth-slices.js";
 import type { Movers } from "./product-movers.js";
 import type { TileAt } from "./role-elements.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
@@ -12,8 +11,6 @@ import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 export interface Product {
   readonly op: Op;
   readonly match: Contraction;
-  /** How their depth is cut, in the same way for all; null where it never is. */
-  readonly slices: Slices | null;
 }
 
 /** Sizes of a tile, and the rows of tiles that blocks go through together. */

@@ -10,6 +10,7 @@ import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
 import type { Substitution } from "../../ir/visit.js";
 import { accumulatedIn, type Contraction, copyTile, type OperandView, scaleTile, transposedOf } from "./contraction.js";
+import type { Slices } from "./depth-slices.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
 import { gatheredRows, Places, type Product, ProductTiles } from "./product-places.js";
 import { awaitRows, declareAwaited, emitMoves, type Movers, ownRows } from "./product-movers.js";
@@ -135,8 +136,10 @@ function outgoingTiles({ store }: OwnerSums, shape: RoleShape, blocks: number, b
   };
 }
 
+/** @param products of one ring, one accumulator and one depth @param slices how that is cut; null where it never is */
 export function emitRoles(
   products: readonly [Product, ...Product[]],
+  slices: Slices | null,
   shape: RoleShape,
   buffers: Buffer[],
   build: Builder,
@@ -145,8 +148,7 @@ export function emitRoles(
   completed: Completed | null,
   world: number,
 ): void {
-  // They share the ring, the accumulator and the depth.
-  const [{ match, slices }] = products;
+  const [{ match }] = products;
   const names = roleBuffers(match, buffers, shape);
   const zero = build.constant(0);
   const depth = values.get(match.depth);
@@ -275,7 +277,7 @@ export function emitRoles(
       const last = build.sub(build.add(before, steps()), build.constant(1));
       build.if(build.compare("gt", steps(), zero), () => build.op("ring_release", [last], { ring }, null));
       each((place, at) => {
-        const { op: loop, match: of, slices: cut } = place.product;
+        const { op: loop, match: of } = place.product;
         const { variables, low, high } = place;
         const elements = { accumulator, patch, shape, at, high: (v: Value) => high[place.number(v)]! };
         const all = (body: ElementBody): void => eachElement(loop, of, elements, build, values, body);
@@ -294,12 +296,13 @@ export function emitRoles(
         };
         const store = (): void =>
           own === null ? send() : build.if(own.isOwn, complete, () => build.if(completed!.isApart, handOver, send));
-        if (cut === null) return store();
+        if (slices === null) return store();
+        const sums = slices.sums[places.indexOf(place)]!;
         const keep: ElementBody = (b, inner, i, j) => {
           const at = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
-          b.store(cut.sums, b.load(accumulator, [i, j], scalar(accumulatedIn(of))), [slice, ...at]);
+          b.store(sums, b.load(accumulator, [i, j], scalar(accumulatedIn(of))), [slice, ...at]);
         };
-        build.if(cut.isCut, () => all(keep), store);
+        build.if(slices.isCut, () => all(keep), store);
       });
     }),
   );

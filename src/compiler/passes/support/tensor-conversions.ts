@@ -1,7 +1,7 @@
 /**
  * Changes of layout, by the pair of layouts alone:
- *   partial → sharded     a product: each element goes to its owner's stage [rank, …], the owner folds the stages
- *                         in reach: the owner reads its slice from every peer
+ *   partial → sharded     computed, two_shot: each element goes to its owner's stage [rank, …], the owner folds the stages
+ *                         in reach, or one_shot: the owner reads its slice from every peer
  *   partial → replicated  one_shot: every reader folds all peers' copies; two_shot: each rank folds a part and gives it to all
  *   partial → on          the one rank folds all peers' copies
  *   sharded → replicated  every rank gives its shard to all

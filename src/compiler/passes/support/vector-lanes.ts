@@ -28,6 +28,7 @@ export function vectorLanes(kernel: Kernel, options: Pick<PassOptions, "accessBy
 
 /** Bytes of data in a packet of 16: a thread's vector is what one holds. */
 const PACKET_BYTES = { epoch: 8, inverted: 16 };
+export const MOST_PACKET_BYTES = Math.max(...Object.values(PACKET_BYTES));
 
 /**
  * What tells that a packet has arrived, one format for a kernel; null if it has none. Floats have patterns that stand for the
