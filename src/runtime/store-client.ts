@@ -43,6 +43,9 @@ export interface ConnectStoreOptions {
 /** Another run's store, or no store at all: look on. */
 class NotOurStore extends Error {}
 
+/** Nothing was said in the time that there was: less is known than where something was. */
+class NoAnswer extends NotOurStore {}
+
 /**
  * Joins a store as a rank.
  * @throws RuntimeError "refused" when it does not want this process, "timeout" when it does not appear.
@@ -59,6 +62,8 @@ export async function openTransport(options: ConnectStoreOptions): Promise<TcpTr
         return await TcpTransport.open(options, port, Math.min(greetingMs, leftMs));
       } catch (error) {
         if (error instanceof RuntimeError) throw error;
+        // The last attempt may have had little time.
+        if (error instanceof NoAnswer && seen.has(port)) continue;
         seen.set(port, error instanceof NotOurStore ? error.message : (systemCode(error) ?? messageOf(error)));
       }
     }
@@ -115,7 +120,7 @@ export class TcpTransport implements StoreTransport {
         socket.destroy();
         reject(error);
       };
-      const giveUp = (): void => fail(new NotOurStore("something else listens there, or it does not answer"));
+      const giveUp = (): void => fail(new NoAnswer("something else listens there, or it does not answer"));
       let timer = setTimeout(giveUp, greetMs);
       const onFrame = (frame: Frame): void => {
         const { header } = frame;

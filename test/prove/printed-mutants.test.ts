@@ -36,7 +36,6 @@ const NAMES = [
   "all_to_all",
   "all_to_all/push",
   "all_to_all/transposed",
-  "fused/all_reduce_bias_gelu",
 ];
 
 /** The same of rows: few and many, short and long, with vectors and without. */
@@ -64,6 +63,8 @@ const STEPS: Readonly<Record<string, number>> = {
 /** Loops through strips and peers have few ops. */
 const STEP_OF_COPIES = 6;
 
+/** A program that says no way has several. */
+const WRITTEN: CompileOptions["mapping"] = { transfers: "written", protocol: "barrier" };
 const PACKETS: CompileOptions["mapping"] = { transfers: "staged", protocol: "packet" };
 /** Loops that copy engines may carry out go through strips and peers together. */
 const COPIES: CompileOptions["mapping"] = { copies: "engine" };
@@ -73,6 +74,7 @@ const stepOf = (name: string, mapping: CompileOptions["mapping"]): number =>
 
 const KERNELS: readonly { readonly name: string; readonly mapping: CompileOptions["mapping"] }[] = [
   ...NAMES.map((name) => ({ name, mapping: {} })),
+  ...[WRITTEN, PACKETS].map((mapping) => ({ name: "fused/all_reduce_bias_gelu", mapping })),
   ...["all_reduce/one_shot", "all_reduce/two_shot"].map((name) => ({ name, mapping: PACKETS })),
   ...["all_gather/pull", "all_to_all/push"].map((name) => ({ name, mapping: COPIES })),
 ];

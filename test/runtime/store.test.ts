@@ -223,7 +223,7 @@ describe("strangers", () => {
     const server = await host(2);
     const store = await join(server, 0, { ports: [1, other.port, server.port] });
     expect(store.address).toBe(`127.0.0.1:${server.port}`);
-    const error = await rejection(join(server, 1, { ports: [1, other.port], timeoutMs: 200 }));
+    const error = await rejection(join(server, 1, { ports: [1, other.port], timeoutMs: 2000 }));
     expect(error).toMatchObject({ code: "timeout" });
     expect(error.message).toContain(`1: ECONNREFUSED; ${other.port}: the store of another run`);
   });
