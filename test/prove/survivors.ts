@@ -26,17 +26,15 @@ const ALL_FLAGS =
 /** A product that is scattered. */
 const SCATTERED = {
   "drop block_sync #1": ROLES_MEET,
-  "drop block_sync #2": ROLES_MEET,
-  "drop block_sync #7": SENT,
-  "drop block_sync #8": ROLES_MEET,
-  "next slot of wait #3": ALL_FLAGS,
+  "drop block_sync #5": SENT,
+  "drop block_sync #6": ROLES_MEET,
+  "next slot of wait #2": ALL_FLAGS,
 };
 /** One that is added up for all: its kernel begins without a barrier. */
 const REDUCED = {
-  "drop block_sync #1": ROLES_MEET,
-  "drop block_sync #6": SENT,
-  "drop block_sync #7": ROLES_MEET,
-  "next slot of wait #2": ALL_FLAGS,
+  "drop block_sync #4": SENT,
+  "drop block_sync #5": ROLES_MEET,
+  "next slot of wait #1": ALL_FLAGS,
 };
 
 const EXCUSES: Readonly<Record<string, Readonly<Record<string, string>>>> = {

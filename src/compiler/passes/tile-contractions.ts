@@ -27,7 +27,16 @@ import {
   transposedOf,
   viewContraction,
 } from "./support/contraction.js";
-import { cutDepth, emitSums, type ProductLengths, type Slices, sumOf } from "./support/depth-slices.js";
+import {
+  cutDepth,
+  declareSums,
+  eitherSlices,
+  emitSums,
+  mostSlices,
+  type ProductLengths,
+  type Slices,
+  sumOf,
+} from "./support/depth-slices.js";
 import { isOneOwners, ownerSumsOf } from "./support/owner-sums.js";
 import { type Movers, moversFor } from "./support/product-movers.js";
 import { productGroups } from "./support/product-groups.js";
@@ -122,18 +131,21 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const isTop = kernel.body.ops.includes(op) && options.tileBlocks > 1;
     const isShared = lengths.every((l) => l.isShared);
     const isCuttable = options.slices !== null && isShared && isTop && !isAddedApart(match.a.dtype);
-    const cutFor = (of: readonly ProductLengths[], fit: Extent = 1): Slices | null => {
-      const cut = isCuttable
-        ? cutDepth(of, accumulatedIn(match), options.tileBlocks, options.slices!, buffers, b, fit)
-        : null;
-      const tiles = sumOf(of.map((l) => l.tiles));
-      work.push(extent("mul", fit, cut === null ? tiles : extent("mul", tiles, extent("max", cut.most, 1))));
-      return cut;
-    };
-    const slices = cutFor(lengths);
     // A gather of few rows goes as packets before the product; and each shape makes a long text longer.
     const hasNarrow = isTop && movers.size === 0 && found.size === group.length;
     const few = hasNarrow ? narrowTiles(group, found, shape, options.tileBlocks, definitions) : null;
+    const shapes = [{ lengths, fit: 1 }, ...(few === null ? [] : [few])];
+    const mosts = isCuttable
+      ? shapes.map((s) => mostSlices(s.lengths, options.tileBlocks, options.slices!, s.fit))
+      : [];
+    const memory = isCuttable ? declareSums(lengths, mosts, accumulatedIn(match), buffers) : null;
+    const [slices = null, narrow = null] = mosts.map((most, i) =>
+      cutDepth(shapes[i]!.lengths, most, memory!, options.tileBlocks, options.slices!, b),
+    );
+    for (const [i, { lengths: of, fit }] of shapes.entries()) {
+      const tiles = sumOf(of.map((l) => l.tiles));
+      work.push(extent("mul", fit, isCuttable ? extent("mul", tiles, extent("max", mosts[i]!, 1)) : tiles));
+    }
     const isFew = few === null ? null : b.compare("gt", b.extent(few.fit), b.constant(0));
     if (sums !== null) {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;
@@ -145,16 +157,13 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       if (b.constantOf(isApart) !== 0) completed = { sums, isApart, blocks: options.tileBlocks };
     }
     const products = group.map((loop): Product => ({ op: loop, match: found.get(loop)! })) as [Product, ...Product[]];
-    const emit = (cut: Slices | null, as: RoleShape, own: Movers | null, apart: Completed | null): void => {
+    const emit = (cut: Slices | null, as: RoleShape, own: Movers | null, apart: Completed | null): void =>
       emitRoles(products, cut, as, buffers, b, values, own, apart, kernel.world);
-      if (cut !== null) emitSums(products, cut, kernel.world, b, values);
-    };
     const many = (): void => emit(slices, shape, movers.get(op) ?? null, completed);
     if (few === null) many();
-    else {
-      const narrow = cutFor(few.lengths, few.fit);
-      b.if(isFew!, () => emit(narrow, few.shape, null, null), many);
-    }
+    else b.if(isFew!, () => emit(narrow, few.shape, null, null), many);
+    if (slices !== null)
+      emitSums(products, narrow === null ? slices : eitherSlices(isFew!, narrow, slices, b), kernel.world, b, values);
     return true;
   });
   const blockThreads = roles === null ? options.tileThreads : roles.consumers + roles.producers;

@@ -40,44 +40,65 @@ export interface Slices {
   /** Steps of a slice; the last one's may lie beyond the depth in part, where operands are zero. */
   readonly steps: Value;
   readonly isCut: Value;
-  /** Memory of each product's sums, [slice, …variables of the loop], and their dtype. */
-  readonly sums: readonly string[];
+  readonly sums: SliceSums;
+}
+
+/** Where sums of slices go: memory of each product's, [slice, …variables of the loop], and their dtype. */
+export interface SliceSums {
+  readonly buffers: readonly string[];
   readonly dtype: DType;
-  /** Most slices of a launch. */
-  readonly most: Extent;
 }
 
 /** Costs are whole numbers of this part of a step. */
 const UNIT = 64;
 
 /**
- * Declares the memory, and computes how a launch cuts the depth of products that blocks take together.
- * @param products of one depth @param dtype of the sums @param blocks most blocks of a launch
- * @param fit 1 for launches of which it may be cut, else 0
+ * Most slices of a launch.
+ * @param products of one depth, which blocks take together @param blocks most of a launch
+ * @param fit 1 for launches of which the depth may be cut, else 0
  */
-export function cutDepth(
+export function mostSlices(
   products: readonly ProductLengths[],
-  dtype: DType,
   blocks: number,
   options: SliceOptions,
-  buffers: Buffer[],
-  build: Builder,
-  fit: Extent = 1,
-): Slices {
-  const { steps } = products[0]!;
-  const tiles = sumOf(products.map((p) => p.tiles));
-  const some = extent("max", tiles, 1);
+  fit: Extent,
+): Extent {
+  const some = extent("max", sumOf(products.map((p) => p.tiles)), 1);
   const room = extent("div", blocks, some);
   const isRoom = extent("min", 1, extent("div", room, 2));
   // Where two slices of each tile are too many for one round of blocks, three may be few enough for two.
   const isRoomInTwo = extent("min", 1, extent("div", Math.floor((2 * blocks) / 3), some));
   const slices = extent("max", extent("mul", isRoom, room), extent("mul", extent("sub", isRoomInTwo, isRoom), 3));
-  const most = extent("mul", fit, extent("min", extent("min", steps, options.most), slices));
-  const sums = products.map(({ loop }) => {
+  return extent("mul", fit, extent("min", extent("min", products[0]!.steps, options.most), slices));
+}
+
+/** Declares the memory of the products' sums. @param mosts slices of a launch, with tiles of each shape @param dtype of the sums */
+export function declareSums(
+  products: readonly ProductLengths[],
+  mosts: readonly Extent[],
+  dtype: DType,
+  buffers: Buffer[],
+): SliceSums {
+  const most = mosts.reduce((a, b) => extent("max", a, b));
+  const names = products.map(({ loop }) => {
     const name = freshName({ buffers }, "slices");
     buffers.push({ name, role: "scratch", dtype, shape: [most, ...loop], symmetric: false });
     return name;
   });
+  return { buffers: names, dtype };
+}
+
+/** Computes how a launch cuts the depth of products. @param most slices */
+export function cutDepth(
+  products: readonly ProductLengths[],
+  most: Extent,
+  sums: SliceSums,
+  blocks: number,
+  options: SliceOptions,
+  build: Builder,
+): Slices {
+  const { steps } = products[0]!;
+  const tiles = sumOf(products.map((p) => p.tiles));
   const one = build.constant(1);
   const unit = build.constant(UNIT);
   const whole = build.extent(steps);
@@ -91,7 +112,13 @@ export function cutDepth(
   const cost = build.add(build.mul(build.add(busy, build.constant(options.meeting)), unit), traffic);
   const cut = build.select(build.compare("lt", cost, build.mul(whole, unit)), deep, whole);
   const count = build.binary("max", build.ceilDiv(whole, build.binary("max", cut, one)), one);
-  return { count, steps: cut, isCut: build.compare("gt", count, one), sums, dtype, most };
+  return { count, steps: cut, isCut: build.compare("gt", count, one), sums };
+}
+
+/** How many slices a launch has: with few rows those of narrow tiles, else those of wide ones. */
+export function eitherSlices(isFew: Value, few: Slices, many: Slices, build: Builder): Slices {
+  const either = (key: "count" | "steps" | "isCut"): Value => build.select(isFew, few[key], many[key]);
+  return { count: either("count"), steps: either("steps"), isCut: either("isCut"), sums: many.sums };
 }
 
 export function sumOf(extents: readonly Extent[]): Extent {
@@ -108,14 +135,14 @@ export function emitSums(
 ): void {
   build.if(slices.isCut, () => {
     build.op("barrier", [], { scope: "grid", ranks: RankPairs.self(world).print(), sums: true }, null);
-    products.forEach((product, i) => emitSum(product, slices, slices.sums[i]!, world, build, values));
+    products.forEach((product, i) => emitSum(product, slices, slices.sums.buffers[i]!, world, build, values));
   });
 }
 
 /** The loop's body over all elements, the product replaced by the sum over its slices. */
 function emitSum(
   { op, match }: Product,
-  { count, dtype }: Slices,
+  { count, sums: { dtype } }: Slices,
   sums: string,
   world: number,
   build: Builder,

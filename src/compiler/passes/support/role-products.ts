@@ -297,7 +297,7 @@ export function emitRoles(
         const store = (): void =>
           own === null ? send() : build.if(own.isOwn, complete, () => build.if(completed!.isApart, handOver, send));
         if (slices === null) return store();
-        const sums = slices.sums[places.indexOf(place)]!;
+        const sums = slices.sums.buffers[places.indexOf(place)]!;
         const keep: ElementBody = (b, inner, i, j) => {
           const at = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
           b.store(sums, b.load(accumulator, [i, j], scalar(accumulatedIn(of))), [slice, ...at]);
