@@ -24,13 +24,18 @@ interface PlaceholderOptions {
 export class Dump {
   private readonly nodes: FxNode[] = [];
   private readonly counts = new Map<string, number>();
+  private readonly groups: Record<string, number>;
 
+  /** @param others process groups besides `tp`, which has all of the ranks that programs are for */
   constructor(
     readonly ranks: number,
     private readonly dtype = "float32",
     readonly name = "region",
     private readonly sizes: Readonly<Record<string, FxSizeRange>> = {},
-  ) {}
+    others: Readonly<Record<string, number>> = {},
+  ) {
+    this.groups = { tp: ranks, ...others };
+  }
 
   input(name: string, shape: Shape, { dtype = this.dtype, ...rest }: PlaceholderOptions = {}): string {
     this.nodes.push({ name, op: "placeholder", shape, dtype: `torch.${dtype}`, ...rest });
@@ -79,29 +84,31 @@ export class Dump {
   wait(x: string): string {
     return this.call("_c10d_functional.wait_tensor.default", [x], this.shapeOf(x), { dtype: this.dtypeOf(x) });
   }
-  gather(x: string): string {
+  gather(x: string, group = "tp"): string {
     const [rows, ...rest] = this.shapeOf(x);
+    const ranks = this.groups[group]!;
     return this.wait(
       this.call(
         "_c10d_functional.all_gather_into_tensor.default",
-        [x, this.ranks, "tp"],
-        [tidy(extent("mul", this.ranks, rows!)), ...rest],
+        [x, ranks, group],
+        [tidy(extent("mul", ranks, rows!)), ...rest],
         { dtype: this.dtypeOf(x) },
       ),
     );
   }
-  scatter(x: string, reduce = "sum"): string {
+  scatter(x: string, reduce = "sum", group = "tp"): string {
     const [rows, ...rest] = this.shapeOf(x);
+    const ranks = this.groups[group]!;
     return this.wait(
       this.call(
         "_c10d_functional.reduce_scatter_tensor.default",
-        [x, reduce, this.ranks, "tp"],
-        [tidy(extent("div", rows!, this.ranks)), ...rest],
+        [x, reduce, ranks, group],
+        [tidy(extent("div", rows!, ranks)), ...rest],
       ),
     );
   }
-  reduce(x: string, reduce = "sum"): string {
-    return this.wait(this.call("_c10d_functional.all_reduce.default", [x, reduce, "tp"], this.shapeOf(x)));
+  reduce(x: string, reduce = "sum", group = "tp"): string {
+    return this.wait(this.call("_c10d_functional.all_reduce.default", [x, reduce, group], this.shapeOf(x)));
   }
   mm(a: string, b: string): string {
     return this.call("aten.mm.default", [a, b], [this.shapeOf(a)[0]!, this.shapeOf(b)[1]!]);
@@ -138,7 +145,7 @@ export class Dump {
       JSON.stringify({
         format: FX_FORMAT,
         name: this.name,
-        groups: { tp: this.ranks },
+        groups: this.groups,
         ...(Object.keys(this.sizes).length === 0 ? {} : { sizes: this.sizes }),
         nodes: [...this.nodes, output],
       }),
@@ -154,7 +161,7 @@ export function lengthArgument(e: Extent): FxArgument {
 /** Lowers, runs every step on emulated ranks, twice, and compares all results with float64. */
 export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
   const lowered = lower(fx, options);
-  expectRuns(fx, lowered, options.ranks, {});
+  expectRuns(fx, lowered, {});
   return lowered;
 }
 
@@ -162,24 +169,23 @@ export function expectLowered(fx: FxGraph, options: LowerOptions): Lowered {
  * Runs what a graph was lowered to, as above, at sizes that only a launch knows; a program whose guards they break by what stays
  * instead of it. Returns the programs that were launched.
  */
-export function expectRuns(symbolic: FxGraph, lowered: Lowered, ranks: number, sizes: DimValues): number {
+export function expectRuns(symbolic: FxGraph, lowered: Lowered, sizes: DimValues): number {
   const fx = atSizes(symbolic, sizes);
   let launched = 0;
-  const all = Array.from({ length: ranks }, (_, rank) => rank);
+  const reference = new FxReference(fx);
+  const all = Array.from({ length: reference.world }, (_, rank) => rank);
+  /** By program, each group of ranks that runs it. */
   const groups = new Map(
-    lowered.parts.flatMap((p) =>
-      p.kind === "program"
-        ? [
-            [
-              p,
-              new CpuGroup(p.compiled.kernel!, p.compiled.manifest!, {
-                source: p.compiled.source,
-                detectUnwritten: true,
-              }),
-            ] as const,
-          ]
-        : [],
-    ),
+    lowered.parts.flatMap((p) => {
+      if (p.kind !== "program") return [];
+      const teams = [...new Set(all.map((rank) => reference.members(p.group, rank).join(" ")))];
+      const { kernel, manifest, source } = p.compiled;
+      const run = teams.map((team) => ({
+        members: team.split(" ").map(Number),
+        group: new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true }),
+      }));
+      return [[p, run] as const];
+    }),
   );
   for (const launch of [1, 2]) {
     const inputs = Object.fromEntries(
@@ -195,9 +201,9 @@ export function expectRuns(symbolic: FxGraph, lowered: Lowered, ranks: number, s
           ),
         ]),
     );
-    const whole = new FxReference(fx, ranks);
+    const whole = new FxReference(fx);
     const wanted = whole.run(inputs);
-    const run = new FxReference(fx, ranks);
+    const run = new FxReference(fx);
     // Waits and views are the caller's: whatever can be said by now.
     const sweep = (): void => {
       for (const n of fx.nodes)
@@ -247,7 +253,7 @@ export function expectRuns(symbolic: FxGraph, lowered: Lowered, ranks: number, s
           for (const h of held)
             h.outputs[b.name] = fillPoison(allocate(b.dtype as DType, sizeOf(shapeAt(b.shape, dims))));
         });
-        groups.get(part)!.run(held, dims);
+        for (const { members, group } of groups.get(part)!) group.run(members.map((rank) => held[rank]!), dims); // prettier-ignore
         part.outputs.forEach((b) => {
           run.values.set(
             b.tensor,
@@ -267,7 +273,7 @@ export function expectRuns(symbolic: FxGraph, lowered: Lowered, ranks: number, s
           dtype,
           run.tensor(name, rank).data,
           wanted[i]![rank]!,
-          `${fx.name}, ${ranks} ranks, sizes ${JSON.stringify(sizes)}, launch ${launch}, ${name}, rank ${rank}`,
+          `${fx.name}, ${all.length} ranks, sizes ${JSON.stringify(sizes)}, launch ${launch}, ${name}, rank ${rank}`,
           16,
         );
     });

@@ -199,7 +199,7 @@ describe("the FX format", () => {
   });
 
   test("its float64 reference knows sums by hand", () => {
-    const reference = new FxReference(atSizes(asFx(graph()), {}), 2);
+    const reference = new FxReference(atSizes(asFx(graph()), {}));
     const [result] = reference.run({ x: [new Float64Array(32).fill(1), new Float64Array(32).fill(2)] });
     expect([...result![0]!.data]).toEqual(Array.from({ length: 32 }, () => 3));
   });

@@ -100,7 +100,7 @@ test.each(KINDS)("as many tokens as there are, %s: one program for all, which co
   const lowered = lower(fx, { ranks: 2, fuse: "legal", caller: "kernels" });
   const programs = lowered.parts.filter((p) => p.kind === "program").length;
   expect(programs).toBeGreaterThan(0);
-  expect([2, 5, 16].map((n0) => expectRuns(fx, lowered, 2, { n0 }))).toEqual([programs, programs, programs]);
+  expect([2, 5, 16].map((n0) => expectRuns(fx, lowered, { n0 }))).toEqual([programs, programs, programs]);
 });
 
 test("conversions of two process groups, though as large, are never in one program", () => {

@@ -134,7 +134,7 @@ describe("forms with sizes compute what the region says, one program for all of 
     const fx = dumped(form);
     const lowered = lower(fx, { ranks: RANKS, fuse: "legal" });
     expect(operations(lowered)).toEqual(form.becomes);
-    const launched = (all: readonly DimValues[]): number[] => all.map((s) => expectRuns(fx, lowered, RANKS, s));
+    const launched = (all: readonly DimValues[]): number[] => all.map((s) => expectRuns(fx, lowered, s));
     expect(launched(form.runs)).toEqual(form.runs.map(() => form.becomes.length));
     expect(launched(form.stays ?? [])).toEqual((form.stays ?? []).map(() => 0));
   });
@@ -259,7 +259,7 @@ test("generated regions with sizes: one lowering, several launches, 0 and 1 amon
   for (const { ranks, fx, launches } of fc.sample(fxRegions(true), { numRuns: isAll ? 60 : 25, seed: 11 })) {
     const lowered = lower(fx, { ranks, fuse: "legal" });
     for (const sizes of launches) {
-      launched += expectRuns(fx, lowered, ranks, sizes);
+      launched += expectRuns(fx, lowered, sizes);
       programs += lowered.parts.filter((p) => p.kind === "program").length;
       if (sizes["s0"] === 0) empty++;
     }

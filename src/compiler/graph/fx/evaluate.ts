@@ -15,15 +15,33 @@ const TWO: Readonly<Record<string, string>> = {
 }; // prettier-ignore
 const FOLDED: Readonly<Record<string, string>> = { sum: "sum", mean: "mean", amax: "max", amin: "min", prod: "prod" };
 
-/** The values of a graph's nodes on every rank, one node after the other. */
+/**
+ * The values of a graph's nodes on every rank, one node after the other. A graph does not say which ranks its process groups are made
+ * of: here they are the axes of a grid, the first group's ranks beside each other, so that no two groups are alike.
+ */
 export class FxReference {
+  /** How many ranks there are. */
+  readonly world: number;
   /** By node, rank by rank. */
   readonly values = new Map<string, readonly Value[]>();
+  /** By process group, how far its ranks lie apart. */
+  private readonly strides = new Map<string, number>();
 
-  constructor(
-    private readonly fx: FxGraph<number>,
-    private readonly ranks: number,
-  ) {}
+  constructor(private readonly fx: FxGraph<number>) {
+    let world = 1;
+    for (const [group, ranks] of Object.entries(fx.groups)) {
+      this.strides.set(group, world);
+      world *= ranks;
+    }
+    this.world = world;
+  }
+
+  /** The ranks that are in a process group with one of them, in the group's order. */
+  members(group: string, rank: number): number[] {
+    const [ranks, stride] = [this.fx.groups[group]!, this.strides.get(group)!];
+    const first = rank - (Math.floor(rank / stride) % ranks) * stride;
+    return Array.from({ length: ranks }, (_, i) => first + i * stride);
+  }
 
   /** A tensor that a node gives on a rank. */
   tensor(name: string, rank: number): Dense {
@@ -39,51 +57,49 @@ export class FxReference {
         this.values.set(node.name, inputs[node.name]!.map((data) => dense(node.shape!, data))); // prettier-ignore
       else if (node.op === "call_function") this.step(node);
     }
-    return outputsOf(this.fx).map((name) => Array.from({ length: this.ranks }, (_, rank) => this.tensor(name, rank)));
+    return outputsOf(this.fx).map((name) => Array.from({ length: this.world }, (_, rank) => this.tensor(name, rank)));
   }
 
   step(node: FxNode<number>): void {
     const target = node.target!.replace(/^torch\.ops\./, "");
-    const all = Array.from({ length: this.ranks }, (_, rank) => rank);
-    const exchanged = target.startsWith("_c10d_functional.") ? this.exchange(node, target.split(".")[1]!) : null;
-    this.values.set(node.name, exchanged ?? all.map((rank) => this.call(node, target, rank)));
+    const [, name = ""] = /^_c10d_functional\.(\w+)/.exec(target) ?? [];
+    const of = (rank: number): Value => {
+      if (name === "") return this.call(node, target, rank);
+      return name === "wait_tensor" ? this.tensor((node.args![0] as { node: string }).node, rank) : this.exchange(node, name, rank); // prettier-ignore
+    };
+    this.values.set(
+      node.name,
+      Array.from({ length: this.world }, (_, rank) => of(rank)),
+    );
   }
 
-  private exchange({ args = [] }: FxNode<number>, name: string): Dense[] {
-    const { ranks } = this;
-    const all = Array.from({ length: ranks }, (_, rank) => this.tensor((args[0] as { node: string }).node, rank));
-    const words = args.filter((a): a is string => typeof a === "string" && !Object.hasOwn(this.fx.groups, a));
+  /** What a rank has of an exchange with the others of its group. */
+  private exchange({ args = [] }: FxNode<number>, name: string, rank: number): Dense {
+    const group = args.find((a): a is string => typeof a === "string" && Object.hasOwn(this.fx.groups, a))!;
+    const words = args.filter((a): a is string => typeof a === "string" && a !== group);
+    const members = this.members(group, rank);
+    const [own, ranks] = [members.indexOf(rank), members.length];
+    const all = members.map((r) => this.tensor((args[0] as { node: string }).node, r));
     const reduced = (): Dense => {
       const fn = { sum: "add", avg: "add", max: "max", min: "min", product: "mul" }[words[0] ?? "sum"]!;
       const total = all.reduce((a, b) => map(PAIRS[fn]!, a, b));
       return words[0] === "avg" ? map((x) => x / ranks, total) : total;
     };
     switch (name) {
-      case "wait_tensor":
-        return all;
       case "all_reduce":
-      case "all_reduce_": {
-        // prettier-ignore
-        const total = reduced();
-        return all.map(() => total);
-      }
+      case "all_reduce_": // prettier-ignore
+        return reduced();
       case "all_gather_into_tensor":
-      case "all_gather_into_tensor_out": {
-        // prettier-ignore
-        const whole = joined(all, 0);
-        return all.map(() => whole);
-      }
+      case "all_gather_into_tensor_out": // prettier-ignore
+        return joined(all, 0);
       case "reduce_scatter_tensor":
-      case "reduce_scatter_tensor_out": {
-        // prettier-ignore
-        const total = reduced();
-        return all.map((_, rank) => shard(total, 0, rank, ranks));
-      }
+      case "reduce_scatter_tensor_out": // prettier-ignore
+        return shard(reduced(), 0, own, ranks);
       case "all_to_all_single":
-        return all.map((_, rank) => joined(all.map((x) => shard(x, 0, rank, ranks)), 0)); // prettier-ignore
+        return joined(all.map((x) => shard(x, 0, own, ranks)), 0); // prettier-ignore
       case "broadcast":
       case "broadcast_": // prettier-ignore
-        return all.map(() => all[Number(args.find((a) => typeof a === "number"))]!);
+        return all[Number(args.find((a) => typeof a === "number"))]!;
       default:
         throw new UsageError(`the float64 reference does not know _c10d_functional.${name}`);
     }

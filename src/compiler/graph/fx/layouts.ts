@@ -36,7 +36,7 @@ const LINEAR = new Set(["add", "sub", "neg", "mul", "div", "cast"]);
 /**
  * @param isInside whether a core node is the region's; views of what is outside are, too
  * @param results core values that others use
- * @param replicated core values that are the same on every rank
+ * @param replicated core values that are the same on every rank of the group that the program is of
  * @throws Unfusable
  */
 export function realize(

@@ -52,6 +52,8 @@ export function lower(value: FxGraph, options: LowerOptions): Lowered {
 
 interface Program {
   readonly realization: Realization;
+  /** The process group that it is of. */
+  readonly group: string;
   readonly seconds: number;
 }
 
@@ -150,23 +152,24 @@ class Partition {
     const apart = more.find((n) => n.group !== first!.group);
     if (apart !== undefined)
       return none(`'${first!.fx}' is of process group ${first!.group}, and '${apart.fx}' of ${apart.group}`);
+    const group = first!.group!;
     const between = this.region.between(atoms);
     if (between !== null) return none(`'${between}' stands between them and is not in the program`);
     let realization: Realization;
     try {
       const name = atoms.length === 1 ? atoms[0]! : `${atoms[0]}_to_${atoms.at(-1)}`;
-      realization = realize(`${this.fx.name ?? "region"}_${name}`, this.region.core, ranks, (n) => atoms.includes(n.fx), this.region.resultsOf(atoms), this.region.replicated); // prettier-ignore
+      realization = realize(`${this.fx.name ?? "region"}_${name}`, this.region.core, ranks, (n) => atoms.includes(n.fx), this.region.resultsOf(atoms), this.region.replicated.get(group)!); // prettier-ignore
     } catch (error) {
       if (error instanceof Unfusable) return none(error.message);
       throw error;
     }
-    const common = this.region.common.get(first?.group ?? "");
-    const free = namesIn(realization.graph).find((name) => common?.has(name) === false);
+    const common = this.region.common.get(group)!;
+    const free = namesIn(realization.graph).find((name) => !common.has(name));
     if (free !== undefined) return none(`${showExtent(this.sizes.of[free]!)} may be another on each rank, for no conversion is of a tensor that long`); // prettier-ignore
     const key = shapeOf(realization.graph);
     let cost = this.costs.get(key);
     if (cost === undefined) this.costs.set(key, (cost = this.costOf(realization.graph)));
-    return "why" in cost ? none(cost.why) : { program: { realization, seconds: cost.seconds }, why: "" };
+    return "why" in cost ? none(cost.why) : { program: { realization, group, seconds: cost.seconds }, why: "" };
   }
 
   private costOf(graph: Graph): Cost {
@@ -393,6 +396,7 @@ class Partition {
     return {
       ...common,
       kind: "program",
+      group: program.group,
       graph,
       compiled,
       dims: launch.dims,

@@ -38,6 +38,8 @@ export type Part = {
 
 export interface ProgramPart {
   readonly kind: "program";
+  /** The process group whose ranks run it. */
+  readonly group: string;
   readonly graph: Graph;
   readonly compiled: CompileResult;
   /** By dimension of the program, what it is of the FX graph's sizes; none where all sizes are known. */

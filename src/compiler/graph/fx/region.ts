@@ -15,8 +15,8 @@ export class Region {
   readonly readers = new Map<string, Set<string>>();
   /** Core values that are given back. */
   readonly results: ReadonlySet<string>;
-  /** Core values that are the same on every rank. */
-  readonly replicated: ReadonlySet<string>;
+  /** By process group, core values that are the same on all of its ranks. */
+  readonly replicated: ReadonlyMap<string, ReadonlySet<string>>;
   /** By process group, names of sizes that are the same on all of its ranks, for its conversions are of tensors that long. */
   readonly common: ReadonlyMap<string, ReadonlySet<string>>;
   /** Core nodes that results depend on. */
@@ -41,7 +41,7 @@ export class Region {
         [...new Set([...read].map((id) => this.fxOf(id)))].filter((m) => m !== atom),
       );
     }
-    this.replicated = this.sameEverywhere();
+    this.replicated = new Map(Object.keys(fx.groups).map((group) => [group, this.sameOn(group)]));
     const exchanged = this.conversionsIn(this.atoms);
     this.common = new Map(Object.keys(fx.groups).map((group) => [group, commonNames(exchanged.filter((n) => n.group === group).flatMap((n) => this.core.nodes.get(n.inputs[0] as string)!.shape))])); // prettier-ignore
   }
@@ -51,17 +51,20 @@ export class Region {
     return [...this.core.nodes.values()].filter((n) => n.fx === atom && this.live.has(n.id) && !VIEW_OPS.has(n.op) && n.op !== "placeholder"); // prettier-ignore
   }
 
-  /** Values that every rank has: results of conversions to all, what the caller says, and what is computed of such alone. */
-  private sameEverywhere(): Set<string> {
+  /**
+   * Values that every rank of a group has: results of its conversions to all, what the caller says, and what is computed of such alone.
+   * Of what another group's conversion gives, nobody knows whether ranks of this one have the same: each may be in another one of those.
+   */
+  private sameOn(group: string): Set<string> {
     const said = new Set(this.fx.nodes.filter((n) => n.replicated === true).map((n) => n.name));
     const same = new Map<string, boolean>();
     const isSame = (id: string): boolean => {
       const known = same.get(id);
       if (known !== undefined) return known;
-      const { op, fx, inputs } = this.core.nodes.get(id)!;
+      const { op, fx, inputs, group: own } = this.core.nodes.get(id)!;
       const to = CONVERSIONS.get(op)?.to;
       const ofInputs = (): boolean => op !== "unknown" && inputs.every((x) => typeof x === "number" || isSame(x));
-      const found = op === "placeholder" ? said.has(fx) : to === undefined ? ofInputs() : to === "replicated";
+      const found = op === "placeholder" ? said.has(fx) : to === undefined ? ofInputs() : to === "replicated" && own === group; // prettier-ignore
       same.set(id, found);
       return found;
     };
