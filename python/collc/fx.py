@@ -43,8 +43,10 @@ def collectives(graph: Any) -> list[Any]:
 
 
 def group_of(node: Any) -> str | None:
-    """The name of a collective's process group: the last of its arguments that is text."""
-    names = [value for value in (*node.args, *node.kwargs.values()) if isinstance(value, str)]
+    """The name of a collective's process group: the last of its arguments that is text, where it is not given by name."""
+    if "group_name" in node.kwargs:
+        return node.kwargs["group_name"]
+    names = [value for value in node.args if isinstance(value, str)]
     return names[-1] if names else None
 
 

@@ -3,9 +3,13 @@ import { UsageError } from "../../../errors.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
 import { COLLECTIVES, dtypeOf, type FxArgument, type FxGraph, type FxNode } from "./fx.js";
 import { type CoreNode, Making, Unknown } from "./making.js";
+import { named } from "./parameters.js";
 import { tidy } from "./sizes.js";
 
 export const VIEW_OPS: ReadonlySet<string> = new Set(["reshape", "permute", "slice"]);
+
+/** Reductions by torch's names; an average is a sum, divided. */
+const REDUCTIONS = new Map<FxArgument, "sum" | "min" | "max" | "prod">([["sum", "sum"], ["avg", "sum"], ["min", "min"], ["max", "max"], ["product", "prod"], ["prod", "prod"]]); // prettier-ignore
 
 export class Compounds extends Making {
   constructor(protected readonly fx: FxGraph) {
@@ -22,25 +26,19 @@ export class Compounds extends Making {
   }
 
   /** `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: products of 8-bit floats are exact in bf16. */
-  protected scaled({ args = [], kwargs = {}, shape = [], dtype: written }: FxNode): string {
+  protected scaled({ args = [], shape = [], dtype: written }: FxNode): string {
     const dtype = dtypeOf(written);
-    const argument = (i: number, name: string): FxArgument => args[i] ?? kwargs[name] ?? null;
-    if (argument(5, "scale_result") !== null) throw new Unknown("collc has no _scaled_mm with scale_result");
+    if (args[5] != null) throw new Unknown("collc has no _scaled_mm with scale_result");
     const [a, b] = [0, 1].map((i) => this.cast(this.tensor(args[i]), "bf16"));
     let value: string = this.cast(this.make("matmul", [a!, b!], shape, "bf16"), "f32") as string;
-    for (const [i, name] of [
-      [2, "scale_a"],
-      [3, "scale_b"],
-    ] as const) {
-      // prettier-ignore
-      let scale = this.tensor(argument(i, name));
+    for (const i of [2, 3]) {
+      let scale = this.tensor(args[i]);
       if (this.of(scale).shape.length === 0) scale = this.reshape(scale, [1, 1]);
       const isOneOrAll = this.of(scale).shape.every((n, d) => n === 1 || sameExtent(n, shape[d]!));
       if (this.of(scale).shape.length !== 2 || !isOneOrAll) throw new Unknown("collc has scales by tensor and by row"); // prettier-ignore
       value = this.pointwise("mul", [value, scale], "f32");
     }
-    const bias = argument(4, "bias");
-    if (bias !== null) value = this.pointwise("add", [value, this.tensor(bias)], "f32");
+    if (args[4] != null) value = this.pointwise("add", [value, this.tensor(args[4])], "f32");
     return this.cast(value, dtype) as string;
   }
 
@@ -107,24 +105,19 @@ export class Compounds extends Making {
   }
 
   /** A conversion, or the wait for one. */
-  protected collective({ args = [], shape = [] }: FxNode, name: string): string {
-    if (name === "wait_tensor") return this.tensor(args[0]);
-    const op = COLLECTIVES[name];
-    if (op === undefined) throw new Unknown(`collc has no _c10d_functional.${name}`);
+  protected collective(node: FxNode, name: string): string {
+    const { args = [], shape = [] } = node;
     const x = this.tensor(args[0]);
-    const group = args.find((a): a is string => typeof a === "string" && Object.hasOwn(this.fx.groups, a));
-    if (group === undefined)
-      throw new Unknown(
-        `its process group is not among the graph's groups (${Object.keys(this.fx.groups).join(", ")})`,
-      );
+    const op = COLLECTIVES[name];
+    if (op === undefined) return x;
+    const { group_name: group, group_size: size, reduce_op: written = "sum", src = 0, ...splits } = named(node);
+    if (typeof group !== "string" || !Object.hasOwn(this.fx.groups, group))
+      throw new Unknown(`its process group ${JSON.stringify(group)} is not among the graph's groups (${Object.keys(this.fx.groups).join(", ")})`); // prettier-ignore
     const ranks = this.fx.groups[group]!;
+    if (typeof size === "number" && size !== ranks) throw new UsageError(`node '${node.name}' is among ${size} ranks of process group ${group}, which has ${ranks}`, "list under groups how many ranks each has"); // prettier-ignore
     const { dtype, shape: from } = this.of(x);
-    const written = args.find((a): a is string => typeof a === "string" && a !== group) ?? "sum";
-    const reduce = ({ sum: "sum", avg: "sum", min: "min", max: "max", product: "prod", prod: "prod" } as const)[
-      written
-    ];
-    if (reduce === undefined && (op === "all_reduce" || op === "reduce_scatter"))
-      throw new Unknown(`collc has no reduction '${written}'`);
+    const reduce = REDUCTIONS.get(written);
+    if (reduce === undefined) throw new Unknown(`collc has no reduction ${JSON.stringify(written)}`);
     const each = (length: Extent): Extent => tidy(extent("div", length, ranks));
     const requireFirst = (): Extent => {
       const [length] = from;
@@ -141,7 +134,7 @@ export class Compounds extends Making {
       case "all_gather":
         return this.make(op, [x], from.with(0, extent("mul", requireFirst(), ranks)), dtype, { dim: 0, group });
       case "all_reduce":
-        return averaged(this.make(op, [x], from, dtype, { group, reduce: reduce! }));
+        return averaged(this.make(op, [x], from, dtype, { group, reduce }));
       case "reduce_scatter": {
         // Parts along another dimension, laid one after the other along the first for those who cut that alone.
         const whole = this.of(x);
@@ -152,20 +145,18 @@ export class Compounds extends Making {
             ? -1
             : parts[0]!.ranges!.findIndex((_, d) => !sameExtent(parts[0]!.shape[d]!, source.shape[d]!));
         const inOrder = source !== null && dim > 0 && parts.length === ranks && parts.every((p, i) => p.op === "slice" && p.inputs[0] === source.id && sameExtent(p.ranges![dim]![0], extent("mul", i, each(source.shape[dim]!))) && sameExtent(extent("mul", p.shape[dim]!, ranks), source.shape[dim]!)); // prettier-ignore
-        if (inOrder) return averaged(this.make(op, [source.id], source.shape.with(dim, each(source.shape[dim]!)), dtype, { dim, group, reduce: reduce!, absorbs: [whole.fx] })); // prettier-ignore
-        return averaged(
-          this.make(op, [x], from.with(0, each(requireFirst())), dtype, { dim: 0, group, reduce: reduce! }),
-        );
+        if (inOrder) return averaged(this.make(op, [source.id], source.shape.with(dim, each(source.shape[dim]!)), dtype, { dim, group, reduce, absorbs: [whole.fx] })); // prettier-ignore
+        return averaged(this.make(op, [x], from.with(0, each(requireFirst())), dtype, { dim: 0, group, reduce }));
       }
       case "all_to_all": {
         requireFirst();
-        const sizes = args.filter(Array.isArray).map((s: readonly FxArgument[]) => s.map((n) => this.length(n)!));
+        const sizes = Object.values(splits).filter(Array.isArray).map((s: readonly FxArgument[]) => s.map((n) => this.length(n)!)); // prettier-ignore
         if (sizes.some((s) => s.some((n) => !sameExtent(n, s[0]!))))
           throw new Unknown("collc has no all_to_all of uneven parts as a graph");
         return this.make(op, [x], shape.length === 0 ? from : shape, dtype, { dim: 0, group });
       }
       default:
-        return this.make(op, [x], from, dtype, { group, from: Number(args.find((a) => typeof a === "number") ?? 0) });
+        return this.make(op, [x], from, dtype, { group, from: Number(src) });
     }
   }
 }

@@ -10,6 +10,7 @@ import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
 import { Compounds } from "./compounds.js";
 import { type Core, scalarOf, Unknown } from "./making.js";
+import { baseOf, positional } from "./parameters.js";
 import { sameShape, tidy } from "./sizes.js";
 
 export { VIEW_OPS } from "./compounds.js";
@@ -20,11 +21,6 @@ const POINTWISE: Readonly<Record<string, string>> = {
   eq: "eq", ne: "ne", lt: "lt", le: "le", gt: "gt", ge: "ge", neg: "neg", logical_not: "not",
   ...Object.fromEntries(UNARY_NAMES.map((n) => [n, n])),
 }; // prettier-ignore
-
-/** `aten.add.Tensor` → `aten.add`. */
-export function baseOf(target: string): string {
-  return target.replace(/^torch\.ops\./, "").replace(/^(\w+\.\w+)\.\w+$/, "$1");
-}
 
 export function coreOf(fx: FxGraph): Core {
   const made = new Maker(fx);
@@ -86,19 +82,20 @@ class Maker extends Compounds {
   // -- calls ---------------------------------------------------------------------------------------
 
   /** The value of a call, or the list of them. */
-  private call(node: FxNode): string | readonly string[] {
-    const { target = "", args = [], kwargs = {}, shape = [] } = node;
+  private call(written: FxNode): string | readonly string[] {
+    const node = positional(written);
+    if (typeof node === "string") throw new Unknown(node);
+    const { target = "", args, shape = [] } = node;
     const dtype = dtypeOf(node.dtype);
     const base = baseOf(target);
     const [, space = "", name = base] = /^(\w+)\.(\w+)$/.exec(base) ?? [];
-    const [a, b, c] = args;
-    if (base === "getitem" || base === "operator.getitem" || base === "_operator.getitem") {
+    const [a, b, c, d, e] = args;
+    if (name === "getitem") {
       const part = isRef(a) && typeof b === "number" ? this.lists.get(a.node)?.[b] : undefined;
       if (part === undefined) throw new Unknown("it takes a part of what collc does not know");
       return part;
     }
-    if (space === "_c10d_functional" || space === "c10d_functional") return this.collective(node, name);
-    if (space !== "aten" && space !== "prims") throw new Unknown(`collc has no ${base}`);
+    if (/^_?c10d_functional$/.test(space)) return this.collective(node, name);
     const numbers = (x: FxArgument | undefined): number[] =>
       (Array.isArray(x) ? x : x === undefined ? [] : [x]).map(Number);
     const rankOf = (x: string): number => this.of(x).shape.length;
@@ -110,12 +107,12 @@ class Maker extends Compounds {
     const pointwise = POINTWISE[name.replace(/_$/, "")];
     if (pointwise !== undefined) {
       const isComparison = ["eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"].includes(pointwise);
-      if (name === "div" && kwargs["rounding_mode"] != null) throw new Unknown("collc has no division that rounds");
+      if (pointwise === "div" && c != null) throw new Unknown("collc has no division that rounds");
       const xs = (["neg", "not"].includes(pointwise) || (UNARY_NAMES as readonly string[]).includes(pointwise) ? [a] : [a, b]).map((x) => this.operand(x)); // prettier-ignore
-      const alpha = scalarOf(kwargs["alpha"] ?? c, 1);
+      const alpha = scalarOf(c, 1);
       const inside =
         isComparison && !["and", "or", "not"].includes(pointwise) ? this.promoted(xs) : isComparison ? "bool" : dtype;
-      if (pointwise === "gelu" && kwargs["approximate"] === "tanh") return this.geluTanh(xs[0] as string, dtype);
+      if (pointwise === "gelu" && b === "tanh") return this.geluTanh(xs[0] as string, dtype);
       if (alpha !== 1)
         xs[1] = typeof xs[1] === "number" ? xs[1] * alpha : this.pointwise("mul", [xs[1]!, alpha], dtype);
       return this.pointwise(pointwise, xs, inside, isComparison ? "bool" : dtype);
@@ -128,7 +125,7 @@ class Maker extends Compounds {
       case "addmm":
       case "baddbmm": {
         // prettier-ignore
-        const [beta, alpha] = [scalarOf(kwargs["beta"], 1), scalarOf(kwargs["alpha"], 1)];
+        const [beta, alpha] = [scalarOf(d, 1), scalarOf(e, 1)];
         const product = this.product(this.tensor(b), this.tensor(c), shape, dtype);
         const scaled = alpha === 1 ? product : this.pointwise("mul", [product, alpha], dtype);
         const bias = beta === 1 ? this.tensor(a) : this.pointwise("mul", [this.tensor(a), beta], dtype);
@@ -186,7 +183,7 @@ class Maker extends Compounds {
         const x = this.tensor(a);
         const dim = axis(x, Number(b ?? 0));
         const length = this.of(x).shape[dim]!;
-        if (Number(args[4] ?? 1) !== 1) throw new Unknown("collc has no slices with steps");
+        if (Number(e ?? 1) !== 1) throw new Unknown("collc has no slices with steps");
         if (shape.length !== rankOf(x)) throw new UsageError(`node '${node.name}', a slice of a tensor with ${rankOf(x)} dimensions, says that it has ${shape.length}`, "dump the graph with torch's own shapes"); // prettier-ignore
         // Where it ends, the shape says: what lies behind the end is not there.
         const from = this.begin(c, length);
@@ -202,7 +199,7 @@ class Maker extends Compounds {
       case "chunk": {
         // prettier-ignore
         const x = this.tensor(a);
-        const dim = axis(x, Number(c ?? kwargs["dim"] ?? 0));
+        const dim = axis(x, Number(c ?? 0));
         const length = this.of(x).shape[dim]!;
         const sizes = Array.isArray(b) ? b.map((n: FxArgument) => this.length(n)!) : parts(length, name === "chunk" ? tidy(extent(isMultipleOf(length, Number(b)) ? "div" : "ceildiv", length, Number(b))) : this.length(b)!); // prettier-ignore
         let at: Extent = 0;
@@ -215,7 +212,7 @@ class Maker extends Compounds {
       case "cat": {
         if (!Array.isArray(a) || a.length === 0) throw new UsageError(`node '${node.name}' joins no list of tensors`, "its first argument is a list of nodes"); // prettier-ignore
         const parts = a.map((x: FxArgument) => this.tensor(x));
-        return this.joined(parts, axis(parts[0]!, Number(b ?? kwargs["dim"] ?? 0)), shape, dtype);
+        return this.joined(parts, axis(parts[0]!, Number(b ?? 0)), shape, dtype);
       }
       case "sum":
       case "mean":
@@ -224,18 +221,22 @@ class Maker extends Compounds {
       case "prod": {
         // prettier-ignore
         const x = this.tensor(a);
-        const given = numbers(b ?? kwargs["dim"] ?? []);
+        const given = numbers(b ?? []);
         const dims = (given.length === 0 ? [...this.of(x).shape.keys()] : given.map((d) => axis(x, d))).sort((p, q) => p - q); // prettier-ignore
         const fn = name === "amax" ? "max" : name === "amin" ? "min" : name;
-        return this.fold(fn, this.cast(x, dtype) as string, dims, (c ?? kwargs["keepdim"] ?? false) === true);
+        return this.fold(fn, this.cast(x, dtype) as string, dims, c === true);
       }
       case "_softmax":
       case "softmax": {
         // prettier-ignore
         const x = this.cast(this.tensor(a), dtype) as string;
         const dims = [axis(x, Number(b))];
-        const e = this.pointwise("exp", [this.pointwise("sub", [x, this.fold("max", x, dims, true)], dtype)], dtype);
-        return this.pointwise("div", [e, this.fold("sum", e, dims, true)], dtype);
+        const powers = this.pointwise(
+          "exp",
+          [this.pointwise("sub", [x, this.fold("max", x, dims, true)], dtype)],
+          dtype,
+        );
+        return this.pointwise("div", [powers, this.fold("sum", powers, dims, true)], dtype);
       }
       case "rms_norm":
       case "_fused_rms_norm": {
@@ -244,7 +245,7 @@ class Maker extends Compounds {
         const dims = numbers(b).map((_, i, all) => rankOf(x) - all.length + i);
         const wide = this.cast(x, "f32") as string;
         const mean = this.fold("mean", this.pointwise("mul", [wide, wide], "f32"), dims, true);
-        const eps = args[3] == null ? 2 ** -23 : Number(args[3]);
+        const eps = d == null ? 2 ** -23 : Number(d);
         const scale = this.pointwise("rsqrt", [this.pointwise("add", [mean, eps], "f32")], "f32");
         const normed = this.cast(this.pointwise("mul", [wide, scale], "f32"), dtype) as string;
         return c == null ? normed : this.pointwise("mul", [normed, this.tensor(c)], dtype);

@@ -6,6 +6,7 @@ import { UsageError } from "../../../errors.js";
 import { DTYPES, isDType } from "../../types/dtype.js";
 import { type Dense, dense, FUNCTIONS, joined, map, PAIRS, part, permuted, product, reduction, reshaped, scalar, shard } from "../arrays.js"; // prettier-ignore
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
+import { positional } from "./parameters.js";
 
 type Value = Dense | readonly Dense[];
 
@@ -60,7 +61,9 @@ export class FxReference {
     return outputsOf(this.fx).map((name) => Array.from({ length: this.world }, (_, rank) => this.tensor(name, rank)));
   }
 
-  step(node: FxNode<number>): void {
+  step(written: FxNode<number>): void {
+    const node = positional(written) as FxNode<number> | string;
+    if (typeof node === "string") throw new UsageError(`the float64 reference does not evaluate '${written.name}': ${node}`, "evaluate the graph without it"); // prettier-ignore
     const target = node.target!.replace(/^torch\.ops\./, "");
     const [, name = ""] = /^_c10d_functional\.(\w+)/.exec(target) ?? [];
     const of = (rank: number): Value => {
@@ -75,15 +78,16 @@ export class FxReference {
 
   /** What a rank has of an exchange with the others of its group. */
   private exchange({ args = [] }: FxNode<number>, name: string, rank: number): Dense {
-    const group = args.find((a): a is string => typeof a === "string" && Object.hasOwn(this.fx.groups, a))!;
-    const words = args.filter((a): a is string => typeof a === "string" && a !== group);
+    // The group is the last text; a reduction stands second, as the root of a broadcast does.
+    const group = args.findLast((a): a is string => typeof a === "string")!;
+    const [, second] = args;
     const members = this.members(group, rank);
     const [own, ranks] = [members.indexOf(rank), members.length];
     const all = members.map((r) => this.tensor((args[0] as { node: string }).node, r));
     const reduced = (): Dense => {
-      const fn = { sum: "add", avg: "add", max: "max", min: "min", product: "mul" }[words[0] ?? "sum"]!;
+      const fn = { sum: "add", avg: "add", max: "max", min: "min", product: "mul" }[String(second)]!;
       const total = all.reduce((a, b) => map(PAIRS[fn]!, a, b));
-      return words[0] === "avg" ? map((x) => x / ranks, total) : total;
+      return second === "avg" ? map((x) => x / ranks, total) : total;
     };
     switch (name) {
       case "all_reduce":
@@ -99,37 +103,37 @@ export class FxReference {
         return joined(all.map((x) => shard(x, 0, own, ranks)), 0); // prettier-ignore
       case "broadcast":
       case "broadcast_": // prettier-ignore
-        return all[Number(args.find((a) => typeof a === "number"))]!;
+        return all[Number(second)]!;
       default:
         throw new UsageError(`the float64 reference does not know _c10d_functional.${name}`);
     }
   }
 
   private call(node: FxNode<number>, target: string, rank: number): Value {
-    const { args = [], kwargs = {}, shape } = node;
+    const { args = [], shape } = node;
     const [, name = target] = target.split(".");
     const value = (a: FxArgument | undefined): Dense => {
       if (isRef(a)) return this.tensor(a.node, rank);
       if (typeof a === "number" || typeof a === "boolean") return scalar(Number(a));
       throw new UsageError(`an argument of '${node.name}' is no tensor`);
     };
-    const [a, b, c, d] = args;
+    const [a, b, c, d, e] = args;
     if (target.endsWith("getitem"))
       return (this.values.get((a as { node: string }).node)![rank] as Dense[])[Number(b)]!;
-    const option = (i: number, key: string, otherwise: number): number => Number(args[i] ?? kwargs[key] ?? otherwise);
     const dims = (x: Dense, given: FxArgument | undefined): number[] => {
       const list = given == null ? [] : Array.isArray(given) ? given.map(Number) : [Number(given)];
       return list.length === 0 ? [...x.shape.keys()] : list.map((n) => (n < 0 ? n + x.shape.length : n));
     };
     const scaledBy = (x: Dense, by: number): Dense => (by === 1 ? x : map((v) => v * by, x));
-    if (Object.hasOwn(TWO, name)) return map(PAIRS[TWO[name]!]!, value(a), scaledBy(value(b), Number(kwargs["alpha"] ?? c ?? 1))); // prettier-ignore
-    if (name === "gelu" && kwargs["approximate"] === "tanh") return map((x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))), value(a)); // prettier-ignore
+    if (name === "div" && c != null) return map((p, q) => (c === "floor" ? Math.floor(p / q) : Math.trunc(p / q)), value(a), value(b)); // prettier-ignore
+    if (Object.hasOwn(TWO, name)) return map(PAIRS[TWO[name]!]!, value(a), scaledBy(value(b), Number(name === "div" ? 1 : (c ?? 1)))); // prettier-ignore
+    if (name === "gelu" && b === "tanh") return map((x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))), value(a)); // prettier-ignore
     if (Object.hasOwn(FUNCTIONS, name)) return map(FUNCTIONS[name]!, value(a));
     if (Object.hasOwn(FOLDED, name)) {
       const x = value(a);
-      const along = dims(x, b ?? kwargs["dim"]);
+      const along = dims(x, b);
       const kept = along.reduce((y, n) => reduction(FOLDED[name]!, y, n), x);
-      return (c ?? kwargs["keepdim"]) === true
+      return c === true
         ? kept
         : reshaped(
             kept,
@@ -143,7 +147,7 @@ export class FxReference {
         return product(value(a), value(b));
       case "addmm":
       case "baddbmm": // prettier-ignore
-        return map(PAIRS["add"]!, scaledBy(value(a), Number(kwargs["beta"] ?? 1)), scaledBy(product(value(b), value(c)), Number(kwargs["alpha"] ?? 1))); // prettier-ignore
+        return map(PAIRS["add"]!, scaledBy(value(a), Number(d ?? 1)), scaledBy(product(value(b), value(c)), Number(e ?? 1))); // prettier-ignore
       case "linear": {
         const y = product(value(a), permuted(value(b), [1, 0]));
         return c == null ? y : map(PAIRS["add"]!, y, value(c));
@@ -151,7 +155,7 @@ export class FxReference {
       case "_scaled_mm": {
         const scale = (x: Dense): Dense => (x.shape.length === 0 ? reshaped(x, [1, 1]) : x);
         const y = map((p, q, r) => p * q * r, product(value(a), value(b)), scale(value(c)), scale(value(d)));
-        return args[4] == null ? y : map(PAIRS["add"]!, y, value(args[4]));
+        return e == null ? y : map(PAIRS["add"]!, y, value(e));
       }
       case "view":
       case "reshape":
@@ -192,13 +196,15 @@ export class FxReference {
         const bound = (v: FxArgument | undefined, otherwise: number): number => Math.min(length, v == null ? otherwise : Number(v) < 0 ? Number(v) + length : Number(v)); // prettier-ignore
         const from = bound(c, 0);
         const to = name === "select" ? from + 1 : bound(d, length);
-        return reshaped(part(x, x.shape.map((_, n) => (n === dim ? from : 0)), x.shape.with(dim, to - from)), shape!); // prettier-ignore
+        const step = name === "select" ? 1 : Number(e ?? 1);
+        const taken = part(x, x.shape.map((_, n) => (n === dim ? from : 0)), x.shape.with(dim, Math.ceil((to - from) / step)), x.shape.map((_, n) => (n === dim ? step : 1))); // prettier-ignore
+        return reshaped(taken, shape!);
       }
       case "split":
       case "split_with_sizes": {
         // prettier-ignore
         const x = value(a);
-        const dim = dims(x, c ?? kwargs["dim"] ?? 0)[0]!;
+        const dim = dims(x, c ?? 0)[0]!;
         const length = x.shape[dim]!;
         const sizes = Array.isArray(b) ? b.map(Number) : Array.from({ length: Math.ceil(length / Number(b)) }, (_, i) => Math.min(Number(b), length - i * Number(b))); // prettier-ignore
         let at = 0;
@@ -210,15 +216,15 @@ export class FxReference {
       }
       case "cat": {
         const parts = (a as readonly FxArgument[]).map(value);
-        return joined(parts, dims(parts[0]!, b ?? kwargs["dim"] ?? 0)[0]!);
+        return joined(parts, dims(parts[0]!, b ?? 0)[0]!);
       }
       case "_softmax":
       case "softmax": {
         // prettier-ignore
         const x = value(a);
         const dim = dims(x, b)[0]!;
-        const e = map((v, most) => Math.exp(v - most), x, reduction("max", x, dim));
-        return map(PAIRS["div"]!, e, reduction("sum", e, dim));
+        const powers = map((v, most) => Math.exp(v - most), x, reduction("max", x, dim));
+        return map(PAIRS["div"]!, powers, reduction("sum", powers, dim));
       }
       case "rms_norm":
       case "_fused_rms_norm": {
@@ -227,7 +233,7 @@ export class FxReference {
         const count = (b as readonly number[]).length;
         const last = Array.from({ length: count }, (_, i) => x.shape.length - count + i);
         const mean = last.reduce((y, n) => reduction("mean", y, n), map((v) => v * v, x)); // prettier-ignore
-        const y = map((v, m) => v / Math.sqrt(m + option(3, "eps", 2 ** -23)), x, mean);
+        const y = map((v, m) => v / Math.sqrt(m + Number(d ?? 2 ** -23)), x, mean);
         return c == null ? y : map(PAIRS["mul"]!, y, value(c));
       }
       case "reciprocal":

@@ -15,6 +15,7 @@ import {
   requirementHolds,
 } from "../../types/requirement.js";
 import { conversionOf, type FxGraph, isRef, withLengths } from "./fx.js";
+import { named, positional } from "./parameters.js";
 
 export interface Dimensions {
   /** The graph with dimensions in the place of sizes. */
@@ -101,10 +102,13 @@ function divisions(fx: FxGraph): { length: Extent; divisor: number; reason: stri
     const division = divisorOf({ ...r, reason: "" });
     return division === null ? [] : [{ ...division, reason: "the caller says so" }];
   });
-  const cut = fx.nodes.flatMap(({ name, target = "", args = [] }) => {
-    const ranks = Object.entries(fx.groups).find(([group]) => args.includes(group))?.[1];
-    const [first] = args;
-    if (ranks === undefined || !isRef(first) || !CUT.has(conversionOf(target) ?? "")) return [];
+  const cut = fx.nodes.flatMap((node) => {
+    const { name, target = "" } = node;
+    const placed = CUT.has(conversionOf(target) ?? "") ? positional(node) : "";
+    if (typeof placed === "string") return [];
+    const { input: first, group_name: group } = named(placed);
+    const ranks = typeof group === "string" && Object.hasOwn(fx.groups, group) ? fx.groups[group] : undefined;
+    if (ranks === undefined || !isRef(first)) return [];
     const rows = fx.nodes.find((n) => n.name === first.node)?.shape?.[0];
     return rows === undefined ? [] : [{ length: rows, divisor: ranks, reason: `'${name}' cuts it among ${ranks} ranks` }]; // prettier-ignore
   });
