@@ -249,19 +249,6 @@ const FORMS: readonly Form[] = [
     },
     becomes: [["all_gather", "gt", "all_gather", "and", "neg", "where", "sum"]],
   },
-  {
-    name: "what is written to a tensor of the caller's: out- and in-variants",
-    make: (ranks) => {
-      const d = new Dump(ranks);
-      const [x, out] = [d.input("x", [4, 6]), d.input("out", [4 * ranks, 6])];
-      const all = d.wait(
-        d.call("_c10d_functional.all_gather_into_tensor_out.default", [x, ranks, "tp", out], [4 * ranks, 6]),
-      );
-      const sum = d.wait(d.call("_c10d_functional.all_reduce_.default", [all, "sum", "tp"], [4 * ranks, 6]));
-      return d.graph(sum);
-    },
-    becomes: [["all_gather"], ["all_reduce"]],
-  },
 ];
 
 function scaledGather(ranks: number, dim: number): FxGraph {

@@ -1,6 +1,7 @@
 /** FX nodes that are several core nodes, or that what stands around them is a part of: scaled products, detours, conversions. */
 import { UsageError } from "../../../errors.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
+import type { Effects } from "./effects.js";
 import { COLLECTIVES, dtypeOf, type FxArgument, type FxGraph, type FxNode } from "./fx.js";
 import { type CoreNode, Making, Unknown } from "./making.js";
 import { named } from "./parameters.js";
@@ -12,8 +13,16 @@ export const VIEW_OPS: ReadonlySet<string> = new Set(["reshape", "permute", "sli
 const REDUCTIONS = new Map<FxArgument, "sum" | "min" | "max" | "prod">([["sum", "sum"], ["avg", "sum"], ["min", "min"], ["max", "max"], ["product", "prod"], ["prod", "prod"]]); // prettier-ignore
 
 export class Compounds extends Making {
-  constructor(protected readonly fx: FxGraph) {
+  constructor(
+    protected readonly fx: FxGraph,
+    protected readonly effects: Effects,
+  ) {
     super();
+  }
+
+  /** Whether memory is now as it was when a node was carried out, so that what it read can be read again. */
+  private isAsAt(node: CoreNode): boolean {
+    return this.effects.epochs.get(node.fx) === this.effects.epochs.get(this.current.name);
   }
 
   /** A product of two tensors of one dtype. */
@@ -88,7 +97,12 @@ export class Compounds extends Making {
     const sources = parts.map((p) => this.of(p));
     const [first] = sources as [CoreNode];
     const gathered = typeof first.inputs[0] === "string" ? this.nodes.get(first.inputs[0]) : undefined;
-    if (gathered?.op === "all_gather" && gathered.dim === 0 && sources.length === this.fx.groups[gathered.group!]) {
+    if (
+      gathered?.op === "all_gather" &&
+      this.isAsAt(gathered) &&
+      gathered.dim === 0 &&
+      sources.length === this.fx.groups[gathered.group!]
+    ) {
       const each = extent("div", gathered.shape[0]!, sources.length);
       const inOrder = sources.every(
         (s, i) => s.op === "slice" && s.inputs[0] === gathered.id && s.ranges!.every(([from, to], d) => (d === 0 ? sameExtent(from, extent("mul", i, each)) && sameExtent(to, extent("mul", i + 1, each)) : from === 0 && sameExtent(to, gathered.shape[d]!))), // prettier-ignore
@@ -110,12 +124,13 @@ export class Compounds extends Making {
     const x = this.tensor(args[0]);
     const op = COLLECTIVES[name];
     if (op === undefined) return x;
-    const { group_name: group, group_size: size, reduce_op: written = "sum", src = 0, ...splits } = named(node);
+    const { group_name: group, group_size: size, reduce_op: written = "sum", src = 0, out, ...splits } = named(node);
     if (typeof group !== "string" || !Object.hasOwn(this.fx.groups, group))
       throw new Unknown(`its process group ${JSON.stringify(group)} is not among the graph's groups (${Object.keys(this.fx.groups).join(", ")})`); // prettier-ignore
     const ranks = this.fx.groups[group]!;
     if (typeof size === "number" && size !== ranks) throw new UsageError(`node '${node.name}' is among ${size} ranks of process group ${group}, which has ${ranks}`, "list under groups how many ranks each has"); // prettier-ignore
     const { dtype, shape: from } = this.of(x);
+    const into = out === undefined ? {} : { into: this.tensor(out) };
     const reduce = REDUCTIONS.get(written);
     if (reduce === undefined) throw new Unknown(`collc has no reduction ${JSON.stringify(written)}`);
     const each = (length: Extent): Extent => tidy(extent("div", length, ranks));
@@ -132,21 +147,30 @@ export class Compounds extends Making {
       written === "avg" ? this.pointwise("mul", [value, 1 / ranks], dtype) : value;
     switch (op) {
       case "all_gather":
-        return this.make(op, [x], from.with(0, extent("mul", requireFirst(), ranks)), dtype, { dim: 0, group });
+        return this.make(op, [x], from.with(0, extent("mul", requireFirst(), ranks)), dtype, {
+          dim: 0,
+          group,
+          ...into,
+        });
       case "all_reduce":
         return averaged(this.make(op, [x], from, dtype, { group, reduce }));
       case "reduce_scatter": {
         // Parts along another dimension, laid one after the other along the first for those who cut that alone.
         const whole = this.of(x);
-        const parts = whole.op === "concat" && whole.dim === 0 ? whole.inputs.map((i) => this.of(i as string)) : [];
+        const parts =
+          whole.op === "concat" && this.isAsAt(whole) && whole.dim === 0
+            ? whole.inputs.map((i) => this.of(i as string))
+            : [];
         const source = parts[0]?.op === "slice" ? this.of(parts[0].inputs[0] as string) : null;
         const dim =
           source === null
             ? -1
             : parts[0]!.ranges!.findIndex((_, d) => !sameExtent(parts[0]!.shape[d]!, source.shape[d]!));
         const inOrder = source !== null && dim > 0 && parts.length === ranks && parts.every((p, i) => p.op === "slice" && p.inputs[0] === source.id && sameExtent(p.ranges![dim]![0], extent("mul", i, each(source.shape[dim]!))) && sameExtent(extent("mul", p.shape[dim]!, ranks), source.shape[dim]!)); // prettier-ignore
-        if (inOrder) return averaged(this.make(op, [source.id], source.shape.with(dim, each(source.shape[dim]!)), dtype, { dim, group, reduce, absorbs: [whole.fx] })); // prettier-ignore
-        return averaged(this.make(op, [x], from.with(0, each(requireFirst())), dtype, { dim: 0, group, reduce }));
+        if (inOrder) return averaged(this.make(op, [source.id], source.shape.with(dim, each(source.shape[dim]!)), dtype, { dim, group, reduce, ...into, absorbs: [whole.fx] })); // prettier-ignore
+        return averaged(
+          this.make(op, [x], from.with(0, each(requireFirst())), dtype, { dim: 0, group, reduce, ...into }),
+        );
       }
       case "all_to_all": {
         requireFirst();

@@ -9,6 +9,7 @@ import { type Extent, extent, sameExtent } from "../../types/extent.js";
 import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
 import { Compounds } from "./compounds.js";
+import type { Effects } from "./effects.js";
 import { type Core, scalarOf, Unknown } from "./making.js";
 import { baseOf, positional } from "./parameters.js";
 import { sameShape, tidy } from "./sizes.js";
@@ -22,8 +23,8 @@ const POINTWISE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(UNARY_NAMES.map((n) => [n, n])),
 }; // prettier-ignore
 
-export function coreOf(fx: FxGraph): Core {
-  const made = new Maker(fx);
+export function coreOf(fx: FxGraph, effects: Effects): Core {
+  const made = new Maker(fx, effects);
   for (const node of fx.nodes) made.add(node);
   return made;
 }
@@ -36,7 +37,11 @@ class Maker extends Compounds {
     this.count = 0;
     if (node.op === "output") return;
     if (node.op === "placeholder") return this.placeholder(node);
+    const targets = this.effects.changes.get(node.name);
+    if (targets !== undefined) return this.changed(node, targets);
     try {
+      const changer = this.effects.copies.get(node.name);
+      if (changer !== undefined) throw new Unknown(`it may be a copy of what '${changer}' changes later`);
       const found = this.call(node);
       if (typeof found === "string") {
         const [rank, said] = [this.of(found).shape.length, node.shape?.length];
@@ -48,12 +53,27 @@ class Maker extends Compounds {
       }
     } catch (error) {
       if (!(error instanceof Unknown)) throw error;
-      this.unknown.set(node.name, error.message);
       // Others may still be made of it: it is what its maker says.
-      const { name, shape = [], dtype } = node;
-      this.nodes.set(name, { id: name, fx: name, op: "unknown", inputs: [], shape, dtype: dtypeOf(dtype) });
-      this.values.set(name, name);
+      this.foreign(node, error.message);
+      this.values.set(node.name, node.name);
     }
+  }
+
+  /** What stays with the caller. */
+  private foreign({ name, shape = [], dtype }: FxNode, why: string): void {
+    this.unknown.set(name, why);
+    this.nodes.set(name, { id: name, fx: name, op: "unknown", inputs: [], shape, dtype: dtypeOf(dtype) });
+  }
+
+  /** What changes tensors that others see: its value, if it has one, is the tensor that it changes. */
+  private changed(node: FxNode, targets: readonly string[]): void {
+    const [target] = targets;
+    this.foreign(
+      node,
+      target === undefined ? "it is called for what it does" : `it changes '${target}', which others see`,
+    );
+    const value = targets.length === 1 && node.shape !== undefined ? this.values.get(target!) : null;
+    this.values.set(node.name, value ?? node.name);
   }
 
   /** Where a part begins: counted from the end where that is said. */

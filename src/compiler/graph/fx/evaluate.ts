@@ -10,6 +10,16 @@ import { positional } from "./parameters.js";
 
 type Value = Dense | readonly Dense[];
 
+/** Where a tensor lies: whose memory it is, and the place of each of its elements there. */
+interface Place {
+  readonly root: string;
+  readonly at: Value;
+}
+
+/** Results that lie where their first argument does; of the second row, where its elements follow one another. */
+const VIEWS = new Set("wait_tensor getitem view _unsafe_view unsqueeze squeeze alias detach expand t transpose permute slice select split split_with_sizes chunk".split(" ")); // prettier-ignore
+const VIEWS_OF_ROWS = new Set(["reshape", "flatten", "contiguous"]);
+
 const TWO: Readonly<Record<string, string>> = {
   add: "add", sub: "sub", mul: "mul", div: "div", minimum: "min", maximum: "max", pow: "pow",
   eq: "eq", ne: "ne", lt: "lt", le: "le", gt: "gt", ge: "ge", logical_and: "and", logical_or: "or",
@@ -27,8 +37,13 @@ export class FxReference {
   readonly values = new Map<string, readonly Value[]>();
   /** By process group, how far its ranks lie apart. */
   private readonly strides = new Map<string, number>();
+  private readonly places = new Map<string, Place>();
 
-  constructor(private readonly fx: FxGraph<number>) {
+  /** @param rounded what is stored of what a node gives */
+  constructor(
+    private readonly fx: FxGraph<number>,
+    private readonly rounded: (value: Dense, node: FxNode<number>) => Dense = (value) => value,
+  ) {
     let world = 1;
     for (const [group, ranks] of Object.entries(fx.groups)) {
       this.strides.set(group, world);
@@ -55,7 +70,7 @@ export class FxReference {
   run(inputs: Readonly<Record<string, readonly ArrayLike<number>[]>>): Dense[][] {
     for (const node of this.fx.nodes) {
       if (node.op === "placeholder")
-        this.values.set(node.name, inputs[node.name]!.map((data) => dense(node.shape!, data))); // prettier-ignore
+        this.give(node.name, inputs[node.name]!.map((data) => dense(node.shape!, data))); // prettier-ignore
       else if (node.op === "call_function") this.step(node);
     }
     return outputsOf(this.fx).map((name) => Array.from({ length: this.world }, (_, rank) => this.tensor(name, rank)));
@@ -65,15 +80,38 @@ export class FxReference {
     const node = positional(written) as FxNode<number> | string;
     if (typeof node === "string") throw new UsageError(`the float64 reference does not evaluate '${written.name}': ${node}`, "evaluate the graph without it"); // prettier-ignore
     const target = node.target!.replace(/^torch\.ops\./, "");
-    const [, name = ""] = /^_c10d_functional\.(\w+)/.exec(target) ?? [];
+    const [space, said = target] = target.split(".");
+    const name = said.replace(/([^_])_$|_out$/, "$1");
     const of = (rank: number): Value => {
-      if (name === "") return this.call(node, target, rank);
-      return name === "wait_tensor" ? this.tensor((node.args![0] as { node: string }).node, rank) : this.exchange(node, name, rank); // prettier-ignore
+      const found = space === "_c10d_functional" && name !== "wait_tensor" ? this.exchange(node, name, rank) : this.call(node, target, name, (x) => this.values.get(x)![rank]!); // prettier-ignore
+      return "data" in found ? this.rounded(found, node) : found;
     };
-    this.values.set(
-      node.name,
-      Array.from({ length: this.world }, (_, rank) => of(rank)),
-    );
+    const results = Array.from({ length: this.world }, (_, rank) => of(rank));
+    const refs = (node.args ?? []).filter(isRef);
+    if (name !== said) return this.change(said.endsWith("_out") ? refs.at(-1)!.node : refs[0]!.node, node.name, results as Dense[]); // prettier-ignore
+    const source = refs.length === 0 ? undefined : this.places.get(refs[0]!.node)!;
+    const isInOrder = (at: Value): boolean => "data" in at && at.data.every((place, i) => place === at.data[0]! + i);
+    if (source === undefined || !(VIEWS.has(name) || (VIEWS_OF_ROWS.has(name) && isInOrder(source.at)))) return this.give(node.name, results); // prettier-ignore
+    this.values.set(node.name, results);
+    this.places.set(node.name, { root: source.root, at: this.call(node, target, name, (x) => this.places.get(x)!.at) });
+  }
+
+  /** A value in memory of its own. */
+  give(name: string, values: readonly Value[]): void {
+    const [first] = values as [Value];
+    this.values.set(name, values);
+    if ("data" in first) this.places.set(name, { root: name, at: dense(first.shape, first.data.map((_, i) => i)) }); // prettier-ignore
+  }
+
+  /** Stores results where a tensor lies, which is what the node is from then on. All that lies there has other elements. */
+  private change(target: string, node: string, results: readonly Dense[]): void {
+    const place = this.places.get(target)!;
+    this.places.set(node, place);
+    const memory = (this.values.get(place.root) as readonly Dense[]).map(({ data }) => Float64Array.from(data));
+    results.forEach(({ data }, rank) => data.forEach((x, i) => (memory[rank]![(place.at as Dense).data[i]!] = x)));
+    const taken = ({ shape, data }: Dense, rank: number): Dense => dense(shape, data.map((i) => memory[rank]![i]!)); // prettier-ignore
+    for (const [name, { root, at }] of this.places)
+      if (root === place.root) this.values.set(name, memory.map((_, rank) => ("data" in at ? taken(at, rank) : at.map((part) => taken(part, rank))))); // prettier-ignore
   }
 
   /** What a rank has of an exchange with the others of its group. */
@@ -91,35 +129,31 @@ export class FxReference {
     };
     switch (name) {
       case "all_reduce":
-      case "all_reduce_": // prettier-ignore
         return reduced();
       case "all_gather_into_tensor":
-      case "all_gather_into_tensor_out": // prettier-ignore
         return joined(all, 0);
       case "reduce_scatter_tensor":
-      case "reduce_scatter_tensor_out": // prettier-ignore
         return shard(reduced(), 0, own, ranks);
       case "all_to_all_single":
         return joined(all.map((x) => shard(x, 0, own, ranks)), 0); // prettier-ignore
       case "broadcast":
-      case "broadcast_": // prettier-ignore
         return all[Number(second)]!;
       default:
         throw new UsageError(`the float64 reference does not know _c10d_functional.${name}`);
     }
   }
 
-  private call(node: FxNode<number>, target: string, rank: number): Value {
+  /** @param of values of other nodes */
+  private call(node: FxNode<number>, target: string, name: string, of: (node: string) => Value): Value {
     const { args = [], shape } = node;
-    const [, name = target] = target.split(".");
     const value = (a: FxArgument | undefined): Dense => {
-      if (isRef(a)) return this.tensor(a.node, rank);
+      const found = isRef(a) ? of(a.node) : undefined;
+      if (found !== undefined && "data" in found) return found;
       if (typeof a === "number" || typeof a === "boolean") return scalar(Number(a));
       throw new UsageError(`an argument of '${node.name}' is no tensor`);
     };
     const [a, b, c, d, e] = args;
-    if (target.endsWith("getitem"))
-      return (this.values.get((a as { node: string }).node)![rank] as Dense[])[Number(b)]!;
+    if (name.endsWith("getitem")) return (of((a as { node: string }).node) as readonly Dense[])[Number(b)]!;
     const dims = (x: Dense, given: FxArgument | undefined): number[] => {
       const list = given == null ? [] : Array.isArray(given) ? given.map(Number) : [Number(given)];
       return list.length === 0 ? [...x.shape.keys()] : list.map((n) => (n < 0 ? n + x.shape.length : n));
@@ -164,11 +198,17 @@ export class FxReference {
       case "squeeze":
       case "flatten": // prettier-ignore
         return reshaped(value(a), shape!);
+      case "wait_tensor":
       case "clone":
       case "contiguous":
       case "alias":
       case "detach": // prettier-ignore
         return value(a);
+      case "empty":
+        return dense(shape!);
+      case "copy":
+      case "fill": // prettier-ignore
+        return map((_, x) => x, value(a), value(b));
       case "expand":
         return map((x) => x, value(a), dense(shape!));
       case "_to_copy":

@@ -42,6 +42,8 @@ export interface FxNode<Length extends Extent = Extent> {
   readonly strides?: readonly Length[];
   /** Of a placeholder: the caller says that every rank holds the same, as of the weight of a norm. */
   readonly replicated?: boolean;
+  /** Of a call: nodes among its arguments whose memory it changes, where its target does not say so, as `copy_` and `out=` do. */
+  readonly mutates?: readonly string[];
 }
 
 export interface FxGraph<Length extends Extent = Extent> {
@@ -148,6 +150,11 @@ export function fxSchema(): Schema {
                 dtype: { type: "string", description: `torch's name, or one of ${DTYPE_NAMES.join(", ")}` },
                 strides: { ...size, description: "In elements; row-major where left out." },
                 replicated: { type: "boolean", description: "Every rank holds the same, as of the weight of a norm." },
+                mutates: {
+                  type: "array",
+                  items: { type: "string" },
+                  description: "Nodes among its arguments that it changes, where its target does not say so.",
+                },
               },
               ["name", "op"],
             ),
@@ -205,6 +212,8 @@ export function asFx(value: unknown): FxGraph {
       throw new UsageError(`two nodes are called '${node.name}'`, "names of FX nodes are unique");
     const bad = refsOf(node).find((r) => !known.has(r));
     if (bad !== undefined) throw new UsageError(`node '${node.name}' is made of '${bad}', which does not stand before it`, "list nodes in the order of FX"); // prettier-ignore
+    const [other] = (node.mutates ?? []).filter((name) => !refsOf(node).includes(name));
+    if (other !== undefined) throw new UsageError(`node '${node.name}' changes '${other}', which is none of its arguments`, "list under mutates the nodes among its arguments that it changes"); // prettier-ignore
     known.add(node.name);
   }
   if (given.nodes.filter((n) => n.op === "output").length !== 1)

@@ -153,6 +153,8 @@ class Partition {
     if (apart !== undefined)
       return none(`'${first!.fx}' is of process group ${first!.group}, and '${apart.fx}' of ${apart.group}`);
     const group = first!.group!;
+    const change = atoms.find((a) => this.region.effects.changes.has(a));
+    if (change !== undefined) return none(`of '${change}': ${this.region.core.unknown.get(change)}`);
     const between = this.region.between(atoms);
     if (between !== null) return none(`'${between}' stands between them and is not in the program`);
     let realization: Realization;
@@ -350,7 +352,7 @@ class Partition {
     const order: (readonly string[])[] = [];
     while (rest.size > 0) {
       const next = [...rest].find((p) =>
-        p.every((a) => this.region.makers.get(a)!.every((m) => done.has(m) || p.includes(m))),
+        p.every((a) => this.region.before.get(a)!.every((m) => done.has(m) || p.includes(m))),
       );
       if (next === undefined) return null;
       rest.delete(next);

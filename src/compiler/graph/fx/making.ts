@@ -21,6 +21,8 @@ export interface CoreNode {
   readonly reduce?: "sum" | "min" | "max" | "prod";
   /** Of a broadcast. */
   readonly from?: number;
+  /** Of a conversion into memory that nobody else looks at: whose it is. A program does without; who carries it out as it is, does not. */
+  readonly into?: string;
   /** FX nodes that it does the work of, too. */
   readonly absorbs?: readonly string[];
   /** On one rank. */

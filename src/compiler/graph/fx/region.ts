@@ -1,6 +1,7 @@
 /** What an FX graph's nodes are to each other: which are needed, who reads whom, what every rank has. */
 import { CONVERSIONS } from "../../check/functions.js";
 import { type Core, coreOf, type CoreNode, VIEW_OPS } from "./core.js";
+import { type Effects, effectsOf } from "./effects.js";
 import { outputsOf } from "./evaluate.js";
 import { CONVERTS, type FxGraph, refsOf } from "./fx.js";
 import { commonNames } from "./sizes.js";
@@ -11,6 +12,10 @@ export class Region {
   readonly atoms: readonly string[];
   /** By atom, those that it needs. */
   readonly makers = new Map<string, readonly string[]>();
+  /** By atom, those that come before it: those that it needs, and all that stand on the other side of a change that others see. */
+  readonly before = new Map<string, readonly string[]>();
+  /** Nodes that change what others see, which are always the caller's. */
+  readonly effects: Effects;
   /** By core value, the atoms that read it, through views. */
   readonly readers = new Map<string, Set<string>>();
   /** Core values that are given back. */
@@ -23,7 +28,9 @@ export class Region {
   private readonly live = new Set<string>();
 
   constructor(readonly fx: FxGraph) {
-    this.core = coreOf(fx);
+    this.effects = effectsOf(fx);
+    this.core = coreOf(fx, this.effects);
+    for (const name of this.effects.changes.keys()) this.keep(name);
     const given = outputsOf(fx).map((name) => this.core.values.get(name) ?? name);
     given.forEach((id) => this.keep(id));
     this.results = new Set(given.flatMap((id) => this.basesOf(id)));
@@ -41,9 +48,22 @@ export class Region {
         [...new Set([...read].map((id) => this.fxOf(id)))].filter((m) => m !== atom),
       );
     }
+    this.orderByChanges();
     this.replicated = new Map(Object.keys(fx.groups).map((group) => [group, this.sameOn(group)]));
     const exchanged = this.conversionsIn(this.atoms);
     this.common = new Map(Object.keys(fx.groups).map((group) => [group, commonNames(exchanged.filter((n) => n.group === group).flatMap((n) => this.core.nodes.get(n.inputs[0] as string)!.shape))])); // prettier-ignore
+  }
+
+  /** A change comes behind all that stands before it, and before all that stands behind it. */
+  private orderByChanges(): void {
+    let since: string[] = [];
+    let last: string[] = [];
+    for (const atom of this.atoms) {
+      const isChange = this.effects.changes.has(atom);
+      this.before.set(atom, [...new Set([...this.makers.get(atom)!, ...last, ...(isChange ? since : [])])]);
+      if (isChange) [since, last] = [[], [atom]];
+      else since.push(atom);
+    }
   }
 
   /** The core nodes of an atom that compute. */
@@ -57,6 +77,8 @@ export class Region {
    */
   private sameOn(group: string): Set<string> {
     const said = new Set(this.fx.nodes.filter((n) => n.replicated === true).map((n) => n.name));
+    // What a change leaves there, each rank may have of its own.
+    const changed = new Set([...this.effects.changes.values()].flat().flatMap((name) => this.memoryOf(this.core.values.get(name) ?? name))); // prettier-ignore
     const same = new Map<string, boolean>();
     const isSame = (id: string): boolean => {
       const known = same.get(id);
@@ -64,7 +86,7 @@ export class Region {
       const { op, fx, inputs, group: own } = this.core.nodes.get(id)!;
       const to = CONVERSIONS.get(op)?.to;
       const ofInputs = (): boolean => op !== "unknown" && inputs.every((x) => typeof x === "number" || isSame(x));
-      const found = op === "placeholder" ? said.has(fx) : to === undefined ? ofInputs() : to === "replicated" && own === group; // prettier-ignore
+      const found = changed.has(id) ? false : op === "placeholder" ? said.has(fx) : to === undefined ? ofInputs() : to === "replicated" && own === group; // prettier-ignore
       same.set(id, found);
       return found;
     };
@@ -78,7 +100,7 @@ export class Region {
 
   /** What a core node is made of; of one that collc does not know, whatever FX says. */
   private inputsOf(node: CoreNode): (string | number)[] {
-    if (node.op !== "unknown") return [...node.inputs];
+    if (node.op !== "unknown") return [...node.inputs, ...(node.into === undefined ? [] : [node.into])];
     return refsOf(this.fx.nodes.find((n) => n.name === node.fx)!).map((name) => this.core.values.get(name) ?? name);
   }
 
@@ -94,6 +116,14 @@ export class Region {
     const node = typeof id === "string" ? this.core.nodes.get(id) : undefined;
     if (node === undefined || node.op === "placeholder") return [];
     return VIEW_OPS.has(node.op) ? node.inputs.flatMap((x) => this.basesOf(x)) : [node.id];
+  }
+
+  /** The core nodes whose memory a value may lie in. */
+  private memoryOf(id: string | number): string[] {
+    const node = this.core.nodes.get(String(id));
+    if (node === undefined) return [];
+    const others = VIEW_OPS.has(node.op) || node.op === "unknown" ? this.inputsOf(node) : [];
+    return [node.id, ...others.flatMap((x) => this.memoryOf(x))];
   }
 
   /** Conversions of some atoms. */
@@ -115,10 +145,10 @@ export class Region {
   between(atoms: readonly string[]): string | null {
     const after = new Set<string>();
     for (const a of this.atoms)
-      if (!atoms.includes(a) && this.makers.get(a)!.some((m) => atoms.includes(m) || after.has(m))) after.add(a);
+      if (!atoms.includes(a) && this.before.get(a)!.some((m) => atoms.includes(m) || after.has(m))) after.add(a);
     const seen = new Set<string>();
     const walk = (name: string): string | null => {
-      for (const m of this.makers.get(name)!) {
+      for (const m of this.before.get(name)!) {
         if (seen.has(m)) continue;
         seen.add(m);
         if (after.has(m)) return m;
