@@ -50,6 +50,19 @@ def group_of(node: Any) -> str | None:
     return names[-1] if names else None
 
 
+def mutated(node: Any) -> list[str]:
+    """Names of the nodes whose memory a call changes, as its schema says; none where it has no schema, or where its name tells it."""
+    schema = getattr(node.target, "_schema", None)
+    found: list[str] = []
+    if schema is None or re.match(r"(aten|_?c10d_functional)\.", target_of(node)):
+        return found
+    for place, parameter in enumerate(schema.arguments):
+        given = node.args[place] if place < len(node.args) else node.kwargs.get(parameter.name)
+        if parameter.alias_info is not None and parameter.alias_info.is_write:
+            found += [each.name for each in (given if isinstance(given, (list, tuple)) else [given]) if is_node(each)]
+    return list(dict.fromkeys(found))
+
+
 def is_size(value: Any) -> bool:
     """Whether it is torch's SymInt: a number that only a launch knows."""
     return type(value).__name__ == "SymInt" and hasattr(value, "node")
@@ -245,7 +258,8 @@ def dump(graph: Any, groups: Mapping[str, int], *, name: str = "region", replica
             args = [_argument(each, known, sizes) for each in node.args]
             kwargs = {key: _argument(each, known, sizes) for key, each in node.kwargs.items()}
             call = {"name": node.name, "op": "call_function", "target": target_of(node), "args": args}
-            nodes.append({**call, **({"kwargs": kwargs} if kwargs else {}), **about})
+            changes = [name for name in mutated(node) if name in known]
+            nodes.append({**call, **({"kwargs": kwargs} if kwargs else {}), **about, **({"mutates": changes} if changes else {})})
         elif node.op == "output":
             nodes.append({"name": "output", "op": "output", "args": [_argument(each, known, sizes) for each in node.args]})
         else:

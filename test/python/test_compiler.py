@@ -221,6 +221,29 @@ class Dumps(unittest.TestCase):
 
     def test_finds_collectives_and_their_groups(self) -> None:
         self.assertEqual([(n.name, fx.group_of(n)) for n in fx.collectives(gathered())], [("all", "7")])
+        x = Node("placeholder", "x", val=Tensor((4, 8)))
+        named = Node("call_function", "sum", "_c10d_functional.all_reduce.default", (x,), group_name="7", reduce_op="max")
+        self.assertEqual(fx.group_of(named), "7")
+
+    def test_says_what_operators_of_other_libraries_change(self) -> None:
+        class Parameter:
+            def __init__(self, name: str, writes: bool) -> None:
+                self.name = name
+                self.alias_info = type("Alias", (), {"is_write": True})() if writes else None
+
+        class Operator:
+            def __init__(self, name: str, *parameters: Parameter) -> None:
+                self.name, self._schema = name, type("Schema", (), {"arguments": parameters})()
+
+            def __str__(self) -> str:
+                return self.name
+
+        x, cache = (Node("placeholder", name, val=Tensor((4, 8))) for name in ("x", "cache"))
+        store = Operator("mine.store.default", Parameter("x", False), Parameter("cache", True))
+        calls = (Node("call_function", "stored", store, (x, cache)), Node("call_function", "again", store, (x,), cache=cache))
+        copy = Node("call_function", "copied", Operator("aten.copy_.default", Parameter("self", True), Parameter("src", False)), (cache, x))
+        dumped = fx.dump(Graph(x, cache, *calls, copy), {})["nodes"]
+        self.assertEqual([node.get("mutates") for node in dumped], [None, None, ["cache"], ["cache"], None])
 
 
 COMMAND = """#!{python}
