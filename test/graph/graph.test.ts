@@ -51,6 +51,13 @@ const programs =
     });
 
 describe("the text of a graph", () => {
+  test("both ways say which option is missing", () => {
+    const bare = undefined as unknown as { ranks: number };
+    expect(() => graphToText(mlp(), bare)).toThrow("options must be an object, not undefined");
+    expect(() => graphFromText("", bare)).toThrow("options must be an object, not undefined");
+    expect(() => graphFromText("", {} as typeof bare)).toThrow("the option 'ranks' is missing");
+  });
+
   test("is what a person would write, one line a node", () => {
     expect(graphToText(mlp(), { ranks: 4, dtype: "bf16" })).toMatchInlineSnapshot(`
       "/// A gated layer, its tokens cut among the ranks.

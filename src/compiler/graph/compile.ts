@@ -36,8 +36,10 @@ export function compileGraph(graph: Graph, options: GraphCompileOptions): Compil
 /**
  * The graph as a text that a person can read and `compile` takes: one line a node. `graphFromText` gives the graph back, with the
  * outputs in full, and with ids that the language has no name for, and those of numbers inside a line, as they come out there.
+ * @throws UsageError as {@link compileGraph} does
  */
 export function graphToText(graph: Graph, options: GraphCompileOptions): string {
+  checkOptions(options);
   return completed(asGraph(graph), options).syntax.source.text;
 }
 

@@ -4,6 +4,7 @@ import type { Collective, Expression, LayoutReference, Statement, TensorDeclarat
 import type { Diagnostic } from "../diagnostics/create.js";
 import { checkCollective, parseProgram } from "../front-end.js";
 import type { ResolveImport } from "../link/link.js";
+import { checkOptions } from "../options.js";
 import { everyVariable } from "../program/library.js";
 import { SourceFile } from "../source.js";
 import type { DType } from "../types/dtype.js";
@@ -27,9 +28,10 @@ export type GraphFromText =
 
 /**
  * The graph that a text of tensor expressions says. `let`s keep their names; what stands inside expressions gets names of its own.
- * @throws UsageError for a correct program that is no graph: with loops, scratch arrays, or an `ensures` clause
+ * @throws UsageError for a correct program that is no graph: with loops, scratch arrays, or an `ensures` clause; and for wrong options
  */
 export function graphFromText(text: string, options: GraphFromTextOptions): GraphFromText {
+  checkOptions(options);
   const source = new SourceFile(options.file ?? "<input>", text);
   const { program, diagnostics: syntax } = parseProgram(source);
   const hasError = (all: readonly Diagnostic[]): boolean => all.some((d) => d.severity === "error");
