@@ -195,6 +195,25 @@ const FORMS: readonly Form[] = [
     becomes: [["all_gather", "matmul", "silu", "matmul", "mul", "matmul", "reduce_scatter"]],
   },
   {
+    name: "torch's own norm, which gives a tuple, and of which both are used",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const h = d.reduce(d.input("x", [4, 8]));
+      const both = d.call("aten._fused_rms_norm.default", [h, [8], d.input("w", [8]), 1e-5], null);
+      return d.graph(d.call("getitem", [both, 0], [4, 8]), d.call("getitem", [both, 1], [4, 1]));
+    },
+    becomes: [["all_reduce", "mul", "mean", "add", "rsqrt", "mul", "mul"]],
+  },
+  {
+    name: "a tensor that is called as the program's result would be",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const sum = d.reduce(d.input("x", [4, 8]));
+      return d.graph(sum, d.pointwise("add", sum, d.input("out_all_reduce_1", [4, 8])));
+    },
+    becomes: [["all_reduce", "add"]],
+  },
+  {
     name: "softmax of gathered scores",
     make: (ranks) => {
       const d = new Dump(ranks);

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FxReference } from "../../src/compiler/graph/fx/evaluate.js";
 import { atSizes } from "../../src/compiler/graph/fx/fx.js";
-import { asFx, type FxGraph, fxSchema, lower } from "../../src/compiler/graph/index.js";
+import { asFx, type FxGraph, type FxNode, fxSchema, lower } from "../../src/compiler/graph/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { fxRegions } from "./fx-regions.js";
 import { Dump, expectLowered, fused } from "./fx-support.js";
@@ -122,6 +122,14 @@ describe("verdicts", () => {
     expect(edges.filter((e) => !e.isFused).map((e) => e.why).join("; ")).toMatch(why); // prettier-ignore
   });
 
+  test("says that a dtype is missing where one is", () => {
+    const d = new Dump(2);
+    const x = d.reduce(d.input("x", [8, 4]));
+    const graph = d.graph(d.pointwise("relu", x));
+    const untold = { ...graph, nodes: graph.nodes.map(({ dtype, ...n }) => (n.name === "relu_1" ? n : { ...n, ...(dtype === undefined ? {} : { dtype }) })) }; // prettier-ignore
+    expect(lower(untold, { ranks: 2, fuse: "legal" }).parts.at(-1)).toMatchObject({ why: expect.stringMatching(/^nothing says its dtype.*dump the graph with torch's own dtypes$/) }); // prettier-ignore
+  });
+
   test("another group's conversion stays NCCL's", () => {
     const d = new Dump(2);
     const x = d.reduce(d.input("x", [8, 4]));
@@ -171,6 +179,7 @@ describe("the FX format", () => {
     const d = new Dump(2);
     return d.graph(d.reduce(d.input("x", [8, 4])));
   };
+  const changed = (g: FxGraph, name: string, to: Partial<FxNode>): FxGraph => ({ ...g, nodes: g.nodes.map((n) => (n.name === name ? { ...n, ...to } : n)) }); // prettier-ignore
   test.for<[string, (g: FxGraph) => unknown, RegExp]>([
     [
       "a node that is not there",
@@ -183,6 +192,26 @@ describe("the FX format", () => {
       "a placeholder without shape",
       (g) => ({ ...g, nodes: [{ name: "x", op: "placeholder", dtype: "f32" }, ...g.nodes.slice(1)] }),
       /node 'x': 'shape' is missing/,
+    ],
+    [
+      "fewer strides than dimensions",
+      (g) => changed(g, "x", { strides: [4] }),
+      /node 'x' has 2 dimensions and 1 strides/,
+    ],
+    [
+      "a sum of another dtype than what is summed",
+      (g) => changed(g, "all_reduce_1", { dtype: "torch.bfloat16" }),
+      /node 'all_reduce_1' says that it has elements of bf16; _c10d_functional.all_reduce.default of its arguments has f32/,
+    ],
+    [
+      "a sum of another shape",
+      (g) => changed(g, "all_reduce_1", { shape: [9, 4] }),
+      /'all_reduce_1' says that it has the shape \[9, 4\]; .* has \[8, 4\]/,
+    ],
+    [
+      "a sum of another shape, whatever a launch says",
+      (g) => ({ ...changed(changed(g, "x", { shape: ["n", 4] }), "all_reduce_1", { shape: [{ op: "add", a: "n", b: 1 }, 4] }), sizes: { n: {} } }), // prettier-ignore
+      /'all_reduce_1' says that it has the shape \[n \+ 1, 4\]; .* has \[n, 4\]/,
     ],
     [
       "no groups of so many ranks",

@@ -10,7 +10,7 @@ import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
 import { Compounds } from "./compounds.js";
 import type { Effects } from "./effects.js";
-import { type Core, scalarOf, Unknown } from "./making.js";
+import { type Core, type CoreNode, scalarOf, Unknown } from "./making.js";
 import { baseOf, positional } from "./parameters.js";
 import { sameShape, tidy } from "./sizes.js";
 
@@ -44,8 +44,7 @@ class Maker extends Compounds {
       if (changer !== undefined) throw new Unknown(`it may be a copy of what '${changer}' changes later`);
       const found = this.call(node);
       if (typeof found === "string") {
-        const [rank, said] = [this.of(found).shape.length, node.shape?.length];
-        if (said !== undefined && said !== rank) throw new UsageError(`node '${node.name}' says that it has ${said} dimensions; ${node.target} of its arguments has ${rank}`, "dump the graph with torch's own shapes"); // prettier-ignore
+        this.compare(node, this.of(found));
         this.values.set(node.name, found);
       } else {
         this.lists.set(node.name, found);
@@ -57,6 +56,17 @@ class Maker extends Compounds {
       this.foreign(node, error.message);
       this.values.set(node.name, node.name);
     }
+  }
+
+  /** @throws UsageError where a node says otherwise than what it is made of */
+  private compare({ name, target, shape, dtype }: FxNode, found: CoreNode): void {
+    const wrong = (said: string, has: string): UsageError => new UsageError(`node '${name}' says that it has ${said}; ${target} of its arguments has ${has}`, "dump the graph with torch's own shapes and dtypes"); // prettier-ignore
+    if (shape !== undefined && shape.length !== found.shape.length) throw wrong(`${shape.length} dimensions`, `${found.shape.length}`); // prettier-ignore
+    // Lengths that differ by a number are not equal, whatever the launch says.
+    const isOther = (n: Extent, d: number): boolean => typeof tidy(extent("sub", n, found.shape[d]!)) === "number" && !sameExtent(n, found.shape[d]!); // prettier-ignore
+    if (shape?.some(isOther) === true) throw wrong(`the shape ${showShape(shape)}`, showShape(found.shape));
+    if (dtype !== undefined && dtypeOf(dtype) !== found.dtype)
+      throw wrong(`elements of ${dtypeOf(dtype)}`, found.dtype);
   }
 
   /** What stays with the caller. */
@@ -262,13 +272,17 @@ class Maker extends Compounds {
       case "_fused_rms_norm": {
         // prettier-ignore
         const x = this.tensor(a);
+        // Torch's own gives a tuple, with the norm's factor behind it, and no dtype.
+        const isTuple = name === "_fused_rms_norm" && node.shape === undefined;
+        const out = isTuple ? this.of(x).dtype : dtype;
         const dims = numbers(b).map((_, i, all) => rankOf(x) - all.length + i);
         const wide = this.cast(x, "f32") as string;
         const mean = this.fold("mean", this.pointwise("mul", [wide, wide], "f32"), dims, true);
         const eps = d == null ? 2 ** -23 : Number(d);
         const scale = this.pointwise("rsqrt", [this.pointwise("add", [mean, eps], "f32")], "f32");
-        const normed = this.cast(this.pointwise("mul", [wide, scale], "f32"), dtype) as string;
-        return c == null ? normed : this.pointwise("mul", [normed, this.tensor(c)], dtype);
+        const normed = this.cast(this.pointwise("mul", [wide, scale], "f32"), out) as string;
+        const value = c == null ? normed : this.pointwise("mul", [normed, this.tensor(c)], out);
+        return isTuple ? [value, scale] : value;
       }
       case "pow": {
         if (typeof a === "number") return this.pointwise("pow", [a, this.tensor(b)], dtype);

@@ -273,8 +273,10 @@ export class FxReference {
         const count = (b as readonly number[]).length;
         const last = Array.from({ length: count }, (_, i) => x.shape.length - count + i);
         const mean = last.reduce((y, n) => reduction("mean", y, n), map((v) => v * v, x)); // prettier-ignore
-        const y = map((v, m) => v / Math.sqrt(m + Number(d ?? 2 ** -23)), x, mean);
-        return c == null ? y : map(PAIRS["mul"]!, y, value(c));
+        const scale = map((m) => 1 / Math.sqrt(m + Number(d ?? 2 ** -23)), mean);
+        const y = map((v, by, w) => v * by * w, x, scale, c == null ? scalar(1) : value(c));
+        // Torch's own is a tuple, which has no shape.
+        return name === "_fused_rms_norm" && shape === undefined ? [y, scale] : y;
       }
       case "reciprocal":
         return map((v) => 1 / v, value(a));

@@ -212,6 +212,8 @@ export function asFx(value: unknown): FxGraph {
       throw new UsageError(`two nodes are called '${node.name}'`, "names of FX nodes are unique");
     const bad = refsOf(node).find((r) => !known.has(r));
     if (bad !== undefined) throw new UsageError(`node '${node.name}' is made of '${bad}', which does not stand before it`, "list nodes in the order of FX"); // prettier-ignore
+    const { shape = [], strides = shape } = node;
+    if (strides.length !== shape.length) throw new UsageError(`node '${node.name}' has ${shape.length} dimensions and ${strides.length} strides`, "give each dimension its stride, or leave strides out where it is row-major"); // prettier-ignore
     const [other] = (node.mutates ?? []).filter((name) => !refsOf(node).includes(name));
     if (other !== undefined) throw new UsageError(`node '${node.name}' changes '${other}', which is none of its arguments`, "list under mutates the nodes among its arguments that it changes"); // prettier-ignore
     known.add(node.name);

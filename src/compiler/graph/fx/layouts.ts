@@ -68,13 +68,21 @@ class Realizer {
   ) {}
 
   graph(name: string, results: readonly string[]): Realization {
-    const outputs = results.map((value) => {
+    const made = results.map((value) => {
       const { dtype, fx } = this.at(value);
       if (dtype === "") throw new Unfusable(this.core.unknown.get(fx) ?? `'${fx}' is no tensor`);
       if (!isDType(dtype)) throw new Unfusable(`collc stores no tensors of ${dtype}, as '${fx}' is`);
       const { id, mode } = this.value(value, "any");
       if (isPartial(mode)) throw new Unfusable(`'${this.at(value).fx}' is used outside, where each rank must have its own summand of it`); // prettier-ignore
-      return { id: `out_${value}`, value: id };
+      return { of: value, value: id };
+    });
+    const ids = new Set<GraphOperand>([...this.nodes.keys(), ...this.inputs.keys()]);
+    // An output with an input's id would be that input, changed in place.
+    const outputs = made.map(({ of, value }) => {
+      let id = `out_${of}`;
+      for (let i = 2; ids.has(id); i++) id = `out_${of}__as${i}`;
+      ids.add(id);
+      return { id, value };
     });
     // What was tried in another layout, and is not used, goes.
     const used = new Set<GraphOperand>(outputs.map((o) => o.value));
@@ -98,7 +106,7 @@ class Realizer {
         outputs,
       },
       inputs: new Map(inputs.map((t) => [t.id, t.value])),
-      outputs: new Map(results.map((value) => [`out_${value}`, value])),
+      outputs: new Map(outputs.map(({ id }, i) => [id, results[i]!])),
     };
   }
 
@@ -170,6 +178,8 @@ class Realizer {
     const same = this.replicated.has(node.id);
     const mode: Mode = want === "any" ? (same ? "replicated" : "local") : want;
     if (mode === "replicated" && !same) throw new Unfusable(`'${node.fx}' may differ from rank to rank, and one that all have is needed: if all have the same, say so with "replicated": true`); // prettier-ignore
+    if (node.dtype === "")
+      throw new Unfusable(this.core.unknown.get(node.fx) ?? `nothing says the dtype of '${node.fx}'`);
     if (!isDType(node.dtype)) throw new Unfusable(`collc has no tensors of ${node.dtype}, as '${node.fx}' is`);
     if (node.shape.includes(0)) throw new Unfusable(`'${node.fx}' has no elements`);
     const reason = this.core.unknown.get(node.fx);

@@ -95,6 +95,7 @@ export class Making implements Core {
     if (typeof x === "number") return x;
     const { shape, dtype: from } = this.of(x);
     if (from === dtype) return x;
+    if (dtype === "" || from === "") throw new Unknown("nothing says its dtype, or that of what it is made of: dump the graph with torch's own dtypes"); // prettier-ignore
     if (!isDType(dtype) || !isDType(from))
       throw new Unknown(`collc has no tensors of ${isDType(dtype) ? from : dtype}`);
     return this.make("cast", [x], shape, dtype);
