@@ -99,9 +99,11 @@ export async function joinGroup(options: JoinOptions = {}): Promise<BootstrapGro
       cleanups.push(removeFile, atExit(removeFile));
     }
     const exchange = new Exchange(store, "world", { timeoutMs });
+    const given = readEnv("COLLC_HOST", env);
     const seats = await exchange.allGather("hosts", {
-      host: hostIdentity(),
-      name: readEnv("COLLC_HOST", env) ?? hostname(),
+      // What a launcher calls two hosts is taken for two, also where both names lead to one machine.
+      host: [hostIdentity(), given ?? ""].join("/"),
+      name: given ?? hostname(),
     });
     names = seats.map(({ name }) => name);
     const hosts = groupByHost(seats);

@@ -150,10 +150,12 @@ export class DeviceGroup extends DevicePrimitives implements Group {
       await requireOneDomain(exchange, device, `the ranks of group "${seat.name}" are on ${hosts.length} hosts`);
     const { timeoutMs } = options;
     const directory = boot.runDirectory;
+    // Descriptors do not leave a host: each has an exchange of its own, and all ranks know alike whether there is one.
+    const near = [...ranks.keys()].filter((member) => boot.localRanks.includes(ranks[member]!));
     const fds =
-      world === 1 || hosts.length > 1
+      world === 1 || (hosts.length > 1 && options.backend !== "nccl")
         ? null
-        : await FdExchange.connect({ exchange, rank, world, directory, timeoutMs });
+        : await FdExchange.connect({ exchange, rank, world, near, directory, timeoutMs });
     try {
       const provider = await openProvider(options.backend, {
         device,

@@ -15,7 +15,7 @@ export interface ProviderOptions {
   readonly exchange: ExchangeChannel;
   /** The run's rank of each of the group's. */
   readonly ranks: readonly number[];
-  /** Null where the ranks are on several hosts, or there is one rank. */
+  /** Between the ranks of this host. Null where there is one rank, and for backends that map no descriptors between hosts. */
   readonly fds: FdExchange | null;
   /** The ranks are on several hosts of one NVLink domain. Only the cuda backend is told. */
   readonly fabric: boolean;

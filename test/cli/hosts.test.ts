@@ -106,6 +106,8 @@ describe.runIf(isBuilt && existsSync(join(built, "fake-cuda/libcuda.so.1")))(
       COLLC_NVRTC: join(built, "fake-nvrtc/libnvrtc.so.99"),
       COLLC_CACHE_MAX_MB: "0",
       COLLC_ALLOW_OVERLAPPING_DEVICES: "1",
+      // What ranks on one NVLink domain of several hosts need: fabric handles.
+      FAKE_CUDA_ATTRIBUTES: "128=1",
     };
 
     // The fake driver computes all-reduces in f32, on at most 16 blocks; it sends no messages, so all ranks share addresses.

@@ -15,12 +15,19 @@ export function useFakeMachine(): void {
   openAllDevices();
 }
 
-/** One group a rank. Rank r is on GPU r % 4 of the fake driver. */
-export function connectRanks(world: number, options: Partial<DeviceGroupOptions> = {}): Promise<DeviceGroup[]> {
+/**
+ * One group a rank. Rank r is on GPU r % 4 of the fake driver.
+ * @param hosts the host of each rank, by name; default: all are on one
+ */
+export function connectRanks(
+  world: number,
+  { hosts, ...options }: Partial<DeviceGroupOptions> & { readonly hosts?: readonly string[] } = {},
+): Promise<DeviceGroup[]> {
   const { timeoutMs = 120_000 } = options;
   return Promise.all(
-    memoryStores(world).map(async (store) => {
-      const boot = await joinGroup({ store, timeoutMs });
+    memoryStores(world).map(async (store, rank) => {
+      const apart = hosts === undefined ? {} : { env: { COLLC_HOST: hosts[rank]! }, localRank: rank };
+      const boot = await joinGroup({ store, timeoutMs, ...apart });
       return DeviceGroup.connect(boot, {
         backend: "cuda",
         timeoutMs,

@@ -216,6 +216,8 @@ exit $code
     );
     expect(failure?.message).toMatch(/^host b was lost, with ranks 2 and 3: rank [23] /);
     expect(exitCode).toBe(1);
+    // Nobody was left on that host to remove its folder.
+    sandbox.forgetRunDirectories();
   });
 
   test("a rank that fails is named with its host", async () => {

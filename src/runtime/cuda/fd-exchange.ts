@@ -1,5 +1,5 @@
 /**
- * File descriptors between the ranks of one machine. Each rank binds a UNIX socket in a private folder; the ranks tell
+ * File descriptors between the ranks of one machine, host by host where there are several. Each rank binds a UNIX socket in a private folder; the ranks tell
  * each other the paths through the store. Every message carries the run's secret, its sender and the number of the
  * exchange, and what does not fit is dropped with its descriptors closed.
  */
@@ -21,9 +21,11 @@ export interface ExchangeChannel {
 
 export interface FdExchangeOptions {
   readonly exchange: ExchangeChannel;
-  /** Index of this rank among those of the exchange, and their number. All must be on this machine. */
+  /** Index of this rank among those of the exchange, and their number. */
   readonly rank: number;
   readonly world: number;
+  /** The ranks on this machine, ascending, this one among them: descriptors travel between these. Default: all. */
+  readonly near?: readonly number[] | undefined;
   /** Folder for the socket, mode 0700, such as COLLC_RUN_DIR; default: a new one under the temporary folder. */
   readonly directory?: string | undefined;
   readonly timeoutMs: number;
@@ -31,6 +33,8 @@ export interface FdExchangeOptions {
 
 export class FdExchange {
   readonly #rank: number;
+  /** Other ranks of this machine. */
+  readonly #peers: readonly number[];
   readonly #paths: readonly string[];
   readonly #timeoutMs: number;
   readonly #channel: FdChannelHandle;
@@ -51,16 +55,19 @@ export class FdExchange {
     this.#paths = paths;
     this.#ownDirectory = ownDirectory;
     this.#rank = options.rank;
+    this.#peers = nearOf(options).filter((peer) => peer !== options.rank);
     this.#timeoutMs = options.timeoutMs;
     // A process that ends early leaves no socket behind either.
     this.#stopAtExit = atExit(() => this.close());
   }
 
-  /** Collective over the ranks of `exchange`. */
+  /** Collective over the ranks of `exchange`, also where those of several machines exchange apart. */
   static async connect(options: FdExchangeOptions): Promise<FdExchange> {
     const { exchange, rank } = options;
-    const secrets = await exchange.allGather("fd-exchange secret", rank === 0 ? randomBytes(32).toString("hex") : "");
-    const secret = Buffer.from(secrets[0] ?? "", "hex");
+    const [first] = nearOf(options);
+    const own = rank === first ? randomBytes(32).toString("hex") : "";
+    const secrets = await exchange.allGather("fd-exchange secret", own);
+    const secret = Buffer.from(secrets[first!] ?? "", "hex");
     // Random, because several groups may share the folder. mkdtemp makes it 0700.
     const ownDirectory = options.directory === undefined ? mkdtempSync(path.join(tmpdir(), "collc-fd-")) : null;
     const directory = options.directory ?? ownDirectory!;
@@ -78,8 +85,8 @@ export class FdExchange {
   }
 
   /**
-   * Gives every peer `fd` and gets theirs, in rank order; the own entry is -1. Collective. `fd` stays the caller's; the
-   * received ones become the caller's.
+   * Gives every peer of this machine `fd` and gets theirs, in rank order; the own entry is -1, as are those of ranks elsewhere.
+   * Collective over the machine's ranks. `fd` stays the caller's; the received ones become the caller's.
    * @throws RuntimeError `timeout` naming the ranks that sent nothing. Nothing is leaked then.
    */
   async allGather(fd: number): Promise<number[]> {
@@ -87,7 +94,7 @@ export class FdExchange {
     const sequence = this.#sequence++;
     const received = this.#early.get(sequence) ?? new Map<number, number>();
     this.#early.delete(sequence);
-    const peers = this.#paths.map((_, peer) => peer).filter((peer) => peer !== this.#rank);
+    const peers = this.#peers;
     // Settle everything before judging: a descriptor that arrives after a failure must be closed too.
     const outcomes = await Promise.allSettled([
       this.#receiveAll(sequence, received, peers),
@@ -104,17 +111,19 @@ export class FdExchange {
   }
 
   /**
-   * Gives the descriptor of rank `root` to every other, as {@link allGather}; `fd` is looked at on `root` alone, which
-   * gets -1. Collective.
+   * Gives the descriptor of rank `root`, one of this machine, to every other, as {@link allGather}; `fd` is looked at on `root`
+   * alone, which gets -1. Collective over the machine's ranks.
    */
   async broadcast(root: number, fd = -1): Promise<number> {
     if (this.#closed) throw new RuntimeError("the descriptor exchange was closed");
-    if (root < 0 || root >= this.#paths.length) throw new RuntimeError(`there is no rank ${root} to broadcast from`);
+    if (root !== this.#rank && !this.#peers.includes(root))
+      throw new RuntimeError(`there is no rank ${root} to broadcast from`);
     const sequence = this.#sequence++;
     if (this.#rank === root) {
-      const peers = this.#paths.filter((_, peer) => peer !== root);
       const sent = await Promise.allSettled(
-        peers.map((path) => native().fdChannelSend(this.#channel, path, root, sequence, fd, this.#timeoutMs)),
+        this.#peers.map((peer) =>
+          native().fdChannelSend(this.#channel, this.#paths[peer]!, root, sequence, fd, this.#timeoutMs),
+        ),
       );
       const failure = sent.find((outcome) => outcome.status === "rejected");
       if (failure !== undefined) throw failure.reason;
@@ -148,7 +157,7 @@ export class FdExchange {
       const isCurrent = message.sequence === sequence;
       const into = isCurrent ? received : this.#earlyFor(message.sequence, sequence);
       // Who is ahead may send for its next exchange, whoever is to send in this one.
-      const isExpected = isCurrent ? peers.includes(sender) : sender !== this.#rank && sender < this.#paths.length;
+      const isExpected = isCurrent ? peers.includes(sender) : this.#peers.includes(sender);
       if (into === null || !isExpected || into.has(sender)) {
         native().fdClose(fd); // stale, from nobody we know, or sent twice
         continue;
@@ -174,4 +183,8 @@ export class FdExchange {
     this.#early.clear();
     if (this.#ownDirectory !== null) rmSync(this.#ownDirectory, { recursive: true, force: true });
   }
+}
+
+function nearOf({ near, world }: FdExchangeOptions): readonly number[] {
+  return near ?? Array.from({ length: world }, (_, rank) => rank);
 }

@@ -4,7 +4,8 @@
  *
  * The addresses come from NCCL where it has them on the host (ncclGetPeerDevicePointer, since 2.29). Before, its device
  * functions alone knew them, in headers for kernels; then, and where NCCL makes no window, the memory's physical handle
- * is exported and mapped by us, which works from 2.19 on because ncclMemAlloc allocates with the driver's VMM.
+ * is exported and mapped by us, which works from 2.19 on because ncclMemAlloc allocates with the driver's VMM. Such handles
+ * do not leave a host: ranks of other hosts have no addresses then.
  */
 import { together, within } from "../bounded.js";
 import { agreeOnLibrary } from "../capabilities/multicast.js";
@@ -30,8 +31,8 @@ export interface NcclProviderOptions {
   /** The group's members by their rank in the run, for messages. */
   readonly ranks: readonly number[];
   /**
-   * For addresses by exported handles; made when they are needed and this is left out. Null where the ranks are on
-   * several hosts: handles do not travel, so peers that NCCL has no address for are out of reach.
+   * For addresses by exported handles, between the ranks of this host: those elsewhere stay out of reach. Made for all ranks when it
+   * is needed and left out.
    */
   readonly fds?: FdExchange | null;
   /** Bound of each collective step; default COLLC_TIMEOUT_MS or 60 s. */
@@ -188,7 +189,7 @@ export class NcclWindowProvider implements SymmetricProvider {
       let descriptors: readonly number[] = [];
       try {
         descriptors = await fds.allGather(own);
-        return descriptors.map((fd, peer) => (peer === rank ? local : held.map(fd, bytes, peer)));
+        return descriptors.map((fd, peer) => (peer === rank ? local : fd < 0 ? 0n : held.map(fd, bytes, peer)));
       } finally {
         for (const fd of [own, ...descriptors]) if (fd >= 0) native().fdClose(fd);
       }
