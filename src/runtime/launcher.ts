@@ -110,17 +110,12 @@ export async function launchRanks(options: LaunchOptions): Promise<LaunchResult>
   const secret = newSecret();
   const runId = randomBytes(8).toString("hex");
   const onRefused = options.onRefused ?? ((message: string) => void process.stderr.write(`collc: ${message}\n`));
-  const { listen, address } = options.hosts === undefined ? here : storePlace(options.hosts);
+  const { listen, address } = options.hosts === undefined ? here : await storePlace(options.hosts);
   let server: StoreServer | undefined;
   try {
-    for (const [i, host] of listen.entries())
-      server ??= await hostStore({ world: ranks, secret, runId, onRefused, host }).catch((error: unknown) => {
-        // A host without IPv6 has other interfaces.
-        if (i === listen.length - 1) throw error;
-        return undefined;
-      });
-    const run = new Run(options, server!, removeDirectory, secret, {
-      COLLC_STORE: `${address.includes(":") ? `[${address}]` : address}:${server!.port}`,
+    server = await hostStore({ world: ranks, secret, runId, onRefused, host: listen });
+    const run = new Run(options, server, removeDirectory, secret, {
+      COLLC_STORE: `${address.includes(":") ? `[${address}]` : address}:${server.port}`,
       COLLC_RUN_ID: runId,
       ...(options.hosts === undefined && {
         COLLC_STORE_SECRET: secret,
@@ -128,7 +123,7 @@ export async function launchRanks(options: LaunchOptions): Promise<LaunchResult>
         COLLC_LAUNCHER: String(process.pid),
       }),
       MASTER_ADDR: address,
-      MASTER_PORT: String(server!.port),
+      MASTER_PORT: String(server.port),
     });
     return await run.finish();
   } finally {

@@ -1,10 +1,9 @@
 /** How a rank comes to the store of its run: hosted by the launcher, by rank 0 at MASTER_ADDR, or found through a file. */
-import { lookup } from "node:dns/promises";
-import { networkInterfaces } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Environment, type LauncherInfo, readEnv } from "./env.js";
 import { hostIdentity } from "./hosts.js";
 import { storeAddressOf } from "./store-address.js";
+import { addressesOf, listenAddresses } from "./store-host.js";
 import { connectStoreByFile, hostStoreInFile } from "./store-file.js";
 import { type Store, type StoreServer, connectStore, hostStore, memoryStore } from "./store.js";
 
@@ -40,12 +39,16 @@ export async function openStore(
     return { store: memoryStore(server.core, 0, `port ${server.port}, see ${path}`), server, removeFile: remove };
   }
   const address = storeAddressOf(info, env);
+  const startedAt = performance.now();
+  const addresses = await addressesOf(address.host, timeoutMs);
   if (rank !== 0 || launcher === "collc") {
-    const store = await connectStore({ ...address, rank, world, timeoutMs });
+    const leftMs = Math.max(1, timeoutMs - (performance.now() - startedAt));
+    const store = await connectStore({ ...address, rank, world, timeoutMs: Math.ceil(leftMs) });
     return { store, server: null, removeFile: null };
   }
   if (readEnv("COLLC_STORE_SECRET", env) === undefined) onRefused(openDoor(launcher, address.host));
-  const server = await hostStore({ ...address, world, host: await listenAddress(address.host), onRefused });
+  const listen = listenAddresses(address.host, addresses, info.localWorld === world);
+  const server = await hostStore({ ...address, world, host: listen, onRefused });
   return { store: memoryStore(server.core, 0, `${address.host}:${server.port}`), server, removeFile: null };
 }
 
@@ -56,14 +59,6 @@ function openDoor(launcher: string, host: string): string {
     "guesses the name of this run can join it. Set it to the same random text for all ranks: " +
     "export COLLC_STORE_SECRET=$(openssl rand -hex 32)"
   );
-}
-
-/** MASTER_ADDR itself where it is an address of this machine, so that no other interface is open; else all. */
-async function listenAddress(host: string): Promise<string> {
-  const resolved = await lookup(host).catch(() => null);
-  const own = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
-  const isOwn = resolved !== null && (own.includes(resolved.address) || resolved.address.startsWith("127."));
-  return isOwn ? resolved.address : "0.0.0.0";
 }
 
 /** Closes a store that this process hosts, once the others have left it or some seconds, at most `boundMs`, have gone by. */

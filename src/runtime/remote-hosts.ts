@@ -1,8 +1,10 @@
 /** Ranks on other hosts: which hosts, by a file, and the command that starts a rank there over ssh. */
+import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { type Environment, environmentTable, processEnvironment, readEnv } from "./env.js";
 import { UsageError } from "./errors.js";
 import { ranksText } from "./hosts.js";
+import { addressesOf, listenAddresses } from "./store-host.js";
 
 /** A host, and how many ranks it has. */
 export interface RemoteHost {
@@ -79,17 +81,21 @@ const local = new Set(["localhost", "127.0.0.1", "::1"]);
 const bare = ({ name }: RemoteHost): string => name.replace(/\[(.*)\]$/, "$1");
 
 /**
- * Where the store listens, and where ranks on these hosts find it: MASTER_ADDR where it is set, the loopback where all of them are this
- * host, else all interfaces and this host's name.
+ * Where the store listens, and where ranks on these hosts find it: at MASTER_ADDR where it is set, see {@link listenAddresses}, on the
+ * loopback where all of them are this host, else on all interfaces and at this host's name.
+ * @throws MachineError for a MASTER_ADDR that has no address
  */
-export function storePlace(
+export async function storePlace(
   hosts: readonly RemoteHost[],
   env: Environment = processEnvironment(),
-): { readonly listen: readonly string[]; readonly address: string } {
+): Promise<{ readonly listen: readonly string[]; readonly address: string }> {
   const named = readEnv("MASTER_ADDR", env);
-  if (named !== undefined) return { listen: [named], address: named };
-  if (hosts.every((host) => local.has(bare(host).replace(/^.*@/, ""))))
-    return { listen: ["127.0.0.1"], address: "127.0.0.1" };
+  const isOneHost = hosts.every((host) => local.has(bare(host).replace(/^.*@/, "")));
+  if (named !== undefined) {
+    const listen = isIP(named) !== 0 ? [named] : listenAddresses(named, await addressesOf(named, 0), isOneHost);
+    return { listen, address: named };
+  }
+  if (isOneHost) return { listen: ["127.0.0.1"], address: "127.0.0.1" };
   return { listen: ["::", "0.0.0.0"], address: hostname() };
 }
 

@@ -1,7 +1,7 @@
 /**
  * Where the store of a run is, and what its secret is, when no `collc run` says so: under torchrun, mpirun, srun.
  *
- * Rank 0 hosts it on MASTER_ADDR. MASTER_PORT itself is usually taken by the launcher (torchrun's own store),
+ * Rank 0 hosts it on MASTER_ADDR, see store-host.ts. MASTER_PORT itself is usually taken by the launcher (torchrun's own store),
  * so rank 0 tries `portTries` ports in a row from MASTER_PORT + `portOffset` and takes the first free one.
  * The other ranks try the same ports in the same order: a store greets with the tag of its run, so theirs is
  * recognised and anything else is passed over. COLLC_STORE_PORT names one port instead.

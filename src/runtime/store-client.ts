@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readEnv } from "./env.js";
 import { RuntimeError, messageOf, systemCode } from "./errors.js";
 import type { Member, StoreRequest } from "./store-core.js";
+import { masterHelp } from "./store-host.js";
 import type { StoreTransport } from "./store.js";
 import {
   FrameReader,
@@ -75,7 +76,7 @@ export async function openTransport(options: ConnectStoreOptions): Promise<TcpTr
     `rank ${options.rank} found no store of its run on ${host} within ${timeoutMs} ms (${where || "not tried"})`,
     readEnv("COLLC_HOST") === undefined
       ? "rank 0 hosts it under torchrun and mpirun: is it up, and can its host and ports be reached from here?"
-      : "collc run --hosts listens there; set MASTER_ADDR to an address of this host that the other one reaches",
+      : masterHelp(),
     "timeout",
   );
 }

@@ -32,8 +32,8 @@ export interface HostStoreOptions {
   readonly secret: string;
   /** Name of the run, see {@link runTag}. */
   readonly runId: string;
-  /** Address to listen on, default 127.0.0.1. */
-  readonly host?: string;
+  /** Address to listen on, or several, of which the first that this machine has is taken; default 127.0.0.1. */
+  readonly host?: string | readonly string[];
   /** Ports to try in order, default [0]: any free one. */
   readonly ports?: readonly number[];
   /** Told of the first connections that were turned away, in one printable line each: who and why. */
@@ -46,19 +46,23 @@ export interface HostStoreOptions {
  */
 export async function hostStore(options: HostStoreOptions): Promise<StoreServer> {
   const { host = "127.0.0.1", ports = [0] } = options;
-  const failures: string[] = [];
-  for (const port of ports) {
-    const store = new StoreServer(options);
-    try {
-      await store.listen(host, port);
-      return store;
-    } catch (error) {
-      failures.push(`${port}: ${systemCode(error) ?? messageOf(error)}`);
-      if (systemCode(error) !== "EADDRINUSE" && systemCode(error) !== "EACCES") break;
+  const hosts = [host].flat();
+  let failures: string[] = [];
+  for (const address of hosts) {
+    failures = [];
+    for (const port of ports) {
+      const store = new StoreServer(options);
+      try {
+        await store.listen(address, port);
+        return store;
+      } catch (error) {
+        failures.push(`${port}: ${systemCode(error) ?? messageOf(error)}`);
+        if (systemCode(error) !== "EADDRINUSE" && systemCode(error) !== "EACCES") break;
+      }
     }
   }
   throw new MachineError(
-    `the store of the run cannot listen on ${host} (port ${failures.join(", ")})`,
+    `the store of the run cannot listen on ${hosts.at(-1)} (port ${failures.join(", ")})`,
     "set MASTER_ADDR to an address of this host, or COLLC_STORE_PORT to a free port",
   );
 }
@@ -228,5 +232,7 @@ export class StoreServer {
 }
 
 function describePeer(socket: Socket): string {
-  return `${socket.remoteAddress ?? "a peer that is gone"}:${socket.remotePort ?? "?"}`;
+  // What listens by IPv6 sees IPv4 inside of it.
+  const address = socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, "");
+  return `${address ?? "a peer that is gone"}:${socket.remotePort ?? "?"}`;
 }

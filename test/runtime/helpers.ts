@@ -39,6 +39,7 @@ const modules = [
   "store-client",
   "store-core",
   "store-file",
+  "store-host",
   "store-server",
   "store-wire",
   "trust",

@@ -54,11 +54,13 @@ describe("a file of hosts", () => {
     expect(() => reachOfHosts(parseHosts("a 4\nb 2\nc 4", "hosts"))).toThrow(/b has 2 ranks and a 4/);
   });
 
-  test("keeps the store on the loopback only where nobody else needs it", () => {
-    expect(storePlace(parseHosts("localhost 2", "hosts"), {})).toEqual({ listen: ["127.0.0.1"], address: "127.0.0.1" });
-    expect(storePlace(parseHosts("me@localhost\n[::1]", "hosts"), {}).listen).toEqual(["127.0.0.1"]);
-    expect(storePlace(parseHosts("a\nlocalhost", "hosts"), {}).listen).toEqual(["::", "0.0.0.0"]);
-    expect(storePlace(parseHosts("a", "hosts"), { MASTER_ADDR: "10.0.0.7" })).toEqual({
+  test("keeps the store on the loopback only where nobody else needs it", async () => {
+    const placeOf = (text: string, env = {}): ReturnType<typeof storePlace> =>
+      storePlace(parseHosts(text, "hosts"), env);
+    expect(await placeOf("localhost 2")).toEqual({ listen: ["127.0.0.1"], address: "127.0.0.1" });
+    expect((await placeOf("me@localhost\n[::1]")).listen).toEqual(["127.0.0.1"]);
+    expect((await placeOf("a\nlocalhost")).listen).toEqual(["::", "0.0.0.0"]);
+    expect(await placeOf("a", { MASTER_ADDR: "10.0.0.7" })).toEqual({
       listen: ["10.0.0.7"],
       address: "10.0.0.7",
     });
