@@ -290,8 +290,8 @@ function checkBelow(name: EnvironmentName, value: number, limitName: Environment
   throw new UsageError(`${name}=${value} cannot be with ${limitName}=${limit}`, `ranks count from 0 to ${limit - 1}`);
 }
 
-/** First host of "node[03-05,9],other": "node03". */
+/** First host of "node[03-05,9],other": "node03"; of "gpu[1-2]n[3-4]-ib": "gpu1n3-ib". */
 function firstSlurmHost(env: Environment): string | null {
-  const match = /^([^,[\]]+)(?:\[(\d+)[^\]]*\])?/.exec(readEnv("SLURM_STEP_NODELIST", env) ?? "");
-  return match ? match[1]! + (match[2] ?? "") : null;
+  const first = /^(?:[^,[\]]|\[\d[^\]]*\])+/.exec(readEnv("SLURM_STEP_NODELIST", env) ?? "");
+  return first === null ? null : first[0].replaceAll(/\[(\d+)[^\]]*\]/g, "$1");
 }

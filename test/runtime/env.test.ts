@@ -124,6 +124,17 @@ describe("the address of the store", () => {
     }
   });
 
+  test.each([
+    ["node[1-2]-ib", "node1-ib"],
+    ["gpu[1-2]n[3-4]", "gpu1n3"],
+    ["node[03-05,9],other", "node03"],
+    ["a-1.cluster,b[2-3]", "a-1.cluster"],
+    ["node7", "node7"],
+  ])("is srun's first host: of %s, %s", (list, first) => {
+    const env = { SLURM_PROCID: "1", SLURM_NTASKS: "4", SLURM_NNODES: "2", SLURM_STEP_NODELIST: list };
+    expect(detectLauncher(env)).toMatchObject({ masterAddr: first });
+  });
+
   test("needs a host", () => {
     const env = { OMPI_COMM_WORLD_RANK: "0", OMPI_COMM_WORLD_SIZE: "2" };
     expect(() => storeAddressOf(detectLauncher(env)!, env)).toThrow("MASTER_ADDR is not set");
