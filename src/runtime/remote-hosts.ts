@@ -110,7 +110,7 @@ export interface RemoteProcess {
 /**
  * The command that runs a program on another host, in the user's folder there. The first line of its standard input is the run's secret,
  * which so stands on no command line; the program ends when that input does, which is when ssh, or whoever holds it, is gone.
- * @param variables of the program's environment; variables of collc that a user has set here go along
+ * @param variables of the program's environment; variables of collc, NCCL and NVSHMEM that a user has set here go along
  * @param needed paths that the host must have; where one is missing, the exit code says which, see {@link unreachableText}
  */
 export function remoteProcess(
@@ -121,20 +121,23 @@ export function remoteProcess(
   env: Environment = processEnvironment(),
 ): RemoteProcess {
   const [command, ...args] = readEnv("COLLC_SSH", env)?.match(/\S+/g) ?? ssh;
-  const own = Object.entries(environmentTable).flatMap(([name, { owner }]): [string, string][] => {
-    const value = env[name];
-    const goes = owner === "user" && name.startsWith("COLLC_") && !/^COLLC_(SSH|STORE_\w+)$/.test(name);
-    return goes && value !== undefined ? [[name, value]] : [];
-  });
-  const assigned = Object.entries({ ...Object.fromEntries(own), ...variables, COLLC_ENDS_WITH_INPUT: "1" });
+  const own = Object.fromEntries(Object.entries(env).filter(([name, value]) => value !== undefined && goesAlong(name)));
+  const assigned = Object.entries({ ...own, ...variables, COLLC_ENDS_WITH_INPUT: "1" });
   const text = [
     ...needed.map((path, i) => `{ [ -e ${quoted(path)} ] || exit ${firstLacking + i}; }`),
     "IFS= read -r COLLC_STORE_SECRET",
     "export COLLC_STORE_SECRET",
-    `exec env ${assigned.map(([name, value]) => `${name}=${quoted(value)}`).join(" ")} ${program.map(quoted).join(" ")}`,
+    `exec env ${assigned.map(([name, value]) => `${name}=${quoted(value ?? "")}`).join(" ")} ${program.map(quoted).join(" ")}`,
   ].join(" && ");
   // The user's shell there may be of any kind.
   return { command: command!, args: [...args, bare(host), `exec sh -c ${quoted(text)}`] };
+}
+
+/** Whether other hosts get a variable as it is set here. Which GPUs are visible is each host's own. */
+function goesAlong(name: string): boolean {
+  if (/^(NCCL|NVSHMEM)_\w+$/.test(name)) return true;
+  const { owner } = (environmentTable as Readonly<Record<string, { owner: string } | undefined>>)[name] ?? {};
+  return owner === "user" && name.startsWith("COLLC_") && !/^COLLC_(SSH|STORE_\w+)$/.test(name);
 }
 
 /** A word that a POSIX shell takes as it stands. */

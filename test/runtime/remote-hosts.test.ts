@@ -1,4 +1,5 @@
 /** Ranks on other hosts: hosts of a file, and a launcher over an ssh that starts a shell on this machine in a session of its own. */
+import { execFileSync } from "node:child_process";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -46,6 +47,25 @@ describe("a file of hosts", () => {
     expect(of("[::1]")).toEqual(["ssh", "::1"]);
     expect(of("me@[fe80::1]", { COLLC_SSH: "  " })).toEqual(["ssh", "me@fe80::1"]);
     expect(of("node1", { COLLC_SSH: " rsh  -x " })).toEqual(["rsh", "node1"]);
+  });
+
+  test("hosts get what is set here for collc and its libraries, and nothing that is this host's own", () => {
+    const env = {
+      ...{
+        NCCL_SOCKET_IFNAME: "ib0,'eth'1",
+        NVSHMEM_REMOTE_TRANSPORT: "none",
+        NCCL_NVLS_ENABLE: "0",
+        COLLC_TIMEOUT_MS: "7",
+      },
+      ...{ COLLC_SSH: "ssh", COLLC_STORE_SECRET: "s", CUDA_VISIBLE_DEVICES: "1", XNCCL_A: "x", "NCCL_A;reboot": "x" },
+    };
+    const command = remoteProcess({ name: "a", ranks: 1 }, ["env"], { RANK: "0" }, [], env).args.at(-1)!;
+    const printed = execFileSync("sh", ["-c", command], { input: "secret\n", encoding: "utf8", env: {} });
+    const names = printed.split("\n").flatMap((line) => /^\w+(?==)/.exec(line)?.[0] ?? []);
+    expect(printed).toContain("NCCL_SOCKET_IFNAME=ib0,'eth'1\n");
+    expect(names.filter((name) => !/^(PWD|OLDPWD|SHLVL|_)$/.test(name)).sort()).toEqual(
+      ["COLLC_ENDS_WITH_INPUT", "COLLC_STORE_SECRET", "COLLC_TIMEOUT_MS", "NCCL_NVLS_ENABLE", "NCCL_SOCKET_IFNAME", "NVSHMEM_REMOTE_TRANSPORT", "RANK"], // prettier-ignore
+    );
   });
 
   test("says which ranks share addresses, where hosts have equally many and the last no more", () => {
