@@ -99,6 +99,9 @@ describe("divisors", () => {
     expect(isNamed("x[i] >= 0")).toBe(true);
     expect(isNamed("x[i] > -1")).toBe(true);
     expect(isNamed("x@1[i] > 0")).toBe(true);
+    expect(isNamed("bool(x[i])")).toBe(false);
+    expect(isNamed("not bool(x[i])")).toBe(true);
+    expect(isNamed("bool(x@1[i])")).toBe(true);
   });
 });
 
@@ -161,6 +164,19 @@ describe("integers", () => {
     expect(open(doubling(2 ** 28), { ranks: 8 })).toEqual([]);
     expect(open(doubling(2 ** 28 + 1), { ranks: 8 })).toHaveLength(1);
     expect(open(doubling(2 ** 28), { ranks: 16 })).toHaveLength(1);
+  });
+
+  it("that become truth values, as if they were compared with 0", () => {
+    const truth = (value: string, of: string, where = ""): string[] => open(element(value, { of, to: "bool", where }));
+    expect(truth("bool(x[i] * 2)", "i32")).toEqual(["overflow i32 at x[i] * 2"]);
+    expect(truth("bool(x[i] * 2)", "i32", "where x in 0..1073741824")).toEqual([]);
+    expect(truth("bool(x[i] * 2)", "i32", "where x in 0..1073741825")).toHaveLength(1);
+    expect(truth("bool(i32(x[i]))", "i64")).toEqual(["overflow i32 at i32(x[i])"]);
+    expect(truth("bool(i32(x[i]))", "i64", "where x in -9..9")).toEqual([]);
+    expect(truth("bool(x[i])", "i64")).toEqual([]);
+    expect(wraps("where(bool(x[i] * 4), x[i], 0)", "")).toEqual(["overflow i32 at x[i] * 4"]);
+    expect(wraps("where(bool(x[i]), x[i] * 4, 0)", "")).toEqual([]);
+    expect(wraps("i32(bool(sum(p in ranks) x@p[i]))", "")).toEqual(["overflow i32 at sum(p in ranks) x@p[i]"]);
   });
 
   it("of fractions that are too large", () => {
@@ -332,6 +348,18 @@ describe("comparisons of rounded numbers", () => {
     expect(compared("y[i] = where(x[i] * 3 > w[i] * 3, 1, 2)", "where(x[i] > w[i], 1, 2)", { to: "i32" })).toHaveLength(1); // prettier-ignore
   });
 
+  it("are named where a truth value is made of what the claim does not round", () => {
+    const one = { of: "f32", to: "f32" };
+    expect(compared("y[i] = bool(x[i] * 1e-30)", "bool(x[i])")).toEqual(["bool(x[i] * 1e-30)"]);
+    expect(compared("y[i] = bool((x[i] + 1e30) - 1e30)", "bool(x[i])")).toHaveLength(1);
+    expect(compared("y[i] = bool(bf16(x[i]))", "bool(x[i])")).toEqual(["bool(bf16(x[i]))"]);
+    expect(compared("y[i] = bool(x[i])", "bool(bf16(x[i]))")).toHaveLength(1);
+    // What is at least 1 is true, however it is rounded.
+    const away = (value: string): boolean => open(element(value, { to: "bool" })).some((o) => o.startsWith("compar"));
+    expect(["bool(x[i] * x[i] + 1)", "bool(x[i] * x[i])"].map(away)).toEqual([false, true]);
+    expect(compared("y[i] = where(bool(x[i] / 3e38 / 3e38), 1, 0)", "where(bool(x[i]), 1.0, 0.0)", one)).toHaveLength(1); // prettier-ignore
+  });
+
   it("are named where the last of the lengths alone rounds", () => {
     const text = "if n > 20 { y[i] = bf16(x[i]) > bf16(w[i]) } else { y[i] = x[i] > w[i] }";
     expect(compared(text, "(x[i] > w[i])", { lengths: [1, 5, 6, 7, 8, 37] })).toEqual(["bf16(x[i]) > bf16(w[i])"]);
@@ -351,6 +379,9 @@ describe("comparisons of rounded numbers", () => {
     ["what a wider float has, too", "y[i] = f32(x[i]) > f32(w[i])", "(x[i] > w[i])", { of: "bf16" }],
     ["whole numbers that fit", "y[i] = f32(x[i]) > f32(w[i])", "(x[i] > w[i])", { of: "i8" }],
     ["what is chosen: the larger", "y[i] = where(x[i] * 3 > w[i] * 3, x[i] * 3, w[i] * 3)", "3 * max(x[i], w[i])", { to: "f32" }], // prettier-ignore
+    ["truth values of inputs", "y[i] = bool(x[i])", "(x[i] != 0)", {}],
+    ["truth values that the claim rounds so, too", "y[i] = bool(x[i] * 3)", "bool(x[i] * 3)", {}],
+    ["what is chosen: 0 instead of 0", "y[i] = where(bool(x[i] * 3), x[i] * 3, 0)", "x[i] * 3", { to: "f32" }],
     ["what is chosen: a limit", "y[i] = where(x[i] * 3 > 1, 1, x[i] * 3)", "min(3 * x[i], 1)", { to: "f32" }],
   ])("are not named of %s", (_, text, claim, rest) => {
     expect(compared(text, claim, rest)).toEqual([]);

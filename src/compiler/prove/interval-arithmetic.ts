@@ -27,7 +27,7 @@ import {
   UNLIMITED,
   within,
 } from "./intervals.js";
-import { type Exactness, exactnessOf } from "./exactness.js";
+import { EXACT, type Exactness, exactnessOf } from "./exactness.js";
 import type { Greatest, Peak, Within } from "./maxima.js";
 
 export type ObligationKind =
@@ -92,9 +92,7 @@ function placed(op: Op, operands: readonly Known[], note: Note): Place {
   const fn = op.attributes["fn"];
   switch (op.name) {
     case "compare":
-      taken(a, note);
-      taken(b, note);
-      return exactly(comparison(op, a, b, note));
+      return exactly(comparison(op, fn as Comparison, a, b, note));
     case "select": {
       if (a.at.lo === a.at.hi) return a.at.lo !== 0 ? b : c;
       return { at: hull(b.at, c.at), wraps: b.wraps ?? c.wraps };
@@ -112,9 +110,18 @@ function placed(op: Op, operands: readonly Known[], note: Note): Place {
   }
 }
 
+/** What a truth value is made by being held against. */
+export const KNOWN_ZERO: Known = { at: interval(0, 0), number: -1, wraps: null, ...EXACT };
+
+/** Whether an op makes a truth value of a number, which is the comparison `!= 0`. */
+export const isTruth = ({ name, operands, results }: Op): boolean =>
+  name === "cast" && scalarOf(results[0]!.type) === "bool" && scalarOf(operands[0]!.type) !== "bool";
+
 /** A comparison, which intervals decide where they lie apart; what was rounded before may lie on the other side of what it is held against. */
-function comparison(op: Op, a: Known, b: Known, note: Note): Interval {
-  const at = compared(op.attributes["fn"] as Comparison, a, b);
+function comparison(op: Op, fn: Comparison, a: Known, b: Known, note: Note): Interval {
+  taken(a, note);
+  taken(b, note);
+  const at = compared(fn, a, b);
   const inexact = a.inexact ?? b.inexact;
   if (inexact !== null && at.lo !== at.hi) note("comparison", scalarOf(inexact.results[0]!.type), op);
   return at;
@@ -140,7 +147,7 @@ function cast(op: Op, from: ScalarKind, to: ScalarKind, a: Known, note: Note): P
     const isWider = isFloat(from) && DTYPES[from as DType].bytes < DTYPES[to as DType].bytes;
     return exactly(isWider || from === to || from === "bool" ? a.at : result(op, a.at, note));
   }
-  if (to === "bool") return exactly(interval(0, 1));
+  if (to === "bool") return exactly(from === "bool" ? a.at : comparison(op, "ne", a, KNOWN_ZERO, note));
   if (isFloat(from) && a.inexact !== null) note("exactness", scalarOf(a.inexact.results[0]!.type), a.inexact);
   const at = isFloat(from) ? truncated(a.at) : a.at;
   if (!isDType(to)) {

@@ -118,9 +118,8 @@ export class KnownValues {
     this.found.delete(op.results[0]!);
   }
 
-  /** Notes what a comparison says of its sides. */
-  compared(op: Op, a: Known, b: Known): void {
-    const fn = op.attributes["fn"] as Comparison;
+  /** Notes what an op that compares says of its sides. */
+  compared(op: Op, fn: Comparison, a: Known, b: Known): void {
     // Next to a limit, integers are one apart and floats are not.
     const step = isFloat(scalarOf(op.operands[0]!.type)) ? 0 : 1;
     const facts = (f: Comparison): Fact[] => [

@@ -9,16 +9,18 @@
  */
 import { REDUCE } from "../ir/functions.js";
 import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import type { Reduction } from "../ir/ops.js";
+import type { Comparison, Reduction } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import { type DType, isDType, isFloat, type ScalarKind } from "../types/dtype.js";
 import { either, type Exactness, grainOf, ofSum } from "./exactness.js";
+import { Choices } from "./choices.js";
 import {
   evaluate,
-  isSame,
+  isTruth,
   type Known,
+  KNOWN_ZERO,
   type ObligationKind,
   raised,
   taken,
@@ -86,8 +88,7 @@ class Walk {
   readonly open = new Map<string, Obligation>();
   private readonly values: KnownValues;
   private readonly memory: KnownMemory;
-  private readonly uses = new Map<Value, Op[]>();
-  private readonly makers = new Map<Value, Op>();
+  private readonly choices: Choices;
   private ops = 0;
   /** How often the loop at hand went round already. */
   private round = 0;
@@ -99,10 +100,7 @@ class Walk {
   ) {
     this.values = new KnownValues(kernel.world);
     this.memory = new KnownMemory(kernel, lengths, this.values);
-    walkKernel(kernel, (op) => {
-      for (const r of op.results) this.makers.set(r, op);
-      for (const v of op.operands) this.uses.set(v, [...(this.uses.get(v) ?? []), op]);
-    });
+    this.choices = new Choices(kernel, (v) => this.of(v));
   }
 
   run(): void {
@@ -334,8 +332,8 @@ class Walk {
     const isDifference = op.name === "binary" && fn === "sub" && isFloat(scalarOf(op.results[0]!.type));
     const equal = isDifference ? belowGreatest(a, b, this.values.numbered) : null;
     // Too much below 0 has an exponential of 0, as it is in mathematics when rounded.
-    const isHarmless = equal !== null && (this.uses.get(op.results[0]!) ?? []).every((u) => isExponential(u));
-    const isSilent = isHarmless || (op.name === "compare" && this.isChoice(op));
+    const isHarmless = equal !== null && this.choices.usesOf(op.results[0]!).every((u) => isExponential(u));
+    const isSilent = isHarmless || ((op.name === "compare" || isTruth(op)) && this.choices.isChoice(op));
     const { at, wraps, ...exactness } = evaluate(op, operands, isSilent ? () => {} : this.note);
     const least = equal === null ? at : overlap(at, interval(-Infinity, 0));
     this.define(op, least, wraps, true, {
@@ -346,36 +344,14 @@ class Walk {
     });
     if ((op.name === "cast" || op.name === "binary") && scalarOf(op.operands[0]!.type) === "index")
       this.values.madeOfIndices(op);
-    if (op.name === "compare") this.values.compared(op, a, b);
+    if (op.name === "compare") this.values.compared(op, fn as Comparison, a, b);
+    if (isTruth(op)) this.values.compared(op, "ne", a, KNOWN_ZERO);
   }
 
   /** What is known of a result; floats of a claim are rounded by casts alone. */
   private exactness(op: Op, known: Exactness, operands: readonly Exactness[]): Exactness {
     if (!this.isClaim || op.name === "cast") return known;
     return { ...known, inexact: operands.find((o) => o.inexact !== null)?.inexact ?? null };
-  }
-
-  /** Whether a comparison of floats only chooses between what it compares: that is their minimum or maximum, however they were rounded. */
-  private isChoice(op: Op): boolean {
-    if (!isFloat(scalarOf(op.operands[0]!.type))) return false;
-    const [a, b] = op.operands as [Value, Value];
-    const uses = this.uses.get(op.results[0]!) ?? [];
-    return uses.every((u) => {
-      if (u.name !== "select") return false;
-      const [, x, y] = u.operands as [Value, Value, Value];
-      return (this.areOne(a, x) && this.areOne(b, y)) || (this.areOne(a, y) && this.areOne(b, x));
-    });
-  }
-
-  /** Whether two values are one, or one expression of loads of the same elements. */
-  private areOne(v: Value, w: Value): boolean {
-    if (v === w || isSame(this.of(v), this.of(w))) return true;
-    const [x, y] = [this.makers.get(v), this.makers.get(w)];
-    if (x === undefined || y === undefined || !REPEATED.has(x.name)) return false;
-    const isAlike = x.name === y.name && JSON.stringify(x.attributes) === JSON.stringify(y.attributes);
-    return (
-      isAlike && scalarOf(v.type) === scalarOf(w.type) && x.operands.every((o, k) => this.areOne(o, y.operands[k]!))
-    );
   }
 
   /** Whether a result is large for some values of variables: a difference 0, its exponential 1, and that times something. */
@@ -395,9 +371,6 @@ class Walk {
 
 /** More than a product is rounded down by. */
 const SLACK = 1e-6;
-
-/** What an expression that is written twice is made of. */
-const REPEATED = new Set(["load", "const", "cast", "unary", "binary"]);
 
 function warningOf(kind: ObligationKind, op: Op): Warns | null {
   if (kind === "comparison") return "compared";
