@@ -210,7 +210,9 @@ export function inquire(job: Job, compiled: CompileResult): Inquiry {
  */
 function attackedAt({ kernel, snapshots }: CompileResult, { dims }: ProofRequest): DimValues | null {
   const { requirements } = kernel!;
-  const shapes = dims === undefined ? plainShapes(kernel!, programOf(snapshots)) : shapesWith(kernel!, dims);
+  const all = dims === undefined ? plainShapes(kernel!, programOf(snapshots)) : shapesWith(kernel!, dims);
+  const withElements = all.filter((shape) => Object.values(shape).every((n) => n > 0));
+  const shapes = withElements.length > 0 ? withElements : all;
   const ragged = shapes[Math.min(1, shapes.length - 1)];
   if (ragged === undefined) return null;
   const row = rowDimension(kernel!);

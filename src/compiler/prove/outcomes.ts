@@ -63,9 +63,15 @@ export class Outcomes {
     return found;
   }
 
-  /** The shortest lengths, none less than `least`, at which some rank and iteration goes this way. */
+  /** The shortest lengths, none less than `least`, at which some rank and iteration goes this way; with a 0 only if there are no others. */
   lengthsFor(outcome: Outcome, least: DimValues = {}): Found {
-    return this.search(outcome, null, least, MOST_ANYWHERE);
+    return firstOf(this.startsOf(least), (start) => this.search(outcome, null, start, MOST_ANYWHERE));
+  }
+
+  /** Where to search: from the shortest lengths on, then, if nobody has said which, with each dimension at 0. */
+  private startsOf(least: DimValues): DimValues[] {
+    const { dims } = this.program;
+    return Object.keys(least).length > 0 ? [least] : [{}, ...dims.map((name) => ({ [name]: 0 }))];
   }
 
   /** The shortest lengths at which an op of the program runs. */
@@ -76,7 +82,7 @@ export class Outcomes {
       if (!wanted(op) || typeof found === "object") return;
       const parents = parentsOf(op, ops);
       const search = new Search(program, makers, parents, testsOf(parents, this.followed));
-      const one = search.find(null, {}, MOST_ANYWHERE).found;
+      const one = firstOf(this.startsOf({}), (start) => search.find(null, start, MOST_ANYWHERE).found);
       if (one !== "never") found = one;
     });
     return found;
@@ -112,6 +118,17 @@ export class Outcomes {
       }
     }
   }
+}
+
+/** The first example; `never` where no search leaves a chance. */
+function firstOf(starts: readonly DimValues[], search: (start: DimValues) => Found): Found {
+  let all: Found = "never";
+  for (const start of starts) {
+    const found = search(start);
+    if (typeof found === "object") return found;
+    if (found === "undecided") all = found;
+  }
+  return all;
 }
 
 function isCounted(v: Value): boolean {

@@ -111,7 +111,7 @@ export class Search {
 
   /**
    * @param at lengths to look at; null for any that the signature allows
-   * @param least the shortest lengths that are tried, and those of the dimensions that do not matter
+   * @param least the shortest lengths that are tried, and those of the dimensions that do not matter; 0 is tried alone
    * @param limit steps of the walk that it may take
    */
   find(at: DimValues | null, least: DimValues, limit: number): { readonly found: Found; readonly steps: number } {
@@ -121,6 +121,7 @@ export class Search {
       if (typeof v !== "string") return [-FARTHEST, FARTHEST];
       if (at !== null) return [at[v]!, at[v]!];
       const from = least[v] ?? 1;
+      if (from === 0) return [0, 0];
       return [from, splits.some((all) => all.includes(i)) ? LONGEST : from];
     };
     const start = variables.map(range);

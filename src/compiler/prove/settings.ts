@@ -49,7 +49,7 @@ export function settingsOf(
 ): Setting[] {
   const isEverywhere = every?.ordering.holds === true && (claim === "ordering" || every.answer.holds);
   const all: readonly ProofShape[] =
-    asked?.map((dims) => ({ dims, isFurther: false, isForConstant: false })) ??
+    asked?.map((dims) => ({ dims, isFurther: false, isForConstant: false, isEmpty: false })) ??
     shapesToProve(kernel, claim, program ?? null);
   // Constants of the program matter at no length where all lengths are shown together, but as examples for that.
   const examples = (isEverywhere ? every.examples : []).map((dims) => JSON.stringify(dims));
@@ -59,7 +59,7 @@ export function settingsOf(
     (!isForConstant && (isFurther || asked !== undefined || i === 0 || isLight(kernel, dims)));
   const shapes = isEverywhere ? all.filter(isNeeded) : all;
   const main = shapes.filter((s) => !s.isFurther);
-  const plain = main.map(({ dims }) => dims);
+  const plain = main.filter((s) => !s.isEmpty).map(({ dims }) => dims);
   const ragged = plain[Math.min(1, plain.length - 1)];
   if (ragged === undefined) return [];
   const names = Object.keys(ragged);

@@ -2,7 +2,7 @@
 import { type Kernel, multiplies } from "../ir/module.js";
 import type { PassOptions } from "../passes/options.js";
 import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
-import { greatestCommon } from "../types/requirement.js";
+import { fitDims, greatestCommon, requirementHolds } from "../types/requirement.js";
 import { claimedKernel } from "./claimed.js";
 import { outcomesOf } from "./outcomes.js";
 import { fitting, outerTensors, rowDimension, shortShape, wantedShapes } from "./lengths.js";
@@ -51,6 +51,8 @@ export interface ProofShape {
   readonly isFurther: boolean;
   /** Only worth a proof where nothing is shown of all lengths at once: it is there for a constant of the program. */
   readonly isForConstant: boolean;
+  /** A dimension is 0, which the signature allows: loops over it have no iterations, and most of its tensors no elements. */
+  readonly isEmpty: boolean;
 }
 
 /** Elements of all ranks that an execution goes through at most: some ten seconds. */
@@ -155,7 +157,20 @@ function shapesOf(kernel: Kernel, claim: "answer" | "ordering", program: Kernel 
     }
   // The shortest is there for what is nearly empty. Where conditions have made it as long as the others, they do.
   const isShort = shapes.length < 2 || workOf(kernel, shapes[0]!.dims) < workOf(kernel, shapes[1]!.dims) / 2;
-  return isShort ? shapes : shapes.slice(1);
+  const chosen = isShort ? shapes : shapes.slice(1);
+  // What has no elements says nothing of what has some: it comes after that, and not alone.
+  return chosen.length === 0 ? [] : [...chosen, ...emptyShapes(kernel).filter(({ dims }) => isAffordable(dims))];
+}
+
+/** For each dimension a shape in which it alone is 0, if the conditions allow that. */
+function emptyShapes(kernel: Kernel): ProofShape[] {
+  const short = shortShape(kernel);
+  return kernel.dims.flatMap((name) => {
+    const others = new Set(kernel.dims.filter((d) => d !== name));
+    const dims = fitDims(kernel.requirements, { ...short, [name]: 0 }, others);
+    const isAllowed = kernel.requirements.every((r) => requirementHolds(r, dims));
+    return isAllowed ? [{ dims, isFurther: false, isForConstant: false, isEmpty: true }] : [];
+  });
 }
 
 /** About half as long, again and again, until an execution can go through it; null where that is not to be had. */
@@ -174,7 +189,7 @@ function fittingShapes(kernel: Kernel, claim: "answer" | "ordering", program: Ke
   const add = (wanted: DimValues, { isFurther = false, isForConstant = false } = {}): DimValues | null => {
     const dims = fitting(kernel, wanted);
     const key = JSON.stringify(dims);
-    if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther, isForConstant });
+    if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther, isForConstant, isEmpty: false });
     return dims;
   };
   const plain = basic.map((wanted) => add(wanted)).filter((dims) => dims !== null);
@@ -331,9 +346,9 @@ export function lengthBeyond(kernel: Kernel, ofAuthor: Kernel, threshold: Thresh
   return null;
 }
 
-/** Those that are there for what is nearly empty and for all paths, not for a constant of the program. */
+/** Those that are there for what is nearly empty and for all paths, not for a constant of the program, nor without elements. */
 export function plainShapes(kernel: Kernel, program: Kernel | null): DimValues[] {
-  const plain = shapesToProve(kernel, "answer", program).filter(({ isForConstant }) => !isForConstant);
+  const plain = shapesToProve(kernel, "answer", program).filter((s) => !s.isForConstant && !s.isEmpty);
   return plain.map(({ dims }) => dims);
 }
 
