@@ -78,9 +78,17 @@ Times are predictions of [the model](../src/compiler/machine/cost.ts) for progra
 What it knows: products (\`mm\`, \`addmm\`, \`bmm\`, \`baddbmm\`, \`linear\`, \`_scaled_mm\` by tensor and by row), views of all kinds between, weights
 that lie transposed, \`cat\` of \`split\` or of slices around a conversion along another dimension, \`view.dtype\` detours around a gather,
 several users of one gather, elementwise operations, reductions, softmax and RMS norm, casts; all_reduce, all_gather, reduce_scatter,
-even all_to_all, broadcast, in- and out-variants. What it does not: \`expand\` that is not part of an
+even all_to_all, broadcast. Arguments mean the same by place and by name; one that it does not know makes the node one that it does not know. What it does not: \`expand\` that is not part of an
 operation, \`_scaled_mm\` with scales in blocks, uneven all_to_all; groups of another size than \`ranks\`. Those stay with you, and the
 report says so.
+
+Nodes that change a tensor in place (\`copy_\`, \`all_reduce_\`, \`out=\`, and whatever \`"mutates"\` says) stay with you where anybody looks at that
+tensor afterwards, the caller of the graph included, and are steps whether their result is used or not: all that stands before such a node
+comes before it, all behind it later, and no program reaches over it. Where nobody does, they are what they are without the underscore. A call
+of another library that has neither result nor user counts as one that changes its arguments.
+
+With several process groups of \`ranks\` ranks there are programs for each: a step's \`group\` says whose ranks run it. What all ranks of one group
+have, those of another may have each its own of; only what is said to be \`"replicated": true\` is so for all.
 
 ### Sizes that only a launch knows
 

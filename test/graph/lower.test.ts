@@ -174,6 +174,36 @@ describe("memory", () => {
   });
 });
 
+describe("parts of what collc does not know", () => {
+  const attended = (): FxGraph => {
+    const d = new Dump(2, "bfloat16");
+    const q = d.input("q", [1024, 1024]);
+    const both = d.call("aten.attention.default", [q], null);
+    const [out, rest] = [d.call("getitem", [both, 0], [1024, 1024]), d.call("getitem", [both, 1], [1024, 4])];
+    return d.graph(d.reduce(d.mm(out, d.input("w", [1024, 64]))), rest);
+  };
+
+  test("are its maker's: no kernel of their own, and memory from the step on that makes them", () => {
+    const { parts, edges, buffers } = lower(attended(), { ranks: 2, measured: { mm_1: 1e-9, all_reduce_1: 1e-9 } });
+    expect(parts.map((p) => p.nodes)).toEqual([["attention_1"], ["mm_1"], ["all_reduce_1"]]);
+    expect(edges.map((e) => [e.from, e.to])).toEqual([["mm_1", "all_reduce_1"]]);
+    const life = buffers.tensors.map(({ tensor, bytes, from, to }) => [tensor, bytes, from, to]);
+    expect(life.sort()).toEqual([
+      ["all_reduce_1", 2 ** 17, 2, 3],
+      ["getitem_1", 2 ** 21, 0, 1],
+      ["getitem_2", 2 ** 13, 0, 3],
+      ["mm_1", 2 ** 17, 1, 2],
+    ]);
+  });
+
+  test("are what it stores: it takes as long as one tensor of as many bytes", () => {
+    const d = new Dump(2, "bfloat16");
+    const one = d.call("aten.attention.default", [d.input("q", [1024, 1024])], [1024, 1028]);
+    const time = (fx: FxGraph): number => lower(fx, { ranks: 2 }).parts.find((p) => p.nodes[0] === "attention_1")!.seconds; // prettier-ignore
+    expect(time(attended())).toBeCloseTo(time(d.graph(d.reduce(one))), 12);
+  });
+});
+
 describe("the FX format", () => {
   const graph = (): FxGraph => {
     const d = new Dump(2);

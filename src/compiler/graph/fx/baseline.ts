@@ -43,6 +43,10 @@ export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: num
     if (isNarrow) operations.tensorOps += 2 * elements * depth;
     else operations.scalarOps += elements * depth;
   }
+  // Of what collc does not know, all parts, or itself where it is one tensor.
+  const parts = own.filter((n) => n.op === "unknown" && n.id !== fx);
+  const written = parts.length > 0 ? parts : [own.at(-1)!];
+  const stored = written.reduce((sum, n) => sum + bytesOf(n, dims), 0);
   const loaded = [...reads].reduce((sum, x) => sum + bytesOf(core.nodes.get(x)!, dims), 0);
-  return predictOperation({ loaded, stored: bytesOf(own.at(-1)!, dims), ...operations }, machine);
+  return predictOperation({ loaded, stored, ...operations }, machine);
 }

@@ -70,9 +70,15 @@ class Maker extends Compounds {
   }
 
   /** What stays with the caller. */
-  private foreign({ name, shape = [], dtype }: FxNode, why: string): void {
-    this.unknown.set(name, why);
-    this.nodes.set(name, { id: name, fx: name, op: "unknown", inputs: [], shape, dtype: dtypeOf(dtype) });
+  private foreign(node: FxNode, why: string): void {
+    this.unknown.set(node.name, why);
+    this.part(node, node.name);
+  }
+
+  /** A tensor that a node of the caller's makes: its result, or a part of that. */
+  private part({ name, shape = [], dtype }: FxNode, fx: string): string {
+    this.nodes.set(name, { id: name, fx, op: "unknown", inputs: [], shape, dtype: dtypeOf(dtype) });
+    return name;
   }
 
   /** What changes tensors that others see: its value, if it has one, is the tensor that it changes. */
@@ -121,6 +127,9 @@ class Maker extends Compounds {
     const [, space = "", name = base] = /^(\w+)\.(\w+)$/.exec(base) ?? [];
     const [a, b, c, d, e] = args;
     if (name === "getitem") {
+      const tuple = isRef(a) ? this.values.get(a.node) : undefined;
+      // It lies where its maker has stored it, and nobody carries it out.
+      if (typeof tuple === "string" && this.of(tuple).op === "unknown") return this.part(node, this.of(tuple).fx);
       const part = isRef(a) && typeof b === "number" ? this.lists.get(a.node)?.[b] : undefined;
       if (part === undefined) throw new Unknown("it takes a part of what collc does not know");
       return part;
