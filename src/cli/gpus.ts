@@ -1,5 +1,5 @@
 /** How many GPUs are there, without failing where there is no driver. */
-import { openCuda } from "../runtime/cuda/index.js";
+import { describeDevice, openCuda } from "../runtime/cuda/index.js";
 import { CollcError, MachineError } from "../runtime/errors.js";
 
 /** Number of visible GPUs; 0 without a driver, or without the addon that would ask it. */
@@ -10,6 +10,12 @@ export function gpuCount(): number {
     if (error instanceof CollcError) return 0;
     throw error;
   }
+}
+
+/** Whether memory of the first GPU may be mapped on other hosts, by fabric handles. @throws MachineError without a driver */
+export function hasFabricHandles(): boolean {
+  openCuda();
+  return describeDevice(0).fabricHandle;
 }
 
 /** @throws MachineError when there are fewer GPUs than ranks. */

@@ -4,7 +4,7 @@ import { connect } from "../runtime/connect.js";
 import { detectLauncher, type LauncherInfo, readEnv } from "../runtime/env.js";
 import { UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
-import { gpuCount, requireGpus } from "./gpus.js";
+import { gpuCount, hasFabricHandles, requireGpus } from "./gpus.js";
 import type { Io } from "./io.js";
 import { withProgress } from "./progress.js";
 import { runAsRanks } from "./spawn-ranks.js";
@@ -100,7 +100,8 @@ function chooseBackend(io: Io, options: PlaceOptions, launcher: LauncherInfo | n
   const asked = askedBackend(io, options);
   const gpus = asked === "auto" ? gpuCount() : 0;
   const enough = gpus > 0 && (launcher !== null || gpus >= (options.ranks ?? 1));
-  const backend = asked === "auto" ? (enough ? "cuda" : "cpu") : asked;
+  const backend =
+    asked !== "auto" ? asked : !enough ? "cpu" : isApart(launcher) && !hasFabricHandles() ? "nccl" : "cuda";
   if (backend === "cpu" && launcher !== null && launcher.world > 1) {
     throw new UsageError(
       "the cpu backend emulates all ranks in one process, but a launcher started several",
@@ -108,6 +109,11 @@ function chooseBackend(io: Io, options: PlaceOptions, launcher: LauncherInfo | n
     );
   }
   return backend;
+}
+
+/** Whether the launcher says that ranks are on several hosts. */
+function isApart(launcher: LauncherInfo | null): boolean {
+  return launcher !== null && launcher.localWorld !== null && launcher.localWorld < launcher.world;
 }
 
 function chooseRanks(backend: BackendName, options: PlaceOptions, launcher: LauncherInfo | null): number {

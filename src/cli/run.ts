@@ -114,16 +114,25 @@ async function run(io: Io, file: string, name: string | undefined, options: RunO
       "save it to a file",
     );
   }
-  const job = prepare(voiceOf(io, place), file, name, place, options);
+  // Where ranks may be on several hosts, the program waits for what these are.
+  const { launcher } = place;
+  const isLate = options.reach === undefined && launcher !== null && launcher.localWorld !== launcher.world;
+  const jobFor = (reach?: string): Job => prepare(voiceOf(io, place), file, name, place, reach === undefined ? options : { ...options, reach }); // prettier-ignore
+  const early = isLate ? null : jobFor();
   const result = await distribute(
     io,
     place,
-    () => rankArguments(job, options, place.backend),
-    (group, onProgress) => runOn(group, job, options, onProgress),
+    () => rankArguments(early!, options, place.backend),
+    (group, onProgress) => runOn(group, early ?? jobFor(reachText(group)), options, onProgress),
   );
   if (result === null) return;
   if (place.speaks) finish(io, result, options);
   else if (isWrong(result)) throw new Exit(exitCodes.program);
+}
+
+/** The reach of a group, as `--reach` has it. */
+function reachText({ world, reach }: Group): string | undefined {
+  return reach && `${Math.ceil(world / reach.ranksPerDomain)}x${reach.ranksPerDomain}`;
 }
 
 /** The ranks speak for themselves there: the first prints what one process would. */

@@ -106,7 +106,7 @@ export function prepareCopies(
     const own = ownTensor(group, tensors[tensor]!, `'${tensor}'`);
     requireContiguous(own.layout, `'${tensor}'`);
     const start = owner === rank ? own.pointer : own.peerPointers[owner]!;
-    if (start === 0n) throw notReachable(owner, rank);
+    if (start === 0n) throw notReachable(owner, rank, group.hosts);
     return start + BigInt(offset * bytesOf(tensor));
   };
   const far = ({ from, to }: Copy): number => (from.rank === rank ? to.rank : from.rank);

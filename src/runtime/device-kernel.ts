@@ -156,7 +156,7 @@ class ProgramKernel {
       const all = peers[parameter.buffer];
       if (all === undefined) continue;
       const far = all.findIndex((address, peer) => address === 0n && isNear(own, peer, this.reach));
-      if (far >= 0) throw notReachable(far, own);
+      if (far >= 0) throw notReachable(far, own, this.group.hosts);
       // A kernel has no addresses of ranks beyond its domain, whether or not there are any.
       peers[parameter.buffer] = all.map((address, peer) => (isNear(own, peer, this.reach) ? address : 0n));
     }

@@ -118,7 +118,7 @@ export class DeviceSignals {
 
   private reach(peer: number): DevicePointer {
     const pad = this.pad.peerPointers[peer]!;
-    if (pad === 0n) throw notReachable(peer, this.group.rank);
+    if (pad === 0n) throw notReachable(peer, this.group.rank, this.group.hosts);
     return pad;
   }
 

@@ -4,6 +4,7 @@ import { type DeviceMemory, DeviceMemory as Memory, requireNoCapture, type Symme
 import { RuntimeError, UsageError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { Tensor } from "./group.js";
+import { type HostRanks, hostsText, reachHelp } from "./hosts.js";
 import type { DevicePointer } from "./native.js";
 import { allocate, holds, type TypedArray } from "./numbers/index.js";
 import { placesOf, requireInside, tensorShape, type TensorShape } from "./tensor-shape.js";
@@ -124,7 +125,7 @@ export class DeviceTensor implements Tensor {
     if (start % width !== 0)
       throw new UsageError(`${dtype} elements cannot begin ${start} bytes into an allocation`, "align the view");
     const pointer = allocation.peerPointers[rank]!;
-    if (pointer === 0n) throw notReachable(rank, this.group.rank);
+    if (pointer === 0n) throw notReachable(rank, this.group.rank, this.group.hosts);
     const memory = Memory.view(this.group.device, pointer, allocation.bytes);
     const { held } = this;
     const part: TensorMemory = {
@@ -153,7 +154,14 @@ export class DeviceTensor implements Tensor {
   }
 }
 
-export function notReachable(peer: number, rank: number): RuntimeError {
+/** @param hosts of the ranks' group */
+export function notReachable(peer: number, rank: number, hosts: readonly HostRanks[]): RuntimeError {
+  const isOneHost = hosts.some(({ ranks }) => ranks.includes(peer) && ranks.includes(rank));
+  if (!isOneHost)
+    return new RuntimeError(
+      `the memory of rank ${peer} is not reachable from rank ${rank}: ${hostsText(hosts)}`,
+      reachHelp(hosts),
+    );
   return new RuntimeError(
     `the memory of rank ${peer} is not reachable from rank ${rank}`,
     "only ranks with peer access (NVLink or PCIe, one host) address each other's memory; `collc doctor` shows which",

@@ -60,6 +60,8 @@ const maxRanks = 1024;
 
 export class EmulatedGroup extends HostPrimitives implements Group {
   readonly backend = "cpu";
+  /** The emulation reaches everybody. */
+  readonly reach = undefined;
   readonly localRanks: readonly number[];
   private readonly kept = new Map<number, Kept>();
   private readonly streams = new Set<HostStream>();

@@ -2,7 +2,7 @@
  * Groups whose ranks are processes with a GPU each: symmetric memory from a provider, kernels launched on this rank's
  * GPU. The backends differ in the provider alone.
  */
-import { type CompileResult, DTYPES, type DType } from "../compiler/index.js";
+import { type CompileResult, DTYPES, type DType, type Reach } from "../compiler/index.js";
 import type { BootstrapGroup } from "./bootstrap.js";
 import {
   archOf,
@@ -33,6 +33,8 @@ import type {
   Tensor,
 } from "./group.js";
 import { CopyLanes } from "./copy-steps.js";
+import { requireReach } from "./host-reach.js";
+import { type HostRanks, hostsAmong, reachAmong } from "./hosts.js";
 import { LibrarySteps } from "./library-steps.js";
 import { native } from "./native.js";
 import { type DeviceBackend, openProvider } from "./open-provider.js";
@@ -74,11 +76,14 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   readonly world: number;
   readonly rank: number;
   readonly ranks: readonly number[];
+  /** The hosts that the group is on, with its own ranks, in the order of their first. */
+  readonly hosts: readonly HostRanks[];
   readonly localRanks: readonly number[];
   readonly exchangeChannel: Exchange;
   readonly defaultStream: DeviceStream;
   readonly turns: Turnstile;
   readonly pool: SymmetricPool;
+  readonly reach: Reach | undefined;
   private readonly streams = new Set<DeviceStream>();
   readonly librarySteps = new LibrarySteps(this);
   readonly copyLanes = new CopyLanes(this);
@@ -112,6 +117,8 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     this.world = seat.ranks.length;
     this.rank = seat.rank;
     this.ranks = seat.ranks;
+    this.hosts = hostsAmong(boot.hosts, seat.ranks);
+    this.reach = options.backend === "cuda" ? undefined : reachAmong(this.hosts);
     this.localRanks = [seat.rank];
     this.exchangeChannel = seat.exchange;
     this.pool = new SymmetricPool({ provider, exchange: seat.exchange, rank: seat.rank });
@@ -144,14 +151,14 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   ): Promise<DeviceGroup> {
     const { exchange, rank, ranks } = seat;
     const world = ranks.length;
-    const hosts = boot.hosts.filter((host) => host.ranks.some((member) => ranks.includes(member)));
+    const hosts = hostsAmong(boot.hosts, ranks);
     const fabric = hosts.length > 1 && options.backend === "cuda";
     if (fabric)
-      await requireOneDomain(exchange, device, `the ranks of group "${seat.name}" are on ${hosts.length} hosts`);
+      await requireOneDomain(exchange, device, `the ranks of group "${seat.name}" are on ${hosts.length} hosts`, hosts);
     const { timeoutMs } = options;
     const directory = boot.runDirectory;
     // Descriptors do not leave a host: each has an exchange of its own, and all ranks know alike whether there is one.
-    const near = [...ranks.keys()].filter((member) => boot.localRanks.includes(ranks[member]!));
+    const near = hosts.find((host) => host.ranks.includes(rank))!.ranks;
     const fds =
       world === 1 || (hosts.length > 1 && options.backend !== "nccl")
         ? null
@@ -303,6 +310,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   async load(compiled: CompileResult, options: LoadOptions = {}): Promise<LoadedKernel> {
     requireNoCapture("loading a kernel");
     const manifest = await requireLoadable(compiled, this);
+    await requireReach(this, manifest);
     const texts = compiled.kernels.map(({ cuda }) => cuda);
     const arch = archOf(describeDevice(this.device));
     const cubins = await Promise.all(texts.map((cuda) => cubinOf(cuda, arch, options.onProgress)));

@@ -2,7 +2,7 @@
  * What a framework works with: a group of ranks, tensors in its memory, and kernels loaded for it.
  * One interface for every backend; kernels and callers do not change with it.
  */
-import type { CompileResult, DimValues, DType, Manifest } from "../compiler/index.js";
+import type { CompileResult, DimValues, DType, Manifest, Reach } from "../compiler/index.js";
 import type { BackendName } from "./backends.js";
 import type { TypedArray } from "./numbers/index.js";
 import type { ExternalMemory } from "./external.js";
@@ -234,6 +234,12 @@ export interface Group extends GroupPrimitives {
   readonly world: number;
   /** The run's rank of each of this group's. */
   readonly ranks: readonly number[];
+  /**
+   * Which ranks share addresses as far as their hosts say, for `compile(text, { ranks, reach: group.reach })`. Undefined where all do: on
+   * one host, on the cpu backend, and on the cuda backend, whose hosts are one NVLink domain; and where hosts are no runs of equally many
+   * ranks, where `load` refuses what takes all ranks for near.
+   */
+  readonly reach: Reach | undefined;
   /** The ranks of this group that live in this process: all on the cpu backend, one where every rank is a process. */
   readonly localRanks: readonly number[];
   /**

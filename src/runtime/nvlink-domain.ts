@@ -2,6 +2,7 @@
 import { capabilities } from "./capabilities/index.js";
 import { describeDevice, type ExchangeChannel } from "./cuda/index.js";
 import { MachineError } from "./errors.js";
+import { type HostRanks, reachHelp } from "./hosts.js";
 
 /** What a rank says of its GPU. An unknown domain is not held against it: the driver will say. */
 type Seat = { readonly handles: boolean; readonly domain: string | null };
@@ -9,9 +10,15 @@ type Seat = { readonly handles: boolean; readonly domain: string | null };
 /**
  * Makes sure that memory can be mapped across the hosts of a group. Collective.
  * @param what begins the message.
+ * @param hosts of the group, for what to do instead
  * @throws MachineError on every rank when a GPU has no fabric handles, or two are in different NVLink domains.
  */
-export async function requireOneDomain(exchange: ExchangeChannel, device: number, what: string): Promise<void> {
+export async function requireOneDomain(
+  exchange: ExchangeChannel,
+  device: number,
+  what: string,
+  hosts: readonly HostRanks[],
+): Promise<void> {
   const handles = describeDevice(device).fabricHandle;
   const { fabric } = handles ? (await capabilities()).devices[device]! : { fabric: null };
   const domain = fabric?.state === 3 ? `${fabric.cluster}/${fabric.clique}` : null;
@@ -24,6 +31,6 @@ export async function requireOneDomain(exchange: ExchangeChannel, device: number
     without >= 0
       ? `${what}, and the GPU of rank ${without} has no fabric handles: the cuda backend does not reach it`
       : `${what}, and the GPUs of ranks ${known} and ${other} are in different NVLink domains`,
-    "start all ranks on one host, or use --backend nvshmem",
+    `start all ranks on one host, or use --backend nccl: ${reachHelp(hosts)}`,
   );
 }

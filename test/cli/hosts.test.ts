@@ -138,3 +138,42 @@ describe.runIf(isBuilt && existsSync(join(built, "fake-cuda/libcuda.so.1")))(
     });
   },
 );
+
+describe.runIf(isBuilt && existsSync(join(built, "fake-nccl-2.28/libnccl.so.2")))("under torchrun on two hosts", () => {
+  const env = {
+    LD_LIBRARY_PATH: join(built, "fake-cuda"),
+    COLLC_NVRTC: join(built, "fake-nvrtc/libnvrtc.so.99"),
+    COLLC_NCCL: join(built, "fake-nccl-2.28"),
+    COLLC_CACHE_MAX_MB: "0",
+    COLLC_STORE_SECRET: "of these tests",
+  };
+  let port = 22_000 + (process.pid % 18_000);
+
+  const run = (...args: readonly string[]): Promise<readonly Awaited<ReturnType<typeof collcProcess>>[]> => {
+    port += 20;
+    const ranks = [0, 1, 2, 3].map((rank) => {
+      const torchrun = { RANK: `${rank}`, WORLD_SIZE: "4", LOCAL_RANK: `${rank % 2}`, LOCAL_WORLD_SIZE: "2", MASTER_ADDR: "127.0.0.1", MASTER_PORT: `${port}` }; // prettier-ignore
+      // GPUs of the second host have another place on the bus, as nobody shares one.
+      const host = rank < 2 ? { COLLC_HOST: "a" } : { COLLC_HOST: "b", FAKE_CUDA_ATTRIBUTES: "50=9" };
+      return collcProcess(["run", oneShot, "--dtype", "f32", "--dim", "n=64", "--json", ...args], {
+        env: { ...env, ...torchrun, ...host },
+      });
+    });
+    return Promise.all(ranks);
+  };
+
+  // The fake driver does not compute what programs with messages do, so what comes of it is wrong.
+  it("the backend and the reach follow from the hosts", async () => {
+    const [first] = await run();
+    expect(first!.err).toContain("error: wrong result");
+    expect(JSON.parse(first!.out)).toMatchObject({ ranks: 4, backend: "nccl", ranksPerDomain: 2 });
+  });
+
+  it("a reach that contradicts them is refused by all ranks", async () => {
+    for (const { code, err } of await run("--backend", "nccl", "--reach", "1x4")) {
+      expect(err).toContain("all ranks share addresses, and rank 0 on host a has none of rank 2's memory on b");
+      expect(err).toContain("help: --reach 2x2,");
+      expect(code).toBe(2);
+    }
+  });
+});

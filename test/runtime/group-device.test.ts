@@ -241,7 +241,7 @@ describe("allocation", () => {
     expect(error.message).toContain(
       'the ranks of group "world" are on 2 hosts, and the GPU of rank 0 has no fabric handles',
     );
-    expect(error.help).toContain("--backend nvshmem");
+    expect(error.help).toContain("--backend nccl: --reach 2x1");
     await boot.close();
   });
 
