@@ -263,7 +263,7 @@ export class TcpTransport implements StoreTransport {
       ? "is closed"
       : this.#isHostClosing
         ? "was closed by its host"
-        : "went away: its process died";
+        : "went away: its connection ended, as its process died or the network between";
     this.#lostBecause = new RuntimeError(`the store of the run at ${this.address} ${how}`, undefined, "store-lost");
     for (const { reject, timer } of this.#pending.values()) {
       clearTimeout(timer);
