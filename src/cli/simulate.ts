@@ -8,6 +8,7 @@ import {
   clusterFromJson,
   clusterNamed,
   compile,
+  type CompileResult,
   MAX_WORLD,
   playFastest,
   Player,
@@ -25,7 +26,7 @@ import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
 import { type DTypeChoice, listOf, parseCount, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
-import { simulateReport } from "./simulate-report.js";
+import { SimulateReport } from "./simulate-report.js";
 import { suggestion } from "./suggest.js";
 
 export interface SimulateOptions {
@@ -38,6 +39,8 @@ export interface SimulateOptions {
   readonly collective?: string;
   readonly naming?: string;
   readonly links?: boolean;
+  /** Simulates also what cannot be the fastest. */
+  readonly all?: boolean;
   readonly svg?: string;
   readonly json?: boolean;
 }
@@ -105,6 +108,7 @@ export function simulateCommand(io: Io): Command {
     )
     .option("--collective <name>", "collective, where a file has several")
     .option("--links", "say what each kind of link carries")
+    .option("--all", "simulate also where a program cannot be the fastest: links and latencies alone take longer")
     .option("--svg <file>", "draw the times over the sizes, a panel for each number of ranks")
     .option("--json", "print all of it as JSON; times in seconds, sizes in bytes")
     .addHelpText(
@@ -135,6 +139,8 @@ export interface Simulated {
   readonly help: string | null;
   readonly phases: number;
   readonly sizes: readonly Simulation[];
+  /** Sizes at which it cannot be the fastest: links and latencies alone take longer than another program does, so many seconds. */
+  readonly leftOut: readonly { readonly bytes: number; readonly atLeast: number }[];
 }
 
 export interface SimulateResult {
@@ -155,10 +161,11 @@ export async function simulate(io: Io, files: readonly string[], options: Simula
   const sizes = options.size ?? DEFAULT_SIZES;
   if (options.svg !== undefined) refuseTarget(options.svg);
   const ways = files.flatMap((file) => waysOf(io, file, options));
+  const report = options.json === true ? null : new SimulateReport(io, machine, sizes, options);
   const programs = await withProgress(io, async (progress) => {
+    report?.begin(ways.map((way) => way.name));
     const found: Simulated[] = [];
-    for (const n of ranks)
-      for (const way of ways) found.push(await simulated(io, way, { n, sizes, machine, options, progress }));
+    for (const n of ranks) found.push(...(await simulatedAt(io, ways, { n, sizes, machine, options, progress, report }))); // prettier-ignore
     return found;
   });
   const all = programs.filter((p) => p.schedule !== null);
@@ -171,7 +178,8 @@ export async function simulate(io: Io, files: readonly string[], options: Simula
     const { scalePlot } = await import("../bench/scale-plot.js");
     writeFileSync(options.svg, await scalePlot(plotted(result), `${machine.name}, simulated`));
   }
-  io.out.write(options.json === true ? JSON.stringify(result, null, 2) + "\n" : simulateReport(io, result, options));
+  if (report === null) io.out.write(JSON.stringify(result, null, 2) + "\n");
+  else report.end(result);
 }
 
 /** What a plot needs of it. */
@@ -211,6 +219,8 @@ function machineFrom(given: string): Cluster {
 
 interface Way {
   readonly name: string;
+  /** Smaller worlds of it that were compiled. */
+  readonly known: Map<number, CompileResult>;
   readonly selected: Selected & { readonly collective: Selected["collectives"][number] };
 }
 
@@ -218,7 +228,7 @@ interface Way {
 function waysOf(io: Io, path: string, { collective, naming = "--collective" }: SimulateOptions): readonly Way[] {
   const selected = selectCollective(io, path, collective, naming);
   const { text, file } = selected;
-  const named = [{ name: nameOf(file), selected }];
+  const named = [{ name: nameOf(file), known: new Map<number, CompileResult>(), selected }];
   const lowered = compile(text, {
     file,
     collective: selected.collective.name.text,
@@ -232,7 +242,7 @@ function waysOf(io: Io, path: string, { collective, naming = "--collective" }: S
   const conversion = kernel.level === "tensor" ? soleConversion(kernel) : null;
   const ways = conversion === null ? [] : libraryFromDisk(conversion);
   if (ways.length === 0) return named;
-  return ways.map((way) => ({ name: nameOf(way.file), selected: selectCollective(io, way, undefined) }));
+  return ways.map((way) => ({ name: nameOf(way.file), known: new Map(), selected: selectCollective(io, way, undefined) })); // prettier-ignore
 }
 
 /** `kernels/all_reduce/ring.coll` → `all_reduce/ring` */
@@ -244,29 +254,94 @@ function nameOf(file: string): string {
     .join("/");
 }
 
-async function simulated(
-  io: Io,
-  { name, selected }: Way,
-  { n, sizes, machine, options, progress }: { n: number; sizes: readonly number[]; machine: Cluster; options: SimulateOptions; progress: Progress }, // prettier-ignore
-): Promise<Simulated> {
-  const say = async (what: string): Promise<void> => {
+interface Asked {
+  readonly n: number;
+  readonly sizes: readonly number[];
+  readonly machine: Cluster;
+  readonly options: SimulateOptions;
+  readonly progress: Progress;
+  readonly report: SimulateReport | null;
+}
+
+/** Milliseconds between two words of progress of one step. */
+const PROGRESS_MS = 200;
+
+/**
+ * All ways at one number of ranks, each said as it is done: those first that take least if nothing is in their way. A size at which
+ * even that is more than another way takes is left out.
+ */
+async function simulatedAt(io: Io, ways: readonly Way[], asked: Asked): Promise<readonly Simulated[]> {
+  const { n, sizes, options, progress, report } = asked;
+  const say = async (name: string, what: string): Promise<void> => {
     progress.now(`${name}, ${n} ranks: ${what}`);
     // Nothing else gets a turn otherwise.
     await new Promise((resolve) => setImmediate(resolve));
   };
-  await say("compiling");
+  const done = new Map<Way, Simulated>();
+  const ready: { way: Way; schedule: Simulated["schedule"]; player: Player; least: readonly number[]; sum: number }[] = []; // prettier-ignore
+  for (const way of ways) {
+    await say(way.name, "compiling");
+    const found = playerOf(io, way, asked);
+    if ("why" in found) {
+      done.set(way, found);
+      continue;
+    }
+    const { player, schedule } = found;
+    const least = sizes.map((bytes) => player.atLeast(bytes, options.chunks));
+    const { period, derivedAt, counted } = schedule;
+    const sum = least.reduce((a, seconds) => a + Math.log(seconds), 0);
+    ready.push({ way, schedule: { period, derivedAt, counted }, player, least, sum });
+  }
+  ready.sort((a, b) => a.sum - b.sum);
+  progress.end();
+  report?.table(n);
+  const best = sizes.map(() => Infinity);
+  for (const { way, schedule, player, least } of ready) {
+    const [results, leftOut]: [Simulation[], Simulated["leftOut"][number][]] = [[], []];
+    for (const [i, bytes] of sizes.entries()) {
+      if (options.all !== true && least[i]! > best[i]!) {
+        leftOut.push({ bytes, atLeast: least[i]! });
+        continue;
+      }
+      await say(way.name, `size ${i + 1} of ${sizes.length}`);
+      const played = playFastest(player, bytes, n, options.chunks);
+      best[i] = Math.min(best[i]!, played.seconds);
+      results.push(played);
+    }
+    const { name, selected } = way;
+    const row: Simulated = { name, file: selected.file, ranks: n, schedule, why: null, help: null, phases: player.count, sizes: results, leftOut }; // prettier-ignore
+    done.set(way, row);
+    progress.end();
+    report?.row(row);
+  }
+  for (const row of done.values()) if (row.why !== null) report?.row(row);
+  return ways.map((way) => done.get(way)!);
+}
+
+/** A way ready to be played, or why it cannot be. @throws Exit, with its diagnostics printed, for a wrong program */
+function playerOf(
+  io: Io,
+  { name, known, selected }: Way,
+  { n, machine, options, progress }: Asked,
+): { player: Player; schedule: Schedule } | (Simulated & { why: string }) {
   const { file, text } = selected;
-  const dtype = dtypesFor(selected.collective, options.dtype);
-  const failed = (why: string, help: string | null = null): Simulated =>
-    ({ name, file, ranks: n, schedule: null, why, help, phases: 0, sizes: [] }); // prettier-ignore
+  const failed = (why: string, help: string | null = null): Simulated & { why: string } =>
+    ({ name, file, ranks: n, schedule: null, why, help, phases: 0, sizes: [], leftOut: [] }); // prettier-ignore
+  let said = Date.now();
   try {
     const { schedule, compiled } = scheduleProgram(text, {
       file,
       collective: selected.collective.name.text,
       ranks: n,
-      dtype,
+      dtype: dtypesFor(selected.collective, options.dtype),
       resolve: importsFromDisk,
       cluster: machine,
+      known,
+      progress: (ranks, all) => {
+        if (Date.now() < said + PROGRESS_MS) return;
+        said = Date.now();
+        progress.now(`${name}, ${n} ranks: counted ${ranks} of ${all}`);
+      },
     });
     if (hasErrors(compiled.diagnostics) && isExcluded(compiled.diagnostics))
       return failed(compiled.diagnostics.find((d) => d.severity === "error")!.message);
@@ -274,23 +349,7 @@ async function simulated(
       printDiagnostics(io, compiled.diagnostics, compiled.source);
       throw new Exit(exitCodes.program, wrongProgram(compiled.diagnostics, compiled.source));
     }
-    const player = new Player(schedule, machine);
-    const results: Simulation[] = [];
-    for (const [i, bytes] of sizes.entries()) {
-      await say(`size ${i + 1} of ${sizes.length}`);
-      results.push(playFastest(player, bytes, n, options.chunks));
-    }
-    const { period, derivedAt, counted } = schedule;
-    return {
-      name,
-      file,
-      ranks: n,
-      schedule: { period, derivedAt, counted },
-      why: null,
-      help: null,
-      phases: player.count,
-      sizes: results,
-    };
+    return { player: new Player(schedule, machine), schedule };
   } catch (error) {
     if (error instanceof UsageError) return failed(error.message, error.help ?? null);
     throw error;

@@ -18,16 +18,44 @@ export interface LinkUse {
   readonly busy: number;
 }
 
-/** Ranks of `home` have links of their own; all others are like them. */
+/** Links of one kind: when each will have done all that it was given, what it carried, and how long it was at it. */
+class Links {
+  readonly free: Float64Array;
+  readonly carried: Float64Array;
+  readonly busy: Float64Array;
+
+  constructor(readonly count: number) {
+    [this.free, this.carried, this.busy] = [new Float64Array(count), new Float64Array(count), new Float64Array(count)];
+  }
+
+  /** @returns when the link has done it, after all that it was given before */
+  serve(link: number, bytes: number, seconds: number, at: number): number {
+    const free = this.free[link]!;
+    const done = (at > free ? at : free) + seconds;
+    this.free[link] = done;
+    this.carried[link]! += bytes;
+    this.busy[link]! += seconds;
+    return done;
+  }
+}
+
+/** Ranks that are followed have links of their own; all others are like them. */
 export class Fabric {
   readonly ranks: number;
-  /** When a link will have done all that it was given. */
-  private readonly free: Readonly<Record<LinkKind, Float64Array>>;
-  private readonly carried: Readonly<Record<LinkKind, Float64Array>>;
-  private readonly busy: Readonly<Record<LinkKind, Float64Array>>;
-  private readonly perNic: number;
+  /** NICs that are followed. */
+  readonly nics: number;
+  /** The NIC of each rank of the world. */
+  readonly nicOf: Int32Array;
+  private readonly links: Readonly<Record<LinkKind, Links>>;
+  /** Of each rank: its leaf switch, counted over all pods, and whose links stand for that leaf's. */
+  private readonly switchOf: Int32Array;
+  private readonly leafOf: Int32Array;
   private readonly leafRate: number;
   private readonly share: number;
+  private readonly nicRate: number;
+  private readonly messageTime: number;
+  private readonly latency: number;
+  private readonly further: number;
 
   /** @param ranks whose links are followed; ranks further on share those of the rank by that many before */
   constructor(
@@ -37,51 +65,63 @@ export class Fabric {
   ) {
     this.ranks = ranks;
     const { ranksPerDomain, nics, domainsPerPod } = cluster;
-    this.perNic = ranksPerDomain / nics;
     // Ranks that are followed for others of their pod have their part of the leaf.
     this.share = Math.min(1, ranks / Math.min(world, ranksPerDomain * domainsPerPod));
     this.leafRate = (this.share * domainsPerPod * cluster.nicRate.value) / cluster.oversubscription.value;
+    [this.nicRate, this.messageTime] = [cluster.nicRate.value, cluster.messageTime.value];
+    [this.latency, this.further] = [cluster.latency.value, 2 * cluster.switchLatency.value];
     const domains = Math.ceil(ranks / ranksPerDomain);
     const pods = Math.ceil(domains / domainsPerPod);
-    const counts: Record<LinkKind, number> = {
-      "NVLink out": ranks,
-      "NVLink in": ranks,
-      "NIC out": domains * nics,
-      "NIC in": domains * nics,
-      "leaf up": pods * nics,
-      "leaf down": pods * nics,
+    this.nics = domains * nics;
+    this.links = {
+      "NVLink out": new Links(ranks),
+      "NVLink in": new Links(ranks),
+      "NIC out": new Links(domains * nics),
+      "NIC in": new Links(domains * nics),
+      "leaf up": new Links(pods * nics),
+      "leaf down": new Links(pods * nics),
     };
-    const zeros = (): Record<LinkKind, Float64Array> =>
-      Object.fromEntries(LINK_KINDS.map((k) => [k, new Float64Array(counts[k])])) as Record<LinkKind, Float64Array>;
-    [this.free, this.carried, this.busy] = [zeros(), zeros(), zeros()];
+    const tableOf = (of: (domain: number, rail: number) => number): Int32Array =>
+      Int32Array.from({ length: world }, (_, rank) =>
+        of(domainOf(rank, cluster), Math.floor((rank % ranksPerDomain) / (ranksPerDomain / nics))),
+      );
+    const leaf = (domain: number, rail: number): number => Math.floor(domain / domainsPerPod) * nics + rail;
+    this.nicOf = tableOf((domain, rail) => (domain * nics + rail) % (domains * nics));
+    this.switchOf = tableOf(leaf);
+    this.leafOf = tableOf((domain, rail) => leaf(domain, rail) % (pods * nics));
   }
 
   /** Bytes over a port, at a rate. @returns when it is done */
   port(kind: "NVLink out" | "NVLink in", rank: number, bytes: number, rate: number, at: number): number {
-    return this.serve(kind, rank % this.ranks, bytes, bytes / rate, at);
+    return this.links[kind].serve(rank % this.ranks, bytes, bytes / rate, at);
   }
 
   /** A message to another domain joins its NIC's queue. @returns when it begins to leave */
   post(from: number, bytes: number, at: number): number {
-    const { nicRate, messageTime } = this.cluster;
-    const seconds = Math.max(bytes / nicRate.value, messageTime.value);
-    return this.serve("NIC out", this.nicOf(from).nic, bytes, seconds, at) - seconds;
+    const seconds = this.sending(bytes);
+    return this.links["NIC out"].serve(this.nicOf[from]!, bytes, seconds, at) - seconds;
   }
 
   /** A message that begins to leave its NIC goes over all other links at once. @returns when it, and a signal behind it, is seen */
   fly(from: number, to: number, bytes: number, at: number): number {
-    const { nicRate, latency, switchLatency, messageTime } = this.cluster;
-    const [home, other] = [this.nicOf(from), this.nicOf(to)];
-    let done = at + Math.max(bytes / nicRate.value, messageTime.value);
-    let switches = 0;
-    if (home.pod !== other.pod || home.rail !== other.rail) {
-      switches = 2;
+    let done = at + this.sending(bytes);
+    let further = 0;
+    if (this.switchOf[from] !== this.switchOf[to]) {
+      further = this.further;
       const flight = bytes / this.leafRate;
-      done = Math.max(done, this.serve("leaf up", home.leaf, bytes, flight, at));
-      done = Math.max(done, this.serve("leaf down", other.leaf, bytes, flight, at));
+      done = Math.max(done, this.links["leaf up"].serve(this.leafOf[from]!, bytes, flight, at));
+      done = Math.max(done, this.links["leaf down"].serve(this.leafOf[to]!, bytes, flight, at));
     }
-    done = Math.max(done, this.serve("NIC in", other.nic, bytes, bytes / nicRate.value, at));
-    return done + latency.value + switches * switchLatency.value;
+    return (
+      Math.max(done, this.links["NIC in"].serve(this.nicOf[to]!, bytes, bytes / this.nicRate, at)) +
+      this.latency +
+      further
+    );
+  }
+
+  /** Seconds that a NIC is busy with a message. */
+  sending(bytes: number): number {
+    return Math.max(bytes / this.nicRate, this.messageTime);
   }
 
   /** Use of all links so far, of the whole world. */
@@ -90,31 +130,13 @@ export class Fabric {
     const { ranksPerDomain, domainsPerPod, nics } = this.cluster;
     const leaves = Math.ceil(this.world / (ranksPerDomain * domainsPerPod)) * nics;
     return LINK_KINDS.flatMap((kind): LinkUse[] => {
-      const carried = this.carried[kind];
+      const { carried, busy: seconds, count } = this.links[kind];
       const bytes = carried.reduce((a, b) => a + b, 0);
       if (bytes === 0) return [];
       const isLeaf = kind.startsWith("leaf");
       const most = carried.reduce((a, b) => Math.max(a, b), 0) / (isLeaf ? this.share : 1);
-      const busy = this.busy[kind].reduce((a, b) => Math.max(a, b), 0);
-      return [{ kind, links: isLeaf ? leaves : Math.round(carried.length * times), bytes: bytes * times, most, busy }];
+      const busy = seconds.reduce((a, b) => Math.max(a, b), 0);
+      return [{ kind, links: isLeaf ? leaves : Math.round(count * times), bytes: bytes * times, most, busy }];
     });
-  }
-
-  private nicOf(rank: number): { nic: number; rail: number; pod: number; leaf: number } {
-    const { ranksPerDomain, nics, domainsPerPod } = this.cluster;
-    const domain = domainOf(rank, this.cluster);
-    const rail = Math.floor((rank % ranksPerDomain) / this.perNic);
-    const pod = Math.floor(domain / domainsPerPod);
-    const [nicCount, leafCount] = [this.free["NIC out"].length, this.free["leaf up"].length];
-    return { nic: (domain * nics + rail) % nicCount, rail, pod, leaf: (pod * nics + rail) % leafCount };
-  }
-
-  private serve(kind: LinkKind, link: number, bytes: number, seconds: number, at: number): number {
-    const free = this.free[kind];
-    const done = Math.max(at, free[link]!) + seconds;
-    free[link] = done;
-    this.carried[kind][link]! += bytes;
-    this.busy[kind][link]! += seconds;
-    return done;
   }
 }

@@ -36,17 +36,21 @@ export interface Step {
   readonly putAwaits: number;
 }
 
-interface OpenStep {
-  readonly pulls: { rank: number; bytes: number }[];
-  readonly near: number[];
-  readonly words: number[];
-  readonly awaited: Set<number>;
+interface Entry {
+  readonly rank: number;
+  readonly bytes: number;
 }
 
-const flowOf = (entries: readonly { rank: number; bytes: number }[]): Flow => ({
-  ranks: Int32Array.from(entries, (e) => e.rank),
-  bytes: Float64Array.from(entries, (e) => e.bytes),
-});
+/** What others do for a rank's phase; null where nobody does, as in most phases of thousands of ranks. */
+interface OpenStep {
+  pulls: Entry[] | null;
+  near: number[] | null;
+  words: number[] | null;
+  awaited: Set<number> | null;
+}
+
+const NOBODY = new Int32Array(0);
+const NO_FLOW: Flow = { ranks: NOBODY, bytes: new Float64Array(0) };
 
 /** A schedule as it is played. */
 export interface Followed {
@@ -67,9 +71,13 @@ function ranksToFollow({ world, period }: Schedule, { ranksPerDomain, domainsPer
   return world;
 }
 
-/** What rank `from + shift` does, of what rank `from` does. */
-function shifted(ranks: Int32Array, shift: number, world: number): Int32Array {
-  return shift === 0 ? ranks : ranks.map((p) => (p + shift) % world);
+/** A part of a flow: the ranks that belong to it. Itself where all do, as with most phases of thousands of ranks. */
+function partOf(flow: Flow, isIn: (rank: number) => boolean): Flow {
+  const { ranks, bytes } = flow;
+  const kept = [...ranks.keys()].filter((k) => isIn(ranks[k]!));
+  if (kept.length === ranks.length) return flow;
+  if (kept.length === 0) return NO_FLOW;
+  return { ranks: Int32Array.from(kept, (k) => ranks[k]!), bytes: Float64Array.from(kept, (k) => bytes[k]!) };
 }
 
 /** Sorts what a schedule says of ranks by where it goes on the cluster, and by who does something for it. */
@@ -80,65 +88,77 @@ export function followedOf(schedule: Schedule, cluster: Cluster): Followed {
   const count = ranks[0]!.length;
   const isEven = world % ranksPerDomain === 0 && ranksPerDomain % period === 0;
   const unit = isEven ? Math.min(ranksPerDomain, followed) : followed;
-  const isFar = (a: number, b: number): boolean => !isNear(a, b, cluster);
   const all = Array.from({ length: unit }, (_, r) => r);
-  const newStep = (): OpenStep => ({ pulls: [], near: [], words: [], awaited: new Set() });
-  const open = all.map(() => Array.from({ length: count }, newStep));
-  const firstPulls = all.map((): { rank: number; bytes: number }[] => []);
-  const ofRank = (rank: number): readonly Phase[] => ranks[rank % period]!;
-  const entries = (rank: number, peers: Flow): { rank: number; bytes: number }[] => {
-    const list = shifted(peers.ranks, rank - (rank % period), world);
-    return [...list].map((p, k) => ({ rank: p, bytes: peers.bytes[k]! }));
+  /** What rank `rank` has of what the first rank that does the same has. */
+  const at = (list: Int32Array, rank: number): Int32Array => {
+    const shift = rank - (rank % period);
+    return shift === 0 || list.length === 0 ? list : list.map((p) => (p + shift) % world);
   };
-  const putsOf = all.map((rank) => ofRank(rank).map((p) => new Set(entries(rank, p.stores).map((e) => e.rank).filter((q) => isFar(rank, q))))); // prettier-ignore
+  const ofRank = (rank: number): readonly Phase[] => ranks[rank % period]!;
+  const flows = all.map((rank) =>
+    ofRank(rank).map(({ loads, stores }) => {
+      const own = (flow: Flow): Flow => ({ ...flow, ranks: at(flow.ranks, rank) });
+      const near = (p: number): boolean => isNear(rank, p, cluster);
+      const far = (p: number): boolean => !isNear(rank, p, cluster);
+      return {
+        nearLoads: partOf(own(loads), near),
+        farLoads: partOf(own(loads), far),
+        nearStores: partOf(own(stores), near),
+        puts: partOf(own(stores), far),
+      };
+    }),
+  );
+  const putsOf = flows.map((of) => of.map(({ puts }) => (puts.ranks.length === 0 ? null : new Set(puts.ranks))));
+  const open = all.map(() => Array.from({ length: count }, (): OpenStep => ({ pulls: null, near: null, words: null, awaited: null }))); // prettier-ignore
+  const firstPulls = all.map((): Entry[] => []);
   const counts = all.map((rank) =>
     ofRank(rank).map((phase, i) => {
-      const found = { nearAwaits: 0, wordAwaits: 0, putAwaits: 0, farLoads: 0 };
-      const sources = new Set<number>();
-      for (const { rank: p, bytes } of entries(rank, phase.loads)) {
-        if (!isFar(rank, p)) continue;
-        sources.add(p);
-        found.farLoads++;
+      const found = { nearAwaits: 0, wordAwaits: 0, putAwaits: 0 };
+      const { farLoads } = flows[rank]![i]!;
+      farLoads.ranks.forEach((p, k) => {
         const home = p % unit;
-        const reader = { rank: (rank + home - p + world) % world, bytes };
-        (i === 0 ? firstPulls[home]! : open[home]![i - 1]!.pulls).push(reader);
-      }
+        const reader = { rank: (rank + home - p + world) % world, bytes: farLoads.bytes[k]! };
+        (i === 0 ? firstPulls[home]! : (open[home]![i - 1]!.pulls ??= [])).push(reader);
+      });
       if (i === 0) return found;
-      for (const p of shifted(phase.awaits, rank - (rank % period), world)) {
+      const sources = new Set(farLoads.ranks);
+      for (const p of at(phase.awaits, rank)) {
         const home = p % unit;
         const waiter = (rank + home - p + world) % world;
         const step = open[home]![i - 1]!;
-        if (!isFar(rank, p)) {
+        if (isNear(rank, p, cluster)) {
           found.nearAwaits++;
-          step.near.push(waiter);
-        } else if (putsOf[home]![i - 1]!.has(waiter)) {
+          (step.near ??= []).push(waiter);
+        } else if (putsOf[home]![i - 1]?.has(waiter) === true) {
           found.putAwaits++;
-          step.awaited.add(waiter);
+          (step.awaited ??= new Set()).add(waiter);
         } else if (!sources.has(p)) {
           found.wordAwaits++;
-          step.words.push(waiter);
+          (step.words ??= []).push(waiter);
         }
       }
       return found;
     }),
   );
   // Owners begin with different readers, as readers would with different owners.
-  const turned = (list: { rank: number; bytes: number }[], rank: number): Flow =>
-    flowOf(list.sort((a, b) => ((a.rank - rank + world) % world) - ((b.rank - rank + world) % world)));
+  const turned = (list: Entry[] | null, rank: number): Flow => {
+    if (list === null || list.length === 0) return NO_FLOW;
+    list.sort((a, b) => ((a.rank - rank + world) % world) - ((b.rank - rank + world) % world));
+    return { ranks: Int32Array.from(list, (e) => e.rank), bytes: Float64Array.from(list, (e) => e.bytes) };
+  };
+  const listOf = (list: number[] | null): Int32Array => (list === null ? NOBODY : Int32Array.from(list));
   const steps = all.map((rank) =>
     ofRank(rank).map((phase, i): Step => {
       const { pulls, near, words, awaited } = open[rank]![i]!;
-      const stores = entries(rank, phase.stores);
-      const puts = flowOf(stores.filter((e) => isFar(rank, e.rank)));
+      const { farLoads, ...flow } = flows[rank]![i]!;
       return {
         phase,
-        nearLoads: flowOf(entries(rank, phase.loads).filter((e) => !isFar(rank, e.rank))),
-        nearStores: flowOf(stores.filter((e) => !isFar(rank, e.rank))),
-        puts,
-        isAwaited: Uint8Array.from(puts.ranks, (p) => +awaited.has(p)),
+        ...flow,
+        farLoads: farLoads.ranks.length,
+        isAwaited: Uint8Array.from(flow.puts.ranks, (p) => +(awaited?.has(p) === true)),
         pulls: turned(pulls, rank),
-        near: Int32Array.from(near),
-        words: Int32Array.from(words),
+        near: listOf(near),
+        words: listOf(words),
         ...counts[rank]![i]!,
       };
     }),

@@ -18,6 +18,8 @@ export { type Schedule, scheduleOf } from "./schedule.js";
 export interface ScheduleRequest extends Pick<CompileOptions, "file" | "collective" | "ranks" | "dtype" | "resolve"> {
   readonly cluster: Cluster;
   readonly progress?: (done: number, all: number) => void;
+  /** Smaller worlds of the same program that were compiled already, by their ranks; what is compiled now is added. */
+  readonly known?: Map<number, CompileResult>;
 }
 
 /** Worlds of up to so many ranks are compiled themselves; of larger ones these are, and what they wait for holds for all. */
@@ -37,7 +39,7 @@ export interface Scheduled {
  * Compiles a program for as many ranks as a cluster has to give, and says what they do.
  * @throws UsageError for a program that the simulator cannot follow; faults of the program are diagnostics of `compiled`.
  */
-export function scheduleProgram(text: string, { cluster, progress, ...options }: ScheduleRequest): Scheduled {
+export function scheduleProgram(text: string, { cluster, progress, known, ...options }: ScheduleRequest): Scheduled {
   const { ranks } = options;
   const axes = axesOf(text, options);
   const at = (world: number, domains: number, stopAfter: string): CompileResult =>
@@ -59,7 +61,12 @@ export function scheduleProgram(text: string, { cluster, progress, ...options }:
   const unordered = kernelOf(compiled);
   if (unordered === null) return { schedule: null, compiled };
   const samples = ranks <= SMALL_WORLD ? [{ ranks, domains }] : SAMPLED;
-  const results = samples.map((s) => at(s.ranks, s.domains, "derive-sync"));
+  const results = samples.map((s) => {
+    const isSample = ranks > SMALL_WORLD;
+    const result = (isSample ? known?.get(s.ranks) : undefined) ?? at(s.ranks, s.domains, "derive-sync");
+    if (isSample) known?.set(s.ranks, result);
+    return result;
+  });
   const ordered = results.map(kernelOf).filter((k) => k !== null);
   if (ordered.length === 0) return { schedule: null, compiled: results[0]! };
   const { ranksPerDomain } = cluster;
@@ -90,6 +97,8 @@ export function playFastest(player: Player, bytes: number, world: number, chunks
   for (const count of CHUNKS.slice(1)) {
     if (bytes / count < Math.max(SMALLEST_CHUNK, world * 16)) break;
     if (player.events * count > MOST_EVENTS) break;
+    // Messages take their least time each: what cannot be faster is not played.
+    if (player.atLeast(bytes, count) >= best.seconds) break;
     const next = player.play(bytes, count);
     if (next.seconds >= best.seconds) break;
     best = next;

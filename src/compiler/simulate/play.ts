@@ -9,6 +9,8 @@
  */
 import { UsageError } from "../../errors.js";
 import type { Cluster } from "../machine/cluster.js";
+import { Bound, firstOf, wordTime } from "./bound.js";
+import { Events } from "./events.js";
 import { Fabric, type LinkUse } from "./fabric.js";
 import { type Flow, followedOf, type Step } from "./followed.js";
 import type { Schedule } from "./schedule.js";
@@ -26,51 +28,19 @@ export interface Simulation {
   readonly followed: number;
 }
 
-/** Binary heap of events: node numbers by time, then by number, so that a run is the same each time. */
-class Events {
-  private readonly times: number[] = [];
-  private readonly nodes: number[] = [];
-
-  get size(): number {
-    return this.nodes.length;
-  }
-
-  push(time: number, node: number): void {
-    let i = this.nodes.length;
-    this.times.push(time);
-    this.nodes.push(node);
-    while (i > 0) {
-      const up = (i - 1) >> 1;
-      if (!this.isBefore(i, up)) break;
-      this.swap(i, up);
-      i = up;
-    }
-  }
-
-  pop(): { time: number; node: number } {
-    const first = { time: this.times[0]!, node: this.nodes[0]! };
-    const last = this.nodes.length - 1;
-    this.swap(0, last);
-    this.times.pop();
-    this.nodes.pop();
-    let i = 0;
-    for (;;) {
-      let least = i;
-      for (const down of [2 * i + 1, 2 * i + 2]) if (down < last && this.isBefore(down, least)) least = down;
-      if (least === i) return first;
-      this.swap(i, least);
-      i = least;
-    }
-  }
-
-  private isBefore(i: number, j: number): boolean {
-    return this.times[i]! < this.times[j]! || (this.times[i] === this.times[j] && this.nodes[i]! < this.nodes[j]!);
-  }
-
-  private swap(i: number, j: number): void {
-    [this.times[i], this.times[j]] = [this.times[j]!, this.times[i]!];
-    [this.nodes[i], this.nodes[j]] = [this.nodes[j]!, this.nodes[i]!];
-  }
+/** Messages that a rank gives its NIC at once. They leave one after the other, so that only the first is an event that waits. */
+interface Sends {
+  readonly rank: number;
+  readonly flow: Flow;
+  /** The phase and chunk that they are of. */
+  readonly node: number;
+  /** Of puts, which the ranks there wait for; null for what is loaded. */
+  readonly isAwaited: Uint8Array | null;
+  readonly at: number;
+  /** Number of the first among all messages. */
+  readonly id: number;
+  /** The one that leaves next. */
+  next: number;
 }
 
 /** Kinds of events at a rank's phase and chunk; numbers above are messages. */
@@ -95,12 +65,10 @@ class State {
   readonly phases: Float64Array;
   /** Computation of a rank's chunks goes one after the other. */
   readonly working: Float64Array;
-  /** Messages between domains: ranks, bytes, the phase and chunk they are of, and whether it ends or begins with them. */
-  readonly from: number[] = [];
-  readonly to: number[] = [];
-  readonly bytes: number[] = [];
-  readonly node: number[] = [];
-  readonly meaning: ("load" | "signal" | "put")[] = [];
+  /** By NIC: sends that have not all left, the first of them on its way out. */
+  readonly queues: Sends[][];
+  /** Messages so far. */
+  messages = 0;
   played = 0;
 
   constructor(
@@ -115,6 +83,7 @@ class State {
     const times = (): Float64Array => new Float64Array(nodes);
     [this.ready, this.near, this.word, this.end] = [times(), times(), times(), times()];
     [this.phases, this.working] = [new Float64Array(phases), new Float64Array(ranks)];
+    this.queues = Array.from({ length: fabric.nics }, () => []);
   }
 }
 
@@ -129,16 +98,24 @@ export class Player {
   private readonly unit: number;
   private readonly steps: readonly (readonly Step[])[];
   private readonly firstPulls: readonly Flow[];
+  private readonly bound: Bound;
 
   constructor(
     private readonly schedule: Schedule,
     private readonly cluster: Cluster,
   ) {
-    const { followed, unit, steps, firstPulls } = followedOf(schedule, cluster);
+    const all = followedOf(schedule, cluster);
+    const { followed, unit, steps, firstPulls } = all;
+    this.bound = new Bound(cluster, schedule.world, all);
     [this.followed, this.unit, this.steps, this.firstPulls] = [followed, unit, steps, firstPulls];
     this.count = steps[0]!.length;
     const messages = steps.flat().reduce((sum, { puts, farLoads }) => sum + puts.ranks.length + farLoads, 0);
     this.events = 2 * followed * this.count + messages * (followed / unit);
+  }
+
+  /** Seconds below which {@link play} does not end, known without playing. */
+  atLeast(bytes: number, chunks = 1): number {
+    return this.bound.seconds(bytes / this.schedule.bytes, chunks);
   }
 
   /**
@@ -165,8 +142,8 @@ export class Player {
     }
     const messages = followed * count * chunks * KINDS;
     while (state.events.size > 0) {
-      const { time, node: event } = state.events.pop();
-      if (event >= messages) this.arrive(event - messages, time, state);
+      const { time, node: event, nic } = state.events.pop();
+      if (event >= messages) this.leave(nic, time, state);
       else if (event % KINDS === BEGIN) this.begin(Math.floor(event / KINDS), time, state);
       else this.finish(Math.floor(event / KINDS), time, state);
     }
@@ -183,20 +160,18 @@ export class Player {
     const m = cluster.machine;
     const { scale, fabric, working } = state;
     const rank = Math.floor(node / count) % this.followed;
-    const { phase, nearLoads, nearStores, puts } = steps[rank % unit]![node % count]!;
+    const step = steps[rank % unit]![node % count]!;
+    const { phase, nearLoads, nearStores, puts } = step;
     const shift = rank - (rank % unit);
     let covered = time;
-    let first = phase.ownLoaded > 0 ? m.ownLoad.value : 0;
+    const first = firstOf(step, m);
     let [pulled, pushed] = [0, 0];
     for (let k = 0; k < nearLoads.ranks.length; k++) {
       const n = nearLoads.bytes[k]! * scale;
       pulled += n;
       covered = Math.max(covered, fabric.port("NVLink out", (nearLoads.ranks[k]! + shift) % world, n, m.serve.value, time)); // prettier-ignore
     }
-    if (pulled > 0) {
-      first = Math.max(first, m.peerLoad.value);
-      covered = Math.max(covered, fabric.port("NVLink in", rank, pulled, m.pull.value, time));
-    }
+    if (pulled > 0) covered = Math.max(covered, fabric.port("NVLink in", rank, pulled, m.pull.value, time));
     for (let k = 0; k < nearStores.ranks.length; k++) {
       const n = nearStores.bytes[k]! * scale;
       pushed += n;
@@ -249,48 +224,43 @@ export class Player {
       if (--state.left[node]! > 0) continue;
       let at = state.ready[node]!;
       if (nearAwaits > 0) at = Math.max(at, state.near[node]! + flagRank.value * (nearAwaits - 1));
-      if (wordAwaits > 0) at = Math.max(at, state.word[node]! + this.wordTime(wordAwaits));
+      if (wordAwaits > 0) at = Math.max(at, state.word[node]! + wordTime(wordAwaits, this.cluster));
       state.events.push(at + (phase.isGrid ? grid.value : 0), node * KINDS + BEGIN);
     }
   }
 
   /** Messages join the queue of a rank's NIC. @param node of the sender's phase; of loads, of the reader's phase at the sender's rank */
   private send(rank: number, flow: Flow, node: number, meaning: "put" | "load", at: number, state: State): void {
-    const { unit, followed, count, steps, schedule } = this;
-    const shift = rank - (rank % unit);
-    const messages = followed * count * state.chunks * KINDS;
-    const step = meaning === "put" ? steps[rank % unit]![node % count]! : null;
-    for (let k = 0; k < flow.ranks.length; k++) {
-      const bytes = flow.bytes[k]! * state.scale;
-      const id = state.from.length;
-      state.from.push(rank);
-      state.to.push((flow.ranks[k]! + shift) % schedule.world);
-      state.bytes.push(bytes);
-      state.node.push(node);
-      state.meaning.push(step === null ? "load" : step.isAwaited[k] === 1 ? "signal" : "put");
-      state.events.push(state.fabric.post(rank, bytes, at), messages + id);
-    }
+    if (flow.ranks.length === 0) return;
+    const isAwaited = meaning === "put" ? this.steps[rank % this.unit]![node % this.count]!.isAwaited : null;
+    const nic = state.fabric.nicOf[rank]!;
+    const queue = state.queues[nic]!;
+    queue.push({ rank, flow, node, isAwaited, at, id: state.messages, next: 0 });
+    state.messages += flow.ranks.length;
+    if (queue.length === 1) this.post(nic, queue[0]!, state);
+  }
+
+  /** The next message of a NIC's queue gets the time at which it begins to leave. */
+  private post(nic: number, { rank, flow, at, id, next }: Sends, state: State): void {
+    const messages = this.followed * this.count * state.chunks * KINDS;
+    state.events.push(state.fabric.post(rank, flow.bytes[next]! * state.scale, at), messages + id + next, nic);
   }
 
   /** A message leaves its NIC: from here on it is known when it is there. */
-  private arrive(id: number, time: number, state: State): void {
-    const { followed, count } = this;
-    const [from, to, node] = [state.from[id]!, state.to[id]!, state.node[id]!];
-    const there = state.fabric.fly(from, to, state.bytes[id]!, time);
+  private leave(nic: number, time: number, state: State): void {
+    const { followed, count, unit } = this;
+    const queue = state.queues[nic]!;
+    const sends = queue[0]!;
+    const { rank, flow, node, isAwaited } = sends;
+    const k = sends.next++;
+    if (sends.next === flow.ranks.length) queue.shift();
+    if (queue.length > 0) this.post(nic, queue[0]!, state);
+    const to = (flow.ranks[k]! + rank - (rank % unit)) % this.schedule.world;
+    const there = state.fabric.fly(rank, to, flow.bytes[k]! * state.scale, time);
     const [i, c] = [node % count, Math.floor(node / count / followed)];
     const target = to % followed;
-    if (state.meaning[id] === "load") return this.close((c * followed + target) * count + i, there, state);
+    if (isAwaited === null) return this.close((c * followed + target) * count + i, there, state);
     state.phases[i] = Math.max(state.phases[i]!, there);
-    if (state.meaning[id] === "signal") this.hear(target, i + 1, c, there, state.ready, state);
-  }
-
-  /**
-   * Until signals of so many ranks of other domains are seen, from the last one's start on. A rank that waits for so many tells as
-   * many: one after the other, or, where that is faster, in as many rounds as it takes to double who knows.
-   */
-  private wordTime(ranks: number): number {
-    const { latency, switchLatency, messageTime } = this.cluster;
-    const once = latency.value + 2 * switchLatency.value;
-    return Math.min(once + (ranks - 1) * messageTime.value, once * Math.ceil(Math.log2(ranks + 1)));
+    if (isAwaited[k] === 1) this.hear(target, i + 1, c, there, state.ready, state);
   }
 }

@@ -7,7 +7,7 @@
  * as "for those who stored here in the phase before", so that the same description holds at any size. Worlds that are compiled
  * themselves need no description. Bytes are those of a tensor that every cut divides evenly, and grow with its size.
  */
-import type { Kernel } from "../ir/module.js";
+import type { Kernel, Op } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import { type Move, type RankTraffic, trafficOfRank } from "../explain/traffic.js";
 import { UsageError } from "../../errors.js";
@@ -15,7 +15,7 @@ import { InternalCompilerError } from "../diagnostics/ice.js";
 import { distributeConditions } from "../passes/support/rank-conditions.js";
 import { DTYPES } from "../types/dtype.js";
 import { elementsOf } from "../types/extent.js";
-import { END, evenDims, joined, keyOf, partsAt, peersIn, type Place, placesOf, unevenRanks } from "./places.js";
+import { END, evenDims, joined, keyOf, partsAt, type Place, placesOf, unevenRanks } from "./places.js";
 
 /** Bytes to or from other ranks, in the order of their numbers from this rank's on. */
 export interface Peers {
@@ -52,6 +52,8 @@ export interface Schedule {
 }
 
 const NOBODY = new Int32Array(0);
+/** Most phases of thousands of ranks have no peers: they share these. */
+const NO_PEERS: Peers = { ranks: NOBODY, bytes: new Float64Array(0) };
 
 function peersOf(moves: readonly Move[], kind: Move["kind"], rank: number, world: number): Peers {
   const bytes = new Map<number, number>();
@@ -59,6 +61,7 @@ function peersOf(moves: readonly Move[], kind: Move["kind"], rank: number, world
     if (move.kind === kind)
       for (const [owner, n] of move.bytesAt) if (owner !== rank) bytes.set(owner, (bytes.get(owner) ?? 0) + n);
   const ranks = [...bytes.keys()].filter((p) => bytes.get(p)! > 0);
+  if (ranks.length === 0) return NO_PEERS;
   // As blocks begin with different peers, so does each rank.
   ranks.sort((a, b) => ((a - rank + world) % world) - ((b - rank + world) % world));
   return { ranks: Int32Array.from(ranks), bytes: Float64Array.from(ranks, (p) => bytes.get(p)!) };
@@ -66,6 +69,23 @@ function peersOf(moves: readonly Move[], kind: Move["kind"], rank: number, world
 
 function ownOf(moves: readonly Move[], kind: Move["kind"], rank: number): number {
   return moves.reduce((sum, m) => sum + (m.kind === kind ? (m.bytesAt.get(rank) ?? 0) : 0), 0);
+}
+
+/** A phase before it is known whom its rank waits for, and the op that it begins at. */
+interface OpenPhase extends Omit<Phase, "awaits" | "isGrid"> {
+  readonly sync: Op | null;
+}
+
+/** What is kept of a rank's traffic: that itself takes gigabytes for thousands of ranks. */
+function openPhasesOf({ stretches, syncs }: RankTraffic, rank: number, world: number): OpenPhase[] {
+  return stretches.map(({ moves, scalarOps }, i) => ({
+    sync: syncs[i - 1] ?? null,
+    loads: peersOf(moves, "load", rank, world),
+    stores: peersOf(moves, "store", rank, world),
+    ownLoaded: ownOf(moves, "load", rank),
+    ownStored: ownOf(moves, "store", rank),
+    scalarOps,
+  }));
 }
 
 interface ScheduleOptions {
@@ -91,66 +111,47 @@ export function scheduleOf(unordered: Kernel, ordered: readonly Kernel[], option
   const lost = [...places.keys()].find((key) => key !== END && ![...parts].some((op) => keyOf(op) === key));
   if (lost !== undefined) throw new InternalCompilerError(`no op of ${world} ranks stands where smaller worlds wait (${lost})`); // prettier-ignore
   const dims = evenDims(kernel);
-  const known = new Map<number, RankTraffic>();
+  const samples = new Map<number, RankTraffic>();
   const traffic = (rank: number): RankTraffic => {
-    let found = known.get(rank);
-    if (found === undefined) {
-      found = trafficOfRank(kernel, rank, dims, parts);
-      if (found.unknown.length > 0)
-        throw new UsageError(
-          "how much the program moves depends on its data",
-          "the simulator needs a program whose traffic its sizes decide",
-        );
-      known.set(rank, found);
-    }
+    const found = samples.get(rank) ?? trafficOfRank(kernel, rank, dims, parts);
+    if (found.unknown.length > 0)
+      throw new UsageError(
+        "how much the program moves depends on its data",
+        "the simulator needs a program whose traffic its sizes decide",
+      );
     return found;
   };
-  const period = periodOf(world, options.ranksPerDomain, traffic);
-  const ranks: (readonly Phase[])[] = [];
+  const period = periodOf(world, options.ranksPerDomain, (rank) => {
+    const found = traffic(rank);
+    samples.set(rank, found);
+    return found;
+  });
+  const counted = new Set([...samples.keys(), ...Array.from({ length: period }, (_, rank) => rank)]).size;
+  if (period === world && world > SPREAD) refuseMany(world, spread(world, SPREAD).map(traffic));
   const reverse = new Reverse(world, period);
+  const open: OpenPhase[][] = [];
   for (let rank = 0; rank < period; rank++) {
-    reverse.add(rank, traffic(rank));
+    open.push(openPhasesOf(traffic(rank), rank, world));
+    samples.delete(rank);
+    if (open[rank]!.length !== open[0]!.length) throw unevenRanks();
+    reverse.add(rank, open[rank]!);
     options.progress?.(rank + 1, period);
   }
-  for (let rank = 0; rank < period; rank++) {
-    const { stretches, syncs } = traffic(rank);
-    if (stretches.length !== traffic(0).stretches.length) throw unevenRanks();
-    const placeAt = (i: number): Place | undefined => {
-      const op = syncs[i - 1];
-      return op === undefined ? undefined : (places.get(keyOf(op)) ?? EVERYBODY);
-    };
-    const phases = stretches.map((stretch, i): Phase => {
-      const place = placeAt(i);
-      return {
-        awaits: place === undefined ? NOBODY : reverse.awaits(place, rank, i, traffic(rank)),
-        isGrid: place?.isGrid ?? false,
-        loads: peersOf(stretch.moves, "load", rank, world),
-        stores: peersOf(stretch.moves, "store", rank, world),
-        ownLoaded: ownOf(stretch.moves, "load", rank),
-        ownStored: ownOf(stretch.moves, "store", rank),
-        scalarOps: stretch.scalarOps,
-      };
+  const end = places.get(END);
+  const ranks = open.map((phases, rank): Phase[] => {
+    const all = phases.map(({ sync, ...phase }, i): Phase => {
+      const place = sync === null ? undefined : (places.get(keyOf(sync)) ?? EVERYBODY);
+      const awaits = place === undefined ? NOBODY : reverse.awaits(place, rank, i, phases);
+      return { ...phase, awaits, isGrid: place?.isGrid ?? false };
     });
-    const end = places.get(END);
-    if (end !== undefined) {
-      const none: Peers = { ranks: NOBODY, bytes: new Float64Array(0) };
-      const awaits = reverse.awaits(end, rank, stretches.length, traffic(rank));
-      phases.push({
-        awaits,
-        isGrid: end.isGrid,
-        loads: none,
-        stores: none,
-        ownLoaded: 0,
-        ownStored: 0,
-        scalarOps: 0,
-      });
-    }
-    ranks.push(phases);
-  }
+    if (end === undefined) return all;
+    const awaits = reverse.awaits(end, rank, phases.length, phases);
+    return [...all, { ...NOTHING, awaits, isGrid: end.isGrid }];
+  });
   const bytes = Math.max(
     ...[...kernel.inputs, ...kernel.outputs].map((t) => elementsOf(t.localShape, dims) * DTYPES[t.dtype].bytes),
   );
-  return { world, bytes, period, ranks, derivedAt: ordered.map((k) => k.world), counted: known.size };
+  return { world, bytes, period, ranks, derivedAt: ordered.map((k) => k.world), counted };
 }
 
 /** Traffic grows in proportion to a tensor's size; the work of a product does not. @throws UsageError */
@@ -164,8 +165,30 @@ function refuseProducts(kernel: Kernel): void {
   });
 }
 
+/** Phases, and peers in them, of all ranks together that are followed where no two ranks are alike: more take minutes and gigabytes. */
+const MOST_UNLIKE = 2 ** 22;
+
+/** Ranks that are counted first, to find out. */
+const SPREAD = 8;
+
+const sizeOf = ({ stretches }: RankTraffic): number =>
+  stretches.reduce((sum, { moves }) => sum + 1 + moves.reduce((n, { bytesAt }) => n + bytesAt.size, 0), 0);
+
+/** @param samples of what ranks do; the largest may be that of a root, who is alone with it @throws UsageError */
+function refuseMany(world: number, samples: readonly RankTraffic[]): void {
+  const sizes = samples.map(sizeOf).sort((a, b) => a - b);
+  const all = (world * sizes.slice(0, -1).reduce((a, b) => a + b, 0)) / (sizes.length - 1);
+  if (all <= MOST_UNLIKE) return;
+  throw new UsageError(
+    `no two of ${world} ranks do the same, and all of them have about ${Math.round(all / 1e6)} million phases and messages: more than ${Math.round(MOST_UNLIKE / 1e6)} million are not followed`,
+    "choose fewer ranks",
+  );
+}
+
 /** Barriers that the author wrote. */
 const EVERYBODY: Place = { relations: [], isAll: true, isGrid: false };
+
+const NOTHING = { loads: NO_PEERS, stores: NO_PEERS, ownLoaded: 0, ownStored: 0, scalarOps: 0 };
 
 /** Who stored to a rank, and loaded from it, in each phase. */
 class Reverse {
@@ -181,20 +204,21 @@ class Reverse {
   }
 
   /** Of what rank `rank` does, and all ranks that do the same further on. */
-  add(rank: number, { stretches }: RankTraffic): void {
+  add(rank: number, phases: readonly OpenPhase[]): void {
     const { period, world } = this;
-    stretches.forEach((stretch, i) => {
-      for (const { kind, bytesAt } of stretch.moves)
-        for (const owner of bytesAt.keys()) {
+    phases.forEach(({ loads, stores }, i) => {
+      for (const [lists, { ranks }] of [
+        [this.stored, stores],
+        [this.loaded, loads],
+      ] as const)
+        for (const owner of ranks) {
           const home = owner % period;
-          const by = (rank + home - owner + world) % world;
-          const lists = (kind === "store" ? this.stored : this.loaded)[home]!;
-          (lists[i] ??= []).push(by);
+          (lists[home]![i] ??= []).push((rank + home - owner + world) % world);
         }
     });
   }
 
-  awaits({ relations, isAll }: Place, rank: number, phase: number, { stretches }: RankTraffic): Int32Array {
+  awaits({ relations, isAll }: Place, rank: number, phase: number, phases: readonly OpenPhase[]): Int32Array {
     const { world } = this;
     if (isAll) return Int32Array.from({ length: world - 1 }, (_, k) => (rank + 1 + k) % world);
     const found = new Set<number>();
@@ -207,24 +231,26 @@ class Reverse {
       else if (relation === "storedAnywhere") this.stored[rank]!.forEach(add);
       else if (relation === "loadedAnywhere") this.loaded[rank]!.forEach(add);
       else {
-        const kind = relation.startsWith("loads") ? "load" : "store";
-        for (const stretch of relation.endsWith("Anywhere") ? stretches : stretches.slice(phase, phase + 1))
-          add(peersIn(stretch, kind));
+        const kind = relation.startsWith("loads") ? "loads" : "stores";
+        for (const own of relation.endsWith("Anywhere") ? phases : phases.slice(phase, phase + 1)) add(own[kind].ranks);
       }
-    return Int32Array.from(found);
+    return found.size === 0 ? NOBODY : Int32Array.from(found);
   }
 }
 
 /** Pairs of ranks, one period apart, that are compared to find out whether ranks are alike. */
 const COMPARED = 4;
 
+/** So many ranks from all over the world, the last among them. */
+function spread(world: number, count: number): number[] {
+  return Array.from({ length: count }, (_, k) => Math.floor(((world - 1) * (k + 1)) / count));
+}
+
 /** After how many ranks the program repeats itself: one, or a domain's, as samples show; else after all. */
 function periodOf(world: number, ranksPerDomain: number, traffic: (rank: number) => RankTraffic): number {
   for (const period of [1, ranksPerDomain]) {
     if (period >= world || world % period !== 0) continue;
-    const ranks = new Set(
-      Array.from({ length: COMPARED }, (_, k) => Math.floor(((world - 1) * (k + 1)) / COMPARED)).concat(1, period),
-    );
+    const ranks = new Set([...spread(world, COMPARED), 1, period]);
     if ([...ranks].every((rank) => isAlike(traffic(rank % period), rank - (rank % period), traffic(rank), world)))
       return period;
   }
