@@ -290,5 +290,11 @@ describe.for([2, 4])("forms on %i ranks compute what the region says", (ranks) =
   test.for(FORMS)("$name", ({ make, becomes }) => {
     const lowered = expectLowered(make(ranks), { ranks, fuse: "legal" });
     expect(operations(lowered)).toEqual(becomes);
+    // An output with an input's id would change what the caller has given.
+    for (const p of lowered.parts) {
+      if (p.kind !== "program") continue;
+      const given = new Set(p.graph.inputs.map((t) => t.id));
+      expect(p.graph.outputs.filter((o) => given.has(o.id))).toEqual([]);
+    }
   });
 });
